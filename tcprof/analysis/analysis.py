@@ -1,0 +1,90 @@
+"""The analysis of one recording: all that a report, a table or a comparison needs, and nothing private of the machine."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from tcprof.analysis import caveats, summary
+from tcprof.analysis.projection import attribute, build_hierarchy, expand_to_ancestors
+from tcprof.analysis.sampling import tensor_functions
+from tcprof.frames import GPUS, INSTANCES, RANGE_SUMMARY, SAMPLE_METRICS
+from tcprof.trace.trace import Recording, Trace
+
+WINDOWS = ("host", "gpu", "busy")
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """One recording, analyzed.
+
+    Attributes:
+        recording: What is known about the recording.
+        window: The windows that figures from samples are taken over: host, gpu or busy.
+        tensor_source: Where Tensor Active comes from: cycles, rounded or none.
+        gpus: See ``tcprof.frames.GPUS``.
+        samples: See ``tcprof.frames.SAMPLES``.
+        ranges: One row for each GPU and path, see ``tcprof.frames.RANGE_SUMMARY``.
+        instances: One row for each instance of a range, see ``tcprof.frames.INSTANCES``.
+        paths: See ``tcprof.frames.PATHS``.
+        activities: See ``tcprof.frames.ACTIVITIES``.
+        warnings: What a reader must know before trusting the figures, most important first.
+    """
+
+    recording: Recording
+    window: str
+    tensor_source: str
+    gpus: pd.DataFrame
+    samples: pd.DataFrame
+    ranges: pd.DataFrame
+    instances: pd.DataFrame
+    paths: pd.DataFrame
+    activities: pd.DataFrame
+    warnings: tuple[str, ...]
+
+
+def analyze(trace: Trace, window: str = "gpu", metrics: Iterable[str] = SAMPLE_METRICS) -> Analysis:
+    """Compute Tensor Active per range and for the whole capture.
+
+    Args:
+        trace: The recording.
+        window: ``host`` is the range as on the CPU time line; ``gpu`` reaches from its first activity's start to its
+            last one's end; ``busy`` is the time under at least one of its activities.
+        metrics: Columns of the samples to read. The ranges need only ``tensor_active_pct``; large recordings are read
+            faster without the others.
+    """
+    recording, samples, activities = trace.recording(), trace.samples(metrics), trace.activities()
+    hierarchy = build_hierarchy(trace.ranges())
+    attribution = attribute(hierarchy, trace.launches(), activities)
+    members = summary.list_members(hierarchy, expand_to_ancestors(hierarchy, attribution), activities)
+    gpus = _all_gpus(trace.gpus(), samples.frame, activities)
+    functions = tensor_functions(samples.frame)
+    counted = summary.count_instances(hierarchy, members, activities, gpus, samples.frame)
+    windows = summary.instance_windows(counted, members, window)
+    instances = summary.measure_instances(counted, windows, functions)
+    rounded = samples.tensor_source == "rounded"
+    per_path = summary.summarize_paths(instances, windows, members, hierarchy.paths, functions, rounded)
+    capture = summary.summarize_capture(gpus, activities, attribution, samples.frame, recording.duration_ns, functions)
+    ranges = RANGE_SUMMARY.concat([capture, per_path]).sort_values("gpu", kind="stable", ignore_index=True)
+    return Analysis(
+        recording=recording,
+        window=window,
+        tensor_source=samples.tensor_source,
+        gpus=gpus,
+        samples=samples.frame,
+        ranges=ranges,
+        instances=INSTANCES.conform(instances),
+        paths=hierarchy.paths,
+        activities=activities,
+        warnings=caveats.list_caveats(
+            recording, samples, hierarchy, activities, attribution, ranges, trace.diagnostics()
+        ),
+    )
+
+
+def _all_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
+    """The GPUs that the export names, and those that only samples or activities speak of."""
+    seen = set(samples["gpu"].unique()) | set(activities["gpu"].unique())
+    others = sorted(seen - set(named["gpu"]))
+    unnamed = pd.DataFrame({"gpu": others, "name": [f"GPU {gpu}" for gpu in others], "chip": ""})
+    return GPUS.concat([named, GPUS.conform(unnamed)])

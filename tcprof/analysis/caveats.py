@@ -1,0 +1,103 @@
+"""What a reader must know before trusting the figures of a recording."""
+
+import numpy as np
+import pandas as pd
+
+from tcprof import units
+from tcprof.analysis.projection import Attribution, Hierarchy
+from tcprof.trace.samples import Samples
+from tcprof.trace.trace import Recording
+
+_ROUTINE = ("might have been collected", "No NVTX events collected", "No CUDA events collected")
+_SHOWN = 3
+_REMEDIES = {
+    "no launch recorded": "record with --trace=cuda,nvtx; for CUDA graphs with --cuda-graph-trace=node",
+    "its process opened no range": "open NVTX ranges in that process too",
+    "no range was open": "open a range around that part of the program",
+    "several threads had a range open and none had launched before": "open ranges on the launching thread",
+}
+
+
+def list_caveats(
+    recording: Recording,
+    samples: Samples,
+    hierarchy: Hierarchy,
+    activities: pd.DataFrame,
+    attribution: Attribution,
+    ranges: pd.DataFrame,
+    diagnostics: pd.DataFrame,
+) -> tuple[str, ...]:
+    """Sentences for the reader, most important first."""
+    return (
+        *_about_samples(recording, samples, ranges),
+        *_about_diagnostics(diagnostics),
+        *_about_activities(hierarchy, activities, attribution),
+    )
+
+
+def _about_samples(recording: Recording, samples: Samples, ranges: pd.DataFrame) -> list[str]:
+    """Absent, lost and rounded samples."""
+    found = []
+    if not len(samples.frame):
+        asked = "were asked for but are not in the export" if recording.metrics_requested else "were not recorded"
+        found.append(
+            f"GPU metrics {asked}, so Tensor Active is unknown. Record with 'tcprof profile SCRIPT', or with "
+            "'nsys profile --gpu-metrics-devices=all' (until 2023: --gpu-metrics-device=all)."
+        )
+    elif samples.tensor_source == "none":
+        found.append(
+            "The recording's metric set has no Tensor Active. Record with 'tcprof profile SCRIPT', or with nsys's "
+            "general metric set for the GPU."
+        )
+    elif samples.tensor_source == "rounded":
+        found.append(
+            "Rounded samples: Nsight Systems rounds percentages up to whole ones, so small figures are too high. "
+            "'tcprof profile' records exact tensor cycles where the installed nsys can."
+        )
+    if samples.shared_pipe:
+        found.append("On this GPU the counter also counts half-precision arithmetic that is not on Tensor Cores.")
+    if samples.lost_ns:
+        found.append(
+            f"Nsight Systems marked {units.format_ns(samples.lost_ns)} of the samples as missing or inconsistent; "
+            "they are left out. Record with a lower --frequency."
+        )
+    sampled = ranges["tensor_active_mean_pct"].notna() | (ranges["coverage_pct"] < 50)
+    thin = int((ranges["coverage_pct"][sampled] < 50).sum()) if len(samples.frame) else 0
+    if thin:
+        found.append(f"{thin} of {len(ranges)} rows have no figures: under half of their window was sampled.")
+    return found
+
+
+def _about_diagnostics(diagnostics: pd.DataFrame) -> list[str]:
+    """Errors and warnings of nsys, without those that every recording with a capture range has."""
+    serious = diagnostics[diagnostics["severity"].isin(["warning", "error"])]
+    texts = [text for text in serious["text"].unique() if not any(routine in text for routine in _ROUTINE)]
+    found = [f"Nsight Systems: {text}" for text in texts[:_SHOWN]]
+    if len(texts) > _SHOWN:
+        found.append(f"Nsight Systems: {len(texts) - _SHOWN} more warnings in the report's diagnostics.")
+    return found
+
+
+def _about_activities(hierarchy: Hierarchy, activities: pd.DataFrame, attribution: Attribution) -> list[str]:
+    """Absent ranges and kernels, and GPU time that belongs to no range."""
+    if not len(activities):
+        return ["The recording has no kernels: record with --trace=cuda,nvtx, and check that the program used a GPU."]
+    if not len(hierarchy.ranges):
+        return ["The recording has no NVTX ranges: only the whole capture can be shown."]
+    duration = (activities["end_ns"] - activities["start_ns"]).to_numpy()
+    found = []
+    causes = pd.Series(duration).groupby(attribution.cause).agg(["sum", "size"]).drop("", errors="ignore")
+    for cause, row in causes.sort_values("sum", ascending=False).iterrows():
+        share = 100 * row["sum"] / max(int(duration.sum()), 1)
+        if share >= 1:
+            found.append(
+                f"{units.format_pct(share)} of the GPU's activity time ({units.format_count(row['size'])} "
+                f"activities) belongs to no range: {cause}. To mend it: {_REMEDIES[str(cause)]}."
+            )
+    inherited = np.unique(attribution.activity[attribution.inherited])
+    if len(inherited):
+        found.append(
+            f"{units.format_count(len(inherited))} of {units.format_count(len(activities))} activities were launched "
+            "by threads without a range (PyTorch's backward pass) and are counted for the range open in their process."
+        )
+    return found

@@ -1,0 +1,164 @@
+"""Half-open intervals and step functions on integer time, vectorized.
+
+Intervals come as arrays of starts and ends; several kinds of them at once are told apart by a group number, and each
+function treats every group as a time line of its own.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+def union(group: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
+    """The union of each group's intervals, as disjoint intervals in order of group and time.
+
+    Intervals that touch are joined; empty ones vanish.
+
+    Returns:
+        Group, start and end of each interval of the unions.
+    """
+    keep = end > start
+    group, start, end = group[keep], start[keep], end[keep]
+    if not len(start):
+        return group, start, end
+    order = np.lexsort((start, group))
+    group, start, end = group[order], start[order], end[order]
+    # Groups are moved apart on one time line, so that one running maximum serves them all.
+    offset = _offsets(group, start, end)
+    reach = np.maximum.accumulate(end + offset)
+    first = np.flatnonzero(np.append(True, start[1:] + offset[1:] > reach[:-1]))
+    last = np.append(first[1:], len(start)) - 1
+    return group[first], start[first], (reach - offset)[last]
+
+
+def _offsets(group: Ints, start: Ints, end: Ints) -> Ints:
+    """What to add to the times of sorted groups so that each group lies after the one before."""
+    span = int(end.max()) - int(start.min()) + 1
+    return np.cumsum(np.append(0, np.diff(group) != 0)) * span
+
+
+class OpenIntervals:
+    """Finds the interval that is open at a time and began last: the innermost one, if they nest.
+
+    Intervals need not nest: those that overlap only in part are found as well. A tree of maxima of the ends is
+    climbed and descended for all queries at once, O(log n) steps of numpy.
+
+    Args:
+        group: Time line that an interval lies on.
+        start: Starts, in order within each group (``order`` gives such an order).
+        end: Ends.
+    """
+
+    def __init__(self, group: Ints, start: Ints, end: Ints) -> None:
+        self._low = int(start.min(initial=0))
+        self._span = int(max(end.max(initial=0), start.max(initial=0))) - self._low + 2
+        self._groups, codes = np.unique(group, return_inverse=True)
+        self._start = codes * self._span + (start - self._low)
+        levels = [codes * self._span + (end - self._low)]
+        while len(levels[-1]) > 1:
+            level = levels[-1]
+            padded = np.append(level, level[-1:]) if len(level) % 2 else level
+            levels.append(np.maximum(padded[0::2], padded[1::2]))
+        self._levels = levels
+
+    @staticmethod
+    def order(group: Ints, start: Ints, end: Ints) -> Ints:
+        """An order by group and start in which, of intervals that start together, the longer comes first."""
+        return np.lexsort((-end, start, group))
+
+    def parents(self) -> Ints:
+        """For each interval the one that encloses its start, other than itself; -1 where there is none."""
+        times = self._start
+        return self._find(np.arange(len(times)), times)
+
+    def at(self, group: Ints, time: Ints) -> Ints:
+        """For each query the open interval of its group that began last; -1 where none is open."""
+        if not len(self._start):
+            return np.full(len(time), -1, dtype=np.int64)
+        codes = np.searchsorted(self._groups, group)
+        known = (codes < len(self._groups)) & (self._groups[np.minimum(codes, len(self._groups) - 1)] == group)
+        known &= (time >= self._low) & (time < self._low + self._span - 1)
+        times = np.where(known, codes * self._span + (time - self._low), -1)
+        return self._find(np.searchsorted(self._start, times, side="right"), times)
+
+    def _find(self, before: Ints, times: Ints) -> Ints:
+        """The last interval whose position is under ``before`` and whose end is after the time; -1 for none."""
+        node = before.copy()  # everything left of this node of the level is still to be searched
+        found_level = np.full(len(node), -1, dtype=np.int64)
+        for height, level in enumerate(self._levels):
+            searching = (found_level < 0) & (node % 2 == 1)
+            index = np.flatnonzero(searching)
+            hit = index[level[node[index] - 1] > times[index]]
+            found_level[hit] = height
+            node[hit] -= 1
+            node = np.where(found_level < 0, node // 2, node)
+        for height in range(len(self._levels) - 1, 0, -1):
+            index = np.flatnonzero(found_level == height)
+            below = self._levels[height - 1]
+            right = np.minimum(2 * node[index] + 1, len(below) - 1)
+            node[index] = np.where(below[right] > times[index], right, 2 * node[index])
+            found_level[index] = height - 1
+        return np.where(found_level == 0, node, -1)
+
+
+@dataclass(frozen=True)
+class StepFunction:
+    """A function that is constant on disjoint intervals and unknown between them.
+
+    Attributes:
+        start: Starts of the intervals, ascending.
+        end: Their ends.
+        value: The function's value on each; NaN counts as unknown.
+    """
+
+    start: Ints
+    end: Ints
+    value: Floats
+
+    def __post_init__(self) -> None:
+        known = ~np.isnan(self.value)
+        if not known.all():
+            for name, array in (("start", self.start), ("end", self.end), ("value", self.value)):
+                object.__setattr__(self, name, array[known])
+
+    def integral(self, low: Ints, high: Ints) -> Floats:
+        """The integral over [low, high) of what is known: value x ns."""
+        return self._integrate(self.value, low, high)
+
+    def covered(self, low: Ints, high: Ints) -> Floats:
+        """How much of [low, high) is known, in ns."""
+        return self._integrate(np.ones(len(self.value)), low, high)
+
+    def nonzero(self, low: Ints, high: Ints) -> Floats:
+        """How long the function is known and not 0 in [low, high), in ns."""
+        return self._integrate((self.value != 0).astype(np.float64), low, high)
+
+    def _integrate(self, weight: Floats, low: Ints, high: Ints) -> Floats:
+        if not len(self.start):
+            return np.zeros(len(low))
+        length = self.end - self.start
+        total = np.append(0.0, np.cumsum(weight * length))
+
+        def running(time: Ints) -> Floats:
+            index = np.searchsorted(self.start, time, side="right") - 1
+            inside = np.clip(time - self.start[index], 0, length[index])
+            return np.where(index < 0, 0.0, total[np.maximum(index, 0)] + weight[index] * inside)
+
+        return running(high) - running(low)
+
+    def overlaps(self, low: Ints, high: Ints) -> tuple[Ints, Ints, Ints]:
+        """Every pair of a query interval and a step that overlap.
+
+        Returns:
+            Number of the query, number of the step, and their overlap in ns; by query, then by step.
+        """
+        first = np.searchsorted(self.end, low, side="right")
+        count = np.maximum(np.searchsorted(self.start, high, side="left") - first, 0)
+        query = np.repeat(np.arange(len(low)), count)
+        step = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
+        overlap = np.minimum(self.end[step], high[query]) - np.maximum(self.start[step], low[query])
+        return query, step, overlap

@@ -1,0 +1,233 @@
+"""Which activity on a GPU belongs to which NVTX range, and why some belong to none.
+
+Every NVTX domain is a hierarchy of its own: a range that a library opens in its domain takes no kernel away from the
+ranges of the program. Within a domain an activity belongs to the innermost range that was open on the launching thread
+at the launch's start. Where that thread has no range open, as PyTorch's autograd thread has none, the activity is
+*inherited* from the other threads of the process: from the only one with a range open then, or, of several, from the
+one that launched last before.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tcprof.analysis.intervals import OpenIntervals
+from tcprof.frames import PATHS, RANGES
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+SEPARATOR = " / "
+NO_LAUNCH = "no launch recorded"
+OTHER_PROCESS = "its process opened no range"
+NO_RANGE = "no range was open"
+AMBIGUOUS = "several threads had a range open and none had launched before"
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """Ranges in order of thread and time, with what they lie in.
+
+    Attributes:
+        ranges: The ranges, see ``tcprof.frames.RANGES``; the arrays below have one value for each row.
+        parent: Row of the range that a range lies in, -1 for an outermost one.
+        path_id: Row of its path in ``paths``.
+        paths: See ``tcprof.frames.PATHS``, in the order in which a tree is read.
+        lane: Number of its process, thread and domain together.
+        open: Finds the innermost open range of a lane.
+    """
+
+    ranges: pd.DataFrame
+    parent: Ints
+    path_id: Ints
+    paths: pd.DataFrame
+    lane: Ints
+    open: OpenIntervals
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """Which activity belongs to which range.
+
+    Attributes:
+        activity: Rows of activities, one for each pair of an activity and its innermost range.
+        range: Row of that range in the hierarchy.
+        inherited: Whether the launching thread had no range open.
+        cause: For each activity why it belongs to no range; empty for those that belong to one.
+    """
+
+    activity: Ints
+    range: Ints
+    inherited: Bools
+    cause: npt.NDArray[np.object_]
+
+
+def build_hierarchy(ranges: pd.DataFrame) -> Hierarchy:
+    """Nest ranges within each thread and domain, and name their paths.
+
+    Args:
+        ranges: See ``tcprof.frames.RANGES``.
+    """
+    lane = ranges.groupby(["process", "thread", "domain"], observed=True, sort=True).ngroup().to_numpy(np.int64)
+    start, end = ranges["start_ns"].to_numpy(), ranges["end_ns"].to_numpy()
+    order = OpenIntervals.order(lane, start, end)
+    ordered = RANGES.conform(ranges.iloc[order])
+    intervals = OpenIntervals(lane[order], start[order], end[order])
+    parent = intervals.parents()
+    path_id, paths = _name_paths(ordered, parent)
+    return Hierarchy(ordered, parent, path_id, paths, lane[order], intervals)
+
+
+def _name_paths(ranges: pd.DataFrame, parent: Ints) -> tuple[Ints, pd.DataFrame]:
+    """Number the paths, level by level from the outermost, then in the order in which a tree is read."""
+    names, domains = ranges["name"].cat.codes.to_numpy(np.int64), ranges["domain"].cat.codes.to_numpy(np.int64)
+    start = ranges["start_ns"].to_numpy()
+    path_id = np.full(len(ranges), -1, dtype=np.int64)
+    rows: list[tuple[int, int, int, int, int]] = []  # domain, parent path, name, depth, first start
+    for depth, level in enumerate(_levels(parent), start=1):
+        above = np.where(parent[level] < 0, -1 - domains[level], path_id[parent[level]])
+        codes, keys = pd.factorize((above << 32) + names[level])
+        first = pd.Series(start[level]).groupby(codes).min().to_numpy()
+        path_id[level] = len(rows) + codes
+        for key, begin in zip(keys.tolist(), first.tolist(), strict=True):
+            over = key >> 32
+            domain = -1 - over if over < 0 else rows[over][0]
+            rows.append((domain, max(over, -1), key & 0xFFFFFFFF, depth, begin))
+    tree = _tree_order(rows)
+    number = np.empty(len(rows), dtype=np.int64)
+    number[tree] = np.arange(len(rows))
+    return number[path_id] if len(rows) else path_id, _paths_frame(ranges, [rows[i] for i in tree], number)
+
+
+def _levels(parent: Ints) -> list[Ints]:
+    """The rows at each depth, outermost first. Doubling the step up makes it logarithmic in the depth."""
+    depth, above = (parent >= 0).astype(np.int64), parent.copy()
+    while (above >= 0).any():
+        inside = above >= 0
+        depth[inside] += depth[above[inside]]
+        above[inside] = above[above[inside]]
+    order = np.argsort(depth, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1) if len(order) else []
+
+
+def _tree_order(rows: list[tuple[int, int, int, int, int]]) -> list[int]:
+    """Paths as a tree is read: each followed by those in it, siblings by their first start."""
+    below: dict[int, list[int]] = {}
+    for number, (_, over, _, _, _) in enumerate(rows):
+        below.setdefault(over, []).append(number)
+    order: list[int] = []
+    stack = sorted(below.get(-1, []), key=lambda i: rows[i][4], reverse=True)
+    while stack:
+        number = stack.pop()
+        order.append(number)
+        stack.extend(sorted(below.get(number, []), key=lambda i: rows[i][4], reverse=True))
+    return order
+
+
+def _paths_frame(ranges: pd.DataFrame, rows: list[tuple[int, int, int, int, int]], number: Ints) -> pd.DataFrame:
+    """The frame of paths; the rows name the path above by its old number."""
+    names, domains = ranges["name"].cat.categories, ranges["domain"].cat.categories
+    texts: list[str] = []
+    for _, over, name, _, _ in rows:
+        texts.append(f"{texts[number[over]]}{SEPARATOR}{names[name]}" if over >= 0 else names[name])
+    columns = {
+        "domain": [domains[row[0]] for row in rows],
+        "path": texts,
+        "name": [names[row[2]] for row in rows],
+        "depth": [row[3] for row in rows],
+    }
+    return PATHS.conform(pd.DataFrame(columns, columns=PATHS.names))
+
+
+def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataFrame) -> Attribution:
+    """Find each activity's innermost range in every domain.
+
+    Args:
+        hierarchy: The nested ranges.
+        launches: See ``tcprof.frames.LAUNCHES``.
+        activities: See ``tcprof.frames.ACTIVITIES``.
+    """
+    launch = _launch_of(launches, activities)
+    launched = np.flatnonzero(launch >= 0)
+    process, thread, time = (
+        launches[name].to_numpy()[launch[launched]] for name in ("process", "thread", "start_ns")
+    )
+    lanes = hierarchy.ranges.assign(lane=hierarchy.lane).drop_duplicates("lane")
+    cause = np.full(len(activities), NO_LAUNCH, dtype=object)
+    cause[launched] = np.where(np.isin(process, lanes["process"]), NO_RANGE, OTHER_PROCESS)
+    parts: list[tuple[Ints, Ints, Bools]] = []
+    for _, of_domain in lanes.groupby("domain", observed=True):
+        key = of_domain["process"].to_numpy() << 32 | of_domain["thread"].to_numpy()
+        lane_of = pd.Series(of_domain["lane"].to_numpy(), index=key)
+        own = lane_of.reindex(process << 32 | thread).fillna(-1).to_numpy(np.int64)
+        found = hierarchy.open.at(own, time)
+        free = np.flatnonzero(found < 0)
+        inherited, ambiguous = _inherit(hierarchy, of_domain, launches, process[free], time[free])
+        cause[launched[free[ambiguous]]] = AMBIGUOUS
+        found[free] = inherited
+        hits = np.flatnonzero(found >= 0)
+        parts.append((launched[hits], found[hits], np.isin(hits, free)))
+    activity, rows, inherited_flags = (
+        (np.concatenate([part[i] for part in parts]) for i in range(3))
+        if parts
+        else (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, bool))
+    )
+    cause[activity] = ""
+    return Attribution(activity, rows, inherited_flags.astype(bool), cause)
+
+
+def _launch_of(launches: pd.DataFrame, activities: pd.DataFrame) -> Ints:
+    """For each activity the row of its launch, -1 where none is recorded."""
+    launch_key = launches["process"].to_numpy() << 40 | launches["correlation"].to_numpy()
+    activity_key = activities["process"].to_numpy() << 40 | activities["correlation"].to_numpy()
+    return pd.Index(launch_key).get_indexer(activity_key).astype(np.int64)
+
+
+def _inherit(
+    hierarchy: Hierarchy, lanes: pd.DataFrame, launches: pd.DataFrame, process: Ints, time: Ints
+) -> tuple[Ints, Bools]:
+    """For launches from threads without a range the open range of another thread of their process.
+
+    Returns:
+        Row of the range, -1 where there is none, and whether that is since several threads had equal claim.
+    """
+    found = np.full(len(time), -1, dtype=np.int64)
+    ambiguous = np.zeros(len(time), dtype=bool)
+    for owner, of_process in lanes.groupby("process"):
+        index = np.flatnonzero(process == owner)
+        if not len(index):
+            continue
+        times = time[index]
+        count, latest = np.zeros(len(index), dtype=np.int64), np.full(len(index), np.iinfo(np.int64).min)
+        best = np.full(len(index), -1, dtype=np.int64)
+        own = launches[launches["process"] == owner]
+        for thread, lane in zip(of_process["thread"], of_process["lane"], strict=True):
+            candidate = hierarchy.open.at(np.full(len(index), lane), times)
+            before = np.sort(own.loc[own["thread"] == thread, "start_ns"].to_numpy())
+            position = np.searchsorted(before, times, side="left") - 1
+            launched = np.full(len(index), np.iinfo(np.int64).min)
+            if len(before):
+                launched = np.where(position >= 0, before[np.maximum(position, 0)], launched)
+            is_open = candidate >= 0
+            count += is_open
+            better = is_open & ((best < 0) | (launched > latest))
+            best, latest = np.where(better, candidate, best), np.where(better, launched, latest)
+        none_launched = (count > 1) & (latest == np.iinfo(np.int64).min)
+        found[index] = np.where(none_launched, -1, best)
+        ambiguous[index] = none_launched
+    return found, ambiguous
+
+
+def expand_to_ancestors(hierarchy: Hierarchy, attribution: Attribution) -> Attribution:
+    """The same attribution with one more pair for every range that the innermost one lies in."""
+    activity, rows, inherited = attribution.activity, attribution.range, attribution.inherited
+    parts = [(activity, rows, inherited)]
+    while len(rows):
+        above = hierarchy.parent[rows]
+        inside = above >= 0
+        activity, rows, inherited = activity[inside], above[inside], inherited[inside]
+        parts.append((activity, rows, inherited))
+    activity, rows, inherited = (np.concatenate([part[i] for part in parts]) for i in range(3))
+    return Attribution(activity, rows, inherited, attribution.cause)

@@ -1,0 +1,205 @@
+"""Samples and windows: mean, peak, percentile, coverage, and the mean's interval.
+
+A sample holds for its whole interval, so every figure weighs samples by their overlap with the window; none counts
+samples by their time stamps.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tcprof.analysis.intervals import StepFunction
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+MINIMUM_COVERAGE = 0.5
+PERCENTILE = 0.95
+MINIMUM_INSTANCES = 5
+RESAMPLES = 1000
+BLOCKS = 200
+PAIRS_AT_ONCE = 4_000_000
+GROUPS_AT_ONCE = 2000
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Disjoint intervals of time, each on one GPU and in one group.
+
+    Attributes:
+        group: Number of the group, ascending.
+        gpu: The GPU; all windows of a group are on the same one.
+        start: Starts in ns, ascending within a group.
+        end: Ends in ns.
+    """
+
+    group: Ints
+    gpu: Ints
+    start: Ints
+    end: Ints
+
+
+def tensor_functions(samples: pd.DataFrame) -> dict[int, tuple[StepFunction, StepFunction]]:
+    """Of each GPU, Tensor Active (%) and tensor cycles per ns as functions of time.
+
+    Args:
+        samples: See ``tcprof.frames.SAMPLES``.
+    """
+    functions = {}
+    for gpu, of_gpu in samples.groupby("gpu"):
+        start, end = of_gpu["start_ns"].to_numpy(), of_gpu["end_ns"].to_numpy()
+        rate = of_gpu["tensor_cycles"].to_numpy() / np.maximum(end - start, 1)
+        active = StepFunction(start, end, of_gpu["tensor_active_pct"].to_numpy())
+        functions[int(gpu)] = (active, StepFunction(start, end, rate))
+    return functions
+
+
+def measure(
+    windows: Windows, groups: int, functions: dict[int, tuple[StepFunction, StepFunction]]
+) -> pd.DataFrame:
+    """Integrals over each group's windows.
+
+    Args:
+        windows: The windows.
+        groups: Number of groups; the result has one row for each.
+        functions: See ``tensor_functions``.
+
+    Returns:
+        window_ns, covered_ns, active_ns (the integral of Tensor Active, as a share, over time), nonzero_ns, and
+        tensor_cycles (NaN where cycles are not recorded).
+    """
+    sums = {name: np.zeros(groups) for name in ("covered_ns", "active_ns", "nonzero_ns", "tensor_cycles")}
+    for gpu in np.unique(windows.gpu):
+        rows = np.flatnonzero(windows.gpu == gpu)
+        group, low, high = windows.group[rows], windows.start[rows], windows.end[rows]
+        active, cycles = functions.get(int(gpu), (None, None))
+        if active is None or cycles is None:
+            continue
+        for name, values in (
+            ("covered_ns", active.covered(low, high)),
+            ("active_ns", active.integral(low, high) / 100),
+            ("nonzero_ns", active.nonzero(low, high)),
+            ("tensor_cycles", cycles.integral(low, high) if len(cycles.start) else np.full(len(low), np.nan)),
+        ):
+            sums[name] += np.bincount(group, weights=values, minlength=groups)
+    window = np.bincount(windows.group, weights=windows.end - windows.start, minlength=groups)
+    return pd.DataFrame({"window_ns": window, **sums})
+
+
+def measure_distribution(
+    windows: Windows, groups: int, functions: dict[int, tuple[StepFunction, StepFunction]]
+) -> pd.DataFrame:
+    """Peak and 95th percentile of Tensor Active over each group's windows.
+
+    The peak is the largest sample that lies at least half inside the windows, else the one with the most overlap. The
+    percentile is weighted by overlap.
+
+    Args:
+        windows: The windows.
+        groups: Number of groups; the result has one row for each.
+        functions: See ``tensor_functions``.
+    """
+    peak, percentile = np.full(groups, np.nan), np.full(groups, np.nan)
+    for gpu in np.unique(windows.gpu):
+        active, _ = functions.get(int(gpu), (None, None))
+        if active is None:
+            continue
+        for rows in _chunks(windows, np.flatnonzero(windows.gpu == gpu), active):
+            group, step, overlap = _merged_overlaps(windows, rows, active)
+            if not len(group):
+                continue
+            values = active.value[step]
+            first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+            found = group[first]
+            half_inside = 2 * overlap >= (active.end - active.start)[step]
+            largest = np.maximum.reduceat(np.where(half_inside, values, -np.inf), first)
+            by_overlap = np.lexsort((values, overlap, group))[np.append(first[1:], len(group)) - 1]
+            peak[found] = np.where(np.isfinite(largest), largest, values[by_overlap])
+            percentile[found] = _weighted_percentile(group, first, values, overlap)
+    return pd.DataFrame({"peak_pct": peak, "p95_pct": percentile})
+
+
+def _chunks(windows: Windows, rows: Ints, active: StepFunction) -> Iterator[Ints]:
+    """Rows of windows, whole groups at a time, with no more than some millions of samples under them."""
+    counts = np.searchsorted(active.start, windows.end[rows]) - np.searchsorted(active.end, windows.start[rows])
+    part = np.cumsum(counts) // PAIRS_AT_ONCE
+    group = windows.group[rows]
+    # A group goes to the part of its first window.
+    first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+    part = np.repeat(part[first], np.diff(np.append(first, len(rows))))
+    yield from np.split(rows, np.flatnonzero(np.diff(part)) + 1)
+
+
+def _merged_overlaps(windows: Windows, rows: Ints, active: StepFunction) -> tuple[Ints, Ints, Ints]:
+    """Group, sample and overlap, one row for each group and sample that share time."""
+    query, step, overlap = active.overlaps(windows.start[rows], windows.end[rows])
+    group = windows.group[rows][query]
+    keep = overlap > 0
+    group, step, overlap = group[keep], step[keep], overlap[keep]
+    if not len(group):
+        return group, step, overlap
+    # Windows of a group are disjoint and in order, so that a sample under two of them stands in adjacent rows.
+    first = np.flatnonzero(np.append(True, (group[1:] != group[:-1]) | (step[1:] != step[:-1])))
+    return group[first], step[first], np.add.reduceat(overlap, first)
+
+
+def _weighted_percentile(group: Ints, first: Ints, values: Floats, weights: Ints) -> Floats:
+    """The smallest value of each group that at least 95 % of the weight does not exceed."""
+    order = np.lexsort((values, group))
+    running = np.cumsum(weights[order])
+    before = np.append(0, running)[first]
+    total = np.add.reduceat(weights, first)
+    index = np.searchsorted(running, before + np.ceil(PERCENTILE * total).astype(np.int64), side="left")
+    return values[order][index]
+
+
+def bootstrap_interval(group: Ints, part: Floats, whole: Floats, groups: int) -> tuple[Floats, Floats]:
+    """The 95 % interval of each group's ratio sum(part) / sum(whole), by bootstrap over its instances.
+
+    Instances are drawn with replacement 1000 times (Efron and Tibshirani, An Introduction to the Bootstrap, chapter
+    13: percentile interval). Of more than 200 instances, runs of neighbours are drawn together: they are not
+    independent, and drawing them one by one would give intervals that are too narrow.
+
+    Args:
+        group: Group of each instance.
+        part: Numerator of each instance.
+        whole: Denominator of each instance; instances without any are left out.
+        groups: Number of groups.
+
+    Returns:
+        Lower and upper end for each group; NaN for fewer than 5 instances.
+    """
+    low, high = np.full(groups, np.nan), np.full(groups, np.nan)
+    order = np.argsort(group, kind="stable")
+    order = order[whole[order] > 0]
+    group, part, whole = group[order], part[order], whole[order]
+    count = np.bincount(group, minlength=groups)
+    rank = np.arange(len(group)) - np.repeat(np.cumsum(count) - count, count)
+    block = group * BLOCKS + rank * np.minimum(count, BLOCKS)[group] // count[group]
+    keys, codes = np.unique(block, return_inverse=True)
+    part, whole, group = np.bincount(codes, part), np.bincount(codes, whole), keys // BLOCKS
+    enough = np.flatnonzero(count >= MINIMUM_INSTANCES)
+    generator = np.random.default_rng(0)
+    for chunk in np.split(enough, np.arange(GROUPS_AT_ONCE, len(enough), GROUPS_AT_ONCE)):
+        rows = np.flatnonzero(np.isin(group, chunk))
+        if len(rows):
+            low[chunk], high[chunk] = _resample(group[rows], part[rows], whole[rows], generator)
+    return low, high
+
+
+def _resample(
+    group: Ints, part: Floats, whole: Floats, generator: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Percentile interval of the ratio for each run of equal group numbers."""
+    first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+    size = np.diff(np.append(first, len(group)))
+    base, extent = np.repeat(first, size), np.repeat(size, size)
+    ratios = np.empty((RESAMPLES, len(first)))
+    for row in ratios:
+        drawn = base + (generator.random(len(group)) * extent).astype(np.int64)
+        row[:] = np.add.reduceat(part[drawn], first) / np.add.reduceat(whole[drawn], first)
+    ends = np.quantile(ratios, (0.025, 0.975), axis=0)
+    return ends[0], ends[1]

@@ -1,0 +1,53 @@
+"""Everything that tcprof raises on purpose.
+
+::
+
+    TcprofError               a sentence for the user, and a hint: what to do next
+    ├── UsageError    exit 2  options that contradict each other
+    ├── InputError    exit 3  a file that is absent, damaged, foreign, or lacks what is needed
+    ├── OutputError   exit 3  a file that cannot be written
+    └── NsysError     exit 4  nsys is absent, or it failed
+
+Any other exception that leaves the package is a defect of tcprof.
+"""
+
+from typing import ClassVar
+
+
+class TcprofError(Exception):
+    """An error whose message and hint are meant for the user.
+
+    Args:
+        message: What is wrong, with which file.
+        hint: What to do about it: a command, an option, a package. Empty where nothing can be advised.
+    """
+
+    exit_status: ClassVar[int] = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class UsageError(TcprofError):
+    """Options or arguments that make no sense together."""
+
+    exit_status = 2
+
+
+class InputError(TcprofError):
+    """A file that is absent, damaged, not an export, or lacks what was asked of it."""
+
+    exit_status = 3
+
+
+class OutputError(TcprofError):
+    """A file that cannot be written."""
+
+    exit_status = 3
+
+
+class NsysError(TcprofError):
+    """Nsight Systems is absent, too old, or failed."""
+
+    exit_status = 4

@@ -1,0 +1,110 @@
+"""What nsys's messages mean, and what to do about them.
+
+One row a message: the part of it that stays the same over versions, the cause in a sentence, the way out. The
+rows stand in order: the particular before the general, since nsys likes to say both.
+"""
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A message of nsys, understood.
+
+    Attributes:
+        pattern: Regular expression that recognises it, whatever its case.
+        cause: What is wrong.
+        remedy: What to do.
+    """
+
+    pattern: str
+    cause: str
+    remedy: str
+
+
+PROBLEMS: tuple[Problem, ...] = (
+    Problem(
+        r"ERR_NVGPUCTRPERM|Insufficient privilege",
+        "this user may not read the GPU's performance counters",
+        "Run as root (with the full path of your Python, which sudo does not keep), or start the container "
+        "with "
+        "--cap-add=SYS_ADMIN, or let the administrator load the NVIDIA kernel module with "
+        "NVreg_RestrictProfilingToAdminUsers=0. 'RmProfilingAdminOnly: 1' in /proc/driver/nvidia/params "
+        "shows the "
+        "restriction.",
+    ),
+    Problem(
+        r"Already under profiling|sampling hardware unit is already in use",
+        "another tool holds the GPU's performance counters: another nsys or ncu, or DCGM",
+        "End the other profiler. If it is DCGM: 'dcgmi profile --pause' before the recording, "
+        "'dcgmi profile --resume' after it.",
+    ),
+    Problem(
+        r"MIG instances found|MIG enabled GPU is not supported",
+        "the GPU is divided into MIG instances, and nsys samples one of them at a time",
+        "Name one instance: 'nsys profile --gpu-metrics-devices=help' lists them; pass its number as the "
+        "GPU.",
+    ),
+    Problem(
+        r"Profiling permission on a vGPU was not granted",
+        "this virtual GPU has no permission to be profiled",
+        "The host's administrator must grant profiling to the virtual machine (vGPU plugin parameter "
+        "'enable_profiling=1').",
+    ),
+    Problem(
+        r"Confidential Compute mode|Protected Memory mode",
+        "the GPU runs in Confidential Compute mode, which closes its counters",
+        "Record on a GPU without that mode, or let the administrator turn it off.",
+    ),
+    Problem(
+        r"No such GPU|Invalid GPU id",
+        "nsys does not know a GPU of that number",
+        "List the GPUs with 'nsys profile --gpu-metrics-devices=help' ('--gpu-metrics-device=help' up to "
+        "2023), or "
+        "record all of them.",
+    ),
+    Problem(
+        r"Metric set is not supported by GPU|is not supported by available metric sets|loading the metric "
+        r"set",
+        "nsys does not accept that metric set for this GPU",
+        "Record with nsys's own metric set, or use a newer nsys.",
+    ),
+    Problem(
+        r"None of the installed GPUs are supported|Unsupported architecture",
+        "nsys can sample none of the GPUs here: they are older than Turing, or newer than this nsys, or "
+        "closed to it",
+        "'nsys profile --gpu-metrics-devices=help' gives the reason for each GPU. A newer nsys knows newer "
+        "GPUs.",
+    ),
+    Problem(
+        r"unrecognised option|Illegal --[a-z-]+ argument|cannot be specified more than once",
+        "this nsys does not understand an option that it was given",
+        "Check the options that you passed on to nsys; 'nsys profile --help' lists what this version knows.",
+    ),
+    Problem(
+        r"Executable not found|No such file or directory: ",
+        "the program to be recorded was not found",
+        "Check its path; a program in this folder needs './' in front of its name.",
+    ),
+    Problem(
+        r"Sampling buffer overflow",
+        "the sampling frequency is too high for this machine: samples were lost",
+        "Record with a lower frequency.",
+    ),
+    Problem(
+        r"database is locked",
+        "the file system does not support the locks that SQLite needs, as some network file systems do not",
+        "Copy the report to a local disk, such as /tmp, and use the copy.",
+    ),
+    Problem(
+        r"No space left on device|database or disk is full",
+        "the disk is full",
+        "Free some space, or set TMPDIR to a folder on a larger disk: nsys collects there before it writes.",
+    ),
+)
+
+
+def explain(output: str) -> Problem | None:
+    """The first problem whose message occurs in nsys's output; None if none of them does."""
+    return next((row for row in PROBLEMS if re.search(row.pattern, output, re.IGNORECASE)), None)

@@ -1,0 +1,238 @@
+"""GPU metric samples: two ways of storage, wrapped counters, gaps, and Tensor Active from cycles.
+
+A sample's time stamp is the beginning of its interval: it lasts until the next one. A step of more than 1.5 periods is
+a gap, and the sample before it ends after one period; samples in a stretch that nsys marked as missing are dropped.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sqlalchemy import func, select
+
+from tcprof.frames import SAMPLE_METRICS, SAMPLES
+from tcprof.trace import schema
+from tcprof.trace.database import Database
+
+GAP_PERIODS = 1.5
+SUB_PARTITIONS = 4  # tensor pipes of one SM, Volta to Blackwell
+_MEGAHERTZ_AT_MOST = 100_000  # a clock below this is in MHz; nsys writes Hz under the name MHz
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Readings = dict[str, tuple[Ints, Ints]]  # of one GPU: metric -> sorted time stamps and values
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The samples of a recording, and how they were measured.
+
+    Attributes:
+        frame: See ``tcprof.frames.SAMPLES``.
+        tensor_source: "cycles", "rounded" (whole percentages, rounded up) or "none".
+        shared_pipe: Whether the counter also counts plain half-precision arithmetic (Turing).
+        lost_ns: Time marked as missing by nsys.
+    """
+
+    frame: pd.DataFrame
+    tensor_source: str
+    shared_pipe: bool
+    lost_ns: int
+
+
+def read_samples(database: Database, sm_counts: dict[int, float], metrics: Iterable[str]) -> Samples:
+    """The samples of all GPUs.
+
+    Args:
+        database: The export.
+        sm_counts: Streaming multiprocessors of each GPU, NaN where unknown.
+        metrics: Columns of ``SAMPLES`` to read; the others are left unknown, which saves time on large recordings.
+    """
+    wanted = set(metrics)
+    readings, lost, names = _read_table(database, wanted)
+    if not readings:
+        readings, names = _read_json(database, wanted)
+    frames, sources = [], set()
+    for gpu, of_gpu in sorted(readings.items()):
+        gpu_lost = [interval for number, *interval in lost if number == gpu]
+        frame, source = _sample_frame(gpu, of_gpu, gpu_lost, sm_counts.get(gpu, float("nan")))
+        frames.append(frame)
+        sources.add(source)
+    return Samples(
+        frame=SAMPLES.concat(frames),
+        tensor_source=next((s for s in ("rounded", "cycles") if s in sources), "none"),
+        shared_pipe=any(schema.split_metric_name(name)[0] in schema.SHARED_PIPE_METRICS for name in names),
+        lost_ns=sum(end - start for _, start, end in lost),
+    )
+
+
+def _column_of(names: Iterable[str], wanted: set[str]) -> dict[str, str]:
+    """The columns that the recorded metrics fill: recorded name -> column."""
+    known = {schema.split_metric_name(name): name for name in names}
+    recorded = {
+        column: next((known[alias] for alias in aliases if alias in known), None)
+        for column, aliases in schema.METRIC_ALIASES.items()
+    }
+    needed = set(wanted)
+    if wanted & {"tensor_active_pct", "tensor_cycles"}:
+        # Cycles and a clock give exact percentages; then the rounded ones need not be read.
+        clock = next((column for column in ("sm_cycles", "gpc_clock_hz") if recorded[column]), None)
+        exact = recorded["tensor_cycles"] is not None and clock is not None
+        needed -= {"tensor_active_pct", "tensor_cycles"}
+        needed |= {"tensor_cycles", clock} if exact else {"tensor_active_pct"}
+    return {name: column for column, name in recorded.items() if name is not None and column in needed}
+
+
+def _read_table(
+    database: Database, wanted: set[str]
+) -> tuple[dict[int, Readings], list[tuple[int, int, int]], set[str]]:
+    """Readings per GPU from GPU_METRICS, the stretches marked as missing, and the names of the metrics read."""
+    if not (database.has(schema.METRICS) and database.has(schema.METRIC_NAMES)):
+        return {}, [], set()
+    m, names = schema.METRICS.c, schema.METRIC_NAMES.c
+    columns: dict[int, str] = {}  # of a key, see below
+    lost_keys: set[int] = set()
+    by_type: dict[int, dict[str, int]] = {}
+    for type_id, metric_id, name in database.rows(select(names.typeId, names.metricId, names.metricName)):
+        by_type.setdefault(type_id & 0xFFFF, {})[name] = metric_id
+    read: set[str] = set()
+    for type_bits, metric_ids in by_type.items():
+        if type_bits >> 8 == schema.DIAGNOSTIC_ROW:
+            lost_keys |= {(type_bits << 16) | metric_id for metric_id in metric_ids.values()}
+        elif type_bits >> 8 == schema.SAMPLE_ROW:
+            for name, column in _column_of(metric_ids, wanted).items():
+                columns[(type_bits << 16) | metric_ids[name]] = column
+                read.add(name)
+    keys = columns.keys() | lost_keys
+    # One number says which metric of which GPU a row holds. A metric's number alone is tested in SQL, since that is
+    # cheap; the rows of other GPUs or kinds that share the number fall out below.
+    key = (m.typeId.op("&")(0xFFFF).op("<<")(16)).op("|")(m.metricId).label("key")
+    numbers = sorted({k & 0xFFFF for k in keys})
+    if not numbers:
+        return {}, [], set()
+    table = database.table(select(m.timestamp, key, m.value).where(m.metricId.in_(numbers)))
+    times, row_keys, values = (np.asarray(table.column(i)).astype(np.int64, copy=False) for i in range(3))
+    del table
+    readings: dict[int, Readings] = {}
+    for code, column in columns.items():
+        mask = row_keys == code
+        if mask.any():
+            readings.setdefault((code >> 16) & 0xFF, {})[column] = _in_order(times[mask], unwrap(values[mask]))
+    lost = [
+        (int((code >> 16) & 0xFF), int(start), int(end))
+        for code in lost_keys
+        for start, end in zip(times[row_keys == code], unwrap(values[row_keys == code]), strict=True)
+        if end > start
+    ]
+    return readings, lost, read
+
+
+def _in_order(times: Ints, values: Ints) -> tuple[Ints, Ints]:
+    """Readings sorted by time, one for each time stamp; an export promises no order."""
+    if np.all(times[1:] > times[:-1]):
+        return times, values
+    unique, first = np.unique(times, return_index=True)
+    return unique, values[first]
+
+
+def unwrap(counts: Ints) -> Ints:
+    """Counts as they were before the export read them back as signed.
+
+    The export stores a metric in the fewest bytes that hold its largest value, and reads that as signed. With w the
+    fewest bytes whose signed range holds the smallest value, a negative value is too small by 2^(8w).
+    """
+    smallest = int(counts.min(initial=0))
+    if smallest >= 0:
+        return counts
+    width = next(w for w in range(1, 9) if smallest >= -(1 << (8 * w - 1)))
+    return np.where(counts < 0, counts + (1 << (8 * width)), counts) if width < 8 else counts
+
+
+def _read_json(database: Database, wanted: set[str]) -> tuple[dict[int, Readings], set[str]]:
+    """Readings per GPU from exports of 2022, where a sample is one JSON text with a string for each metric."""
+    if not (database.has(schema.GENERIC_TYPES) and database.has(schema.GENERIC_EVENTS)):
+        return {}, set()
+    t, e = schema.GENERIC_TYPES.c, schema.GENERIC_EVENTS.c
+    described = (database.column(schema.GENERIC_TYPES, name) for name in ("typeId", "data"))
+    readings: dict[int, Readings] = {}
+    read: set[str] = set()
+    for type_id, data in database.rows(select(*described).where(t.data.is_not(None))):
+        fields = [field.get("Name", "") for field in _json_object(data).get("Fields", [])]
+        columns = _column_of(fields, wanted)
+        if not columns or (type_id >> 8) & 0xFF != schema.SAMPLE_ROW:
+            continue
+        stamp = func.coalesce(database.column(schema.GENERIC_EVENTS, "timestamp"), e.rawTimestamp)
+        rows = database.rows(select(stamp, e.data).where(e.typeId == type_id))
+        samples = pd.DataFrame([_json_object(text) for _, text in rows])
+        times = np.array([stamp for stamp, _ in rows], dtype=np.int64)
+        for name, column in columns.items():
+            if name in samples:
+                values = pd.to_numeric(samples[name], errors="coerce").fillna(0).to_numpy(np.int64)
+                readings.setdefault(type_id & 0xFF, {})[column] = _in_order(times, unwrap(values))
+                read.add(name)
+    return readings, read
+
+
+def _json_object(text: str) -> dict[str, object] | dict[str, list[dict[str, str]]]:
+    """A JSON object, or an empty one where the text is none."""
+    try:
+        value = json.loads(text)
+    except (TypeError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _sample_frame(
+    gpu: int, readings: Readings, lost: list[list[int]], sm_count: float
+) -> tuple[pd.DataFrame, str]:
+    """One GPU's samples with their intervals, and where its Tensor Active comes from."""
+    start = next(iter(readings.values()))[0]
+    if any(not np.array_equal(times, start) for times, _ in readings.values()):
+        start = np.unique(np.concatenate([times for times, _ in readings.values()]))
+    end = _ends(start)
+    columns = {name: _aligned(start, *reading) for name, reading in readings.items()}
+    if "gpc_clock_hz" in columns and np.nanmax(columns["gpc_clock_hz"], initial=0) < _MEGAHERTZ_AT_MOST:
+        columns["gpc_clock_hz"] = columns["gpc_clock_hz"] * 1e6
+    source = "rounded" if "tensor_active_pct" in columns else "none"
+    if "tensor_cycles" in columns:
+        pipe_cycles = _pipe_cycles(columns, end - start, sm_count)
+        percent = 100 * columns["tensor_cycles"] / np.where(pipe_cycles > 0, pipe_cycles, np.nan)
+        columns["tensor_active_pct"] = np.minimum(percent, 100)
+        source = "cycles"
+    keep = np.ones(len(start), dtype=bool)
+    for lost_start, lost_end in lost:
+        keep &= (end <= lost_start) | (start >= lost_end)
+    frame = SAMPLES.conform(pd.DataFrame({"gpu": gpu, "start_ns": start, "end_ns": end, **columns}))
+    return (frame if keep.all() else SAMPLES.conform(frame[keep])), source
+
+
+def _ends(start: Ints) -> Ints:
+    """Where each sample ends: at the next one, or after one period before a gap and at the end."""
+    steps = np.diff(start)
+    period = int(np.median(steps)) if len(steps) else 0
+    return start + np.append(np.where(steps > GAP_PERIODS * period, period, steps), period)
+
+
+def _aligned(at: Ints, times: Ints, values: Ints) -> Floats:
+    """Values at the given times, NaN where the metric has none."""
+    if len(at) == len(times):
+        return values.astype(np.float64)
+    aligned = np.full(len(at), np.nan)
+    aligned[np.searchsorted(at, times)] = values
+    return aligned
+
+
+def _pipe_cycles(columns: dict[str, Floats], duration: Ints, sm_count: float) -> Floats:
+    """Cycles that all tensor pipes together had in each sample: the denominator of Tensor Active.
+
+    From the SMs' own cycle counter where it is recorded, else from the clock and the sample's duration.
+    """
+    if "sm_cycles" in columns:
+        return SUB_PARTITIONS * columns["sm_cycles"]
+    return SUB_PARTITIONS * sm_count * columns["gpc_clock_hz"] * duration * 1e-9
+
+
+assert set(SAMPLE_METRICS) <= set(schema.METRIC_ALIASES)  # noqa: S101 - every column of a sample has a source

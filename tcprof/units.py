@@ -1,0 +1,100 @@
+"""The only place where a number becomes text.
+
+Every function takes a number and gives what a person reads; unknown (NaN, None) is "–", never 0.
+"""
+
+import math
+from typing import SupportsFloat
+
+UNKNOWN = "–"
+_TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+_SI = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def _known(value: SupportsFloat | None) -> float | None:
+    """The value as a float, or None where it is unknown."""
+    if value is None or value is not value:  # NaN and pandas.NA's kin differ from themselves
+        return None
+    number = float(value)
+    return number if math.isfinite(number) else None
+
+
+def _digits(value: float, significant: int = 3) -> str:
+    """A number with the given significant digits, never in exponent form."""
+    if value == 0:
+        return "0"
+    decimals = max(0, significant - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{min(decimals, significant)}f}"
+
+
+def format_ns(value: SupportsFloat | None) -> str:
+    """A duration given in nanoseconds: "1.72 ms"."""
+    number = _known(value)
+    if number is None:
+        return UNKNOWN
+    if number == 0:
+        return "0 ns"
+    scale, unit = next((pair for pair in _TIMES if abs(number) >= pair[0]), _TIMES[-1])
+    return f"{_digits(number / scale)} {unit}"
+
+
+def format_seconds(value: SupportsFloat | None) -> str:
+    """A duration given in seconds: "1.72 ms"."""
+    number = _known(value)
+    return UNKNOWN if number is None else format_ns(number * 1e9)
+
+
+def format_pct(value: SupportsFloat | None) -> str:
+    """A percentage, 0 to 100: "87.3 %"; small ones keep two digits: "0.031 %"."""
+    number = _known(value)
+    if number is None:
+        return UNKNOWN
+    decimals = 1 if abs(number) >= 1 or number == 0 else 2 if abs(number) >= 0.1 else 3
+    return f"{number:.{decimals}f} %"
+
+
+def format_points(value: SupportsFloat | None) -> str:
+    """A difference of two percentages, signed: "+37.5 points"."""
+    number = _known(value)
+    if number is None:
+        return UNKNOWN
+    return f"{number:+.{1 if abs(number) >= 1 or number == 0 else 2}f} points"
+
+
+def format_count(value: SupportsFloat | None) -> str:
+    """A count: "1,440"; from ten million on "4.03 G"."""
+    number = _known(value)
+    if number is None:
+        return UNKNOWN
+    if abs(number) < 1e7:
+        return f"{number:,.0f}"
+    scale, prefix = next(pair for pair in _SI if abs(number) >= pair[0])
+    return f"{_digits(number / scale)} {prefix}"
+
+
+def format_hz(value: SupportsFloat | None) -> str:
+    """A frequency: "20 kHz", "1.98 GHz"."""
+    number = _known(value)
+    if number is None:
+        return UNKNOWN
+    scale, prefix = next((pair for pair in _SI if abs(number) >= pair[0]), (1.0, ""))
+    text = _digits(number / scale)
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} {prefix}Hz"
+
+
+def format_bytes(value: SupportsFloat | None) -> str:
+    """A size in binary units: "139.8 GiB"."""
+    number = _known(value)
+    if number is None:
+        return UNKNOWN
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(number) < 1024:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1024
+    return f"{number:.1f} TiB"
+
+
+def format_ratio(value: SupportsFloat | None) -> str:
+    """A ratio of two quantities: "1.42x"."""
+    number = _known(value)
+    return UNKNOWN if number is None else f"{_digits(number)}x"

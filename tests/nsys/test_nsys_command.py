@@ -1,0 +1,155 @@
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from tcprof.errors import UsageError
+from tcprof.nsys.command import RecordOptions, build_profile_command, report_base, resolve_program
+from tcprof.nsys.locate import Capabilities, GpuSupport, Nsys
+
+NSYS = Nsys(Path("/opt/nsys"), (2025, 3, 2))
+OPTIONS = RecordOptions(output=Path("out/run.nsys-rep"))
+PROGRAM = ["python", "train.py", "--epochs=2"]
+
+
+def build(capabilities: Capabilities, **changes: object) -> list[str]:
+    return build_profile_command(NSYS, capabilities, dataclasses.replace(OPTIONS, **changes), PROGRAM)
+
+
+def test_default_command(h200: Capabilities):
+    assert build(h200) == [
+        "/opt/nsys",
+        "profile",
+        "--trace=cuda,nvtx,osrt",
+        "--gpu-metrics-devices=all",
+        "--gpu-metrics-frequency=20000",
+        "--sample=none",
+        "--cpuctxsw=none",
+        "--force-overwrite=true",
+        "--output=out/run",
+        "python",
+        "train.py",
+        "--epochs=2",
+    ]
+
+
+def test_everything_set(h200: Capabilities):
+    command = build(
+        h200,
+        frequency_hz=100_000,
+        trace="cuda,nvtx,cudnn",
+        gpus="0,2",
+        capture_range="cudaProfilerApi",
+        metric_set=Path("/tmp/x/tcprof.config"),
+        extra_args=("--cuda-graph-trace=node",),
+    )
+    assert command == [
+        "/opt/nsys",
+        "profile",
+        "--trace=cuda,nvtx,cudnn",
+        "--gpu-metrics-devices=0,2",
+        "--gpu-metrics-frequency=100000",
+        "--gpu-metrics-set=file:/tmp/x/tcprof.config",
+        "--capture-range=cudaProfilerApi",
+        "--capture-range-end=stop",
+        "--sample=none",
+        "--cpuctxsw=none",
+        "--force-overwrite=true",
+        "--output=out/run",
+        "--cuda-graph-trace=node",
+        "python",
+        "train.py",
+        "--epochs=2",
+    ]
+
+
+def test_without_a_gpu_to_sample_the_rest_is_recorded():
+    gpu = GpuSupport(0, "GV100", "Quadro GV100", supported=False, reason="Unsupported architecture")
+    command = build(Capabilities("--gpu-metrics-device", metric_set_files=False, gpus=(gpu,)), metric_set=Path("x"))
+    assert command == [
+        "/opt/nsys",
+        "profile",
+        "--trace=cuda,nvtx,osrt",
+        "--sample=none",
+        "--cpuctxsw=none",
+        "--force-overwrite=true",
+        "--output=out/run",
+        *PROGRAM,
+    ]
+
+
+def test_old_spelling(h200: Capabilities):
+    old = dataclasses.replace(h200, gpu_metrics_option="--gpu-metrics-device", metric_set_files=False)
+    assert "--gpu-metrics-device=all" in build(old)
+    with pytest.raises(UsageError, match="takes no metric set from a file"):
+        build(old, metric_set=Path("x.config"))
+
+
+def test_nvtx_range(h200: Capabilities):
+    command = build(h200, capture_range="nvtx:train step")
+    assert command[5:9] == [
+        "--capture-range=nvtx",
+        "--nvtx-capture=train step",
+        "--capture-range-end=stop",
+        "--env-var=NSYS_NVTX_PROFILER_REGISTER_ONLY=0",
+    ]
+
+
+@pytest.mark.parametrize("capture_range", ["auto", "nvtx", "nvtx:", "hotkey", ""])
+def test_no_such_capture_range(h200: Capabilities, capture_range: str):
+    with pytest.raises(UsageError, match="no capture range"):
+        build(h200, capture_range=capture_range)
+
+
+@pytest.mark.parametrize("frequency", [9, 200_001, -1])
+def test_frequency_that_nsys_cannot_do(h200: Capabilities, frequency: int):
+    with pytest.raises(UsageError, match=f"cannot sample at {frequency} Hz"):
+        build(h200, frequency_hz=frequency)
+    assert build(h200, frequency_hz=frequency, gpus="none")
+
+
+@pytest.mark.parametrize(
+    ("extra", "dropped"),
+    [
+        (("--trace=cuda",), "--trace=cuda,nvtx,osrt"),
+        (("-t", "cuda"), "--trace=cuda,nvtx,osrt"),
+        (("-scpu",), "--sample=none"),
+        (("--gpu-metrics-device=0",), "--gpu-metrics-devices=all"),
+        (("-o", "other"), "--output=out/run"),
+    ],
+)
+def test_the_users_own_options_win(h200: Capabilities, extra: tuple[str, ...], dropped: str):
+    command = build(h200, extra_args=extra)
+    assert dropped in build(h200)
+    assert dropped not in command  # nsys refuses an option that is given twice
+    assert command[-len(extra) - len(PROGRAM) :] == [*extra, *PROGRAM]
+
+
+def test_no_program(h200: Capabilities):
+    with pytest.raises(UsageError, match="no program"):
+        build_profile_command(NSYS, h200, OPTIONS, [])
+
+
+@pytest.mark.parametrize(
+    ("output", "base"),
+    [("x.nsys-rep", "x"), ("a/x", "a/x"), ("run.v1", "run.v1"), ("x.qdrep", "x"), ("x.sqlite", "x"), ("50%", "50%")],
+)
+def test_report_base(output: str, base: str):
+    assert report_base(Path(output)) == Path(base)
+
+
+def test_percent_is_not_a_pattern(h200: Capabilities):
+    assert "--output=50%%" in build(h200, output=Path("50%.nsys-rep"))
+
+
+@pytest.mark.parametrize(
+    ("args", "resolved"),
+    [
+        (["train.py", "-x"], ["PY", "train.py", "-x"]),
+        (["python", "train.py"], ["python", "train.py"]),
+        (["./a.out"], ["./a.out"]),
+        ([], []),
+    ],
+)
+def test_resolve_program(args: list[str], resolved: list[str]):
+    assert resolve_program(args, python="PY") == resolved

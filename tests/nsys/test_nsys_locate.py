@@ -1,0 +1,180 @@
+from pathlib import Path
+
+import pytest
+
+from tcprof.errors import NsysError
+from tcprof.nsys.locate import (
+    Capabilities,
+    GpuSupport,
+    Nsys,
+    find_nsys,
+    parse_gpus,
+    read_capabilities,
+    read_general_metric_set,
+)
+
+VENDOR_PLACES = [
+    "opt/nvidia/nsight-systems/2025.3.2/target-linux-x64/nsys",
+    "opt/nvidia/nsight-systems-cli/2025.3.2/target-linux-x64/nsys",
+    "usr/local/cuda-13.0/NsightSystems-cli-2025.3.2/target-linux-x64/nsys",
+    "usr/local/cuda/nsight-systems-2025.3.2/target-linux-x64/nsys",
+    "usr/lib/nsight-systems/target-linux-x64/nsys",
+    "usr/lib/x86_64-linux-gnu/nsight-systems/target-linux-x64/nsys",
+    "opt/nvidia/nsight-compute/2025.3.1/host/target-linux-x64/nsys",
+    "usr/local/cuda/nsight-compute-2025.3.1/host/target-linux-sbsa-armv8/nsys",
+]
+
+
+@pytest.mark.parametrize("place", VENDOR_PLACES)
+def test_finds_nsys_off_path(empty_machine: Path, install_nsys, place: str):
+    path = install_nsys(empty_machine / place)
+    assert find_nsys() == Nsys(path, (2025, 3, 2, 474))
+
+
+def test_explicit_before_environment_before_path_before_vendor(empty_machine, install_nsys, monkeypatch, tmp_path):
+    vendor = install_nsys(empty_machine / VENDOR_PLACES[0])
+    assert find_nsys().path == vendor
+    on_path = install_nsys(empty_machine / "bin" / "nsys")
+    assert find_nsys().path == on_path
+    named = install_nsys(tmp_path / "named" / "nsys")
+    monkeypatch.setenv("TCPROF_NSYS", str(named))
+    assert find_nsys().path == named
+    explicit = install_nsys(tmp_path / "explicit" / "nsys")
+    assert find_nsys(explicit).path == explicit
+
+
+def test_newest_vendor_version_wins(empty_machine: Path):
+    for version in ("2025.10.1", "2025.9.1"):
+        path = empty_machine / f"opt/nvidia/nsight-systems/{version}/target-linux-x64/nsys"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"#!/bin/sh\necho 'NVIDIA Nsight Systems version {version}.5-1v0'\n")
+        path.chmod(0o755)
+    assert find_nsys().version == (2025, 10, 1, 5)
+    assert find_nsys().version_text == "2025.10.1"
+
+
+def test_no_nsys_says_where_it_looked(empty_machine: Path):
+    with pytest.raises(NsysError, match="not found on PATH nor in .*nsight-compute") as caught:
+        find_nsys()
+    assert caught.value.exit_status == 4
+    assert "TCPROF_NSYS" in caught.value.hint
+
+
+def test_wrapper_without_nsys_behind_it(empty_machine: Path, install_nsys, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FAKE_NSYS", "wrapper")
+    path = install_nsys(empty_machine / "bin" / "nsys")
+    with pytest.raises(NsysError, match="exit status 1, and it said: Error: Nsight Systems 2025.3.2 hasn't"):
+        find_nsys()
+    with pytest.raises(NsysError, match="does not run as nsys"):
+        find_nsys(path)
+
+
+def test_wrapper_on_path_does_not_hide_a_real_one(empty_machine: Path, install_nsys):
+    wrapper = empty_machine / "bin" / "nsys"
+    wrapper.parent.mkdir()
+    wrapper.write_text("#!/bin/sh\nexit 1\n")
+    wrapper.chmod(0o755)
+    real = install_nsys(empty_machine / VENDOR_PLACES[0])
+    assert find_nsys().path == real
+
+
+@pytest.mark.parametrize("content", [None, "not a program"])
+def test_explicit_that_cannot_start(tmp_path: Path, content: str | None):
+    path = tmp_path / "nsys"
+    if content:
+        path.write_text(content)
+        path.chmod(0o755)
+    with pytest.raises(NsysError, match="could not be started"):
+        find_nsys(path)
+
+
+def test_capabilities(fake_nsys: Nsys, h200: Capabilities):
+    assert read_capabilities(fake_nsys) == h200
+
+
+def test_capabilities_of_an_old_nsys_without_gpu(fake_nsys: Nsys, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FAKE_NSYS", "old")
+    assert read_capabilities(fake_nsys) == Capabilities("--gpu-metrics-device", metric_set_files=False, gpus=())
+
+
+def test_capabilities_need_an_answer(fake_nsys: Nsys):
+    fake_nsys.path.write_text("#!/bin/sh\necho nothing of use\n")
+    with pytest.raises(NsysError, match="does not tell which GPUs it can sample: nothing of use"):
+        read_capabilities(fake_nsys)
+
+
+GPU_LISTS = {
+    "documented": (
+        """Possible --gpu-metrics-devices values are:
+    1: Turing TU104 | GeForce RTX 2070 SUPER PCI[0000:65:00.0]
+    all: Select all supported GPUs
+    none: Disable GPU Metrics [Default]
+Some GPUs are not supported:
+    0: Volta GV100 | Quadro GV100 PCI[0000:17:00.0]
+See the user guide: https://docs.nvidia.com/nsight-systems/UserGuide/index.html#gpu-metrics
+""",
+        [
+            GpuSupport(1, "TU104", "GeForce RTX 2070 SUPER", True, ""),
+            GpuSupport(0, "GV100", "Quadro GV100", False, ""),
+        ],
+    ),
+    "without chips": (
+        "Possible --gpu-metrics-device values are:\n\t0: NVIDIA GeForce RTX 3090 PCI[0000:0a:00.0]\n\tall: Select all\n",
+        [GpuSupport(0, "", "NVIDIA GeForce RTX 3090", True, "")],
+    ),
+    "reason on the line": (
+        "None of the installed GPUs are supported:\n\tAda AD102 | NVIDIA GeForce RTX 4090 PCI[0000:01:00.0] - "
+        "Insufficient privilege, see https://developer.nvidia.com/ERR_NVGPUCTRPERM\n",
+        [
+            GpuSupport(
+                None,
+                "AD102",
+                "NVIDIA GeForce RTX 4090",
+                False,
+                "Insufficient privilege, see https://developer.nvidia.com/ERR_NVGPUCTRPERM",
+            )
+        ],
+    ),
+    "reason below": (
+        "Some GPUs are not supported:\n\t2: NVIDIA A100 PCI[0000:07:00.0]\n\t\tAlready under profiling\n"
+        "\t3: NVIDIA A100 PCI[0000:08:00.0]\n\t\tAlready under profiling\n",
+        [
+            GpuSupport(2, "", "NVIDIA A100", False, "Already under profiling"),
+            GpuSupport(3, "", "NVIDIA A100", False, "Already under profiling"),
+        ],
+    ),
+    "none": ("Possible --gpu-metrics-device values are:\n\tNVIDIA GPUs not found, feature is not available\n", []),
+}
+
+
+@pytest.mark.parametrize("case", GPU_LISTS)
+def test_parse_gpus(case: str):
+    text, expected = GPU_LISTS[case]
+    assert list(parse_gpus(text)) == expected
+
+
+def metric_sets(nsys: Nsys, index: str | None, **sets: str) -> None:
+    folder = nsys.path.parent / "GpuMetrics"
+    folder.mkdir()
+    for name, chips in sets.items():
+        (folder / f"{name}.config").write_text(f"version: 5\nmetricSets:\n- alias: {name}\n  chips: [{chips}]\n")
+    if index is not None:
+        (folder / "index.config").write_text(index)
+
+
+def test_general_metric_set_is_the_first_of_the_index(fake_nsys: Nsys):
+    metric_sets(fake_nsys, "z\nb\na\n", a="GH100", b="GA102, GH100", z="TU102")
+    assert "alias: b" in read_general_metric_set(fake_nsys, "GH100")
+
+
+def test_metric_sets_are_beside_the_resolved_nsys(fake_nsys: Nsys, tmp_path: Path):
+    metric_sets(fake_nsys, None, gh100="GH100")
+    link = tmp_path / "link"
+    link.symlink_to(fake_nsys.path)
+    assert "alias: gh100" in read_general_metric_set(Nsys(link, fake_nsys.version), "GH100")
+
+
+def test_no_metric_set_for_the_chip(fake_nsys: Nsys):
+    metric_sets(fake_nsys, "missing\na\n", a="GH1000")
+    with pytest.raises(NsysError, match="no metric set for GH100"):
+        read_general_metric_set(fake_nsys, "GH100")

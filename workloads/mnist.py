@@ -1,0 +1,149 @@
+"""What the MNIST scripts beside this file share: all but the training step, which each shows itself.
+
+A run has these NVTX ranges; those marked * are opened by the scripts:
+
+    warm-up             the first steps, with the parts of any step
+    epoch 0, epoch 1, ...
+        step            *
+            copy        * the batch from host to device
+            forward     * network and loss
+            backward    * gradients
+            optimizer   * new weights
+    test                accuracy on images not trained on
+
+Only the epochs lie in the capture range: ``nsys profile --capture-range=cudaProfilerApi
+--capture-range-end=stop`` records them whole, and nothing else.
+"""
+
+import argparse
+import contextlib
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+
+import digits
+import nvtx
+import torch
+from torch import Tensor, nn
+
+WARM_UP_STEPS = 10
+
+Step = Callable[[Tensor, Tensor], Tensor]
+
+
+def start(description: str) -> tuple[argparse.Namespace, digits.Digits, digits.Digits]:
+    """Parse the command line, load the data and say what is used: the options, training set and test set."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    usual = "cuda" if torch.cuda.is_available() else "cpu"
+    parser.add_argument("--device", choices=("cuda", "cpu"), default=usual, help="here: %(default)s")
+    parser.add_argument("--epochs", type=int, default=1, help="default: %(default)s")
+    parser.add_argument("--steps", type=int, help="at most this many steps an epoch; default: all")
+    parser.add_argument("--batch-size", type=int, default=64, help="default: %(default)s")
+    parser.add_argument("--lr", type=float, default=1e-3, help="learning rate; default: %(default)s")
+    parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="MNIST as IDX files; default: draw digits")
+    options = parser.parse_args()
+    if any(value is not None and value < 1 for value in (options.epochs, options.steps, options.batch_size)):
+        parser.error("--epochs, --steps and --batch-size begin at 1")
+    if options.device == "cuda" and not torch.cuda.is_available():
+        parser.error("PyTorch finds no CUDA device here; use --device cpu")
+    try:
+        train_set, test_set = digits.load(options.data)
+    except (OSError, ValueError) as error:
+        parser.exit(2, f"{parser.prog}: error: {error}\n")
+    if options.batch_size > len(train_set.labels):
+        parser.error(f"--batch-size is larger than the training set of {len(train_set.labels):,} images")
+    name = f" ({torch.cuda.get_device_name()})" if options.device == "cuda" else ""
+    origin = f"read from {options.data}" if options.data else "drawn by this script, not MNIST (see --data)"
+    print(f"device: {options.device}{name}, PyTorch {torch.__version__}")
+    print(f"data: {len(train_set.labels):,} training and {len(test_set.labels):,} test images {origin}")
+    return options, train_set, test_set
+
+
+def network() -> nn.Sequential:
+    """The usual small MNIST network: two convolutions, two linear layers, 1.2 million weights."""
+    return nn.Sequential(
+        nn.Conv2d(1, 32, kernel_size=3),
+        nn.ReLU(),
+        nn.Conv2d(32, 64, kernel_size=3),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Dropout(0.25),
+        nn.Flatten(),
+        nn.Linear(64 * 12 * 12, 128),
+        nn.ReLU(),
+        nn.Dropout(0.5),
+        nn.Linear(128, 10),  # logits: the loss takes their log-softmax
+    )
+
+
+def train(step: Step, train_set: digits.Digits, options: argparse.Namespace) -> None:
+    """Warm up, then train for some epochs while the profiler captures.
+
+    ``step`` trains on one batch of images and labels and returns the loss as a tensor, its value not awaited.
+    """
+    shuffle = torch.Generator().manual_seed(options.seed)
+    # The first steps load kernels, choose convolution algorithms, grow the memory pool and create the
+    # optimizer's state. They train too, but belong to no epoch: no later step looks like them.
+    with nvtx.annotate("warm-up"):
+        _run(step, islice(_batches(train_set, options.batch_size, shuffle), WARM_UP_STEPS))
+
+    step_times = []
+    with capture(options.device):
+        for epoch in range(options.epochs):
+            begin = time.perf_counter()
+            with nvtx.annotate(f"epoch {epoch}"):
+                batches = islice(_batches(train_set, options.batch_size, shuffle), options.steps)
+                loss, steps = _run(step, batches)
+            seconds = time.perf_counter() - begin
+            step_times.append(seconds / steps)
+            print(f"epoch {epoch}: mean loss {loss:.4f}, {steps} steps in {seconds:.2f} s")
+
+    median = statistics.median(step_times)
+    print(f"time per step: {1e3 * median:.3f} ms, {options.batch_size / median:,.0f} images/s (median epoch)")
+    if options.device == "cuda":
+        print(f"peak GPU memory: {torch.cuda.max_memory_allocated() / 2**20:.1f} MiB")
+
+
+@contextlib.contextmanager
+def capture(device: str) -> Iterator[None]:
+    """The capture range: what a profiler waiting for the CUDA profiler API records. Without one, harmless.
+
+    Open ranges inside and close them inside: of a range that crosses a border, a profiler sees only half.
+    The test is left out: its batches have another size and no backward, which calls for a warm-up of its own.
+    """
+    if device == "cuda":
+        torch.cuda.synchronize()  # the warm-up's last kernels are not part of it,
+        torch.cuda.profiler.start()
+    yield
+    if device == "cuda":
+        torch.cuda.synchronize()  # the last epoch's last kernels are
+        torch.cuda.profiler.stop()
+
+
+@torch.inference_mode()
+def test(model: nn.Module, test_set: digits.Digits, options: argparse.Namespace) -> None:
+    """Print the accuracy, computed in float32 for every script: the same yardstick, however it trained."""
+    model.eval()
+    correct = torch.zeros((), dtype=torch.int64, device=options.device)
+    with nvtx.annotate("test"):
+        for images, labels in zip(test_set.images.split(1000), test_set.labels.split(1000), strict=True):
+            guesses = model(images.to(options.device)).argmax(dim=1)
+            correct += (guesses == labels.to(options.device)).sum()
+        print(f"test accuracy: {100 * correct.item() / len(test_set.labels):.2f} %")
+
+
+def _batches(data: digits.Digits, size: int, shuffle: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
+    """One epoch in a new order. A last, smaller batch is left out: every step does the same work."""
+    order = torch.randperm(len(data.labels), generator=shuffle)
+    for indices in order[: len(order) - len(order) % size].split(size):
+        yield data.images[indices], data.labels[indices]
+
+
+def _run(step: Step, batches: Iterator[tuple[Tensor, Tensor]]) -> tuple[float, int]:
+    """Train on the batches: their mean loss and their number."""
+    losses = [step(images, labels) for images, labels in batches]
+    # .item() waits for the GPU: once for all steps, so that timing them does not change what is timed.
+    return torch.stack(losses).mean().item(), len(losses)
