@@ -1,3 +1,76 @@
-"""tcprof: are the Tensor Cores working, where not, why, and did my change help?"""
+"""tcprof: are the Tensor Cores working, where not, why, and did my change help?
+
+>>> import tcprof
+>>> analysis = tcprof.read("run.sqlite")
+>>> analysis.ranges[["path", "tensor_active_mean_pct"]]
+>>> tcprof.compare("base.sqlite", "new.sqlite").rows
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tcprof.errors import InputError, NsysError, OutputError, TcprofError, UsageError
+
+if TYPE_CHECKING:
+    from tcprof.analysis import Analysis
+    from tcprof.compare import Comparison
 
 __version__ = "0.1.0"
+__all__ = [
+    "InputError",
+    "NsysError",
+    "OutputError",
+    "TcprofError",
+    "UsageError",
+    "__version__",
+    "compare",
+    "read",
+]
+
+
+def read(path: str | PathLike[str], window: str = "gpu", metrics: Iterable[str] | None = None) -> Analysis:
+    """Read and analyze a recording.
+
+    Args:
+        path: A report (``.nsys-rep``) or its SQLite export. A report is exported beside itself when it has no export
+            that is whole and newer.
+        window: Windows that figures from samples are taken over: gpu, host or busy.
+        metrics: Columns of ``tcprof.frames.SAMPLES`` to read; all by default.
+
+    Raises:
+        InputError: The file is absent, damaged, or not a recording.
+        UsageError: There is no such window.
+    """
+    from tcprof.analysis import WINDOWS, analyze
+    from tcprof.frames import SAMPLE_METRICS
+    from tcprof.nsys.export import find_export
+    from tcprof.trace import Trace
+
+    if window not in WINDOWS:
+        raise UsageError(f"there is no window {window!r}", f"Choose one of: {', '.join(WINDOWS)}.")
+    return analyze(Trace(find_export(Path(path))), window, SAMPLE_METRICS if metrics is None else metrics)
+
+
+def compare(
+    base: str | PathLike[str] | Analysis, new: str | PathLike[str] | Analysis, window: str = "gpu"
+) -> Comparison:
+    """Compare two recordings, given as files or as analyses.
+
+    Args:
+        base: The baseline.
+        new: The recording compared with it.
+        window: Windows that figures from samples are taken over, where files are given.
+
+    Raises:
+        InputError: A file is absent, damaged, or not a recording.
+        UsageError: There is no such window, or the analyses have different ones.
+    """
+    from tcprof.analysis import Analysis
+    from tcprof.compare import compare as compare_analyses
+
+    analyses = [side if isinstance(side, Analysis) else read(side, window) for side in (base, new)]
+    return compare_analyses(*analyses)

@@ -1,6 +1,7 @@
 """The analysis of one recording: all that a report, a table or a comparison needs, and nothing private of the machine."""
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pandas as pd
@@ -53,9 +54,12 @@ def analyze(trace: Trace, window: str = "gpu", metrics: Iterable[str] = SAMPLE_M
         metrics: Columns of the samples to read. The ranges need only ``tensor_active_pct``; large recordings are read
             faster without the others.
     """
-    recording, samples, activities = trace.recording(), trace.samples(metrics), trace.activities()
-    hierarchy = build_hierarchy(trace.ranges())
-    attribution = attribute(hierarchy, trace.launches(), activities)
+    with ThreadPoolExecutor() as pool:  # the samples are half of the work of reading, and reading waits for SQLite
+        read_samples = pool.submit(trace.samples, metrics)
+        recording, activities = trace.recording(), trace.activities()
+        hierarchy = build_hierarchy(trace.ranges())
+        attribution = attribute(hierarchy, trace.launches(), activities)
+        samples = read_samples.result()
     members = summary.list_members(hierarchy, expand_to_ancestors(hierarchy, attribution), activities)
     gpus = _all_gpus(trace.gpus(), samples.frame, activities)
     functions = tensor_functions(samples.frame)

@@ -86,7 +86,9 @@ def _about_activities(hierarchy: Hierarchy, activities: pd.DataFrame, attributio
         return ["The recording has no NVTX ranges: only the whole capture can be shown."]
     duration = (activities["end_ns"] - activities["start_ns"]).to_numpy()
     found = []
-    causes = pd.Series(duration).groupby(attribution.cause).agg(["sum", "size"]).drop("", errors="ignore")
+    causes = (
+        pd.Series(duration).groupby(attribution.cause, observed=True).agg(["sum", "size"]).drop("", errors="ignore")
+    )
     for cause, row in causes.sort_values("sum", ascending=False).iterrows():
         share = 100 * row["sum"] / max(int(duration.sum()), 1)
         if share >= 1:

@@ -24,6 +24,7 @@ NO_LAUNCH = "no launch recorded"
 OTHER_PROCESS = "its process opened no range"
 NO_RANGE = "no range was open"
 AMBIGUOUS = "several threads had a range open and none had launched before"
+CAUSES = ("", NO_LAUNCH, OTHER_PROCESS, NO_RANGE, AMBIGUOUS)
 
 
 @dataclass(frozen=True)
@@ -55,13 +56,13 @@ class Attribution:
         activity: Rows of activities, one for each pair of an activity and its innermost range.
         range: Row of that range in the hierarchy.
         inherited: Whether the launching thread had no range open.
-        cause: For each activity why it belongs to no range; empty for those that belong to one.
+        cause: For each activity why it belongs to no range, one of ``CAUSES``; empty for those that belong to one.
     """
 
     activity: Ints
     range: Ints
     inherited: Bools
-    cause: npt.NDArray[np.object_]
+    cause: pd.Categorical
 
 
 def build_hierarchy(ranges: pd.DataFrame) -> Hierarchy:
@@ -151,12 +152,12 @@ def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataF
     """
     launch = _launch_of(launches, activities)
     launched = np.flatnonzero(launch >= 0)
-    process, thread, time = (
-        launches[name].to_numpy()[launch[launched]] for name in ("process", "thread", "start_ns")
-    )
-    lanes = hierarchy.ranges.assign(lane=hierarchy.lane).drop_duplicates("lane")
-    cause = np.full(len(activities), NO_LAUNCH, dtype=object)
-    cause[launched] = np.where(np.isin(process, lanes["process"]), NO_RANGE, OTHER_PROCESS)
+    process, thread, time = (launches[name].to_numpy()[launch[launched]] for name in ("process", "thread", "start_ns"))
+    first = np.flatnonzero(np.append(True, np.diff(hierarchy.lane) != 0)[: len(hierarchy.lane)])
+    lanes = hierarchy.ranges.iloc[first].assign(lane=hierarchy.lane[first])
+    cause = np.full(len(activities), CAUSES.index(NO_LAUNCH), dtype=np.int8)
+    with_ranges = np.isin(process, lanes["process"])
+    cause[launched] = np.where(with_ranges, CAUSES.index(NO_RANGE), CAUSES.index(OTHER_PROCESS))
     parts: list[tuple[Ints, Ints, Bools]] = []
     for _, of_domain in lanes.groupby("domain", observed=True):
         key = of_domain["process"].to_numpy() << 32 | of_domain["thread"].to_numpy()
@@ -165,7 +166,7 @@ def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataF
         found = hierarchy.open.at(own, time)
         free = np.flatnonzero(found < 0)
         inherited, ambiguous = _inherit(hierarchy, of_domain, launches, process[free], time[free])
-        cause[launched[free[ambiguous]]] = AMBIGUOUS
+        cause[launched[free[ambiguous]]] = CAUSES.index(AMBIGUOUS)
         found[free] = inherited
         hits = np.flatnonzero(found >= 0)
         parts.append((launched[hits], found[hits], np.isin(hits, free)))
@@ -174,8 +175,8 @@ def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataF
         if parts
         else (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, bool))
     )
-    cause[activity] = ""
-    return Attribution(activity, rows, inherited_flags.astype(bool), cause)
+    cause[activity] = CAUSES.index("")
+    return Attribution(activity, rows, inherited_flags.astype(bool), pd.Categorical.from_codes(cause, list(CAUSES)))
 
 
 def _launch_of(launches: pd.DataFrame, activities: pd.DataFrame) -> Ints:

@@ -57,9 +57,7 @@ def tensor_functions(samples: pd.DataFrame) -> dict[int, tuple[StepFunction, Ste
     return functions
 
 
-def measure(
-    windows: Windows, groups: int, functions: dict[int, tuple[StepFunction, StepFunction]]
-) -> pd.DataFrame:
+def measure(windows: Windows, groups: int, functions: dict[int, tuple[StepFunction, StepFunction]]) -> pd.DataFrame:
     """Integrals over each group's windows.
 
     Args:
@@ -190,9 +188,7 @@ def bootstrap_interval(group: Ints, part: Floats, whole: Floats, groups: int) ->
     return low, high
 
 
-def _resample(
-    group: Ints, part: Floats, whole: Floats, generator: np.random.Generator
-) -> tuple[Floats, Floats]:
+def _resample(group: Ints, part: Floats, whole: Floats, generator: np.random.Generator) -> tuple[Floats, Floats]:
     """Percentile interval of the ratio for each run of equal group numbers."""
     first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
     size = np.diff(np.append(first, len(group)))

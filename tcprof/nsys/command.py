@@ -68,9 +68,7 @@ def build_profile_command(
         UsageError: If an option has no meaning.
     """
     if not program:
-        raise UsageError(
-            "There is no program to record.", hint="Give it after the options: python train.py ..."
-        )
+        raise UsageError("There is no program to record.", hint="Give it after the options: python train.py ...")
     output = report_base(options.output).as_posix().replace("%", "%%")  # nsys substitutes %-patterns
     ours = [
         f"--trace={options.trace}",
@@ -117,9 +115,7 @@ def _gpu_metrics(capabilities: Capabilities, options: RecordOptions) -> list[str
     ]
     if options.metric_set is not None:
         if not capabilities.metric_set_files:
-            raise UsageError(
-                "This nsys takes no metric set from a file.", hint="Use its own set, or a newer nsys."
-            )
+            raise UsageError("This nsys takes no metric set from a file.", hint="Use its own set, or a newer nsys.")
         chosen.append(f"--gpu-metrics-set=file:{options.metric_set}")
     return chosen
 

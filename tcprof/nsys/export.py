@@ -16,11 +16,9 @@ from tcprof.nsys.record import REPORT_SUFFIXES, STREAM_SUFFIX
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
-_DAMAGED = r"magic number mismatch|Cannot read from stream|Invalid version prefix|truncated|corrupt"
-_NEWER = r"newer than your current version|protobuf|Unknown section|ParseFrom"
-_UNWRITABLE = (
-    r"unable to open database file|No space left|disk is full|database is locked|Read-only file system"
-)
+_DAMAGED = r"magic number mismatch|Cannot read from stream|Invalid version prefix|Version tag is not found|protobuf"
+_NEWER = r"newer than your current version"
+_UNWRITABLE = r"unable to open database file|No space left|disk is full|database is locked|Read-only file system"
 
 
 def find_export(report: Path, nsys: Callable[[], Nsys]) -> Path:
@@ -50,8 +48,7 @@ def find_export(report: Path, nsys: Callable[[], Nsys]) -> Path:
         program = nsys()
     except NsysError as error:
         raise InputError(
-            f"{report} has to be exported before it can be read, and nsys, which does that, is not here: "
-            f"{error}",
+            f"{report} has to be exported before it can be read, and nsys, which does that, is not here: {error}",
             hint=f"{error.hint} Or export it where it was recorded, with "
             f"'nsys export --type=sqlite {report.name}', and give {export.name}.",
         ) from error
@@ -113,9 +110,7 @@ def _check_is_file(path: Path) -> None:
     if not os.access(path, os.R_OK):
         raise InputError(f"{path} may not be read.", hint="Ask its owner for permission.")
     if path.stat().st_size == 0:
-        raise InputError(
-            f"{path} is empty.", hint="Its writing was interrupted, or the disk was full: record again."
-        )
+        raise InputError(f"{path} is empty.", hint="Its writing was interrupted, or the disk was full: record again.")
 
 
 def _check_report(report: Path, export: Path) -> None:
@@ -142,15 +137,12 @@ def _promised_bytes(header: bytes) -> int:
 
 
 def _read_tables(path: Path, header: bytes) -> set[str]:
-    write_ahead = header[19] == 2 and not path.with_name(path.name + "-wal").exists()
-    mode = (
-        "?mode=ro&immutable=1" if write_ahead else "?mode=ro"
-    )  # without its log, else sidecar files are made
+    logged = header[19] == 2 and not path.with_name(path.name + "-wal").exists()
+    mode = "?mode=ro&immutable=1" if logged else "?mode=ro"  # even a reader would make a write-ahead log
     try:
         with closing(sqlite3.connect(path.resolve().as_uri() + mode, uri=True)) as connection:
-            return {
-                name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-            }
+            rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            return {name for (name,) in rows}
     except sqlite3.Error as error:
         raise InputError(f"{path} is damaged: {error}.", hint="Export the report again.") from error
 
@@ -187,34 +179,30 @@ def _not_older(made: Path, report: Path) -> None:
 
 def _refusal(nsys: Nsys, report: Path, done: Completed) -> InputError | OutputError | NsysError:
     """Why nsys did not export."""
+    if re.search(_UNWRITABLE, done.output, re.IGNORECASE):
+        return _unwritable(report, done.last_lines(1))
     version = read_report_version(report)
-    text = ".".join(str(part) for part in version[:3])
-    if version[:3] > nsys.version[:3] or (not version and re.search(_NEWER, done.output, re.IGNORECASE)):
+    unknown = not version and "protobuf" in done.output  # a parse error: what nsys said before it had words for it
+    if version[:3] > nsys.version[:3] or unknown or re.search(_NEWER, done.output):
+        text = ".".join(str(part) for part in version[:3])
         return InputError(
             f"{report} was recorded with a newer Nsight Systems ({text or 'version unknown'}) than the nsys "
-            f"here "
-            f"({nsys.version_text}, {nsys.path}), which cannot read it.",
-            hint=f"Install Nsight Systems {text or 'of that version'} or newer, or export the report where "
-            f"it was "
-            f"recorded: nsys export --type=sqlite {report.name}",
+            f"here ({nsys.version_text}, {nsys.path}), which cannot read it.",
+            hint=f"Install Nsight Systems {text or 'of that version'} or newer, or export the report where it "
+            f"was recorded: nsys export --type=sqlite {report.name}",
         )
     if re.search(_DAMAGED, done.output, re.IGNORECASE):
         return InputError(
             f"{report} is damaged, or no report of nsys: {done.last_lines(1)}",
             hint="Copy it again from where it was recorded, and compare the sizes.",
         )
-    if re.search(_UNWRITABLE, done.output, re.IGNORECASE):
-        return _unwritable(report, done.last_lines(1))
-    return NsysError(
-        f"nsys {nsys.version_text} could not export {report}: {done.last_lines() or 'it said nothing'}"
-    )
+    return NsysError(f"nsys {nsys.version_text} could not export {report}: {done.last_lines() or 'it said nothing'}")
 
 
 def _unwritable(report: Path, said: str) -> OutputError:
     problem = explain(said)
+    elsewhere = f"Copy {report.name} to a folder that you may write, and use the copy."
     return OutputError(
         f"The SQLite export of {report} cannot be written beside it: {said}.",
-        hint=problem.remedy
-        if problem
-        else f"Copy {report.name} to a folder that you may write, and use the copy.",
+        hint=problem.remedy if problem else elsewhere,
     )

@@ -120,10 +120,8 @@ def find_nsys(explicit: Path | None = None) -> Nsys:
         return max(installed, key=lambda nsys: nsys.version)
     if failures:
         raise NsysError("\n".join(failures), hint=_HINT)
-    looked = ", ".join(str(VENDOR_ROOT / pattern) for pattern in VENDOR_PATTERNS)
-    raise NsysError(
-        f"nsys, the program of NVIDIA Nsight Systems, was not found on PATH nor in {looked}.", hint=_HINT
-    )
+    looked = ", ".join(str(VENDOR_ROOT / pattern.partition("/target")[0]) for pattern in VENDOR_PATTERNS)
+    raise NsysError(f"nsys, the program of NVIDIA Nsight Systems, was not found on PATH nor in {looked}.", hint=_HINT)
 
 
 def read_capabilities(nsys: Nsys) -> Capabilities:
@@ -142,9 +140,7 @@ def read_capabilities(nsys: Nsys) -> Capabilities:
             hint=_HINT,
         )
     sets = _ask(nsys, "--gpu-metrics-set=help").output
-    return Capabilities(
-        option, re.search(r"^\s*file:", sets, re.MULTILINE) is not None, parse_gpus(devices.output)
-    )
+    return Capabilities(option, re.search(r"^\s*file:", sets, re.MULTILINE) is not None, parse_gpus(devices.output))
 
 
 def parse_gpus(text: str) -> tuple[GpuSupport, ...]:
@@ -211,9 +207,7 @@ def _read_version(path: Path) -> Nsys:
     match = re.search(r"\bversion (\d+(?:\.\d+)+)", done.output)
     if done.status != 0 or match is None:
         said = done.last_lines() or "nothing"
-        raise NsysError(
-            f"{path} does not run as nsys: exit status {done.status}, and it said: {said}", hint=_HINT
-        )
+        raise NsysError(f"{path} does not run as nsys: exit status {done.status}, and it said: {said}", hint=_HINT)
     return Nsys(path, tuple(int(part) for part in match[1].split(".")))
 
 

@@ -28,11 +28,9 @@ PROBLEMS: tuple[Problem, ...] = (
         r"ERR_NVGPUCTRPERM|Insufficient privilege",
         "this user may not read the GPU's performance counters",
         "Run as root (with the full path of your Python, which sudo does not keep), or start the container "
-        "with "
-        "--cap-add=SYS_ADMIN, or let the administrator load the NVIDIA kernel module with "
-        "NVreg_RestrictProfilingToAdminUsers=0. 'RmProfilingAdminOnly: 1' in /proc/driver/nvidia/params "
-        "shows the "
-        "restriction.",
+        "with --cap-add=SYS_ADMIN, or let the administrator load the NVIDIA kernel module with "
+        "NVreg_RestrictProfilingToAdminUsers=0. The restriction shows as 'RmProfilingAdminOnly: 1' in "
+        "/proc/driver/nvidia/params.",
     ),
     Problem(
         r"Already under profiling|sampling hardware unit is already in use",
@@ -43,8 +41,7 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem(
         r"MIG instances found|MIG enabled GPU is not supported",
         "the GPU is divided into MIG instances, and nsys samples one of them at a time",
-        "Name one instance: 'nsys profile --gpu-metrics-devices=help' lists them; pass its number as the "
-        "GPU.",
+        "Name one instance by its number; 'nsys profile --gpu-metrics-devices=help' lists them.",
     ),
     Problem(
         r"Profiling permission on a vGPU was not granted",
@@ -60,22 +57,18 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem(
         r"No such GPU|Invalid GPU id",
         "nsys does not know a GPU of that number",
-        "List the GPUs with 'nsys profile --gpu-metrics-devices=help' ('--gpu-metrics-device=help' up to "
-        "2023), or "
-        "record all of them.",
+        "Record all GPUs, or list their numbers with 'nsys profile --gpu-metrics-devices=help' (up to 2023: "
+        "'--gpu-metrics-device=help').",
     ),
     Problem(
-        r"Metric set is not supported by GPU|is not supported by available metric sets|loading the metric "
-        r"set",
+        r"Metric set is not supported by|not supported by available metric sets|loading the metric set",
         "nsys does not accept that metric set for this GPU",
         "Record with nsys's own metric set, or use a newer nsys.",
     ),
     Problem(
         r"None of the installed GPUs are supported|Unsupported architecture",
-        "nsys can sample none of the GPUs here: they are older than Turing, or newer than this nsys, or "
-        "closed to it",
-        "'nsys profile --gpu-metrics-devices=help' gives the reason for each GPU. A newer nsys knows newer "
-        "GPUs.",
+        "nsys can sample none of the GPUs here: older than Turing, newer than this nsys, or closed to it",
+        "'nsys profile --gpu-metrics-devices=help' gives the reason for each GPU; a newer nsys knows more.",
     ),
     Problem(
         r"unrecognised option|Illegal --[a-z-]+ argument|cannot be specified more than once",
@@ -83,7 +76,7 @@ PROBLEMS: tuple[Problem, ...] = (
         "Check the options that you passed on to nsys; 'nsys profile --help' lists what this version knows.",
     ),
     Problem(
-        r"Executable not found|No such file or directory: ",
+        r"Executable not found",
         "the program to be recorded was not found",
         "Check its path; a program in this folder needs './' in front of its name.",
     ),

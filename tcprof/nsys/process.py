@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -40,9 +41,7 @@ class Completed:
         """The last lines worth reading, those of standard error first; progress bars left out."""
         for text in (self.stderr, self.stdout):
             lines = [line.rpartition("\r")[2].rstrip() for line in text.splitlines()]
-            lines = [
-                line for line in lines if line.strip() and "usage:" not in line and "--help'" not in line
-            ]
+            lines = [line for line in lines if line.strip() and not re.search(r"usage:|--help'", line)]
             if lines:
                 return "\n".join(lines[-count:])
         return ""
@@ -59,16 +58,12 @@ def run_quietly(argv: Sequence[str], timeout_s: float | None = None) -> Complete
         NsysError: If it cannot be started, or does not end in time.
     """
     try:
-        done = subprocess.run(
-            list(argv), stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s, check=False
-        )
+        done = subprocess.run(list(argv), stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s, check=False)
     except OSError as error:
         raise _not_startable(argv[0], error) from error
     except subprocess.TimeoutExpired as error:
         raise NsysError(f"{argv[0]} gave no answer within {timeout_s:.0f} seconds.") from error
-    return Completed(
-        done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
-    )
+    return Completed(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
 
 def run_shown(argv: Sequence[str]) -> Completed:
@@ -95,9 +90,7 @@ def run_shown(argv: Sequence[str]) -> Completed:
             pump.start()
         status = process.wait()
         for pump in pumps:
-            pump.join(
-                timeout=5.0
-            )  # a left-over child of the program may hold the pipe open: do not wait for it
+            pump.join(timeout=5.0)  # a child that the program left behind may hold the pipe open
     return Completed(status, *(pump.text() for pump in pumps))
 
 
@@ -113,16 +106,18 @@ class _Pump(threading.Thread):
 
     def __init__(self, source: IO[bytes], sink: TextIO) -> None:
         super().__init__(daemon=True)
-        self._source = source.fileno()
+        self._source = os.dup(source.fileno())  # its own, to read on when the program's end is not the pipe's
         self._sink = sink
         self._head = b""
         self._tail = b""
 
     def run(self) -> None:
-        with contextlib.suppress(OSError):  # the pipe was closed under us: nothing more to read
+        try:
             while chunk := os.read(self._source, _KEPT_BYTES):
                 self._keep(chunk)
                 self._show(chunk)
+        finally:
+            os.close(self._source)
 
     def _keep(self, chunk: bytes) -> None:
         room = _KEPT_BYTES - len(self._head)

@@ -47,21 +47,15 @@ def check_output(output: Path, force: bool) -> None:
     if not folder.is_dir():
         raise OutputError(f"The folder {folder} does not exist.", hint=f"Make it first: mkdir -p '{folder}'")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise OutputError(
-            f"The folder {folder} cannot be written.", hint="Choose another place for the report."
-        )
+        raise OutputError(f"The folder {folder} cannot be written.", hint="Choose another place for the report.")
     for path in _report_paths(output):
         if path.is_dir():
             raise OutputError(f"{path} is a folder.", hint="Choose another name for the report.")
         if path.exists() and not force:
-            raise OutputError(
-                f"{path} exists already.", hint="Choose another name, or replace it with --force."
-            )
+            raise OutputError(f"{path} exists already.", hint="Choose another name, or replace it with --force.")
 
 
-def write_metric_set(
-    nsys: Nsys, capabilities: Capabilities, folder: Path, *, keep_links: bool = False
-) -> Path:
+def write_metric_set(nsys: Nsys, capabilities: Capabilities, folder: Path, *, keep_links: bool = False) -> Path:
     """Writes a metric set with tensor cycles for the GPUs of this machine.
 
     Args:
@@ -78,18 +72,14 @@ def write_metric_set(
     """
     chips = sorted({gpu.chip for gpu in capabilities.supported_gpus})
     if not capabilities.metric_set_files:
-        raise NsysError(
-            f"nsys {nsys.version_text} takes no metric set from a file.", hint="Use a newer nsys."
-        )
+        raise NsysError(f"nsys {nsys.version_text} takes no metric set from a file.", hint="Use a newer nsys.")
     if len(chips) != 1 or not chips[0]:
         raise NsysError(
             f"One metric set serves one kind of GPU, and nsys names these: {', '.join(chips) or 'none'}.",
             hint="Record GPUs of one kind at a time.",
         )
     path = folder / "tcprof.config"
-    text = build_metric_set(
-        read_general_metric_set(nsys, chips[0]), chips[0], path.stem, keep_links=keep_links
-    )
+    text = build_metric_set(read_general_metric_set(nsys, chips[0]), chips[0], path.stem, keep_links=keep_links)
     path.write_text(text, encoding="utf-8")
     return path
 
@@ -110,13 +100,13 @@ def record(nsys: Nsys, argv: Sequence[str], output: Path) -> Recording:
     """
     before = {path: _stamp(path) for path in (*_report_paths(output), _stream_path(output))}
     done = run_shown(argv)
-    fresh = [path for path in before if _stamp(path) not in (None, before[path])]
-    fresh += [path for path in _generated(done.stdout) if path not in before and path.is_file()]
-    if "Failed to create" not in done.output:
-        for path in fresh:
-            if path.suffix in REPORT_SUFFIXES:
-                return Recording(path, done.status)
-    raise _failure(nsys, argv, done, fresh)
+    left = [path for path in before if _stamp(path) not in (None, before[path])]
+    if not left:
+        left = [path for path in _generated(done.stdout) if path.is_file()]
+    misplaced = left and left[0] not in before and re.search(r"Failed to create '.*rep'", done.output)
+    if left and left[0].suffix in REPORT_SUFFIXES and not misplaced:
+        return Recording(left[0], done.status)
+    raise _failure(nsys, argv, done, left)
 
 
 def _failure(nsys: Nsys, argv: Sequence[str], done: Completed, left: Sequence[Path]) -> NsysError:
@@ -126,22 +116,19 @@ def _failure(nsys: Nsys, argv: Sequence[str], done: Completed, left: Sequence[Pa
         return _not_imported(nsys, done, streams[0])
     if left:
         return NsysError(
-            f"nsys could not write the report where it was asked to, and left it at {left[0]}: "
-            f"{done.last_lines(1)}",
+            f"nsys could not write the report where it was asked to, and left it at {left[0]}: {done.last_lines(1)}",
             hint=f"Move it from there: mv '{left[0]}' .",
+        )
+    ranged = any(arg.startswith("--capture-range=") for arg in argv)
+    if ranged and "Generated:" in done.stdout:  # nsys went through to its end and had nothing to write
+        return NsysError(
+            "nsys recorded nothing: the capture range never began.",
+            hint="Let the program call cudaProfilerStart (torch.cuda.profiler.start()) or open the NVTX range, "
+            "or record the whole program, without a capture range.",
         )
     problem = explain(done.output)
     if problem is not None:
-        return NsysError(
-            f"nsys recorded nothing: {problem.cause}. It said: {done.last_lines()}", hint=problem.remedy
-        )
-    if done.status == 0 and any(re.match(r"--capture-range=(?!none)", arg) for arg in argv):
-        return NsysError(
-            "nsys recorded nothing: the capture range never began.",
-            hint="Let the program call cudaProfilerStart (torch.cuda.profiler.start()) or open the NVTX "
-            "range, or "
-            "record the whole program with --capture-range none.",
-        )
+        return NsysError(f"nsys recorded nothing: {problem.cause}. It said: {done.last_lines()}", hint=problem.remedy)
     said = done.last_lines() or "nothing"
     return NsysError(f"nsys recorded nothing; exit status {done.status}. It said: {said}")
 
@@ -151,13 +138,10 @@ def _not_imported(nsys: Nsys, done: Completed, stream: Path) -> NsysError:
     reason = re.search(r"Importer error status: (.+)", done.output)
     said = f" ({reason[1].strip()})" if reason else ""
     return NsysError(
-        f"nsys recorded the program but could not load its importer{said}, so it left {stream} and no "
-        f"report.",
+        f"nsys recorded the program but could not load its importer{said}: it left {stream} and no report.",
         hint="The importer needs the library libdw.so.1: install libdw1 (Debian, Ubuntu) or elfutils-libs "
-        "(Fedora, "
-        "RHEL), or install the full Nsight Systems, and record again. Or turn the file into a report on a "
-        "machine "
-        f"with Nsight Systems {nsys.version_text}: QdstrmImporter -i '{stream.name}'",
+        "(Fedora, RHEL), or install the full Nsight Systems, and record again. Or turn the file into a report "
+        f"on a machine with Nsight Systems {nsys.version_text}: QdstrmImporter -i '{stream.name}'",
     )
 
 

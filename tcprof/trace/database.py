@@ -4,6 +4,7 @@ ADBC hands over Arrow columns without a Python object for each value, several ti
 """
 
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -37,9 +38,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._uri = f"file:{quote(str(path.absolute()))}?mode=ro"
-        self._engine = create_engine(
-            "sqlite://", creator=lambda: _connect(self._uri), poolclass=NullPool
-        )
+        self._engine = create_engine("sqlite://", creator=lambda: _connect(self._uri), poolclass=NullPool)
         try:
             inspector = inspect(self._engine)
             self._columns = {
@@ -73,20 +72,27 @@ class Database:
         except DatabaseError as error:
             raise self._damaged(error) from error
 
-    def table(self, statement: Select[Any]) -> pa.Table:
-        """The rows of a big table, as Arrow. Every column must hold integers, or be ``text_bytes``."""
+    def batches(self, statement: Select[Any]) -> Iterator[pa.RecordBatch]:
+        """The rows of a big table, some ten thousand at a time. Columns hold integers, or are ``text_bytes``."""
         text = str(statement.compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True}))
         options = {"adbc.sqlite.query.batch_rows": READ_AT_ONCE}
         try:
             with adbc.connect(self._uri) as connection, connection.cursor(adbc_stmt_kwargs=options) as cursor:
                 cursor.execute(text)
-                return cursor.fetch_arrow_table()
+                yield from cursor.fetch_record_batch()
         except (AdbcError, pa.ArrowException) as error:
             raise self._damaged(error) from error
 
+    def table(self, statement: Select[Any]) -> pa.Table | None:
+        """The rows of a big table at once, see ``batches``; None where there are none."""
+        batches = [batch for batch in self.batches(statement) if batch.num_rows]
+        return pa.Table.from_batches(batches) if batches else None
+
     def frame(self, statement: Select[Any]) -> pd.DataFrame:
         """The rows of a big table of integers; a NULL is NaN."""
-        return self.table(statement).to_pandas()
+        table = self.table(statement)
+        empty = pd.DataFrame({str(name): pd.Series(dtype="int64") for name in statement.selected_columns.keys()})  # noqa: SIM118
+        return empty if table is None else table.to_pandas()
 
     def strings(self, used: Select[Any]) -> dict[int, str]:
         """The entries of the export's string table whose id is among those selected."""

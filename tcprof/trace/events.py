@@ -32,7 +32,7 @@ def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
             text_bytes(func.coalesce(database.column(nvtx, "text"), "")).label("text"),
         ).where(is_range)
     )
-    if not table.num_rows:
+    if table is None:
         return RANGES.empty()
     start, end, thread, domain, text_id = (table.column(i).to_numpy() for i in range(5))
     strings = database.strings(select(nvtx.c.textId).where(is_range)) if (text_id != UNKNOWN).any() else {}
@@ -71,8 +71,7 @@ def _domains(database: Database, process: Ints, domain: Ints) -> pd.Categorical:
     created = database.rows(select(*columns[0], columns[1]).where(nvtx.c.eventType == schema.NVTX_DOMAIN_CREATE))
     strings = database.strings(select(nvtx.c.textId).where(nvtx.c.eventType == schema.NVTX_DOMAIN_CREATE))
     name_of = {
-        (schema.process_of(tid), number): text or strings.get(text_id, "")
-        for tid, number, text_id, text in created
+        (schema.process_of(tid), number): text or strings.get(text_id, "") for tid, number, text_id, text in created
     }
     codes, pairs = _pairs(process, domain)
     names = ["" if pair[1] in (0, UNKNOWN) else name_of.get(pair, f"domain {pair[1]}") for pair in pairs]

@@ -55,15 +55,15 @@ def read_samples(database: Database, sm_counts: dict[int, float], metrics: Itera
     readings, lost, names = _read_table(database, wanted)
     if not readings:
         readings, names = _read_json(database, wanted)
-    frames, sources = [], set()
-    for gpu, of_gpu in sorted(readings.items()):
-        gpu_lost = [interval for number, *interval in lost if number == gpu]
-        frame, source = _sample_frame(gpu, of_gpu, gpu_lost, sm_counts.get(gpu, float("nan")))
-        frames.append(frame)
-        sources.add(source)
+    parts = []
+    for gpu in sorted(readings):
+        lost_here = [(start, end) for number, start, end in lost if number == gpu]
+        parts.append(_sample_columns(gpu, readings.pop(gpu), lost_here, sm_counts.get(gpu, float("nan"))))
+    has_cycles = [("tensor_cycles" in part) for part in parts]
+    has_percent = [("tensor_active_pct" in part) for part in parts]
     return Samples(
-        frame=SAMPLES.concat(frames),
-        tensor_source=next((s for s in ("rounded", "cycles") if s in sources), "none"),
+        frame=_joined(parts),
+        tensor_source="none" if not any(has_percent) else "cycles" if all(has_cycles) else "rounded",
         shared_pipe=any(schema.split_metric_name(name)[0] in schema.SHARED_PIPE_METRICS for name in names),
         lost_ns=sum(end - start for _, start, end in lost),
     )
@@ -113,20 +113,25 @@ def _read_table(
     numbers = sorted({k & 0xFFFF for k in keys})
     if not numbers:
         return {}, [], set()
-    table = database.table(select(m.timestamp, key, m.value).where(m.metricId.in_(numbers)))
-    times, row_keys, values = (np.asarray(table.column(i)).astype(np.int64, copy=False) for i in range(3))
-    del table
+    statement = select(m.timestamp, key, m.value).where(m.metricId.in_(numbers))
+    parts: dict[int, list[tuple[Ints, Ints]]] = {code: [] for code in keys}
+    for batch in database.batches(statement):
+        times, row_keys, values = (column.to_numpy() for column in batch.columns)
+        for code, collected in parts.items():
+            mask = row_keys == code
+            if mask.any():
+                collected.append((times[mask], values[mask]))
     readings: dict[int, Readings] = {}
-    for code, column in columns.items():
-        mask = row_keys == code
-        if mask.any():
-            readings.setdefault((code >> 16) & 0xFF, {})[column] = _in_order(times[mask], unwrap(values[mask]))
-    lost = [
-        (int((code >> 16) & 0xFF), int(start), int(end))
-        for code in lost_keys
-        for start, end in zip(times[row_keys == code], unwrap(values[row_keys == code]), strict=True)
-        if end > start
-    ]
+    lost: list[tuple[int, int, int]] = []
+    for code in [code for code, collected in parts.items() if collected]:
+        times, values = (np.concatenate(column) for column in zip(*parts.pop(code), strict=True))
+        gpu, counts = (code >> 16) & 0xFF, unwrap(values)
+        if code in columns:
+            readings.setdefault(gpu, {})[columns[code]] = _in_order(times, counts)
+        else:
+            lost += [
+                (gpu, start, end) for start, end in zip(times.tolist(), counts.tolist(), strict=True) if end > start
+            ]
     return readings, lost, read
 
 
@@ -185,28 +190,38 @@ def _json_object(text: str) -> dict[str, object] | dict[str, list[dict[str, str]
     return value if isinstance(value, dict) else {}
 
 
-def _sample_frame(
-    gpu: int, readings: Readings, lost: list[list[int]], sm_count: float
-) -> tuple[pd.DataFrame, str]:
-    """One GPU's samples with their intervals, and where its Tensor Active comes from."""
+def _joined(parts: list[dict[str, Ints | Floats]]) -> pd.DataFrame:
+    """The GPUs' columns one below the other; a metric that a GPU lacks is unknown there."""
+    columns = {}
+    for name in SAMPLES.names:
+        if any(name in part for part in parts):
+            lengths = (len(part["end_ns"]) for part in parts)
+            columns[name] = np.concatenate(
+                [part[name] if name in part else np.full(n, np.nan) for part, n in zip(parts, lengths, strict=True)]
+            )
+    return SAMPLES.conform(pd.DataFrame(columns, copy=False)) if columns else SAMPLES.empty()
+
+
+def _sample_columns(
+    gpu: int, readings: Readings, lost: list[tuple[int, int]], sm_count: float
+) -> dict[str, Ints | Floats]:
+    """One GPU's columns of the frame of samples, those that are recorded."""
     start = next(iter(readings.values()))[0]
     if any(not np.array_equal(times, start) for times, _ in readings.values()):
         start = np.unique(np.concatenate([times for times, _ in readings.values()]))
     end = _ends(start)
-    columns = {name: _aligned(start, *reading) for name, reading in readings.items()}
+    columns: dict[str, Floats] = {name: _aligned(start, *readings.pop(name)) for name in list(readings)}
     if "gpc_clock_hz" in columns and np.nanmax(columns["gpc_clock_hz"], initial=0) < _MEGAHERTZ_AT_MOST:
         columns["gpc_clock_hz"] = columns["gpc_clock_hz"] * 1e6
-    source = "rounded" if "tensor_active_pct" in columns else "none"
     if "tensor_cycles" in columns:
         pipe_cycles = _pipe_cycles(columns, end - start, sm_count)
         percent = 100 * columns["tensor_cycles"] / np.where(pipe_cycles > 0, pipe_cycles, np.nan)
         columns["tensor_active_pct"] = np.minimum(percent, 100)
-        source = "cycles"
     keep = np.ones(len(start), dtype=bool)
     for lost_start, lost_end in lost:
         keep &= (end <= lost_start) | (start >= lost_end)
-    frame = SAMPLES.conform(pd.DataFrame({"gpu": gpu, "start_ns": start, "end_ns": end, **columns}))
-    return (frame if keep.all() else SAMPLES.conform(frame[keep])), source
+    everything = {"gpu": np.full(len(start), gpu), "start_ns": start, "end_ns": end, **columns}
+    return everything if keep.all() else {name: values[keep] for name, values in everything.items()}
 
 
 def _ends(start: Ints) -> Ints:

@@ -54,8 +54,9 @@ def write_sqlite():
     def write(path: Path, *tables: str) -> Path:
         with closing(sqlite3.connect(path)) as connection:
             for table in tables:
-                connection.execute(f"CREATE TABLE {table} (id INTEGER, value TEXT)")  # noqa: S608
-            connection.executemany(f"INSERT INTO {tables[0]} VALUES (?, ?)", [(i, "x" * 500) for i in range(40)])  # noqa: S608
+                connection.execute(f"CREATE TABLE {table} (id INTEGER, value TEXT)")
+            rows = [(number, "x" * 500) for number in range(40)]  # several pages
+            connection.executemany(f"INSERT INTO {tables[0]} VALUES (?, ?)", rows)  # noqa: S608
             connection.commit()
         return path
 

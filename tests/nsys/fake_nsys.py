@@ -1,7 +1,7 @@
 """An nsys for tests: it says what the real one says, and leaves what the real one leaves.
 
-The environment variable FAKE_NSYS chooses what happens. Messages and exit statuses are those of nsys 2023.4.4 and 2025.3.2,
-or, where they need a GPU in a certain state, those that people have published.
+The environment variable FAKE_NSYS chooses what happens. Messages and exit statuses are those of nsys 2023.4.4
+and 2025.3.2, or, where they need a GPU in a certain state, those that people have published.
 """
 
 import os
@@ -15,23 +15,33 @@ from pathlib import Path
 MODE = os.environ.get("FAKE_NSYS", "ok")
 OLD = MODE == "old"
 DEVICE_OPTION = "--gpu-metrics-device" if OLD else "--gpu-metrics-devices"
-SET_HELP = "Possible --gpu-metrics-set values are:\n\tgh100        : General Metrics for NVIDIA GH100 (any frequency)\n"
+SET_HELP = """Possible --gpu-metrics-set values are:
+\tgh100        : General Metrics for NVIDIA GH100 (any frequency)
+"""
 DEVICE_HELP = """Possible --gpu-metrics-devices values are:
 \t0: Hopper GH100 | NVIDIA H200 PCI[0000:00:06.0]
 \tall: Select all supported GPUs
 \tcuda-visible: Select GPUs that match CUDA_VISIBLE_DEVICES
 \tnone: Disable GPU Metrics [Default]
 """
-NO_DEVICES_HELP = "Possible --gpu-metrics-device values are:\n\tNVIDIA GPUs not found, feature is not available\n"
-USAGE = "\nusage: nsys profile [<args>] [application] [<application args>]\nTry 'nsys profile --help' for more information.\n"
+NO_DEVICES_HELP = (
+    "Possible --gpu-metrics-device values are:\n\tNVIDIA GPUs not found, feature is not available\n"
+)
+USAGE = """
+usage: nsys profile [<args>] [application] [<application args>]
+Try 'nsys profile --help' for more information.
+"""
 ILLEGAL = "Illegal --gpu-metrics-devices argument: all.\n"
 REFUSALS = {  # mode: what nsys says instead of recording
-    "privilege": ILLEGAL + "Insufficient privilege, see https://developer.nvidia.com/ERR_NVGPUCTRPERM.\n" + USAGE,
+    "privilege": ILLEGAL
+    + "Insufficient privilege, see https://developer.nvidia.com/ERR_NVGPUCTRPERM.\n"
+    + USAGE,
     "busy": ILLEGAL + "Already under profiling\n" + USAGE,
     "mig": ILLEGAL + "MIG instances found. Please, specify GPUs explicitly.\n" + USAGE,
     "vgpu": ILLEGAL + "Profiling permission on a vGPU was not granted\n" + USAGE,
     "confidential": ILLEGAL + "GPU metrics collection disabled due to Confidential Compute mode.\n" + USAGE,
-    "unsupported": "Illegal --gpu-metrics-device arguments.\nNone of the installed GPUs are supported. See the user guide: "
+    "unsupported": "Illegal --gpu-metrics-device arguments.\nNone of the installed GPUs are supported. See "
+    "the user guide: "
     "https://docs.nvidia.com/nsight-systems/UserGuide/index.html#gms-introduction\n" + USAGE,
     "no_gpu": "Illegal --gpu-metrics-device argument: 3.\nNo such GPU: 3.\n" + USAGE,
     "spelling": "unrecognised option '--gpu-metrics-devices=all'\n" + USAGE,
@@ -40,7 +50,8 @@ REFUSALS = {  # mode: what nsys says instead of recording
     "strange": "the moon is in the wrong quarter\n",
 }
 EXPORT_REFUSALS = {
-    "newer": "Exportation error: Report was created in Nsight Systems version (2026.2.1.1), newer than your current version (2025.3.2.474).\n",
+    "newer": "Exportation error: Report was created in Nsight Systems version (2026.2.1.1), newer than your "
+    "current version (2025.3.2.474).\n",
     "protobuf": "Exportation error: Cannot parse protobuf message.\n",
     "damaged": "Exportation error: Section Table Reference magic number mismatch.\n",
     "locked": "Exportation error: database is locked\n",
@@ -60,22 +71,31 @@ def main() -> int:
     return profile(rest)
 
 
+def say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
 def say_version() -> int:
     if MODE == "wrapper":  # CUDA's /usr/local/cuda/bin/nsys where Nsight Systems is not installed
         sys.stderr.write("Error: Nsight Systems 2025.3.2 hasn't been installed with CUDA Toolkit 13.0\n")
         return 1
-    version = "2023.4.4.54-234433681190v0" if OLD else os.environ.get("FAKE_NSYS_VERSION", "2025.3.2.474-253236389321v0")
-    print(f"NVIDIA Nsight Systems version {version}")
+    version = (
+        "2023.4.4.54-234433681190v0"
+        if OLD
+        else os.environ.get("FAKE_NSYS_VERSION", "2025.3.2.474-253236389321v0")
+    )
+    say(f"NVIDIA Nsight Systems version {version}")
     return 0
 
 
 def say_help(option: str) -> int:
     if option == "--help":
-        print(f"\nusage: nsys profile [<args>]\n\n\t{DEVICE_OPTION}=\n\n\t   Collect GPU Metrics.\n")
+        say(f"\nusage: nsys profile [<args>]\n\n\t{DEVICE_OPTION}=\n\n\t   Collect GPU Metrics.\n")
     elif option == f"{DEVICE_OPTION}=help":
-        print(NO_DEVICES_HELP if OLD else DEVICE_HELP)
+        say(NO_DEVICES_HELP if OLD else DEVICE_HELP)
     elif option == "--gpu-metrics-set=help":
-        print(SET_HELP + ("" if OLD else "\tfile:<file name> : use metric set from a given file\n"))
+        say(SET_HELP + ("" if OLD else "\tfile:<file name> : use metric set from a given file\n"))
     else:
         sys.stderr.write(f"unrecognised option '{option}'\n{USAGE}")
         return 1
@@ -89,26 +109,30 @@ def profile(arguments: list[str]) -> int:
     options = [argument for argument in arguments if argument.startswith("--")]
     base = Path(next(o.partition("=")[2] for o in options if o.startswith("--output=")).replace("%%", "%"))
     status = run_program(arguments[len(options) :])
-    print("Generating '/tmp/nsys-report-40b7.qdstrm'", flush=True)
+    say("Generating '/tmp/nsys-report-40b7.qdstrm'")
     if MODE == "qdstrm":
-        base.with_name(base.name + ".qdstrm").write_bytes(b"U3w[END]NVIDIA Nsight Systems Stream 2025.3.2.474")
+        base.with_name(base.name + ".qdstrm").write_bytes(
+            b"U3w[END]NVIDIA Nsight Systems Stream 2025.3.2.474"
+        )
         sys.stderr.write(
             "Importer error status: An unknown error occurred.\n"
             "Unable to retrieve the importer version: skipping importation of the QDSTRM file.\n"
         )
-        print(f"Generated:\n    {base}.qdstrm")
+        say(f"Generated:\n    {base}.qdstrm")
     elif MODE == "elsewhere":
         stray = base.parent / "stray" / "nsys-report-5db7.nsys-rep"
         stray.parent.mkdir()
         stray.write_bytes(b"a report")
         sys.stderr.write(f"Failed to create '{base}.nsys-rep': No such file or directory.\n")
-        print(f"Generated:\n    {stray}")
+        say(f"Generated:\n    {stray}")
     elif MODE == "no_range":
-        print("Generated:")
+        say("Generated:")
     else:
         suffix = ".qdrep" if MODE == "qdrep" else ".nsys-rep"
-        base.with_name(base.name + suffix).write_bytes(b"NVIDIA Tegra Profiler Report 2025@3@2@474-253236389321v0\n")
-        print(f"[1/1] [0%      ] {base.name}\r[1/1] [====100%] {base.name}\nGenerated:\n    {base}{suffix}")
+        base.with_name(base.name + suffix).write_bytes(
+            b"NVIDIA Tegra Profiler Report 2025@3@2@474-253236389321v0\n"
+        )
+        say(f"[1/1] [0%      ] {base.name}\r[1/1] [====100%] {base.name}\nGenerated:\n    {base}{suffix}")
     return status
 
 
@@ -117,7 +141,7 @@ def run_program(program: list[str]) -> int:
         return subprocess.run(program, check=False).returncode
     stopped = []
     signal.signal(signal.SIGINT, lambda *_: stopped.append(1))
-    print("recording", flush=True)
+    say("recording")
     until = time.monotonic() + 20
     while not stopped and time.monotonic() < until:
         time.sleep(0.02)

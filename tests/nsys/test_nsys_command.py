@@ -65,7 +65,9 @@ def test_everything_set(h200: Capabilities):
 
 def test_without_a_gpu_to_sample_the_rest_is_recorded():
     gpu = GpuSupport(0, "GV100", "Quadro GV100", supported=False, reason="Unsupported architecture")
-    command = build(Capabilities("--gpu-metrics-device", metric_set_files=False, gpus=(gpu,)), metric_set=Path("x"))
+    command = build(
+        Capabilities("--gpu-metrics-device", metric_set_files=False, gpus=(gpu,)), metric_set=Path("x")
+    )
     assert command == [
         "/opt/nsys",
         "profile",
@@ -132,7 +134,14 @@ def test_no_program(h200: Capabilities):
 
 @pytest.mark.parametrize(
     ("output", "base"),
-    [("x.nsys-rep", "x"), ("a/x", "a/x"), ("run.v1", "run.v1"), ("x.qdrep", "x"), ("x.sqlite", "x"), ("50%", "50%")],
+    [
+        ("x.nsys-rep", "x"),
+        ("a/x", "a/x"),
+        ("run.v1", "run.v1"),
+        ("x.qdrep", "x"),
+        ("x.sqlite", "x"),
+        ("50%", "50%"),
+    ],
 )
 def test_report_base(output: str, base: str):
     assert report_base(Path(output)) == Path(base)

@@ -31,7 +31,9 @@ def test_finds_nsys_off_path(empty_machine: Path, install_nsys, place: str):
     assert find_nsys() == Nsys(path, (2025, 3, 2, 474))
 
 
-def test_explicit_before_environment_before_path_before_vendor(empty_machine, install_nsys, monkeypatch, tmp_path):
+def test_explicit_before_environment_before_path_before_vendor(
+    empty_machine, install_nsys, monkeypatch, tmp_path
+):
     vendor = install_nsys(empty_machine / VENDOR_PLACES[0])
     assert find_nsys().path == vendor
     on_path = install_nsys(empty_machine / "bin" / "nsys")
@@ -54,7 +56,7 @@ def test_newest_vendor_version_wins(empty_machine: Path):
 
 
 def test_no_nsys_says_where_it_looked(empty_machine: Path):
-    with pytest.raises(NsysError, match="not found on PATH nor in .*nsight-compute") as caught:
+    with pytest.raises(NsysError, match=r"not found on PATH nor in .*nsight-compute") as caught:
         find_nsys()
     assert caught.value.exit_status == 4
     assert "TCPROF_NSYS" in caught.value.hint
@@ -63,7 +65,9 @@ def test_no_nsys_says_where_it_looked(empty_machine: Path):
 def test_wrapper_without_nsys_behind_it(empty_machine: Path, install_nsys, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FAKE_NSYS", "wrapper")
     path = install_nsys(empty_machine / "bin" / "nsys")
-    with pytest.raises(NsysError, match="exit status 1, and it said: Error: Nsight Systems 2025.3.2 hasn't"):
+    with pytest.raises(
+        NsysError, match=r"exit status 1, and it said: Error: Nsight Systems 2025\.3\.2 hasn't"
+    ):
         find_nsys()
     with pytest.raises(NsysError, match="does not run as nsys"):
         find_nsys(path)
@@ -94,7 +98,9 @@ def test_capabilities(fake_nsys: Nsys, h200: Capabilities):
 
 def test_capabilities_of_an_old_nsys_without_gpu(fake_nsys: Nsys, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FAKE_NSYS", "old")
-    assert read_capabilities(fake_nsys) == Capabilities("--gpu-metrics-device", metric_set_files=False, gpus=())
+    assert read_capabilities(fake_nsys) == Capabilities(
+        "--gpu-metrics-device", metric_set_files=False, gpus=()
+    )
 
 
 def test_capabilities_need_an_answer(fake_nsys: Nsys):
@@ -119,11 +125,13 @@ See the user guide: https://docs.nvidia.com/nsight-systems/UserGuide/index.html#
         ],
     ),
     "without chips": (
-        "Possible --gpu-metrics-device values are:\n\t0: NVIDIA GeForce RTX 3090 PCI[0000:0a:00.0]\n\tall: Select all\n",
+        "Possible --gpu-metrics-device values are:\n\t0: NVIDIA GeForce RTX 3090 PCI[0000:0a:00.0]\n\tall: "
+        "Select all\n",
         [GpuSupport(0, "", "NVIDIA GeForce RTX 3090", True, "")],
     ),
     "reason on the line": (
-        "None of the installed GPUs are supported:\n\tAda AD102 | NVIDIA GeForce RTX 4090 PCI[0000:01:00.0] - "
+        "None of the installed GPUs are supported:\n\tAda AD102 | NVIDIA GeForce RTX 4090 PCI[0000:01:00.0] "
+        "- "
         "Insufficient privilege, see https://developer.nvidia.com/ERR_NVGPUCTRPERM\n",
         [
             GpuSupport(
@@ -143,7 +151,10 @@ See the user guide: https://docs.nvidia.com/nsight-systems/UserGuide/index.html#
             GpuSupport(3, "", "NVIDIA A100", False, "Already under profiling"),
         ],
     ),
-    "none": ("Possible --gpu-metrics-device values are:\n\tNVIDIA GPUs not found, feature is not available\n", []),
+    "none": (
+        "Possible --gpu-metrics-device values are:\n\tNVIDIA GPUs not found, feature is not available\n",
+        [],
+    ),
 }
 
 
@@ -157,7 +168,9 @@ def metric_sets(nsys: Nsys, index: str | None, **sets: str) -> None:
     folder = nsys.path.parent / "GpuMetrics"
     folder.mkdir()
     for name, chips in sets.items():
-        (folder / f"{name}.config").write_text(f"version: 5\nmetricSets:\n- alias: {name}\n  chips: [{chips}]\n")
+        (folder / f"{name}.config").write_text(
+            f"version: 5\nmetricSets:\n- alias: {name}\n  chips: [{chips}]\n"
+        )
     if index is not None:
         (folder / "index.config").write_text(index)
 

@@ -14,10 +14,8 @@ def own_set(*metrics: str, version: int = 5, chips: str = "XX100") -> str:
         name, counter, subs = (part.strip() for part in metric.split("|"))
         rows.append(f"  - {{name: {name} row, type: overlay, metrics: [{name}]}}")
         nodes.append(f"  - {{name: {name}, id: {counter}, color: red, subMetrics: [{subs}]}}")
-    return "\n".join(
-        [f"version: {version}", "metricSets:", "- alias: own", f"  chips: [{chips}]", "  displayRows:", *rows]
-        + ["  metrics:", *nodes, ""]
-    )
+    head = [f"version: {version}", "metricSets:", "- alias: own", f"  chips: [{chips}]", "  displayRows:"]
+    return "\n".join([*head, *rows, "  metrics:", *nodes, ""])
 
 
 HOPPER = own_set(
@@ -43,7 +41,8 @@ TRIAGE = own_set(
     f"SM Tensor Pipe Active | TPC.TriageCompute.sm__pipe_tensor_cycles_active_realtime | {PERCENT}",
 )
 NESTED = own_set(
-    f"SM Tensor Pipe Active | sm__pipe_tensor_cycles_active_realtime | [{PERCENT}], [[{{name: Total, suffix: .sum}}]]",
+    f"SM Tensor Pipe Active | sm__pipe_tensor_cycles_active_realtime | [{PERCENT}], "
+    f"[[{{name: Total, suffix: .sum}}]]",
     version=7,
 )
 TURING = own_set(
@@ -55,7 +54,11 @@ TURING = own_set(
 def columns(text: str) -> list[str]:
     """The names that the metrics will have in an export."""
     (metric_set,) = yaml.safe_load(text)["metricSets"]
-    return [f"{metric['name']} [{sub['name']}]" for metric in metric_set["metrics"] for sub in metric["subMetrics"]]
+    return [
+        f"{metric['name']} [{sub['name']}]"
+        for metric in metric_set["metrics"]
+        for sub in metric["subMetrics"]
+    ]
 
 
 EXPECTED = {
@@ -128,7 +131,9 @@ def test_ids_suffixes_and_multipliers_are_those_of_nsys():
             assert metric == kept[metric["name"]]
 
 
-@pytest.mark.parametrize(("own", "counter"), [(HOPPER, "sm__cycles_elapsed"), (TRIAGE, "TPC.TriageCompute.sm__cycles_elapsed")])
+@pytest.mark.parametrize(
+    ("own", "counter"), [(HOPPER, "sm__cycles_elapsed"), (TRIAGE, "TPC.TriageCompute.sm__cycles_elapsed")]
+)
 def test_elapsed_cycles_come_from_the_same_unit_as_active_ones(own: str, counter: str):
     made = yaml.safe_load(build_metric_set(own, "XX100"))["metricSets"][0]["metrics"]
     assert made[-1]["id"] == counter
@@ -146,7 +151,9 @@ def test_turing_has_no_counter_for_the_tensor_pipe_alone():
         build_metric_set(TURING, "XX100")
 
 
-@pytest.mark.parametrize("text", ["", "- a\n- b\n", "version: 5\nmetricSets: []\n", "a: [", "version: 5\nmetricSets: [3]\n"])
+@pytest.mark.parametrize(
+    "text", ["", "- a\n- b\n", "version: 5\nmetricSets: []\n", "a: [", "version: 5\nmetricSets: [3]\n"]
+)
 def test_what_is_no_metric_set(text: str):
     with pytest.raises(NsysError, match="metric set"):
         build_metric_set(text, "XX100")

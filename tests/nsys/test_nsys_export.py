@@ -1,0 +1,208 @@
+import os
+import sqlite3
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tcprof.errors import InputError, NsysError, OutputError, TcprofError
+from tcprof.nsys.export import check_export, find_export, read_report_version
+from tcprof.nsys.locate import Nsys
+
+REPORT = b"NVIDIA Tegra Profiler Report 2026@2@1@7-260000000000v0\n the rest"
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    path = folder / "run.nsys-rep"
+    path.write_bytes(REPORT.replace(b"2026@2@1@7", b"2025@3@2@474"))
+    return path
+
+
+def no_nsys() -> Nsys:
+    raise NsysError("nsys was not found.", hint="Install it.")
+
+
+def age(path: Path, seconds: int) -> None:
+    time = path.stat().st_mtime - seconds
+    os.utime(path, (time, time))
+
+
+def test_exports_beside_the_report(report: Path, fake_nsys: Nsys, export_file: Path):
+    export = find_export(report, lambda: fake_nsys)
+    assert export == report.with_name("run.sqlite")
+    assert export.read_bytes() == export_file.read_bytes()
+    assert sorted(path.name for path in report.parent.iterdir()) == ["run.nsys-rep", "run.sqlite"]
+
+
+def test_a_whole_export_is_used_again_without_nsys(report: Path, fake_nsys: Nsys, export_file: Path):
+    export = find_export(report, lambda: fake_nsys)
+    assert find_export(report, no_nsys) == export
+
+
+def test_a_report_from_the_future_is_exported_once(report: Path, fake_nsys: Nsys, export_file: Path):
+    age(report, -3600)
+    export = find_export(report, lambda: fake_nsys)
+    assert find_export(report, no_nsys) == export
+
+
+@pytest.mark.parametrize("spoil", ["older", "zeros", "short"])
+def test_a_bad_export_is_made_again(report: Path, fake_nsys: Nsys, export_file: Path, spoil: str):
+    export = find_export(report, lambda: fake_nsys)
+    whole = export.read_bytes()
+    if spoil == "older":
+        age(export, 3600)
+    else:
+        export.write_bytes(bytes(4096) if spoil == "zeros" else whole[:-4096])
+    with pytest.raises(InputError, match="nsys was not found"):
+        find_export(report, no_nsys)
+    assert find_export(report, lambda: fake_nsys).read_bytes() == whole
+
+
+def test_qdrep(report: Path, fake_nsys: Nsys, export_file: Path):
+    old = report.rename(report.with_suffix(".qdrep"))
+    assert find_export(old, lambda: fake_nsys) == old.with_suffix(".sqlite")
+
+
+def test_an_export_is_its_own_export(export_file: Path):
+    assert find_export(export_file, no_nsys) == export_file
+
+
+def test_no_nsys(report: Path):
+    with pytest.raises(InputError, match="has to be exported") as caught:
+        find_export(report, no_nsys)
+    assert caught.value.exit_status == 3
+    assert "nsys export --type=sqlite run.nsys-rep" in caught.value.hint
+    assert "Install it." in caught.value.hint
+
+
+def test_no_report_but_an_export(report: Path, fake_nsys: Nsys, export_file: Path):
+    export = find_export(report, lambda: fake_nsys)
+    report.unlink()
+    with pytest.raises(InputError, match="does not exist") as caught:
+        find_export(report, no_nsys)
+    assert str(export) in caught.value.hint
+
+
+def test_report_of_a_newer_nsys(report: Path, fake_nsys: Nsys, monkeypatch: pytest.MonkeyPatch):
+    report.write_bytes(REPORT)
+    monkeypatch.setenv("FAKE_NSYS", "newer")
+    with pytest.raises(
+        InputError, match=r"newer Nsight Systems \(2026\.2\.1\) than the nsys here \(2025\.3\.2,"
+    ) as caught:
+        find_export(report, lambda: fake_nsys)
+    assert "2026.2.1 or newer" in caught.value.hint
+
+
+def test_report_that_only_the_parser_knows_to_be_newer(
+    report: Path, fake_nsys: Nsys, monkeypatch: pytest.MonkeyPatch
+):
+    report.write_bytes(b"something else")
+    monkeypatch.setenv("FAKE_NSYS", "protobuf")
+    with pytest.raises(InputError, match="version unknown"):
+        find_export(report, lambda: fake_nsys)
+
+
+REFUSALS: dict[str, tuple[type[TcprofError], str]] = {
+    "damaged": (InputError, "is damaged, or no report of nsys: .*magic number mismatch"),
+    "locked": (OutputError, "cannot be written beside it: .*database is locked"),
+    "strange": (NsysError, "could not export .*the moon"),
+    "hollow": (NsysError, "the result is bad: .*begins with zeros"),
+}
+
+
+@pytest.mark.parametrize("mode", REFUSALS)
+def test_refusals_leave_nothing(report: Path, fake_nsys: Nsys, mode: str, monkeypatch: pytest.MonkeyPatch):
+    kind, message = REFUSALS[mode]
+    monkeypatch.setenv("FAKE_NSYS", mode)
+    with pytest.raises(kind, match=message):
+        find_export(report, lambda: fake_nsys)
+    assert [path.name for path in report.parent.iterdir()] == ["run.nsys-rep"]
+
+
+def test_folder_in_the_way(report: Path, fake_nsys: Nsys):
+    report.with_suffix(".sqlite").mkdir()
+    with pytest.raises(OutputError, match="is a folder where the export should be"):
+        find_export(report, lambda: fake_nsys)
+
+
+def test_closed_folder(report: Path, fake_nsys: Nsys, monkeypatch: pytest.MonkeyPatch):
+    def refuse(**options: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", refuse)  # root may write even in closed folders
+    with pytest.raises(OutputError, match="cannot be written beside it: Permission denied") as caught:
+        find_export(report, lambda: fake_nsys)
+    assert "Copy run.nsys-rep" in caught.value.hint
+
+
+def test_read_report_version(report: Path, export_file: Path):
+    assert read_report_version(report) == (2025, 3, 2, 474)
+    assert read_report_version(export_file) == ()
+
+
+def spoiled(content: bytes):
+    def write(path: Path, whole: bytes) -> Path:
+        path.write_bytes(content)
+        return path
+
+    return write
+
+
+BAD_EXPORTS = {
+    "does not exist": lambda path, whole: path,
+    "is a folder": lambda path, whole: (path.mkdir(), path)[1],
+    "is empty": spoiled(b""),
+    "interrupted: it begins with zeros": spoiled(bytes(8192)),
+    "a report of nsys, not its SQLite export": spoiled(REPORT),
+    "is no SQLite file": spoiled(b"hello, world\n" * 100),
+    "is cut off": lambda path, whole: spoiled(whole[:-100])(path, whole),
+    "cut off": lambda path, whole: spoiled(whole[:50])(path, whole),
+    "is damaged": lambda path, whole: spoiled(whole[:100] + b"\xff" * (len(whole) - 100))(path, whole),
+}
+
+
+@pytest.mark.parametrize("message", BAD_EXPORTS)
+def test_what_is_no_export(message: str, tmp_path: Path, export_file: Path):
+    path = BAD_EXPORTS[message](tmp_path / "bad.sqlite", export_file.read_bytes())
+    with pytest.raises(InputError, match=message) as caught:
+        check_export(path)
+    assert caught.value.hint
+    assert str(path) in str(caught.value)
+
+
+def test_raw_stream(tmp_path: Path):
+    path = tmp_path / "x.qdstrm"
+    path.write_bytes(b"U3w[END]NVIDIA Nsight Systems Stream 2025.3.2")
+    with pytest.raises(InputError, match="raw recording") as caught:
+        check_export(path)
+    assert "QdstrmImporter" in caught.value.hint
+
+
+def test_foreign_sqlite(tmp_path: Path, write_sqlite):
+    path = write_sqlite(tmp_path / "nvprof.sqlite", "StringTable", "CUPTI_ACTIVITY_KIND_KERNEL")
+    with pytest.raises(InputError, match="no export of Nsight Systems"):
+        check_export(path)
+
+
+def test_unfinished_journal(export_file: Path):
+    Path(f"{export_file}-journal").write_bytes(b"x")
+    with pytest.raises(InputError, match="still being written"):
+        check_export(export_file)
+
+
+def test_names_with_odd_characters(tmp_path: Path, export_file: Path):
+    path = export_file.rename(tmp_path / "a?b#c %41.sqlite")
+    check_export(path)
+
+
+def test_checking_changes_nothing(export_file: Path):
+    with closing(sqlite3.connect(export_file)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+    before = export_file.read_bytes(), export_file.stat().st_mtime_ns
+    check_export(export_file)
+    assert (export_file.read_bytes(), export_file.stat().st_mtime_ns) == before
+    assert [path.name for path in export_file.parent.glob("whole*")] == ["whole.sqlite"]

@@ -1,0 +1,204 @@
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tcprof.errors import NsysError, OutputError
+from tcprof.nsys import process
+from tcprof.nsys.command import RecordOptions, build_profile_command
+from tcprof.nsys.locate import Capabilities, GpuSupport, Nsys
+from tcprof.nsys.problems import PROBLEMS, explain
+from tcprof.nsys.record import Recording, check_output, record, write_metric_set
+
+SHOUT = [sys.executable, "-c", "import sys; print('to out'); print('to err', file=sys.stderr); sys.exit(3)"]
+
+
+@pytest.fixture
+def run(fake_nsys: Nsys, h200: Capabilities, tmp_path: Path):
+    def run(program: list[str] = SHOUT, name: str = "run.nsys-rep", **options: object) -> Recording:
+        output = tmp_path / name
+        command = build_profile_command(fake_nsys, h200, RecordOptions(output=output, **options), program)
+        return record(fake_nsys, command, output)
+
+    return run
+
+
+def test_report_and_status_of_the_program(run, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    assert run() == Recording(tmp_path / "run.nsys-rep", 3)
+    out, err = capfd.readouterr()
+    assert out.startswith("to out\n")
+    assert "Generated:" in out
+    assert err == "to err\n"
+
+
+@pytest.mark.parametrize("name", ["run", "run.v1", "50%", "a b.nsys-rep"])
+def test_names(run, tmp_path: Path, name: str):
+    assert run(name=name).report == tmp_path / f"{name.removesuffix('.nsys-rep')}.nsys-rep"
+
+
+def test_suffix_of_old_versions(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FAKE_NSYS", "qdrep")
+    assert run().report == tmp_path / "run.qdrep"
+
+
+def test_output_that_the_user_sent_elsewhere(run, tmp_path: Path):
+    assert run(extra_args=(f"--output={tmp_path}/other",)).report == tmp_path / "other.nsys-rep"
+
+
+def test_a_report_from_before_is_not_taken_for_the_new_one(
+    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "run.nsys-rep").write_text("of yesterday")
+    monkeypatch.setenv("FAKE_NSYS", "privilege")
+    with pytest.raises(NsysError):
+        run()
+
+
+def test_importer_that_cannot_load(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FAKE_NSYS", "qdstrm")
+    with pytest.raises(
+        NsysError, match=r"importer \(An unknown error occurred\.\): it left .*run\.qdstrm"
+    ) as caught:
+        run()
+    assert "libdw1" in caught.value.hint
+    assert "2025.3.2" in caught.value.hint
+
+
+def test_report_that_could_not_be_placed(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FAKE_NSYS", "elsewhere")
+    with pytest.raises(NsysError, match=r"left it at .*nsys-report-5db7\.nsys-rep: Failed to create"):
+        run()
+
+
+def test_capture_range_that_never_began(run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FAKE_NSYS", "no_range")
+    with pytest.raises(NsysError, match="the capture range never began") as caught:
+        run(capture_range="cudaProfilerApi")
+    assert "cudaProfilerStart" in caught.value.hint
+    with pytest.raises(NsysError, match="exit status 3"):
+        run()
+
+
+REFUSALS = {  # what the fake nsys says: (part of the message, part of the hint)
+    "privilege": ("may not read the GPU's performance counters", "NVreg_RestrictProfilingToAdminUsers=0"),
+    "busy": ("another tool holds", "dcgmi profile --pause"),
+    "mig": ("MIG instances", "--gpu-metrics-devices=help"),
+    "vgpu": ("virtual GPU", "administrator"),
+    "confidential": ("Confidential Compute", "turn it off"),
+    "unsupported": ("can sample none of the GPUs", "newer nsys"),
+    "no_gpu": ("does not know a GPU of that number", "List the GPUs"),
+    "spelling": ("does not understand an option", "nsys profile --help"),
+    "twice": ("does not understand an option", "nsys profile --help"),
+    "no_program": ("was not found", "Check its path"),
+}
+
+
+@pytest.mark.parametrize("mode", REFUSALS)
+def test_refusals_are_explained(run, mode: str, monkeypatch: pytest.MonkeyPatch):
+    message, hint = REFUSALS[mode]
+    monkeypatch.setenv("FAKE_NSYS", mode)
+    with pytest.raises(NsysError, match=message) as caught:
+        run()
+    assert hint in caught.value.hint
+    assert "usage:" not in str(caught.value)
+
+
+def test_refusal_that_nobody_knows(run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FAKE_NSYS", "strange")
+    with pytest.raises(NsysError, match=r"exit status 1\. It said: the moon is in the wrong quarter"):
+        run()
+
+
+def test_messages_that_come_inside_reports():
+    assert "lower frequency" in explain("... Sampling buffer overflow ...").remedy
+    assert "local disk" in explain("Exportation error: database is locked").remedy
+    assert explain("all is well") is None
+    assert len({row.pattern for row in PROBLEMS}) == len(PROBLEMS)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_reach_nsys_and_the_report_is_kept(run, number: signal.Signals, tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("FAKE_NSYS", "patient" if number == signal.SIGINT else "ok")
+    monkeypatch.setattr(process, "_in_foreground", lambda: False)
+    program = [sys.executable, "-c", "import time; time.sleep(0.8)"]
+    handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), number))
+    timer.start()
+    if number == signal.SIGINT:
+        began = time.monotonic()
+        assert run(program) == Recording(tmp_path / "run.nsys-rep", 130)
+        assert time.monotonic() - began < 10
+        assert "A second Ctrl-C gives it up" in capfd.readouterr().err
+    else:
+        with pytest.raises(NsysError, match="exit status -15"):  # the fake one does not handle it; nsys does
+            run(program)
+    timer.join()
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers
+
+
+def test_a_terminals_ctrl_c_is_not_sent_twice(run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(process, "_in_foreground", lambda: True)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    assert run([sys.executable, "-c", "import time; time.sleep(0.8)"]).program_status == 0
+    timer.join()
+
+
+def test_recording_outside_the_main_thread(run, tmp_path: Path):
+    recordings = []
+    thread = threading.Thread(target=lambda: recordings.append(run()))
+    thread.start()
+    thread.join()
+    assert recordings == [Recording(tmp_path / "run.nsys-rep", 3)]
+
+
+def test_much_output_passes_and_its_ends_are_kept(run, capfd: pytest.CaptureFixture[str]):
+    assert run([sys.executable, "-c", "print('x' * 1_000_000)"]).program_status == 0
+    assert capfd.readouterr().out.count("x") >= 1_000_000
+
+
+def test_nsys_that_is_gone(fake_nsys: Nsys, tmp_path: Path):
+    fake_nsys.path.unlink()
+    with pytest.raises(NsysError, match="could not be started: No such file"):
+        record(fake_nsys, [str(fake_nsys.path)], tmp_path / "x")
+
+
+def test_check_output(tmp_path: Path):
+    check_output(tmp_path / "x.nsys-rep", force=False)
+    (tmp_path / "x.nsys-rep").touch()
+    (tmp_path / "folder.nsys-rep").mkdir()
+    check_output(tmp_path / "x.nsys-rep", force=True)
+    for name in ("x", "x.nsys-rep"):
+        with pytest.raises(OutputError, match="exists already") as caught:
+            check_output(tmp_path / name, force=False)
+        assert "--force" in caught.value.hint
+    with pytest.raises(OutputError, match="is a folder"):
+        check_output(tmp_path / "folder", force=True)
+    with pytest.raises(OutputError, match="does not exist") as caught:
+        check_output(tmp_path / "none" / "x", force=True)
+    assert "mkdir" in caught.value.hint
+
+
+def test_write_metric_set(fake_nsys: Nsys, h200: Capabilities, tmp_path: Path):
+    folder = fake_nsys.path.parent / "GpuMetrics"
+    folder.mkdir()
+    (folder / "gh100.config").write_text(
+        "version: 5\nmetricSets:\n- alias: gh100\n  chips: [GH100]\n  metrics:\n"
+        "  - {name: Tensor Active, id: sm__pipe_tensor_cycles_active_realtime, subMetrics: []}\n"
+    )
+    path = write_metric_set(fake_nsys, h200, tmp_path)
+    assert path == tmp_path / "tcprof.config"
+    assert yaml.safe_load(path.read_text())["metricSets"][0]["alias"] == "tcprof"
+
+
+def test_no_metric_set_for_mixed_gpus_or_old_nsys(fake_nsys: Nsys, h200: Capabilities, tmp_path: Path):
+    ada = GpuSupport(1, "AD102", "RTX", supported=True, reason="")
+    with pytest.raises(NsysError, match="AD102, GH100"):
+        write_metric_set(fake_nsys, Capabilities("-", True, (*h200.gpus, ada)), tmp_path)
+    with pytest.raises(NsysError, match="takes no metric set from a file"):
+        write_metric_set(fake_nsys, Capabilities("-", False, h200.gpus), tmp_path)
