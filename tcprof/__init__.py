@@ -48,11 +48,12 @@ def read(path: str | PathLike[str], window: str = "gpu", metrics: Iterable[str] 
     from tcprof.analysis import WINDOWS, analyze
     from tcprof.frames import SAMPLE_METRICS
     from tcprof.nsys.export import find_export
+    from tcprof.nsys.locate import find_nsys
     from tcprof.trace import Trace
 
     if window not in WINDOWS:
         raise UsageError(f"there is no window {window!r}", f"Choose one of: {', '.join(WINDOWS)}.")
-    return analyze(Trace(find_export(Path(path))), window, SAMPLE_METRICS if metrics is None else metrics)
+    return analyze(Trace(find_export(Path(path), find_nsys)), window, SAMPLE_METRICS if metrics is None else metrics)
 
 
 def compare(

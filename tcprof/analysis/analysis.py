@@ -1,4 +1,4 @@
-"""The analysis of one recording: all that a report, a table or a comparison needs, and nothing private of the machine."""
+"""The analysis of one recording: all that a table, a page or a comparison needs, and nothing private of a machine."""
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor

@@ -8,7 +8,12 @@ from tcprof.analysis.projection import Attribution, Hierarchy
 from tcprof.trace.samples import Samples
 from tcprof.trace.trace import Recording
 
-_ROUTINE = ("might have been collected", "No NVTX events collected", "No CUDA events collected")
+_ROUTINE = (
+    "might have been collected",
+    "No NVTX events collected",
+    "No CUDA events collected",
+    "CUDA profiling might have not been started correctly",
+)
 _SHOWN = 3
 _REMEDIES = {
     "no launch recorded": "record with --trace=cuda,nvtx; for CUDA graphs with --cuda-graph-trace=node",

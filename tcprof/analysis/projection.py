@@ -181,9 +181,8 @@ def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataF
 
 def _launch_of(launches: pd.DataFrame, activities: pd.DataFrame) -> Ints:
     """For each activity the row of its launch, -1 where none is recorded."""
-    launch_key = launches["process"].to_numpy() << 40 | launches["correlation"].to_numpy()
-    activity_key = activities["process"].to_numpy() << 40 | activities["correlation"].to_numpy()
-    return pd.Index(launch_key).get_indexer(activity_key).astype(np.int64)
+    keys = [frame["process"].to_numpy() << 39 | frame["correlation"].to_numpy() for frame in (launches, activities)]
+    return np.asarray(pd.Index(keys[0]).get_indexer(keys[1]), dtype=np.int64)
 
 
 def _inherit(

@@ -105,13 +105,13 @@ def _caveats(base: Analysis, new: Analysis) -> tuple[str, ...]:
     if base.tensor_source != new.tensor_source:
         told = [sources[analysis.tensor_source] for analysis in (base, new)]
         found.append(f"Tensor Active comes from {told[0]} in the baseline and from {told[1]} in the other recording.")
-    for what, get in (
-        ("driver", lambda a: a.recording.driver_version or "unknown"),
-        ("Nsight Systems version", lambda a: a.recording.nsys_version or "unknown"),
-        ("sampling frequency", lambda a: units.format_hz(a.recording.frequency_hz)),
+    for what, told in (
+        ("driver", [analysis.recording.driver_version or "unknown" for analysis in (base, new)]),
+        ("Nsight Systems version", [analysis.recording.nsys_version or "unknown" for analysis in (base, new)]),
+        ("sampling frequency", [units.format_hz(analysis.recording.frequency_hz) for analysis in (base, new)]),
     ):
-        if get(base) != get(new):
-            found.append(f"Different {what}: {get(base)} against {get(new)}.")
+        if told[0] != told[1]:
+            found.append(f"Different {what}: {told[0]} against {told[1]}.")
     if not len(base.ranges[["domain", "path"]].merge(new.ranges[["domain", "path"]]).query("path != ''")):
         found.append("The recordings have no range in common: only the whole captures are compared.")
     return tuple(found)

@@ -188,8 +188,8 @@ def _refusal(nsys: Nsys, report: Path, done: Completed) -> InputError | OutputEr
         return InputError(
             f"{report} was recorded with a newer Nsight Systems ({text or 'version unknown'}) than the nsys "
             f"here ({nsys.version_text}, {nsys.path}), which cannot read it.",
-            hint=f"Install Nsight Systems {text or 'of that version'} or newer, or export the report where it "
-            f"was recorded: nsys export --type=sqlite {report.name}",
+            hint=f"Install Nsight Systems {text or 'of that version'} or newer, or export the report where "
+            f"it was recorded: nsys export --type=sqlite {report.name}",
         )
     if re.search(_DAMAGED, done.output, re.IGNORECASE):
         return InputError(

@@ -25,8 +25,7 @@ VENDOR_PATTERNS = (
 _ANSWER_S = 120.0  # the first start from a cold network file system is slow
 _HINT = (
     "Install NVIDIA Nsight Systems (package nsight-systems-cli in NVIDIA's repositories, nsight-systems in "
-    "Debian and "
-    f"Ubuntu), or set {ENVIRONMENT_VARIABLE}=/path/to/nsys."
+    f"Debian and Ubuntu), or set {ENVIRONMENT_VARIABLE}=/path/to/nsys."
 )
 
 

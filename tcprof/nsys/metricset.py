@@ -61,7 +61,7 @@ def build_metric_set(own: str, chip: str, alias: str = "tcprof", *, keep_links: 
         raise NsysError(f"nsys's metric set for {chip} has no counter for the tensor pipe alone.")
     tensor["subMetrics"] = [sub for sub in tensor["subMetrics"] if sub.get("suffix") != ".sum"] + [dict(_SUM)]
     metrics.append(_sm_cycles(metrics))
-    ours = {
+    ours = {key: value for key, value in source.items() if not isinstance(value, list | dict)} | {
         "alias": alias,
         "name": f"Tensor cycles for {chip} ({alias})",
         "chips": [chip],

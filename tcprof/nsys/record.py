@@ -138,10 +138,10 @@ def _not_imported(nsys: Nsys, done: Completed, stream: Path) -> NsysError:
     reason = re.search(r"Importer error status: (.+)", done.output)
     said = f" ({reason[1].strip()})" if reason else ""
     return NsysError(
-        f"nsys recorded the program but could not load its importer{said}: it left {stream} and no report.",
+        f"nsys recorded the program but could not load its importer{said}: it left {stream}, no report.",
         hint="The importer needs the library libdw.so.1: install libdw1 (Debian, Ubuntu) or elfutils-libs "
-        "(Fedora, RHEL), or install the full Nsight Systems, and record again. Or turn the file into a report "
-        f"on a machine with Nsight Systems {nsys.version_text}: QdstrmImporter -i '{stream.name}'",
+        "(Fedora, RHEL), or install the full Nsight Systems, and record again. Or make the report on a machine "
+        f"with Nsight Systems {nsys.version_text}: QdstrmImporter -i '{stream.name}'",
     )
 
 
@@ -158,8 +158,8 @@ def _stream_path(output: Path) -> Path:
 def _generated(stdout: str) -> list[Path]:
     """The files that nsys says it has written: where the user's own options put them, or where it had to."""
     _, _, listed = stdout.rpartition("Generated:")
-    suffixes = (*REPORT_SUFFIXES, STREAM_SUFFIX)
-    return [Path(line.strip()) for line in listed.splitlines() if line.strip().endswith(suffixes)]
+    paths = [Path(line.strip()) for line in listed.splitlines()]
+    return [path for path in paths if path.suffix in (*REPORT_SUFFIXES, STREAM_SUFFIX)]
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

@@ -7,13 +7,14 @@ a gap, and the sample before it ends after one period; samples in a stretch that
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sqlalchemy import func, select
 
-from tcprof.frames import SAMPLE_METRICS, SAMPLES
+from tcprof.frames import SAMPLES
 from tcprof.trace import schema
 from tcprof.trace.database import Database
 
@@ -51,7 +52,7 @@ def read_samples(database: Database, sm_counts: dict[int, float], metrics: Itera
         sm_counts: Streaming multiprocessors of each GPU, NaN where unknown.
         metrics: Columns of ``SAMPLES`` to read; the others are left unknown, which saves time on large recordings.
     """
-    wanted = set(metrics)
+    wanted = set(metrics) | ({"sm_count"} if all(count > 0 for count in sm_counts.values()) and sm_counts else set())
     readings, lost, names = _read_table(database, wanted)
     if not readings:
         readings, names = _read_json(database, wanted)
@@ -70,7 +71,7 @@ def read_samples(database: Database, sm_counts: dict[int, float], metrics: Itera
 
 
 def _column_of(names: Iterable[str], wanted: set[str]) -> dict[str, str]:
-    """The columns that the recorded metrics fill: recorded name -> column."""
+    """The columns that the recorded metrics fill: recorded name -> column. ``sm_count`` is wanted where it is known."""
     known = {schema.split_metric_name(name): name for name in names}
     recorded = {
         column: next((known[alias] for alias in aliases if alias in known), None)
@@ -79,10 +80,10 @@ def _column_of(names: Iterable[str], wanted: set[str]) -> dict[str, str]:
     needed = set(wanted)
     if wanted & {"tensor_active_pct", "tensor_cycles"}:
         # Cycles and a clock give exact percentages; then the rounded ones need not be read.
-        clock = next((column for column in ("sm_cycles", "gpc_clock_hz") if recorded[column]), None)
-        exact = recorded["tensor_cycles"] is not None and clock is not None
+        clocks = ("sm_cycles", "gpc_clock_hz") if "sm_count" in wanted else ("sm_cycles",)
+        clock = next((column for column in clocks if recorded[column]), "")
         needed -= {"tensor_active_pct", "tensor_cycles"}
-        needed |= {"tensor_cycles", clock} if exact else {"tensor_active_pct"}
+        needed |= {"tensor_cycles", clock} if recorded["tensor_cycles"] and clock else {"tensor_active_pct"}
     return {name: column for column, name in recorded.items() if name is not None and column in needed}
 
 
@@ -181,7 +182,7 @@ def _read_json(database: Database, wanted: set[str]) -> tuple[dict[int, Readings
     return readings, read
 
 
-def _json_object(text: str) -> dict[str, object] | dict[str, list[dict[str, str]]]:
+def _json_object(text: str) -> dict[str, Any]:
     """A JSON object, or an empty one where the text is none."""
     try:
         value = json.loads(text)
@@ -228,7 +229,8 @@ def _ends(start: Ints) -> Ints:
     """Where each sample ends: at the next one, or after one period before a gap and at the end."""
     steps = np.diff(start)
     period = int(np.median(steps)) if len(steps) else 0
-    return start + np.append(np.where(steps > GAP_PERIODS * period, period, steps), period)
+    end: Ints = start + np.append(np.where(steps > GAP_PERIODS * period, period, steps), period)
+    return end
 
 
 def _aligned(at: Ints, times: Ints, values: Ints) -> Floats:
@@ -248,6 +250,3 @@ def _pipe_cycles(columns: dict[str, Floats], duration: Ints, sm_count: float) ->
     if "sm_cycles" in columns:
         return SUB_PARTITIONS * columns["sm_cycles"]
     return SUB_PARTITIONS * sm_count * columns["gpc_clock_hz"] * duration * 1e-9
-
-
-assert set(SAMPLE_METRICS) <= set(schema.METRIC_ALIASES)  # noqa: S101 - every column of a sample has a source

@@ -24,18 +24,14 @@ DEVICE_HELP = """Possible --gpu-metrics-devices values are:
 \tcuda-visible: Select GPUs that match CUDA_VISIBLE_DEVICES
 \tnone: Disable GPU Metrics [Default]
 """
-NO_DEVICES_HELP = (
-    "Possible --gpu-metrics-device values are:\n\tNVIDIA GPUs not found, feature is not available\n"
-)
+NO_DEVICES_HELP = "Possible --gpu-metrics-device values are:\n\tNVIDIA GPUs not found, feature is not available\n"
 USAGE = """
 usage: nsys profile [<args>] [application] [<application args>]
 Try 'nsys profile --help' for more information.
 """
 ILLEGAL = "Illegal --gpu-metrics-devices argument: all.\n"
 REFUSALS = {  # mode: what nsys says instead of recording
-    "privilege": ILLEGAL
-    + "Insufficient privilege, see https://developer.nvidia.com/ERR_NVGPUCTRPERM.\n"
-    + USAGE,
+    "privilege": ILLEGAL + "Insufficient privilege, see https://developer.nvidia.com/ERR_NVGPUCTRPERM.\n" + USAGE,
     "busy": ILLEGAL + "Already under profiling\n" + USAGE,
     "mig": ILLEGAL + "MIG instances found. Please, specify GPUs explicitly.\n" + USAGE,
     "vgpu": ILLEGAL + "Profiling permission on a vGPU was not granted\n" + USAGE,
@@ -81,9 +77,7 @@ def say_version() -> int:
         sys.stderr.write("Error: Nsight Systems 2025.3.2 hasn't been installed with CUDA Toolkit 13.0\n")
         return 1
     version = (
-        "2023.4.4.54-234433681190v0"
-        if OLD
-        else os.environ.get("FAKE_NSYS_VERSION", "2025.3.2.474-253236389321v0")
+        "2023.4.4.54-234433681190v0" if OLD else os.environ.get("FAKE_NSYS_VERSION", "2025.3.2.474-253236389321v0")
     )
     say(f"NVIDIA Nsight Systems version {version}")
     return 0
@@ -111,9 +105,7 @@ def profile(arguments: list[str]) -> int:
     status = run_program(arguments[len(options) :])
     say("Generating '/tmp/nsys-report-40b7.qdstrm'")
     if MODE == "qdstrm":
-        base.with_name(base.name + ".qdstrm").write_bytes(
-            b"U3w[END]NVIDIA Nsight Systems Stream 2025.3.2.474"
-        )
+        base.with_name(base.name + ".qdstrm").write_bytes(b"U3w[END]NVIDIA Nsight Systems Stream 2025.3.2.474")
         sys.stderr.write(
             "Importer error status: An unknown error occurred.\n"
             "Unable to retrieve the importer version: skipping importation of the QDSTRM file.\n"
@@ -129,9 +121,7 @@ def profile(arguments: list[str]) -> int:
         say("Generated:")
     else:
         suffix = ".qdrep" if MODE == "qdrep" else ".nsys-rep"
-        base.with_name(base.name + suffix).write_bytes(
-            b"NVIDIA Tegra Profiler Report 2025@3@2@474-253236389321v0\n"
-        )
+        base.with_name(base.name + suffix).write_bytes(b"NVIDIA Tegra Profiler Report 2025@3@2@474-253236389321v0\n")
         say(f"[1/1] [0%      ] {base.name}\r[1/1] [====100%] {base.name}\nGenerated:\n    {base}{suffix}")
     return status
 

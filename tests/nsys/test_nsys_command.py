@@ -65,9 +65,7 @@ def test_everything_set(h200: Capabilities):
 
 def test_without_a_gpu_to_sample_the_rest_is_recorded():
     gpu = GpuSupport(0, "GV100", "Quadro GV100", supported=False, reason="Unsupported architecture")
-    command = build(
-        Capabilities("--gpu-metrics-device", metric_set_files=False, gpus=(gpu,)), metric_set=Path("x")
-    )
+    command = build(Capabilities("--gpu-metrics-device", metric_set_files=False, gpus=(gpu,)), metric_set=Path("x"))
     assert command == [
         "/opt/nsys",
         "profile",

@@ -97,9 +97,7 @@ def test_report_of_a_newer_nsys(report: Path, fake_nsys: Nsys, monkeypatch: pyte
     assert "2026.2.1 or newer" in caught.value.hint
 
 
-def test_report_that_only_the_parser_knows_to_be_newer(
-    report: Path, fake_nsys: Nsys, monkeypatch: pytest.MonkeyPatch
-):
+def test_report_that_only_the_parser_knows_to_be_newer(report: Path, fake_nsys: Nsys, monkeypatch: pytest.MonkeyPatch):
     report.write_bytes(b"something else")
     monkeypatch.setenv("FAKE_NSYS", "protobuf")
     with pytest.raises(InputError, match="version unknown"):
@@ -107,6 +105,7 @@ def test_report_that_only_the_parser_knows_to_be_newer(
 
 
 REFUSALS: dict[str, tuple[type[TcprofError], str]] = {
+    "protobuf": (InputError, "is damaged, or no report of nsys: .*protobuf"),
     "damaged": (InputError, "is damaged, or no report of nsys: .*magic number mismatch"),
     "locked": (OutputError, "cannot be written beside it: .*database is locked"),
     "strange": (NsysError, "could not export .*the moon"),

@@ -31,9 +31,7 @@ def test_finds_nsys_off_path(empty_machine: Path, install_nsys, place: str):
     assert find_nsys() == Nsys(path, (2025, 3, 2, 474))
 
 
-def test_explicit_before_environment_before_path_before_vendor(
-    empty_machine, install_nsys, monkeypatch, tmp_path
-):
+def test_explicit_before_environment_before_path_before_vendor(empty_machine, install_nsys, monkeypatch, tmp_path):
     vendor = install_nsys(empty_machine / VENDOR_PLACES[0])
     assert find_nsys().path == vendor
     on_path = install_nsys(empty_machine / "bin" / "nsys")
@@ -65,9 +63,7 @@ def test_no_nsys_says_where_it_looked(empty_machine: Path):
 def test_wrapper_without_nsys_behind_it(empty_machine: Path, install_nsys, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FAKE_NSYS", "wrapper")
     path = install_nsys(empty_machine / "bin" / "nsys")
-    with pytest.raises(
-        NsysError, match=r"exit status 1, and it said: Error: Nsight Systems 2025\.3\.2 hasn't"
-    ):
+    with pytest.raises(NsysError, match=r"exit status 1, and it said: Error: Nsight Systems 2025\.3\.2 hasn't"):
         find_nsys()
     with pytest.raises(NsysError, match="does not run as nsys"):
         find_nsys(path)
@@ -98,9 +94,7 @@ def test_capabilities(fake_nsys: Nsys, h200: Capabilities):
 
 def test_capabilities_of_an_old_nsys_without_gpu(fake_nsys: Nsys, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FAKE_NSYS", "old")
-    assert read_capabilities(fake_nsys) == Capabilities(
-        "--gpu-metrics-device", metric_set_files=False, gpus=()
-    )
+    assert read_capabilities(fake_nsys) == Capabilities("--gpu-metrics-device", metric_set_files=False, gpus=())
 
 
 def test_capabilities_need_an_answer(fake_nsys: Nsys):
@@ -168,9 +162,7 @@ def metric_sets(nsys: Nsys, index: str | None, **sets: str) -> None:
     folder = nsys.path.parent / "GpuMetrics"
     folder.mkdir()
     for name, chips in sets.items():
-        (folder / f"{name}.config").write_text(
-            f"version: 5\nmetricSets:\n- alias: {name}\n  chips: [{chips}]\n"
-        )
+        (folder / f"{name}.config").write_text(f"version: 5\nmetricSets:\n- alias: {name}\n  chips: [{chips}]\n")
     if index is not None:
         (folder / "index.config").write_text(index)
 

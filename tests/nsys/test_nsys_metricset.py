@@ -41,8 +41,7 @@ TRIAGE = own_set(
     f"SM Tensor Pipe Active | TPC.TriageCompute.sm__pipe_tensor_cycles_active_realtime | {PERCENT}",
 )
 NESTED = own_set(
-    f"SM Tensor Pipe Active | sm__pipe_tensor_cycles_active_realtime | [{PERCENT}], "
-    f"[[{{name: Total, suffix: .sum}}]]",
+    f"SM Tensor Pipe Active | sm__pipe_tensor_cycles_active_realtime | [{PERCENT}], [[{{name: Total, suffix: .sum}}]]",
     version=7,
 )
 TURING = own_set(
@@ -54,11 +53,7 @@ TURING = own_set(
 def columns(text: str) -> list[str]:
     """The names that the metrics will have in an export."""
     (metric_set,) = yaml.safe_load(text)["metricSets"]
-    return [
-        f"{metric['name']} [{sub['name']}]"
-        for metric in metric_set["metrics"]
-        for sub in metric["subMetrics"]
-    ]
+    return [f"{metric['name']} [{sub['name']}]" for metric in metric_set["metrics"] for sub in metric["subMetrics"]]
 
 
 EXPECTED = {
@@ -138,6 +133,13 @@ def test_elapsed_cycles_come_from_the_same_unit_as_active_ones(own: str, counter
     made = yaml.safe_load(build_metric_set(own, "XX100"))["metricSets"][0]["metrics"]
     assert made[-1]["id"] == counter
     assert made[-1]["subMetrics"] == [{"name": "Sum", "suffix": ".sum"}]
+
+
+def test_settings_of_other_versions_are_kept():
+    own = HOPPER.replace("- alias: own\n", "- alias: own\n  counterWidth: wide\n  schedulingHints: [a]\n")
+    (made,) = yaml.safe_load(build_metric_set(own, "XX100"))["metricSets"]
+    assert list(made) == ["alias", "counterWidth", "name", "chips", "displayRows", "metrics"]
+    assert made["counterWidth"] == "wide"
 
 
 def test_links_only_when_asked():

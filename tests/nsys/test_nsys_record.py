@@ -50,9 +50,7 @@ def test_output_that_the_user_sent_elsewhere(run, tmp_path: Path):
     assert run(extra_args=(f"--output={tmp_path}/other",)).report == tmp_path / "other.nsys-rep"
 
 
-def test_a_report_from_before_is_not_taken_for_the_new_one(
-    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_report_from_before_is_not_taken_for_the_new_one(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "run.nsys-rep").write_text("of yesterday")
     monkeypatch.setenv("FAKE_NSYS", "privilege")
     with pytest.raises(NsysError):
@@ -61,9 +59,7 @@ def test_a_report_from_before_is_not_taken_for_the_new_one(
 
 def test_importer_that_cannot_load(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FAKE_NSYS", "qdstrm")
-    with pytest.raises(
-        NsysError, match=r"importer \(An unknown error occurred\.\): it left .*run\.qdstrm"
-    ) as caught:
+    with pytest.raises(NsysError, match=r"importer \(An unknown error occurred\.\): it left .*run\.qdstrm") as caught:
         run()
     assert "libdw1" in caught.value.hint
     assert "2025.3.2" in caught.value.hint
@@ -91,7 +87,7 @@ REFUSALS = {  # what the fake nsys says: (part of the message, part of the hint)
     "vgpu": ("virtual GPU", "administrator"),
     "confidential": ("Confidential Compute", "turn it off"),
     "unsupported": ("can sample none of the GPUs", "newer nsys"),
-    "no_gpu": ("does not know a GPU of that number", "List the GPUs"),
+    "no_gpu": ("does not know a GPU of that number", "Record all GPUs"),
     "spelling": ("does not understand an option", "nsys profile --help"),
     "twice": ("does not understand an option", "nsys profile --help"),
     "no_program": ("was not found", "Check its path"),
