@@ -57,9 +57,11 @@ class Schema:
         data = {}
         for column in self.columns:
             if column.name in frame.columns:
-                data[column.name] = frame[column.name].astype(column.dtype).array
+                values = frame[column.name].astype(column.dtype).array
+                # A Series, since pandas 3 would infer a dtype of its own for an array of objects.
+                data[column.name] = pd.Series(values, dtype=values.dtype, copy=False)
             elif column.dtype == FLOAT:
-                data[column.name] = np.full(len(frame), np.nan)
+                data[column.name] = np.broadcast_to(np.nan, len(frame))  # takes no memory
             else:
                 raise KeyError(f"{self.name}.{column.name} is missing")
         return pd.DataFrame(data, copy=False)  # copying would double the memory of large recordings

@@ -13,18 +13,24 @@ _SI = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 def _known(value: SupportsFloat | None) -> float | None:
     """The value as a float, or None where it is unknown."""
-    if value is None or value is not value:  # NaN and pandas.NA's kin differ from themselves
+    try:
+        number = math.nan if value is None else float(value)
+    except TypeError:  # pandas.NA and NaT are no numbers
         return None
-    number = float(value)
-    return number if math.isfinite(number) else None
+    return number + 0.0 if math.isfinite(number) else None  # -0.0 + 0.0 is 0.0
 
 
-def _digits(value: float, significant: int = 3) -> str:
-    """A number with the given significant digits, never in exponent form."""
+def _rounded(value: float) -> float:
+    """The value with its first three digits."""
+    return float(f"{value:.2e}")
+
+
+def _digits(value: float) -> str:
+    """A number with three significant digits, at most three of them decimals, never in exponent form."""
     if value == 0:
         return "0"
-    decimals = max(0, significant - 1 - math.floor(math.log10(abs(value))))
-    return f"{value:.{min(decimals, significant)}f}"
+    decimals = 2 - math.floor(math.log10(abs(_rounded(value))))
+    return f"{value:.{min(max(0, decimals), 3)}f}"
 
 
 def format_ns(value: SupportsFloat | None) -> str:
@@ -34,7 +40,7 @@ def format_ns(value: SupportsFloat | None) -> str:
         return UNKNOWN
     if number == 0:
         return "0 ns"
-    scale, unit = next((pair for pair in _TIMES if abs(number) >= pair[0]), _TIMES[-1])
+    scale, unit = next((pair for pair in _TIMES if abs(_rounded(number)) >= pair[0]), _TIMES[-1])
     return f"{_digits(number / scale)} {unit}"
 
 
@@ -49,6 +55,8 @@ def format_pct(value: SupportsFloat | None) -> str:
     number = _known(value)
     if number is None:
         return UNKNOWN
+    if 0 < abs(number) < 0.001:
+        return "<0.001 %"
     decimals = 1 if abs(number) >= 1 or number == 0 else 2 if abs(number) >= 0.1 else 3
     return f"{number:.{decimals}f} %"
 
@@ -58,7 +66,11 @@ def format_points(value: SupportsFloat | None) -> str:
     number = _known(value)
     if number is None:
         return UNKNOWN
-    return f"{number:+.{1 if abs(number) >= 1 or number == 0 else 2}f} points"
+    if number == 0:
+        return "0.0 points"
+    if abs(number) < 0.001:
+        return "<0.001 points"
+    return f"{number:+.{1 if abs(number) >= 1 else 2 if abs(number) >= 0.1 else 3}f} points"
 
 
 def format_count(value: SupportsFloat | None) -> str:
@@ -68,7 +80,7 @@ def format_count(value: SupportsFloat | None) -> str:
         return UNKNOWN
     if abs(number) < 1e7:
         return f"{number:,.0f}"
-    scale, prefix = next(pair for pair in _SI if abs(number) >= pair[0])
+    scale, prefix = next(pair for pair in _SI if abs(_rounded(number)) >= pair[0])
     return f"{_digits(number / scale)} {prefix}"
 
 
@@ -77,7 +89,7 @@ def format_hz(value: SupportsFloat | None) -> str:
     number = _known(value)
     if number is None:
         return UNKNOWN
-    scale, prefix = next((pair for pair in _SI if abs(number) >= pair[0]), (1.0, ""))
+    scale, prefix = next((pair for pair in _SI if abs(_rounded(number)) >= pair[0]), (1.0, ""))
     text = _digits(number / scale)
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} {prefix}Hz"
 
@@ -87,9 +99,9 @@ def format_bytes(value: SupportsFloat | None) -> str:
     number = _known(value)
     if number is None:
         return UNKNOWN
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(number) < 1024:
-            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+    for unit, decimals in (("B", 0), ("KiB", 1), ("MiB", 1), ("GiB", 1)):
+        if abs(round(number, decimals)) < 1024:
+            return f"{number:.{decimals}f} {unit}"
         number /= 1024
     return f"{number:.1f} TiB"
 

@@ -54,11 +54,11 @@ def analyze(trace: Trace, window: str = "gpu", metrics: Iterable[str] = SAMPLE_M
         metrics: Columns of the samples to read. The ranges need only ``tensor_active_pct``; large recordings are read
             faster without the others.
     """
-    with ThreadPoolExecutor() as pool:  # the samples are half of the work of reading, and reading waits for SQLite
-        read_samples = pool.submit(trace.samples, metrics)
+    with ThreadPoolExecutor() as pool:  # reading is most of the work, and it waits for SQLite
+        read_samples, read_launches = pool.submit(trace.samples, metrics), pool.submit(trace.launches)
         recording, activities = trace.recording(), trace.activities()
         hierarchy = build_hierarchy(trace.ranges())
-        attribution = attribute(hierarchy, trace.launches(), activities)
+        attribution = attribute(hierarchy, read_launches.result(), activities)
         samples = read_samples.result()
     members = summary.list_members(hierarchy, expand_to_ancestors(hierarchy, attribution), activities)
     gpus = _all_gpus(trace.gpus(), samples.frame, activities)

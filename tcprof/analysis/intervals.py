@@ -25,8 +25,9 @@ def union(group: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
     group, start, end = group[keep], start[keep], end[keep]
     if not len(start):
         return group, start, end
-    order = np.lexsort((start, group))
-    group, start, end = group[order], start[order], end[order]
+    if np.any(group[1:] < group[:-1]) or np.any((group[1:] == group[:-1]) & (start[1:] < start[:-1])):
+        order = np.lexsort((start, group))
+        group, start, end = group[order], start[order], end[order]
     # Groups are moved apart on one time line, so that one running maximum serves them all.
     offset = _offsets(group, start, end)
     reach = np.maximum.accumulate(end + offset)

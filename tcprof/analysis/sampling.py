@@ -21,7 +21,7 @@ PERCENTILE = 0.95
 MINIMUM_INSTANCES = 5
 RESAMPLES = 1000
 BLOCKS = 200
-PAIRS_AT_ONCE = 4_000_000
+PAIRS_AT_ONCE = 500_000
 GROUPS_AT_ONCE = 2000
 
 
@@ -49,7 +49,8 @@ def tensor_functions(samples: pd.DataFrame) -> dict[int, tuple[StepFunction, Ste
         samples: See ``tcprof.frames.SAMPLES``.
     """
     functions = {}
-    for gpu, of_gpu in samples.groupby("gpu"):
+    columns = ["start_ns", "end_ns", "tensor_active_pct", "tensor_cycles"]
+    for gpu, of_gpu in samples.groupby("gpu")[columns]:
         start, end = of_gpu["start_ns"].to_numpy(), of_gpu["end_ns"].to_numpy()
         rate = of_gpu["tensor_cycles"].to_numpy() / np.maximum(end - start, 1)
         active = StepFunction(start, end, of_gpu["tensor_active_pct"].to_numpy())
@@ -178,13 +179,13 @@ def bootstrap_interval(group: Ints, part: Floats, whole: Floats, groups: int) ->
     rank = np.arange(len(group)) - np.repeat(np.cumsum(count) - count, count)
     block = group * BLOCKS + rank * np.minimum(count, BLOCKS)[group] // count[group]
     keys, codes = np.unique(block, return_inverse=True)
-    group, part, whole = keys // BLOCKS, np.bincount(codes, part), np.bincount(codes, whole)
+    block_part, block_whole, block_group = np.bincount(codes, part), np.bincount(codes, whole), keys // BLOCKS
     enough = np.flatnonzero(count >= MINIMUM_INSTANCES)
     generator = np.random.default_rng(0)
     for chunk in np.split(enough, np.arange(GROUPS_AT_ONCE, len(enough), GROUPS_AT_ONCE)):
-        rows = np.flatnonzero(np.isin(group, chunk))
+        rows = np.flatnonzero(np.isin(block_group, chunk))
         if len(rows):
-            low[chunk], high[chunk] = _resample(group[rows], part[rows], whole[rows], generator)
+            low[chunk], high[chunk] = _resample(block_group[rows], block_part[rows], block_whole[rows], generator)
     return low, high
 
 

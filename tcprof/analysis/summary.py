@@ -32,7 +32,8 @@ def list_members(hierarchy: Hierarchy, every: Attribution, activities: pd.DataFr
             "gpu": activities["gpu"].to_numpy()[every.activity],
             "start_ns": activities["start_ns"].to_numpy()[every.activity],
             "end_ns": activities["end_ns"].to_numpy()[every.activity],
-        }
+        },
+        copy=False,
     )
 
 
@@ -42,7 +43,7 @@ def _used_gpus(
     """The GPUs on which each process's ranges are shown: those it used, or, if it used none, all recorded ones."""
     used = activities[["process", "gpu"]].drop_duplicates()
     idle = set(hierarchy.ranges["process"].unique()) - set(used["process"])
-    recorded = sorted(set(samples["gpu"]) | set(used["gpu"])) or gpus["gpu"].tolist()[:1] or [0]
+    recorded = sorted({*samples["gpu"].unique(), *used["gpu"].unique()}) or gpus["gpu"].tolist()[:1] or [0]
     everywhere = pd.MultiIndex.from_product([sorted(idle), recorded], names=["process", "gpu"])
     return pd.concat([used, everywhere.to_frame(index=False)], ignore_index=True).astype("int64")
 
@@ -57,7 +58,7 @@ def count_instances(
     """Each range on each GPU that its process used, with its activities counted."""
     is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()[members["activity"]]
     duration = (members["end_ns"] - members["start_ns"]).to_numpy()
-    counted = members.assign(kernel=is_kernel.astype(int), kernel_ns=np.where(is_kernel, duration, 0))
+    counted = members.assign(kernel=is_kernel.astype(np.int8), kernel_ns=np.where(is_kernel, duration, 0))
     totals = counted.groupby(["range", "gpu"], sort=False).agg(
         activity_count=("activity", "size"),
         inherited_count=("inherited", "sum"),
@@ -147,16 +148,9 @@ def summarize_paths(
     key = instances["gpu"].to_numpy() * len(paths) + instances["path_id"].to_numpy()
     keys, group = np.unique(key, return_inverse=True)
     gpu_of = keys // len(paths)
-
-    def united(rows: Ints, start: Ints, end: Ints) -> Windows:
-        of_group, low, high = union(rows, start, end)
-        return Windows(of_group, gpu_of[of_group], low, high)
-
-    chosen = united(group[windows.group], windows.start, windows.end)
-    spans = instance_windows(instances, members, "gpu")
-    gpu_windows = united(group[spans.group], spans.start, spans.end)
-    member_group = np.searchsorted(keys, members["gpu"].to_numpy() * len(paths) + members["path_id"].to_numpy())
-    busy = united(member_group, members["start_ns"].to_numpy(), members["end_ns"].to_numpy())
+    chosen = _united(group, gpu_of, windows)
+    gpu_windows = _united(group, gpu_of, instance_windows(instances, members, "gpu"))
+    busy = _united(group, gpu_of, instance_windows(instances, members, "busy"))
     interval = bootstrap_interval(
         group, instances["active_ns"].to_numpy(), instances["covered_ns"].to_numpy(), len(keys)
     )
@@ -181,6 +175,12 @@ def summarize_paths(
     return RANGE_SUMMARY.conform(rows.join(paths, on="path_id"))
 
 
+def _united(group: Ints, gpu_of: Ints, windows: Windows) -> Windows:
+    """The union over each group of instances of their windows."""
+    of_group, start, end = union(group[windows.group], windows.start, windows.end)
+    return Windows(of_group, gpu_of[of_group], start, end)
+
+
 def _lengths(windows: Windows, groups: int) -> np.ndarray:
     """Total length of each group's windows, in ns."""
     return np.bincount(windows.group, windows.end - windows.start, minlength=groups)
@@ -195,36 +195,41 @@ def summarize_capture(
     functions: Functions,
 ) -> pd.DataFrame:
     """One row for each GPU that was sampled or used: all its samples and all its activities."""
-    rows = []
     inherited = np.zeros(len(activities), dtype=bool)
     inherited[attribution.activity] = attribution.inherited
-    active = set(samples["gpu"]) | set(activities["gpu"])
-    for gpu in [gpu for gpu in gpus["gpu"] if gpu in active] or gpus["gpu"].tolist()[:1] or [0]:
-        mine = activities[activities["gpu"] == gpu]
-        kernels = mine[mine["kind"].isin(KERNEL_KINDS)]
-        sampled = samples[samples["gpu"] == gpu]
-        whole = sampled if len(sampled) else mine
-        start, end = (int(whole["start_ns"].min()), int(whole["end_ns"].max())) if len(whole) else (0, 0)
-        busy = union(np.zeros(len(mine), np.int64), mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy())
-        window = Windows(*(np.array([value], dtype=np.int64) for value in (0, gpu, start, end)))
-        unknown = (np.full(1, np.nan), np.full(1, np.nan))
-        tensor = _tensor_columns(window, 1, functions, False, unknown)
-        rows.append(
-            {
-                "gpu": gpu,
-                "domain": "",
-                "path": "",
-                "name": "",
-                "depth": 0,
-                "instance_count": 1,
-                "activity_count": len(mine),
-                "inherited_count": int(inherited[activities["gpu"].to_numpy() == gpu].sum()),
-                "kernel_count": len(kernels),
-                "kernel_ns": int((kernels["end_ns"] - kernels["start_ns"]).sum()),
-                "host_ns": duration_ns if duration_ns > 0 else end - start,
-                "gpu_window_ns": mine["end_ns"].max() - mine["start_ns"].min() if len(mine) else np.nan,
-                "busy_ns": float((busy[2] - busy[1]).sum()) if len(mine) else np.nan,
-                **{name: column.iloc[0] for name, column in tensor.items()},
-            }
-        )
-    return RANGE_SUMMARY.conform(pd.DataFrame(rows))
+    flagged = activities.assign(inherited=inherited)
+    active = {*samples["gpu"].unique(), *activities["gpu"].unique()}
+    times = samples[["gpu", "start_ns", "end_ns"]]
+    shown = [gpu for gpu in gpus["gpu"] if gpu in active] or gpus["gpu"].tolist()[:1] or [0]
+    rows = [
+        _capture_row(gpu, flagged[flagged["gpu"] == gpu], times[times["gpu"] == gpu], duration_ns, functions)
+        for gpu in shown
+    ]
+    return RANGE_SUMMARY.conform(pd.DataFrame(rows).assign(domain="", path="", name="", depth=0, instance_count=1))
+
+
+def _capture_row(
+    gpu: int, activities: pd.DataFrame, samples: pd.DataFrame, duration_ns: float, functions: Functions
+) -> dict[str, object]:
+    """The figures of one GPU over the whole capture: all its samples, else from its first activity to its last."""
+    kernels = activities[activities["kind"].isin(KERNEL_KINDS)]
+    whole = samples if len(samples) else activities
+    start, end = (int(whole["start_ns"].min()), int(whole["end_ns"].max())) if len(whole) else (0, 0)
+    _, busy_start, busy_end = union(
+        np.zeros(len(activities), np.int64), activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
+    )
+    window = Windows(*(np.array([value], dtype=np.int64) for value in (0, gpu, start, end)))
+    unknown = (np.full(1, np.nan), np.full(1, np.nan))
+    tensor = _tensor_columns(window, 1, functions, False, unknown)
+    used = len(activities) > 0
+    return {
+        "gpu": gpu,
+        "activity_count": len(activities),
+        "inherited_count": int(activities["inherited"].sum()),
+        "kernel_count": len(kernels),
+        "kernel_ns": int((kernels["end_ns"] - kernels["start_ns"]).sum()),
+        "host_ns": duration_ns if duration_ns > 0 else end - start,
+        "gpu_window_ns": activities["end_ns"].max() - activities["start_ns"].min() if used else np.nan,
+        "busy_ns": float((busy_end - busy_start).sum()) if used else np.nan,
+        **{name: column.iloc[0] for name, column in tensor.items()},
+    }

@@ -1,5 +1,6 @@
 """Compare two analyses, range by range."""
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ from tcprof.analysis import Analysis
 from tcprof.errors import UsageError
 from tcprof.frames import COMPARISON
 
-_KEYS = ["gpu", "domain", "path"]
+_KEYS = ["gpu", "domain", "path", "depth"]
 # Quantity of a comparison: column of the range summary, and whether it is a sum over the instances.
 _QUANTITIES = {
     "host_ns": ("host_ns", True),
@@ -65,12 +66,33 @@ def _flat_quantities() -> list[tuple[str, str, bool]]:
 
 
 def _order(base: Analysis, new: Analysis) -> pd.DataFrame:
-    """The rows of both recordings as a tree is read: those of the baseline, each new one after the row before it."""
-    places = [
-        analysis.ranges[_KEYS].assign(place=np.arange(len(analysis.ranges)) + offset)
-        for analysis, offset in ((base, 0.0), (new, 0.5))
-    ]
-    return pd.concat(places).drop_duplicates(_KEYS)
+    """The rows of both recordings as a tree is read: those of the baseline, with the new ones where they belong.
+
+    A row that only the new recording has comes first in the row that it lies in, or after the one that it follows there
+    and all that lies in that one.
+    """
+    rows = [list(side.ranges[_KEYS].itertuples(index=False, name=None)) for side in (base, new)]
+    start = (None, None, None, -1)  # stands before all rows, and holds them
+    after = dict(itertools.pairwise([start, *rows[0], None]))
+    open_rows = [start]  # the last row of each depth, outermost first
+    for row in rows[1]:
+        while open_rows[-1][3] > row[3]:
+            open_rows.pop()
+        place = open_rows[-1]
+        if row not in after:
+            if place[3] == row[3]:
+                while after[place] is not None and after[place][3] > row[3]:
+                    place = after[place]
+            after[row], after[place] = after[place], row
+        if open_rows[-1][3] == row[3]:
+            open_rows.pop()
+        open_rows.append(row)
+    ordered = []
+    row = after[start]
+    while row is not None:
+        ordered.append(row)
+        row = after[row]
+    return pd.DataFrame(ordered, columns=_KEYS).assign(place=range(len(ordered)))
 
 
 def _compare_quantity(merged: pd.DataFrame, quantity: str, column: str, is_sum: bool) -> pd.DataFrame:
@@ -83,7 +105,6 @@ def _compare_quantity(merged: pd.DataFrame, quantity: str, column: str, is_sum: 
     return pd.DataFrame(
         {
             **{key: merged[key] for key in _KEYS},
-            "depth": merged["depth_base"].fillna(merged["depth_new"]),
             "quantity": quantity,
             "base": base,
             "new": new,

@@ -37,7 +37,7 @@ def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
     start, end, thread, domain, text_id = (table.column(i).to_numpy() for i in range(5))
     strings = database.strings(select(nvtx.c.textId).where(is_range)) if (text_id != UNKNOWN).any() else {}
     process = (thread >> 24) & 0xFFFFFF
-    closed = np.where(end == OPEN, max(end_of_recording, int(start.max())), end)
+    closed = np.where(end == OPEN, max(end_of_recording, int(start.max()), int(end.max())), end)
     return RANGES.conform(
         pd.DataFrame(
             {
@@ -74,7 +74,7 @@ def _domains(database: Database, process: Ints, domain: Ints) -> pd.Categorical:
         (schema.process_of(tid), number): text or strings.get(text_id, "") for tid, number, text_id, text in created
     }
     codes, pairs = _pairs(process, domain)
-    names = ["" if pair[1] in (0, UNKNOWN) else name_of.get(pair, f"domain {pair[1]}") for pair in pairs]
+    names = ["" if pair[1] in (0, UNKNOWN) else name_of.get(pair) or f"domain {pair[1]}" for pair in pairs]
     code_of_name, unique = pd.factorize(np.array(names, dtype=object))
     return pd.Categorical.from_codes(code_of_name[codes], unique)
 
@@ -139,7 +139,8 @@ def _read_activity_table(
             "correlation": frame["correlationId"],
             "start_ns": frame["start"],
             "end_ns": np.maximum(frame["end"], frame["start"]),
-        }
+        },
+        copy=False,
     )
 
 
@@ -185,7 +186,8 @@ def read_launches(database: Database) -> pd.DataFrame:
             "thread": thread & 0xFFFFFF,
             "correlation": frame["correlationId"].to_numpy(np.int64),
             "start_ns": frame["start"].to_numpy(np.int64),
-        }
+        },
+        copy=False,
     )
     # A driver call inside a runtime call may bear the same number; the outer one began first.
     ordered = launches.sort_values("start_ns", kind="stable")

@@ -93,23 +93,11 @@ def _read_table(
     """Readings per GPU from GPU_METRICS, the stretches marked as missing, and the names of the metrics read."""
     if not (database.has(schema.METRICS) and database.has(schema.METRIC_NAMES)):
         return {}, [], set()
-    m, names = schema.METRICS.c, schema.METRIC_NAMES.c
-    columns: dict[int, str] = {}  # of a key, see below
-    lost_keys: set[int] = set()
-    by_type: dict[int, dict[str, int]] = {}
-    for type_id, metric_id, name in database.rows(select(names.typeId, names.metricId, names.metricName)):
-        by_type.setdefault(type_id & 0xFFFF, {})[name] = metric_id
-    read: set[str] = set()
-    for type_bits, metric_ids in by_type.items():
-        if type_bits >> 8 == schema.DIAGNOSTIC_ROW:
-            lost_keys |= {(type_bits << 16) | metric_id for metric_id in metric_ids.values()}
-        elif type_bits >> 8 == schema.SAMPLE_ROW:
-            for name, column in _column_of(metric_ids, wanted).items():
-                columns[(type_bits << 16) | metric_ids[name]] = column
-                read.add(name)
+    m = schema.METRICS.c
+    columns, lost_keys, read = _metric_keys(database, wanted)
     keys = columns.keys() | lost_keys
-    # One number says which metric of which GPU a row holds. A metric's number alone is tested in SQL, since that is
-    # cheap; the rows of other GPUs or kinds that share the number fall out below.
+    # A metric's number alone is tested in SQL, since that is cheap; the rows of other GPUs or kinds that share the
+    # number fall out below.
     key = (m.typeId.op("&")(0xFFFF).op("<<")(16)).op("|")(m.metricId).label("key")
     numbers = sorted({k & 0xFFFF for k in keys})
     if not numbers:
@@ -136,6 +124,29 @@ def _read_table(
     return readings, lost, read
 
 
+def _metric_keys(database: Database, wanted: set[str]) -> tuple[dict[int, str], set[int], set[str]]:
+    """Which metric of which GPU a row of GPU_METRICS holds, as one number: the low bits of typeId, then metricId.
+
+    Returns:
+        The column that each key's values fill, the keys of stretches marked as missing, and the metrics' names.
+    """
+    names = schema.METRIC_NAMES.c
+    by_type: dict[int, dict[str, int]] = {}
+    for type_id, metric_id, name in database.rows(select(names.typeId, names.metricId, names.metricName)):
+        by_type.setdefault(type_id & 0xFFFF, {})[name] = metric_id
+    columns: dict[int, str] = {}
+    lost_keys: set[int] = set()
+    read: set[str] = set()
+    for type_bits, metric_ids in by_type.items():
+        if type_bits >> 8 == schema.DIAGNOSTIC_ROW:
+            lost_keys |= {(type_bits << 16) | metric_id for metric_id in metric_ids.values()}
+        elif type_bits >> 8 == schema.SAMPLE_ROW:
+            for name, column in _column_of(metric_ids, wanted).items():
+                columns[(type_bits << 16) | metric_ids[name]] = column
+                read.add(name)
+    return columns, lost_keys, read
+
+
 def _in_order(times: Ints, values: Ints) -> tuple[Ints, Ints]:
     """Readings sorted by time, one for each time stamp; an export promises no order."""
     if np.all(times[1:] > times[:-1]):
@@ -148,12 +159,12 @@ def unwrap(counts: Ints) -> Ints:
     """Counts as they were before the export read them back as signed.
 
     The export stores a metric in the fewest bytes that hold its largest value, and reads that as signed. With w the
-    fewest bytes whose signed range holds the smallest value, a negative value is too small by 2^(8w).
+    fewest bytes whose signed range holds all that was read, a negative value is too small by 2^(8w).
     """
-    smallest = int(counts.min(initial=0))
+    smallest, largest = int(counts.min(initial=0)), int(counts.max(initial=0))
     if smallest >= 0:
         return counts
-    width = next(w for w in range(1, 9) if smallest >= -(1 << (8 * w - 1)))
+    width = next(w for w in range(1, 9) if max(-smallest - 1, largest) < 1 << (8 * w - 1))
     return np.where(counts < 0, counts + (1 << (8 * width)), counts) if width < 8 else counts
 
 
@@ -176,8 +187,10 @@ def _read_json(database: Database, wanted: set[str]) -> tuple[dict[int, Readings
         times = np.array([stamp for stamp, _ in rows], dtype=np.int64)
         for name, column in columns.items():
             if name in samples:
-                values = pd.to_numeric(samples[name], errors="coerce").fillna(0).to_numpy(np.int64)
-                readings.setdefault(type_id & 0xFF, {})[column] = _in_order(times, unwrap(values))
+                values = pd.to_numeric(samples[name], errors="coerce")
+                known = values.notna().to_numpy()
+                counts = unwrap(values[known].to_numpy(np.int64))
+                readings.setdefault(type_id & 0xFF, {})[column] = _in_order(times[known], counts)
                 read.add(name)
     return readings, read
 

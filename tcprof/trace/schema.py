@@ -12,9 +12,8 @@ metadata = MetaData()
 
 def _table(name: str, integers: str, texts: str = "") -> Table:
     """A table of 64-bit integer columns and text columns, both given as words."""
-    columns = [Column(column, BigInteger) for column in integers.split()]
-    columns += [Column(column, Text) for column in texts.split()]
-    return Table(name, metadata, *columns)
+    numbers = (Column(column, BigInteger) for column in integers.split())
+    return Table(name, metadata, *numbers, *(Column(column, Text) for column in texts.split()))
 
 
 STRINGS = _table("StringIds", "id", "value")

@@ -1,0 +1,24 @@
+"""Write metrics.md from the frames' schemas: ``python docs/generate_metrics.py``."""
+
+from pathlib import Path
+
+from tcprof.frames import SCHEMAS
+
+HEAD = """# The frames and their columns
+
+Generated from `tcprof/frames.py` by `docs/generate_metrics.py`. Units stand at the end of a name: `_ns` nanoseconds on
+the recording's clock, `_s` seconds, `_pct` percent from 0 to 100, `_hz`, `_bytes`, `_count`. Unknown is NaN, never 0.
+"""
+
+
+def render() -> str:
+    """The page as Markdown."""
+    parts = [HEAD]
+    for schema in SCHEMAS:
+        rows = "\n".join(f"| `{c.name}` | {c.dtype} | {c.meaning} |" for c in schema.columns)
+        parts.append(f"## {schema.name}\n\n{schema.meaning}\n\n| column | dtype | meaning |\n|---|---|---|\n{rows}\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    (Path(__file__).parent / "metrics.md").write_text(render(), encoding="utf-8")

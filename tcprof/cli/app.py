@@ -1,0 +1,161 @@
+"""The application that the commands are added to, and the options that they share."""
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import tcprof
+from tcprof.errors import OutputError, UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tcprof.report.text import Listing
+
+NARROWEST = 80
+PAGE_SUFFIXES = (".html", ".htm")
+
+app = typer.Typer(
+    name="tcprof",
+    help="Are the Tensor Cores working, where not, why, and did my change help?",
+    epilog="Example: tcprof profile train.py, then tcprof compare base.nsys-rep opt.nsys-rep",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Window(StrEnum):
+    """Windows that figures from samples are taken over."""
+
+    GPU = "gpu"
+    HOST = "host"
+    BUSY = "busy"
+
+
+class Format(StrEnum):
+    """How a table is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    CSV = "csv"
+    MARKDOWN = "markdown"
+
+
+RecordingArgument = Annotated[
+    Path, typer.Argument(metavar="RECORDING", help="A report (.nsys-rep) or its SQLite export.", show_default=False)
+]
+WindowOption = Annotated[
+    Window,
+    typer.Option(
+        "--window",
+        help="Where samples are taken: gpu, from a range's first activity to its last; host, the range as on the CPU; "
+        "busy, the time under its activities.",
+    ),
+]
+FormatOption = Annotated[Format, typer.Option("--format", help="How to print the table.")]
+GpuOption = Annotated[int | None, typer.Option("--gpu", help="Only this GPU.", show_default=False)]
+FilterOption = Annotated[
+    str | None,
+    typer.Option("--filter", metavar="REGEX", help="Only paths in which this is found.", show_default=False),
+]
+DepthOption = Annotated[
+    int | None,
+    typer.Option("--depth", min=0, help="Only ranges nested so deep: 1 for the outermost.", show_default=False),
+]
+
+
+@app.callback(invoke_without_command=True)
+def common(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
+) -> None:
+    """Are the Tensor Cores working, where not, why, and did my change help?"""
+    if version:
+        typer.echo(f"tcprof {tcprof.__version__}")
+        raise typer.Exit
+
+
+def select_rows(rows: "pd.DataFrame", gpu: int | None, pattern: str | None, depth: int | None) -> "pd.DataFrame":
+    """The rows of a table that the options ask for.
+
+    Raises:
+        UsageError: The recording has no such GPU, or the pattern is no regular expression.
+    """
+    selected = rows
+    if gpu is not None:
+        selected = selected[selected["gpu"] == gpu]
+        if selected.empty:
+            known = ", ".join(str(number) for number in sorted(rows["gpu"].unique()))
+            raise UsageError(f"The recording has no GPU {gpu}.", f"It has: {known}.")
+    if pattern is not None:
+        try:
+            matches = re.compile(pattern)
+        except re.error as error:
+            raise UsageError(f"--filter {pattern!r} is no regular expression: {error}.") from error
+        selected = selected[[matches.search(path) is not None for path in selected["path"]]]
+    return selected if depth is None else selected[selected["depth"] <= depth]
+
+
+def print_listings(listings: "list[Listing]", output: Format, notes: list[str]) -> None:
+    """Print tables as text or Markdown, with lines above them."""
+    import textwrap
+
+    from tcprof.report.text import render_markdown, render_text
+
+    color = sys.stdout.isatty()
+    parts = ["\n".join(textwrap.fill(note, width(), subsequent_indent="  ") for note in notes)]
+    for listing in listings:
+        parts.append(render_markdown(listing) if output is Format.MARKDOWN else render_text(listing, width(), color))
+    typer.echo("\n\n".join(parts))
+
+
+def width() -> int:
+    """The terminal's width, or 80 columns where the output is no terminal."""
+    import shutil
+
+    return max(shutil.get_terminal_size((NARROWEST, 24)).columns, NARROWEST) if sys.stdout.isatty() else NARROWEST
+
+
+def print_warnings(warnings: tuple[str, ...]) -> None:
+    """Print to the error stream what a reader must know before trusting the figures."""
+    import textwrap
+
+    from tcprof.report.text import printable
+
+    for warning in warnings:
+        typer.echo(
+            textwrap.fill(printable(warning), width(), initial_indent="note: ", subsequent_indent="  "), err=True
+        )
+
+
+@contextmanager
+def progress(what: str) -> Iterator[None]:
+    """Show what is being done, on a terminal only, while it lasts."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    with Console(stderr=True).status(Text(what)):
+        yield
+
+
+def check_page(path: Path, inputs: tuple[Path, ...]) -> None:
+    """Make sure that writing a page destroys nothing else.
+
+    Raises:
+        OutputError: The path is an input, or an existing file that is no page.
+    """
+    if path.is_dir():
+        raise OutputError(f"{path} is a folder.", "Give a file name with -o.")
+    if path.exists() and (path.suffix not in PAGE_SUFFIXES or path.resolve() in {p.resolve() for p in inputs}):
+        raise OutputError(f"{path} exists and is no page: it is not overwritten.", "Give another name with -o.")

@@ -1,0 +1,77 @@
+"""``tcprof compare``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tcprof.cli.app import (
+    DepthOption,
+    FilterOption,
+    Format,
+    FormatOption,
+    GpuOption,
+    Window,
+    WindowOption,
+    app,
+    check_page,
+    print_listings,
+    print_warnings,
+    progress,
+    select_rows,
+)
+
+
+@app.command(epilog="Example: tcprof compare fp32.nsys-rep amp.nsys-rep -o comparison.html")
+def compare(
+    base: Annotated[Path, typer.Argument(metavar="BASE", help="The baseline: a report or its SQLite export.")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="The recording to compare with it.")],
+    page: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write an HTML page as well.", show_default=False)
+    ] = None,
+    window: WindowOption = Window.GPU,
+    gpu: GpuOption = None,
+    pattern: FilterOption = None,
+    depth: DepthOption = None,
+    output: FormatOption = Format.TEXT,
+    title: Annotated[str | None, typer.Option(help="The page's title.", show_default=False)] = None,
+) -> None:
+    """Compare two recordings range by range: time, Tensor Active, tensor-active time.
+
+    Times are means per instance of a range, so that runs of different length compare. There is no test of
+    significance yet: a small difference may be noise.
+    """
+    import tcprof
+    from tcprof.compare import compare as compare_analyses
+    from tcprof.frames import SAMPLE_METRICS
+    from tcprof.report import data, text
+
+    if page is not None:
+        check_page(page, (base, new))
+    metrics = SAMPLE_METRICS if page is not None else ("tensor_active_pct",)
+    analyses = []
+    for recording in (base, new):
+        with progress(f"Reading {recording.name}"):
+            analyses.append(tcprof.read(recording, window, metrics))
+    comparison = compare_analyses(*analyses)
+    rows = select_rows(comparison.rows, gpu, pattern, depth)
+    if output is Format.JSON:
+        typer.echo(data.render_comparison_json(comparison, rows))
+    elif output is Format.CSV:
+        typer.echo(data.render_csv(rows))
+    else:
+        notes = [
+            f"{side}: {line}"
+            for side, a in zip(("base", "new"), analyses, strict=True)
+            for line in text.describe_recording(a)[:1]
+        ]
+        notes.append(text.describe_recording(analyses[1])[1])
+        print_listings(text.list_comparison(comparison, rows), output, notes)
+    if output is not Format.JSON:
+        print_warnings(comparison.warnings)
+    if page is not None:
+        from tcprof.report.page import write_comparison
+
+        with progress(f"Writing {page.name}"):
+            write_comparison(comparison, page, title)
+        typer.echo(page, err=output is not Format.TEXT)

@@ -1,0 +1,100 @@
+"""``tcprof profile``."""
+
+import shlex
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tcprof.cli.app import Format, app, check_page, print_listings, print_warnings, progress
+from tcprof.errors import NsysError
+
+
+@app.command(
+    epilog="Examples: tcprof profile train.py --epochs 1;  tcprof profile -o run -- torchrun --nproc-per-node 2 ddp.py",
+    context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
+)
+def profile(
+    program: Annotated[list[str], typer.Argument(metavar="SCRIPT [ARGS]...", help="A Python script, or any program.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="The report; SCRIPT.nsys-rep in this folder by default.", show_default=False
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing report.")] = False,
+    frequency: Annotated[int, typer.Option("--frequency", help="Samples a second.")] = 20_000,
+    capture_range: Annotated[
+        str,
+        typer.Option(
+            "--capture-range",
+            help="What to record: none (all of it), cudaProfilerApi (between torch.cuda.profiler.start() and stop()) "
+            "or nvtx:NAME (the first range of that name).",
+        ),
+    ] = "none",
+    nsys: Annotated[
+        Path | None, typer.Option("--nsys", help="The nsys to use.", envvar="TCPROF_NSYS", show_default=False)
+    ] = None,
+    nsys_args: Annotated[
+        str, typer.Option("--nsys-args", help="More options for nsys profile, as one string.", show_default=False)
+    ] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print nsys's command line and do nothing.")] = False,
+) -> None:
+    """Record a program under Nsight Systems with GPU metrics, print its ranges and write a page.
+
+    The report, its SQLite export and the page stand side by side, named after the script.
+    """
+    from tcprof.nsys.command import RecordOptions, build_profile_command, report_base, resolve_program
+    from tcprof.nsys.locate import find_nsys, read_capabilities
+    from tcprof.nsys.record import check_output, record, write_metric_set
+
+    target = report_base(output or Path(Path(program[0]).stem)).with_suffix(".nsys-rep")
+    if not dry_run:
+        check_output(target, force)
+        check_page(target.with_suffix(".html"), ())
+    found = find_nsys(nsys)
+    with progress(f"Asking nsys {found.version_text} what it can do"):
+        capabilities = read_capabilities(found)
+    with tempfile.TemporaryDirectory(prefix="tcprof-") as folder:
+        metric_set = None
+        if capabilities.supported_gpus:
+            try:
+                metric_set = write_metric_set(found, capabilities, Path(folder))
+            except NsysError as error:
+                typer.echo(f"note: rounded percentages are recorded, not tensor cycles: {error}", err=True)
+        else:
+            reasons = "; ".join(f"{gpu.name}: {gpu.reason}" for gpu in capabilities.gpus if gpu.reason) or "no GPU"
+            typer.echo(f"note: no GPU metrics, nsys can sample none here ({reasons}).", err=True)
+        options = RecordOptions(
+            output=target,
+            frequency_hz=frequency,
+            capture_range=capture_range,
+            metric_set=metric_set,
+            extra_args=tuple(shlex.split(nsys_args)),
+        )
+        argv = build_profile_command(found, capabilities, options, resolve_program(program))
+        if dry_run:
+            typer.echo(shlex.join(argv))
+            return
+        recording = record(found, argv, target)
+    _show(recording.report)
+    if recording.program_status:
+        typer.echo(f"note: the program ended with exit status {recording.program_status}.", err=True)
+        raise typer.Exit(recording.program_status)
+
+
+def _show(report: Path) -> None:
+    """Print a recording's ranges and write its page."""
+    import tcprof
+    from tcprof.report import text
+    from tcprof.report.page import write_report
+
+    with progress(f"Exporting and reading {report.name}"):
+        analysis = tcprof.read(report)
+    print_listings(text.list_ranges(analysis, analysis.ranges), Format.TEXT, text.describe_recording(analysis))
+    print_warnings(analysis.warnings)
+    page = report.with_suffix(".html")
+    with progress(f"Writing {page.name}"):
+        write_report(analysis, page)
+    typer.echo(f"\n{report}\n{page}")

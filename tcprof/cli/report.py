@@ -1,0 +1,33 @@
+"""``tcprof report``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tcprof.cli.app import RecordingArgument, Window, WindowOption, app, check_page, print_warnings, progress
+
+
+@app.command(epilog="Example: tcprof report run.nsys-rep -o run.html")
+def report(
+    recording: RecordingArgument,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="The page; RECORDING.html in this folder by default.", show_default=False),
+    ] = None,
+    window: WindowOption = Window.GPU,
+    title: Annotated[str | None, typer.Option(help="The page's title.", show_default=False)] = None,
+) -> None:
+    """Write one HTML page about a recording: it opens offline and can be mailed."""
+    import tcprof
+
+    target = output or Path(f"{recording.stem}.html")
+    check_page(target, (recording,))
+    with progress(f"Reading {recording.name}"):
+        analysis = tcprof.read(recording, window)
+    with progress(f"Writing {target.name}"):
+        from tcprof.report.page import write_report
+
+        write_report(analysis, target, title)
+    print_warnings(analysis.warnings)
+    typer.echo(target)

@@ -1,0 +1,107 @@
+"""Frames as JSON, CSV, Markdown and files."""
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+import tcprof
+from tcprof.analysis import Analysis
+from tcprof.compare import Comparison
+from tcprof.errors import OutputError
+from tcprof.report.files import replace_file
+
+FRAMES = ("ranges", "instances", "paths", "samples", "activities", "gpus")
+FRAME_FORMATS = ("csv", "parquet")
+
+
+def recording_info(analysis: Analysis) -> dict[str, Any]:
+    """What is known about a recording, for JSON. Unknown is null."""
+    recording = analysis.recording
+    return {
+        "file": recording.file,
+        "nsys_version": recording.nsys_version or None,
+        "schema_version": recording.schema_version or None,
+        "driver_version": recording.driver_version or None,
+        "started_utc": recording.started_utc or None,
+        "duration_ns": _plain(recording.duration_ns),
+        "frequency_hz": _plain(recording.frequency_hz),
+        "window": analysis.window,
+        "tensor_source": analysis.tensor_source,
+        "gpus": records(analysis.gpus),
+    }
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame as dictionaries of plain values; unknown is None."""
+    return [{name: _plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def _plain(value: Any) -> Any:
+    """A value that JSON knows."""
+    if isinstance(value, float):
+        return None if not math.isfinite(value) else int(value) if value.is_integer() and abs(value) < 2**53 else value
+    return value
+
+
+def render_ranges_json(analysis: Analysis, rows: pd.DataFrame) -> str:
+    """Rows of the range summary as JSON."""
+    return _render_json("ranges", recording_info(analysis), rows, analysis.warnings)
+
+
+def render_comparison_json(comparison: Comparison, rows: pd.DataFrame) -> str:
+    """Rows of a comparison as JSON."""
+    recordings = {"base": recording_info(comparison.base), "new": recording_info(comparison.new)}
+    return _render_json("comparison", recordings, rows, comparison.warnings)
+
+
+def _render_json(kind: str, recording: dict[str, Any], rows: pd.DataFrame, warnings: Sequence[str]) -> str:
+    document = {
+        "tcprof": tcprof.__version__,
+        "kind": kind,
+        "recording": recording,
+        "rows": records(rows),
+        "warnings": list(warnings),
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def render_csv(rows: pd.DataFrame) -> str:
+    """Rows as CSV with a header; unknown is an empty field."""
+    return str(rows.to_csv(index=False, lineterminator="\n")).removesuffix("\n")
+
+
+def write_frames(analysis: Analysis, folder: Path, file_format: str) -> list[Path]:
+    """Write every frame of an analysis into a folder, made if it is absent.
+
+    Args:
+        analysis: The analysis.
+        folder: Where to write; files of the same names are replaced.
+        file_format: csv or parquet.
+
+    Returns:
+        The files written.
+
+    Raises:
+        OutputError: The folder or a file cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"The folder {folder} cannot be made: {error.strerror}.", "Choose another with -o."
+        ) from error
+    written = []
+    for name in FRAMES:
+        frame: pd.DataFrame = getattr(analysis, name)
+        target = folder / f"{name}.{file_format}"
+        with replace_file(target) as path:
+            if file_format == "parquet":
+                frame.to_parquet(path, index=False)
+            else:
+                frame.to_csv(path, index=False)
+        written.append(target)
+    return written

@@ -1,0 +1,173 @@
+"""The HTML pages: one file each, which asks nothing of the network.
+
+Names in a report are untrusted. The templates escape all text; figures travel as JSON in which no character can end
+the element around it; and a content security policy forbids every request.
+"""
+
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs
+
+from tcprof import __version__, units
+from tcprof.analysis import Analysis
+from tcprof.compare import Comparison
+from tcprof.report.comparison_summary import NO_STATISTICS, compare_in_words
+from tcprof.report.curves import shown_gpus, tensor_envelope
+from tcprof.report.figures import (
+    figure_comparison_bars,
+    figure_comparison_timeline,
+    figure_timeline,
+    timeline_lanes,
+)
+from tcprof.report.files import replace_file
+from tcprof.report.lanes import one_line
+from tcprof.report.summary import SOURCE_NOTES, WINDOW_NOTES, describe_provenance, gpu_title, summarize
+from tcprof.report.tables import list_comparison_tables, list_range_tables
+
+# Characters that could end a script element, or a line of JavaScript, as JSON writes them within a string.
+_JSON_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+
+
+def write_report(analysis: Analysis, path: Path, title: str | None = None) -> None:
+    """Write the page of one recording.
+
+    Args:
+        analysis: The recording.
+        path: The file to make or replace.
+        title: The page's title; the recording's file name by default.
+
+    Raises:
+        OutputError: The file cannot be written. What was there before is left as it was.
+    """
+    _write(path, render_report(analysis, title))
+
+
+def write_comparison(comparison: Comparison, path: Path, title: str | None = None) -> None:
+    """Write the page of a comparison.
+
+    Args:
+        comparison: The comparison.
+        path: The file to make or replace.
+        title: The page's title; both file names by default.
+
+    Raises:
+        OutputError: The file cannot be written. What was there before is left as it was.
+    """
+    _write(path, render_comparison(comparison, title))
+
+
+def _write(path: Path, text: str) -> None:
+    with replace_file(path) as beside:
+        beside.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+
+
+def render_report(analysis: Analysis, title: str | None = None) -> str:
+    """The page of one recording, as text."""
+    timeline = figure_timeline(analysis)
+    return _render(
+        "report.html",
+        {
+            "title": one_line(title or analysis.recording.file, 160),
+            "subtitle": _subtitle(analysis),
+            "gpus": summarize(analysis),
+            "warnings": analysis.warnings,
+            "timeline": _figure_json(timeline),
+            "timeline_notes": _timeline_notes(analysis),
+            "measured": analysis.tensor_source != "none",
+            "tables": list_range_tables(analysis),
+            "window_note": WINDOW_NOTES[analysis.window],
+            "source_note": SOURCE_NOTES[analysis.tensor_source],
+            "provenance": describe_provenance(analysis),
+        },
+    )
+
+
+def render_comparison(comparison: Comparison, title: str | None = None) -> str:
+    """The page of a comparison, as text."""
+    sides = {"Baseline": comparison.base, "New": comparison.new}
+    files_compared = " → ".join(one_line(side.recording.file, 80) for side in sides.values())
+    provenance = [dict(describe_provenance(side)) for side in sides.values()]
+    labels = list(dict.fromkeys(label for facts in provenance for label in facts))
+    return _render(
+        "comparison.html",
+        {
+            "title": one_line(title, 160) if title else files_compared,
+            "subtitles": [(name, one_line(side.recording.file, 80), _subtitle(side)) for name, side in sides.items()],
+            "verdicts": compare_in_words(comparison),
+            "no_statistics": NO_STATISTICS,
+            "warnings": comparison.warnings,
+            "side_warnings": [(name, side.warnings) for name, side in sides.items()],
+            "timeline": _figure_json(figure_comparison_timeline(comparison)),
+            "timeline_notes": [f"{name}: {note}" for name, side in sides.items() for note in _timeline_notes(side, 2)],
+            "bars": _figure_json(figure_comparison_bars(comparison)),
+            "tables": list_comparison_tables(comparison),
+            "window_note": WINDOW_NOTES[comparison.base.window],
+            "source_note": SOURCE_NOTES[comparison.new.tensor_source],
+            "provenance": [(label, [facts.get(label, units.UNKNOWN) for facts in provenance]) for label in labels],
+        },
+    )
+
+
+def _render(template: str, values: Mapping[str, Any]) -> str:
+    assets = files("tcprof.report") / "assets"
+    environment = Environment(
+        loader=PackageLoader("tcprof.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(template).render(
+        **values,
+        version=__version__,
+        style=Markup((assets / "page.css").read_text(encoding="utf-8")),
+        script=Markup((assets / "page.js").read_text(encoding="utf-8")),
+        plotly=Markup(get_plotlyjs()),
+    )
+
+
+def _figure_json(figure: go.Figure) -> Markup:
+    """A figure as JSON that may stand in a script element; empty where there is nothing to draw."""
+    return Markup(figure.to_json().translate(_JSON_ESCAPES)) if figure.data else Markup("")
+
+
+def _subtitle(analysis: Analysis) -> str:
+    """GPUs, time and length of a recording in one line."""
+    recording = analysis.recording
+    names = analysis.gpus["name"].value_counts(sort=False)
+    facts = [f"{count} × {one_line(str(name))}" if count > 1 else one_line(str(name)) for name, count in names.items()]
+    if recording.started_utc:
+        facts.append(f"recorded {recording.started_utc}")
+    if recording.duration_ns > 0:
+        facts.append(f"{units.format_ns(recording.duration_ns)} long")
+    return " · ".join(facts)
+
+
+def _timeline_notes(analysis: Analysis, share: int = 1) -> list[str]:
+    """What the drawing leaves out."""
+    notes = []
+    several = len(shown_gpus(analysis)) > 1
+    for gpu in shown_gpus(analysis):
+        mine = []
+        envelope = tensor_envelope(analysis, gpu, share)
+        if envelope.bin_ns:
+            mine.append(
+                f"Tensor Active is drawn as an envelope: {units.format_count(len(envelope))} bins of "
+                f"{units.format_ns(envelope.bin_ns)}; the line is the mean of a bin, the shade spans its smallest "
+                "and largest sample. Zooming in shows no more than that."
+            )
+        elif len(envelope):
+            mine.append(f"Every sample is drawn: {units.format_count(len(envelope))}.")
+        hidden = timeline_lanes(analysis, gpu, share).hidden
+        if hidden:
+            mine.append(
+                f"{units.format_count(hidden)} bars of ranges are not drawn: the shortest, or the most deeply nested."
+            )
+        notes += [f"{gpu_title(analysis, gpu)}: {note}" for note in mine] if several else mine
+    return notes

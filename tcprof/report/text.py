@@ -1,0 +1,196 @@
+"""Tables for the terminal and for Markdown.
+
+Names come from a report and are untrusted: characters that a terminal acts upon are replaced, and Rich is given text,
+never markup.
+"""
+
+import io
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pandas as pd
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tcprof import units
+from tcprof.analysis import Analysis
+from tcprof.analysis.projection import SEPARATOR
+from tcprof.compare import Comparison
+
+WHOLE_CAPTURE = "(whole capture)"
+WINDOW_MEANINGS = {
+    "gpu": "gpu windows: from a range's first activity on the GPU to its last",
+    "host": "host windows: the range as on the CPU",
+    "busy": "busy windows: the time under at least one of the range's activities",
+}
+SOURCE_MEANINGS = {
+    "cycles": "exact tensor cycles",
+    "rounded": "rounded samples: whole percentages, rounded up",
+    "none": "no samples",
+}
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A table of texts.
+
+    Attributes:
+        title: One line above it; may be empty.
+        headers: The columns' headers. The first column holds names and is aligned left, all others right.
+        rows: The cells.
+    """
+
+    title: str
+    headers: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+
+
+def printable(text: str) -> str:
+    """Text without control characters, line breaks and direction marks, which could forge a terminal's output."""
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+
+
+def describe_recording(analysis: Analysis) -> list[str]:
+    """The recording in two lines: file, GPUs, nsys; and what the figures are taken from and over."""
+    recording = analysis.recording
+    names = analysis.gpus["name"].value_counts(sort=False)
+    gpus = ", ".join(f"{count} x {name}" if count > 1 else str(name) for name, count in names.items())
+    facts = [
+        gpus or "GPU unknown",
+        f"nsys {recording.nsys_version}" if recording.nsys_version else "nsys version unknown",
+        f"samples at {units.format_hz(recording.frequency_hz)}" if recording.frequency_hz > 0 else "",
+        units.format_ns(recording.duration_ns),
+    ]
+    source = f"Tensor Active from {SOURCE_MEANINGS[analysis.tensor_source]}; over {WINDOW_MEANINGS[analysis.window]}."
+    return [printable(f"{recording.file}: {', '.join(fact for fact in facts if fact)}"), source]
+
+
+def path_labels(rows: pd.DataFrame) -> list[str]:
+    """Paths as a tree: indented names, or the whole path where the row of the range around is not shown."""
+    shown = set(zip(rows["gpu"], rows["domain"], rows["path"], strict=True))
+    labels = []
+    for gpu, domain, path, depth in zip(rows["gpu"], rows["domain"], rows["path"], rows["depth"], strict=True):
+        above, _, name = path.rpartition(SEPARATOR)
+        nested = bool(above) and (gpu, domain, above) in shown
+        label = "  " * (depth - 1) + name if nested else path or WHOLE_CAPTURE
+        labels.append(printable(f"{label} [{domain}]" if domain and not nested else label))
+    return labels
+
+
+def list_ranges(analysis: Analysis, rows: pd.DataFrame) -> list[Listing]:
+    """The range summary, one listing for each GPU.
+
+    Args:
+        analysis: What the rows belong to.
+        rows: Rows of ``analysis.ranges``.
+    """
+    listings = []
+    for gpu, of_gpu in rows.groupby("gpu", sort=True):
+        cells = zip(
+            path_labels(of_gpu),
+            map(units.format_count, of_gpu["instance_count"]),
+            map(units.format_count, of_gpu["kernel_count"]),
+            map(units.format_ns, of_gpu["window_ns"].where(of_gpu["window_ns"] > 0)),
+            map(units.format_pct, of_gpu["tensor_active_mean_pct"]),
+            map(_format_interval, of_gpu["tensor_active_low_pct"], of_gpu["tensor_active_high_pct"]),
+            map(units.format_pct, of_gpu["tensor_active_peak_pct"]),
+            map(units.format_seconds, of_gpu["tensor_active_s"]),
+            strict=True,
+        )
+        headers = ("range", "runs", "kernels", "window", "Tensor\nActive", "95 %\ninterval", "peak", "active\ntime")
+        listings.append(Listing(_gpu_title(analysis, int(str(gpu))), headers, list(cells)))
+    return listings
+
+
+def _gpu_title(analysis: Analysis, gpu: int) -> str:
+    """Which GPU a listing is about; empty where there is only one."""
+    if analysis.ranges["gpu"].nunique() < 2:
+        return ""
+    names = analysis.gpus.loc[analysis.gpus["gpu"] == gpu, "name"]
+    return f"GPU {gpu}: {printable(names.iloc[0])}" if len(names) else f"GPU {gpu}"
+
+
+def _format_interval(low: float, high: float) -> str:
+    """An interval of percentages: "3.1 to 3.7"."""
+    ends = [units.format_pct(value).removesuffix(" %") for value in (low, high)]
+    return units.UNKNOWN if units.UNKNOWN in ends else " to ".join(ends)
+
+
+def list_comparison(comparison: Comparison, rows: pd.DataFrame) -> list[Listing]:
+    """A comparison: for each GPU, time with mean Tensor Active, then peak with tensor-active time.
+
+    Args:
+        comparison: What the rows belong to.
+        rows: Rows of ``comparison.rows``.
+    """
+    time, heading = ("host_ns", "host time") if comparison.base.window == "host" else ("gpu_window_ns", "GPU window")
+    listings = []
+    for gpu, of_gpu in rows.groupby("gpu", sort=True):
+        labels = path_labels(of_gpu.drop_duplicates(["domain", "path"]))
+        of = dict(iter(of_gpu.groupby("quantity")))
+        for title, left, right in (
+            (
+                _gpu_title(comparison.base, int(str(gpu))),
+                _columns(heading, of[time], units.format_ns, "ratio"),
+                _columns("Tensor Active", of["tensor_active_mean_pct"], units.format_pct, "change"),
+            ),
+            (
+                "",
+                _columns("peak", of["tensor_active_peak_pct"], units.format_pct, "change"),
+                _columns("tensor-active time", of["tensor_active_s"], units.format_seconds, "ratio"),
+            ),
+        ):
+            headers, columns = zip(("range", labels), *left, *right, strict=True)
+            listings.append(Listing(title, headers, list(zip(*columns, strict=True))))
+    return listings
+
+
+def _columns(heading: str, rows: pd.DataFrame, form: Callable[[float], str], last: str) -> list[tuple[str, list[str]]]:
+    """Baseline, new value, and their ratio or change: headers with cells."""
+    if last == "ratio":
+        difference = [units.format_ratio(value) for value in rows["ratio"]]
+    else:
+        difference = [units.format_points(value).removesuffix(" points") for value in rows["difference"]]
+    return [
+        (f"{heading}\nbase", [form(value) for value in rows["base"]]),
+        ("\nnew", [form(value) for value in rows["new"]]),
+        (f"\n{last}", difference),
+    ]
+
+
+def render_text(listing: Listing, width: int, color: bool) -> str:
+    """A listing for a terminal: aligned columns, long names folded so that the table keeps to the width."""
+    table = Table(
+        box=box.SIMPLE_HEAD, title=listing.title or None, title_justify="left", pad_edge=False, padding=(0, 1, 0, 0)
+    )
+    for number, header in enumerate(listing.headers):
+        if number:
+            table.add_column(Text(header), justify="right", no_wrap=True)
+        else:
+            table.add_column(Text(header), overflow="fold", ratio=None)
+    for row in listing.rows:
+        table.add_row(*(Text(cell) for cell in row))
+    buffer = io.StringIO()
+    Console(file=buffer, width=width, force_terminal=color, no_color=not color, legacy_windows=False).print(table)
+    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()).strip("\n")
+
+
+def render_markdown(listing: Listing) -> str:
+    """A listing as a Markdown table; names are escaped."""
+    headers = [" ".join(header.split()) for header in listing.headers]
+    lines = [f"**{listing.title}**\n"] if listing.title else []
+    lines.append(f"| {' | '.join(headers)} |")
+    lines.append("|" + "|".join(["---", *["---:"] * (len(headers) - 1)]) + "|")
+    for name, *cells in listing.rows:
+        lines.append(f"| {' | '.join([_escape_markdown(name), *cells])} |")
+    return "\n".join(lines)
+
+
+def _escape_markdown(text: str) -> str:
+    """Text that Markdown and the HTML in it show as it is; the indentation of a tree is kept."""
+    indent = len(text) - len(text.lstrip(" "))
+    escaped = re.sub(r"([\\`*_{}\[\]<>()#+!|~$-])", r"\\\1", text.lstrip(" ")).replace("&", "&amp;")
+    return "&nbsp;" * indent + escaped

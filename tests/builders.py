@@ -1,0 +1,411 @@
+"""Synthetic exports, and tables to hold frames against: what a test's recording holds is readable at a glance.
+
+>>> path = (
+...     TraceBuilder()
+...     .gpu(0, "NVIDIA H200", sm_count=132)
+...     .range("step", 0, 20_000)
+...     .kernel("gemm", 2_000, 9_000, launched=1_000)
+...     .samples([0, 50, 100], start=0, period=10_000)
+...     .write(tmp_path)
+... )
+
+The tables come from ``tcprof.trace.schema``. As in a real export, only tables that have rows are written. Processes,
+threads and GPUs that a test does not name are process ``PROCESS``, thread 1 and GPU 0.
+"""
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sqlalchemy import BigInteger, Column, LargeBinary, MetaData, Table, Text, cast, create_engine, insert, literal
+
+from tcprof.trace import Trace, schema
+
+PROCESS = 1000
+TENSOR_ACTIVE = "Tensor Active [Throughput %]"
+TENSOR_CYCLES = "Tensor Active [Sum]"
+SM_CYCLES = "SM Cycles [Sum]"
+CLOCK = "GPC Clock Frequency [MHz]"
+
+_HOST = 1 << 48  # the bits of the machine and the hypervisor, above those of the process
+_COPY_KINDS = {name: number for number, name in schema.COPY_KINDS.items()}
+_SEVERITIES = {name: number for number, name in schema.SEVERITIES.items()}
+Name = str | bytes
+Time = int | None  # None where an export has no value
+
+
+def global_id(process: int, thread: int = 0) -> int:
+    """A ``globalTid``, or without a thread a ``globalPid``."""
+    return _HOST | process << 24 | thread
+
+
+def type_id(gpu: int, kind: int = schema.SAMPLE_ROW) -> int:
+    """The ``typeId`` of a GPU's rows of metrics; kind 2 are diagnostic ranges."""
+    return _HOST | kind << 8 | gpu
+
+
+def read_back_signed(values: Iterable[int], width: int | None = None) -> list[int]:
+    """Counts as an export gives them back: stored in ``width`` bytes without a sign, read with one.
+
+    Without a width the fewest bytes that hold the largest value are taken, as Nsight Systems does.
+    """
+    counts = [int(value) for value in values]
+    size = max(1, (max(counts, default=0).bit_length() + 7) // 8) if width is None else width
+    return [int.from_bytes(count.to_bytes(size, "little"), "little", signed=True) for count in counts]
+
+
+class TraceBuilder:
+    """Makes an export row by row; every method but ``write`` and ``trace`` gives the builder back."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, list[dict[str, Any]]] = {}
+        self._absent: set[str] = set()
+        self._strings: dict[Name, int] = {}
+        self._domains: dict[tuple[int, str], int] = {}
+        self._metrics: dict[tuple[int, str], int] = {}
+        self._correlation = 100
+
+    def row(self, table: Table | str, **values: Any) -> Self:
+        """One row of any table, also of one that tcprof does not read; text may be bytes that are no UTF-8."""
+        self._rows.setdefault(table if isinstance(table, str) else table.name, []).append(values)
+        return self
+
+    def without(self, *names: str) -> Self:
+        """Leave out tables ("GPU_METRICS") or columns ("GPU_METRICS.value"), as other versions do."""
+        self._absent.update(names)
+        return self
+
+    # The recording
+
+    def recorded(self, duration: int | None = None, started: int | None = None) -> Self:
+        """The recording's length in ns, and when it began in ns since 1970."""
+        if duration is not None:
+            self.row(schema.CAPTURE, duration=duration, startTime=0, stopTime=duration)
+        return self if started is None else self.row(schema.SESSION_START, utcEpochNs=started)
+
+    def exported(self, nsys: str = "2025.3.2.0", tables: str = "3.20.3") -> Self:
+        """The versions of nsys and of the export's tables."""
+        self.row(schema.EXPORT_METADATA, name="EXPORT_PRODUCT_VERSION", value=nsys)
+        return self.row(schema.EXPORT_METADATA, name="EXPORT_SCHEMA_VERSION", value=tables)
+
+    def captured(self, name: str, value: str) -> Self:
+        """An option of the recording (META_DATA_CAPTURE)."""
+        return self.row(schema.CAPTURE_METADATA, name=name, value=value)
+
+    def system(self, name: str, value: str) -> Self:
+        """A fact about the machine, such as NvDriverVersion."""
+        return self.row(schema.SYSTEM, nameEnum=0, name=name, value=value)
+
+    def diagnostic(self, severity: str, text: Name) -> Self:
+        """Something that nsys said: information, warning, error or verbose."""
+        return self.row(schema.DIAGNOSTICS, timestamp=0, source=1, severity=_SEVERITIES[severity], text=text)
+
+    # GPUs
+
+    def gpu(
+        self,
+        number: int = 0,
+        name: str = "NVIDIA H200",
+        *,
+        chip: str | None = "GH100",
+        sm_count: int | None = 132,
+        clock_hz: int | None = 1_980_000_000,
+        memory_bytes: int | None = 150_109_880_320,
+        cuda_device: int | None = None,
+    ) -> Self:
+        """A GPU; ``cuda_device`` is its number in CUDA, where that differs from nsys's."""
+        return self.row(
+            schema.GPUS,
+            id=number,
+            name=name,
+            chipName=chip,
+            smCount=sm_count,
+            clockRate=clock_hz,
+            totalMemory=memory_bytes,
+            cuDevice=number if cuda_device is None else cuda_device,
+        )
+
+    def visible_device(self, device: int, gpu: int, *, process: int = PROCESS) -> Self:
+        """The GPU that a process knows as a CUDA device, as CUDA_VISIBLE_DEVICES had it."""
+        return self.row(schema.CUDA_DEVICES, gpuId=gpu, cudaId=device, pid=process)
+
+    # Ranges
+
+    def range(
+        self,
+        name: Name | None,
+        start: int,
+        end: int | None,
+        *,
+        thread: int = 1,
+        process: int = PROCESS,
+        domain: str = "",
+        registered: bool = False,
+        start_end: bool = False,
+    ) -> Self:
+        """An NVTX range: push/pop, or start/end; without an end it never closed. A registered name is a number."""
+        return self.row(
+            schema.NVTX,
+            start=start,
+            end=end,
+            eventType=schema.NVTX_START_END if start_end else schema.NVTX_PUSH_POP,
+            globalTid=global_id(process, thread),
+            domainId=self._domain(domain, process),
+            textId=self._string(name) if registered and name is not None else None,
+            text=None if registered else name,
+        )
+
+    def _domain(self, name: str, process: int) -> int:
+        """The number of a domain in its process, which opens the domain when it is first met."""
+        if not name:
+            return 0
+        if (process, name) not in self._domains:
+            number = 1 + sum(owner == process for owner, _ in self._domains)
+            self._domains[process, name] = number
+            self.row(
+                schema.NVTX,
+                start=0,
+                eventType=schema.NVTX_DOMAIN_CREATE,
+                globalTid=global_id(process),
+                domainId=number,
+                text=name,
+            )
+        return self._domains[process, name]
+
+    def _string(self, value: Name) -> int:
+        if value not in self._strings:
+            self._strings[value] = len(self._strings) + 1
+            self.row(schema.STRINGS, id=self._strings[value], value=value)
+        return self._strings[value]
+
+    # Launches and activities
+
+    def launch(self, start: int, correlation: int, *, thread: int = 1, process: int = PROCESS) -> Self:
+        """An API call. ``kernel`` and its kin make their own; this is for calls with several activities or none."""
+        owner = global_id(process, thread)
+        return self.row(
+            schema.API_CALLS, start=start, end=start + 5, globalTid=owner, correlationId=correlation, nameId=0
+        )
+
+    def kernel(self, name: Name, start: Time, end: Time, **place: Any) -> Self:
+        """A kernel. For its launch and its place see ``activity``."""
+        named = {"demangledName": self._string(name), "shortName": self._string(name)}
+        geometry = {f"{what}{axis}": 1 for what in ("grid", "block") for axis in "XYZ"}
+        return self.activity(schema.KERNELS, start, end, **(named | geometry | place))
+
+    def copy(self, direction: str, start: Time, end: Time, **place: Any) -> Self:
+        """A copy, such as "host to device"."""
+        kind = _COPY_KINDS[direction]
+        return self.activity(schema.COPIES, start, end, **({"copyKind": kind, "bytes": 1024} | place))
+
+    def memset(self, start: Time, end: Time, **place: Any) -> Self:
+        """A set of memory."""
+        return self.activity(schema.SETS, start, end, **({"bytes": 1024} | place))
+
+    def graph(self, start: Time, end: Time, **place: Any) -> Self:
+        """A launch of a CUDA graph that was recorded as a whole."""
+        return self.activity(schema.GRAPHS, start, end, **({"graphId": 1, "graphExecId": 2} | place))
+
+    def activity(
+        self,
+        table: Table,
+        start: Time,
+        end: Time,
+        *,
+        launched: int | None = None,
+        thread: int = 1,
+        process: int = PROCESS,
+        device: int = 0,
+        stream: int = 7,
+        correlation: int | None = None,
+        **values: Any,
+    ) -> Self:
+        """Work on a GPU.
+
+        Args:
+            table: One of ``schema.ACTIVITY_TABLES``.
+            start: Start on the GPU.
+            end: End on the GPU.
+            launched: Start of its launch; None where no launch was recorded.
+            thread: Thread that launched it.
+            process: Process that it belongs to.
+            device: Number of the GPU in CUDA, as the process counts.
+            stream: Its stream.
+            correlation: Its number, by default a new one; for activities of one launch give the same to each.
+            values: Other columns, which also replace those above.
+        """
+        if correlation is None:
+            self._correlation += 1
+            correlation = self._correlation
+        if launched is not None:
+            self.launch(launched, correlation, thread=thread, process=process)
+        row = {
+            "start": start,
+            "end": end,
+            "deviceId": device,
+            "streamId": stream,
+            "correlationId": correlation,
+            "globalPid": global_id(process),
+        }
+        return self.row(table, **row | values)
+
+    # Samples
+
+    def samples(
+        self,
+        values: Sequence[int],
+        *,
+        start: int = 0,
+        period: int = 10_000,
+        times: Sequence[int] | None = None,
+        gpu: int = 0,
+        metric: str = TENSOR_ACTIVE,
+        metric_id: int | None = None,
+    ) -> Self:
+        """Samples of a metric, one each period, or at the given times, in the order given.
+
+        Args:
+            values: The values as the export has them; ``read_back_signed`` wraps them.
+            start: Time of the first one.
+            period: Time from one to the next.
+            times: Their times, in place of start and period.
+            gpu: The GPU.
+            metric: The metric's name with its unit.
+            metric_id: Its number, by default the GPU's next one.
+        """
+        self._write_metric(type_id(gpu), metric, metric_id, values, times or self._times(len(values), start, period))
+        return self
+
+    def cycles(
+        self,
+        tensor: Sequence[int],
+        *,
+        sm: Sequence[int] | None = None,
+        clock_hz: Sequence[int] | None = None,
+        **when: Any,
+    ) -> Self:
+        """Samples of tcprof's own metric set: tensor cycles with the SMs' cycles, or with the clock."""
+        self.samples(tensor, metric=TENSOR_CYCLES, **when)
+        if sm is not None:
+            self.samples(sm, metric=SM_CYCLES, **when)
+        return self if clock_hz is None else self.samples(clock_hz, metric=CLOCK, **when)
+
+    def lost(self, start: int, end: int, *, gpu: int = 0) -> Self:
+        """A stretch that nsys marked as missing or inconsistent."""
+        self._write_metric(type_id(gpu, schema.DIAGNOSTIC_ROW), "EndTimestamp", None, [end], [start])
+        return self
+
+    def json_samples(
+        self, metrics: dict[str, Sequence[int]], *, start: int = 0, period: int = 10_000, gpu: int = 0
+    ) -> Self:
+        """Samples as exports of 2022 have them: one JSON text for each time, with a string for each value."""
+        fields = {"Name": "", "Fields": [{"Name": name} for name in metrics]}
+        self.row(schema.GENERIC_TYPES, typeId=type_id(gpu), data=json.dumps(fields))
+        lines = [dict(zip(metrics, values, strict=True)) for values in zip(*metrics.values(), strict=True)]
+        for time, line in zip(self._times(len(lines), start, period), lines, strict=True):
+            self.json_row(time, json.dumps({name: str(value) for name, value in line.items()}), gpu=gpu)
+        return self
+
+    def json_row(self, time: int, text: str, *, gpu: int = 0) -> Self:
+        """One sample as JSON text, whole or not."""
+        return self.row(schema.GENERIC_EVENTS, rawTimestamp=time, typeId=type_id(gpu), data=text)
+
+    @staticmethod
+    def _times(count: int, start: int, period: int) -> list[int]:
+        return [start + i * period for i in range(count)]
+
+    def _write_metric(
+        self, kind: int, name: str, number: int | None, values: Sequence[int], times: Sequence[int]
+    ) -> None:
+        if (kind, name) not in self._metrics:
+            taken = sum(other == kind for other, _ in self._metrics)
+            self._metrics[kind, name] = taken if number is None else number
+            self.row(schema.METRIC_NAMES, typeId=kind, metricId=self._metrics[kind, name], metricName=name)
+        metric = self._metrics[kind, name]
+        for time, value in zip(times, values, strict=True):
+            self.row(schema.METRICS, timestamp=int(time), typeId=kind, metricId=metric, value=int(value))
+
+    # The file
+
+    def write(self, folder: Path, name: str = "trace.sqlite") -> Path:
+        """Write the export into the folder, and give its path."""
+        path = folder / name
+        path.unlink(missing_ok=True)
+        engine = create_engine("sqlite://", creator=lambda: sqlite3.connect(path))
+        try:
+            with engine.begin() as connection:
+                for table_name, rows in self._rows.items():
+                    if table_name in self._absent:
+                        continue
+                    table = self._table(table_name, rows)
+                    table.create(connection)
+                    empty = dict.fromkeys(table.c.keys())
+                    every = [{key: row.get(key) for key in empty} for row in rows]
+                    if plain := [row for row in every if not _has_bytes(row)]:
+                        connection.execute(insert(table), plain)
+                    for row in filter(_has_bytes, every):
+                        connection.execute(insert(table).values({key: _as_text(row[key]) for key in row}))
+        finally:
+            engine.dispose()
+        return path
+
+    def trace(self, folder: Path) -> Trace:
+        """Write the export into the folder, and open it."""
+        return Trace(self.write(folder))
+
+    def _table(self, name: str, rows: list[dict[str, Any]]) -> Table:
+        """The table with this version's columns; those that the schema does not name come from the rows."""
+        known = schema.metadata.tables.get(name)
+        columns = {column.name: column.type for column in known.columns} if known is not None else {}
+        for row in rows:
+            for key, value in row.items():
+                columns.setdefault(key, Text() if isinstance(value, str | bytes) else BigInteger())
+        kept = {key: kind for key, kind in columns.items() if f"{name}.{key}" not in self._absent}
+        return Table(name, MetaData(), *(Column(key, kind) for key, kind in kept.items()))
+
+
+def _has_bytes(row: dict[str, Any]) -> bool:
+    return any(isinstance(value, bytes) for value in row.values())
+
+
+def _as_text(value: Any) -> Any:
+    """Bytes as SQLite's text, valid UTF-8 or not."""
+    return cast(literal(value, LargeBinary), Text) if isinstance(value, bytes) else value
+
+
+def assert_rows(frame: pd.DataFrame, expected: str, **tolerance: float) -> None:
+    """Hold a frame's columns against a table of text.
+
+    The first line names columns of the frame, each line below is a row; columns stand at least two blanks apart.
+    "–" is unknown, "-" an empty text; numbers may have underscores.
+
+    Args:
+        frame: Must have just as many rows.
+        expected: The table.
+        tolerance: ``rel`` or ``abs`` of ``numpy.isclose`` for columns of floats; by default 1e-9, relative.
+    """
+    names, *rows = [re.split(r"\s{2,}", line.strip()) for line in expected.strip().splitlines()]
+    wrong = [row for row in rows if len(row) != len(names)]
+    assert not wrong, f"rows of the expected table without {len(names)} cells: {wrong}"
+    shown = "\n" + frame[names].to_string()
+    assert len(frame) == len(rows), f"{len(frame)} rows, not {len(rows)}:{shown}"
+    for name, cells in zip(names, zip(*rows, strict=True), strict=True):
+        for row, cell, value in zip(range(len(rows)), cells, frame[name].tolist(), strict=True):
+            assert _agree(value, cell, tolerance), f"row {row}, {name}: {value!r}, not {cell}{shown}"
+
+
+def _agree(value: Any, cell: str, tolerance: dict[str, float]) -> bool:
+    if isinstance(value, str):
+        return value == ("" if cell == "-" else cell)
+    if isinstance(value, bool):
+        return str(value) == cell
+    if cell == "–":
+        return bool(np.isnan(value))
+    if isinstance(value, int):
+        return value == int(cell)
+    return bool(np.isclose(value, float(cell), rtol=tolerance.get("rel", 1e-9), atol=tolerance.get("abs", 0)))

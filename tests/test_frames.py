@@ -1,0 +1,84 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from tcprof.frames import FLOAT, GPUS, INT, SAMPLES, SCHEMAS, TEXT, Column, Schema
+
+SMALL = Schema(
+    "small", "A frame.", (Column("row", INT, "Row."), Column("name", TEXT, "Name."), Column("x_pct", FLOAT, "x."))
+)
+
+
+def test_conform_orders_selects_and_types_the_columns_and_counts_rows_anew():
+    frame = pd.DataFrame({"x_pct": [1, 2], "other": 0, "name": ["a", "b"], "row": [3.0, 4.0]}, index=[7, 9])
+    conformed = SMALL.conform(frame)
+    assert conformed.columns.tolist() == ["row", "name", "x_pct"]
+    assert [str(dtype) for dtype in conformed.dtypes] == ["int64", "object", "float64"]
+    assert conformed.index.tolist() == [0, 1]
+    assert conformed["row"].tolist() == [3, 4]
+
+
+def test_conform_leaves_its_argument_alone():
+    frame = pd.DataFrame({"row": [1.0], "name": ["a"]})
+    before = frame.copy()
+    SMALL.conform(frame)
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_a_float_column_that_is_missing_is_unknown():
+    conformed = SMALL.conform(pd.DataFrame({"row": [1, 2], "name": ["a", "b"]}))
+    assert conformed["x_pct"].isna().tolist() == [True, True]
+    assert conformed["x_pct"].dtype == np.float64
+
+
+@pytest.mark.parametrize("missing", ["row", "name"])
+def test_a_missing_column_that_cannot_be_unknown_is_a_defect(missing):
+    frame = pd.DataFrame({"row": [1], "name": ["a"]}).drop(columns=missing)
+    with pytest.raises(KeyError, match=f"small.{missing} is missing"):
+        SMALL.conform(frame)
+
+
+def test_an_unknown_integer_is_a_defect():
+    with pytest.raises(ValueError, match="convert"):
+        SMALL.conform(pd.DataFrame({"row": [1, np.nan], "name": ["a", "b"]}))
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.name)
+def test_a_frame_without_rows_has_all_columns_with_their_dtypes(schema):
+    empty = schema.empty()
+    assert len(empty) == 0
+    assert [(name, str(dtype)) for name, dtype in empty.dtypes.items()] == [(c.name, c.dtype) for c in schema.columns]
+    pd.testing.assert_frame_equal(schema.conform(empty), empty)
+
+
+def test_concat_keeps_the_order_and_ignores_frames_without_rows():
+    a = SMALL.conform(pd.DataFrame({"row": [2, 1], "name": ["b", "a"]}))
+    b = SMALL.conform(pd.DataFrame({"row": [0], "name": ["c"], "x_pct": [0.5]}))
+    joined = SMALL.concat([SMALL.empty(), a, b])
+    assert joined["row"].tolist() == [2, 1, 0]
+    assert joined.index.tolist() == [0, 1, 2]
+    assert joined["x_pct"].tolist()[2] == 0.5
+    assert joined["x_pct"].isna().tolist() == [True, True, False]
+
+
+def test_concat_of_nothing_is_a_frame_without_rows():
+    pd.testing.assert_frame_equal(SMALL.concat([]), SMALL.empty())
+    pd.testing.assert_frame_equal(SMALL.concat([SMALL.empty()]), SMALL.empty())
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.name)
+def test_every_column_has_one_name_and_a_meaning(schema):
+    assert len(set(schema.names)) == len(schema.names)
+    assert all(column.meaning.endswith(".") for column in schema.columns)
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.name)
+def test_times_that_are_always_known_are_integers_and_percentages_may_be_unknown(schema):
+    dtypes = {column.name: column.dtype for column in schema.columns}
+    assert all(dtype == FLOAT for name, dtype in dtypes.items() if name.endswith(("_pct", "_s", "_hz", "_bytes")))
+    assert all(dtypes[name] == INT for name in ("start_ns", "end_ns", "gpu") if name in dtypes)
+
+
+def test_the_samples_begin_with_their_place_and_time():
+    assert SAMPLES.names[:3] == ["gpu", "start_ns", "end_ns"]
+    assert GPUS.names[0] == "gpu"

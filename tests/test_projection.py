@@ -1,0 +1,405 @@
+"""Which range an activity belongs to, rule by rule, and the paths of ranges."""
+
+from builders import PROCESS, TraceBuilder, assert_rows
+
+from tcprof.analysis.projection import attribute, build_hierarchy, expand_to_ancestors
+
+A, B, C = 1, 2, 3  # threads
+
+
+def project(builder, folder):
+    """Hierarchy, attribution and activities of a recording."""
+    trace = builder.trace(folder)
+    hierarchy = build_hierarchy(trace.ranges())
+    activities = trace.activities()
+    return hierarchy, attribute(hierarchy, trace.launches(), activities), activities
+
+
+def owners(builder, folder):
+    """For each activity the path of its innermost range in each domain, a + where inherited; or why it has none."""
+    hierarchy, attribution, activities = project(builder, folder)
+    found = {name: [] for name in activities["name"]}
+    assert len(found) == len(activities), "give each activity of a test its own name"
+    names = activities["name"].tolist()
+    for activity, row, inherited in zip(attribution.activity, attribution.range, attribution.inherited, strict=True):
+        path = hierarchy.paths.iloc[hierarchy.path_id[row]]
+        text = f"{path['domain']}: {path['path']}" if path["domain"] else path["path"]
+        found[names[activity]].append(text + (" +" if inherited else ""))
+    for name, cause in zip(names, attribution.cause, strict=True):
+        assert bool(found[name]) == (cause == ""), "an activity has a range or a cause, never both"
+    return {
+        name: " and ".join(sorted(of)) or cause
+        for (name, of), cause in zip(found.items(), attribution.cause, strict=True)
+    }
+
+
+# Paths
+
+
+def test_paths_are_the_names_from_the_outermost_range_as_a_tree_is_read(tmp_path):
+    builder = (
+        TraceBuilder()
+        .range("late", 500, 600)
+        .range("step", 0, 100)
+        .range("step", 100, 200)
+        .range("backward", 50, 90)
+        .range("forward", 10, 50)
+        .range("layer", 20, 30)
+        .range("early in the second step", 100, 105)
+        .range("layer", 60, 70)
+    )
+    hierarchy, _, _ = project(builder, tmp_path)
+    expected = """
+        path                             name                      depth
+        step                             step                      1
+        step / forward                   forward                   2
+        step / forward / layer           layer                     3
+        step / backward                  backward                  2
+        step / backward / layer          layer                     3
+        step / early in the second step  early in the second step  2
+        late                             late                      1
+        """
+    assert_rows(hierarchy.paths, expected)
+    starts = hierarchy.ranges["start_ns"].tolist()
+    paths = hierarchy.paths["path"].to_numpy()[hierarchy.path_id].tolist()
+    assert sorted(zip(starts, paths, strict=True)) == [
+        (0, "step"),
+        (10, "step / forward"),
+        (20, "step / forward / layer"),
+        (50, "step / backward"),
+        (60, "step / backward / layer"),
+        (100, "step"),
+        (100, "step / early in the second step"),
+        (500, "late"),
+    ]
+
+
+def test_paths_of_several_threads_and_processes_are_one_tree(tmp_path):
+    builder = (
+        TraceBuilder()
+        .range("step", 100, 200, process=1)
+        .range("step", 90, 200, process=2)
+        .range("inner", 95, 99, process=2)
+        .range("loader", 10, 20, thread=B, process=1)
+        .range("step", 300, 400, thread=C, process=1)
+    )
+    hierarchy, _, _ = project(builder, tmp_path)
+    assert hierarchy.paths["path"].tolist() == ["loader", "step", "step / inner"]
+    assert sorted(hierarchy.path_id.tolist()) == [0, 1, 1, 1, 2]
+
+
+def test_threads_and_domains_nest_each_for_itself(tmp_path):
+    builder = (
+        TraceBuilder()
+        .range("step", 0, 100)
+        .range("all_reduce", 10, 90, domain="NCCL")
+        .range("send", 20, 30, domain="NCCL")
+        .range("forward", 20, 80)
+        .range("loader", 30, 40, thread=B)
+    )
+    hierarchy, _, _ = project(builder, tmp_path)
+    expected = """
+        domain  path               depth
+        -       step               1
+        -       step / forward     2
+        NCCL    all_reduce         1
+        NCCL    all_reduce / send  2
+        -       loader             1
+        """
+    assert_rows(hierarchy.paths, expected)
+
+
+def test_a_name_in_itself_and_a_name_with_the_separator_are_paths_of_their_own(tmp_path):
+    builder = TraceBuilder().range("a", 0, 100).range("a", 10, 90).range("a", 20, 30).range("a / a", 200, 210)
+    hierarchy, _, _ = project(builder, tmp_path)
+    expected = """
+        path       name   depth
+        a          a      1
+        a / a      a      2
+        a / a / a  a      3
+        a / a      a / a  1
+        """
+    assert_rows(hierarchy.paths, expected)
+
+
+def test_a_start_end_range_lies_in_what_is_open_when_it_starts(tmp_path):
+    builder = (
+        TraceBuilder()
+        .range("step", 0, 100)
+        .range("prefetch", 50, 150, start_end=True)
+        .range("step", 100, 200)
+        .range("forward", 120, 130)
+        .range("alone", 300, 320, start_end=True)
+    )
+    hierarchy, _, _ = project(builder, tmp_path)
+    assert "step / prefetch" in hierarchy.paths["path"].tolist()
+    assert "alone" in hierarchy.paths["path"].tolist()
+    # The second step starts while prefetch is open, and so lies in it, as every range open on its thread counts.
+    assert "step / prefetch / step / forward" in hierarchy.paths["path"].tolist()
+
+
+def test_ranges_that_touch_do_not_nest_and_empty_ones_do(tmp_path):
+    builder = TraceBuilder().range("a", 0, 50).range("b", 50, 100).range("empty", 60, 60).range("at the end", 100, 100)
+    hierarchy, _, _ = project(builder, tmp_path)
+    assert hierarchy.paths["path"].tolist() == ["a", "b", "b / empty", "at the end"]
+
+
+def test_no_ranges(tmp_path):
+    hierarchy, attribution, _ = project(TraceBuilder().kernel("gemm", 20, 30, launched=10), tmp_path)
+    assert hierarchy.paths.columns.tolist() == ["domain", "path", "name", "depth"]
+    assert len(hierarchy.paths) == len(attribution.activity) == 0
+    assert attribution.cause.tolist() == ["its process opened no range"]
+
+
+# Own ranges
+
+
+def test_an_activity_belongs_to_the_innermost_range_open_at_its_launch_not_at_its_start(tmp_path):
+    builder = (
+        TraceBuilder()
+        .range("step", 0, 100)
+        .range("forward", 10, 50)
+        .range("backward", 50, 90)
+        .kernel("first", 500, 600, launched=10)
+        .kernel("last", 60, 70, launched=49)
+        .kernel("border", 70, 80, launched=50)
+        .kernel("step only", 80, 90, launched=95)
+        .copy("host to device", 40, 45, launched=5)
+        .kernel("too late", 95, 99, launched=100)
+    )
+    assert owners(builder, tmp_path) == {
+        "first": "step / forward",
+        "last": "step / forward",
+        "border": "step / backward",
+        "step only": "step",
+        "host to device": "step",
+        "too late": "no range was open",
+    }
+
+
+def test_a_graph_and_the_kernels_of_one_launch_belong_to_its_range(tmp_path):
+    builder = (
+        TraceBuilder()
+        .range("replay", 0, 100)
+        .launch(10, 1)
+        .graph(20, 90, correlation=1)
+        .launch(50, 2)
+        .kernel("node a", 91, 92, correlation=2, graphNodeId=1)
+        .kernel("node b", 92, 93, correlation=2, graphNodeId=2)
+    )
+    assert owners(builder, tmp_path) == {"graph": "replay", "node a": "replay", "node b": "replay"}
+
+
+def test_an_activity_belongs_to_one_range_in_every_domain(tmp_path):
+    builder = (
+        TraceBuilder()
+        .range("step", 0, 100)
+        .range("all_reduce", 10, 20, domain="NCCL")
+        .kernel("both", 15, 16, launched=15)
+        .kernel("own only", 30, 31, launched=30)
+        .kernel("library only", 120, 121, launched=115)
+        .range("broadcast", 110, 130, domain="NCCL")
+    )
+    assert owners(builder, tmp_path) == {
+        "both": "NCCL: all_reduce and step",
+        "own only": "step",
+        "library only": "NCCL: broadcast",
+    }
+
+
+# Inherited ranges
+
+
+def test_a_thread_without_ranges_inherits_from_the_only_thread_with_one_open(tmp_path):
+    """PyTorch's backward pass. That thread need not have launched anything, and others with closed ranges do not count."""
+    builder = (
+        TraceBuilder()
+        .range("step", 0, 100, thread=A)
+        .range("backward", 50, 90, thread=A)
+        .range("loader", 0, 20, thread=B)
+        .kernel("in backward", 60, 61, launched=60, thread=C)
+        .kernel("in step", 95, 96, launched=95, thread=C)
+        .kernel("after all", 100, 101, launched=100, thread=C)
+    )
+    assert owners(builder, tmp_path) == {
+        "in backward": "step / backward +",
+        "in step": "step +",
+        "after all": "no range was open",
+    }
+
+
+def test_a_thread_that_has_ranges_but_none_open_inherits_too(tmp_path):
+    builder = (
+        TraceBuilder()
+        .range("step", 0, 100, thread=A)
+        .range("loader", 0, 20, thread=B)
+        .kernel("own", 10, 11, launched=10, thread=B)
+        .kernel("inherited", 30, 31, launched=30, thread=B)
+    )
+    assert owners(builder, tmp_path) == {"own": "loader", "inherited": "step +"}
+
+
+def test_of_several_threads_with_a_range_open_the_one_that_launched_last_before_gives_it(tmp_path):
+    builder = (
+        TraceBuilder()
+        .range("a", 0, 100, thread=A)
+        .range("b", 0, 100, thread=B)
+        .kernel("by a", 10, 11, launched=10, thread=A)
+        .kernel("after a", 20, 21, launched=20, thread=C)
+        .kernel("by b", 30, 31, launched=30, thread=B)
+        .kernel("with b", 30, 32, launched=30, thread=C)
+        .kernel("after b", 40, 41, launched=40, thread=C)
+        .kernel("by a again", 50, 51, launched=50, thread=A)
+        .kernel("after a again", 60, 61, launched=60, thread=C)
+    )
+    assert owners(builder, tmp_path) == {
+        "by a": "a",
+        "after a": "a +",
+        "by b": "b",
+        "with b": "a +",  # b's launch is not before it
+        "after b": "b +",
+        "by a again": "a",
+        "after a again": "a +",
+    }
+
+
+def test_a_thread_that_launched_last_but_has_no_range_open_gives_nothing(tmp_path):
+    builder = (
+        TraceBuilder()
+        .range("a", 0, 100, thread=A)
+        .range("b", 0, 20, thread=B)
+        .range("c", 0, 100, thread=C)
+        .kernel("by a", 5, 6, launched=5, thread=A)
+        .kernel("by b", 10, 11, launched=10, thread=B)
+        .kernel("later", 30, 31, launched=30, thread=4)
+    )
+    assert owners(builder, tmp_path)["later"] == "a +"
+
+
+def test_several_threads_of_which_none_launched_before_give_nothing(tmp_path):
+    builder = (
+        TraceBuilder()
+        .range("a", 0, 100, thread=A)
+        .range("b", 0, 100, thread=B)
+        .kernel("early", 10, 11, launched=10, thread=C)
+        .kernel("by a", 20, 21, launched=20, thread=A)
+        .kernel("late", 30, 31, launched=30, thread=C)
+    )
+    assert owners(builder, tmp_path) == {
+        "early": "several threads had a range open and none had launched before",
+        "by a": "a",
+        "late": "a +",
+    }
+
+
+def test_ranges_are_inherited_within_each_domain(tmp_path):
+    builder = (
+        TraceBuilder()
+        .range("step", 0, 100, thread=A)
+        .range("all_reduce", 10, 20, thread=C, domain="NCCL")
+        .kernel("nccl", 15, 16, launched=15, thread=C)
+    )
+    assert owners(builder, tmp_path) == {"nccl": "NCCL: all_reduce and step +"}
+
+
+# Unattributed
+
+
+def test_causes(tmp_path):
+    builder = (
+        TraceBuilder()
+        .range("step", 0, 100, process=1)
+        .kernel("no launch", 10, 20, process=1)
+        .kernel("other process", 10, 20, launched=5, process=2)
+        .kernel("no range", 200, 210, launched=150, process=1)
+        .kernel("own", 10, 20, launched=5, process=1)
+        .graph(10, 90, process=1)
+    )
+    assert owners(builder, tmp_path) == {
+        "no launch": "no launch recorded",
+        "other process": "its process opened no range",
+        "no range": "no range was open",
+        "own": "step",
+        "graph": "no launch recorded",
+    }
+
+
+def test_a_launch_of_another_process_with_the_same_number_is_not_taken(tmp_path):
+    builder = (
+        TraceBuilder()
+        .range("step", 0, 100, process=1)
+        .range("step", 0, 100, process=2)
+        .kernel("theirs", 10, 20, launched=5, process=1, correlation=7)
+        .kernel("ours", 10, 20, process=2, correlation=7)
+    )
+    assert owners(builder, tmp_path) == {"theirs": "step", "ours": "no launch recorded"}
+
+
+def test_the_same_thread_number_in_another_process_gives_nothing(tmp_path):
+    builder = (
+        TraceBuilder()
+        .range("step", 0, 100, process=1, thread=A)
+        .range("init", 0, 5, process=2, thread=A)
+        .kernel("there", 10, 20, launched=10, process=2, thread=A)
+        .kernel("and by another thread", 10, 20, launched=10, process=2, thread=B)
+    )
+    assert set(owners(builder, tmp_path).values()) == {"no range was open"}
+
+
+def test_kernels_without_a_process_in_a_recording_of_several_have_no_launch(tmp_path):
+    builder = (
+        TraceBuilder()
+        .range("step", 0, 100, process=1)
+        .kernel("one", 10, 20, launched=5, process=1)
+        .kernel("two", 10, 20, launched=5, process=2)
+        .without("CUPTI_ACTIVITY_KIND_KERNEL.globalPid")
+    )
+    assert set(owners(builder, tmp_path).values()) == {"no launch recorded"}
+
+
+# Ancestors
+
+
+def test_an_activity_counts_for_every_range_that_its_own_lies_in(tmp_path):
+    builder = (
+        TraceBuilder()
+        .range("epoch", 0, 1000)
+        .range("step", 0, 100)
+        .range("forward", 10, 50)
+        .kernel("deep", 60, 70, launched=20)
+        .kernel("inherited", 70, 80, launched=30, thread=B)
+        .kernel("shallow", 200, 210, launched=150)
+        .kernel("none", 0, 1)
+    )
+    hierarchy, attribution, activities = project(builder, tmp_path)
+    every = expand_to_ancestors(hierarchy, attribution)
+    names, paths = activities["name"].tolist(), hierarchy.paths["path"].to_numpy()[hierarchy.path_id]
+    found = sorted(
+        (names[a], paths[r], bool(i)) for a, r, i in zip(every.activity, every.range, every.inherited, strict=True)
+    )
+    assert found == [
+        ("deep", "epoch", False),
+        ("deep", "epoch / step", False),
+        ("deep", "epoch / step / forward", False),
+        ("inherited", "epoch", True),
+        ("inherited", "epoch / step", True),
+        ("inherited", "epoch / step / forward", True),
+        ("shallow", "epoch", False),
+    ]
+    assert len(attribution.activity) == 3  # what was given is not changed
+    assert every.cause.tolist() == attribution.cause.tolist()
+
+
+def test_a_hierarchy_keeps_every_range(tmp_path):
+    builder = TraceBuilder()
+    for i in range(50):
+        builder.range(f"r{i % 7}", 10 * (i % 9), 10 * (i % 9) + i, thread=i % 3, process=PROCESS + i % 2)
+    trace = builder.trace(tmp_path)
+    hierarchy = build_hierarchy(trace.ranges())
+    key = ["process", "thread", "name", "start_ns", "end_ns"]
+    before, after = (frame[key].astype(str).agg(" ".join, axis=1) for frame in (trace.ranges(), hierarchy.ranges))
+    assert sorted(before) == sorted(after)
+    depth = hierarchy.paths["depth"].to_numpy()[hierarchy.path_id]
+    inside = hierarchy.parent >= 0
+    assert (depth[inside] == depth[hierarchy.parent[inside]] + 1).all()
+    assert (depth[~inside] == 1).all()

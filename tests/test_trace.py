@@ -1,0 +1,473 @@
+"""An export read back into frames: what is in it, and what other versions leave out or write otherwise."""
+
+import math
+import sqlite3
+from contextlib import closing
+
+import pytest
+from builders import PROCESS, TraceBuilder, assert_rows, global_id
+
+from tcprof.errors import InputError
+from tcprof.frames import ACTIVITIES, DIAGNOSTICS, GPUS, LAUNCHES, RANGES
+from tcprof.trace import Trace, schema
+from tcprof.trace.trace import Recording
+
+
+def assert_dtypes(frame, kind):
+    assert [(name, str(dtype)) for name, dtype in frame.dtypes.items()] == [(c.name, c.dtype) for c in kind.columns]
+
+
+# The recording
+
+
+def test_recording(tmp_path):
+    trace = (
+        TraceBuilder()
+        .recorded(duration=20_000, started=1_700_000_000_123_456_789)
+        .exported(nsys="2025.3.2.0", tables="3.20.3")
+        .system("NvDriverVersion", "580.95.05")
+        .captured("GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY", "20000")
+        .captured("GPU_METRICS_OPTIONS:GPU_0:ID", "0")
+        .trace(tmp_path)
+    )
+    assert trace.recording() == Recording(
+        file="trace.sqlite",
+        nsys_version="2025.3.2.0",
+        schema_version="3.20.3",
+        driver_version="580.95.05",
+        started_utc="2023-11-14T22:13:20Z",
+        duration_ns=20_000.0,
+        frequency_hz=20_000.0,
+        metrics_requested=True,
+    )
+
+
+def test_recording_of_which_nothing_is_known(tmp_path):
+    recording = TraceBuilder().row(schema.STRINGS, id=1, value="x").trace(tmp_path).recording()
+    assert (recording.nsys_version, recording.driver_version, recording.started_utc) == ("", "", "")
+    assert math.isnan(recording.duration_ns)
+    assert math.isnan(recording.frequency_hz)
+    assert not recording.metrics_requested
+
+
+@pytest.mark.parametrize("frequency", ["0", "", "default", "-5"])
+def test_a_frequency_that_is_none_is_unknown(tmp_path, frequency):
+    trace = TraceBuilder().captured("GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY", frequency).trace(tmp_path)
+    assert math.isnan(trace.recording().frequency_hz)
+    assert not trace.recording().metrics_requested
+
+
+def test_the_driver_of_2022_has_no_dots_and_the_version_stood_in_another_table(tmp_path):
+    trace = (
+        TraceBuilder()
+        .system("NvDriverVersion", "5358605")
+        .row(schema.OLD_EXPORT_METADATA, name="EXPORT_SCHEMA_VERSION", value="2.9.1")
+        .trace(tmp_path)
+    )
+    assert trace.recording().driver_version == "535.86.05"
+    assert trace.recording().schema_version == "2.9.1"
+
+
+# GPUs
+
+
+def test_gpus(tmp_path):
+    trace = (
+        TraceBuilder()
+        .gpu(1, "NVIDIA T4", chip=None, sm_count=0, clock_hz=None, memory_bytes=0)
+        .gpu(0, "NVIDIA H200", sm_count=132, clock_hz=1_980_000_000, memory_bytes=150_000_000_000)
+        .trace(tmp_path)
+    )
+    expected = """
+        gpu  name         chip   sm_count  clock_hz       memory_bytes
+        0    NVIDIA H200  GH100  132       1_980_000_000  150_000_000_000
+        1    NVIDIA T4    -      –         –              –
+        """
+    assert_rows(trace.gpus(), expected)
+    assert_dtypes(trace.gpus(), GPUS)
+
+
+def test_gpus_of_an_old_export_with_the_clock_in_kilohertz(tmp_path):
+    trace = (
+        TraceBuilder()
+        .row(schema.CUDA_GPUS, deviceId=0, numMultiprocessors=108, coreClockRate=1_410_000, name="A100")
+        .trace(tmp_path)
+    )
+    expected = """
+        gpu  name  chip  sm_count  clock_hz       memory_bytes
+        0    A100  -     108       1_410_000_000  –
+        """
+    assert_rows(trace.gpus(), expected)
+
+
+def test_no_gpus(tmp_path):
+    assert_dtypes(TraceBuilder().recorded(duration=1).trace(tmp_path).gpus(), GPUS)
+
+
+# Ranges
+
+
+def test_ranges(tmp_path):
+    trace = (
+        TraceBuilder()
+        .range("step", 10, 90)
+        .range("loader", 20, 30, thread=2)
+        .range("other", 5, 8, process=2000)
+        .range("negative", -50, -10)
+        .trace(tmp_path)
+    )
+    expected = """
+        process  thread  domain  name      start_ns  end_ns
+        1000     1       -       step      10        90
+        1000     2       -       loader    20        30
+        2000     1       -       other     5         8
+        1000     1       -       negative  -50       -10
+        """
+    assert_rows(trace.ranges(), expected)
+    assert_dtypes(trace.ranges(), RANGES)
+
+
+def test_the_largest_ids_of_process_and_thread(tmp_path):
+    frame = TraceBuilder().range("step", 0, 1, process=0xFFFFFF, thread=0xFFFFFE).trace(tmp_path).ranges()
+    assert (frame["process"][0], frame["thread"][0]) == (0xFFFFFF, 0xFFFFFE)
+
+
+def test_names_that_are_registered_inline_missing_hostile_or_the_same(tmp_path):
+    trace = (
+        TraceBuilder()
+        .range("step", 0, 1)
+        .range("step", 2, 3, registered=True)
+        .range("registered", 4, 5, registered=True)
+        .range(None, 6, 7)
+        .range("", 8, 9)
+        .range("", 10, 11, registered=True)
+        .range("<b>è 'x'; --", 12, 13)
+        .trace(tmp_path)
+    )
+    names = ["step", "step", "registered", "(unnamed)", "(unnamed)", "(unnamed)", "<b>è 'x'; --"]
+    assert trace.ranges()["name"].tolist() == names
+
+
+def test_a_registered_name_that_the_string_table_lacks(tmp_path):
+    builder = TraceBuilder().range("gone", 0, 1, registered=True).range("inline", 2, 3)
+    assert builder.without("StringIds").trace(tmp_path).ranges()["name"].tolist() == ["(unnamed)", "inline"]
+
+
+def test_names_that_are_not_utf_8(tmp_path):
+    trace = (
+        TraceBuilder()
+        .range(b"caf\xe9", 0, 10)
+        .range(b"\xff\xfe", 2, 3, registered=True)
+        .range("fine", 4, 5)
+        .kernel(b"k\xe9rnel", 2, 3, launched=1)
+        .diagnostic("error", b"caf\xe9")
+        .trace(tmp_path)
+    )
+    assert trace.ranges()["name"].tolist() == ["\ufffd\ufffd", "fine", "caf\ufffd"]
+    assert trace.activities()["name"].tolist() == ["k\ufffdrnel"]
+    assert trace.diagnostics()["text"].tolist() == ["caf\ufffd"]
+
+
+def test_only_push_pop_and_start_end_are_ranges(tmp_path):
+    builder = TraceBuilder().range("a", 0, 10).range("b", 5, 15, start_end=True)
+    for event_type in (33, 34, 39, 75, 76):  # category, mark, thread name, domains
+        builder.row(schema.NVTX, start=1, end=2, eventType=event_type, globalTid=global_id(1, 1), text="no range")
+    assert builder.trace(tmp_path).ranges()["name"].tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("start_end", [False, True])
+def test_a_range_that_never_closed_ends_with_the_recording(tmp_path, start_end):
+    trace = TraceBuilder().range("open", 10, None, start_end=start_end).recorded(duration=1_000).trace(tmp_path)
+    assert trace.ranges()["end_ns"].tolist() == [1_000]
+
+
+def test_a_range_that_never_closed_in_a_recording_of_unknown_length_lasts_as_long_as_any(tmp_path):
+    trace = TraceBuilder().range("open", 10, None).range("step", 20, 80).range("late", 90, None).trace(tmp_path)
+    assert trace.ranges()["end_ns"].tolist() == [90, 80, 90]
+    trace = TraceBuilder().range("open", 10, None).range("step", 20, 80).trace(tmp_path)
+    assert trace.ranges()["end_ns"].tolist() == [80, 80]
+
+
+def test_a_range_that_ends_before_it_starts_is_empty(tmp_path):
+    assert TraceBuilder().range("odd", 10, 5).trace(tmp_path).ranges()["end_ns"].tolist() == [10]
+
+
+def test_domains(tmp_path):
+    """Domains are numbered by each process for itself; one whose creation was not recorded has a number only."""
+    trace = (
+        TraceBuilder()
+        .range("a", 0, 1)
+        .range("b", 0, 1, domain="NCCL")
+        .range("c", 0, 1, domain="cuDNN")
+        .range("d", 0, 1, domain="cuDNN", process=2000)
+        .row(schema.NVTX, start=5, end=6, eventType=59, globalTid=global_id(3000, 1), domainId=9, text="e")
+        .row(schema.NVTX, start=0, eventType=75, globalTid=global_id(4000, 1), domainId=1, text="")
+        .row(schema.NVTX, start=5, end=6, eventType=59, globalTid=global_id(4000, 1), domainId=1, text="f")
+        .trace(tmp_path)
+    )
+    expected = """
+        process  domain    name
+        1000     -         a
+        1000     NCCL      b
+        1000     cuDNN     c
+        2000     cuDNN     d
+        3000     domain 9  e
+        4000     domain 1  f
+        """
+    assert_rows(trace.ranges(), expected)
+
+
+def test_a_domain_whose_name_is_registered(tmp_path):
+    trace = (
+        TraceBuilder()
+        .row(schema.STRINGS, id=5, value="mine")
+        .row(schema.NVTX, start=0, eventType=75, globalTid=global_id(1, 1), domainId=1, textId=5)
+        .row(schema.NVTX, start=5, end=6, eventType=59, globalTid=global_id(1, 2), domainId=1, text="a")
+        .trace(tmp_path)
+    )
+    assert trace.ranges()["domain"].tolist() == ["mine"]
+
+
+def test_ranges_of_an_export_without_domains_and_registered_strings(tmp_path):
+    trace = (
+        TraceBuilder()
+        .range("a", 0, 1)
+        .without("NVTX_EVENTS.domainId", "NVTX_EVENTS.textId", "StringIds")
+        .trace(tmp_path)
+    )
+    assert_rows(trace.ranges(), "domain  name\n-  a")
+
+
+def test_no_ranges(tmp_path):
+    assert_dtypes(TraceBuilder().recorded(duration=1).trace(tmp_path).ranges(), RANGES)
+    only_a_mark = TraceBuilder().row(schema.NVTX, start=1, eventType=34, globalTid=global_id(1), text="m")
+    assert_dtypes(only_a_mark.trace(tmp_path).ranges(), RANGES)
+
+
+# Activities and launches
+
+
+def test_activities(tmp_path):
+    trace = (
+        TraceBuilder()
+        .kernel("gemm", 10, 20, launched=5, correlation=1)
+        .kernel("gemm", 20, 30, launched=6, stream=13, correlation=2)
+        .copy("host to device", 0, 4, correlation=3)
+        .copy("device to device", 4, 8, correlation=4)
+        .memset(30, 31, correlation=5)
+        .graph(40, 90, correlation=6, process=2000)
+        .trace(tmp_path)
+    )
+    expected = """
+        gpu  kind    name              stream  process  correlation  start_ns  end_ns
+        0    kernel  gemm              7       1000     1            10        20
+        0    kernel  gemm              13      1000     2            20        30
+        0    memcpy  host to device    7       1000     3            0         4
+        0    memcpy  device to device  7       1000     4            4         8
+        0    memset  memset            7       1000     5            30        31
+        0    graph   graph             7       2000     6            40        90
+        """
+    assert_rows(trace.activities(), expected)
+    assert_dtypes(trace.activities(), ACTIVITIES)
+
+
+def test_names_that_activities_lack(tmp_path):
+    trace = (
+        TraceBuilder()
+        .kernel("known", 0, 1)
+        .kernel("lost", 1, 2, demangledName=77)
+        .kernel("none", 2, 3, demangledName=None)
+        .copy("peer to peer", 0, 1, copyKind=99)
+        .trace(tmp_path)
+    )
+    assert trace.activities()["name"].tolist() == ["known", "(unnamed)", "(unnamed)", "(unnamed)"]
+
+
+def test_activities_without_process_belong_to_the_only_one_there_is(tmp_path):
+    builder = TraceBuilder().kernel("gemm", 10, 20, launched=5).without("CUPTI_ACTIVITY_KIND_KERNEL.globalPid")
+    assert builder.trace(tmp_path).activities()["process"].tolist() == [PROCESS]
+    of_two = builder.launch(50, 900, process=2000)
+    assert of_two.trace(tmp_path).activities()["process"].tolist() == [-1]
+
+
+def test_activities_without_process_and_without_launches(tmp_path):
+    builder = TraceBuilder().kernel("gemm", 10, 20).without("CUPTI_ACTIVITY_KIND_KERNEL.globalPid")
+    assert builder.trace(tmp_path).activities()["process"].tolist() == [-1]
+
+
+def test_activities_that_are_cut_or_odd(tmp_path):
+    """Without start or end nothing can be said of a kernel; an end before the start is an empty one."""
+    trace = (
+        TraceBuilder()
+        .kernel("no end", 10, None)
+        .kernel("no start", None, 20)
+        .kernel("backwards", 10, 5)
+        .kernel("no number", 10, 20, correlationId=None, streamId=None)
+        .trace(tmp_path)
+    )
+    expected = """
+        name       stream  correlation  start_ns  end_ns
+        backwards  7       103          10        10
+        no number  -1      -1           10        20
+        """
+    assert_rows(trace.activities(), expected)
+
+
+def test_no_activities(tmp_path):
+    trace = TraceBuilder().recorded(duration=1).trace(tmp_path)
+    assert_dtypes(trace.activities(), ACTIVITIES)
+    assert_dtypes(trace.launches(), LAUNCHES)
+
+
+def test_cuda_devices_are_the_gpus_of_the_same_number_unless_the_export_says_otherwise(tmp_path):
+    two = [("a", 0, 1000), ("b", 1, 1000), ("a", 0, 2000), ("b", 1, 2000)]
+
+    def gpus_of(builder):
+        for name, device, process in two:
+            builder.kernel(name, 0, 1, device=device, process=process)
+        return builder.trace(tmp_path).activities()["gpu"].tolist()
+
+    assert gpus_of(TraceBuilder()) == [0, 1, 0, 1]
+    assert gpus_of(TraceBuilder().gpu(0).gpu(1).without("TARGET_INFO_GPU.cuDevice")) == [0, 1, 0, 1]
+    assert gpus_of(TraceBuilder().gpu(0, cuda_device=1).gpu(1, cuda_device=0)) == [1, 0, 1, 0]
+    # Process 2000 was started with CUDA_VISIBLE_DEVICES=1,0; of process 1000 nothing is said.
+    renumbered = TraceBuilder().gpu(0).gpu(1).visible_device(0, 1, process=2000).visible_device(1, 0, process=2000)
+    assert gpus_of(renumbered) == [0, 1, 1, 0]
+
+
+def test_launches(tmp_path):
+    trace = (
+        TraceBuilder()
+        .kernel("later", 40, 50, launched=30, thread=2, correlation=1)
+        .kernel("first", 10, 20, launched=5, correlation=2)
+        .kernel("same number elsewhere", 10, 20, launched=6, process=2000, correlation=2)
+        .launch(7, 999)  # started nothing that was recorded
+        .trace(tmp_path)
+    )
+    expected = """
+        process  thread  correlation  start_ns
+        1000     1       2            5
+        2000     1       2            6
+        1000     2       1            30
+        """
+    assert_rows(trace.launches(), expected)
+    assert_dtypes(trace.launches(), LAUNCHES)
+
+
+def test_of_a_runtime_call_and_the_driver_call_in_it_the_outer_one_is_the_launch(tmp_path):
+    trace = TraceBuilder().launch(12, 1).launch(10, 1).kernel("k", 20, 30, correlation=1).trace(tmp_path)
+    assert_rows(trace.launches(), "correlation  start_ns\n1  10")
+
+
+def test_every_table_of_activities_has_launches(tmp_path):
+    trace = (
+        TraceBuilder()
+        .kernel("k", 1, 2, launched=0, correlation=1)
+        .copy("host to device", 1, 2, launched=0, correlation=2)
+        .memset(1, 2, launched=0, correlation=3)
+        .graph(1, 2, launched=0, correlation=4)
+        .trace(tmp_path)
+    )
+    assert trace.launches()["correlation"].tolist() == [1, 2, 3, 4]
+
+
+# Diagnostics
+
+
+def test_diagnostics(tmp_path):
+    builder = TraceBuilder()
+    for severity in ("information", "warning", "error", "verbose"):
+        builder.diagnostic(severity, f"said {severity}")
+    builder.row(schema.DIAGNOSTICS, severity=77, text="odd").row(schema.DIAGNOSTICS, severity=2, text=None)
+    frame = builder.trace(tmp_path).diagnostics()
+    assert frame["severity"].tolist() == ["information", "warning", "error", "verbose", "information"]
+    assert frame["text"].tolist()[-2:] == ["said verbose", "odd"]
+    assert_dtypes(frame, DIAGNOSTICS)
+    assert_dtypes(TraceBuilder().recorded(duration=1).trace(tmp_path).diagnostics(), DIAGNOSTICS)
+
+
+# Files
+
+
+def whole(tmp_path):
+    builder = TraceBuilder().gpu().recorded(duration=10_000_000).samples([50] * 2_000).cycles([0] * 2_000)
+    for i in range(500):
+        builder.range(f"step {i}", 100 * i, 100 * i + 90).kernel(f"kernel {i}", 100 * i, 100 * i + 5, launched=100 * i)
+    return builder.diagnostic("warning", "x" * 5_000).write(tmp_path)
+
+
+def read_all(path):
+    trace = Trace(path)
+    for read in (
+        trace.recording,
+        trace.gpus,
+        trace.samples,
+        trace.ranges,
+        trace.launches,
+        trace.activities,
+        trace.diagnostics,
+    ):
+        read()
+
+
+@pytest.mark.parametrize("percent", range(0, 100, 4))
+def test_a_file_that_is_cut_off_is_an_input_error(tmp_path, percent):
+    path = whole(tmp_path)
+    content = path.read_bytes()
+    path.write_bytes(content[: 50 + len(content) * percent // 100])
+    with pytest.raises(InputError, match=r"trace\.sqlite cannot be read: .+") as caught:
+        read_all(path)
+    assert "nsys export" in caught.value.hint
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_file_with_damaged_pages_is_an_input_error_or_reads(tmp_path, seed):
+    path = whole(tmp_path)
+    content = bytearray(path.read_bytes())
+    begin = 4096 + (len(content) - 8192) * seed // 20
+    content[begin : begin + 4096] = bytes((seed * 37 + i * 101) % 256 for i in range(4096))
+    path.write_bytes(content)
+    try:
+        read_all(path)
+    except InputError as error:
+        assert "cannot be read" in str(error)  # noqa: PT017 - it may also be readable
+
+
+def test_what_is_no_database_is_an_input_error(tmp_path):
+    for content in (b"NSYS\x00report", b"x" * 10_000):
+        path = tmp_path / "trace.sqlite"
+        path.write_bytes(content)
+        with pytest.raises(InputError, match="file is not a database"):
+            Trace(path)
+
+
+def test_what_is_absent_or_a_folder_is_an_input_error(tmp_path):
+    for path in (tmp_path / "absent.sqlite", tmp_path):
+        with pytest.raises(InputError, match="cannot be read"):
+            Trace(path)
+    assert not (tmp_path / "absent.sqlite").exists()
+
+
+def test_a_database_of_something_else_has_nothing(tmp_path):
+    path = tmp_path / "other.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE users (id INTEGER)")
+    read_all(path)
+    assert len(Trace(path).ranges()) == len(Trace(path).activities()) == len(Trace(path).samples().frame) == 0
+
+
+def test_a_path_with_characters_that_mean_something_in_a_uri(tmp_path):
+    folder = tmp_path / "100% #1?mode=rw&x é"
+    folder.mkdir()
+    trace = TraceBuilder().range("a", 0, 1).samples([1, 2]).trace(folder)
+    assert len(trace.ranges()) == 1
+    assert len(trace.samples().frame) == 2
+
+
+def test_an_export_is_not_written(tmp_path):
+    path = whole(tmp_path)
+    before = path.read_bytes()
+    path.chmod(0o444)
+    read_all(path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
