@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "compare",
+    "profile",
     "read",
 ]
 
@@ -75,3 +76,25 @@ def compare(
 
     analyses = [side if isinstance(side, Analysis) else read(side, window) for side in (base, new)]
     return compare_analyses(*analyses)
+
+
+def profile(program: Sequence[str], output: str | PathLike[str], frequency_hz: int = 20_000) -> Analysis:
+    """Record a program under Nsight Systems with GPU metrics, and analyze the recording.
+
+    Args:
+        program: The program and its arguments; a Python script is run by this Python.
+        output: The report to write; an existing one is replaced.
+        frequency_hz: Samples a second.
+
+    Raises:
+        NsysError: There is no nsys, or it recorded nothing.
+        OutputError: The report cannot be written.
+    """
+    from tcprof.nsys.command import RecordOptions
+    from tcprof.nsys.plan import plan_recording
+    from tcprof.nsys.record import check_output, record
+
+    target = Path(output)
+    check_output(target, force=True)
+    with plan_recording(program, RecordOptions(output=target, frequency_hz=frequency_hz)) as plan:
+        return read(record(plan.nsys, plan.argv, target).report)

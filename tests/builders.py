@@ -9,8 +9,9 @@
 ...     .write(tmp_path)
 ... )
 
-The tables come from ``tcprof.trace.schema``. As in a real export, only tables that have rows are written. Processes,
-threads and GPUs that a test does not name are process ``PROCESS``, thread 1 and GPU 0.
+The tables come from ``tcprof.trace.schema``. As in a real export, only tables that have rows are written, beside the
+two that every export has. Processes, threads and GPUs that a test does not name are process ``PROCESS``, thread 1 and
+GPU 0.
 """
 
 import json
@@ -69,6 +70,9 @@ class TraceBuilder:
         self._domains: dict[tuple[int, str], int] = {}
         self._metrics: dict[tuple[int, str], int] = {}
         self._correlation = 100
+        # Every export has these two; by them it is told from other databases.
+        self.row(schema.STRINGS, id=0, value="[Unknown]")
+        self.row(schema.EXPORT_METADATA, name="EXPORT_PRODUCT_NAME", value="NVIDIA Nsight Systems")
 
     def row(self, table: Table | str, **values: Any) -> Self:
         """One row of any table, also of one that tcprof does not read; text may be bytes that are no UTF-8."""

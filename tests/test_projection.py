@@ -27,10 +27,8 @@ def owners(builder, folder):
         found[names[activity]].append(text + (" +" if inherited else ""))
     for name, cause in zip(names, attribution.cause, strict=True):
         assert bool(found[name]) == (cause == ""), "an activity has a range or a cause, never both"
-    return {
-        name: " and ".join(sorted(of)) or cause
-        for (name, of), cause in zip(found.items(), attribution.cause, strict=True)
-    }
+    of_activity = zip(names, attribution.cause, strict=True)
+    return {name: " and ".join(sorted(found[name])) or cause for name, cause in of_activity}
 
 
 # Paths
@@ -211,7 +209,7 @@ def test_an_activity_belongs_to_one_range_in_every_domain(tmp_path):
 
 
 def test_a_thread_without_ranges_inherits_from_the_only_thread_with_one_open(tmp_path):
-    """PyTorch's backward pass. That thread need not have launched anything, and others with closed ranges do not count."""
+    """PyTorch's backward pass. That thread need not have launched, and those with closed ranges do not count."""
     builder = (
         TraceBuilder()
         .range("step", 0, 100, thread=A)

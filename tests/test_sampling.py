@@ -1,5 +1,6 @@
 """Figures over windows of samples, and the mean's 95 % interval."""
 
+import itertools
 import math
 
 import numpy as np
@@ -79,7 +80,7 @@ def test_tensor_active_time_adds_up(values, cuts):
     """However a time is cut into windows, their tensor-active times sum to the whole's."""
     cuts = sorted(cuts)
     functions = tensor_functions(samples(values))
-    parts = measure(windows(*((0, *cut) for cut in zip(cuts, cuts[1:], strict=False))), 1, functions)
+    parts = measure(windows(*((0, *cut) for cut in itertools.pairwise(cuts))), 1, functions)
     whole = measure(windows((0, cuts[0], cuts[-1])), 1, functions)
     pd.testing.assert_frame_equal(parts, whole)
 

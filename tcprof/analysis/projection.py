@@ -119,11 +119,11 @@ def _tree_order(rows: list[tuple[int, int, int, int, int]]) -> list[int]:
     for number, (_, over, _, _, _) in enumerate(rows):
         below.setdefault(over, []).append(number)
     order: list[int] = []
-    stack = sorted(below.get(-1, []), key=lambda i: rows[i][4], reverse=True)
+    stack = sorted(below.get(-1, []), key=lambda i: rows[i][4])[::-1]
     while stack:
         number = stack.pop()
         order.append(number)
-        stack.extend(sorted(below.get(number, []), key=lambda i: rows[i][4], reverse=True))
+        stack.extend(sorted(below.get(number, []), key=lambda i: rows[i][4])[::-1])
     return order
 
 

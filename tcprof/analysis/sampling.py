@@ -179,7 +179,8 @@ def bootstrap_interval(group: Ints, part: Floats, whole: Floats, groups: int) ->
     rank = np.arange(len(group)) - np.repeat(np.cumsum(count) - count, count)
     block = group * BLOCKS + rank * np.minimum(count, BLOCKS)[group] // count[group]
     keys, codes = np.unique(block, return_inverse=True)
-    block_part, block_whole, block_group = np.bincount(codes, part), np.bincount(codes, whole), keys // BLOCKS
+    block_part, block_whole = (np.bincount(codes, values).astype(np.float64) for values in (part, whole))
+    block_group = keys // BLOCKS
     enough = np.flatnonzero(count >= MINIMUM_INSTANCES)
     generator = np.random.default_rng(0)
     for chunk in np.split(enough, np.arange(GROUPS_AT_ONCE, len(enough), GROUPS_AT_ONCE)):

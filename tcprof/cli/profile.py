@@ -1,14 +1,12 @@
 """``tcprof profile``."""
 
 import shlex
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tcprof.cli.app import Format, app, check_page, print_listings, print_warnings, progress
-from tcprof.errors import NsysError
 
 
 @app.command(
@@ -45,39 +43,27 @@ def profile(
 
     The report, its SQLite export and the page stand side by side, named after the script.
     """
-    from tcprof.nsys.command import RecordOptions, build_profile_command, report_base, resolve_program
-    from tcprof.nsys.locate import find_nsys, read_capabilities
-    from tcprof.nsys.record import check_output, record, write_metric_set
+    from tcprof.nsys.command import RecordOptions, report_base
+    from tcprof.nsys.plan import plan_recording
+    from tcprof.nsys.record import check_output, record
 
     target = report_base(output or Path(Path(program[0]).stem)).with_suffix(".nsys-rep")
     if not dry_run:
         check_output(target, force)
         check_page(target.with_suffix(".html"), ())
-    found = find_nsys(nsys)
-    with progress(f"Asking nsys {found.version_text} what it can do"):
-        capabilities = read_capabilities(found)
-    with tempfile.TemporaryDirectory(prefix="tcprof-") as folder:
-        metric_set = None
-        if capabilities.supported_gpus:
-            try:
-                metric_set = write_metric_set(found, capabilities, Path(folder))
-            except NsysError as error:
-                typer.echo(f"note: rounded percentages are recorded, not tensor cycles: {error}", err=True)
-        else:
-            reasons = "; ".join(f"{gpu.name}: {gpu.reason}" for gpu in capabilities.gpus if gpu.reason) or "no GPU"
-            typer.echo(f"note: no GPU metrics, nsys can sample none here ({reasons}).", err=True)
-        options = RecordOptions(
-            output=target,
-            frequency_hz=frequency,
-            capture_range=capture_range,
-            metric_set=metric_set,
-            extra_args=tuple(shlex.split(nsys_args)),
-        )
-        argv = build_profile_command(found, capabilities, options, resolve_program(program))
+    options = RecordOptions(
+        output=target,
+        frequency_hz=frequency,
+        capture_range=capture_range,
+        extra_args=tuple(shlex.split(nsys_args)),
+    )
+    with plan_recording(program, options, nsys) as plan:
+        for note in plan.notes:
+            typer.echo(f"note: {note}", err=True)
         if dry_run:
-            typer.echo(shlex.join(argv))
+            typer.echo(shlex.join(plan.argv))
             return
-        recording = record(found, argv, target)
+        recording = record(plan.nsys, plan.argv, target)
     _show(recording.report)
     if recording.program_status:
         typer.echo(f"note: the program ended with exit status {recording.program_status}.", err=True)

@@ -72,6 +72,8 @@ def _sentences(comparison: Comparison, gpu: int) -> tuple[str, ...]:
         )
     else:
         sentences.append("Its Tensor Active is unknown in both.")
+    if "rounded" in (comparison.base.tensor_source, comparison.new.tensor_source):
+        sentences.append("Rounded samples are upper bounds of it.")
     if path:
         counts = (units.format_count(host[f"{side}_instance_count"]) for side in ("base", "new"))
         sentences.append("Means over {} and {} instances.".format(*counts))

@@ -12,8 +12,8 @@ BINS = 4000  # of all GPUs and recordings of a figure together
 TENSOR_COLOR = "#D55E00"
 # Column of the samples: name, colour, dash, whether it is shown before it is clicked. Colours after Okabe and Ito.
 METRICS: dict[str, tuple[str, str, str, bool | str]] = {
+    "gr_active_pct": ("GR Active", "#8A8F98", "solid", True),
     "sm_active_pct": ("SM Active", "#2E8BC0", "solid", True),
-    "gr_active_pct": ("GR Active", "#8A8F98", "dot", True),
     "dram_read_pct": ("DRAM read", "#009E73", "solid", "legendonly"),
     "dram_write_pct": ("DRAM write", "#C46A9F", "solid", "legendonly"),
 }

@@ -17,7 +17,7 @@ from tcprof.report.curves import TENSOR_COLOR, sample_panels, shown_gpus, tensor
 from tcprof.report.lanes import Lanes, choose_lanes, label, lane_traces
 from tcprof.report.panels import GRID, Panel, base_layout, highest_range, stack_panels
 
-BARS = 2600  # of all GPUs and recordings of a figure together
+BARS = 4000  # of all GPUs and recordings of a figure together
 BASE_COLOR = "#7A8CA3"
 _LANE_PIXELS = 21
 
@@ -58,7 +58,7 @@ def figure_comparison_bars(comparison: Comparison, quantity: str = "gpu_window_n
 
     Args:
         comparison: The comparison.
-        quantity: One of its quantities; times are drawn in seconds.
+        quantity: One of its times or percentages; times are drawn in seconds.
         most: Paths to draw.
     """
     rows = comparison.rows[(comparison.rows["quantity"] == quantity) & (comparison.rows["path"] != "")]
@@ -69,7 +69,8 @@ def figure_comparison_bars(comparison: Comparison, quantity: str = "gpu_window_n
     names = [f"GPU {gpu}: " * several + path for gpu, path in zip(largest["gpu"], largest["path"], strict=True)]
     scale = 1e-9 if quantity.endswith("_ns") else 1.0
     figure = go.Figure()
-    for column, title, color in (("base", "baseline", BASE_COLOR), ("new", "new", TENSOR_COLOR)):
+    sides = (("base", "baseline", BASE_COLOR), ("new", "new", TENSOR_COLOR)) if len(largest) else ()
+    for column, title, color in sides:
         figure.add_bar(
             orientation="h",
             x=largest[column].to_numpy(np.float64) * scale,
@@ -79,27 +80,31 @@ def figure_comparison_bars(comparison: Comparison, quantity: str = "gpu_window_n
             hovertext=[label(name, 80) for name in names],
             hovertemplate="<b>%{hovertext}</b><br>" + title + " %{x}<extra></extra>",
         )
-    unit = {"ns": "s", "pct": " %"}.get(quantity.rsplit("_", 1)[-1], "s")
-    figure.update_layout(
-        **base_layout(30 * len(largest) + 90),
-        barmode="group",
-        bargap=0.25,
-        legend={"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0},
-        xaxis={
-            "ticksuffix": unit,
-            "tickformat": ".3~s" if unit == "s" else "",
+    return figure.update_layout(_bars_layout([label(name, 34) for name in names], quantity))
+
+
+def _bars_layout(names: list[str], quantity: str) -> dict[str, object]:
+    """One row for each name, and an axis of the quantity's unit."""
+    is_percent = quantity.endswith("_pct")
+    return {
+        **base_layout(30 * len(names) + 90),
+        "barmode": "group",
+        "bargap": 0.25,
+        "legend": {"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0},
+        "xaxis": {
+            "ticksuffix": " %" if is_percent else "s",
+            "tickformat": "" if is_percent else ".3~s",
             "gridcolor": GRID,
             "rangemode": "tozero",
         },
-        yaxis={
-            "tickvals": list(range(len(largest))),
-            "ticktext": [label(name, 34) for name in names],
+        "yaxis": {
+            "tickvals": list(range(len(names))),
+            "ticktext": names,
             "autorange": "reversed",
             "automargin": True,
             "fixedrange": True,
         },
-    )
-    return figure
+    }
 
 
 def timeline_lanes(analysis: Analysis, gpu: int, share: int = 1) -> Lanes:
@@ -124,9 +129,9 @@ def _lane_panels(lanes: Lanes, gpu: int, highest: float) -> list[Panel]:
     """The ranges as on the CPU, and from their first activity on the GPU to their last."""
     panels = []
     for kind, title in (("host", "NVTX ranges on the CPU"), ("gpu", "Their work on the GPU, first activity to last")):
-        depths = lanes.depths[kind]
         traces = lane_traces(lanes, kind, f"GPU {gpu}, {kind} ranges", highest)
         if traces:
+            depths = int(max(traces[0].y))
             axis = {"range": [depths + 0.5, 0.5], "showgrid": False, "tickvals": list(range(1, depths + 1))}
             panels.append(Panel(title, _LANE_PIXELS * depths + 4, traces, axis))
     return panels

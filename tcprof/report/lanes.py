@@ -1,7 +1,9 @@
 """NVTX ranges as bars in lanes, one lane for each depth, and labels that plotly takes for nothing but text."""
 
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,18 +28,18 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Lanes:
-    """Ranges that are drawn for one GPU.
+    """Ranges that are drawn for one GPU, in frames of ``start_ns``, ``length_ns``, ``depth``, ``count`` and figures.
 
     Attributes:
-        host: Instances drawn by their time on the CPU, the longest ones.
-        gpu: Instances drawn from their first activity on the GPU to their last.
-        depths: Number of lanes of each.
-        hidden: Bars that are not drawn: too short among too many, or nested too deep.
+        host: Bars of the instances' time on the CPU.
+        gpu: Bars from the instances' first activity on the GPU to their last.
+        merged_ns: Instances shorter than this may share a bar with their neighbours; 0 where each has its own.
+        hidden: Instances that are not drawn, since they are nested too deep, or since even shared bars are too many.
     """
 
     host: pd.DataFrame
     gpu: pd.DataFrame
-    depths: dict[str, int]
+    merged_ns: float
     hidden: int
 
 
@@ -62,7 +64,7 @@ def _visible(character: str) -> str:
 
 
 def choose_lanes(analysis: Analysis, gpu: int, most: int) -> Lanes:
-    """The longest instances on one GPU, with their paths.
+    """The bars for one GPU: one for each instance, or where these are too many, one for short neighbours together.
 
     Args:
         analysis: The analysis.
@@ -71,15 +73,57 @@ def choose_lanes(analysis: Analysis, gpu: int, most: int) -> Lanes:
     """
     instances = analysis.instances[analysis.instances["gpu"] == gpu]
     named = instances.join(analysis.paths[["path", "name", "depth"]], on="path_id")
-    chosen, hidden = {}, 0
+    bars, merged_ns, hidden = {}, 0.0, 0
     for kind, (start, end, _) in _KINDS.items():
         timed = named[named[start].notna()]
-        timed = timed.assign(length=timed[end] - timed[start])
+        timed = timed.assign(start_ns=timed[start].astype(float), end_ns=timed[end].astype(float))
         shallow = timed[timed["depth"] <= MOST_DEPTHS]
-        chosen[kind] = shallow.nlargest(most, "length").sort_values(start, ignore_index=True)
-        hidden += len(timed) - len(chosen[kind])
-    depths = {kind: int(rows["depth"].max()) if len(rows) else 0 for kind, rows in chosen.items()}
-    return Lanes(chosen["host"], chosen["gpu"], depths, hidden)
+        width = _merge_width(shallow, most)
+        merged = _merge(shallow, width)
+        bars[kind] = merged.nlargest(most, "length_ns").sort_values("start_ns", ignore_index=True)
+        merged_ns = max(merged_ns, width)
+        hidden += len(timed) - int(bars[kind]["count"].sum())
+    return Lanes(bars["host"], bars["gpu"], merged_ns, hidden)
+
+
+def _merge_width(rows: pd.DataFrame, most: int) -> float:
+    """The shortest time such that few enough bars are left when all shorter neighbours within it share one."""
+    if len(rows) <= most:
+        return 0.0
+    span = rows["end_ns"].max() - rows["start_ns"].min()
+    widths = [span / most * 1.25**step for step in range(24)]
+    return next((width for width in widths if len(np.unique(_shared_bar(rows, width))) <= most), widths[-1])
+
+
+def _shared_bar(rows: pd.DataFrame, width: float) -> npt.NDArray[np.int64]:
+    """A number for each row; rows with the same number share a bar."""
+    alone = np.arange(len(rows))
+    if not width:
+        return alone
+    place = ((rows["start_ns"] - rows["start_ns"].min()) // width).to_numpy(np.int64)
+    short = (rows["end_ns"] - rows["start_ns"]).to_numpy() < width
+    return np.where(short, place * (MOST_DEPTHS + 1) + rows["depth"].to_numpy(), -1 - alone)
+
+
+def _merge(rows: pd.DataFrame, width: float) -> pd.DataFrame:
+    """One row for each bar; the Tensor Active of several instances is their mean, weighted by length."""
+    length = (rows["end_ns"] - rows["start_ns"]).clip(lower=1)
+    mean = rows["tensor_active_mean_pct"]
+    weighed = rows.assign(weight=length.where(mean.notna(), 0), product=(mean * length).fillna(0))
+    bars = weighed.groupby(_shared_bar(rows, width), sort=False).agg(
+        start_ns=("start_ns", "min"),
+        end_ns=("end_ns", "max"),
+        depth=("depth", "first"),
+        count=("depth", "size"),
+        path=("path", "first"),
+        name=("name", "first"),
+        kernel_count=("kernel_count", "sum"),
+        coverage_pct=("coverage_pct", "first"),
+        weight=("weight", "sum"),
+        product=("product", "sum"),
+    )
+    known = bars["weight"].where(bars["weight"] > 0)
+    return bars.assign(length_ns=bars["end_ns"] - bars["start_ns"], tensor_active_mean_pct=bars["product"] / known)
 
 
 def lane_traces(lanes: Lanes, kind: str, name: str, highest: float) -> list[go.Bar]:
@@ -92,20 +136,21 @@ def lane_traces(lanes: Lanes, kind: str, name: str, highest: float) -> list[go.B
         highest: Tensor Active that has the last colour of the scale.
     """
     rows: pd.DataFrame = getattr(lanes, kind)
-    start, _, where = _KINDS[kind]
+    where = _KINDS[kind][2]
+    names = np.where(rows["count"] > 1, "", rows["name"].astype(object))
     bar = go.Bar(
         orientation="h",
-        base=rows[start].to_numpy(np.float64) * 1e-9,
-        x=rows["length"].to_numpy(np.float64) * 1e-9,
+        base=rows["start_ns"].to_numpy(np.float64) * 1e-9,
+        x=rows["length_ns"].to_numpy(np.float64) * 1e-9,
         y=rows["depth"].to_numpy(np.int32),
         width=LANE_HEIGHT,
-        text=[label(text, 40) for text in rows["name"]],
+        text=[label(text, 40) for text in names],
         textposition="inside",
         insidetextanchor="middle",
         insidetextfont={"color": BAR_TEXT},
         constraintext="inside",  # with the layout's uniformtext: a name that does not fit is not shown
         textangle=0,
-        hovertext=[_describe(row, start, where) for row in rows.to_dict("records")],
+        hovertext=[_describe(row, where) for row in rows.to_dict("records")],
         hovertemplate="%{hovertext}<extra></extra>",
         marker={
             "color": _colors(rows["tensor_active_mean_pct"].to_numpy(np.float64), highest),
@@ -127,12 +172,13 @@ def _colors(values: npt.NDArray[np.float64], highest: float) -> list[str]:
     return [UNKNOWN_COLOR if unknown else text for text, unknown in zip(texts, np.isnan(values), strict=True)]
 
 
-def _describe(row: dict[str, object], start: str, where: str) -> str:
+def _describe(row: Mapping[Any, Any], where: str) -> str:
     """What the pointer shows over a bar."""
-    numbers = {name: float(str(row[name])) for name in (start, "length", "tensor_active_mean_pct", "coverage_pct")}
-    return (
-        f"<b>{label(str(row['path']), 80)}</b><br>{where} from {units.format_ns(numbers[start])}, "
-        f"for {units.format_ns(numbers['length'])}<br>Tensor Active mean "
-        f"{units.format_pct(numbers['tensor_active_mean_pct'])}, coverage {units.format_pct(numbers['coverage_pct'])}, "
-        f"{units.format_count(float(str(row['kernel_count'])))} kernels"
-    )
+    time = f"{where} from {units.format_ns(row['start_ns'])}, for {units.format_ns(row['length_ns'])}"
+    mean = f"Tensor Active mean {units.format_pct(row['tensor_active_mean_pct'])}"
+    kernels = f"{units.format_count(row['kernel_count'])} kernels"
+    if row["count"] > 1:
+        head = f"{units.format_count(row['count'])} short ranges</b>, the first {label(row['path'])}"
+        return f"<b>{head}<br>{time}<br>{mean}, {kernels}"
+    coverage = f"coverage {units.format_pct(row['coverage_pct'])}"
+    return f"<b>{label(row['path'], 80)}</b><br>{time}<br>{mean}, {coverage}, {kernels}"

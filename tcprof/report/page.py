@@ -164,10 +164,10 @@ def _timeline_notes(analysis: Analysis, share: int = 1) -> list[str]:
             )
         elif len(envelope):
             mine.append(f"Every sample is drawn: {units.format_count(len(envelope))}.")
-        hidden = timeline_lanes(analysis, gpu, share).hidden
-        if hidden:
-            mine.append(
-                f"{units.format_count(hidden)} bars of ranges are not drawn: the shortest, or the most deeply nested."
-            )
+        lanes = timeline_lanes(analysis, gpu, share)
+        if lanes.merged_ns:
+            mine.append(f"Neighbouring ranges shorter than {units.format_ns(lanes.merged_ns)} share a bar.")
+        if lanes.hidden:
+            mine.append(f"{units.format_count(lanes.hidden)} bars are not drawn: too deeply nested, or too many.")
         notes += [f"{gpu_title(analysis, gpu)}: {note}" for note in mine] if several else mine
     return notes

@@ -24,7 +24,6 @@ SOURCE_NOTES = {
     "therefore upper bounds; the interval below a mean says how far the truth may lie below it.",
     "none": "The recording has no samples of Tensor Active.",
 }
-NOT_SAMPLED = "not known from these samples"
 NOT_TRACED = "no work on a GPU was recorded"
 
 
@@ -163,9 +162,9 @@ def _tiles(analysis: Analysis, capture: _Capture) -> tuple[Tile, ...]:
     paths = analysis.ranges[(analysis.ranges["gpu"] == gpu) & (analysis.ranges["path"] != "")]
     mean, active = units.format_pct(row["tensor_active_mean_pct"]), units.format_seconds(row["tensor_active_s"])
     return (
-        Tile("Tensor Active, mean", mean, f"{over}, {coverage}{rounded}" if known else NOT_SAMPLED),
+        Tile("Tensor Active, mean", mean, f"{over}, {coverage}{rounded}" if known else _unsampled(analysis)),
         Tile("Tensor Active, peak", units.format_pct(row["tensor_active_peak_pct"]), _peak_caption(analysis, gpu)),
-        Tile("Tensor-active time", active, f"Tensor Active × time, {over}{counted}" if known else NOT_SAMPLED),
+        Tile("Tensor-active time", active, f"Tensor Active × time, {over}{counted}" if known else _unsampled(analysis)),
         Tile(
             "GPU busy",
             units.format_pct(capture.busy_pct),
@@ -188,11 +187,15 @@ def _plural(count: float, noun: str) -> str:
     return f"{units.format_count(count)} {noun if count == 1 else noun + 's'}"
 
 
+def _unsampled(analysis: Analysis) -> str:
+    return "not recorded" if analysis.tensor_source == "none" else "too little was sampled"
+
+
 def _peak_caption(analysis: Analysis, gpu: int) -> str:
     samples = analysis.samples[analysis.samples["gpu"] == gpu]
     known = samples[samples["tensor_active_pct"].notna()]
     if not len(known):
-        return NOT_SAMPLED
+        return _unsampled(analysis)
     period = (known["end_ns"] - known["start_ns"]).median()
     return f"highest of {units.format_count(len(known))} samples of {units.format_ns(period)}"
 

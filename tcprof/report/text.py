@@ -94,13 +94,13 @@ def list_ranges(analysis: Analysis, rows: pd.DataFrame) -> list[Listing]:
             map(units.format_count, of_gpu["instance_count"]),
             map(units.format_count, of_gpu["kernel_count"]),
             map(units.format_ns, of_gpu["window_ns"].where(of_gpu["window_ns"] > 0)),
-            map(units.format_pct, of_gpu["tensor_active_mean_pct"]),
+            map(_bare_pct, of_gpu["tensor_active_mean_pct"]),
             map(_format_interval, of_gpu["tensor_active_low_pct"], of_gpu["tensor_active_high_pct"]),
-            map(units.format_pct, of_gpu["tensor_active_peak_pct"]),
+            map(_bare_pct, of_gpu["tensor_active_peak_pct"]),
             map(units.format_seconds, of_gpu["tensor_active_s"]),
             strict=True,
         )
-        headers = ("range", "runs", "kernels", "window", "Tensor\nActive", "95 %\ninterval", "peak", "active\ntime")
+        headers = ("range", "runs", "kernels", "window", "Tensor\nActive %", "95 %\ninterval", "peak\n%", "active\ntime")
         listings.append(Listing(_gpu_title(analysis, int(str(gpu))), headers, list(cells)))
     return listings
 
@@ -114,9 +114,16 @@ def _gpu_title(analysis: Analysis, gpu: int) -> str:
 
 
 def _format_interval(low: float, high: float) -> str:
-    """An interval of percentages: "3.1 to 3.7"."""
-    ends = [units.format_pct(value).removesuffix(" %") for value in (low, high)]
-    return units.UNKNOWN if units.UNKNOWN in ends else " to ".join(ends)
+    """An interval of percentages: "3.1–3.7"."""
+    ends = [_bare_pct(low), _bare_pct(high)]
+    if units.UNKNOWN in ends:
+        return units.UNKNOWN
+    return ends[0] if ends[0] == ends[1] else "–".join(ends)
+
+
+def _bare_pct(value: float) -> str:
+    """A percentage whose unit stands in the header."""
+    return units.format_pct(value).removesuffix(" %")
 
 
 def list_comparison(comparison: Comparison, rows: pd.DataFrame) -> list[Listing]:

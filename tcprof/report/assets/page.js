@@ -12,6 +12,7 @@
   };
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const narrow = matchMedia("(max-width: 40rem)");
+  const coarse = matchMedia("(pointer: coarse)"); /* a finger that drags over a figure wants to scroll the page */
 
   /* Figures: the page lends them the colour of its text, and less margin where it is narrow. */
   function appearance() {
@@ -27,12 +28,19 @@
       "modebar.color": read("--soft"),
       "modebar.activecolor": read("--accent"),
       "font.size": narrow.matches ? 11 : 12,
+      dragmode: coarse.matches ? false : "zoom",
     };
+  }
+  function put(target, [name, ...rest], value) {
+    if (rest.length) put((target[name] ||= {}), rest, value);
+    else target[name] = value;
   }
   const plots = Array.from(document.querySelectorAll("[data-figure]"));
   const drawn = plots.map((plot) => {
     const figure = JSON.parse(document.getElementById(plot.dataset.figure).textContent);
-    return Plotly.newPlot(plot, figure.data, figure.layout, CONFIG).then(() => Plotly.relayout(plot, appearance()));
+    for (const [name, value] of Object.entries(appearance())) put(figure.layout, name.split("."), value);
+    return Plotly.newPlot(plot, figure.data, figure.layout, CONFIG)
+      .then(() => plot.parentElement.querySelector(".undrawn").remove());
   });
   Promise.all(drawn).then(() => document.documentElement.setAttribute("data-drawn", "true"));
   const restyle = () => plots.forEach((plot) => Plotly.relayout(plot, appearance()));

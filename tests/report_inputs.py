@@ -1,0 +1,138 @@
+"""Small synthetic analyses for the tests of the reports, made of frames: no trace, no file."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis import Analysis
+from tcprof.compare import Comparison
+from tcprof.compare.comparison import compare
+from tcprof.frames import ACTIVITIES, GPUS, INSTANCES, PATHS, RANGE_SUMMARY, SAMPLES
+from tcprof.trace.trace import Recording
+
+HOSTILE = (
+    "</script><img src=x onerror=window.hacked=1>",
+    "<b>bold</b><a href='https://example.com'>link</a>",
+    '$x^2$ %{y} {{ 7 * 7 }} <!-- & "quotes"',
+    "right\u202eto left\u2028and\na line",
+    "long " + "n" * 10_000,
+)
+MS = 1_000_000
+H200 = {"name": "NVIDIA H200", "chip": "GH100", "sm_count": 132}
+
+
+def make_samples(values: Sequence[float], period_ns: int = 50_000, gpu: int = 0, gap_after: int | None = None) -> Any:
+    """Samples one after the other; ``gap_after`` leaves ten periods out behind that many."""
+    start = np.arange(len(values)) * period_ns
+    if gap_after is not None:
+        start[gap_after:] += 10 * period_ns
+    active = np.asarray(values, dtype=float)
+    frame = {"gpu": gpu, "start_ns": start, "end_ns": start + period_ns, "tensor_active_pct": active}
+    return SAMPLES.conform(pd.DataFrame({**frame, "sm_active_pct": np.minimum(2 * active, 100)}))
+
+
+def make_analysis(
+    names: Sequence[str] = ("forward", "backward"),
+    samples: pd.DataFrame | None = None,
+    gpus: Sequence[int] = (0,),
+    instances: int = 6,
+    file: str = "run.sqlite",
+    **changes: Any,
+) -> Analysis:
+    """A recording whose range ``step`` holds the names, so many times, on each GPU.
+
+    Args:
+        names: Names of the ranges in ``step``; without any there is no range at all.
+        samples: Samples of all GPUs; by default 400 with values from 0 to 90 on each.
+        gpus: Numbers of the GPUs.
+        instances: Instances of each path.
+        file: Name of the recording.
+        changes: Attributes of the analysis to set.
+    """
+    if samples is None:
+        samples = SAMPLES.concat([make_samples(10.0 * (np.arange(400) % 10), gpu=gpu) for gpu in gpus])
+    paths = _paths(names)
+    values: dict[str, Any] = {
+        "recording": Recording(file, "2025.3.2", "3.20.3", "580.1", "2026-11-20T16:28:30Z", 20e6, 20_000.0, True),
+        "window": "gpu",
+        "tensor_source": "cycles",
+        "gpus": GPUS.conform(
+            pd.DataFrame({"gpu": list(gpus), "name": "NVIDIA H200", "chip": "GH100", "sm_count": 132})
+        ),
+        "samples": samples,
+        "paths": paths,
+        "ranges": RANGE_SUMMARY.conform(pd.concat([_summary(gpu, paths, instances) for gpu in gpus])),
+        "instances": INSTANCES.concat([_instances(gpu, paths, instances) for gpu in gpus]),
+        "activities": ACTIVITIES.concat([_activities(gpu) for gpu in gpus]),
+        "warnings": (),
+    }
+    return Analysis(**{**values, **changes})
+
+
+def make_empty() -> Analysis:
+    """A recording in which nothing was recorded."""
+    return make_analysis(
+        names=(),
+        samples=SAMPLES.empty(),
+        tensor_source="none",
+        ranges=_summary(0, PATHS.empty(), 1, sampled=False),
+        activities=ACTIVITIES.empty(),
+        warnings=("GPU metrics were not recorded.",),
+    )
+
+
+def make_comparison(**changes: Any) -> Comparison:
+    """A baseline and a recording with one more range, which is called by ``names``."""
+    new = make_analysis(**{"names": ("forward", "backward", "extra"), "file": "new.sqlite", "instances": 5, **changes})
+    return compare(make_analysis(file="base.sqlite"), new)
+
+
+def _paths(names: Sequence[str]) -> pd.DataFrame:
+    rows = [("", "step", "step", 1), *(("", f"step / {name}", name, 2) for name in names)] if names else []
+    return PATHS.conform(pd.DataFrame(rows, columns=PATHS.names))
+
+
+def _instances(gpu: int, paths: pd.DataFrame, count: int) -> pd.DataFrame:
+    rows = []
+    for path_id, depth in enumerate(paths["depth"]):
+        for number in range(count):
+            start = 3 * MS * number + path_id * MS // 4
+            end = 3 * MS * (number + 1) if depth == 1 else start + MS // 2
+            mean = math.nan if path_id == 2 else 5.0 * path_id + number
+            rows.append((gpu, len(rows), path_id, start, end, 2, 0, 2, MS, start + 1000.0, end + 1000.0, mean))
+    return INSTANCES.conform(pd.DataFrame(rows, columns=INSTANCES.names[:12]))
+
+
+def _activities(gpu: int) -> pd.DataFrame:
+    start = np.arange(20) * MS
+    frame = {"gpu": gpu, "kind": "kernel", "name": "gemm", "stream": 7, "process": 1, "correlation": range(20)}
+    return ACTIVITIES.conform(pd.DataFrame({**frame, "start_ns": start, "end_ns": start + MS // 2}))
+
+
+def _summary(gpu: int, paths: pd.DataFrame, count: int, sampled: bool = True) -> pd.DataFrame:
+    whole = pd.DataFrame([("", "", "", 0)], columns=PATHS.names)
+    rows = pd.concat([whole, paths], ignore_index=True)
+    number = np.arange(len(rows))
+    mean = np.where(sampled & (number != 3), 12.5 * number + 2.0, np.nan)
+    return RANGE_SUMMARY.conform(
+        rows.assign(
+            gpu=gpu,
+            instance_count=np.where(number == 0, 1, count),
+            activity_count=20,
+            inherited_count=0,
+            kernel_count=20 + number,
+            host_ns=20 * MS - number * MS,
+            gpu_window_ns=np.where(sampled, 18.0 * MS - number * MS, np.nan),
+            kernel_ns=10 * MS,
+            window_ns=18.0 * MS,
+            tensor_active_mean_pct=mean,
+            tensor_active_low_pct=np.where(number > 0, mean - 1, np.nan),
+            tensor_active_high_pct=np.where(number > 0, mean + 1, np.nan),
+            tensor_active_peak_pct=np.where(np.isnan(mean), np.nan, 90.0),
+            tensor_active_s=mean * 1e-4,
+            coverage_pct=100.0 if sampled else np.nan,
+        )
+    )

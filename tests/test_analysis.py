@@ -1,0 +1,474 @@
+"""Whole small recordings with the figures that they must give."""
+
+import math
+
+import pytest
+from builders import TraceBuilder, assert_rows
+
+from tcprof.analysis import WINDOWS, analyze
+from tcprof.frames import INSTANCES, RANGE_SUMMARY, SAMPLES
+
+ROUNDED = (
+    "Rounded samples: Nsight Systems rounds percentages up to whole ones, so small figures are too high. "
+    "'tcprof profile' records exact tensor cycles where the installed nsys can."
+)
+NO_METRICS = (
+    "GPU metrics were not recorded, so Tensor Active is unknown. Record with 'tcprof profile SCRIPT', or with "
+    "'nsys profile --gpu-metrics-devices=all' (until 2023: --gpu-metrics-device=all)."
+)
+
+
+def training_step():
+    """A step of 100 µs with a forward pass, and a backward pass that another thread launches.
+
+    GPU:      copy [15, 20)  gemm [30, 50)  relu [55, 60)   dgrad [70, 90)  wgrad [80, 110)
+    Samples:  0 [0, 30)      80 [30, 50)    10 [50, 70)     40 [70, 120)    (µs)
+    """
+    return (
+        TraceBuilder()
+        .gpu(0, "NVIDIA H200", sm_count=132)
+        .recorded(duration=120_000)
+        .range("step", 0, 100_000, thread=1)
+        .range("copy", 1_000, 5_000, thread=1)
+        .range("forward", 5_000, 20_000, thread=1)
+        .range("backward", 20_000, 60_000, thread=1)
+        .copy("host to device", 15_000, 20_000, launched=2_000, thread=1)
+        .kernel("gemm", 30_000, 50_000, launched=6_000, thread=1)
+        .kernel("relu", 55_000, 60_000, launched=7_000, thread=1)
+        .kernel("dgrad", 70_000, 90_000, launched=30_000, thread=2, stream=7)
+        .kernel("wgrad", 80_000, 110_000, launched=40_000, thread=2, stream=13)
+        .samples([0, 0, 0, 80, 80, 10, 10, 40, 40, 40, 40, 40], start=0, period=10_000)
+    )
+
+
+COUNTS = """
+    path             instance_count  activity_count  inherited_count  kernel_count  host_ns  gpu_window_ns  busy_ns  kernel_ns
+    -                1               5               2                4             120_000  95_000         70_000   75_000
+    step             1               5               2                4             100_000  95_000         70_000   75_000
+    step / copy      1               1               0                0             4_000    5_000          5_000    0
+    step / forward   1               2               0                2             15_000   30_000         25_000   25_000
+    step / backward  1               2               2                2             40_000   40_000         40_000   50_000
+    """  # noqa: E501
+
+FIGURES = {
+    "gpu": """
+        path             window_ns  tensor_active_mean_pct  tensor_active_peak_pct  tensor_active_p95_pct  coverage_pct
+        -                120_000    31.666666666666668      80                      80                     100
+        step             95_000     35.78947368421053       80                      80                     100
+        step / copy      5_000      0                       0                       0                      100
+        step / forward   30_000     56.666666666666664      80                      80                     100
+        step / backward  40_000     40                      40                      40                     100
+        """,
+    "host": """
+        path             window_ns  tensor_active_mean_pct  tensor_active_peak_pct  tensor_active_p95_pct  coverage_pct
+        -                120_000    31.666666666666668      80                      80                     100
+        step             100_000    30                      80                      80                     100
+        step / copy      4_000      0                       0                       0                      100
+        step / forward   15_000     0                       0                       0                      100
+        step / backward  40_000     42.5                    80                      80                     100
+        """,
+    "busy": """
+        path             window_ns  tensor_active_mean_pct  tensor_active_peak_pct  tensor_active_p95_pct  coverage_pct
+        -                120_000    31.666666666666668      80                      80                     100
+        step             70_000     46.42857142857143       80                      80                     100
+        step / copy      5_000      0                       0                       0                      100
+        step / forward   25_000     66                      80                      80                     100
+        step / backward  40_000     40                      40                      40                     100
+        """,
+}
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_a_training_step(tmp_path, window):
+    analysis = analyze(training_step().trace(tmp_path), window)
+    assert_rows(analysis.ranges, COUNTS)
+    assert_rows(analysis.ranges, FIGURES[window])
+    assert analysis.window == window
+    assert analysis.warnings == (
+        ROUNDED,
+        "2 of 5 activities were launched by threads without a range (PyTorch's backward pass) and are counted for the "
+        "range open in their process.",
+    )
+
+
+def test_tensor_active_time_is_the_mean_times_the_covered_time(tmp_path):
+    expected = """
+        path             tensor_active_s
+        -                0.000038
+        step             0.000034
+        step / copy      0
+        step / forward   0.000017
+        step / backward  0.000016
+        """
+    assert_rows(analyze(training_step().trace(tmp_path)).ranges, expected)
+
+
+def test_instances(tmp_path):
+    analysis = analyze(training_step().trace(tmp_path))
+    expected = """
+        range  host_start_ns  host_end_ns  activity_count  kernel_ns  gpu_start_ns  gpu_end_ns  tensor_active_mean_pct
+        0      0              100_000      5               75_000     15_000        110_000     35.78947368421053
+        1      1_000          5_000        1               0          15_000        20_000      0
+        2      5_000          20_000       2               25_000     30_000        60_000      56.666666666666664
+        3      20_000         60_000       2               50_000     70_000        110_000     40
+        """
+    assert_rows(analysis.instances, expected)
+    assert analysis.instances.columns.tolist() == INSTANCES.names
+    assert analysis.paths["path"].to_numpy()[analysis.instances["path_id"]].tolist()[3] == "step / backward"
+
+
+def test_frames_have_their_columns(tmp_path):
+    analysis = analyze(training_step().trace(tmp_path))
+    for frame, schema in ((analysis.ranges, RANGE_SUMMARY), (analysis.instances, INSTANCES)):
+        assert [(n, str(d)) for n, d in frame.dtypes.items()] == [(c.name, c.dtype) for c in schema.columns]
+
+
+def test_only_the_metrics_asked_for_are_read_and_the_ranges_are_the_same(tmp_path):
+    trace = training_step().samples([5] * 12, metric="GR Active [Throughput %]").trace(tmp_path)
+    few, every = analyze(trace, metrics=["tensor_active_pct"]), analyze(trace)
+    assert few.samples["gr_active_pct"].isna().all()
+    assert (every.samples["gr_active_pct"] == 5).all()
+    assert few.ranges.equals(every.ranges)
+
+
+# Instances of a path
+
+
+def steps(count, builder=None):
+    """Steps of 100 µs, each with one kernel; Tensor Active is 20 and 40 by turns while it runs, else 0."""
+    builder = (builder or TraceBuilder()).gpu().recorded(duration=100_000 * count)
+    values = []
+    for i in range(count):
+        at = 100_000 * i
+        builder.range("step", at, at + 90_000).kernel("gemm", at + 20_000, at + 40_000, launched=at + 10_000)
+        values += [0, 0, *[20 + 20 * (i % 2)] * 2, 0, 0, 0, 0, 0, 0]
+    return builder.samples(values)
+
+
+def test_the_interval_needs_five_instances_and_is_widened_downwards_for_rounding(tmp_path):
+    four = analyze(steps(4).trace(tmp_path)).ranges
+    assert_rows(four, "path  tensor_active_low_pct  tensor_active_high_pct\n-  –  –\nstep  –  –")
+    row = analyze(steps(10).trace(tmp_path)).ranges.iloc[1]
+    assert (row["instance_count"], row["tensor_active_mean_pct"]) == (10, 30)
+    # Every sample is one of 20 or 40: by symmetry the interval lies about 30, its lower end one point lower.
+    assert row["tensor_active_high_pct"] - 30 == pytest.approx(30 - (row["tensor_active_low_pct"] + 1), abs=1.01)
+    assert 34 <= row["tensor_active_high_pct"] <= 38
+
+
+def test_the_widening_is_the_share_of_samples_that_are_not_0_and_ends_at_0(tmp_path):
+    builder = TraceBuilder().gpu()
+    for i in range(6):
+        builder.range("step", 100_000 * i, 100_000 * i + 40_000)
+    quarter = analyze(builder.samples([8, 0, 0, 0, 0, 0, 0, 0, 0, 0] * 6).trace(tmp_path), "host").ranges.iloc[1]
+    assert (quarter["tensor_active_mean_pct"], quarter["tensor_active_high_pct"]) == (2, 2)
+    assert quarter["tensor_active_low_pct"] == 1.75
+
+
+def test_cycles_are_exact_and_their_interval_is_not_widened(tmp_path):
+    builder = TraceBuilder().gpu()
+    for i in range(6):
+        builder.range("step", 100_000 * i, 100_000 * i + 40_000)
+    builder.cycles([800, 0, 0, 0, 0, 0, 0, 0, 0, 0] * 6, sm=[10_000] * 60)
+    analysis = analyze(builder.trace(tmp_path), "host")
+    expected = """
+        path  tensor_active_mean_pct  tensor_active_low_pct  tensor_active_high_pct  tensor_cycles
+        -     0.2                     –                      –                       4_800
+        step  0.5                     0.5                    0.5                     4_800
+        """
+    assert_rows(analysis.ranges, expected)
+    assert analysis.tensor_source == "cycles"
+    assert analysis.warnings == (
+        "The recording has no kernels: record with --trace=cuda,nvtx, and check that the program used a GPU.",
+    )
+
+
+def test_instances_that_overlap_count_time_once(tmp_path):
+    """Two threads run the same path; their host ranges, GPU windows and kernels overlap."""
+    trace = (
+        TraceBuilder()
+        .gpu()
+        .range("work", 0, 40_000, thread=1)
+        .range("work", 20_000, 60_000, thread=2)
+        .kernel("a", 10_000, 40_000, launched=5_000, thread=1)
+        .kernel("b", 30_000, 50_000, launched=25_000, thread=2)
+        .samples([0, 100, 100, 50, 50, 0], period=10_000)
+        .trace(tmp_path)
+    )
+    lines = {
+        # [0, 60), [10, 50) and again [10, 50): each nanosecond once
+        "host": "work  2  80_000  40_000  40_000  50_000  60_000  0.00003  50",
+        "gpu": "work  2  80_000  40_000  40_000  50_000  40_000  0.00003  75",
+        "busy": "work  2  80_000  40_000  40_000  50_000  40_000  0.00003  75",
+    }
+    columns = "path  instance_count  host_ns  gpu_window_ns  busy_ns  kernel_ns  window_ns  tensor_active_s  "
+    for window, line in lines.items():
+        ranges = analyze(trace, window).ranges
+        assert_rows(ranges[ranges["depth"] == 1], f"{columns}tensor_active_mean_pct\n{line}")
+
+
+# Several GPUs and processes
+
+
+def test_two_gpus(tmp_path):
+    """One process on both GPUs, and a range that reaches one of them only."""
+    trace = (
+        TraceBuilder()
+        .gpu(0)
+        .gpu(1)
+        .recorded(duration=100_000)
+        .range("step", 0, 50_000)
+        .range("first", 5_000, 20_000)
+        .kernel("a", 20_000, 40_000, launched=10_000, device=0)
+        .kernel("b", 60_000, 80_000, launched=30_000, device=1)
+        .samples([50] * 10, gpu=0)
+        .samples([0] * 5 + [20] * 5, gpu=1)
+        .trace(tmp_path)
+    )
+    expected = """
+        gpu  path          kernel_count  kernel_ns  gpu_window_ns  tensor_active_mean_pct  tensor_active_peak_pct
+        0    -             1             20_000     20_000         50                      50
+        0    step          1             20_000     20_000         50                      50
+        0    step / first  1             20_000     20_000         50                      50
+        1    -             1             20_000     20_000         10                      20
+        1    step          1             20_000     20_000         20                      20
+        1    step / first  0             0          –              –                       –
+        """
+    assert_rows(analyze(trace).ranges, expected)
+
+
+def test_ranks_of_a_job_each_on_its_own_gpu(tmp_path):
+    """CUDA_VISIBLE_DEVICES gives each rank its GPU as device 0."""
+    builder = TraceBuilder().gpu(0).gpu(1)
+    for rank, process in enumerate((1000, 2000)):
+        builder.visible_device(0, rank, process=process).range("step", 0, 50_000, process=process)
+        builder.kernel("gemm", 20_000, 40_000, launched=10_000, process=process)
+    builder.samples([10] * 6, gpu=0).samples([30] * 6, gpu=1)
+    expected = """
+        gpu  path  instance_count  kernel_count  tensor_active_mean_pct
+        0    -     1               1             10
+        0    step  1               1             10
+        1    -     1               1             30
+        1    step  1               1             30
+        """
+    assert_rows(analyze(builder.trace(tmp_path)).ranges, expected)
+
+
+def test_a_process_without_gpu_work_is_shown_on_every_recorded_gpu(tmp_path):
+    trace = (
+        TraceBuilder()
+        .gpu(0)
+        .gpu(1)
+        .range("step", 0, 50_000, process=1)
+        .range("loader", 0, 20_000, process=2)
+        .kernel("gemm", 20_000, 40_000, launched=10_000, process=1, device=0)
+        .samples([10] * 6, gpu=0)
+        .samples([30] * 6, gpu=1)
+        .trace(tmp_path)
+    )
+    expected = """
+        gpu  path    instance_count  activity_count  host_ns  gpu_window_ns  tensor_active_mean_pct
+        0    -       1               1               60_000   20_000         10
+        0    step    1               1               50_000   20_000         10
+        0    loader  1               0               20_000   –              10
+        1    -       1               0               60_000   –              30
+        1    loader  1               0               20_000   –              30
+        """
+    assert_rows(analyze(trace, "host").ranges, expected)
+
+
+def test_a_gpu_that_the_export_does_not_name(tmp_path):
+    analysis = analyze(TraceBuilder().gpu(0).samples([1, 2], gpu=3).trace(tmp_path))
+    assert_rows(analysis.gpus, "gpu  name  sm_count\n0  NVIDIA H200  132\n3  GPU 3  –")
+    assert_rows(analysis.ranges, "gpu  tensor_active_mean_pct\n3  1.5")
+
+
+# The capture
+
+
+def test_the_capture_is_all_samples_and_all_activities(tmp_path):
+    """Also those before the beginning, after the end, and of no range."""
+    trace = (
+        TraceBuilder()
+        .gpu()
+        .recorded(duration=40_000)
+        .range("step", 0, 10_000)
+        .kernel("in", 10_000, 20_000, launched=5_000)
+        .kernel("outside", 15_000, 40_000, launched=14_000)
+        .samples([0, 10, 20, 100], start=-5_000)
+        .trace(tmp_path)
+    )
+    expected = """
+        path  activity_count  host_ns  window_ns  busy_ns  kernel_ns  tensor_active_mean_pct  tensor_active_peak_pct
+        -     2               40_000   40_000     30_000   35_000     32.5                    100
+        step  1               10_000   10_000     10_000   10_000     15                      20
+        """
+    assert_rows(analyze(trace).ranges, expected)
+
+
+# What is absent
+
+
+def test_no_nvtx(tmp_path):
+    trace = TraceBuilder().gpu().kernel("gemm", 10_000, 20_000, launched=5_000).samples([10, 20, 30]).trace(tmp_path)
+    analysis = analyze(trace)
+    expected = """
+        path  instance_count  kernel_count  host_ns  gpu_window_ns  tensor_active_mean_pct
+        -     1               1             30_000   10_000         20
+        """
+    assert_rows(analysis.ranges, expected)
+    assert len(analysis.instances) == len(analysis.paths) == 0
+    assert analysis.warnings == (ROUNDED, "The recording has no NVTX ranges: only the whole capture can be shown.")
+
+
+def test_no_kernels(tmp_path):
+    trace = TraceBuilder().gpu().range("step", 0, 20_000).samples([10, 20, 30]).trace(tmp_path)
+    expected = """
+        path  activity_count  kernel_ns  gpu_window_ns  busy_ns  tensor_active_mean_pct
+        -     0               0          –              –        20
+        step  0               0          –              –        –
+        """
+    assert_rows(analyze(trace, "gpu").ranges, expected)
+    assert_rows(analyze(trace, "busy").ranges, expected)
+    assert analyze(trace, "host").ranges["tensor_active_mean_pct"].tolist() == [20, 15]
+    assert analyze(trace).warnings[1].startswith("The recording has no kernels")
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_no_metrics(tmp_path, window):
+    trace = TraceBuilder().gpu().range("step", 0, 20_000).kernel("gemm", 10_000, 30_000, launched=5_000).trace(tmp_path)
+    analysis = analyze(trace, window)
+    expected = """
+        path  kernel_ns  gpu_window_ns  tensor_active_mean_pct  tensor_active_peak_pct  tensor_active_s  tensor_cycles
+        -     20_000     20_000         –                       –                       –                –
+        step  20_000     20_000         –                       –                       –                –
+        """
+    assert_rows(analysis.ranges, expected)
+    assert analysis.tensor_source == "none"
+    assert analysis.warnings == (NO_METRICS,)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_nothing_at_all(tmp_path, window):
+    analysis = analyze(TraceBuilder().exported().trace(tmp_path), window)
+    expected = """
+        gpu  path  instance_count  activity_count  host_ns  gpu_window_ns  tensor_active_mean_pct  coverage_pct
+        0    -     1               0               0        –              –                       –
+        """
+    assert_rows(analysis.ranges, expected)
+    assert analysis.samples.columns.tolist() == SAMPLES.names
+    assert len(analysis.warnings) == 2
+
+
+def test_under_half_covered_nothing_is_said_and_the_reason_is(tmp_path):
+    trace = (
+        TraceBuilder()
+        .gpu()
+        .range("half", 0, 40_000)
+        .range("less", 100_000, 140_002)
+        .samples([50] * 9, times=[0, 10_000, 100_000, 110_000, *range(300_000, 350_000, 10_000)])
+        .trace(tmp_path)
+    )
+    analysis = analyze(trace, "host")
+    expected = """
+        path  coverage_pct        tensor_active_mean_pct  tensor_active_s  tensor_active_peak_pct  tensor_active_p95_pct
+        -     25.714285714285715  –                       –                –                       –
+        half  50                  50                      0.00001          50                      50
+        less  49.99750012499375   –                       –                –                       –
+        """
+    assert_rows(analysis.ranges, expected)
+    assert "2 of 3 rows have no figures: under half of their window was sampled." in analysis.warnings
+
+
+# What a reader must know
+
+
+def warnings_of(builder, folder):
+    return analyze(builder.trace(folder)).warnings
+
+
+def test_gpu_time_of_no_range_is_told_by_cause_the_largest_first(tmp_path):
+    builder = (
+        TraceBuilder()
+        .gpu()
+        .range("step", 0, 100, process=1)
+        .kernel("own", 0, 500, launched=10, process=1)
+        .kernel("late", 0, 200, launched=150, process=1)
+        .kernel("unlaunched", 0, 295, process=1)
+        .kernel("other", 0, 5, launched=5, process=2)
+        .samples([0, 0])
+    )
+    found = [text for text in warnings_of(builder, tmp_path) if "belongs to no range" in text]
+    assert found == [
+        "29.5 % of the GPU's activity time (1 activities) belongs to no range: no launch recorded. To mend it: record "
+        "with --trace=cuda,nvtx; for CUDA graphs with --cuda-graph-trace=node.",
+        "20.0 % of the GPU's activity time (1 activities) belongs to no range: no range was open. To mend it: open a "
+        "range around that part of the program.",
+    ]  # half a percent in another process is not worth a sentence
+
+
+def test_sum_of_innermost_and_unattributed_is_all_activity_time(tmp_path):
+    builder = (
+        TraceBuilder()
+        .gpu()
+        .range("a", 0, 50)
+        .range("b", 50, 100)
+        .kernel("1", 100, 164, launched=10)
+        .kernel("2", 170, 186, launched=60)
+        .copy("host to device", 200, 208, launched=70, thread=2)
+        .kernel("3", 210, 214)
+        .samples([0, 0])
+    )
+    analysis = analyze(builder.trace(tmp_path))
+    assert analysis.ranges["busy_ns"].tolist() == [64 + 16 + 8 + 4, 64, 16 + 8]
+    share = 100 * 4 / 92
+    assert any(text.startswith(f"{share:.1f} % of the GPU's activity time") for text in analysis.warnings)
+
+
+def test_diagnostics_that_are_serious(tmp_path):
+    builder = TraceBuilder().gpu().samples([0, 0]).kernel("k", 0, 1)
+    builder.diagnostic("information", "fine").diagnostic("verbose", "talk")
+    builder.diagnostic("warning", "Not all NVTX events might have been collected.")
+    for text in ("order was broken", "order was broken", "b", "c", "d", "e"):
+        builder.diagnostic("error", text)
+    found = [text for text in warnings_of(builder, tmp_path) if text.startswith("Nsight Systems:")]
+    assert found == [
+        "Nsight Systems: order was broken",
+        "Nsight Systems: b",
+        "Nsight Systems: c",
+        "Nsight Systems: 2 more warnings in the report's diagnostics.",
+    ]
+
+
+def test_metrics_that_were_asked_for_and_did_not_come(tmp_path):
+    builder = TraceBuilder().captured("GPU_METRICS_OPTIONS:GPU_0:ID", "0")
+    assert warnings_of(builder, tmp_path)[0].startswith("GPU metrics were asked for but are not in the export")
+
+
+def test_a_metric_set_without_tensor_active(tmp_path):
+    builder = TraceBuilder().samples([1, 2], metric="GR Active [Throughput %]")
+    analysis = analyze(builder.trace(tmp_path))
+    assert analysis.warnings[0].startswith("The recording's metric set has no Tensor Active.")
+    assert analysis.ranges["tensor_active_mean_pct"].isna().all()
+
+
+def test_a_counter_that_also_counts_half_precision(tmp_path):
+    builder = TraceBuilder().samples([1, 2], metric="Tensor Active / FP16 Active [Throughput %]")
+    text = "On this GPU the counter also counts half-precision arithmetic that is not on Tensor Cores."
+    assert text in warnings_of(builder, tmp_path)
+
+
+def test_lost_samples(tmp_path):
+    builder = TraceBuilder().gpu().samples([50] * 10).lost(20_000, 41_000)
+    analysis = analyze(builder.trace(tmp_path))
+    assert analysis.warnings[1] == (
+        "Nsight Systems marked 21.0 µs of the samples as missing or inconsistent; they are left out. "
+        "Record with a lower --frequency."
+    )
+    assert_rows(analysis.ranges, "coverage_pct  tensor_active_mean_pct  tensor_active_s\n70  50  0.000035")
+
+
+def test_an_analysis_cannot_be_changed(tmp_path):
+    analysis = analyze(TraceBuilder().exported().trace(tmp_path))
+    with pytest.raises(AttributeError):
+        analysis.window = "host"
+    assert math.isnan(analysis.recording.duration_ns)

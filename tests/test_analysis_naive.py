@@ -1,0 +1,279 @@
+"""The whole analysis of random recordings against plain loops over the definitions, nanosecond by nanosecond."""
+
+import itertools
+import random
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from builders import TraceBuilder
+
+from tcprof.analysis import WINDOWS, analyze
+
+END = 400
+KEY = ["gpu", "domain", "path"]
+UNKNOWN = float("nan")
+SEEDS = range(30)
+
+
+def random_recording(seed):
+    """Ranges, launches and samples as plain lists; push/pop ranges nest, start/end ranges need not."""
+    rng = random.Random(seed)
+    processes, gpus = rng.choice([1, 1, 2]), rng.choice([1, 1, 2])
+    ranges, activities, samples = [], [], []
+    for process in range(1, processes + 1):
+        for thread in range(1, rng.randint(2, 4)):
+            for domain in rng.choice([[""], [""], ["", "lib"]]):
+                nest(rng, ranges, (process, thread, domain), 0, END, rng.randint(1, 4))
+        if rng.random() < 0.5:
+            start = rng.randrange(END)
+            ranges.append((process, 1, "", "async", start, start + rng.randint(1, 150), True))
+    for number in range(rng.randint(0, 40)):
+        process = rng.choice([*range(1, processes + 1), 9]) if rng.random() < 0.1 else rng.randint(1, processes)
+        launched = None if rng.random() < 0.1 else rng.randrange(END)
+        start = (launched or rng.randrange(END)) + rng.randint(0, 40)
+        kind = rng.choice(["kernel", "kernel", "kernel", "memcpy", "memset", "graph"])
+        place = (process, rng.randint(1, 4), rng.randrange(gpus))
+        activities.append((kind, *place, launched, start, start + rng.randint(0, 30), number))
+    for gpu in range(gpus):
+        time = rng.randint(-30, 60)
+        for _ in range(rng.randint(10, 40)):
+            samples.append((gpu, time, rng.choice([0, 0, 1, 30, 71, 100])))
+            time += 10 if rng.random() < 0.85 else rng.choice([12, 15, 16, 60])
+    return sorted(set(ranges)), activities, samples
+
+
+def nest(rng, ranges, lane, low, high, depth):
+    time = low + rng.randint(0, 20)
+    while depth and time < high:
+        end = min(high, time + rng.randint(0, 120))
+        ranges.append((*lane, rng.choice("abc"), time, end, False))
+        nest(rng, ranges, lane, time, end, depth - 1)
+        time = end + rng.randint(0, 40)
+        if end == high:
+            break
+
+
+def build(ranges, activities, samples):
+    builder = TraceBuilder().gpu(0).gpu(1).recorded(duration=END)
+    for process, thread, domain, name, start, end, start_end in ranges:
+        builder.range(name, start, end, process=process, thread=thread, domain=domain, start_end=start_end)
+    for kind, process, thread, gpu, launched, start, end, number in activities:
+        how = {"process": process, "thread": thread, "device": gpu, "launched": launched, "correlation": number + 1}
+        if kind == "kernel":
+            builder.kernel(f"k{number}", start, end, **how)
+        elif kind == "memcpy":
+            builder.copy("host to device", start, end, **how)
+        elif kind == "memset":
+            builder.memset(start, end, **how)
+        else:
+            builder.graph(start, end, **how)
+    for gpu in {sample[0] for sample in samples}:
+        mine = [sample for sample in samples if sample[0] == gpu]
+        builder.samples([value for _, _, value in mine], times=[time for _, time, _ in mine], gpu=gpu)
+    return builder
+
+
+# The definitions, with loops. A range is an index into the list of ranges.
+
+
+def innermost(ranges, process, thread, domain, time, before=None):
+    """The range open at a time that began last; of those that began together the shortest."""
+    place = None if before is None else order(ranges[before], before)
+    mine = [
+        (order(row, i), i)
+        for i, row in enumerate(ranges)
+        if row[:3] == (process, thread, domain) and row[4] <= time < row[5]
+    ]
+    mine = [pair for pair in mine if place is None or pair[0] < place]
+    return max(mine)[1] if mine else None
+
+
+def order(row, index):
+    return (row[4], -row[5], index)
+
+
+def chain(ranges, index):
+    """The range and all that it lies in, innermost first."""
+    found = []
+    while index is not None:
+        found.append(index)
+        process, thread, domain, _, start, _, _ = ranges[index]
+        index = innermost(ranges, process, thread, domain, start, before=index)
+    return found
+
+
+def owner(ranges, activities, activity, domain):
+    """The innermost range of an activity, and whether it is inherited."""
+    _, process, thread, _, launched, *_ = activity
+    if launched is None:
+        return None, False
+    own = innermost(ranges, process, thread, domain, launched)
+    if own is not None:
+        return own, False
+    threads = sorted({row[1] for row in ranges if row[0] == process and row[2] == domain})
+    claims = {}
+    for other in threads:
+        found = innermost(ranges, process, other, domain, launched)
+        if found is not None:
+            times = [a[4] for a in activities if a[1] == process and a[2] == other and a[4] is not None]
+            claims[other] = (max((t for t in times if t < launched), default=None), found)
+    if len(claims) == 1:
+        return next(iter(claims.values()))[1], True
+    launchers = [claim for claim in claims.values() if claim[0] is not None]
+    if not launchers:
+        return None, False
+    latest = max(claim[0] for claim in launchers)
+    return next(claim[1] for claim in claims.values() if claim[0] == latest), True
+
+
+def value_at(samples, gpu):
+    """Tensor Active for each nanosecond that lies under a sample."""
+    mine = [(time, value) for number, time, value in samples if number == gpu]
+    steps = sorted(b[0] - a[0] for a, b in itertools.pairwise(mine))
+    period = int(np.median(steps))
+    values = {}
+    for i, (time, value) in enumerate(mine):
+        step = mine[i + 1][0] - time if i + 1 < len(mine) else period
+        length = step if step <= 1.5 * period else period
+        values |= dict.fromkeys(range(time, time + length), (i, value, length))
+    return values
+
+
+def figures(window, values):
+    """Figures over a set of nanoseconds."""
+    under = [values[t] for t in window if t in values]
+    result = {"window_ns": len(window), "coverage_pct": 100 * len(under) / len(window) if window else UNKNOWN}
+    if not window or 2 * len(under) < len(window):
+        names = ("mean_pct", "peak_pct", "p95_pct", "s")
+        return result | {f"tensor_active_{name}": UNKNOWN for name in names}
+    overlap = defaultdict(int)
+    for sample in under:
+        overlap[sample] += 1
+    half = [value for (_, value, length), n in overlap.items() if 2 * n >= length]
+    ordered = sorted(value for _, value, _ in under)
+    return result | {
+        "tensor_active_mean_pct": sum(ordered) / len(ordered),
+        "tensor_active_peak_pct": max(half) if half else max((n, value) for (_, value, _), n in overlap.items())[1],
+        "tensor_active_p95_pct": ordered[-(-95 * len(ordered) // 100) - 1],
+        "tensor_active_s": sum(ordered) / 100 * 1e-9,
+    }
+
+
+def expected_rows(ranges, activities, samples, window):
+    """For each GPU, domain and path the figures of its instances."""
+    inside = defaultdict(list)  # range -> activities, with whether they are inherited
+    for activity in activities:
+        for domain in {row[2] for row in ranges}:
+            found, inherited = owner(ranges, activities, activity, domain)
+            for index in chain(ranges, found):
+                inside[index].append((activity, inherited))
+    gpus_of = defaultdict(set)
+    for activity in activities:
+        gpus_of[activity[1]].add(activity[3])
+    every = {sample[0] for sample in samples} | {activity[3] for activity in activities}
+    instances = defaultdict(list)
+    for index, row in enumerate(ranges):
+        names = [ranges[i][3] for i in reversed(chain(ranges, index))]
+        for gpu in gpus_of[row[0]] or every:
+            instances[gpu, row[2], " / ".join(names)].append(index)
+    values = {gpu: value_at(samples, gpu) for gpu in {sample[0] for sample in samples}}
+    return {
+        key: summarize(key[0], [(ranges[i], inside[i]) for i in found], values.get(key[0], {}), window)
+        for key, found in instances.items()
+    }
+
+
+def summarize(gpu, instances, values, window):
+    spans = {"host": set(), "gpu": set(), "busy": set()}
+    mine = []
+    for row, inside in instances:
+        here = [(activity, inherited) for activity, inherited in inside if activity[3] == gpu]
+        mine += here
+        spans["host"] |= set(range(row[4], row[5]))
+        for activity, _ in here:
+            spans["busy"] |= set(range(activity[5], activity[6]))
+        if here:
+            spans["gpu"] |= set(range(min(a[5] for a, _ in here), max(a[6] for a, _ in here)))
+    kernels = [activity for activity, _ in mine if activity[0] in ("kernel", "graph")]
+    return {
+        "instance_count": len(instances),
+        "activity_count": len(mine),
+        "inherited_count": sum(inherited for _, inherited in mine),
+        "kernel_count": len(kernels),
+        "kernel_ns": sum(activity[6] - activity[5] for activity in kernels),
+        "host_ns": sum(row[5] - row[4] for row, _ in instances),
+        "gpu_window_ns": len(spans["gpu"]) if mine else UNKNOWN,
+        "busy_ns": len(spans["busy"]) if mine else UNKNOWN,
+        **figures(spans[window], values),
+    }
+
+
+def as_rows(frame, names):
+    return dict(zip(frame[KEY].itertuples(index=False, name=None), frame[names].to_dict("records"), strict=True))
+
+
+@pytest.fixture(scope="module", params=SEEDS)
+def case(request, tmp_path_factory):
+    """A random recording, and its analyses."""
+    recording = random_recording(request.param)
+    trace = build(*recording).trace(tmp_path_factory.mktemp("random"))
+    return recording, {window: analyze(trace, window) for window in WINDOWS}
+
+
+def test_figures_of_random_recordings(case):
+    recording, analyses = case
+    for window, analysis in analyses.items():
+        ranges = analysis.ranges
+        expected = expected_rows(*recording, window)
+        paths = ranges[ranges["depth"] > 0]
+        assert sorted(expected) == sorted(paths[KEY].itertuples(index=False, name=None))
+        if expected:
+            found = as_rows(paths, list(next(iter(expected.values()))))
+            for key, row in expected.items():
+                assert found[key] == pytest.approx(row, rel=1e-9, abs=1e-15, nan_ok=True), (window, key)
+
+
+def test_the_capture_of_random_recordings(case):
+    (_, activities, samples), analyses = case
+    ranges = analyses["gpu"].ranges
+    found = as_rows(ranges[ranges["depth"] == 0], ["activity_count", "busy_ns", "gpu_window_ns", "window_ns"])
+    tensor = as_rows(ranges[ranges["depth"] == 0], ["tensor_active_mean_pct", "tensor_active_peak_pct"])
+    for gpu in {sample[0] for sample in samples}:
+        values = value_at(samples, gpu)
+        mine = [activity for activity in activities if activity[3] == gpu]
+        window = set(range(min(values), max(values) + 1))
+        busy = {t for activity in mine for t in range(activity[5], activity[6])}
+        assert found[gpu, "", ""] == pytest.approx(
+            {
+                "activity_count": len(mine),
+                "busy_ns": len(busy) if mine else UNKNOWN,
+                "gpu_window_ns": max(a[6] for a in mine) - min(a[5] for a in mine) if mine else UNKNOWN,
+                "window_ns": len(window),
+            },
+            nan_ok=True,
+        )
+        expected = figures(window, values)
+        assert tensor[gpu, "", ""] == pytest.approx({name: expected[name] for name in tensor[gpu, "", ""]}, nan_ok=True)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_invariants_of_random_recordings(case, window):
+    analysis = case[1][window]
+    ranges, activities = analysis.ranges, analysis.activities
+    percentages = ranges[[name for name in ranges if name.endswith("_pct")]]
+    assert ((percentages.isna()) | ((percentages >= 0) & (percentages <= 100 + 1e-9))).all(axis=None)
+    assert not (ranges["tensor_active_low_pct"] > ranges["tensor_active_mean_pct"] + 1e-9).any()
+    assert not (ranges["tensor_active_high_pct"] < ranges["tensor_active_mean_pct"] - 1e-9).any()
+    assert (ranges["kernel_count"] <= ranges["activity_count"]).all()
+    assert (ranges["inherited_count"] <= ranges["activity_count"]).all()
+    assert not (ranges["busy_ns"] > ranges["gpu_window_ns"]).any()
+    for (gpu, domain), rows in ranges[ranges["depth"] > 0].groupby(["gpu", "domain"]):
+        kernel_ns = dict(zip(rows["path"], rows["kernel_ns"], strict=True))
+        below = defaultdict(int)
+        for path, depth in zip(rows["path"], rows["depth"], strict=True):
+            below[path.rpartition(" / ")[0] if depth > 1 else ""] += kernel_ns[path]
+        in_all = activities[(activities["gpu"] == gpu) & activities["kind"].isin(["kernel", "graph"])]
+        kernel_ns[""] = int((in_all["end_ns"] - in_all["start_ns"]).sum())
+        # What lies in a path is counted once a level: its children have no more than it has itself.
+        assert all(below[path] <= kernel_ns[path] for path in below), (gpu, domain)

@@ -1,0 +1,307 @@
+"""The command line as a user meets it: output, exit status, and what bad input says."""
+
+import csv
+import io
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from builders import TraceBuilder
+
+import tcprof
+from tcprof import cli
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+FP32, AMP = FIXTURES / "mnist_fp32.sqlite", FIXTURES / "mnist_amp.sqlite"
+RANGE_COLUMNS = {
+    "gpu",
+    "path",
+    "instance_count",
+    "inherited_count",
+    "kernel_count",
+    "host_ns",
+    "gpu_window_ns",
+    "kernel_ns",
+    "tensor_active_mean_pct",
+    "tensor_active_low_pct",
+    "tensor_active_high_pct",
+    "tensor_active_peak_pct",
+    "tensor_active_p95_pct",
+    "tensor_active_s",
+    "tensor_cycles",
+    "coverage_pct",
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command left."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+    """Runs the command line in this process."""
+
+    def run_command(*args: object) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["tcprof", *map(str, args)])
+        status = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            status = end.code if isinstance(end.code, int) else 0
+        captured = capsys.readouterr()
+        return Outcome(status, captured.out, captured.err)
+
+    return run_command
+
+
+def small_trace(folder: Path, name: str = "small.sqlite") -> Path:
+    builder = TraceBuilder().gpu().range("step", 0, 20_000).kernel("gemm", 2_000, 9_000, launched=1_000)
+    return builder.samples([0, 50, 100], start=0, period=10_000).write(folder, name)
+
+
+def test_ranges_as_text_fits_80_columns_and_leaves_notes_to_the_error_stream(run: Callable[..., Outcome]) -> None:
+    done = run("ranges", AMP)
+    assert done.status == 0
+    assert max(map(len, done.out.splitlines())) <= 80
+    names = [
+        line.split()[0] for line in done.out.splitlines() if re.match(r" +(step|copy|forward|backward|optim)", line)
+    ]
+    assert names == ["step", "copy", "forward", "backward", "optimizer"] * 2
+    assert "note: " not in done.out
+    assert "launched by threads without a range" in done.err.replace("\n  ", " ")
+
+
+def test_ranges_as_json(run: Callable[..., Outcome]) -> None:
+    document = json.loads(run("ranges", AMP, "--format", "json").out)
+    assert list(document) == ["tcprof", "kind", "recording", "rows", "warnings"]
+    assert (document["tcprof"], document["kind"]) == (tcprof.__version__, "ranges")
+    assert document["recording"]["tensor_source"] == "cycles"
+    assert document["rows"][0]["path"] == ""
+    assert all(set(row) >= RANGE_COLUMNS for row in document["rows"])
+    step = next(row for row in document["rows"] if row["path"] == "epoch 0 / step")
+    assert step["tensor_cycles"] > 0
+    assert step["tensor_active_low_pct"] <= step["tensor_active_mean_pct"] <= step["tensor_active_high_pct"]
+
+
+def test_ranges_as_csv_and_markdown(run: Callable[..., Outcome]) -> None:
+    rows = list(csv.DictReader(io.StringIO(run("ranges", AMP, "--format", "csv", "--depth", "1").out)))
+    assert [row["path"] for row in rows] == ["", "epoch 0", "epoch 1"]
+    table = [
+        line for line in run("ranges", AMP, "--format", "markdown", "--depth", "1").out.splitlines() if "|" in line
+    ]
+    assert len(table) == 2 + len(rows)
+
+
+def test_rows_are_selected(run: Callable[..., Outcome]) -> None:
+    done = run("ranges", AMP, "--filter", "forward$", "--gpu", 0, "--format", "csv")
+    assert [row["path"] for row in csv.DictReader(io.StringIO(done.out))] == [
+        "epoch 0 / step / forward",
+        "epoch 1 / step / forward",
+    ]
+    assert run("ranges", AMP, "--gpu", 7).status == 2
+    wrong = run("ranges", AMP, "--filter", "(")
+    assert wrong.status == 2
+    assert "no regular expression" in wrong.err
+
+
+def test_windows_differ(run: Callable[..., Outcome]) -> None:
+    lengths = {}
+    for window in ("gpu", "host", "busy"):
+        rows = json.loads(run("ranges", AMP, "--window", window, "--format", "json", "--filter", "^epoch 0$").out)[
+            "rows"
+        ]
+        lengths[window] = rows[0]["window_ns"]
+    assert lengths["busy"] < lengths["gpu"]
+    assert lengths["host"] != lengths["gpu"]
+
+
+def damaged(folder: Path, kind: str) -> Path:
+    """A file that is no whole export."""
+    path = folder / f"{kind}.sqlite"
+    whole = AMP.read_bytes()
+    contents = {
+        "text": b"timestamp,value\n1,2\n",
+        "empty": b"",
+        "zeroed": bytes(100) + whole[100:],
+        "truncated": whole[: len(whole) // 2],
+    }
+    path.write_bytes(contents[kind])
+    return path
+
+
+@pytest.mark.parametrize("kind", ["text", "empty", "zeroed", "truncated"])
+@pytest.mark.parametrize("command", ["ranges", "report", "export", "redact"])
+def test_a_damaged_file_is_explained(
+    kind: str, command: str, run: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = damaged(tmp_path, kind)
+    output = ["-o", tmp_path / "out"] if command in ("export", "redact") else []
+    done = run(command, path, *output)
+    assert done.status == 3
+    assert path.name in done.err
+    assert "Traceback" not in done.err
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / f"{kind}.html").exists()
+
+
+def test_absent_foreign_and_unreadable_inputs(run: Callable[..., Outcome], tmp_path: Path) -> None:
+    import sqlite3
+
+    foreign = tmp_path / "foreign.sqlite"
+    connection = sqlite3.connect(foreign)
+    connection.executescript("create table photos (id integer); insert into photos values (1);")
+    connection.close()
+    for path in (tmp_path / "absent.sqlite", tmp_path, foreign):
+        done = run("ranges", path)
+        assert (done.status, "Traceback" in done.err) == (3, False)
+        assert path.name in done.err
+
+
+def test_a_report_without_nsys(run: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tcprof.nsys import locate
+
+    monkeypatch.setattr(locate, "VENDOR_ROOT", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("TCPROF_NSYS", raising=False)
+    report = tmp_path / "run.nsys-rep"
+    report.write_bytes(b"NVIDIA Tegra Profiler Report 2026@1@1@1-1")
+    done = run("ranges", report)
+    assert done.status == 3
+    assert "nsys" in done.err
+    export = tmp_path / "run.sqlite"
+    export.write_bytes(AMP.read_bytes())
+    assert run("ranges", report, "--depth", 0).status == 0  # the export that lies beside it is whole and newer
+
+
+@pytest.mark.parametrize(
+    ("build", "note"),
+    [
+        (TraceBuilder().gpu().range("step", 0, 20_000).kernel("k", 2_000, 9_000, launched=1_000), "not recorded"),
+        (TraceBuilder().gpu().kernel("k", 2_000, 9_000, launched=1_000).samples([5, 5], start=0, period=9), "no NVTX"),
+        (TraceBuilder().gpu().range("step", 0, 20_000).samples([5, 5], start=0, period=10_000), "no kernels"),
+    ],
+    ids=["no metrics", "no NVTX", "no kernels"],
+)
+def test_what_is_missing_is_said(build: TraceBuilder, note: str, run: Callable[..., Outcome], tmp_path: Path) -> None:
+    done = run("ranges", build.write(tmp_path))
+    assert done.status == 0
+    assert note in " ".join(done.err.split())
+    assert "whole capture" in done.out
+
+
+def test_unknown_is_a_dash_and_null(run: Callable[..., Outcome], tmp_path: Path) -> None:
+    path = TraceBuilder().gpu().range("step", 0, 20_000).kernel("k", 2_000, 9_000, launched=1_000).write(tmp_path)
+    rows = json.loads(run("ranges", path, "--format", "json").out)["rows"]
+    assert {row["tensor_active_mean_pct"] for row in rows} == {None}
+    step = next(line for line in run("ranges", path).out.splitlines() if "step" in line)
+    assert step.split()[-4:] == ["–"] * 4
+
+
+def test_names_cannot_act_on_the_terminal(run: Callable[..., Outcome], tmp_path: Path) -> None:
+    hostile = "\x1b[31mred\x07\n[bold]x[/bold]\u202etxt|`<b>"
+    path = TraceBuilder().gpu().range(hostile, 0, 9_000).kernel("k", 2_000, 3_000, launched=1_000).write(tmp_path)
+    text = run("ranges", path).out
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "\u202e" not in text
+    assert "[bold]x" in text
+    markdown = run("ranges", path, "--format", "markdown").out
+    assert "\\|" in markdown
+    assert "\\<b\\>" in markdown
+
+
+def test_report_writes_a_page_and_prints_its_path_last(
+    run: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = small_trace(tmp_path)
+    done = run("report", path)
+    assert (done.status, done.out.splitlines()[-1]) == (0, "small.html")
+    assert (tmp_path / "small.html").read_text().startswith("<!doctype html>")
+    before = path.read_bytes()
+    for target in (path, tmp_path):
+        refused = run("report", path, "-o", target)
+        assert refused.status == 3
+        assert path.read_bytes() == before
+    assert run("report", path, "-o", tmp_path / "absent" / "page.html").status == 3
+
+
+def test_compare(run: Callable[..., Outcome], tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    done = run("compare", FP32, AMP, "-o", page)
+    assert done.status == 0
+    assert done.out.splitlines()[-1] == str(page)
+    assert page.is_file()
+    assert max(map(len, done.out.splitlines()[:-1])) <= 80
+    document = json.loads(run("compare", FP32, AMP, "--format", "json").out)
+    assert document["kind"] == "comparison"
+    mean = next(
+        row
+        for row in document["rows"]
+        if row["path"] == "epoch 0 / step / backward" and row["quantity"] == "tensor_active_mean_pct"
+    )
+    assert mean["new"] > 5 * mean["base"] > 0
+    assert mean["difference"] == pytest.approx(mean["new"] - mean["base"])
+
+
+def test_different_gpus_are_warned_of(run: Callable[..., Outcome], tmp_path: Path) -> None:
+    one = small_trace(tmp_path)
+    other = (
+        TraceBuilder()
+        .gpu(0, "NVIDIA A100")
+        .range("step", 0, 9_000)
+        .kernel("k", 1, 2, launched=1)
+        .samples([0, 5], start=0, period=9)
+        .write(tmp_path, "other.sqlite")
+    )
+    assert "Different GPUs: NVIDIA H200 against NVIDIA A100" in " ".join(run("compare", one, other).err.split())
+
+
+@pytest.mark.parametrize("file_format", ["csv", "parquet"])
+def test_export_writes_every_frame(file_format: str, run: Callable[..., Outcome], tmp_path: Path) -> None:
+    done = run("export", small_trace(tmp_path), "-o", tmp_path / "frames", "--format", file_format)
+    assert done.status == 0
+    read = pd.read_csv if file_format == "csv" else pd.read_parquet
+    frames = {path.stem: read(path) for path in (tmp_path / "frames").iterdir()}
+    assert sorted(frames) == ["activities", "gpus", "instances", "paths", "ranges", "samples"]
+    assert frames["activities"]["name"].tolist() == ["gemm"]
+    assert sorted(done.out.split()) == sorted(str(path) for path in (tmp_path / "frames").iterdir())
+
+
+def test_python_gives_what_the_command_line_gives(run: Callable[..., Outcome]) -> None:
+    rows = json.loads(run("ranges", AMP, "--format", "json").out)["rows"]
+    frame = tcprof.read(AMP).ranges
+    assert [row["path"] for row in rows] == frame["path"].tolist()
+    assert [row["tensor_cycles"] for row in rows] == pytest.approx(frame["tensor_cycles"].tolist())
+    first, second = tcprof.compare(FP32, AMP), tcprof.compare(tcprof.read(FP32), tcprof.read(AMP))
+    assert first.rows.equals(second.rows)
+    with pytest.raises(tcprof.UsageError, match="no window"):
+        tcprof.read(AMP, window="wall")
+
+
+def test_help_has_examples_and_is_quick_to_import(run: Callable[..., Outcome]) -> None:
+    for command in ("profile", "ranges", "report", "compare", "export", "redact"):
+        done = run(command, "--help")
+        assert done.status == 0
+        assert f"tcprof {command}" in done.out
+        assert "Example" in done.out
+    code = "import sys, tcprof.cli; sys.argv = ['tcprof', '--help']\ntry: tcprof.cli.main()\nexcept SystemExit: pass\n"
+    code += "print([name for name in ('pandas', 'plotly', 'scipy', 'torch', 'sqlalchemy') if name in sys.modules])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout.splitlines()[-1] == "[]"
+
+
+def test_version(run: Callable[..., Outcome]) -> None:
+    assert run("--version").out.strip() == f"tcprof {tcprof.__version__}"

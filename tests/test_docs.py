@@ -1,0 +1,94 @@
+"""The documentation says what is: its commands run, every command has a page, links lead somewhere."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tcprof
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([ROOT / "README.md", ROOT / "fixtures" / "README.md", *(ROOT / "docs").glob("*.md")])
+COMMANDS = sorted(path.stem for path in (ROOT / "tcprof" / "cli").glob("*.py") if path.stem not in ("__init__", "app"))
+
+
+def console_commands(page: Path) -> list[str]:
+    """The commands behind a prompt in a page's console blocks."""
+    blocks = re.findall(r"```console\n(.*?)```", page.read_text(), flags=re.DOTALL)
+    return [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+
+
+def runnable() -> list[str]:
+    """Commands that need no GPU, no installation and no file of the reader's own."""
+    found = {command for page in PAGES for command in console_commands(page)}
+    return sorted(command for command in found if command.startswith("tcprof") and "fixtures/" in command)
+
+
+def test_there_are_commands_to_run() -> None:
+    assert len(runnable()) >= 8
+
+
+@pytest.mark.parametrize("command", runnable())
+def test_documented_commands_run(command: str, tmp_path: Path) -> None:
+    (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
+    (tmp_path / "workloads").symlink_to(ROOT / "workloads")
+    argv = [sys.executable, "-m", "tcprof", *shlex.split(command)[1:]]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if "```python" in page.read_text()], ids=lambda page: page.name
+)
+def test_documented_python_runs(page: Path) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
+    for block in (block for block in blocks if "import tcprof" in block):
+        done = subprocess.run([sys.executable, "-c", block], cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_a_page_and_every_option_of_it_is_there(command: str) -> None:
+    page = (ROOT / "docs" / f"{command}.md").read_text()
+    assert page.startswith(f"# tcprof {command}\n")
+    assert f"docs/{command}.md" in (ROOT / "README.md").read_text()
+    shown = subprocess.run([sys.executable, "-m", "tcprof", command, "--help"], capture_output=True, text=True).stdout
+    options = set(re.findall(r"(--[a-z-]+)", shown)) - {"--help", "--output", "--epochs", "--nproc-per-node"}
+    documented = page + (ROOT / "docs" / "ranges.md").read_text()
+    assert sorted(option for option in options if option not in documented) == []
+
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+            if not target.startswith("http"):
+                assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_metrics_page_is_up_to_date() -> None:
+    code = "import runpy; print(runpy.run_path('docs/generate_metrics.py')['render'](), end='')"
+    generated = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert (ROOT / "docs" / "metrics.md").read_text() == generated, "run: python docs/generate_metrics.py"
+
+
+def test_readme_shows_what_the_demo_prints() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    command = re.search(r"tcprof (compare fixtures.*?) -o", makefile)
+    assert command is not None
+    argv = [sys.executable, "-m", "tcprof", *command[1].split()]
+    printed = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    shown = re.search(r"<!-- demo -->\n```text\n(.*?)```\n<!-- /demo -->", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert shown is not None
+    assert shown[1] == printed, "put the output of 'make demo' into README.md"
+
+
+def test_public_names_are_complete() -> None:
+    public = {name for name in vars(tcprof) if not name.startswith("_")}
+    assert {name for name in tcprof.__all__ if name != "__version__"} <= public
+    assert all(getattr(tcprof, name).__doc__ for name in tcprof.__all__ if name != "__version__")
+    assert tcprof.__version__ in (ROOT / "CHANGELOG.md").read_text()
