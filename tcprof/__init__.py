@@ -17,7 +17,7 @@ from tcprof.errors import InputError, NsysError, OutputError, TcprofError, Usage
 
 if TYPE_CHECKING:
     from tcprof.analysis import Analysis
-    from tcprof.compare import Comparison
+    from tcprof.comparison import Comparison
 
 __version__ = "0.1.0"
 __all__ = [
@@ -72,7 +72,7 @@ def compare(
         UsageError: There is no such window, or the analyses have different ones.
     """
     from tcprof.analysis import Analysis
-    from tcprof.compare import compare as compare_analyses
+    from tcprof.comparison import compare as compare_analyses
 
     analyses = [side if isinstance(side, Analysis) else read(side, window) for side in (base, new)]
     return compare_analyses(*analyses)

@@ -106,7 +106,7 @@ SAMPLES = Schema(
             "tensor_active_pct",
             FLOAT,
             "Cycles in which the tensor pipe was active, of the cycles that passed, over all SMs. From tensor cycles "
-            "where they are recorded, else Nsight Systems' whole percentages, which are rounded up.",
+            "where they are recorded, else Nsight Systems' whole percentages, where 1 is anything from 0 to 1.5.",
         ),
         Column("tensor_cycles", FLOAT, "Active cycles of the tensor pipes in the sample, over all SM sub-partitions."),
         Column("gr_active_pct", FLOAT, "Time in which the graphics and compute engine was active."),
@@ -172,8 +172,8 @@ _TENSOR = (
     Column(
         "tensor_active_low_pct",
         FLOAT,
-        "Lower end of the mean's 95 % interval: bootstrap over the instances (at least 5), less the share of non-zero "
-        "samples where samples are rounded up.",
+        "Lower end of the mean's 95 % interval: bootstrap over the instances (at least 5), widened by what rounding "
+        "can have done where samples are rounded.",
     ),
     Column("tensor_active_high_pct", FLOAT, "Upper end of the mean's 95 % interval."),
     Column("tensor_active_peak_pct", FLOAT, "Largest sample at least half inside the window."),

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.compare import Comparison
-from tcprof.compare.comparison import compare
+from tcprof.comparison import Comparison, compare
 from tcprof.frames import ACTIVITIES, GPUS, INSTANCES, PATHS, RANGE_SUMMARY, SAMPLES
 from tcprof.trace.trace import Recording
 

@@ -9,7 +9,7 @@ from tcprof.analysis import WINDOWS, analyze
 from tcprof.frames import INSTANCES, RANGE_SUMMARY, SAMPLES
 
 ROUNDED = (
-    "Rounded samples: Nsight Systems rounds percentages up to whole ones, so small figures are too high. "
+    "Rounded samples: Nsight Systems gives whole percentages, and 1 for anything above 0, so small means are too high. "
     "'tcprof profile' records exact tensor cycles where the installed nsys can."
 )
 NO_METRICS = (
@@ -155,13 +155,22 @@ def test_the_interval_needs_five_instances_and_is_widened_downwards_for_rounding
     assert 34 <= row["tensor_active_high_pct"] <= 38
 
 
-def test_the_widening_is_the_share_of_samples_that_are_not_0_and_ends_at_0(tmp_path):
+@pytest.mark.parametrize(
+    ("samples", "mean", "low", "high"),
+    [
+        ([8, 0, 0, 0], 2, 2 - 0.5 / 4, 2 + 0.5 / 4),  # rounded to the nearest
+        ([1, 0, 0, 0], 0.25, 0, 0.25 + 0.5 / 4),  # anything above 0 reads at least 1
+        ([1, 8, 0, 0], 2.25, 2.25 - 1.5 / 4, 2.25 + 1 / 4),
+        ([100, 100, 100, 100], 100, 99.5, 100),
+    ],
+)
+def test_the_interval_of_rounded_samples_is_widened_by_what_rounding_can_have_done(tmp_path, samples, mean, low, high):
     builder = TraceBuilder().gpu()
     for i in range(6):
         builder.range("step", 100_000 * i, 100_000 * i + 40_000)
-    quarter = analyze(builder.samples([8, 0, 0, 0, 0, 0, 0, 0, 0, 0] * 6).trace(tmp_path), "host").ranges.iloc[1]
-    assert (quarter["tensor_active_mean_pct"], quarter["tensor_active_high_pct"]) == (2, 2)
-    assert quarter["tensor_active_low_pct"] == 1.75
+    step = analyze(builder.samples((samples + [0] * 6) * 6).trace(tmp_path), "host").ranges.iloc[1]
+    assert step["tensor_active_mean_pct"] == pytest.approx(mean)
+    assert (step["tensor_active_low_pct"], step["tensor_active_high_pct"]) == pytest.approx((low, high))
 
 
 def test_cycles_are_exact_and_their_interval_is_not_widened(tmp_path):

@@ -111,6 +111,8 @@ def owner(ranges, activities, activity, domain):
     own = innermost(ranges, process, thread, domain, launched)
     if own is not None:
         return own, False
+    if innermost(ranges, process, thread, "", launched) is not None:
+        return None, False  # in a range of the program's own: that is where it belongs
     threads = sorted({row[1] for row in ranges if row[0] == process and row[2] == domain})
     claims = {}
     for other in threads:

@@ -5,7 +5,7 @@ from builders import TraceBuilder, assert_rows
 
 import tcprof
 from tcprof.analysis import analyze
-from tcprof.compare import compare
+from tcprof.comparison import compare
 from tcprof.errors import UsageError
 from tcprof.frames import COMPARISON
 from tcprof.trace import Trace

@@ -144,14 +144,16 @@ def test_integrals(steps, windows):
     known = [[value for value in values if value is not None] for values in under]
     assert function.integral(low, high) == pytest.approx([sum(values) for values in known], abs=1e-9)
     assert function.covered(low, high).tolist() == [len(values) for values in known]
-    assert function.nonzero(low, high).tolist() == [sum(value != 0 for value in values) for values in known]
+    weights = (function.value != 0).astype(float)
+    assert function.integral_of(weights, low, high).tolist() == [sum(v != 0 for v in values) for values in known]
 
 
 @given(step_functions(), WINDOWS)
 def test_an_integral_over_zeros_is_exactly_0_and_none_is_negative(steps, windows):
     low, high = arrays(windows, width=2)
     function = StepFunction(*steps)
-    integral, nonzero = function.integral(low, high), function.nonzero(low, high)
+    integral = function.integral(low, high)
+    nonzero = function.integral_of((function.value != 0).astype(float), low, high)
     assert (integral >= 0).all()
     assert ((integral == 0) == (nonzero == 0)).all()
 

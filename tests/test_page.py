@@ -10,7 +10,7 @@ import pytest
 from plotly.offline import get_plotlyjs
 from report_inputs import HOSTILE, make_analysis, make_comparison, make_empty, make_samples
 
-from tcprof.compare.comparison import compare
+from tcprof.comparison import compare
 from tcprof.errors import OutputError
 from tcprof.frames import SAMPLES
 from tcprof.report import page
@@ -154,14 +154,14 @@ class TestVerdict:
     def test_exact(self):
         assert summarize(make_analysis())[0].verdict == (
             "The Tensor Cores were active in 2.0 % of their cycles over the 20.0 ms sampled.",
-            "The highest mean of a range is 27.0 %, in “step / forward” over its 6 instances.",
+            "The highest mean of a range is 27.0 % (95 % interval 26.0 % to 28.0 %), in “step / forward” over its 6 instances.",
             "The GPU was busy for 50.0 % of that time.",
         )
 
-    def test_rounded_samples_are_bounds(self):
-        verdict = summarize(make_analysis(tensor_source="rounded"))[0].verdict
-        assert "in at most 2.0 % of their cycles" in verdict[0]
-        assert "is at most 27.0 %" in verdict[1]
+    def test_rounded_samples_leave_room_on_both_sides(self):
+        samples = make_samples([0.0, 1.0, 20.0, 3.0])  # each may be 0.5 lower or higher; 0 is 0, and 1 is all above 0
+        verdict = summarize(make_analysis(tensor_source="rounded", samples=samples))[0].verdict
+        assert verdict[0].endswith("over the 200 µs sampled; samples are rounded, so between 5.5 % and 6.4 %.")
 
     def test_none_active(self):
         ranges = make_analysis().ranges

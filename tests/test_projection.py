@@ -300,6 +300,17 @@ def test_ranges_are_inherited_within_each_domain(tmp_path):
     assert owners(builder, tmp_path) == {"nccl": "NCCL: all_reduce and step +"}
 
 
+def test_a_launch_in_a_range_of_the_program_inherits_nothing_in_other_domains(tmp_path):
+    builder = (
+        TraceBuilder()
+        .range("step", 0, 100, thread=A)
+        .range("load", 0, 100, thread=B, domain="reader")
+        .kernel("forward", 15, 16, launched=15, thread=A)
+        .kernel("backward", 25, 26, launched=25, thread=C)
+    )
+    assert owners(builder, tmp_path) == {"forward": "step", "backward": "reader: load + and step +"}
+
+
 # Unattributed
 
 

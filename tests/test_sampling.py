@@ -44,7 +44,8 @@ def test_samples_are_weighted_by_overlap_and_not_counted_by_time_stamp():
         "window_ns": 17,
         "covered_ns": 17,
         "active_ns": pytest.approx(10 * 0.5 + 2 * 1.0),
-        "nonzero_ns": 12,
+        "below_ns": pytest.approx(12 * 0.005),
+        "above_ns": pytest.approx(12 * 0.005),
         "tensor_cycles": pytest.approx(math.nan, nan_ok=True),
     }
 

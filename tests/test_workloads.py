@@ -126,9 +126,7 @@ class TestTraining:
 
     @pytest.mark.parametrize("option", ["steps=0", "epochs=0", "batch-size=-1", "batch-size=9", "device=x"])
     def test_impossible_options_are_refused(self, mnist, option, idx_folder, monkeypatch, capsys):
-        monkeypatch.setattr(
-            sys, "argv", ["mnist_x.py", "--device=cpu", "--data", str(idx_folder), f"--{option}"]
-        )
+        monkeypatch.setattr(sys, "argv", ["mnist_x.py", "--device=cpu", "--data", str(idx_folder), f"--{option}"])
         with pytest.raises(SystemExit) as stop:
             mnist.start("What the script does.")
         assert stop.value.code == 2

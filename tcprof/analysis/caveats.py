@@ -13,6 +13,8 @@ _ROUTINE = (
     "No NVTX events collected",
     "No CUDA events collected",
     "CUDA profiling might have not been started correctly",
+    "Scheduling information is absent",  # of CPU threads, which tcprof does not record
+    "nvtxDomainDestroy was called with wrong",  # by Python's nvtx at exit
 )
 _SHOWN = 3
 _REMEDIES = {
@@ -56,8 +58,8 @@ def _about_samples(recording: Recording, samples: Samples, ranges: pd.DataFrame)
         )
     elif samples.tensor_source == "rounded":
         found.append(
-            "Rounded samples: Nsight Systems rounds percentages up to whole ones, so small figures are too high. "
-            "'tcprof profile' records exact tensor cycles where the installed nsys can."
+            "Rounded samples: Nsight Systems gives whole percentages, and 1 for anything above 0, so small means are "
+            "too high. 'tcprof profile' records exact tensor cycles where the installed nsys can."
         )
     if samples.shared_pipe:
         found.append("On this GPU the counter also counts half-precision arithmetic that is not on Tensor Cores.")

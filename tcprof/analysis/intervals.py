@@ -128,17 +128,14 @@ class StepFunction:
 
     def integral(self, low: Ints, high: Ints) -> Floats:
         """The integral over [low, high) of what is known: value x ns."""
-        return self._integrate(self.value, low, high)
+        return self.integral_of(self.value, low, high)
 
     def covered(self, low: Ints, high: Ints) -> Floats:
         """How much of [low, high) is known, in ns."""
-        return self._integrate(np.ones(len(self.value)), low, high)
+        return self.integral_of(np.ones(len(self.value)), low, high)
 
-    def nonzero(self, low: Ints, high: Ints) -> Floats:
-        """How long the function is known and not 0 in [low, high), in ns."""
-        return self._integrate((self.value != 0).astype(np.float64), low, high)
-
-    def _integrate(self, weight: Floats, low: Ints, high: Ints) -> Floats:
+    def integral_of(self, weight: Floats, low: Ints, high: Ints) -> Floats:
+        """The integral over [low, high) of another function that is constant on the same steps."""
         if not len(self.start):
             return np.zeros(len(low))
         length = self.end - self.start

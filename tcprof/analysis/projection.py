@@ -4,7 +4,8 @@ Every NVTX domain is a hierarchy of its own: a range that a library opens in its
 ranges of the program. Within a domain an activity belongs to the innermost range that was open on the launching thread
 at the launch's start. Where that thread has no range open, as PyTorch's autograd thread has none, the activity is
 *inherited* from the other threads of the process: from the only one with a range open then, or, of several, from the
-one that launched last before.
+one that launched last before. A launch inside a range of its own thread in the default domain, the program's own,
+inherits nothing in other domains.
 """
 
 from dataclasses import dataclass
@@ -159,12 +160,16 @@ def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataF
     with_ranges = np.isin(process, lanes["process"])
     cause[launched] = np.where(with_ranges, CAUSES.index(NO_RANGE), CAUSES.index(OTHER_PROCESS))
     parts: list[tuple[Ints, Ints, Bools]] = []
-    for _, of_domain in lanes.groupby("domain", observed=True):
+    annotated = np.zeros(
+        len(launched), dtype=bool
+    )  # launched inside a range of the thread's own, in the default domain
+    for domain, of_domain in sorted(lanes.groupby("domain", observed=True), key=lambda part: str(part[0])):
         key = of_domain["process"].to_numpy() << 32 | of_domain["thread"].to_numpy()
         lane_of = pd.Series(of_domain["lane"].to_numpy(), index=key)
         own = lane_of.reindex(process << 32 | thread).fillna(-1).to_numpy(np.int64)
         found = hierarchy.open.at(own, time)
-        free = np.flatnonzero(found < 0)
+        annotated |= (found >= 0) & (domain == "")
+        free = np.flatnonzero((found < 0) & ~annotated)
         inherited, ambiguous = _inherit(hierarchy, of_domain, launches, process[free], time[free])
         cause[launched[free[ambiguous]]] = CAUSES.index(AMBIGUOUS)
         found[free] = inherited

@@ -58,6 +58,15 @@ def tensor_functions(samples: pd.DataFrame) -> dict[int, tuple[StepFunction, Ste
     return functions
 
 
+def rounding_slack(percent: Floats) -> tuple[Floats, Floats]:
+    """How far the truth can lie below and above Nsight Systems' whole percentages, in points.
+
+    They are rounded to the nearest, but anything above 0 reads at least 1. Where percentages and cycles are recorded
+    together, as in ``fixtures/``, the two can be compared: ``tests/test_fixtures.py``.
+    """
+    return np.where(percent > 1, 0.5, percent), np.where(percent > 0, 0.5, 0.0)
+
+
 def measure(windows: Windows, groups: int, functions: dict[int, tuple[StepFunction, StepFunction]]) -> pd.DataFrame:
     """Integrals over each group's windows.
 
@@ -67,20 +76,22 @@ def measure(windows: Windows, groups: int, functions: dict[int, tuple[StepFuncti
         functions: See ``tensor_functions``.
 
     Returns:
-        window_ns, covered_ns, active_ns (the integral of Tensor Active, as a share, over time), nonzero_ns, and
-        tensor_cycles (NaN where cycles are not recorded).
+        window_ns, covered_ns, active_ns (the integral of Tensor Active, as a share, over time), below_ns and above_ns
+        (by how much it could be lower or higher, were it rounded), and tensor_cycles (NaN where not recorded).
     """
-    sums = {name: np.zeros(groups) for name in ("covered_ns", "active_ns", "nonzero_ns", "tensor_cycles")}
+    sums = {name: np.zeros(groups) for name in ("covered_ns", "active_ns", "below_ns", "above_ns", "tensor_cycles")}
     for gpu in np.unique(windows.gpu):
         rows = np.flatnonzero(windows.gpu == gpu)
         group, low, high = windows.group[rows], windows.start[rows], windows.end[rows]
         active, cycles = functions.get(int(gpu), (None, None))
         if active is None or cycles is None:
             continue
+        below, above = rounding_slack(active.value)
         for name, values in (
             ("covered_ns", active.covered(low, high)),
             ("active_ns", active.integral(low, high) / 100),
-            ("nonzero_ns", active.nonzero(low, high)),
+            ("below_ns", active.integral_of(below, low, high) / 100),
+            ("above_ns", active.integral_of(above, low, high) / 100),
             ("tensor_cycles", cycles.integral(low, high) if len(cycles.start) else np.full(len(low), np.nan)),
         ):
             sums[name] += np.bincount(group, weights=values, minlength=groups)

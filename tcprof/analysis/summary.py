@@ -122,13 +122,12 @@ def _tensor_columns(
     shape = measure_distribution(windows, groups, functions)
     columns = _mean_columns(sums)
     known = columns["tensor_active_mean_pct"].notna()
-    # Nsight Systems rounds percentages up, so that the truth may lie one point lower in every sample that is not 0.
-    excess = sums["nonzero_ns"] / sums["covered_ns"] if rounded else 0.0
-    low = pd.Series(100 * interval[0]) - excess
+    below, above = (100 * sums[name] / sums["covered_ns"] * rounded for name in ("below_ns", "above_ns"))
+    low, high = pd.Series(100 * interval[0]) - below, pd.Series(100 * interval[1]) + above
     return columns | {
         "window_ns": sums["window_ns"],
         "tensor_active_low_pct": low.clip(lower=0).where(known),
-        "tensor_active_high_pct": pd.Series(100 * interval[1]).where(known),
+        "tensor_active_high_pct": high.clip(upper=100).where(known),
         "tensor_active_peak_pct": shape["peak_pct"].where(known),
         "tensor_active_p95_pct": shape["p95_pct"].where(known),
     }

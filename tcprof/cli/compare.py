@@ -42,7 +42,7 @@ def compare(
     significance yet: a small difference may be noise.
     """
     import tcprof
-    from tcprof.compare import compare as compare_analyses
+    from tcprof.comparison import compare as compare_analyses
     from tcprof.frames import SAMPLE_METRICS
     from tcprof.report import data, text
 

@@ -1,6 +1,6 @@
 """A metric set of our own: few metrics, and the tensor pipe's cycles counted, not rounded.
 
-nsys rounds percentages up to whole numbers, which makes small activity unreadable; the sum of the active
+nsys gives whole percentages, and 1 for any small activity, which makes it unreadable; the sum of the active
 cycles is exact. Everything is taken from the installed nsys's own set for the chip, since names and counters
 differ by chip.
 """

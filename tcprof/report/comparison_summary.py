@@ -6,7 +6,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis.projection import SEPARATOR
-from tcprof.compare import Comparison
+from tcprof.comparison import Comparison
 from tcprof.report.lanes import one_line
 from tcprof.report.summary import gpu_title
 
@@ -73,7 +73,7 @@ def _sentences(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     else:
         sentences.append("Its Tensor Active is unknown in both.")
     if "rounded" in (comparison.base.tensor_source, comparison.new.tensor_source):
-        sentences.append("Rounded samples are upper bounds of it.")
+        sentences.append("It comes from rounded samples, which make small means too high.")
     if path:
         counts = (units.format_count(host[f"{side}_instance_count"]) for side in ("base", "new"))
         sentences.append("Means over {} and {} instances.".format(*counts))

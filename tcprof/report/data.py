@@ -10,7 +10,7 @@ import pandas as pd
 
 import tcprof
 from tcprof.analysis import Analysis
-from tcprof.compare import Comparison
+from tcprof.comparison import Comparison
 from tcprof.errors import OutputError
 from tcprof.report.files import replace_file
 

@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tcprof.analysis import Analysis
-from tcprof.compare import Comparison
+from tcprof.comparison import Comparison
 from tcprof.report.comparison_summary import FEWEST_ITERATIONS
 from tcprof.report.curves import TENSOR_COLOR, sample_panels, shown_gpus, tensor_peak
 from tcprof.report.lanes import Lanes, choose_lanes, label, lane_traces

@@ -90,7 +90,7 @@ def _merge_width(rows: pd.DataFrame, most: int) -> float:
     """The shortest time such that few enough bars are left when all shorter neighbours within it share one."""
     if len(rows) <= most:
         return 0.0
-    span = rows["end_ns"].max() - rows["start_ns"].min()
+    span = float(rows["end_ns"].max() - rows["start_ns"].min())
     widths = [span / most * 1.25**step for step in range(24)]
     return next((width for width in widths if len(np.unique(_shared_bar(rows, width))) <= most), widths[-1])
 

@@ -16,7 +16,7 @@ from plotly.offline import get_plotlyjs
 
 from tcprof import __version__, units
 from tcprof.analysis import Analysis
-from tcprof.compare import Comparison
+from tcprof.comparison import Comparison
 from tcprof.report.comparison_summary import NO_STATISTICS, compare_in_words
 from tcprof.report.curves import shown_gpus, tensor_envelope
 from tcprof.report.figures import (

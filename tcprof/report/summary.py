@@ -11,6 +11,7 @@ import pandas as pd
 from tcprof import __version__, units
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import union
+from tcprof.analysis.sampling import rounding_slack
 from tcprof.report.lanes import one_line
 
 WINDOW_NOTES = {
@@ -20,8 +21,8 @@ WINDOW_NOTES = {
 }
 SOURCE_NOTES = {
     "cycles": "Tensor Active comes from exact tensor cycles.",
-    "rounded": "Rounded samples: Tensor Active comes from whole percentages, which Nsight Systems rounds up. Means are "
-    "therefore upper bounds; the interval below a mean says how far the truth may lie below it.",
+    "rounded": "Rounded samples: Tensor Active comes from whole percentages, and anything above 0 reads at least 1, so "
+    "that small means are too high; the interval of a mean says where the truth may lie.",
     "none": "The recording has no samples of Tensor Active.",
 }
 NOT_TRACED = "no work on a GPU was recorded"
@@ -107,10 +108,9 @@ def _verdict(analysis: Analysis, capture: _Capture) -> tuple[str, ...]:
     if math.isnan(mean):
         sentences.append("Whether the Tensor Cores worked is unknown: " + _why_unknown(analysis, row))
     else:
-        bound = "at most " if analysis.tensor_source == "rounded" and mean > 0 else ""
         sentences.append(
-            f"The Tensor Cores were active in {bound}{units.format_pct(mean)} of their cycles "
-            f"over the {capture.span} sampled."
+            f"The Tensor Cores were active in {units.format_pct(mean)} of their cycles "
+            f"over the {capture.span} sampled{_rounding_note(analysis, int(row['gpu']))}."
         )
         sentences.append(_highest_range(analysis, int(row["gpu"])))
     if not math.isnan(capture.busy_pct):
@@ -141,11 +141,23 @@ def _highest_range(analysis: Analysis, gpu: int) -> str:
         return "No range had any Tensor Active."
     count = int(best["instance_count"])
     times = "its only instance" if count == 1 else f"its {units.format_count(count)} instances"
-    bound = "at most " if analysis.tensor_source == "rounded" else ""
+    low, high = best["tensor_active_low_pct"], best["tensor_active_high_pct"]
+    interval = f" (95 % interval {units.format_pct(low)} to {units.format_pct(high)})" if low <= high else ""
     return (
-        f"The highest mean of a range is {bound}{units.format_pct(best['tensor_active_mean_pct'])}, in "
+        f"The highest mean of a range is {units.format_pct(best['tensor_active_mean_pct'])}{interval}, in "
         f"“{one_line(best['path'], 90)}” over {times}."
     )
+
+
+def _rounding_note(analysis: Analysis, gpu: int) -> str:
+    """Where the capture's mean may lie, since each sample was rounded; empty for exact samples."""
+    samples = analysis.samples[(analysis.samples["gpu"] == gpu) & analysis.samples["tensor_active_pct"].notna()]
+    if analysis.tensor_source != "rounded" or not len(samples):
+        return ""
+    value, length = samples["tensor_active_pct"].to_numpy(), samples["end_ns"] - samples["start_ns"]
+    below, above = rounding_slack(value)
+    low, high = (units.format_pct(np.average(bound, weights=length)) for bound in (value - below, value + above))
+    return f"; samples are rounded, so between {low} and {high}"
 
 
 def _tiles(analysis: Analysis, capture: _Capture) -> tuple[Tile, ...]:
@@ -154,7 +166,7 @@ def _tiles(analysis: Analysis, capture: _Capture) -> tuple[Tile, ...]:
     known = not math.isnan(row["tensor_active_mean_pct"])
     over = f"over the {capture.span} sampled" if capture.sampled else "from its first activity to its last"
     coverage = f"coverage {units.format_pct(row['coverage_pct'])}"
-    rounded = "; samples are rounded up" if analysis.tensor_source == "rounded" else ""
+    rounded = "; rounded samples" if analysis.tensor_source == "rounded" else ""
     cycles = row["tensor_cycles"]
     counted = "" if math.isnan(cycles) else f"; {units.format_count(cycles)} tensor cycles"
     kernels = row["kernel_count"]

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.compare import Comparison
+from tcprof.comparison import Comparison
 from tcprof.frames import RANGE_SUMMARY
 from tcprof.report.lanes import one_line
 from tcprof.report.summary import gpu_title

@@ -18,7 +18,7 @@ from rich.text import Text
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.projection import SEPARATOR
-from tcprof.compare import Comparison
+from tcprof.comparison import Comparison
 
 WHOLE_CAPTURE = "(whole capture)"
 WINDOW_MEANINGS = {
@@ -28,7 +28,7 @@ WINDOW_MEANINGS = {
 }
 SOURCE_MEANINGS = {
     "cycles": "exact tensor cycles",
-    "rounded": "rounded samples: whole percentages, rounded up",
+    "rounded": "rounded samples: whole percentages",
     "none": "no samples",
 }
 
@@ -100,7 +100,16 @@ def list_ranges(analysis: Analysis, rows: pd.DataFrame) -> list[Listing]:
             map(units.format_seconds, of_gpu["tensor_active_s"]),
             strict=True,
         )
-        headers = ("range", "runs", "kernels", "window", "Tensor\nActive %", "95 %\ninterval", "peak\n%", "active\ntime")
+        headers = (
+            "range",
+            "runs",
+            "kernels",
+            "window",
+            "Tensor\nActive %",
+            "95 %\ninterval",
+            "peak\n%",
+            "active\ntime",
+        )
         listings.append(Listing(_gpu_title(analysis, int(str(gpu))), headers, list(cells)))
     return listings
 

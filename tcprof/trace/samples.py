@@ -33,7 +33,7 @@ class Samples:
 
     Attributes:
         frame: See ``tcprof.frames.SAMPLES``.
-        tensor_source: "cycles", "rounded" (whole percentages, rounded up) or "none".
+        tensor_source: "cycles", "rounded" (whole percentages) or "none".
         shared_pipe: Whether the counter also counts plain half-precision arithmetic (Turing).
         lost_ns: Time marked as missing by nsys.
     """

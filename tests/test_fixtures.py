@@ -1,0 +1,111 @@
+"""What the fixtures, recorded on a real GPU, show about Nsight Systems: the facts that the analysis stands on."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tcprof
+from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.sampling import rounding_slack
+from tcprof.trace import schema
+from tcprof.trace.database import Database
+from tcprof.trace.samples import read_samples
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+NAMES = ["mnist_fp32", "mnist_amp"]
+STEPS, EPOCHS = 25, 2
+
+
+@pytest.fixture(params=NAMES)
+def fixture(request: pytest.FixtureRequest) -> Path:
+    return FIXTURES / f"{request.param}.sqlite"
+
+
+def exact_and_rounded(path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[np.ndarray, np.ndarray]:
+    """Tensor Active of each sample from cycles, and as nsys's whole percentage."""
+    database = Database(path)
+    exact = read_samples(database, {0: 132.0}, ("tensor_active_pct",))
+    without_cycles = schema.METRIC_ALIASES | {"tensor_cycles": ()}
+    monkeypatch.setattr(schema, "METRIC_ALIASES", without_cycles)
+    rounded = read_samples(database, {0: 132.0}, ("tensor_active_pct",))
+    assert (exact.tensor_source, rounded.tensor_source) == ("cycles", "rounded")
+    assert exact.frame["start_ns"].equals(rounded.frame["start_ns"])
+    return tuple(samples.frame["tensor_active_pct"].to_numpy() for samples in (exact, rounded))
+
+
+def test_percentages_are_rounded_to_the_nearest_but_never_down_to_0(
+    fixture: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact, rounded = exact_and_rounded(fixture, monkeypatch)
+    below, above = rounding_slack(rounded)
+    jitter = 0.02  # the two counters are not read at the same instant
+    assert (exact >= rounded - below - jitter).all()
+    assert (exact <= rounded + above + jitter).all()
+    assert ((rounded == 0) == (exact == 0)).all()
+    small = (exact > 0) & (exact < 0.5)
+    assert small.sum() > 100
+    assert (rounded[small] == 1).all()
+
+
+def test_not_always_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact, rounded = exact_and_rounded(FIXTURES / "mnist_amp.sqlite", monkeypatch)
+    assert (rounded[exact > 1] < exact[exact > 1]).mean() > 0.2
+
+
+def test_samples_begin_at_their_time_stamp(fixture: Path) -> None:
+    """GR Active goes with the time under activities, if a sample begins at its time stamp; not if it ends there."""
+    analysis = tcprof.read(fixture)
+    busy = analysis.activities
+    zeros = np.zeros(len(busy), dtype=np.int64)
+    _, start, end = union(zeros, busy["start_ns"].to_numpy(), busy["end_ns"].to_numpy())
+    work = StepFunction(start, end, np.ones(len(start)))
+    samples = analysis.samples[(analysis.samples["start_ns"] > start[0]) & (analysis.samples["end_ns"] < end[-1])]
+    low, high = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
+    period = int(np.median(high - low))
+    active = samples["gr_active_pct"].to_numpy()
+    begins = np.corrcoef(work.integral(low, high), active)[0, 1]
+    ends = np.corrcoef(work.integral(low - period, high - period), active)[0, 1]
+    assert begins > 0.9
+    assert begins > ends + 0.1
+
+
+def test_every_step_is_there_and_half_of_the_work_is_inherited(fixture: Path) -> None:
+    analysis = tcprof.read(fixture)
+    rows = analysis.ranges.set_index("path")
+    for epoch in range(EPOCHS):
+        for name in ("", " / copy", " / forward", " / backward", " / optimizer"):
+            assert rows.loc[f"epoch {epoch} / step{name}", "instance_count"] == STEPS
+        backward = rows.loc[f"epoch {epoch} / step / backward"]
+        assert (
+            backward["inherited_count"]
+            == backward["activity_count"]
+            > 0.3 * rows.loc[f"epoch {epoch} / step", "activity_count"]
+        )
+    assert not any("belongs to no range" in warning for warning in analysis.warnings)
+
+
+def test_parts_sum_to_the_whole(fixture: Path) -> None:
+    for window in ("gpu", "host", "busy"):
+        rows = tcprof.read(fixture, window).ranges
+        figures = rows[[name for name in rows.columns if name.endswith("_pct")]]
+        assert figures.min(axis=None) >= 0
+        assert figures.max(axis=None) <= 100
+        for epoch in range(EPOCHS):
+            inside = rows[rows["path"].str.startswith(f"epoch {epoch} / step / ")]
+            step = rows[rows["path"] == f"epoch {epoch} / step"].iloc[0]
+            for count in ("kernel_count", "kernel_ns", "activity_count", "inherited_count"):
+                assert inside[count].sum() == step[count]
+    capture = rows[rows["path"] == ""].iloc[0]
+    assert (
+        capture["tensor_cycles"] >= rows.loc[rows["depth"] == 1, "tensor_cycles"].sum() > 0.9 * capture["tensor_cycles"]
+    )
+
+
+def test_mixed_precision_reaches_the_tensor_cores() -> None:
+    means = pd.Series(
+        {name: tcprof.read(FIXTURES / f"{name}.sqlite").ranges["tensor_active_mean_pct"].iloc[0] for name in NAMES}
+    )
+    assert means["mnist_fp32"] < 0.1
+    assert means["mnist_amp"] > 3 * means["mnist_fp32"]
