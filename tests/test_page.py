@@ -154,7 +154,8 @@ class TestVerdict:
     def test_exact(self):
         assert summarize(make_analysis())[0].verdict == (
             "The Tensor Cores were active in 2.0 % of their cycles over the 20.0 ms sampled.",
-            "The highest mean of a range is 27.0 % (95 % interval 26.0 % to 28.0 %), in “step / forward” over its 6 instances.",
+            "The highest mean of a range is 27.0 % (95 % interval 26.0 % to 28.0 %), in “step / forward” over its 6 "
+            "instances.",
             "The GPU was busy for 50.0 % of that time.",
         )
 
@@ -215,6 +216,11 @@ class TestComparison:
         comparison = dataclasses.replace(comparison, warnings=("Different GPUs.",))
         text = Page(page.render_comparison(comparison)).text
         assert text.index("Different GPUs.") < text.index("New is odd.")
+
+    def test_unknown_on_one_side(self):
+        text = page.render_comparison(compare(make_analysis(), make_empty()))
+        assert "Its Tensor Active was 2.0 % in the baseline and is unknown in the new recording." in text
+        assert "Baseline: Tensor Active comes from exact tensor cycles. New: The recording has no samples" in text
 
     def test_with_nothing(self):
         text = page.render_comparison(compare(make_empty(), make_empty()))

@@ -65,19 +65,24 @@ def _sentences(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     sentences = [
         f"{what} {_from_to(host)} on the CPU{each}, and {_from_to(window)} from first to last activity on the GPU."
     ]
-    if not (math.isnan(mean["base"]) and math.isnan(mean["new"])):
-        change = "" if math.isnan(mean["difference"]) else f" ({units.format_points(mean['difference'])})"
-        sentences.append(
-            f"Its Tensor Active went from {units.format_pct(mean['base'])} to {units.format_pct(mean['new'])}{change}."
-        )
-    else:
-        sentences.append("Its Tensor Active is unknown in both.")
+    sentences.append(_tensor_sentence(mean))
     if "rounded" in (comparison.base.tensor_source, comparison.new.tensor_source):
         sentences.append("It comes from rounded samples, which make small means too high.")
     if path:
         counts = (units.format_count(host[f"{side}_instance_count"]) for side in ("base", "new"))
         sentences.append("Means over {} and {} instances.".format(*counts))
     return tuple(sentences)
+
+
+def _tensor_sentence(mean: pd.Series) -> str:
+    base, new = units.format_pct(mean["base"]), units.format_pct(mean["new"])
+    if not math.isnan(mean["difference"]):
+        return f"Its Tensor Active went from {base} to {new} ({units.format_points(mean['difference'])})."
+    if math.isnan(mean["base"]) and math.isnan(mean["new"]):
+        return "Its Tensor Active is unknown in both."
+    if math.isnan(mean["new"]):
+        return f"Its Tensor Active was {base} in the baseline and is unknown in the new recording."
+    return f"Its Tensor Active is {new} in the new recording and unknown in the baseline."
 
 
 def _from_to(row: pd.Series) -> str:

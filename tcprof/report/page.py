@@ -108,10 +108,17 @@ def render_comparison(comparison: Comparison, title: str | None = None) -> str:
             "bars": _figure_json(figure_comparison_bars(comparison)),
             "tables": list_comparison_tables(comparison),
             "window_note": WINDOW_NOTES[comparison.base.window],
-            "source_note": SOURCE_NOTES[comparison.new.tensor_source],
+            "source_note": _source_note(sides),
             "provenance": [(label, [facts.get(label, units.UNKNOWN) for facts in provenance]) for label in labels],
         },
     )
+
+
+def _source_note(sides: Mapping[str, Analysis]) -> str:
+    """Where Tensor Active comes from, of each recording if they differ."""
+    notes = {name: SOURCE_NOTES[side.tensor_source] for name, side in sides.items()}
+    distinct = set(notes.values())
+    return distinct.pop() if len(distinct) == 1 else " ".join(f"{name}: {note}" for name, note in notes.items())
 
 
 def _render(template: str, values: Mapping[str, Any]) -> str:

@@ -157,7 +157,7 @@ def _rounding_note(analysis: Analysis, gpu: int) -> str:
     value, length = samples["tensor_active_pct"].to_numpy(), samples["end_ns"] - samples["start_ns"]
     below, above = rounding_slack(value)
     low, high = (units.format_pct(np.average(bound, weights=length)) for bound in (value - below, value + above))
-    return f"; samples are rounded, so between {low} and {high}"
+    return f"; samples are rounded, so between {low} and {high}" if low != high else ""
 
 
 def _tiles(analysis: Analysis, capture: _Capture) -> tuple[Tile, ...]:

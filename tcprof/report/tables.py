@@ -88,7 +88,7 @@ _COLUMNS: tuple[tuple[str, str, Format], ...] = (
     ("kernel_ns", "Kernel time", units.format_ns),
     ("tensor_active_mean_pct", "Tensor Active, mean", units.format_pct),
     ("tensor_active_peak_pct", "Peak", units.format_pct),
-    ("tensor_active_p95_pct", "95th percentile", units.format_pct),
+    ("tensor_active_p95_pct", "p95", units.format_pct),
     ("tensor_active_s", "Tensor-active time", units.format_seconds),
     ("coverage_pct", "Coverage", units.format_pct),
 )
