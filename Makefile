@@ -22,7 +22,7 @@ $(VENV)/installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 
 demo: $(VENV)/installed  ## Compare an FP32 and an AMP training run, recorded on an H200; write the page
 	@mkdir -p demo
-	@$(BIN)/tcprof compare fixtures/mnist_fp32.sqlite fixtures/mnist_amp.sqlite --depth 3 -o demo/mnist.html
+	@$(BIN)/tcprof compare fixtures/mnist_fp32.sqlite fixtures/mnist_amp.sqlite --filter 'epoch 1' -o demo/mnist.html
 
 test: $(VENV)/installed-dev  ## Set up and run all tests; those that need a GPU, nsys or Chromium say when they are skipped
 	$(BIN)/python -m pytest

@@ -80,7 +80,7 @@ def test_readme_shows_what_the_demo_prints() -> None:
     makefile = (ROOT / "Makefile").read_text()
     command = re.search(r"tcprof (compare fixtures.*?) -o", makefile)
     assert command is not None
-    argv = [sys.executable, "-m", "tcprof", *command[1].split()]
+    argv = [sys.executable, "-m", "tcprof", *shlex.split(command[1])]
     printed = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     shown = re.search(r"<!-- demo -->\n```text\n(.*?)```\n<!-- /demo -->", (ROOT / "README.md").read_text(), re.DOTALL)
     assert shown is not None
