@@ -77,12 +77,9 @@ def test_every_step_is_there_and_half_of_the_work_is_inherited(fixture: Path) ->
     for epoch in range(EPOCHS):
         for name in ("", " / copy", " / forward", " / backward", " / optimizer"):
             assert rows.loc[f"epoch {epoch} / step{name}", "instance_count"] == STEPS
-        backward = rows.loc[f"epoch {epoch} / step / backward"]
-        assert (
-            backward["inherited_count"]
-            == backward["activity_count"]
-            > 0.3 * rows.loc[f"epoch {epoch} / step", "activity_count"]
-        )
+        backward, step = rows.loc[f"epoch {epoch} / step / backward"], rows.loc[f"epoch {epoch} / step"]
+        assert 0.9 * backward["activity_count"] < backward["inherited_count"] <= backward["activity_count"]
+        assert backward["inherited_count"] == step["inherited_count"] > 0.3 * step["activity_count"]
     assert not any("belongs to no range" in warning for warning in analysis.warnings)
 
 
@@ -97,10 +94,10 @@ def test_parts_sum_to_the_whole(fixture: Path) -> None:
             step = rows[rows["path"] == f"epoch {epoch} / step"].iloc[0]
             for count in ("kernel_count", "kernel_ns", "activity_count", "inherited_count"):
                 assert inside[count].sum() == step[count]
-    capture = rows[rows["path"] == ""].iloc[0]
-    assert (
-        capture["tensor_cycles"] >= rows.loc[rows["depth"] == 1, "tensor_cycles"].sum() > 0.9 * capture["tensor_cycles"]
-    )
+    rows = tcprof.read(fixture).ranges
+    capture, epochs = rows[rows["path"] == ""].iloc[0], rows[rows["depth"] == 1]
+    # Sampling goes on for a while after the capture range, and whatever runs then is sampled but not traced.
+    assert 0.9 * capture["tensor_cycles"] < epochs["tensor_cycles"].sum() <= capture["tensor_cycles"]
 
 
 def test_mixed_precision_reaches_the_tensor_cores() -> None:
