@@ -2,7 +2,7 @@
 
 from builders import PROCESS, TraceBuilder, assert_rows
 
-from tcprof.analysis.projection import attribute, build_hierarchy, expand_to_ancestors
+from tcprof.analysis.projection import attribute, build_hierarchy
 
 A, B, C = 1, 2, 3  # threads
 
@@ -364,39 +364,6 @@ def test_kernels_without_a_process_in_a_recording_of_several_have_no_launch(tmp_
         .without("CUPTI_ACTIVITY_KIND_KERNEL.globalPid")
     )
     assert set(owners(builder, tmp_path).values()) == {"no launch recorded"}
-
-
-# Ancestors
-
-
-def test_an_activity_counts_for_every_range_that_its_own_lies_in(tmp_path):
-    builder = (
-        TraceBuilder()
-        .range("epoch", 0, 1000)
-        .range("step", 0, 100)
-        .range("forward", 10, 50)
-        .kernel("deep", 60, 70, launched=20)
-        .kernel("inherited", 70, 80, launched=30, thread=B)
-        .kernel("shallow", 200, 210, launched=150)
-        .kernel("none", 0, 1)
-    )
-    hierarchy, attribution, activities = project(builder, tmp_path)
-    every = expand_to_ancestors(hierarchy, attribution)
-    names, paths = activities["name"].tolist(), hierarchy.paths["path"].to_numpy()[hierarchy.path_id]
-    found = sorted(
-        (names[a], paths[r], bool(i)) for a, r, i in zip(every.activity, every.range, every.inherited, strict=True)
-    )
-    assert found == [
-        ("deep", "epoch", False),
-        ("deep", "epoch / step", False),
-        ("deep", "epoch / step / forward", False),
-        ("inherited", "epoch", True),
-        ("inherited", "epoch / step", True),
-        ("inherited", "epoch / step / forward", True),
-        ("shallow", "epoch", False),
-    ]
-    assert len(attribution.activity) == 3  # what was given is not changed
-    assert every.cause.tolist() == attribution.cause.tolist()
 
 
 def test_a_hierarchy_keeps_every_range(tmp_path):

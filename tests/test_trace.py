@@ -260,10 +260,10 @@ def test_activities(tmp_path):
     )
     expected = """
         gpu  kind    name              stream  process  correlation  start_ns  end_ns
-        0    kernel  gemm              7       1000     1            10        20
-        0    kernel  gemm              13      1000     2            20        30
         0    memcpy  host to device    7       1000     3            0         4
         0    memcpy  device to device  7       1000     4            4         8
+        0    kernel  gemm              7       1000     1            10        20
+        0    kernel  gemm              13      1000     2            20        30
         0    memset  memset            7       1000     5            30        31
         0    graph   graph             7       2000     6            40        90
         """

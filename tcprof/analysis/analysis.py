@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from tcprof.analysis import caveats, summary
-from tcprof.analysis.projection import attribute, build_hierarchy, expand_to_ancestors
+from tcprof.analysis.instances import instance_windows, list_instances
+from tcprof.analysis.projection import attribute, build_hierarchy
 from tcprof.analysis.sampling import tensor_functions
 from tcprof.frames import GPUS, INSTANCES, RANGE_SUMMARY, SAMPLE_METRICS
 from tcprof.trace.trace import Recording, Trace
@@ -60,15 +61,17 @@ def analyze(trace: Trace, window: str = "gpu", metrics: Iterable[str] = SAMPLE_M
         hierarchy = build_hierarchy(trace.ranges())
         attribution = attribute(hierarchy, read_launches.result(), activities)
         samples = read_samples.result()
-    members = summary.list_members(hierarchy, expand_to_ancestors(hierarchy, attribution), activities)
     gpus = _all_gpus(trace.gpus(), samples.frame, activities)
     functions = tensor_functions(samples.frame)
-    counted = summary.count_instances(hierarchy, members, activities, gpus, samples.frame)
-    windows = summary.instance_windows(counted, members, window)
+    recorded = _recorded_gpus(gpus, samples.frame, activities)
+    counted, work = list_instances(hierarchy, attribution, activities, recorded)
+    windows = instance_windows(counted, work, window)
     instances = summary.measure_instances(counted, windows, functions)
     rounded = samples.tensor_source == "rounded"
-    per_path = summary.summarize_paths(instances, windows, members, hierarchy.paths, functions, rounded)
-    capture = summary.summarize_capture(gpus, activities, attribution, samples.frame, recording.duration_ns, functions)
+    per_path = summary.summarize_paths(instances, windows, work, hierarchy.paths, functions, rounded)
+    capture = summary.summarize_capture(
+        recorded, activities, attribution, samples.frame, recording.duration_ns, functions
+    )
     ranges = RANGE_SUMMARY.concat([capture, per_path]).sort_values("gpu", kind="stable", ignore_index=True)
     return Analysis(
         recording=recording,
@@ -88,7 +91,12 @@ def analyze(trace: Trace, window: str = "gpu", metrics: Iterable[str] = SAMPLE_M
 
 def _all_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
     """The GPUs that the export names, and those that only samples or activities speak of."""
-    seen = set(samples["gpu"].unique()) | set(activities["gpu"].unique())
-    others = sorted(seen - set(named["gpu"]))
+    others = sorted({*samples["gpu"].unique(), *activities["gpu"].unique()} - set(named["gpu"]))
     unnamed = pd.DataFrame({"gpu": others, "name": [f"GPU {gpu}" for gpu in others], "chip": ""})
     return GPUS.concat([named, GPUS.conform(unnamed)])
+
+
+def _recorded_gpus(gpus: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> list[int]:
+    """The GPUs that were sampled or used; where there are none, the first one, so that something can be shown."""
+    recorded = {*samples["gpu"].unique(), *activities["gpu"].unique()}
+    return [gpu for gpu in gpus["gpu"] if gpu in recorded] or gpus["gpu"].tolist()[:1] or [0]

@@ -25,15 +25,23 @@ def union(group: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
     group, start, end = group[keep], start[keep], end[keep]
     if not len(start):
         return group, start, end
-    if np.any(group[1:] < group[:-1]) or np.any((group[1:] == group[:-1]) & (start[1:] < start[:-1])):
-        order = np.lexsort((start, group))
-        group, start, end = group[order], start[order], end[order]
+    in_time = np.all(start[1:] >= start[:-1])  # then sorting by group is enough, and quicker
+    order = np.argsort(group, kind="stable") if in_time else np.lexsort((start, group))
+    group, start, end = group[order], start[order], end[order]
     # Groups are moved apart on one time line, so that one running maximum serves them all.
     offset = _offsets(group, start, end)
     reach = np.maximum.accumulate(end + offset)
     first = np.flatnonzero(np.append(True, start[1:] + offset[1:] > reach[:-1]))
     last = np.append(first[1:], len(start)) - 1
     return group[first], start[first], (reach - offset)[last]
+
+
+def run_starts(*keys: Ints) -> Ints:
+    """Where a run of rows with equal keys begins."""
+    if not len(keys[0]):
+        return np.empty(0, dtype=np.int64)
+    changes = np.any([key[1:] != key[:-1] for key in keys], axis=0)
+    return np.flatnonzero(np.append(True, changes))
 
 
 def _offsets(group: Ints, start: Ints, end: Ints) -> Ints:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tcprof.analysis.intervals import OpenIntervals
+from tcprof.analysis.intervals import OpenIntervals, run_starts
 from tcprof.frames import PATHS, RANGES
 
 Ints = npt.NDArray[np.int64]
@@ -154,7 +154,7 @@ def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataF
     launch = _launch_of(launches, activities)
     launched = np.flatnonzero(launch >= 0)
     process, thread, time = (launches[name].to_numpy()[launch[launched]] for name in ("process", "thread", "start_ns"))
-    first = np.flatnonzero(np.append(True, np.diff(hierarchy.lane) != 0)[: len(hierarchy.lane)])
+    first = run_starts(hierarchy.lane)
     lanes = hierarchy.ranges.iloc[first].assign(lane=hierarchy.lane[first])
     cause = np.full(len(activities), CAUSES.index(NO_LAUNCH), dtype=np.int8)
     with_ranges = np.isin(process, lanes["process"])
@@ -223,16 +223,3 @@ def _inherit(
         found[index] = np.where(none_launched, -1, best)
         ambiguous[index] = none_launched
     return found, ambiguous
-
-
-def expand_to_ancestors(hierarchy: Hierarchy, attribution: Attribution) -> Attribution:
-    """The same attribution with one more pair for every range that the innermost one lies in."""
-    activity, rows, inherited = attribution.activity, attribution.range, attribution.inherited
-    parts = [(activity, rows, inherited)]
-    while len(rows):
-        above = hierarchy.parent[rows]
-        inside = above >= 0
-        activity, rows, inherited = activity[inside], above[inside], inherited[inside]
-        parts.append((activity, rows, inherited))
-    activity, rows, inherited = (np.concatenate([part[i] for part in parts]) for i in range(3))
-    return Attribution(activity, rows, inherited, attribution.cause)

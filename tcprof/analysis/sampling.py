@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tcprof.analysis.intervals import StepFunction
+from tcprof.analysis.intervals import StepFunction, run_starts
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -80,12 +80,9 @@ def measure(windows: Windows, groups: int, functions: dict[int, tuple[StepFuncti
         (by how much it could be lower or higher, were it rounded), and tensor_cycles (NaN where not recorded).
     """
     sums = {name: np.zeros(groups) for name in ("covered_ns", "active_ns", "below_ns", "above_ns", "tensor_cycles")}
-    for gpu in np.unique(windows.gpu):
+    for gpu, (active, cycles) in functions.items():
         rows = np.flatnonzero(windows.gpu == gpu)
         group, low, high = windows.group[rows], windows.start[rows], windows.end[rows]
-        active, cycles = functions.get(int(gpu), (None, None))
-        if active is None or cycles is None:
-            continue
         below, above = rounding_slack(active.value)
         for name, values in (
             ("covered_ns", active.covered(low, high)),
@@ -113,16 +110,13 @@ def measure_distribution(
         functions: See ``tensor_functions``.
     """
     peak, percentile = np.full(groups, np.nan), np.full(groups, np.nan)
-    for gpu in np.unique(windows.gpu):
-        active, _ = functions.get(int(gpu), (None, None))
-        if active is None:
-            continue
+    for gpu, (active, _) in functions.items():
         for rows in _chunks(windows, np.flatnonzero(windows.gpu == gpu), active):
             group, step, overlap = _merged_overlaps(windows, rows, active)
             if not len(group):
                 continue
             values = active.value[step]
-            first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+            first = run_starts(group)
             found = group[first]
             half_inside = 2 * overlap >= (active.end - active.start)[step]
             largest = np.maximum.reduceat(np.where(half_inside, values, -np.inf), first)
@@ -138,7 +132,7 @@ def _chunks(windows: Windows, rows: Ints, active: StepFunction) -> Iterator[Ints
     part = np.cumsum(counts) // PAIRS_AT_ONCE
     group = windows.group[rows]
     # A group goes to the part of its first window.
-    first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+    first = run_starts(group)
     part = np.repeat(part[first], np.diff(np.append(first, len(rows))))
     yield from np.split(rows, np.flatnonzero(np.diff(part)) + 1)
 
@@ -152,7 +146,7 @@ def _merged_overlaps(windows: Windows, rows: Ints, active: StepFunction) -> tupl
     if not len(group):
         return group, step, overlap
     # Windows of a group are disjoint and in order, so that a sample under two of them stands in adjacent rows.
-    first = np.flatnonzero(np.append(True, (group[1:] != group[:-1]) | (step[1:] != step[:-1])))
+    first = run_starts(group, step)
     return group[first], step[first], np.add.reduceat(overlap, first)
 
 
@@ -203,7 +197,7 @@ def bootstrap_interval(group: Ints, part: Floats, whole: Floats, groups: int) ->
 
 def _resample(group: Ints, part: Floats, whole: Floats, generator: np.random.Generator) -> tuple[Floats, Floats]:
     """Percentile interval of the ratio for each run of equal group numbers."""
-    first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+    first = run_starts(group)
     size = np.diff(np.append(first, len(group)))
     base, extent = np.repeat(first, size), np.repeat(size, size)
     ratios = np.empty((RESAMPLES, len(first)))

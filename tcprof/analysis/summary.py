@@ -4,8 +4,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tcprof.analysis.instances import KERNEL_KINDS, Work, busy_time, instance_windows
 from tcprof.analysis.intervals import StepFunction, union
-from tcprof.analysis.projection import Attribution, Hierarchy
+from tcprof.analysis.projection import Attribution
 from tcprof.analysis.sampling import (
     MINIMUM_COVERAGE,
     Windows,
@@ -15,85 +16,8 @@ from tcprof.analysis.sampling import (
 )
 from tcprof.frames import RANGE_SUMMARY
 
-KERNEL_KINDS = ("kernel", "graph")
-
 Ints = npt.NDArray[np.int64]
 Functions = dict[int, tuple[StepFunction, StepFunction]]
-
-
-def list_members(hierarchy: Hierarchy, every: Attribution, activities: pd.DataFrame) -> pd.DataFrame:
-    """One row for each pair of an activity and a range in ``every``, with path, GPU and times."""
-    return pd.DataFrame(
-        {
-            "activity": every.activity,
-            "range": every.range,
-            "path_id": hierarchy.path_id[every.range],
-            "inherited": every.inherited,
-            "gpu": activities["gpu"].to_numpy()[every.activity],
-            "start_ns": activities["start_ns"].to_numpy()[every.activity],
-            "end_ns": activities["end_ns"].to_numpy()[every.activity],
-        },
-        copy=False,
-    )
-
-
-def _used_gpus(
-    hierarchy: Hierarchy, activities: pd.DataFrame, gpus: pd.DataFrame, samples: pd.DataFrame
-) -> pd.DataFrame:
-    """The GPUs on which each process's ranges are shown: those it used, or, if it used none, all recorded ones."""
-    used = activities[["process", "gpu"]].drop_duplicates()
-    idle = set(hierarchy.ranges["process"].unique()) - set(used["process"])
-    recorded = sorted({*samples["gpu"].unique(), *used["gpu"].unique()}) or gpus["gpu"].tolist()[:1] or [0]
-    everywhere = pd.MultiIndex.from_product([sorted(idle), recorded], names=["process", "gpu"])
-    return pd.concat([used, everywhere.to_frame(index=False)], ignore_index=True).astype("int64")
-
-
-def count_instances(
-    hierarchy: Hierarchy,
-    members: pd.DataFrame,
-    activities: pd.DataFrame,
-    gpus: pd.DataFrame,
-    samples: pd.DataFrame,
-) -> pd.DataFrame:
-    """Each range on each GPU that its process used, with its activities counted."""
-    is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()[members["activity"]]
-    duration = (members["end_ns"] - members["start_ns"]).to_numpy()
-    counted = members.assign(kernel=is_kernel.astype(np.int8), kernel_ns=np.where(is_kernel, duration, 0))
-    totals = counted.groupby(["range", "gpu"], sort=False).agg(
-        activity_count=("activity", "size"),
-        inherited_count=("inherited", "sum"),
-        kernel_count=("kernel", "sum"),
-        kernel_ns=("kernel_ns", "sum"),
-        gpu_start_ns=("start_ns", "min"),
-        gpu_end_ns=("end_ns", "max"),
-    )
-    ranges = hierarchy.ranges
-    every = pd.DataFrame(
-        {
-            "range": np.arange(len(ranges)),
-            "path_id": hierarchy.path_id,
-            "process": ranges["process"],
-            "host_start_ns": ranges["start_ns"],
-            "host_end_ns": ranges["end_ns"],
-        }
-    ).merge(_used_gpus(hierarchy, activities, gpus, samples), on="process")
-    joined = every.join(totals, on=["range", "gpu"]).sort_values(["gpu", "range"], kind="stable", ignore_index=True)
-    counts = ["activity_count", "inherited_count", "kernel_count", "kernel_ns"]
-    return joined.assign(**{name: joined[name].fillna(0).astype("int64") for name in counts})
-
-
-def instance_windows(instances: pd.DataFrame, members: pd.DataFrame, window: str) -> Windows:
-    """The host, gpu or busy windows of each instance; the group is the instance's row."""
-    gpu = instances["gpu"].to_numpy()
-    if window == "busy":
-        row_of = pd.MultiIndex.from_frame(instances[["range", "gpu"]])
-        row = row_of.get_indexer(pd.MultiIndex.from_frame(members[["range", "gpu"]])).astype(np.int64)
-        group, start, end = union(row, members["start_ns"].to_numpy(), members["end_ns"].to_numpy())
-        return Windows(group, gpu[group], start, end)
-    names = ("host_start_ns", "host_end_ns") if window == "host" else ("gpu_start_ns", "gpu_end_ns")
-    rows = np.flatnonzero(instances[names[0]].notna())
-    start, end = (instances[name].to_numpy()[rows].astype(np.int64) for name in names)
-    return Windows(rows, gpu[rows], start, end)
 
 
 def measure_instances(instances: pd.DataFrame, windows: Windows, functions: Functions) -> pd.DataFrame:
@@ -136,7 +60,7 @@ def _tensor_columns(
 def summarize_paths(
     instances: pd.DataFrame,
     windows: Windows,
-    members: pd.DataFrame,
+    work: Work,
     paths: pd.DataFrame,
     functions: Functions,
     rounded: bool,
@@ -148,8 +72,7 @@ def summarize_paths(
     keys, group = np.unique(key, return_inverse=True)
     gpu_of = keys // len(paths)
     chosen = _united(group, gpu_of, windows)
-    gpu_windows = _united(group, gpu_of, instance_windows(instances, members, "gpu"))
-    busy = _united(group, gpu_of, instance_windows(instances, members, "busy"))
+    gpu_windows = _united(group, gpu_of, instance_windows(instances, work, "gpu"))
     interval = bootstrap_interval(
         group, instances["active_ns"].to_numpy(), instances["covered_ns"].to_numpy(), len(keys)
     )
@@ -159,14 +82,15 @@ def summarize_paths(
         for name in ("activity_count", "inherited_count", "kernel_count", "kernel_ns")
     }
     has_activity = counts["activity_count"] > 0
+    spans = np.bincount(gpu_windows.group, gpu_windows.end - gpu_windows.start, minlength=len(keys))
     rows = pd.DataFrame(
         {
             "gpu": gpu_of,
             "path_id": keys % len(paths),
             "instance_count": np.bincount(group),
             "host_ns": np.bincount(group, host).astype(np.int64),
-            "gpu_window_ns": np.where(has_activity, _lengths(gpu_windows, len(keys)), np.nan),
-            "busy_ns": np.where(has_activity, _lengths(busy, len(keys)), np.nan),
+            "gpu_window_ns": np.where(has_activity, spans, np.nan),
+            "busy_ns": np.where(has_activity, busy_time(instances, work, group, len(keys)), np.nan),
             **counts,
             **_tensor_columns(chosen, len(keys), functions, rounded, interval),
         }
@@ -180,29 +104,22 @@ def _united(group: Ints, gpu_of: Ints, windows: Windows) -> Windows:
     return Windows(of_group, gpu_of[of_group], start, end)
 
 
-def _lengths(windows: Windows, groups: int) -> np.ndarray:
-    """Total length of each group's windows, in ns."""
-    return np.bincount(windows.group, windows.end - windows.start, minlength=groups)
-
-
 def summarize_capture(
-    gpus: pd.DataFrame,
+    gpus: list[int],
     activities: pd.DataFrame,
     attribution: Attribution,
     samples: pd.DataFrame,
     duration_ns: float,
     functions: Functions,
 ) -> pd.DataFrame:
-    """One row for each GPU that was sampled or used: all its samples and all its activities."""
+    """One row for each GPU: all its samples and all its activities."""
     inherited = np.zeros(len(activities), dtype=bool)
     inherited[attribution.activity] = attribution.inherited
     flagged = activities.assign(inherited=inherited)
-    active = {*samples["gpu"].unique(), *activities["gpu"].unique()}
     times = samples[["gpu", "start_ns", "end_ns"]]
-    shown = [gpu for gpu in gpus["gpu"] if gpu in active] or gpus["gpu"].tolist()[:1] or [0]
     rows = [
         _capture_row(gpu, flagged[flagged["gpu"] == gpu], times[times["gpu"] == gpu], duration_ns, functions)
-        for gpu in shown
+        for gpu in gpus
     ]
     return RANGE_SUMMARY.conform(pd.DataFrame(rows).assign(domain="", path="", name="", depth=0, instance_count=1))
 

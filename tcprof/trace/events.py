@@ -104,8 +104,8 @@ def read_activities(database: Database, gpu_of: dict[tuple[int, int], int]) -> p
     # Categories differ from table to table: left to itself, concat would make strings of them.
     categories = ["kind", "name"]
     united = {name: pd.api.types.union_categoricals([part[name] for part in parts]) for name in categories}
-    merged = pd.concat([part.drop(columns=categories) for part in parts], ignore_index=True)
-    return ACTIVITIES.conform(merged.assign(**united))
+    merged = pd.concat([part.drop(columns=categories) for part in parts], ignore_index=True).assign(**united)
+    return ACTIVITIES.conform(merged.sort_values("start_ns", kind="stable"))
 
 
 def _read_activity_table(
