@@ -145,7 +145,7 @@ def test_integrals(steps, windows):
     assert function.integral(low, high) == pytest.approx([sum(values) for values in known], abs=1e-9)
     assert function.covered(low, high).tolist() == [len(values) for values in known]
     weights = (function.value != 0).astype(float)
-    assert function.integral_of(weights, low, high).tolist() == [sum(v != 0 for v in values) for values in known]
+    assert function.integrals_of([weights], low, high)[0].tolist() == [sum(v != 0 for v in values) for values in known]
 
 
 @given(step_functions(), WINDOWS)
@@ -153,7 +153,7 @@ def test_an_integral_over_zeros_is_exactly_0_and_none_is_negative(steps, windows
     low, high = arrays(windows, width=2)
     function = StepFunction(*steps)
     integral = function.integral(low, high)
-    nonzero = function.integral_of((function.value != 0).astype(float), low, high)
+    nonzero = function.integrals_of([(function.value != 0).astype(float)], low, high)[0]
     assert (integral >= 0).all()
     assert ((integral == 0) == (nonzero == 0)).all()
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.projection import Attribution, Hierarchy
+from tcprof.analysis.projection import CAUSES, Attribution, Hierarchy
 from tcprof.trace.samples import Samples
 from tcprof.trace.trace import Recording
 
@@ -93,20 +93,21 @@ def _about_activities(hierarchy: Hierarchy, activities: pd.DataFrame, attributio
         return ["The recording has no NVTX ranges: only the whole capture can be shown."]
     duration = (activities["end_ns"] - activities["start_ns"]).to_numpy()
     found = []
-    causes = (
-        pd.Series(duration).groupby(attribution.cause, observed=True).agg(["sum", "size"]).drop("", errors="ignore")
-    )
-    for cause, row in causes.sort_values("sum", ascending=False).iterrows():
-        share = 100 * row["sum"] / max(int(duration.sum()), 1)
-        if share >= 1:
+    codes = attribution.cause.codes
+    shares = 100 * np.bincount(codes, duration, minlength=len(CAUSES)) / max(int(duration.sum()), 1)
+    counts = np.bincount(codes, minlength=len(CAUSES))
+    for code in np.argsort(-shares, kind="stable").tolist():
+        if CAUSES[code] and shares[code] >= 1:
             found.append(
-                f"{units.format_pct(share)} of the GPU's activity time ({units.format_count(row['size'])} "
-                f"activities) belongs to no range: {cause}. To mend it: {_REMEDIES[str(cause)]}."
+                f"{units.format_pct(shares[code])} of the GPU's activity time ({units.format_count(counts[code])} "
+                f"activities) belongs to no range: {CAUSES[code]}. To mend it: {_REMEDIES[CAUSES[code]]}."
             )
-    inherited = np.unique(attribution.activity[attribution.inherited])
-    if len(inherited):
+    is_inherited = np.zeros(len(activities), dtype=bool)
+    is_inherited[attribution.activity[attribution.inherited]] = True
+    if is_inherited.any():
         found.append(
-            f"{units.format_count(len(inherited))} of {units.format_count(len(activities))} activities were launched "
-            "by threads without a range (PyTorch's backward pass) and are counted for the range open in their process."
+            f"{units.format_count(is_inherited.sum())} of {units.format_count(len(activities))} activities were "
+            "launched by threads without a range (PyTorch's backward pass) and are counted for the range open in their "
+            "process."
         )
     return found

@@ -4,6 +4,7 @@ Intervals come as arrays of starts and ends; several kinds of them at once are t
 function treats every group as a time line of its own.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -136,25 +137,28 @@ class StepFunction:
 
     def integral(self, low: Ints, high: Ints) -> Floats:
         """The integral over [low, high) of what is known: value x ns."""
-        return self.integral_of(self.value, low, high)
+        return self.integrals_of([self.value], low, high)[0]
 
     def covered(self, low: Ints, high: Ints) -> Floats:
         """How much of [low, high) is known, in ns."""
-        return self.integral_of(np.ones(len(self.value)), low, high)
+        return self.integrals_of([np.ones(len(self.value))], low, high)[0]
 
-    def integral_of(self, weight: Floats, low: Ints, high: Ints) -> Floats:
-        """The integral over [low, high) of another function that is constant on the same steps."""
+    def integrals_of(self, weights: Sequence[Floats], low: Ints, high: Ints) -> list[Floats]:
+        """The integrals over [low, high) of other functions that are constant on the same steps."""
         if not len(self.start):
-            return np.zeros(len(low))
+            return [np.zeros(len(low)) for _ in weights]
         length = self.end - self.start
-        total = np.append(0.0, np.cumsum(weight * length))
-
-        def running(time: Ints) -> Floats:
+        places = []
+        for time in (low, high):
             index = np.searchsorted(self.start, time, side="right") - 1
-            inside = np.clip(time - self.start[index], 0, length[index])
-            return np.where(index < 0, 0.0, total[np.maximum(index, 0)] + weight[index] * inside)
-
-        return running(high) - running(low)
+            step = np.maximum(index, 0)
+            places.append((step, np.where(index < 0, 0, np.clip(time - self.start[step], 0, length[step]))))
+        found = []
+        for weight in weights:
+            before = np.append(0.0, np.cumsum(weight * length)[:-1])  # the integral up to each step's start
+            ends = [before[step] + weight[step] * inside for step, inside in places]
+            found.append(ends[1] - ends[0])
+        return found
 
     def overlaps(self, low: Ints, high: Ints) -> tuple[Ints, Ints, Ints]:
         """Every pair of a query interval and a step that overlap.

@@ -84,14 +84,11 @@ def measure(windows: Windows, groups: int, functions: dict[int, tuple[StepFuncti
         rows = np.flatnonzero(windows.gpu == gpu)
         group, low, high = windows.group[rows], windows.start[rows], windows.end[rows]
         below, above = rounding_slack(active.value)
-        for name, values in (
-            ("covered_ns", active.covered(low, high)),
-            ("active_ns", active.integral(low, high) / 100),
-            ("below_ns", active.integral_of(below, low, high) / 100),
-            ("above_ns", active.integral_of(above, low, high) / 100),
-            ("tensor_cycles", cycles.integral(low, high) if len(cycles.start) else np.full(len(low), np.nan)),
-        ):
-            sums[name] += np.bincount(group, weights=values, minlength=groups)
+        weights = [np.ones(len(active.value)), active.value / 100, below / 100, above / 100]
+        integrals = active.integrals_of(weights, low, high)
+        integrals.append(cycles.integral(low, high) if len(cycles.start) else np.full(len(low), np.nan))
+        for name, integral in zip(sums, integrals, strict=True):
+            sums[name] += np.bincount(group, weights=integral, minlength=groups)
     window = np.bincount(windows.group, weights=windows.end - windows.start, minlength=groups)
     return pd.DataFrame({"window_ns": window, **sums})
 
@@ -118,10 +115,11 @@ def measure_distribution(
             values = active.value[step]
             first = run_starts(group)
             found = group[first]
-            half_inside = 2 * overlap >= (active.end - active.start)[step]
-            largest = np.maximum.reduceat(np.where(half_inside, values, -np.inf), first)
-            by_overlap = np.lexsort((values, overlap, group))[np.append(first[1:], len(group)) - 1]
-            peak[found] = np.where(np.isfinite(largest), largest, values[by_overlap])
+            counts = np.diff(np.append(first, len(group)))
+            eligible = 2 * overlap >= (active.end - active.start)[step]
+            none = np.repeat(~np.logical_or.reduceat(eligible, first), counts)
+            eligible |= none & (overlap == np.repeat(np.maximum.reduceat(overlap, first), counts))
+            peak[found] = np.maximum.reduceat(np.where(eligible, values, -np.inf), first)
             percentile[found] = _weighted_percentile(group, first, values, overlap)
     return pd.DataFrame({"peak_pct": peak, "p95_pct": percentile})
 

@@ -10,6 +10,8 @@ from typing import Any
 from urllib.parse import quote
 
 import adbc_driver_sqlite.dbapi as adbc
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 from adbc_driver_manager import Error as AdbcError
@@ -22,7 +24,10 @@ from tcprof.errors import InputError
 from tcprof.trace.schema import STRINGS
 
 READ_AT_ONCE = 65_536
+UNNAMED = "(unnamed)"
 UNKNOWN = -1  # in place of NULL where an id or a count is read as an integer
+
+Ints = npt.NDArray[np.int64]
 
 
 class Database:
@@ -88,11 +93,12 @@ class Database:
         batches = [batch for batch in self.batches(statement) if batch.num_rows]
         return pa.Table.from_batches(batches) if batches else None
 
-    def frame(self, statement: Select[Any]) -> pd.DataFrame:
-        """The rows of a big table of integers; a NULL is NaN."""
-        table = self.table(statement)
-        empty = pd.DataFrame({str(name): pd.Series(dtype="int64") for name in statement.selected_columns.keys()})  # noqa: SIM118
-        return empty if table is None else table.to_pandas()
+    def arrays(self, statement: Select[Any]) -> list[Ints]:
+        """The columns of a big table of integers; none may be NULL."""
+        batches = [batch.columns for batch in self.batches(statement) if batch.num_rows]
+        if not batches:
+            return [np.empty(0, dtype=np.int64) for _ in statement.selected_columns]
+        return [np.concatenate([column.to_numpy() for column in columns]) for columns in zip(*batches, strict=True)]
 
     def strings(self, used: Select[Any]) -> dict[int, str]:
         """The entries of the export's string table whose id is among those selected."""
@@ -124,3 +130,10 @@ def text_bytes(column: ColumnElement[Any]) -> ColumnElement[Any]:
 def decode(value: bytes) -> str:
     """Bytes as text; those that are no UTF-8 become U+FFFD."""
     return value.decode("utf-8", "replace")
+
+
+def distinct_pairs(process: Ints, number: Ints) -> tuple[Ints, list[tuple[int, int]]]:
+    """The distinct pairs of a process and a number of its own (32 bits), and for each row which pair it is."""
+    codes, keys = pd.factorize((process << 32) + (number & 0xFFFFFFFF))
+    lower = ((keys + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)  # as it was, with its sign
+    return codes, list(zip((keys >> 32).tolist(), lower.tolist(), strict=True))

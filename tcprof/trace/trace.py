@@ -11,8 +11,9 @@ from sqlalchemy import Table, func, select
 
 from tcprof.frames import DIAGNOSTICS, GPUS, SAMPLE_METRICS
 from tcprof.trace import schema
+from tcprof.trace.activities import read_activities, read_launches
 from tcprof.trace.database import UNKNOWN, Database
-from tcprof.trace.events import read_activities, read_launches, read_ranges
+from tcprof.trace.ranges import read_ranges
 from tcprof.trace.samples import Samples, read_samples
 
 HIGHEST_KILOHERTZ = 1e7  # a clock below this is in kHz, as old exports have it
