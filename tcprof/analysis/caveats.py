@@ -1,5 +1,7 @@
 """What a reader must know before trusting the figures of a recording."""
 
+import re
+
 import numpy as np
 import pandas as pd
 
@@ -8,13 +10,11 @@ from tcprof.analysis.projection import CAUSES, Attribution, Hierarchy
 from tcprof.trace.samples import Samples
 from tcprof.trace.trace import Recording
 
-_ROUTINE = (
-    "might have been collected",
-    "No NVTX events collected",
-    "No CUDA events collected",
-    "CUDA profiling might have not been started correctly",
-    "Scheduling information is absent",  # of CPU threads, which tcprof does not record
-    "nvtxDomainDestroy was called with wrong",  # by Python's nvtx at exit
+# What nsys says in most recordings, or about what tcprof does not use.
+_ROUTINE = re.compile(
+    "No .* events collected|Not all .* events might have been collected|might have not been started correctly"
+    "|Scheduling information is absent|CPU (kernel )?IP|Failed to load symbols"
+    "|nvtxDomainDestroy was called with wrong"  # by Python's nvtx at exit
 )
 _SHOWN = 3
 _REMEDIES = {
@@ -78,7 +78,7 @@ def _about_samples(recording: Recording, samples: Samples, ranges: pd.DataFrame)
 def _about_diagnostics(diagnostics: pd.DataFrame) -> list[str]:
     """Errors and warnings of nsys, without those that every recording with a capture range has."""
     serious = diagnostics[diagnostics["severity"].isin(["warning", "error"])]
-    texts = [text for text in serious["text"].unique() if not any(routine in text for routine in _ROUTINE)]
+    texts = [text for text in serious["text"].unique() if not _ROUTINE.search(text)]
     found = [f"Nsight Systems: {text}" for text in texts[:_SHOWN]]
     if len(texts) > _SHOWN:
         found.append(f"Nsight Systems: {len(texts) - _SHOWN} more warnings in the report's diagnostics.")

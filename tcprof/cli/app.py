@@ -106,12 +106,10 @@ def select_rows(rows: "pd.DataFrame", gpu: int | None, pattern: str | None, dept
 
 def print_listings(listings: "list[Listing]", output: Format, notes: list[str]) -> None:
     """Print tables as text or Markdown, with lines above them."""
-    import textwrap
-
     from tcprof.report.text import render_markdown, render_text
 
     color = sys.stdout.isatty()
-    parts = ["\n".join(textwrap.fill(note, width(), subsequent_indent="  ") for note in notes)]
+    parts = ["\n".join(wrapped(note) for note in notes)]
     for listing in listings:
         parts.append(render_markdown(listing) if output is Format.MARKDOWN else render_text(listing, width(), color))
     typer.echo("\n\n".join(parts))
@@ -124,16 +122,19 @@ def width() -> int:
     return max(shutil.get_terminal_size((NARROWEST, 24)).columns, NARROWEST) if sys.stdout.isatty() else NARROWEST
 
 
-def print_warnings(warnings: tuple[str, ...]) -> None:
-    """Print to the error stream what a reader must know before trusting the figures."""
+def wrapped(text: str) -> str:
+    """A paragraph broken into lines of the terminal's width; options such as --format stay whole."""
     import textwrap
 
+    return textwrap.fill(text, width(), subsequent_indent="  ", break_on_hyphens=False)
+
+
+def print_warnings(warnings: tuple[str, ...]) -> None:
+    """Print to the error stream what a reader must know before trusting the figures."""
     from tcprof.report.text import printable
 
     for warning in warnings:
-        typer.echo(
-            textwrap.fill(printable(warning), width(), initial_indent="note: ", subsequent_indent="  "), err=True
-        )
+        typer.echo(wrapped(f"note: {printable(warning)}"), err=True)
 
 
 @contextmanager

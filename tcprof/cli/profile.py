@@ -58,8 +58,7 @@ def profile(
         extra_args=tuple(shlex.split(nsys_args)),
     )
     with plan_recording(program, options, nsys) as plan:
-        for note in plan.notes:
-            typer.echo(f"note: {note}", err=True)
+        print_warnings(plan.notes)
         if dry_run:
             typer.echo(shlex.join(plan.argv))
             return
