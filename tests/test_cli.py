@@ -217,6 +217,10 @@ def test_names_cannot_act_on_the_terminal(run: Callable[..., Outcome], tmp_path:
     assert "\x07" not in text
     assert "\u202e" not in text
     assert "[bold]x" in text
+    long = TraceBuilder().gpu().range("x" * 10_000, 0, 9_000).kernel("k", 2_000, 3_000, launched=1_000)
+    shown = run("ranges", long.write(tmp_path, "long.sqlite")).out
+    assert shown.count("x") == 159
+    assert "…" in shown
     markdown = run("ranges", path, "--format", "markdown").out
     assert "\\|" in markdown
     assert "\\<b\\>" in markdown

@@ -21,20 +21,25 @@ from tcprof.cli.app import (
     select_rows,
 )
 
+BaseArgument = Annotated[Path, typer.Argument(metavar="BASE", help="The baseline: a report or its SQLite export.")]
+NewArgument = Annotated[Path, typer.Argument(metavar="NEW", help="The recording to compare with it.")]
+PageOption = Annotated[
+    Path | None, typer.Option("-o", "--output", help="Write an HTML page as well.", show_default=False)
+]
+TitleOption = Annotated[str | None, typer.Option("--title", help="The page's title.", show_default=False)]
+
 
 @app.command(epilog="Example: tcprof compare fp32.nsys-rep amp.nsys-rep -o comparison.html")
 def compare(
-    base: Annotated[Path, typer.Argument(metavar="BASE", help="The baseline: a report or its SQLite export.")],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="The recording to compare with it.")],
-    page: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write an HTML page as well.", show_default=False)
-    ] = None,
+    base: BaseArgument,
+    new: NewArgument,
+    page: PageOption = None,
     window: WindowOption = Window.GPU,
     gpu: GpuOption = None,
     pattern: FilterOption = None,
     depth: DepthOption = None,
     output: FormatOption = Format.TEXT,
-    title: Annotated[str | None, typer.Option(help="The page's title.", show_default=False)] = None,
+    title: TitleOption = None,
 ) -> None:
     """Compare two recordings range by range: time, Tensor Active, tensor-active time.
 
@@ -60,15 +65,9 @@ def compare(
     elif output is Format.CSV:
         typer.echo(data.render_csv(rows))
     else:
-        notes = [
-            f"{side}: {line}"
-            for side, a in zip(("base", "new"), analyses, strict=True)
-            for line in text.describe_recording(a)[:1]
-        ]
-        notes.append(text.describe_recording(analyses[1])[1])
-        print_listings(text.list_comparison(comparison, rows), output, notes)
+        print_listings(text.list_comparison(comparison, rows), output, text.describe_comparison(comparison))
     if output is not Format.JSON:
-        print_warnings(comparison.warnings)
+        print_warnings(text.all_warnings(comparison))
     if page is not None:
         from tcprof.report.page import write_comparison
 

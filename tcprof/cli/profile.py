@@ -8,36 +8,45 @@ import typer
 
 from tcprof.cli.app import Format, app, check_page, print_listings, print_warnings, progress
 
+ProgramArgument = Annotated[
+    list[str], typer.Argument(metavar="SCRIPT [ARGS]...", help="A Python script, or any program.")
+]
+ReportOption = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", help="The report; SCRIPT.nsys-rep in this folder by default.", show_default=False),
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing report.")]
+FrequencyOption = Annotated[int, typer.Option("--frequency", help="Samples a second.")]
+CaptureRangeOption = Annotated[
+    str,
+    typer.Option(
+        "--capture-range",
+        help="What to record: none (all of it), cudaProfilerApi (between torch.cuda.profiler.start() and stop()) "
+        "or nvtx:NAME (the first range of that name).",
+    ),
+]
+NsysOption = Annotated[
+    Path | None, typer.Option("--nsys", help="The nsys to use.", envvar="TCPROF_NSYS", show_default=False)
+]
+NsysArgsOption = Annotated[
+    str, typer.Option("--nsys-args", help="More options for nsys profile, as one string.", show_default=False)
+]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Print nsys's command line and do nothing.")]
+
 
 @app.command(
     epilog="Examples: tcprof profile train.py --epochs 1;  tcprof profile -o run -- torchrun --nproc-per-node 2 ddp.py",
     context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
 )
 def profile(
-    program: Annotated[list[str], typer.Argument(metavar="SCRIPT [ARGS]...", help="A Python script, or any program.")],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", help="The report; SCRIPT.nsys-rep in this folder by default.", show_default=False
-        ),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing report.")] = False,
-    frequency: Annotated[int, typer.Option("--frequency", help="Samples a second.")] = 20_000,
-    capture_range: Annotated[
-        str,
-        typer.Option(
-            "--capture-range",
-            help="What to record: none (all of it), cudaProfilerApi (between torch.cuda.profiler.start() and stop()) "
-            "or nvtx:NAME (the first range of that name).",
-        ),
-    ] = "none",
-    nsys: Annotated[
-        Path | None, typer.Option("--nsys", help="The nsys to use.", envvar="TCPROF_NSYS", show_default=False)
-    ] = None,
-    nsys_args: Annotated[
-        str, typer.Option("--nsys-args", help="More options for nsys profile, as one string.", show_default=False)
-    ] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print nsys's command line and do nothing.")] = False,
+    program: ProgramArgument,
+    output: ReportOption = None,
+    force: ForceOption = False,
+    frequency: FrequencyOption = 20_000,
+    capture_range: CaptureRangeOption = "none",
+    nsys: NsysOption = None,
+    nsys_args: NsysArgsOption = "",
+    dry_run: DryRunOption = False,
 ) -> None:
     """Record a program under Nsight Systems with GPU metrics, print its ranges and write a page.
 

@@ -13,6 +13,7 @@ from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison
 from tcprof.errors import OutputError
 from tcprof.report.files import replace_file
+from tcprof.report.text import all_warnings
 
 FRAMES = ("ranges", "instances", "paths", "samples", "activities", "gpus")
 FRAME_FORMATS = ("csv", "parquet")
@@ -55,7 +56,7 @@ def render_ranges_json(analysis: Analysis, rows: pd.DataFrame) -> str:
 def render_comparison_json(comparison: Comparison, rows: pd.DataFrame) -> str:
     """Rows of a comparison as JSON."""
     recordings = {"base": recording_info(comparison.base), "new": recording_info(comparison.new)}
-    return _render_json("comparison", recordings, rows, comparison.warnings)
+    return _render_json("comparison", recordings, rows, all_warnings(comparison))
 
 
 def _render_json(kind: str, recording: dict[str, Any], rows: pd.DataFrame, warnings: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ from tcprof.analysis.projection import SEPARATOR
 from tcprof.comparison import Comparison
 
 WHOLE_CAPTURE = "(whole capture)"
+LONGEST_LABEL = 160  # characters; JSON and CSV have names in full
 WINDOW_MEANINGS = {
     "gpu": "gpu windows: from a range's first activity on the GPU to its last",
     "host": "host windows: the range as on the CPU",
@@ -68,6 +69,20 @@ def describe_recording(analysis: Analysis) -> list[str]:
     return [printable(f"{recording.file}: {', '.join(fact for fact in facts if fact)}"), source]
 
 
+def describe_comparison(comparison: Comparison) -> list[str]:
+    """Both recordings, a line each, and what the figures are taken from and over."""
+    (base, source), (new, new_source) = (describe_recording(side) for side in (comparison.base, comparison.new))
+    sources = [source] if source == new_source else [f"base: {source}", f"new: {new_source}"]
+    return [f"base: {base}", f"new: {new}", *sources]
+
+
+def all_warnings(comparison: Comparison) -> tuple[str, ...]:
+    """The warnings of a comparison, then those of its recordings; one that both have stands once."""
+    base, new = comparison.base.warnings, comparison.new.warnings
+    sides = [f"base: {warning}" if warning not in new else warning for warning in base]
+    return (*comparison.warnings, *sides, *(f"new: {warning}" for warning in new if warning not in base))
+
+
 def path_labels(rows: pd.DataFrame) -> list[str]:
     """Paths as a tree: indented names, or the whole path where the row of the range around is not shown."""
     shown = set(zip(rows["gpu"], rows["domain"], rows["path"], strict=True))
@@ -76,7 +91,8 @@ def path_labels(rows: pd.DataFrame) -> list[str]:
         above, _, name = path.rpartition(SEPARATOR)
         nested = bool(above) and (gpu, domain, above) in shown
         label = "  " * (depth - 1) + name if nested else path or WHOLE_CAPTURE
-        labels.append(printable(f"{label} [{domain}]" if domain and not nested else label))
+        text = printable(f"{label} [{domain}]" if domain and not nested else label)
+        labels.append(text if len(text) <= LONGEST_LABEL else f"{text[: LONGEST_LABEL - 1]}…")
     return labels
 
 
