@@ -481,3 +481,11 @@ def test_an_analysis_cannot_be_changed(tmp_path):
     with pytest.raises(AttributeError):
         analysis.window = "host"
     assert math.isnan(analysis.recording.duration_ns)
+
+
+def test_samples_outside_the_recording_are_told_of(tmp_path):
+    builder = TraceBuilder().gpu().recorded(duration=60_000).range("step", 0, 20_000)
+    warnings = analyze(builder.samples([0] * 10, start=-10_000, period=10_000).trace(tmp_path)).warnings
+    assert any(text.startswith("40.0 µs of the 100 µs sampled lie outside the recording") for text in warnings)
+    within = TraceBuilder().gpu().recorded(duration=95_000).range("step", 0, 20_000).samples([0] * 10, period=10_000)
+    assert not any("outside the recording" in text for text in analyze(within.trace(tmp_path)).warnings)

@@ -17,6 +17,7 @@ _ROUTINE = re.compile(
     "|nvtxDomainDestroy was called with wrong"  # by Python's nvtx at exit
 )
 _SHOWN = 3
+NOTABLE_SHARE = 0.1
 _REMEDIES = {
     "no launch recorded": "record with --trace=cuda,nvtx; for CUDA graphs with --cuda-graph-trace=node",
     "its process opened no range": "open NVTX ranges in that process too",
@@ -68,11 +69,26 @@ def _about_samples(recording: Recording, samples: Samples, ranges: pd.DataFrame)
             f"Nsight Systems marked {units.format_ns(samples.lost_ns)} of the samples as missing or inconsistent; "
             "they are left out. Record with a lower --frequency."
         )
+    found += _about_span(recording, samples.frame)
     sampled = ranges["tensor_active_mean_pct"].notna() | (ranges["coverage_pct"] < 50)
     thin = int((ranges["coverage_pct"][sampled] < 50).sum()) if len(samples.frame) else 0
     if thin:
         found.append(f"{thin} of {len(ranges)} rows have no figures: under half of their window was sampled.")
     return found
+
+
+def _about_span(recording: Recording, frame: pd.DataFrame) -> list[str]:
+    """Samples from before or after the recording: nsys begins early, and goes on after a capture range has ended."""
+    if not (len(frame) and recording.duration_ns > 0):
+        return []
+    start, end = int(frame["start_ns"].min()), int(frame["end_ns"].max())
+    outside = max(0, -start) + max(0, end - int(recording.duration_ns))
+    if outside < NOTABLE_SHARE * (end - start):
+        return []
+    return [
+        f"{units.format_ns(outside)} of the {units.format_ns(end - start)} sampled lie outside the recording: nsys "
+        "samples on when a capture range has ended. The figures of the whole capture are over all samples."
+    ]
 
 
 def _about_diagnostics(diagnostics: pd.DataFrame) -> list[str]:
