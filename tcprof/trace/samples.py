@@ -19,12 +19,26 @@ from tcprof.trace import schema
 from tcprof.trace.database import Database
 
 GAP_PERIODS = 1.5
+TENSOR_COLUMNS = {"tensor_active_pct", "tensor_cycles"}
 SUB_PARTITIONS = 4  # tensor pipes of one SM, Volta to Blackwell
 _MEGAHERTZ_AT_MOST = 100_000  # a clock below this is in MHz; nsys writes Hz under the name MHz
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Readings = dict[str, tuple[Ints, Ints]]  # of one GPU: metric -> sorted time stamps and values
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to read of the samples.
+
+    Attributes:
+        metrics: Columns of ``SAMPLES``.
+        clocks: What can tell the cycles that passed in a sample, best first.
+    """
+
+    metrics: frozenset[str]
+    clocks: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -52,14 +66,16 @@ def read_samples(database: Database, sm_counts: dict[int, float], metrics: Itera
         sm_counts: Streaming multiprocessors of each GPU, NaN where unknown.
         metrics: Columns of ``SAMPLES`` to read; the others are left unknown, which saves time on large recordings.
     """
-    wanted = set(metrics) | ({"sm_count"} if all(count > 0 for count in sm_counts.values()) and sm_counts else set())
+    # The clock counts for one SM, so that it can stand for the SMs' own cycle counter only where their number is known.
+    sms_known = bool(sm_counts) and all(count > 0 for count in sm_counts.values())
+    wanted = Wanted(frozenset(metrics), ("sm_cycles", "gpc_clock_hz") if sms_known else ("sm_cycles",))
     readings, lost, names = _read_table(database, wanted)
     if not readings:
         readings, names = _read_json(database, wanted)
     parts = []
-    for gpu in sorted(readings):
+    for gpu, of_gpu in sorted(readings.items()):
         lost_here = [(start, end) for number, start, end in lost if number == gpu]
-        parts.append(_sample_columns(gpu, readings.pop(gpu), lost_here, sm_counts.get(gpu, float("nan"))))
+        parts.append(_sample_columns(gpu, of_gpu, lost_here, sm_counts.get(gpu, float("nan"))))
     has_cycles = [("tensor_cycles" in part) for part in parts]
     has_percent = [("tensor_active_pct" in part) for part in parts]
     return Samples(
@@ -70,26 +86,23 @@ def read_samples(database: Database, sm_counts: dict[int, float], metrics: Itera
     )
 
 
-def _column_of(names: Iterable[str], wanted: set[str]) -> dict[str, str]:
-    """The columns that the recorded metrics fill: recorded name -> column. ``sm_count`` is wanted where it is known."""
+def _column_of(names: Iterable[str], wanted: Wanted) -> dict[str, str]:
+    """The columns that the recorded metrics fill: recorded name -> column."""
     known = {schema.split_metric_name(name): name for name in names}
     recorded = {
         column: next((known[alias] for alias in aliases if alias in known), None)
         for column, aliases in schema.METRIC_ALIASES.items()
     }
-    needed = set(wanted)
-    if wanted & {"tensor_active_pct", "tensor_cycles"}:
+    needed = set(wanted.metrics)
+    if needed & TENSOR_COLUMNS:
         # Cycles and a clock give exact percentages; then the rounded ones need not be read.
-        clocks = ("sm_cycles", "gpc_clock_hz") if "sm_count" in wanted else ("sm_cycles",)
-        clock = next((column for column in clocks if recorded[column]), "")
-        needed -= {"tensor_active_pct", "tensor_cycles"}
+        clock = next((column for column in wanted.clocks if recorded[column]), "")
+        needed -= TENSOR_COLUMNS
         needed |= {"tensor_cycles", clock} if recorded["tensor_cycles"] and clock else {"tensor_active_pct"}
     return {name: column for column, name in recorded.items() if name is not None and column in needed}
 
 
-def _read_table(
-    database: Database, wanted: set[str]
-) -> tuple[dict[int, Readings], list[tuple[int, int, int]], set[str]]:
+def _read_table(database: Database, wanted: Wanted) -> tuple[dict[int, Readings], list[tuple[int, int, int]], set[str]]:
     """Readings per GPU from GPU_METRICS, the stretches marked as missing, and the names of the metrics read."""
     if not (database.has(schema.METRICS) and database.has(schema.METRIC_NAMES)):
         return {}, [], set()
@@ -124,7 +137,7 @@ def _read_table(
     return readings, lost, read
 
 
-def _metric_keys(database: Database, wanted: set[str]) -> tuple[dict[int, str], set[int], set[str]]:
+def _metric_keys(database: Database, wanted: Wanted) -> tuple[dict[int, str], set[int], set[str]]:
     """Which metric of which GPU a row of GPU_METRICS holds, as one number: the low bits of typeId, then metricId.
 
     Returns:
@@ -168,7 +181,7 @@ def unwrap(counts: Ints) -> Ints:
     return np.where(counts < 0, counts + (1 << (8 * width)), counts) if width < 8 else counts
 
 
-def _read_json(database: Database, wanted: set[str]) -> tuple[dict[int, Readings], set[str]]:
+def _read_json(database: Database, wanted: Wanted) -> tuple[dict[int, Readings], set[str]]:
     """Readings per GPU from exports of 2022, where a sample is one JSON text with a string for each metric."""
     if not (database.has(schema.GENERIC_TYPES) and database.has(schema.GENERIC_EVENTS)):
         return {}, set()
@@ -224,7 +237,7 @@ def _sample_columns(
     if any(not np.array_equal(times, start) for times, _ in readings.values()):
         start = np.unique(np.concatenate([times for times, _ in readings.values()]))
     end = _ends(start)
-    columns: dict[str, Floats] = {name: _aligned(start, *readings.pop(name)) for name in list(readings)}
+    columns: dict[str, Floats] = {name: _aligned(start, *reading) for name, reading in readings.items()}
     if "gpc_clock_hz" in columns and np.nanmax(columns["gpc_clock_hz"], initial=0) < _MEGAHERTZ_AT_MOST:
         columns["gpc_clock_hz"] = columns["gpc_clock_hz"] * 1e6
     if "tensor_cycles" in columns:
