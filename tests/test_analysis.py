@@ -489,3 +489,18 @@ def test_samples_outside_the_recording_are_told_of(tmp_path):
     assert any(text.startswith("40.0 µs of the 100 µs sampled lie outside the recording") for text in warnings)
     within = TraceBuilder().gpu().recorded(duration=95_000).range("step", 0, 20_000).samples([0] * 10, period=10_000)
     assert not any("outside the recording" in text for text in analyze(within.trace(tmp_path)).warnings)
+
+
+def test_an_activity_inherited_in_one_domain_counts_as_inherited_in_the_capture(tmp_path):
+    builder = (
+        TraceBuilder()
+        .gpu()
+        .range("step", 0, 100, thread=1)
+        .range("all_reduce", 10, 20, thread=2, domain="NCCL")
+        .kernel("nccl", 15, 16, launched=15, thread=2)
+    )
+    analysis = analyze(builder.trace(tmp_path))
+    assert analysis.ranges["inherited_count"].tolist() == [1, 1, 0]
+    assert any(
+        text.startswith("1 of 1 activities were launched by threads without a range") for text in analysis.warnings
+    )

@@ -114,7 +114,7 @@ def summarize_capture(
 ) -> pd.DataFrame:
     """One row for each GPU: all its samples and all its activities."""
     inherited = np.zeros(len(activities), dtype=bool)
-    inherited[attribution.activity] = attribution.inherited
+    inherited[attribution.activity[attribution.inherited]] = True
     flagged = activities.assign(inherited=inherited)
     times = samples[["gpu", "start_ns", "end_ns"]]
     rows = [

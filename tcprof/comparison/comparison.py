@@ -12,16 +12,16 @@ from tcprof.errors import UsageError
 from tcprof.frames import COMPARISON
 
 _KEYS = ["gpu", "domain", "path", "depth"]
-# Quantity of a comparison: column of the range summary, and whether it is a sum over the instances.
-_QUANTITIES = {
-    "host_ns": ("host_ns", True),
-    "gpu_window_ns": ("gpu_window_ns", True),
-    "kernel_ns": ("kernel_ns", True),
-    "tensor_active_mean_pct": ("tensor_active_mean_pct", False),
-    "tensor_active_peak_pct": ("tensor_active_peak_pct", False),
-    "tensor_active_s": ("tensor_active_s", True),
-    "tensor_cycles": ("tensor_cycles", True),
-}
+# What is compared, and whether it is a sum over the instances, which becomes a mean per instance.
+_QUANTITIES = (
+    ("host_ns", True),
+    ("gpu_window_ns", True),
+    ("kernel_ns", True),
+    ("tensor_active_mean_pct", False),
+    ("tensor_active_peak_pct", False),
+    ("tensor_active_s", True),
+    ("tensor_cycles", True),
+)
 
 
 @dataclass(frozen=True)
@@ -54,15 +54,11 @@ def compare(base: Analysis, new: Analysis) -> Comparison:
     if base.window != new.window:
         raise UsageError(f"the baseline was analyzed over {base.window} windows, the other over {new.window} windows")
     merged = base.ranges.merge(new.ranges, on=_KEYS, how="outer", suffixes=("_base", "_new"), sort=False)
-    parts = [_compare_quantity(merged, *quantity) for quantity in _flat_quantities()]
+    parts = [_compare_quantity(merged, quantity, is_sum) for quantity, is_sum in _QUANTITIES]
     rows = pd.concat(parts, ignore_index=True)
     place = rows.merge(_order(base, new), on=_KEYS, how="left")["place"]
     ordered = rows.assign(place=place).sort_values("place", kind="stable")
     return Comparison(base, new, COMPARISON.conform(ordered), _caveats(base, new))
-
-
-def _flat_quantities() -> list[tuple[str, str, bool]]:
-    return [(quantity, column, is_sum) for quantity, (column, is_sum) in _QUANTITIES.items()]
 
 
 def _order(base: Analysis, new: Analysis) -> pd.DataFrame:
@@ -95,11 +91,11 @@ def _order(base: Analysis, new: Analysis) -> pd.DataFrame:
     return pd.DataFrame(ordered, columns=_KEYS).assign(place=range(len(ordered)))
 
 
-def _compare_quantity(merged: pd.DataFrame, quantity: str, column: str, is_sum: bool) -> pd.DataFrame:
+def _compare_quantity(merged: pd.DataFrame, quantity: str, is_sum: bool) -> pd.DataFrame:
     """One quantity of every path; a sum over instances becomes a mean per instance."""
     values = {}
     for side in ("base", "new"):
-        value = merged[f"{column}_{side}"]
+        value = merged[f"{quantity}_{side}"]
         values[side] = value / merged[f"instance_count_{side}"] if is_sum else value
     base, new = values["base"].to_numpy(np.float64), values["new"].to_numpy(np.float64)
     return pd.DataFrame(
