@@ -1,6 +1,7 @@
 """Settings for the tests of the package itself; those of nsys and the browser have their own."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,25 @@ def folder_from(variable: str) -> Path | None:
     if not folder.is_dir():
         raise pytest.UsageError(f"{variable}={value} is no folder")
     return folder
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``pytest --update-golden`` writes the expected outputs anew; look at the difference before you commit it."""
+    parser.addoption("--update-golden", action="store_true", help="write the expected outputs anew")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Holds an output against the file of that name in tests/golden."""
+
+    def check(name: str, output: str) -> None:
+        path = Path(__file__).parent / "golden" / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(output, encoding="utf-8")
+        assert output == path.read_text(encoding="utf-8"), "if this is meant: pytest --update-golden"
+
+    return check
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -38,6 +38,8 @@ RANGE_COLUMNS = {
     "coverage_pct",
 }
 
+Golden = Callable[[str, str], None]
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -309,3 +311,30 @@ def test_help_has_examples_and_is_quick_to_import(run: Callable[..., Outcome]) -
 
 def test_version(run: Callable[..., Outcome]) -> None:
     assert run("--version").out.strip() == f"tcprof {tcprof.__version__}"
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("ranges.txt", ["ranges", AMP]),
+        ("ranges-host.md", ["ranges", AMP, "--window", "host", "--format", "markdown"]),
+        ("compare.txt", ["compare", FP32, AMP]),
+        ("compare.md", ["compare", FP32, AMP, "--window", "busy", "--depth", "1", "--format", "markdown"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_output_is_as_before(name: str, args: list[object], run: Callable[..., Outcome], golden: Golden) -> None:
+    golden(name, run(*args).out)
+
+
+@pytest.mark.parametrize("case", ["no metrics", "one kernel", "two gpus", "nothing"])
+def test_degenerate_output_is_as_before(case: str, run: Callable[..., Outcome], golden: Golden, tmp_path: Path) -> None:
+    builder = TraceBuilder()
+    if case != "nothing":
+        builder.gpu().range("step", 0, 20_000).kernel("gemm", 2_000, 9_000, launched=1_000)
+    if case == "one kernel":
+        builder.samples([0, 50, 100], start=0, period=10_000)
+    if case == "two gpus":
+        builder.gpu(1).kernel("gemm", 3_000, 9_000, launched=1_500, device=1).samples([1, 2, 3], period=10_000, gpu=1)
+    done = run("ranges", builder.write(tmp_path))
+    golden(f"{case.replace(' ', '-')}.txt", f"{done.out}\n{done.err}")

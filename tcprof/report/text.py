@@ -63,7 +63,7 @@ def describe_recording(analysis: Analysis) -> list[str]:
         gpus or "GPU unknown",
         f"nsys {recording.nsys_version}" if recording.nsys_version else "nsys version unknown",
         f"samples at {units.format_hz(recording.frequency_hz)}" if recording.frequency_hz > 0 else "",
-        units.format_ns(recording.duration_ns),
+        units.format_ns(recording.duration_ns) if recording.duration_ns > 0 else "",
     ]
     source = f"Tensor Active from {SOURCE_MEANINGS[analysis.tensor_source]}; over {WINDOW_MEANINGS[analysis.window]}."
     return [printable(f"{recording.file}: {', '.join(fact for fact in facts if fact)}"), source]
