@@ -53,14 +53,14 @@ def _read_kind(
     process = np.where(pid == UNKNOWN, UNKNOWN, (pid >> 24) & 0xFFFFFF)
     if len(process) and (process == UNKNOWN).all():
         process[:] = _only_process(database)
+    name_codes, unique_codes = pd.factorize(codes)
+    names = {0: kind} | (schema.COPY_KINDS if kind == "memcpy" else {})
     if kind == "kernel":
-        names = database.strings(select(table.c.demangledName))
-    else:
-        names = schema.COPY_KINDS if kind == "memcpy" else {0: kind}
+        names = database.strings(unique_codes)
     return {
         "gpu": _gpu_numbers(process, device, gpu_of),
         "kind": pd.Categorical.from_codes(np.zeros(len(start), dtype=np.int8), [kind]),
-        "name": _coded(codes, names),
+        "name": _named(name_codes, [names.get(int(code)) or UNNAMED for code in unique_codes]),
         "stream": stream,
         "process": process,
         "correlation": correlation,
@@ -69,12 +69,10 @@ def _read_kind(
     }
 
 
-def _coded(codes: Ints, names: dict[int, str]) -> pd.Categorical:
-    """Numbers as the names that they stand for."""
-    inverse, unique_codes = pd.factorize(codes)
-    found = np.array([names.get(int(code)) or UNNAMED for code in unique_codes], dtype=object)
-    code_of_name, unique = pd.factorize(found)
-    return pd.Categorical.from_codes(code_of_name[inverse] if len(codes) else inverse, unique)
+def _named(codes: Ints, names: list[str]) -> pd.Categorical:
+    """Numbers as the names that they stand for; two numbers may have one name."""
+    code_of_name, unique = pd.factorize(np.array(names, dtype=object))
+    return pd.Categorical.from_codes(code_of_name[codes] if len(codes) else codes, unique)
 
 
 def _gpu_numbers(process: Ints, device: Ints, gpu_of: dict[tuple[int, int], int]) -> Ints:

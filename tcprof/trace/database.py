@@ -4,7 +4,7 @@ ADBC hands over Arrow columns without a Python object for each value, several ti
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -24,6 +24,7 @@ from tcprof.errors import InputError
 from tcprof.trace.schema import STRINGS
 
 READ_AT_ONCE = 65_536
+IDS_AT_ONCE = 10_000  # SQLite takes some ten thousand values in one statement
 UNNAMED = "(unnamed)"
 UNKNOWN = -1  # in place of NULL where an id or a count is read as an integer
 
@@ -100,12 +101,17 @@ class Database:
             return [np.empty(0, dtype=np.int64) for _ in statement.selected_columns]
         return [np.concatenate([column.to_numpy() for column in columns]) for columns in zip(*batches, strict=True)]
 
-    def strings(self, used: Select[Any]) -> dict[int, str]:
-        """The entries of the export's string table whose id is among those selected."""
+    def strings(self, ids: Iterable[int]) -> dict[int, str]:
+        """The entries of the export's string table with these ids, as far as they are there."""
         if not self.has(STRINGS):
             return {}
-        rows = self.rows(select(STRINGS.c.id, STRINGS.c.value).where(STRINGS.c.id.in_(used)))
-        return {key: str(value) for key, value in rows}
+        found: dict[int, str] = {}
+        wanted = sorted({int(key) for key in ids})
+        for first in range(0, len(wanted), IDS_AT_ONCE):
+            some = wanted[first : first + IDS_AT_ONCE]
+            rows = self.rows(select(STRINGS.c.id, STRINGS.c.value).where(STRINGS.c.id.in_(some)))
+            found |= {key: str(value) for key, value in rows}
+        return found
 
     def _damaged(self, error: Exception) -> InputError:
         reason = str(getattr(error, "orig", error)).splitlines()[0]

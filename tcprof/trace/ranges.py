@@ -32,7 +32,6 @@ def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
     if table is None:
         return RANGES.empty()
     start, end, thread, domain, text_id = (table.column(i).to_numpy() for i in range(5))
-    strings = database.strings(select(nvtx.c.textId).where(is_range)) if (text_id != UNKNOWN).any() else {}
     process = (thread >> 24) & 0xFFFFFF
     closed = np.where(end == OPEN, max(end_of_recording, int(start.max()), int(end.max())), end)
     return RANGES.conform(
@@ -41,7 +40,7 @@ def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
                 "process": process,
                 "thread": thread & 0xFFFFFF,
                 "domain": _domains(database, process, domain),
-                "name": _names(table.column(5), text_id, strings),
+                "name": _names(database, table.column(5), text_id),
                 "start_ns": start,
                 "end_ns": np.maximum(closed, start),
             }
@@ -49,11 +48,12 @@ def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
     )
 
 
-def _names(texts: pa.ChunkedArray, ids: Ints, strings: dict[int, str]) -> pd.Categorical:
+def _names(database: Database, texts: pa.ChunkedArray, ids: Ints) -> pd.Categorical:
     """Names that stand in the row itself, or in the string table (registered strings)."""
     encoded = texts.combine_chunks().dictionary_encode()
     inline = [decode(value) for value in encoded.dictionary.to_pylist()]
     unique_ids, id_codes = np.unique(ids, return_inverse=True)
+    strings = database.strings(unique_ids)
     names = inline + [strings.get(int(key), "") for key in unique_ids]
     code_of_name, unique = pd.factorize(np.array([name or UNNAMED for name in names], dtype=object))
     codes = encoded.indices.to_numpy()
@@ -66,7 +66,7 @@ def _domains(database: Database, process: Ints, domain: Ints) -> pd.Categorical:
     nvtx = schema.NVTX
     columns = database.integers(nvtx, "globalTid", "domainId", "textId"), database.column(nvtx, "text")
     created = database.rows(select(*columns[0], columns[1]).where(nvtx.c.eventType == schema.NVTX_DOMAIN_CREATE))
-    strings = database.strings(select(nvtx.c.textId).where(nvtx.c.eventType == schema.NVTX_DOMAIN_CREATE))
+    strings = database.strings(row.textId for row in created)
     name_of = {
         (schema.process_of(tid), number): text or strings.get(text_id, "") for tid, number, text_id, text in created
     }
