@@ -11,7 +11,6 @@ import shutil
 import sqlite3
 from pathlib import Path
 
-SECOND_GPU = 1
 PID_SHIFT = 1 << 24  # the process number begins at bit 24 of every global id
 TIMES = {
     "GPU_METRICS": ("timestamp", "rawTimestamp"),

@@ -12,7 +12,6 @@ import pandas as pd
 
 INT = "int64"
 FLOAT = "float64"
-BOOL = "bool"
 TEXT = "object"
 CATEGORY = "category"
 

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -113,6 +113,27 @@ def print_listings(listings: "list[Listing]", output: Format, notes: list[str]) 
     for listing in listings:
         parts.append(render_markdown(listing) if output is Format.MARKDOWN else render_text(listing, width(), color))
     typer.echo("\n\n".join(parts))
+
+
+def print_table(
+    rows: "pd.DataFrame",
+    output: Format,
+    as_json: Callable[[], str],
+    as_listings: "Callable[[], list[Listing]]",
+    notes: list[str],
+    warnings: tuple[str, ...],
+) -> None:
+    """Print rows in the format asked for; warnings go to the error stream, but for JSON, which has them itself."""
+    from tcprof.report.data import render_csv
+
+    if output is Format.JSON:
+        typer.echo(as_json())
+        return
+    if output is Format.CSV:
+        typer.echo(render_csv(rows))
+    else:
+        print_listings(as_listings(), output, notes)
+    print_warnings(warnings)
 
 
 def width() -> int:

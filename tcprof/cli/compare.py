@@ -15,8 +15,7 @@ from tcprof.cli.app import (
     WindowOption,
     app,
     check_page,
-    print_listings,
-    print_warnings,
+    print_table,
     progress,
     select_rows,
 )
@@ -60,14 +59,14 @@ def compare(
             analyses.append(tcprof.read(recording, window, metrics))
     comparison = compare_analyses(*analyses)
     rows = select_rows(comparison.rows, gpu, pattern, depth)
-    if output is Format.JSON:
-        typer.echo(data.render_comparison_json(comparison, rows))
-    elif output is Format.CSV:
-        typer.echo(data.render_csv(rows))
-    else:
-        print_listings(text.list_comparison(comparison, rows), output, text.describe_comparison(comparison))
-    if output is not Format.JSON:
-        print_warnings(text.all_warnings(comparison))
+    print_table(
+        rows,
+        output,
+        as_json=lambda: data.render_comparison_json(comparison, rows),
+        as_listings=lambda: text.list_comparison(comparison, rows),
+        notes=text.describe_comparison(comparison),
+        warnings=text.all_warnings(comparison),
+    )
     if page is not None:
         from tcprof.report.page import write_comparison
 

@@ -1,7 +1,5 @@
 """``tcprof ranges``."""
 
-import typer
-
 from tcprof.cli.app import (
     DepthOption,
     FilterOption,
@@ -12,8 +10,7 @@ from tcprof.cli.app import (
     Window,
     WindowOption,
     app,
-    print_listings,
-    print_warnings,
+    print_table,
     progress,
     select_rows,
 )
@@ -39,11 +36,11 @@ def ranges(
     with progress(f"Reading {recording.name}"):
         analysis = tcprof.read(recording, window, metrics=("tensor_active_pct",))
     rows = select_rows(analysis.ranges, gpu, pattern, depth)
-    if output is Format.JSON:
-        typer.echo(data.render_ranges_json(analysis, rows))
-    elif output is Format.CSV:
-        typer.echo(data.render_csv(rows))
-    else:
-        print_listings(text.list_ranges(analysis, rows), output, text.describe_recording(analysis))
-    if output is not Format.JSON:
-        print_warnings(analysis.warnings)
+    print_table(
+        rows,
+        output,
+        as_json=lambda: data.render_ranges_json(analysis, rows),
+        as_listings=lambda: text.list_ranges(analysis, rows),
+        notes=text.describe_recording(analysis),
+        warnings=analysis.warnings,
+    )

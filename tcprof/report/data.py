@@ -16,7 +16,6 @@ from tcprof.report.files import replace_file
 from tcprof.report.text import all_warnings
 
 FRAMES = ("ranges", "instances", "paths", "samples", "activities", "gpus")
-FRAME_FORMATS = ("csv", "parquet")
 
 
 def recording_info(analysis: Analysis) -> dict[str, Any]:

@@ -27,8 +27,9 @@ from tcprof.report.figures import (
 )
 from tcprof.report.files import replace_file
 from tcprof.report.lanes import one_line
-from tcprof.report.summary import SOURCE_NOTES, WINDOW_NOTES, describe_provenance, gpu_title, summarize
+from tcprof.report.summary import SOURCE_NOTES, describe_provenance, gpu_title, summarize
 from tcprof.report.tables import list_comparison_tables, list_range_tables
+from tcprof.report.wording import WINDOW_MEANINGS, name_gpus
 
 # Characters that could end a script element, or a line of JavaScript, as JSON writes them within a string.
 _JSON_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
@@ -81,7 +82,7 @@ def render_report(analysis: Analysis, title: str | None = None) -> str:
             "timeline_notes": _timeline_notes(analysis),
             "measured": analysis.tensor_source != "none",
             "tables": list_range_tables(analysis),
-            "window_note": WINDOW_NOTES[analysis.window],
+            "window_note": WINDOW_MEANINGS[analysis.window],
             "source_note": SOURCE_NOTES[analysis.tensor_source],
             "provenance": describe_provenance(analysis),
         },
@@ -107,7 +108,7 @@ def render_comparison(comparison: Comparison, title: str | None = None) -> str:
             "timeline_notes": [f"{name}: {note}" for name, side in sides.items() for note in _timeline_notes(side, 2)],
             "bars": _figure_json(figure_comparison_bars(comparison)),
             "tables": list_comparison_tables(comparison),
-            "window_note": WINDOW_NOTES[comparison.base.window],
+            "window_note": WINDOW_MEANINGS[comparison.base.window],
             "source_note": _source_note(sides),
             "provenance": [(label, [facts.get(label, units.UNKNOWN) for facts in provenance]) for label in labels],
         },
@@ -147,8 +148,7 @@ def _figure_json(figure: go.Figure) -> Markup:
 def _subtitle(analysis: Analysis) -> str:
     """GPUs, time and length of a recording in one line."""
     recording = analysis.recording
-    names = analysis.gpus["name"].value_counts(sort=False)
-    facts = [f"{count} × {one_line(str(name))}" if count > 1 else one_line(str(name)) for name, count in names.items()]
+    facts = [one_line(name) for name in name_gpus(analysis)]
     if recording.started_utc:
         facts.append(f"recorded {recording.started_utc}")
     if recording.duration_ns > 0:

@@ -13,12 +13,8 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import union
 from tcprof.analysis.sampling import rounding_slack
 from tcprof.report.lanes import one_line
+from tcprof.report.wording import SOURCE_MEANINGS, WINDOW_MEANINGS
 
-WINDOW_NOTES = {
-    "gpu": "gpu windows: from an instance's first activity on the GPU to its last",
-    "host": "host windows: the range as it lies on the CPU's time line, whether or not its work had reached the GPU",
-    "busy": "busy windows: only the time under at least one of the range's own activities",
-}
 SOURCE_NOTES = {
     "cycles": "Tensor Active comes from exact tensor cycles.",
     "rounded": "Rounded samples: Tensor Active comes from whole percentages, and anything above 0 reads at least 1, so "
@@ -228,11 +224,8 @@ def describe_provenance(analysis: Analysis) -> list[tuple[str, str]]:
         ("Sampling frequency asked for", units.format_hz(recording.frequency_hz)),
         ("Samples", f"{units.format_count(len(analysis.samples))}, {units.format_count(known)} with Tensor Active"),
         ("Activities on the GPU", units.format_count(len(analysis.activities))),
-        (
-            "Tensor Active from",
-            {"cycles": "tensor cycles", "rounded": "rounded percentages"}.get(analysis.tensor_source, units.UNKNOWN),
-        ),
-        ("Windows", WINDOW_NOTES[analysis.window]),
+        ("Tensor Active from", SOURCE_MEANINGS[analysis.tensor_source]),
+        ("Windows", WINDOW_MEANINGS[analysis.window]),
         ("tcprof", __version__),
     ]
 

@@ -19,19 +19,10 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.projection import SEPARATOR
 from tcprof.comparison import Comparison
+from tcprof.report.wording import SOURCE_MEANINGS, WINDOW_MEANINGS, name_gpus
 
 WHOLE_CAPTURE = "(whole capture)"
 LONGEST_LABEL = 160  # characters; JSON and CSV have names in full
-WINDOW_MEANINGS = {
-    "gpu": "gpu windows: from a range's first activity on the GPU to its last",
-    "host": "host windows: the range as on the CPU",
-    "busy": "busy windows: the time under at least one of the range's activities",
-}
-SOURCE_MEANINGS = {
-    "cycles": "exact tensor cycles",
-    "rounded": "rounded samples: whole percentages",
-    "none": "no samples",
-}
 
 
 @dataclass(frozen=True)
@@ -57,10 +48,8 @@ def printable(text: str) -> str:
 def describe_recording(analysis: Analysis) -> list[str]:
     """The recording in two lines: file, GPUs, nsys; and what the figures are taken from and over."""
     recording = analysis.recording
-    names = analysis.gpus["name"].value_counts(sort=False)
-    gpus = ", ".join(f"{count} x {name}" if count > 1 else str(name) for name, count in names.items())
     facts = [
-        gpus or "GPU unknown",
+        ", ".join(name_gpus(analysis)) or "GPU unknown",
         f"nsys {recording.nsys_version}" if recording.nsys_version else "nsys version unknown",
         f"samples at {units.format_hz(recording.frequency_hz)}" if recording.frequency_hz > 0 else "",
         units.format_ns(recording.duration_ns) if recording.duration_ns > 0 else "",
