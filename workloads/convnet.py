@@ -1,0 +1,116 @@
+"""Train a residual convolution network in float32, TF32 or mixed precision, channels first or channels last.
+
+Tensor Cores want the channels of a pixel side by side (channels last); of channels first, cuDNN makes copies.
+"""
+
+import argparse
+import time
+
+import nvtx
+import torch
+from mnist import capture
+from torch import Tensor, nn
+from torch.nn import functional
+
+WARM_UP_STEPS = 5
+CLASSES = 10
+CHANNELS = (64, 128, 256, 512)
+
+
+class Block(nn.Module):
+    """Two convolutions added to what came in; the first may halve the image."""
+
+    def __init__(self, channels_in: int, channels: int) -> None:
+        super().__init__()
+        stride = 1 if channels_in == channels else 2
+        self.conv1 = nn.Conv2d(channels_in, channels, 3, stride, padding=1, bias=False)
+        self.conv2 = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+        self.norm1, self.norm2 = nn.BatchNorm2d(channels), nn.BatchNorm2d(channels)
+        self.shortcut = nn.Identity() if stride == 1 else nn.Conv2d(channels_in, channels, 1, stride, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Images in, images out."""
+        inner = functional.relu(self.norm1(self.conv1(x)))
+        return functional.relu(self.norm2(self.conv2(inner)) + self.shortcut(x))
+
+
+def network() -> nn.Sequential:
+    """As ResNet-18, for images of any size."""
+    blocks = []
+    for before, channels in zip((CHANNELS[0], *CHANNELS), CHANNELS, strict=False):
+        blocks += [Block(before, channels), Block(channels, channels)]
+    stem = (nn.Conv2d(3, CHANNELS[0], 7, 2, padding=3, bias=False), nn.BatchNorm2d(CHANNELS[0]), nn.ReLU())
+    head = (nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(CHANNELS[-1], CLASSES))
+    return nn.Sequential(*stem, nn.MaxPool2d(2), *blocks, *head)
+
+
+def draw_images(options: argparse.Namespace) -> tuple[Tensor, Tensor]:
+    """One batch of noise, each image with the pattern of its class in it, and the classes."""
+    generator = torch.Generator().manual_seed(options.seed)
+    patterns = torch.randn(CLASSES, 3, options.size, options.size, generator=generator)
+    labels = torch.randint(CLASSES, (options.batch_size,), generator=generator)
+    noise = torch.randn(options.batch_size, 3, options.size, options.size, generator=generator)
+    return noise + 0.5 * patterns[labels], labels
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    usual = "cuda" if torch.cuda.is_available() else "cpu"
+    parser.add_argument("--device", choices=("cuda", "cpu"), default=usual, help="here: %(default)s")
+    precisions = ("fp32", "tf32", "fp16", "bf16")
+    parser.add_argument("--precision", choices=precisions, default="fp16", help="default: %(default)s")
+    parser.add_argument("--channels-last", action="store_true", help="the channels of a pixel side by side")
+    for name, usual_size in {"steps": 20, "batch_size": 128, "size": 128}.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=usual_size, help="default: %(default)s")
+    parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    options = parser.parse_args()
+    if options.steps < 1 or options.batch_size < 2 or options.size < 32:
+        parser.error("--steps begins at 1, --batch-size at 2, --size at 32")
+    return options
+
+
+def main() -> None:
+    """Train on one batch until it is known by heart."""
+    options = parse()
+    torch.manual_seed(options.seed)
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = options.precision == "tf32"
+    layout = torch.channels_last if options.channels_last else torch.contiguous_format
+    model = network().to(options.device, memory_format=layout)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(options.precision)
+    scaler = torch.amp.GradScaler(options.device, enabled=dtype is torch.float16)
+    batch, labels = draw_images(options)
+    if options.device == "cuda":
+        batch = batch.pin_memory()
+    labels = labels.to(options.device)
+
+    def step() -> Tensor:
+        with nvtx.annotate("step"):
+            with nvtx.annotate("copy"):
+                images = batch.to(options.device, non_blocking=True).to(memory_format=layout)
+            with nvtx.annotate("forward"), torch.autocast(options.device, dtype, enabled=dtype is not None):
+                loss = functional.cross_entropy(model(images), labels)
+            with nvtx.annotate("backward"):
+                scaler.scale(loss).backward()
+            with nvtx.annotate("optimizer"):
+                scaler.step(optimizer)
+                scaler.update()
+                optimizer.zero_grad()
+        return loss.detach()
+
+    with nvtx.annotate("warm-up"):
+        for _ in range(WARM_UP_STEPS):
+            step()
+    with capture(options.device):
+        begin = time.perf_counter()
+        losses = torch.stack([step() for _ in range(options.steps)]).tolist()  # waits for the GPU
+        seconds = (time.perf_counter() - begin) / options.steps
+    print(f"loss: {losses[0]:.3f} to {losses[-1]:.3f} in {len(losses)} steps")
+    print(f"time per step: {1e3 * seconds:.3f} ms, {options.batch_size / seconds:,.0f} images/s")
+    if options.device == "cuda":
+        print(f"peak GPU memory: {torch.cuda.max_memory_allocated() / 2**20:,.1f} MiB")
+
+
+if __name__ == "__main__":
+    main()
