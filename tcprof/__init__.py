@@ -33,7 +33,9 @@ __all__ = [
 ]
 
 
-def read(path: str | PathLike[str], window: str = "gpu", metrics: Iterable[str] | None = None) -> Analysis:
+def read(
+    path: str | PathLike[str], window: str = "gpu", metrics: Iterable[str] | None = None, kernels: bool = True
+) -> Analysis:
     """Read and analyze a recording.
 
     Args:
@@ -41,6 +43,7 @@ def read(path: str | PathLike[str], window: str = "gpu", metrics: Iterable[str] 
             that is whole and newer.
         window: Windows that figures from samples are taken over: gpu, host or busy.
         metrics: Columns of ``tcprof.frames.SAMPLES`` to read; all by default.
+        kernels: Whether to fit the kernels, which takes most of the time of a large recording.
 
     Raises:
         InputError: The file is absent, damaged, or not a recording.
@@ -54,7 +57,8 @@ def read(path: str | PathLike[str], window: str = "gpu", metrics: Iterable[str] 
 
     if window not in WINDOWS:
         raise UsageError(f"there is no window {window!r}", f"Choose one of: {', '.join(WINDOWS)}.")
-    return analyze(Trace(find_export(Path(path), find_nsys)), window, SAMPLE_METRICS if metrics is None else metrics)
+    wanted = SAMPLE_METRICS if metrics is None else metrics
+    return analyze(Trace(find_export(Path(path), find_nsys)), window, wanted, kernels)
 
 
 def compare(

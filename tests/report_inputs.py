@@ -9,7 +9,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison, compare
-from tcprof.frames import ACTIVITIES, GPUS, INSTANCES, PATHS, RANGE_SUMMARY, SAMPLES
+from tcprof.frames import ACTIVITIES, GPUS, INSTANCES, KERNELS, LAUNCHED, PATHS, RANGE_SUMMARY, SAMPLES
 from tcprof.trace.trace import Recording
 
 HOSTILE = (
@@ -66,6 +66,9 @@ def make_analysis(
         "ranges": RANGE_SUMMARY.conform(pd.concat([_summary(gpu, paths, instances) for gpu in gpus])),
         "instances": INSTANCES.concat([_instances(gpu, paths, instances) for gpu in gpus]),
         "activities": ACTIVITIES.concat([_activities(gpu) for gpu in gpus]),
+        "launched": LAUNCHED.empty(),
+        "kernels": KERNELS.empty(),
+        "kernels_by_path": KERNELS.empty(),
         "warnings": (),
     }
     return Analysis(**{**values, **changes})
@@ -107,7 +110,15 @@ def _instances(gpu: int, paths: pd.DataFrame, count: int) -> pd.DataFrame:
 
 def _activities(gpu: int) -> pd.DataFrame:
     start = np.arange(20) * MS
-    frame = {"gpu": gpu, "kind": "kernel", "name": "gemm", "stream": 7, "process": 1, "correlation": range(20)}
+    frame = {
+        "gpu": gpu,
+        "launch_geometry": "",
+        "kind": "kernel",
+        "name": "gemm",
+        "stream": 7,
+        "process": 1,
+        "correlation": range(20),
+    }
     return ACTIVITIES.conform(pd.DataFrame({**frame, "start_ns": start, "end_ns": start + MS // 2}))
 
 

@@ -281,7 +281,17 @@ def test_export_writes_every_frame(file_format: str, run: Callable[..., Outcome]
     assert done.status == 0
     read = pd.read_csv if file_format == "csv" else pd.read_parquet
     frames = {path.stem: read(path) for path in (tmp_path / "frames").iterdir()}
-    assert sorted(frames) == ["activities", "gpus", "instances", "paths", "ranges", "samples"]
+    assert sorted(frames) == [
+        "activities",
+        "gpus",
+        "instances",
+        "kernels",
+        "kernels_by_path",
+        "launched",
+        "paths",
+        "ranges",
+        "samples",
+    ]
     assert frames["activities"]["name"].tolist() == ["gemm"]
     assert sorted(done.out.split()) == sorted(str(path) for path in (tmp_path / "frames").iterdir())
 

@@ -2,7 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tcprof.frames import FLOAT, GPUS, INT, SAMPLES, SCHEMAS, TEXT, Column, Schema
+from tcprof.frames import GPUS, SAMPLES, SCHEMAS, Column, Schema
+from tcprof.frames.schema import FLOAT, INT, TEXT
 
 SMALL = Schema(
     "small", "A frame.", (Column("row", INT, "Row."), Column("name", TEXT, "Name."), Column("x_pct", FLOAT, "x."))

@@ -4,14 +4,19 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis import caveats, summary
 from tcprof.analysis.instances import instance_windows, list_instances
-from tcprof.analysis.projection import attribute, build_hierarchy
+from tcprof.analysis.kernels import fit_kernels, summarize_kernels
+from tcprof.analysis.projection import attribute, build_hierarchy, paths_of_activities
 from tcprof.analysis.sampling import tensor_functions
-from tcprof.frames import GPUS, INSTANCES, RANGE_SUMMARY, SAMPLE_METRICS
+from tcprof.frames import GPUS, INSTANCES, KERNELS, LAUNCHED, RANGE_SUMMARY, SAMPLE_METRICS
 from tcprof.trace.trace import Recording, Trace
+
+Ints = npt.NDArray[np.int64]
 
 WINDOWS = ("host", "gpu", "busy")
 
@@ -30,6 +35,10 @@ class Analysis:
         instances: One row for each instance of a range, see ``tcprof.frames.INSTANCES``.
         paths: See ``tcprof.frames.PATHS``.
         activities: See ``tcprof.frames.ACTIVITIES``.
+        launched: One row for each launch of a kernel, see ``tcprof.frames.LAUNCHED``; empty where the kernels were
+            not fitted.
+        kernels: One row for each GPU, kernel and launch geometry, see ``tcprof.frames.KERNELS``.
+        kernels_by_path: The same, with a row for each path as well.
         warnings: What a reader must know before trusting the figures, most important first.
     """
 
@@ -42,11 +51,16 @@ class Analysis:
     instances: pd.DataFrame
     paths: pd.DataFrame
     activities: pd.DataFrame
+    launched: pd.DataFrame
+    kernels: pd.DataFrame
+    kernels_by_path: pd.DataFrame
     warnings: tuple[str, ...]
 
 
-def analyze(trace: Trace, window: str = "gpu", metrics: Iterable[str] = SAMPLE_METRICS) -> Analysis:
-    """Compute Tensor Active per range and for the whole capture.
+def analyze(
+    trace: Trace, window: str = "gpu", metrics: Iterable[str] = SAMPLE_METRICS, kernels: bool = True
+) -> Analysis:
+    """Compute Tensor Active per range, per kernel and for the whole capture.
 
     Args:
         trace: The recording.
@@ -54,14 +68,17 @@ def analyze(trace: Trace, window: str = "gpu", metrics: Iterable[str] = SAMPLE_M
             last one's end; ``busy`` is the time under at least one of its activities.
         metrics: Columns of the samples to read. The ranges need only ``tensor_active_pct``; large recordings are read
             faster without the others.
+        kernels: Whether to fit the kernels.
     """
     with ThreadPoolExecutor() as pool:  # reading is most of the work, and it waits for SQLite
         read_samples, read_launches = pool.submit(trace.samples, metrics), pool.submit(trace.launches)
-        recording, activities = trace.recording(), trace.activities()
+        recording, activities = trace.recording(), trace.activities(geometry=kernels)
         hierarchy = build_hierarchy(trace.ranges())
         attribution = attribute(hierarchy, read_launches.result(), activities)
         samples = read_samples.result()
     gpus = _all_gpus(trace.gpus(), samples.frame, activities)
+    path_id = paths_of_activities(hierarchy, attribution, len(activities))
+    fitted = _fitted(kernels, activities, path_id, samples.frame, gpus, hierarchy.paths)
     functions = tensor_functions(samples.frame)
     recorded = _recorded_gpus(gpus, samples.frame, activities)
     counted, work = list_instances(hierarchy, attribution, activities, recorded)
@@ -83,10 +100,29 @@ def analyze(trace: Trace, window: str = "gpu", metrics: Iterable[str] = SAMPLE_M
         instances=INSTANCES.conform(instances),
         paths=hierarchy.paths,
         activities=activities,
+        launched=fitted[0],
+        kernels=fitted[1],
+        kernels_by_path=fitted[2],
         warnings=caveats.list_caveats(
             recording, samples, hierarchy, activities, attribution, ranges, trace.diagnostics()
         ),
     )
+
+
+def _fitted(
+    wanted: bool,
+    activities: pd.DataFrame,
+    path_id: Ints,
+    samples: pd.DataFrame,
+    gpus: pd.DataFrame,
+    paths: pd.DataFrame,
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Launches, kernels, and kernels by path."""
+    if not wanted:
+        return LAUNCHED.empty(), KERNELS.empty(), KERNELS.empty()
+    found = fit_kernels(activities, path_id, samples, gpus)
+    kernels, by_path = (summarize_kernels(found, activities, paths, by_path) for by_path in (False, True))
+    return found.launched, kernels, by_path
 
 
 def _all_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:

@@ -160,7 +160,7 @@ class StepFunction:
             found.append(ends[1] - ends[0])
         return found
 
-    def overlaps(self, low: Ints, high: Ints) -> tuple[Ints, Ints, Ints]:
+    def overlaps(self, low: Ints | Floats, high: Ints | Floats) -> tuple[Ints, Ints, Ints]:
         """Every pair of a query interval and a step that overlap.
 
         Returns:

@@ -184,6 +184,14 @@ def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataF
     return Attribution(activity, rows, inherited_flags.astype(bool), pd.Categorical.from_codes(cause, list(CAUSES)))
 
 
+def paths_of_activities(hierarchy: Hierarchy, attribution: Attribution, activities: int) -> Ints:
+    """For each activity the path of its innermost range, of the default domain where it has one there; -1 for none."""
+    path_id = np.full(activities, -1, dtype=np.int64)
+    # Domains stand in the order of their names, the default one first, so that it is written last.
+    path_id[attribution.activity[::-1]] = hierarchy.path_id[attribution.range[::-1]]
+    return path_id
+
+
 def _launch_of(launches: pd.DataFrame, activities: pd.DataFrame) -> Ints:
     """For each activity the row of its launch, -1 where none is recorded."""
     keys = [frame["process"].to_numpy() << 39 | frame["correlation"].to_numpy() for frame in (launches, activities)]

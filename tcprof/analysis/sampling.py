@@ -23,6 +23,7 @@ RESAMPLES = 1000
 BLOCKS = 200
 PAIRS_AT_ONCE = 500_000
 GROUPS_AT_ONCE = 2000
+ONE_MEANS, ONE_SHIFTS = 0.25, 0.2  # what a reading of 1 % stands for, and by how much that may be off everywhere
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,19 @@ def rounding_slack(percent: Floats) -> tuple[Floats, Floats]:
     together, as in ``fixtures/``, the two can be compared: ``tests/test_fixtures.py``.
     """
     return np.where(percent > 1, 0.5, percent), np.where(percent > 0, 0.5, 0.0)
+
+
+def read_rounded(percent: Floats) -> tuple[Floats, Floats, Floats]:
+    """What Nsight Systems' whole percentages stand for: the expected value, its standard error, and a shift.
+
+    From 2 on a reading is uniform within half a point. What reads 1 lies anywhere up to 1.5, and mostly far below 1:
+    in ``fixtures/``, where it can be compared with cycles, its mean is 0.03 to 0.3. It differs by recording, so that
+    all readings of 1 may be off in the same direction: the shift.
+    """
+    is_one = percent == 1
+    value = np.where(is_one, ONE_MEANS, percent)
+    error = np.select([percent == 0, is_one], [0.02, 0.4], 1 / np.sqrt(12))
+    return value, error, np.where(is_one, ONE_SHIFTS, 0.0)
 
 
 def measure(windows: Windows, groups: int, functions: dict[int, tuple[StepFunction, StepFunction]]) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from tcprof.errors import TcprofError
 
 def main() -> None:
     """Run the command line; errors that are meant for the user become two lines and an exit status."""
-    from tcprof.cli import compare, export, profile, ranges, redact, report  # noqa: F401 - they add their commands
+    from tcprof.cli import compare, export, kernels, profile, ranges, redact, report  # noqa: F401 - they add their commands
 
     try:
         app()

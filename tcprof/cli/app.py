@@ -83,7 +83,9 @@ def common(
         raise typer.Exit
 
 
-def select_rows(rows: "pd.DataFrame", gpu: int | None, pattern: str | None, depth: int | None) -> "pd.DataFrame":
+def select_rows(
+    rows: "pd.DataFrame", gpu: int | None, pattern: str | None, depth: int | None, column: str = "path"
+) -> "pd.DataFrame":
     """The rows of a table that the options ask for.
 
     Raises:
@@ -100,7 +102,7 @@ def select_rows(rows: "pd.DataFrame", gpu: int | None, pattern: str | None, dept
             matches = re.compile(pattern)
         except re.error as error:
             raise UsageError(f"--filter {pattern!r} is no regular expression: {error}.") from error
-        selected = selected[[matches.search(path) is not None for path in selected["path"]]]
+        selected = selected[[matches.search(path) is not None for path in selected[column]]]
     return selected if depth is None else selected[selected["depth"] <= depth]
 
 

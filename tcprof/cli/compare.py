@@ -56,7 +56,7 @@ def compare(
     analyses = []
     for recording in (base, new):
         with progress(f"Reading {recording.name}"):
-            analyses.append(tcprof.read(recording, window, metrics))
+            analyses.append(tcprof.read(recording, window, metrics, kernels=False))
     comparison = compare_analyses(*analyses)
     rows = select_rows(comparison.rows, gpu, pattern, depth)
     print_table(

@@ -23,7 +23,7 @@ def export(
     window: WindowOption = Window.GPU,
     file_format: Annotated[FrameFormat, typer.Option("--format", help="What to write.")] = FrameFormat.CSV,
 ) -> None:
-    """Write the frames: ranges, instances, paths, samples, activities, gpus. docs/metrics.md tells each column."""
+    """Write the frames, ranges, kernels and samples among them. docs/metrics.md tells each column."""
     import tcprof
     from tcprof.report.data import write_frames
 

@@ -34,7 +34,7 @@ def ranges(
     from tcprof.report import data, text
 
     with progress(f"Reading {recording.name}"):
-        analysis = tcprof.read(recording, window, metrics=("tensor_active_pct",))
+        analysis = tcprof.read(recording, window, metrics=("tensor_active_pct",), kernels=False)
     rows = select_rows(analysis.ranges, gpu, pattern, depth)
     print_table(
         rows,

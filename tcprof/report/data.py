@@ -15,7 +15,7 @@ from tcprof.errors import OutputError
 from tcprof.report.files import replace_file
 from tcprof.report.text import all_warnings
 
-FRAMES = ("ranges", "instances", "paths", "samples", "activities", "gpus")
+FRAMES = ("ranges", "instances", "paths", "samples", "activities", "gpus", "kernels", "kernels_by_path", "launched")
 
 
 def recording_info(analysis: Analysis) -> dict[str, Any]:
@@ -50,6 +50,11 @@ def _plain(value: Any) -> Any:
 def render_ranges_json(analysis: Analysis, rows: pd.DataFrame) -> str:
     """Rows of the range summary as JSON."""
     return _render_json("ranges", recording_info(analysis), rows, analysis.warnings)
+
+
+def render_kernels_json(analysis: Analysis, rows: pd.DataFrame) -> str:
+    """Rows of the kernels as JSON."""
+    return _render_json("kernels", recording_info(analysis), rows, analysis.warnings)
 
 
 def render_comparison_json(comparison: Comparison, rows: pd.DataFrame) -> str:

@@ -99,9 +99,9 @@ def list_ranges(analysis: Analysis, rows: pd.DataFrame) -> list[Listing]:
             map(units.format_count, of_gpu["instance_count"]),
             map(units.format_count, of_gpu["kernel_count"]),
             map(units.format_ns, of_gpu["window_ns"].where(of_gpu["window_ns"] > 0)),
-            map(_bare_pct, of_gpu["tensor_active_mean_pct"]),
-            map(_format_interval, of_gpu["tensor_active_low_pct"], of_gpu["tensor_active_high_pct"]),
-            map(_bare_pct, of_gpu["tensor_active_peak_pct"]),
+            map(bare_pct, of_gpu["tensor_active_mean_pct"]),
+            map(format_interval, of_gpu["tensor_active_low_pct"], of_gpu["tensor_active_high_pct"]),
+            map(bare_pct, of_gpu["tensor_active_peak_pct"]),
             map(units.format_seconds, of_gpu["tensor_active_s"]),
             strict=True,
         )
@@ -115,11 +115,11 @@ def list_ranges(analysis: Analysis, rows: pd.DataFrame) -> list[Listing]:
             "peak\n%",
             "active\ntime",
         )
-        listings.append(Listing(_gpu_title(analysis, int(str(gpu))), headers, list(cells)))
+        listings.append(Listing(gpu_title(analysis, int(str(gpu))), headers, list(cells)))
     return listings
 
 
-def _gpu_title(analysis: Analysis, gpu: int) -> str:
+def gpu_title(analysis: Analysis, gpu: int) -> str:
     """Which GPU a listing is about; empty where there is only one."""
     if analysis.ranges["gpu"].nunique() < 2:
         return ""
@@ -127,15 +127,15 @@ def _gpu_title(analysis: Analysis, gpu: int) -> str:
     return f"GPU {gpu}: {printable(names.iloc[0])}" if len(names) else f"GPU {gpu}"
 
 
-def _format_interval(low: float, high: float) -> str:
+def format_interval(low: float, high: float) -> str:
     """An interval of percentages: "3.1–3.7"."""
-    ends = [_bare_pct(low), _bare_pct(high)]
+    ends = [bare_pct(low), bare_pct(high)]
     if units.UNKNOWN in ends:
         return units.UNKNOWN
     return ends[0] if ends[0] == ends[1] else "–".join(ends)
 
 
-def _bare_pct(value: float) -> str:
+def bare_pct(value: float) -> str:
     """A percentage whose unit stands in the header."""
     return units.format_pct(value).removesuffix(" %")
 
@@ -154,7 +154,7 @@ def list_comparison(comparison: Comparison, rows: pd.DataFrame) -> list[Listing]
         of = dict(iter(of_gpu.groupby("quantity")))
         for title, left, right in (
             (
-                _gpu_title(comparison.base, int(str(gpu))),
+                gpu_title(comparison.base, int(str(gpu))),
                 _columns(heading, of[time], units.format_ns, "ratio"),
                 _columns("Tensor Active", of["tensor_active_mean_pct"], units.format_pct, "change"),
             ),

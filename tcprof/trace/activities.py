@@ -14,16 +14,20 @@ from tcprof.trace.database import UNKNOWN, UNNAMED, Database, distinct_pairs
 
 Ints = npt.NDArray[np.int64]
 
+_GEOMETRY = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
+_BLOCK = 3  # where the block begins
 
-def read_activities(database: Database, gpu_of: dict[tuple[int, int], int]) -> pd.DataFrame:
+
+def read_activities(database: Database, gpu_of: dict[tuple[int, int], int], geometry: bool = False) -> pd.DataFrame:
     """Kernels, copies, sets and whole graphs in order of start, see ``tcprof.frames.ACTIVITIES``.
 
     Args:
         database: The export.
         gpu_of: The GPU's number for a process and its CUDA device number; process -1 stands for any.
+        geometry: Whether to read the kernels' launch geometry, which takes time on large recordings.
     """
     kinds = zip(("kernel", "memcpy", "memset", "graph"), schema.ACTIVITY_TABLES, strict=True)
-    parts = [_read_kind(database, table, kind, gpu_of) for kind, table in kinds if database.has(table)]
+    parts = [_read_kind(database, table, kind, gpu_of, geometry) for kind, table in kinds if database.has(table)]
     parts = [part for part in parts if len(part["start_ns"])]
     if not parts:
         return ACTIVITIES.empty()
@@ -37,17 +41,19 @@ def read_activities(database: Database, gpu_of: dict[tuple[int, int], int]) -> p
 
 
 def _read_kind(
-    database: Database, table: Table, kind: str, gpu_of: dict[tuple[int, int], int]
+    database: Database, table: Table, kind: str, gpu_of: dict[tuple[int, int], int], geometry: bool
 ) -> dict[str, Ints | pd.Categorical]:
     """The columns of one kind of activity."""
     code = {"kernel": "demangledName", "memcpy": "copyKind"}.get(kind)
     code_column = database.integers(table, code)[0] if code else literal(0)
-    start, end, device, stream, correlation, pid, codes = database.arrays(
+    sizes = _GEOMETRY if geometry and kind == "kernel" else ()
+    start, end, device, stream, correlation, pid, codes, *dimensions = database.arrays(
         select(
             table.c.start,
             table.c.end,
             *database.integers(table, "deviceId", "streamId", "correlationId", "globalPid"),
             code_column.label("code"),
+            *database.integers(table, *sizes),
         ).where(table.c.start.is_not(None) & table.c.end.is_not(None))
     )
     process = np.where(pid == UNKNOWN, UNKNOWN, (pid >> 24) & 0xFFFFFF)
@@ -61,6 +67,7 @@ def _read_kind(
         "gpu": _gpu_numbers(process, device, gpu_of),
         "kind": pd.Categorical.from_codes(np.zeros(len(start), dtype=np.int8), [kind]),
         "name": _named(name_codes, [names.get(int(code)) or UNNAMED for code in unique_codes]),
+        "launch_geometry": _named_geometry(dimensions, len(start)),
         "stream": stream,
         "process": process,
         "correlation": correlation,
@@ -73,6 +80,17 @@ def _named(codes: Ints, names: list[str]) -> pd.Categorical:
     """Numbers as the names that they stand for; two numbers may have one name."""
     code_of_name, unique = pd.factorize(np.array(names, dtype=object))
     return pd.Categorical.from_codes(code_of_name[codes] if len(codes) else codes, unique)
+
+
+def _named_geometry(dimensions: list[Ints], count: int) -> pd.Categorical:
+    """Grid and block as text; empty where there are none."""
+    codes, values = np.zeros(count, dtype=np.int64), [""]
+    for place, dimension in enumerate(dimensions):
+        size_codes, sizes = pd.factorize(dimension)
+        codes, pairs = pd.factorize(codes * len(sizes) + size_codes)
+        mark = " " if place == _BLOCK else "x" if place else ""
+        values = [f"{values[pair // len(sizes)]}{mark}{sizes[pair % len(sizes)]}" for pair in pairs.tolist()]
+    return _named(codes, values) if count else pd.Categorical([], categories=[""])
 
 
 def _gpu_numbers(process: Ints, device: Ints, gpu_of: dict[tuple[int, int], int]) -> Ints:

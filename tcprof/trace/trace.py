@@ -108,9 +108,9 @@ class Trace:
         """The API calls that started work on a GPU, see ``tcprof.frames.LAUNCHES``."""
         return read_launches(self._database)
 
-    def activities(self) -> pd.DataFrame:
-        """Work on the GPUs, see ``tcprof.frames.ACTIVITIES``."""
-        return read_activities(self._database, self._gpu_numbers())
+    def activities(self, geometry: bool = False) -> pd.DataFrame:
+        """Work on the GPUs, see ``tcprof.frames.ACTIVITIES``; with the kernels' launch geometry if asked for."""
+        return read_activities(self._database, self._gpu_numbers(), geometry)
 
     def diagnostics(self) -> pd.DataFrame:
         """What nsys said about the recording, see ``tcprof.frames.DIAGNOSTICS``."""

@@ -1,0 +1,29 @@
+"""What a chip's Tensor Cores can do: floating-point operations for each active cycle of a tensor pipe.
+
+An SM has four tensor pipes, one for each sub-partition. The rates for GH100 were measured by tcprof's authors (matrix
+products of 4096 cubed, cycles of the counter against 2 n^3; ``docs/how-it-works.md``) and agree with the peaks in
+NVIDIA's white papers, from which the others are taken: peak / (SMs x 4 x boost clock), dense, FP32 accumulation.
+
+* NVIDIA A100 Tensor Core GPU Architecture (V1.0, 2020), table 2: GA100.
+* NVIDIA H100 Tensor Core GPU Architecture (V1.04, 2023), table 3: GH100.
+"""
+
+SUB_PARTITIONS = 4
+
+# (chip, instruction family) -> precision -> FLOP per tensor cycle
+_RATES = {
+    ("GH100", "wgmma"): {"fp64": 64, "tf32": 512, "fp16": 1024, "bf16": 1024, "fp8": 2048, "int8": 2048},
+    ("GH100", "mma.sync"): {"fp64": 64, "tf32": 256, "fp16": 512, "bf16": 512},
+    ("GA100", "mma.sync"): {"fp64": 32, "tf32": 256, "fp16": 512, "bf16": 512, "int8": 1024},
+}
+
+
+def flop_per_cycle(chip: str, family: str, precision: str) -> float:
+    """Floating-point (or integer) operations for each active cycle of one tensor pipe; NaN where not known."""
+    return float(_RATES.get((chip, family), {}).get(precision, float("nan")))
+
+
+def peak_flop_per_cycle(chip: str, precision: str) -> float:
+    """The highest rate of any instruction family of the chip in that precision; NaN where not known."""
+    rates = [rates[precision] for (name, _), rates in _RATES.items() if name == chip and precision in rates]
+    return float(max(rates, default=float("nan")))

@@ -1,0 +1,92 @@
+"""Classes of launches: those that are expected to do the same work.
+
+A class is a kernel's name, its launch geometry, and a duration. The duration is needed since persistent kernels, such
+as most matrix products on Hopper, start as many blocks as the GPU holds, whatever the size of their work: one name and
+geometry then stands for products of quite different sizes, which last quite differently.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+SPLIT_RATIO = 1.06  # durations of one class lie closer than this
+FEWEST = 3  # launches of a class; fewer are pooled
+FEWEST_SHARE = 0.02  # of a name and geometry, for a class of its own
+MOST_CLASSES = 400
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Which class each launch belongs to.
+
+    Attributes:
+        kind: Number of the class of each launch, without holes.
+        weight: What a launch counts relative to its class's mean: 1, or in a pool its duration over the mean.
+        pooled: For each class, whether it holds kernels of several kinds.
+    """
+
+    kind: Ints
+    weight: Floats
+    pooled: npt.NDArray[np.bool_]
+
+
+def classify(name: Ints, geometry: Ints, duration: Ints) -> Classes:
+    """Group launches by name, geometry and duration, and pool what is rare.
+
+    Pools are taken by name, and where that is still rare, into one remainder; within a pool a launch counts in
+    proportion to its duration.
+
+    Args:
+        name: Number of the name of each launch.
+        geometry: Number of the launch geometry.
+        duration: In ns.
+    """
+    kind = _split_by_duration(pd.factorize(name * (int(geometry.max(initial=0)) + 1) + geometry)[0], duration)
+    rare = _is_rare(kind, duration)
+    pooled = rare.copy()
+    groups = int(kind.max(initial=-1)) + 1
+    kind = np.where(rare, groups + name, kind)
+    rest = rare & (np.bincount(kind)[kind] < FEWEST)
+    kind = np.where(rest, groups + int(name.max(initial=0)) + 1, kind)
+    codes = pd.factorize(kind)[0].astype(np.int64)
+    count = np.bincount(codes)
+    is_pool = np.bincount(codes, pooled) > 0
+    mean = np.bincount(codes, duration) / count
+    weight = np.where(is_pool[codes], duration / np.maximum(mean, 1)[codes], 1.0)
+    return Classes(codes, weight, is_pool)
+
+
+def _split_by_duration(kind: Ints, duration: Ints) -> Ints:
+    """Split each group where its sorted durations leave a gap, with enough launches on both sides of it."""
+    order = np.lexsort((duration, kind))
+    group, length = kind[order], np.log(np.maximum(duration[order], 1))
+    begins = np.append(True, group[1:] != group[:-1])
+    gap = np.append(False, np.diff(length) > np.log(SPLIT_RATIO)) & ~begins
+    piece = np.flatnonzero(begins | gap)
+    if not len(piece):
+        return kind
+    size = np.diff(np.append(piece, len(group)))
+    large = size >= np.maximum(FEWEST, FEWEST_SHARE * np.bincount(kind)[group[piece]])
+    # A large piece is a class of its own where an earlier one of its group is large too; small ones join their left.
+    before = np.cumsum(large) - large
+    at_begin = np.maximum.accumulate(np.where(begins[piece], np.arange(len(piece)), 0))
+    own = begins[piece] | (large & (before > before[at_begin]))
+    marks = np.zeros(len(group), dtype=np.int64)
+    marks[piece[own]] = 1
+    found = np.empty(len(group), dtype=np.int64)
+    found[order] = np.cumsum(marks) - 1
+    return found
+
+
+def _is_rare(kind: Ints, duration: Ints) -> npt.NDArray[np.bool_]:
+    """Launches of classes with few launches, and of the shortest in all where there are too many classes."""
+    count = np.bincount(kind)
+    total = np.bincount(kind, duration)
+    rare = count < FEWEST
+    rare[np.argsort(-total, kind="stable")[MOST_CLASSES:]] = True
+    return np.asarray(rare[kind])

@@ -1,0 +1,91 @@
+"""Frames of what was recorded, as ``tcprof.trace`` reads it."""
+
+from tcprof.frames.schema import CATEGORY, END, FLOAT, GPU, INT, START, TEXT, Column, Schema
+
+GPUS = Schema(
+    "gpus",
+    "The GPUs of the recording.",
+    (
+        GPU,
+        Column("name", TEXT, "The GPU's name."),
+        Column("chip", TEXT, "The chip's name, such as GH100; empty where the export has none."),
+        Column("sm_count", FLOAT, "Streaming multiprocessors."),
+        Column("clock_hz", FLOAT, "The highest SM clock."),
+        Column("memory_bytes", FLOAT, "Device memory."),
+    ),
+)
+
+SAMPLES = Schema(
+    "samples",
+    "GPU metric samples. A value holds for the sample's whole interval; gaps in sampling are gaps between the rows.",
+    (
+        GPU,
+        START,
+        END,
+        Column(
+            "tensor_active_pct",
+            FLOAT,
+            "Cycles in which the tensor pipe was active, of the cycles that passed, over all SMs. From tensor cycles "
+            "where they are recorded, else Nsight Systems' whole percentages, where 1 is anything from 0 to 1.5.",
+        ),
+        Column("tensor_cycles", FLOAT, "Active cycles of the tensor pipes in the sample, over all SM sub-partitions."),
+        Column("gr_active_pct", FLOAT, "Time in which the graphics and compute engine was active."),
+        Column("sm_active_pct", FLOAT, "Cycles in which an SM held at least one warp, mean over the SMs."),
+        Column("sm_issue_pct", FLOAT, "Cycles in which an SM issued an instruction, mean over the SMs."),
+        Column("dram_read_pct", FLOAT, "Memory read bandwidth, of the peak."),
+        Column("dram_write_pct", FLOAT, "Memory write bandwidth, of the peak."),
+        Column("gpc_clock_hz", FLOAT, "Clock of the graphics processing clusters, that is of the SMs."),
+    ),
+)
+SAMPLE_METRICS = tuple(SAMPLES.names[3:])
+
+RANGES = Schema(
+    "ranges",
+    "NVTX ranges as recorded: push/pop and start/end.",
+    (
+        Column("process", INT, "Process that opened the range."),
+        Column("thread", INT, "Thread that opened the range, within its process."),
+        Column("domain", CATEGORY, "NVTX domain; empty for the default one."),
+        Column("name", CATEGORY, "The range's name; (unnamed) where it has none."),
+        START,
+        Column("end_ns", INT, "End on the recording's clock; of a range that never closed, the end of the recording."),
+    ),
+)
+
+LAUNCHES = Schema(
+    "launches",
+    "CUDA API calls that started work on a GPU.",
+    (
+        Column("process", INT, "Process that made the call."),
+        Column("thread", INT, "Thread that made the call, within its process."),
+        Column("correlation", INT, "Number that ties the call to its activities, unique within the process."),
+        START,
+    ),
+)
+
+ACTIVITIES = Schema(
+    "activities",
+    "Work on a GPU: kernels, copies, sets, and CUDA graphs that were recorded as a whole.",
+    (
+        GPU,
+        Column("kind", CATEGORY, "kernel, memcpy, memset or graph."),
+        Column("name", CATEGORY, "The kernel's demangled name; of a copy its direction; else the kind."),
+        Column(
+            "launch_geometry", CATEGORY, "A kernel's grid and block, as 8x64x1 384x1x1; empty where it was not read."
+        ),
+        Column("stream", INT, "CUDA stream within the process's context."),
+        Column("process", INT, "Process that started it; -1 where the export does not say."),
+        Column("correlation", INT, "Number of the launch within the process; -1 where there is none."),
+        START,
+        END,
+    ),
+)
+
+DIAGNOSTICS = Schema(
+    "diagnostics",
+    "What Nsight Systems said about its own recording.",
+    (
+        Column("severity", TEXT, "information, warning, error or verbose."),
+        Column("text", TEXT, "The message."),
+    ),
+)

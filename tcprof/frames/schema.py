@@ -1,0 +1,79 @@
+"""What a kind of frame promises: its columns, each with a dtype, a unit and a meaning."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+INT = "int64"
+FLOAT = "float64"
+TEXT = "object"
+CATEGORY = "category"
+BOOL = "bool"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a frame.
+
+    Attributes:
+        name: Its name; a unit stands at its end (``_ns``, ``_s``, ``_pct``, ``_hz``, ``_bytes``, ``_count``).
+        dtype: Its pandas dtype. Unknown values are NaN, so only columns that are always known are integers.
+        meaning: What a value says, in one or two sentences.
+    """
+
+    name: str
+    dtype: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The contract of one kind of frame."""
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns' names, in order."""
+        return [column.name for column in self.columns]
+
+    def conform(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The same rows with exactly this Schema's columns, in order, with their dtypes and a fresh index.
+
+        Args:
+            frame: Has at least the Schema's columns that are not float; a float column that is absent is unknown.
+
+        Raises:
+            KeyError: A column that cannot be unknown is absent: a defect of the caller.
+        """
+        data = {}
+        for column in self.columns:
+            if column.name in frame.columns:
+                values = frame[column.name].astype(column.dtype).array
+                # A Series, since pandas 3 would infer a dtype of its own for an array of objects.
+                data[column.name] = pd.Series(values, dtype=values.dtype, copy=False)
+            elif column.dtype == FLOAT:
+                data[column.name] = np.broadcast_to(np.nan, len(frame))  # takes no memory
+            else:
+                raise KeyError(f"{self.name}.{column.name} is missing")
+        return pd.DataFrame(data, copy=False)  # copying would double the memory of large recordings
+
+    def empty(self) -> pd.DataFrame:
+        """A frame of this kind without rows."""
+        return pd.DataFrame({c.name: pd.Series(dtype=c.dtype) for c in self.columns})
+
+    def concat(self, frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
+        """The rows of several frames of this kind, in the order given."""
+        parts = [frame for frame in frames if not frame.empty]
+        if not parts:
+            return self.empty()
+        return parts[0] if len(parts) == 1 else self.conform(pd.concat(parts, ignore_index=True))
+
+
+GPU = Column("gpu", INT, "Number of the GPU in the recording, as Nsight Systems counts them.")
+START = Column("start_ns", INT, "Start on the recording's clock; may be negative, before the capture began.")
+END = Column("end_ns", INT, "End on the recording's clock; the interval is half-open.")

@@ -1,0 +1,82 @@
+"""The table of kernels for the terminal and for Markdown."""
+
+import re
+
+import pandas as pd
+
+from tcprof import units
+from tcprof.analysis import Analysis
+from tcprof.report.text import Listing, bare_pct, format_interval, gpu_title, printable
+from tcprof.report.wording import SOURCE_MEANINGS
+
+LONGEST_NAME = 44
+# What an element-wise kernel of PyTorch computes stands among its template arguments.
+_FUNCTION = re.compile(
+    r"(\w*(?:_kernel_cuda|_cuda_kernel|[Ff]unctor|_kernel_impl|MeanOps|NormOps|WelfordOps|_kernel)\w*)"
+)
+
+
+def short_name(name: str) -> str:
+    """A kernel's name without return type, namespaces, arguments and most template arguments."""
+    text = printable(name).removeprefix("void ").replace("<unnamed>::", "")
+    head, _, arguments = text.partition("<")
+    base = head.partition("(")[0].rpartition("::")[2].strip() or text
+    inner = next((match for match in _FUNCTION.findall(arguments) if match != base), "") if arguments else ""
+    short = f"{base}<{inner}>" if inner else base
+    return short if len(short) <= LONGEST_NAME else f"{short[: LONGEST_NAME - 1]}…"
+
+
+def describe_fit(analysis: Analysis) -> str:
+    """What the figures of kernels are taken from."""
+    if analysis.tensor_source == "none":
+        return "Estimated from kernel names: the recording has no samples of the tensor pipe."
+    source = SOURCE_MEANINGS[analysis.tensor_source]
+    return f"Tensor Active over each kernel's own time, fitted from {source}."
+
+
+def list_kernels(analysis: Analysis, rows: pd.DataFrame, by_path: bool) -> list[Listing]:
+    """Kernels, one listing for each GPU.
+
+    Args:
+        analysis: What the rows belong to.
+        rows: Rows of ``analysis.kernels`` or ``analysis.kernels_by_path``.
+        by_path: Whether the rows have a path each, which is then shown.
+    """
+    listings = []
+    for gpu, of_gpu in rows.groupby("gpu", sort=True):
+        labels = [short_name(name) for name in of_gpu["name"]]
+        if by_path:
+            places = [printable(path) or "(no range)" for path in of_gpu["path"]]
+            labels = [f"{place}: {label}" for place, label in zip(places, labels, strict=True)]
+        interval = map(format_interval, of_gpu["tensor_active_low_pct"], of_gpu["tensor_active_high_pct"])
+        cells = zip(
+            labels,
+            map(units.format_count, of_gpu["launch_count"]),
+            map(units.format_ns, of_gpu["median_ns"]),
+            map(bare_pct, of_gpu["share_pct"]),
+            map(bare_pct, of_gpu["tensor_active_pct"]),
+            interval,
+            map(_format_rate, of_gpu["tensor_tflops"]),
+            [_mark(*row) for row in zip(of_gpu["fit"], of_gpu["name_verdict"], strict=True)],
+            strict=True,
+        )
+        headers = (
+            "kernel",
+            "runs",
+            "median",
+            "time\n%",
+            "Tensor\nActive %",
+            "95 %\ninterval",
+            "TFLOP\n/s",
+            "counter\n, name",
+        )
+        listings.append(Listing(gpu_title(analysis, int(str(gpu))), headers, list(cells)))
+    return listings
+
+
+def _format_rate(tflops: float) -> str:
+    return units.format_count(round(tflops)) if tflops >= 10 else f"{tflops:.2g}" if tflops >= 0 else units.UNKNOWN
+
+
+def _mark(fit: str, verdict: str) -> str:
+    return fit if fit == "unresolved" else verdict if verdict != "neither" else ""
