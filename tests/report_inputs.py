@@ -9,7 +9,19 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison, compare
-from tcprof.frames import ACTIVITIES, GPUS, INSTANCES, KERNELS, LAUNCHED, PATHS, RANGE_SUMMARY, SAMPLES
+from tcprof.frames import (
+    ACTIVITIES,
+    CLOCKS,
+    GPUS,
+    INSTANCES,
+    KERNELS,
+    LAUNCHED,
+    LEDGER,
+    PATHS,
+    RANGE_SUMMARY,
+    SAMPLES,
+    TIMELINE,
+)
 from tcprof.trace.trace import Recording
 
 HOSTILE = (
@@ -69,6 +81,9 @@ def make_analysis(
         "launched": LAUNCHED.empty(),
         "kernels": KERNELS.empty(),
         "kernels_by_path": KERNELS.empty(),
+        "timeline": TIMELINE.empty(),
+        "ledger": LEDGER.empty(),
+        "clocks": CLOCKS.empty(),
         "warnings": (),
     }
     return Analysis(**{**values, **changes})

@@ -4,19 +4,15 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis import caveats, summary
+from tcprof.analysis.account import NO_ACCOUNT, Recorded, add_rates, make_account
 from tcprof.analysis.instances import instance_windows, list_instances
-from tcprof.analysis.kernels import fit_kernels, summarize_kernels
-from tcprof.analysis.projection import attribute, build_hierarchy, paths_of_activities
+from tcprof.analysis.projection import attribute, build_hierarchy
 from tcprof.analysis.sampling import tensor_functions
-from tcprof.frames import GPUS, INSTANCES, KERNELS, LAUNCHED, RANGE_SUMMARY, SAMPLE_METRICS
+from tcprof.frames import GPUS, INSTANCES, RANGE_SUMMARY, SAMPLE_METRICS
 from tcprof.trace.trace import Recording, Trace
-
-Ints = npt.NDArray[np.int64]
 
 WINDOWS = ("host", "gpu", "busy")
 
@@ -39,6 +35,9 @@ class Analysis:
             not fitted.
         kernels: One row for each GPU, kernel and launch geometry, see ``tcprof.frames.KERNELS``.
         kernels_by_path: The same, with a row for each path as well.
+        timeline: Where the time went, see ``tcprof.frames.TIMELINE``; these too are empty without a fit.
+        ledger: What the figures rest on, see ``tcprof.frames.LEDGER``.
+        clocks: Whether samples and trace agree on the time, see ``tcprof.frames.CLOCKS``.
         warnings: What a reader must know before trusting the figures, most important first.
     """
 
@@ -54,6 +53,9 @@ class Analysis:
     launched: pd.DataFrame
     kernels: pd.DataFrame
     kernels_by_path: pd.DataFrame
+    timeline: pd.DataFrame
+    ledger: pd.DataFrame
+    clocks: pd.DataFrame
     warnings: tuple[str, ...]
 
 
@@ -77,52 +79,41 @@ def analyze(
         attribution = attribute(hierarchy, read_launches.result(), activities)
         samples = read_samples.result()
     gpus = _all_gpus(trace.gpus(), samples.frame, activities)
-    path_id = paths_of_activities(hierarchy, attribution, len(activities))
-    fitted = _fitted(kernels, activities, path_id, samples.frame, gpus, hierarchy.paths)
-    functions = tensor_functions(samples.frame)
-    recorded = _recorded_gpus(gpus, samples.frame, activities)
-    counted, work = list_instances(hierarchy, attribution, activities, recorded)
-    windows = instance_windows(counted, work, window)
-    instances = summary.measure_instances(counted, windows, functions)
-    rounded = samples.tensor_source == "rounded"
-    per_path = summary.summarize_paths(instances, windows, work, hierarchy.paths, functions, rounded)
-    capture = summary.summarize_capture(
-        recorded, activities, attribution, samples.frame, recording.duration_ns, functions
-    )
-    ranges = RANGE_SUMMARY.concat([capture, per_path]).sort_values("gpu", kind="stable", ignore_index=True)
+    used = _recorded_gpus(gpus, samples.frame, activities)
+    counted, work = list_instances(hierarchy, attribution, activities, used)
+    recorded = Recorded(activities, samples.frame, gpus, hierarchy, attribution, counted, work)
+    instances, ranges = _measure(recorded, used, recording.duration_ns, window, samples.tensor_source == "rounded")
+    account = make_account(recorded) if kernels else NO_ACCOUNT
     return Analysis(
         recording=recording,
         window=window,
         tensor_source=samples.tensor_source,
         gpus=gpus,
         samples=samples.frame,
-        ranges=ranges,
-        instances=INSTANCES.conform(instances),
+        ranges=add_rates(ranges, account, recorded) if kernels else ranges,
+        instances=instances,
         paths=hierarchy.paths,
         activities=activities,
-        launched=fitted[0],
-        kernels=fitted[1],
-        kernels_by_path=fitted[2],
+        **vars(account),
         warnings=caveats.list_caveats(
-            recording, samples, hierarchy, activities, attribution, ranges, trace.diagnostics()
+            recording, samples, hierarchy, activities, attribution, ranges, account.clocks, trace.diagnostics()
         ),
     )
 
 
-def _fitted(
-    wanted: bool,
-    activities: pd.DataFrame,
-    path_id: Ints,
-    samples: pd.DataFrame,
-    gpus: pd.DataFrame,
-    paths: pd.DataFrame,
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Launches, kernels, and kernels by path."""
-    if not wanted:
-        return LAUNCHED.empty(), KERNELS.empty(), KERNELS.empty()
-    found = fit_kernels(activities, path_id, samples, gpus)
-    kernels, by_path = (summarize_kernels(found, activities, paths, by_path) for by_path in (False, True))
-    return found.launched, kernels, by_path
+def _measure(
+    recorded: Recorded, gpus: list[int], duration_ns: float, window: str, rounded: bool
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Instances, and the range summary, from samples and counts."""
+    functions = tensor_functions(recorded.samples)
+    windows = instance_windows(recorded.instances, recorded.work, window)
+    instances = summary.measure_instances(recorded.instances, windows, functions)
+    per_path = summary.summarize_paths(instances, windows, recorded.work, recorded.hierarchy.paths, functions, rounded)
+    capture = summary.summarize_capture(
+        gpus, recorded.activities, recorded.attribution, recorded.samples, duration_ns, functions
+    )
+    ranges = RANGE_SUMMARY.concat([capture, per_path]).sort_values("gpu", kind="stable", ignore_index=True)
+    return INSTANCES.conform(instances), ranges
 
 
 def _all_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.projection import CAUSES, Attribution, Hierarchy
+from tcprof.analysis.clock import LARGEST_OFFSET_NS, LOWEST_CORRELATION
+from tcprof.analysis.projection import CAUSES, REMEDIES, Attribution, Hierarchy
 from tcprof.trace.samples import Samples
 from tcprof.trace.trace import Recording
 
@@ -18,12 +19,6 @@ _ROUTINE = re.compile(
 )
 _SHOWN = 3
 NOTABLE_SHARE = 0.1
-_REMEDIES = {
-    "no launch recorded": "record with --trace=cuda,nvtx; for CUDA graphs with --cuda-graph-trace=node",
-    "its process opened no range": "open NVTX ranges in that process too",
-    "no range was open": "open a range around that part of the program",
-    "several threads had a range open and none had launched before": "open ranges on the launching thread",
-}
 
 
 def list_caveats(
@@ -33,14 +28,34 @@ def list_caveats(
     activities: pd.DataFrame,
     attribution: Attribution,
     ranges: pd.DataFrame,
+    clocks: pd.DataFrame,
     diagnostics: pd.DataFrame,
 ) -> tuple[str, ...]:
     """Sentences for the reader, most important first."""
     return (
+        *_about_clocks(clocks),
         *_about_samples(recording, samples, ranges),
         *_about_diagnostics(diagnostics),
         *_about_activities(hierarchy, activities, attribution),
     )
+
+
+def _about_clocks(clocks: pd.DataFrame) -> list[str]:
+    """Samples that do not show what was traced when it was traced."""
+    found = []
+    for gpu, offset, correlation in zip(clocks["gpu"], clocks["offset_ns"], clocks["correlation"], strict=True):
+        if correlation < LOWEST_CORRELATION:
+            found.append(
+                f"GPU {gpu}: the samples' GR Active does not follow the traced kernels (correlation "
+                f"{correlation:.2f}), so nothing can be attributed: other work ran on the GPU, or the clocks disagree. "
+                "Record again, with the GPU to yourself."
+            )
+        elif abs(offset) > LARGEST_OFFSET_NS:
+            found.append(
+                f"GPU {gpu}: samples are stamped {units.format_ns(abs(offset))} {'later' if offset > 0 else 'earlier'} "
+                "than the kernels that they show, so figures of kernels and short ranges are wrong. Record again."
+            )
+    return found
 
 
 def _about_samples(recording: Recording, samples: Samples, ranges: pd.DataFrame) -> list[str]:
@@ -116,7 +131,7 @@ def _about_activities(hierarchy: Hierarchy, activities: pd.DataFrame, attributio
         if CAUSES[code] and shares[code] >= 1:
             found.append(
                 f"{units.format_pct(shares[code])} of the GPU's activity time ({units.format_count(counts[code])} "
-                f"activities) belongs to no range: {CAUSES[code]}. To mend it: {_REMEDIES[CAUSES[code]]}."
+                f"activities) belongs to no range: {CAUSES[code]}. To mend it: {REMEDIES[CAUSES[code]]}."
             )
     is_inherited = np.zeros(len(activities), dtype=bool)
     is_inherited[attribution.activity[attribution.inherited]] = True

@@ -8,7 +8,7 @@ NVIDIA's white papers, from which the others are taken: peak / (SMs x 4 x boost 
 * NVIDIA H100 Tensor Core GPU Architecture (V1.04, 2023), table 3: GH100.
 """
 
-SUB_PARTITIONS = 4
+from tcprof.analysis.names import NO_MATRIX
 
 # (chip, instruction family) -> precision -> FLOP per tensor cycle
 _RATES = {
@@ -20,6 +20,8 @@ _RATES = {
 
 def flop_per_cycle(chip: str, family: str, precision: str) -> float:
     """Floating-point (or integer) operations for each active cycle of one tensor pipe; NaN where not known."""
+    if family == NO_MATRIX:
+        return 0.0
     return float(_RATES.get((chip, family), {}).get(precision, float("nan")))
 
 

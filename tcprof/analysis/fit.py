@@ -57,7 +57,7 @@ class Fit:
     r_squared: float
 
 
-def fit(launches: Launches, samples: StepFunction, error: Floats, shift: Floats) -> Fit:
+def fit(launches: Launches, samples: StepFunction, error: Floats, shift: Floats, ceiling: float) -> Fit:
     """Solve for what a launch of each class counts.
 
     Args:
@@ -65,38 +65,62 @@ def fit(launches: Launches, samples: StepFunction, error: Floats, shift: Floats)
         samples: Of the same GPU; the value is a count per sample.
         error: Standard error of each sample's value; 0 where it is exact.
         shift: By how much samples may be off, all in the same direction.
+        ceiling: The most that can be counted in a ns.
     """
-    design = build_design(launches, samples)
-    observed, error = samples.value[design.row], error[design.row]
+    return solve(launches, build_design(launches, samples), samples.value, error, shift, ceiling)
+
+
+def solve(
+    launches: Launches,
+    design: Design,
+    value: Floats,
+    error: Floats,
+    shift: Floats,
+    ceiling: float,
+    passes: int = PASSES,
+) -> Fit:
+    """The same on a design that is already there, so that it serves any counter of the same samples.
+
+    Args:
+        launches: The launches of one GPU.
+        design: See ``build_design``.
+        value: The counter, for each sample that the design was built from.
+        error: As for ``fit``.
+        shift: As for ``fit``.
+        ceiling: As for ``fit``.
+        passes: How often the weights are taken from the solution before.
+    """
+    observed, error = value[design.row], error[design.row]
     targets = np.column_stack([observed, shift[design.row]])
-    exact = not error.any()
     kinds = int(launches.kind.max()) + 1
     highest = float(np.quantile(observed / design.length, 0.999)) if len(observed) else 0.0
     if highest <= 0:
-        return Fit(
-            np.zeros(kinds), np.zeros((kinds, kinds)), np.zeros(kinds), np.zeros(len(launches.start)), 0.0, np.nan
-        )
+        nothing = np.zeros(kinds)
+        return Fit(nothing, np.zeros((kinds, kinds)), nothing, np.zeros(len(launches.start)), 0.0, np.nan)
     noise = (RESOLUTION * highest * design.length) ** 2 + error**2
     expected = np.bincount(design.stretch, noise)
     rate: Floats = np.full(kinds, SHAPE * highest)
     trust = np.ones(len(expected))
-    for _ in range(PASSES):
+    for _ in range(passes):
         cut = ((rate[design.cut_kind] + 0.003 * highest) * BORDER_NS) ** 2
         variance = np.bincount(design.cut_row, cut, len(observed)).astype(np.float64)
         normal, right = _normal_equations(design, targets, variance, noise / trust[design.stretch])
         precision = normal + _prior(design, rate, highest)
         parts = _solve(precision, right[:, 0])
-        value: Floats = np.bincount(design.part_kind, parts).astype(np.float64)
-        rate = value / np.bincount(design.part_kind, design.part_ns)
+        found: Floats = np.bincount(design.part_kind, parts).astype(np.float64)
+        rate = found / np.bincount(design.part_kind, design.part_ns)
         residual = observed - design.shares @ parts
         trust = (DEGREES + 1) / (DEGREES + np.bincount(design.stretch, residual) ** 2 / expected)
     spread = float(np.sum((observed - observed.mean()) ** 2))
+    counted = found[launches.kind] * launches.weight
+    if not error.any():
+        counted = _conserve(counted, launches, design, observed, ceiling)
     covariance, bias = _uncertainty(precision, right[:, 1], design.part_kind, kinds)
     return Fit(
-        value,
+        found,
         covariance,
         bias,
-        _per_launch(launches, design, value, observed, highest, exact),
+        counted,
         float(observed.sum()),
         1 - float(residual @ residual) / spread if spread > 0 else np.nan,
     )
@@ -179,22 +203,20 @@ def _uncertainty(precision: Floats, shifted: Floats, part_kind: Ints, kinds: int
     return np.asarray(total.T @ cho_solve(factor, total)), np.asarray(total.T @ cho_solve(factor, shifted / scale))
 
 
-def _per_launch(
-    launches: Launches, design: Design, value: Floats, observed: Floats, highest: float, exact: bool
-) -> Floats:
-    """What each launch counts; where samples are exact, their sum over a stretch is kept."""
-    found = value[launches.kind] * launches.weight
-    inside = design.launch_stretch >= 0
-    if not exact or not inside.any():
-        return found
+def _conserve(counted: Floats, launches: Launches, design: Design, observed: Floats, ceiling: float) -> Floats:
+    """What launches count, brought to the sampled sum of the stretch that they lie in.
+
+    Launches are scaled together as far as the ceiling allows; what is left is shared by the room below it.
+    """
+    inside = np.flatnonzero(design.launch_stretch >= 0)
     stretch, total = design.launch_stretch[inside], np.bincount(design.stretch, observed)
-    fitted = np.bincount(stretch, found[inside], minlength=len(total))
-    factor = np.divide(total, fitted, out=np.ones(len(total)), where=fitted > 0)
-    duration = (launches.end - launches.start)[inside]
-    possible = np.divide(
-        1.1 * highest * duration, found[inside], out=np.full(len(stretch), np.inf), where=found[inside] > 0
-    )
-    limit = np.full(len(total), np.inf)
-    np.minimum.at(limit, stretch, possible)
-    found[inside] *= np.minimum(factor, np.maximum(limit, 1))[stretch]
+    most = ceiling * (launches.end - launches.start)[inside]
+    kept = counted[inside]
+    for by_room in (False, True):
+        shares = most - kept if by_room else kept
+        fitted, share = (np.bincount(stretch, values, len(total)) for values in (kept, shares))
+        factor = np.divide(total - fitted, share, out=np.zeros(len(total)), where=share > 0)
+        kept = np.clip(kept + factor[stretch] * shares, 0, most)
+    found = counted.copy()
+    found[inside] = kept
     return found

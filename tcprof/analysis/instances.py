@@ -149,3 +149,27 @@ def busy_time(instances: pd.DataFrame, work: Work, group: Ints, groups: int) -> 
         of_group, start, end = union(group[row], work.start[index], work.end[index])
         total += np.bincount(of_group, end - start, minlength=groups)
     return total
+
+
+def group_by_path(instances: pd.DataFrame, paths: pd.DataFrame) -> tuple[Ints, pd.DataFrame]:
+    """The instances of each path on each GPU.
+
+    Returns:
+        The group of each instance; and for each group its GPU and path, in that order, with the columns of ``paths``.
+    """
+    key = instances["gpu"].to_numpy() * len(paths) + instances["path_id"].to_numpy()
+    keys, group = np.unique(key, return_inverse=True)
+    groups = pd.DataFrame({"gpu": keys // max(len(paths), 1), "path_id": keys % max(len(paths), 1)})
+    return group, groups.join(paths, on="path_id")
+
+
+def united_windows(group: Ints, gpu_of: Ints, windows: Windows) -> Windows:
+    """The union over each group of instances of their windows.
+
+    Args:
+        group: Group of each instance.
+        gpu_of: GPU of each group.
+        windows: Windows of instances.
+    """
+    of_group, start, end = union(group[windows.group], windows.start, windows.end)
+    return Windows(of_group, gpu_of[of_group], start, end)

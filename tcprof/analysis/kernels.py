@@ -1,49 +1,61 @@
-"""Kernels: what each did on the Tensor Cores, from the fit, and what its name says about it."""
+"""The fit applied to a recording: launches of each GPU are classified, fitted, and given their cycles and FLOP."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tcprof.analysis.chips import flop_per_cycle
+from tcprof.analysis.chips import flop_per_cycle, peak_flop_per_cycle
 from tcprof.analysis.classes import Classes, classify
-from tcprof.analysis.design import Launches
-from tcprof.analysis.fit import fit
+from tcprof.analysis.design import Design, Launches, build_design
+from tcprof.analysis.fit import PASSES, Fit, solve
 from tcprof.analysis.instances import KERNEL_KINDS
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.names import read_names
 from tcprof.analysis.sampling import read_rounded
-from tcprof.frames import KERNELS, LAUNCHED
+from tcprof.frames import LAUNCHED
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-TENSOR_KERNEL_PCT = 5.0  # below this, index arithmetic shows on the same pipe
-RESOLVED_POINTS, RESOLVED_SHARE = 5.0, 0.1  # half the interval of a resolved kernel: in points, or of its value
-NORMAL_95 = 1.96
-RESOLVED, POOLED, UNRESOLVED, NOT_SAMPLED = "resolved", "pooled", "unresolved", "not sampled"
-FROM_NAMES = "estimated from kernel names"
+# Other counters that are fitted where they were sampled, and the columns of the samples that they are the sum of.
+OTHER_METRICS = {
+    "sm_active": ("sm_active_pct",),
+    "sm_issue": ("sm_issue_pct",),
+    "dram": ("dram_read_pct", "dram_write_pct"),
+}
+_OTHER_PASSES = 2  # they tell memory-bound from issue-bound kernels, which more passes would not change
+
+
+@dataclass(frozen=True)
+class GpuFit:
+    """What the fit found on one GPU, for sums over its launches.
+
+    Attributes:
+        weights: What each launch counts relative to its class.
+        fits: The fit of ``tensor`` and of ``OTHER_METRICS``, where sampled; values are ns of full activity.
+        sampled: What the samples under kernels hold: tensor cycles, or ns of full tensor activity.
+    """
+
+    weights: Floats
+    fits: dict[str, Fit]
+    sampled: float
 
 
 @dataclass(frozen=True)
 class KernelFit:
-    """The launches of all kernels with what the fit gives each, and what is needed to sum them up.
+    """The launches of all kernels with what the fit gives each.
 
     Attributes:
-        launched: One row for each launch of a kernel or graph, see ``tcprof.frames.LAUNCHED``.
-        covariances: For each GPU that was sampled, of its classes' values in ns of full tensor activity.
-        biases: For each such GPU, by how much these may be off together.
-        weights: For each GPU, what each of its launches counts relative to its class.
-        sampled: For each GPU, what the samples under kernels hold: tensor cycles, or ns of full activity.
+        launched: One row for each launch of a kernel or graph, see ``tcprof.frames.LAUNCHED``; in order of GPU.
+        gpus: The fit of each GPU that has launches.
+        others: For each of ``OTHER_METRICS`` ns of full activity of each launch; NaN where not sampled.
     """
 
     launched: pd.DataFrame
-    covariances: dict[int, Floats]
-    biases: dict[int, Floats]
-    weights: dict[int, Floats]
-    sampled: dict[int, float]
+    gpus: dict[int, GpuFit]
+    others: dict[str, Floats]
 
 
 def fit_kernels(activities: pd.DataFrame, path_id: Ints, samples: pd.DataFrame, gpus: pd.DataFrame) -> KernelFit:
@@ -59,7 +71,8 @@ def fit_kernels(activities: pd.DataFrame, path_id: Ints, samples: pd.DataFrame, 
     chips = dict(zip(gpus["gpu"], gpus["chip"], strict=True))
     of_kind = activities["kind"].isin(KERNEL_KINDS).to_numpy()
     parts: list[pd.DataFrame] = []
-    covariances, biases, weights, sampled = {}, {}, {}, {}
+    fitted: dict[int, GpuFit] = {}
+    others: dict[str, list[Floats]] = {name: [] for name in OTHER_METRICS}
     for gpu in sorted(activities["gpu"].unique().tolist()):
         rows = np.flatnonzero(of_kind & (activities["gpu"] == gpu).to_numpy())
         if not len(rows):
@@ -70,182 +83,106 @@ def fit_kernels(activities: pd.DataFrame, path_id: Ints, samples: pd.DataFrame, 
         classes = classify(code, kernels["launch_geometry"].cat.codes.to_numpy(np.int64), end - start)
         launches = Launches(start, np.maximum(end, start + 1), classes.kind, classes.weight)
         found = _fit_gpu(launches, samples[samples["gpu"] == gpu])
-        if found is not None:
-            covariances[gpu], biases[gpu], sampled[gpu] = found.covariance, found.bias, found.sampled
-        weights[gpu] = classes.weight
-        rates = np.array(
-            [flop_per_cycle(chips.get(gpu, ""), *key) for key in zip(names["family"], names["precision"], strict=True)]
-        )
-        parts.append(_launched(gpu, rows, path_id[rows], launches, classes, found, rates[code]))
-    return KernelFit(LAUNCHED.concat(parts), covariances, biases, weights, sampled)
+        fitted[gpu] = GpuFit(classes.weight, found.fits, found.sampled)
+        for name, values in others.items():
+            values.append(found.fits[name].per_launch if name in found.fits else np.full(len(rows), np.nan))
+        frame = _launched(gpu, rows, path_id[rows], launches, classes, found)
+        parts.append(_with_flop(frame, found.capacity, names.iloc[code], chips.get(gpu, "")))
+    joined = {name: np.concatenate(values) if values else np.empty(0) for name, values in others.items()}
+    return KernelFit(LAUNCHED.concat(parts), fitted, joined)
 
 
 @dataclass(frozen=True)
 class _Found:
-    """What the fit gives the launches of one GPU."""
+    """The fits of one GPU; ``tensor`` in ns of full activity, and cycles of each launch, and the pipes' cycles a ns."""
 
-    active_ns: Floats
+    fits: dict[str, Fit]
     cycles: Floats
-    covariance: Floats
-    bias: Floats
+    capacity: Floats
     sampled: float
 
 
-def _fit_gpu(launches: Launches, samples: pd.DataFrame) -> _Found | None:
-    """The fit on cycles where they were recorded, else on rounded percentages; None without samples."""
+def _fit_gpu(launches: Launches, samples: pd.DataFrame) -> _Found:
+    """The fit on cycles where they were recorded, else on rounded percentages; no fits without samples."""
     near = (samples["end_ns"] > launches.start.min()) & (samples["start_ns"] < launches.end.max())
     samples = samples[near & samples["tensor_active_pct"].notna()]
+    unknown = np.full(len(launches.start), np.nan)
     if samples.empty:
-        return None
+        return _Found({}, unknown, unknown, np.nan)
     start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
     percent, cycles = samples["tensor_active_pct"].to_numpy(), samples["tensor_cycles"].to_numpy()
+    design = build_design(launches, StepFunction(start, end, percent))
+    fits = {
+        name: _solve_rounded(launches, design, samples[[*columns]].to_numpy(), end - start, _OTHER_PASSES)
+        for name, columns in OTHER_METRICS.items()
+        if samples[[*columns]].notna().all(axis=None)
+    }
     if np.isnan(cycles).any():
-        length = end - start
-        value, error, shift = (reading / 100 * length for reading in read_rounded(percent))
-        found = fit(launches, StepFunction(start, end, value), error, shift)
-        return _Found(
-            found.per_launch, np.full(len(launches.start), np.nan), found.covariance, found.bias, found.sampled
-        )
+        tensor = _solve_rounded(launches, design, percent[:, None], end - start)
+        return _Found({"tensor": tensor, **fits}, unknown, unknown, tensor.sampled)
     none = np.zeros(len(cycles))
-    found = fit(launches, StepFunction(start, end, cycles), none, none)
     capacity = _capacity(launches, start, end, cycles, percent)
     scale = float(np.median(capacity))
-    return _Found(found.per_launch / capacity, found.per_launch, found.covariance / scale**2, found.bias, found.sampled)
+    counted = solve(launches, design, cycles, none, none, float(capacity.max()))
+    active = Fit(
+        counted.value / scale,
+        counted.covariance / scale**2,
+        counted.bias,
+        counted.per_launch / capacity,
+        counted.sampled / scale,
+        counted.r_squared,
+    )
+    return _Found({"tensor": active, **fits}, counted.per_launch, capacity, counted.sampled)
+
+
+def _solve_rounded(launches: Launches, design: Design, percent: Floats, length: Ints, passes: int = PASSES) -> Fit:
+    """The fit on the sum of columns of whole percentages, in ns of full activity."""
+    value, error, shift = (reading / 100 * length[:, None] for reading in read_rounded(percent))
+    deviation = np.sqrt((error**2).sum(axis=1))
+    return solve(launches, design, value.sum(axis=1), deviation, shift.sum(axis=1), 1.0, passes)
 
 
 def _capacity(launches: Launches, start: Ints, end: Ints, cycles: Floats, percent: Floats) -> Floats:
-    """Cycles that all tensor pipes have in a ns, at the time of each launch: the clock may change."""
-    active = (cycles > 0) & (percent > 0) & (percent < 100)
-    if not active.any():
+    """Cycles that all tensor pipes have in a ns, mean over each launch: the clock may change."""
+    known = (cycles > 0) & (percent > 0) & (percent < 100)
+    if not known.any():
         return np.ones(len(launches.start))
-    rate = cycles[active] / (percent[active] / 100) / (end - start)[active]
-    middle = (start + end)[active] / 2
-    return np.interp((launches.start + launches.end) / 2, middle, rate)
+    middle = (start + end) / 2
+    rate = np.interp(middle, middle[known], cycles[known] / (percent[known] / 100) / (end - start)[known])
+    clock = StepFunction(start, end, rate)
+    covered = clock.covered(launches.start, launches.end)
+    mean = np.divide(
+        clock.integral(launches.start, launches.end), covered, out=np.full(len(covered), np.nan), where=covered > 0
+    )
+    return np.where(covered > 0, mean, np.interp((launches.start + launches.end) / 2, middle, rate))
 
 
-def _launched(
-    gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: Classes, found: _Found | None, rates: Floats
-) -> pd.DataFrame:
+def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: Classes, found: _Found) -> pd.DataFrame:
+    """The launches of one GPU with the columns of ``LAUNCHED`` that need no names."""
     duration = launches.end - launches.start
-    frame = pd.DataFrame(
+    unknown = np.full(len(rows), np.nan)
+    return pd.DataFrame(
         {
             "gpu": gpu,
             "activity": rows,
+            "kernel": -1,  # known once all kernels are in order of time: summarize_kernels
             "path_id": path_id,
             "kernel_class": classes.kind,
             "pooled": classes.pooled[classes.kind],
             "duration_ns": duration,
-            "tensor_active_ns": np.nan if found is None else np.minimum(found.active_ns, duration),
-            "tensor_cycles": np.nan if found is None else found.cycles,
+            "tensor_active_ns": (
+                np.minimum(found.fits["tensor"].per_launch, duration) if "tensor" in found.fits else unknown
+            ),
+            "tensor_cycles": found.cycles,
         }
     )
-    return LAUNCHED.conform(frame.assign(tensor_flop=frame["tensor_cycles"] * rates))
 
 
-def summarize_kernels(
-    kernel_fit: KernelFit, activities: pd.DataFrame, paths: pd.DataFrame, by_path: bool = False
-) -> pd.DataFrame:
-    """One row for each GPU, kernel and launch geometry, and path if asked for; those that took longest first.
-
-    Args:
-        kernel_fit: See ``fit_kernels``.
-        activities: As given to ``fit_kernels``.
-        paths: See ``tcprof.frames.PATHS``.
-        by_path: Whether a kernel that is launched in several ranges has a row for each.
-    """
-    launched = kernel_fit.launched
-    if launched.empty:
-        return KERNELS.empty()
-    activity = activities.iloc[launched["activity"].to_numpy()]
-    keys = {
-        "gpu": launched["gpu"].to_numpy(),
-        "name": activity["name"].cat.codes.to_numpy(),
-        "geometry": activity["launch_geometry"].cat.codes.to_numpy(),
-        **({"path_id": launched["path_id"].to_numpy()} if by_path else {}),
-    }
-    group, rows = _group(keys)
-    names = read_names(activities["name"].cat.categories).iloc[rows["name"]].reset_index(drop=True)
-    texts = {"name": activities["name"].cat.categories[rows["name"]]}
-    texts["launch_geometry"] = activities["launch_geometry"].cat.categories[rows["geometry"]]
-    path_id = _longest_path(group, launched)
-    labels = np.append(paths["path"].to_numpy(dtype=object), "")
-    measured = _measure(kernel_fit, launched, group)
-    frame = rows.assign(**texts, path=labels[path_id], **measured, **names)
-    frame = frame.assign(share_pct=100 * frame["total_ns"] / frame.groupby("gpu")["total_ns"].transform("sum"))
-    frame = frame.assign(**_judge(frame))
-    return KERNELS.conform(frame.sort_values(["gpu", "total_ns"], ascending=[True, False], kind="stable"))
-
-
-def _group(keys: dict[str, Ints]) -> tuple[Ints, pd.DataFrame]:
-    """Number of the group of each launch, and the groups' keys."""
-    group, unique = pd.MultiIndex.from_arrays(list(keys.values()), names=list(keys)).factorize()
-    return group.astype(np.int64), unique.to_frame(index=False, name=list(keys))
-
-
-def _longest_path(group: Ints, launched: pd.DataFrame) -> Ints:
-    """The path of each group in which it spent most time; -1 for outside of all ranges."""
-    time = launched.groupby([group, launched["path_id"].to_numpy()])["duration_ns"].sum()
-    longest = time.groupby(level=0).idxmax()
-    return np.array([path for _, path in longest], dtype=np.int64)
-
-
-def _measure(kernel_fit: KernelFit, launched: pd.DataFrame, group: Ints) -> dict[str, Floats]:
-    """Times, Tensor Active with its interval, cycles and FLOP/s of each group."""
-    by = launched.groupby(group)
-    total = by["duration_ns"].sum().to_numpy()
-    count = by.size().to_numpy()
-    active = by["tensor_active_ns"].sum(min_count=1).to_numpy()
-    cycles, flop = (by[name].sum(min_count=1).to_numpy() for name in ("tensor_cycles", "tensor_flop"))
-    flop = np.where(by["tensor_flop"].count().to_numpy() == count, flop, np.nan)
-    half = np.concatenate(list(_half_intervals(kernel_fit, launched, group)))
-    percent = 100 * active / total
-    points = 100 * half / total
-    return {
-        "launch_count": count,
-        "total_ns": total,
-        "median_ns": by["duration_ns"].median().to_numpy(),
-        "tensor_active_pct": percent,
-        "tensor_active_low_pct": np.clip(percent - points, 0, 100),
-        "tensor_active_high_pct": np.clip(percent + points, 0, 100),
-        "tensor_cycles": cycles,
-        "tensor_cycles_per_launch": cycles / count,
-        "tensor_flop": flop,
-        "tensor_tflops": flop / total * 1e-3,
-        "pooled": by["pooled"].mean().to_numpy(),
-    }
-
-
-def _half_intervals(kernel_fit: KernelFit, launched: pd.DataFrame, group: Ints) -> Iterator[Floats]:
-    """For the groups of one GPU after the other, half the interval of their sums a'x, from a'Ca and a'b."""
-    gpu = launched["gpu"].to_numpy()
-    for number in np.unique(gpu).tolist():
-        mine = gpu == number
-        first = int(group[mine].min())
-        size = int(group[mine].max()) - first + 1
-        covariance = kernel_fit.covariances.get(number)
-        if covariance is None:
-            yield np.full(size, np.nan)
-            continue
-        counts = np.zeros((size, len(covariance)))
-        place = (group[mine] - first, launched["kernel_class"].to_numpy()[mine])
-        np.add.at(counts, place, kernel_fit.weights[number])
-        variance = np.einsum("ij,jk,ik->i", counts, covariance, counts, optimize=True)
-        yield NORMAL_95 * np.sqrt(np.maximum(variance, 0)) + np.abs(counts @ kernel_fit.biases[number])
-
-
-def _judge(frame: pd.DataFrame) -> dict[str, npt.NDArray[np.object_] | pd.Series]:
-    """Whether the fit can tell, whether the kernel used the Tensor Cores, and whether its name says the same."""
-    half = (frame["tensor_active_high_pct"] - frame["tensor_active_low_pct"]) / 2
-    narrow = half <= np.maximum(RESOLVED_POINTS, RESOLVED_SHARE * frame["tensor_active_pct"])
-    measured = frame["tensor_active_pct"].notna()
-    found = np.select([~measured, ~narrow, frame["pooled"] > 0.5], [NOT_SAMPLED, UNRESOLVED, POOLED], RESOLVED)
-    counted = (frame["tensor_active_low_pct"] > TENSOR_KERNEL_PCT).to_numpy()
-    named = frame["named_tensor"].to_numpy(dtype=bool)
-    if not measured.any():
-        return {"fit": np.full(len(frame), FROM_NAMES), "tensor_kernel": named, "name_verdict": _verdict(named, named)}
-    return {"fit": found, "tensor_kernel": counted, "name_verdict": _verdict(counted, named)}
-
-
-def _verdict(counted: npt.NDArray[np.bool_], named: npt.NDArray[np.bool_]) -> npt.NDArray[np.object_]:
-    found = np.select([counted & named, counted, named], ["agrees", "counter only", "name only"], "neither")
-    return np.asarray(found, dtype=object)
+def _with_flop(frame: pd.DataFrame, capacity: Floats, names: pd.DataFrame, chip: str) -> pd.DataFrame:
+    """Launches with their FLOP, and the time these would take at the chip's peak and the sampled clock."""
+    keys, rows = np.unique((names["family"] + "/" + names["precision"]).to_numpy(dtype=str), return_inverse=True)
+    pairs = [key.split("/") for key in keys]
+    rate = np.array([flop_per_cycle(chip, family, precision) for family, precision in pairs])[rows]
+    peak = np.array([peak_flop_per_cycle(chip, precision) for _, precision in pairs])[rows]
+    flop = frame["tensor_cycles"] * rate
+    return LAUNCHED.conform(frame.assign(tensor_flop=flop, tensor_ideal_ns=flop / (peak * capacity)))

@@ -9,8 +9,15 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+NO_MATRIX = "none"
+
 # Plain arithmetic, whatever else the name holds: FP32 products are called xmma_gemm too.
 _PLAIN = re.compile(r"ffma|simt|_sgemm_|\bsgemm|fft2d|gemv|splitKreduce|init_device_workspace")
+# Kernels of PyTorch whose source has no matrix instruction: what the tensor pipe does in them is index arithmetic.
+_NO_MATRIX = re.compile(
+    r"at::native::.*(?:elementwise_kernel|reduce_kernel|multi_tensor_apply_kernel|[Ss]oft[Mm]ax|_norm|max_pool|avg_pool"
+    r"|nll_loss|index|[Gg]ather|[Ss]catter|CatArray|dropout|[Ee]mbedding)"
+)
 # In order: the first that is found decides. Names: instruction family.
 _FAMILIES = (
     ("tcgen05", re.compile(r"tcgen05|umma|(?:nvjet|cutlass3x|xmma)_sm1\d\d", re.IGNORECASE)),
@@ -37,6 +44,7 @@ _PRECISIONS = (
     ("fp16", re.compile(r"f16|fp16|[Hh]alf|h884|h1688|h16816|s884|s161616|nvjet_(?:sm\d+_)?h[a-z]+_")),
     ("tf32", re.compile(r"s1688gemm|s1688fprop|s1688dgrad|s1688wgrad")),
 )
+_COMMUNICATION = re.compile(r"^nccl|ncclDevKernel|ncclKernel|nvshmem")
 _TILES = re.compile(r"tilesize(\d+x\d+x\d+)|nvjet_(?:sm\d+_)?[a-z]{3}_(\d+x\d+)_|_(\d+x\d+)_\d+x\d_|_(\d+x\d+x?\d*)_")
 
 
@@ -44,15 +52,19 @@ def read_names(names: Sequence[str]) -> pd.DataFrame:
     """What the names tell, a row for each.
 
     Returns:
-        named_tensor (bool), precision, family and tile; text that is empty where the name does not tell.
+        named_tensor and communication (bool), precision, family and tile; text that is empty where the name does not
+        tell.
     """
-    return pd.DataFrame([_read(name) for name in names], columns=["named_tensor", "precision", "family", "tile"])
+    columns = ["named_tensor", "communication", "precision", "family", "tile"]
+    return pd.DataFrame([_read(name) for name in names], columns=columns)
 
 
-def _read(name: str) -> tuple[bool, str, str, str]:
+def _read(name: str) -> tuple[bool, bool, str, str, str]:
     plain = _PLAIN.search(name) is not None
     family = "" if plain else next((family for family, pattern in _FAMILIES if pattern.search(name)), "")
+    if _NO_MATRIX.match(name.removeprefix("void ")):
+        return False, False, "", NO_MATRIX, ""
     tensor = not plain and (bool(family) or _TENSOR.search(name) is not None)
     precision = next((precision for precision, pattern in _PRECISIONS if pattern.search(name)), "")
     tile = next((group for group in match.groups() if group), "") if tensor and (match := _TILES.search(name)) else ""
-    return tensor, precision if tensor else "", family, tile
+    return tensor, _COMMUNICATION.search(name) is not None, precision if tensor else "", family, tile

@@ -25,6 +25,12 @@ NO_LAUNCH = "no launch recorded"
 OTHER_PROCESS = "its process opened no range"
 NO_RANGE = "no range was open"
 AMBIGUOUS = "several threads had a range open and none had launched before"
+REMEDIES = {
+    NO_LAUNCH: "record with --trace=cuda,nvtx; for CUDA graphs with --cuda-graph-trace=node",
+    OTHER_PROCESS: "open NVTX ranges in that process too",
+    NO_RANGE: "open a range around that part of the program",
+    AMBIGUOUS: "open ranges on the launching thread",
+}
 CAUSES = ("", NO_LAUNCH, OTHER_PROCESS, NO_RANGE, AMBIGUOUS)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tcprof.analysis.instances import KERNEL_KINDS, Work, busy_time, instance_windows
+from tcprof.analysis.instances import KERNEL_KINDS, Work, busy_time, group_by_path, instance_windows, united_windows
 from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.projection import Attribution
 from tcprof.analysis.sampling import (
@@ -68,40 +68,30 @@ def summarize_paths(
     """One row for each GPU and path. Time that two instances of a path share counts once in all windows."""
     if not len(instances):
         return RANGE_SUMMARY.empty()
-    key = instances["gpu"].to_numpy() * len(paths) + instances["path_id"].to_numpy()
-    keys, group = np.unique(key, return_inverse=True)
-    gpu_of = keys // len(paths)
-    chosen = _united(group, gpu_of, windows)
-    gpu_windows = _united(group, gpu_of, instance_windows(instances, work, "gpu"))
-    interval = bootstrap_interval(
-        group, instances["active_ns"].to_numpy(), instances["covered_ns"].to_numpy(), len(keys)
-    )
+    group, groups = group_by_path(instances, paths)
+    count, gpu_of = len(groups), groups["gpu"].to_numpy()
+    chosen = united_windows(group, gpu_of, windows)
+    gpu_windows = united_windows(group, gpu_of, instance_windows(instances, work, "gpu"))
+    interval = bootstrap_interval(group, instances["active_ns"].to_numpy(), instances["covered_ns"].to_numpy(), count)
     host = (instances["host_end_ns"] - instances["host_start_ns"]).to_numpy()
     counts = {
         name: np.bincount(group, instances[name]).astype(np.int64)
         for name in ("activity_count", "inherited_count", "kernel_count", "kernel_ns")
     }
     has_activity = counts["activity_count"] > 0
-    spans = np.bincount(gpu_windows.group, gpu_windows.end - gpu_windows.start, minlength=len(keys))
-    rows = pd.DataFrame(
-        {
-            "gpu": gpu_of,
-            "path_id": keys % len(paths),
-            "instance_count": np.bincount(group),
-            "host_ns": np.bincount(group, host).astype(np.int64),
-            "gpu_window_ns": np.where(has_activity, spans, np.nan),
-            "busy_ns": np.where(has_activity, busy_time(instances, work, group, len(keys)), np.nan),
-            **counts,
-            **_tensor_columns(chosen, len(keys), functions, rounded, interval),
-        }
+    spans = np.bincount(gpu_windows.group, gpu_windows.end - gpu_windows.start, minlength=count)
+    return RANGE_SUMMARY.conform(
+        groups.assign(
+            **{
+                "instance_count": np.bincount(group),
+                "host_ns": np.bincount(group, host).astype(np.int64),
+                "gpu_window_ns": np.where(has_activity, spans, np.nan),
+                "busy_ns": np.where(has_activity, busy_time(instances, work, group, count), np.nan),
+                **counts,
+                **_tensor_columns(chosen, count, functions, rounded, interval),
+            }
+        )
     )
-    return RANGE_SUMMARY.conform(rows.join(paths, on="path_id"))
-
-
-def _united(group: Ints, gpu_of: Ints, windows: Windows) -> Windows:
-    """The union over each group of instances of their windows."""
-    of_group, start, end = union(group[windows.group], windows.start, windows.end)
-    return Windows(of_group, gpu_of[of_group], start, end)
 
 
 def summarize_capture(

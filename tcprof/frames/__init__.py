@@ -4,30 +4,45 @@ A frame that leaves a module has been conformed to its Schema by the one who mad
 ask. ``docs/metrics.md`` is generated from this package.
 """
 
-from tcprof.frames.computed import COMPARISON, INSTANCES, KERNELS, LAUNCHED, PATHS, RANGE_SUMMARY
+from tcprof.frames.computed import (
+    CLOCKS,
+    COMPARISON,
+    INSTANCES,
+    ITERATIONS,
+    KERNELS,
+    LAUNCHED,
+    LEDGER,
+    PATHS,
+    RANGE_SUMMARY,
+    TIMELINE,
+)
 from tcprof.frames.recorded import ACTIVITIES, DIAGNOSTICS, GPUS, LAUNCHES, RANGES, SAMPLE_METRICS, SAMPLES
 from tcprof.frames.schema import Column, Schema
 
 __all__ = [
     "ACTIVITIES",
+    "CLOCKS",
     "COMPARISON",
     "DIAGNOSTICS",
     "GPUS",
     "INSTANCES",
+    "ITERATIONS",
     "KERNELS",
     "LAUNCHED",
     "LAUNCHES",
+    "LEDGER",
     "PATHS",
     "RANGES",
     "RANGE_SUMMARY",
     "SAMPLES",
     "SAMPLE_METRICS",
     "SCHEMAS",
+    "TIMELINE",
     "Column",
     "Schema",
 ]
 
 SCHEMAS = (
     *(GPUS, SAMPLES, RANGES, LAUNCHES, ACTIVITIES, DIAGNOSTICS),
-    *(PATHS, INSTANCES, RANGE_SUMMARY, LAUNCHED, KERNELS, COMPARISON),
+    *(PATHS, INSTANCES, RANGE_SUMMARY, LAUNCHED, KERNELS, TIMELINE, LEDGER, ITERATIONS, CLOCKS, COMPARISON),
 )

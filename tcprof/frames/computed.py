@@ -70,6 +70,20 @@ RANGE_SUMMARY = Schema(
         Column("kernel_ns", INT, "Sum of the durations of its kernels and graphs."),
         Column("window_ns", FLOAT, "Length of the windows that the figures from samples are taken over."),
         *_TENSOR,
+        Column(
+            "tensor_kernel_share_pct",
+            FLOAT,
+            "Share of the kernel time that tensor kernels have, see *kernels*; unknown where there are no kernels, or "
+            "they were not fitted.",
+        ),
+        Column("fitted_active_s", FLOAT, "Tensor-active time of the kernels launched in them, from the fit."),
+        Column(
+            "tensor_flop",
+            FLOAT,
+            "FLOP of their tensor kernels; unknown where over 1 % of these kernels' cycles have an unknown rate.",
+        ),
+        Column("tensor_tflops", FLOAT, "These per second of the window, in 10^12."),
+        Column("tensor_peak_pct", FLOAT, "That rate, of the chip's peak for the precisions, at the sampled clock."),
     ),
 )
 
@@ -97,6 +111,7 @@ LAUNCHED = Schema(
     (
         GPU,
         Column("activity", INT, "Row of the launch in the frame of activities."),
+        Column("kernel", INT, "Row of its kernel in the frame of kernels."),
         Column("path_id", INT, "Row of the path that it belongs to in the frame of paths; -1 for none."),
         Column("kernel_class", INT, "Class of launches that do the same work, numbered for each GPU."),
         Column("pooled", BOOL, "Whether that class is a pool of several rare kernels."),
@@ -104,6 +119,11 @@ LAUNCHED = Schema(
         Column("tensor_active_ns", FLOAT, "Its tensor-active time: Tensor Active, as a share, times its duration."),
         Column("tensor_cycles", FLOAT, "Its tensor cycles over all SM sub-partitions, where recorded."),
         Column("tensor_flop", FLOAT, "FLOP on the Tensor Cores, where instruction family and precision are known."),
+        Column(
+            "tensor_ideal_ns",
+            FLOAT,
+            "The time these FLOP would take at the chip's peak for the precision, at the sampled clock.",
+        ),
     ),
 )
 
@@ -126,16 +146,99 @@ KERNELS = Schema(
         Column("tensor_cycles_per_launch", FLOAT, "Their mean per launch."),
         Column("tensor_flop", FLOAT, "FLOP on the Tensor Cores, where instruction family and precision are known."),
         Column("tensor_tflops", FLOAT, "These per second of its time, in 10^12."),
+        Column("tensor_peak_pct", FLOAT, "That rate, of the chip's peak for the precision at the sampled clock."),
+        Column("sm_active_pct", FLOAT, "SM Active while it ran, from the fit; unknown where wide (± 20 points)."),
+        Column("sm_issue_pct", FLOAT, "SM Issue while it ran, likewise."),
+        Column("dram_pct", FLOAT, "Memory bandwidth, read and write, of the peak, while it ran, likewise."),
+        Column(
+            "bound",
+            TEXT,
+            "memory or issue, if that is at 60 % or more and the higher of both; neither; empty where unknown.",
+        ),
         Column(
             "fit",
             TEXT,
             "resolved; pooled with other rare kernels; unresolved, the samples cannot tell; not sampled; or estimated "
             "from kernel names, where the recording has no samples at all.",
         ),
+        Column("communication", BOOL, "Whether its name is one of NCCL's."),
         Column("tensor_kernel", BOOL, "Whether the interval lies above 5 %; without samples, what the name says."),
         Column("name_verdict", TEXT, "Counter and name: agrees, counter only, name only or neither."),
         Column("precision", TEXT, "Precision of the inputs, as the name has it; empty where it does not tell."),
-        Column("family", TEXT, "Tensor instructions, as the name has it: wgmma, mma.sync or tcgen05."),
+        Column("family", TEXT, "Tensor instructions, as the name has it: wgmma, mma.sync, tcgen05, or none."),
         Column("tile", TEXT, "Tile of the output, as the name has it."),
+    ),
+)
+
+CLOCKS = Schema(
+    "clocks",
+    "For each GPU, whether samples and trace agree on the time: GR Active against the time under kernels.",
+    (
+        GPU,
+        Column(
+            "offset_ns",
+            FLOAT,
+            "How much later samples are stamped than the kernels they show, to 1 µs; unknown where the GPU was hardly "
+            "ever idle, or GR Active is missing.",
+        ),
+        Column("correlation", FLOAT, "Correlation of GR Active with the time under kernels at that offset."),
+    ),
+)
+
+_OVERLAPS = "where several run at once, the first of these columns has the time"
+TIMELINE = Schema(
+    "timeline",
+    "Where the time went, for each GPU and path, and one row with an empty path for the whole capture: every "
+    f"nanosecond of the gpu windows is in exactly one column; {_OVERLAPS}. Work counts whichever range it is of.",
+    (
+        GPU,
+        Column("domain", TEXT, "NVTX domain; empty for the default one."),
+        Column("path", TEXT, "The path; empty for the whole capture."),
+        Column("name", TEXT, "The innermost name of the path; empty for the whole capture."),
+        Column("depth", INT, "1 for an outermost range, 0 for the whole capture."),
+        Column("instance_count", INT, "Instances of the path, in the processes that used the GPU."),
+        Column("window_ns", FLOAT, "Time from an instance's first activity to its last, over all instances."),
+        Column("tensor_kernel_ns", FLOAT, "A tensor kernel ran, see *kernels*."),
+        Column("memory_bound_ns", FLOAT, "Another kernel, at 60 % or more of the memory's bandwidth."),
+        Column("issue_bound_ns", FLOAT, "Another kernel, with 60 % or more of the issue slots used."),
+        Column("other_kernel_ns", FLOAT, "Another kernel: bound by neither, or that is not known."),
+        Column(
+            "unresolved_kernel_ns", FLOAT, "A kernel of which the samples cannot tell whether it is a tensor kernel."
+        ),
+        Column("graph_ns", FLOAT, "A CUDA graph that was recorded as a whole, so that its kernels are not known."),
+        Column("communication_ns", FLOAT, "Only NCCL's kernels, or copies beside them."),
+        Column("copy_ns", FLOAT, "Only copies and sets."),
+        Column("idle_ns", FLOAT, "Nothing."),
+    ),
+)
+
+LEDGER = Schema(
+    "ledger",
+    "What the figures rest on: activity time, kernel time and tensor-active time, each split by what became of it.",
+    (
+        GPU,
+        Column("account", TEXT, "activity time, kernel time, or tensor-active time."),
+        Column("entry", TEXT, "What became of this part."),
+        Column("seconds", FLOAT, "The part."),
+        Column("share_pct", FLOAT, "Its share of the account."),
+        Column("remedy", TEXT, "How to record it better; empty where there is nothing to mend."),
+    ),
+)
+
+ITERATIONS = Schema(
+    "iterations",
+    "The iterations of the capture: the instances of one path, on each GPU.",
+    (
+        GPU,
+        Column("number", INT, "Number of the iteration, from 0."),
+        Column("range", INT, "Row of its range in the frame of ranges."),
+        Column("path", TEXT, "Their path."),
+        Column("warm_up", BOOL, "Whether it is one of the first and longer than the others' 95 % band."),
+        Column("host_ns", INT, "Duration of the range on the CPU."),
+        Column("gpu_window_ns", FLOAT, "Time from its first activity to its last; unknown if it has none."),
+        Column("kernel_ns", INT, "Sum of its kernels' durations."),
+        Column("tensor_active_mean_pct", FLOAT, "Mean Tensor Active over the sampled part of the window."),
+        Column("tensor_active_s", FLOAT, "Tensor Active integrated over the window."),
+        Column("tensor_cycles", FLOAT, "Tensor cycles in the window."),
     ),
 )

@@ -1,0 +1,74 @@
+"""Whether the sampler's clock is the trace's: GR Active against the time under kernels.
+
+Samples and kernels come from different clocks that Nsight Systems has brought together. Were they apart by more than a
+few microseconds, no sample could be said to lie under a kernel, and nothing could be attributed.
+"""
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tcprof.analysis.instances import KERNEL_KINDS
+from tcprof.analysis.intervals import StepFunction, union
+from tcprof.frames import CLOCKS
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+LARGEST_OFFSET_NS = 5000
+LOWEST_CORRELATION = 0.9
+BRIDGED_NS = 10_000  # the engine stays active between kernels that follow each other this closely
+SMALLEST_DEVIATION = 0.1  # of the busy share of a sample: below it there is too little idle time to compare
+FEWEST_SAMPLES = 50
+MOST_SAMPLES = 20_000
+_OFFSETS = np.arange(-120, 121) * 1000  # ns; a period at 10 kHz and more
+
+
+def check_clocks(activities: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
+    """The offset between samples and trace on each GPU.
+
+    Args:
+        activities: See ``tcprof.frames.ACTIVITIES``.
+        samples: See ``tcprof.frames.SAMPLES``.
+
+    Returns:
+        See ``tcprof.frames.CLOCKS``; a GPU has a row if it has both samples of GR Active and kernels.
+    """
+    kernels = activities[activities["kind"].isin(KERNEL_KINDS)]
+    known = samples[samples["gr_active_pct"].notna()]
+    rows = []
+    for gpu in sorted(set(kernels["gpu"]) & set(known["gpu"])):
+        busy = _busy(kernels[kernels["gpu"] == gpu])
+        inside = (known["gpu"] == gpu) & (known["start_ns"] >= busy.start[0]) & (known["end_ns"] <= busy.end[-1])
+        rows.append({"gpu": gpu, **_compare(busy, known[inside].head(MOST_SAMPLES))})
+    return CLOCKS.conform(pd.DataFrame(rows, columns=CLOCKS.names))
+
+
+def _busy(kernels: pd.DataFrame) -> StepFunction:
+    """1 while a kernel runs, or is about to follow the one before."""
+    start, end = kernels["start_ns"].to_numpy(), kernels["end_ns"].to_numpy()
+    _, begin, finish = union(np.zeros(len(kernels), dtype=np.int64), start, np.maximum(end, start + 1) + BRIDGED_NS)
+    return StepFunction(begin, finish - BRIDGED_NS, np.ones(len(begin)))
+
+
+def _compare(busy: StepFunction, samples: pd.DataFrame) -> dict[str, float]:
+    """Offset and correlation at the offset that correlates best; unknown where the GPU was hardly ever idle."""
+    unknown = {"offset_ns": np.nan, "correlation": np.nan}
+    if len(samples) < FEWEST_SAMPLES:
+        return unknown
+    start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
+    active = samples["gr_active_pct"].to_numpy() / 100
+    shares = [busy.integral(start + offset, end + offset) / (end - start) for offset in _OFFSETS]
+    if np.std(shares[len(_OFFSETS) // 2]) < SMALLEST_DEVIATION:
+        return unknown
+    correlations = np.array([_correlation(active, share) for share in shares])
+    best = int(np.argmax(correlations))
+    # Best where samples show what the trace has so much later: then they are stamped that much too early.
+    return {"offset_ns": float(-_OFFSETS[best]), "correlation": float(correlations[best])}
+
+
+def _correlation(one: Floats, other: Floats) -> float:
+    """Pearson's; 0 where either does not vary."""
+    if one.std() == 0 or other.std() == 0:
+        return 0.0
+    return float(np.corrcoef(one, other)[0, 1])

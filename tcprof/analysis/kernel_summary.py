@@ -1,0 +1,158 @@
+"""Kernels: what each did on the Tensor Cores, what bounds it, and what its name says about it."""
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tcprof.analysis.fit import Fit
+from tcprof.analysis.kernels import OTHER_METRICS, KernelFit
+from tcprof.analysis.names import read_names
+from tcprof.frames import KERNELS
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+TENSOR_KERNEL_PCT = 5.0  # below this, index arithmetic shows on the same pipe
+RESOLVED_POINTS, RESOLVED_SHARE = 5.0, 0.1  # half the interval of a resolved kernel: in points, or of its value
+OTHER_RESOLVED_POINTS = 20.0  # the same for other metrics
+BOUND_PCT = 60.0  # as in Nsight Compute's speed-of-light rules
+NORMAL_95 = 1.96
+RESOLVED, POOLED, UNRESOLVED, NOT_SAMPLED = "resolved", "pooled", "unresolved", "not sampled"
+UNDECIDED = (UNRESOLVED, NOT_SAMPLED)  # the counter cannot say whether these used the Tensor Cores
+FROM_NAMES = "estimated from kernel names"
+
+
+def summarize_kernels(
+    kernel_fit: KernelFit, activities: pd.DataFrame, paths: pd.DataFrame, by_path: bool = False
+) -> tuple[pd.DataFrame, Ints]:
+    """One row for each GPU, kernel and launch geometry, and path if asked for; those that took longest first.
+
+    Args:
+        kernel_fit: See ``fit_kernels``.
+        activities: As given to ``fit_kernels``.
+        paths: See ``tcprof.frames.PATHS``.
+        by_path: Whether a kernel that is launched in several ranges has a row for each.
+
+    Returns:
+        See ``tcprof.frames.KERNELS``; and for each launch its row there.
+    """
+    launched = kernel_fit.launched
+    if launched.empty:
+        return KERNELS.empty(), np.empty(0, dtype=np.int64)
+    activity = activities.iloc[launched["activity"].to_numpy()]
+    keys = {
+        "gpu": launched["gpu"].to_numpy(),
+        "name": activity["name"].cat.codes.to_numpy(),
+        "geometry": activity["launch_geometry"].cat.codes.to_numpy(),
+        **({"path_id": launched["path_id"].to_numpy()} if by_path else {}),
+    }
+    group, rows = _group(keys)
+    names = read_names(activities["name"].cat.categories).iloc[rows["name"]].reset_index(drop=True)
+    texts = {"name": activities["name"].cat.categories[rows["name"]]}
+    texts["launch_geometry"] = activities["launch_geometry"].cat.categories[rows["geometry"]]
+    path_id = _longest_path(group, launched)
+    labels = np.append(paths["path"].to_numpy(dtype=object), "")
+    measured = _measure(kernel_fit, launched, group)
+    others = _measure_others(kernel_fit, group, measured["total_ns"])
+    frame = rows.assign(**texts, path=labels[path_id], **measured, **others, bound=_bound(others), **names)
+    frame = frame.assign(share_pct=100 * frame["total_ns"] / frame.groupby("gpu")["total_ns"].transform("sum"))
+    frame = frame.assign(**_judge(frame))
+    ordered = frame.sort_values(["gpu", "total_ns"], ascending=[True, False], kind="stable")
+    return KERNELS.conform(ordered), np.argsort(ordered.index.to_numpy())[group]
+
+
+def _group(keys: dict[str, Ints]) -> tuple[Ints, pd.DataFrame]:
+    """Number of the group of each launch, and the groups' keys."""
+    group, unique = pd.MultiIndex.from_arrays(list(keys.values()), names=list(keys)).factorize()
+    return group.astype(np.int64), unique.to_frame(index=False, name=list(keys))
+
+
+def _longest_path(group: Ints, launched: pd.DataFrame) -> Ints:
+    """The path of each group in which it spent most time; -1 for outside of all ranges."""
+    time = launched.groupby([group, launched["path_id"].to_numpy()])["duration_ns"].sum()
+    longest = time.groupby(level=0).idxmax()
+    return np.array([path for _, path in longest], dtype=np.int64)
+
+
+def _measure(kernel_fit: KernelFit, launched: pd.DataFrame, group: Ints) -> dict[str, Floats]:
+    """Times, Tensor Active with its interval, cycles and FLOP/s of each group."""
+    by = launched.groupby(group)
+    total = by["duration_ns"].sum().to_numpy()
+    count = by.size().to_numpy()
+    active = by["tensor_active_ns"].sum(min_count=1).to_numpy()
+    cycles, flop = (by[name].sum(min_count=1).to_numpy() for name in ("tensor_cycles", "tensor_flop"))
+    flop = np.where(by["tensor_flop"].count().to_numpy() == count, flop, np.nan)
+    ideal = np.where(np.isnan(flop), np.nan, by["tensor_ideal_ns"].sum(min_count=1).to_numpy())
+    percent = 100 * active / total
+    points = 100 * _half_intervals(kernel_fit, group, "tensor") / total
+    return {
+        "launch_count": count,
+        "total_ns": total,
+        "median_ns": by["duration_ns"].median().to_numpy(),
+        "tensor_active_pct": percent,
+        "tensor_active_low_pct": np.clip(percent - points, 0, 100),
+        "tensor_active_high_pct": np.clip(percent + points, 0, 100),
+        "tensor_cycles": cycles,
+        "tensor_cycles_per_launch": cycles / count,
+        "tensor_flop": flop,
+        "tensor_tflops": flop / total * 1e-3,
+        "tensor_peak_pct": 100 * ideal / total,
+        "pooled": by["pooled"].mean().to_numpy(),
+    }
+
+
+def _measure_others(kernel_fit: KernelFit, group: Ints, total: Floats) -> dict[str, Floats]:
+    """The other metrics of each group, in percent; unknown where the fit cannot tell."""
+    found = {}
+    for name in OTHER_METRICS:
+        percent = 100 * np.bincount(group, kernel_fit.others[name]) / total
+        points = 100 * _half_intervals(kernel_fit, group, name) / total
+        found[f"{name}_pct"] = np.where(points <= OTHER_RESOLVED_POINTS, np.minimum(percent, 100), np.nan)
+    return found
+
+
+def _bound(others: dict[str, Floats]) -> npt.NDArray[np.object_]:
+    """What each group comes closest to exhausting: the memory's bandwidth or the schedulers' issue slots."""
+    memory, issue = others["dram_pct"], others["sm_issue_pct"]
+    known = ~np.isnan(memory) & ~np.isnan(issue)
+    choices = [~known, (memory >= BOUND_PCT) & (memory >= issue), issue >= BOUND_PCT]
+    return np.asarray(np.select(choices, ["", "memory", "issue"], "neither"), dtype=object)
+
+
+def _half_intervals(kernel_fit: KernelFit, group: Ints, metric: str) -> Floats:
+    """Half the interval of each group's sum; groups are on one GPU each and numbered in order of GPU."""
+    gpu = kernel_fit.launched["gpu"].to_numpy()
+    kind = kernel_fit.launched["kernel_class"].to_numpy()
+    half = np.full(int(group.max(initial=-1)) + 1, np.nan)
+    for number, of_gpu in kernel_fit.gpus.items():
+        mine = gpu == number
+        if metric in of_gpu.fits:
+            found, row = np.unique(group[mine], return_inverse=True)
+            half[found] = _half_of_sums(of_gpu.fits[metric], row, kind[mine], of_gpu.weights)
+    return half
+
+
+def _half_of_sums(fit: Fit, row: Ints, kind: Ints, weight: Floats) -> Floats:
+    """Half the interval of sums a'x over classes, from a'Ca and a'b."""
+    counts = np.zeros((int(row.max()) + 1, len(fit.value)))
+    np.add.at(counts, (row, kind), weight)
+    variance = np.einsum("ij,jk,ik->i", counts, fit.covariance, counts, optimize=True)
+    return np.asarray(NORMAL_95 * np.sqrt(np.maximum(variance, 0)) + np.abs(counts @ fit.bias))
+
+
+def _judge(frame: pd.DataFrame) -> dict[str, npt.NDArray[np.object_] | pd.Series]:
+    """Whether the fit can tell, whether the kernel used the Tensor Cores, and whether its name says the same."""
+    half = (frame["tensor_active_high_pct"] - frame["tensor_active_low_pct"]) / 2
+    narrow = half <= np.maximum(RESOLVED_POINTS, RESOLVED_SHARE * frame["tensor_active_pct"])
+    measured = frame["tensor_active_pct"].notna()
+    found = np.select([~measured, ~narrow, frame["pooled"] > 0.5], [NOT_SAMPLED, UNRESOLVED, POOLED], RESOLVED)
+    counted = (frame["tensor_active_low_pct"] > TENSOR_KERNEL_PCT).to_numpy()
+    named = frame["named_tensor"].to_numpy(dtype=bool)
+    if not measured.any():
+        return {"fit": np.full(len(frame), FROM_NAMES), "tensor_kernel": named, "name_verdict": _verdict(named, named)}
+    return {"fit": found, "tensor_kernel": counted, "name_verdict": _verdict(counted, named)}
+
+
+def _verdict(counted: npt.NDArray[np.bool_], named: npt.NDArray[np.bool_]) -> npt.NDArray[np.object_]:
+    found = np.select([counted & named, counted, named], ["agrees", "counter only", "name only"], "neither")
+    return np.asarray(found, dtype=object)

@@ -1,0 +1,97 @@
+"""The ledger: all GPU time attributed or listed by cause, and the fitted against the sampled tensor-active time."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis.kernel_summary import FROM_NAMES, NOT_SAMPLED, POOLED, RESOLVED, UNRESOLVED
+from tcprof.analysis.kernels import KernelFit
+from tcprof.analysis.projection import CAUSES, REMEDIES, Attribution
+from tcprof.frames import LEDGER
+
+ACTIVITY_TIME, KERNEL_TIME, TENSOR_TIME = "activity time", "kernel time", "tensor-active time"
+FITTED, NOT_FITTED, NO_KERNEL = "fitted to kernels", "under kernels, but not fitted", "under no kernel"
+NOT_TRACED = "sampled before or after the trace"
+_MORE_SAMPLES = "record more iterations, or with a higher --frequency"
+_STATES = {
+    RESOLVED: "",
+    POOLED: "record more iterations: these kernels were launched too rarely to be told apart",
+    UNRESOLVED: _MORE_SAMPLES,
+    NOT_SAMPLED: "record GPU metrics over the whole run: 'tcprof profile SCRIPT'",
+    FROM_NAMES: "record with 'tcprof profile SCRIPT', which samples GPU metrics",
+}
+
+_Entry = tuple[str, str, float, str]
+
+
+def keep_ledger(
+    activities: pd.DataFrame,
+    attribution: Attribution,
+    samples: pd.DataFrame,
+    kernel_fit: KernelFit,
+    kernels: pd.DataFrame,
+) -> pd.DataFrame:
+    """What became of each GPU's activity time, kernel time and tensor-active time.
+
+    Args:
+        activities: See ``tcprof.frames.ACTIVITIES``.
+        attribution: Which activity belongs to which range.
+        samples: See ``tcprof.frames.SAMPLES``.
+        kernel_fit: See ``tcprof.analysis.kernels.fit_kernels``.
+        kernels: See ``tcprof.frames.KERNELS``.
+
+    Returns:
+        See ``tcprof.frames.LEDGER``; the entries of an account add up to all of it.
+    """
+    rows = []
+    for gpu in sorted({*activities["gpu"].unique().tolist(), *samples["gpu"].unique().tolist()}):
+        mine = (activities["gpu"] == gpu).to_numpy()
+        entries = [
+            *_activity_time(activities[mine], attribution.cause.codes[mine]),
+            *_kernel_time(kernels[kernels["gpu"] == gpu]),
+            *_tensor_time(samples[samples["gpu"] == gpu], activities[mine], kernel_fit, gpu),
+        ]
+        rows += [(gpu, account, entry, seconds, np.nan, remedy) for account, entry, seconds, remedy in entries]
+    frame = pd.DataFrame(rows, columns=LEDGER.names)
+    total = frame.groupby(["gpu", "account"])["seconds"].transform("sum")
+    return LEDGER.conform(frame.assign(share_pct=100 * frame["seconds"] / total.where(total > 0)))
+
+
+def _activity_time(activities: pd.DataFrame, cause: np.ndarray) -> Iterator[_Entry]:
+    """Durations by range: attributed, and the rest by cause."""
+    duration = (activities["end_ns"] - activities["start_ns"]).to_numpy()
+    seconds = np.bincount(cause, duration, minlength=len(CAUSES)) * 1e-9
+    for text, value in zip(CAUSES, seconds.tolist(), strict=True):
+        if value > 0 or not text:
+            yield ACTIVITY_TIME, text or "in a range", value, REMEDIES.get(text, "")
+
+
+def _kernel_time(kernels: pd.DataFrame) -> Iterator[_Entry]:
+    """Durations of kernels by what the fit can tell about them."""
+    seconds = kernels.groupby("fit")["total_ns"].sum() * 1e-9
+    for state, remedy in _STATES.items():
+        if state in seconds.index:
+            yield KERNEL_TIME, state, float(seconds[state]), remedy
+
+
+def _tensor_time(samples: pd.DataFrame, activities: pd.DataFrame, kernel_fit: KernelFit, gpu: int) -> Iterator[_Entry]:
+    """The sampled tensor-active time by where it is: fitted, under kernels only, under none, or not traced."""
+    if gpu not in kernel_fit.gpus or "tensor" not in kernel_fit.gpus[gpu].fits:
+        return
+    launched = kernel_fit.launched[kernel_fit.launched["gpu"] == gpu]
+    start, end = activities["start_ns"].min(), activities["end_ns"].max()
+    length = (samples["end_ns"] - samples["start_ns"]).to_numpy()
+    active_ns = samples["tensor_active_pct"].to_numpy() / 100 * length
+    # Split by cycles where there are any, since these are exact, and then given as time.
+    in_cycles = launched["tensor_cycles"].notna().all()
+    amount = samples["tensor_cycles"].to_numpy() if in_cycles else active_ns
+    traced = (samples["end_ns"] > start) & (samples["start_ns"] < end)
+    total, inside = float(np.nansum(amount)), float(np.nansum(amount[traced]))
+    fitted = float(launched["tensor_cycles" if in_cycles else "tensor_active_ns"].sum())
+    under = kernel_fit.gpus[gpu].sampled
+    seconds = float(np.nansum(active_ns)) * 1e-9 / total if total > 0 else 0.0
+    yield TENSOR_TIME, FITTED, fitted * seconds, ""
+    yield TENSOR_TIME, NOT_FITTED, (under - fitted) * seconds, _MORE_SAMPLES
+    yield TENSOR_TIME, NO_KERNEL, (inside - under) * seconds, "trace the process that launched it: --trace=cuda,nvtx"
+    yield TENSOR_TIME, NOT_TRACED, (total - inside) * seconds, ""

@@ -1,0 +1,65 @@
+"""What the fit says about ranges: the share of tensor kernels, tensor-active time, and FLOP on the Tensor Cores."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+Ints = npt.NDArray[np.int64]
+
+LARGEST_UNKNOWN_SHARE = 0.01  # of tensor kernels' cycles, for which the FLOP per cycle is not known
+
+
+def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Series) -> pd.DataFrame:
+    """What each launch adds to a range: times, tensor cycles and FLOP.
+
+    Args:
+        launched: See ``tcprof.frames.LAUNCHED``.
+        kernels: See ``tcprof.frames.KERNELS``.
+        kinds: The kind of every activity.
+    """
+    is_graph = (kinds == "graph").to_numpy()[launched["activity"].to_numpy()]
+    is_tensor = kernels["tensor_kernel"].to_numpy(dtype=bool)[launched["kernel"].to_numpy()]
+    cycles, flop = launched["tensor_cycles"].where(is_tensor, 0), launched["tensor_flop"].where(is_tensor, 0)
+    return pd.DataFrame(
+        {
+            "kernel_ns": launched["duration_ns"],
+            "tensor_kernel_ns": launched["duration_ns"].where(is_tensor, 0),
+            "graph_ns": launched["duration_ns"].where(is_graph, 0),
+            "active_ns": launched["tensor_active_ns"],
+            "cycles": cycles,
+            "unknown_cycles": cycles.where(flop.isna(), 0),
+            "flop": flop.fillna(0),
+            "ideal_ns": launched["tensor_ideal_ns"].where(is_tensor, 0).fillna(0),
+        }
+    )
+
+
+def range_rates(
+    values: pd.DataFrame, members: Iterable[tuple[Ints, Ints]], window_ns: npt.NDArray[np.float64]
+) -> dict[str, pd.Series]:
+    """Columns of ``tcprof.frames.RANGE_SUMMARY`` that come from the fit.
+
+    Args:
+        values: See ``values_of_launches``.
+        members: Groups, and rows of ``values`` that lie in them.
+        window_ns: Length of each group's windows.
+    """
+    sums = pd.DataFrame(0.0, index=range(len(window_ns)), columns=values.columns)
+    for group, row in members:
+        for name in values.columns:
+            sums[name] += np.bincount(group, values[name].to_numpy()[row], minlength=len(sums))
+    known = sums["unknown_cycles"] <= LARGEST_UNKNOWN_SHARE * sums["cycles"]  # not where cycles are unknown
+    flop = sums["flop"].where(known)
+    kernel_ns = sums["kernel_ns"].where(
+        (sums["kernel_ns"] > 0) & (sums["graph_ns"] == 0)
+    )  # what a graph holds is unknown
+    window = pd.Series(window_ns).where(window_ns > 0)
+    return {
+        "tensor_kernel_share_pct": 100 * sums["tensor_kernel_ns"] / kernel_ns,
+        "fitted_active_s": sums["active_ns"] * 1e-9,
+        "tensor_flop": flop,
+        "tensor_tflops": flop / window * 1e-3,
+        "tensor_peak_pct": 100 * sums["ideal_ns"].where(known) / window,
+    }

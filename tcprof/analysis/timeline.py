@@ -1,0 +1,131 @@
+"""Where the time went: every nanosecond of a GPU is of exactly one class.
+
+Where activities of several classes run at once, the first class in the order of ``TIME_CLASSES`` has the time: what the
+Tensor Cores do counts before everything else, and a copy counts only where nothing else runs.
+"""
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tcprof.analysis.instances import group_by_path, united_windows
+from tcprof.analysis.intervals import StepFunction, run_starts
+from tcprof.analysis.kernel_summary import UNDECIDED
+from tcprof.analysis.sampling import Windows
+from tcprof.frames import TIMELINE
+
+Ints = npt.NDArray[np.int64]
+
+# Columns of TIMELINE, without their unit.
+TIME_CLASSES = (
+    "tensor_kernel",
+    "memory_bound",
+    "issue_bound",
+    "other_kernel",
+    "unresolved_kernel",
+    "graph",
+    "communication",
+    "copy",
+    "idle",
+)
+IDLE = TIME_CLASSES.index("idle")
+
+
+def classes_of_activities(activities: pd.DataFrame, launched: pd.DataFrame, kernels: pd.DataFrame) -> Ints:
+    """The class of each activity, as an index of ``TIME_CLASSES``.
+
+    Args:
+        activities: See ``tcprof.frames.ACTIVITIES``.
+        launched: See ``tcprof.frames.LAUNCHED``.
+        kernels: See ``tcprof.frames.KERNELS``.
+    """
+    kind = activities["kind"]
+    bound = kernels["bound"]
+    conditions = {
+        "communication": kernels["communication"],
+        "tensor_kernel": kernels["tensor_kernel"],
+        "unresolved_kernel": kernels["fit"].isin(UNDECIDED) & (kernels["tensor_active_high_pct"].fillna(100) > 5),
+        "memory_bound": bound == "memory",
+        "issue_bound": bound == "issue",
+    }
+    of_kernel = np.select(
+        [condition.to_numpy(dtype=bool) for condition in conditions.values()],
+        [TIME_CLASSES.index(name) for name in conditions],
+        TIME_CLASSES.index("other_kernel"),
+    )
+    found = np.full(len(activities), TIME_CLASSES.index("copy"), dtype=np.int64)
+    found[launched["activity"].to_numpy()] = of_kernel[launched["kernel"].to_numpy()]
+    found[(kind == "graph").to_numpy()] = TIME_CLASSES.index("graph")
+    return found
+
+
+def compute_timeline(start: Ints, end: Ints, time_class: Ints) -> StepFunction:
+    """The class of every moment of one GPU, from its first activity to its last.
+
+    Args:
+        start: Starts of its activities in ns.
+        end: Their ends.
+        time_class: Their classes, as indices of ``TIME_CLASSES``.
+
+    Returns:
+        Adjacent intervals of different classes, with the class as the value.
+    """
+    times = np.concatenate([start, end])
+    order = np.argsort(times, kind="stable")
+    times = times[order]
+    change = np.repeat([1, -1], len(start))[order]
+    of_class = np.tile(time_class, 2)[order]
+    last = np.append(run_starts(times)[1:], len(times)) - 1  # what holds after all that happens at one time
+    value = np.full(len(last), IDLE, dtype=np.int64)
+    for number in range(IDLE - 1, -1, -1):
+        value[np.cumsum(np.where(of_class == number, change, 0))[last] > 0] = number
+    first = run_starts(value)
+    begin = times[last][first]
+    return StepFunction(begin, np.append(begin[1:], times[-1:]), value[first].astype(np.float64))
+
+
+def account_for_time(
+    activities: pd.DataFrame, time_class: Ints, instances: pd.DataFrame, paths: pd.DataFrame, windows: Windows
+) -> pd.DataFrame:
+    """Time of each class over the whole capture, and in each path.
+
+    Args:
+        activities: See ``tcprof.frames.ACTIVITIES``.
+        time_class: See ``classes_of_activities``.
+        instances: See ``tcprof.frames.INSTANCES``.
+        paths: See ``tcprof.frames.PATHS``.
+        windows: The gpu windows of the instances.
+
+    Returns:
+        See ``tcprof.frames.TIMELINE``; the capture reaches from the GPU's first activity to its last.
+    """
+    timelines = {
+        gpu: compute_timeline(of_gpu["start_ns"].to_numpy(), of_gpu["end_ns"].to_numpy(), time_class[of_gpu.index])
+        for gpu, of_gpu in activities.groupby("gpu")
+    }
+    gpus = np.array(list(timelines), dtype=np.int64)
+    first = np.array([timeline.start[0] for timeline in timelines.values()], dtype=np.int64)
+    last = np.array([timeline.end[-1] for timeline in timelines.values()], dtype=np.int64)
+    sums = _sum_classes(Windows(np.arange(len(gpus)), gpus, first, last), len(gpus), timelines)
+    capture = pd.DataFrame({"gpu": gpus, "domain": "", "path": "", "name": "", "depth": 0, "instance_count": 1, **sums})
+    group, groups = group_by_path(instances, paths)
+    sums = _sum_classes(united_windows(group, groups["gpu"].to_numpy(), windows), len(groups), timelines)
+    per_path = groups.assign(instance_count=np.bincount(group, minlength=len(groups)), **sums)
+    rows = TIMELINE.concat([TIMELINE.conform(capture), TIMELINE.conform(per_path)])
+    return rows.sort_values("gpu", kind="stable", ignore_index=True)
+
+
+def _sum_classes(
+    windows: Windows, groups: int, timelines: dict[int, StepFunction]
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Columns of times for each group of windows; they add up to the windows' length to the nanosecond."""
+    sums = {name: np.zeros(groups) for name in TIME_CLASSES}
+    for gpu, timeline in timelines.items():
+        rows = np.flatnonzero(windows.gpu == gpu)
+        masks = [(timeline.value == number).astype(np.float64) for number in range(IDLE)]
+        integrals = timeline.integrals_of(masks, windows.start[rows], windows.end[rows])
+        for name, integral in zip(TIME_CLASSES, integrals, strict=False):
+            sums[name] += np.bincount(windows.group[rows], integral, minlength=groups)
+    window = np.bincount(windows.group, windows.end - windows.start, minlength=groups).astype(np.float64)
+    sums["idle"] = window - sum(sums[name] for name in TIME_CLASSES[:IDLE])
+    return {"window_ns": window, **{f"{name}_ns": sums[name] for name in TIME_CLASSES}}
