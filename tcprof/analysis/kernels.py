@@ -25,7 +25,8 @@ OTHER_METRICS = {
     "sm_issue": ("sm_issue_pct",),
     "dram": ("dram_read_pct", "dram_write_pct"),
 }
-_OTHER_PASSES = 2  # they tell memory-bound from issue-bound kernels, which more passes would not change
+CLOCK_ERROR, LOWEST_CLOCK = 0.003, 0.2  # of the highest: how well a sample tells it, and the least it can be
+_OTHER_PASSES = 1  # these are small or tell only memory-bound from issue-bound kernels: more would not change them
 
 
 @dataclass(frozen=True)
@@ -120,16 +121,15 @@ def _fit_gpu(launches: Launches, samples: pd.DataFrame) -> _Found:
     if np.isnan(cycles).any():
         tensor = _solve_rounded(launches, design, percent[:, None], end - start)
         return _Found({"tensor": tensor, **fits}, unknown, unknown, tensor.sampled)
+    capacity, of_class = _capacity(launches, design, samples["pipe_cycles"].to_numpy(), end - start)
     none = np.zeros(len(cycles))
-    capacity = _capacity(launches, start, end, cycles, percent)
-    scale = float(np.median(capacity))
     counted = solve(launches, design, cycles, none, none, float(capacity.max()))
     active = Fit(
-        counted.value / scale,
-        counted.covariance / scale**2,
-        counted.bias,
+        counted.value / of_class,
+        counted.covariance / np.outer(of_class, of_class),
+        counted.bias / of_class,
         counted.per_launch / capacity,
-        counted.sampled / scale,
+        counted.sampled,
         counted.r_squared,
     )
     return _Found({"tensor": active, **fits}, counted.per_launch, capacity, counted.sampled)
@@ -142,19 +142,20 @@ def _solve_rounded(launches: Launches, design: Design, percent: Floats, length: 
     return solve(launches, design, value.sum(axis=1), deviation, shift.sum(axis=1), 1.0, passes)
 
 
-def _capacity(launches: Launches, start: Ints, end: Ints, cycles: Floats, percent: Floats) -> Floats:
-    """Cycles that all tensor pipes have in a ns, mean over each launch: the clock may change."""
-    known = (cycles > 0) & (percent > 0) & (percent < 100)
-    if not known.any():
-        return np.ones(len(launches.start))
-    middle = (start + end) / 2
-    rate = np.interp(middle, middle[known], cycles[known] / (percent[known] / 100) / (end - start)[known])
-    clock = StepFunction(start, end, rate)
-    covered = clock.covered(launches.start, launches.end)
-    mean = np.divide(
-        clock.integral(launches.start, launches.end), covered, out=np.full(len(covered), np.nan), where=covered > 0
-    )
-    return np.where(covered > 0, mean, np.interp((launches.start + launches.end) / 2, middle, rate))
+def _capacity(launches: Launches, design: Design, pipe_cycles: Floats, length: Ints) -> tuple[Floats, Floats]:
+    """Cycles that the tensor pipes have in a ns of each launch, and of each class.
+
+    Under load the clock falls within microseconds, and with it what a sample holds, so each kernel has a clock of its
+    own. What a sample lacks of the highest clock is shared among the launches under it, as any counter is.
+    """
+    highest = float(np.quantile(pipe_cycles / length, 0.99))
+    lacking = np.maximum(highest * length - pipe_cycles, 0)
+    error = np.asarray(CLOCK_ERROR * highest * length, dtype=np.float64)
+    found = solve(launches, design, lacking, error, np.zeros(len(error)), highest, _OTHER_PASSES)
+    duration = launches.end - launches.start
+    of_launch = np.maximum(highest - found.per_launch / duration, LOWEST_CLOCK * highest)
+    weight = np.bincount(launches.kind, duration)
+    return of_launch, np.bincount(launches.kind, of_launch * duration) / weight
 
 
 def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: Classes, found: _Found) -> pd.DataFrame:

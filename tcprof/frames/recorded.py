@@ -29,6 +29,11 @@ SAMPLES = Schema(
             "where they are recorded, else Nsight Systems' whole percentages, where 1 is anything from 0 to 1.5.",
         ),
         Column("tensor_cycles", FLOAT, "Active cycles of the tensor pipes in the sample, over all SM sub-partitions."),
+        Column(
+            "pipe_cycles",
+            FLOAT,
+            "Cycles that passed for the tensor pipes in the sample, over all SM sub-partitions: with a clock recorded.",
+        ),
         Column("gr_active_pct", FLOAT, "Time in which the graphics and compute engine was active."),
         Column("sm_active_pct", FLOAT, "Cycles in which an SM held at least one warp, mean over the SMs."),
         Column("sm_issue_pct", FLOAT, "Cycles in which an SM issued an instruction, mean over the SMs."),

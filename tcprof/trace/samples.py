@@ -19,7 +19,7 @@ from tcprof.trace import schema
 from tcprof.trace.database import Database
 
 GAP_PERIODS = 1.5
-TENSOR_COLUMNS = {"tensor_active_pct", "tensor_cycles"}
+TENSOR_COLUMNS = {"tensor_active_pct", "tensor_cycles", "pipe_cycles"}
 SUB_PARTITIONS = 4  # tensor pipes of one SM, Volta to Blackwell
 _MEGAHERTZ_AT_MOST = 100_000  # a clock below this is in MHz; nsys writes Hz under the name MHz
 
@@ -240,9 +240,11 @@ def _sample_columns(
     columns: dict[str, Floats] = {name: _aligned(start, *reading) for name, reading in readings.items()}
     if "gpc_clock_hz" in columns and np.nanmax(columns["gpc_clock_hz"], initial=0) < _MEGAHERTZ_AT_MOST:
         columns["gpc_clock_hz"] = columns["gpc_clock_hz"] * 1e6
-    if "tensor_cycles" in columns:
+    if "sm_cycles" in columns or "gpc_clock_hz" in columns:
         pipe_cycles = _pipe_cycles(columns, end - start, sm_count)
-        percent = 100 * columns["tensor_cycles"] / np.where(pipe_cycles > 0, pipe_cycles, np.nan)
+        columns["pipe_cycles"] = np.where(pipe_cycles > 0, pipe_cycles, np.nan)
+    if "tensor_cycles" in columns:
+        percent = 100 * columns["tensor_cycles"] / columns["pipe_cycles"]
         columns["tensor_active_pct"] = np.minimum(percent, 100)
     keep = np.ones(len(start), dtype=bool)
     for lost_start, lost_end in lost:
