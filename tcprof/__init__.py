@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tcprof.comparison import Comparison
 
 __version__ = "0.1.0"
+LARGE = 100_000_000  # bytes of an export that takes more than some seconds to fit
 __all__ = [
     "InputError",
     "NsysError",
@@ -34,7 +35,7 @@ __all__ = [
 
 
 def read(
-    path: str | PathLike[str], window: str = "gpu", metrics: Iterable[str] | None = None, kernels: bool = True
+    path: str | PathLike[str], window: str = "gpu", metrics: Iterable[str] | None = None, kernels: bool | None = True
 ) -> Analysis:
     """Read and analyze a recording.
 
@@ -43,7 +44,8 @@ def read(
             that is whole and newer.
         window: Windows that figures from samples are taken over: gpu, host or busy.
         metrics: Columns of ``tcprof.frames.SAMPLES`` to read; all by default.
-        kernels: Whether to fit the kernels, which takes most of the time of a large recording.
+        kernels: Whether to fit the kernels, which takes most of the time of a large recording. None: unless its export
+            is larger than 100 MB.
 
     Raises:
         InputError: The file is absent, damaged, or not a recording.
@@ -58,7 +60,8 @@ def read(
     if window not in WINDOWS:
         raise UsageError(f"there is no window {window!r}", f"Choose one of: {', '.join(WINDOWS)}.")
     wanted = SAMPLE_METRICS if metrics is None else metrics
-    return analyze(Trace(find_export(Path(path), find_nsys)), window, wanted, kernels)
+    export = find_export(Path(path), find_nsys)
+    return analyze(Trace(export), window, wanted, export.stat().st_size < LARGE if kernels is None else kernels)
 
 
 def compare(

@@ -9,6 +9,7 @@ import pandas as pd
 from tcprof.analysis import caveats, summary
 from tcprof.analysis.account import NO_ACCOUNT, Recorded, add_rates, make_account
 from tcprof.analysis.instances import instance_windows, list_instances
+from tcprof.analysis.iterations import find_iterations
 from tcprof.analysis.projection import attribute, build_hierarchy
 from tcprof.analysis.sampling import tensor_functions
 from tcprof.frames import GPUS, INSTANCES, RANGE_SUMMARY, SAMPLE_METRICS
@@ -29,6 +30,7 @@ class Analysis:
         samples: See ``tcprof.frames.SAMPLES``.
         ranges: One row for each GPU and path, see ``tcprof.frames.RANGE_SUMMARY``.
         instances: One row for each instance of a range, see ``tcprof.frames.INSTANCES``.
+        iterations: The instances of the path that iterates, see ``tcprof.frames.ITERATIONS``; empty where none does.
         paths: See ``tcprof.frames.PATHS``.
         activities: See ``tcprof.frames.ACTIVITIES``.
         launched: One row for each launch of a kernel, see ``tcprof.frames.LAUNCHED``; empty where the kernels were
@@ -48,6 +50,7 @@ class Analysis:
     samples: pd.DataFrame
     ranges: pd.DataFrame
     instances: pd.DataFrame
+    iterations: pd.DataFrame
     paths: pd.DataFrame
     activities: pd.DataFrame
     launched: pd.DataFrame
@@ -92,6 +95,7 @@ def analyze(
         samples=samples.frame,
         ranges=add_rates(ranges, account, recorded) if kernels else ranges,
         instances=instances,
+        iterations=find_iterations(instances, hierarchy.paths),
         paths=hierarchy.paths,
         activities=activities,
         **vars(account),

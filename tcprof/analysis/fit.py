@@ -91,39 +91,46 @@ def solve(
         passes: How often the weights are taken from the solution before.
     """
     observed, error = value[design.row], error[design.row]
-    targets = np.column_stack([observed, shift[design.row]])
     kinds = int(launches.kind.max()) + 1
     highest = float(np.quantile(observed / design.length, 0.999)) if len(observed) else 0.0
     if highest <= 0:
         nothing = np.zeros(kinds)
         return Fit(nothing, np.zeros((kinds, kinds)), nothing, np.zeros(len(launches.start)), 0.0, np.nan)
     noise = (RESOLUTION * highest * design.length) ** 2 + error**2
-    expected = np.bincount(design.stretch, noise)
-    rate: Floats = np.full(kinds, SHAPE * highest)
-    trust = np.ones(len(expected))
-    for _ in range(passes):
-        cut = ((rate[design.cut_kind] + 0.003 * highest) * BORDER_NS) ** 2
-        variance = np.bincount(design.cut_row, cut, len(observed)).astype(np.float64)
-        normal, right = _normal_equations(design, targets, variance, noise / trust[design.stretch])
-        precision = normal + _prior(design, rate, highest)
-        parts = _solve(precision, right[:, 0])
-        found: Floats = np.bincount(design.part_kind, parts).astype(np.float64)
-        rate = found / np.bincount(design.part_kind, design.part_ns)
-        residual = observed - design.shares @ parts
-        trust = (DEGREES + 1) / (DEGREES + np.bincount(design.stretch, residual) ** 2 / expected)
+    targets = np.column_stack([observed, shift[design.row]])
+    parts, precision, right = _reweighted(design, targets, noise, highest, passes)
+    found: Floats = np.bincount(design.part_kind, parts).astype(np.float64)
+    residual = observed - design.shares @ parts
     spread = float(np.sum((observed - observed.mean()) ** 2))
+    covariance, bias = _uncertainty(precision, right[:, 1], design.part_kind, kinds)
     counted = found[launches.kind] * launches.weight
     if not error.any():
         counted = _conserve(counted, launches, design, observed, ceiling)
-    covariance, bias = _uncertainty(precision, right[:, 1], design.part_kind, kinds)
-    return Fit(
-        found,
-        covariance,
-        bias,
-        counted,
-        float(observed.sum()),
-        1 - float(residual @ residual) / spread if spread > 0 else np.nan,
-    )
+    r_squared = 1 - float(residual @ residual) / spread if spread > 0 else np.nan
+    return Fit(found, covariance, bias, counted, float(observed.sum()), r_squared)
+
+
+def _reweighted(
+    design: Design, targets: Floats, noise: Floats, highest: float, passes: int
+) -> tuple[Floats, Floats, Floats]:
+    """Solve several times, with weights from the solution before.
+
+    Returns:
+        What each part counts, the precision of that, and the right-hand sides of the last pass.
+    """
+    rate: Floats = np.full(int(design.part_kind.max()) + 1, SHAPE * highest)
+    expected = np.bincount(design.stretch, noise)
+    trust = np.ones(len(expected))
+    for _ in range(passes):
+        cut = ((rate[design.cut_kind] + 0.003 * highest) * BORDER_NS) ** 2
+        variance = np.bincount(design.cut_row, cut, len(targets)).astype(np.float64)
+        normal, right = _normal_equations(design, targets, variance, noise / trust[design.stretch])
+        precision = normal + _prior(design, rate, highest)
+        parts = _solve(precision, right[:, 0])
+        rate = np.bincount(design.part_kind, parts) / np.bincount(design.part_kind, design.part_ns)
+        residual = targets[:, 0] - design.shares @ parts
+        trust = (DEGREES + 1) / (DEGREES + np.bincount(design.stretch, residual) ** 2 / expected)
+    return parts, precision, right
 
 
 def _normal_equations(design: Design, targets: Floats, variance: Floats, noise: Floats) -> tuple[Floats, Floats]:

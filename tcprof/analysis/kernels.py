@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 from tcprof.analysis.chips import flop_per_cycle, peak_flop_per_cycle
 from tcprof.analysis.classes import Classes, classify
@@ -83,7 +84,8 @@ def fit_kernels(activities: pd.DataFrame, path_id: Ints, samples: pd.DataFrame, 
         code = kernels["name"].cat.codes.to_numpy(np.int64)
         classes = classify(code, kernels["launch_geometry"].cat.codes.to_numpy(np.int64), end - start)
         launches = Launches(start, np.maximum(end, start + 1), classes.kind, classes.weight)
-        found = _fit_gpu(launches, samples[samples["gpu"] == gpu])
+        with threadpool_limits(1, user_api="blas"):  # the matrices are small: threads would only wait for each other
+            found = _fit_gpu(launches, samples[samples["gpu"] == gpu])
         fitted[gpu] = GpuFit(classes.weight, found.fits, found.sampled)
         for name, values in others.items():
             values.append(found.fits[name].per_launch if name in found.fits else np.full(len(rows), np.nan))

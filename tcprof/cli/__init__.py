@@ -12,7 +12,16 @@ from tcprof.errors import TcprofError
 
 def main() -> None:
     """Run the command line; errors that are meant for the user become two lines and an exit status."""
-    from tcprof.cli import compare, export, kernels, profile, ranges, redact, report  # noqa: F401 - they add their commands
+    from tcprof.cli import (  # noqa: F401 - they add their commands
+        compare,
+        export,
+        kernels,
+        profile,
+        ranges,
+        redact,
+        report,
+        timeline,
+    )
 
     try:
         app()

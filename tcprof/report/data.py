@@ -2,8 +2,9 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -15,7 +16,10 @@ from tcprof.errors import OutputError
 from tcprof.report.files import replace_file
 from tcprof.report.text import all_warnings
 
-FRAMES = ("ranges", "instances", "paths", "samples", "activities", "gpus", "kernels", "kernels_by_path", "launched")
+FRAMES = (
+    *("ranges", "instances", "iterations", "paths", "samples", "activities", "gpus"),
+    *("kernels", "kernels_by_path", "launched", "timeline", "ledger", "clocks"),
+)
 
 
 def recording_info(analysis: Analysis) -> dict[str, Any]:
@@ -57,18 +61,32 @@ def render_kernels_json(analysis: Analysis, rows: pd.DataFrame) -> str:
     return _render_json("kernels", recording_info(analysis), rows, analysis.warnings)
 
 
+def render_timeline_json(analysis: Analysis, rows: pd.DataFrame, iterations: pd.DataFrame) -> str:
+    """Rows of the timeline as JSON, with the ledger, the iterations and the clock check."""
+    others = {"ledger": analysis.ledger, "iterations": iterations, "clocks": analysis.clocks}
+    more = {name: records(frame) for name, frame in others.items()}
+    return _render_json("timeline", recording_info(analysis), rows, analysis.warnings, more)
+
+
 def render_comparison_json(comparison: Comparison, rows: pd.DataFrame) -> str:
     """Rows of a comparison as JSON."""
     recordings = {"base": recording_info(comparison.base), "new": recording_info(comparison.new)}
     return _render_json("comparison", recordings, rows, all_warnings(comparison))
 
 
-def _render_json(kind: str, recording: dict[str, Any], rows: pd.DataFrame, warnings: Sequence[str]) -> str:
+def _render_json(
+    kind: str,
+    recording: dict[str, Any],
+    rows: pd.DataFrame,
+    warnings: Sequence[str],
+    more: Mapping[str, list[dict[str, Any]]] = MappingProxyType({}),
+) -> str:
     document = {
         "tcprof": tcprof.__version__,
         "kind": kind,
         "recording": recording,
         "rows": records(rows),
+        **more,
         "warnings": list(warnings),
     }
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)

@@ -97,26 +97,32 @@ def list_ranges(analysis: Analysis, rows: pd.DataFrame) -> list[Listing]:
         cells = zip(
             path_labels(of_gpu),
             map(units.format_count, of_gpu["instance_count"]),
-            map(units.format_count, of_gpu["kernel_count"]),
             map(units.format_ns, of_gpu["window_ns"].where(of_gpu["window_ns"] > 0)),
             map(bare_pct, of_gpu["tensor_active_mean_pct"]),
             map(format_interval, of_gpu["tensor_active_low_pct"], of_gpu["tensor_active_high_pct"]),
             map(bare_pct, of_gpu["tensor_active_peak_pct"]),
             map(units.format_seconds, of_gpu["tensor_active_s"]),
+            [_estimated(share, analysis.tensor_source) for share in of_gpu["tensor_kernel_share_pct"]],
             strict=True,
         )
         headers = (
             "range",
             "runs",
-            "kernels",
             "window",
             "Tensor\nActive %",
             "95 %\ninterval",
             "peak\n%",
             "active\ntime",
+            "kernels\ntensor %",
         )
         listings.append(Listing(gpu_title(analysis, int(str(gpu))), headers, list(cells)))
     return listings
+
+
+def _estimated(share: float, tensor_source: str) -> str:
+    """The share of tensor kernels, marked where only names tell it."""
+    mark = "~" if tensor_source == "none" and share == share else ""
+    return mark + bare_pct(share)
 
 
 def gpu_title(analysis: Analysis, gpu: int) -> str:
