@@ -110,3 +110,14 @@ def format_ratio(value: SupportsFloat | None) -> str:
     """A ratio of two quantities: "1.42x"."""
     number = _known(value)
     return UNKNOWN if number is None else f"{_digits(number)}x"
+
+
+def format_flops(value: SupportsFloat | None) -> str:
+    """A rate given in TFLOP/s: "762 TFLOP/s", "4.09 GFLOP/s"."""
+    number = _known(value)
+    if number is None:
+        return UNKNOWN
+    if number == 0:
+        return "0 FLOP/s"
+    scale, prefix = next((pair for pair in _SI[1:] if abs(_rounded(number)) >= pair[0] / 1e12), _SI[-1])
+    return f"{_digits(number * 1e12 / scale)} {prefix}FLOP/s"

@@ -73,8 +73,8 @@ RANGE_SUMMARY = Schema(
         Column(
             "tensor_kernel_share_pct",
             FLOAT,
-            "Share of the kernel time that tensor kernels have, see *kernels*; without samples, from kernel names. Unknown "
-            "where there are no kernels or whole graphs, or they were not fitted.",
+            "Share of the kernel time that tensor kernels have, see *kernels*; without samples, from kernel names. "
+            "Unknown where there are no kernels, or whole graphs, or they were not fitted.",
         ),
         Column("fitted_active_s", FLOAT, "Tensor-active time of the kernels launched in them, from the fit."),
         Column(

@@ -8,17 +8,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
+from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison
 from tcprof.report.comparison_summary import FEWEST_ITERATIONS
 from tcprof.report.curves import TENSOR_COLOR, sample_panels, shown_gpus, tensor_peak
 from tcprof.report.lanes import Lanes, choose_lanes, label, lane_traces
 from tcprof.report.panels import GRID, Panel, base_layout, highest_range, stack_panels
+from tcprof.report.timeline_text import NAMES, shown_classes
 
 BARS = 4000  # of all GPUs and recordings of a figure together
 BASE_COLOR = "#7A8CA3"
+CLASS_COLORS = {
+    "tensor_kernel": TENSOR_COLOR,
+    "memory_bound": "#0072B2",
+    "issue_bound": "#56B4E9",
+    "other_kernel": "#7A8CA3",
+    "unresolved_kernel": "#B9A7C9",
+    "graph": "#8C6BB1",
+    "communication": "#009E73",
+    "copy": "#E6C229",
+    "idle": "rgba(128,128,128,0.22)",
+}
 _LANE_PIXELS = 21
 
 
@@ -105,6 +119,39 @@ def _bars_layout(names: list[str], quantity: str) -> dict[str, object]:
             "fixedrange": True,
         },
     }
+
+
+def figure_time_classes(analysis: Analysis, most: int = 14) -> go.Figure:
+    """Where the time went: the share of each time class in the paths with the longest gpu windows.
+
+    Args:
+        analysis: The recording.
+        most: Paths to draw, of each GPU.
+    """
+    parts = [rows.nlargest(most, "window_ns").sort_index() for _, rows in analysis.timeline.groupby("gpu")]
+    rows = pd.concat(parts, ignore_index=True) if parts else analysis.timeline
+    rows = rows[rows["window_ns"] > 0]
+    several = analysis.timeline["gpu"].nunique() > 1
+    places = zip(rows["gpu"], rows["path"], strict=True)
+    names = [f"GPU {gpu}: " * several + (path or "whole capture") for gpu, path in places]
+    figure = go.Figure()
+    for name in shown_classes(rows) if len(rows) else ():
+        time = rows[f"{name}_ns"]
+        title = NAMES[name]
+        figure.add_bar(
+            orientation="h",
+            x=(100 * time / rows["window_ns"]).to_numpy(np.float64),
+            y=np.arange(len(rows)),
+            name=title,
+            marker={"color": CLASS_COLORS[name]},
+            hovertext=[
+                f"<b>{label(path, 80)}</b><br>{title} {units.format_ns(ns)}"
+                for path, ns in zip(names, time, strict=True)
+            ],
+            hovertemplate="%{hovertext}, %{x:.1f} %<extra></extra>",
+        )
+    layout = _bars_layout([label(name, 34) for name in names], "share_pct")
+    return figure.update_layout({**layout, "barmode": "stack"}).update_layout(legend_traceorder="normal")
 
 
 def timeline_lanes(analysis: Analysis, gpu: int, share: int = 1) -> Lanes:

@@ -16,14 +16,14 @@ _FUNCTION = re.compile(
 )
 
 
-def short_name(name: str) -> str:
+def short_name(name: str, length: int = LONGEST_NAME) -> str:
     """A kernel's name without return type, namespaces, arguments and most template arguments."""
     text = printable(name).removeprefix("void ").replace("<unnamed>::", "")
     head, _, arguments = text.partition("<")
     base = head.partition("(")[0].rpartition("::")[2].strip() or text
     inner = next((match for match in _FUNCTION.findall(arguments) if match != base), "") if arguments else ""
     short = f"{base}<{inner}>" if inner else base
-    return short if len(short) <= LONGEST_NAME else f"{short[: LONGEST_NAME - 1]}…"
+    return short if len(short) <= length else f"{short[: length - 1]}…"
 
 
 def describe_fit(analysis: Analysis) -> str:

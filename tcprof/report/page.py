@@ -17,18 +17,22 @@ from plotly.offline import get_plotlyjs
 from tcprof import __version__, units
 from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison
+from tcprof.report.account_tables import list_kernel_tables, list_ledger_entries, list_time_tables
 from tcprof.report.comparison_summary import NO_STATISTICS, compare_in_words
 from tcprof.report.curves import shown_gpus, tensor_envelope
 from tcprof.report.figures import (
     figure_comparison_bars,
     figure_comparison_timeline,
+    figure_time_classes,
     figure_timeline,
     timeline_lanes,
 )
 from tcprof.report.files import replace_file
+from tcprof.report.kernel_text import describe_fit
 from tcprof.report.lanes import one_line
 from tcprof.report.summary import SOURCE_NOTES, describe_provenance, gpu_title, summarize
 from tcprof.report.tables import list_comparison_tables, list_range_tables
+from tcprof.report.timeline_text import describe_clocks, describe_iterations
 from tcprof.report.wording import WINDOW_MEANINGS, name_gpus
 
 # Characters that could end a script element, or a line of JavaScript, as JSON writes them within a string.
@@ -82,6 +86,12 @@ def render_report(analysis: Analysis, title: str | None = None) -> str:
             "timeline_notes": _timeline_notes(analysis),
             "measured": analysis.tensor_source != "none",
             "tables": list_range_tables(analysis),
+            "time_classes": _figure_json(figure_time_classes(analysis)),
+            "time_tables": list_time_tables(analysis),
+            "time_notes": [*describe_iterations(analysis.iterations), *describe_clocks(analysis.clocks)],
+            "kernel_tables": list_kernel_tables(analysis),
+            "kernel_note": describe_fit(analysis),
+            "ledger": list_ledger_entries(analysis),
             "window_note": WINDOW_MEANINGS[analysis.window],
             "source_note": SOURCE_NOTES[analysis.tensor_source],
             "provenance": describe_provenance(analysis),

@@ -183,12 +183,31 @@ def _tiles(analysis: Analysis, capture: _Capture) -> tuple[Tile, ...]:
             units.format_ns(row["kernel_ns"] if traced else math.nan),
             f"{_plural(kernels, 'kernel')}, durations added up" if traced else NOT_TRACED,
         ),
+        *_kernel_tiles(analysis, row),
         Tile(
             "NVTX ranges",
             units.format_count(paths["instance_count"].sum()),
             f"instances of {_plural(len(paths), 'path')} on this GPU",
         ),
     )
+
+
+def _kernel_tiles(analysis: Analysis, row: pd.Series) -> tuple[Tile, ...]:
+    """What the fit of the kernels says; nothing where there are no kernels to fit."""
+    if math.isnan(row["tensor_kernel_share_pct"]):
+        return ()
+    by_name = analysis.tensor_source == "none"
+    share = Tile(
+        "Tensor kernels",
+        units.format_pct(row["tensor_kernel_share_pct"]),
+        "of the kernel time" + (", estimated from kernel names" if by_name else ", by their Tensor Active"),
+    )
+    if math.isnan(row["tensor_tflops"]):
+        return (share,)
+    kernel_s = row["kernel_ns"] * 1e-9 * row["tensor_kernel_share_pct"] / 100
+    rate = row["tensor_flop"] / kernel_s * 1e-12 if kernel_s > 0 else math.nan
+    caption = f"over all of that time; {units.format_flops(rate)} while tensor kernels ran"
+    return share, Tile("Tensor FLOP/s", units.format_flops(row["tensor_tflops"]), caption)
 
 
 def _plural(count: float, noun: str) -> str:

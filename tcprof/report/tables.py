@@ -47,7 +47,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One path: what it lies in, its own name, and its cells."""
+    """One path or kernel: what it lies in, its own name, its cells, and what its name was cut from."""
 
     depth: int
     domain: str
@@ -55,11 +55,12 @@ class Row:
     name: str
     cells: tuple[Cell, ...]
     tag: str = ""
+    full: str = ""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of paths on one GPU.
+    """A table of paths or kernels on one GPU.
 
     Attributes:
         gpu: Number of the GPU.
@@ -90,6 +91,9 @@ _COLUMNS: tuple[tuple[str, str, Format], ...] = (
     ("tensor_active_peak_pct", "Peak", units.format_pct),
     ("tensor_active_p95_pct", "p95", units.format_pct),
     ("tensor_active_s", "Tensor-active time", units.format_seconds),
+    ("tensor_kernel_share_pct", "Tensor kernels", units.format_pct),
+    ("tensor_tflops", "Tensor FLOP/s", units.format_flops),
+    ("tensor_peak_pct", "Of the peak", units.format_pct),
     ("coverage_pct", "Coverage", units.format_pct),
 )
 _COMPARED: tuple[tuple[str, str, str, Format], ...] = (

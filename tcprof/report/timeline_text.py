@@ -1,5 +1,7 @@
 """Where the time went, for the terminal and for Markdown: time classes, the ledger, and the iterations."""
 
+import re
+
 import pandas as pd
 
 from tcprof import units
@@ -8,19 +10,28 @@ from tcprof.analysis.timeline import TIME_CLASSES
 from tcprof.report.text import Listing, bare_pct, gpu_title, path_labels, printable
 
 NAMES = {
-    "tensor_kernel": "tensor\nkernel",
-    "memory_bound": "memory-\nbound",
-    "issue_bound": "issue-\nbound",
-    "other_kernel": "other\nkernel",
-    "unresolved_kernel": "un-\nresolved",
-    "graph": "CUDA\ngraph",
-    "communication": "commu-\nnication",
-    "copy": "copy\nor set",
+    "tensor_kernel": "tensor kernel",
+    "memory_bound": "memory-bound",
+    "issue_bound": "issue-bound",
+    "other_kernel": "other kernel",
+    "unresolved_kernel": "unresolved",
+    "graph": "CUDA graph",
+    "communication": "NCCL",
+    "copy": "copy or set",
     "idle": "idle",
 }
 SELDOM = ("unresolved_kernel", "graph", "communication", "issue_bound", "memory_bound")  # shown where there are any
 NOTABLE_PCT = 1.0  # entries of the ledger below this are not worth a remedy
 MEANING = "% of the gpu windows; every nanosecond is in one column, the first that applies."
+
+
+def shown_classes(rows: pd.DataFrame) -> list[str]:
+    """The time classes that occur, and those that everyone looks for.
+
+    Args:
+        rows: Rows of ``tcprof.frames.TIMELINE``.
+    """
+    return [name for name in TIME_CLASSES if name not in SELDOM or (rows[f"{name}_ns"] > 0).any()]
 
 
 def list_timeline(analysis: Analysis, rows: pd.DataFrame) -> list[Listing]:
@@ -31,12 +42,12 @@ def list_timeline(analysis: Analysis, rows: pd.DataFrame) -> list[Listing]:
         rows: Rows of ``analysis.timeline``.
     """
     listings = []
+    shown = shown_classes(rows)
     for gpu, of_gpu in rows.groupby("gpu", sort=True):
         window = of_gpu["window_ns"].where(of_gpu["window_ns"] > 0)
-        shown = [name for name in TIME_CLASSES if name not in SELDOM or (rows[f"{name}_ns"] > 0).any()]
         columns = [[bare_pct(value) for value in 100 * of_gpu[f"{name}_ns"] / window] for name in shown]
         cells = zip(path_labels(of_gpu), map(units.format_ns, window), *columns, strict=True)
-        headers = ("range", "window", *(NAMES[name] for name in shown))
+        headers = ("range", "window", *(re.sub(r" |(?<=-)", "\n", NAMES[name], count=1) for name in shown))
         listings.append(Listing(gpu_title(analysis, int(str(gpu))), headers, list(cells)))
     return listings
 
@@ -93,11 +104,11 @@ def describe_clocks(clocks: pd.DataFrame) -> list[str]:
     for gpu, offset, correlation in zip(clocks["gpu"], clocks["offset_ns"], clocks["correlation"], strict=True):
         where = f"GPU {gpu}: " if len(clocks) > 1 else ""
         if offset != offset:
-            lines.append(f"{where}clock check: not possible, the GPU was hardly ever idle.")
+            lines.append(f"{where}Clock check: not possible, the GPU was hardly ever idle.")
         else:
             apart = units.format_ns(abs(offset)) if offset else f"less than {units.format_ns(1000)}"
             lines.append(
-                f"{where}clock check: samples and trace are {apart} apart (correlation of GR "
+                f"{where}Clock check: samples and trace are {apart} apart (correlation of GR "
                 f"Active with the time under kernels {correlation:.3f})."
             )
     return lines
