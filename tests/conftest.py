@@ -64,3 +64,12 @@ def recordings() -> Path:
     if folder is None:
         pytest.skip("set TCPROF_RECORDINGS to the folder of reference recordings")
     return folder
+
+
+FIXTURES = sorted((Path(__file__).parent.parent / "fixtures").glob("*.sqlite"))
+
+
+@pytest.fixture(params=FIXTURES, ids=lambda path: path.stem)
+def fixture_file(request: pytest.FixtureRequest) -> Path:
+    """Each recording in fixtures/."""
+    return request.param

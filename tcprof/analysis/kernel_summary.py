@@ -56,7 +56,7 @@ def summarize_kernels(
     others = _measure_others(kernel_fit, group, measured["total_ns"])
     frame = rows.assign(**texts, path=labels[path_id], **measured, **others, bound=_bound(others), **names)
     frame = frame.assign(share_pct=100 * frame["total_ns"] / frame.groupby("gpu")["total_ns"].transform("sum"))
-    frame = frame.assign(**_judge(frame))
+    frame = frame.assign(**_judge(frame, kernel_fit.from_samples))
     ordered = frame.sort_values(["gpu", "total_ns"], ascending=[True, False], kind="stable")
     return KERNELS.conform(ordered), np.argsort(ordered.index.to_numpy())[group]
 
@@ -140,7 +140,7 @@ def _half_of_sums(fit: Fit, row: Ints, kind: Ints, weight: Floats) -> Floats:
     return np.asarray(NORMAL_95 * np.sqrt(np.maximum(variance, 0)) + np.abs(counts @ fit.bias))
 
 
-def _judge(frame: pd.DataFrame) -> dict[str, npt.NDArray[np.object_] | pd.Series]:
+def _judge(frame: pd.DataFrame, from_samples: bool) -> dict[str, npt.NDArray[np.object_] | pd.Series]:
     """Whether the fit can tell, whether the kernel used the Tensor Cores, and whether its name says the same."""
     half = (frame["tensor_active_high_pct"] - frame["tensor_active_low_pct"]) / 2
     narrow = half <= np.maximum(RESOLVED_POINTS, RESOLVED_SHARE * frame["tensor_active_pct"])
@@ -148,8 +148,9 @@ def _judge(frame: pd.DataFrame) -> dict[str, npt.NDArray[np.object_] | pd.Series
     found = np.select([~measured, ~narrow, frame["pooled"] > 0.5], [NOT_SAMPLED, UNRESOLVED, POOLED], RESOLVED)
     counted = (frame["tensor_active_low_pct"] > TENSOR_KERNEL_PCT).to_numpy()
     named = frame["named_tensor"].to_numpy(dtype=bool)
-    if not measured.any():
-        return {"fit": np.full(len(frame), FROM_NAMES), "tensor_kernel": named, "name_verdict": _verdict(named, named)}
+    if not from_samples:
+        verdict = _verdict(np.zeros(len(frame), dtype=bool), named)
+        return {"fit": np.full(len(frame), FROM_NAMES), "tensor_kernel": named, "name_verdict": verdict}
     return {"fit": found, "tensor_kernel": counted, "name_verdict": _verdict(counted, named)}
 
 

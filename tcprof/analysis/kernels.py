@@ -53,11 +53,13 @@ class KernelFit:
         launched: One row for each launch of a kernel or graph, see ``tcprof.frames.LAUNCHED``; in order of GPU.
         gpus: The fit of each GPU that has launches.
         others: For each of ``OTHER_METRICS`` ns of full activity of each launch; NaN where not sampled.
+        from_samples: Whether the recording has samples of the tensor pipe; else only names can tell.
     """
 
     launched: pd.DataFrame
     gpus: dict[int, GpuFit]
     others: dict[str, Floats]
+    from_samples: bool
 
 
 def fit_kernels(activities: pd.DataFrame, path_id: Ints, samples: pd.DataFrame, gpus: pd.DataFrame) -> KernelFit:
@@ -92,7 +94,8 @@ def fit_kernels(activities: pd.DataFrame, path_id: Ints, samples: pd.DataFrame, 
         frame = _launched(gpu, rows, path_id[rows], launches, classes, found)
         parts.append(_with_flop(frame, found.capacity, names.iloc[code], chips.get(gpu, "")))
     joined = {name: np.concatenate(values) if values else np.empty(0) for name, values in others.items()}
-    return KernelFit(LAUNCHED.concat(parts), fitted, joined)
+    from_samples = bool(samples["tensor_active_pct"].notna().any())
+    return KernelFit(LAUNCHED.concat(parts), fitted, joined, from_samples)
 
 
 @dataclass(frozen=True)

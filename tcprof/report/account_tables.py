@@ -60,6 +60,8 @@ def _kernel_row(row: Mapping[Any, Any]) -> Row:
 
 def list_time_tables(analysis: Analysis) -> list[Table]:
     """Where the time went, one table for each GPU: the share of each class, and its time."""
+    if not (analysis.timeline["window_ns"] > 0).any():
+        return []
     classes = shown_classes(analysis.timeline)
     named = [(f"{name}_ns", NAMES[name][0].upper() + NAMES[name][1:]) for name in classes]
     headings = _meanings(TIMELINE, [("window_ns", "GPU window"), *named])
