@@ -1,0 +1,88 @@
+"""The transformer and the convolution network in workloads/, small and on the CPU."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import test_workloads
+from test_workloads import NVTX_RECORDER, run_script, run_well
+
+pytest.importorskip("torch", reason="the workloads need torch: pip install 'tcprof[workloads]'")
+pytest.importorskip("nvtx", reason="the workloads need nvtx: pip install 'tcprof[workloads]'")
+
+pytestmark = pytest.mark.workload
+
+SMALL = {
+    "transformer.py": (
+        *("--batch-size", 8, "--context", 32, "--layers", 1, "--width", 64, "--heads", 4, "--vocabulary", 32),
+    ),
+    "convnet.py": ("--batch-size", 4, "--size", 32),
+}
+
+
+def losses(output: str) -> tuple[float, float]:
+    """The first and the last loss."""
+    first, last = re.search(r"^loss: ([\d.]+) to ([\d.]+) in", output, re.MULTILINE).groups()
+    return float(first), float(last)
+
+
+@pytest.mark.parametrize("script", SMALL)
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_the_loss_falls(script, precision):
+    output = run_well(script, *SMALL[script], "--steps", 40, "--precision", precision)
+    first, last = losses(output)
+    assert last < 0.8 * first
+    assert re.search(r"^time per step: [\d.]+ ms", output, re.MULTILINE)
+    assert "GPU" not in output
+
+
+@pytest.mark.parametrize("script", SMALL)
+def test_same_seed_same_loss(script):
+    options = (*SMALL[script], "--steps", 2, "--precision", "fp32")
+    first, again, other = (losses(run_well(script, *options, "--seed", seed)) for seed in (5, 5, 6))
+    assert first == again
+    assert first != other
+
+
+def test_the_best_possible_loss_is_not_beaten():
+    """A transformer cannot know the surprises in its text: a loss below theirs would be a leak of the answer."""
+    output = run_well("transformer.py", *SMALL["transformer.py"], "--steps", 150, "--precision", "fp32")
+    best = float(re.search(r"best possible is about ([\d.]+)", output)[1])
+    assert losses(output)[1] > 0.5 * best  # a batch of 256 tokens has 26 ± 5 surprises
+
+
+@pytest.mark.parametrize("script", SMALL)
+def test_ranges_nest_as_promised(script, tmp_path):
+    recorder, ranges = tmp_path / "recorder", tmp_path / "ranges"
+    recorder.mkdir()
+    (recorder / "nvtx.py").write_text(NVTX_RECORDER)
+    run_well(script, *SMALL[script], "--steps", 2, PYTHONPATH=str(recorder), RANGES=str(ranges))
+    paths = test_workloads.TestRanges.opened_paths(ranges.read_text().splitlines())
+    step = ["step", "step/copy", "step/forward", "step/backward", "step/optimizer"]
+    assert paths[0] == "warm-up"
+    assert [path for path in paths if not path.startswith("warm-up")] == step * 2
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "said"),
+    [
+        ("transformer.py", ["--heads", 3], "multiple of --heads"),
+        ("transformer.py", ["--steps", 0], "sizes begin at 1"),
+        ("transformer.py", ["--cuda-graphs"], "needs --device cuda"),
+        ("convnet.py", ["--batch-size", 1], "--batch-size at 2"),
+        ("convnet.py", ["--precision", "fp8"], "invalid choice"),
+    ],
+)
+def test_impossible_options_are_refused(script, options, said):
+    run = run_script(script, *options)
+    assert run.returncode == 2
+    assert said in run.stderr
+
+
+@pytest.mark.parametrize("script", SMALL)
+def test_help_says_what_it_does(script):
+    workload = Path(__file__).parent.parent / "workloads" / script
+    run = subprocess.run([sys.executable, workload, "--help"], capture_output=True, text=True, check=True)
+    assert "Train" in run.stdout
