@@ -87,6 +87,15 @@ def test_readme_shows_what_the_demo_prints() -> None:
     assert shown[1] == printed, "put the output of 'make demo' into README.md"
 
 
+def test_readme_shows_what_its_commands_print() -> None:
+    blocks = re.findall(r"<!-- tcprof (.*?) -->\n```text\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert blocks
+    for command, shown in blocks:
+        argv = [sys.executable, "-m", "tcprof", *shlex.split(command)]
+        printed = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        assert shown == printed, f"put the output of 'tcprof {command}' into README.md"
+
+
 def test_public_names_are_complete() -> None:
     public = {name for name in vars(tcprof) if not name.startswith("_")}
     assert {name for name in tcprof.__all__ if name != "__version__"} <= public

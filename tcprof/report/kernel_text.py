@@ -2,18 +2,20 @@
 
 import re
 
+import numpy as np
 import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.report.text import Listing, bare_pct, format_interval, gpu_title, printable
+from tcprof.report.text import Listing, bare_pct, gpu_title, printable
 from tcprof.report.wording import SOURCE_MEANINGS
 
-LONGEST_NAME = 44
+LONGEST_NAME = 40
 # What an element-wise kernel of PyTorch computes stands among its template arguments.
 _FUNCTION = re.compile(
     r"(\w*(?:_kernel_cuda|_cuda_kernel|[Ff]unctor|_kernel_impl|MeanOps|NormOps|WelfordOps|_kernel)\w*)"
 )
+_WRAPPERS = ("Kernel", "Kernel2", "kernel", "device_kernel")  # CUTLASS: the kernel itself is the first argument
 
 
 def short_name(name: str, length: int = LONGEST_NAME) -> str:
@@ -21,9 +23,12 @@ def short_name(name: str, length: int = LONGEST_NAME) -> str:
     text = printable(name).removeprefix("void ").replace("<unnamed>::", "")
     head, _, arguments = text.partition("<")
     base = head.partition("(")[0].rpartition("::")[2].strip() or text
+    if base in _WRAPPERS and arguments:
+        base = re.split(r"[<>,(]", arguments, maxsplit=1)[0].rpartition("::")[2].strip() or base
     inner = next((match for match in _FUNCTION.findall(arguments) if match != base), "") if arguments else ""
     short = f"{base}<{inner}>" if inner else base
-    return short if len(short) <= length else f"{short[: length - 1]}…"
+    kept = length * 3 // 5  # what tells kernels of one family apart stands at the end
+    return short if len(short) <= length else f"{short[:kept]}…{short[kept + 1 - length :]}"
 
 
 def describe_fit(analysis: Analysis) -> str:
@@ -48,14 +53,15 @@ def list_kernels(analysis: Analysis, rows: pd.DataFrame, by_path: bool) -> list[
         if by_path:
             places = [printable(path) or "(no range)" for path in of_gpu["path"]]
             labels = [f"{place}: {label}" for place, label in zip(places, labels, strict=True)]
-        interval = map(format_interval, of_gpu["tensor_active_low_pct"], of_gpu["tensor_active_high_pct"])
+        active = of_gpu["tensor_active_pct"]
+        half = np.maximum(of_gpu["tensor_active_high_pct"] - active, active - of_gpu["tensor_active_low_pct"])
         cells = zip(
             labels,
             map(units.format_count, of_gpu["launch_count"]),
             map(units.format_ns, of_gpu["median_ns"]),
             map(bare_pct, of_gpu["share_pct"]),
-            map(bare_pct, of_gpu["tensor_active_pct"]),
-            interval,
+            map(bare_pct, active),
+            map(_format_half, half),
             map(_format_rate, of_gpu["tensor_tflops"]),
             [_mark(*row) for row in zip(of_gpu["fit"], of_gpu["name_verdict"], strict=True)],
             strict=True,
@@ -66,12 +72,19 @@ def list_kernels(analysis: Analysis, rows: pd.DataFrame, by_path: bool) -> list[
             "median",
             "time\n%",
             "Tensor\nActive %",
-            "95 %\ninterval",
+            "95 %\n±",
             "TFLOP\n/s",
             "counter\n, name",
         )
         listings.append(Listing(gpu_title(analysis, int(str(gpu))), headers, list(cells)))
     return listings
+
+
+def _format_half(points: float) -> str:
+    """Half an interval, to a hundredth of a point."""
+    if points != points:
+        return units.UNKNOWN
+    return "<0.01" if points < 0.005 else f"{points:.2f}" if points < 9.995 else f"{points:.0f}"
 
 
 def _format_rate(tflops: float) -> str:
