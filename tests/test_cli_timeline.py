@@ -1,0 +1,75 @@
+"""``tcprof timeline`` as a user meets it."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+import test_cli
+from builders import TraceBuilder
+from test_cli import AMP, Golden, Outcome
+
+from tcprof.frames import CLOCKS, ITERATIONS, LEDGER, TIMELINE
+
+run = test_cli.run
+Run = Callable[..., Outcome]
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("timeline.txt", []),
+        ("timeline-step.txt", ["--iteration", "epoch 1 / step", "--filter", "step", "--depth", 2]),
+        ("timeline.md", ["--format", "markdown"]),
+    ],
+)
+def test_output_is_as_before(name: str, args: list[object], run: Run, golden: Golden) -> None:
+    done = run("timeline", AMP, *args)
+    assert done.status == 0
+    golden(name, done.out)
+    if name.endswith("txt"):
+        assert max(map(len, done.out.splitlines())) <= 80
+
+
+def test_json_has_the_account_and_what_it_rests_on(run: Run) -> None:
+    document = json.loads(run("timeline", AMP, "--format", "json").out)
+    assert document["kind"] == "timeline"
+    for name, schema in (("rows", TIMELINE), ("ledger", LEDGER), ("iterations", ITERATIONS), ("clocks", CLOCKS)):
+        assert document[name]
+        assert all(list(row) == schema.names for row in document[name])
+
+
+def test_csv_has_the_account(run: Run) -> None:
+    lines = run("timeline", AMP, "--format", "csv", "--depth", 1).out.splitlines()
+    assert lines[0].split(",") == TIMELINE.names
+    assert len(lines) == 4  # capture and two epochs
+
+
+def test_unknown_range_is_refused(run: Run) -> None:
+    done = run("timeline", AMP, "--iteration", "nonsense")
+    assert done.status == 2
+    assert done.out == ""
+    assert "no range is called 'nonsense'" in done.err
+    assert "tcprof ranges" in done.err
+
+
+def test_remedies_stand_below(run: Run, tmp_path) -> None:
+    trace = TraceBuilder().gpu().range("step", 0, 1_000).kernel("a", 2_000, 8_000, launched=10)
+    trace.kernel("b", 9_000, 12_000, launched=5_000)
+    done = run("timeline", trace.write(tmp_path))
+    said = " ".join(done.err.split())
+    assert "33.3 % of the activity time: no range was open. To mend it: open a range around" in said
+    assert "100.0 % of the kernel time: estimated from kernel names" in said
+    assert "No range iterates" in done.out
+
+
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_ranges_fit_kernels_unless_the_export_is_large(size: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    if size == "large":
+        monkeypatch.setattr("tcprof.LARGE", 1000)
+    done = run("ranges", AMP, "--format", "csv", "--depth", 0)
+    header, row = (line.split(",") for line in done.out.splitlines())
+    share = dict(zip(header, row, strict=True))["tensor_kernel_share_pct"]
+    assert bool(share) == (size == "small")
+    assert ("--kernels does it" in done.err) == (size == "large")
+    forced = run("ranges", AMP, "--kernels", "--format", "csv", "--depth", 0).out.splitlines()[1]
+    assert forced.split(",")[header.index("tensor_kernel_share_pct")]

@@ -1,0 +1,126 @@
+"""What the figures rest on: every account is split without a rest; and what the fit says about ranges."""
+
+import math
+
+import numpy as np
+import pytest
+from builders import TraceBuilder
+
+import tcprof
+
+NVJET = "nvjet_hsh_128x128_64x4_1x2_h_bz_NNT"  # float16 by wgmma: 1024 FLOP a cycle on GH100
+ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<(int)4, at::native::CUDAFunctor_add<float>>(int)"
+
+
+def step_trace(name: str = NVJET, cycles: int = 3_000_000) -> TraceBuilder:
+    """Eight steps of a tensor kernel and one without tensor work, idle time around them, and cycles before."""
+    trace = TraceBuilder().gpu()
+    tensor = [500] + 130 * [0]
+    for number in range(8):
+        start = 100_000 + 150_000 * number
+        trace.range("step", start, start + 10)
+        trace.kernel(name, start + 10_000, start + 40_000, launched=start + 1)
+        trace.kernel(ELEMENTWISE, start + 60_000, start + 90_000, launched=start + 2)
+        for sample in range(1, 4):
+            tensor[start // 10_000 + sample] = cycles // 3
+    clock = [132 * 19_800] * len(tensor)
+    return trace.cycles(tensor, sm=clock, period=10_000)
+
+
+def entries(analysis: "tcprof.Analysis", account: str) -> dict[str, float]:
+    rows = analysis.ledger[(analysis.ledger["account"] == account) & (analysis.ledger["seconds"] != 0)]
+    return dict(zip(rows["entry"], rows["share_pct"], strict=True))
+
+
+def test_tensor_active_time_by_where_it_is(tmp_path):
+    analysis = tcprof.read(step_trace().write(tmp_path))
+    total = 8 * 3_000_000 + 500
+    assert entries(analysis, "tensor-active time") == {
+        "fitted to kernels": pytest.approx(100 * 24_000_000 / total),
+        "sampled before or after the trace": pytest.approx(100 * 500 / total),
+    }
+    assert entries(analysis, "kernel time") == {"resolved": 100}
+
+
+def test_tensor_work_that_nobody_launched_is_under_no_kernel(tmp_path):
+    """As where another process uses the GPU."""
+    trace = TraceBuilder().gpu().range("step", 0, 10)
+    trace.kernel(NVJET, 10_000, 20_000, launched=1).kernel(NVJET, 80_000, 90_000, launched=2)
+    trace.cycles([0, 6000, 0, 0, 3000, 0, 0, 0, 6000, 0], sm=[10_000] * 10, period=10_000)
+    found = entries(tcprof.read(trace.write(tmp_path)), "tensor-active time")
+    assert found == {"fitted to kernels": pytest.approx(80), "under no kernel": pytest.approx(20)}
+
+
+def test_activity_time_by_cause(tmp_path):
+    trace = TraceBuilder().gpu().range("step", 0, 1_000)
+    trace.kernel("a", 2_000, 8_000, launched=10).kernel("b", 9_000, 12_000, launched=5_000).kernel("c", 13_000, 14_000)
+    analysis = tcprof.read(trace.write(tmp_path))
+    assert entries(analysis, "activity time") == {
+        "in a range": pytest.approx(60),
+        "no range was open": pytest.approx(30),
+        "no launch recorded": pytest.approx(10),
+    }
+    assert entries(analysis, "kernel time") == {"estimated from kernel names": 100}
+    remedies = analysis.ledger.set_index("entry")["remedy"]
+    assert remedies["in a range"] == ""
+    assert "--trace=cuda,nvtx" in remedies["no launch recorded"]
+    assert "tcprof profile" in remedies["estimated from kernel names"]
+
+
+def test_accounts_add_up_in_every_fixture(fixture_file):
+    analysis = tcprof.read(fixture_file)
+    sums = analysis.ledger.groupby("account")["seconds"].sum()
+    activities, samples = analysis.activities, analysis.samples
+    assert sums["activity time"] == pytest.approx((activities["end_ns"] - activities["start_ns"]).sum() * 1e-9)
+    assert sums["kernel time"] == pytest.approx(analysis.kernels["total_ns"].sum() * 1e-9)
+    active = samples["tensor_active_pct"] / 100 * (samples["end_ns"] - samples["start_ns"])
+    assert sums["tensor-active time"] == pytest.approx(active.sum() * 1e-9)
+    assert (analysis.ledger["seconds"] >= -1e-12).all()
+
+
+# What the fit says about ranges
+
+
+def test_flop_and_share_of_tensor_kernels(tmp_path):
+    analysis = tcprof.read(step_trace().write(tmp_path))
+    step = analysis.ranges[analysis.ranges["path"] == "step"].iloc[0]
+    assert step["tensor_kernel_share_pct"] == pytest.approx(50)
+    assert step["tensor_flop"] == pytest.approx(8 * 3_000_000 * 1024)
+    seconds = 8 * 80_000 * 1e-9  # of the gpu windows
+    assert step["tensor_tflops"] == pytest.approx(step["tensor_flop"] / seconds * 1e-12)
+    # In 10 µs each pipe, 4 of each SM, has 19,800 cycles; at the peak, each cycle is 1024 FLOP.
+    peak = 4 * 132 * 19_800 * seconds * 1e5 * 1024
+    assert step["tensor_peak_pct"] == pytest.approx(100 * step["tensor_flop"] / peak, rel=1e-3)
+
+
+def test_flop_of_a_kernel_with_an_unknown_rate_is_unknown(tmp_path):
+    analysis = tcprof.read(step_trace("my_own_gemm").write(tmp_path))
+    step = analysis.ranges[analysis.ranges["path"] == "step"].iloc[0]
+    assert step["tensor_kernel_share_pct"] == pytest.approx(50)
+    assert math.isnan(step["tensor_flop"])
+    assert math.isnan(step["tensor_tflops"])
+    assert math.isnan(step["tensor_peak_pct"])
+
+
+def test_a_range_without_tensor_kernels_has_no_flop(tmp_path):
+    analysis = tcprof.read(step_trace(ELEMENTWISE, cycles=0).write(tmp_path))
+    step = analysis.ranges[analysis.ranges["path"] == "step"].iloc[0]
+    assert step[["tensor_kernel_share_pct", "tensor_flop", "tensor_tflops"]].tolist() == [0, 0, 0]
+
+
+def test_what_a_whole_graph_holds_is_unknown(tmp_path):
+    trace = TraceBuilder().gpu().range("step", 0, 10).graph(10_000, 40_000, launched=1)
+    trace.kernel(NVJET, 60_000, 70_000, launched=2).samples([0, 50, 50, 50, 0, 0, 80, 0], period=10_000)
+    ranges = tcprof.read(trace.write(tmp_path)).ranges
+    assert ranges["tensor_kernel_share_pct"].isna().all()
+
+
+def test_ranges_add_up_in_every_fixture(fixture_file):
+    """What the outermost ranges hold, and what lies in none, is what the capture holds."""
+    analysis = tcprof.read(fixture_file)
+    ranges = analysis.ranges[analysis.ranges["domain"] == ""]
+    capture = ranges[ranges["depth"] == 0].iloc[0]
+    outside = analysis.launched[analysis.launched["path_id"] < 0]["tensor_active_ns"].sum() * 1e-9
+    inside = ranges[ranges["depth"] == 1]["fitted_active_s"].sum()
+    assert inside + outside == pytest.approx(capture["fitted_active_s"])
+    assert np.nanmax(ranges["tensor_kernel_share_pct"]) <= 100
