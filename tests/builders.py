@@ -382,6 +382,27 @@ def _as_text(value: Any) -> Any:
     return cast(literal(value, LargeBinary), Text) if isinstance(value, bytes) else value
 
 
+def count_at(
+    times: np.ndarray, start: np.ndarray, end: np.ndarray, count: np.ndarray, shape: Sequence[Sequence[float]] = ((1,),)
+) -> np.ndarray:
+    """A cumulative counter at some times, as whole numbers: launches, concurrent or not, count between start and end.
+
+    Args:
+        times: When the counter is read.
+        start: Starts of the launches.
+        end: Their ends.
+        count: What each counts in all.
+        shape: Shares of that in equal parts of its duration; one row, or one for each launch.
+    """
+    shares = np.broadcast_to(shape, (len(start), np.shape(shape)[1]))
+    knots = np.linspace(start, end, shares.shape[1] + 1, axis=1)
+    slopes = np.pad(shares * count[:, None] / np.diff(knots), ((0, 0), (1, 1)))
+    order = np.argsort(knots, axis=None, kind="stable")
+    times_of_change, slope = knots.ravel()[order], np.cumsum(np.diff(slopes).ravel()[order])
+    counted = np.append(0, np.cumsum(slope[:-1] * np.diff(times_of_change)))
+    return np.round(np.interp(times, times_of_change, counted)).astype(np.int64)
+
+
 def assert_rows(frame: pd.DataFrame, expected: str, **tolerance: float) -> None:
     """Hold a frame's columns against a table of text.
 

@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 SPLIT_RATIO = 1.06  # durations of one class lie closer than this
 FEWEST = 3  # launches of a class; fewer are pooled
 FEWEST_SHARE = 0.02  # of a name and geometry, for a class of its own
-MOST_CLASSES = 400
+MOST_CLASSES, MOST_POOLS = 400, 100
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Classes:
 def classify(name: Ints, geometry: Ints, duration: Ints) -> Classes:
     """Group launches by name, geometry and duration, and pool what is rare.
 
-    Pools are taken by name, and where that is still rare, into one remainder; within a pool a launch counts in
+    Pools are taken by name, and what is still rare, or too much, into one remainder; within a pool a launch counts in
     proportion to its duration.
 
     Args:
@@ -47,15 +47,14 @@ def classify(name: Ints, geometry: Ints, duration: Ints) -> Classes:
         duration: In ns.
     """
     kind = _split_by_duration(pd.factorize(name * (int(geometry.max(initial=0)) + 1) + geometry)[0], duration)
-    rare = _is_rare(kind, duration)
-    pooled = rare.copy()
     groups = int(kind.max(initial=-1)) + 1
-    kind = np.where(rare, groups + name, kind)
-    rest = rare & (np.bincount(kind)[kind] < FEWEST)
-    kind = np.where(rest, groups + int(name.max(initial=0)) + 1, kind)
+    kind = np.where(_is_rare(kind, duration, MOST_CLASSES), groups + name, kind)
+    pools = np.flatnonzero(kind >= groups)
+    left = _is_rare(pd.factorize(kind[pools])[0], duration[pools], MOST_POOLS)
+    kind[pools[left]] = groups + int(name.max(initial=0)) + 1
     codes = pd.factorize(kind)[0].astype(np.int64)
     count = np.bincount(codes)
-    is_pool = np.bincount(codes, pooled) > 0
+    is_pool = np.bincount(codes, kind >= groups) > 0
     mean = np.bincount(codes, duration) / count
     weight = np.where(is_pool[codes], duration / np.maximum(mean, 1)[codes], 1.0)
     return Classes(codes, weight, is_pool)
@@ -83,10 +82,8 @@ def _split_by_duration(kind: Ints, duration: Ints) -> Ints:
     return found
 
 
-def _is_rare(kind: Ints, duration: Ints) -> npt.NDArray[np.bool_]:
-    """Launches of classes with few launches, and of the shortest in all where there are too many classes."""
-    count = np.bincount(kind)
-    total = np.bincount(kind, duration)
-    rare = count < FEWEST
-    rare[np.argsort(-total, kind="stable")[MOST_CLASSES:]] = True
+def _is_rare(kind: Ints, duration: Ints, most: int) -> npt.NDArray[np.bool_]:
+    """Launches of classes with few launches, and of those beyond the ones that took longest."""
+    rare = np.bincount(kind) < FEWEST
+    rare[np.argsort(-np.bincount(kind, duration), kind="stable")[most:]] = True
     return np.asarray(rare[kind])

@@ -14,6 +14,7 @@ Bools = npt.NDArray[np.bool_]
 
 PART_NS = 2500.0  # parts of a kernel's duration are about so long,
 MOST_PARTS = 8  # no more than these in a class,
+WHOLE = 0.999  # share of a launch under samples from which it counts as sampled whole
 MOST_UNKNOWNS = 600  # nor than these in all
 
 
@@ -45,7 +46,7 @@ class Design:
         stretch: Stretch of each row: rows between borders that no launch crosses.
         cut_row: Rows at whose left border a launch is cut,
         cut_kind: and that launch's class.
-        launch_stretch: Stretch that each launch lies in; -1 where it was not sampled whole.
+        launch_stretch: Stretch that each launch lies in; -1 where it, or another one there, was not sampled whole.
         row: The samples that the rows stand for.
         length: Their lengths in ns.
     """
@@ -86,7 +87,10 @@ def build_design(launches: Launches, samples: StepFunction) -> Design:
     stretch = np.cumsum(~is_cut) - 1
     sampled = np.bincount(of_launch[piece], share, minlength=len(start)) / parts[kind]
     begin = np.clip(np.searchsorted(samples.start[row], start, side="right") - 1, 0, None)
-    launch_stretch = np.where(sampled > 0.999, stretch[begin] if len(row) else -1, -1)
+    whole = sampled > WHOLE
+    clear = np.ones(len(row), dtype=bool)
+    clear[np.isin(stretch, stretch[place_of[~whole[of_launch[piece]]]])] = False
+    launch_stretch = np.where(whole & clear[begin], stretch[begin], -1) if len(row) else np.full(len(start), -1)
     part_ns = (duration / parts)[part_kind]
     lengths = (samples.end - samples.start)[row]
     return Design(shares, part_kind, part_ns, stretch, cut_row, cut_kind, launch_stretch, row, lengths)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_factor, cho_solve, solveh_banded
+from scipy.linalg import cho_factor, cho_solve, solve_triangular, solveh_banded
 from scipy.optimize import lsq_linear, nnls
 
 from tcprof.analysis.design import Design, Launches, build_design
@@ -98,7 +98,7 @@ def solve(
         return Fit(nothing, np.zeros((kinds, kinds)), nothing, np.zeros(len(launches.start)), 0.0, np.nan)
     noise = (RESOLUTION * highest * design.length) ** 2 + error**2
     targets = np.column_stack([observed, shift[design.row]])
-    parts, precision, right = _reweighted(design, targets, noise, highest, passes)
+    parts, precision, right = _reweighted(design, targets, noise, highest, ceiling, passes)
     found: Floats = np.bincount(design.part_kind, parts).astype(np.float64)
     residual = observed - design.shares @ parts
     spread = float(np.sum((observed - observed.mean()) ** 2))
@@ -111,7 +111,7 @@ def solve(
 
 
 def _reweighted(
-    design: Design, targets: Floats, noise: Floats, highest: float, passes: int
+    design: Design, targets: Floats, noise: Floats, highest: float, ceiling: float, passes: int
 ) -> tuple[Floats, Floats, Floats]:
     """Solve several times, with weights from the solution before.
 
@@ -125,7 +125,7 @@ def _reweighted(
         cut = ((rate[design.cut_kind] + 0.003 * highest) * BORDER_NS) ** 2
         variance = np.bincount(design.cut_row, cut, len(targets)).astype(np.float64)
         normal, right = _normal_equations(design, targets, variance, noise / trust[design.stretch])
-        precision = normal + _prior(design, rate, highest)
+        precision = normal + _prior(design, rate, highest, ceiling)
         parts = _solve(precision, right[:, 0])
         rate = np.bincount(design.part_kind, parts) / np.bincount(design.part_kind, design.part_ns)
         residual = targets[:, 0] - design.shares @ parts
@@ -174,13 +174,13 @@ def _runs(stretch: Ints) -> list[tuple[int, int]]:
     return runs
 
 
-def _prior(design: Design, rate: Floats, highest: float) -> Floats:
-    """The precision of what is known before: neighbouring parts are alike, and no rate is far above the highest."""
+def _prior(design: Design, rate: Floats, highest: float, ceiling: float) -> Floats:
+    """The precision of what is known before: neighbouring parts are alike, and no rate is far above the ceiling."""
     first = np.flatnonzero(design.part_kind[1:] == design.part_kind[:-1])
     deviation = SHAPE * rate[design.part_kind[first]] + SHAPE_FLOOR * highest
     weight = 1 / (design.part_ns[first] * deviation) ** 2
     length = np.bincount(design.part_kind, design.part_ns)[design.part_kind]
-    prior = np.diag(1 / (length * highest) ** 2)
+    prior = np.diag(1 / (length * ceiling) ** 2)
     np.add.at(prior, (first, first), weight)
     np.add.at(prior, (first + 1, first + 1), weight)
     np.add.at(prior, (first, first + 1), -weight)
@@ -193,7 +193,7 @@ def _solve(precision: Floats, right: Floats) -> Floats:
     scale = np.sqrt(np.diag(precision))
     scaled = precision / np.outer(scale, scale)
     lower = np.linalg.cholesky(scaled + 1e-10 * np.eye(len(scale)))
-    wanted = np.linalg.solve(lower, right / scale)
+    wanted = solve_triangular(lower, right / scale, lower=True)
     try:
         found: Floats = nnls(lower.T, wanted, maxiter=30 * len(scale))[0]
     except RuntimeError:  # its active set cycles on rare, nearly singular systems

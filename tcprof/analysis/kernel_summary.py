@@ -6,7 +6,7 @@ import pandas as pd
 
 from tcprof.analysis.fit import Fit
 from tcprof.analysis.kernels import OTHER_METRICS, KernelFit
-from tcprof.analysis.names import read_names
+from tcprof.analysis.names import NO_MATRIX, read_names
 from tcprof.frames import KERNELS
 
 Ints = npt.NDArray[np.int64]
@@ -90,6 +90,7 @@ def _measure(kernel_fit: KernelFit, launched: pd.DataFrame, group: Ints) -> dict
         "total_ns": total,
         "median_ns": by["duration_ns"].median().to_numpy(),
         "tensor_active_pct": percent,
+        "half_points": points,
         "tensor_active_low_pct": np.clip(percent - points, 0, 100),
         "tensor_active_high_pct": np.clip(percent + points, 0, 100),
         "tensor_cycles": cycles,
@@ -142,16 +143,16 @@ def _half_of_sums(fit: Fit, row: Ints, kind: Ints, weight: Floats) -> Floats:
 
 def _judge(frame: pd.DataFrame, from_samples: bool) -> dict[str, npt.NDArray[np.object_] | pd.Series]:
     """Whether the fit can tell, whether the kernel used the Tensor Cores, and whether its name says the same."""
-    half = (frame["tensor_active_high_pct"] - frame["tensor_active_low_pct"]) / 2
-    narrow = half <= np.maximum(RESOLVED_POINTS, RESOLVED_SHARE * frame["tensor_active_pct"])
+    narrow = frame["half_points"] <= np.maximum(RESOLVED_POINTS, RESOLVED_SHARE * frame["tensor_active_pct"])
     measured = frame["tensor_active_pct"].notna()
     found = np.select([~measured, ~narrow, frame["pooled"] > 0.5], [NOT_SAMPLED, UNRESOLVED, POOLED], RESOLVED)
     counted = (frame["tensor_active_low_pct"] > TENSOR_KERNEL_PCT).to_numpy()
+    tensor = counted & (frame["family"] != NO_MATRIX).to_numpy()  # else it is index arithmetic, by the kernel's source
     named = frame["named_tensor"].to_numpy(dtype=bool)
     if not from_samples:
         verdict = _verdict(np.zeros(len(frame), dtype=bool), named)
         return {"fit": np.full(len(frame), FROM_NAMES), "tensor_kernel": named, "name_verdict": verdict}
-    return {"fit": found, "tensor_kernel": counted, "name_verdict": _verdict(counted, named)}
+    return {"fit": found, "tensor_kernel": tensor, "name_verdict": _verdict(counted, named)}
 
 
 def _verdict(counted: npt.NDArray[np.bool_], named: npt.NDArray[np.bool_]) -> npt.NDArray[np.object_]:

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 from tcprof.analysis.chips import flop_per_cycle, peak_flop_per_cycle
 from tcprof.analysis.classes import Classes, classify
 from tcprof.analysis.design import Design, Launches, build_design
-from tcprof.analysis.fit import PASSES, Fit, solve
+from tcprof.analysis.fit import Fit, solve
 from tcprof.analysis.instances import KERNEL_KINDS
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.names import read_names
@@ -37,12 +37,12 @@ class GpuFit:
     Attributes:
         weights: What each launch counts relative to its class.
         fits: The fit of ``tensor`` and of ``OTHER_METRICS``, where sampled; values are ns of full activity.
-        sampled: What the samples under kernels hold: tensor cycles, or ns of full tensor activity.
+        counted: The fit of ``tensor_counts``; None where nothing was sampled.
     """
 
     weights: Floats
     fits: dict[str, Fit]
-    sampled: float
+    counted: Fit | None
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def fit_kernels(activities: pd.DataFrame, path_id: Ints, samples: pd.DataFrame, 
         launches = Launches(start, np.maximum(end, start + 1), classes.kind, classes.weight)
         with threadpool_limits(1, user_api="blas"):  # the matrices are small: threads would only wait for each other
             found = _fit_gpu(launches, samples[samples["gpu"] == gpu])
-        fitted[gpu] = GpuFit(classes.weight, found.fits, found.sampled)
+        fitted[gpu] = GpuFit(classes.weight, found.fits, found.counted)
         for name, values in others.items():
             values.append(found.fits[name].per_launch if name in found.fits else np.full(len(rows), np.nan))
         frame = _launched(gpu, rows, path_id[rows], launches, classes, found)
@@ -100,12 +100,19 @@ def fit_kernels(activities: pd.DataFrame, path_id: Ints, samples: pd.DataFrame, 
 
 @dataclass(frozen=True)
 class _Found:
-    """The fits of one GPU; ``tensor`` in ns of full activity, and cycles of each launch, and the pipes' cycles a ns."""
+    """The fits of one GPU.
+
+    Attributes:
+        fits: ``tensor`` and others, in ns of full activity.
+        cycles: Tensor cycles of each launch; unknown where they were not recorded.
+        capacity: Cycles that all tensor pipes have in a ns of each launch.
+        counted: The fit of ``tensor_counts``; None where nothing was sampled.
+    """
 
     fits: dict[str, Fit]
     cycles: Floats
     capacity: Floats
-    sampled: float
+    counted: Fit | None
 
 
 def _fit_gpu(launches: Launches, samples: pd.DataFrame) -> _Found:
@@ -114,21 +121,18 @@ def _fit_gpu(launches: Launches, samples: pd.DataFrame) -> _Found:
     samples = samples[near & samples["tensor_active_pct"].notna()]
     unknown = np.full(len(launches.start), np.nan)
     if samples.empty:
-        return _Found({}, unknown, unknown, np.nan)
+        return _Found({}, unknown, unknown, None)
     start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
-    percent, cycles = samples["tensor_active_pct"].to_numpy(), samples["tensor_cycles"].to_numpy()
-    design = build_design(launches, StepFunction(start, end, percent))
+    design = build_design(launches, StepFunction(start, end, samples["tensor_active_pct"].to_numpy()))
     fits = {
-        name: _solve_rounded(launches, design, samples[[*columns]].to_numpy(), end - start, _OTHER_PASSES)
+        name: _solve_rounded(launches, design, samples[[*columns]].to_numpy(), end - start)
         for name, columns in OTHER_METRICS.items()
         if samples[[*columns]].notna().all(axis=None)
     }
-    if np.isnan(cycles).any():
-        tensor = _solve_rounded(launches, design, percent[:, None], end - start)
-        return _Found({"tensor": tensor, **fits}, unknown, unknown, tensor.sampled)
-    capacity, of_class = _capacity(launches, design, samples["pipe_cycles"].to_numpy(), end - start)
-    none = np.zeros(len(cycles))
-    counted = solve(launches, design, cycles, none, none, float(capacity.max()))
+    capacity, of_class = np.ones(len(launches.start)), np.ones(int(launches.kind.max()) + 1)
+    if samples["pipe_cycles"].notna().all():
+        capacity, of_class = _capacity(launches, design, samples["pipe_cycles"].to_numpy(), end - start)
+    counted = solve(launches, design, *tensor_counts(samples), float(capacity.max()))
     active = Fit(
         counted.value / of_class,
         counted.covariance / np.outer(of_class, of_class),
@@ -137,14 +141,33 @@ def _fit_gpu(launches: Launches, samples: pd.DataFrame) -> _Found:
         counted.sampled,
         counted.r_squared,
     )
-    return _Found({"tensor": active, **fits}, counted.per_launch, capacity, counted.sampled)
+    exact = samples["tensor_cycles"].notna().all()
+    return _Found({"tensor": active, **fits}, counted.per_launch if exact else unknown, capacity, counted)
 
 
-def _solve_rounded(launches: Launches, design: Design, percent: Floats, length: Ints, passes: int = PASSES) -> Fit:
+def tensor_counts(samples: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
+    """What the tensor pipes did in each sample, its standard error, and by how much all may be off together.
+
+    Cycles where they were recorded. Else the rounded percentages of the cycles that passed, or, where the clock was not
+    recorded either, of the time.
+
+    Args:
+        samples: See ``tcprof.frames.SAMPLES``; of one GPU, with Tensor Active known.
+    """
+    cycles, passed = samples["tensor_cycles"].to_numpy(), samples["pipe_cycles"].to_numpy()
+    if not np.isnan(cycles).any():
+        return cycles, np.zeros(len(cycles)), np.zeros(len(cycles))
+    if np.isnan(passed).any():
+        passed = (samples["end_ns"] - samples["start_ns"]).to_numpy()
+    value, error, shift = (reading / 100 * passed for reading in read_rounded(samples["tensor_active_pct"].to_numpy()))
+    return value, error, shift
+
+
+def _solve_rounded(launches: Launches, design: Design, percent: Floats, length: Ints) -> Fit:
     """The fit on the sum of columns of whole percentages, in ns of full activity."""
     value, error, shift = (reading / 100 * length[:, None] for reading in read_rounded(percent))
     deviation = np.sqrt((error**2).sum(axis=1))
-    return solve(launches, design, value.sum(axis=1), deviation, shift.sum(axis=1), 1.0, passes)
+    return solve(launches, design, value.sum(axis=1), deviation, shift.sum(axis=1), 1.0, _OTHER_PASSES)
 
 
 def _capacity(launches: Launches, design: Design, pipe_cycles: Floats, length: Ints) -> tuple[Floats, Floats]:

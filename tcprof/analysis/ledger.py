@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.kernel_summary import FROM_NAMES, NOT_SAMPLED, POOLED, RESOLVED, UNRESOLVED
-from tcprof.analysis.kernels import KernelFit
+from tcprof.analysis.kernels import KernelFit, tensor_counts
 from tcprof.analysis.projection import CAUSES, REMEDIES, Attribution
 from tcprof.frames import LEDGER
 
@@ -77,21 +77,16 @@ def _kernel_time(kernels: pd.DataFrame) -> Iterator[_Entry]:
 
 def _tensor_time(samples: pd.DataFrame, activities: pd.DataFrame, kernel_fit: KernelFit, gpu: int) -> Iterator[_Entry]:
     """The sampled tensor-active time by where it is: fitted, under kernels only, under none, or not traced."""
-    if gpu not in kernel_fit.gpus or "tensor" not in kernel_fit.gpus[gpu].fits:
+    counted = kernel_fit.gpus[gpu].counted if gpu in kernel_fit.gpus else None
+    if counted is None:
         return
-    launched = kernel_fit.launched[kernel_fit.launched["gpu"] == gpu]
-    start, end = activities["start_ns"].min(), activities["end_ns"].max()
-    length = (samples["end_ns"] - samples["start_ns"]).to_numpy()
-    active_ns = samples["tensor_active_pct"].to_numpy() / 100 * length
-    # Split by cycles where there are any, since these are exact, and then given as time.
-    in_cycles = launched["tensor_cycles"].notna().all()
-    amount = samples["tensor_cycles"].to_numpy() if in_cycles else active_ns
-    traced = (samples["end_ns"] > start) & (samples["start_ns"] < end)
-    total, inside = float(np.nansum(amount)), float(np.nansum(amount[traced]))
-    fitted = float(launched["tensor_cycles" if in_cycles else "tensor_active_ns"].sum())
-    under = kernel_fit.gpus[gpu].sampled
-    seconds = float(np.nansum(active_ns)) * 1e-9 / total if total > 0 else 0.0
+    known = samples[samples["tensor_active_pct"].notna()]
+    amount = tensor_counts(known)[0]
+    traced = (known["end_ns"] > activities["start_ns"].min()) & (known["start_ns"] < activities["end_ns"].max())
+    total, inside, fitted = float(amount.sum()), float(amount[traced].sum()), float(counted.per_launch.sum())
+    active_ns = known["tensor_active_pct"].to_numpy() / 100 * (known["end_ns"] - known["start_ns"]).to_numpy()
+    seconds = float(active_ns.sum()) * 1e-9 / total if total > 0 else 0.0
     yield TENSOR_TIME, FITTED, fitted * seconds, ""
-    yield TENSOR_TIME, NOT_FITTED, (under - fitted) * seconds, _MORE_SAMPLES
-    yield TENSOR_TIME, NO_KERNEL, (inside - under) * seconds, "trace the process that launched it: --trace=cuda,nvtx"
+    yield TENSOR_TIME, NOT_FITTED, (counted.sampled - fitted) * seconds, _MORE_SAMPLES
+    yield TENSOR_TIME, NO_KERNEL, (inside - counted.sampled) * seconds, "trace its process: --trace=cuda,nvtx"
     yield TENSOR_TIME, NOT_TRACED, (total - inside) * seconds, ""

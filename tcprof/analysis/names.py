@@ -12,7 +12,9 @@ import pandas as pd
 NO_MATRIX = "none"
 
 # Plain arithmetic, whatever else the name holds: FP32 products are called xmma_gemm too.
-_PLAIN = re.compile(r"ffma|simt|_sgemm_|\bsgemm|fft2d|gemv|splitKreduce|init_device_workspace")
+_PLAIN = re.compile(
+    r"ffma|simt|_sgemm_|\bsgemm|fft2d|gemv|splitKreduce|execute_split_k_kernel|init_device_workspace|dot_do_o|convert_dq"
+)
 # Kernels of PyTorch whose source has no matrix instruction: what the tensor pipe does in them is index arithmetic.
 _NO_MATRIX = re.compile(
     r"at::native::.*(?:elementwise_kernel|reduce_kernel|multi_tensor_apply_kernel|[Ss]oft[Mm]ax|_norm|max_pool|avg_pool"
@@ -20,8 +22,9 @@ _NO_MATRIX = re.compile(
 )
 # In order: the first that is found decides. Names: instruction family.
 _FAMILIES = (
-    ("tcgen05", re.compile(r"tcgen05|umma|(?:nvjet|cutlass3x|xmma)_sm1\d\d", re.IGNORECASE)),
-    ("wgmma", re.compile(r"wgmma|gmma|warpgroup|nvjet_|cutlass3x_sm90|sm90_fp8", re.IGNORECASE)),
+    ("mma.sync", re.compile(r"(?:nvjet|cutlass3x|xmma)_sm12\d", re.IGNORECASE)),
+    ("tcgen05", re.compile(r"tcgen05|(?<![a-z])umma|(?:nvjet|cutlass3x|xmma)_sm1[01]\d|nvjet_.*_2cta", re.IGNORECASE)),
+    ("wgmma", re.compile(r"wgmma|gmma|warpgroup|nvjet_|cutlass3x_sm90|sm90_fp8|FlashAttn\w+Sm90", re.IGNORECASE)),
     (
         "mma.sync",
         re.compile(
@@ -39,13 +42,15 @@ _PRECISIONS = (
     ("fp8", re.compile(r"e4m3|e5m2|fp8|nvjet_(?:sm\d+_)?q[a-z]+_")),
     ("int8", re.compile(r"i8i8|s8s8|i16832|i8816|imma|int8|nvjet_(?:sm\d+_)?i[a-z]+_")),
     ("fp64", re.compile(r"f64f64|d884|dmma|\bdouble\b")),
-    ("tf32", re.compile(r"tf32|nvjet_(?:sm\d+_)?s[a-z]+_")),
+    ("tf32", re.compile(r"tf32|tfloat32|nvjet_(?:sm\d+_)?s[a-z]+_")),
     ("bf16", re.compile(r"bf16|bfloat16|__nv_bfloat|nvjet_(?:sm\d+_)?t[a-z]+_")),
     ("fp16", re.compile(r"f16|fp16|[Hh]alf|h884|h1688|h16816|s884|s161616|nvjet_(?:sm\d+_)?h[a-z]+_")),
     ("tf32", re.compile(r"s1688gemm|s1688fprop|s1688dgrad|s1688wgrad")),
 )
 _COMMUNICATION = re.compile(r"^nccl|ncclDevKernel|ncclKernel|nvshmem")
-_TILES = re.compile(r"tilesize(\d+x\d+x\d+)|nvjet_(?:sm\d+_)?[a-z]{3}_(\d+x\d+)_|_(\d+x\d+)_\d+x\d_|_(\d+x\d+x?\d*)_")
+_TILES = re.compile(
+    r"tile(?:size)?(\d+x\d+x\d+)|nvjet_(?:sm\d+_)?[a-z]{3}_(\d+x\d+)_|_(\d+x\d+)_\d+x\d_|_(\d+x\d+x?\d*)_"
+)
 
 
 def read_names(names: Sequence[str]) -> pd.DataFrame:

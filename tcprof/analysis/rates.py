@@ -21,7 +21,7 @@ def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.
     """
     is_graph = (kinds == "graph").to_numpy()[launched["activity"].to_numpy()]
     is_tensor = kernels["tensor_kernel"].to_numpy(dtype=bool)[launched["kernel"].to_numpy()]
-    cycles, flop = launched["tensor_cycles"].where(is_tensor, 0), launched["tensor_flop"].where(is_tensor, 0)
+    cycles, flop = launched["tensor_cycles"].where(is_tensor, 0), launched["tensor_flop"]
     return pd.DataFrame(
         {
             "kernel_ns": launched["duration_ns"],
@@ -31,7 +31,7 @@ def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.
             "cycles": cycles,
             "unknown_cycles": cycles.where(flop.isna(), 0),
             "flop": flop.fillna(0),
-            "ideal_ns": launched["tensor_ideal_ns"].where(is_tensor, 0).fillna(0),
+            "ideal_ns": launched["tensor_ideal_ns"].fillna(0),
         }
     )
 

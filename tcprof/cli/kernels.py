@@ -49,7 +49,7 @@ def kernels(
     from tcprof.report import data, kernel_text, text
 
     with progress(f"Reading {recording.name}"):
-        analysis = tcprof.read(recording, metrics=("tensor_active_pct",))
+        analysis = tcprof.read(recording)
     table = analysis.kernels_by_path if by is Rows.PATH else analysis.kernels
     rows = select_rows(table, gpu, pattern, None, column="name")
     shown = rows.groupby("gpu", sort=False).head(limit) if limit else rows

@@ -46,10 +46,13 @@ def ranges(
     import tcprof
     from tcprof.report import data, text
 
+    metrics = [
+        "tensor_active_pct",
+        *(["pipe_cycles"] if kernels is not False else []),
+        *(["gr_active_pct"] if kernels else []),
+    ]
     with progress(f"Reading {recording.name}"):
-        analysis = tcprof.read(
-            recording, window, ("tensor_active_pct", "gr_active_pct") if kernels else ("tensor_active_pct",), kernels
-        )
+        analysis = tcprof.read(recording, window, metrics, kernels)
     notes = []
     if kernels is None and analysis.launched.empty and len(analysis.activities):
         notes.append("Kernels were not fitted, as the recording is large: --kernels does it, for their share.")

@@ -80,7 +80,7 @@ RANGE_SUMMARY = Schema(
         Column(
             "tensor_flop",
             FLOAT,
-            "FLOP of their tensor kernels; unknown where over 1 % of these kernels' cycles have an unknown rate.",
+            "FLOP of their kernels; unknown where over 1 % of the tensor kernels' cycles have an unknown rate.",
         ),
         Column("tensor_tflops", FLOAT, "These per second of the window, in 10^12."),
         Column("tensor_peak_pct", FLOAT, "That rate, of the chip's peak for the precisions, at the sampled clock."),
@@ -162,7 +162,12 @@ KERNELS = Schema(
             "from kernel names, where the recording has no samples at all.",
         ),
         Column("communication", BOOL, "Whether its name is one of NCCL's."),
-        Column("tensor_kernel", BOOL, "Whether the interval lies above 5 %; without samples, what the name says."),
+        Column(
+            "tensor_kernel",
+            BOOL,
+            "Whether the interval lies above 5 %, and the source is not known to have no "
+            "matrix instruction (family none); without samples, what the name says.",
+        ),
         Column("name_verdict", TEXT, "Counter and name: agrees, counter only, name only or neither."),
         Column("precision", TEXT, "Precision of the inputs, as the name has it; empty where it does not tell."),
         Column("family", TEXT, "Tensor instructions, as the name has it: wgmma, mma.sync, tcgen05, or none."),

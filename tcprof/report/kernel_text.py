@@ -7,13 +7,18 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.kernel_summary import UNDECIDED
 from tcprof.report.text import Listing, bare_pct, gpu_title, printable
 from tcprof.report.wording import SOURCE_MEANINGS
 
-LONGEST_NAME = 40
+LONGEST_NAME = 64
 # What an element-wise kernel of PyTorch computes stands among its template arguments.
 _FUNCTION = re.compile(
     r"(\w*(?:_kernel_cuda|_cuda_kernel|[Ff]unctor|_kernel_impl|MeanOps|NormOps|WelfordOps|_kernel)\w*)"
+)
+# What cuDNN and cuBLAS append, which tells little.
+_NOISE = re.compile(
+    r"_warpgroupsize\w+?_g\d+|_(?:strided_)?execute(?:_segment_k_o(?:n|ff))?_kernel|_kernel__5x_\w+|__5x_\w+"
 )
 _WRAPPERS = ("Kernel", "Kernel2", "kernel", "device_kernel")  # CUTLASS: the kernel itself is the first argument
 
@@ -26,7 +31,7 @@ def short_name(name: str, length: int = LONGEST_NAME) -> str:
     if base in _WRAPPERS and arguments:
         base = re.split(r"[<>,(]", arguments, maxsplit=1)[0].rpartition("::")[2].strip() or base
     inner = next((match for match in _FUNCTION.findall(arguments) if match != base), "") if arguments else ""
-    short = f"{base}<{inner}>" if inner else base
+    short = _NOISE.sub("", f"{base}<{inner}>" if inner else base) or "(unnamed)"
     kept = length * 3 // 5  # what tells kernels of one family apart stands at the end
     return short if len(short) <= length else f"{short[:kept]}…{short[kept + 1 - length :]}"
 
@@ -49,14 +54,10 @@ def list_kernels(analysis: Analysis, rows: pd.DataFrame, by_path: bool) -> list[
     """
     listings = []
     for gpu, of_gpu in rows.groupby("gpu", sort=True):
-        labels = [short_name(name) for name in of_gpu["name"]]
-        if by_path:
-            places = [printable(path) or "(no range)" for path in of_gpu["path"]]
-            labels = [f"{place}: {label}" for place, label in zip(places, labels, strict=True)]
         active = of_gpu["tensor_active_pct"]
         half = np.maximum(of_gpu["tensor_active_high_pct"] - active, active - of_gpu["tensor_active_low_pct"])
         cells = zip(
-            labels,
+            map(short_name, of_gpu["name"]),
             map(units.format_count, of_gpu["launch_count"]),
             map(units.format_ns, of_gpu["median_ns"]),
             map(bare_pct, of_gpu["share_pct"]),
@@ -66,6 +67,7 @@ def list_kernels(analysis: Analysis, rows: pd.DataFrame, by_path: bool) -> list[
             [_mark(*row) for row in zip(of_gpu["fit"], of_gpu["name_verdict"], strict=True)],
             strict=True,
         )
+        listed = _under_paths(list(cells), of_gpu["path"]) if by_path else list(cells)
         headers = (
             "kernel",
             "runs",
@@ -73,11 +75,20 @@ def list_kernels(analysis: Analysis, rows: pd.DataFrame, by_path: bool) -> list[
             "time\n%",
             "Tensor\nActive %",
             "95 %\n±",
-            "TFLOP\n/s",
-            "counter\n, name",
+            "TFLOP/s",
+            "counter\nand name",
         )
-        listings.append(Listing(gpu_title(analysis, int(str(gpu))), headers, list(cells)))
+        listings.append(Listing(gpu_title(analysis, int(str(gpu))), headers, listed))
     return listings
+
+
+def _under_paths(cells: list[tuple[str, ...]], paths: pd.Series) -> list[tuple[str, ...]]:
+    """The kernels of each path below a row with its name; the path of the kernel that took longest comes first."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for path, row in zip(paths, cells, strict=True):
+        found.setdefault(path, []).append((f"  {row[0]}", *row[1:]))
+    empty = ("",) * (len(cells[0]) - 1) if cells else ()
+    return [line for path, rows in found.items() for line in ((printable(path) or "(no range)", *empty), *rows)]
 
 
 def _format_half(points: float) -> str:
@@ -92,4 +103,4 @@ def _format_rate(tflops: float) -> str:
 
 
 def _mark(fit: str, verdict: str) -> str:
-    return fit if fit == "unresolved" else verdict if verdict != "neither" else ""
+    return fit if fit in UNDECIDED else verdict if verdict != "neither" else ""

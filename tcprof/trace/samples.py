@@ -19,7 +19,7 @@ from tcprof.trace import schema
 from tcprof.trace.database import Database
 
 GAP_PERIODS = 1.5
-TENSOR_COLUMNS = {"tensor_active_pct", "tensor_cycles", "pipe_cycles"}
+TENSOR_COLUMNS = {"tensor_active_pct", "tensor_cycles"}
 SUB_PARTITIONS = 4  # tensor pipes of one SM, Volta to Blackwell
 _MEGAHERTZ_AT_MOST = 100_000  # a clock below this is in MHz; nsys writes Hz under the name MHz
 
@@ -94,9 +94,11 @@ def _column_of(names: Iterable[str], wanted: Wanted) -> dict[str, str]:
         for column, aliases in schema.METRIC_ALIASES.items()
     }
     needed = set(wanted.metrics)
+    clock = next((column for column in wanted.clocks if recorded[column]), "")
+    if "pipe_cycles" in needed:
+        needed.add(clock)
     if needed & TENSOR_COLUMNS:
         # Cycles and a clock give exact percentages; then the rounded ones need not be read.
-        clock = next((column for column in wanted.clocks if recorded[column]), "")
         needed -= TENSOR_COLUMNS
         needed |= {"tensor_cycles", clock} if recorded["tensor_cycles"] and clock else {"tensor_active_pct"}
     return {name: column for column, name in recorded.items() if name is not None and column in needed}

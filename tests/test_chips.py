@@ -1,0 +1,66 @@
+"""Rates and peaks of chips: FLOP for each active cycle of a tensor pipe."""
+
+import math
+
+import pytest
+
+from tcprof.analysis.chips import flop_per_cycle, peak_flop_per_cycle
+
+
+@pytest.mark.parametrize(
+    ("chip", "family", "precision", "rate"),
+    [
+        ("GH100", "wgmma", "bf16", 1024),
+        ("GH100", "wgmma", "fp16", 1024),
+        ("GH100", "wgmma", "fp8", 2048),
+        ("GH100", "wgmma", "tf32", 512),
+        ("GH100", "mma.sync", "fp16", 512),
+        ("GH100", "mma.sync", "tf32", 256),
+        ("GH100", "mma.sync", "fp64", 64),
+        ("GA100", "mma.sync", "bf16", 512),
+        ("GA100", "mma.sync", "fp64", 32),
+        ("GA100", "none", "", 0),
+        ("unheard of", "none", "", 0),
+    ],
+)
+def test_rates(chip: str, family: str, precision: str, rate: float) -> None:
+    assert flop_per_cycle(chip, family, precision) == rate
+
+
+@pytest.mark.parametrize(
+    ("chip", "family", "precision"),
+    [
+        ("unheard of", "wgmma", "fp16"),
+        ("GA100", "wgmma", "fp16"),
+        ("GA100", "mma.sync", "fp8"),
+        ("GH100", "tcgen05", "fp16"),
+        ("GH100", "wgmma", ""),
+        ("GH100", "", "fp16"),
+        ("", "", ""),
+    ],
+)
+def test_what_is_not_known_has_no_rate(chip: str, family: str, precision: str) -> None:
+    assert math.isnan(flop_per_cycle(chip, family, precision))
+
+
+@pytest.mark.parametrize(
+    ("chip", "sms", "boost_ghz", "precision", "tflops"),
+    [
+        ("GH100", 132, 1.83, "fp16", 989.4),
+        ("GH100", 132, 1.83, "fp8", 1978.9),
+        ("GH100", 132, 1.83, "tf32", 494.7),
+        ("GA100", 108, 1.41, "fp16", 312),
+        ("GA100", 108, 1.41, "tf32", 156),
+        ("GA100", 108, 1.41, "int8", 624),
+        ("GA100", 108, 1.41, "fp64", 19.5),
+    ],
+)
+def test_peaks_are_those_of_the_white_papers(
+    chip: str, sms: int, boost_ghz: float, precision: str, tflops: float
+) -> None:
+    assert peak_flop_per_cycle(chip, precision) * sms * 4 * boost_ghz / 1000 == pytest.approx(tflops, rel=0.01)
+
+
+@pytest.mark.parametrize(("chip", "precision"), [("unheard of", "fp16"), ("GH100", ""), ("GA100", "fp8")])
+def test_a_peak_that_is_not_known(chip: str, precision: str) -> None:
+    assert math.isnan(peak_flop_per_cycle(chip, precision))

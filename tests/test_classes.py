@@ -1,0 +1,123 @@
+"""Classes of launches: what is split by duration, and what is pooled because it is rare."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tcprof.analysis import classes
+from tcprof.analysis.classes import FEWEST, Classes, classify
+
+
+def classified(launches: list[tuple[int, int, int]]) -> Classes:
+    """Launches are (name, geometry, duration)."""
+    return classify(*np.array(launches, dtype=np.int64).T)
+
+
+def of_durations(*durations: int) -> list[int]:
+    """The classes of launches of one kernel."""
+    return classified([(0, 0, duration) for duration in durations]).kind.tolist()
+
+
+def test_name_and_geometry_tell_classes_apart() -> None:
+    found = classified([(0, 0, 100), (1, 0, 100), (0, 1, 100), (1, 1, 100)] * 3)
+    assert found.kind.tolist() == [0, 1, 2, 3] * 3
+    assert found.weight.tolist() == [1] * 12
+    assert not found.pooled.any()
+
+
+def test_one_kernel_that_lasts_twice_as_long_at_times_is_two_classes() -> None:
+    assert of_durations(20_000, 10_000, 20_000, 10_000, 10_000, 20_000) == [0, 1, 0, 1, 1, 0]
+
+
+def test_durations_that_scatter_by_three_percent_are_one_class() -> None:
+    durations = np.random.default_rng(0).normal(10_000, 100, 200).clip(9_700, 10_300).astype(int)
+    assert set(of_durations(*durations)) == {0}
+
+
+@pytest.mark.parametrize(("ratio", "expected"), [(1.05, 1), (1.07, 2)])
+def test_a_gap_of_six_percent_splits(ratio: float, expected: int) -> None:
+    assert len(set(of_durations(*[100_000] * 5, *[int(100_000 * ratio)] * 5))) == expected
+
+
+@pytest.mark.parametrize(
+    ("durations", "expected"),
+    [
+        pytest.param([90_000] + [10_000] * 50, [0] * 51, id="one slow launch"),
+        pytest.param([10] + [10_000] * 50, [0] * 51, id="one quick launch"),
+        pytest.param([10_000] * 5 + [14_000] * 2 + [20_000] * 5, [0] * 7 + [1] * 5, id="between two classes"),
+        pytest.param([10_000] * 197 + [20_000] * 3, [0] * 200, id="three of two hundred"),
+        pytest.param([10_000] * 97 + [20_000] * 3, [0] * 97 + [1] * 3, id="three of a hundred"),
+    ],
+)
+def test_outliers_join_a_class_unless_they_are_many(durations: list[int], expected: list[int]) -> None:
+    assert of_durations(*durations) == expected
+
+
+def test_rare_kernels_are_pooled_by_name_and_then_all_together() -> None:
+    frequent, one_name, rest = [(0, 0, 500)] * 3, [(1, 0, 100), (1, 1, 200), (1, 2, 600)], [(2, 0, 10), (3, 0, 30)]
+    found = classified(frequent + one_name + rest)
+    assert found.kind.tolist() == [0, 0, 0, 1, 1, 1, 2, 2]
+    assert found.pooled.tolist() == [False, True, True]
+    assert found.weight.tolist() == pytest.approx([1, 1, 1, 1 / 3, 2 / 3, 2, 0.5, 1.5])
+
+
+def test_rare_launches_of_a_name_do_not_join_its_frequent_class() -> None:
+    found = classified([(0, 0, 100)] * 5 + [(0, 1, 100), (0, 2, 100), (0, 3, 100)])
+    assert found.kind.tolist() == [0] * 5 + [1] * 3
+    assert found.pooled.tolist() == [False, True]
+
+
+def test_of_too_many_geometries_those_that_took_the_least_time_are_pooled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classes, "MOST_CLASSES", 4)
+    found = classified([(0, geometry, 1000 * (1 + geometry)) for geometry in range(10)] * 3)
+    assert (~found.pooled).sum() == 4
+    pooled = found.pooled[found.kind]
+    assert pooled.tolist() == ([True] * 6 + [False] * 4) * 3
+    assert len(set(found.kind[pooled].tolist())) == 1
+
+
+def test_pools_by_name_are_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classes, "MOST_CLASSES", 4)
+    monkeypatch.setattr(classes, "MOST_POOLS", 3)
+    found = classified([(name, 0, 1000 * (1 + name)) for name in range(20)] * 3)
+    assert found.pooled.sum() == 4, "three pools and the remainder"
+    assert (~found.pooled).sum() == 4
+
+
+LAUNCHES = st.lists(
+    st.tuples(
+        st.integers(0, 4),
+        st.integers(0, 3),
+        st.sampled_from([100, 103, 106, 110, 200, 5_000]) | st.integers(1, 1_000_000),
+    ),
+    min_size=1,
+    max_size=60,
+)
+
+
+@given(LAUNCHES)
+def test_every_launch_has_a_class_and_only_pools_mix_kernels(launches: list[tuple[int, int, int]]) -> None:
+    found = classified(launches)
+    duration = np.array([duration for *_, duration in launches])
+    assert set(found.kind.tolist()) == set(range(len(found.pooled)))
+    for kind, pooled in enumerate(found.pooled):
+        rows = np.flatnonzero(found.kind == kind)
+        if pooled:
+            assert found.weight[rows] == pytest.approx(duration[rows] / duration[rows].mean())
+        else:
+            assert len({launches[row][:2] for row in rows}) == 1
+            assert len(rows) >= FEWEST
+            assert found.weight[rows].tolist() == [1] * len(rows)
+
+
+@given(LAUNCHES, st.randoms(use_true_random=False))
+def test_the_order_of_launches_does_not_matter(launches: list[tuple[int, int, int]], random: Random) -> None:
+    order = list(range(len(launches)))
+    random.shuffle(order)
+    one, other = classified(launches), classified([launches[row] for row in order])
+    pairs = set(zip(one.kind[order].tolist(), other.kind.tolist(), strict=True))
+    assert len(pairs) == len(one.pooled) == len(other.pooled)
+    assert one.weight[order] == pytest.approx(other.weight)

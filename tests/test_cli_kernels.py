@@ -1,0 +1,154 @@
+"""``tcprof kernels`` as a user meets it."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import test_cli
+from builders import TraceBuilder
+from test_cli import AMP, Golden, Outcome
+
+import tcprof
+from tcprof.frames import KERNELS
+
+run = test_cli.run
+Run = Callable[..., Outcome]
+
+
+def names_only(*names: str) -> TraceBuilder:
+    """A recording without samples."""
+    builder = TraceBuilder().gpu()
+    for number, name in enumerate(names):
+        builder.kernel(name, 100_000 * number, 100_000 * number + 50_000)
+    return builder
+
+
+def csv_rows(done: Outcome) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(done.out)))
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("kernels.txt", []),
+        ("kernels-by-path.txt", ["--by", "path", "--filter", "xmma", "--limit", 0]),
+        ("kernels-markdown.txt", ["--format", "markdown", "--limit", 5]),
+    ],
+)
+def test_output_is_as_before(name: str, args: list[object], run: Run, golden: Golden) -> None:
+    done = run("kernels", AMP, *args)
+    assert done.status == 0
+    golden(name, done.out)
+
+
+@pytest.mark.parametrize("by", ["kernel", "path"])
+def test_text_fits_80_columns(by: str, run: Run) -> None:
+    assert max(map(len, run("kernels", AMP, "--by", by, "--limit", 0).out.splitlines())) <= 80
+
+
+def test_json_has_all_rows_and_columns(run: Run) -> None:
+    document = json.loads(run("kernels", AMP, "--format", "json", "--limit", 1).out)
+    assert list(document) == ["tcprof", "kind", "recording", "rows", "warnings"]
+    assert (document["kind"], document["recording"]["file"]) == ("kernels", AMP.name)
+    frame = tcprof.read(AMP).kernels
+    assert len(document["rows"]) == len(frame) > 20
+    assert all(list(row) == KERNELS.names for row in document["rows"])
+    assert [row["tensor_cycles"] for row in document["rows"]] == pytest.approx(frame["tensor_cycles"].tolist())
+    unknown = [row["tensor_flop"] is None for row in document["rows"]]
+    assert unknown == frame["tensor_flop"].isna().tolist()
+    assert any(unknown)
+
+
+def test_csv_has_all_rows_and_columns(run: Run) -> None:
+    done = run("kernels", AMP, "--format", "csv", "--limit", 1)
+    assert done.out.splitlines()[0] == ",".join(KERNELS.names)
+    frame = tcprof.read(AMP).kernels
+    assert [row["name"] for row in csv_rows(done)] == frame["name"].tolist()
+    assert "not shown" not in done.err
+
+
+def test_kernels_are_selected_by_name_and_told_apart_by_path(run: Run) -> None:
+    every = csv_rows(run("kernels", AMP, "--format", "csv", "--filter", "^nvjet.*TNT"))
+    assert {row["name"][:6] for row in every} == {"nvjet_"}
+    split = csv_rows(run("kernels", AMP, "--format", "csv", "--filter", "^nvjet.*TNT", "--by", "path"))
+    assert {row["path"] for row in split} >= {"epoch 0 / step / forward", "epoch 1 / step / forward"}
+    assert sum(int(row["launch_count"]) for row in split) == sum(int(row["launch_count"]) for row in every)
+
+
+def test_a_limit_is_said_and_is_for_each_gpu(run: Run, tmp_path: Path) -> None:
+    builder = names_only("a", "b", "c").gpu(1).kernel("d", 0, 10, device=1).kernel("e", 20, 50, device=1)
+    done = run("kernels", builder.write(tmp_path), "--limit", 1)
+    shown = [line.split()[0] for line in done.out.splitlines() if line.startswith(" ")]
+    assert [name for name in shown if name in "abcde"] == ["a", "e"]
+    assert "note: 3 more kernels are not shown; --limit 0 shows them." in done.err
+    assert "not shown" not in run("kernels", tmp_path / "trace.sqlite", "--limit", 0).err
+
+
+def test_a_name_that_no_kernel_has_leaves_an_empty_table(run: Run, tmp_path: Path) -> None:
+    args = ("kernels", names_only("gemm").write(tmp_path), "--filter", "no such kernel")
+    done = run(*args)
+    assert (done.status, "gemm" in done.out, "50.0 µs" in done.out) == (0, False, False)
+    assert json.loads(run(*args, "--format", "json").out)["rows"] == []
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--by", "stream"], "Invalid value for '--by'"),
+        (["--filter", "("], "no regular expression"),
+        (["--gpu", 7], "The recording has no GPU 7"),
+        (["--limit", -1], "Invalid value for '--limit'"),
+        (["--format", "xml"], "Invalid value for '--format'"),
+    ],
+)
+def test_wrong_options_are_explained(args: list[object], said: str, run: Run, tmp_path: Path) -> None:
+    done = run("kernels", names_only("gemm").write(tmp_path), *args)
+    assert done.status == 2
+    assert said in " ".join(done.err.split())
+    assert "Traceback" not in done.err + done.out
+
+
+@pytest.mark.parametrize("file_format", ["text", "markdown"])
+def test_without_samples_it_says_that_names_are_all_there_is(file_format: str, run: Run, tmp_path: Path) -> None:
+    path = names_only("nvjet_sm90_hsh_128x128_64x6_2x1_v_bz_NNT", "other").write(tmp_path)
+    done = run("kernels", path, "--format", file_format)
+    assert done.status == 0
+    assert "Estimated from kernel names" in done.out
+    row = next(line for line in done.out.splitlines() if "50.0 µs" in line)
+    assert row.count("–") == 3, "Tensor Active, its interval and the rate are unknown"
+    assert {row["fit"] for row in csv_rows(run("kernels", path, "--format", "csv"))} == {"estimated from kernel names"}
+
+
+@pytest.mark.parametrize("builder", [TraceBuilder().gpu(), TraceBuilder().gpu().samples([1, 2, 3])])
+def test_without_kernels_there_are_no_rows(builder: TraceBuilder, run: Run, tmp_path: Path) -> None:
+    path = builder.write(tmp_path)
+    assert run("kernels", path).status == 0
+    assert csv_rows(run("kernels", path, "--format", "csv")) == []
+    assert json.loads(run("kernels", path, "--format", "json").out)["rows"] == []
+
+
+@pytest.mark.parametrize("file_format", ["text", "markdown"])
+@pytest.mark.parametrize(
+    "name", ["\x1b[31mred\x1b[0m", "[bold]k[/bold]", "[/]", "a\nb\r\tc", "k\u202egnp", "", "k<" * 300]
+)
+def test_names_cannot_act_on_the_terminal(file_format: str, name: str, run: Run, tmp_path: Path) -> None:
+    done = run("kernels", names_only(name, "gemm").write(tmp_path), "--format", file_format)
+    assert done.status == 0
+    assert not {"\x1b", "\r", "\t", "\u202e"} & set(done.out)
+    assert sum("50.0 µs" in line for line in done.out.splitlines()) == 2, "a row for each kernel"
+
+
+def test_markup_is_shown_as_it_is_and_escaped_in_markdown(run: Run, tmp_path: Path) -> None:
+    path = names_only("[bold]k|`_[/bold]").write(tmp_path)
+    assert " [bold]k|`_[/bold] " in run("kernels", path).out
+    assert "| \\[bold\\]k\\|\\`\\_\\[/bold\\] |" in run("kernels", path, "--format", "markdown").out
+
+
+def test_names_come_back_whole_from_csv_and_json(run: Run, tmp_path: Path) -> None:
+    name = 'void k<"a", (int)1>(T1,\n T2)'
+    path = names_only(name).write(tmp_path)
+    assert csv_rows(run("kernels", path, "--format", "csv"))[0]["name"] == name
+    assert json.loads(run("kernels", path, "--format", "json").out)["rows"][0]["name"] == name

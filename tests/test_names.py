@@ -1,0 +1,136 @@
+"""What names of kernels tell: most are from recordings on an H200, their arguments cut; others are older GPUs'."""
+
+import pytest
+
+from tcprof.analysis.names import NO_MATRIX, read_names
+
+# Precision, instructions and tile, which the names of kernels for the Tensor Cores tell.
+TENSOR = """
+    fp16  wgmma     128x128       nvjet_sm90_hsh_128x128_64x6_2x1_v_bz_bias_TNT
+    fp16  wgmma     64x16         nvjet_sm90_hsh_64x16_64x16_2x4_h_bz_splitK_bias_TNT
+    bf16  wgmma     320x128       nvjet_sm90_tst_320x128_64x3_1x2_h_bz_coopB_TNT
+    fp8   wgmma     128x128       nvjet_sm90_qqtst_128x128_128x6_2x1_v_bz_coopA_algo2_TNT
+    fp16  wgmma     256x128       nvjet_hsh_256x128_64x4_1x2_h_bz_coopA_NNT
+    bf16  wgmma     192x208       nvjet_tst_192x208_64x4_1x2_h_bz_coopA_TNN
+    tf32  wgmma     128x128       nvjet_ssh_128x128_64x6_2x1_v_bz_NNT
+    fp8   wgmma     -             void deep_gemm::sm90_fp8_gemm_1d2d_impl<(unsigned int)0, (unsigned int)7168, (unsigned int)128>(float *, int *)
+    bf16  tcgen05   128x256       nvjet_sm100_tst_128x256_64x6_2x1_v_bz_TNT
+    fp16  wgmma     128x128x64    cutlass3x_sm90_tensorop_s64x128x16gemm_f16_f16_f32_f16_f16_128x128x64_0_tnn_align8_warpspecialized_cooperative
+    fp16  wgmma     128x128x64    sm90_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize128x128x64_warpgroupsize1x1x1_g1_execute_segment_k_off_kernel__5x_cudnn
+    fp16  wgmma     128x128x64    sm90_xmma_dgrad_implicit_gemm_indexed_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize128x128x64_warpgroupsize1x1x1_g1_execute_segment_k_off_kernel__5x_cudnn
+    fp16  wgmma     128x128x64    sm90_xmma_wgrad_indexed_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize128x128x64_warpgroupsize1x1x1_g1_execute_segment_k_off_kernel__5x_cudnn
+    tf32  wgmma     128x128x32    sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas
+    fp64  mma.sync  128x64x16     sm90_xmma_gemm_f64f64_f64f64_f64_nn_n_tilesize128x64x16_stage3_warpsize2x2x1_tensor16x8x8_execute_kernel__5x_cublas
+    tf32  mma.sync  32x32x64      sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize32x32x64_stage3_warpsize2x2x1_tensor16x8x8_aligna4_alignc4_execute
+    bf16  mma.sync  64x64x64      sm80_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize64x64x64_stage6_warpsize2x2x1_tensor16x8x16_kernel
+    tf32  mma.sync  128x32x16     sm80_xmma_fprop_implicit_gemm_indexed_wo_smem_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x32x16_stage1_warpsize4x1x1_g1_tensor16x8x8_aligna4_alignc8_execute_kernel__5x_cudnn
+    fp16  mma.sync  128x64        ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_nn
+    bf16  mma.sync  256x128       ampere_bf16_s16816gemm_bf16_256x128_ldg8_f2f_stages_32x3_nn
+    fp16  mma.sync  128x64        ampere_h16816gemm_128x64_ldg8_stages_64x3_nn
+    tf32  mma.sync  128x128       ampere_s1688gemm_128x128_ldg8_stages_32x3_tn
+    fp16  mma.sync  128x128       turing_fp16_s1688cudnn_fp16_128x128_ldg8_relu_f2f_exp_small_nhwc_tn_v1
+    fp16  mma.sync  256x128       volta_fp16_s884cudnn_fp16_256x128_ldg8_relu_f2f_exp_small_nhwc2nchw_tn_v1
+    fp16  mma.sync  128x128       void cutlass::Kernel2<cutlass_75_tensorop_f16_s1688gemm_f16_128x128_nn_align1>(T1::Params)
+    fp16  mma.sync  32x32         void cutlass::Kernel2<cutlass_80_wmma_tensorop_f16_s161616gemm_f16_32x32_32x1_nt_align2>(T1::Params)
+    int8  mma.sync  128x256       void cutlass::Kernel2<cutlass_80_tensorop_i16832gemm_s8_128x256_128x3_tn_align16>(T1::Params)
+    fp64  mma.sync  64x64         void cutlass::Kernel2<cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1>(T1::Params)
+    fp16  mma.sync  256x64        void cutlass__5x_cudnn::Kernel<cutlass_tensorop_f16_s16816fprop_optimized_f16_256x64_32x4_nhwc_align8>(T1::Params)
+    bf16  mma.sync  -             void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<(int)64, (int)128, (int)128, (int)4, cutlass::bfloat16_t>>(pytorch_flash::Flash_fwd_params)
+    fp16  mma.sync  -             void pytorch_flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<pytorch_flash::Flash_bwd_kernel_traits<(int)64, (int)128, (int)128, (int)4, cutlass::half_t>>(pytorch_flash::Flash_bwd_params)
+    fp16  mma.sync  64x64         fmha_cutlassF_f16_aligned_64x64_rf_sm80(PyTorchMemEffAttention::AttentionKernel<cutlass::half_t>::Params)
+    fp16  wgmma     64x128x64     cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x64_4x1x1_cga1x1x1_kernel0_0
+    -     -         -             triton_tem_fused_mm_0
+    -     -         -             triton_tem_fused_addmm_relu_5
+    """  # noqa: E501
+
+PLAIN = """
+    sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_warpsize2x2x1_ffma_aligna4_alignc4_execute_kernel__5x_cublas
+    sm80_xmma_gemm_cf32cf32_f32f32_cf32_nt_n_tilesize32x32x8_stage3_warpsize2x2x1_ffma_aligna8_alignc8_execute_kernel__5x_cublas
+    sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nchwkcrs_nchw_tilesize256x64x8_stage3_warpsize2x2x1_g1_ffma_aligna4
+    void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nt_align1>(T1::Params)
+    ampere_sgemm_128x64_nn
+    volta_sgemm_64x32_sliced1x4_tn
+    ampere_scudnn_128x64_relu_medium_nn_v1
+    void sgemm_largek_lds64<(bool)1, (bool)0, (int)5, (int)5, (int)4, (int)4, (int)4, (int)34>(float *, const float *)
+    void implicit_convolve_sgemm<__half, __half, (int)128, (int)5, (int)5, (int)3, (int)3, (int)3, (int)1>(int, int)
+    void gemv2T_kernel_val<int, int, __half, __half, __half, float, (int)128, (int)16, (int)4, (int)4>(T10, T6, T6)
+    void wgrad_alg0_engine<float, (int)128, (int)5, (int)5, (int)3, (int)3, (int)3, (bool)0, (int)512>(int, int, int)
+    void fft2d_c2r_32x32<float, (bool)0, (bool)0, (unsigned int)1, (bool)0, (bool)0>(T1 *, const float2 *, int, int)
+    void cudnn::winograd_nonfused::winogradWgradData4x4<float, float>(cudnn::winograd_nonfused::WinogradDataParams<T1>)
+    void cublasLt::splitKreduce_kernel<(int)32, (int)16, int, float, __half, float, __half, (bool)0, __half>(T4 *)
+    void cudnn::batchnorm_bwtr_nhwc_semiPersist<__half, float, __half, (int)512, (int)16>(cudnn::NhwcBatchNormBwdParams)
+    void cask_plugin__5x_cudnn::xmma__5x_cudnn::init_device_workspace_kernel<xmma__5x_cudnn::implicit_gemm::dgrad::W>(T1)
+    void cudnn::fusion::compute_dot_do_o_specialized<(bool)1, (int)64>(const void *, const void *, void *, void *)
+    void transformer_engine::cast_transpose_kernel<(int)4, float, __nv_bfloat16, __nv_fp8_e4m3>(T2 *, T3 *)
+    void <unnamed>::softmax_warp_forward<c10::Half, c10::Half, float, (int)4, (bool)1, (bool)0>(T2 *, const T1 *, int)
+    void at_cuda_detail::cub::detail::scan::DeviceScanKernel<at_cuda_detail::cub::detail::scan::policy_hub<long>>(T1)
+    triton_poi_fused_add_clone_permute_select_backward_11
+    triton_poi_fused_mm_3
+    triton_red_fused_gelu_gelu_backward_sum_view_7
+    triton_per_fused__to_copy_add_native_layer_norm_native_layer_norm_backward_view_12
+    graph
+    memcpy32_post
+    """  # noqa: E501
+
+# PyTorch's own: their source has no matrix instruction.
+WITHOUT_MATRIX = """
+    void at::native::vectorized_elementwise_kernel<(int)8, at::native::float16_copy_kernel_cuda(at::TensorIteratorBase &)::[lambda() (instance 3)]::operator ()() const::[lambda(float) (instance 1)]>
+    void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase &)::[lambda() (instance 3)]::operator ()() const::[lambda(float) (instance 1)]>
+    void at::native::elementwise_kernel<(int)128, (int)4, void at::native::gpu_kernel_impl_nocast<at::native::CUDAFunctor_add<T1>>
+    void at::native::reduce_kernel<(int)512, (int)1, at::native::ReduceOp<c10::Half, at::native::MeanOps<c10::Half, float>>>(T3)
+    void at::native::<unnamed>::multi_tensor_apply_kernel<at::native::<unnamed>::TensorListMetadata<(int)2>>(T1, T2, T3...)
+    void at::native::<unnamed>::max_pool_backward_nhwc<c10::Half, float>(const T1 *, const long *, int, long, long, long)
+    void at::native::<unnamed>::cunn_SoftMaxForwardReg<c10::BFloat16, float, c10::BFloat16, long, (int)8>(T3 *, const T1 *, T5)
+    void at::native::<unnamed>::vectorized_layer_norm_kernel<float, float, (bool)0>(int, T2, const T1 *, const T1 *, T1 *)
+    void at::native::<unnamed>::nll_loss_forward_reduce_cuda_kernel_2d<float, float, long>(T1 *, T1 *, const T1 *, const T3 *)
+    void at::native::<unnamed>::fused_dropout_kernel_vec<c10::Half, float, unsigned int, (int)1, (int)8, bool>(T3, T2)
+    void at::native::<unnamed>::CatArrayBatchedCopy<at::native::<unnamed>::OpaqueType<(unsigned int)2>, unsigned int>(T1 *)
+    void at::native::vectorized_gather_kernel<(int)16, long>(char *, char *, T2 *, int, long, long, long, long, bool)
+    void at::native::<unnamed>::sum_and_scatter<float, long>(const T2 *, T1 *, long, const T2 *, const long *)
+    """  # noqa: E501
+
+
+def lines(table: str) -> list[str]:
+    return [line.strip() for line in table.strip().splitlines()]
+
+
+def shown(name: str) -> tuple[bool, str]:
+    """Whether a name is one for the Tensor Cores, and its precision, instructions and tile; "-" is not told."""
+    row = read_names([name]).iloc[0]
+    return bool(row["named_tensor"]), " ".join(row[what] or "-" for what in ("precision", "family", "tile"))
+
+
+@pytest.mark.parametrize("line", lines(TENSOR))
+def test_names_for_the_tensor_cores(line: str) -> None:
+    *told, name = line.split(maxsplit=3)
+    assert shown(name) == (True, " ".join(told))
+
+
+@pytest.mark.parametrize("name", lines(PLAIN))
+def test_names_of_plain_arithmetic(name: str) -> None:
+    assert shown(name) == (False, "- - -")
+
+
+@pytest.mark.parametrize("name", lines(WITHOUT_MATRIX))
+def test_kernels_of_pytorch_that_have_no_matrix_instruction(name: str) -> None:
+    assert shown(name) == (False, f"- {NO_MATRIX} -")
+
+
+@pytest.mark.parametrize(
+    ("name", "communication"),
+    [
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)", True),
+        ("ncclKernel_AllReduce_RING_LL_Sum_half(ncclWorkElem)", True),
+        ("nvjet_sm90_hsh_128x128_64x6_2x1_v_bz_NNT", False),
+        ("void at::native::vectorized_elementwise_kernel<(int)4, at::native::FillFunctor<float>>(int, T2, T3)", False),
+    ],
+)
+def test_communication(name: str, communication: bool) -> None:
+    assert read_names([name])["communication"].tolist() == [communication]
+    assert not (communication and shown(name)[0])
+
+
+def test_names_are_read_in_their_order() -> None:
+    names = ["", "nvjet_sm90_hsh_128x128_64x6_2x1_v_bz_NNT", "graph", "ampere_h16816gemm_128x64_ldg8_stages_64x3_nn"]
+    assert read_names(names)["family"].tolist() == ["", "wgmma", "", "mma.sync"]
+    assert read_names([]).columns.tolist() == ["named_tensor", "communication", "precision", "family", "tile"]
