@@ -37,8 +37,10 @@ format: $(VENV)/installed-dev  ## Format, and mend what the linter can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/installed-dev  ## Time and memory of 'tcprof ranges' on 10 million samples, beside a bare scan
+bench: $(VENV)/installed-dev  ## Time and memory of 'tcprof ranges' and of the fit, and the error of the kernels' figures
 	$(BIN)/python benchmarks/ranges.py
+	$(BIN)/python benchmarks/fit.py
+	$(BIN)/python benchmarks/accuracy.py
 
 record:  ## Record the fixtures anew; needs an NVIDIA GPU, nsys and permission to read its counters
 	sh fixtures/record.sh

@@ -1,0 +1,137 @@
+"""Error of kernels' figures where there is a reference, held to bounds, by the functions of the benchmark."""
+
+import functools
+import importlib
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tcprof
+
+ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT / "benchmarks"))
+accuracy = importlib.import_module("accuracy")
+reference = importlib.import_module("reference")
+
+FIXTURES = ["convnet_channels_last", "net_amp", "transformer_compiled", "transformer_eager"]
+RECORDINGS = ["matmul_dtypes", "mnist_amp", "mnist_fp32", "net_amp", "net_bad", "net_tf32"]
+PAIRS_BACK_TO_BACK = 3  # % of a kernel that runs once a step, right beside another: only their sum is sure
+
+# What transformer.py multiplies in a step, with its default sizes.
+TOKENS, WIDTH, LAYERS, HEADS, VOCABULARY, BATCH, CONTEXT, STEPS = 8192, 1024, 4, 16, 8192, 8, 1024, 12
+LINEAR_FLOP = 2 * TOKENS * (LAYERS * 12 * WIDTH**2 + WIDTH * VOCABULARY)
+ATTENTION_FLOP = LAYERS * 4 * BATCH * HEADS * CONTEXT**2 * (WIDTH // HEADS)
+
+
+@functools.cache
+def frames_of(folder: Path, name: str) -> dict[str, pd.DataFrame]:
+    case = next(case for case in reference.find_cases(folder) if case.name == name)
+    return accuracy.compare(case)
+
+
+def check_percentages_and_cycles(frames: dict[str, pd.DataFrame]) -> None:
+    """The bounds that hold for every recording."""
+    for mode, most in (("cycles", 0.5), ("percentages", 1.5)):
+        found = accuracy.score(frames[mode])
+        assert found["fit_in_situ"] <= most
+        assert found["fit_in_situ"] < found["mean_in_situ"]
+        assert not found["fit_fast"] > 1.0  # unknown where nothing was recorded at 200 kHz
+        assert found["within_pct"] >= 95
+        assert found["wrongly_called"] == 0
+    found = accuracy.score_cycles(frames["cycles"])
+    assert found["worst_over_5"] <= 1
+    assert found["worst_over_1"] <= PAIRS_BACK_TO_BACK
+    assert abs(found["fitted_of_sampled"] - 1) <= 1e-3
+    assert found["to_none_pct"] <= 0.2
+
+
+@pytest.mark.parametrize("name", FIXTURES)
+def test_errors_of_fixtures(name: str) -> None:
+    frames = frames_of(ROOT / "fixtures", name)
+    check_percentages_and_cycles(frames)
+    assert accuracy.score(frames["cycles"])["matched_pct"] > 99.9
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_errors_of_reference_recordings(recordings: Path, name: str) -> None:
+    check_percentages_and_cycles(frames_of(recordings / "cycles", name))
+
+
+@pytest.mark.parametrize("name", ["transformer_eager", "transformer_compiled"])
+def test_flop_of_a_transformer_are_what_its_sizes_say(name: str) -> None:
+    kernels = tcprof.read(ROOT / "fixtures" / f"{name}.sqlite").kernels_by_path
+    groups = kernels["name"].map(
+        lambda text: "linear" if text.startswith("nvjet") else "sdpa" if "sdpa" in text else ""
+    )
+    flop = kernels.groupby(["path", groups])["tensor_flop"].sum() / STEPS
+    forward, backward = flop["step / forward"], flop["step / backward"]
+    assert forward["linear"] == pytest.approx(LINEAR_FLOP, rel=5e-3)
+    assert backward["linear"] == pytest.approx(2 * LINEAR_FLOP, rel=5e-3)
+    causal = (CONTEXT / 128 + 1) / (2 * CONTEXT / 128)  # blocks of 128 x 128 on and below the diagonal
+    assert forward["sdpa"] == pytest.approx(causal * ATTENTION_FLOP, rel=5e-3)
+    assert backward["sdpa"] == pytest.approx(2.5 * causal * ATTENTION_FLOP, rel=5e-3)
+
+
+def test_flop_of_matrix_products_are_exact(recordings: Path) -> None:
+    ranges = tcprof.read(recordings / "cycles" / "matmul_dtypes.sqlite").ranges.set_index("path")
+    products = ranges.loc[["tf32", "fp16", "bf16", "fp64", "fp8", "fp8_fast"]]
+    assert products["tensor_flop"].to_numpy() == pytest.approx(2 * 4096**3 * products["kernel_count"], rel=5e-3)
+
+
+def test_all_fixtures_with_a_reference_are_tested_and_on_the_page() -> None:
+    assert [case.name for case in reference.find_cases(ROOT / "fixtures")] == FIXTURES
+    page = (ROOT / "docs" / "accuracy.md").read_text()
+    tables = page.split("<!-- fixtures -->")[1].split("<!-- /fixtures -->")[0]
+    assert all(f"| {name} | percentages |" in tables for name in FIXTURES)
+
+
+def test_overlap_mean() -> None:
+    """Samples of 10 ns and a gap; kernel 0 is launched twice, one launch lies in the gap."""
+    frames = SimpleNamespace(
+        samples=pd.DataFrame({"gpu": 0, "start_ns": [100, 110, 200], "end_ns": [110, 120, 210]}),
+        activities=pd.DataFrame({"start_ns": [105, 205, 150, 119], "end_ns": [115, 215, 160, 204]}),
+        launched=pd.DataFrame({"gpu": 0, "activity": [0, 1, 2, 3], "kernel": [0, 0, 1, 2]}),
+        kernels=pd.DataFrame(index=range(3)),
+    )
+    found = reference.overlap_mean(frames, pd.Series([10.0, 40.0, 70.0]))
+    assert found == pytest.approx([(5 * 10 + 5 * 40 + 5 * 70) / 15, np.nan, (1 * 40 + 4 * 70) / 5], nan_ok=True)
+
+
+def test_names_of_both_programs_are_matched() -> None:
+    nsys = "void at::native::<unnamed>::f<(int)4, (at::native::MODE)1, std::array<char *, (unsigned long)3>>(T1, long)"
+    ncu = "void native::f<4, 1, std::array<char *, 3>>(T1, long)"
+    assert reference.match_key(nsys) == reference.match_key(ncu)
+    assert reference.match_key(nsys) != reference.match_key(ncu.replace("4, 1", "4, 0"))
+
+
+def test_output_of_ncu_is_reduced(tmp_path: Path) -> None:
+    lines = ["==PROF== Connected to process 1", '"ID","Kernel Name","Block Size","Grid Size","Metric Name",']
+    lines[1] += '"Metric Unit","Metric Value"'
+    for number, (cycles, duration) in enumerate([("1,000", "2,000"), ("3,000", "4,000")]):
+        values = [(reference.CYCLES, "cycle", cycles), (reference.DURATION, "ns", duration)]
+        values += [(reference.ELAPSED, "cycle", "6,000.5"), (reference.PERCENT, "%", "25.5")]
+        lines += [
+            f'"{number}","k<4>","(32, 1, 1)","(8, 2, 1)","{metric}","{unit}","{value}"'
+            for metric, unit, value in values
+        ]
+    raw = tmp_path / "raw.csv"
+    raw.write_text("\n".join(lines))
+    found = reference.read_ncu(raw)
+    assert found.columns.to_list() == reference.COLUMNS
+    row = found.iloc[0].drop("overlap_mean_pct").to_list()
+    assert row == ["k<4>", "8x2x1 32x1x1", 2, 3000.0, 2000.0, 25.5, pytest.approx(6000.5 / 3000)]
+    found.to_csv(tmp_path / "reduced.csv", index=False)
+    pd.testing.assert_frame_equal(reference.load(raw), reference.load(tmp_path / "reduced.csv"))
+
+
+def test_tables_are_put_between_the_markers(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- fixtures -->\nold\n<!-- /fixtures -->\nafter\n")
+    accuracy.write(page, "fixtures", "new\n")
+    assert page.read_text() == "before\n<!-- fixtures -->\nnew\n<!-- /fixtures -->\nafter\n"
+    with pytest.raises(SystemExit, match="no place"):
+        accuracy.write(page, "recordings", "new\n")
