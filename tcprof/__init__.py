@@ -59,9 +59,10 @@ def read(
 
     if window not in WINDOWS:
         raise UsageError(f"there is no window {window!r}", f"Choose one of: {', '.join(WINDOWS)}.")
-    wanted = SAMPLE_METRICS if metrics is None else metrics
     export = find_export(Path(path), find_nsys)
-    return analyze(Trace(export), window, wanted, export.stat().st_size < LARGE if kernels is None else kernels)
+    fit = export.stat().st_size < LARGE if kernels is None else kernels
+    wanted = {*(SAMPLE_METRICS if metrics is None else metrics), *(["pipe_cycles"] if fit else [])}
+    return analyze(Trace(export), window, wanted, fit)
 
 
 def compare(

@@ -7,14 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tcprof.analysis.clock import check_clocks
 from tcprof.analysis.instances import Work, group_by_path, instance_windows, work_by_depth
-from tcprof.analysis.kernel_summary import summarize_kernels
-from tcprof.analysis.kernels import fit_kernels
-from tcprof.analysis.ledger import keep_ledger
 from tcprof.analysis.projection import Attribution, Hierarchy, paths_of_activities
 from tcprof.analysis.rates import range_rates, values_of_launches
-from tcprof.analysis.timeline import account_for_time, classes_of_activities
 from tcprof.frames import CLOCKS, KERNELS, LAUNCHED, LEDGER, RANGE_SUMMARY, TIMELINE
 
 Ints = npt.NDArray[np.int64]
@@ -71,6 +66,13 @@ class Recorded:
 
 def make_account(recorded: Recorded) -> Account:
     """Fit the kernels, and account for all time."""
+    # Here, since what needs no fit should not wait for scipy.
+    from tcprof.analysis.clock import check_clocks
+    from tcprof.analysis.kernel_summary import summarize_kernels
+    from tcprof.analysis.kernels import fit_kernels
+    from tcprof.analysis.ledger import keep_ledger
+    from tcprof.analysis.timeline import account_for_time, classes_of_activities
+
     activities, samples, paths = recorded.activities, recorded.samples, recorded.hierarchy.paths
     path_id = paths_of_activities(recorded.hierarchy, recorded.attribution, len(activities))
     found = fit_kernels(activities, path_id, samples, recorded.gpus)

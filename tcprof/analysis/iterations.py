@@ -11,6 +11,7 @@ from tcprof.frames import ITERATIONS
 Floats = npt.NDArray[np.float64]
 
 FEWEST = 5  # instances of a path that iterates; and instances that tell what is usual
+MOST_WARM_UP = 100
 NORMAL_95, MAD_TO_DEVIATION = 1.96, 1.4826
 NARROWEST_BAND = 0.05  # of the median: iterations are never more alike than this
 
@@ -92,10 +93,13 @@ def _kin_inside(kin: npt.NDArray[np.int64], depth: npt.NDArray[np.int64], around
 def _is_warm_up(duration: Floats) -> npt.NDArray[np.bool_]:
     """The first ones that are longer than the 95 % band of those after them: median and median absolute deviation."""
     warm_up = np.zeros(len(duration), dtype=bool)
-    for number in range(len(duration) - FEWEST):
+    for number in range(min(len(duration) - FEWEST, MOST_WARM_UP)):
         rest = duration[number + 1 :]
-        middle = np.nanmedian(rest)
-        deviation = MAD_TO_DEVIATION * np.nanmedian(np.abs(rest - middle))
+        rest = rest[~np.isnan(rest)]
+        if not len(rest):
+            break
+        middle = np.median(rest)
+        deviation = MAD_TO_DEVIATION * np.median(np.abs(rest - middle))
         if not duration[number] > middle + max(NORMAL_95 * deviation, NARROWEST_BAND * middle):
             break
         warm_up[number] = True

@@ -46,11 +46,7 @@ def ranges(
     import tcprof
     from tcprof.report import data, text
 
-    metrics = [
-        "tensor_active_pct",
-        *(["pipe_cycles"] if kernels is not False else []),
-        *(["gr_active_pct"] if kernels else []),
-    ]
+    metrics = ("tensor_active_pct", "gr_active_pct") if kernels else ("tensor_active_pct",)
     with progress(f"Reading {recording.name}"):
         analysis = tcprof.read(recording, window, metrics, kernels)
     notes = []

@@ -75,7 +75,10 @@ def read_samples(database: Database, sm_counts: dict[int, float], metrics: Itera
     parts = []
     for gpu, of_gpu in sorted(readings.items()):
         lost_here = [(start, end) for number, start, end in lost if number == gpu]
-        parts.append(_sample_columns(gpu, of_gpu, lost_here, sm_counts.get(gpu, float("nan"))))
+        columns = _sample_columns(gpu, of_gpu, lost_here, sm_counts.get(gpu, float("nan")))
+        parts.append(
+            {name: column for name, column in columns.items() if name != "pipe_cycles" or name in wanted.metrics}
+        )
     has_cycles = [("tensor_cycles" in part) for part in parts]
     has_percent = [("tensor_active_pct" in part) for part in parts]
     return Samples(
