@@ -76,6 +76,24 @@ def test_flop_of_a_transformer_are_what_its_sizes_say(name: str) -> None:
     assert backward["sdpa"] == pytest.approx(2.5 * causal * ATTENTION_FLOP, rel=5e-3)
 
 
+def test_flop_of_a_multilayer_perceptron_are_what_its_sizes_say() -> None:
+    """Three layers of 2048 x 2048 and batches of 2048: a step has three products forward and five backward."""
+    ranges = tcprof.read(ROOT / "fixtures" / "net_amp.sqlite").ranges
+    steps = ranges[ranges["name"] == "step"]
+    assert len(steps) == 3
+    assert (steps["tensor_flop"] / steps["instance_count"]).to_numpy() == pytest.approx(8 * 2 * 2048**3, rel=1e-4)
+
+
+def test_nothing_in_float32_is_a_tensor_kernel() -> None:
+    assert not tcprof.read(ROOT / "fixtures" / "mnist_fp32.sqlite").kernels["tensor_kernel"].any()
+
+
+@pytest.mark.parametrize("name", ["mnist_fp32", "net_fp32"])
+@pytest.mark.parametrize("folder", [".", "cycles"])
+def test_nothing_in_float32_recordings_is_a_tensor_kernel(recordings: Path, folder: str, name: str) -> None:
+    assert not tcprof.read(recordings / folder / f"{name}.sqlite").kernels["tensor_kernel"].any()
+
+
 def test_flop_of_matrix_products_are_exact(recordings: Path) -> None:
     ranges = tcprof.read(recordings / "cycles" / "matmul_dtypes.sqlite").ranges.set_index("path")
     products = ranges.loc[["tf32", "fp16", "bf16", "fp64", "fp8", "fp8_fast"]]
