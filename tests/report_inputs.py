@@ -1,12 +1,15 @@
-"""Small synthetic analyses for the tests of the reports, made of frames: no trace, no file."""
+"""Small synthetic analyses for the tests of the reports: frames, and one that is read."""
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from builders import TraceBuilder
 
+import tcprof
 from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison, compare
 from tcprof.frames import (
@@ -163,3 +166,17 @@ def _summary(gpu: int, paths: pd.DataFrame, count: int, sampled: bool = True) ->
             coverage_pct=100.0 if sampled else np.nan,
         )
     )
+
+
+def read_hostile(folder: Path) -> Analysis:
+    """A recording, read as any other, whose ranges and kernels have hostile names."""
+    trace = TraceBuilder().gpu()
+    for number in range(8):
+        begin = 200_000 * number
+        trace.range("step", begin, begin + 100_000)
+        for place, name in enumerate(HOSTILE):
+            start = begin + 10_000 * (place + 1)
+            trace.range(name, begin + 10 * place + 10, begin + 10 * place + 18)
+            trace.kernel(name, start, start + 8_000, launched=begin + 10 * place + 12)
+    trace.samples([40, 0, 60, 20, 0, 80, 0, 0] * 20, period=10_000)
+    return tcprof.read(trace.write(folder))

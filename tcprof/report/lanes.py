@@ -44,8 +44,9 @@ class Lanes:
 
 
 def label(text: str, length: int = LABEL_LENGTH) -> str:
-    """Any text as one short line that plotly shows as it is: nothing in it is markup."""
-    return one_line(text, length).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    """Any text as one short line that plotly shows as it is: nothing in it is markup, or a formula."""
+    escaped = one_line(text, length).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return escaped.replace("$", "&#36;")
 
 
 def one_line(text: str, length: int = LABEL_LENGTH) -> str:

@@ -1,10 +1,15 @@
 """The pages as a browser shows them."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
-from report_inputs import HOSTILE, make_analysis, make_comparison, make_empty, make_samples
+from report_inputs import HOSTILE, make_analysis, make_comparison, make_empty, make_samples, read_hostile
 
+import tcprof
 from tcprof.report import page
+
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
 
 pytestmark = pytest.mark.browser
 
@@ -19,12 +24,14 @@ def pages(tmp_path_factory):
         make_analysis(names=HOSTILE, file=HOSTILE[0], warnings=HOSTILE, samples=long), folder / "hostile.html"
     )
     page.write_report(make_analysis(gpus=(0, 1)), folder / "gpus.html")
+    page.write_report(read_hostile(folder), folder / "hostile_kernels.html")
+    page.write_report(tcprof.read(FIXTURE), folder / "recorded.html")
     page.write_comparison(make_comparison(), folder / "comparison.html")
     page.write_comparison(make_comparison(names=HOSTILE), folder / "hostile_comparison.html")
     return folder
 
 
-NAMES = ("plain", "empty", "hostile", "gpus", "comparison", "hostile_comparison")
+NAMES = ("plain", "empty", "hostile", "hostile_kernels", "recorded", "gpus", "comparison", "hostile_comparison")
 
 
 def texts(opened, selector):
@@ -83,7 +90,31 @@ def test_filter(visit, pages):
     assert opened.locator("tbody tr:visible th").inner_text().strip() == "step / forward"
 
 
-@pytest.mark.parametrize("name", ["hostile", "hostile_comparison"])
+def test_time_classes_fill_each_bar(visit, pages):
+    opened = visit(pages / "recorded.html")
+    assert opened.locator("#classes .barlayer .point path").count() >= 6 * 4
+    rows = opened.locator("#table-time-1 tbody tr")
+    assert rows.count() == 6
+    shares = rows.evaluate_all("rows => rows.map(r => [...r.cells].slice(2).map(c => Number(c.dataset.sort)))")
+    assert [sum(row) for row in shares] == pytest.approx([100] * 6)
+
+
+def test_kernels_are_listed_sorted_and_filtered(visit, pages):
+    opened = visit(pages / "recorded.html")
+    table = opened.locator("#table-kernels-1")
+    assert table.locator("tbody tr").count() == len(tcprof.read(FIXTURE).kernels)
+    assert table.locator("tbody th").first.get_attribute("title").startswith("nvjet_sm90_tst_256x128")
+    table.get_by_role("button", name="Tensor Active").click()
+    shares = [
+        float(text)
+        for text in table.locator("tbody tr td:nth-child(5)").evaluate_all("c => c.map(x => x.dataset.sort)")
+    ]
+    assert shares == sorted(shares, reverse=True)
+    opened.get_by_placeholder("part of a name").fill("triton")
+    assert 0 < table.locator("tbody tr:visible").count() < len(shares)
+
+
+@pytest.mark.parametrize("name", ["hostile", "hostile_kernels", "hostile_comparison"])
 def test_hostile_names_are_shown_as_text(visit, pages, name):
     opened = visit(pages / f"{name}.html")
     shown = texts(opened, "tbody th .name")
