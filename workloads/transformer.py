@@ -54,9 +54,12 @@ class Transformer(nn.Module):
 
 
 def write_text(options: argparse.Namespace) -> Tensor:
-    """A batch for each step: a token follows from the one before by a fixed permutation, but for some surprises."""
+    """A batch for each step, and one for the warm-up.
+
+    A token follows from the one before by a fixed permutation, but for some surprises.
+    """
     generator = torch.Generator().manual_seed(options.seed)
-    shape = (options.steps, options.batch_size, options.context + 1)
+    shape = (options.steps + 1, options.batch_size, options.context + 1)
     follows = torch.randperm(options.vocabulary, generator=generator)
     text = torch.randint(options.vocabulary, shape, generator=generator)
     surprise = torch.rand(shape, generator=generator) < SURPRISE
@@ -97,8 +100,8 @@ def main() -> None:
     autocast = torch.autocast(
         options.device, torch.bfloat16, enabled=options.precision == "bf16", cache_enabled=not options.cuda_graphs
     )
-    batches = write_text(options)
-    text = batches[0].to(options.device)
+    *batches, first = write_text(options)
+    text = first.to(options.device)
 
     def step() -> Tensor:
         with nvtx.annotate("forward"), autocast:
