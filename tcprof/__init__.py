@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tcprof.comparison import Comparison
 
 __version__ = "0.1.0"
-LARGE = 100_000_000  # bytes of an export that takes more than some seconds to fit
+_LARGE = 100_000_000  # bytes of an export that takes more than some seconds to fit
 __all__ = [
     "InputError",
     "NsysError",
@@ -60,7 +60,7 @@ def read(
     if window not in WINDOWS:
         raise UsageError(f"there is no window {window!r}", f"Choose one of: {', '.join(WINDOWS)}.")
     export = find_export(Path(path), find_nsys)
-    fit = export.stat().st_size < LARGE if kernels is None else kernels
+    fit = export.stat().st_size < _LARGE if kernels is None else kernels
     wanted = {*(SAMPLE_METRICS if metrics is None else metrics), *(["pipe_cycles"] if fit else [])}
     return analyze(Trace(export), window, wanted, fit)
 

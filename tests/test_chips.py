@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tcprof.analysis.chips import flop_per_cycle, peak_flop_per_cycle
+from tcprof.analysis.kernels.chips import flop_per_cycle, peak_flop_per_cycle
 
 
 @pytest.mark.parametrize(

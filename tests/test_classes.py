@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcprof.analysis import classes
-from tcprof.analysis.classes import FEWEST, Classes, classify
+from tcprof.analysis.kernels import classes
+from tcprof.analysis.kernels.classes import FEWEST, Classes, classify
 
 
 def classified(launches: list[tuple[int, int, int]]) -> Classes:

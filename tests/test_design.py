@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcprof.analysis import design
-from tcprof.analysis.design import MOST_PARTS, Design, Launches, build_design
 from tcprof.analysis.intervals import StepFunction
+from tcprof.analysis.kernels import design
+from tcprof.analysis.kernels.design import MOST_PARTS, Design, Launches, build_design
 
 
 def launches(*rows: tuple[int, int, int]) -> Launches:

@@ -8,9 +8,10 @@ import numpy.typing as npt
 import pytest
 from builders import count_at
 
-from tcprof.analysis.design import Launches, build_design
-from tcprof.analysis.fit import Fit, fit
 from tcprof.analysis.intervals import StepFunction
+from tcprof.analysis.kernels import fit as fit_module
+from tcprof.analysis.kernels.design import Launches, build_design
+from tcprof.analysis.kernels.fit import Fit
 from tcprof.analysis.sampling import read_rounded
 
 Ints = npt.NDArray[np.int64]
@@ -76,9 +77,12 @@ def run_of(
     return Run(Launches(start, end, kind, np.ones(len(kind))), count[kind], (shape / shape.sum(1, keepdims=True))[kind])
 
 
+def fit(launches: Launches, samples: StepFunction, *counter: Floats | float) -> Fit:
+    return fit_module.fit(launches, build_design(launches, samples), samples.value, *counter)
+
+
 def fitted(run: Run, samples: StepFunction) -> Fit:
-    exact = np.zeros(len(samples.value))
-    return fit(run.launches, samples, exact, exact, PEAK)
+    return fit(run.launches, samples, 0 * samples.value, 0 * samples.value, PEAK)
 
 
 def fitted_rounded(run: Run, samples: StepFunction) -> Fit:
@@ -110,7 +114,6 @@ def test_counts_are_exact_where_the_gpu_is_idle_at_times(period: int) -> None:
     found = fitted(run, run.sampled(period))
     assert_right(run, found.per_launch, 0.005)
     assert_right(run, found.value[run.launches.kind], 0.005)
-    assert found.r_squared > 0.98
 
 
 @pytest.mark.parametrize("period", [KHZ10, KHZ20, KHZ200])
@@ -268,7 +271,6 @@ def test_intervals_hold_the_truth(period: int, in_turn: bool, fitting: Callable[
 
 
 def test_of_kernels_that_no_border_tells_apart_little_is_known() -> None:
-    """Two kernels of 3 µs stand side by side amid each third sample; only their sum can be known."""
     place, last = US * np.array([120, 350, 353]), US * np.array([180, 3, 3])
     start, kind = np.add.outer(400 * US * np.arange(100), place).ravel(), np.tile([0, 1, 2], 100)
     count = np.array([0.9, 0.6, 0])[kind] * last[kind] * PEAK
@@ -282,8 +284,7 @@ def test_of_kernels_that_no_border_tells_apart_little_is_known() -> None:
 
 def test_a_low_sample_with_idle_time_says_nothing_about_its_short_kernels() -> None:
     start = np.sort(np.concatenate([40 * US + 100 * US * np.arange(100), 43 * US + 100 * US * np.arange(100)]))
-    launches = Launches(start, start + 3 * US, np.arange(200) % 2, np.ones(200))
-    exact = np.zeros(100)
+    launches, exact = Launches(start, start + 3 * US, np.arange(200) % 2, np.ones(200)), np.zeros(100)
     samples = StepFunction(100 * US * np.arange(100), 100 * US * np.arange(1, 101), np.full(100, 0.6 * 3 * US))
     found = fit(launches, samples, exact, exact, 1.0)
     assert np.min(1.96 * np.sqrt(np.diag(found.covariance))) > 0.2 * 3 * US

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tcprof.analysis.names import NO_MATRIX, read_names
+from tcprof.analysis.kernels.names import NO_MATRIX, read_names
 
 # Precision, instructions and tile, which the names of kernels for the Tensor Cores tell.
 TENSOR = """

@@ -8,7 +8,7 @@ import time
 
 import nvtx
 import torch
-from mnist import capture
+from session import add_sizes, capture, make_parser, parse, print_memory
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -53,18 +53,14 @@ def draw_images(options: argparse.Namespace) -> tuple[Tensor, Tensor]:
     return noise + 0.5 * patterns[labels], labels
 
 
-def parse() -> argparse.Namespace:
+def read_options() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    usual = "cuda" if torch.cuda.is_available() else "cpu"
-    parser.add_argument("--device", choices=("cuda", "cpu"), default=usual, help="here: %(default)s")
+    parser = make_parser(__doc__)
     precisions = ("fp32", "tf32", "fp16", "bf16")
     parser.add_argument("--precision", choices=precisions, default="fp16", help="default: %(default)s")
     parser.add_argument("--channels-last", action="store_true", help="the channels of a pixel side by side")
-    for name, usual_size in {"steps": 20, "batch_size": 128, "size": 128}.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=usual_size, help="default: %(default)s")
-    parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
-    options = parser.parse_args()
+    add_sizes(parser, {"steps": 20, "batch_size": 128, "size": 128})
+    options = parse(parser)
     if options.steps < 1 or options.batch_size < 2 or options.size < 32:
         parser.error("--steps begins at 1, --batch-size at 2, --size at 32")
     return options
@@ -72,7 +68,7 @@ def parse() -> argparse.Namespace:
 
 def main() -> None:
     """Train on one batch until it is known by heart."""
-    options = parse()
+    options = read_options()
     torch.manual_seed(options.seed)
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = options.precision == "tf32"
     layout = torch.channels_last if options.channels_last else torch.contiguous_format
@@ -108,8 +104,7 @@ def main() -> None:
         seconds = (time.perf_counter() - begin) / options.steps
     print(f"loss: {losses[0]:.3f} to {losses[-1]:.3f} in {len(losses)} steps")
     print(f"time per step: {1e3 * seconds:.3f} ms, {options.batch_size / seconds:,.0f} images/s")
-    if options.device == "cuda":
-        print(f"peak GPU memory: {torch.cuda.max_memory_allocated() / 2**20:,.1f} MiB")
+    print_memory(options.device)
 
 
 if __name__ == "__main__":

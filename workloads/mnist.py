@@ -16,7 +16,6 @@ Only the epochs lie in the capture range: ``nsys profile --capture-range=cudaPro
 """
 
 import argparse
-import contextlib
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +25,7 @@ from pathlib import Path
 import digits
 import nvtx
 import torch
+from session import capture, make_parser, parse, print_memory
 from torch import Tensor, nn
 
 WARM_UP_STEPS = 10
@@ -35,20 +35,15 @@ Step = Callable[[Tensor, Tensor], Tensor]
 
 def start(description: str) -> tuple[argparse.Namespace, digits.Digits, digits.Digits]:
     """Parse the command line, load the data and say what is used: the options, training set and test set."""
-    parser = argparse.ArgumentParser(description=description.splitlines()[0])
-    usual = "cuda" if torch.cuda.is_available() else "cpu"
-    parser.add_argument("--device", choices=("cuda", "cpu"), default=usual, help="here: %(default)s")
+    parser = make_parser(description)
     parser.add_argument("--epochs", type=int, default=1, help="default: %(default)s")
     parser.add_argument("--steps", type=int, help="at most this many steps an epoch; default: all")
     parser.add_argument("--batch-size", type=int, default=64, help="default: %(default)s")
     parser.add_argument("--lr", type=float, default=1e-3, help="learning rate; default: %(default)s")
-    parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     parser.add_argument("--data", type=Path, metavar="DIR", help="MNIST as IDX files; default: draw digits")
-    options = parser.parse_args()
+    options = parse(parser)
     if any(value is not None and value < 1 for value in (options.epochs, options.steps, options.batch_size)):
         parser.error("--epochs, --steps and --batch-size begin at 1")
-    if options.device == "cuda" and not torch.cuda.is_available():
-        parser.error("PyTorch finds no CUDA device here; use --device cpu")
     try:
         train_set, test_set = digits.load(options.data)
     except (OSError, ValueError) as error:
@@ -103,24 +98,7 @@ def train(step: Step, train_set: digits.Digits, options: argparse.Namespace) -> 
 
     median = statistics.median(step_times)
     print(f"time per step: {1e3 * median:.3f} ms, {options.batch_size / median:,.0f} images/s (median epoch)")
-    if options.device == "cuda":
-        print(f"peak GPU memory: {torch.cuda.max_memory_allocated() / 2**20:.1f} MiB")
-
-
-@contextlib.contextmanager
-def capture(device: str) -> Iterator[None]:
-    """The capture range: what a profiler waiting for the CUDA profiler API records. Without one, harmless.
-
-    Open ranges inside and close them inside: of a range that crosses a border, a profiler sees only half.
-    The test is left out: its batches have another size and no backward, which calls for a warm-up of its own.
-    """
-    if device == "cuda":
-        torch.cuda.synchronize()  # the warm-up's last kernels are not part of it,
-        torch.cuda.profiler.start()
-    yield
-    if device == "cuda":
-        torch.cuda.synchronize()  # the last epoch's last kernels are
-        torch.cuda.profiler.stop()
+    print_memory(options.device)
 
 
 @torch.inference_mode()

@@ -4,12 +4,14 @@ The text is made by a rule with some chance in it, so that the best loss is know
 """
 
 import argparse
+import contextlib
 import math
 import time
+from collections.abc import Callable
 
 import nvtx
 import torch
-from mnist import capture
+from session import add_sizes, capture, make_parser, parse, print_memory
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -68,19 +70,15 @@ def write_text(options: argparse.Namespace) -> Tensor:
     return text.pin_memory() if options.device == "cuda" else text
 
 
-def parse() -> argparse.Namespace:
+def read_options() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    usual = "cuda" if torch.cuda.is_available() else "cpu"
-    parser.add_argument("--device", choices=("cuda", "cpu"), default=usual, help="here: %(default)s")
+    parser = make_parser(__doc__)
     parser.add_argument("--precision", choices=("fp32", "tf32", "bf16"), default="bf16", help="default: %(default)s")
     parser.add_argument("--compile", action="store_true", help="let torch.compile fuse what lies between the products")
     parser.add_argument("--cuda-graphs", action="store_true", help="record a step once, then replay it")
     sizes = {"steps": 20, "batch_size": 8, "context": 1024, "layers": 4, "width": 1024, "heads": 16, "vocabulary": 8192}
-    for name, size in sizes.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=size, help="default: %(default)s")
-    parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
-    options = parser.parse_args()
+    add_sizes(parser, sizes)
+    options = parse(parser)
     if any(getattr(options, name) < 1 for name in sizes) or options.width % options.heads:
         parser.error("sizes begin at 1, and --width must be a multiple of --heads")
     if options.cuda_graphs and options.device == "cpu":
@@ -88,24 +86,19 @@ def parse() -> argparse.Namespace:
     return options
 
 
-def main() -> None:
-    """Train."""
-    options = parse()
-    torch.manual_seed(options.seed)
-    torch.backends.cuda.matmul.allow_tf32 = options.precision == "tf32"
+def make_step(options: argparse.Namespace, text: Tensor) -> Callable[[], Tensor]:
+    """The training step, on whatever the text holds when it is called; it returns the loss, its value not awaited."""
     model = Transformer(options).to(options.device)
-    loss_of = torch.compile(model) if options.compile else model
+    logits_of = torch.compile(model) if options.compile else model
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True, capturable=options.cuda_graphs)
     # Weights stay in float32 and are rounded for each product; a CUDA graph must hold that rounding in each replay.
     autocast = torch.autocast(
         options.device, torch.bfloat16, enabled=options.precision == "bf16", cache_enabled=not options.cuda_graphs
     )
-    *batches, first = write_text(options)
-    text = first.to(options.device)
 
     def step() -> Tensor:
         with nvtx.annotate("forward"), autocast:
-            logits = loss_of(text[:, :-1])
+            logits = logits_of(text[:, :-1])
             loss = functional.cross_entropy(logits.flatten(0, 1), text[:, 1:].flatten())
         with nvtx.annotate("backward"):
             loss.backward()
@@ -114,16 +107,39 @@ def main() -> None:
             optimizer.zero_grad(set_to_none=not options.cuda_graphs)
         return loss.detach()
 
+    return step
+
+
+def record_graph(step: Callable[[], Tensor]) -> Callable[[], Tensor]:
+    """A warmed-up step as a CUDA graph: calling it replays the step, and gives the loss in the same place each time."""
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        loss = step()
+
+    def replay() -> Tensor:
+        graph.replay()
+        return loss
+
+    return replay
+
+
+def main() -> None:
+    """Train."""
+    options = read_options()
+    torch.manual_seed(options.seed)
+    torch.backends.cuda.matmul.allow_tf32 = options.precision == "tf32"
+    *batches, first = write_text(options)
+    text = first.to(options.device)
+    step = make_step(options, text)
     with nvtx.annotate("warm-up"):
-        on_side = torch.cuda.stream(torch.cuda.Stream()) if options.cuda_graphs else nvtx.annotate("steps")
+        # What is to become a graph may not run on the default stream.
+        on_side = torch.cuda.stream(torch.cuda.Stream()) if options.cuda_graphs else contextlib.nullcontext()
         with on_side:
             for _ in range(WARM_UP_STEPS):
                 step()
         if options.cuda_graphs:
-            torch.cuda.synchronize()
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
-                loss = step()
+            step = record_graph(step)
 
     losses = []
     with capture(options.device):
@@ -132,11 +148,7 @@ def main() -> None:
             with nvtx.annotate("step"):
                 with nvtx.annotate("copy"):
                     text.copy_(batch, non_blocking=True)
-                if options.cuda_graphs:
-                    graph.replay()
-                else:
-                    loss = step()
-                losses.append(loss.clone())
+                losses.append(step().clone())
         history = torch.stack(losses).tolist()  # waits for the GPU
         seconds = (time.perf_counter() - begin) / options.steps
     report(options, history, seconds)
@@ -147,8 +159,7 @@ def report(options: argparse.Namespace, losses: list[float], seconds: float) -> 
     best = SURPRISE * math.log(options.vocabulary / SURPRISE) - (1 - SURPRISE) * math.log(1 - SURPRISE)
     print(f"loss: {losses[0]:.3f} to {losses[-1]:.3f} in {len(losses)} steps (the best possible is about {best:.2f})")
     print(f"time per step: {1e3 * seconds:.3f} ms, {options.batch_size * options.context / seconds:,.0f} tokens/s")
-    if options.device == "cuda":
-        print(f"peak GPU memory: {torch.cuda.max_memory_allocated() / 2**20:,.1f} MiB")
+    print_memory(options.device)
 
 
 if __name__ == "__main__":

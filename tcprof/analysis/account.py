@@ -42,7 +42,7 @@ NO_ACCOUNT = Account(
 
 
 @dataclass(frozen=True)
-class Recorded:
+class Evidence:
     """What was recorded and which of it belongs together: what an account is made from.
 
     Attributes:
@@ -64,18 +64,18 @@ class Recorded:
     work: Work
 
 
-def make_account(recorded: Recorded) -> Account:
+def make_account(evidence: Evidence) -> Account:
     """Fit the kernels, and account for all time."""
     # Here, since what needs no fit should not wait for scipy.
     from tcprof.analysis.clock import check_clocks
-    from tcprof.analysis.kernel_summary import summarize_kernels
-    from tcprof.analysis.kernels import fit_kernels
+    from tcprof.analysis.kernels.launches import fit_kernels
+    from tcprof.analysis.kernels.summary import summarize_kernels
     from tcprof.analysis.ledger import keep_ledger
     from tcprof.analysis.timeline import account_for_time, classes_of_activities
 
-    activities, samples, paths = recorded.activities, recorded.samples, recorded.hierarchy.paths
-    path_id = paths_of_activities(recorded.hierarchy, recorded.attribution, len(activities))
-    found = fit_kernels(activities, path_id, samples, recorded.gpus)
+    activities, samples, paths = evidence.activities, evidence.samples, evidence.hierarchy.paths
+    path_id = paths_of_activities(evidence.hierarchy, evidence.attribution, len(activities))
+    found = fit_kernels(activities, path_id, samples, evidence.gpus)
     kernels, kernel = summarize_kernels(found, activities, paths)
     launched = LAUNCHED.conform(found.launched.assign(kernel=kernel))
     return Account(
@@ -85,35 +85,35 @@ def make_account(recorded: Recorded) -> Account:
         timeline=account_for_time(
             activities,
             classes_of_activities(activities, launched, kernels),
-            recorded.instances,
+            evidence.instances,
             paths,
-            instance_windows(recorded.instances, recorded.work, "gpu"),
+            instance_windows(evidence.instances, evidence.work, "gpu"),
         ),
-        ledger=keep_ledger(activities, recorded.attribution, samples, found, kernels),
+        ledger=keep_ledger(activities, evidence.attribution, samples, found, kernels),
         clocks=check_clocks(activities, samples),
     )
 
 
-def add_rates(ranges: pd.DataFrame, account: Account, recorded: Recorded) -> pd.DataFrame:
+def add_rates(ranges: pd.DataFrame, account: Account, evidence: Evidence) -> pd.DataFrame:
     """The range summary with the columns that come from the fit.
 
     Args:
         ranges: See ``tcprof.frames.RANGE_SUMMARY``: the rows of one GPU after the other, each the capture, then paths.
         account: The account.
-        recorded: What it was made from.
+        evidence: What it was made from.
     """
-    values = values_of_launches(account.launched, account.kernels, recorded.activities["kind"])
-    group, _ = group_by_path(recorded.instances, recorded.hierarchy.paths)
+    values = values_of_launches(account.launched, account.kernels, evidence.activities["kind"])
+    group, _ = group_by_path(evidence.instances, evidence.hierarchy.paths)
     is_capture = (ranges["depth"] == 0).to_numpy()
     row_of_path, row_of_gpu = np.flatnonzero(~is_capture), np.flatnonzero(is_capture)
     captured = pd.Series(row_of_gpu, index=ranges["gpu"].to_numpy()[row_of_gpu])
-    launched_row = np.full(len(recorded.activities), -1, dtype=np.int64)
+    launched_row = np.full(len(evidence.activities), -1, dtype=np.int64)
     launched_row[account.launched["activity"].to_numpy()] = np.arange(len(account.launched))
 
     def members() -> Iterator[tuple[Ints, Ints]]:
         yield captured[account.launched["gpu"].to_numpy()].to_numpy(), np.arange(len(account.launched))
-        for instance, index in work_by_depth(recorded.instances, recorded.work):
-            row = launched_row[recorded.attribution.activity[index]]
+        for instance, index in work_by_depth(evidence.instances, evidence.work):
+            row = launched_row[evidence.attribution.activity[index]]
             kernel = row >= 0
             yield row_of_path[group[instance[kernel]]], row[kernel]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from tcprof.analysis import caveats, summary
-from tcprof.analysis.account import NO_ACCOUNT, Recorded, add_rates, make_account
+from tcprof.analysis.account import NO_ACCOUNT, Evidence, add_rates, make_account
 from tcprof.analysis.instances import instance_windows, list_instances
 from tcprof.analysis.iterations import find_iterations
 from tcprof.analysis.projection import attribute, build_hierarchy
@@ -84,16 +84,16 @@ def analyze(
     gpus = _all_gpus(trace.gpus(), samples.frame, activities)
     used = _recorded_gpus(gpus, samples.frame, activities)
     counted, work = list_instances(hierarchy, attribution, activities, used)
-    recorded = Recorded(activities, samples.frame, gpus, hierarchy, attribution, counted, work)
-    instances, ranges = _measure(recorded, used, recording.duration_ns, window, samples.tensor_source == "rounded")
-    account = make_account(recorded) if kernels else NO_ACCOUNT
+    evidence = Evidence(activities, samples.frame, gpus, hierarchy, attribution, counted, work)
+    instances, ranges = _measure(evidence, used, recording.duration_ns, window, samples.tensor_source == "rounded")
+    account = make_account(evidence) if kernels else NO_ACCOUNT
     return Analysis(
         recording=recording,
         window=window,
         tensor_source=samples.tensor_source,
         gpus=gpus,
         samples=samples.frame,
-        ranges=add_rates(ranges, account, recorded) if kernels else ranges,
+        ranges=add_rates(ranges, account, evidence) if kernels else ranges,
         instances=instances,
         iterations=find_iterations(instances, hierarchy.paths),
         paths=hierarchy.paths,
@@ -106,15 +106,15 @@ def analyze(
 
 
 def _measure(
-    recorded: Recorded, gpus: list[int], duration_ns: float, window: str, rounded: bool
+    evidence: Evidence, gpus: list[int], duration_ns: float, window: str, rounded: bool
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Instances, and the range summary, from samples and counts."""
-    functions = tensor_functions(recorded.samples)
-    windows = instance_windows(recorded.instances, recorded.work, window)
-    instances = summary.measure_instances(recorded.instances, windows, functions)
-    per_path = summary.summarize_paths(instances, windows, recorded.work, recorded.hierarchy.paths, functions, rounded)
+    functions = tensor_functions(evidence.samples)
+    windows = instance_windows(evidence.instances, evidence.work, window)
+    instances = summary.measure_instances(evidence.instances, windows, functions)
+    per_path = summary.summarize_paths(instances, windows, evidence.work, evidence.hierarchy.paths, functions, rounded)
     capture = summary.summarize_capture(
-        gpus, recorded.activities, recorded.attribution, recorded.samples, duration_ns, functions
+        gpus, evidence.activities, evidence.attribution, evidence.samples, duration_ns, functions
     )
     ranges = RANGE_SUMMARY.concat([capture, per_path]).sort_values("gpu", kind="stable", ignore_index=True)
     return INSTANCES.conform(instances), ranges

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.kernel_summary import FROM_NAMES, NOT_SAMPLED, POOLED, RESOLVED, UNRESOLVED
-from tcprof.analysis.kernels import KernelFit, tensor_counts
+from tcprof.analysis.kernels.launches import KernelFit, tensor_counts
+from tcprof.analysis.kernels.summary import FROM_NAMES, NOT_SAMPLED, POOLED, RESOLVED, UNRESOLVED
 from tcprof.analysis.projection import CAUSES, REMEDIES, Attribution
 from tcprof.frames import LEDGER
 
@@ -38,7 +38,7 @@ def keep_ledger(
         activities: See ``tcprof.frames.ACTIVITIES``.
         attribution: Which activity belongs to which range.
         samples: See ``tcprof.frames.SAMPLES``.
-        kernel_fit: See ``tcprof.analysis.kernels.fit_kernels``.
+        kernel_fit: See ``tcprof.analysis.kernels.launches.fit_kernels``.
         kernels: See ``tcprof.frames.KERNELS``.
 
     Returns:

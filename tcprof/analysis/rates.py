@@ -52,9 +52,8 @@ def range_rates(
             sums[name] += np.bincount(group, values[name].to_numpy()[row], minlength=len(sums))
     known = sums["unknown_cycles"] <= LARGEST_UNKNOWN_SHARE * sums["cycles"]  # not where cycles are unknown
     flop = sums["flop"].where(known)
-    kernel_ns = sums["kernel_ns"].where(
-        (sums["kernel_ns"] > 0) & (sums["graph_ns"] == 0)
-    )  # what a graph holds is unknown
+    # What a whole graph holds is unknown, and so is a share of it.
+    kernel_ns = sums["kernel_ns"].where((sums["kernel_ns"] > 0) & (sums["graph_ns"] == 0))
     window = pd.Series(window_ns).where(window_ns > 0)
     return {
         "tensor_kernel_share_pct": 100 * sums["tensor_kernel_ns"] / kernel_ns,

@@ -2,6 +2,12 @@
 
 from tcprof.frames.schema import BOOL, FLOAT, GPU, INT, TEXT, Column, Schema
 
+_PLACE = (
+    Column("domain", TEXT, "NVTX domain; empty for the default one."),
+    Column("path", TEXT, "The path; empty for the whole capture."),
+    Column("name", TEXT, "The innermost name of the path; empty for the whole capture."),
+    Column("depth", INT, "1 for an outermost range, 0 for the whole capture."),
+)
 _TENSOR = (
     Column("tensor_active_mean_pct", FLOAT, "Mean Tensor Active over the sampled part of the window."),
     Column(
@@ -56,10 +62,7 @@ RANGE_SUMMARY = Schema(
     "One row for each GPU and path, over all its instances, and one with an empty path for the whole capture.",
     (
         GPU,
-        Column("domain", TEXT, "NVTX domain; empty for the default one."),
-        Column("path", TEXT, "The path; empty for the whole capture."),
-        Column("name", TEXT, "The innermost name of the path; empty for the whole capture."),
-        Column("depth", INT, "1 for an outermost range, 0 for the whole capture."),
+        *_PLACE,
         Column("instance_count", INT, "Instances of the path, in the processes that used the GPU."),
         Column("activity_count", INT, "Activities on the GPU launched in them."),
         Column("inherited_count", INT, "Of these, launched by another thread that had no range of its own."),
@@ -197,10 +200,7 @@ TIMELINE = Schema(
     f"nanosecond of the gpu windows is in exactly one column; {_OVERLAPS}. Work counts whichever range it is of.",
     (
         GPU,
-        Column("domain", TEXT, "NVTX domain; empty for the default one."),
-        Column("path", TEXT, "The path; empty for the whole capture."),
-        Column("name", TEXT, "The innermost name of the path; empty for the whole capture."),
-        Column("depth", INT, "1 for an outermost range, 0 for the whole capture."),
+        *_PLACE,
         Column("instance_count", INT, "Instances of the path, in the processes that used the GPU."),
         Column("window_ns", FLOAT, "Time from an instance's first activity to its last, over all instances."),
         Column("tensor_kernel_ns", FLOAT, "A tensor kernel ran, see *kernels*."),

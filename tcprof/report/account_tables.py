@@ -9,8 +9,7 @@ from tcprof.frames import KERNELS, TIMELINE
 from tcprof.report.kernel_text import short_name
 from tcprof.report.lanes import one_line
 from tcprof.report.summary import gpu_title
-from tcprof.report.tables import MOST_ROWS, Cell, Format, Heading, Row, Table, sort_key
-from tcprof.report.tables import WHOLE_CAPTURE as WHOLE
+from tcprof.report.tables import MOST_ROWS, Cell, Format, Heading, Row, Table, interval_cell, path_row, sort_key
 from tcprof.report.timeline_text import NAMES, shown_classes
 
 _NUMBERS: tuple[tuple[str, str, Format], ...] = (
@@ -44,15 +43,12 @@ def list_kernel_tables(analysis: Analysis) -> list[Table]:
 
 
 def _kernel_row(row: Mapping[Any, Any]) -> Row:
-    cells = []
-    for column, _, text in _NUMBERS:
-        value = row[column]
-        cell = Cell(text(value), sort_key(value))
-        if column == "tensor_active_pct" and cell.sort:
-            low, high = (units.format_pct(row[f"tensor_active_{end}_pct"]) for end in ("low", "high"))
-            interval = "" if low == high else f"{low.removesuffix(' %')} … {high}"
-            cell = Cell(cell.text, cell.sort, interval, round(min(float(value), 100), 2))
-        cells.append(cell)
+    cells = [
+        interval_cell(row[column], row["tensor_active_low_pct"], row["tensor_active_high_pct"])
+        if column == "tensor_active_pct"
+        else Cell(text(row[column]), sort_key(row[column]))
+        for column, _, text in _NUMBERS
+    ]
     cells += [Cell(one_line(row[column], 60) or units.UNKNOWN, "") for column, _ in _TEXTS]
     full = one_line(f"{row['name']} {row['launch_geometry']}", 600)
     return Row(1, "", "", short_name(row["name"], 90), tuple(cells), one_line(row["launch_geometry"]), full)
@@ -79,10 +75,7 @@ def _time_row(row: Mapping[Any, Any], columns: list[str]) -> Row:
     for column in columns:
         share = 100 * row[column] / window if window else float("nan")
         cells.append(Cell(units.format_pct(share), sort_key(share), units.format_ns(row[column])))
-    path, name = row["path"], row["name"]
-    ancestors = path[: len(path) - len(name)] if path.endswith(name) else ""
-    shown = one_line(name, 300) if path else WHOLE
-    return Row(int(row["depth"]), one_line(row["domain"]), one_line(ancestors, 300), shown, tuple(cells))
+    return path_row(row, tuple(cells))
 
 
 def list_ledger_entries(analysis: Analysis) -> list[tuple[str, str, str]]:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.kernel_summary import UNDECIDED
+from tcprof.analysis.kernels.summary import UNDECIDED
 from tcprof.report.text import Listing, bare_pct, gpu_title, printable
 from tcprof.report.wording import SOURCE_MEANINGS
 
@@ -62,8 +62,8 @@ def list_kernels(analysis: Analysis, rows: pd.DataFrame, by_path: bool) -> list[
             map(units.format_ns, of_gpu["median_ns"]),
             map(bare_pct, of_gpu["share_pct"]),
             map(bare_pct, active),
-            map(_format_half, half),
-            map(_format_rate, of_gpu["tensor_tflops"]),
+            map(bare_pct, half),
+            map(_bare_flops, of_gpu["tensor_tflops"]),
             [_mark(*row) for row in zip(of_gpu["fit"], of_gpu["name_verdict"], strict=True)],
             strict=True,
         )
@@ -75,7 +75,7 @@ def list_kernels(analysis: Analysis, rows: pd.DataFrame, by_path: bool) -> list[
             "time\n%",
             "Tensor\nActive %",
             "95 %\n±",
-            "TFLOP/s",
+            "FLOP/s",
             "counter\nand name",
         )
         listings.append(Listing(gpu_title(analysis, int(str(gpu))), headers, listed))
@@ -91,15 +91,9 @@ def _under_paths(cells: list[tuple[str, ...]], paths: pd.Series) -> list[tuple[s
     return [line for path, rows in found.items() for line in ((printable(path) or "(no range)", *empty), *rows)]
 
 
-def _format_half(points: float) -> str:
-    """Half an interval, to a hundredth of a point."""
-    if points != points:
-        return units.UNKNOWN
-    return "<0.01" if points < 0.005 else f"{points:.2f}" if points < 9.995 else f"{points:.0f}"
-
-
-def _format_rate(tflops: float) -> str:
-    return units.format_count(round(tflops)) if tflops >= 10 else f"{tflops:.2g}" if tflops >= 0 else units.UNKNOWN
+def _bare_flops(tflops: float) -> str:
+    """A rate whose unit stands in the header: "762 T"."""
+    return units.format_flops(tflops).removesuffix("FLOP/s").rstrip()
 
 
 def _mark(fit: str, verdict: str) -> str:

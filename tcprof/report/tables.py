@@ -137,22 +137,29 @@ def _longest(rows: pd.DataFrame, length: "pd.Series[float]", most: int) -> pd.Da
 
 
 def _range_row(row: Mapping[Any, Any]) -> Row:
-    cells = []
-    for column, _, text in _COLUMNS:
-        value = row[column]
-        cell = Cell(text(value), sort_key(value))
-        if column == "tensor_active_mean_pct" and cell.sort:
-            low, high = row["tensor_active_low_pct"], row["tensor_active_high_pct"]
-            interval = f"{units.format_pct(low).removesuffix(' %')} … {units.format_pct(high)}" if low <= high else ""
-            cell = Cell(cell.text, cell.sort, interval, round(min(float(value), 100), 2))
-        cells.append(cell)
-    return _row(row["path"], row["name"], row["depth"], row["domain"], tuple(cells))
+    cells = tuple(
+        interval_cell(row[column], row["tensor_active_low_pct"], row["tensor_active_high_pct"])
+        if column == "tensor_active_mean_pct"
+        else Cell(text(row[column]), sort_key(row[column]))
+        for column, _, text in _COLUMNS
+    )
+    return path_row(row, cells)
 
 
-def _row(path: str, name: str, depth: float, domain: str, cells: tuple[Cell, ...], tag: str = "") -> Row:
+def interval_cell(percent: float, low: float, high: float) -> Cell:
+    """A percentage with its interval below it, and a bar."""
+    text, sort = units.format_pct(percent), sort_key(percent)
+    ends = [units.format_pct(end) for end in (low, high)]
+    interval = f"{ends[0].removesuffix(' %')} … {ends[1]}" if low <= high and ends[0] != ends[1] else ""
+    return Cell(text, sort, interval, round(min(float(percent), 100), 2)) if sort else Cell(text, sort)
+
+
+def path_row(row: Mapping[Any, Any], cells: tuple[Cell, ...], tag: str = "") -> Row:
+    """The row of a path: what it lies in, and its own name."""
+    path, name = row["path"], row["name"]
     ancestors = path[: len(path) - len(name)] if path.endswith(name) else ""
     shown = one_line(name, 300) if path else WHOLE_CAPTURE
-    return Row(int(depth), one_line(domain), one_line(ancestors, 300), shown, cells, tag)
+    return Row(int(row["depth"]), one_line(row["domain"]), one_line(ancestors, 300), shown, cells, tag)
 
 
 def list_comparison_tables(comparison: Comparison) -> list[Table]:
@@ -199,4 +206,4 @@ def _comparison_row(
             change = units.format_ratio(values["ratio"])
         pair = f"{text(values['base'])} → {text(values['new'])}"
         cells.append(Cell(change, sort_key(values["difference"]), pair))
-    return _row(place["path"], names[key], place["depth"], place["domain"], tuple(cells), tag)
+    return path_row({**place, "name": names[key]}, tuple(cells), tag)

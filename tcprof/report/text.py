@@ -99,7 +99,7 @@ def list_ranges(analysis: Analysis, rows: pd.DataFrame) -> list[Listing]:
             map(units.format_count, of_gpu["instance_count"]),
             map(units.format_ns, of_gpu["window_ns"].where(of_gpu["window_ns"] > 0)),
             map(bare_pct, of_gpu["tensor_active_mean_pct"]),
-            map(format_interval, of_gpu["tensor_active_low_pct"], of_gpu["tensor_active_high_pct"]),
+            map(_format_interval, of_gpu["tensor_active_low_pct"], of_gpu["tensor_active_high_pct"]),
             map(bare_pct, of_gpu["tensor_active_peak_pct"]),
             map(units.format_seconds, of_gpu["tensor_active_s"]),
             [_estimated(share, analysis.tensor_source) for share in of_gpu["tensor_kernel_share_pct"]],
@@ -133,7 +133,7 @@ def gpu_title(analysis: Analysis, gpu: int) -> str:
     return f"GPU {gpu}: {printable(names.iloc[0])}" if len(names) else f"GPU {gpu}"
 
 
-def format_interval(low: float, high: float) -> str:
+def _format_interval(low: float, high: float) -> str:
     """An interval of percentages: "3.1–3.7"."""
     ends = [bare_pct(low), bare_pct(high)]
     if units.UNKNOWN in ends:

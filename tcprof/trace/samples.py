@@ -75,10 +75,8 @@ def read_samples(database: Database, sm_counts: dict[int, float], metrics: Itera
     parts = []
     for gpu, of_gpu in sorted(readings.items()):
         lost_here = [(start, end) for number, start, end in lost if number == gpu]
-        columns = _sample_columns(gpu, of_gpu, lost_here, sm_counts.get(gpu, float("nan")))
-        parts.append(
-            {name: column for name, column in columns.items() if name != "pipe_cycles" or name in wanted.metrics}
-        )
+        sm_count = sm_counts.get(gpu, float("nan"))
+        parts.append(_sample_columns(gpu, of_gpu, lost_here, sm_count, "pipe_cycles" in wanted.metrics))
     has_cycles = [("tensor_cycles" in part) for part in parts]
     has_percent = [("tensor_active_pct" in part) for part in parts]
     return Samples(
@@ -235,7 +233,7 @@ def _joined(parts: list[dict[str, Ints | Floats]]) -> pd.DataFrame:
 
 
 def _sample_columns(
-    gpu: int, readings: Readings, lost: list[tuple[int, int]], sm_count: float
+    gpu: int, readings: Readings, lost: list[tuple[int, int]], sm_count: float, with_pipe_cycles: bool
 ) -> dict[str, Ints | Floats]:
     """One GPU's columns of the frame of samples, those that are recorded."""
     start = next(iter(readings.values()))[0]
@@ -245,12 +243,12 @@ def _sample_columns(
     columns: dict[str, Floats] = {name: _aligned(start, *reading) for name, reading in readings.items()}
     if "gpc_clock_hz" in columns and np.nanmax(columns["gpc_clock_hz"], initial=0) < _MEGAHERTZ_AT_MOST:
         columns["gpc_clock_hz"] = columns["gpc_clock_hz"] * 1e6
-    if "sm_cycles" in columns or "gpc_clock_hz" in columns:
+    if {"sm_cycles", "gpc_clock_hz"} & columns.keys():
         pipe_cycles = _pipe_cycles(columns, end - start, sm_count)
-        columns["pipe_cycles"] = np.where(pipe_cycles > 0, pipe_cycles, np.nan)
-    if "tensor_cycles" in columns:
-        percent = 100 * columns["tensor_cycles"] / columns["pipe_cycles"]
-        columns["tensor_active_pct"] = np.minimum(percent, 100)
+        if "tensor_cycles" in columns:
+            columns["tensor_active_pct"] = np.minimum(100 * columns["tensor_cycles"] / pipe_cycles, 100)
+        if with_pipe_cycles:
+            columns["pipe_cycles"] = pipe_cycles
     keep = np.ones(len(start), dtype=bool)
     for lost_start, lost_end in lost:
         keep &= (end <= lost_start) | (start >= lost_end)
@@ -276,10 +274,9 @@ def _aligned(at: Ints, times: Ints, values: Ints) -> Floats:
 
 
 def _pipe_cycles(columns: dict[str, Floats], duration: Ints, sm_count: float) -> Floats:
-    """Cycles that all tensor pipes together had in each sample: the denominator of Tensor Active.
+    """Cycles that all tensor pipes together had in each sample, NaN for none: the denominator of Tensor Active.
 
     From the SMs' own cycle counter where it is recorded, else from the clock and the sample's duration.
     """
-    if "sm_cycles" in columns:
-        return SUB_PARTITIONS * columns["sm_cycles"]
-    return SUB_PARTITIONS * sm_count * columns["gpc_clock_hz"] * duration * 1e-9
+    of_sms = columns["sm_cycles"] if "sm_cycles" in columns else sm_count * columns["gpc_clock_hz"] * duration * 1e-9
+    return np.where(of_sms > 0, SUB_PARTITIONS * of_sms, np.nan)

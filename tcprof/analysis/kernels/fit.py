@@ -22,8 +22,7 @@ import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve, solve_triangular, solveh_banded
 from scipy.optimize import lsq_linear, nnls
 
-from tcprof.analysis.design import Design, Launches, build_design
-from tcprof.analysis.intervals import StepFunction
+from tcprof.analysis.kernels.design import Design, Launches
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -46,7 +45,6 @@ class Fit:
         bias: By how much they rise where all readings that may be off together are off by their ``shift``.
         per_launch: For each launch; exact counts are brought to the sampled sum in each stretch between idle borders.
         sampled: Sum of the samples under at least one launch.
-        r_squared: Share of the samples' variance that the fit explains.
     """
 
     value: Floats
@@ -54,23 +52,9 @@ class Fit:
     bias: Floats
     per_launch: Floats
     sampled: float
-    r_squared: float
 
 
-def fit(launches: Launches, samples: StepFunction, error: Floats, shift: Floats, ceiling: float) -> Fit:
-    """Solve for what a launch of each class counts.
-
-    Args:
-        launches: The launches of one GPU.
-        samples: Of the same GPU; the value is a count per sample.
-        error: Standard error of each sample's value; 0 where it is exact.
-        shift: By how much samples may be off, all in the same direction.
-        ceiling: The most that can be counted in a ns.
-    """
-    return solve(launches, build_design(launches, samples), samples.value, error, shift, ceiling)
-
-
-def solve(
+def fit(
     launches: Launches,
     design: Design,
     value: Floats,
@@ -79,15 +63,15 @@ def solve(
     ceiling: float,
     passes: int = PASSES,
 ) -> Fit:
-    """The same on a design that is already there, so that it serves any counter of the same samples.
+    """Solve for what a launch of each class counts. One design serves any counter of the same samples.
 
     Args:
         launches: The launches of one GPU.
         design: See ``build_design``.
         value: The counter, for each sample that the design was built from.
-        error: As for ``fit``.
-        shift: As for ``fit``.
-        ceiling: As for ``fit``.
+        error: Standard error of each sample's value; 0 where it is exact.
+        shift: By how much samples may be off, all in the same direction.
+        ceiling: The most that can be counted in a ns.
         passes: How often the weights are taken from the solution before.
     """
     observed, error = value[design.row], error[design.row]
@@ -95,19 +79,16 @@ def solve(
     highest = float(np.quantile(observed / design.length, 0.999)) if len(observed) else 0.0
     if highest <= 0:
         nothing = np.zeros(kinds)
-        return Fit(nothing, np.zeros((kinds, kinds)), nothing, np.zeros(len(launches.start)), 0.0, np.nan)
+        return Fit(nothing, np.zeros((kinds, kinds)), nothing, np.zeros(len(launches.start)), 0.0)
     noise = (RESOLUTION * highest * design.length) ** 2 + error**2
     targets = np.column_stack([observed, shift[design.row]])
     parts, precision, right = _reweighted(design, targets, noise, highest, ceiling, passes)
     found: Floats = np.bincount(design.part_kind, parts).astype(np.float64)
-    residual = observed - design.shares @ parts
-    spread = float(np.sum((observed - observed.mean()) ** 2))
     covariance, bias = _uncertainty(precision, right[:, 1], design.part_kind, kinds)
     counted = found[launches.kind] * launches.weight
     if not error.any():
         counted = _conserve(counted, launches, design, observed, ceiling)
-    r_squared = 1 - float(residual @ residual) / spread if spread > 0 else np.nan
-    return Fit(found, covariance, bias, counted, float(observed.sum()), r_squared)
+    return Fit(found, covariance, bias, counted, float(observed.sum()))
 
 
 def _reweighted(

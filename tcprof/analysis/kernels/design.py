@@ -14,8 +14,8 @@ Bools = npt.NDArray[np.bool_]
 
 PART_NS = 2500.0  # parts of a kernel's duration are about so long,
 MOST_PARTS = 8  # no more than these in a class,
-WHOLE = 0.999  # share of a launch under samples from which it counts as sampled whole
 MOST_UNKNOWNS = 600  # nor than these in all
+WHOLE = 0.999  # share of a launch under samples from which it counts as sampled whole
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,19 @@
 """The fit applied to a recording: launches of each GPU are classified, fitted, and given their cycles and FLOP."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from tcprof.analysis.chips import flop_per_cycle, peak_flop_per_cycle
-from tcprof.analysis.classes import Classes, classify
-from tcprof.analysis.design import Design, Launches, build_design
-from tcprof.analysis.fit import Fit, solve
 from tcprof.analysis.instances import KERNEL_KINDS
 from tcprof.analysis.intervals import StepFunction
-from tcprof.analysis.names import read_names
+from tcprof.analysis.kernels.chips import flop_per_cycle, peak_flop_per_cycle
+from tcprof.analysis.kernels.classes import Classes, classify
+from tcprof.analysis.kernels.design import Design, Launches, build_design
+from tcprof.analysis.kernels.fit import Fit, fit
+from tcprof.analysis.kernels.names import read_names
 from tcprof.analysis.sampling import read_rounded
 from tcprof.frames import LAUNCHED
 
@@ -32,17 +32,21 @@ _OTHER_PASSES = 1  # these are small or tell only memory-bound from issue-bound 
 
 @dataclass(frozen=True)
 class GpuFit:
-    """What the fit found on one GPU, for sums over its launches.
+    """What the fit found on one GPU.
 
     Attributes:
         weights: What each launch counts relative to its class.
         fits: The fit of ``tensor`` and of ``OTHER_METRICS``, where sampled; values are ns of full activity.
         counted: The fit of ``tensor_counts``; None where nothing was sampled.
+        in_cycles: Whether that counts recorded cycles, and not rounded percentages.
+        capacity: Cycles that all tensor pipes have in a ns of each launch; 1 where no clock was recorded.
     """
 
     weights: Floats
     fits: dict[str, Fit]
     counted: Fit | None
+    in_cycles: bool
+    capacity: Floats
 
 
 @dataclass(frozen=True)
@@ -52,13 +56,11 @@ class KernelFit:
     Attributes:
         launched: One row for each launch of a kernel or graph, see ``tcprof.frames.LAUNCHED``; in order of GPU.
         gpus: The fit of each GPU that has launches.
-        others: For each of ``OTHER_METRICS`` ns of full activity of each launch; NaN where not sampled.
         from_samples: Whether the recording has samples of the tensor pipe; else only names can tell.
     """
 
     launched: pd.DataFrame
     gpus: dict[int, GpuFit]
-    others: dict[str, Floats]
     from_samples: bool
 
 
@@ -76,7 +78,6 @@ def fit_kernels(activities: pd.DataFrame, path_id: Ints, samples: pd.DataFrame, 
     of_kind = activities["kind"].isin(KERNEL_KINDS).to_numpy()
     parts: list[pd.DataFrame] = []
     fitted: dict[int, GpuFit] = {}
-    others: dict[str, list[Floats]] = {name: [] for name in OTHER_METRICS}
     for gpu in sorted(activities["gpu"].unique().tolist()):
         rows = np.flatnonzero(of_kind & (activities["gpu"] == gpu).to_numpy())
         if not len(rows):
@@ -87,41 +88,18 @@ def fit_kernels(activities: pd.DataFrame, path_id: Ints, samples: pd.DataFrame, 
         classes = classify(code, kernels["launch_geometry"].cat.codes.to_numpy(np.int64), end - start)
         launches = Launches(start, np.maximum(end, start + 1), classes.kind, classes.weight)
         with threadpool_limits(1, user_api="blas"):  # the matrices are small: threads would only wait for each other
-            found = _fit_gpu(launches, samples[samples["gpu"] == gpu])
-        fitted[gpu] = GpuFit(classes.weight, found.fits, found.counted)
-        for name, values in others.items():
-            values.append(found.fits[name].per_launch if name in found.fits else np.full(len(rows), np.nan))
-        frame = _launched(gpu, rows, path_id[rows], launches, classes, found)
-        parts.append(_with_flop(frame, found.capacity, names.iloc[code], chips.get(gpu, "")))
-    joined = {name: np.concatenate(values) if values else np.empty(0) for name, values in others.items()}
-    from_samples = bool(samples["tensor_active_pct"].notna().any())
-    return KernelFit(LAUNCHED.concat(parts), fitted, joined, from_samples)
+            fitted[gpu] = _fit_gpu(launches, samples[samples["gpu"] == gpu])
+        frame = _launched(gpu, rows, path_id[rows], launches, classes, fitted[gpu])
+        parts.append(_with_flop(frame, fitted[gpu].capacity, names.iloc[code], chips.get(gpu, "")))
+    return KernelFit(LAUNCHED.concat(parts), fitted, bool(samples["tensor_active_pct"].notna().any()))
 
 
-@dataclass(frozen=True)
-class _Found:
-    """The fits of one GPU.
-
-    Attributes:
-        fits: ``tensor`` and others, in ns of full activity.
-        cycles: Tensor cycles of each launch; unknown where they were not recorded.
-        capacity: Cycles that all tensor pipes have in a ns of each launch.
-        counted: The fit of ``tensor_counts``; None where nothing was sampled.
-    """
-
-    fits: dict[str, Fit]
-    cycles: Floats
-    capacity: Floats
-    counted: Fit | None
-
-
-def _fit_gpu(launches: Launches, samples: pd.DataFrame) -> _Found:
+def _fit_gpu(launches: Launches, samples: pd.DataFrame) -> GpuFit:
     """The fit on cycles where they were recorded, else on rounded percentages; no fits without samples."""
     near = (samples["end_ns"] > launches.start.min()) & (samples["start_ns"] < launches.end.max())
     samples = samples[near & samples["tensor_active_pct"].notna()]
-    unknown = np.full(len(launches.start), np.nan)
     if samples.empty:
-        return _Found({}, unknown, unknown, None)
+        return GpuFit(launches.weight, {}, None, False, np.ones(len(launches.start)))
     start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
     design = build_design(launches, StepFunction(start, end, samples["tensor_active_pct"].to_numpy()))
     fits = {
@@ -132,17 +110,16 @@ def _fit_gpu(launches: Launches, samples: pd.DataFrame) -> _Found:
     capacity, of_class = np.ones(len(launches.start)), np.ones(int(launches.kind.max()) + 1)
     if samples["pipe_cycles"].notna().all():
         capacity, of_class = _capacity(launches, design, samples["pipe_cycles"].to_numpy(), end - start)
-    counted = solve(launches, design, *tensor_counts(samples), float(capacity.max()))
-    active = Fit(
-        counted.value / of_class,
-        counted.covariance / np.outer(of_class, of_class),
-        counted.bias / of_class,
-        counted.per_launch / capacity,
-        counted.sampled,
-        counted.r_squared,
+    counted = fit(launches, design, *tensor_counts(samples), float(capacity.max()))
+    active = replace(
+        counted,
+        value=counted.value / of_class,
+        covariance=counted.covariance / np.outer(of_class, of_class),
+        bias=counted.bias / of_class,
+        per_launch=counted.per_launch / capacity,
     )
-    exact = samples["tensor_cycles"].notna().all()
-    return _Found({"tensor": active, **fits}, counted.per_launch if exact else unknown, capacity, counted)
+    in_cycles = bool(samples["tensor_cycles"].notna().all())
+    return GpuFit(launches.weight, {"tensor": active, **fits}, counted, in_cycles, capacity)
 
 
 def tensor_counts(samples: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
@@ -167,7 +144,7 @@ def _solve_rounded(launches: Launches, design: Design, percent: Floats, length: 
     """The fit on the sum of columns of whole percentages, in ns of full activity."""
     value, error, shift = (reading / 100 * length[:, None] for reading in read_rounded(percent))
     deviation = np.sqrt((error**2).sum(axis=1))
-    return solve(launches, design, value.sum(axis=1), deviation, shift.sum(axis=1), 1.0, _OTHER_PASSES)
+    return fit(launches, design, value.sum(axis=1), deviation, shift.sum(axis=1), 1.0, _OTHER_PASSES)
 
 
 def _capacity(launches: Launches, design: Design, pipe_cycles: Floats, length: Ints) -> tuple[Floats, Floats]:
@@ -179,17 +156,16 @@ def _capacity(launches: Launches, design: Design, pipe_cycles: Floats, length: I
     highest = float(np.quantile(pipe_cycles / length, 0.99))
     lacking = np.maximum(highest * length - pipe_cycles, 0)
     error = np.asarray(CLOCK_ERROR * highest * length, dtype=np.float64)
-    found = solve(launches, design, lacking, error, np.zeros(len(error)), highest, _OTHER_PASSES)
+    found = fit(launches, design, lacking, error, np.zeros(len(error)), highest, _OTHER_PASSES)
     duration = launches.end - launches.start
     of_launch = np.maximum(highest - found.per_launch / duration, LOWEST_CLOCK * highest)
     weight = np.bincount(launches.kind, duration)
     return of_launch, np.bincount(launches.kind, of_launch * duration) / weight
 
 
-def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: Classes, found: _Found) -> pd.DataFrame:
+def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: Classes, found: GpuFit) -> pd.DataFrame:
     """The launches of one GPU with the columns of ``LAUNCHED`` that need no names."""
     duration = launches.end - launches.start
-    unknown = np.full(len(rows), np.nan)
     return pd.DataFrame(
         {
             "gpu": gpu,
@@ -200,9 +176,9 @@ def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: 
             "pooled": classes.pooled[classes.kind],
             "duration_ns": duration,
             "tensor_active_ns": (
-                np.minimum(found.fits["tensor"].per_launch, duration) if "tensor" in found.fits else unknown
+                np.minimum(found.fits["tensor"].per_launch, duration) if "tensor" in found.fits else np.nan
             ),
-            "tensor_cycles": found.cycles,
+            "tensor_cycles": found.counted.per_launch if found.counted and found.in_cycles else np.nan,
         }
     )
 

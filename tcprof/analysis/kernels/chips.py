@@ -1,16 +1,17 @@
 """What a chip's Tensor Cores can do: floating-point operations for each active cycle of a tensor pipe.
 
-An SM has four tensor pipes, one for each sub-partition. The rates for GH100 were measured by tcprof's authors (matrix
-products of 4096 cubed, cycles of the counter against 2 n^3; ``docs/how-it-works.md``) and agree with the peaks in
-NVIDIA's white papers, from which the others are taken: peak / (SMs x 4 x boost clock), dense, FP32 accumulation.
+An SM has four tensor pipes, one for each sub-partition. Measured on GH100, as cycles of the counter against the 2 n^3
+of matrix products of 4096 cubed: FP64, and by wgmma TF32, FP16, BF16 and FP8; by mma.sync FP16, at half of wgmma's
+rate, which BF16 and TF32 are taken to have too. ``tests/test_accuracy.py`` holds products against arithmetic. All
+others are the white papers' peak / (SMs x 4 x boost clock), dense, FP32 accumulation:
 
 * NVIDIA A100 Tensor Core GPU Architecture (V1.0, 2020), table 2: GA100.
 * NVIDIA H100 Tensor Core GPU Architecture (V1.04, 2023), table 3: GH100.
 """
 
-from tcprof.analysis.names import NO_MATRIX
+from tcprof.analysis.kernels.names import NO_MATRIX
 
-# (chip, instruction family) -> precision -> FLOP per tensor cycle
+# (chip, instruction family) -> precision -> FLOP per tensor cycle; Hopper's FP64 kernels are named for warp groups
 _RATES = {
     ("GH100", "wgmma"): {"fp64": 64, "tf32": 512, "fp16": 1024, "bf16": 1024, "fp8": 2048, "int8": 2048},
     ("GH100", "mma.sync"): {"fp64": 64, "tf32": 256, "fp16": 512, "bf16": 512},

@@ -4,9 +4,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tcprof.analysis.fit import Fit
-from tcprof.analysis.kernels import OTHER_METRICS, KernelFit
-from tcprof.analysis.names import NO_MATRIX, read_names
+from tcprof.analysis.kernels.fit import Fit
+from tcprof.analysis.kernels.launches import OTHER_METRICS, KernelFit
+from tcprof.analysis.kernels.names import NO_MATRIX, read_names
 from tcprof.frames import KERNELS
 
 Ints = npt.NDArray[np.int64]
@@ -84,7 +84,7 @@ def _measure(kernel_fit: KernelFit, launched: pd.DataFrame, group: Ints) -> dict
     flop = np.where(by["tensor_flop"].count().to_numpy() == count, flop, np.nan)
     ideal = np.where(np.isnan(flop), np.nan, by["tensor_ideal_ns"].sum(min_count=1).to_numpy())
     percent = 100 * active / total
-    points = 100 * _half_intervals(kernel_fit, group, "tensor") / total
+    points = 100 * _sums(kernel_fit, group, "tensor")[1] / total
     return {
         "launch_count": count,
         "total_ns": total,
@@ -106,9 +106,9 @@ def _measure_others(kernel_fit: KernelFit, group: Ints, total: Floats) -> dict[s
     """The other metrics of each group, in percent; unknown where the fit cannot tell."""
     found = {}
     for name in OTHER_METRICS:
-        percent = 100 * np.bincount(group, kernel_fit.others[name]) / total
-        points = 100 * _half_intervals(kernel_fit, group, name) / total
-        found[f"{name}_pct"] = np.where(points <= OTHER_RESOLVED_POINTS, np.minimum(percent, 100), np.nan)
+        active, half = _sums(kernel_fit, group, name)
+        known = 100 * half / total <= OTHER_RESOLVED_POINTS
+        found[f"{name}_pct"] = np.where(known, np.minimum(100 * active / total, 100), np.nan)
     return found
 
 
@@ -120,17 +120,18 @@ def _bound(others: dict[str, Floats]) -> npt.NDArray[np.object_]:
     return np.asarray(np.select(choices, ["", "memory", "issue"], "neither"), dtype=object)
 
 
-def _half_intervals(kernel_fit: KernelFit, group: Ints, metric: str) -> Floats:
-    """Half the interval of each group's sum; groups are on one GPU each and numbered in order of GPU."""
+def _sums(kernel_fit: KernelFit, group: Ints, metric: str) -> tuple[Floats, Floats]:
+    """Each group's ns of full activity, and half the interval of that; groups are on one GPU each."""
     gpu = kernel_fit.launched["gpu"].to_numpy()
     kind = kernel_fit.launched["kernel_class"].to_numpy()
-    half = np.full(int(group.max(initial=-1)) + 1, np.nan)
+    active, half = (np.full(int(group.max(initial=-1)) + 1, np.nan) for _ in range(2))
     for number, of_gpu in kernel_fit.gpus.items():
         mine = gpu == number
         if metric in of_gpu.fits:
             found, row = np.unique(group[mine], return_inverse=True)
+            active[found] = np.bincount(row, of_gpu.fits[metric].per_launch)
             half[found] = _half_of_sums(of_gpu.fits[metric], row, kind[mine], of_gpu.weights)
-    return half
+    return active, half
 
 
 def _half_of_sums(fit: Fit, row: Ints, kind: Ints, weight: Floats) -> Floats:

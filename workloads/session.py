@@ -1,0 +1,52 @@
+"""What every script in this folder shares: the options of a run, the capture range, and the figures at the end."""
+
+import argparse
+import contextlib
+from collections.abc import Iterator
+
+import torch
+
+
+def make_parser(description: str) -> argparse.ArgumentParser:
+    """The options that all scripts have."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    usual = "cuda" if torch.cuda.is_available() else "cpu"
+    parser.add_argument("--device", choices=("cuda", "cpu"), default=usual, help="here: %(default)s")
+    parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    return parser
+
+
+def add_sizes(parser: argparse.ArgumentParser, sizes: dict[str, int]) -> None:
+    """An option for each size, with what it usually is."""
+    for name, usual in sizes.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=usual, help="default: %(default)s")
+
+
+def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """The command line; a device that is not there is an error."""
+    options = parser.parse_args()
+    if options.device == "cuda" and not torch.cuda.is_available():
+        parser.error("PyTorch finds no CUDA device here; use --device cpu")
+    return options
+
+
+@contextlib.contextmanager
+def capture(device: str) -> Iterator[None]:
+    """The capture range: what a profiler waiting for the CUDA profiler API records. Without one, harmless.
+
+    Open ranges inside and close them inside: of a range that crosses a border, a profiler sees only half. What comes
+    after is left out: a test has batches of another size and no backward, which calls for a warm-up of its own.
+    """
+    if device == "cuda":
+        torch.cuda.synchronize()  # the warm-up's last kernels are not part of it,
+        torch.cuda.profiler.start()
+    yield
+    if device == "cuda":
+        torch.cuda.synchronize()  # the last step's last kernels are
+        torch.cuda.profiler.stop()
+
+
+def print_memory(device: str) -> None:
+    """The most memory that was used on the GPU."""
+    if device == "cuda":
+        print(f"peak GPU memory: {torch.cuda.max_memory_allocated() / 2**20:,.1f} MiB")
