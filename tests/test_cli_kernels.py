@@ -152,3 +152,10 @@ def test_names_come_back_whole_from_csv_and_json(run: Run, tmp_path: Path) -> No
     path = names_only(name).write(tmp_path)
     assert csv_rows(run("kernels", path, "--format", "csv"))[0]["name"] == name
     assert json.loads(run("kernels", path, "--format", "json").out)["rows"][0]["name"] == name
+
+
+@pytest.mark.parametrize("command", ["kernels", "ranges", "timeline"])
+def test_a_filter_that_finds_nothing_says_so(command: str, run: Run) -> None:
+    done = run(command, AMP, "--filter", "no such name")
+    assert done.status == 0
+    assert "Nothing in the recording is what the options ask for." in " ".join(done.err.split())

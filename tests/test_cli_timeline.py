@@ -48,7 +48,7 @@ def test_unknown_range_is_refused(run: Run) -> None:
     done = run("timeline", AMP, "--iteration", "nonsense")
     assert done.status == 2
     assert done.out == ""
-    assert "no range is called 'nonsense'" in done.err
+    assert "No range is called 'nonsense'" in done.err
     assert "tcprof ranges" in done.err
 
 

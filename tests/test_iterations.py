@@ -65,7 +65,7 @@ def test_a_name_or_the_end_of_a_path_chooses(tmp_path):
     assert find_iterations(analysis.instances, analysis.paths, "epoch")["path"].tolist() == ["epoch"]
     assert len(find_iterations(analysis.instances, analysis.paths, "step")) == 5
     assert len(find_iterations(analysis.instances, analysis.paths, "epoch / step")) == 5
-    with pytest.raises(UsageError, match="no range is called 'tep'"):
+    with pytest.raises(UsageError, match="No range is called 'tep'"):
         find_iterations(analysis.instances, analysis.paths, "tep")
 
 

@@ -56,7 +56,7 @@ def _named_paths(paths: pd.DataFrame, name: str) -> list[int]:
     """The paths that are so called, or end so."""
     found = paths.index[(paths["path"] == name) | paths["path"].str.endswith(SEPARATOR + name)]
     if not len(found):
-        raise UsageError(f"no range is called {name!r}", "'tcprof ranges RECORDING' lists the ranges.")
+        raise UsageError(f"No range is called {name!r}.", "'tcprof ranges RECORDING' lists the ranges.")
     return [int(path) for path in found]
 
 

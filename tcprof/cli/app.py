@@ -135,7 +135,7 @@ def print_table(
         typer.echo(render_csv(rows))
     else:
         print_listings(as_listings(), output, notes)
-    print_warnings(warnings)
+    print_warnings((*(["Nothing in the recording is what the options ask for."] if rows.empty else []), *warnings))
 
 
 def width() -> int:
