@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tcprof.errors import UsageError
-from tcprof.nsys.locate import Capabilities, Nsys
+from tcprof.nsys.capabilities import Capabilities
+from tcprof.nsys.locate import Nsys
 
 LOWEST_FREQUENCY_HZ = 10
 HIGHEST_FREQUENCY_HZ = 200_000

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tcprof.errors import NsysError
+from tcprof.nsys.capabilities import read_capabilities
 from tcprof.nsys.command import RecordOptions, build_profile_command, resolve_program
-from tcprof.nsys.locate import Nsys, find_nsys, read_capabilities
+from tcprof.nsys.locate import Nsys, find_nsys
 from tcprof.nsys.record import write_metric_set
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tcprof.errors import NsysError, OutputError
+from tcprof.nsys.capabilities import Capabilities, read_general_metric_set
 from tcprof.nsys.command import report_base
-from tcprof.nsys.locate import Capabilities, Nsys, read_general_metric_set
+from tcprof.nsys.locate import Nsys
 from tcprof.nsys.metricset import build_metric_set
 from tcprof.nsys.problems import explain
 from tcprof.nsys.process import Completed, run_shown

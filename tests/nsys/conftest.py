@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tcprof.nsys import locate
-from tcprof.nsys.locate import Capabilities, GpuSupport, Nsys
+from tcprof.nsys.capabilities import Capabilities, GpuSupport
+from tcprof.nsys.locate import Nsys
 
 FAKE = Path(__file__).with_name("fake_nsys.py")
 

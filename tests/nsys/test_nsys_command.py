@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 
 from tcprof.errors import UsageError
+from tcprof.nsys.capabilities import Capabilities, GpuSupport
 from tcprof.nsys.command import RecordOptions, build_profile_command, report_base, resolve_program
-from tcprof.nsys.locate import Capabilities, GpuSupport, Nsys
+from tcprof.nsys.locate import Nsys
 
 NSYS = Nsys(Path("/opt/nsys"), (2025, 3, 2))
 OPTIONS = RecordOptions(output=Path("out/run.nsys-rep"))

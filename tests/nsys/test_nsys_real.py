@@ -11,9 +11,10 @@ import pytest
 
 from tcprof.errors import InputError, NsysError
 from tcprof.nsys import process
+from tcprof.nsys.capabilities import Capabilities, read_capabilities
 from tcprof.nsys.command import RecordOptions, build_profile_command, resolve_program
 from tcprof.nsys.export import find_export, read_report_version
-from tcprof.nsys.locate import Capabilities, Nsys, find_nsys, read_capabilities
+from tcprof.nsys.locate import Nsys, find_nsys
 from tcprof.nsys.record import Recording, record
 
 REAL = os.environ.get("NSYS") or shutil.which("nsys")

@@ -10,8 +10,9 @@ import yaml
 
 from tcprof.errors import NsysError, OutputError
 from tcprof.nsys import process
+from tcprof.nsys.capabilities import Capabilities, GpuSupport
 from tcprof.nsys.command import RecordOptions, build_profile_command
-from tcprof.nsys.locate import Capabilities, GpuSupport, Nsys
+from tcprof.nsys.locate import Nsys
 from tcprof.nsys.problems import PROBLEMS, explain
 from tcprof.nsys.record import Recording, check_output, record, write_metric_set
 
