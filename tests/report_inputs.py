@@ -89,6 +89,7 @@ def make_analysis(
         "timeline": TIMELINE.empty(),
         "ledger": LEDGER.empty(),
         "clocks": CLOCKS.empty(),
+        "faults": (),
         "warnings": (),
     }
     return Analysis(**{**values, **changes})

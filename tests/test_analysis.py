@@ -124,10 +124,10 @@ def test_frames_have_their_columns(tmp_path):
 
 
 def test_only_the_metrics_asked_for_are_read_and_the_ranges_are_the_same(tmp_path):
-    trace = training_step().samples([5] * 12, metric="GR Active [Throughput %]").trace(tmp_path)
+    trace = training_step().samples([5] * 12, metric="SMs Active [Throughput %]").trace(tmp_path)
     few, every = analyze(trace, metrics=["tensor_active_pct"]), analyze(trace)
-    assert few.samples["gr_active_pct"].isna().all()
-    assert (every.samples["gr_active_pct"] == 5).all()
+    assert few.samples["sm_active_pct"].isna().all()
+    assert (every.samples["sm_active_pct"] == 5).all()
     assert few.ranges.equals(every.ranges)
 
 
@@ -466,13 +466,25 @@ def test_a_counter_that_also_counts_half_precision(tmp_path):
     assert text in warnings_of(builder, tmp_path)
 
 
-def test_lost_samples(tmp_path):
-    builder = TraceBuilder().gpu().samples([50] * 10).lost(20_000, 41_000)
-    analysis = analyze(builder.trace(tmp_path))
-    assert analysis.warnings[1] == (
-        "Nsight Systems marked 21.0 µs of the samples as missing or inconsistent; they are left out. "
-        "Record with a lower --frequency."
-    )
+@pytest.mark.parametrize(
+    ("metric", "said"),
+    [("GR Active", "the tensor counter that was asked for"), ("Tensor Active", "Exact tensor cycles were asked for")],
+    ids=["none", "rounded"],
+)
+def test_a_tensor_counter_that_nsys_skipped(tmp_path, metric, said):
+    skipped = "GPU Metrics [0]: Skipping metric {} (requires unsupported counter 0x1 @ auto)"
+    builder = TraceBuilder().gpu().samples([1, 2], metric=f"{metric} [Throughput %]")
+    builder.diagnostic("information", skipped.format("NVLRX.TriageCompute.nvlrx__bytes.avg"))
+    assert said not in " ".join(warnings_of(builder, tmp_path))
+    builder.diagnostic("information", skipped.format("SM.TriageCompute.sm__pipe_tensor_cycles_active.sum"))
+    found = warnings_of(builder, tmp_path)
+    assert said in found[0]
+    assert "this GPU or its driver does not offer" in found[0]
+    assert "profile" not in found[0]
+
+
+def test_samples_that_nsys_marked_are_left_out(tmp_path):
+    analysis = analyze(TraceBuilder().gpu().samples([50] * 10).lost(20_000, 41_000).trace(tmp_path))
     assert_rows(analysis.ranges, "coverage_pct  tensor_active_mean_pct  tensor_active_s\n70  50  0.000035")
 
 

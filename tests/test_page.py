@@ -124,6 +124,28 @@ class TestReport:
         assert "Half of it <is> missing." in text
 
 
+class TestFaults:
+    def test_none(self, report):
+        assert not any(each.get("role") == "alert" for _, each in report.elements)
+
+    def test_stand_between_the_header_and_the_figures(self):
+        text = page.render_report(make_analysis(faults=("Lost <b>it</b>: --frequency 10000.",), warnings=("Odd.",)))
+        assert text.index("</header>") < text.index('role="alert"') < text.index('id="figures"')
+        shown = Page(text).text
+        assert shown.index("Do not trust the figures of this page") < shown.index("Lost <b>it</b>: --frequency 10000.")
+        assert shown.index("Lost") < shown.index("The Tensor Cores were active") < shown.index("Odd.")
+        assert shown.count("Lost") == 1
+
+    def test_each_recording_of_a_comparison_is_named(self):
+        base, new = make_analysis(faults=("Lost a.", "Lost b.")), make_analysis(faults=("Lost c.",), file="new.sqlite")
+        shown = " ".join(Page(page.render_comparison(compare(base, new))).text.split())
+        assert "Baseline: Lost a. Baseline: Lost b. New: Lost c." in shown
+        assert shown.index("Lost c.") < shown.index("took")
+        one = Page(page.render_comparison(compare(make_analysis(), new)))
+        assert sum(each.get("role") == "alert" for _, each in one.elements) == 1
+        assert "Baseline: Lost" not in one.text
+
+
 class TestIncomplete:
     def test_nothing_at_all(self):
         shown = Page(page.render_report(make_empty()))
@@ -232,11 +254,13 @@ class TestComparison:
 class TestHostileNames:
     @pytest.mark.parametrize("kind", ["report", "comparison"])
     def test_names_are_text(self, kind):
-        analysis = make_analysis(names=HOSTILE, file=HOSTILE[0], warnings=HOSTILE)
+        analysis = make_analysis(names=HOSTILE, file=HOSTILE[0], faults=HOSTILE, warnings=HOSTILE)
         shown = Page(
             page.render_report(analysis, title=HOSTILE[1])
             if kind == "report"
-            else page.render_comparison(make_comparison(names=HOSTILE, warnings=HOSTILE, file=HOSTILE[0]))
+            else page.render_comparison(
+                make_comparison(names=HOSTILE, faults=HOSTILE, warnings=HOSTILE, file=HOSTILE[0])
+            )
         )
         assert not [tag for tag, _ in shown.elements if tag == "img"]
         assert [each["href"] for tag, each in shown.elements if tag == "a"] == ["#figures"]

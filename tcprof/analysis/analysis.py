@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from tcprof.analysis import caveats, summary
+from tcprof.analysis import caveats, faults, summary
 from tcprof.analysis.account import NO_ACCOUNT, Evidence, add_rates, make_account
 from tcprof.analysis.instances import instance_windows, list_instances
 from tcprof.analysis.iterations import find_iterations
@@ -40,7 +40,9 @@ class Analysis:
         timeline: Where the time went, see ``tcprof.frames.TIMELINE``; these too are empty without a fit.
         ledger: What the figures rest on, see ``tcprof.frames.LEDGER``.
         clocks: Whether samples and trace agree on the time, see ``tcprof.frames.CLOCKS``.
-        warnings: What a reader must know before trusting the figures, most important first.
+        faults: Why the figures cannot be trusted, with what to do: samples that were lost, are out of order or do not
+            follow the kernels, and lost kernels; gravest first. Show them before any figure.
+        warnings: What else a reader must know, most important first.
     """
 
     recording: Recording
@@ -59,6 +61,7 @@ class Analysis:
     timeline: pd.DataFrame
     ledger: pd.DataFrame
     clocks: pd.DataFrame
+    faults: tuple[str, ...]
     warnings: tuple[str, ...]
 
 
@@ -72,9 +75,11 @@ def analyze(
         window: ``host`` is the range as on the CPU time line; ``gpu`` reaches from its first activity's start to its
             last one's end; ``busy`` is the time under at least one of its activities.
         metrics: Columns of the samples to read. The ranges need only ``tensor_active_pct``; large recordings are read
-            faster without the others.
+            faster without the others. The fit adds ``gr_active_pct``, for the clock check.
         kernels: Whether to fit the kernels.
     """
+    if kernels:
+        metrics = {*metrics, "gr_active_pct"}
     with ThreadPoolExecutor() as pool:  # reading is most of the work, and it waits for SQLite
         read_samples, read_launches = pool.submit(trace.samples, metrics), pool.submit(trace.launches)
         recording, activities = trace.recording(), trace.activities(geometry=kernels)
@@ -87,6 +92,7 @@ def analyze(
     evidence = Evidence(activities, samples.frame, gpus, hierarchy, attribution, counted, work)
     instances, ranges = _measure(evidence, used, recording.duration_ns, window, samples.tensor_source == "rounded")
     account = make_account(evidence) if kernels else NO_ACCOUNT
+    diagnostics = trace.diagnostics()
     return Analysis(
         recording=recording,
         window=window,
@@ -99,9 +105,8 @@ def analyze(
         paths=hierarchy.paths,
         activities=activities,
         **vars(account),
-        warnings=caveats.list_caveats(
-            recording, samples, hierarchy, activities, attribution, ranges, account.clocks, trace.diagnostics()
-        ),
+        faults=faults.list_faults(recording, samples, activities, account.clocks, diagnostics),
+        warnings=caveats.list_caveats(recording, samples, hierarchy, activities, attribution, ranges, diagnostics),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a reader must know before trusting the figures of a recording."""
+"""What a reader must know of a recording beside its faults: what is absent, rounded, or belongs to no range."""
 
 import re
 
@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.clock import LARGEST_OFFSET_NS, LOWEST_CORRELATION
+from tcprof.analysis.faults import is_fault
 from tcprof.analysis.projection import CAUSES, REMEDIES, Attribution, Hierarchy
 from tcprof.trace.samples import Samples
 from tcprof.trace.trace import Recording
@@ -17,6 +17,7 @@ _ROUTINE = re.compile(
     "|Scheduling information is absent|CPU (kernel )?IP|Failed to load symbols"
     "|nvtxDomainDestroy was called with wrong"  # by Python's nvtx at exit
 )
+_SKIPPED_TENSOR = re.compile(r"Skipping metric [\w.]*tensor[\w.]* \(requires unsupported")
 _SHOWN = 3
 NOTABLE_SHARE = 0.1
 
@@ -28,44 +29,32 @@ def list_caveats(
     activities: pd.DataFrame,
     attribution: Attribution,
     ranges: pd.DataFrame,
-    clocks: pd.DataFrame,
     diagnostics: pd.DataFrame,
 ) -> tuple[str, ...]:
     """Sentences for the reader, most important first."""
     return (
-        *_about_clocks(clocks),
-        *_about_samples(recording, samples, ranges),
+        *_about_samples(recording, samples, ranges, diagnostics),
         *_about_diagnostics(diagnostics),
         *_about_activities(hierarchy, activities, attribution),
     )
 
 
-def _about_clocks(clocks: pd.DataFrame) -> list[str]:
-    """Samples that do not show what was traced when it was traced."""
+def _about_samples(
+    recording: Recording, samples: Samples, ranges: pd.DataFrame, diagnostics: pd.DataFrame
+) -> list[str]:
+    """Absent and rounded samples."""
     found = []
-    for gpu, offset, correlation in zip(clocks["gpu"], clocks["offset_ns"], clocks["correlation"], strict=True):
-        if correlation < LOWEST_CORRELATION:
-            found.append(
-                f"GPU {gpu}: the samples' GR Active does not follow the traced kernels (correlation "
-                f"{correlation:.2f}), so nothing can be attributed: other work ran on the GPU, or the clocks disagree. "
-                "Record again, with the GPU to yourself."
-            )
-        elif abs(offset) > LARGEST_OFFSET_NS:
-            found.append(
-                f"GPU {gpu}: samples are stamped {units.format_ns(abs(offset))} {'later' if offset > 0 else 'earlier'} "
-                "than the kernels that they show, so figures of kernels and short ranges are wrong. Record again."
-            )
-    return found
-
-
-def _about_samples(recording: Recording, samples: Samples, ranges: pd.DataFrame) -> list[str]:
-    """Absent, lost and rounded samples."""
-    found = []
+    skipped = any(map(_SKIPPED_TENSOR.search, diagnostics["text"].map(str)))
     if not len(samples.frame):
         asked = "were asked for but are not in the export" if recording.metrics_requested else "were not recorded"
         found.append(
             f"GPU metrics {asked}, so Tensor Active is unknown. Record with 'tcprof profile SCRIPT', or with "
             "'nsys profile --gpu-metrics-devices=all' (until 2023: --gpu-metrics-device=all)."
+        )
+    elif samples.tensor_source == "none" and skipped:
+        found.append(
+            "Nsight Systems skipped the tensor counter that was asked for: this GPU or its driver does not offer it. "
+            "Tensor Active is unknown."
         )
     elif samples.tensor_source == "none":
         found.append(
@@ -73,17 +62,15 @@ def _about_samples(recording: Recording, samples: Samples, ranges: pd.DataFrame)
             "general metric set for the GPU."
         )
     elif samples.tensor_source == "rounded":
+        exact = "'tcprof profile' records exact tensor cycles where the installed nsys can."
+        if skipped:
+            exact = "Exact tensor cycles were asked for, but skipped: this GPU or its driver does not offer them."
         found.append(
             "Rounded samples: Nsight Systems gives whole percentages, and 1 for anything above 0, so small means are "
-            "too high. 'tcprof profile' records exact tensor cycles where the installed nsys can."
+            f"too high. {exact}"
         )
     if samples.shared_pipe:
         found.append("On this GPU the counter also counts half-precision arithmetic that is not on Tensor Cores.")
-    if samples.lost_ns:
-        found.append(
-            f"Nsight Systems marked {units.format_ns(samples.lost_ns)} of the samples as missing or inconsistent; "
-            "they are left out. Record with a lower --frequency."
-        )
     found += _about_span(recording, samples.frame)
     sampled = ranges["tensor_active_mean_pct"].notna() | (ranges["coverage_pct"] < 50)
     thin = int((ranges["coverage_pct"][sampled] < 50).sum()) if len(samples.frame) else 0
@@ -107,9 +94,9 @@ def _about_span(recording: Recording, frame: pd.DataFrame) -> list[str]:
 
 
 def _about_diagnostics(diagnostics: pd.DataFrame) -> list[str]:
-    """Errors and warnings of nsys, without those that every recording with a capture range has."""
+    """Errors and warnings of nsys, without the faults, and without those that most recordings have."""
     serious = diagnostics[diagnostics["severity"].isin(["warning", "error"])]
-    texts = [text for text in serious["text"].unique() if not _ROUTINE.search(text)]
+    texts = [text for text in serious["text"].map(str).unique() if not (_ROUTINE.search(text) or is_fault(text))]
     found = [f"Nsight Systems: {text}" for text in texts[:_SHOWN]]
     if len(texts) > _SHOWN:
         found.append(f"Nsight Systems: {len(texts) - _SHOWN} more warnings in the report's diagnostics.")

@@ -1,12 +1,13 @@
 """The application that the commands are added to, and the options that they share."""
 
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
@@ -62,6 +63,10 @@ WindowOption = Annotated[
     ),
 ]
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print the table.")]
+NsysOption = Annotated[
+    Path | None,
+    typer.Option("--nsys", help="The nsys to use.", envvar="TCPROF_NSYS", show_default=False, show_envvar=True),
+]
 GpuOption = Annotated[int | None, typer.Option("--gpu", help="Only this GPU.", show_default=False)]
 FilterOption = Annotated[
     str | None,
@@ -106,11 +111,12 @@ def select_rows(
     return selected if depth is None else selected[selected["depth"] <= depth]
 
 
-def print_listings(listings: "list[Listing]", output: Format, notes: list[str]) -> None:
-    """Print tables as text or Markdown, with lines above them."""
+def print_listings(listings: "list[Listing]", output: Format, notes: list[str], faults: tuple[str, ...] = ()) -> None:
+    """Print tables as text or Markdown, with the recording's faults first, then notes, above them."""
     from tcprof.report.text import render_markdown, render_text
 
-    color = sys.stdout.isatty()
+    print_faults(faults)
+    color = has_color(sys.stdout)
     parts = ["\n".join(wrapped(note) for note in notes)]
     for listing in listings:
         parts.append(render_markdown(listing) if output is Format.MARKDOWN else render_text(listing, width(), color))
@@ -123,18 +129,23 @@ def print_table(
     as_json: Callable[[], str],
     as_listings: "Callable[[], list[Listing]]",
     notes: list[str],
+    faults: tuple[str, ...],
     warnings: tuple[str, ...],
 ) -> None:
-    """Print rows in the format asked for; warnings go to the error stream, but for JSON, which has them itself."""
+    """Print rows in the format asked for, faults first, so that a table in a file has them above it.
+
+    CSV has no place for faults: they go to the error stream, as warnings do. JSON has both itself.
+    """
     from tcprof.report.data import render_csv
 
     if output is Format.JSON:
         typer.echo(as_json())
         return
     if output is Format.CSV:
+        print_faults(faults, err=True)
         typer.echo(render_csv(rows))
     else:
-        print_listings(as_listings(), output, notes)
+        print_listings(as_listings(), output, notes, faults)
     print_warnings((*(["Nothing in the recording is what the options ask for."] if rows.empty else []), *warnings))
 
 
@@ -152,8 +163,29 @@ def wrapped(text: str) -> str:
     return textwrap.fill(text, width(), subsequent_indent="  ", break_on_hyphens=False)
 
 
+def has_color(stream: TextIO) -> bool:
+    """Whether a stream is a terminal that shows colours, and its user wants them."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def print_faults(faults: tuple[str, ...], err: bool = False) -> None:
+    """Print why the figures that follow cannot be trusted; each fault is a paragraph.
+
+    Args:
+        faults: See ``tcprof.analysis.Analysis``.
+        err: Whether to print to the error stream.
+    """
+    from tcprof.report.text import printable
+
+    word = "warning:"
+    if has_color(sys.stderr if err else sys.stdout):
+        word = typer.style(word, fg=typer.colors.RED, bold=True)
+    for fault in faults:
+        typer.echo(f"{word}{wrapped(f'warning: {printable(fault)}').removeprefix('warning:')}\n", err=err)
+
+
 def print_warnings(warnings: tuple[str, ...]) -> None:
-    """Print to the error stream what a reader must know before trusting the figures."""
+    """Print to the error stream what else a reader must know."""
     from tcprof.report.text import printable
 
     for warning in warnings:

@@ -65,6 +65,7 @@ def compare(
         as_json=lambda: data.render_comparison_json(comparison, rows),
         as_listings=lambda: text.list_comparison(comparison, rows),
         notes=text.describe_comparison(comparison),
+        faults=text.all_faults(comparison),
         warnings=text.all_warnings(comparison),
     )
     if page is not None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tcprof.cli.app import RecordingArgument, Window, WindowOption, app, print_warnings, progress
+from tcprof.cli.app import RecordingArgument, Window, WindowOption, app, print_faults, print_warnings, progress
 
 
 class FrameFormat(StrEnum):
@@ -31,6 +31,7 @@ def export(
         analysis = tcprof.read(recording, window)
     with progress(f"Writing {output}"):
         written = write_frames(analysis, output, file_format)
+    print_faults(analysis.faults, err=True)
     print_warnings(analysis.warnings)
     for path in written:
         typer.echo(path)

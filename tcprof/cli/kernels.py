@@ -62,5 +62,6 @@ def kernels(
         as_json=lambda: data.render_kernels_json(analysis, rows),
         as_listings=lambda: kernel_text.list_kernels(analysis, shown, by is Rows.PATH),
         notes=[text.describe_recording(analysis)[0], kernel_text.describe_fit(analysis)],
+        faults=analysis.faults,
         warnings=(*notes, *analysis.warnings),
     )

@@ -46,9 +46,8 @@ def ranges(
     import tcprof
     from tcprof.report import data, text
 
-    metrics = ("tensor_active_pct", "gr_active_pct") if kernels else ("tensor_active_pct",)
     with progress(f"Reading {recording.name}"):
-        analysis = tcprof.read(recording, window, metrics, kernels)
+        analysis = tcprof.read(recording, window, ("tensor_active_pct",), kernels)
     notes = []
     if kernels is None and analysis.launched.empty and len(analysis.activities):
         notes.append("Kernels were not fitted, as the recording is large: --kernels does it, for their share.")
@@ -61,5 +60,6 @@ def ranges(
         as_json=lambda: data.render_ranges_json(analysis, rows),
         as_listings=lambda: text.list_ranges(analysis, rows),
         notes=text.describe_recording(analysis),
+        faults=analysis.faults,
         warnings=(*analysis.warnings, *notes),
     )

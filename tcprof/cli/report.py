@@ -5,7 +5,16 @@ from typing import Annotated
 
 import typer
 
-from tcprof.cli.app import RecordingArgument, Window, WindowOption, app, check_page, print_warnings, progress
+from tcprof.cli.app import (
+    RecordingArgument,
+    Window,
+    WindowOption,
+    app,
+    check_page,
+    print_faults,
+    print_warnings,
+    progress,
+)
 
 
 @app.command(epilog="Example: tcprof report run.nsys-rep -o run.html")
@@ -29,5 +38,6 @@ def report(
         from tcprof.report.page import write_report
 
         write_report(analysis, target, title)
+    print_faults(analysis.faults, err=True)
     print_warnings(analysis.warnings)
     typer.echo(target)

@@ -62,5 +62,6 @@ def timeline(
             *timeline_text.describe_iterations(iterations),
             *timeline_text.describe_clocks(analysis.clocks),
         ],
+        faults=analysis.faults,
         warnings=(*timeline_text.list_remedies(analysis.ledger), *analysis.warnings),
     )

@@ -4,7 +4,6 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -14,7 +13,7 @@ from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison
 from tcprof.errors import OutputError
 from tcprof.report.files import replace_file
-from tcprof.report.text import all_warnings
+from tcprof.report.text import all_faults, all_warnings
 
 FRAMES = (
     *("ranges", "instances", "iterations", "paths", "samples", "activities", "gpus"),
@@ -53,40 +52,39 @@ def _plain(value: Any) -> Any:
 
 def render_ranges_json(analysis: Analysis, rows: pd.DataFrame) -> str:
     """Rows of the range summary as JSON."""
-    return _render_json("ranges", recording_info(analysis), rows, analysis.warnings)
+    return _render_json("ranges", recording_info(analysis), {"rows": rows}, analysis.faults, analysis.warnings)
 
 
 def render_kernels_json(analysis: Analysis, rows: pd.DataFrame) -> str:
     """Rows of the kernels as JSON."""
-    return _render_json("kernels", recording_info(analysis), rows, analysis.warnings)
+    return _render_json("kernels", recording_info(analysis), {"rows": rows}, analysis.faults, analysis.warnings)
 
 
 def render_timeline_json(analysis: Analysis, rows: pd.DataFrame, iterations: pd.DataFrame) -> str:
     """Rows of the timeline as JSON, with the ledger, the iterations and the clock check."""
-    others = {"ledger": analysis.ledger, "iterations": iterations, "clocks": analysis.clocks}
-    more = {name: records(frame) for name, frame in others.items()}
-    return _render_json("timeline", recording_info(analysis), rows, analysis.warnings, more)
+    frames = {"rows": rows, "ledger": analysis.ledger, "iterations": iterations, "clocks": analysis.clocks}
+    return _render_json("timeline", recording_info(analysis), frames, analysis.faults, analysis.warnings)
 
 
 def render_comparison_json(comparison: Comparison, rows: pd.DataFrame) -> str:
     """Rows of a comparison as JSON."""
     recordings = {"base": recording_info(comparison.base), "new": recording_info(comparison.new)}
-    return _render_json("comparison", recordings, rows, all_warnings(comparison))
+    return _render_json("comparison", recordings, {"rows": rows}, all_faults(comparison), all_warnings(comparison))
 
 
 def _render_json(
     kind: str,
     recording: dict[str, Any],
-    rows: pd.DataFrame,
+    frames: Mapping[str, pd.DataFrame],
+    faults: Sequence[str],
     warnings: Sequence[str],
-    more: Mapping[str, list[dict[str, Any]]] = MappingProxyType({}),
 ) -> str:
     document = {
         "tcprof": tcprof.__version__,
         "kind": kind,
         "recording": recording,
-        "rows": records(rows),
-        **more,
+        **{name: records(frame) for name, frame in frames.items()},
+        "faults": list(faults),
         "warnings": list(warnings),
     }
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
@@ -98,7 +96,9 @@ def render_csv(rows: pd.DataFrame) -> str:
 
 
 def write_frames(analysis: Analysis, folder: Path, file_format: str) -> list[Path]:
-    """Write every frame of an analysis into a folder, made if it is absent.
+    """Write every frame of an analysis into a folder, made if it is absent, and what is known of the recording.
+
+    The latter is ``recording.json``: frames have no place for the faults and warnings that their reader must know.
 
     Args:
         analysis: The analysis.
@@ -117,7 +117,10 @@ def write_frames(analysis: Analysis, folder: Path, file_format: str) -> list[Pat
         raise OutputError(
             f"The folder {folder} cannot be made: {error.strerror}.", "Choose another with -o."
         ) from error
-    written = []
+    written = [folder / "recording.json"]
+    about = _render_json("export", recording_info(analysis), {}, analysis.faults, analysis.warnings)
+    with replace_file(written[0]) as path:
+        path.write_text(about, encoding="utf-8", errors="replace")
     for name in FRAMES:
         frame: pd.DataFrame = getattr(analysis, name)
         target = folder / f"{name}.{file_format}"

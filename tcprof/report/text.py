@@ -65,6 +65,12 @@ def describe_comparison(comparison: Comparison) -> list[str]:
     return [f"base: {base}", f"new: {new}", *sources]
 
 
+def all_faults(comparison: Comparison) -> tuple[str, ...]:
+    """The faults of both recordings of a comparison, each with the recording's part in it."""
+    sides = {"base": comparison.base, "new": comparison.new}
+    return tuple(f"{name}: {fault}" for name, side in sides.items() for fault in side.faults)
+
+
 def all_warnings(comparison: Comparison) -> tuple[str, ...]:
     """The warnings of a comparison, then those of its recordings; one that both have stands once."""
     base, new = comparison.base.warnings, comparison.new.warnings

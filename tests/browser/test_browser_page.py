@@ -21,17 +21,35 @@ def pages(tmp_path_factory):
     page.write_report(make_empty(), folder / "empty.html")
     long = make_samples(np.arange(60_000) % 97)
     page.write_report(
-        make_analysis(names=HOSTILE, file=HOSTILE[0], warnings=HOSTILE, samples=long), folder / "hostile.html"
+        make_analysis(names=HOSTILE, file=HOSTILE[0], faults=HOSTILE, warnings=HOSTILE, samples=long),
+        folder / "hostile.html",
     )
     page.write_report(make_analysis(gpus=(0, 1)), folder / "gpus.html")
     page.write_report(read_hostile(folder), folder / "hostile_kernels.html")
     page.write_report(tcprof.read(FIXTURE), folder / "recorded.html")
     page.write_comparison(make_comparison(), folder / "comparison.html")
     page.write_comparison(make_comparison(names=HOSTILE), folder / "hostile_comparison.html")
+    lost = (
+        "Samples were lost: GPU 0 has none for 1.21 s. Record again with --frequency 100000.",
+        "Kernels may be missing.",
+    )
+    page.write_report(make_analysis(faults=lost, warnings=("Rounded samples.",)), folder / "faulty.html")
+    page.write_comparison(make_comparison(faults=lost), folder / "faulty_comparison.html")
     return folder
 
 
-NAMES = ("plain", "empty", "hostile", "hostile_kernels", "recorded", "gpus", "comparison", "hostile_comparison")
+NAMES = (
+    *("plain", "empty", "hostile", "hostile_kernels", "recorded", "gpus", "faulty"),
+    *("comparison", "hostile_comparison", "faulty_comparison"),
+)
+CONTRAST = """element => {
+    const light = color => color.match(/[0-9.]+/g).slice(0, 3).map(Number).map(c => c / 255)
+        .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+    const box = element.closest('.faults');
+    const pair = [light(getComputedStyle(element).color), light(getComputedStyle(box).backgroundColor)];
+    return (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
+}"""
 
 
 def texts(opened, selector):
@@ -47,6 +65,23 @@ def test_opens_silently_and_asks_for_nothing(visit, pages, name, width, scheme):
     assert [url for url in opened.requests if not url.startswith("data:")] == [path.as_uri()]
     overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     assert opened.evaluate(overflow) == 0
+
+
+@pytest.mark.parametrize("name", ["faulty", "faulty_comparison"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 380])
+def test_faults_are_read_first(visit, pages, name, scheme, width):
+    opened = visit(pages / f"{name}.html", width, scheme)
+    alert = opened.get_by_role("alert")
+    box, header = alert.bounding_box(), opened.locator("header").bounding_box()
+    assert header["y"] + header["height"] <= box["y"] < 300
+    assert box["y"] + box["height"] <= opened.locator("#figures").bounding_box()["y"]
+    for element in alert.locator("h2, li").all():
+        assert element.evaluate(CONTRAST) > 4.5
+    assert opened.locator(".option").first.evaluate("e => e.getClientRects().length") == 1
+    color = "e => getComputedStyle(e).backgroundColor"
+    if name == "faulty":
+        assert alert.evaluate(color) != opened.locator(".warnings").evaluate(color)
 
 
 @pytest.mark.parametrize("name", ["plain", "comparison"])

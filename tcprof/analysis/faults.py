@@ -1,0 +1,191 @@
+"""What makes the figures of a recording untrustworthy: lost or disordered samples, lost kernels, samples of other work.
+
+Nsight Systems ends with status 0 all the same, and says it in the report's diagnostics alone. They are untrusted text:
+nothing of them is passed on but the known words below, and numbers.
+"""
+
+import re
+from collections.abc import Sequence
+
+import pandas as pd
+
+from tcprof import units
+from tcprof.analysis.clock import LARGEST_OFFSET_NS, LOWEST_CORRELATION
+from tcprof.trace.samples import Samples
+from tcprof.trace.trace import Recording
+
+LOWEST_ADVISED_HZ = 10_000  # nsys's own default
+LOWEST_HZ = 10  # nsys samples no slower
+NOTABLE_GAP_SHARE = 0.01  # of the time sampled; whole recordings have no gap at all
+_MEANING_OF_LOSS = (
+    "Figures are of what is left: sums are too small, means may be far off, and samples beside a gap may be displaced."
+)
+_MEANING_OF_DISORDER = (
+    "A sample may stand at a time that is not its own: no figure that is taken from samples can be trusted."
+)
+_SHOWN = 4
+
+_DISORDERED = re.compile(r"GPU Metrics(?: \[\d{1,4}\])?:? event chronological order was broken")
+_OVERFLOW = re.compile(r"(?:GPU Metrics(?: \[\d{1,4}\])?: *)?Sampling buffer overflow")
+_FAILED = re.compile(r"GPU Metrics(?: \[\d{1,4}\])?: NVPA_STATUS_[A-Z_]{1,40}")
+_NOT_RETURNED = re.compile(r"CUPTI buffers: (\d{1,9}) of (\d{1,9})\. Some CUPTI events might be missing")
+# Messages about lost events of CUDA: what is counted, and where the number stands.
+_LOST_EVENTS = {
+    "records dropped": re.compile(r"CUPTI dropped (\d{1,15}) records"),
+    "incomplete events dropped": re.compile(r"incomplete CUPTI events dropped: (\d{1,15})"),
+    "incomplete events": re.compile(r"(\d{1,15}) CUPTI events were detected incomplete"),
+    "events without a time": re.compile(r"(\d{1,15}) GPU events were discarded as their timestamps"),
+    "times without memory for a buffer": re.compile(r"Couldn't allocate CUPTI buffers (\d{1,15}) times"),
+}
+_TRUNCATED = re.compile(r"Trace data will likely be truncated|CUPTI events might be missing")
+
+
+def list_faults(
+    recording: Recording, samples: Samples, activities: pd.DataFrame, clocks: pd.DataFrame, diagnostics: pd.DataFrame
+) -> tuple[str, ...]:
+    """Sentences for the reader, gravest first: what was lost, what that means for the figures, and what to do.
+
+    Args:
+        recording: What is known about the recording.
+        samples: Its samples.
+        activities: See ``tcprof.frames.ACTIVITIES``.
+        clocks: See ``tcprof.frames.CLOCKS``.
+        diagnostics: See ``tcprof.frames.DIAGNOSTICS``.
+    """
+    texts = diagnostics["text"].map(str).value_counts(sort=False)  # SQLite keeps numbers in columns of text
+    about_samples = _about_samples(recording, samples, activities, texts.index.tolist())
+    return (*about_samples, *_about_clocks(clocks, bool(about_samples)), *_about_kernels(texts))
+
+
+def is_fault(text: str) -> bool:
+    """Whether a diagnostic of nsys is told among the faults."""
+    patterns = (_DISORDERED, _OVERFLOW, _FAILED, _TRUNCATED, *_LOST_EVENTS.values())
+    return any(pattern.search(text) for pattern in patterns)
+
+
+def lower_frequency(frequency_hz: float) -> int | None:
+    """The sampling frequency to try after an overflow, in Hz; None where there is none or the frequency is unknown.
+
+    Half of what it was, rounded down to 1, 2 or 5 times a power of ten, but not below nsys's default if it was above.
+    """
+    half = int(frequency_hz / 2) if frequency_hz >= 2 * LOWEST_HZ else 0
+    if not half:
+        return None
+    decade: int = 10 ** (len(str(half)) - 1)
+    rounded = next(step * decade for step in (5, 2, 1) if step * decade <= half)
+    return max(rounded, LOWEST_ADVISED_HZ) if frequency_hz > LOWEST_ADVISED_HZ else rounded
+
+
+def _about_samples(recording: Recording, samples: Samples, activities: pd.DataFrame, texts: Sequence[str]) -> list[str]:
+    """Samples that were lost, or that are out of order."""
+    gaps = _gaps(samples.frame, activities)
+    disordered, lost = _quotes(_DISORDERED, texts), [*_quotes(_OVERFLOW, texts), *_quotes(_FAILED, texts)]
+    if not lost and samples.lost_ns:
+        lost = ["marked by Nsight Systems as missing or inconsistent"]
+    are_lost = bool(lost) or bool((gaps["inside_ns"] > NOTABLE_GAP_SHARE * gaps["sampled_ns"]).any())
+    if not (disordered or are_lost):
+        return []
+    said = [*disordered, *lost]
+    told = f" ({'; '.join(said[:_SHOWN])})" if said else ""
+    amount = _amounts(gaps, samples.lost_ns) if are_lost else ""
+    if disordered:
+        head = "Samples were lost, and the others are out of order" if are_lost else "Samples are out of order"
+        meaning = _MEANING_OF_DISORDER
+    else:
+        head, meaning = "Samples were lost", _MEANING_OF_LOSS
+    return [f"{head}{told}{amount}. {meaning} {_remedy(recording.frequency_hz, len(gaps))}"]
+
+
+def _quotes(pattern: re.Pattern[str], texts: Sequence[str]) -> list[str]:
+    """The known words of the diagnostics in which they are found, each once."""
+    found = [match[0] for match in map(pattern.search, texts) if match]
+    return sorted(set(found))
+
+
+def _gaps(frame: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
+    """The time without samples on each GPU that was sampled.
+
+    Returns:
+        By GPU: ``recorded_ns``, from the first to the last sample or activity; ``sampled_ns``; ``inside_ns``, without
+        samples between the first and the last of them.
+    """
+    sampled, used = frame.groupby("gpu"), activities.groupby("gpu")
+    first, last = sampled["start_ns"].min(), sampled["end_ns"].max()
+    covered = (frame["end_ns"] - frame["start_ns"]).groupby(frame["gpu"]).sum()
+    begin = used["start_ns"].min().reindex(first.index).fillna(first).clip(upper=first)
+    end = used["end_ns"].max().reindex(last.index).fillna(last).clip(lower=last)
+    return pd.DataFrame({"recorded_ns": end - begin, "sampled_ns": covered, "inside_ns": last - first - covered})
+
+
+def _amounts(gaps: pd.DataFrame, marked_ns: int) -> str:
+    """How much was lost on each GPU, the most first; where no gap shows, what nsys marked on all of them."""
+    if gaps.empty:
+        return "; none are left"
+    lost = (gaps["recorded_ns"] - gaps["sampled_ns"]).sort_values(ascending=False, kind="stable")
+    lost = lost[lost > 0]
+    if lost.empty:
+        return f": {units.format_ns(marked_ns)}" if marked_ns else "; no gap shows, so how many is unknown"
+    shares = 100 * lost / gaps["recorded_ns"]
+    told = [
+        f"GPU {gpu} has none for {units.format_ns(lost[gpu])}, {units.format_pct(shares[gpu])} of the time recorded"
+        for gpu in lost.index[:_SHOWN]
+    ]
+    more = f"; {len(lost) - _SHOWN} more GPUs lost samples too" if len(lost) > _SHOWN else ""
+    return f": {'; '.join(told)}{more}"
+
+
+def _remedy(frequency_hz: float, gpus: int) -> str:
+    """The frequency to try; with several GPUs, that fewer of them help too."""
+    lower = lower_frequency(frequency_hz)
+    was = f" (this was at {units.format_hz(frequency_hz)})" if lower else ""
+    again = f"Record again with {f'--frequency {lower}' if lower else 'a lower --frequency'}{was}."
+    fewer = f" {gpus} GPUs were sampled at once: with fewer of them, such as --gpus 0, less is lost."
+    return again + (fewer if gpus > 1 else "")
+
+
+def _about_clocks(clocks: pd.DataFrame, damaged: bool) -> list[str]:
+    """Samples that do not show what was traced when it was traced."""
+    found = []
+    for gpu, offset, correlation in zip(clocks["gpu"], clocks["offset_ns"], clocks["correlation"], strict=True):
+        if correlation < LOWEST_CORRELATION:
+            cause = "other work ran on the GPU, or the clocks disagree. Record again, with the GPU to yourself."
+            if damaged:
+                cause = "the samples that are left may be displaced, or other work ran on the GPU."
+            found.append(
+                f"GPU {gpu}: the samples' GR Active does not follow the traced kernels (correlation "
+                f"{correlation:.2f}), so nothing can be attributed: {cause}"
+            )
+        elif abs(offset) > LARGEST_OFFSET_NS:
+            found.append(
+                f"GPU {gpu}: samples are stamped {units.format_ns(abs(offset))} {'later' if offset > 0 else 'earlier'} "
+                "than the kernels that they show, so figures of kernels and short ranges are wrong. Record again."
+            )
+    return found
+
+
+def _about_kernels(texts: pd.Series) -> list[str]:
+    """Kernels and copies that ran, but may not be in the recording.
+
+    Args:
+        texts: How often nsys said each text: processes may say the same.
+    """
+    buffers = sum((int(found[2]) - int(found[1])) * count for found, count in _matches(_NOT_RETURNED, texts))
+    events = {
+        what: sum(int(found[1]) * count for found, count in _matches(pattern, texts))
+        for what, pattern in _LOST_EVENTS.items()
+    }
+    if not (buffers or any(events.values()) or _matches(_TRUNCATED, texts)):
+        return []
+    numbers = events | {"buffers not handed over": buffers}
+    told = "; ".join(f"{what}: {units.format_count(number)}" for what, number in numbers.items() if number > 0)
+    return [
+        f"Kernels may be missing: events of the CUDA trace {'were' if any(events.values()) else 'may have been'} lost "
+        f"({told or 'how many is unknown'}). A missing kernel's time counts as idle, and its tensor cycles go to its "
+        "neighbours. Record again: let every process run to its end, or save the events every 100 ms with 'tcprof "
+        "profile --cuda-flush-interval=100'."
+    ]
+
+
+def _matches(pattern: re.Pattern[str], texts: pd.Series) -> list[tuple[re.Match[str], int]]:
+    """Where it is found in the texts, and how often each was said."""
+    return [(found, count) for text, count in texts.items() if (found := pattern.search(text))]

@@ -1,0 +1,324 @@
+"""What makes a recording's figures untrustworthy: told first, with what was lost and what to do."""
+
+import json
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from builders import TraceBuilder
+from report_inputs import HOSTILE
+
+import tcprof
+from tcprof.analysis.faults import lower_frequency
+from tcprof.cli.app import print_faults
+from tcprof.trace import schema
+
+OVERFLOW = "GPU Metrics [0]: Sampling buffer overflow"
+DISORDER = "GPU Metrics event chronological order was broken"
+LOST_BUFFER = (
+    "Number of CUPTI events produced: \t5279, CUPTI buffers: 49 of 50. Some CUPTI events might be missing. To make "
+    "sure all the events are collected, let the application run until it quits, and make sure cudaDeviceReset() is "
+    "called before exit."
+)
+FREQUENCY = "GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY"
+LOST = (
+    "Figures are of what is left: sums are too small, means may be far off, and samples beside a gap may be displaced."
+)
+
+Golden = Callable[[str, str], None]
+
+
+def recorded(frequency: int = 200_000, times: list[int] | None = None) -> TraceBuilder:
+    """A recording of 100 µs: ten samples, or those at the given times, and a kernel in a range."""
+    builder = TraceBuilder().gpu().range("step", 0, 90_000).kernel("gemm", 2_000, 9_000, launched=1_000)
+    times = times or [10_000 * number for number in range(10)]
+    return builder.captured(FREQUENCY, str(frequency)).samples([50] * len(times), times=times)
+
+
+def faults_of(builder: TraceBuilder, folder: Path) -> tuple[str, ...]:
+    return tcprof.read(builder.write(folder)).faults
+
+
+@pytest.mark.parametrize(
+    ("was", "advised"),
+    [
+        (200_000, 100_000),
+        (100_000, 50_000),
+        (50_000, 20_000),
+        (33_333, 10_000),
+        (20_000, 10_000),
+        (12_000, 10_000),
+        (10_000, 5_000),
+        (999, 200),
+        (20, 10),
+        (19, None),
+        (math.nan, None),
+    ],
+)
+def test_the_frequency_to_try(was: float, advised: int | None) -> None:
+    assert lower_frequency(was) == advised
+
+
+def test_a_recording_without_faults(tmp_path: Path, fixture_file: Path) -> None:
+    assert tcprof.read(fixture_file).faults == ()
+    fine = recorded().diagnostic("warning", "Not all CUDA events might have been collected.")
+    fine.diagnostic("information", "Number of CUPTI events produced: \t5279, CUPTI buffers: 50.")
+    fine.diagnostic("information", "GPU Metrics [0]: Skipping metric NVLRX.x (requires unsupported counter 0x1 @ auto)")
+    fine.diagnostic("warning", "Cpu event chronological order was broken.")
+    assert faults_of(fine, tmp_path) == ()
+
+
+def test_an_overflow_tells_what_was_lost_and_the_frequency_to_try(tmp_path: Path) -> None:
+    gap = recorded(times=[0, 10_000, 20_000, 30_000, 70_000, 80_000, 90_000]).diagnostic("error", OVERFLOW)
+    analysis = tcprof.read(gap.write(tmp_path))
+    assert analysis.faults == (
+        f"Samples were lost ({OVERFLOW}): GPU 0 has none for 30.0 µs, 30.0 % of the time recorded. {LOST} Record again "
+        "with --frequency 100000 (this was at 200 kHz).",
+    )
+    assert not any("overflow" in text or "--frequency" in text for text in analysis.warnings)
+
+
+def test_an_overflow_that_left_no_gap(tmp_path: Path) -> None:
+    (fault,) = faults_of(recorded().diagnostic("error", "Sampling buffer overflow"), tmp_path)
+    assert fault.startswith("Samples were lost (Sampling buffer overflow); no gap shows, so how many is unknown. ")
+
+
+def test_samples_that_end_before_the_kernels_are_lost_too(tmp_path: Path) -> None:
+    builder = recorded().kernel("late", 190_000, 200_000, launched=150_000).diagnostic("error", OVERFLOW)
+    assert "GPU 0 has none for 100 µs, 50.0 % of the time recorded." in faults_of(builder, tmp_path)[0]
+
+
+def test_stretches_that_nsys_marked(tmp_path: Path) -> None:
+    assert faults_of(recorded(20_000).lost(20_000, 41_000), tmp_path) == (
+        "Samples were lost (marked by Nsight Systems as missing or inconsistent): GPU 0 has none for 30.0 µs, 30.0 % "
+        f"of the time recorded. {LOST} Record again with --frequency 10000 (this was at 20 kHz).",
+    )
+    (outside,) = faults_of(recorded().lost(500_000, 521_000), tmp_path)
+    assert "inconsistent): 21.0 µs. " in outside
+
+
+def test_gaps_of_which_nsys_says_nothing(tmp_path: Path) -> None:
+    times = [10_000 * number for number in range(400)]
+    assert faults_of(recorded(times=times[:9] + times[12:]), tmp_path) == ()
+    (fault,) = faults_of(recorded(times=times[:9] + times[14:]), tmp_path)
+    assert fault.startswith("Samples were lost: GPU 0 has none for 50.0 µs, 1.2 % of the time recorded. ")
+
+
+def test_samples_out_of_order_cannot_be_trusted(tmp_path: Path) -> None:
+    assert faults_of(recorded(20_000).diagnostic("warning", DISORDER), tmp_path) == (
+        f"Samples are out of order ({DISORDER}). A sample may stand at a time that is not its own: no figure that is "
+        "taken from samples can be trusted. Record again with --frequency 10000 (this was at 20 kHz).",
+    )
+    both = recorded(times=[0, 10_000, 90_000]).diagnostic("warning", DISORDER).diagnostic("error", OVERFLOW)
+    (fault,) = faults_of(both, tmp_path)
+    assert fault.startswith(f"Samples were lost, and the others are out of order ({DISORDER}; {OVERFLOW}): GPU 0 has ")
+    assert fault.count("--frequency") == 1
+
+
+def test_a_sampler_that_failed(tmp_path: Path) -> None:
+    text = "GPU Metrics [0]: NVPA_STATUS_ERROR\n- API function: Nvpw.GPU_PeriodicSampler_DecodeCounters_V2(&params)"
+    analysis = tcprof.read(recorded().diagnostic("error", text).write(tmp_path))
+    assert analysis.faults[0].startswith("Samples were lost (GPU Metrics [0]: NVPA_STATUS_ERROR); no gap shows")
+    assert not any("NVPA" in text for text in analysis.warnings)
+
+
+def test_several_gpus_are_told_apart_and_fewer_of_them_advised(tmp_path: Path) -> None:
+    builder = recorded().gpu(1).samples([1] * 6, times=[0, 10_000, 20_000, 70_000, 80_000, 90_000], gpu=1)
+    builder.diagnostic("error", "GPU Metrics [1]: Sampling buffer overflow").diagnostic("error", OVERFLOW)
+    (fault,) = faults_of(builder, tmp_path)
+    assert "overflow; GPU Metrics [1]: Sampling buffer overflow): GPU 1 has none for 40.0 µs, 40.0 % of" in fault
+    assert "GPU 0 has none" not in fault
+    assert fault.endswith("2 GPUs were sampled at once: with fewer of them, such as --gpus 0, less is lost.")
+
+
+def test_many_gpus_are_cut(tmp_path: Path) -> None:
+    builder = TraceBuilder().diagnostic("error", OVERFLOW)
+    for gpu in range(6):
+        builder.gpu(gpu).samples([1] * 4, times=[0, 10_000, 20_000, 80_000 + 10_000 * gpu], gpu=gpu)
+    (fault,) = faults_of(builder, tmp_path)
+    assert fault.count("has none for") == 4
+    assert "; 2 more GPUs lost samples too. " in fault
+    assert "Record again with a lower --frequency. 6 GPUs" in fault
+
+
+def test_an_overflow_that_left_no_sample(tmp_path: Path) -> None:
+    (fault,) = faults_of(TraceBuilder().gpu().kernel("k", 0, 1, launched=0).diagnostic("error", OVERFLOW), tmp_path)
+    assert fault.startswith(f"Samples were lost ({OVERFLOW}); none are left. ")
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        ([LOST_BUFFER], "may have been lost (buffers not handed over: 1)"),
+        ([LOST_BUFFER, LOST_BUFFER], "may have been lost (buffers not handed over: 2)"),
+        (["CUPTI dropped 1200 records. Some CUPTI events might be missing."], "were lost (records dropped: 1,200)"),
+        (
+            ["Couldn't allocate CUPTI buffers 3 times.Some CUPTI events might be missing.", LOST_BUFFER],
+            "were lost (times without memory for a buffer: 3; buffers not handed over: 1)",
+        ),
+        (
+            ["Number of incomplete CUPTI events dropped: 7. Incomplete events appear when", "2 CUPTI events were "
+             "detected incomplete while processing a buffer"],
+            "were lost (incomplete events dropped: 7; incomplete events: 2)",
+        ),
+        (
+            ["5 GPU events were discarded as their timestamps could not be converted."],
+            "were lost (events without a time: 5)",
+        ),
+        (
+            ["Injection storage file /x has reach 90% of size limit. Trace data will likely be truncated soon."],
+            "may have been lost (how many is unknown)",
+        ),
+    ],
+)  # fmt: skip
+def test_lost_kernels(tmp_path: Path, texts: list[str], told: str) -> None:
+    builder = recorded()
+    for text in texts:
+        builder.diagnostic("information", text)
+    assert faults_of(builder, tmp_path) == (
+        f"Kernels may be missing: events of the CUDA trace {told}. A missing kernel's time counts as idle, and its "
+        "tensor cycles go to its neighbours. Record again: let every process run to its end, or save the events every "
+        "100 ms with 'tcprof profile --cuda-flush-interval=100'.",
+    )
+
+
+def test_lost_samples_stand_before_lost_kernels(tmp_path: Path) -> None:
+    faults = faults_of(recorded().diagnostic("information", LOST_BUFFER).diagnostic("error", OVERFLOW), tmp_path)
+    assert [fault.split()[0] for fault in faults] == ["Samples", "Kernels"]
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, b"\xff\xfe", 12])
+def test_nothing_of_a_diagnostic_is_passed_on_but_known_words(tmp_path: Path, text: str | bytes | int) -> None:
+    builder = recorded()
+    hostile = text if isinstance(text, bytes | int) else f"{text} CUPTI dropped 2 records {DISORDER} {text}"
+    builder.row(schema.DIAGNOSTICS, timestamp=0, source=1, severity=1, text=hostile)
+    for fault in faults_of(builder, tmp_path):
+        assert fault.isprintable()
+        assert fault.startswith((f"Samples are out of order ({DISORDER}). ", "Kernels may be missing: events of "))
+
+
+# Where they are shown
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[str, str]]:
+    """Runs the command line in this process, and gives what it printed on both streams."""
+
+    def run_command(*args: object) -> tuple[str, str]:
+        monkeypatch.setattr(sys, "argv", ["tcprof", *map(str, args)])
+        with pytest.raises(SystemExit) as end:
+            tcprof.cli.main()
+        assert not end.value.code
+        captured = capsys.readouterr()
+        return captured.out, captured.err
+
+    return run_command
+
+
+@pytest.fixture
+def faulty(tmp_path: Path) -> Path:
+    """A recording with lost samples and lost kernels."""
+    builder = recorded(times=[0, 10_000, 20_000, 30_000, 70_000, 80_000, 90_000])
+    builder.diagnostic("error", OVERFLOW).diagnostic("information", LOST_BUFFER)
+    return builder.write(tmp_path, "faulty.sqlite")
+
+
+@pytest.mark.parametrize("output", ["text", "markdown"])
+@pytest.mark.parametrize("command", ["ranges", "kernels", "timeline"])
+def test_faults_stand_above_the_table_on_the_same_stream(
+    run: Callable[..., tuple[str, str]], faulty: Path, command: str, output: str
+) -> None:
+    out, err = run(command, faulty, "--format", output)
+    assert out.startswith(f"warning: Samples were lost ({OVERFLOW}): GPU 0\n  has none for 30.0 µs")
+    paragraphs = out.split("\n\n")
+    assert paragraphs[1].startswith("warning: Kernels may be missing")
+    assert paragraphs[2].startswith("faulty.sqlite: NVIDIA H200")
+    assert max(map(len, "\n\n".join(paragraphs[:2]).splitlines())) <= 80
+    assert "warning:" not in err
+    assert "lost" not in err
+
+
+@pytest.mark.parametrize(("name", "output"), [("faults.txt", "text"), ("faults.md", "markdown")])
+def test_output_with_faults_is_as_before(
+    run: Callable[..., tuple[str, str]], faulty: Path, golden: Golden, name: str, output: str
+) -> None:
+    golden(name, run("ranges", faulty, "--format", output)[0])
+
+
+def test_csv_leaves_them_to_the_error_stream(run: Callable[..., tuple[str, str]], faulty: Path) -> None:
+    out, err = run("ranges", faulty, "--format", "csv")
+    assert out.startswith("gpu,domain,path,")
+    assert "lost" not in out
+    assert err.startswith("warning: Samples were lost")
+    assert err.index("warning: Kernels may be") < err.index("note: ")
+
+
+@pytest.mark.parametrize("command", ["ranges", "kernels", "timeline"])
+def test_json_has_them_before_the_warnings(run: Callable[..., tuple[str, str]], faulty: Path, command: str) -> None:
+    out, err = run(command, faulty, "--format", "json")
+    document = json.loads(out)
+    assert list(document)[-2:] == ["faults", "warnings"]
+    assert document["faults"] == list(tcprof.read(faulty).faults)
+    assert len(document["faults"]) == 2
+    assert "warning" not in err
+
+
+def test_compare_tells_those_of_both_sides(run: Callable[..., tuple[str, str]], faulty: Path, tmp_path: Path) -> None:
+    other = recorded(20_000).diagnostic("warning", DISORDER).write(tmp_path, "other.sqlite")
+    for base, new, expected in (
+        (faulty, other, ["base: Samples were lost", "base: Kernels may be", "new: Samples are out"]),
+        (other, other, ["base: Samples are out", "new: Samples are out"]),
+    ):
+        out, err = run("compare", base, new)
+        shown = out.split("\n\n")
+        assert [text[: len(start) + 9] for text, start in zip(shown, expected, strict=False)] == [
+            f"warning: {start}" for start in expected
+        ]
+        assert shown[len(expected)].startswith("base: ")
+        assert "warning:" not in err
+        told = json.loads(run("compare", base, new, "--format", "json")[0])["faults"]
+        assert [text[: len(start)] for text, start in zip(told, expected, strict=True)] == expected
+
+
+def test_report_and_export_tell_them_and_keep_their_paths_alone_on_the_output(
+    run: Callable[..., tuple[str, str]], faulty: Path, tmp_path: Path
+) -> None:
+    page, folder = tmp_path / "page.html", tmp_path / "frames"
+    for args, printed in ((["report", faulty, "-o", page], [str(page)]), (["export", faulty, "-o", folder], None)):
+        out, err = run(*args)
+        assert err.startswith("warning: Samples were lost")
+        assert sorted(out.split()) == (printed or sorted(map(str, folder.iterdir())))
+    about = json.loads((folder / "recording.json").read_text())
+    assert about["faults"] == list(tcprof.read(faulty).faults)
+    text = page.read_text()
+    assert (
+        text.index("</header>")
+        < text.index('role="alert"')
+        < text.index("Samples were lost")
+        < text.index('id="figures"')
+    )
+
+
+@pytest.mark.parametrize(
+    ("environment", "colored"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
+def test_the_word_is_red_on_a_terminal_with_colour_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], environment: dict[str, str], colored: bool
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    for err in (False, True):
+        monkeypatch.setattr(sys.stderr if err else sys.stdout, "isatty", lambda: True)
+        print_faults(("Samples were lost.",), err=err)
+        captured = capsys.readouterr()
+        plain = (captured.err if err else captured.out).replace("\x1b[31m\x1b[1m", "<").replace("\x1b[0m", ">")
+        assert plain == ("<warning:> Samples were lost.\n\n" if colored else "warning: Samples were lost.\n\n")
+
+
+def test_a_fault_cannot_act_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    print_faults(("a\x1b[31mb\u202ec",))
+    assert capsys.readouterr().out == "warning: a\ufffd[31mb\ufffdc\n\n"
