@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tcprof.errors import InputError, NsysError, OutputError, TcprofError, UsageError
+from tcprof.errors import InputError, MachineError, NsysError, OutputError, StoppedError, TcprofError, UsageError
 
 if TYPE_CHECKING:
     from tcprof.analysis import Analysis
@@ -23,8 +23,10 @@ __version__ = "0.1.0"
 _LARGE = 100_000_000  # bytes of an export that takes more than some seconds to fit
 __all__ = [
     "InputError",
+    "MachineError",
     "NsysError",
     "OutputError",
+    "StoppedError",
     "TcprofError",
     "UsageError",
     "__version__",
@@ -86,16 +88,20 @@ def compare(
     return compare_analyses(*analyses)
 
 
-def profile(program: Sequence[str], output: str | PathLike[str], frequency_hz: int = 20_000) -> Analysis:
+def profile(
+    program: Sequence[str], output: str | PathLike[str], frequency_hz: int = 20_000, **options: Any
+) -> Analysis:
     """Record a program under Nsight Systems with GPU metrics, and analyze the recording.
 
     Args:
-        program: The program and its arguments; a Python script is run by this Python.
+        program: The program and its arguments; a Python script or ``-m`` module is run by this Python.
         output: The report to write; an existing one is replaced.
         frequency_hz: Samples a second.
+        options: Further fields of ``tcprof.nsys.command.RecordOptions``, such as ``capture_range`` or ``gpus``.
 
     Raises:
-        NsysError: There is no nsys, or it recorded nothing.
+        MachineError: This machine cannot record; the message tells why.
+        NsysError: nsys recorded nothing.
         OutputError: The report cannot be written.
     """
     from tcprof.nsys.command import RecordOptions
@@ -104,5 +110,5 @@ def profile(program: Sequence[str], output: str | PathLike[str], frequency_hz: i
 
     target = Path(output)
     check_output(target, force=True)
-    with plan_recording(program, RecordOptions(output=target, frequency_hz=frequency_hz)) as plan:
-        return read(record(plan.nsys, plan.argv, target).report)
+    with plan_recording(program, RecordOptions(output=target, frequency_hz=frequency_hz, **options)) as plan:
+        return read(record(plan.nsys, plan.build_command(target), target).report)

@@ -6,7 +6,9 @@
     ├── UsageError    exit 2  options that contradict each other
     ├── InputError    exit 3  a file that is absent, damaged, foreign, or lacks what is needed
     ├── OutputError   exit 3  a file that cannot be written
-    └── NsysError     exit 4  nsys is absent, or it failed
+    ├── MachineError  exit 3  a machine that cannot record as it is
+    ├── NsysError     exit 4  nsys is absent, or it failed
+    └── StoppedError  exit 130  the user ended it
 
 Any other exception that leaves the package is a defect of tcprof.
 """
@@ -47,7 +49,19 @@ class OutputError(TcprofError):
     exit_status = 3
 
 
+class MachineError(TcprofError):
+    """A machine that cannot record as it is: no GPU, no permission, no nsys, another profiler."""
+
+    exit_status = 3
+
+
 class NsysError(TcprofError):
     """Nsight Systems is absent, too old, or failed."""
 
     exit_status = 4
+
+
+class StoppedError(TcprofError):
+    """The user ended what was going on; the exit status is that of Ctrl-C."""
+
+    exit_status = 130

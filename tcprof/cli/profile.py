@@ -1,94 +1,255 @@
 """``tcprof profile``."""
 
 import shlex
+from contextlib import ExitStack
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
-from tcprof.cli.app import Format, app, check_page, print_listings, print_warnings, progress
+from tcprof.cli.app import (
+    Format,
+    NsysOption,
+    app,
+    check_page,
+    print_faults,
+    print_listings,
+    print_warnings,
+    progress,
+    wrapped,
+)
+from tcprof.errors import StoppedError
+
+if TYPE_CHECKING:
+    from tcprof.analysis import Analysis
+    from tcprof.nsys.plan import Plan
+    from tcprof.nsys.record import Recording
+
+FOR_NSYS = "tcprof.options_for_nsys"
+
+
+class GraphTrace(StrEnum):
+    """How CUDA graphs are traced."""
+
+    GRAPH = "graph"
+    NODE = "node"
+
+
+class ProfileCommand(TyperCommand):
+    """Takes nsys's own options out of the arguments, so that they need no place of their own."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keeps the options for nsys in the context, and gives the rest to the command."""
+        from tcprof.nsys.program import split_arguments
+
+        options = [parameter for parameter in self.get_params(ctx) if parameter.param_type_name == "option"]
+        takes_value = {name: not getattr(option, "is_flag", False) for option in options for name in option.opts}
+        ours, ctx.meta[FOR_NSYS], program = split_arguments(args, takes_value)
+        return super().parse_args(ctx, [*ours, "--", *program])
+
 
 ProgramArgument = Annotated[
-    list[str], typer.Argument(metavar="SCRIPT [ARGS]...", help="A Python script, or any program.")
+    list[str],
+    typer.Argument(metavar="PROGRAM", help="A Python script, -m MODULE, or any command; and what it is to be given."),
 ]
 ReportOption = Annotated[
     Path | None,
     typer.Option("-o", "--output", help="The report; SCRIPT.nsys-rep in this folder by default.", show_default=False),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing report.")]
+GpusOption = Annotated[str, typer.Option("--gpus", help="GPUs to sample: all, none, or numbers such as 0,2.")]
 FrequencyOption = Annotated[int, typer.Option("--frequency", help="Samples a second.")]
+MetricsOption = Annotated[
+    str,
+    typer.Option(
+        "--metrics",
+        metavar="tcprof|default|FILE",
+        help="What to sample: tcprof, exact tensor cycles where they are to be had; default, nsys's own set; or a "
+        "metric-set file.",
+    ),
+]
 CaptureRangeOption = Annotated[
     str,
     typer.Option(
         "--capture-range",
         help="What to record: none (all of it), cudaProfilerApi (between torch.cuda.profiler.start() and stop()) "
-        "or nvtx:NAME (the first range of that name).",
+        "or nvtx:NAME (the first range of that name). The program runs on after it.",
     ),
 ]
-NsysOption = Annotated[
-    Path | None, typer.Option("--nsys", help="The nsys to use.", envvar="TCPROF_NSYS", show_default=False)
+DelayOption = Annotated[
+    float | None, typer.Option("--delay", metavar="SECONDS", help="Begin so much later.", show_default=False)
 ]
-NsysArgsOption = Annotated[
-    str, typer.Option("--nsys-args", help="More options for nsys profile, as one string.", show_default=False)
+DurationOption = Annotated[
+    float | None,
+    typer.Option("--duration", metavar="SECONDS", help="Record so long, then end the program.", show_default=False),
 ]
+GraphOption = Annotated[
+    GraphTrace | None,
+    typer.Option(
+        "--cuda-graph-trace",
+        help="CUDA graphs as a whole (graph, nsys's default) or kernel by kernel (node, which costs time).",
+        show_default=False,
+    ),
+]
+RepeatOption = Annotated[int, typer.Option("--repeat", min=1, help="Record so many times, for comparisons.")]
+SudoOption = Annotated[bool, typer.Option("--sudo", help="Run nsys as root, and the program as you.")]
+RedactOption = Annotated[bool, typer.Option("--redact", help="Also write a copy that is safe to share.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Print nsys's command line and do nothing.")]
 
 
 @app.command(
-    epilog="Examples: tcprof profile train.py --epochs 1;  tcprof profile -o run -- torchrun --nproc-per-node 2 ddp.py",
-    context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
+    cls=ProfileCommand,
+    epilog="Examples: tcprof profile train.py --epochs 1;  tcprof profile -o run torchrun --nproc-per-node 2 ddp.py;  "
+    "tcprof profile --capture-range cudaProfilerApi --cuda-memory-usage=true -m package.train",
+    context_settings={"allow_interspersed_args": False},
 )
 def profile(
+    context: typer.Context,
     program: ProgramArgument,
     output: ReportOption = None,
     force: ForceOption = False,
+    gpus: GpusOption = "all",
     frequency: FrequencyOption = 20_000,
+    metrics: MetricsOption = "tcprof",
     capture_range: CaptureRangeOption = "none",
+    delay: DelayOption = None,
+    duration: DurationOption = None,
+    cuda_graph_trace: GraphOption = None,
+    repeat: RepeatOption = 1,
+    sudo: SudoOption = False,
+    redact: RedactOption = False,
     nsys: NsysOption = None,
-    nsys_args: NsysArgsOption = "",
     dry_run: DryRunOption = False,
 ) -> None:
     """Record a program under Nsight Systems with GPU metrics, print its ranges and write a page.
 
-    The report, its SQLite export and the page stand side by side, named after the script.
+    The report, its SQLite export and the page stand side by side, named after the script. Options of tcprof and of nsys
+    stand before the program; those that are not listed here go to nsys profile unchanged.
     """
-    from tcprof.nsys.command import RecordOptions, report_base
+    from tcprof.nsys.command import RecordOptions
     from tcprof.nsys.plan import plan_recording
-    from tcprof.nsys.record import check_output, record
 
-    target = report_base(output or Path(Path(program[0]).stem)).with_suffix(".nsys-rep")
+    targets = _name_targets(program, output, repeat)
     if not dry_run:
+        _check_targets(targets, force)
+    options = RecordOptions(
+        output=targets[0],
+        frequency_hz=frequency,
+        gpus=gpus,
+        metrics=metrics,
+        capture_range=capture_range,
+        delay_s=delay,
+        duration_s=duration,
+        cuda_graph_trace=None if cuda_graph_trace is None else cuda_graph_trace.value,
+        extra_args=tuple(context.meta[FOR_NSYS]),
+    )
+    with ExitStack() as stack:
+        with progress("Looking at this machine and trying the metrics"):
+            plan = stack.enter_context(plan_recording(program, options, nsys))
+        if dry_run:
+            print_warnings(plan.notes)
+            typer.echo(shlex.join(_command(plan, targets[0], sudo)))
+            return
+        _announce(plan)
+        status, outputs = 0, []
+        for number, target in enumerate(targets, start=1):
+            if repeat > 1:
+                typer.echo(f"run {number} of {repeat}", err=True)
+            recording = _record(plan, target, sudo)
+            outputs += _show(recording, redact=redact, in_full=repeat == 1)
+            status = status or recording.program_status
+            if recording.is_stopped:
+                break
+    typer.echo("\n" + "\n".join(str(path) for path in outputs))
+    if status:
+        typer.echo(f"note: the program ended with exit status {status}.", err=True)
+        raise typer.Exit(status)
+
+
+def _name_targets(program: list[str], output: Path | None, repeat: int) -> list[Path]:
+    """The reports to write, one for each run."""
+    from tcprof.nsys.command import report_base
+    from tcprof.nsys.program import name_report
+
+    base = report_base(output or Path(name_report(program)))
+    names = [base.name] if repeat == 1 else [f"{base.name}-{number}" for number in range(1, repeat + 1)]
+    return [base.with_name(f"{name}.nsys-rep") for name in names]
+
+
+def _check_targets(targets: list[Path], force: bool) -> None:
+    """Make sure, before anything is run, that everything can be written."""
+    from tcprof.nsys.record import check_output
+
+    for target in targets:
         check_output(target, force)
         check_page(target.with_suffix(".html"), ())
-    options = RecordOptions(
-        output=target,
-        frequency_hz=frequency,
-        capture_range=capture_range,
-        extra_args=tuple(shlex.split(nsys_args)),
-    )
-    with plan_recording(program, options, nsys) as plan:
-        print_warnings(plan.notes)
-        if dry_run:
-            typer.echo(shlex.join(plan.argv))
-            return
-        recording = record(plan.nsys, plan.argv, target)
-    _show(recording.report)
-    if recording.program_status:
-        typer.echo(f"note: the program ended with exit status {recording.program_status}.", err=True)
-        raise typer.Exit(recording.program_status)
 
 
-def _show(report: Path) -> None:
-    """Print a recording's ranges and write its page."""
+def _announce(plan: "Plan") -> None:
+    """Say what will be recorded, and what less well than it could be."""
+    from tcprof.report.plan_text import describe_plan
+
+    typer.echo(wrapped(describe_plan(plan)), err=True)
+    print_warnings(plan.notes)
+
+
+def _command(plan: "Plan", target: Path, sudo: bool) -> list[str]:
+    from tcprof.nsys.sudo import with_sudo
+
+    command = plan.build_command(target)
+    return with_sudo(command) if sudo else command
+
+
+def _record(plan: "Plan", target: Path, sudo: bool) -> "Recording":
+    from tcprof.nsys.record import record
+    from tcprof.nsys.sudo import give_back
+
+    recording = record(plan.nsys, _command(plan, target, sudo), target)
+    if sudo:
+        give_back(recording.report)
+    return recording
+
+
+def _show(recording: "Recording", *, redact: bool, in_full: bool) -> list[Path]:
+    """Print a recording's ranges, or its iterations only, and write its page; returns what was written."""
     import tcprof
-    from tcprof.report import text
     from tcprof.report.page import write_report
 
-    with progress(f"Exporting and reading {report.name}"):
-        analysis = tcprof.read(report)
-    print_listings(text.list_ranges(analysis, analysis.ranges), Format.TEXT, text.describe_recording(analysis))
+    report, page = recording.report, recording.report.with_suffix(".html")
+    try:
+        with progress(f"Exporting and reading {report.name}"):
+            analysis = tcprof.read(report)
+        _print(analysis, in_full)
+        with progress(f"Writing {page.name}"):
+            write_report(analysis, page)
+        return [report, page, *([_redact(report)] if redact else [])]
+    except KeyboardInterrupt as stop:
+        raise StoppedError(f"Stopped while {report} was read.", f"It is whole: tcprof report {report}") from stop
+
+
+def _print(analysis: "Analysis", in_full: bool) -> None:
+    from tcprof.report import text
+    from tcprof.report.timeline_text import describe_iterations
+
+    if in_full:
+        listings, notes = text.list_ranges(analysis, analysis.ranges), text.describe_recording(analysis)
+        print_listings(listings, Format.TEXT, notes, analysis.faults)
+    else:
+        print_faults(analysis.faults)
+        typer.echo("\n".join(wrapped(line) for line in describe_iterations(analysis.iterations)))
     print_warnings(analysis.warnings)
-    page = report.with_suffix(".html")
-    with progress(f"Writing {page.name}"):
-        write_report(analysis, page)
-    typer.echo(f"\n{report}\n{page}")
+
+
+def _redact(report: Path) -> Path:
+    """Write the copy that is safe to share, and say what it leaves out."""
+    from tcprof.nsys.export import find_export
+    from tcprof.nsys.locate import find_nsys
+    from tcprof.report.files import replace_file
+    from tcprof.trace.redact import redact as write_redacted
+
+    copy = report.with_name(f"{report.stem}-redacted.sqlite")
+    with progress(f"Writing {copy.name}"), replace_file(copy) as target:
+        write_redacted(find_export(report, find_nsys), target)
+    return copy

@@ -58,7 +58,7 @@ def read_capabilities(nsys: Nsys) -> Capabilities:
     plural = re.search(r"--gpu-metrics-devices\b", options) is not None
     option = "--gpu-metrics-devices" if plural else "--gpu-metrics-device"
     devices = _ask(nsys, f"{option}=help")
-    if "Possible --gpu-metrics-device" not in devices.output:
+    if not re.search(r"Possible --gpu-metrics-device|GPUs are (not )?supported", devices.output):
         raise NsysError(
             f"nsys {nsys.version_text} does not tell which GPUs it can sample: {devices.last_lines()}",
             hint=INSTALL_HINT,

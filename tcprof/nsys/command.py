@@ -1,6 +1,5 @@
 """From options to nsys's command line; nothing is run here."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,8 @@ _SHORT = {
     "-c": "--capture-range",
     "-p": "--nvtx-capture",
     "-e": "--env-var",
+    "-d": "--duration",
+    "-y": "--delay",
 }
 
 
@@ -34,10 +35,14 @@ class RecordOptions:
             and a tenth of the 200 kHz at which nsys's buffers overflow on machines with more than one GPU.
         trace: What to trace beside the metrics, in nsys's words.
         gpus: The GPUs to sample, in nsys's words: ``all``, ``none`` or numbers such as ``0,2``.
+        metrics: What to sample: ``tcprof`` (tensor cycles, where they are to be had), ``default`` (nsys's own set
+            for the chip), or a metric-set file.
         capture_range: What to record of the program: ``none`` (all of it), ``cudaProfilerApi`` (from its call
             of cudaProfilerStart; a program that never calls it is not recorded at all) or ``nvtx:NAME`` (the
             first NVTX range of that name).
-        metric_set: A metric-set file to sample; None for nsys's own.
+        delay_s: Seconds to wait before recording.
+        duration_s: Seconds to record; nsys then ends the program. None to its end.
+        cuda_graph_trace: ``graph`` or ``node``; None for nsys's default.
         extra_args: Further options for nsys. Where they name an option that is also set here, they win.
     """
 
@@ -45,13 +50,20 @@ class RecordOptions:
     frequency_hz: int = 20_000
     trace: str = "cuda,nvtx,osrt"
     gpus: str = "all"
+    metrics: str = "tcprof"
     capture_range: str = "none"
-    metric_set: Path | None = None
+    delay_s: float | None = None
+    duration_s: float | None = None
+    cuda_graph_trace: str | None = None
     extra_args: tuple[str, ...] = ()
 
 
 def build_profile_command(
-    nsys: Nsys, capabilities: Capabilities, options: RecordOptions, program: Sequence[str]
+    nsys: Nsys,
+    capabilities: Capabilities,
+    options: RecordOptions,
+    program: Sequence[str],
+    metric_set: Path | None = None,
 ) -> list[str]:
     """Puts together the command that records a program.
 
@@ -64,23 +76,23 @@ def build_profile_command(
         capabilities: What it can do here.
         options: How to record.
         program: The program and its arguments.
+        metric_set: A metric-set file to sample; None for nsys's own.
 
     Raises:
         UsageError: If an option has no meaning.
     """
-    if not program:
-        raise UsageError("There is no program to record.", hint="Give it after the options: python train.py ...")
     output = report_base(options.output).as_posix().replace("%", "%%")  # nsys substitutes %-patterns
     ours = [
         f"--trace={options.trace}",
-        *_gpu_metrics(capabilities, options),
+        *_gpu_metrics(capabilities, options, metric_set),
         *_capture_range(options.capture_range),
+        *_stretch(options),
         "--sample=none",
         "--cpuctxsw=none",
         "--force-overwrite=true",
         f"--output={output}",
     ]
-    theirs = _option_names(options.extra_args)
+    theirs = name_options(options.extra_args)
     kept = [option for option in ours if _singular(option.partition("=")[0]) not in theirs]
     return [str(nsys.path), "profile", *kept, *options.extra_args, *program]
 
@@ -90,19 +102,7 @@ def report_base(output: Path) -> Path:
     return output.with_suffix("") if output.suffix in _WRITTEN_SUFFIXES else output
 
 
-def resolve_program(args: Sequence[str], python: str = sys.executable) -> list[str]:
-    """Puts the Python interpreter before a script: ``train.py --fast`` becomes ``python train.py --fast``.
-
-    Args:
-        args: A program and its arguments.
-        python: The interpreter to use: the one that runs tcprof, so that virtual environments hold.
-    """
-    if args and args[0].endswith(".py"):
-        return [python, *args]
-    return list(args)
-
-
-def _gpu_metrics(capabilities: Capabilities, options: RecordOptions) -> list[str]:
+def _gpu_metrics(capabilities: Capabilities, options: RecordOptions, metric_set: Path | None) -> list[str]:
     if options.gpus == "none" or not capabilities.supported_gpus:
         return []
     if not LOWEST_FREQUENCY_HZ <= options.frequency_hz <= HIGHEST_FREQUENCY_HZ:
@@ -114,11 +114,28 @@ def _gpu_metrics(capabilities: Capabilities, options: RecordOptions) -> list[str
         f"{capabilities.gpu_metrics_option}={options.gpus}",
         f"--gpu-metrics-frequency={options.frequency_hz}",
     ]
-    if options.metric_set is not None:
+    if metric_set is not None:
         if not capabilities.metric_set_files:
             raise UsageError("This nsys takes no metric set from a file.", hint="Use its own set, or a newer nsys.")
-        chosen.append(f"--gpu-metrics-set=file:{options.metric_set}")
+        chosen.append(f"--gpu-metrics-set=file:{metric_set}")
     return chosen
+
+
+def _stretch(options: RecordOptions) -> list[str]:
+    """Which part of the time, and of CUDA graphs, to record."""
+    chosen = {
+        "--delay": options.delay_s,
+        "--duration": options.duration_s,
+        "--cuda-graph-trace": options.cuda_graph_trace,
+    }
+    numbers = [value for value in (options.delay_s, options.duration_s) if value is not None]
+    if any(not value > 0 for value in numbers):
+        raise UsageError("A delay and a duration are more than 0 seconds.", hint="Leave the option out for none.")
+    return [
+        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in chosen.items()
+        if value is not None
+    ]
 
 
 def _capture_range(capture_range: str) -> list[str]:
@@ -141,8 +158,8 @@ def _capture_range(capture_range: str) -> list[str]:
     )
 
 
-def _option_names(args: Sequence[str]) -> set[str]:
-    """The options named in arguments for nsys, which refuses an option given twice."""
+def name_options(args: Sequence[str]) -> set[str]:
+    """The options named in arguments for nsys, which refuses an option given twice; in their long and old spelling."""
     names = (arg.partition("=")[0] for arg in args if arg.startswith("-"))
     return {_singular(_SHORT.get(name[:2], name) if not name.startswith("--") else name) for name in names}
 

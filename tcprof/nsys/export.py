@@ -9,10 +9,10 @@ from contextlib import closing
 from pathlib import Path
 
 from tcprof.errors import InputError, NsysError, OutputError
+from tcprof.nsys.importer import REPORT_SUFFIX, REPORT_SUFFIXES, STREAM_SUFFIX, import_stream
 from tcprof.nsys.locate import Nsys
 from tcprof.nsys.problems import explain
 from tcprof.nsys.process import Completed, run_quietly
-from tcprof.nsys.record import REPORT_SUFFIXES, STREAM_SUFFIX
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
@@ -26,7 +26,8 @@ def find_export(report: Path, nsys: Callable[[], Nsys]) -> Path:
 
     Args:
         report: ``X.nsys-rep`` (or ``X.qdrep``): ``X.sqlite`` beside it is used if it is whole and not older,
-            else it is made. Any other file is taken for an export itself, and checked.
+            else it is made. A raw recording, ``X.qdstrm``, is made a report first. Any other file is taken for an
+            export itself, and checked.
         nsys: Finds nsys; asked only if an export has to be made.
 
     Returns:
@@ -37,6 +38,10 @@ def find_export(report: Path, nsys: Callable[[], Nsys]) -> Path:
         OutputError: If the export cannot be written beside the report.
         NsysError: If nsys fails for another reason.
     """
+    if report.suffix == STREAM_SUFFIX:
+        _check_is_file(report)
+        made = report.with_suffix(REPORT_SUFFIX)
+        report = made if made.exists() else import_stream(report)
     if report.suffix not in REPORT_SUFFIXES:
         check_export(report)
         return report
@@ -90,6 +95,19 @@ def check_export(path: Path) -> None:
         )
 
 
+def read_sampled_metrics(export: Path) -> frozenset[str]:
+    """The names of the metrics that an export of a trial has samples of."""
+    statement = (
+        "SELECT DISTINCT metricName FROM TARGET_INFO_GPU_METRICS AS named WHERE EXISTS (SELECT 1 FROM GPU_METRICS AS "
+        "sampled WHERE sampled.typeId = named.typeId AND sampled.metricId = named.metricId)"
+    )
+    try:
+        with closing(sqlite3.connect(export.resolve().as_uri() + "?mode=ro", uri=True)) as connection:
+            return frozenset(str(name) for (name,) in connection.execute(statement))
+    except sqlite3.Error:  # tables exist only if they have rows
+        return frozenset()
+
+
 def read_report_version(report: Path) -> tuple[int, ...]:
     """The version of nsys that wrote a report; empty if its first bytes do not tell."""
     with report.open("rb") as file:
@@ -102,11 +120,6 @@ def _check_is_file(path: Path) -> None:
         raise InputError(f"{path} does not exist.", hint="Check the name.")
     if path.is_dir():
         raise InputError(f"{path} is a folder.", hint="Give the .nsys-rep or .sqlite file in it.")
-    if path.suffix == STREAM_SUFFIX:
-        raise InputError(
-            f"{path} is a raw recording that nsys did not turn into a report.",
-            hint=f"Where the same version of Nsight Systems is installed: QdstrmImporter -i '{path.name}'",
-        )
     if not os.access(path, os.R_OK):
         raise InputError(f"{path} may not be read.", hint="Ask its owner for permission.")
     if path.stat().st_size == 0:

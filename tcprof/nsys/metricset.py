@@ -11,6 +11,7 @@ import yaml
 
 from tcprof.errors import NsysError
 
+TENSOR_CYCLES = "Tensor Active [Sum]"  # the metric's name in an export
 TENSOR_COUNTER = "sm__pipe_tensor_cycles_active_realtime"
 _COUNTERS = (
     "gr__cycles_active",
@@ -34,6 +35,15 @@ def read_chips(text: str) -> tuple[str, ...]:
         NsysError: If the text is no metric-set file.
     """
     return tuple(str(chip) for chip in _first_set(_parse(text)).get("chips", ()))
+
+
+def count_metrics(text: str) -> int:
+    """How many values a metric set gives for each sample.
+
+    Raises:
+        NsysError: If the text is no metric-set file.
+    """
+    return sum(len(_flatten(metric.get("subMetrics", []))) for metric in _first_set(_parse(text)).get("metrics", []))
 
 
 def build_metric_set(own: str, chip: str, alias: str = "tcprof", *, keep_links: bool = False) -> str:

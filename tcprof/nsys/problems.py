@@ -16,44 +16,53 @@ class Problem:
         pattern: Regular expression that recognises it, whatever its case.
         cause: What is wrong.
         remedy: What to do.
+        remedy_in_container: What to do in a container, where that is something else.
     """
 
     pattern: str
     cause: str
     remedy: str
+    remedy_in_container: str = ""
 
 
+COUNTERS_CLOSED = Problem(
+    r"ERR_NVGPUCTRPERM|Insufficient privilege",
+    "this user may not read the GPU's performance counters",
+    "Record as root: tcprof profile --sudo ... keeps your Python. Or open the counters to all users: write 'options "
+    "nvidia NVreg_RestrictProfilingToAdminUsers=0' into /etc/modprobe.d/nvidia-profiling.conf and reboot; "
+    "'RmProfilingAdminOnly: 1' in /proc/driver/nvidia/params shows that they are closed.",
+    "Start the container with --cap-add=SYS_ADMIN (from driver 565 on --cap-add=PERFMON is enough), or let the host's "
+    "administrator load the NVIDIA kernel module with NVreg_RestrictProfilingToAdminUsers=0.",
+)
+SAMPLER_HELD = Problem(
+    r"Already under profiling|sampling hardware unit is already in use",
+    "another tool holds the GPU's performance counters: another nsys or ncu, or DCGM",
+    "End the other profiler. If it is DCGM: 'dcgmi profile --pause' before the recording, "
+    "'dcgmi profile --resume' after it.",
+)
+MIG = Problem(
+    r"MIG instances found|MIG enabled GPU is not supported",
+    "the GPU is divided into MIG instances, and nsys samples one of them at a time",
+    "Name one instance by its number (tcprof profile --gpus NUMBER); 'nsys profile --gpu-metrics-devices=help' "
+    "lists them.",
+)
+VGPU = Problem(
+    r"Profiling permission on a vGPU was not granted",
+    "this virtual GPU has no permission to be profiled",
+    "The host's administrator must grant profiling to the virtual machine (vGPU plugin parameter "
+    "'enable_profiling=1').",
+)
+CONFIDENTIAL = Problem(
+    r"Confidential Compute mode|Protected Memory mode",
+    "the GPU runs in Confidential Compute mode, which closes its counters",
+    "Record on a GPU without that mode, or let the administrator turn it off.",
+)
 PROBLEMS: tuple[Problem, ...] = (
-    Problem(
-        r"ERR_NVGPUCTRPERM|Insufficient privilege",
-        "this user may not read the GPU's performance counters",
-        "Run as root (with the full path of your Python, which sudo does not keep), or start the container "
-        "with --cap-add=SYS_ADMIN, or let the administrator load the NVIDIA kernel module with "
-        "NVreg_RestrictProfilingToAdminUsers=0. The restriction shows as 'RmProfilingAdminOnly: 1' in "
-        "/proc/driver/nvidia/params.",
-    ),
-    Problem(
-        r"Already under profiling|sampling hardware unit is already in use",
-        "another tool holds the GPU's performance counters: another nsys or ncu, or DCGM",
-        "End the other profiler. If it is DCGM: 'dcgmi profile --pause' before the recording, "
-        "'dcgmi profile --resume' after it.",
-    ),
-    Problem(
-        r"MIG instances found|MIG enabled GPU is not supported",
-        "the GPU is divided into MIG instances, and nsys samples one of them at a time",
-        "Name one instance by its number; 'nsys profile --gpu-metrics-devices=help' lists them.",
-    ),
-    Problem(
-        r"Profiling permission on a vGPU was not granted",
-        "this virtual GPU has no permission to be profiled",
-        "The host's administrator must grant profiling to the virtual machine (vGPU plugin parameter "
-        "'enable_profiling=1').",
-    ),
-    Problem(
-        r"Confidential Compute mode|Protected Memory mode",
-        "the GPU runs in Confidential Compute mode, which closes its counters",
-        "Record on a GPU without that mode, or let the administrator turn it off.",
-    ),
+    COUNTERS_CLOSED,
+    SAMPLER_HELD,
+    MIG,
+    VGPU,
+    CONFIDENTIAL,
     Problem(
         r"No such GPU|Invalid GPU id",
         "nsys does not know a GPU of that number",
@@ -63,7 +72,17 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem(
         r"Metric set is not supported by|not supported by available metric sets|loading the metric set",
         "nsys does not accept that metric set for this GPU",
-        "Record with nsys's own metric set, or use a newer nsys.",
+        "Record with nsys's own metric set (--metrics default), or use a newer nsys.",
+    ),
+    Problem(
+        r"alias doesn't match the config file name|Can't (parse|open) metric config|No such metric set alias",
+        "nsys cannot read that metric set",
+        "The file must be YAML, end in .config, and be called as its alias; --metrics default takes nsys's own set.",
+    ),
+    Problem(
+        r"Illegal --gpu-metrics-frequency argument",
+        "this nsys cannot sample at that frequency with that metric set",
+        "Choose another --frequency; 'nsys profile --gpu-metrics-set=help' tells the lowest of each set.",
     ),
     Problem(
         r"None of the installed GPUs are supported|Unsupported architecture",
@@ -73,7 +92,8 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem(
         r"unrecognised option|Illegal --[a-z-]+ argument|cannot be specified more than once",
         "this nsys does not understand an option that it was given",
-        "Check the options that you passed on to nsys; 'nsys profile --help' lists what this version knows.",
+        "Options that 'tcprof profile --help' does not list go to nsys: check their spelling; 'nsys profile --help' "
+        "lists what this version knows.",
     ),
     Problem(
         r"Executable not found",

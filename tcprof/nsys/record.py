@@ -2,20 +2,19 @@
 
 import os
 import re
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tcprof.errors import NsysError, OutputError
-from tcprof.nsys.capabilities import Capabilities, read_general_metric_set
-from tcprof.nsys.command import report_base
-from tcprof.nsys.locate import Nsys
-from tcprof.nsys.metricset import build_metric_set
+from tcprof.errors import InputError, NsysError, OutputError
+from tcprof.nsys.command import name_options, report_base
+from tcprof.nsys.importer import REPORT_SUFFIXES, STREAM_SUFFIX, import_stream
+from tcprof.nsys.locate import Nsys, survey_nsys
 from tcprof.nsys.problems import explain
 from tcprof.nsys.process import Completed, run_shown
 
-REPORT_SUFFIXES = (".nsys-rep", ".qdrep")  # nsys before 2021.4 wrote .qdrep
-STREAM_SUFFIX = ".qdstrm"
+_STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
 
 
 @dataclass(frozen=True)
@@ -25,11 +24,16 @@ class Recording:
     Attributes:
         report: The report that nsys wrote.
         program_status: Exit status of the recorded program, which nsys makes its own; not 0 does not mean
-            that the report is bad.
+            that the report is bad. 0 where nsys ended the program because the duration asked for was over.
     """
 
     report: Path
     program_status: int
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the user, or a job scheduler, ended it."""
+        return self.program_status in _STOPPED
 
 
 def check_output(output: Path, force: bool) -> None:
@@ -56,40 +60,11 @@ def check_output(output: Path, force: bool) -> None:
             raise OutputError(f"{path} exists already.", hint="Choose another name, or replace it with --force.")
 
 
-def write_metric_set(nsys: Nsys, capabilities: Capabilities, folder: Path, *, keep_links: bool = False) -> Path:
-    """Writes a metric set with tensor cycles for the GPUs of this machine.
-
-    Args:
-        nsys: The nsys that will use it.
-        capabilities: What it can do here.
-        folder: Where to write it; a temporary folder that outlives the recording.
-        keep_links: Keep the metrics of NVLink and PCIe as well.
-
-    Returns:
-        The file, named after the set's alias as nsys wants it.
-
-    Raises:
-        NsysError: If this nsys or these GPUs allow none; nsys's own set records percentages all the same.
-    """
-    chips = sorted({gpu.chip for gpu in capabilities.supported_gpus})
-    if not capabilities.metric_set_files:
-        raise NsysError(f"nsys {nsys.version_text} takes no metric set from a file.", hint="Use a newer nsys.")
-    if len(chips) != 1 or not chips[0]:
-        raise NsysError(
-            f"One metric set serves one kind of GPU, and nsys names these: {', '.join(chips) or 'none'}.",
-            hint="Record GPUs of one kind at a time.",
-        )
-    path = folder / "tcprof.config"
-    text = build_metric_set(read_general_metric_set(nsys, chips[0]), chips[0], path.stem, keep_links=keep_links)
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 def record(nsys: Nsys, argv: Sequence[str], output: Path) -> Recording:
     """Runs a recording to its end.
 
     The program's output appears as it comes. Ctrl-C and SIGTERM end the program, and the report is still
-    written.
+    written. A raw recording that nsys could not turn into a report is imported, if any importer here can.
 
     Args:
         nsys: The nsys that records.
@@ -104,17 +79,18 @@ def record(nsys: Nsys, argv: Sequence[str], output: Path) -> Recording:
     left = [path for path in before if _stamp(path) not in (None, before[path])]
     if not left:
         left = [path for path in _generated(done.stdout) if path.is_file()]
+    in_time = done.status == 128 + signal.SIGTERM and "--duration" in name_options(argv)
+    status = 0 if in_time else done.status
     misplaced = left and left[0] not in before and re.search(r"Failed to create '.*rep'", done.output)
     if left and left[0].suffix in REPORT_SUFFIXES and not misplaced:
-        return Recording(left[0], done.status)
-    raise _failure(nsys, argv, done, left)
+        return Recording(left[0], status)
+    if streams := [path for path in left if path.suffix == STREAM_SUFFIX]:
+        return Recording(_import(nsys, done, streams[0]), status)
+    raise _failure(argv, done, left)
 
 
-def _failure(nsys: Nsys, argv: Sequence[str], done: Completed, left: Sequence[Path]) -> NsysError:
+def _failure(argv: Sequence[str], done: Completed, left: Sequence[Path]) -> NsysError:
     """Why a recording gave no report."""
-    streams = [path for path in left if path.suffix == STREAM_SUFFIX]
-    if streams:
-        return _not_imported(nsys, done, streams[0])
     if left:
         return NsysError(
             f"nsys could not write the report where it was asked to, and left it at {left[0]}: {done.last_lines(1)}",
@@ -134,16 +110,20 @@ def _failure(nsys: Nsys, argv: Sequence[str], done: Completed, left: Sequence[Pa
     return NsysError(f"nsys recorded nothing; exit status {done.status}. It said: {said}")
 
 
-def _not_imported(nsys: Nsys, done: Completed, stream: Path) -> NsysError:
-    """The recording is there, but nsys could not turn it into a report, and says so with exit status 0."""
-    reason = re.search(r"Importer error status: (.+)", done.output)
-    said = f" ({reason[1].strip()})" if reason else ""
-    return NsysError(
-        f"nsys recorded the program but could not load its importer{said}: it left {stream}, no report.",
-        hint="The importer needs the library libdw.so.1: install libdw1 (Debian, Ubuntu) or elfutils-libs "
-        "(Fedora, RHEL), or install the full Nsight Systems, and record again. Or make the report on a machine "
-        f"with Nsight Systems {nsys.version_text}: QdstrmImporter -i '{stream.name}'",
-    )
+def _import(nsys: Nsys, done: Completed, stream: Path) -> Path:
+    """The report of a recording that nsys left raw, which it says with exit status 0.
+
+    Raises:
+        NsysError: If no importer of this machine can read it; the raw recording stays where it is.
+    """
+    try:
+        return import_stream(stream, (nsys, *survey_nsys().found))
+    except InputError as error:
+        reason = re.search(r"Importer error status: (.+)", done.output)
+        said = f" ({reason[1].strip()})" if reason else ""
+        raise NsysError(
+            f"nsys recorded the program but made no report of it{said}. {error}", hint=error.hint
+        ) from error
 
 
 def _report_paths(output: Path) -> tuple[Path, ...]:

@@ -5,11 +5,38 @@ from pathlib import Path
 
 import pytest
 
-from tcprof.nsys import locate
+from tcprof.nsys import locate, machine
 from tcprof.nsys.capabilities import Capabilities, GpuSupport
 from tcprof.nsys.locate import Nsys
 
 FAKE = Path(__file__).with_name("fake_nsys.py")
+IMPORTER = """#!/bin/sh
+if [ -n "$FAKE_IMPORTER_LACKS" ]; then
+  echo "$0: error while loading shared libraries: $FAKE_IMPORTER_LACKS: cannot open shared object file" >&2
+  exit 127
+fi
+if [ "$1" = --version ]; then echo "NVIDIA Nsight Systems 36398880"; exit 0; fi
+if [ -n "$FAKE_IMPORTER_FAILS" ]; then echo "Importer error: $FAKE_IMPORTER_FAILS" >&2; exit 1; fi
+printf 'NVIDIA Tegra Profiler Report' > "$4"
+"""
+GENERAL_SET = """version: 5
+metricSets:
+- alias: gh100
+  name: General Metrics
+  chips: [GH100]
+  displayRows:
+  - name: SM
+    type: overlay
+    metrics: [Tensor Active]
+  metrics:
+  - name: Tensor Active
+    id: sm__pipe_tensor_cycles_active_realtime
+    description: Cycles the tensor pipe is active
+    color: '#B3FF70'
+    subMetrics:
+    - name: Throughput %
+      suffix: .avg.pct_of_peak_sustained_elapsed
+"""
 
 
 def write_fake_nsys(path: Path) -> Path:
@@ -23,6 +50,50 @@ def write_fake_nsys(path: Path) -> Path:
 def fake_nsys(tmp_path: Path) -> Nsys:
     """An nsys that plays what the environment variable FAKE_NSYS says."""
     return Nsys(write_fake_nsys(tmp_path / "bin" / "nsys"), (2025, 3, 2, 474))
+
+
+@pytest.fixture
+def install_importer():
+    """Puts a fake importer at a path."""
+
+    def install(path: Path) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(IMPORTER)
+        path.chmod(0o755)
+        return path
+
+    return install
+
+
+@pytest.fixture
+def general_set(fake_nsys: Nsys) -> Path:
+    """The fake nsys's own metric set for GH100."""
+    folder = fake_nsys.path.parent / "GpuMetrics"
+    folder.mkdir()
+    (folder / "index.config").write_text("gh100\n")
+    path = folder / "gh100.config"
+    path.write_text(GENERAL_SET)
+    return path
+
+
+@pytest.fixture
+def gpu_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The kernel's files of a machine with an NVIDIA GPU whose counters are open."""
+    root = tmp_path / "kernel"
+    files = {
+        "proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release\n",
+        "proc/driver/nvidia/params": "EnableMSI: 1\nRmProfilingAdminOnly: 0\n",
+        "proc/sys/kernel/perf_event_paranoid": "2\n",
+        "proc/self/status": "Name:\tpython\nCapEff:\t0000000000000000\n",
+        "proc/1/cgroup": "0::/init.scope\n",
+        "dev/nvidia0": "",
+        "dev/nvidiactl": "",
+    }
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    monkeypatch.setattr(machine, "ROOT", root)
+    return root
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
 """An nsys for tests: it says what the real one says, and leaves what the real one leaves.
 
-The environment variable FAKE_NSYS chooses what happens. Messages and exit statuses are those of nsys 2023.4.4
-and 2025.3.2, or, where they need a GPU in a certain state, those that people have published.
+The environment variable FAKE_NSYS chooses what happens, and FAKE_NSYS_REASON why no GPU can be sampled. Messages
+and exit statuses are those of nsys 2023.4.4 and 2025.3.2, or, where they need a GPU in a certain state, those that
+people have published.
 """
 
 import os
@@ -23,6 +24,10 @@ DEVICE_HELP = """Possible --gpu-metrics-devices values are:
 \tall: Select all supported GPUs
 \tcuda-visible: Select GPUs that match CUDA_VISIBLE_DEVICES
 \tnone: Disable GPU Metrics [Default]
+"""
+CLOSED_HELP = """None of the installed GPUs are supported:
+\tHopper GH100 | NVIDIA H200 PCI[0000:00:06.0] - {reason}
+See the user guide: https://docs.nvidia.com/nsight-systems/UserGuide/index.html#gpu-metrics
 """
 NO_DEVICES_HELP = "Possible --gpu-metrics-device values are:\n\tNVIDIA GPUs not found, feature is not available\n"
 USAGE = """
@@ -87,7 +92,8 @@ def say_help(option: str) -> int:
     if option == "--help":
         say(f"\nusage: nsys profile [<args>]\n\n\t{DEVICE_OPTION}=\n\n\t   Collect GPU Metrics.\n")
     elif option == f"{DEVICE_OPTION}=help":
-        say(NO_DEVICES_HELP if OLD else DEVICE_HELP)
+        reason = os.environ.get("FAKE_NSYS_REASON")
+        say(CLOSED_HELP.format(reason=reason) if reason else NO_DEVICES_HELP if OLD else DEVICE_HELP)
     elif option == "--gpu-metrics-set=help":
         say(SET_HELP + ("" if OLD else "\tfile:<file name> : use metric set from a given file\n"))
     else:

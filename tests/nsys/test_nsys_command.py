@@ -5,7 +5,7 @@ import pytest
 
 from tcprof.errors import UsageError
 from tcprof.nsys.capabilities import Capabilities, GpuSupport
-from tcprof.nsys.command import RecordOptions, build_profile_command, report_base, resolve_program
+from tcprof.nsys.command import RecordOptions, build_profile_command, report_base
 from tcprof.nsys.locate import Nsys
 
 NSYS = Nsys(Path("/opt/nsys"), (2025, 3, 2))
@@ -13,8 +13,8 @@ OPTIONS = RecordOptions(output=Path("out/run.nsys-rep"))
 PROGRAM = ["python", "train.py", "--epochs=2"]
 
 
-def build(capabilities: Capabilities, **changes: object) -> list[str]:
-    return build_profile_command(NSYS, capabilities, dataclasses.replace(OPTIONS, **changes), PROGRAM)
+def build(capabilities: Capabilities, metric_set: Path | None = None, **changes: object) -> list[str]:
+    return build_profile_command(NSYS, capabilities, dataclasses.replace(OPTIONS, **changes), PROGRAM, metric_set)
 
 
 def test_default_command(h200: Capabilities):
@@ -41,8 +41,11 @@ def test_everything_set(h200: Capabilities):
         trace="cuda,nvtx,cudnn",
         gpus="0,2",
         capture_range="cudaProfilerApi",
+        delay_s=1.5,
+        duration_s=20.0,
+        cuda_graph_trace="node",
         metric_set=Path("/tmp/x/tcprof.config"),
-        extra_args=("--cuda-graph-trace=node",),
+        extra_args=("--cuda-memory-usage=true",),
     )
     assert command == [
         "/opt/nsys",
@@ -53,11 +56,14 @@ def test_everything_set(h200: Capabilities):
         "--gpu-metrics-set=file:/tmp/x/tcprof.config",
         "--capture-range=cudaProfilerApi",
         "--capture-range-end=stop",
+        "--delay=1.5",
+        "--duration=20",
+        "--cuda-graph-trace=node",
         "--sample=none",
         "--cpuctxsw=none",
         "--force-overwrite=true",
         "--output=out/run",
-        "--cuda-graph-trace=node",
+        "--cuda-memory-usage=true",
         "python",
         "train.py",
         "--epochs=2",
@@ -126,9 +132,18 @@ def test_the_users_own_options_win(h200: Capabilities, extra: tuple[str, ...], d
     assert command[-len(extra) - len(PROGRAM) :] == [*extra, *PROGRAM]
 
 
-def test_no_program(h200: Capabilities):
-    with pytest.raises(UsageError, match="no program"):
-        build_profile_command(NSYS, h200, OPTIONS, [])
+@pytest.mark.parametrize("change", [{"delay_s": 0.0}, {"duration_s": -1.0}, {"duration_s": float("nan")}])
+def test_a_delay_and_a_duration_take_time(h200: Capabilities, change: dict[str, float]):
+    with pytest.raises(UsageError, match="more than 0 seconds"):
+        build(h200, **change)
+
+
+@pytest.mark.parametrize(
+    ("extra", "dropped"), [(("-d", "5"), "--duration=3"), (("--delay=9",), "--delay=2"), (("-y9",), "--delay=2")]
+)
+def test_nsys_own_spelling_of_a_stretch_wins(h200: Capabilities, extra: tuple[str, ...], dropped: str):
+    assert dropped in build(h200, delay_s=2.0, duration_s=3.0)
+    assert dropped not in build(h200, delay_s=2.0, duration_s=3.0, extra_args=extra)
 
 
 @pytest.mark.parametrize(
@@ -148,16 +163,3 @@ def test_report_base(output: str, base: str):
 
 def test_percent_is_not_a_pattern(h200: Capabilities):
     assert "--output=50%%" in build(h200, output=Path("50%.nsys-rep"))
-
-
-@pytest.mark.parametrize(
-    ("args", "resolved"),
-    [
-        (["train.py", "-x"], ["PY", "train.py", "-x"]),
-        (["python", "train.py"], ["python", "train.py"]),
-        (["./a.out"], ["./a.out"]),
-        ([], []),
-    ],
-)
-def test_resolve_program(args: list[str], resolved: list[str]):
-    assert resolve_program(args, python="PY") == resolved

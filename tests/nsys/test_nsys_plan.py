@@ -1,52 +1,39 @@
 """Planning a recording, and the whole of ``tcprof profile``, with the fake nsys."""
 
+import re
+import shutil
+import sqlite3
 import sys
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+import yaml
 
 import tcprof
 from tcprof import cli
+from tcprof.errors import InputError, MachineError, NsysError, UsageError
+from tcprof.nsys.capabilities import Capabilities, GpuSupport
 from tcprof.nsys.command import RecordOptions
-from tcprof.nsys.plan import plan_recording
+from tcprof.nsys.plan import Plan, plan_recording, write_metric_set
+from tcprof.report.plan_text import describe_plan
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "mnist_amp.sqlite"
-GENERAL_SET = """version: 5
-metricSets:
-- alias: gh100
-  name: General Metrics
-  chips: [GH100]
-  displayRows:
-  - name: SM
-    type: overlay
-    metrics: [Tensor Active]
-  metrics:
-  - name: Tensor Active
-    id: sm__pipe_tensor_cycles_active_realtime
-    description: Cycles the tensor pipe is active
-    color: '#B3FF70'
-    subMetrics:
-    - name: Throughput %
-      suffix: .avg.pct_of_peak_sustained_elapsed
-"""
 
 
 @pytest.fixture
-def machine(fake_nsys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def machine(fake_nsys, gpu_root, install_importer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder on a machine whose nsys is the fake one, with a script in it."""
+    install_importer(tmp_path / "host-linux-x64" / "QdstrmImporter")
     monkeypatch.setenv("TCPROF_NSYS", str(fake_nsys.path))
     monkeypatch.setenv("FAKE_NSYS_EXPORT", str(FIXTURE))
     monkeypatch.setattr(sys, "argv", ["tcprof"])  # put back after the test, whatever a command was run with
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "train.py").write_text("print('trained')\n")
-    return tmp_path
-
-
-def add_general_set(nsys: Path) -> None:
-    folder = nsys.parent / "GpuMetrics"
+    folder = tmp_path / "work"
     folder.mkdir()
-    (folder / "index.config").write_text("gh100\n")
-    (folder / "gh100.config").write_text(GENERAL_SET)
+    monkeypatch.chdir(folder)
+    (folder / "train.py").write_text("print('trained')\n")
+    return folder
 
 
 def run(*args: str) -> int:
@@ -58,29 +45,136 @@ def run(*args: str) -> int:
     return 0
 
 
-def test_cycles_are_planned_where_they_can_be_had(machine: Path, fake_nsys) -> None:
-    add_general_set(fake_nsys.path)
-    with plan_recording(["train.py", "--fast"], RecordOptions(output=machine / "run")) as plan:
-        (chosen,) = [arg for arg in plan.argv if arg.startswith("--gpu-metrics-set=file:")]
+def plan(folder: Path, *program: str, **options: object) -> Plan:
+    with plan_recording(program or ["train.py"], RecordOptions(output=folder / "run", **options)) as planned:
+        return planned
+
+
+def test_cycles_are_planned_where_they_can_be_had(machine: Path, general_set: Path) -> None:
+    with plan_recording(["train.py", "--fast"], RecordOptions(output=machine / "run")) as planned:
+        command = planned.build_command(machine / "run.nsys-rep")
+        (chosen,) = [arg for arg in command if arg.startswith("--gpu-metrics-set=file:")]
         written = Path(chosen.partition(":")[2])
         assert "sm__cycles_elapsed" in written.read_text()
-    assert plan.notes == ()
-    assert plan.argv[-3:] == [sys.executable, "train.py", "--fast"]
+    assert planned.notes == ()
+    assert command[-3:] == [sys.executable, "train.py", "--fast"]
     assert not written.exists()
+    assert "GPU 0 NVIDIA H200: exact tensor cycles at 20 kHz" in describe_plan(planned)
 
 
 def test_without_a_set_for_the_chip_percentages_are_planned(machine: Path) -> None:
-    with plan_recording(["train.py"], RecordOptions(output=machine / "run")) as plan:
-        assert not any(arg.startswith("--gpu-metrics-set") for arg in plan.argv)
-        assert "--gpu-metrics-devices=all" in plan.argv
-    assert [note.partition(":")[0] for note in plan.notes] == ["Rounded percentages are recorded, not tensor cycles"]
+    planned = plan(machine)
+    command = planned.build_command(machine / "run")
+    assert not any(arg.startswith("--gpu-metrics-set") for arg in command)
+    assert "--gpu-metrics-devices=all" in command
+    assert [note.partition(":")[0] for note in planned.notes] == [
+        "Rounded percentages are recorded, not exact tensor cycles"
+    ]
+    assert "whole percentages" in describe_plan(planned)
 
 
-def test_without_a_gpu_no_metrics_are_planned(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_NSYS", "old")
-    with plan_recording(["train.py"], RecordOptions(output=machine / "run")) as plan:
-        assert not any(arg.startswith("--gpu-metrics") for arg in plan.argv)
-    assert plan.notes[0].startswith("No GPU metrics are recorded")
+def test_a_set_that_nsys_refuses_falls_back_with_a_word(machine: Path, general_set: Path, monkeypatch) -> None:
+    monkeypatch.setenv("FAKE_NSYS", "busy")
+    planned = plan(machine)
+    assert planned.metric_set is None
+    assert "another tool holds the GPU's performance counters" in planned.notes[0]
+
+
+def test_a_counter_that_nsys_leaves_out_in_silence_is_missed(machine: Path, general_set: Path, monkeypatch) -> None:
+    without = machine.parent / "without.sqlite"
+    shutil.copy(FIXTURE, without)
+    with closing(sqlite3.connect(without)) as connection:
+        connection.execute("DELETE FROM TARGET_INFO_GPU_METRICS WHERE metricName = 'Tensor Active [Sum]'")
+        connection.commit()
+    monkeypatch.setenv("FAKE_NSYS_EXPORT", str(without))
+    planned = plan(machine)
+    assert planned.metric_set is None
+    assert "took the metric set, but sampled no tensor cycles" in planned.notes[0]
+
+
+def test_the_set_may_be_chosen(machine: Path, general_set: Path) -> None:
+    assert plan(machine, metrics="default").metric_set is None
+    own = machine / "own.config"
+    own.write_text(general_set.read_text())
+    assert plan(machine, metrics="own.config").metric_set == own
+    assert "metrics of own.config" in describe_plan(plan(machine, metrics="own.config"))
+    assert plan(machine, extra_args=("--gpu-metrics-set=gh100-ct",)).metric_set is None
+    with pytest.raises(InputError, match=r"metric set none\.config does not exist"):
+        plan(machine, metrics="none.config")
+
+
+def test_gpus_are_chosen_by_number(machine: Path) -> None:
+    assert [gpu.number for gpu in plan(machine, gpus="0").gpus] == [0]
+    with pytest.raises(UsageError, match="cannot sample GPU 3 here") as caught:
+        plan(machine, gpus="0,3")
+    assert "It can sample: 0." in caught.value.hint
+
+
+def test_without_metrics_no_gpu_is_needed(machine: Path, gpu_root: Path) -> None:
+    (gpu_root / "proc/driver/nvidia/version").unlink()
+    planned = plan(machine, gpus="none")
+    assert not any("gpu-metrics" in arg for arg in planned.build_command(machine / "run"))
+    assert describe_plan(planned) == "nsys 2025.3.2; no GPU metrics"
+    with pytest.raises(MachineError, match="no NVIDIA driver"):
+        plan(machine)
+
+
+def test_options_are_refused_before_anything_is_run(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tcprof.nsys.plan.try_metric_set", lambda *_: pytest.fail("sampled"))
+    for change in ({"frequency_hz": 5}, {"capture_range": "auto"}, {"duration_s": 0.0}):
+        with pytest.raises(UsageError):
+            plan(machine, **change)
+
+
+def test_size_and_overflow_are_foretold(machine: Path, general_set: Path) -> None:
+    planned = plan(machine)
+    metrics = yaml.safe_load(general_set.read_text())["metricSets"][0]["metrics"]
+    assert len(metrics) == 1
+    assert planned.bytes_per_s == 20_000 * 3 * 31  # its percentage, its cycles, and the cycles of the SMs
+    assert plan(machine, metrics="default").bytes_per_s == 20_000 * 22 * 31
+    assert plan(machine, metrics="default", frequency_hz=200_000).notes == ()
+
+
+def test_two_gpus_at_the_highest_frequency_are_too_much(machine: Path, fake_nsys) -> None:
+    line = "\\t0: Hopper GH100 | NVIDIA H200 PCI[0000:00:06.0]\n"
+    text = fake_nsys.path.read_text()
+    assert line in text or "0: Hopper GH100" in text
+    one = "\t0: Hopper GH100 | NVIDIA H200 PCI[0000:00:06.0]\n"
+    escaped = one.replace("\t", "\\t")
+    fake_nsys.path.write_text(text.replace(escaped, escaped + escaped.replace("0:", "1:", 1), 1))
+    planned = plan(machine, metrics="default", frequency_hz=200_000)
+    assert len(planned.gpus) == 2
+    assert "--frequency 100000 is not" in planned.notes[0]
+    assert planned.bytes_per_s == 2 * 200_000 * 22 * 31
+
+
+def test_links_are_kept_where_gpus_work_together(fake_nsys, h200: Capabilities, general_set: Path, tmp_path) -> None:
+    document = yaml.safe_load(general_set.read_text())
+    link = {
+        "name": "NVLink RX",
+        "id": "NVLRX.TriageCompute.nvlrx__bytes",
+        "subMetrics": [{"name": "x", "suffix": ".y"}],
+    }
+    document["metricSets"][0]["metrics"].append(link)
+    general_set.write_text(yaml.safe_dump(document))
+    other = GpuSupport(1, "GH100", "NVIDIA H200", supported=True, reason="")
+    names = []
+    for gpus in (h200.gpus, (*h200.gpus, other)):
+        path = write_metric_set(fake_nsys, h200, gpus, tmp_path)
+        assert path == tmp_path / "tcprof.config"
+        chosen = yaml.safe_load(path.read_text())["metricSets"][0]
+        assert chosen["alias"] == "tcprof"
+        names.append({metric["name"] for metric in chosen["metrics"]})
+    assert names[1] - names[0] == {"NVLink RX"}
+
+
+def test_no_metric_set_for_mixed_gpus_or_old_nsys(fake_nsys, h200: Capabilities, tmp_path: Path) -> None:
+    ada = GpuSupport(1, "AD102", "RTX", supported=True, reason="")
+    with pytest.raises(NsysError, match="AD102, GH100"):
+        write_metric_set(fake_nsys, h200, (*h200.gpus, ada), tmp_path)
+    old = Capabilities("-", metric_set_files=False, gpus=h200.gpus)
+    with pytest.raises(NsysError, match="takes no metric set from a file"):
+        write_metric_set(fake_nsys, old, h200.gpus, tmp_path)
 
 
 def test_profile_prints_the_ranges_and_leaves_report_export_and_page(
@@ -90,19 +184,59 @@ def test_profile_prints_the_ranges_and_leaves_report_export_and_page(
     printed = capfd.readouterr().out.splitlines()
     assert printed[-2:] == ["train.nsys-rep", "train.html"]
     assert any(line.split()[:1] == ["backward"] for line in printed)
-    assert {"train.nsys-rep", "train.sqlite", "train.html"} <= {path.name for path in machine.iterdir()}
+    assert {path.name for path in machine.iterdir()} == {
+        "train.py",
+        "train.nsys-rep",
+        "train.sqlite",
+        "train.html",
+    }
     assert run("profile", "train.py") == 3
     assert "exists already" in capfd.readouterr().err
     assert run("profile", "--force", "train.py") == 0
 
 
-def test_dry_run_leaves_nothing(machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run("profile", "--dry-run", "--frequency", "10000", "--nsys-args", "--trace=cuda", "train.py", "-x") == 0
+def test_a_module_and_a_command_are_recorded_too(machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run("profile", "-m", "train") == 0
+    assert "trained" in capfd.readouterr().out
+    assert run("profile", "-o", "sub", sys.executable, "-c", "print('hello')") == 0
+    assert capfd.readouterr().out.splitlines()[-1] == "sub.html"
+
+
+def test_options_that_are_not_ours_go_to_nsys_unchanged(machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    ours = ("--frequency", "10000", "--delay", "2", "--cuda-graph-trace", "node")
+    theirs = ("--trace=cuda", "-x", "true", "--cuda-memory-usage=true")
+    assert run("profile", "--dry-run", *ours, *theirs, "train.py", "-x") == 0
     printed = capfd.readouterr().out
-    assert "--gpu-metrics-frequency=10000" in printed
+    assert "--gpu-metrics-frequency=10000 --delay=2 --cuda-graph-trace=node" in printed
     assert printed.count("--trace=") == 1
+    assert " ".join(theirs) in printed
     assert printed.rstrip().endswith("train.py -x")
-    assert {path.name for path in machine.iterdir()} <= {"train.py", "bin"}
+    assert {path.name for path in machine.iterdir()} == {"train.py"}
+
+
+def test_repeated_runs_have_a_number_and_a_line_each(machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run("profile", "--repeat", "2", "train.py") == 0
+    shown = capfd.readouterr()
+    assert shown.out.splitlines()[-4:] == ["train-1.nsys-rep", "train-1.html", "train-2.nsys-rep", "train-2.html"]
+    assert len(re.findall(r"iterations of ", shown.out)) == 2
+    assert "run 2 of 2" in shown.err
+    assert run("profile", "--repeat", "3", "train.py") == 3
+    assert not (machine / "train-3.nsys-rep").exists()  # nothing is run if one of them exists
+
+
+def test_the_programs_exit_status_is_kept_with_the_page(machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (machine / "train.py").write_text("raise SystemExit(7)\n")
+    assert run("profile", "train.py") == 7
+    shown = capfd.readouterr()
+    assert "exit status 7" in shown.err
+    assert shown.out.splitlines()[-1] == "train.html"
+
+
+def test_a_copy_that_is_safe_to_share(machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run("profile", "--redact", "train.py") == 0
+    assert capfd.readouterr().out.splitlines()[-1] == "train-redacted.sqlite"
+    assert tcprof.read("train-redacted.sqlite").tensor_source == "cycles"
+    assert run("profile", "--force", "--redact", "train.py") == 0
 
 
 def test_a_refusal_is_explained(
@@ -114,7 +248,30 @@ def test_a_refusal_is_explained(
     assert not (machine / "train.nsys-rep").exists()
 
 
+def test_a_machine_that_cannot_record_says_so_at_once_and_leaves_nothing(
+    machine: Path, gpu_root: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (gpu_root / "proc/driver/nvidia/version").unlink()
+    before = {path.name for path in machine.iterdir()}
+    began = time.monotonic()
+    assert run("profile", "train.py") == 3
+    assert time.monotonic() - began < 20  # two seconds are measured by the benchmarks, not asserted here
+    shown = capfd.readouterr()
+    assert "no NVIDIA driver" in shown.err
+    assert "tcprof doctor" in shown.err
+    assert shown.out == ""
+    assert {path.name for path in machine.iterdir()} == before
+
+
+def test_a_report_that_cannot_be_had_keeps_the_raw_recording(machine: Path, monkeypatch, capfd) -> None:
+    monkeypatch.setenv("FAKE_NSYS", "qdstrm")
+    monkeypatch.setenv("FAKE_IMPORTER_FAILS", "version mismatch")
+    assert run("profile", "train.py") == 4
+    assert "version mismatch" in capfd.readouterr().err
+    assert (machine / "train.qdstrm").exists()
+
+
 def test_profile_from_python(machine: Path) -> None:
-    analysis = tcprof.profile(["train.py"], machine / "run")
+    analysis = tcprof.profile(["train.py"], machine / "run", gpus="0", metrics="default")
     assert analysis.recording.file == "run.sqlite"
     assert analysis.tensor_source == "cycles"

@@ -1,0 +1,70 @@
+"""What recording costs the program: time per step alone, under plain nsys, and under tcprof; needs a GPU.
+
+    python benchmarks/overhead.py [--rounds 5] workloads/mnist_amp.py ...
+
+Plain nsys has the options that tcprof gives it, but nsys's own metric set, so that the difference is what tcprof adds.
+The ways take turns, so that a GPU that warms up or a busy host is not taken for one of them.
+"""
+
+import argparse
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tcprof.nsys.capabilities import read_capabilities
+from tcprof.nsys.command import RecordOptions, build_profile_command
+from tcprof.nsys.locate import find_nsys
+
+WAYS = ("alone", "plain nsys", "tcprof")
+
+
+def main() -> None:
+    """Measure, and print a table in Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5, help="runs of each way; default: %(default)s")
+    parser.add_argument("scripts", nargs="*", default=["workloads/mnist_amp.py"], help="they print their time per step")
+    options = parser.parse_args()
+    print("| script | way | steps/s, median | lowest to highest | of alone |")
+    print("|---|---|---|---|---|")
+    for script in options.scripts:
+        rates = measure(script.split(), options.rounds)
+        alone = statistics.median(rates["alone"])
+        for way, found in rates.items():
+            middle = statistics.median(found)
+            spread = f"{min(found):.1f} to {max(found):.1f}"
+            print(f"| {script} | {way} | {middle:.1f} | {spread} | {100 * middle / alone:.1f} % |", flush=True)
+
+
+def measure(script: list[str], rounds: int) -> dict[str, list[float]]:
+    """Steps a second of each way, one number a round."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "run.nsys-rep"
+        program = [sys.executable, *script]
+        nsys = find_nsys()
+        commands = {
+            "alone": program,
+            "plain nsys": build_profile_command(nsys, read_capabilities(nsys), RecordOptions(report), program),
+            "tcprof": [sys.executable, "-m", "tcprof", "profile", "--force", "-o", str(report), *script],
+        }
+        run(program)  # fills the caches of files and of compiled kernels
+        rates: dict[str, list[float]] = {way: [] for way in WAYS}
+        for _ in range(rounds):
+            for way in WAYS:
+                rates[way].append(run(commands[way]))
+        return rates
+
+
+def run(command: list[str]) -> float:
+    """Steps a second, from the time per step that the script prints."""
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    match = re.search(r"time per step: ([\d.]+) ms", done.stdout)
+    if match is None:
+        raise SystemExit(f"{command} printed no time per step:\n{done.stdout}")
+    return 1e3 / float(match[1])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,228 @@
+"""What stops a recording is named, with the way out; and what does not is not made much of."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tcprof import cli
+from tcprof.nsys import checkup
+from tcprof.nsys.checkup import check_up
+from tcprof.nsys.doctor import Check, diagnose
+from tcprof.nsys.machine import GpuModes
+from tcprof.report.checks_text import is_ready, render_checks
+
+REASONS = {  # nsys's reason: (the check that fails, part of its evidence, part of its remedy)
+    "Insufficient privilege, see https://developer.nvidia.com/ERR_NVGPUCTRPERM": (
+        "counters",
+        "closed to this user",
+        "NVreg_RestrictProfilingToAdminUsers=0",
+    ),
+    "Already under profiling": ("sampler", "Already under profiling", "dcgmi profile --pause"),
+    "MIG instances found. Please, specify GPUs explicitly": ("GPU", "MIG instances", "--gpus NUMBER"),
+    "Profiling permission on a vGPU was not granted": ("GPU", "vGPU", "enable_profiling=1"),
+    "GPU metrics collection disabled due to Confidential Compute mode": ("GPU", "Confidential", "turn it off"),
+    "Unsupported architecture": ("GPU", "Unsupported architecture", "a newer nsys knows more"),
+    "the moon is in the wrong quarter": ("GPU", "the moon", "newer nsys"),
+}
+STATUSES = ("pass", "warn", "fail")
+
+
+@pytest.fixture
+def ready(fake_nsys, gpu_root, general_set, install_importer, tmp_path, monkeypatch) -> Path:
+    """A machine on which everything is right; returns its kernel's files."""
+    install_importer(tmp_path / "host-linux-x64" / "QdstrmImporter")
+    monkeypatch.setenv("PATH", f"{fake_nsys.path.parent}:/usr/bin:/bin")
+    monkeypatch.delenv("TCPROF_NSYS", raising=False)
+    fixture = Path(__file__).parents[2] / "fixtures" / "mnist_amp.sqlite"
+    monkeypatch.setenv("FAKE_NSYS_EXPORT", str(fixture))
+    monkeypatch.setattr(checkup, "read_gpu_modes", lambda: GpuModes((), vgpu=False, confidential=False))
+    versions = {"torch": "2.13.0", "nvtx": "0.2.17"}
+    monkeypatch.setattr(checkup, "_installed", lambda name: versions[name])
+    return gpu_root
+
+
+def by_name(checks: tuple[Check, ...]) -> dict[str, Check]:
+    assert len({check.name for check in checks}) == len(checks)
+    return {check.name: check for check in checks}
+
+
+def test_a_machine_that_is_ready(ready: Path, tmp_path: Path):
+    checks = by_name(check_up(tmp_path))
+    assert {name: check.status for name, check in checks.items() if check.status != "pass"} == {}
+    assert list(checks)[:5] == ["nsys", "importer", "GPU", "counters", "sampler"]
+    assert "exact tensor cycles" in checks["sampling"].evidence
+    assert "580.159.04" in checks["GPU"].evidence
+    assert is_ready(tuple(checks.values()))
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_what_nsys_says_of_the_gpu_is_explained(ready: Path, tmp_path: Path, monkeypatch, reason: str):
+    name, evidence, remedy = REASONS[reason]
+    monkeypatch.setenv("FAKE_NSYS_REASON", reason)
+    checks = by_name(check_up(tmp_path))
+    assert checks[name].status == "fail"
+    assert evidence in checks[name].evidence
+    assert remedy in checks[name].remedy
+    assert "sampling" not in checks  # there is nothing to try
+
+
+def test_a_container_has_another_way_out(ready: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FAKE_NSYS_REASON", "Insufficient privilege, see ERR_NVGPUCTRPERM")
+    (ready / ".dockerenv").touch()
+    check = by_name(diagnose().checks)["counters"]
+    assert "--cap-add=SYS_ADMIN" in check.remedy
+    assert "Docker" in check.evidence
+
+
+def test_one_gpu_of_two_is_enough(ready: Path, fake_nsys, monkeypatch: pytest.MonkeyPatch):
+    text = fake_nsys.path.read_text()
+    assert "Disable GPU Metrics [Default]\n" in text
+    more = "\nSome GPUs are not supported:\n\\t1: Volta GV100 | Quadro GV100 PCI[0:17:00.0] - Unsupported architecture"
+    fake_nsys.path.write_text(text.replace("Disable GPU Metrics [Default]", f"Disable GPU Metrics [Default]{more}", 1))
+    check = by_name(diagnose().checks)["GPU"]
+    assert check.status == "warn"
+    assert "Quadro GV100 GV100 can't be sampled (Unsupported architecture)" in check.evidence
+    assert diagnose().failures == ()
+
+
+def test_nsys_off_path_is_used_and_said(ready: Path, fake_nsys, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    check = by_name(diagnose(fake_nsys.path).checks)["nsys"]
+    assert check.status == "warn"
+    assert f"export PATH={fake_nsys.path.parent}:$PATH" in check.remedy
+
+
+def test_neither_nsys_nor_gpu_names_both(empty_machine: Path, gpu_root: Path):
+    (gpu_root / "proc/driver/nvidia/version").unlink()
+    found = by_name(diagnose().checks)
+    assert {name: check.status for name, check in found.items()} == {"nsys": "fail", "GPU": "fail"}
+    assert "--gpus none" in found["GPU"].remedy
+
+
+def test_a_gpu_that_is_not_passed_to_the_container(ready: Path):
+    (ready / "dev/nvidia0").unlink()
+    assert "--gpus all" in by_name(diagnose().checks)["GPU"].remedy
+
+
+def test_an_importer_that_lacks_a_library(ready: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FAKE_IMPORTER_LACKS", "libdw.so.1")
+    check = by_name(diagnose().checks)["importer"]
+    assert (check.status, "libdw.so.1 is missing" in check.evidence) == ("fail", True)
+    assert "apt-get install libdw1" in check.remedy
+
+
+def test_the_importer_of_another_nsys_serves_too(
+    ready: Path, empty_machine: Path, fake_nsys, install_nsys, install_importer, tmp_path, monkeypatch
+):
+    (tmp_path / "host-linux-x64" / "QdstrmImporter").unlink()
+    monkeypatch.setenv("PATH", f"{fake_nsys.path.parent}:/usr/bin:/bin")
+    other = empty_machine / "opt/nvidia/nsight-systems/2025.3.2"
+    install_nsys(other / "target-linux-x64" / "nsys")
+    importer = install_importer(other / "host-linux-x64" / "QdstrmImporter")
+    check = by_name(diagnose().checks)["importer"]
+    assert (check.status, str(importer) in check.evidence) == ("warn", True)
+
+
+def test_dcgm_is_seen_before_it_hurts(ready: Path):
+    (ready / "proc/77").mkdir()
+    (ready / "proc/77/comm").write_text("nv-hostengine\n")
+    check = by_name(diagnose().checks)["sampler"]
+    assert (check.status, "nv-hostengine (process 77)" in check.evidence) == ("warn", True)
+
+
+def test_percentages_where_cycles_are_refused(ready: Path, general_set: Path, tmp_path: Path):
+    general_set.unlink()
+    check = by_name(check_up(tmp_path))["sampling"]
+    assert check.status == "warn"
+    assert "whole percentages only" in check.evidence
+    assert "no metric set for GH100" in check.evidence
+
+
+def test_a_sampling_that_fails(ready: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FAKE_NSYS", "busy")
+    check = by_name(check_up(tmp_path))["sampling"]
+    assert (check.status, "dcgmi" in check.remedy) == ("fail", True)
+
+
+@pytest.mark.parametrize(
+    ("modes", "status", "evidence"),
+    [
+        (None, "warn", "nvidia-smi gives no answer"),
+        (GpuModes((0, 2), vgpu=False, confidential=False), "warn", "GPU 0, 2 is divided"),
+        (GpuModes((), vgpu=True, confidential=False), "warn", "virtual"),
+        (GpuModes((), vgpu=False, confidential=True), "fail", "Confidential Computing is on"),
+    ],
+)
+def test_modes_of_the_gpus(ready, tmp_path, monkeypatch, modes: GpuModes | None, status: str, evidence: str):
+    monkeypatch.setattr(checkup, "read_gpu_modes", lambda: modes)
+    check = by_name(check_up(tmp_path))["GPU modes"]
+    assert (check.status, evidence in check.evidence) == (status, True)
+
+
+@pytest.mark.parametrize(
+    ("versions", "nsys_version", "status", "remedy"),
+    [
+        ({"torch": "", "nvtx": "0.2.17"}, "2025.3.2.1", "warn", "pip install torch"),
+        ({"torch": "2.13.0+cpu", "nvtx": "0.2.17"}, "2025.3.2.1", "warn", "built for the CPU"),
+        ({"torch": "2.13.0", "nvtx": "0.2.17"}, "2023.4.4.54", "warn", "nvtx<0.2.12"),
+        ({"torch": "2.13.0", "nvtx": "0.2.11"}, "2023.4.4.54", "pass", ""),
+    ],
+)
+def test_what_the_workloads_need(ready, tmp_path, monkeypatch, versions, nsys_version: str, status: str, remedy: str):
+    monkeypatch.setattr(checkup, "_installed", lambda name: versions[name])
+    monkeypatch.setenv("FAKE_NSYS_VERSION", nsys_version)
+    check = by_name(check_up(tmp_path))["Python"]
+    assert (check.status, remedy in check.remedy) == (status, True)
+
+
+@pytest.mark.parametrize(("free", "status"), [(5e9, "pass"), (1e9, "warn"), (1e7, "fail")])
+def test_disk_space(ready, tmp_path, monkeypatch, free: float, status: str):
+    usage = type("Usage", (), {"free": free})
+    monkeypatch.setattr(checkup.shutil, "disk_usage", lambda _: usage)
+    assert by_name(check_up(tmp_path))["disk"].status == status
+
+
+def test_a_folder_without_locks(ready, tmp_path, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr(checkup.fcntl, "lockf", refuse)
+    check = by_name(check_up(tmp_path))["file locks"]
+    assert (check.status, "local disk" in check.remedy) == ("warn", True)
+
+
+def run(*args: str) -> int:
+    sys.argv = ["tcprof", *args]
+    try:
+        cli.main()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
+    return 0
+
+
+def test_the_command_is_ready_or_not(ready: Path, monkeypatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr(sys, "argv", ["tcprof"])
+    assert run("doctor") == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "Ready to record: tcprof profile SCRIPT"
+    monkeypatch.setenv("FAKE_NSYS_REASON", "Already under profiling")
+    assert run("doctor", "--format", "json") == 3
+    document = json.loads(capsys.readouterr().out)
+    assert document["ready"] is False
+    assert {check["status"] for check in document["checks"]} <= set(STATUSES)
+    assert all(check["remedy"] for check in document["checks"] if check["status"] == "fail")
+
+
+def test_checks_fit_the_terminal_and_paths_stay_whole():
+    path = "/opt/nvidia/nsight-compute/2025.3.1/host/linux-desktop-glibc_2_11_3-x64/QdstrmImporter"
+    checks = (
+        Check("nsys", "pass", "2025.3.2 at /usr/bin/nsys"),
+        Check("importer", "fail", f"{path} lacks a \x1b[31mlibrary", "Install it. " * 12),
+    )
+    text = render_checks(checks, 80, color=False)
+    assert path in text
+    assert "\x1b" not in text
+    assert all(len(line) <= 80 or path in line for line in text.splitlines())
+    assert text.splitlines()[-1] == "Not ready to record: importer."
+    assert "\x1b[1;31mfail" in render_checks(checks, 80, color=True)

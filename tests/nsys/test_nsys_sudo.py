@@ -1,0 +1,61 @@
+"""nsys as root, the program as the user."""
+
+import getpass
+import os
+from pathlib import Path
+
+import pytest
+
+from tcprof.errors import MachineError
+from tcprof.nsys.sudo import give_back, with_sudo
+
+COMMAND = ["/opt/nsys", "profile", "--trace=cuda", "/venv/bin/python", "train.py"]
+
+
+@pytest.fixture
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user who is not root, on a machine with a sudo that notes what it is told."""
+    sudo = tmp_path / "sudo"
+    sudo.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" > {tmp_path}/told\n')
+    sudo.chmod(0o755)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/some/lib")
+    monkeypatch.delenv("PYTHONHOME", raising=False)
+    return tmp_path
+
+
+def test_nsys_is_root_and_the_program_is_the_user(user: Path):
+    command = with_sudo(COMMAND)
+    assert command[:3] == ["sudo", "--preserve-env", "env"]
+    assert {f"PATH={user}", "LD_LIBRARY_PATH=/some/lib"} < set(command)
+    assert not any(word.startswith("PYTHONHOME") for word in command)
+    position = command.index("/opt/nsys")
+    assert command[position : position + 3] == ["/opt/nsys", "profile", f"--run-as={getpass.getuser()}"]
+    assert command[position + 3 :] == COMMAND[2:]
+
+
+def test_values_of_other_variables_do_not_stand_on_the_command_line(user: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("API_TOKEN", "hunter2")
+    assert "hunter2" not in " ".join(with_sudo(COMMAND))
+
+
+def test_root_needs_no_sudo(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert with_sudo(COMMAND) == COMMAND
+
+
+def test_no_sudo(user: Path):
+    (user / "sudo").unlink()
+    with pytest.raises(MachineError, match="no sudo"):
+        with_sudo(COMMAND)
+
+
+def test_a_report_of_root_is_given_back(user: Path, monkeypatch: pytest.MonkeyPatch):
+    report = user / "run.nsys-rep"
+    report.touch()
+    give_back(report)
+    assert not (user / "told").exists()
+    monkeypatch.setattr(os, "getuid", lambda: 4321)
+    give_back(report)
+    assert (user / "told").read_text() == f"-n chown 4321:{os.getgid()} {report}\n"
