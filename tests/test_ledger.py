@@ -1,6 +1,10 @@
 """What the figures rest on: every account is split without a rest; and what the fit says about ranges."""
 
 import math
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -124,3 +128,17 @@ def test_ranges_add_up_in_every_fixture(fixture_file):
     inside = ranges[ranges["depth"] == 1]["fitted_active_s"].sum()
     assert inside + outside == pytest.approx(capture["fitted_active_s"])
     assert np.nanmax(ranges["tensor_kernel_share_pct"]) <= 100
+
+
+def test_what_was_not_sampled_is_not_counted_as_fitted(tmp_path):
+    """Kernels in a gap are given what their like have elsewhere, but the ledger is about what was sampled."""
+    copy = tmp_path / "gap.sqlite"
+    shutil.copy(Path(__file__).parent.parent / "fixtures" / "mnist_amp.sqlite", copy)
+    with closing(sqlite3.connect(copy)) as connection:
+        first, last = connection.execute("SELECT min(timestamp), max(timestamp) FROM GPU_METRICS").fetchone()
+        gap = (first + 0.50 * (last - first), first + 0.65 * (last - first))
+        connection.execute("DELETE FROM GPU_METRICS WHERE timestamp BETWEEN ? AND ?", gap)
+        connection.commit()
+    found = entries(tcprof.read(copy), "tensor-active time")
+    assert found["fitted to kernels"] == pytest.approx(100, abs=0.5)
+    assert all(share >= -0.5 for share in found.values())

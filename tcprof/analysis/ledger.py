@@ -3,8 +3,11 @@
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
+from tcprof.analysis.instances import KERNEL_KINDS
+from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.launches import KernelFit, tensor_counts
 from tcprof.analysis.kernels.summary import FROM_NAMES, NOT_SAMPLED, POOLED, RESOLVED, UNRESOLVED
 from tcprof.analysis.projection import CAUSES, REMEDIES, Attribution
@@ -83,10 +86,21 @@ def _tensor_time(samples: pd.DataFrame, activities: pd.DataFrame, kernel_fit: Ke
     known = samples[samples["tensor_active_pct"].notna()]
     amount = tensor_counts(known)[0]
     traced = (known["end_ns"] > activities["start_ns"].min()) & (known["start_ns"] < activities["end_ns"].max())
-    total, inside, fitted = float(amount.sum()), float(amount[traced].sum()), float(counted.per_launch.sum())
+    total, inside = float(amount.sum()), float(amount[traced].sum())
+    fitted = float((counted.per_launch * _sampled_share(known, activities)).sum())
     active_ns = known["tensor_active_pct"].to_numpy() / 100 * (known["end_ns"] - known["start_ns"]).to_numpy()
     seconds = float(active_ns.sum()) * 1e-9 / total if total > 0 else 0.0
     yield TENSOR_TIME, FITTED, fitted * seconds, ""
     yield TENSOR_TIME, NOT_FITTED, (counted.sampled - fitted) * seconds, _MORE_SAMPLES
     yield TENSOR_TIME, NO_KERNEL, (inside - counted.sampled) * seconds, "trace its process: --trace=cuda,nvtx"
     yield TENSOR_TIME, NOT_TRACED, (total - inside) * seconds, ""
+
+
+def _sampled_share(samples: pd.DataFrame, activities: pd.DataFrame) -> npt.NDArray[np.float64]:
+    """What part of each launch was sampled: less than all of it where samples are missing."""
+    launches = activities[activities["kind"].isin(KERNEL_KINDS)]
+    start = launches["start_ns"].to_numpy()
+    end = np.maximum(launches["end_ns"].to_numpy(), start + 1)
+    sampled = StepFunction(samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy(), np.ones(len(samples)))
+    covered: npt.NDArray[np.float64] = sampled.covered(start, end) / (end - start)
+    return covered
