@@ -1,5 +1,6 @@
 """``tcprof profile``."""
 
+import getpass
 import shlex
 from contextlib import ExitStack
 from enum import StrEnum
@@ -130,6 +131,7 @@ def profile(
     """
     from tcprof.nsys.command import RecordOptions
     from tcprof.nsys.plan import plan_recording
+    from tcprof.nsys.sudo import become_root
 
     targets = _name_targets(program, output, repeat)
     if not dry_run:
@@ -143,21 +145,23 @@ def profile(
         delay_s=delay,
         duration_s=duration,
         cuda_graph_trace=None if cuda_graph_trace is None else cuda_graph_trace.value,
+        user=getpass.getuser() if sudo else "",
         extra_args=tuple(context.meta[FOR_NSYS]),
     )
+    prefix = become_root() if sudo else ()
     with ExitStack() as stack:
         with progress("Looking at this machine and trying the metrics"):
-            plan = stack.enter_context(plan_recording(program, options, nsys))
+            plan = stack.enter_context(plan_recording(program, options, nsys, prefix))
         if dry_run:
             print_warnings(plan.notes)
-            typer.echo(shlex.join(_command(plan, targets[0], sudo)))
+            typer.echo(shlex.join(plan.build_command(targets[0])))
             return
         _announce(plan)
         status, outputs = 0, []
         for number, target in enumerate(targets, start=1):
             if repeat > 1:
                 typer.echo(f"run {number} of {repeat}", err=True)
-            recording = _record(plan, target, sudo)
+            recording = _record(plan, target)
             outputs += _show(recording, redact=redact, in_full=repeat == 1)
             status = status or recording.program_status
             if recording.is_stopped:
@@ -195,19 +199,12 @@ def _announce(plan: "Plan") -> None:
     print_warnings(plan.notes)
 
 
-def _command(plan: "Plan", target: Path, sudo: bool) -> list[str]:
-    from tcprof.nsys.sudo import with_sudo
-
-    command = plan.build_command(target)
-    return with_sudo(command) if sudo else command
-
-
-def _record(plan: "Plan", target: Path, sudo: bool) -> "Recording":
+def _record(plan: "Plan", target: Path) -> "Recording":
     from tcprof.nsys.record import record
     from tcprof.nsys.sudo import give_back
 
-    recording = record(plan.nsys, _command(plan, target, sudo), target)
-    if sudo:
+    recording = record(plan.nsys, plan.build_command(target), target)
+    if plan.nsys.prefix:
         give_back(recording.report)
     return recording
 

@@ -118,4 +118,4 @@ def read_general_metric_set(nsys: Nsys, chip: str) -> str:
 
 
 def _ask(nsys: Nsys, option: str) -> Completed:
-    return run_quietly([str(nsys.path), "profile", option], timeout_s=ANSWER_S)
+    return run_quietly([*nsys.prefix, str(nsys.path), "profile", option], timeout_s=ANSWER_S)

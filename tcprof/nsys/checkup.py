@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tcprof.errors import NsysError
 from tcprof.nsys.command import RecordOptions
-from tcprof.nsys.doctor import Check, Diagnosis, diagnose
+from tcprof.nsys.doctor import Check, Diagnosis, Status, diagnose
 from tcprof.nsys.locate import Nsys
 from tcprof.nsys.machine import GpuModes, Machine, read_gpu_modes, read_machine
 from tcprof.nsys.plan import write_metric_set
@@ -94,12 +94,10 @@ def _check_disk(folder: Path) -> list[Check]:
     temporary = Path(tempfile.gettempdir())
     free = {place: shutil.disk_usage(place).free for place in dict.fromkeys((folder.absolute(), temporary))}
     evidence = ", ".join(f"{size / 1e9:.1f} GB free in {place}" for place, size in free.items())
-    space = Check("disk", "pass", evidence)
-    if min(free.values()) < _SCARCE_BYTES:
-        status = "fail" if min(free.values()) < _TOO_FEW_BYTES else "warn"
-        remedy = "Free some space; nsys collects in TMPDIR before it writes the report."
-        space = Check("disk", "fail" if status == "fail" else "warn", evidence, remedy)
-    return [space, _check_locks(folder.absolute())]
+    least = min(free.values())
+    status: Status = "fail" if least < _TOO_FEW_BYTES else "warn" if least < _SCARCE_BYTES else "pass"
+    remedy = "" if status == "pass" else "Free some space; nsys collects in TMPDIR before it writes the report."
+    return [Check("disk", status, evidence, remedy), _check_locks(folder.absolute())]
 
 
 def _check_locks(folder: Path) -> Check:

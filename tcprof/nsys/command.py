@@ -43,6 +43,7 @@ class RecordOptions:
         delay_s: Seconds to wait before recording.
         duration_s: Seconds to record; nsys then ends the program. None to its end.
         cuda_graph_trace: ``graph`` or ``node``; None for nsys's default.
+        user: The user to run the program as, where nsys runs as root; empty for nsys's own user.
         extra_args: Further options for nsys. Where they name an option that is also set here, they win.
     """
 
@@ -55,6 +56,7 @@ class RecordOptions:
     delay_s: float | None = None
     duration_s: float | None = None
     cuda_graph_trace: str | None = None
+    user: str = ""
     extra_args: tuple[str, ...] = ()
 
 
@@ -87,6 +89,7 @@ def build_profile_command(
         *_gpu_metrics(capabilities, options, metric_set),
         *_capture_range(options.capture_range),
         *_stretch(options),
+        *([f"--run-as={options.user}"] if options.user else []),
         "--sample=none",
         "--cpuctxsw=none",
         "--force-overwrite=true",
@@ -94,7 +97,7 @@ def build_profile_command(
     ]
     theirs = name_options(options.extra_args)
     kept = [option for option in ours if _singular(option.partition("=")[0]) not in theirs]
-    return [str(nsys.path), "profile", *kept, *options.extra_args, *program]
+    return [*nsys.prefix, str(nsys.path), "profile", *kept, *options.extra_args, *program]
 
 
 def report_base(output: Path) -> Path:

@@ -1,6 +1,6 @@
 """What stops a recording on this machine, and the way out: each check with its evidence and its remedy."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -53,16 +53,17 @@ class Diagnosis:
         return tuple(check for check in self.checks if check.status == "fail")
 
 
-def diagnose(explicit: Path | None = None, *, with_gpus: bool = True) -> Diagnosis:
+def diagnose(explicit: Path | None = None, *, with_gpus: bool = True, prefix: tuple[str, ...] = ()) -> Diagnosis:
     """Checks what every recording needs: nsys, its importer, a GPU that it can sample, and permission.
 
     Args:
         explicit: The nsys to use; None looks for one.
         with_gpus: Whether GPU metrics are wanted.
+        prefix: What makes a command run as root; see ``tcprof.nsys.sudo``.
     """
     machine = read_machine()
     survey = survey_nsys(explicit)
-    nsys = survey.found[0] if survey.found else None
+    nsys = replace(survey.found[0], prefix=prefix) if survey.found else None
     checks = [_check_nsys(survey)]
     if nsys is not None:
         checks.append(_check_importer(survey))
@@ -104,7 +105,7 @@ def _check_importer(survey: Survey) -> Check:
     else:
         return Check("importer", "pass", f"{own.path} runs")
     for other in others:
-        found = find_importer(other)
+        found = find_importer(other) if other.version >= nsys.version else None  # an older one cannot read it
         if found is not None and not found.problem:
             return Check("importer", "warn", f"{evidence}; {found.path} is used instead", remedy)
     return Check("importer", "fail", f"{evidence}, so that a recording would not become a report", remedy)
@@ -117,7 +118,7 @@ def _check_presence(machine: Machine) -> Check:
         evidence = f"driver {machine.driver}, but no /dev/nvidia0: no GPU is passed to this process"
         remedy = "Start the container with --gpus all, or ask the scheduler for a GPU."
     else:
-        evidence = "no NVIDIA driver is loaded (no /proc/driver/nvidia/version)"
+        evidence = "none: no NVIDIA driver is loaded, and there is no /dev/nvidia0"
         remedy = "Record on a machine with an NVIDIA GPU; reports and exports can be read anywhere."
     return Check("GPU", "fail", evidence, f"{remedy} {WITHOUT_METRICS}")
 

@@ -37,10 +37,12 @@ class Nsys:
     Attributes:
         path: The executable.
         version: For instance (2025, 3, 2, 474).
+        prefix: What stands before it on a command line that reads counters: sudo with what it needs, or nothing.
     """
 
     path: Path
     version: tuple[int, ...]
+    prefix: tuple[str, ...] = ()
 
     @property
     def version_text(self) -> str:

@@ -17,6 +17,7 @@ ROOT = Path("/")
 _SYS_ADMIN, _PERFMON = 21, 38  # bits of Linux capabilities
 _PERFMON_DRIVER = 565  # the first driver to which PERFMON is enough
 _HOLDERS = ("nv-hostengine", "dcgm-exporter", "dcgmi", "dcgmproftester", "nsys", "nsys-launcher", "ncu", "ncu-ui")
+_GPU_DEVICE = re.compile(r"nvidia\d+|nvhost-gpu")
 _SMI_ANSWER_S = 20.0
 
 
@@ -26,7 +27,7 @@ class Machine:
 
     Attributes:
         driver: Version of NVIDIA's driver; empty without one.
-        device_count: Device files of GPUs that this process can see.
+        device_count: Device files of GPUs that this process can see; on Jetson there is another one.
         is_wsl: Whether this is the Windows Subsystem for Linux.
         container: What kind of container this is; empty if none.
         admin_only: Whether counters are for administrators (RmProfilingAdminOnly); None where not known.
@@ -48,8 +49,8 @@ class Machine:
 
     @property
     def has_gpu(self) -> bool:
-        """Whether there is a driver and a GPU behind it."""
-        return self.is_wsl or bool(self.driver and self.device_count)
+        """Whether there is a GPU to be seen; a sandbox may hide the driver's files."""
+        return self.is_wsl or self.device_count > 0
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def read_machine() -> Machine:
     paranoid = _read("proc/sys/kernel/perf_event_paranoid").strip()
     return Machine(
         driver=version,
-        device_count=len([path for path in (ROOT / "dev").glob("nvidia*") if path.name[6:].isdigit()]),
+        device_count=len([path for path in (ROOT / "dev").glob("nv*") if _GPU_DEVICE.fullmatch(path.name)]),
         is_wsl=(ROOT / "dev" / "dxg").exists(),
         container=_read_container(),
         admin_only=None if admin_only is None else admin_only[1] == "1",

@@ -51,7 +51,9 @@ class Plan:
 
 
 @contextmanager
-def plan_recording(program: Sequence[str], options: RecordOptions, nsys: Path | None = None) -> Iterator[Plan]:
+def plan_recording(
+    program: Sequence[str], options: RecordOptions, nsys: Path | None = None, prefix: tuple[str, ...] = ()
+) -> Iterator[Plan]:
     """Plan a recording with the best metrics that are to be had here: tensor cycles, else percentages.
 
     A metric set of our own is tried with a short sampling first. It is a temporary file that lasts as long as the
@@ -61,6 +63,7 @@ def plan_recording(program: Sequence[str], options: RecordOptions, nsys: Path | 
         program: The program and its arguments; a Python script or module gets its interpreter.
         options: How to record.
         nsys: The nsys to use; None looks for one.
+        prefix: What makes a command run as root; see ``tcprof.nsys.sudo``.
 
     Raises:
         MachineError: This machine cannot record.
@@ -69,7 +72,7 @@ def plan_recording(program: Sequence[str], options: RecordOptions, nsys: Path | 
     """
     command = tuple(resolve_program(program))
     with_gpus = options.gpus != "none"
-    found, capabilities = _ready(diagnose(nsys, with_gpus=with_gpus))
+    found, capabilities = _ready(diagnose(nsys, with_gpus=with_gpus, prefix=prefix))
     build_profile_command(found, capabilities, options, command)  # refuses options that have no meaning
     gpus = _choose_gpus(capabilities, options.gpus)
     with tempfile.TemporaryDirectory(prefix="tcprof-") as folder:

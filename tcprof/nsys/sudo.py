@@ -5,10 +5,9 @@ of the environment is preserved. nsys itself then starts the program as the user
 that a virtual environment, files and caches are the user's own.
 """
 
-import getpass
 import os
 import shutil
-from collections.abc import Sequence
+import subprocess
 from pathlib import Path
 
 from tcprof.errors import MachineError
@@ -17,22 +16,23 @@ from tcprof.nsys.process import run_quietly
 _HANDED_OVER = ("PATH", "HOME", "USER", "LOGNAME", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONHOME")
 
 
-def with_sudo(argv: Sequence[str]) -> list[str]:
-    """The same command of nsys, run as root; unchanged if the user is root.
+def become_root() -> tuple[str, ...]:
+    """Asks for the password, if there is one, and returns what stands before a command to run it as root.
 
-    Args:
-        argv: nsys, ``profile``, its options and the program.
+    Returns:
+        Nothing if the user is root already.
 
     Raises:
-        MachineError: If there is no sudo.
+        MachineError: If there is no sudo, or it refuses.
     """
     if os.geteuid() == 0:
-        return list(argv)
+        return ()
     if shutil.which("sudo") is None:
         raise MachineError("There is no sudo on this machine.", hint="'tcprof doctor' tells whether root is needed.")
-    kept = [f"{name}={os.environ[name]}" for name in _HANDED_OVER if name in os.environ]
-    nsys, command, *rest = argv
-    return ["sudo", "--preserve-env", "env", *kept, nsys, command, f"--run-as={getpass.getuser()}", *rest]
+    if subprocess.run(["sudo", "--validate"], check=False).returncode != 0:
+        raise MachineError("sudo refused.", hint="Ask the administrator, or see what 'tcprof doctor' proposes.")
+    kept = (f"{name}={os.environ[name]}" for name in _HANDED_OVER if name in os.environ)
+    return ("sudo", "--preserve-env", "env", *kept)
 
 
 def give_back(report: Path) -> None:

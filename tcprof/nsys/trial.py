@@ -45,6 +45,7 @@ def try_metric_set(
             delay_s=None,
             duration_s=None,
             cuda_graph_trace=None,
+            user="",
             extra_args=(),
         )
         command = build_profile_command(nsys, capabilities, short, _PROGRAM, metric_set)

@@ -95,7 +95,8 @@ def test_nsys_off_path_is_used_and_said(ready: Path, fake_nsys, monkeypatch: pyt
 
 
 def test_neither_nsys_nor_gpu_names_both(empty_machine: Path, gpu_root: Path):
-    (gpu_root / "proc/driver/nvidia/version").unlink()
+    for name in ("proc/driver/nvidia/version", "dev/nvidia0"):
+        (gpu_root / name).unlink()
     found = by_name(diagnose().checks)
     assert {name: check.status for name, check in found.items()} == {"nsys": "fail", "GPU": "fail"}
     assert "--gpus none" in found["GPU"].remedy

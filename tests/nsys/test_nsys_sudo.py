@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from tcprof.errors import MachineError
-from tcprof.nsys.sudo import give_back, with_sudo
-
-COMMAND = ["/opt/nsys", "profile", "--trace=cuda", "/venv/bin/python", "train.py"]
+from tcprof.nsys.capabilities import Capabilities
+from tcprof.nsys.command import RecordOptions, build_profile_command
+from tcprof.nsys.locate import Nsys
+from tcprof.nsys.sudo import become_root, give_back
 
 
 @pytest.fixture
@@ -26,29 +27,39 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_nsys_is_root_and_the_program_is_the_user(user: Path):
-    command = with_sudo(COMMAND)
+    nsys = Nsys(Path("/opt/nsys"), (2025, 3, 2), become_root())
+    options = RecordOptions(output=Path("run"), user=getpass.getuser())
+    capabilities = Capabilities("", metric_set_files=False, gpus=())
+    command = build_profile_command(nsys, capabilities, options, ["/venv/bin/python", "train.py"])
     assert command[:3] == ["sudo", "--preserve-env", "env"]
     assert {f"PATH={user}", "LD_LIBRARY_PATH=/some/lib"} < set(command)
     assert not any(word.startswith("PYTHONHOME") for word in command)
     position = command.index("/opt/nsys")
-    assert command[position : position + 3] == ["/opt/nsys", "profile", f"--run-as={getpass.getuser()}"]
-    assert command[position + 3 :] == COMMAND[2:]
+    assert command[position + 1] == "profile"
+    assert f"--run-as={getpass.getuser()}" in command[position:]
+    assert command[-2:] == ["/venv/bin/python", "train.py"]
 
 
 def test_values_of_other_variables_do_not_stand_on_the_command_line(user: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("API_TOKEN", "hunter2")
-    assert "hunter2" not in " ".join(with_sudo(COMMAND))
+    assert "hunter2" not in " ".join(become_root())
 
 
 def test_root_needs_no_sudo(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert with_sudo(COMMAND) == COMMAND
+    assert become_root() == ()
 
 
 def test_no_sudo(user: Path):
     (user / "sudo").unlink()
     with pytest.raises(MachineError, match="no sudo"):
-        with_sudo(COMMAND)
+        become_root()
+
+
+def test_sudo_that_refuses(user: Path):
+    (user / "sudo").write_text("#!/bin/sh\nexit 1\n")
+    with pytest.raises(MachineError, match="sudo refused"):
+        become_root()
 
 
 def test_a_report_of_root_is_given_back(user: Path, monkeypatch: pytest.MonkeyPatch):
