@@ -13,7 +13,7 @@ from report_inputs import HOSTILE
 import tcprof
 from tcprof.analysis.faults import lower_frequency
 from tcprof.cli.app import print_faults
-from tcprof.trace import schema
+from tcprof.trace import Trace, schema
 
 OVERFLOW = "GPU Metrics [0]: Sampling buffer overflow"
 DISORDER = "GPU Metrics event chronological order was broken"
@@ -182,6 +182,53 @@ def test_lost_kernels(tmp_path: Path, texts: list[str], told: str) -> None:
         "tensor cycles go to its neighbours. Record again: let every process run to its end, or save the events every "
         "100 ms with 'tcprof profile --cuda-flush-interval=100'.",
     )
+
+
+def launched(lost: tuple[int, ...], *, streams: int = 1, process: int = 1000) -> TraceBuilder:
+    """Ten launches of kernels on streams in turn, some of them without their kernel."""
+    builder = recorded()
+    for number in range(10):
+        start, correlation = 10_000 + 5_000 * number, 500 + number
+        builder.launch(start, correlation, process=process, name="cudaLaunchKernel_v7000")
+        if number not in lost:
+            place = {"streamId": number % streams, "correlationId": correlation, "process": process}
+            builder.kernel("gemm", start + 500, start + 900, **place)
+    return builder
+
+
+@pytest.mark.parametrize(
+    ("lost", "streams", "counted"),
+    [
+        ((), 1, 0),
+        ((3, 4), 1, 2),
+        ((8, 9), 1, 0),  # the recording may have ended before they ran
+        ((3, 9), 1, 1),
+        ((3, 6), 2, 2),
+        ((1, 5, 7, 9), 2, 1),  # the second stream has nothing after the fourth launch: the others may be its own
+    ],
+)
+def test_launches_that_must_have_had_a_kernel(tmp_path: Path, lost: tuple[int, ...], streams: int, counted: int):
+    trace = Trace(launched(lost, streams=streams).write(tmp_path))
+    assert trace.lost_launches() == counted
+
+
+def test_lost_launches_cannot_be_told_without_calls_or_with_graphs(tmp_path: Path):
+    assert Trace(recorded().without("CUPTI_ACTIVITY_KIND_RUNTIME").write(tmp_path)).lost_launches() is None
+    assert Trace(recorded().write(tmp_path, "unnamed.sqlite")).lost_launches() is None
+    assert Trace(launched((3,)).graph(70_000, 80_000).write(tmp_path, "graph.sqlite")).lost_launches() is None
+
+
+def test_nothing_is_said_where_all_kernels_are_there(tmp_path: Path) -> None:
+    incomplete = "Number of incomplete CUPTI events dropped: 1. Incomplete events appear when GPU timestamp"
+    builder = launched(()).diagnostic("information", LOST_BUFFER).diagnostic("information", incomplete)
+    assert faults_of(builder, tmp_path) == ()
+    builder.diagnostic("information", "CUPTI dropped 12 records.")
+    assert "records dropped: 12" in tcprof.read(builder.write(tmp_path, "dropped.sqlite")).faults[0]
+
+
+def test_lost_kernels_are_counted(tmp_path: Path) -> None:
+    (fault,) = faults_of(launched((3, 4)).diagnostic("information", LOST_BUFFER), tmp_path)
+    assert "launches without their kernel: 2" in fault
 
 
 def test_lost_samples_stand_before_lost_kernels(tmp_path: Path) -> None:

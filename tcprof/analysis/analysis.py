@@ -105,7 +105,7 @@ def analyze(
         paths=hierarchy.paths,
         activities=activities,
         **vars(account),
-        faults=faults.list_faults(recording, samples, activities, account.clocks, diagnostics),
+        faults=faults.list_faults(recording, samples, activities, account.clocks, diagnostics, trace.lost_launches),
         warnings=caveats.list_caveats(recording, samples, hierarchy, activities, attribution, ranges, diagnostics),
     )
 

@@ -5,7 +5,7 @@ nothing of them is passed on but the known words below, and numbers.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 
@@ -37,11 +37,17 @@ _LOST_EVENTS = {
     "events without a time": re.compile(r"(\d{1,15}) GPU events were discarded as their timestamps"),
     "times without memory for a buffer": re.compile(r"Couldn't allocate CUPTI buffers (\d{1,15}) times"),
 }
+_AT_THE_END = ("incomplete events dropped", "incomplete events")  # of kernels that ran when the recording ended
 _TRUNCATED = re.compile(r"Trace data will likely be truncated|CUPTI events might be missing")
 
 
 def list_faults(
-    recording: Recording, samples: Samples, activities: pd.DataFrame, clocks: pd.DataFrame, diagnostics: pd.DataFrame
+    recording: Recording,
+    samples: Samples,
+    activities: pd.DataFrame,
+    clocks: pd.DataFrame,
+    diagnostics: pd.DataFrame,
+    count_lost_launches: Callable[[], int | None],
 ) -> tuple[str, ...]:
     """Sentences for the reader, gravest first: what was lost, what that means for the figures, and what to do.
 
@@ -51,10 +57,11 @@ def list_faults(
         activities: See ``tcprof.frames.ACTIVITIES``.
         clocks: See ``tcprof.frames.CLOCKS``.
         diagnostics: See ``tcprof.frames.DIAGNOSTICS``.
+        count_lost_launches: Counts the launches whose kernels are missing; asked only if nsys says that some may be.
     """
     texts = diagnostics["text"].map(str).value_counts(sort=False)  # SQLite keeps numbers in columns of text
     about_samples = _about_samples(recording, samples, activities, texts.index.tolist())
-    return (*about_samples, *_about_clocks(clocks, bool(about_samples)), *_about_kernels(texts))
+    return (*about_samples, *_about_clocks(clocks, bool(about_samples)), *_about_kernels(texts, count_lost_launches))
 
 
 def is_fault(text: str) -> bool:
@@ -163,11 +170,15 @@ def _about_clocks(clocks: pd.DataFrame, damaged: bool) -> list[str]:
     return found
 
 
-def _about_kernels(texts: pd.Series) -> list[str]:
-    """Kernels and copies that ran, but may not be in the recording.
+def _about_kernels(texts: pd.Series, count_lost_launches: Callable[[], int | None]) -> list[str]:
+    """Kernels and copies that ran, but are not in the recording.
+
+    nsys says that some may be missing whenever it ends before a process does, and counts those that were still running:
+    with a capture range most often all are there. If it says no more, the launches are counted, where they can be.
 
     Args:
         texts: How often nsys said each text: processes may say the same.
+        count_lost_launches: See ``list_faults``.
     """
     buffers = sum((int(found[2]) - int(found[1])) * count for found, count in _matches(_NOT_RETURNED, texts))
     events = {
@@ -176,7 +187,10 @@ def _about_kernels(texts: pd.Series) -> list[str]:
     }
     if not (buffers or any(events.values()) or _matches(_TRUNCATED, texts)):
         return []
-    numbers = events | {"buffers not handed over": buffers}
+    launches = count_lost_launches()
+    if launches == 0 and all(what in _AT_THE_END for what, number in events.items() if number):
+        return []
+    numbers = {"launches without their kernel": launches or 0} | events | {"buffers not handed over": buffers}
     told = "; ".join(f"{what}: {units.format_count(number)}" for what, number in numbers.items() if number > 0)
     return [
         f"Kernels may be missing: events of the CUDA trace {'were' if any(events.values()) else 'may have been'} lost "

@@ -18,6 +18,9 @@ _GEOMETRY = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
 _BLOCK = 3  # where the block begins
 
 
+_MUCH_USED = 0.01  # of the kernels of a process: a stream with fewer may have been left long before the end
+
+
 def read_activities(database: Database, gpu_of: dict[tuple[int, int], int], geometry: bool = False) -> pd.DataFrame:
     """Kernels, copies, sets and whole graphs in order of start, see ``tcprof.frames.ACTIVITIES``.
 
@@ -132,6 +135,33 @@ def read_launches(database: Database) -> pd.DataFrame:
         "start_ns": start[order],
     }
     return LAUNCHES.conform(pd.DataFrame(columns, copy=False))
+
+
+def count_lost_launches(database: Database) -> int | None:
+    """How many launches have no kernel in the recording, although it went on long enough to have it.
+
+    A launch is surely lost if every stream that its process uses much has a kernel that was launched later; the kernels
+    of other launches may have run after the recording had ended. None where it cannot be told: launches that are
+    captured into a CUDA graph have no kernel of their own either.
+    """
+    calls, names, kernels = schema.API_CALLS, schema.STRINGS, schema.KERNELS
+    if not (database.has(calls) and database.has(kernels)) or database.has(schema.GRAPHS):
+        return None
+    owned = database.has_column(kernels, "globalPid") and database.has_column(calls, "globalTid")
+    owners = (calls.c.globalTid, kernels.c.globalPid) if owned else (literal(0), literal(0))
+    launching = calls.c.nameId.in_(select(names.c.id).where(names.c.value.like("%aunch%Kernel%")))
+    start, thread, number = database.arrays(select(calls.c.start, owners[0], calls.c.correlationId).where(launching))
+    if not len(start):
+        return None
+    owner, ran, stream = database.arrays(select(owners[1], kernels.c.correlationId, kernels.c.streamId))
+    launches = pd.DataFrame({"process": thread >> 24, "correlation": number, "start": start})
+    launches = launches.sort_values("start", kind="stable").drop_duplicates(["process", "correlation"])
+    recorded = pd.DataFrame({"process": owner >> 24, "correlation": ran, "stream": stream})
+    found = launches.merge(recorded.drop_duplicates(["process", "correlation"]), how="left")
+    streams = found.groupby(["process", "stream"])["start"].agg(["max", "size"])
+    much = streams[streams["size"] >= _MUCH_USED * streams.groupby("process")["size"].transform("sum")]
+    last = found["process"].map(much.groupby("process")["max"].min())
+    return int((found["stream"].isna() & (found["start"] < last)).sum())
 
 
 def _correlations(database: Database) -> Select[Any] | None:

@@ -11,7 +11,7 @@ from sqlalchemy import Table, func, select
 
 from tcprof.frames import DIAGNOSTICS, GPUS, SAMPLE_METRICS
 from tcprof.trace import schema
-from tcprof.trace.activities import read_activities, read_launches
+from tcprof.trace.activities import count_lost_launches, read_activities, read_launches
 from tcprof.trace.database import UNKNOWN, Database
 from tcprof.trace.ranges import read_ranges
 from tcprof.trace.samples import Samples, read_samples
@@ -107,6 +107,10 @@ class Trace:
     def launches(self) -> pd.DataFrame:
         """The API calls that started work on a GPU, see ``tcprof.frames.LAUNCHES``."""
         return read_launches(self._database)
+
+    def lost_launches(self) -> int | None:
+        """Launches of kernels whose kernels are not in the recording; None where it cannot be told."""
+        return count_lost_launches(self._database)
 
     def activities(self, geometry: bool = False) -> pd.DataFrame:
         """Work on the GPUs, see ``tcprof.frames.ACTIVITIES``; with the kernels' launch geometry if asked for."""
