@@ -1,22 +1,47 @@
-"""A redacted copy gives the same figures and holds nothing private."""
+"""A redacted copy gives the same figures and holds nothing private; what was left out is counted and searched for."""
 
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from builders import TraceBuilder
 
+from tcprof import cli
 from tcprof.analysis import analyze
 from tcprof.errors import InputError, OutputError
-from tcprof.trace import Trace, schema
-from tcprof.trace.redact import redact
+from tcprof.report.redaction_text import describe_redaction
+from tcprof.trace import Trace, allowed, schema
+from tcprof.trace import redact as redact_module
+from tcprof.trace.private_texts import Kind
+from tcprof.trace.redact import Redaction, redact
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
-SECRETS = ("hunter2", "/home/alice", "alice", "build-host-7", "--password", "10.1.2.3", "AKIA", "stdout of the program")
+SECRETS = (
+    "hunter2",
+    "/home/alice",
+    "alice",
+    "build-host-7",
+    "--password",
+    "10.1.2.3",
+    "AKIA",
+    "stdout of the program",
+    "GPU-5d1e",
+    "secret-worker",
+    "kept/quiet",
+)
+NSYS = os.environ.get("NSYS") or shutil.which("nsys")
 
 
-def export_with_secrets(folder: Path) -> Path:
-    """An export with something private in every table that real ones have it in."""
-    builder = (
+def recording() -> TraceBuilder:
+    """A small export with ranges, kernels and samples, and without anything private."""
+    return (
         TraceBuilder()
         .gpu()
         .recorded(duration=100_000)
@@ -26,39 +51,112 @@ def export_with_secrets(folder: Path) -> Path:
         .kernel("gemm", 2_000, 9_000, launched=1_500)
         .copy("host to device", 500, 900, launched=400)
         .samples([0, 50, 100], start=0, period=10_000)
+    )
+
+
+def recording_with_secrets() -> TraceBuilder:
+    """An export with something private in every table that real ones have it in."""
+    builder = (
+        recording()
         .captured("PROCESS_0:COMMAND", "python train.py --password hunter2")
-        .captured("PROCESS_0:ENV_VARS", "AWS_KEY=AKIA")
+        .captured("PROCESS_0:ARGUMENT_0", "--data=/srv/kept/quiet/set.bin")
+        .captured("PROCESS_0:ENVIRONMENT_VARIABLE", 'AWS_KEY="AKIA-4711-QQ"')
+        .captured("PROCESS_0:USER_NAME", "alice")
+        .captured("PROCESS_0:WORKING_DIR", "/home/alice/run")
         .captured("GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY", "20000")
+        .captured("GPU_METRICS_OPTIONS:CONFIG", "/home/alice/metrics.config")
         .captured("DEVICE_DISPLAY_NAME", "build-host-7")
+        .captured("SHOW_BACKTRACE", "false")
         .system("NvDriverVersion", "580.159.04")
-        .system("EnvironmentVariables", "TOKEN=hunter2")
+        .system("DeviceEnvironment", "TOKEN=hunter2;HOSTNAME=build-host-7;LS_COLORS=di=01;34")
         .system("HostName", "build-host-7")
         .diagnostic("information", "Loaded /home/alice/lib.so on 10.1.2.3 with TOKEN=hunter2 for alice@build-host-7")
+        .diagnostic("warning", "Not all events of secret-worker were collected.")
+        .diagnostic("warning", "Not all events were collected.")
     )
-    for number, text in enumerate(("python train.py --password hunter2", "stdout of the program", "/home/alice/data")):
-        builder.row(schema.STRINGS, id=9_000 + number, value=text)
+    strings = {
+        9_000: "python train.py --password hunter2",
+        9_001: "stdout of the program\nand a second line of it\n",
+        9_002: "/home/alice/data",
+        9_003: "secret-worker",
+        9_004: "TOKEN=hunter2\0USER=alice\0PWD=/home/alice",
+    }
+    for number, text in strings.items():
+        builder.row(schema.STRINGS, id=number, value=text)
     builder.row("PROCESSES", globalPid=1, pid=1000, name="/home/alice/bin/python")
-    builder.row("ThreadNames", nameId=9_002, priority=0, globalTid=1)
+    builder.row("ThreadNames", nameId=9_003, priority=0, globalTid=1)
     builder.row("ProcessStreams", globalPid=1, filenameId=9_002, contentId=9_001)
+    builder.row(schema.CUDA_DEVICES, gpuId=0, cudaId=0, pid=1000, uuid="GPU-5d1e-77")
     builder.row(schema.EXPORT_METADATA, name="EXPORT_PARAM_INPUT_FILE", value="/home/alice/run.nsys-rep")
-    return builder.row("SOMETHING_NEW", text="hunter2").write(folder, "private.sqlite")
+    return builder.row("SOMETHING_NEW", text="hunter2")
+
+
+def redacted(builder: TraceBuilder, folder: Path) -> tuple[Redaction, Path]:
+    target = folder / "copy.sqlite"
+    return redact(builder.write(folder, "source.sqlite"), target), target
+
+
+def texts_in(path: Path) -> set[str]:
+    """Every text of a database."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.text_factory = lambda value: value.decode("utf-8", "replace")
+        names = [name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")]
+        rows = [value for name in names for row in connection.execute(f'select * from "{name}"') for value in row]  # noqa: S608
+    return {value for value in rows if isinstance(value, str)}
 
 
 def test_nothing_private_is_left(tmp_path: Path) -> None:
-    source, target = export_with_secrets(tmp_path), tmp_path / "copy.sqlite"
+    source, target = recording_with_secrets().write(tmp_path), tmp_path / "copy.sqlite"
     before = source.read_bytes()
-    assert all(secret.encode() in before for secret in SECRETS)
-    left_out = redact(source, target)
+    assert [secret for secret in SECRETS if secret.encode() not in before] == []
+    redact(source, target)
     assert source.read_bytes() == before
     copy = target.read_bytes()
     assert [secret for secret in SECRETS if secret.encode() in copy] == []
-    assert left_out.tables == 3
-    assert left_out.strings == 3
-    assert left_out.rows == 6
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.sqlite", "trace.sqlite"]
+
+
+def test_what_was_left_out_is_counted_by_kind(tmp_path: Path) -> None:
+    redaction, _ = redacted(recording_with_secrets(), tmp_path)
+    assert redaction.removed == {
+        Kind.ENVIRONMENT: 1 + 3 + 3,  # a setting, DeviceEnvironment, a string
+        Kind.COMMANDS: 2,
+        Kind.NAMES: 3,
+        Kind.PATHS: 4,  # three settings, a string
+        Kind.PROCESSES: 1,
+        Kind.THREADS: 1,
+        Kind.OUTPUT: 2,
+        Kind.HARDWARE: 1,
+        Kind.MESSAGES: 2,
+        Kind.SETTINGS: 1,
+        Kind.TEXTS: 2,  # strings that nothing names: [Unknown], and a command line
+    }
+    assert redaction.tables == ("ProcessStreams", "SOMETHING_NEW", "ThreadNames")
+    assert (redaction.names.nvtx.count, redaction.names.kernels.count) == (0, 0)
+
+
+def test_of_a_copy_nothing_is_left_out(tmp_path: Path) -> None:
+    _, copy = redacted(recording_with_secrets(), tmp_path)
+    again = redact(copy, tmp_path / "again.sqlite")
+    assert (again.removed, again.tables, again.searched) == ({}, (), 0)
+    assert texts_in(tmp_path / "again.sqlite") == texts_in(copy)
+
+
+def test_messages_stay_readable(tmp_path: Path) -> None:
+    builder = recording_with_secrets().diagnostic(
+        "warning", "No CPU IP/backtrace samples. Try\necho 1 >/proc/sys/x/y in C:\\Users\\bob\\a.exe or ./out/of/way."
+    )
+    _, target = redacted(builder, tmp_path)
+    assert Trace(target).diagnostics()["text"].tolist() == [
+        "Loaded <redacted> on <redacted> with <redacted> for <redacted>@<redacted>",
+        "Not all events of <redacted> were collected.",
+        "Not all events were collected.",
+        "No CPU IP/backtrace samples. Try\necho 1 ><redacted> in <redacted> or <redacted>",
+    ]
 
 
 def test_the_figures_are_the_same(tmp_path: Path) -> None:
-    sources = [export_with_secrets(tmp_path), *FIXTURES.glob("*.sqlite")]
+    sources = [recording_with_secrets().write(tmp_path), *FIXTURES.glob("*.sqlite")]
     for number, source in enumerate(sources):
         target = tmp_path / f"copy{number}.sqlite"
         redact(source, target)
@@ -70,7 +168,7 @@ def test_the_figures_are_the_same(tmp_path: Path) -> None:
         assert one.recording.driver_version == other.recording.driver_version
 
 
-def test_fixtures_hold_nothing_private() -> None:
+def test_fixtures_hold_nothing_private(tmp_path: Path) -> None:
     fixtures = list(FIXTURES.glob("*.sqlite"))
     assert fixtures
     for fixture in fixtures:
@@ -78,6 +176,180 @@ def test_fixtures_hold_nothing_private() -> None:
         assert len(content) < 3_000_000
         for word in (b"/root", b"/home/", b"/tmp/", b"LD_LIBRARY_PATH", b"PYTHONPATH", b"HOSTNAME", b"nsys-rep"):
             assert word not in content, (fixture.name, word)
+        redaction = redact(fixture, tmp_path / fixture.name)
+        assert (redaction.tables, redaction.searched) == ((), 0)
+
+
+def keep_streams(patch: pytest.MonkeyPatch) -> None:
+    patch.setitem(allowed._KEPT_TEXT, "ProcessStreams", set())
+    patch.setattr(allowed, "KERNEL_STRINGS", (*allowed.KERNEL_STRINGS, ("ProcessStreams", "filenameId")))
+
+
+WEAKENED: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
+    "process names": (
+        lambda patch: patch.setitem(allowed._KEPT_TEXT, "PROCESSES", {"name"}),
+        "its PROCESSES.name would hold a text of the process names",
+    ),
+    "hosts and files": (
+        lambda patch: patch.setattr(allowed, "_EXPORT_KEYS", ("EXPORT_%",)),
+        "its META_DATA_EXPORT.value would hold a text of the paths",
+    ),
+    "environment": (
+        lambda patch: patch.setattr(allowed, "_SYSTEM_KEYS", ("DeviceEnvironment",)),
+        "its TARGET_INFO_SYSTEM_ENV.value would hold a text of the commands and arguments",
+    ),
+    "messages": (
+        lambda patch: patch.setattr(redact_module, "_blanking", lambda rule: lambda text: text),
+        "its DIAGNOSTIC_EVENT.text would hold",
+    ),
+    "file names": (keep_streams, "its StringIds.value would hold a text of the paths"),
+    "serial numbers": (
+        lambda patch: patch.setitem(allowed._KEPT_TEXT, schema.CUDA_DEVICES.name, {"uuid"}),
+        "its TARGET_INFO_CUDA_DEVICE.uuid would hold a text of the serial numbers",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WEAKENED)
+def test_a_copy_that_holds_something_private_is_refused(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weaken, message = WEAKENED[kind]
+    weaken(monkeypatch)
+    with pytest.raises(OutputError, match=message) as raised:
+        redacted(recording_with_secrets(), tmp_path)
+    assert [secret for secret in SECRETS if secret in f"{raised.value} {raised.value.hint}"] == []
+    assert [path.name for path in tmp_path.iterdir()] == ["source.sqlite"]
+
+
+def test_text_among_numbers_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="its table CUPTI_ACTIVITY_KIND_KERNEL would hold text among numbers"):
+        redacted(recording().kernel("gemm", 10_000, 11_000, gridX="hunter2"), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["source.sqlite"]
+
+
+def test_names_that_hold_something_private_are_told(tmp_path: Path) -> None:
+    builder = recording_with_secrets()
+    for number, name in enumerate(
+        ("load hunter2", "from 10.1.2.3", "mail bob@example.org", "at /Users/bob/x", "/encoder/layer1")
+    ):
+        builder.range(name, number, number + 1, registered=number % 2 == 0)
+    builder.kernel("jit_AKIA-4711-QQ<float>", 20_000, 21_000)
+    redaction, target = redacted(builder, tmp_path)
+    assert redaction.names.nvtx.count == 4
+    assert {(found.part, found.reason) for found in redaction.names.nvtx.examples} <= {
+        ("hunter2", "a text of the environment variables"),
+        ("hunter2", "a text of the commands and arguments"),
+        ("10.1.2.3", "an IPv4 address"),
+        ("bob@example.org", "an e-mail address"),
+        ("/Users/bob/x", "a path in somebody's folder"),
+    }
+    assert len(redaction.names.nvtx.examples) == 3
+    assert [found.text for found in redaction.names.kernels.examples] == ["jit_AKIA-4711-QQ<float>"]
+    assert {"from 10.1.2.3", "jit_AKIA-4711-QQ<float>"} <= texts_in(target)
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "is_told"),
+    [
+        ("hunter2", "uses hunter2 here", True),
+        ("hunter2", "hunter2x", False),  # short: as a whole word only
+        ("hunter2hunter2", "xhunter2hunter2x", True),
+        ("https://bob:sesame77@proxy.corp.net:3128/", "via proxy.corp.net", True),
+        ("https://bob:sesame77@proxy.corp.net:3128/", "sesame77", True),
+        ("https://proxy.corp.net", "via proxy.corp.net", True),
+        ("/srv/alpha/beta/gamma.py", "reads /srv/alpha/beta/delta.py", True),
+        ("C:\\Projects\\Apollo\\x.exe", "C:\\Projects\\Apollo\\y.exe", True),
+        ("--token=sesame", "sesame", True),
+        ("https://bob:sesame@proxy.corp.net", "sesame", True),
+        ("cuda>=12.4 brand=tesla,driver<471,sesame", "sesame", False),  # a word of a list
+        ("1", "step 1", False),
+        ("true", "true", False),
+        ("short", "short", False),
+        ("python3.11", "python3.11", False),
+        ("20250131", "step 20250131", False),
+        ("en_US.UTF-8", "en_US.UTF-8", False),
+        ("NVIDIA H200", "NVIDIA H200", False),  # the copy tells the GPU
+        ("cudaLaunchKernel", "cudaLaunchKernel", False),
+        ("print a message", "message", False),  # a word of a sentence
+    ],
+)
+def test_what_is_searched_for(value: str, name: str, is_told: bool, tmp_path: Path) -> None:
+    builder = recording().range(name, 30_000, 31_000)
+    builder.row(schema.STRINGS, id=9_000, value="cudaLaunchKernel_v7000")
+    builder.row(schema.API_CALLS, start=1, end=2, globalTid=0, correlationId=1, nameId=9_000)
+    builder.captured("PROCESS_0:ENVIRONMENT_VARIABLE", f'VARIABLE="{value}"')
+    redaction, _ = redacted(builder, tmp_path)
+    assert redaction.names.nvtx.count == is_told
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "name"),
+    [
+        ("PROCESS_0:WORKING_DIR", "/home/jdoe/run", "jdoe"),
+        ("PROCESS_0:ENVIRONMENT_VARIABLE", 'LOGNAME="jdoe"', "jdoe"),
+        ("PROCESS_0:USER_NAME", "jdoe", "jdoe"),
+        ("DEVICE_DISPLAY_NAME", "atlas.example.net", "atlas"),
+    ],
+)
+def test_short_names_of_users_and_hosts_are_searched_for(setting: str, value: str, name: str, tmp_path: Path) -> None:
+    builder = recording().captured(setting, value).range(f"by {name}", 30_000, 31_000)
+    redaction, _ = redacted(builder.range(f"{name}s", 30_000, 31_000), tmp_path)
+    assert [found.text for found in redaction.names.nvtx.examples] == [f"by {name}"]
+
+
+def test_texts_of_kept_rows_are_counted_apart_from_rows(tmp_path: Path) -> None:
+    builder = TraceBuilder()
+    for name in ("NvDriverVersion", "KernelVersion"):
+        builder.row(schema.SYSTEM, name=name, value="580", devStateName="alice@build-host-7")
+    redaction, target = redacted(builder, tmp_path)
+    assert redaction.removed == {Kind.SETTINGS: 1, Kind.TEXTS: 2}  # the first row's, and the string [Unknown]
+    assert "alice@build-host-7" not in texts_in(target)
+
+
+def test_only_names_of_cuda_calls_are_kept_as_such(tmp_path: Path) -> None:
+    builder = recording()
+    for number, name in ((9_000, "cudaLaunchKernel_v7000"), (9_001, "a text of no call")):
+        builder.row(schema.STRINGS, id=number, value=name)
+        builder.row(schema.API_CALLS, start=1, end=2, globalTid=0, correlationId=1, nameId=number)
+    _, target = redacted(builder, tmp_path)
+    assert "cudaLaunchKernel_v7000" in texts_in(target)
+    assert "a text of no call" not in texts_in(target)
+
+
+def test_samples_as_json_are_kept_and_other_events_counted(tmp_path: Path) -> None:
+    builder = TraceBuilder().gpu().json_samples({"GR Active": [1, 2], "Tensor Active": [3, 4]})
+    builder.row(schema.GENERIC_TYPES, typeId=77, data='{"Name": "hunter2hunter2"}')
+    builder.row(schema.GENERIC_EVENTS, rawTimestamp=1, typeId=77, data="hunter2hunter2")
+    redaction, target = redacted(builder, tmp_path)
+    assert b"hunter2" not in target.read_bytes()
+    assert redaction.removed == {Kind.TEXTS: 1, Kind.ROWS: 2}  # the string [Unknown]
+    assert len(Trace(target).samples().frame) == len(Trace(tmp_path / "source.sqlite").samples().frame) > 0
+
+
+@pytest.mark.parametrize(
+    ("table", "columns", "absent"),
+    [
+        ("NVTX_EVENTS", {"start": 1, "text": "secret text"}, "NVTX_EVENTS.eventType"),
+        ("META_DATA_CAPTURE", {"value": "secret text"}, "META_DATA_CAPTURE.name"),
+        ("StringIds", {"value": "secret text"}, "StringIds.id"),
+        ("GENERIC_EVENT_TYPES", {"typeId": 1, "hyperComment": "secret text"}, "GENERIC_EVENT_TYPES.data"),
+        ("GENERIC_EVENTS", {"typeId": 1, "data": "secret text"}, "GENERIC_EVENT_TYPES"),
+    ],
+)
+def test_a_table_without_what_its_rows_are_chosen_by_is_left_out(
+    table: str, columns: dict[str, object], absent: str, tmp_path: Path
+) -> None:
+    redaction, target = redacted(TraceBuilder().row(table, **columns).without(absent), tmp_path)
+    assert redaction.tables == (table,)
+    assert b"secret text" not in target.read_bytes()
+
+
+def test_any_file_name_will_do(tmp_path: Path) -> None:
+    source, target = recording().write(tmp_path, "what? 100%.sqlite"), tmp_path / "what?mode=ro&50%.sqlite"
+    redact(source, target)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([source.name, target.name])
+    assert texts_in(target) >= {"step", "forward", "gemm"}
 
 
 def test_what_cannot_be_read_or_written_is_said(tmp_path: Path) -> None:
@@ -88,4 +360,124 @@ def test_what_cannot_be_read_or_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"text\.sqlite cannot be read"):
         redact(text, tmp_path / "copy.sqlite")
     with pytest.raises(OutputError, match="cannot be written"):
-        redact(export_with_secrets(tmp_path), tmp_path / "absent" / "copy.sqlite")
+        redact(recording().write(tmp_path), tmp_path / "absent" / "copy.sqlite")
+
+
+# In words
+
+
+def test_the_list_is_readable_and_printable(tmp_path: Path) -> None:
+    builder = recording_with_secrets().range("x" * 200 + " hunter2\x1b[31m", 0, 1).range("hunter2", 0, 1)
+    for letter in "ABCDEFGHIJ":
+        builder.row(f"A_TABLE_{letter}\x1b", start=1)
+    lines = describe_redaction(redacted(builder, tmp_path)[0])
+    assert lines[0] == "Left out:"
+    assert "  environment variables               7" in lines
+    tables = next(line for line in lines if "whole tables" in line)
+    shown = ", ".join(f"A_TABLE_{letter}\N{REPLACEMENT CHARACTER}" for letter in "ABCDEFGH")
+    assert tables == f"  whole tables                       13: {shown}, 5 more"
+    assert not any("\x1b" in line for line in lines)
+    told = lines[-1]
+    assert "NVTX names in which such a text was found: 2, namely" in told
+    assert "“hunter2”" in told
+    assert re.search("“…x{47} hunter2\N{REPLACEMENT CHARACTER}\\[31m”", told)
+
+
+def test_nothing_to_leave_out_is_said() -> None:
+    from tcprof.trace.copy_check import CheckedNames, Suspects
+
+    none = Suspects(0, ())
+    assert describe_redaction(Redaction({}, (), 0, CheckedNames(none, none)))[0] == "Nothing had to be left out."
+
+
+# The command
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Runs the command: exit status, output, and what it says beside."""
+
+    def run_command(*args: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["tcprof", "redact", *map(str, args)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        captured = capsys.readouterr()
+        return int(ended.value.code or 0), captured.out, captured.err
+
+    return run_command
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def test_the_copy_stands_beside_the_recording(run: Run, tmp_path: Path) -> None:
+    source = recording_with_secrets().write(tmp_path, "my.run.sqlite")
+    status, out, err = run(source)
+    copy = tmp_path / "my.run-redacted.sqlite"
+    assert (status, out) == (0, f"{copy}\n")
+    assert re.search(r"environment variables +7\n", err)
+    assert b"hunter2" not in copy.read_bytes()
+    assert run(source)[0] == 3
+    assert run(source, "--force")[0] == 0
+    assert {path.name for path in tmp_path.iterdir()} == {source.name, copy.name}
+
+
+def test_a_recording_is_never_replaced(run: Run, tmp_path: Path) -> None:
+    export = recording_with_secrets().write(tmp_path, "run.sqlite")
+    report, link = tmp_path / "run.nsys-rep", tmp_path / "link.sqlite"
+    report.write_bytes(b"a report")
+    link.symlink_to(export)
+    os.utime(report, ns=(0, 0))  # older than its export, which is used therefore
+    for name, copy in ((export, export), (report, export), (report, report), (link, export), (export, link)):
+        before = export.read_bytes(), report.read_bytes()
+        status, _, err = run(name, "-o", copy, "--force")
+        assert status == 3
+        assert "Choose another name with -o" in err
+        assert (export.read_bytes(), report.read_bytes()) == before
+        assert link.is_symlink()
+
+
+def test_a_refused_copy_leaves_the_old_one(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, copy = recording_with_secrets().write(tmp_path), tmp_path / "copy.sqlite"
+    copy.write_bytes(b"the old one")
+    monkeypatch.setitem(allowed._KEPT_TEXT, "PROCESSES", {"name"})
+    status, out, err = run(source, "-o", copy, "--force")
+    assert (status, out) == (3, "")
+    assert err.startswith("tcprof: No copy was written: its PROCESSES.name would hold")
+    assert copy.read_bytes() == b"the old one"
+    assert {path.name for path in tmp_path.iterdir()} == {source.name, copy.name}
+
+
+# Real recordings
+
+
+def test_a_real_export_holds_nothing_of_its_machine(corpus_file: Path, tmp_path: Path) -> None:
+    redaction, target = redact(corpus_file, tmp_path / "copy.sqlite"), tmp_path / "copy.sqlite"
+    assert (redaction.removed != {}) == (redaction.searched > 0)
+    copy = target.read_bytes()
+    with closing(sqlite3.connect(corpus_file)) as connection:
+        tables = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
+        private = set()
+        for table in tables & {"META_DATA_EXPORT", "EXPORT_META_DATA", "META_DATA_CAPTURE"}:
+            keys = "name like '%HOST%' or name like '%\\_PATH%' escape '\\' or name like '%DISPLAY_NAME'"
+            private |= {value for (value,) in connection.execute(f"select value from {table} where {keys}")}  # noqa: S608
+    assert [text for text in private if len(text) >= 6 and text.encode() in copy] == []
+
+
+@pytest.mark.nsys
+@pytest.mark.skipif(NSYS is None, reason="no nsys: set NSYS=/path/to/nsys, or put it on PATH")
+def test_a_real_recording(tmp_path: Path) -> None:
+    code = "print('hello from the program')"
+    record = [str(NSYS), "profile", "--trace=nvtx,osrt", "--sample=none", "--cpuctxsw=none", "-o", str(tmp_path / "x")]
+    environment = os.environ | {"SECRET_TOKEN": "hunter2hunter2"}
+    program = [sys.executable, "-c", code, "--password=topsecret99"]
+    subprocess.run([*record, *program], env=environment, capture_output=True, check=True)
+    export = [str(NSYS), "export", "--type=sqlite", "-o", str(tmp_path / "x.sqlite"), str(tmp_path / "x.nsys-rep")]
+    subprocess.run(export, capture_output=True, check=True)
+    secrets = [b"hunter2hunter2", b"topsecret99", b"hello from the program", str(tmp_path).encode()]
+    assert [secret for secret in secrets if secret not in (tmp_path / "x.sqlite").read_bytes()] == []
+    redaction = redact(tmp_path / "x.sqlite", tmp_path / "copy.sqlite")
+    assert [secret for secret in secrets if secret in (tmp_path / "copy.sqlite").read_bytes()] == []
+    assert redaction.removed[Kind.COMMANDS] == 1 + 3
+    assert redaction.removed[Kind.ENVIRONMENT] >= len(environment)
+    assert redaction.removed[Kind.OUTPUT] == 1

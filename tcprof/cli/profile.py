@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tcprof.nsys.plan import Plan
     from tcprof.nsys.record import Recording
 
+SIGNALLED = 128  # an exit status above it is that plus the signal's number
 FOR_NSYS = "tcprof.options_for_nsys"
 
 
@@ -136,6 +137,7 @@ def profile(
     targets = _name_targets(program, output, repeat)
     if not dry_run:
         _check_targets(targets, force)
+    prefix = become_root() if sudo else ()
     options = RecordOptions(
         output=targets[0],
         frequency_hz=frequency,
@@ -145,10 +147,9 @@ def profile(
         delay_s=delay,
         duration_s=duration,
         cuda_graph_trace=None if cuda_graph_trace is None else cuda_graph_trace.value,
-        user=getpass.getuser() if sudo else "",
+        user=getpass.getuser() if prefix else "",
         extra_args=tuple(context.meta[FOR_NSYS]),
     )
-    prefix = become_root() if sudo else ()
     with ExitStack() as stack:
         with progress("Looking at this machine and trying the metrics"):
             plan = stack.enter_context(plan_recording(program, options, nsys, prefix))
@@ -157,19 +158,36 @@ def profile(
             typer.echo(shlex.join(plan.build_command(targets[0])))
             return
         _announce(plan)
-        status, outputs = 0, []
-        for number, target in enumerate(targets, start=1):
-            if repeat > 1:
-                typer.echo(f"run {number} of {repeat}", err=True)
-            recording = _record(plan, target)
-            outputs += _show(recording, redact=redact, in_full=repeat == 1)
-            status = status or recording.program_status
-            if recording.is_stopped:
-                break
+        last, outputs = _record_all(plan, targets, redact=redact)
+    if last.program_status:
+        print_warnings((_explain_status(last.program_status, stopped=last.was_stopped),))
     typer.echo("\n" + "\n".join(str(path) for path in outputs))
-    if status:
-        typer.echo(f"note: the program ended with exit status {status}.", err=True)
-        raise typer.Exit(status)
+    raise typer.Exit(last.program_status)
+
+
+def _record_all(plan: "Plan", targets: list[Path], *, redact: bool) -> "tuple[Recording, list[Path]]":
+    """Record and show one run after the other, until one fails or is stopped; returns the last and what was written."""
+    outputs: list[Path] = []
+    for number, target in enumerate(targets, start=1):
+        if len(targets) > 1:
+            typer.echo(f"run {number} of {len(targets)}", err=True)
+        recording = _record(plan, target)
+        outputs += _show(recording, redact=redact, in_full=len(targets) == 1)
+        if recording.program_status or recording.was_stopped:
+            break
+    return recording, outputs
+
+
+def _explain_status(status: int, *, stopped: bool) -> str:
+    """Why the program did not end with status 0, as far as that is known."""
+    if stopped:
+        return f"the program was stopped; its exit status is {status}."
+    if status > SIGNALLED:
+        return (
+            f"the program was killed by signal {status - SIGNALLED}. What CUDA had not handed over is not in the "
+            "recording; --cuda-flush-interval=100 saves it every 100 ms."
+        )
+    return f"the program ended with exit status {status}."
 
 
 def _name_targets(program: list[str], output: Path | None, repeat: int) -> list[Path]:
@@ -244,9 +262,11 @@ def _redact(report: Path) -> Path:
     from tcprof.nsys.export import find_export
     from tcprof.nsys.locate import find_nsys
     from tcprof.report.files import replace_file
+    from tcprof.report.redaction_text import describe_redaction
     from tcprof.trace.redact import redact as write_redacted
 
     copy = report.with_name(f"{report.stem}-redacted.sqlite")
     with progress(f"Writing {copy.name}"), replace_file(copy) as target:
-        write_redacted(find_export(report, find_nsys), target)
+        left_out = write_redacted(find_export(report, find_nsys), target)
+    typer.echo("\n".join(wrapped(line) for line in describe_redaction(left_out)), err=True)
     return copy

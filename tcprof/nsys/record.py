@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tcprof.errors import InputError, NsysError, OutputError
+from tcprof.errors import InputError, NsysError, OutputError, StoppedError
 from tcprof.nsys.command import name_options, report_base
 from tcprof.nsys.importer import REPORT_SUFFIXES, STREAM_SUFFIX, import_stream
 from tcprof.nsys.locate import Nsys, survey_nsys
 from tcprof.nsys.problems import explain
 from tcprof.nsys.process import Completed, run_shown
-
-_STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
 
 
 @dataclass(frozen=True)
@@ -25,15 +23,12 @@ class Recording:
         report: The report that nsys wrote.
         program_status: Exit status of the recorded program, which nsys makes its own; not 0 does not mean
             that the report is bad. 0 where nsys ended the program because the duration asked for was over.
+        was_stopped: Whether the user, or a job scheduler, ended it.
     """
 
     report: Path
     program_status: int
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether the user, or a job scheduler, ended it."""
-        return self.program_status in _STOPPED
+    was_stopped: bool = False
 
 
 def check_output(output: Path, force: bool) -> None:
@@ -73,9 +68,15 @@ def record(nsys: Nsys, argv: Sequence[str], output: Path) -> Recording:
 
     Raises:
         NsysError: If there is no report afterwards; it tells why and what to do.
+        StoppedError: If the user gave the recording up; nothing of it is left.
     """
     before = {path: _stamp(path) for path in (*_report_paths(output), _stream_path(output))}
-    done = run_shown(argv)
+    try:
+        done = run_shown(argv)
+    except StoppedError:
+        for path in (path for path in before if _stamp(path) not in (None, before[path])):
+            path.unlink()  # nsys had begun to write it
+        raise
     left = [path for path in before if _stamp(path) not in (None, before[path])]
     if not left:
         left = [path for path in _generated(done.stdout) if path.is_file()]
@@ -83,9 +84,9 @@ def record(nsys: Nsys, argv: Sequence[str], output: Path) -> Recording:
     status = 0 if in_time else done.status
     misplaced = left and left[0] not in before and re.search(r"Failed to create '.*rep'", done.output)
     if left and left[0].suffix in REPORT_SUFFIXES and not misplaced:
-        return Recording(left[0], status)
+        return Recording(left[0], status, done.was_stopped)
     if streams := [path for path in left if path.suffix == STREAM_SUFFIX]:
-        return Recording(_import(nsys, done, streams[0]), status)
+        return Recording(_import(nsys, done, streams[0]), status, done.was_stopped)
     raise _failure(argv, done, left)
 
 

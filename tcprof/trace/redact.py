@@ -1,107 +1,82 @@
 """A copy of an export that is safe to share.
 
 A report holds the environment variables and command lines of every process on the machine, and the program's output.
-The copy has only the tables listed here, and of their texts only those that describe GPU work: kernel names, CUDA API
-names, NVTX names, metric names. NVTX names are the program's own words and stay as they are.
+The copy has only what ``tcprof.trace.allowed`` lists; of the texts those that describe GPU work: kernel names, CUDA API
+names, NVTX names, metric names. NVTX names are the program's own words and stay as they are. What is left out is
+counted, and the copy is searched for it.
 """
 
 import re
-from collections.abc import Iterator
+import sqlite3
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    Engine,
-    Integer,
-    MetaData,
-    Numeric,
-    Select,
-    Table,
-    create_engine,
-    event,
-    func,
-    inspect,
-    literal,
-    or_,
-    select,
-    true,
-    union,
-)
+from sqlalchemy import Column, Connection, Engine, MetaData, Table, create_engine, func, literal, select
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.sql.elements import ColumnElement
 
 from tcprof.errors import InputError, OutputError
 from tcprof.trace import schema
+from tcprof.trace.allowed import (
+    SETTINGS_TABLES,
+    is_kept,
+    is_number,
+    keeps_text,
+    left_out,
+    reflect_tables,
+    wanted,
+)
+from tcprof.trace.copy_check import CheckedNames, check_copy
 from tcprof.trace.database import decode
+from tcprof.trace.private_texts import (
+    Kind,
+    PrivateTexts,
+    as_text,
+    gather_private,
+    is_path,
+    kind_of,
+    numbers_in,
+    settings_in,
+    strings_in,
+    texts_of,
+    variables,
+)
 
 SOURCE = "source"
-
-# Tables without any text that a program or a user wrote. ENUM_ tables are nsys's own and are kept as well.
-_PLAIN = (
-    schema.METRICS,
-    schema.METRIC_NAMES,
-    schema.CUDA_DEVICES,
-    schema.CAPTURE,
-    *schema.ACTIVITY_TABLES,
-    schema.API_CALLS,
+COPY = "main"
+REDACTED = "<redacted>"
+_REPEATED = re.compile(f"(?:{REDACTED})+")
+# Paths, addresses and settings in a message of nsys; "IP/backtrace" is none.
+_PRIVATE = re.compile(
+    r"(?<!\w)(?:/[\w.@%+=~-]+)+/?|[\w.~$-]{1,64}(?:/[\w.@%+=~-]+){2,}/?|\b[A-Za-z]:\\[^\s\"']*"
+    r"|(?<![\w.-])[\w.-]{1,64}@[\w.-]+|\b\w+=\S+|\b\d{1,3}(?:\.\d{1,3}){3}\b"
 )
-_PLAIN_NAMES = {table.name for table in _PLAIN} | {
-    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
-    "CUPTI_ACTIVITY_KIND_CUDA_EVENT",
-    "TARGET_INFO_CUDA_STREAM",
-    "TARGET_INFO_CUDA_CONTEXT_INFO",
-}
-# Tables with texts: the columns that are kept; every other column that can hold text becomes NULL or empty.
-_KEPT_TEXT = {
-    schema.NVTX.name: {"text"},
-    schema.GPUS.name: {"name", "chipName"},
-    schema.CUDA_GPUS.name: {"name"},
-    schema.EXPORT_METADATA.name: {"name", "value"},
-    schema.OLD_EXPORT_METADATA.name: {"name", "value"},
-    schema.CAPTURE_METADATA.name: {"name", "value"},
-    schema.SYSTEM.name: {"name", "value", "devStateName"},
-    schema.SESSION_START.name: {"utcTime"},
-    schema.DIAGNOSTICS.name: {"text"},
-    schema.STRINGS.name: {"value"},
-    schema.GENERIC_TYPES.name: {"data"},
-    schema.GENERIC_EVENTS.name: {"data"},
-    "PROCESSES": set(),
-}
-_EXPORT_KEYS = ("EXPORT_PRODUCT_%", "EXPORT_SCHEMA_VERSION%", "EXPORT_TIME_UTC", "EXPORT_LAZY", "EXPORT_PARAM_LAZY")
-_CAPTURE_KEYS = ("CAPTURE_EVENT_TYPE", "GPU_METRICS_OPTIONS:%", "RUN_DURATION_MS", "%CUDA_GRAPH_TRACE_OPTIONS:MODE")
-_SYSTEM_KEYS = ("CpuCores", "CpuArchitecture", "NvDriverVersion", "CudaDriverVersion")
-_NVTX_KINDS = (schema.NVTX_PUSH_POP, schema.NVTX_START_END, schema.NVTX_DOMAIN_CREATE, 34, 76)  # marks, domain ends
-_STRING_USERS = (
-    (schema.NVTX.name, "textId"),
-    (schema.KERNELS.name, "demangledName"),
-    (schema.KERNELS.name, "shortName"),
-    (schema.KERNELS.name, "mangledName"),
-    (schema.API_CALLS.name, "nameId"),
-)
-_PRIVATE = re.compile(r"(?:/[\w.@%+=~-]+)+/?|[\w.-]+@[\w.-]+|\b\w+=\S+|\b\d{1,3}(?:\.\d{1,3}){3}\b")
 
 
 @dataclass(frozen=True)
 class Redaction:
-    """What a redaction left out.
+    """What a redaction left out, and what the search of the copy found.
 
     Attributes:
-        tables: Tables that were left out whole.
-        rows: Rows left out of the tables that were kept.
-        strings: Entries of the string table left out: arguments, paths, thread names, program output.
+        removed: For each kind of which something was left out: how much. Environment variables are counted by
+            entries, output by lines, messages, settings and rows by rows, and all else by texts.
+        tables: Names of the tables with rows that were left out whole. They come from the export and are not escaped.
+        searched: How many texts of the export the copy was searched for.
+        names: What of them is in the names that the copy keeps.
     """
 
-    tables: int
-    rows: int
-    strings: int
+    removed: dict[Kind, int]
+    tables: tuple[str, ...]
+    searched: int
+    names: CheckedNames
 
 
 def redact(source: Path, target: Path) -> Redaction:
-    """Write a copy of an export without anything private of the machine.
+    """Write a copy of an export without anything private of the machine, and search it for such.
 
     Args:
         source: The export; it is not changed.
@@ -109,112 +84,135 @@ def redact(source: Path, target: Path) -> Redaction:
 
     Raises:
         InputError: The export cannot be read.
-        OutputError: The copy cannot be written.
+        OutputError: The copy cannot be written, or it would hold something private and was removed.
     """
     engine = _open(source, target)
     try:
         with engine.begin() as connection:
-            inspector = inspect(connection)
-            tables = {
-                name: _plain_table(name, inspector.get_columns(name, schema=SOURCE))
-                for name in inspector.get_table_names(schema=SOURCE)
-            }
-            return _copy(connection, tables)
+            tables = reflect_tables(connection, SOURCE)
+            private = gather_private(connection, tables)
+            removed = _copy(connection, tables, private)
+            whole = tuple(name for name in tables if not is_kept(name, tables) and _has_rows(connection, tables[name]))
+        with engine.connect() as connection:
+            found = _check(connection, target, private)
     except DatabaseError as error:
         reason = str(error.orig).splitlines()[0]
         if "readonly" in reason or "unable to open" in reason or "disk" in reason:
             raise OutputError(f"{target} cannot be written: {reason}") from error
         raise InputError(f"{source} cannot be read: {reason}") from error
+    return Redaction({kind: removed[kind] for kind in Kind if removed[kind]}, whole, len(private.kinds), found)
 
 
 def _open(source: Path, target: Path) -> Engine:
     """An engine that writes the target and has the source attached, read-only."""
-    engine = create_engine(f"sqlite:///{target}", poolclass=NullPool)
 
-    @event.listens_for(engine, "connect")
-    def attach(connection: Any, _: Any) -> None:
+    def connect() -> sqlite3.Connection:
+        connection = sqlite3.connect(target.absolute().as_uri(), uri=True)
         connection.text_factory = decode
-        connection.create_function("redact_text", 1, _redact_text, deterministic=True)
         connection.execute("attach database ? as source", (f"{source.absolute().as_uri()}?mode=ro",))
+        return connection
 
-    return engine
-
-
-def _plain_table(name: str, columns: list[Any]) -> Table:
-    """A table of the source with its columns' names and types, without keys and constraints."""
-    return Table(name, MetaData(), *(Column(column["name"], column["type"]) for column in columns), schema=SOURCE)
+    return create_engine("sqlite://", creator=connect, poolclass=NullPool)
 
 
-def _redact_text(text: str | None) -> str | None:
-    """A message of nsys without paths, addresses and settings."""
-    return None if text is None else _PRIVATE.sub("<redacted>", text)
+def _has_rows(connection: Connection, table: Table) -> bool:
+    return connection.execute(select(literal(1)).select_from(table).limit(1)).first() is not None
 
 
-def _copy(connection: Connection, tables: dict[str, Table]) -> Redaction:
-    """Create and fill the tables that are kept."""
-    kept = [table for name, table in tables.items() if _is_kept(name, tables)]
-    left_out = strings = 0
-    for table in kept:
+def _check(connection: Connection, target: Path, private: PrivateTexts) -> CheckedNames:
+    """Search the copy, and remove it if it should not exist."""
+    try:
+        return check_copy(connection, COPY, private)
+    except OutputError:
+        target.unlink()
+        raise
+
+
+def _copy(connection: Connection, tables: dict[str, Table], private: PrivateTexts) -> Counter[Kind]:
+    """Create and fill the tables that are kept, and count what is left out of them."""
+    removed: Counter[Kind] = Counter()
+    _set_blanking(connection, tables, private)
+    for table in (table for name, table in tables.items() if is_kept(name, tables)):
         copy = Table(table.name, MetaData(), *(Column(c.name, c.type) for c in table.c))
         copy.create(connection)
-        columns = [_redacted(column) for column in table.c]
-        statement = select(*columns).where(_wanted(table, tables))
+        columns = [_copied(column) for column in table.c]
+        statement = select(*columns).where(wanted(table, tables))
         connection.execute(copy.insert().from_select([column.name for column in table.c], statement))
-        before, after = (connection.scalar(select(func.count()).select_from(side)) or 0 for side in (table, copy))
-        if table.name == schema.STRINGS.name:
-            strings = before - after
-        else:
-            left_out += before - after
-    return Redaction(tables=len(tables) - len(kept), rows=left_out, strings=strings)
+        removed += _count_rows(connection, table, tables) + _count_texts(connection, table, tables)
+    return removed
 
 
-def _is_kept(name: str, tables: dict[str, Table]) -> bool:
-    if name in (schema.GENERIC_TYPES.name, schema.GENERIC_EVENTS.name):
-        return schema.METRICS.name not in tables  # only there do they hold the GPU metrics
-    return name in _PLAIN_NAMES or name in _KEPT_TEXT or name.startswith("ENUM_")
-
-
-def _redacted(column: ColumnElement[Any]) -> ColumnElement[Any]:
+def _copied(column: ColumnElement[Any]) -> ColumnElement[Any]:
     """The column, or nothing in its place where it may hold private text."""
-    table, name = column.table.name, column.name
-    if isinstance(column.type, Numeric | Integer) or table.startswith("ENUM_") or table in _PLAIN_NAMES:
+    if is_number(column):
         return column
-    if name in _KEPT_TEXT.get(table, ()):
-        return func.redact_text(column).label(name) if table == schema.DIAGNOSTICS.name else column
-    return literal("").label(name)
+    if not keeps_text(column):
+        return literal("").label(column.name)
+    return func.blank(column).label(column.name) if column.table.name == schema.DIAGNOSTICS.name else column
 
 
-def _wanted(table: Table, tables: dict[str, Table]) -> ColumnElement[bool]:
-    """Which rows of a table are kept."""
-    name, c = table.name, table.c
-    if name in (schema.EXPORT_METADATA.name, schema.OLD_EXPORT_METADATA.name):
-        return or_(*(c.name.like(key) for key in _EXPORT_KEYS))
-    if name == schema.CAPTURE_METADATA.name:
-        return or_(*(c.name.like(key) for key in _CAPTURE_KEYS))
-    if name == schema.SYSTEM.name:
-        return c.name.in_(_SYSTEM_KEYS)
-    if name == schema.NVTX.name:
-        return c.eventType.in_(_NVTX_KINDS)
-    if name == schema.STRINGS.name:
-        used = list(_used_strings(tables))
-        return c.id.in_(union(*used)) if used else literal(False)
-    if name in (schema.GENERIC_TYPES.name, schema.GENERIC_EVENTS.name):
-        return c.typeId.in_(_metric_types(tables[schema.GENERIC_TYPES.name]))
-    return true()
+def _set_blanking(connection: Connection, tables: dict[str, Table], private: PrivateTexts) -> None:
+    """Give the connection a function that blanks what is private in the messages of nsys."""
+    messages = tables.get(schema.DIAGNOSTICS.name)
+    texts = [] if messages is None or "text" not in messages.c else texts_of(connection, select(messages.c.text))
+    connection.connection.create_function("blank", 1, _blanking(private.rule(texts)), deterministic=True)
 
 
-def _used_strings(tables: dict[str, Table]) -> Iterator[Select[Any]]:
-    """The ids of strings that name GPU work."""
-    for name, column in _STRING_USERS:
-        if name in tables and column in tables[name].c:
-            users = select(tables[name].c[column])
-            yield users.where(_wanted(tables[name], tables)) if name == schema.NVTX.name else users
+def _blanking(rule: re.Pattern[str]) -> Callable[[Any], str | None]:
+    def blank(text: Any) -> str | None:
+        if text is None:
+            return None
+        return _REPEATED.sub(REDACTED, _PRIVATE.sub(REDACTED, rule.sub(REDACTED, as_text(text))))
+
+    return blank
 
 
-def _metric_types(types: Table) -> Select[Any]:
-    """The types of generic events that are GPU metrics."""
-    return (
-        select(types.c.typeId).where(types.c.data.like('%"GR Active"%'))
-        if "data" in types.c
-        else select(types.c.typeId)
-    )
+def _count_rows(connection: Connection, table: Table, tables: dict[str, Table]) -> Counter[Kind]:
+    """The rows of a kept table that are left out, by kind."""
+    if table.name == schema.STRINGS.name:
+        return _count_strings(connection, tables)
+    if table.name in (settings.name for settings in SETTINGS_TABLES):
+        return _count_settings(settings_in(connection, table, left_out(table, tables)))
+    rows = connection.scalar(select(func.count()).select_from(table).where(left_out(table, tables)))
+    return Counter({Kind.ROWS: rows or 0})
+
+
+def _count_settings(settings: list[tuple[str, str]]) -> Counter[Kind]:
+    counts: Counter[Kind] = Counter()
+    for name, value in settings:
+        kind = kind_of(name, value)
+        counts[kind] += len(variables(name, value)) if kind is Kind.ENVIRONMENT else 1
+    return counts
+
+
+def _count_strings(connection: Connection, tables: dict[str, Table]) -> Counter[Kind]:
+    """Entries of the string table by what they are; an environment by its variables, output by its lines."""
+    threads = numbers_in(connection, tables, "ThreadNames", "nameId")
+    contents = numbers_in(connection, tables, "ProcessStreams", "contentId")
+    counts: Counter[Kind] = Counter()
+    for number, text in ((number, text) for number, text, is_left_out in strings_in(connection, tables) if is_left_out):
+        if number in contents:
+            counts[Kind.OUTPUT] += len(text.splitlines())
+        elif "\0" in text:
+            counts[Kind.ENVIRONMENT] += len(variables("", text))
+        elif number in threads:
+            counts[Kind.THREADS] += 1
+        else:
+            counts[Kind.PATHS if is_path(text) else Kind.TEXTS] += 1
+    return counts
+
+
+def _count_texts(connection: Connection, table: Table, tables: dict[str, Table]) -> Counter[Kind]:
+    """The texts of a kept table that are left out, or blanked in part, although their rows are kept."""
+    counts: Counter[Kind] = Counter()
+    for column in (column for column in table.c if not is_number(column)):
+        if table.name == schema.DIAGNOSTICS.name and keeps_text(column):
+            kind, is_counted = Kind.MESSAGES, column != func.blank(column)
+        elif not keeps_text(column):
+            is_serial = column.name in ("uuid", "busLocation", "pciBusId")
+            kind = Kind.PROCESSES if table.name == "PROCESSES" else Kind.HARDWARE if is_serial else Kind.TEXTS
+            is_counted = column != ""
+        else:
+            continue
+        counts[kind] += connection.scalar(select(func.count()).where(is_counted, wanted(table, tables))) or 0
+    return counts

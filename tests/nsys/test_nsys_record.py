@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tcprof.errors import NsysError, OutputError
+from tcprof.errors import NsysError, OutputError, StoppedError
 from tcprof.nsys.capabilities import Capabilities
 from tcprof.nsys.command import RecordOptions, build_profile_command
 from tcprof.nsys.locate import Nsys
@@ -128,8 +128,19 @@ def test_ctrl_c_keeps_the_report(run, tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("FAKE_NSYS", "patient")
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    assert run() == Recording(tmp_path / "run.nsys-rep", 130)
+    assert run() == Recording(tmp_path / "run.nsys-rep", 130, was_stopped=True)
     timer.join()
+
+
+def test_a_recording_that_was_given_up_leaves_nothing(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def give_up(argv: list[str]) -> None:
+        (tmp_path / "run.nsys-rep").write_bytes(b"")  # as nsys leaves it
+        raise StoppedError("given up")
+
+    monkeypatch.setattr("tcprof.nsys.record.run_shown", give_up)
+    with pytest.raises(StoppedError):
+        run()
+    assert not (tmp_path / "run.nsys-rep").exists()
 
 
 def test_check_output(tmp_path: Path):
