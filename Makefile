@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench record clean
+.PHONY: help demo test test-nsys check format bench record clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -26,6 +26,12 @@ demo: $(VENV)/installed  ## Compare an FP32 and an AMP training run, recorded on
 
 test: $(VENV)/installed-dev  ## Set up and run all tests; those that need a GPU, nsys or Chromium say when they are skipped
 	$(BIN)/python -m pytest
+
+test-nsys: $(VENV)/installed-dev  ## Fetch Debian's nsys (about 190 MB, no root) unless NSYS names one, and run the tests that need one
+	@nsys="$$NSYS"; status=0; \
+	[ -n "$$nsys" ] || nsys=$$(sh tests/nsys/fetch.sh build/nsys) || status=$$?; \
+	if [ $$status = 3 ]; then echo "SKIPPED: the tests with a real nsys, which could not be fetched."; exit 0; fi; \
+	[ $$status = 0 ] && NSYS="$$nsys" $(BIN)/python -m pytest -m nsys
 
 check: $(VENV)/installed-dev  ## What CI runs: format, lint, types, tests
 	$(BIN)/ruff format --check .

@@ -179,8 +179,7 @@ def test_lost_kernels(tmp_path: Path, texts: list[str], told: str) -> None:
         builder.diagnostic("information", text)
     assert faults_of(builder, tmp_path) == (
         f"Kernels may be missing: events of the CUDA trace {told}. A missing kernel's time counts as idle, and its "
-        "tensor cycles go to its neighbours. Record again: let every process run to its end, or save the events every "
-        "100 ms with 'tcprof profile --cuda-flush-interval=100'.",
+        "tensor cycles go to its neighbours. Record again, and let every process run to its end.",
     )
 
 

@@ -100,7 +100,8 @@ def _about_samples(recording: Recording, samples: Samples, activities: pd.DataFr
         meaning = _MEANING_OF_DISORDER
     else:
         head, meaning = "Samples were lost", _MEANING_OF_LOSS
-    return [f"{head}{told}{amount}. {meaning} {_remedy(recording.frequency_hz, len(gaps))}"]
+    remedy = _remedy(recording.frequency_hz, len(gaps), is_too_slow=bool(disordered) and not are_lost)
+    return [f"{head}{told}{amount}. {meaning} {remedy}"]
 
 
 def _quotes(pattern: re.Pattern[str], texts: Sequence[str]) -> list[str]:
@@ -141,8 +142,14 @@ def _amounts(gaps: pd.DataFrame, marked_ns: int) -> str:
     return f": {'; '.join(told)}{more}"
 
 
-def _remedy(frequency_hz: float, gpus: int) -> str:
-    """The frequency to try; with several GPUs, that fewer of them help too."""
+def _remedy(frequency_hz: float, gpus: int, *, is_too_slow: bool) -> str:
+    """The frequency to try; with several GPUs, that fewer of them help too.
+
+    Some metric sets need 10 kHz, and nsys does not refuse less: the samples come out of order.
+    """
+    if is_too_slow and frequency_hz < LOWEST_ADVISED_HZ:
+        was = units.format_hz(frequency_hz)
+        return f"Record again with --frequency {LOWEST_ADVISED_HZ}: this was at {was}, and some metric sets need that."
     lower = lower_frequency(frequency_hz)
     was = f" (this was at {units.format_hz(frequency_hz)})" if lower else ""
     again = f"Record again with {f'--frequency {lower}' if lower else 'a lower --frequency'}{was}."
@@ -195,8 +202,7 @@ def _about_kernels(texts: pd.Series, count_lost_launches: Callable[[], int | Non
     return [
         f"Kernels may be missing: events of the CUDA trace {'were' if any(events.values()) else 'may have been'} lost "
         f"({told or 'how many is unknown'}). A missing kernel's time counts as idle, and its tensor cycles go to its "
-        "neighbours. Record again: let every process run to its end, or save the events every 100 ms with 'tcprof "
-        "profile --cuda-flush-interval=100'."
+        "neighbours. Record again, and let every process run to its end."
     ]
 
 

@@ -184,8 +184,8 @@ def _explain_status(status: int, *, stopped: bool) -> str:
         return f"the program was stopped; its exit status is {status}."
     if status > SIGNALLED:
         return (
-            f"the program was killed by signal {status - SIGNALLED}. What CUDA had not handed over is not in the "
-            "recording; --cuda-flush-interval=100 saves it every 100 ms."
+            f"the program was killed by signal {status - SIGNALLED}. What CUDA had not handed over to nsys until then "
+            "is lost: record a --capture-range that ends earlier."
         )
     return f"the program ended with exit status {status}."
 

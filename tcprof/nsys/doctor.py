@@ -125,23 +125,24 @@ def _check_presence(machine: Machine) -> Check:
 
 def _check_gpus(machine: Machine, gpus: tuple[GpuSupport, ...]) -> list[Check]:
     """Whether nsys can sample the GPUs; where not, its reason decides which check fails."""
-    closed = next((gpu for gpu in gpus if not gpu.supported and explain(gpu.reason) is COUNTERS_CLOSED), None)
-    held = next((gpu for gpu in gpus if not gpu.supported and explain(gpu.reason) is SAMPLER_HELD), None)
+    closed = [gpu for gpu in gpus if not gpu.supported and explain(gpu.reason) is COUNTERS_CLOSED]
+    held = [gpu for gpu in gpus if not gpu.supported and explain(gpu.reason) is SAMPLER_HELD]
     return [
-        _check_support(machine, gpus),
+        _check_support(machine, [gpu for gpu in gpus if gpu not in closed + held], closed + held),
         _check_permission(machine, closed),
         _check_sampler(machine, held),
     ]
 
 
-def _check_support(machine: Machine, gpus: tuple[GpuSupport, ...]) -> Check:
-    can = [gpu for gpu in gpus if gpu.supported]
-    cannot = [gpu for gpu in gpus if not gpu.supported]
+def _check_support(machine: Machine, judged: list[GpuSupport], known: list[GpuSupport]) -> Check:
+    """Whether this nsys knows the GPUs; those that it knows and may not read fail another check."""
+    can = [gpu for gpu in judged if gpu.supported] + [replace(gpu, supported=True) for gpu in known]
+    cannot = [gpu for gpu in judged if not gpu.supported]
     evidence = "; ".join(_describe(gpu) for gpu in (*can, *cannot))
     if can:
         remedy = _explain_reason(cannot[0]) if cannot else ""
         return Check("GPU", "warn" if cannot else "pass", f"{evidence}; driver {machine.driver or 'unknown'}", remedy)
-    if not gpus:
+    if not cannot:
         remedy = "Check that 'nvidia-smi' lists a GPU, in this container too."
         return Check("GPU", "fail", "nsys finds none", f"{remedy} {WITHOUT_METRICS}")
     return Check("GPU", "fail", evidence, f"{_explain_reason(cannot[0])} {WITHOUT_METRICS}")
@@ -157,21 +158,23 @@ def _explain_reason(gpu: GpuSupport) -> str:
     return problem.remedy if problem else "A newer nsys may know this GPU; GPUs before Turing have no such counters."
 
 
-def _check_permission(machine: Machine, closed: GpuSupport | None) -> Check:
+def _check_permission(machine: Machine, closed: list[GpuSupport]) -> Check:
     place = f"in a {machine.container} container" if machine.container else "outside of a container"
     who = f"{'root' if machine.is_root else 'not root'}, {place}"
-    if closed is not None:
+    if closed:
         remedy = COUNTERS_CLOSED.remedy_in_container if machine.container else COUNTERS_CLOSED.remedy
-        return Check("counters", "fail", f"closed to this user ({who}): {closed.reason}", f"{remedy} {WITHOUT_METRICS}")
+        return Check(
+            "counters", "fail", f"closed to this user ({who}): {closed[0].reason}", f"{remedy} {WITHOUT_METRICS}"
+        )
     setting = {None: "not known", False: "0, open to all users", True: "1, for administrators only"}[machine.admin_only]
     return Check("counters", "pass", f"permitted; RmProfilingAdminOnly is {setting}; {who}")
 
 
-def _check_sampler(machine: Machine, held: GpuSupport | None) -> Check:
+def _check_sampler(machine: Machine, held: list[GpuSupport]) -> Check:
     seen = ", ".join(machine.holders)
-    if held is not None:
+    if held:
         return Check(
-            "sampler", "fail", f"{held.reason}; {seen or 'by a program not to be seen here'}", SAMPLER_HELD.remedy
+            "sampler", "fail", f"{held[0].reason}: {seen or 'by a program not to be seen here'}", SAMPLER_HELD.remedy
         )
     if seen:
         return Check("sampler", "warn", f"free, but these may take it: {seen}", SAMPLER_HELD.remedy)

@@ -96,7 +96,7 @@ PROBLEMS: tuple[Problem, ...] = (
         "lists what this version knows.",
     ),
     Problem(
-        r"Executable not found",
+        r"Executable .*not found",
         "the program to be recorded was not found",
         "Check its path; a program in this folder needs './' in front of its name.",
     ),

@@ -7,15 +7,20 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from types import FrameType
 from typing import IO, TextIO
 
 from tcprof.errors import NsysError
+from tcprof.nsys.family import Family, is_sudo
+from tcprof.nsys.status_line import StatusLine
+from tcprof.nsys.stopping import Stopping, can_catch_signals, caught_signals, needs_own_group
 
 _KEPT_BYTES = 64 * 1024  # of the beginning and of the end of each stream: enough for every message of nsys
+_TICK_S = 0.05  # how late a signal or the program's end may be noticed
+_DRAIN_S = 5.0  # how long to read on after the end: something that the program left behind may hold the pipes open
 
 
 @dataclass(frozen=True)
@@ -26,11 +31,13 @@ class Completed:
         status: Exit status; negative if a signal ended it.
         stdout: What it wrote on standard output, the middle left out where it wrote much.
         stderr: The same of standard error.
+        was_stopped: Whether it was asked to end before its time, by Ctrl-C or another signal.
     """
 
     status: int
     stdout: str
     stderr: str
+    was_stopped: bool = False
 
     @property
     def output(self) -> str:
@@ -67,31 +74,48 @@ def run_quietly(argv: Sequence[str], timeout_s: float | None = None) -> Complete
 
 
 def run_shown(argv: Sequence[str]) -> Completed:
-    """Runs a program whose output the user sees at once, and passes signals on to it.
+    """Runs a program whose output the user sees at once, with a line below that says what goes on.
 
     Both streams go through tcprof so that nsys's messages can be recognised afterwards. The recorded program
     loses nothing by it: nsys reads its output through a pipe in any case, so it never sees a terminal.
+
+    The first Ctrl-C, SIGTERM or SIGHUP is passed on to nsys, which then writes the report. A second Ctrl-C
+    makes nsys give it up, and kills whatever the recording has started.
 
     Args:
         argv: The program and its arguments.
 
     Raises:
         NsysError: If it cannot be started.
+        StoppedError: If the user gave the recording up before there was a report.
     """
-    try:
-        process = subprocess.Popen(list(argv), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    except OSError as error:
-        raise _not_startable(argv[0], error) from error
-    with process, _signals_passed_on(process):
+    with caught_signals() as received:
+        has_own_group = needs_own_group(argv)
+        process = _start(argv, has_own_group=has_own_group)
         assert process.stdout is not None
         assert process.stderr is not None
-        pumps = (_Pump(process.stdout, sys.stdout), _Pump(process.stderr, sys.stderr))
-        for pump in pumps:
-            pump.start()
-        status = process.wait()
-        for pump in pumps:
-            pump.join(timeout=5.0)  # a child that the program left behind may hold the pipe open
-    return Completed(status, *(pump.text() for pump in pumps))
+        line = StatusLine(sys.stderr, is_free=not is_sudo(argv))
+        stopping = Stopping(Family(process.pid, argv), line, has_own_group=has_own_group)
+        with process.stdout, process.stderr, contextlib.closing(line):
+            pumps = (_Pump(process.stdout, sys.stdout, line), _Pump(process.stderr, sys.stderr, line))
+            for pump in pumps:
+                pump.start()
+            _follow(process, pumps, received, stopping, line)
+    status = process.poll()
+    if status is None:  # it could not be killed; somebody has to wait for its end
+        threading.Thread(target=process.wait, daemon=True).start()
+        status = -signal.SIGKILL
+    stopping.conclude(has_report=pumps[0].has_line("Generated:"))
+    stdout, stderr = (pump.text() for pump in pumps)
+    return Completed(status, stdout, stderr, was_stopped=stopping.is_asked)
+
+
+def _start(argv: Sequence[str], *, has_own_group: bool) -> subprocess.Popen[bytes]:
+    group = 0 if has_own_group else None
+    try:
+        return subprocess.Popen(list(argv), stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=group)
+    except OSError as error:
+        raise _not_startable(argv[0], error) from error
 
 
 def _not_startable(program: str, error: OSError) -> NsysError:
@@ -101,13 +125,54 @@ def _not_startable(program: str, error: OSError) -> NsysError:
     )
 
 
+def _follow(
+    process: subprocess.Popen[bytes],
+    pumps: Sequence["_Pump"],
+    received: deque[int],
+    stopping: Stopping,
+    line: StatusLine,
+) -> None:
+    """Waits until the program has ended and its output is read; attends to signals and to the line meanwhile."""
+    began = time.monotonic()
+    read_until: float | None = None
+    while True:
+        lives = process.poll() is None
+        while received:
+            stopping.attend(received.popleft(), nsys_lives=lives)
+        is_writing = pumps[0].has_line("Generating '")
+        is_settled = stopping.advance(is_waiting=lives and not is_writing)
+        now = time.monotonic()
+        if read_until is None and (not lives or (stopping.is_given_up and is_settled)):
+            read_until = now + _DRAIN_S
+        is_all = not any(pump.is_alive() for pump in pumps) and not stopping.has_left()
+        if read_until is not None and is_settled and (is_all or now > read_until):
+            return
+        if can_catch_signals():
+            line.draw(_describe(now - began, stopping, is_writing=is_writing, has_ended=not lives))
+        time.sleep(_TICK_S)
+
+
+def _describe(elapsed_s: float, stopping: Stopping, *, is_writing: bool, has_ended: bool) -> str:
+    """What the line says."""
+    if stopping.is_given_up:
+        return "giving up"
+    if has_ended:
+        return "nsys has ended, the program has not" + (" · Ctrl-C kills it" if stopping.is_asked else "")
+    if is_writing:
+        return "nsys writes the report"
+    if stopping.is_asked:
+        return "stopping · Ctrl-C gives the report up"
+    return f"recording {int(elapsed_s)} s · Ctrl-C stops it and keeps the report"
+
+
 class _Pump(threading.Thread):
     """Copies a pipe to a stream of ours as it comes, and keeps the beginning and the end."""
 
-    def __init__(self, source: IO[bytes], sink: TextIO) -> None:
+    def __init__(self, source: IO[bytes], sink: TextIO, line: StatusLine) -> None:
         super().__init__(daemon=True)
         self._source = os.dup(source.fileno())  # its own, to read on when the program's end is not the pipe's
         self._sink = sink
+        self._line = line
         self._head = b""
         self._tail = b""
 
@@ -115,7 +180,8 @@ class _Pump(threading.Thread):
         try:
             while chunk := os.read(self._source, _KEPT_BYTES):
                 self._keep(chunk)
-                self._show(chunk)
+                with self._line.making_room(self._sink, chunk):
+                    self._show(chunk)
         finally:
             os.close(self._source)
 
@@ -133,46 +199,9 @@ class _Pump(threading.Thread):
                 buffer.write(chunk)
             self._sink.flush()
 
+    def has_line(self, beginning: str) -> bool:
+        """Whether a line of what is kept begins so."""
+        return b"\n" + beginning.encode() in b"\n" + self._head + self._tail
+
     def text(self) -> str:
         return (self._head + self._tail).decode(errors="replace")
-
-
-@contextlib.contextmanager
-def _signals_passed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Lets nsys finish its report when the user or a job scheduler ends the recording.
-
-    The first Ctrl-C makes nsys stop the program and write the report; a second one makes it give the report
-    up. A terminal sends Ctrl-C to nsys as well, so it is passed on only where it came from elsewhere: two of
-    them within the time of writing would lose the recording.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may handle signals
-        return
-
-    def pass_on(number: int, _frame: FrameType | None) -> None:
-        if number == signal.SIGINT:
-            sys.stderr.write("\nStopping; nsys writes the report. A second Ctrl-C gives it up.\n")
-            if _in_foreground():
-                return
-        process.send_signal(number)
-
-    handlers = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-
-
-def _in_foreground() -> bool:
-    """Whether a terminal's Ctrl-C reaches our process group, and so nsys, without our help."""
-    try:
-        terminal = os.open(Path("/dev/tty"), os.O_RDONLY | os.O_NOCTTY)
-    except OSError:
-        return False
-    try:
-        return os.tcgetpgrp(terminal) == os.getpgrp()
-    except OSError:
-        return False
-    finally:
-        os.close(terminal)

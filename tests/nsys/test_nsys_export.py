@@ -173,14 +173,6 @@ def test_what_is_no_export(message: str, tmp_path: Path, export_file: Path):
     assert str(path) in str(caught.value)
 
 
-def test_raw_stream(tmp_path: Path):
-    path = tmp_path / "x.qdstrm"
-    path.write_bytes(b"U3w[END]NVIDIA Nsight Systems Stream 2025.3.2")
-    with pytest.raises(InputError, match="raw recording") as caught:
-        check_export(path)
-    assert "QdstrmImporter" in caught.value.hint
-
-
 def test_foreign_sqlite(tmp_path: Path, write_sqlite):
     path = write_sqlite(tmp_path / "nvprof.sqlite", "StringTable", "CUPTI_ACTIVITY_KIND_KERNEL")
     with pytest.raises(InputError, match="no export of Nsight Systems"):

@@ -2,19 +2,25 @@
 
 import os
 import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
 import threading
+import time
+import uuid
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tcprof.errors import InputError, NsysError
-from tcprof.nsys import process
+from tcprof.errors import InputError, NsysError, StoppedError
 from tcprof.nsys.capabilities import Capabilities, read_capabilities
-from tcprof.nsys.command import RecordOptions, build_profile_command, resolve_program
+from tcprof.nsys.command import RecordOptions, build_profile_command
 from tcprof.nsys.export import find_export, read_report_version
 from tcprof.nsys.locate import Nsys, find_nsys
+from tcprof.nsys.process import run_shown
 from tcprof.nsys.record import Recording, record
 
 REAL = os.environ.get("NSYS") or shutil.which("nsys")
@@ -26,10 +32,30 @@ SCRIPT = """
 import sys, time
 import nvtx
 with nvtx.annotate("step", domain="tcprof-test"):
-    time.sleep(float(sys.argv[1]))
+    time.sleep(0.01)
 print("the program has ended")
 sys.exit(5)
 """
+PATIENT = """
+import pathlib, sys, time
+pathlib.Path(sys.argv[1]).touch()
+time.sleep(60)
+print("the program has ended")
+"""
+DEAF = """
+import os, pathlib, signal, subprocess, sys, time
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if len(sys.argv) == 2:
+    subprocess.Popen([sys.executable, __file__, sys.argv[1], "child"])
+    if os.fork() == 0:
+        subprocess.Popen([sys.executable, __file__, sys.argv[1], "orphan"])
+        os._exit(0)
+    os.wait()
+    pathlib.Path(sys.argv[1]).touch()
+time.sleep(60)
+"""
+COOKIE = "TCPROF_TEST_COOKIE"
 
 
 @pytest.fixture(scope="module")
@@ -38,17 +64,64 @@ def nsys() -> Nsys:
 
 
 @pytest.fixture
-def run(nsys: Nsys, tmp_path: Path):
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
+def build(nsys: Nsys, tmp_path: Path):
+    """The command that records a Python program; the program gets the path of a file to make once it runs."""
 
-    def run(seconds: float = 0.01, **options: object) -> Recording:
+    def build(code: str, **options: object) -> list[str]:
+        script = tmp_path / "script.py"
+        script.write_text(code)
         chosen = RecordOptions(output=tmp_path / "a 50% run.nsys-rep", trace="nvtx", gpus="none", **options)
-        program = resolve_program([str(script), str(seconds)])
-        command = build_profile_command(nsys, Capabilities("", False, ()), chosen, program)
-        return record(nsys, command, chosen.output)
+        program = [sys.executable, str(script), str(tmp_path / "up")]
+        return build_profile_command(nsys, Capabilities("", False, ()), chosen, program)
+
+    return build
+
+
+@pytest.fixture
+def run(nsys: Nsys, build, tmp_path: Path):
+    def run(code: str = SCRIPT, **options: object) -> Recording:
+        return record(nsys, build(code, **options), tmp_path / "a 50% run.nsys-rep")
 
     return run
+
+
+@pytest.fixture
+def left_over(monkeypatch: pytest.MonkeyPatch):
+    """Lists the processes of a recording that still live, known by their environment; ends them after the test."""
+    cookie = uuid.uuid4().hex
+    monkeypatch.setenv(COOKIE, cookie)
+
+    def list_left_over() -> dict[int, str]:
+        found = {}
+        for folder in Path("/proc").iterdir():
+            if folder.name.isdigit() and int(folder.name) != os.getpid():
+                try:
+                    if f"{COOKIE}={cookie}".encode() in (folder / "environ").read_bytes():
+                        found[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ")
+                except OSError:
+                    continue
+        return found
+
+    yield list_left_over
+    for pid in list_left_over():
+        os.kill(pid, signal.SIGKILL)
+
+
+def send(*signals: tuple[Callable[[], object], signal.Signals]) -> None:
+    """Sends signals to the test's own process, each once something has come true."""
+
+    def wait_and_send() -> None:
+        for is_time, number in signals:
+            until = time.monotonic() + 30
+            while not is_time() and time.monotonic() < until:
+                time.sleep(0.05)
+            signal.raise_signal(number)
+
+    threading.Thread(target=wait_and_send, daemon=True).start()
+
+
+def after(seconds: float) -> Callable[[], object]:
+    return lambda: time.sleep(seconds) or True
 
 
 def test_record_and_export(nsys: Nsys, run, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
@@ -63,14 +136,94 @@ def test_record_and_export(nsys: Nsys, run, tmp_path: Path, capfd: pytest.Captur
     assert find_export(recording.report, lambda: pytest.fail("exported twice")) == export
 
 
-def test_ctrl_c_keeps_the_report(run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setattr(process, "_in_foreground", lambda: False)
-    timer = threading.Timer(3.0, os.kill, (os.getpid(), 2))
-    timer.start()
-    recording = run(seconds=60)
-    timer.join()
-    assert recording.report == tmp_path / "a 50% run.nsys-rep"
-    assert recording.program_status != 5
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_one_signal_keeps_the_report(build, left_over, tmp_path: Path, number: signal.Signals, capfd):
+    send(((tmp_path / "up").exists, number))
+    done = run_shown(build(PATIENT))
+    assert done.was_stopped
+    assert done.status == (130 if number == signal.SIGINT else 143)
+    assert (tmp_path / "a 50% run.nsys-rep").is_file()
+    assert "the program has ended" not in capfd.readouterr().out
+    assert left_over() == {}
+
+
+def test_signals_to_the_whole_group_keep_the_report(build, left_over, tmp_path: Path):
+    # as timeout(1) does: to its program, and then to the group that both are in
+    code = "from tcprof.nsys.process import run_shown; import sys; sys.exit(run_shown(sys.argv[1:]).status)"
+    with subprocess.Popen([sys.executable, "-c", code, *build(PATIENT)], start_new_session=True) as tcprof:
+        while not (tmp_path / "up").exists():
+            time.sleep(0.05)
+        os.kill(tcprof.pid, signal.SIGTERM)
+        os.killpg(tcprof.pid, signal.SIGTERM)
+        assert tcprof.wait(timeout=40) == 143
+    assert (tmp_path / "a 50% run.nsys-rep").is_file()
+    assert left_over() == {}
+
+
+def test_ctrl_c_twice_leaves_no_process_and_no_report(build, left_over, tmp_path: Path):
+    seen = []
+    up = tmp_path / "up"
+    send((lambda: up.exists() and (seen.append(left_over()) or True), signal.SIGINT), (after(0.3), signal.SIGINT))
+    with pytest.raises(StoppedError, match="given up; there is no report"):
+        run_shown(build(DEAF))
+    assert sum("script.py" in command and "profile" not in command for command in seen[0].values()) == 3
+    assert sum("--start-agent" in command for command in seen[0].values()) == 1
+    assert left_over() == {}
+    assert not (tmp_path / "a 50% run.nsys-rep").exists()
+
+
+def test_a_program_that_does_not_hear_ctrl_c_can_be_ended_and_the_report_kept(build, left_over, tmp_path: Path, capfd):
+    # nsys 2023 writes the report at once and leaves the program; nsys 2025 waits for it
+    named = []
+
+    def name_and_kill() -> None:
+        said = ""
+        while " kill -KILL " not in said:
+            time.sleep(0.1)
+            said += capfd.readouterr().err
+        named.extend(map(int, said.rpartition(" kill -KILL ")[2].split()))
+        programs = {pid for pid, command in left_over().items() if "script.py" in command and "profile" not in command}
+        named.append(programs <= set(named) and len(programs))
+        for pid in named[:-1]:
+            os.kill(pid, signal.SIGKILL)
+
+    send(((tmp_path / "up").exists, signal.SIGINT))
+    thread = threading.Thread(target=name_and_kill, daemon=True)
+    thread.start()
+    done = run_shown(build(DEAF))
+    thread.join(timeout=10)
+    assert (done.was_stopped, named[-1]) == (True, 3)
+    assert (tmp_path / "a 50% run.nsys-rep").is_file()
+    time.sleep(0.5)
+    assert left_over() == {}
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        pytest.param("import sys; sys.exit(3)", 3, id="exits"),
+        pytest.param("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", 139, id="crashes"),
+    ],
+)
+def test_a_program_that_fails_still_gives_a_report(run, tmp_path: Path, code: str, status: int):
+    assert run(code) == Recording(tmp_path / "a 50% run.nsys-rep", status)
+    assert (tmp_path / "a 50% run.nsys-rep").is_file()
+
+
+def test_ten_megabytes_of_output(run, capfdbinary: pytest.CaptureFixture[bytes]):
+    lines = 10 * 1024 * 1024 // 16
+    assert run(f"for i in range({lines}): print(f'{{i:015d}}')").program_status == 0
+    out = capfdbinary.readouterr().out
+    assert out[: 16 * lines] == b"".join(b"%015d\n" % number for number in range(lines))
+    assert b"Generated:" in out[16 * lines :]
+
+
+def test_nsys_ends_the_program_when_the_duration_is_over(build, left_over, tmp_path: Path, capfd):
+    done = run_shown(build(PATIENT, delay_s=0.5, duration_s=1.0))
+    assert (done.status, done.was_stopped) == (143, False)
+    assert (tmp_path / "a 50% run.nsys-rep").is_file()
+    assert "the program has ended" not in capfd.readouterr().out
+    assert left_over() == {}
 
 
 def test_capture_range_that_never_begins(run):
@@ -97,7 +250,7 @@ def test_program_that_is_not_there(nsys: Nsys, tmp_path: Path):
 
 def test_damaged_report(nsys: Nsys, run):
     report = run().report
-    report.write_bytes(report.read_bytes()[:100_000])
+    report.write_bytes(report.read_bytes()[: report.stat().st_size // 2])
     with pytest.raises(InputError, match="is damaged, or no report of nsys"):
         find_export(report, lambda: nsys)
 

@@ -1,0 +1,72 @@
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tcprof.errors import NsysError
+from tcprof.nsys import process
+from tcprof.nsys.process import Completed, run_quietly, run_shown
+
+
+def test_output_comes_whole_and_at_once(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]):
+    seen = tmp_path / "seen"
+    code = f"""
+import pathlib, sys, time
+sys.stdout.buffer.write(b"\\xff one")
+sys.stdout.flush()
+until = time.monotonic() + 10
+while time.monotonic() < until and not pathlib.Path({str(seen)!r}).exists():
+    time.sleep(0.02)
+"""
+    outputs = []
+
+    def watch() -> None:
+        while not (out := capfdbinary.readouterr().out):
+            time.sleep(0.02)
+        outputs.append(out)
+        seen.touch()
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    began = time.monotonic()
+    assert run_shown([sys.executable, "-c", code]) == Completed(0, "\ufffd one", "")
+    assert time.monotonic() - began < 9  # it was shown while the program waited for that
+    assert outputs == [b"\xff one"]
+
+
+def test_much_output_passes_and_its_ends_are_kept(capfdbinary: pytest.CaptureFixture[bytes]):
+    code = "print('first'); print('x' * 10_000_000); print('last')"
+    done = run_shown([sys.executable, "-c", code])
+    assert capfdbinary.readouterr().out == b"first\n" + b"x" * 10_000_000 + b"\nlast\n"
+    assert (done.stdout[:6], done.stdout[-5:], len(done.stdout)) == ("first\n", "last\n", 128 * 1024)
+
+
+def test_a_child_that_keeps_the_pipe_is_not_waited_for(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(process, "_DRAIN_S", 0.3)
+    began = time.monotonic()
+    done = run_shown(["sh", "-c", "sleep 20 & echo $!"])
+    assert time.monotonic() - began < 10
+    os.kill(int(done.stdout), signal.SIGKILL)  # it lives: nobody asked for its end
+
+
+def test_outside_the_main_thread(capfd: pytest.CaptureFixture[str]):
+    done = []
+    thread = threading.Thread(target=lambda: done.append(run_shown(["sh", "-c", "echo out; echo err >&2; exit 3"])))
+    thread.start()
+    thread.join()
+    assert done == [Completed(3, "out\n", "err\n")]
+    assert capfd.readouterr() == ("out\n", "err\n")
+
+
+def test_programs_that_cannot_start_or_do_not_answer(tmp_path: Path):
+    with pytest.raises(NsysError, match="could not be started: No such file"):
+        run_shown([str(tmp_path / "none")])
+    with pytest.raises(NsysError, match="could not be started: No such file"):
+        run_quietly([str(tmp_path / "none")])
+    with pytest.raises(NsysError, match="gave no answer within 1 seconds"):
+        run_quietly(["sleep", "20"], timeout_s=1.0)
+    assert run_quietly(["sh", "-c", "echo out; exit 2"]) == Completed(2, "out\n", "")

@@ -1,0 +1,282 @@
+"""The end of a recording by signals, with processes that are related as those of nsys are."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tcprof.errors import StoppedError
+from tcprof.nsys import family, process, stopping
+from tcprof.nsys.family import Family
+from tcprof.nsys.process import Completed, run_shown
+from tcprof.nsys.status_line import StatusLine
+from tcprof.nsys.stopping import Stopping, caught_signals
+
+STAND_IN = Path(__file__).with_name("stand_in.py")
+ROLES = ("nsys", "launcher", "program", "child", "orphan", "agent")
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path) -> Iterator[list[str]]:
+    """The command of the stand-in; what is left of it ends with the test."""
+    yield [sys.executable, str(STAND_IN), "nsys", str(tmp_path)]
+    for pid in living(tmp_path):
+        os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopping, "_GRACE_S", 0.3)
+
+
+def read_pid(folder: Path, role: str) -> int | None:
+    path = folder / f"pid-{role}"
+    text = path.read_text() if path.exists() else ""
+    return int(text) if text else None
+
+
+def living(folder: Path) -> list[int]:
+    """Those of the stand-in's processes that still live; a zombie does not."""
+    pids = [pid for role in ROLES if (pid := read_pid(folder, role))]
+    return [pid for pid in pids if (found := family._read_process(pid)) and not found.is_dead]
+
+
+def all_up(folder: Path) -> Callable[[], bool]:
+    return lambda: all(read_pid(folder, role) for role in ROLES)
+
+
+def send(*signals: tuple[Callable[[], bool], signal.Signals]) -> threading.Thread:
+    """Sends signals to the test's own process, each once something has come true."""
+
+    def run() -> None:
+        for is_time, number in signals:
+            until = time.monotonic() + 15
+            while not is_time() and time.monotonic() < until:
+                time.sleep(0.02)
+            signal.raise_signal(number)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread
+
+
+def after(seconds: float) -> Callable[[], bool]:
+    return lambda: time.sleep(seconds) or True
+
+
+def heard(folder: Path) -> list[str]:
+    return sorted(name for name in ("SIGINT", "SIGTERM") for _ in counts(folder / name))
+
+
+def counts(path: Path) -> list[str]:
+    return path.read_text().split() if path.exists() else []
+
+
+def test_ctrl_c_twice_leaves_nobody(stand_in: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    handlers = [signal.getsignal(number) for number in stopping._CAUGHT]
+    send((all_up(tmp_path), signal.SIGINT), (after(0.4), signal.SIGINT))
+    began = time.monotonic()
+    with pytest.raises(StoppedError, match=r"given up; there is no report") as caught:
+        run_shown(stand_in)
+    assert 2.0 < time.monotonic() - began < 12.0
+    assert (living(tmp_path), caught.value.hint) == ([], "")
+    assert heard(tmp_path) == ["SIGINT", "SIGINT"]
+    err = capfd.readouterr().err
+    assert err.splitlines() == [
+        "Stopping; nsys writes the report. A second Ctrl-C gives it up.",
+        "Giving up; what has not ended in a moment is killed.",
+    ]
+    assert [signal.getsignal(number) for number in stopping._CAUGHT] == handlers
+
+
+def test_quit_kills_at_once(stand_in: list[str], tmp_path: Path):
+    send((all_up(tmp_path), signal.SIGQUIT))
+    with pytest.raises(StoppedError):
+        run_shown(stand_in)
+    assert (living(tmp_path), heard(tmp_path)) == ([], [])
+
+
+def test_a_report_that_is_there_is_kept_when_the_program_is_killed(stand_in, tmp_path: Path, capfd):
+    send((all_up(tmp_path), signal.SIGINT), (after(0.6), signal.SIGINT))
+    assert run_shown([*stand_in, "quick"]) == Completed(0, "Generated:\n", "", was_stopped=True)
+    assert living(tmp_path) == []
+    assert capfd.readouterr().err.splitlines()[-1] == "Killing what nsys has left."
+
+
+def test_what_outlives_one_ctrl_c_is_named_and_lives(stand_in, tmp_path: Path, monkeypatch, capfd):
+    monkeypatch.setattr(process, "_DRAIN_S", 0.5)
+    send((all_up(tmp_path), signal.SIGINT))
+    assert run_shown([*stand_in, "quick"]).status == 0
+    left = living(tmp_path)
+    assert len(left) == len(ROLES) - 1
+    said = capfd.readouterr().err.splitlines()[-1]
+    command, _, pids = said.rpartition(" -KILL ")
+    assert command == "nsys has ended. Not all that it started has ended. To kill it: kill"
+    assert sorted(map(int, pids.split())) == sorted(left)
+
+
+def test_what_ends_a_moment_after_nsys_is_not_complained_of(tmp_path: Path, capfd):
+    code = f"""
+import os, pathlib, signal, subprocess, time
+signal.signal(signal.SIGINT, lambda *_: os._exit(0))
+child = subprocess.Popen(["sleep", "1.5"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+pathlib.Path({str(tmp_path / "up")!r}).touch()
+time.sleep(20)
+"""
+    send(((tmp_path / "up").exists, signal.SIGINT))
+    assert run_shown([sys.executable, "-c", code]) == Completed(0, "", "", was_stopped=True)
+    assert capfd.readouterr().err == "Stopping; nsys writes the report. A second Ctrl-C gives it up.\n"
+
+
+def test_ctrl_c_when_nsys_has_ended_already_changes_nothing(monkeypatch: pytest.MonkeyPatch, capfd):
+    monkeypatch.setattr(process, "_DRAIN_S", 1.0)
+    send((after(0.6), signal.SIGINT))
+    done = run_shown(["sh", "-c", "sleep 20 & echo $!"])
+    os.kill(int(done.stdout), signal.SIGKILL)
+    assert (done.was_stopped, capfd.readouterr().err) == (False, "")
+
+
+@pytest.mark.usefixtures("short_grace")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_schedulers_signals_come_but_once(stand_in, tmp_path: Path, number: signal.Signals, capfd):
+    # timeout(1) and Slurm signal more than once; nsys would give up
+    send((all_up(tmp_path), number), (after(0.2), number), (after(0.3), signal.SIGINT))
+    with pytest.raises(StoppedError):
+        run_shown(stand_in)
+    assert heard(tmp_path) == ["SIGINT", "SIGTERM"]
+    assert f"Stopping, for {number.name} came" in capfd.readouterr().err
+
+
+@pytest.mark.usefixtures("short_grace")
+def test_a_program_that_nsys_waits_for_is_named_once(stand_in, tmp_path: Path, monkeypatch, capfd):
+    monkeypatch.setattr(stopping, "_PATIENCE_S", 0.1)
+    send((all_up(tmp_path), signal.SIGINT), (after(0.6), signal.SIGINT))
+    with pytest.raises(StoppedError):
+        run_shown(stand_in)
+    said = capfd.readouterr().err.splitlines()
+    command, _, pids = said[1].rpartition(" -KILL ")
+    assert command.endswith("nsys waits for it. To kill it, and keep the report: kill")
+    assert set(map(int, pids.split())) == {read_pid(tmp_path, role) for role in ("program", "child", "orphan")}
+    assert said[2].startswith("Giving up")
+
+
+def test_two_signals_within_a_moment_are_one_request(capfd: pytest.CaptureFixture[str]):
+    with subprocess.Popen(["sleep", "20"]) as child:
+        line = StatusLine(sys.stderr)
+        found = Stopping(Family(child.pid, ["sleep"]), line, has_own_group=True)
+        found.attend(signal.SIGINT, nsys_lives=True)
+        found.attend(signal.SIGINT, nsys_lives=True)
+        assert (found.is_asked, found.is_given_up) == (True, False)
+        time.sleep(stopping._SAME_S + 0.05)
+        found.attend(signal.SIGINT, nsys_lives=True)
+        assert found.is_given_up
+        child.kill()
+
+
+def test_nohup_is_respected():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with caught_signals() as received:
+            signal.raise_signal(signal.SIGHUP)
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert list(received) == [signal.SIGTERM]
+
+
+def test_signals_to_the_group_of_tcprof_do_not_reach_the_program(stand_in, tmp_path: Path):
+    script = f"from tcprof.nsys.process import run_shown; run_shown({stand_in!r})"
+    with subprocess.Popen([sys.executable, "-c", script], start_new_session=True, stderr=subprocess.DEVNULL) as tcprof:
+        while not all_up(tmp_path)():
+            time.sleep(0.05)
+        os.killpg(tcprof.pid, signal.SIGTERM)
+        time.sleep(0.3)
+        assert heard(tmp_path) == ["SIGTERM"]
+        os.killpg(tcprof.pid, signal.SIGQUIT)
+    assert living(tmp_path) == []
+
+
+SUDO = """#!/bin/sh
+echo "$*" >> "$(dirname "$0")/asked"
+if [ "$1" = -n ]; then
+  [ -e "$(dirname "$0")/closed" ] && exit 1
+  shift
+fi
+exec "$@"
+"""
+
+
+@pytest.fixture
+def sudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A sudo whose processes may not be signalled from here."""
+    path = tmp_path / "bin" / "sudo"
+    path.parent.mkdir()
+    path.write_text(SUDO)
+    path.chmod(0o755)
+    kill = os.kill
+
+    def deny(_pid: int, _number: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(family.os, "kill", deny)
+    monkeypatch.setattr(stopping, "_reached_by_terminal", lambda: False)
+    yield path
+    monkeypatch.setattr(family.os, "kill", kill)
+
+
+@pytest.mark.usefixtures("short_grace")
+def test_nsys_under_sudo_is_signalled_through_sudo(stand_in, sudo: Path, tmp_path: Path):
+    send((all_up(tmp_path), signal.SIGINT), (after(0.4), signal.SIGINT))
+    with pytest.raises(StoppedError) as caught:
+        run_shown([str(sudo), *stand_in])
+    assert (living(tmp_path), caught.value.hint) == ([], "")
+    asked = (sudo.parent / "asked").read_text().splitlines()
+    head = read_pid(tmp_path, "nsys")  # this sudo has become nsys; the real one stays its parent
+    assert asked[1:3] == [f"-n kill -INT {head}"] * 2
+    assert asked[3].startswith("-n kill -KILL ")
+
+
+@pytest.mark.usefixtures("short_grace")
+def test_sudo_that_asks_for_a_password_again(stand_in, sudo: Path, tmp_path: Path, monkeypatch, capfd):
+    (sudo.parent / "closed").touch()
+    monkeypatch.setattr(stopping, "_DEATH_S", 0.2)
+    monkeypatch.setattr(process, "_DRAIN_S", 0.2)
+    send((all_up(tmp_path), signal.SIGINT), (after(0.4), signal.SIGINT))
+    with pytest.raises(StoppedError) as caught:
+        run_shown([str(sudo), *stand_in])
+    head = read_pid(tmp_path, "nsys")
+    assert f"Type in another terminal: sudo kill -INT {head}\n" in capfd.readouterr().err
+    assert "To kill it: sudo kill -KILL " in caught.value.hint
+    assert str(head) in caught.value.hint.split()
+
+
+def test_sudo_hears_the_terminals_ctrl_c_itself(stand_in, sudo: Path, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(stopping, "_reached_by_terminal", lambda: True)
+    send((all_up(tmp_path), signal.SIGINT), (after(0.2), signal.SIGQUIT))
+    with pytest.raises(StoppedError):
+        run_shown([str(sudo), *stand_in])
+    assert heard(tmp_path) == []
+
+
+def test_an_agent_of_a_session_that_the_user_named():
+    argv = ["nsys", "profile", "--session-new=mine", "python3"]
+    assert Family(1, argv)._named == {"mine"}
+    assert Family(1, ["nsys", "profile", "--session-new", "mine", "python3"])._named == {"mine"}
+
+
+def test_a_later_process_of_the_same_number_is_a_stranger(monkeypatch: pytest.MonkeyPatch):
+    with subprocess.Popen(["sleep", "20"]) as child:
+        found = Family(child.pid, ["sleep"])
+        found.gather()
+        assert found.living() == [child.pid]
+        read = family._read_process
+        monkeypatch.setattr(family, "_read_process", lambda pid: replace(read(pid), began=read(pid).began + 1))
+        assert found.living() == []
+        child.kill()
