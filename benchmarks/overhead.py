@@ -15,8 +15,8 @@ import tempfile
 from pathlib import Path
 
 from tcprof.nsys.capabilities import read_capabilities
-from tcprof.nsys.command import RecordOptions, build_profile_command
 from tcprof.nsys.locate import find_nsys
+from tcprof.nsys.recording.command import RecordOptions, build_profile_command
 
 WAYS = ("alone", "plain nsys", "tcprof")
 

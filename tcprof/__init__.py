@@ -97,16 +97,16 @@ def profile(
         program: The program and its arguments; a Python script or ``-m`` module is run by this Python.
         output: The report to write; an existing one is replaced.
         frequency_hz: Samples a second.
-        options: Further fields of ``tcprof.nsys.command.RecordOptions``, such as ``capture_range`` or ``gpus``.
+        options: Further fields of ``tcprof.nsys.recording.command.RecordOptions``, such as ``capture_range``.
 
     Raises:
         MachineError: This machine cannot record; the message tells why.
         NsysError: nsys recorded nothing.
         OutputError: The report cannot be written.
     """
-    from tcprof.nsys.command import RecordOptions
-    from tcprof.nsys.plan import plan_recording
-    from tcprof.nsys.record import check_output, record
+    from tcprof.nsys.recording.command import RecordOptions
+    from tcprof.nsys.recording.plan import plan_recording
+    from tcprof.nsys.recording.record import check_output, record
 
     target = Path(output)
     check_output(target, force=True)

@@ -25,8 +25,8 @@ from tcprof.errors import StoppedError
 
 if TYPE_CHECKING:
     from tcprof.analysis import Analysis
-    from tcprof.nsys.plan import Plan
-    from tcprof.nsys.record import Recording
+    from tcprof.nsys.recording.plan import Plan
+    from tcprof.nsys.recording.record import Recording
 
 SIGNALLED = 128  # an exit status above it is that plus the signal's number
 FOR_NSYS = "tcprof.options_for_nsys"
@@ -44,7 +44,7 @@ class ProfileCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Keeps the options for nsys in the context, and gives the rest to the command."""
-        from tcprof.nsys.program import split_arguments
+        from tcprof.nsys.recording.program import split_arguments
 
         options = [parameter for parameter in self.get_params(ctx) if parameter.param_type_name == "option"]
         takes_value = {name: not getattr(option, "is_flag", False) for option in options for name in option.opts}
@@ -130,9 +130,9 @@ def profile(
     The report, its SQLite export and the page stand side by side, named after the script. Options of tcprof and of nsys
     stand before the program; those that are not listed here go to nsys profile unchanged.
     """
-    from tcprof.nsys.command import RecordOptions
-    from tcprof.nsys.plan import plan_recording
-    from tcprof.nsys.sudo import become_root
+    from tcprof.nsys.recording.command import RecordOptions
+    from tcprof.nsys.recording.plan import plan_recording
+    from tcprof.nsys.recording.sudo import become_root
 
     targets = _name_targets(program, output, repeat)
     if not dry_run:
@@ -192,8 +192,8 @@ def _explain_status(status: int, *, stopped: bool) -> str:
 
 def _name_targets(program: list[str], output: Path | None, repeat: int) -> list[Path]:
     """The reports to write, one for each run."""
-    from tcprof.nsys.command import report_base
-    from tcprof.nsys.program import name_report
+    from tcprof.nsys.recording.command import report_base
+    from tcprof.nsys.recording.program import name_report
 
     base = report_base(output or Path(name_report(program)))
     names = [base.name] if repeat == 1 else [f"{base.name}-{number}" for number in range(1, repeat + 1)]
@@ -202,7 +202,7 @@ def _name_targets(program: list[str], output: Path | None, repeat: int) -> list[
 
 def _check_targets(targets: list[Path], force: bool) -> None:
     """Make sure, before anything is run, that everything can be written."""
-    from tcprof.nsys.record import check_output
+    from tcprof.nsys.recording.record import check_output
 
     for target in targets:
         check_output(target, force)
@@ -218,8 +218,8 @@ def _announce(plan: "Plan") -> None:
 
 
 def _record(plan: "Plan", target: Path) -> "Recording":
-    from tcprof.nsys.record import record
-    from tcprof.nsys.sudo import give_back
+    from tcprof.nsys.recording.record import record
+    from tcprof.nsys.recording.sudo import give_back
 
     recording = record(plan.nsys, plan.build_command(target), target)
     if plan.nsys.prefix:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tcprof.errors import NsysError
 from tcprof.nsys.locate import ANSWER_S, INSTALL_HINT, METRIC_SETS, Nsys
 from tcprof.nsys.metricset import read_chips
-from tcprof.nsys.process import Completed, run_quietly
+from tcprof.nsys.processes.run import Completed, run_quietly
 
 
 @dataclass(frozen=True)

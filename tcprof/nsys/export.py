@@ -12,7 +12,7 @@ from tcprof.errors import InputError, NsysError, OutputError
 from tcprof.nsys.importer import REPORT_SUFFIX, REPORT_SUFFIXES, STREAM_SUFFIX, import_stream
 from tcprof.nsys.locate import Nsys
 from tcprof.nsys.problems import explain
-from tcprof.nsys.process import Completed, run_quietly
+from tcprof.nsys.processes.run import Completed, run_quietly
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100

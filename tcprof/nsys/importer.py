@@ -12,7 +12,7 @@ from pathlib import Path
 from tcprof.errors import InputError, NsysError, OutputError
 from tcprof.nsys import locate
 from tcprof.nsys.locate import Nsys, survey_nsys
-from tcprof.nsys.process import run_quietly
+from tcprof.nsys.processes.run import run_quietly
 
 REPORT_SUFFIX = ".nsys-rep"
 REPORT_SUFFIXES = (REPORT_SUFFIX, ".qdrep")  # nsys before 2021.4 wrote .qdrep

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tcprof.errors import NsysError
-from tcprof.nsys.process import run_quietly
+from tcprof.nsys.processes.run import run_quietly
 
 ENVIRONMENT_VARIABLE = "TCPROF_NSYS"
 VENDOR_ROOT = Path("/")

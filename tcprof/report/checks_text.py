@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 import tcprof
-from tcprof.nsys.doctor import Check
+from tcprof.nsys.doctor.checks import Check
 from tcprof.report.text import printable
 
 _COLORS = {"pass": "32", "warn": "33", "fail": "1;31"}

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tcprof.nsys import locate, machine
+from tcprof.nsys import locate
 from tcprof.nsys.capabilities import Capabilities, GpuSupport
+from tcprof.nsys.doctor import machine
 from tcprof.nsys.locate import Nsys
 
 FAKE = Path(__file__).with_name("fake_nsys.py")

@@ -5,8 +5,8 @@ import pytest
 
 from tcprof.errors import UsageError
 from tcprof.nsys.capabilities import Capabilities, GpuSupport
-from tcprof.nsys.command import RecordOptions, build_profile_command, report_base
 from tcprof.nsys.locate import Nsys
+from tcprof.nsys.recording.command import RecordOptions, build_profile_command, report_base
 
 NSYS = Nsys(Path("/opt/nsys"), (2025, 3, 2))
 OPTIONS = RecordOptions(output=Path("out/run.nsys-rep"))

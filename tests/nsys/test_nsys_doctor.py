@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tcprof import cli
-from tcprof.nsys import checkup
-from tcprof.nsys.checkup import check_up
-from tcprof.nsys.doctor import Check, diagnose
-from tcprof.nsys.machine import GpuModes
+from tcprof.nsys.doctor import checkup
+from tcprof.nsys.doctor.checks import Check, diagnose
+from tcprof.nsys.doctor.checkup import check_up
+from tcprof.nsys.doctor.machine import GpuModes
 from tcprof.report.checks_text import is_ready, render_checks
 
 REASONS = {  # nsys's reason: (the check that fails, part of its evidence, part of its remedy)

@@ -8,9 +8,9 @@ import pytest
 
 from tcprof.errors import MachineError
 from tcprof.nsys.capabilities import Capabilities
-from tcprof.nsys.command import RecordOptions, build_profile_command
 from tcprof.nsys.locate import Nsys
-from tcprof.nsys.sudo import become_root, give_back
+from tcprof.nsys.recording.command import RecordOptions, build_profile_command
+from tcprof.nsys.recording.sudo import become_root, give_back
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from pathlib import Path
 from types import FrameType
 
 from tcprof.errors import StoppedError
-from tcprof.nsys.family import Family, is_sudo
-from tcprof.nsys.status_line import StatusLine
+from tcprof.nsys.processes.family import Family, is_sudo
+from tcprof.nsys.processes.status_line import StatusLine
 
 _GRACE_S = 2.0  # from the second Ctrl-C on; nsys needs a moment to give up
 _PATIENCE_S = 5.0  # from the first signal on; nsys 2025 waits for the program before it writes, nsys 2023 does not

@@ -11,13 +11,13 @@ from importlib import metadata
 from pathlib import Path
 
 from tcprof.errors import NsysError
-from tcprof.nsys.command import RecordOptions
-from tcprof.nsys.doctor import Check, Diagnosis, Status, diagnose
+from tcprof.nsys.doctor.checks import Check, Diagnosis, Status, diagnose
+from tcprof.nsys.doctor.machine import GpuModes, Machine, read_gpu_modes, read_machine
 from tcprof.nsys.locate import Nsys
-from tcprof.nsys.machine import GpuModes, Machine, read_gpu_modes, read_machine
-from tcprof.nsys.plan import write_metric_set
 from tcprof.nsys.problems import CONFIDENTIAL, MIG, VGPU
-from tcprof.nsys.trial import try_metric_set
+from tcprof.nsys.recording.command import RecordOptions
+from tcprof.nsys.recording.plan import write_metric_set
+from tcprof.nsys.recording.trial import try_metric_set
 
 _SCARCE_BYTES, _TOO_FEW_BYTES = 2_000_000_000, 100_000_000
 _SILENT_NVTX = (0, 2, 12)  # nvtx from this version on records no ranges under nsys 2023

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import IO, TextIO
 
 from tcprof.errors import NsysError
-from tcprof.nsys.family import Family, is_sudo
-from tcprof.nsys.status_line import StatusLine
-from tcprof.nsys.stopping import Stopping, can_catch_signals, caught_signals, needs_own_group
+from tcprof.nsys.processes.family import Family, is_sudo
+from tcprof.nsys.processes.status_line import StatusLine
+from tcprof.nsys.processes.stopping import Stopping, can_catch_signals, caught_signals, needs_own_group
 
 _KEPT_BYTES = 64 * 1024  # of the beginning and of the end of each stream: enough for every message of nsys
 _TICK_S = 0.05  # how late a signal or the program's end may be noticed

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tcprof.errors import InputError, NsysError, OutputError, StoppedError
-from tcprof.nsys.command import name_options, report_base
 from tcprof.nsys.importer import REPORT_SUFFIXES, STREAM_SUFFIX, import_stream
 from tcprof.nsys.locate import Nsys, survey_nsys
 from tcprof.nsys.problems import explain
-from tcprof.nsys.process import Completed, run_shown
+from tcprof.nsys.processes.run import Completed, run_shown
+from tcprof.nsys.recording.command import name_options, report_base
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from tcprof.errors import InputError, MachineError, NsysError, UsageError
 from tcprof.nsys.capabilities import Capabilities, GpuSupport, read_general_metric_set
-from tcprof.nsys.command import RecordOptions, build_profile_command, name_options
-from tcprof.nsys.doctor import Diagnosis, diagnose
+from tcprof.nsys.doctor.checks import Diagnosis, diagnose
 from tcprof.nsys.locate import Nsys
 from tcprof.nsys.metricset import build_metric_set, count_metrics
-from tcprof.nsys.program import resolve_program
-from tcprof.nsys.trial import try_metric_set
+from tcprof.nsys.recording.command import RecordOptions, build_profile_command, name_options
+from tcprof.nsys.recording.program import resolve_program
+from tcprof.nsys.recording.trial import try_metric_set
 
 CLEAN_HZ = 200_000  # samples a second of all GPUs together that were recorded without loss; twice as many overflowed
 _BYTES_PER_ROW = 31  # of an export, measured
@@ -63,7 +63,7 @@ def plan_recording(
         program: The program and its arguments; a Python script or module gets its interpreter.
         options: How to record.
         nsys: The nsys to use; None looks for one.
-        prefix: What makes a command run as root; see ``tcprof.nsys.sudo``.
+        prefix: What makes a command run as root; see ``tcprof.nsys.recording.sudo``.
 
     Raises:
         MachineError: This machine cannot record.

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from tcprof.errors import NsysError
 from tcprof.nsys.capabilities import Capabilities
-from tcprof.nsys.command import RecordOptions, build_profile_command
 from tcprof.nsys.export import find_export, read_sampled_metrics
 from tcprof.nsys.importer import REPORT_SUFFIX
 from tcprof.nsys.locate import Nsys
 from tcprof.nsys.metricset import TENSOR_CYCLES
 from tcprof.nsys.problems import explain
-from tcprof.nsys.process import run_quietly
+from tcprof.nsys.processes.run import run_quietly
+from tcprof.nsys.recording.command import RecordOptions, build_profile_command
 
 _PROGRAM = ("sleep", "0.05")
 _LONGEST_S = 60.0

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tcprof.errors import NsysError
-from tcprof.nsys.process import run_quietly
+from tcprof.nsys.processes.run import run_quietly
 
 ROOT = Path("/")
 _SYS_ADMIN, _PERFMON = 21, 38  # bits of Linux capabilities

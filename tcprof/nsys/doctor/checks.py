@@ -6,9 +6,9 @@ from typing import Literal
 
 from tcprof.errors import NsysError
 from tcprof.nsys.capabilities import Capabilities, GpuSupport, read_capabilities
+from tcprof.nsys.doctor.machine import Machine, read_machine
 from tcprof.nsys.importer import find_importer
 from tcprof.nsys.locate import INSTALL_HINT, Nsys, Survey, survey_nsys
-from tcprof.nsys.machine import Machine, read_machine
 from tcprof.nsys.problems import COUNTERS_CLOSED, SAMPLER_HELD, explain
 
 Status = Literal["pass", "warn", "fail"]
@@ -59,7 +59,7 @@ def diagnose(explicit: Path | None = None, *, with_gpus: bool = True, prefix: tu
     Args:
         explicit: The nsys to use; None looks for one.
         with_gpus: Whether GPU metrics are wanted.
-        prefix: What makes a command run as root; see ``tcprof.nsys.sudo``.
+        prefix: What makes a command run as root; see ``tcprof.nsys.recording.sudo``.
     """
     machine = read_machine()
     survey = survey_nsys(explicit)
