@@ -15,6 +15,7 @@ import tcprof
 from tcprof import cli
 from tcprof.errors import InputError, MachineError, NsysError, UsageError
 from tcprof.nsys.capabilities import Capabilities, GpuSupport
+from tcprof.nsys.recording import trial
 from tcprof.nsys.recording.command import RecordOptions
 from tcprof.nsys.recording.plan import Plan, plan_recording, write_metric_set
 from tcprof.report.plan_text import describe_plan
@@ -277,3 +278,12 @@ def test_profile_from_python(machine: Path) -> None:
     analysis = tcprof.profile(["train.py"], machine / "run", gpus="0", metrics="default")
     assert analysis.recording.file == "run.sqlite"
     assert analysis.tensor_source == "cycles"
+
+
+def test_a_trial_lasts_for_some_samples(machine: Path, general_set: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[list[str]] = []
+    real = trial.run_quietly
+    monkeypatch.setattr(trial, "run_quietly", lambda argv, **limits: told.append(argv) or real(argv, **limits))
+    for frequency in (20_000, 10):
+        plan(machine, frequency_hz=frequency)
+    assert [argv[-2:] for argv in told] == [["sleep", "0.05"], ["sleep", "0.5"]]

@@ -14,7 +14,7 @@ from tcprof.nsys.problems import explain
 from tcprof.nsys.processes.run import run_quietly
 from tcprof.nsys.recording.command import RecordOptions, build_profile_command
 
-_PROGRAM = ("sleep", "0.05")
+_SHORTEST_S, _SAMPLES = 0.05, 5
 _LONGEST_S = 60.0
 
 
@@ -48,7 +48,8 @@ def try_metric_set(
             user="",
             extra_args=(),
         )
-        command = build_profile_command(nsys, capabilities, short, _PROGRAM, metric_set)
+        program = ("sleep", f"{max(_SHORTEST_S, _SAMPLES / options.frequency_hz):g}")
+        command = build_profile_command(nsys, capabilities, short, program, metric_set)
         done = run_quietly(command, timeout_s=_LONGEST_S)
         if done.status != 0 or not report.is_file():
             problem = explain(done.output)
