@@ -8,7 +8,7 @@ import time
 
 import nvtx
 import torch
-from session import add_sizes, capture, make_parser, parse, print_memory
+from session import add_precision, add_sizes, capture, make_parser, parse, print_memory, set_precision
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -56,8 +56,7 @@ def draw_images(options: argparse.Namespace) -> tuple[Tensor, Tensor]:
 def read_options() -> argparse.Namespace:
     """The command line."""
     parser = make_parser(__doc__)
-    precisions = ("fp32", "tf32", "fp16", "bf16")
-    parser.add_argument("--precision", choices=precisions, default="fp16", help="default: %(default)s")
+    add_precision(parser, "fp16")
     parser.add_argument("--channels-last", action="store_true", help="the channels of a pixel side by side")
     add_sizes(parser, {"steps": 20, "batch_size": 128, "size": 128})
     options = parse(parser)
@@ -70,12 +69,10 @@ def main() -> None:
     """Train on one batch until it is known by heart."""
     options = read_options()
     torch.manual_seed(options.seed)
-    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = options.precision == "tf32"
+    precision = set_precision(options.precision, options.device)
     layout = torch.channels_last if options.channels_last else torch.contiguous_format
     model = network().to(options.device, memory_format=layout)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
-    dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(options.precision)
-    scaler = torch.amp.GradScaler(options.device, enabled=dtype is torch.float16)
     batch, labels = draw_images(options)
     if options.device == "cuda":
         batch = batch.pin_memory()
@@ -85,13 +82,13 @@ def main() -> None:
         with nvtx.annotate("step"):
             with nvtx.annotate("copy"):
                 images = batch.to(options.device, non_blocking=True).to(memory_format=layout)
-            with nvtx.annotate("forward"), torch.autocast(options.device, dtype, enabled=dtype is not None):
+            with nvtx.annotate("forward"), precision.autocast():
                 loss = functional.cross_entropy(model(images), labels)
             with nvtx.annotate("backward"):
-                scaler.scale(loss).backward()
+                precision.scaler.scale(loss).backward()
             with nvtx.annotate("optimizer"):
-                scaler.step(optimizer)
-                scaler.update()
+                precision.scaler.step(optimizer)
+                precision.scaler.update()
                 optimizer.zero_grad()
         return loss.detach()
 

@@ -1,10 +1,13 @@
-"""What every script in this folder shares: the options of a run, the capture range, and the figures at the end."""
+"""What every script in this folder shares: the options of a run, its precision, the capture range, the figures."""
 
 import argparse
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
+
+PRECISIONS = ("fp32", "tf32", "fp16", "bf16")
 
 
 def make_parser(description: str) -> argparse.ArgumentParser:
@@ -14,6 +17,11 @@ def make_parser(description: str) -> argparse.ArgumentParser:
     parser.add_argument("--device", choices=("cuda", "cpu"), default=usual, help="here: %(default)s")
     parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     return parser
+
+
+def add_precision(parser: argparse.ArgumentParser, usual: str, choices: Sequence[str] = PRECISIONS) -> None:
+    """The option that says in which types matrices are multiplied."""
+    parser.add_argument("--precision", choices=choices, default=usual, help="default: %(default)s")
 
 
 def add_sizes(parser: argparse.ArgumentParser, sizes: dict[str, int]) -> None:
@@ -28,6 +36,36 @@ def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
     if options.device == "cuda" and not torch.cuda.is_available():
         parser.error("PyTorch finds no CUDA device here; use --device cpu")
     return options
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How a run multiplies matrices.
+
+    Attributes:
+        name: fp32, tf32, fp16 or bf16.
+        device: cuda or cpu.
+        scaler: Multiplies the loss where gradients could vanish in float16; else it does nothing.
+    """
+
+    name: str
+    device: str
+    scaler: torch.amp.GradScaler
+
+    def autocast(self, *, cached: bool = True) -> torch.autocast:
+        """What goes around forward and loss: products in 16 bits, or nothing in fp32 and tf32."""
+        dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(self.name)
+        return torch.autocast(self.device, dtype, enabled=dtype is not None, cache_enabled=cached)
+
+
+def set_precision(name: str, device: str) -> Precision:
+    """Choose the precision of all matrix products from here on.
+
+    TF32 is PyTorch's switch for float32 products on Tensor Cores, which round their factors to 10 bits. Weights stay in
+    float32 whatever is chosen.
+    """
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = name == "tf32"
+    return Precision(name, device, torch.amp.GradScaler(device, enabled=name == "fp16"))
 
 
 @contextlib.contextmanager

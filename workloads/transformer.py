@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import nvtx
 import torch
-from session import add_sizes, capture, make_parser, parse, print_memory
+from session import add_precision, add_sizes, capture, make_parser, parse, print_memory, set_precision
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -73,7 +73,7 @@ def write_text(options: argparse.Namespace) -> Tensor:
 def read_options() -> argparse.Namespace:
     """The command line."""
     parser = make_parser(__doc__)
-    parser.add_argument("--precision", choices=("fp32", "tf32", "bf16"), default="bf16", help="default: %(default)s")
+    add_precision(parser, "bf16", ("fp32", "tf32", "bf16"))  # float16 would need a scaler in the graph
     parser.add_argument("--compile", action="store_true", help="let torch.compile fuse what lies between the products")
     parser.add_argument("--cuda-graphs", action="store_true", help="record a step once, then replay it")
     sizes = {"steps": 20, "batch_size": 8, "context": 1024, "layers": 4, "width": 1024, "heads": 16, "vocabulary": 8192}
@@ -92,9 +92,7 @@ def make_step(options: argparse.Namespace, text: Tensor) -> Callable[[], Tensor]
     logits_of = torch.compile(model) if options.compile else model
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True, capturable=options.cuda_graphs)
     # Weights stay in float32 and are rounded for each product; a CUDA graph must hold that rounding in each replay.
-    autocast = torch.autocast(
-        options.device, torch.bfloat16, enabled=options.precision == "bf16", cache_enabled=not options.cuda_graphs
-    )
+    autocast = set_precision(options.precision, options.device).autocast(cached=not options.cuda_graphs)
 
     def step() -> Tensor:
         with nvtx.annotate("forward"), autocast:
@@ -128,7 +126,6 @@ def main() -> None:
     """Train."""
     options = read_options()
     torch.manual_seed(options.seed)
-    torch.backends.cuda.matmul.allow_tf32 = options.precision == "tf32"
     *batches, first = write_text(options)
     text = first.to(options.device)
     step = make_step(options, text)
