@@ -48,8 +48,8 @@ bench: $(VENV)/installed-dev  ## Time and memory of 'tcprof ranges' and of the f
 	$(BIN)/python benchmarks/fit.py
 	$(BIN)/python benchmarks/accuracy.py
 
-record:  ## Record the fixtures anew; needs an NVIDIA GPU, nsys and permission to read its counters
-	sh fixtures/record.sh
+record:  ## Record the fixtures anew; needs an NVIDIA GPU, nsys, permission to read its counters, torch, nvtx and tcprof
+	$(PYTHON) fixtures/record.py
 
 clean:  ## Remove what make has made
 	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
