@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tcprof import cli
 from tcprof.nsys import locate
 from tcprof.nsys.capabilities import Capabilities, GpuSupport
 from tcprof.nsys.doctor import machine
@@ -95,6 +96,21 @@ def gpu_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (root / name).write_text(text)
     monkeypatch.setattr(machine, "ROOT", root)
     return root
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch):
+    """Runs the command line in this process; gives its exit status."""
+
+    def run(*args: str) -> int:
+        monkeypatch.setattr(sys, "argv", ["tcprof", *args])
+        try:
+            cli.main()
+        except SystemExit as end:
+            return end.code if isinstance(end.code, int) else 0
+        return 0
+
+    return run
 
 
 @pytest.fixture

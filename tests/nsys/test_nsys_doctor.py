@@ -1,12 +1,10 @@
 """What stops a recording is named, with the way out; and what does not is not made much of."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
-from tcprof import cli
 from tcprof.nsys.doctor import checkup
 from tcprof.nsys.doctor.checks import Check, diagnose
 from tcprof.nsys.doctor.checkup import check_up
@@ -194,17 +192,7 @@ def test_a_folder_without_locks(ready, tmp_path, monkeypatch):
     assert (check.status, "local disk" in check.remedy) == ("warn", True)
 
 
-def run(*args: str) -> int:
-    sys.argv = ["tcprof", *args]
-    try:
-        cli.main()
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 0
-    return 0
-
-
-def test_the_command_is_ready_or_not(ready: Path, monkeypatch, capsys: pytest.CaptureFixture[str]):
-    monkeypatch.setattr(sys, "argv", ["tcprof"])
+def test_the_command_is_ready_or_not(run, ready: Path, monkeypatch, capsys: pytest.CaptureFixture[str]):
     assert run("doctor") == 0
     assert capsys.readouterr().out.splitlines()[-1] == "Ready to record: tcprof profile SCRIPT"
     monkeypatch.setenv("FAKE_NSYS_REASON", "Already under profiling")

@@ -12,7 +12,6 @@ import pytest
 import yaml
 
 import tcprof
-from tcprof import cli
 from tcprof.errors import InputError, MachineError, NsysError, UsageError
 from tcprof.nsys.capabilities import Capabilities, GpuSupport
 from tcprof.nsys.recording import trial
@@ -29,21 +28,11 @@ def machine(fake_nsys, gpu_root, install_importer, tmp_path: Path, monkeypatch: 
     install_importer(tmp_path / "host-linux-x64" / "QdstrmImporter")
     monkeypatch.setenv("TCPROF_NSYS", str(fake_nsys.path))
     monkeypatch.setenv("FAKE_NSYS_EXPORT", str(FIXTURE))
-    monkeypatch.setattr(sys, "argv", ["tcprof"])  # put back after the test, whatever a command was run with
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)
     (folder / "train.py").write_text("print('trained')\n")
     return folder
-
-
-def run(*args: str) -> int:
-    sys.argv = ["tcprof", *args]
-    try:
-        cli.main()
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 0
-    return 0
 
 
 def plan(folder: Path, *program: str, **options: object) -> Plan:
@@ -180,7 +169,7 @@ def test_no_metric_set_for_mixed_gpus_or_old_nsys(fake_nsys, h200: Capabilities,
 
 
 def test_profile_prints_the_ranges_and_leaves_report_export_and_page(
-    machine: Path, capfd: pytest.CaptureFixture[str]
+    run, machine: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert run("profile", "train.py") == 0
     printed = capfd.readouterr().out.splitlines()
@@ -197,14 +186,14 @@ def test_profile_prints_the_ranges_and_leaves_report_export_and_page(
     assert run("profile", "--force", "train.py") == 0
 
 
-def test_a_module_and_a_command_are_recorded_too(machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_module_and_a_command_are_recorded_too(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run("profile", "-m", "train") == 0
     assert "trained" in capfd.readouterr().out
     assert run("profile", "-o", "sub", sys.executable, "-c", "print('hello')") == 0
     assert capfd.readouterr().out.splitlines()[-1] == "sub.html"
 
 
-def test_options_that_are_not_ours_go_to_nsys_unchanged(machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_options_that_are_not_ours_go_to_nsys_unchanged(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
     ours = ("--frequency", "10000", "--delay", "2", "--cuda-graph-trace", "node")
     theirs = ("--trace=cuda", "-x", "true", "--cuda-memory-usage=true")
     assert run("profile", "--dry-run", *ours, *theirs, "train.py", "-x") == 0
@@ -216,7 +205,7 @@ def test_options_that_are_not_ours_go_to_nsys_unchanged(machine: Path, capfd: py
     assert {path.name for path in machine.iterdir()} == {"train.py"}
 
 
-def test_repeated_runs_have_a_number_and_a_line_each(machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_repeated_runs_have_a_number_and_a_line_each(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run("profile", "--repeat", "2", "train.py") == 0
     shown = capfd.readouterr()
     assert shown.out.splitlines()[-4:] == ["train-1.nsys-rep", "train-1.html", "train-2.nsys-rep", "train-2.html"]
@@ -226,7 +215,7 @@ def test_repeated_runs_have_a_number_and_a_line_each(machine: Path, capfd: pytes
     assert not (machine / "train-3.nsys-rep").exists()  # nothing is run if one of them exists
 
 
-def test_the_programs_exit_status_is_kept_with_the_page(machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_programs_exit_status_is_kept_with_the_page(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (machine / "train.py").write_text("raise SystemExit(7)\n")
     assert run("profile", "train.py") == 7
     shown = capfd.readouterr()
@@ -234,7 +223,7 @@ def test_the_programs_exit_status_is_kept_with_the_page(machine: Path, capfd: py
     assert shown.out.splitlines()[-1] == "train.html"
 
 
-def test_a_copy_that_is_safe_to_share(machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_copy_that_is_safe_to_share(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run("profile", "--redact", "train.py") == 0
     assert capfd.readouterr().out.splitlines()[-1] == "train-redacted.sqlite"
     assert tcprof.read("train-redacted.sqlite").tensor_source == "cycles"
@@ -242,7 +231,7 @@ def test_a_copy_that_is_safe_to_share(machine: Path, capfd: pytest.CaptureFixtur
 
 
 def test_a_refusal_is_explained(
-    machine: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    run, machine: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FAKE_NSYS", "privilege")
     assert run("profile", "train.py") == 4
@@ -251,7 +240,7 @@ def test_a_refusal_is_explained(
 
 
 def test_a_machine_that_cannot_record_says_so_at_once_and_leaves_nothing(
-    machine: Path, gpu_root: Path, capfd: pytest.CaptureFixture[str]
+    run, machine: Path, gpu_root: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("proc/driver/nvidia/version", "dev/nvidia0"):
         (gpu_root / name).unlink()
@@ -266,7 +255,7 @@ def test_a_machine_that_cannot_record_says_so_at_once_and_leaves_nothing(
     assert {path.name for path in machine.iterdir()} == before
 
 
-def test_a_report_that_cannot_be_had_keeps_the_raw_recording(machine: Path, monkeypatch, capfd) -> None:
+def test_a_report_that_cannot_be_had_keeps_the_raw_recording(run, machine: Path, monkeypatch, capfd) -> None:
     monkeypatch.setenv("FAKE_NSYS", "qdstrm")
     monkeypatch.setenv("FAKE_IMPORTER_FAILS", "version mismatch")
     assert run("profile", "train.py") == 4
