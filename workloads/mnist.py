@@ -18,32 +18,37 @@ Only the epochs lie in the capture range: ``nsys profile --capture-range=cudaPro
 import argparse
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
 import digits
 import nvtx
 import torch
-from session import capture, make_parser, parse, print_memory
+from session import add_sizes, capture, make_parser, parse, print_memory
 from torch import Tensor, nn
 
 WARM_UP_STEPS = 10
 
+Batch = tuple[Tensor, Tensor]
 Step = Callable[[Tensor, Tensor], Tensor]
 
 
-def start(description: str) -> tuple[argparse.Namespace, digits.Digits, digits.Digits]:
-    """Parse the command line, load the data and say what is used: the options, training set and test set."""
+def start(description: str, **more: int) -> tuple[argparse.Namespace, digits.Digits, digits.Digits]:
+    """Parse the command line, load the data and say what is used: the options, training set and test set.
+
+    ``more`` are counts that only one script has, with what each usually is; they may be 0.
+    """
     parser = make_parser(description)
-    parser.add_argument("--epochs", type=int, default=1, help="default: %(default)s")
+    add_sizes(parser, {"epochs": 1, "batch_size": 64, **more})
     parser.add_argument("--steps", type=int, help="at most this many steps an epoch; default: all")
-    parser.add_argument("--batch-size", type=int, default=64, help="default: %(default)s")
     parser.add_argument("--lr", type=float, default=1e-3, help="learning rate; default: %(default)s")
     parser.add_argument("--data", type=Path, metavar="DIR", help="MNIST as IDX files; default: draw digits")
     options = parse(parser)
     if any(value is not None and value < 1 for value in (options.epochs, options.steps, options.batch_size)):
         parser.error("--epochs, --steps and --batch-size begin at 1")
+    if any(getattr(options, name) < 0 for name in more):
+        parser.error(f"--{', --'.join(more)}: not below 0")
     try:
         train_set, test_set = digits.load(options.data)
     except (OSError, ValueError) as error:
@@ -74,24 +79,48 @@ def network() -> nn.Sequential:
     )
 
 
-def train(step: Step, train_set: digits.Digits, options: argparse.Namespace) -> None:
+class Order:
+    """Which images each batch has, in a new order each epoch; a last, smaller batch is left out."""
+
+    def __init__(self, data: digits.Digits, options: argparse.Namespace) -> None:
+        self.count, self.size = len(data.labels), options.batch_size
+        self.shuffle = torch.Generator().manual_seed(options.seed)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        order = torch.randperm(self.count, generator=self.shuffle)
+        yield from order[: self.count - self.count % self.size].split(self.size)
+
+
+class Batches:
+    """The batches themselves, cut from the images in memory."""
+
+    def __init__(self, data: digits.Digits, options: argparse.Namespace) -> None:
+        self.data, self.order = data, Order(data, options)
+
+    def __iter__(self) -> Iterator[Batch]:
+        return ((self.data.images[places], self.data.labels[places]) for places in self.order)
+
+
+def train(
+    step: Step, train_set: digits.Digits, options: argparse.Namespace, batches: Iterable[Batch] | None = None
+) -> None:
     """Warm up, then train for some epochs while the profiler captures.
 
     ``step`` trains on one batch of images and labels and returns the loss as a tensor, its value not awaited.
+    ``batches`` are gone through once an epoch; a script that has none of its own gets ``Batches``.
     """
-    shuffle = torch.Generator().manual_seed(options.seed)
+    batches = batches or Batches(train_set, options)
     # The first steps load kernels, choose convolution algorithms, grow the memory pool and create the
     # optimizer's state. They train too, but belong to no epoch: no later step looks like them.
     with nvtx.annotate("warm-up"):
-        _run(step, islice(_batches(train_set, options.batch_size, shuffle), WARM_UP_STEPS))
+        _run(step, islice(batches, WARM_UP_STEPS))
 
     step_times = []
     with capture(options.device):
         for epoch in range(options.epochs):
             begin = time.perf_counter()
             with nvtx.annotate(f"epoch {epoch}"):
-                batches = islice(_batches(train_set, options.batch_size, shuffle), options.steps)
-                loss, steps = _run(step, batches)
+                loss, steps = _run(step, islice(batches, options.steps))
             seconds = time.perf_counter() - begin
             step_times.append(seconds / steps)
             print(f"epoch {epoch}: mean loss {loss:.4f}, {steps} steps in {seconds:.2f} s")
@@ -113,14 +142,7 @@ def test(model: nn.Module, test_set: digits.Digits, options: argparse.Namespace)
         print(f"test accuracy: {100 * correct.item() / len(test_set.labels):.2f} %")
 
 
-def _batches(data: digits.Digits, size: int, shuffle: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
-    """One epoch in a new order. A last, smaller batch is left out: every step does the same work."""
-    order = torch.randperm(len(data.labels), generator=shuffle)
-    for indices in order[: len(order) - len(order) % size].split(size):
-        yield data.images[indices], data.labels[indices]
-
-
-def _run(step: Step, batches: Iterator[tuple[Tensor, Tensor]]) -> tuple[float, int]:
+def _run(step: Step, batches: Iterator[Batch]) -> tuple[float, int]:
     """Train on the batches: their mean loss and their number."""
     losses = [step(images, labels) for images, labels in batches]
     # .item() waits for the GPU: once for all steps, so that timing them does not change what is timed.

@@ -22,6 +22,7 @@ def main() -> None:
         redact,
         report,
         timeline,
+        workloads,
     )
 
     try:

@@ -1,0 +1,130 @@
+"""``tcprof workloads`` as a user meets it."""
+
+import json
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import test_cli
+from test_cli import Golden, Outcome
+
+from tcprof.report import workloads_text
+
+run = test_cli.run
+Run = Callable[..., Outcome]
+
+ROOT = Path(__file__).parent.parent
+
+SCRIPT = """\
+\"\"\"Train something in {precision}.
+
+The point of it takes more than a line of eighty columns to tell, as it has an option in it, such as --precision.
+
+And more, which is not listed.
+\"\"\"
+import a_module_that_nobody_has
+
+if __name__ == "__main__":
+    raise AssertionError("was run")
+"""
+CUDA = """\
+// Multiply on the GPU.
+//
+// Something is to be seen there,
+// in two lines.
+//
+//     nvcc workloads/product.cu
+
+#include <mma.h>
+// Not this.
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of two scripts, a CUDA program, and what is not listed; the only one that tcprof looks at."""
+    made = tmp_path / "workloads"
+    made.mkdir()
+    (made / "train.py").write_text(SCRIPT.format(precision="float32"))
+    (made / "a train.py").write_text('"""Only a line, \x1b[31mred."""\nif __name__ == "__main__":\n    main()\n')
+    (made / "product.cu").write_text(CUDA)
+    (made / "shared.py").write_text('"""Shared by the others."""\n')
+    (made / "notes.txt").write_text("No script.")
+    monkeypatch.setattr(workloads_text, "FOLDERS", (tmp_path / "absent", made))
+    monkeypatch.chdir(tmp_path)
+    return made
+
+
+def test_output_is_as_before(folder: Path, run: Run, golden: Golden) -> None:
+    done = run("workloads")
+    assert (done.status, done.err) == (0, "")
+    assert done.out.startswith(f"{folder}:\n")
+    golden("workloads.txt", done.out.replace(str(folder), "FOLDER"))
+
+
+def test_json_has_the_same(folder: Path, run: Run) -> None:
+    document = json.loads(run("workloads", "--format", "json").out)
+    assert (document["kind"], document["folder"]) == ("workloads", str(folder))
+    assert [row["name"] for row in document["workloads"]] == ["a train.py", "product.cu", "train.py"]
+    assert document["workloads"][1] == {
+        "name": "product.cu",
+        "summary": "Multiply on the GPU.",
+        "point": "Something is to be seen there, in two lines.",
+        "command": "nvcc -O3 -arch=native workloads/product.cu -o product"
+        " && tcprof profile --capture-range cudaProfilerApi ./product",
+    }
+
+
+def test_elsewhere_the_commands_have_the_whole_path(
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert f"  $ tcprof profile --capture-range cudaProfilerApi {folder}/train.py\n" in run("workloads").out
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("broken.py", b"def (", "invalid syntax"),
+        ("zero.py", b"\0", "null bytes"),
+        ("latin.cu", b"// \xe4", "utf-8"),
+        ("silent.py", b"if __name__ == '__main__':\n    main()\n", "does not say what it does"),
+        ("silent.cu", b"#include <mma.h>\n", "does not say what it does"),
+    ],
+)
+def test_a_script_that_cannot_be_listed_is_named(folder: Path, run: Run, name: str, content: bytes, said: str) -> None:
+    (folder / name).write_bytes(content)
+    done = run("workloads")
+    assert (done.status, done.out) == (3, "")
+    assert done.err.startswith(f"tcprof: {folder / name} ")
+    assert said in done.err
+
+
+def test_absent_workloads_are_told(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(workloads_text, "FOLDERS", (tmp_path / "absent",))
+    done = run("workloads")
+    assert (done.status, done.out) == (3, "")
+    assert done.err.splitlines() == [
+        "tcprof: This tcprof came without its workloads.",
+        "  Install it anew: pip install --force-reinstall tcprof",
+    ]
+
+
+def test_those_of_the_checkout_are_listed_and_each_has_a_point(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    document = json.loads(run("workloads", "--format", "json").out)
+    assert Path(document["folder"]) == ROOT / "workloads"
+    rows = {row["name"]: row for row in document["workloads"]}
+    assert {"mnist_amp.py", "transformer.py", "inference.py", "jax_mlp.py", "wmma.cu"} <= set(rows)
+    assert not {"session.py", "digits.py", "mnist.py"} & set(rows)
+    assert [name for name, row in rows.items() if not row["point"]] == []
+    assert rows["convnet.py"]["command"] == "tcprof profile --capture-range cudaProfilerApi workloads/convnet.py"
+
+
+def test_wheels_take_them_along() -> None:
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]
+    assert build["wheel"]["sources"] == {"workloads": "tcprof/_workloads"}
+    assert workloads_text.FOLDERS[0] == ROOT / "tcprof" / "_workloads"
+    assert "workloads" in build["sdist"]["include"]  # a wheel may be built from it

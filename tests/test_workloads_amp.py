@@ -1,0 +1,189 @@
+"""The scripts in workloads/ about mixed precision itself: wide layers, a polynomial and a GAN, small and on the CPU."""
+
+import contextlib
+import io
+import re
+import runpy
+import sys
+import types
+
+import pytest
+import test_workloads
+
+pytest.importorskip("torch", reason="the workloads need torch: pip install 'tcprof[workloads]'")
+pytest.importorskip("nvtx", reason="the workloads need nvtx: pip install 'tcprof[workloads]'")
+
+pytestmark = pytest.mark.workload
+
+PARTS = ["forward", "backward", "optimizer"]
+MLP = ("mlp_amp.py", "--width", 65, "--batch-size", 64, "--steps", 20)
+GAN = ("gan.py", "--steps", 200, "--width", 64, "--batch-size", 32, "--batches", 8)
+
+
+def figures(output, pattern):
+    """The numbers in the only line that matches."""
+    (found,) = re.findall(f"^{pattern}$".replace("#", r"([+-]?[\d.,]+(?:e[+-]\d+)?)"), output, re.MULTILINE)
+    return [float(figure.replace(",", "")) for figure in ([found] if isinstance(found, str) else found)]
+
+
+def without_times(output):
+    """What the same seed prints again."""
+    return [line for line in output.splitlines() if not line.startswith(("time per step", "epochs: "))]
+
+
+def run_recorded(script, *options):
+    """Run a script in this process, as starting torch takes longer than it: its output and the ranges it opened."""
+    events, output = [], io.StringIO()
+
+    @contextlib.contextmanager
+    def annotate(message):
+        events.append(f"push {message}")
+        yield
+        events.append("pop")
+
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(output):
+        patch.setattr(sys, "argv", [script, "--device", "cpu", *map(str, options)])
+        patch.syspath_prepend(test_workloads.WORKLOADS)
+        patch.setitem(sys.modules, "nvtx", types.SimpleNamespace(annotate=annotate))
+        runpy.run_path(str(test_workloads.WORKLOADS / script), run_name="__main__")
+    return output.getvalue(), test_workloads.TestRanges.opened_paths(events)
+
+
+def run(script, *options):
+    """What a script printed."""
+    return run_recorded(script, *options)[0]
+
+
+def step_paths(parent, *parts):
+    return [f"{parent}step", *(f"{parent}step/{part}" for part in parts)]
+
+
+class TestMlp:
+    @pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16"])
+    def test_learns_in_every_precision(self, precision):
+        output, paths = run_recorded(*MLP, "--precision", precision)
+        first, last, steps = figures(output, "loss: # to # in # steps")
+        assert last < 0.3 * first
+        assert steps == 60
+        assert figures(output, "epochs: # in # s")[0] == 3
+        assert figures(output, "time per step: # ms, # samples/s")[0] > 0
+        assert figures(output, "data: # batches, # MiB") == [20, 0.6]
+        assert "GPU" not in output
+        epochs = [f"epoch {epoch}" for epoch in range(3)]
+        steps = [path for epoch in epochs for path in (epoch, *20 * step_paths(f"{epoch}/", *PARTS))]
+        assert paths == ["warm-up", *5 * step_paths("warm-up/", *PARTS), *steps]
+
+    def test_same_seed_same_loss(self):
+        first, again, other = (without_times(run(*MLP, "--epochs", 1, "--seed", seed)) for seed in (5, 5, 6))
+        assert first == again
+        assert first != other
+
+
+class TestPolynomial:
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def outputs():
+        """What each precision printed, and its ranges; 2000 steps at the usual sizes take half a second."""
+        return {name: run_recorded("polynomial.py", "--precision", name) for name in ("none", "amp", "master", "half")}
+
+    @staticmethod
+    def error(output):
+        return figures(output, "largest error of a coefficient: #")[0]
+
+    @pytest.mark.parametrize(("name", "most"), [("none", 2e-4), ("amp", 2e-4), ("master", 2e-3), ("half", 0.2)])
+    def test_finds_what_least_squares_finds(self, outputs, name, most):
+        output, _ = outputs[name]
+        last, best = figures(output, r"loss: [\d.]+ to # in 2000 steps \(the best possible is #\)")
+        found, exact = (figures(output, rf"{kind}: # x\^0 # x\^1 # x\^2 # x\^3") for kind in ("found", "exact"))
+        assert exact == pytest.approx([0, 0.857, 0, -0.0933], abs=1e-3)
+        assert found == pytest.approx(exact, abs=most)
+        assert self.error(output) == pytest.approx(
+            max(abs(a - b) for a, b in zip(found, exact, strict=True)), rel=0.01, abs=1e-5
+        )
+        assert best <= last < 1.5 * best
+        assert figures(output, "time per step: # ms, # points/s")[0] > 0
+
+    def test_autocast_finds_nothing_to_convert(self, outputs):
+        """The scaler's factor is a power of 2: not even a rounding differs."""
+        assert without_times(outputs["none"][0]) == without_times(outputs["amp"][0])
+
+    def test_weights_in_float16_alone_stand_still(self, outputs):
+        assert self.error(outputs["half"][0]) > 20 * self.error(outputs["master"][0])
+
+    def test_loss_scale_adapts(self, outputs):
+        """It begins at 65,536, which the first gradients overflow, and grows when they have become small."""
+        scale, skipped = figures(outputs["master"][0], "loss scale: #, # steps skipped for an overflow")
+        assert skipped > 0
+        assert scale > 65_536 / 2**skipped
+        assert "loss scale" not in outputs["amp"][0]
+
+    @pytest.mark.parametrize("name", ["amp", "master"])
+    def test_ranges_nest_as_promised(self, outputs, name):
+        warm_up = ["warm-up", *5 * step_paths("warm-up/", *PARTS)]
+        assert outputs[name][1] == warm_up + 2000 * step_paths("", *PARTS)
+
+    def test_same_seed_same_result(self):
+        options = ("polynomial.py", "--precision", "master", "--steps", 50)
+        first, again, other = (without_times(run(*options, "--seed", seed)) for seed in (5, 5, 6))
+        assert first == again
+        assert first != other
+
+
+class TestGan:
+    @staticmethod
+    def zeros(output, kind):
+        return [
+            figures(output, f"gradients exactly zero, {kind}: # % of the {network}'s")[0]
+            for network in ("discriminator", "generator")
+        ]
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            ("--precision", "fp32"),
+            ("--precision", "bf16", "--bad-sizes"),
+            ("--precision", "fp16"),
+            ("--precision", "fp16", "--no-scaling"),
+        ],
+    )
+    def test_neither_network_wins(self, options):
+        output, paths = run_recorded(*GAN, *options)
+        losses = re.findall(r"^step \d+: loss of discriminator ([\d.]+), of generator ([\d.]+)$", output, re.MULTILINE)
+        assert len(losses) == 6
+        assert all(0.1 < float(loss) < 5 for pair in losses for loss in pair)
+        assert 25 < figures(output, r"discriminator is right: # % \(50 % is a guess\)")[0] < 98
+        generated, drawn = figures(output, "mean pixel: # generated, # drawn")
+        assert generated == pytest.approx(drawn, abs=0.06)  # an untrained generator gives 0.5
+        assert figures(output, "time per step: # ms, # images/s")[0] > 0
+        parts = [
+            f"{network}{part}" for network in ("discriminator", "generator") for part in ("", *(f"/{p}" for p in PARTS))
+        ]
+        step = step_paths("", "copy", *parts)
+        assert paths == ["warm-up", *(f"warm-up/{path}" for path in 5 * step), *200 * step]
+        assert max(self.zeros(output, "fp32, loss times 1")) < 0.01
+        if "fp16" in options:
+            scaled, plain = (self.zeros(output, f"fp16, loss times {factor}")[1] for factor in ("[1-9][0-9,]{3,}", "1"))
+            assert scaled < plain
+
+    def test_same_seed_same_losses(self):
+        options = (*GAN, "--precision", "fp32", "--steps", 5)
+        first, again, other = (without_times(run(*options, "--seed", seed)) for seed in (5, 5, 6))
+        assert first == again
+        assert first != other
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "said"),
+    [
+        ("mlp_amp.py", ["--width", 0], "begin at 1"),
+        ("polynomial.py", ["--points", 3], "--points at 4"),
+        ("gan.py", ["--width", 24], "multiple of 16"),
+        ("gan.py", ["--batches", 0], "sizes begin at 1"),
+        ("gan.py", ["--precision", "bf16", "--no-scaling"], "needs --precision fp16"),
+    ],
+)
+def test_impossible_options_are_refused(script, options, said, capsys):
+    with pytest.raises(SystemExit) as stop:
+        run(script, *options)
+    assert stop.value.code == 2
+    assert said in capsys.readouterr().err
