@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-nsys check format bench record clean
+.PHONY: help demo test test-nsys check format bench lessons record clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -47,6 +47,9 @@ bench: $(VENV)/installed-dev  ## Time and memory of 'tcprof ranges' and of the f
 	$(BIN)/python benchmarks/ranges.py
 	$(BIN)/python benchmarks/fit.py
 	$(BIN)/python benchmarks/accuracy.py
+
+lessons: $(VENV)/installed  ## Fill the tables of docs/lessons.md from the fixtures
+	$(BIN)/python docs/generate_lessons.py
 
 record:  ## Record the fixtures anew; needs an NVIDIA GPU, nsys, permission to read its counters, torch, nvtx and tcprof
 	$(PYTHON) fixtures/record.py

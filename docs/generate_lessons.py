@@ -1,9 +1,9 @@
 """Fill the tables of lessons.md from the fixtures: ``python docs/generate_lessons.py``.
 
-A table stands between ``<!-- runs: NAME ... -->`` and ``<!-- /runs -->``, what one run printed between ``<!-- printed: NAME -->``
-and ``<!-- /printed -->``; the names are those of ``fixtures/record.py``. Times, memory and results are what the workload
-printed when nothing watched it (``fixtures/runs.csv``); Tensor Active and the tensor kernels' share are of the recording,
-over its steps.
+A table stands between ``<!-- runs: NAME ... -->`` and ``<!-- /runs -->``, what one run printed between
+``<!-- printed: NAME -->`` and ``<!-- /printed -->``; the names are those of ``fixtures/record.py``. Times, memory and
+results are what the workload printed when nothing watched it (``fixtures/runs.csv``); Tensor Active and the tensor
+kernels' share are of the recording, over its steps.
 """
 
 import csv

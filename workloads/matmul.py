@@ -1,7 +1,7 @@
 """Multiply square matrices in seven number formats: the rate and the error of each.
 
-The same work runs at 1 to 32 times the rate, if the sizes suit the Tensor Cores: 4097 does not. The rate printed here
-is by the clock, with all gaps between kernels; ``tcprof kernels`` shows it by tensor cycles.
+The fewer bits, the higher the rate, if the sizes suit the Tensor Cores: 4097 does not. The rate printed here is by the
+clock, with all gaps between kernels; ``tcprof kernels`` shows it by tensor cycles.
 """
 
 import argparse

@@ -1,0 +1,94 @@
+"""What docs/lessons.md says in words holds in the figures of its runs and recordings."""
+
+import csv
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tcprof
+
+ROOT = Path(__file__).parent.parent
+FIXTURES = ROOT / "fixtures"
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, dict[str, str]]:
+    with (FIXTURES / "runs.csv").open(newline="") as file:
+        return {row["name"]: row for row in csv.DictReader(file)}
+
+
+def milliseconds(run: dict[str, str]) -> float:
+    return float(run["time_per_step_ms"])
+
+
+def mean_pct(name: str) -> float:
+    rows = tcprof.read(FIXTURES / f"{name}.sqlite").ranges
+    return float(rows[rows["name"] == "step"]["tensor_active_mean_pct"].max())
+
+
+def test_the_tables_are_those_of_the_fixtures() -> None:
+    code = (
+        "import runpy, pathlib; page = runpy.run_path('docs/generate_lessons.py'); print(page['render']("
+        "pathlib.Path('docs/lessons.md').read_text()), end='')"
+    )
+    made = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert (ROOT / "docs" / "lessons.md").read_text() == made, "run: make lessons"
+
+
+def test_every_run_of_the_gallery_is_there_and_in_the_lessons(runs: dict[str, dict[str, str]]) -> None:
+    page = (ROOT / "docs" / "lessons.md").read_text()
+    named = set(re.findall(r"[a-z]\w+", " ".join(re.findall(r"<!-- (?:runs|printed): ([^>]*) -->", page))))
+    assert named == set(runs)
+    assert all((ROOT / "workloads" / run["command"].split()[0]).exists() for run in runs.values())
+
+
+@pytest.mark.parametrize(
+    "name", ["mlp_fp32", "mnist_fp32_large", "inference_fp32", "gan_fp32", "polynomial", "pinn_fp32"]
+)
+def test_without_tf32_float32_stays_off_the_tensor_cores(name: str) -> None:
+    assert mean_pct(name) < 1
+
+
+@pytest.mark.parametrize("name", ["mlp_tf32", "mlp_fp16", "mnist_amp_large", "transformer_tf32", "inference_fp16_last"])
+def test_tf32_and_float16_reach_them(name: str) -> None:
+    assert mean_pct(name) > 2
+
+
+def test_what_pays_and_what_does_not(runs: dict[str, dict[str, str]]) -> None:
+    ms = {name: milliseconds(run) for name, run in runs.items()}
+    assert ms["mnist_fp32"] < min(ms["mnist_pinned"], ms["mnist_amp"])  # launch-bound
+    assert ms["mnist_amp_large"] < ms["mnist_fp32_large"]
+    assert ms["mlp_tf32"] < ms["mlp_fp16"] < ms["mlp_fp32"]
+    assert ms["mlp_fp16"] < ms["mlp_fp16_4097"] < ms["mlp_fp32"]
+    assert ms["mlp_tf32"] < ms["mlp_tf32_4097"] < ms["mlp_fp32"]
+    assert ms["transformer_compiled"] < ms["transformer_eager"] < ms["transformer_tf32"] < ms["transformer_fp32"]
+    assert ms["inference_fp16_last"] < ms["inference_fp16"] < ms["inference_fp32"] / 2
+    assert ms["convnet_channels_last"] < ms["convnet_channels_first"]
+    assert ms["gan_fp32"] < ms["gan_fp16"]
+    assert ms["polynomial"] < ms["polynomial_master"] < ms["polynomial_amp"]
+
+
+def test_the_size_decides_over_the_rate_of_products(runs: dict[str, dict[str, str]]) -> None:
+    rows = re.findall(r"^ *(\d+) +(\w+) +[\d.]+ +([\d.e+]+)", runs["matmul"]["result"], re.MULTILINE)
+    rates = {(name, int(size)): float(rate) for size, name, rate in rows}
+    for name in ("tf32", "fp16", "bf16"):
+        assert rates[name, 4097] < 0.5 * rates[name, 4096]
+    for name in ("fp32", "fp64"):
+        assert rates[name, 4097] > 0.5 * rates[name, 4096]
+    assert rates["fp16", 4096] > 10 * rates["fp32", 4096]
+
+
+def test_loss_scaling_keeps_the_generators_gradients(runs: dict[str, dict[str, str]]) -> None:
+    zeros = dict(re.findall(r"fp16, loss times ([\d,]+): ([\d.]+) % of the generator", runs["gan_fp16"]["result"]))
+    assert float(zeros["65,536"]) == 0 < float(zeros["1"]) < 1
+
+
+def test_tf32_costs_accuracy_where_derivatives_are_solved_for(runs: dict[str, dict[str, str]]) -> None:
+    errors = [
+        float(re.search(r"relative L2 error: ([\d.]+) %", runs[name]["result"])[1])
+        for name in ("pinn_fp32", "pinn_tf32")
+    ]
+    assert errors[1] > 2 * errors[0]
