@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "lessons.md"
 HEAD = ("run", "time per step", "throughput", "peak memory", "Tensor Active", "peak", "tensor kernels")
 _BLOCK = re.compile(r"(<!-- runs: ([^>]*?) -->\n).*?(<!-- /runs -->)", re.DOTALL)
+_RATES = re.compile(r"(<!-- rates: ([^>]*?) -->\n).*?(<!-- /rates -->)", re.DOTALL)
 _RESULTS = re.compile(r"(<!-- printed: ([^>]*?) -->\n).*?(<!-- /printed -->)", re.DOTALL)
 
 
@@ -25,7 +26,8 @@ def render(page: str) -> str:
     with (ROOT / "fixtures" / "runs.csv").open(newline="", encoding="utf-8") as file:
         runs = {row["name"]: row for row in csv.DictReader(file)}
     page = _BLOCK.sub(lambda block: f"{block[1]}{_table([runs[name] for name in block[2].split()])}\n{block[3]}", page)
-    return _RESULTS.sub(lambda block: f"{block[1]}{_printed(runs[block[2].strip()])}\n{block[3]}", page)
+    page = _RESULTS.sub(lambda block: f"{block[1]}{_printed(runs[block[2].strip()])}\n{block[3]}", page)
+    return _RATES.sub(lambda block: f"{block[1]}{_rates(runs[block[2].strip()])}\n{block[3]}", page)
 
 
 def _table(runs: list[dict[str, str]]) -> str:
@@ -61,6 +63,22 @@ def _measure(export: Path) -> tuple[str, str, str]:
             (steps["tensor_kernel_share_pct"] * steps["kernel_ns"]).sum() / kernels_ns if kernels_ns else None
         ),
     )
+
+
+def _rates(run: dict[str, str]) -> str:
+    """The rate of each product by the clock, of the run, and by tensor cycles, of the recording."""
+    clock = dict(re.findall(r"^ *(\d+ +\w+) +[\d.]+ +(\S+)", run["result"], re.MULTILINE))
+    by_clock = {" ".join(reversed(name.split())): rate for name, rate in clock.items()}
+    ranges = tcprof.read(ROOT / "fixtures" / f"{run['name']}.sqlite").ranges
+    head = ("product", "by the clock", "by tensor cycles", "of the chip's peak", "Tensor Active")
+    rows = [head, tuple("---" for _ in head)]
+    for path, rate, peak, active in zip(
+        *(ranges[name] for name in ("path", "tensor_tflops", "tensor_peak_pct", "tensor_active_mean_pct")), strict=True
+    ):
+        if path in by_clock:
+            told = units.format_flops(float(by_clock[path]))
+            rows.append((path, told, units.format_flops(rate), units.format_pct(peak), units.format_pct(active)))
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _printed(run: dict[str, str]) -> str:

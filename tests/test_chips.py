@@ -1,9 +1,11 @@
 """Rates and peaks of chips: FLOP for each active cycle of a tensor pipe."""
 
 import math
+from pathlib import Path
 
 import pytest
 
+import tcprof
 from tcprof.analysis.kernels.chips import flop_per_cycle, peak_flop_per_cycle
 
 
@@ -15,7 +17,8 @@ from tcprof.analysis.kernels.chips import flop_per_cycle, peak_flop_per_cycle
         ("GH100", "wgmma", "fp8", 2048),
         ("GH100", "wgmma", "tf32", 512),
         ("GH100", "mma.sync", "fp16", 512),
-        ("GH100", "mma.sync", "tf32", 256),
+        ("GH100", "mma.sync", "tf32", 1024 / 3),
+        ("GH100", "mma.sync", "int8", 4096 / 3),
         ("GH100", "mma.sync", "fp64", 64),
         ("GA100", "mma.sync", "bf16", 512),
         ("GA100", "mma.sync", "fp64", 32),
@@ -64,3 +67,30 @@ def test_peaks_are_those_of_the_white_papers(
 @pytest.mark.parametrize(("chip", "precision"), [("unheard of", "fp16"), ("GH100", ""), ("GA100", "fp8")])
 def test_a_peak_that_is_not_known(chip: str, precision: str) -> None:
     assert math.isnan(peak_flop_per_cycle(chip, precision))
+
+
+@pytest.fixture(scope="module")
+def product_flop() -> dict[str, float]:
+    """FLOP of a product, from its tensor cycles, for each format and size of the recording."""
+    ranges = tcprof.read(Path(__file__).parent.parent / "fixtures" / "matmul.sqlite").ranges
+    return dict(zip(ranges["path"], ranges["tensor_flop"] / 3, strict=True))  # three of each
+
+
+@pytest.mark.parametrize("name", ["fp64", "tf32", "fp16", "bf16", "int8", "fp8"])
+def test_cycles_of_aligned_products_are_their_arithmetic(product_flop: dict[str, float], name: str) -> None:
+    assert product_flop[f"{name} 4096"] == pytest.approx(2 * 4096**3, rel=0.002)
+
+
+@pytest.mark.parametrize(
+    ("name", "tile", "error"),
+    [
+        ("tf32", (256, 128, 32), 0.001),  # by mma.sync, at two thirds of wgmma's rate
+        ("fp16", (128, 128, 32), 0.001),  # by mma.sync, at half of it
+        ("bf16", (128, 128, 32), 0.02),
+    ],
+)
+def test_cycles_of_others_are_that_of_whole_tiles(
+    product_flop: dict[str, float], name: str, tile: tuple[int, int, int], error: float
+) -> None:
+    padded = math.prod(math.ceil(4097 / side) * side for side in tile)
+    assert product_flop[f"{name} 4097"] == pytest.approx(2 * padded, rel=error)

@@ -40,7 +40,7 @@ def test_the_tables_are_those_of_the_fixtures() -> None:
 
 def test_every_run_of_the_gallery_is_there_and_in_the_lessons(runs: dict[str, dict[str, str]]) -> None:
     page = (ROOT / "docs" / "lessons.md").read_text()
-    named = set(re.findall(r"[a-z]\w+", " ".join(re.findall(r"<!-- (?:runs|printed): ([^>]*) -->", page))))
+    named = set(re.findall(r"[a-z]\w+", " ".join(re.findall(r"<!-- (?:runs|printed|rates): ([^>]*) -->", page))))
     assert named == set(runs)
     assert all((ROOT / "workloads" / run["command"].split()[0]).exists() for run in runs.values())
 
