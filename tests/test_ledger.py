@@ -6,7 +6,6 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import numpy as np
 import pytest
 from builders import TraceBuilder
 
@@ -127,7 +126,7 @@ def test_ranges_add_up_in_every_fixture(fixture_file):
     outside = analysis.launched[analysis.launched["path_id"] < 0]["tensor_active_ns"].sum() * 1e-9
     inside = ranges[ranges["depth"] == 1]["fitted_active_s"].sum()
     assert inside + outside == pytest.approx(capture["fitted_active_s"])
-    assert np.nanmax(ranges["tensor_kernel_share_pct"]) <= 100
+    assert not (ranges["tensor_kernel_share_pct"] > 100).any()  # of a graph recorded as a whole it is unknown
 
 
 def test_what_was_not_sampled_is_not_counted_as_fitted(tmp_path):

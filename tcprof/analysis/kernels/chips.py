@@ -13,7 +13,7 @@ clock), dense, FP32 accumulation:
 from tcprof.analysis.kernels.names import NO_MATRIX
 
 # (chip, instruction family) -> precision -> FLOP per tensor cycle; Hopper's FP64 kernels are named for warp groups
-_RATES = {
+_RATES: dict[tuple[str, str], dict[str, float]] = {
     ("GH100", "wgmma"): {"fp64": 64, "tf32": 512, "fp16": 1024, "bf16": 1024, "fp8": 2048, "int8": 2048},
     ("GH100", "mma.sync"): {"fp64": 64, "tf32": 1024 / 3, "fp16": 512, "bf16": 512, "int8": 4096 / 3},
     ("GA100", "mma.sync"): {"fp64": 32, "tf32": 256, "fp16": 512, "bf16": 512, "int8": 1024},
