@@ -1,9 +1,9 @@
 """Fill the tables of lessons.md from the fixtures: ``python docs/generate_lessons.py``.
 
-A table stands between ``<!-- runs: NAME ... -->`` and ``<!-- /runs -->``, what one run printed between
-``<!-- printed: NAME -->`` and ``<!-- /printed -->``; the names are those of ``fixtures/record.py``. Times, memory and
-results are what the workload printed when nothing watched it (``fixtures/runs.csv``); Tensor Active and the tensor
-kernels' share are of the recording, over its steps.
+Three kinds of block stand between ``<!-- KIND: NAME -->`` and ``<!-- /KIND -->``: ``runs``, a table of several runs;
+``rates``, each product's rate; ``printed``, what a run printed. The names are those of ``fixtures/record.py``. Times,
+memory and results are what the workload printed when nothing watched it (``fixtures/runs.csv``); Tensor Active and the
+tensor kernels' share are of the recording, over its steps.
 """
 
 import csv
@@ -16,24 +16,24 @@ from tcprof import units
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "lessons.md"
 HEAD = ("run", "time per step", "throughput", "peak memory", "Tensor Active", "peak", "tensor kernels")
-_BLOCK = re.compile(r"(<!-- runs: ([^>]*?) -->\n).*?(<!-- /runs -->)", re.DOTALL)
-_RATES = re.compile(r"(<!-- rates: ([^>]*?) -->\n).*?(<!-- /rates -->)", re.DOTALL)
-_RESULTS = re.compile(r"(<!-- printed: ([^>]*?) -->\n).*?(<!-- /printed -->)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- (runs|rates|printed): ([^>]*?) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
 
 
 def render(page: str) -> str:
-    """The page with its tables filled anew."""
+    """The page with its blocks filled anew."""
     with (ROOT / "fixtures" / "runs.csv").open(newline="", encoding="utf-8") as file:
         runs = {row["name"]: row for row in csv.DictReader(file)}
-    page = _BLOCK.sub(lambda block: f"{block[1]}{_table([runs[name] for name in block[2].split()])}\n{block[3]}", page)
-    page = _RESULTS.sub(lambda block: f"{block[1]}{_printed(runs[block[2].strip()])}\n{block[3]}", page)
-    return _RATES.sub(lambda block: f"{block[1]}{_rates(runs[block[2].strip()])}\n{block[3]}", page)
+    makers = {"runs": _table, "rates": _rates, "printed": _printed}
+    return _BLOCK.sub(lambda b: f"{b[1]}{makers[b[2]](*(runs[name] for name in b[3].split()))}\n{b[4]}", page)
 
 
-def _table(runs: list[dict[str, str]]) -> str:
+def _table(*runs: dict[str, str]) -> str:
     """The figures of some runs, a row each."""
-    rows = [HEAD, tuple("---" for _ in HEAD), *(_row(run) for run in runs)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return _markdown(HEAD, [_row(run) for run in runs])
+
+
+def _markdown(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, tuple("---" for _ in head), *rows))
 
 
 def _row(run: dict[str, str]) -> tuple[str, ...]:
@@ -71,14 +71,14 @@ def _rates(run: dict[str, str]) -> str:
     by_clock = {" ".join(reversed(name.split())): rate for name, rate in clock.items()}
     ranges = tcprof.read(ROOT / "fixtures" / f"{run['name']}.sqlite").ranges
     head = ("product", "by the clock", "by tensor cycles", "of the chip's peak", "Tensor Active")
-    rows = [head, tuple("---" for _ in head)]
+    rows = []
     for path, rate, peak, active in zip(
         *(ranges[name] for name in ("path", "tensor_tflops", "tensor_peak_pct", "tensor_active_mean_pct")), strict=True
     ):
         if path in by_clock:
             told = units.format_flops(float(by_clock[path]))
             rows.append((path, told, units.format_flops(rate), units.format_pct(peak), units.format_pct(active)))
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return _markdown(head, rows)
 
 
 def _printed(run: dict[str, str]) -> str:

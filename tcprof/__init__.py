@@ -63,8 +63,7 @@ def read(
         raise UsageError(f"there is no window {window!r}", f"Choose one of: {', '.join(WINDOWS)}.")
     export = find_export(Path(path), find_nsys)
     fit = export.stat().st_size < _LARGE if kernels is None else kernels
-    wanted = {*(SAMPLE_METRICS if metrics is None else metrics), *(["pipe_cycles"] if fit else [])}
-    return analyze(Trace(export), window, wanted, fit)
+    return analyze(Trace(export), window, SAMPLE_METRICS if metrics is None else metrics, fit)
 
 
 def compare(

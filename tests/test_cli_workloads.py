@@ -9,7 +9,7 @@ import pytest
 import test_cli
 from test_cli import Golden, Outcome
 
-from tcprof.report import workloads_text
+from tcprof import workloads
 
 run = test_cli.run
 Run = Callable[..., Outcome]
@@ -51,7 +51,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (made / "product.cu").write_text(CUDA)
     (made / "shared.py").write_text('"""Shared by the others."""\n')
     (made / "notes.txt").write_text("No script.")
-    monkeypatch.setattr(workloads_text, "FOLDERS", (tmp_path / "absent", made))
+    monkeypatch.setattr(workloads, "FOLDERS", (tmp_path / "absent", made))
     monkeypatch.chdir(tmp_path)
     return made
 
@@ -103,7 +103,7 @@ def test_a_script_that_cannot_be_listed_is_named(folder: Path, run: Run, name: s
 
 
 def test_absent_workloads_are_told(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(workloads_text, "FOLDERS", (tmp_path / "absent",))
+    monkeypatch.setattr(workloads, "FOLDERS", (tmp_path / "absent",))
     done = run("workloads")
     assert (done.status, done.out) == (3, "")
     assert done.err.splitlines() == [
@@ -126,5 +126,5 @@ def test_those_of_the_checkout_are_listed_and_each_has_a_point(run: Run, monkeyp
 def test_wheels_take_them_along() -> None:
     build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]
     assert build["wheel"]["sources"] == {"workloads": "tcprof/_workloads"}
-    assert workloads_text.FOLDERS[0] == ROOT / "tcprof" / "_workloads"
+    assert workloads.FOLDERS[0] == ROOT / "tcprof" / "_workloads"
     assert "workloads" in build["sdist"]["include"]  # a wheel may be built from it

@@ -4,11 +4,10 @@ Tensor Cores want the channels of a pixel side by side (channels last); of chann
 """
 
 import argparse
-import time
 
 import nvtx
 import torch
-from session import add_precision, add_sizes, capture, make_parser, parse, print_memory, set_precision
+from session import add_precision, add_sizes, make_parser, parse, print_speed, run_steps, set_precision
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -95,13 +94,9 @@ def main() -> None:
     with nvtx.annotate("warm-up"):
         for _ in range(WARM_UP_STEPS):
             step()
-    with capture(options.device):
-        begin = time.perf_counter()
-        losses = torch.stack([step() for _ in range(options.steps)]).tolist()  # waits for the GPU
-        seconds = (time.perf_counter() - begin) / options.steps
+    losses, seconds = run_steps(step, options.steps, options.device)
     print(f"loss: {losses[0]:.3f} to {losses[-1]:.3f} in {len(losses)} steps")
-    print(f"time per step: {1e3 * seconds:.3f} ms, {options.batch_size / seconds:,.0f} images/s")
-    print_memory(options.device)
+    print_speed(seconds, options.batch_size, "images/s", options.device)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import nvtx
 import torch
-from session import add_precision, add_sizes, capture, make_parser, parse, print_memory, set_precision
+from session import add_precision, add_sizes, make_parser, parse, print_speed, run_steps, set_precision
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
@@ -121,14 +121,11 @@ def main() -> None:
         for _ in range(WARM_UP_STEPS):
             step()
     profiling = torch.profiler.profile() if options.torch_profiler else contextlib.nullcontext()
-    with profiling as profiler, capture(options.device):
-        begin = time.perf_counter()
-        losses = torch.stack([step() for _ in range(options.steps)]).tolist()  # waits for the GPU
-        seconds = (time.perf_counter() - begin) / options.steps
+    with profiling as profiler:
+        losses, seconds = run_steps(step, options.steps, options.device)
     print(f"loss: {losses[0]:.3f} to {losses[-1]:.3f} in {len(losses)} steps")
-    print(f"time per step: {1e3 * seconds:.3f} ms, {options.batch_size / seconds:,.0f} images/s")
+    print_speed(seconds, options.batch_size, "images/s", options.device)
     print(f"waited for the loader: {100 * sum(waits[WARM_UP_STEPS:]) / options.steps / seconds:.0f} % of it")
-    print_memory(options.device)
     validate(model, options.device)
     if profiler:
         print(profiler.key_averages().table(sort_by=f"self_{options.device}_time_total", row_limit=8))

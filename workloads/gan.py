@@ -7,12 +7,11 @@ many gradients are exactly zero with and without scaling. --bad-sizes makes no l
 import argparse
 import dataclasses
 import itertools
-import time
 
 import digits
 import nvtx
 import torch
-from session import Precision, add_precision, add_sizes, capture, make_parser, parse, print_memory, set_precision
+from session import Precision, add_precision, add_sizes, make_parser, parse, print_speed, run_steps, set_precision
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -120,15 +119,10 @@ def main() -> None:
     with nvtx.annotate("warm-up"):
         for batch in itertools.islice(batches, WARM_UP_STEPS):
             gan.step(batch, options.device)
-    with capture(options.device):
-        begin = time.perf_counter()
-        losses = [gan.step(batch, options.device) for batch in itertools.islice(batches, options.steps)]
-        history = torch.stack(losses).tolist()  # waits for the GPU
-        seconds = (time.perf_counter() - begin) / options.steps
+    history, seconds = run_steps(lambda: gan.step(next(batches), options.device), options.steps, options.device)
     for step in sorted({round(part * (len(history) - 1) / 5) for part in range(6)}):
         print("step {}: loss of discriminator {:.3f}, of generator {:.3f}".format(step, *history[step]))
-    print(f"time per step: {1e3 * seconds:.3f} ms, {options.batch_size / seconds:,.0f} images/s")
-    print_memory(options.device)
+    print_speed(seconds, options.batch_size, "images/s", options.device)
     report(gan, next(batches).to(options.device))
 
 

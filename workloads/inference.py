@@ -10,7 +10,7 @@ import time
 import nvtx
 import torch
 from convnet import draw_images, network
-from session import add_precision, add_sizes, capture, make_parser, parse, print_memory, set_precision
+from session import add_precision, add_sizes, capture, make_parser, parse, print_speed, set_precision
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -102,8 +102,7 @@ def infer(model: nn.Module, images: Tensor, labels: Tensor, options: argparse.Na
     for size, (_, seconds) in zip(options.batch_sizes, results, strict=True):
         print(f"{size:10,}  {1e3 * seconds:12.3f}  {size / seconds:8,.0f}")
     logits, seconds = results[-1]
-    print(f"time per step: {1e3 * seconds:.3f} ms, {len(logits) / seconds:,.0f} images/s (batches of {len(logits):,})")
-    print_memory(options.device)
+    print_speed(seconds, len(logits), f"images/s (batches of {len(logits):,})", options.device)
     compare(logits, expected, labels)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import nvtx
 import torch
-from session import add_sizes, capture, make_parser, parse, print_memory, set_precision
+from session import add_sizes, capture, make_parser, parse, print_speed, set_precision
 from torch import Tensor
 
 DTYPES = {
@@ -109,8 +109,7 @@ def main() -> None:
             print(f"{size:6} {name:>7} {1e3 * spent:9.3f} {2e-12 * size**3 / spent:9.3g} {error:9.1e}")
     largest = max(options.sizes)
     spent = seconds["fp16", largest]
-    print(f"time per step: {1e3 * spent:.3f} ms, {1 / spent:,.0f} products/s (fp16 {largest})")
-    print_memory(options.device)
+    print_speed(spent, 1, f"products/s (fp16 {largest})", options.device)
 
 
 if __name__ == "__main__":

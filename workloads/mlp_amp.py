@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import nvtx
 import torch
-from session import add_precision, add_sizes, capture, make_parser, parse, print_memory, set_precision
+from session import add_precision, add_sizes, capture, make_parser, parse, print_speed, set_precision
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -100,8 +100,7 @@ def main() -> None:
     per_step = seconds / len(history)
     print(f"loss: {history[0]:.4f} to {history[-1]:.4f} in {len(history)} steps")
     print(f"epochs: {options.epochs} in {seconds:.2f} s")
-    print(f"time per step: {1e3 * per_step:.3f} ms, {options.batch_size / per_step:,.0f} samples/s")
-    print_memory(options.device)
+    print_speed(per_step, options.batch_size, "samples/s", options.device)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from pathlib import Path
 import digits
 import nvtx
 import torch
-from session import add_sizes, capture, make_parser, parse, print_memory
+from session import add_sizes, capture, make_parser, parse, print_speed
 from torch import Tensor, nn
 
 WARM_UP_STEPS = 10
@@ -126,8 +126,7 @@ def train(
             print(f"epoch {epoch}: mean loss {loss:.4f}, {steps} steps in {seconds:.2f} s")
 
     median = statistics.median(step_times)
-    print(f"time per step: {1e3 * median:.3f} ms, {options.batch_size / median:,.0f} images/s (median epoch)")
-    print_memory(options.device)
+    print_speed(median, options.batch_size, "images/s (median epoch)", options.device)
 
 
 @torch.inference_mode()

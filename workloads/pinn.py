@@ -6,13 +6,12 @@ TF32, which would use Tensor Cores for the products, leaves 10 bits of each fact
 
 import argparse
 import math
-import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 import nvtx
 import torch
-from session import add_precision, add_sizes, capture, make_parser, parse, print_memory, set_precision
+from session import add_precision, add_sizes, make_parser, parse, print_speed, run_steps, set_precision
 from torch import Tensor, nn
 
 LINE = torch.linspace(0, 2 * math.pi, 1001).unsqueeze(1)
@@ -127,14 +126,11 @@ def main() -> None:
         return loss
 
     with nvtx.annotate("warm-up"):
-        losses = [step() for _ in range(options.warm_up)]
-    with capture(options.device):
-        begin = time.perf_counter()
-        losses = torch.stack(losses + [step() for _ in range(options.steps)]).tolist()  # waits for the GPU
-        seconds = (time.perf_counter() - begin) / options.steps
+        learned = [step() for _ in range(options.warm_up)]
+    losses, seconds = run_steps(step, options.steps, options.device)
+    losses = torch.stack(learned).tolist() + losses
     print(f"loss: {losses[0]:.2e} to {losses[-1]:.2e} in {len(losses)} steps")
-    print(f"time per step: {1e3 * seconds:.3f} ms, {options.points / seconds:,.0f} points/s")
-    print_memory(options.device)
+    print_speed(seconds, options.points, "points/s", options.device)
     if options.lbfgs:  # it looks at the loss to choose its steps, for which the CPU waits: not timed, not captured
         with nvtx.annotate("l-bfgs"):
             lbfgs = torch.optim.LBFGS(model.parameters(), max_iter=options.lbfgs, line_search_fn="strong_wolfe")

@@ -6,13 +6,12 @@ optimizers keep float32 weights: --precision half keeps none, and its small step
 
 import argparse
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import nvtx
 import torch
-from session import add_precision, add_sizes, capture, make_parser, parse, print_memory, set_precision
+from session import add_precision, add_sizes, make_parser, parse, print_speed, run_steps, set_precision
 from torch import Tensor
 from torch.nn import functional
 
@@ -130,15 +129,11 @@ def main() -> None:
     with nvtx.annotate("warm-up"):
         for _ in range(WARM_UP_STEPS):
             step()
-    with capture(options.device):
-        begin = time.perf_counter()
-        losses = torch.stack([step() for _ in range(options.steps)]).tolist()  # waits for the GPU
-        seconds = (time.perf_counter() - begin) / options.steps
+    losses, seconds = run_steps(step, options.steps, options.device)
     report(losses, weights.detach().double().cpu(), powers, sine)
     if by_hand:
         print(f"loss scale: {scale.factor:,.0f}, {scale.skipped} steps skipped for an overflow")
-    print(f"time per step: {1e3 * seconds:.3f} ms, {options.points / seconds:,.0f} points/s")
-    print_memory(options.device)
+    print_speed(seconds, options.points, "points/s", options.device)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,12 @@
 
 import argparse
 import contextlib
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 PRECISIONS = ("fp32", "tf32", "fp16", "bf16")
 
@@ -84,7 +86,16 @@ def capture(device: str) -> Iterator[None]:
         torch.cuda.profiler.stop()
 
 
-def print_memory(device: str) -> None:
-    """The most memory that was used on the GPU."""
+def run_steps(step: Callable[[], Tensor], count: int, device: str) -> tuple[list, float]:
+    """Take steps in the capture range: what each returned, as plain numbers, and the seconds of one."""
+    with capture(device):
+        begin = time.perf_counter()
+        history = torch.stack([step() for _ in range(count)]).tolist()  # waits for the GPU: once, not in each step
+        return history, (time.perf_counter() - begin) / count
+
+
+def print_speed(seconds: float, amount: int, unit: str, device: str) -> None:
+    """The time of a step, how much it does in a second, and the most memory that was used on the GPU."""
+    print(f"time per step: {1e3 * seconds:.3f} ms, {amount / seconds:,.0f} {unit}")
     if device == "cuda":
         print(f"peak GPU memory: {torch.cuda.max_memory_allocated() / 2**20:,.1f} MiB")

@@ -6,12 +6,11 @@ The text is made by a rule with some chance in it, so that the best loss is know
 import argparse
 import contextlib
 import math
-import time
 from collections.abc import Callable
 
 import nvtx
 import torch
-from session import add_precision, add_sizes, capture, make_parser, parse, print_memory, set_precision
+from session import add_precision, add_sizes, make_parser, parse, print_speed, run_steps, set_precision
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -138,25 +137,20 @@ def main() -> None:
         if options.cuda_graphs:
             step = record_graph(step)
 
-    losses = []
-    with capture(options.device):
-        begin = time.perf_counter()
-        for batch in batches:
-            with nvtx.annotate("step"):
-                with nvtx.annotate("copy"):
-                    text.copy_(batch, non_blocking=True)
-                losses.append(step().clone())
-        history = torch.stack(losses).tolist()  # waits for the GPU
-        seconds = (time.perf_counter() - begin) / options.steps
-    report(options, history, seconds)
+    def step_on_new_text() -> Tensor:
+        with nvtx.annotate("step"):
+            with nvtx.annotate("copy"):
+                text.copy_(batches.pop(0), non_blocking=True)
+            return step().clone()
+
+    report(options, *run_steps(step_on_new_text, options.steps, options.device))
 
 
 def report(options: argparse.Namespace, losses: list[float], seconds: float) -> None:
     """Print the figures of the run."""
     best = SURPRISE * math.log(options.vocabulary / SURPRISE) - (1 - SURPRISE) * math.log(1 - SURPRISE)
     print(f"loss: {losses[0]:.3f} to {losses[-1]:.3f} in {len(losses)} steps (the best possible is about {best:.2f})")
-    print(f"time per step: {1e3 * seconds:.3f} ms, {options.batch_size * options.context / seconds:,.0f} tokens/s")
-    print_memory(options.device)
+    print_speed(seconds, options.batch_size * options.context, "tokens/s", options.device)
 
 
 if __name__ == "__main__":

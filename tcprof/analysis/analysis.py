@@ -75,11 +75,11 @@ def analyze(
         window: ``host`` is the range as on the CPU time line; ``gpu`` reaches from its first activity's start to its
             last one's end; ``busy`` is the time under at least one of its activities.
         metrics: Columns of the samples to read. The ranges need only ``tensor_active_pct``; large recordings are read
-            faster without the others. The fit adds ``gr_active_pct``, for the clock check.
+            faster without the others. The fit adds what it needs, the clock check too.
         kernels: Whether to fit the kernels.
     """
     if kernels:
-        metrics = {*metrics, "gr_active_pct"}
+        metrics = {*metrics, "pipe_cycles", "gr_active_pct"}
     with ThreadPoolExecutor() as pool:  # reading is most of the work, and it waits for SQLite
         read_samples, read_launches = pool.submit(trace.samples, metrics), pool.submit(trace.launches)
         recording, activities = trace.recording(), trace.activities(geometry=kernels)

@@ -16,8 +16,8 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 LARGEST_OFFSET_NS = 5000
-LOWEST_CORRELATION = 0.8
-BRIDGED_NS = 10_000  # the engine stays active between kernels that follow each other this closely
+LOWEST_CORRELATION = 0.9
+BRIDGED_NS = 5_000  # the engine stays active between kernels that follow each other this closely
 SMALLEST_DEVIATION = 0.1  # of the busy share of a sample: below it there is too little idle time to compare
 FEWEST_SAMPLES = 50
 MOST_SAMPLES = 20_000

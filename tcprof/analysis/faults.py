@@ -59,7 +59,7 @@ def list_faults(
         diagnostics: See ``tcprof.frames.DIAGNOSTICS``.
         count_lost_launches: Counts the launches whose kernels are missing; asked only if nsys says that some may be.
     """
-    texts = diagnostics["text"].map(str).value_counts(sort=False)  # SQLite keeps numbers in columns of text
+    texts = diagnostics["text"].value_counts(sort=False)
     about_samples = _about_samples(recording, samples, activities, texts.index.tolist())
     return (*about_samples, *_about_clocks(clocks, bool(about_samples)), *_about_kernels(texts, count_lost_launches))
 

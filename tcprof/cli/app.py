@@ -51,6 +51,13 @@ class Format(StrEnum):
     MARKDOWN = "markdown"
 
 
+class Output(StrEnum):
+    """How a list that is no table is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 RecordingArgument = Annotated[
     Path, typer.Argument(metavar="RECORDING", help="A report (.nsys-rep) or its SQLite export.", show_default=False)
 ]

@@ -1,22 +1,14 @@
 """``tcprof doctor``."""
 
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tcprof.cli.app import NsysOption, app, has_color, progress, width
+from tcprof.cli.app import NsysOption, Output, app, has_color, progress, width
 
 NOT_READY = 3
-
-
-class Output(StrEnum):
-    """How the checks are printed."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 @app.command(epilog="Examples: tcprof doctor;  tcprof doctor --format json")

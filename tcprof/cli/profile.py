@@ -1,6 +1,5 @@
 """``tcprof profile``."""
 
-import getpass
 import shlex
 from contextlib import ExitStack
 from enum import StrEnum
@@ -21,6 +20,7 @@ from tcprof.cli.app import (
     progress,
     wrapped,
 )
+from tcprof.cli.redact import name_copy, write_copy
 from tcprof.errors import StoppedError
 
 if TYPE_CHECKING:
@@ -147,7 +147,6 @@ def profile(
         delay_s=delay,
         duration_s=duration,
         cuda_graph_trace=None if cuda_graph_trace is None else cuda_graph_trace.value,
-        user=getpass.getuser() if prefix else "",
         extra_args=tuple(context.meta[FOR_NSYS]),
     )
     with ExitStack() as stack:
@@ -230,6 +229,8 @@ def _record(plan: "Plan", target: Path) -> "Recording":
 def _show(recording: "Recording", *, redact: bool, in_full: bool) -> list[Path]:
     """Print a recording's ranges, or its iterations only, and write its page; returns what was written."""
     import tcprof
+    from tcprof.nsys.export import find_export
+    from tcprof.nsys.locate import find_nsys
     from tcprof.report.page import write_report
 
     report, page = recording.report, recording.report.with_suffix(".html")
@@ -239,7 +240,11 @@ def _show(recording: "Recording", *, redact: bool, in_full: bool) -> list[Path]:
         _print(analysis, in_full)
         with progress(f"Writing {page.name}"):
             write_report(analysis, page)
-        return [report, page, *([_redact(report)] if redact else [])]
+        if not redact:
+            return [report, page]
+        copy = name_copy(report)
+        write_copy(find_export(report, find_nsys), copy)
+        return [report, page, copy]
     except KeyboardInterrupt as stop:
         raise StoppedError(f"Stopped while {report} was read.", f"It is whole: tcprof report {report}") from stop
 
@@ -255,18 +260,3 @@ def _print(analysis: "Analysis", in_full: bool) -> None:
         print_faults(analysis.faults)
         typer.echo("\n".join(wrapped(line) for line in describe_iterations(analysis.iterations)))
     print_warnings(analysis.warnings)
-
-
-def _redact(report: Path) -> Path:
-    """Write the copy that is safe to share, and say what it leaves out."""
-    from tcprof.nsys.export import find_export
-    from tcprof.nsys.locate import find_nsys
-    from tcprof.report.files import replace_file
-    from tcprof.report.redaction_text import describe_redaction
-    from tcprof.trace.redact import redact as write_redacted
-
-    copy = report.with_name(f"{report.stem}-redacted.sqlite")
-    with progress(f"Writing {copy.name}"), replace_file(copy) as target:
-        left_out = write_redacted(find_export(report, find_nsys), target)
-    typer.echo("\n".join(wrapped(line) for line in describe_redaction(left_out)), err=True)
-    return copy

@@ -31,19 +31,30 @@ def redact(
     """
     from tcprof.nsys.export import find_export
     from tcprof.nsys.locate import find_nsys
-    from tcprof.report.files import replace_file
-    from tcprof.report.redaction_text import describe_redaction
-    from tcprof.trace.redact import redact as write_redacted
 
-    copy = output or recording.with_name(f"{recording.stem}-redacted.sqlite")
+    copy = output or name_copy(recording)
     if copy.exists() and not force:
         raise OutputError(f"{copy} exists already.", "Choose another name with -o, or replace it with --force.")
     with progress(f"Reading {recording.name}"):
         source = find_export(recording, find_nsys)
     if copy.resolve() in (recording.resolve(), source.resolve()):
         raise OutputError(f"{copy} is what the copy is made of.", "Choose another name with -o.")
+    write_copy(source, copy)
+    typer.echo(copy)
+
+
+def name_copy(recording: Path) -> Path:
+    """What the copy of a recording is called, if nothing else is asked for."""
+    return recording.with_name(f"{recording.stem}-redacted.sqlite")
+
+
+def write_copy(export: Path, copy: Path) -> None:
+    """Write a redacted copy of an export, and tell what it leaves out."""
+    from tcprof.report.files import replace_file
+    from tcprof.report.redaction_text import describe_redaction
+    from tcprof.trace.redaction.redact import redact as write_redacted
+
     with progress(f"Writing {copy.name}"), replace_file(copy) as target:
-        redaction = write_redacted(source, target)
+        redaction = write_redacted(export, target)
     for line in describe_redaction(redaction):
         typer.echo(wrapped(line), err=True)
-    typer.echo(copy)

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tcprof.cli.app import app, width
-from tcprof.cli.doctor import Output
+from tcprof.cli.app import Output, app, width
 
 
 @app.command(epilog="Examples: tcprof workloads;  tcprof workloads --format json")
@@ -14,7 +13,8 @@ def workloads(
     output_format: Annotated[Output, typer.Option("--format", help="How to print the list.")] = Output.TEXT,
 ) -> None:
     """List the training scripts that come with tcprof: what each shows, and the command that records it."""
-    from tcprof.report.workloads_text import find_workloads, read_workloads, render_workloads, render_workloads_json
+    from tcprof.report.workloads_text import render_workloads, render_workloads_json
+    from tcprof.workloads import find_workloads, read_workloads
 
     folder = find_workloads()
     found = read_workloads(folder, Path.cwd())

@@ -1,12 +1,11 @@
 """The checks of ``tcprof doctor``, for the terminal and as JSON."""
 
-import json
 import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 
-import tcprof
 from tcprof.nsys.doctor.checks import Check
+from tcprof.report.document import render_document
 from tcprof.report.text import printable
 
 _COLORS = {"pass": "32", "warn": "33", "fail": "1;31"}
@@ -34,13 +33,7 @@ def render_checks(checks: Sequence[Check], width: int, color: bool) -> str:
 
 def render_checks_json(checks: Sequence[Check]) -> str:
     """The checks as JSON."""
-    document = {
-        "tcprof": tcprof.__version__,
-        "kind": "doctor",
-        "ready": is_ready(checks),
-        "checks": [asdict(check) for check in checks],
-    }
-    return json.dumps(document, indent=2, ensure_ascii=False)
+    return render_document("doctor", ready=is_ready(checks), checks=[asdict(check) for check in checks])
 
 
 def _fill(text: str, width: int, indent: int) -> str:

@@ -1,6 +1,5 @@
 """Frames as JSON, CSV, Markdown and files."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-import tcprof
 from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison
 from tcprof.errors import OutputError
+from tcprof.report.document import render_document
 from tcprof.report.files import replace_file
 from tcprof.report.text import all_faults, all_warnings
 
@@ -79,15 +78,13 @@ def _render_json(
     faults: Sequence[str],
     warnings: Sequence[str],
 ) -> str:
-    document = {
-        "tcprof": tcprof.__version__,
-        "kind": kind,
-        "recording": recording,
+    return render_document(
+        kind,
+        recording=recording,
         **{name: records(frame) for name, frame in frames.items()},
-        "faults": list(faults),
-        "warnings": list(warnings),
-    }
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+        faults=list(faults),
+        warnings=list(warnings),
+    )
 
 
 def render_csv(rows: pd.DataFrame) -> str:

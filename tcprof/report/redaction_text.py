@@ -1,9 +1,9 @@
 """What a redaction left out and found, in words for the terminal."""
 
 from tcprof.report.text import printable
-from tcprof.trace.copy_check import Suspects
-from tcprof.trace.private_texts import Found
-from tcprof.trace.redact import Redaction
+from tcprof.trace.redaction.copy_check import Suspects
+from tcprof.trace.redaction.private_texts import Found
+from tcprof.trace.redaction.redact import Redaction
 
 _TABLES_SHOWN = 8
 _EXCERPT = 60  # characters of a name

@@ -1,100 +1,13 @@
-"""The training scripts that come with tcprof: what each is there to show, and the command that records it.
+"""The list of ``tcprof workloads``, for the terminal and as JSON."""
 
-The scripts are read, never imported: most of them need torch, and tcprof does not.
-"""
-
-import ast
-import json
-import shlex
 import textwrap
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
-import tcprof
-from tcprof.errors import InputError
+from tcprof.report.document import render_document
 from tcprof.report.text import printable
-
-_PACKAGE = Path(tcprof.__file__).parent
-# A wheel takes the folder along inside the package; in a checkout it stands beside the package.
-FOLDERS = (_PACKAGE / "_workloads", _PACKAGE.parent / "workloads")
-_PROFILE = "tcprof profile --capture-range cudaProfilerApi"
-
-
-@dataclass(frozen=True)
-class Workload:
-    """A script of the folder.
-
-    Attributes:
-        name: Its file name.
-        summary: What it does: the first line of its docstring, or of the comment at the top of a CUDA program.
-        point: What it is there to show: the paragraph below.
-        command: What records it, from a shell in the folder that the command is made for.
-    """
-
-    name: str
-    summary: str
-    point: str
-    command: str
-
-
-def find_workloads() -> Path:
-    """The folder of the scripts.
-
-    Raises:
-        InputError: They are in none of ``FOLDERS``.
-    """
-    for folder in FOLDERS:
-        if folder.is_dir():
-            return folder
-    raise InputError("This tcprof came without its workloads.", "Install it anew: pip install --force-reinstall tcprof")
-
-
-def read_workloads(folder: Path, relative_to: Path) -> list[Workload]:
-    """The scripts of a folder by name, without the modules that they share.
-
-    Args:
-        folder: Where the scripts are.
-        relative_to: The folder that the commands are for: paths below it are short.
-
-    Raises:
-        InputError: A script cannot be read, or does not say what it does.
-    """
-    workloads = []
-    for path in sorted(folder.iterdir()):
-        about = _about(path) if path.suffix in (".py", ".cu") else None
-        if about is None:
-            continue
-        summary, point, *_ = (" ".join(part.split()) for part in [*about.strip().split("\n\n"), ""])
-        if not summary:
-            raise InputError(f"{path} does not say what it does.", "Begin it with a line that says it.")
-        shown = path.relative_to(relative_to) if path.is_relative_to(relative_to) else path
-        workloads.append(Workload(path.name, summary, point, _command(shown)))
-    return workloads
-
-
-def _about(path: Path) -> str | None:
-    """The docstring of a script, or the comment at the top of a CUDA program; None for a module that scripts share."""
-    try:
-        source = path.read_text(encoding="utf-8")
-        module = ast.parse(source) if path.suffix == ".py" else None
-    except (OSError, ValueError, SyntaxError) as error:
-        raise InputError(f"{path} cannot be read: {error}.", "Mend it, or take it out of the folder.") from error
-    if module is None:
-        lines = source.splitlines()
-        comment = lines[: next((n for n, line in enumerate(lines) if not line.startswith("//")), len(lines))]
-        return "\n".join(line.removeprefix("//") for line in comment)
-    tests = [ast.unparse(node.test) for node in module.body if isinstance(node, ast.If)]
-    return ast.get_docstring(module) or "" if "__name__ == '__main__'" in tests else None
-
-
-def _command(path: Path) -> str:
-    """The command that records a script; a CUDA program is compiled first."""
-    script = shlex.quote(str(path))
-    if path.suffix == ".py":
-        return f"{_PROFILE} {script}"
-    program = shlex.quote(path.stem)
-    return f"nvcc -O3 -arch=native {script} -o {program} && {_PROFILE} ./{program}"
+from tcprof.workloads import Workload
 
 
 def render_workloads(folder: Path, workloads: Sequence[Workload], width: int) -> str:
@@ -110,10 +23,4 @@ def render_workloads(folder: Path, workloads: Sequence[Workload], width: int) ->
 
 def render_workloads_json(folder: Path, workloads: Sequence[Workload]) -> str:
     """The scripts as JSON."""
-    document = {
-        "tcprof": tcprof.__version__,
-        "kind": "workloads",
-        "folder": str(folder),
-        "workloads": [asdict(workload) for workload in workloads],
-    }
-    return json.dumps(document, indent=2, ensure_ascii=False)
+    return render_document("workloads", folder=str(folder), workloads=[asdict(workload) for workload in workloads])

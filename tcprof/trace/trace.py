@@ -122,7 +122,8 @@ class Trace:
             return DIAGNOSTICS.empty()
         table = schema.DIAGNOSTICS.c
         rows = self._database.rows(select(table.severity, table.text).where(table.text.is_not(None)))
-        known = [(schema.SEVERITIES.get(severity, "information"), text) for severity, text in rows]
+        # SQLite keeps numbers, and bytes, in columns of text.
+        known = [(schema.SEVERITIES.get(severity, "information"), str(text)) for severity, text in rows]
         return DIAGNOSTICS.conform(pd.DataFrame(known, columns=DIAGNOSTICS.names, dtype=object))
 
     def _column(self, table: Table, name: str) -> Any:

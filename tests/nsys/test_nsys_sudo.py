@@ -28,7 +28,7 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_nsys_is_root_and_the_program_is_the_user(user: Path):
     nsys = Nsys(Path("/opt/nsys"), (2025, 3, 2), become_root())
-    options = RecordOptions(output=Path("run"), user=getpass.getuser())
+    options = RecordOptions(output=Path("run"))
     capabilities = Capabilities("", metric_set_files=False, gpus=())
     command = build_profile_command(nsys, capabilities, options, ["/venv/bin/python", "train.py"])
     assert command[:3] == ["sudo", "--preserve-env", "env"]

@@ -10,6 +10,7 @@ import tempfile
 from importlib import metadata
 from pathlib import Path
 
+from tcprof import units
 from tcprof.errors import NsysError
 from tcprof.nsys.doctor.checks import Check, Diagnosis, Status, diagnose
 from tcprof.nsys.doctor.machine import GpuModes, Machine, read_gpu_modes, read_machine
@@ -69,7 +70,7 @@ def _check_sampling(diagnosis: Diagnosis) -> list[Check]:
         return []
     with tempfile.TemporaryDirectory(prefix="tcprof-") as folder:
         options = RecordOptions(output=Path(folder) / "trial")
-        rate = f"at {options.frequency_hz / 1000:.0f} kHz"
+        rate = f"at {units.format_hz(options.frequency_hz)}"
         try:
             metric_set = write_metric_set(nsys, capabilities, capabilities.supported_gpus, Path(folder))
             sampled = try_metric_set(nsys, capabilities, options, metric_set)
@@ -93,7 +94,7 @@ def _check_disk(folder: Path) -> list[Check]:
     """Space where nsys collects and where the report goes, and the locks that SQLite needs there."""
     temporary = Path(tempfile.gettempdir())
     free = {place: shutil.disk_usage(place).free for place in dict.fromkeys((folder.absolute(), temporary))}
-    evidence = ", ".join(f"{size / 1e9:.1f} GB free in {place}" for place, size in free.items())
+    evidence = ", ".join(f"{units.format_bytes(size)} free in {place}" for place, size in free.items())
     least = min(free.values())
     status: Status = "fail" if least < _TOO_FEW_BYTES else "warn" if least < _SCARCE_BYTES else "pass"
     remedy = "" if status == "pass" else "Free some space; nsys collects in TMPDIR before it writes the report."

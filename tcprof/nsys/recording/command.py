@@ -1,16 +1,18 @@
 """From options to nsys's command line; nothing is run here."""
 
+import getpass
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tcprof.errors import UsageError
 from tcprof.nsys.capabilities import Capabilities
+from tcprof.nsys.importer import REPORT_SUFFIXES, STREAM_SUFFIX
 from tcprof.nsys.locate import Nsys
 
 LOWEST_FREQUENCY_HZ = 10
 HIGHEST_FREQUENCY_HZ = 200_000
-_WRITTEN_SUFFIXES = (".nsys-rep", ".qdrep", ".qdstrm", ".sqlite")
+_WRITTEN_SUFFIXES = (*REPORT_SUFFIXES, STREAM_SUFFIX, ".sqlite")
 _SHORT = {
     "-t": "--trace",
     "-s": "--sample",
@@ -43,7 +45,6 @@ class RecordOptions:
         delay_s: Seconds to wait before recording.
         duration_s: Seconds to record; nsys then ends the program. None to its end.
         cuda_graph_trace: ``graph`` or ``node``; None for nsys's default.
-        user: The user to run the program as, where nsys runs as root; empty for nsys's own user.
         extra_args: Further options for nsys. Where they name an option that is also set here, they win.
     """
 
@@ -56,7 +57,6 @@ class RecordOptions:
     delay_s: float | None = None
     duration_s: float | None = None
     cuda_graph_trace: str | None = None
-    user: str = ""
     extra_args: tuple[str, ...] = ()
 
 
@@ -89,7 +89,7 @@ def build_profile_command(
         *_gpu_metrics(capabilities, options, metric_set),
         *_capture_range(options.capture_range),
         *_stretch(options),
-        *([f"--run-as={options.user}"] if options.user else []),
+        *([f"--run-as={getpass.getuser()}"] if nsys.prefix else []),  # nsys is root, the program is the user's
         "--sample=none",
         "--cpuctxsw=none",
         "--force-overwrite=true",

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tcprof import units
 from tcprof.errors import InputError, MachineError, NsysError, UsageError
 from tcprof.nsys.capabilities import Capabilities, GpuSupport, read_general_metric_set
 from tcprof.nsys.doctor.checks import Diagnosis, diagnose
@@ -166,8 +167,8 @@ def _estimate_bytes_per_s(options: RecordOptions, gpus: tuple[GpuSupport, ...], 
 def _warn_of_overflow(options: RecordOptions, gpus: tuple[GpuSupport, ...]) -> list[str]:
     if options.frequency_hz * len(gpus) <= CLEAN_HZ:
         return []
-    clean = CLEAN_HZ // len(gpus)
+    asked, clean = units.format_hz(options.frequency_hz), CLEAN_HZ // len(gpus)
     return [
-        f"{len(gpus)} GPUs at {options.frequency_hz:,} Hz each is more than nsys is known to record without loss; "
+        f"{len(gpus)} GPUs at {asked} each is more than nsys is known to record without loss; "
         f"--frequency {clean} is not."
     ]

@@ -45,7 +45,6 @@ def try_metric_set(
             delay_s=None,
             duration_s=None,
             cuda_graph_trace=None,
-            user="",
             extra_args=(),
         )
         program = ("sleep", f"{max(_SHORTEST_S, _SAMPLES / options.frequency_hz):g}")

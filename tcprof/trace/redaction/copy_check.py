@@ -8,8 +8,8 @@ from sqlalchemy import Connection, Select, Table, Text, or_, select, type_coerce
 
 from tcprof.errors import OutputError
 from tcprof.trace import schema
-from tcprof.trace.allowed import KERNEL_STRINGS, NVTX_STRINGS, is_number, reflect_tables, users_of
-from tcprof.trace.private_texts import Found, PrivateTexts, as_text
+from tcprof.trace.redaction.allowed import KERNEL_STRINGS, NVTX_STRINGS, is_number, reflect_tables, users_of
+from tcprof.trace.redaction.private_texts import Found, PrivateTexts, as_text
 
 EXAMPLES = 3
 _AT_ONCE = 20_000

@@ -1,9 +1,9 @@
 """A copy of an export that is safe to share.
 
 A report holds the environment variables and command lines of every process on the machine, and the program's output.
-The copy has only what ``tcprof.trace.allowed`` lists; of the texts those that describe GPU work: kernel names, CUDA API
-names, NVTX names, metric names. NVTX names are the program's own words and stay as they are. What is left out is
-counted, and the copy is searched for it.
+The copy has only what ``allowed`` lists; of the texts those that describe GPU work: kernel names, CUDA API names, NVTX
+names, metric names. NVTX names are the program's own words and stay as they are. What is left out is counted, and the
+copy is searched for it.
 """
 
 import re
@@ -21,7 +21,8 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from tcprof.errors import InputError, OutputError
 from tcprof.trace import schema
-from tcprof.trace.allowed import (
+from tcprof.trace.database import decode
+from tcprof.trace.redaction.allowed import (
     SETTINGS_TABLES,
     is_kept,
     is_number,
@@ -30,9 +31,8 @@ from tcprof.trace.allowed import (
     reflect_tables,
     wanted,
 )
-from tcprof.trace.copy_check import CheckedNames, check_copy
-from tcprof.trace.database import decode
-from tcprof.trace.private_texts import (
+from tcprof.trace.redaction.copy_check import CheckedNames, check_copy
+from tcprof.trace.redaction.private_texts import (
     Kind,
     PrivateTexts,
     as_text,

@@ -11,8 +11,8 @@ from sqlalchemy import Connection, Select, Table, Text, select, type_coerce
 from sqlalchemy.sql.elements import ColumnElement
 
 from tcprof.trace import schema
-from tcprof.trace.allowed import SETTINGS_TABLES, is_kept, left_out, own_words
 from tcprof.trace.database import decode
+from tcprof.trace.redaction.allowed import SETTINGS_TABLES, is_kept, left_out, own_words
 
 
 class Kind(StrEnum):
