@@ -1,7 +1,7 @@
 """Fill the tables of lessons.md from the fixtures: ``python docs/generate_lessons.py``.
 
-Three kinds of block stand between ``<!-- KIND: NAME -->`` and ``<!-- /KIND -->``: ``runs``, a table of several runs;
-``rates``, each product's rate; ``printed``, what a run printed. The names are those of ``fixtures/record.py``. Times,
+Four kinds of block stand between ``<!-- KIND: NAME -->`` and ``<!-- /KIND -->``: ``runs``, a table of several runs;
+``rates``, each product's rate; ``ranges``, the ranges of a recording; ``printed``, what a run printed. The names are those of ``fixtures/record.py``. Times,
 memory and results are what the workload printed when nothing watched it (``fixtures/runs.csv``); Tensor Active and the
 tensor kernels' share are of the recording, over its steps.
 """
@@ -16,14 +16,14 @@ from tcprof import units
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "lessons.md"
 HEAD = ("run", "time per step", "throughput", "peak memory", "Tensor Active", "peak", "tensor kernels")
-_BLOCK = re.compile(r"(<!-- (runs|rates|printed): ([^>]*?) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- (runs|rates|ranges|printed): ([^>]*?) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
 
 
 def render(page: str) -> str:
     """The page with its blocks filled anew."""
     with (ROOT / "fixtures" / "runs.csv").open(newline="", encoding="utf-8") as file:
         runs = {row["name"]: row for row in csv.DictReader(file)}
-    makers = {"runs": _table, "rates": _rates, "printed": _printed}
+    makers = {"runs": _table, "rates": _rates, "ranges": _ranges, "printed": _printed}
     return _BLOCK.sub(lambda b: f"{b[1]}{makers[b[2]](*(runs[name] for name in b[3].split()))}\n{b[4]}", page)
 
 
@@ -79,6 +79,17 @@ def _rates(run: dict[str, str]) -> str:
             told = units.format_flops(float(by_clock[path]))
             rows.append((path, told, units.format_flops(rate), units.format_pct(peak), units.format_pct(active)))
     return _markdown(head, rows)
+
+
+def _ranges(run: dict[str, str]) -> str:
+    """The recorded steps and the ranges in them: how often each ran, its times a run, and its Tensor Active."""
+    ranges = tcprof.read(ROOT / "fixtures" / f"{run['name']}.sqlite").ranges
+    rows = []
+    for row in ranges[ranges["path"].str.contains(r"(?:^| / )step(?: / |$)")].to_dict("records"):
+        times = (units.format_ns(row[name] / row["instance_count"]) for name in ("host_ns", "gpu_window_ns", "kernel_ns"))
+        active = units.format_pct(row["tensor_active_mean_pct"])
+        rows.append((row["path"], units.format_count(row["instance_count"]), *times, active))
+    return _markdown(("range", "runs", "on the CPU", "on the GPU, first to last", "kernels", "Tensor Active"), rows)
 
 
 def _printed(run: dict[str, str]) -> str:

@@ -18,6 +18,7 @@ accuracy = importlib.import_module("accuracy")
 reference = importlib.import_module("reference")
 
 FIXTURES = ["convnet_channels_last", "net_amp", "transformer_compiled", "transformer_eager"]
+FEW_STEPS = ["gan_fp16", "matmul", "mlp_fp16", "mlp_fp16_4097", "mlp_tf32", "transformer_tf32"]  # of the lessons
 RECORDINGS = ["matmul_dtypes", "mnist_amp", "mnist_fp32", "net_amp", "net_bad", "net_tf32"]
 PAIRS_BACK_TO_BACK = 3  # % of a kernel that runs once a step, right beside another: only their sum is sure
 
@@ -33,17 +34,18 @@ def frames_of(folder: Path, name: str) -> dict[str, pd.DataFrame]:
     return accuracy.compare(case)
 
 
-def check_percentages_and_cycles(frames: dict[str, pd.DataFrame]) -> None:
+def check_percentages_and_cycles(frames: dict[str, pd.DataFrame], few_steps: bool = False) -> None:
     """The bounds that hold for every recording."""
     for mode, most in (("cycles", 0.5), ("percentages", 1.5)):
         found = accuracy.score(frames[mode])
         assert found["fit_in_situ"] <= most
-        assert found["fit_in_situ"] < found["mean_in_situ"]
+        # Whole percentages of a few steps of short kernels tell no more than their mean.
+        assert found["fit_in_situ"] < found["mean_in_situ"] or (few_steps and mode == "percentages")
         assert not found["fit_fast"] > 1.0  # unknown where nothing was recorded at 200 kHz
         assert found["within_pct"] >= 95
         assert found["wrongly_called"] == 0
     found = accuracy.score_cycles(frames["cycles"])
-    assert found["worst_over_5"] <= 1
+    assert found["worst_over_5"] <= (2 if few_steps else 1)
     assert found["worst_over_1"] <= PAIRS_BACK_TO_BACK
     assert abs(found["fitted_of_sampled"] - 1) <= 1e-3
     assert found["to_none_pct"] <= 0.2
@@ -54,6 +56,11 @@ def test_errors_of_fixtures(name: str) -> None:
     frames = frames_of(ROOT / "fixtures", name)
     check_percentages_and_cycles(frames)
     assert accuracy.score(frames["cycles"])["matched_pct"] > 99.9
+
+
+@pytest.mark.parametrize("name", FEW_STEPS)
+def test_errors_of_fixtures_with_few_steps(name: str) -> None:
+    check_percentages_and_cycles(frames_of(ROOT / "fixtures", name), few_steps=True)
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
@@ -101,10 +108,10 @@ def test_flop_of_matrix_products_are_exact(recordings: Path) -> None:
 
 
 def test_all_fixtures_with_a_reference_are_tested_and_on_the_page() -> None:
-    assert [case.name for case in reference.find_cases(ROOT / "fixtures")] == FIXTURES
+    assert [case.name for case in reference.find_cases(ROOT / "fixtures")] == sorted(FIXTURES + FEW_STEPS)
     page = (ROOT / "docs" / "accuracy.md").read_text()
     tables = page.split("<!-- fixtures -->")[1].split("<!-- /fixtures -->")[0]
-    assert all(f"| {name} | percentages |" in tables for name in FIXTURES)
+    assert all(f"| {name} | percentages |" in tables for name in FIXTURES + FEW_STEPS)
 
 
 def test_overlap_mean() -> None:

@@ -254,6 +254,20 @@ def test_rare_kernels_are_pooled(tmp_path: Path) -> None:
     assert kernels["tensor_active_pct"].filter(like="rare").max() < 5
 
 
+def test_long_kernels_have_the_clock_of_their_own_samples(tmp_path: Path) -> None:
+    """Both are launched once, so they are pooled; the clock is lower under the second."""
+    active, clock = np.repeat([0.5, 0, 0.5], [40, 5, 40]), np.repeat([1.0, 0.8], 45)[:85]
+    builder = TraceBuilder().gpu().kernel(GEMM, 0, 40 * PERIOD).kernel(OWN, 45 * PERIOD, 85 * PERIOD)
+    builder.cycles(
+        (active * clock * PEAK * PERIOD).round().astype(int).tolist(),
+        sm=(clock * SM_CYCLES_NS * PERIOD).round().astype(int).tolist(),
+        period=PERIOD,
+    )
+    kernels = read(builder, tmp_path).kernels
+    assert kernels["fit"].unique().tolist() == ["pooled"]
+    assert kernels["tensor_active_pct"].tolist() == pytest.approx([50, 50], abs=0.1)
+
+
 def test_what_no_border_tells_apart_is_unresolved(tmp_path: Path) -> None:
     """Two kernels of 2 µs, always side by side amid a sample; a third shows how fast the pipes can be."""
     builder, count = TraceBuilder().gpu(), []

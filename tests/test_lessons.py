@@ -6,9 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import tcprof
+from tcprof.analysis.kernels import chips
 
 ROOT = Path(__file__).parent.parent
 FIXTURES = ROOT / "fixtures"
@@ -40,9 +42,32 @@ def test_the_tables_are_those_of_the_fixtures() -> None:
 
 def test_every_run_of_the_gallery_is_there_and_in_the_lessons(runs: dict[str, dict[str, str]]) -> None:
     page = (ROOT / "docs" / "lessons.md").read_text()
-    named = set(re.findall(r"[a-z]\w+", " ".join(re.findall(r"<!-- (?:runs|printed|rates): ([^>]*) -->", page))))
+    named = set(re.findall(r"[a-z]\w+", " ".join(re.findall(r"<!-- (?:runs|printed|rates|ranges): ([^>]*) -->", page))))
     assert named == set(runs)
     assert all((ROOT / "workloads" / run["command"].split()[0]).exists() for run in runs.values())
+
+
+def test_attention_in_float32_is_three_products_in_tf32_on_tensor_cores() -> None:
+    """Causal attention with heads of 64, 8 x 16 of them, 1024 tokens, in blocks of 64 x 64."""
+    kernels = tcprof.read(FIXTURES / "transformer_fp32.sqlite").kernels
+    fitted = kernels[kernels["name"].str.startswith("fmha_cutlassF_f32")]["tensor_cycles_per_launch"].item()
+    reference = pd.read_csv(FIXTURES / "reference" / "transformer_tf32.ncu.csv", index_col="name")
+    cycles = reference.filter(like="fmha_cutlassF_f32", axis="index")["tensor_cycles_per_launch"].item()
+    blocks = 16 * 17 // 2
+    flop = 8 * 16 * blocks * 2 * (2 * 64 * 64 * 64)  # scores, and values
+    assert cycles * chips.flop_per_cycle("GH100", "mma.sync", "tf32") == pytest.approx(3 * flop, rel=1e-4)
+    assert fitted == pytest.approx(cycles, rel=0.03)  # of one step
+
+
+def test_a_product_on_the_cpu(runs: dict[str, dict[str, str]]) -> None:
+    ms = [
+        {row[0]: float(row[1]) for row in re.findall(r"^ *1024 +(\w+) +([\d.]+)", runs[name]["result"], re.MULTILINE)}
+        for name in ("matmul", "matmul_cpu")
+    ]
+    times = {name: ms[1][name] / ms[0][name] for name in ms[0] if name != "fp8"}
+    assert (round(times["fp32"]), round(times["fp16"])) == (19, 109)
+    assert times["fp32"] == min(times.values())
+    assert times["fp16"] == max(times.values())
 
 
 @pytest.mark.parametrize(

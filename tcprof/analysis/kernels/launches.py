@@ -27,6 +27,7 @@ OTHER_METRICS = {
     "dram": ("dram_read_pct", "dram_write_pct"),
 }
 CLOCK_ERROR, LOWEST_CLOCK = 0.003, 0.2  # of the highest: how well a sample tells it, and the least it can be
+MOSTLY = 0.9  # of a launch: samples that lie in it and make up so much tell its clock
 _OTHER_PASSES = 1  # these are small or tell only memory-bound from issue-bound kernels: more would not change them
 
 
@@ -109,7 +110,7 @@ def _fit_gpu(launches: Launches, samples: pd.DataFrame) -> GpuFit:
     }
     capacity, of_class = np.ones(len(launches.start)), np.ones(int(launches.kind.max()) + 1)
     if samples["pipe_cycles"].notna().all():
-        capacity, of_class = _capacity(launches, design, samples["pipe_cycles"].to_numpy(), end - start)
+        capacity, of_class = _capacity(launches, design, samples["pipe_cycles"].to_numpy(), start, end)
     counted = fit(launches, design, *tensor_counts(samples), float(capacity.max()))
     active = replace(
         counted,
@@ -147,18 +148,34 @@ def _solve_rounded(launches: Launches, design: Design, percent: Floats, length: 
     return fit(launches, design, value.sum(axis=1), deviation, shift.sum(axis=1), 1.0, _OTHER_PASSES)
 
 
-def _capacity(launches: Launches, design: Design, pipe_cycles: Floats, length: Ints) -> tuple[Floats, Floats]:
+def _capacity(
+    launches: Launches, design: Design, pipe_cycles: Floats, start: Ints, end: Ints
+) -> tuple[Floats, Floats]:
     """Cycles that the tensor pipes have in a ns of each launch, and of each class.
 
     Under load the clock falls within microseconds, and with it what a sample holds, so each kernel has a clock of its
-    own. What a sample lacks of the highest clock is shared among the launches under it, as any counter is.
+    own. Samples that lie in a long launch tell its clock themselves. For shorter ones, what a sample lacks of the
+    highest clock is shared among the launches under it, as any counter is.
+
+    Args:
+        launches: The launches.
+        design: See ``build_design``.
+        pipe_cycles: Of each sample.
+        start: Starts of the samples.
+        end: Their ends.
     """
+    length = end - start
     highest = float(np.quantile(pipe_cycles / length, 0.99))
     lacking = np.maximum(highest * length - pipe_cycles, 0)
     error = np.asarray(CLOCK_ERROR * highest * length, dtype=np.float64)
     found = fit(launches, design, lacking, error, np.zeros(len(error)), highest, _OTHER_PASSES)
     duration = launches.end - launches.start
     of_launch = np.maximum(highest - found.per_launch / duration, LOWEST_CLOCK * highest)
+    first, last = np.searchsorted(start, launches.start), np.searchsorted(end, launches.end, side="right")
+    passed, inside = (np.append(0, np.cumsum(values)) for values in (pipe_cycles, length))
+    inside = inside[np.maximum(last, first)] - inside[first]
+    told = inside >= MOSTLY * duration
+    of_launch[told] = (passed[last[told]] - passed[first[told]]) / inside[told]
     weight = np.bincount(launches.kind, duration)
     return of_launch, np.bincount(launches.kind, of_launch * duration) / weight
 
@@ -172,6 +189,7 @@ def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: 
             "activity": rows,
             "kernel": -1,  # known once all kernels are in order of time: summarize_kernels
             "path_id": path_id,
+            "range": -1,  # known to the attribution: make_account
             "kernel_class": classes.kind,
             "pooled": classes.pooled[classes.kind],
             "duration_ns": duration,
