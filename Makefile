@@ -20,9 +20,9 @@ $(VENV)/installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) --editable '.[dev]'
 	@touch $@ $(VENV)/installed
 
-demo: $(VENV)/installed  ## Compare an FP32 and an AMP training run, recorded on an H200; write the page
+demo: $(VENV)/installed  ## Compare an FP32 and an FP16 training run, recorded on an H200; write the page
 	@mkdir -p demo
-	@$(BIN)/tcprof compare fixtures/mnist_fp32.sqlite fixtures/mnist_amp.sqlite --filter 'epoch 1' -o demo/mnist.html
+	@$(BIN)/tcprof compare fixtures/mlp_fp32.sqlite fixtures/mlp_fp16.sqlite --limit 4 -o demo/mlp.html
 
 test: $(VENV)/installed-dev  ## Set up and run all tests; those that need a GPU, nsys or Chromium say when they are skipped
 	$(BIN)/python -m pytest
@@ -43,10 +43,11 @@ format: $(VENV)/installed-dev  ## Format, and mend what the linter can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/installed-dev  ## Time and memory of 'tcprof ranges' and of the fit, and the error of the kernels' figures
+bench: $(VENV)/installed-dev  ## Time and memory of 'tcprof ranges' and of the fit, errors of the kernels' figures, false positives
 	$(BIN)/python benchmarks/ranges.py
 	$(BIN)/python benchmarks/fit.py
 	$(BIN)/python benchmarks/accuracy.py
+	$(BIN)/python benchmarks/comparison.py
 
 lessons: $(VENV)/installed  ## Fill the tables of docs/lessons.md from the fixtures
 	$(BIN)/python docs/generate_lessons.py

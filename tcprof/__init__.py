@@ -8,16 +8,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tcprof.errors import InputError, MachineError, NsysError, OutputError, StoppedError, TcprofError, UsageError
 
 if TYPE_CHECKING:
     from tcprof.analysis import Analysis
     from tcprof.comparison import Comparison
+
+    _Recording: TypeAlias = str | PathLike[str] | Analysis
+    _Recordings: TypeAlias = _Recording | Sequence[_Recording]
 
 __version__ = "0.1.0"
 _LARGE = 100_000_000  # bytes of an export that takes more than some seconds to fit
@@ -67,24 +70,36 @@ def read(
 
 
 def compare(
-    base: str | PathLike[str] | Analysis, new: str | PathLike[str] | Analysis, window: str = "gpu"
+    base: _Recordings,
+    new: _Recordings,
+    window: str = "gpu",
+    mapping: Mapping[str, str] | None = None,
+    force: bool = False,
 ) -> Comparison:
-    """Compare two recordings, given as files or as analyses.
+    """Compare two sides: one recording each, or several of the same program, given as files or as analyses.
 
     Args:
-        base: The baseline.
-        new: The recording compared with it.
+        base: The baseline; a list of several recordings.
+        new: What is compared with it, likewise.
         window: Windows that figures from samples are taken over, where files are given.
+        mapping: New names of the baseline's ranges by old ones.
+        force: Whether to compare even where the figures mean nothing.
 
     Raises:
-        InputError: A file is absent, damaged, or not a recording.
-        UsageError: There is no such window, or the analyses have different ones.
+        InputError: A file is absent, damaged, or not a recording, or one side has no work on any GPU.
+        UsageError: There is no such window, the analyses have different ones, or the baseline has no range that is to
+            be renamed.
     """
     from tcprof.analysis import Analysis
-    from tcprof.comparison import compare as compare_analyses
+    from tcprof.comparison import Side
+    from tcprof.comparison import compare as compare_sides
 
-    analyses = [side if isinstance(side, Analysis) else read(side, window) for side in (base, new)]
-    return compare_analyses(*analyses)
+    sides = []
+    for name, given in (("base", base), ("new", new)):
+        several = [given] if isinstance(given, str | PathLike | Analysis) else given
+        read_in = (each if isinstance(each, Analysis) else read(each, window) for each in several)
+        sides.append(Side(name, tuple(read_in)))
+    return compare_sides(sides[0], sides[1], mapping or {}, force)
 
 
 def profile(

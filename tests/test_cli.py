@@ -245,37 +245,6 @@ def test_report_writes_a_page_and_prints_its_path_last(
     assert run("report", path, "-o", tmp_path / "absent" / "page.html").status == 3
 
 
-def test_compare(run: Callable[..., Outcome], tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    done = run("compare", FP32, AMP, "-o", page)
-    assert done.status == 0
-    assert done.out.splitlines()[-1] == str(page)
-    assert page.is_file()
-    assert max(map(len, done.out.splitlines()[:-1])) <= 80
-    document = json.loads(run("compare", FP32, AMP, "--format", "json").out)
-    assert document["kind"] == "comparison"
-    mean = next(
-        row
-        for row in document["rows"]
-        if row["path"] == "epoch 0 / step / backward" and row["quantity"] == "tensor_active_mean_pct"
-    )
-    assert mean["new"] > 5 * mean["base"] > 0
-    assert mean["difference"] == pytest.approx(mean["new"] - mean["base"])
-
-
-def test_different_gpus_are_warned_of(run: Callable[..., Outcome], tmp_path: Path) -> None:
-    one = small_trace(tmp_path)
-    other = (
-        TraceBuilder()
-        .gpu(0, "NVIDIA A100")
-        .range("step", 0, 9_000)
-        .kernel("k", 1, 2, launched=1)
-        .samples([0, 5], start=0, period=9)
-        .write(tmp_path, "other.sqlite")
-    )
-    assert "Different GPUs: NVIDIA H200 against NVIDIA A100" in " ".join(run("compare", one, other).err.split())
-
-
 @pytest.mark.parametrize("file_format", ["csv", "parquet"])
 def test_export_writes_every_frame(file_format: str, run: Callable[..., Outcome], tmp_path: Path) -> None:
     done = run("export", small_trace(tmp_path), "-o", tmp_path / "frames", "--format", file_format)
@@ -322,8 +291,6 @@ def test_version(run: Callable[..., Outcome]) -> None:
     [
         ("ranges.txt", ["ranges", AMP]),
         ("ranges-host.md", ["ranges", AMP, "--window", "host", "--format", "markdown"]),
-        ("compare.txt", ["compare", FP32, AMP]),
-        ("compare.md", ["compare", FP32, AMP, "--window", "busy", "--depth", "1", "--format", "markdown"]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

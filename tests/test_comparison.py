@@ -1,14 +1,23 @@
 """Two small recordings side by side."""
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 from builders import TraceBuilder, assert_rows
 
 import tcprof
 from tcprof.analysis import analyze
-from tcprof.comparison import compare
-from tcprof.errors import UsageError
+from tcprof.comparison import Side, compare
+from tcprof.errors import InputError, UsageError
 from tcprof.frames import COMPARISON
 from tcprof.trace import Trace
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+ASSUMED = (
+    "Iterations of one recording are not independent runs, so how much runs differ is assumed, not measured: record "
+    "each side several times with 'tcprof profile --repeat 5', and give all its recordings."
+)
 
 
 def steps(count, kernel_ns, value, *, inner=("forward",), gpu="NVIDIA H200"):
@@ -32,22 +41,25 @@ def quantity(comparison, name):
     return comparison.rows[comparison.rows["quantity"] == name].reset_index(drop=True)
 
 
-def test_sums_are_compared_per_instance_and_shares_as_they_are(tmp_path):
+def test_every_quantity_is_compared_per_instance(tmp_path):
     base, new = (
         analyzed(steps(4, 20_000, 10), tmp_path, "a.sqlite"),
         analyzed(steps(2, 10_000, 40), tmp_path, "b.sqlite"),
     )
     rows = compare(base, new).rows
     expected = """
-        path            quantity                base       new        difference  ratio  base_instance_count  new_instance_count
-        step / forward  host_ns                 10_000     10_000     0           1      4                    2
-        step / forward  gpu_window_ns           20_000     10_000     -10_000     0.5    4                    2
-        step / forward  kernel_ns               20_000     10_000     -10_000     0.5    4                    2
-        step / forward  tensor_active_mean_pct  10         40         30          4      4                    2
-        step / forward  tensor_active_peak_pct  10         40         30          4      4                    2
-        step / forward  tensor_active_s         0.000002   0.000004   0.000002    2      4                    2
-        step / forward  tensor_cycles           –          –          –           –      4                    2
-        """  # noqa: E501
+        quantity                 base      new       difference  ratio  verdict  base_instance_count  new_instance_count
+        host_ns                  10_000    10_000    0           1      =        4                    2
+        gpu_window_ns            20_000    10_000    -10_000     0.5    -        4                    2
+        kernel_ns                20_000    10_000    -10_000     0.5    -        4                    2
+        idle_ns                  0         0         0           –      =        4                    2
+        kernel_count             1         1         0           1      =        4                    2
+        tensor_active_mean_pct   10        40        30          4      -        4                    2
+        tensor_active_peak_pct   10        40        30          4      -        4                    2
+        tensor_active_s          0.000002  0.000004  0.000002    2      -        4                    2
+        tensor_cycles            –         –         –           –      -        4                    2
+        tensor_kernel_share_pct  100       100       0           1      =        4                    2
+        """
     assert_rows(rows[rows["path"] == "step / forward"], expected)
     capture = quantity(compare(base, new), "host_ns")
     assert_rows(capture.head(1), "path  depth  base  new\n-  0  400_000  200_000")
@@ -160,11 +172,14 @@ def test_rows_of_two_gpus_stay_apart(tmp_path):
 def test_a_recording_with_itself(tmp_path):
     analysis = analyzed(steps(5, 10_000, 30), tmp_path)
     comparison = compare(analysis, analysis)
-    assert comparison.warnings == ()
+    assert comparison.warnings == (ASSUMED,)
     known = comparison.rows.dropna(subset="base")
     assert (known["difference"] == 0).all()
-    assert (known["ratio"] == 1).all()
-    assert comparison.base is comparison.new is analysis
+    assert (known["ratio"].dropna() == 1).all()
+    assert set(known["verdict"]) == {"=", ""}
+    assert set(known.loc[known["verdict"] == "", "quantity"]) == {"tensor_active_peak_pct"}
+    assert comparison.base == Side("base", (analysis,))
+    assert comparison.new.first is analysis
 
 
 def test_different_windows_cannot_be_compared(tmp_path):
@@ -184,13 +199,15 @@ def test_what_makes_figures_hard_to_compare_is_said(tmp_path):
         .range("other", 0, 10)
         .cycles([5, 5], sm=[10, 10])
     )
-    assert compare(analyzed(base, tmp_path, "a.sqlite"), analyzed(new, tmp_path, "b.sqlite")).warnings == (
+    sides = analyzed(base, tmp_path, "a.sqlite"), analyzed(new, tmp_path, "b.sqlite")
+    assert compare(*sides, force=True).warnings == (
         "Different GPUs: NVIDIA H200 against NVIDIA A100. Times cannot be compared; shares only with care.",
         "Tensor Active comes from rounded percentages in the baseline and from exact cycles in the other recording.",
         "Different driver: 535.86.05 against 580.95.05.",
         "Different Nsight Systems version: 2023.4.4 against 2025.3.2.",
         "Different sampling frequency: 20 kHz against –.",
         "The recordings have no range in common: only the whole captures are compared.",
+        ASSUMED,
     )
 
 
@@ -200,3 +217,164 @@ def test_files_and_analyses_by_the_public_name(tmp_path):
     assert mixed.rows.equals(tcprof.compare(str(path), str(path)).rows)
     with pytest.raises(UsageError, match="there is no window 'cpu'"):
         tcprof.compare(path, path, window="cpu")
+
+
+def runs(count, *, window=40_000, gap=0, wobble=0, warm_up=0, names=("step",), clock=None, kernels=("gemm",), gr=90):
+    """Iterations of 100 µs on the CPU with kernels in the given window; every third lasts longer by the wobble."""
+    builder = TraceBuilder().gpu(0).recorded(duration=200_000 * count)
+    for i in range(count):
+        at = 200_000 * i
+        length = window + wobble * (i % 3) + 100_000 * (i < warm_up)
+        for k, name in enumerate(names):
+            builder.range(name, at + k, at + 100_000 - k)
+        builder.range("inner", at + 10, at + 90_000)
+        for k, name in enumerate(kernels):
+            each = length // len(kernels)
+            builder.kernel(name, at + 1000 + each * k, at + 1000 + each * (k + 1) - gap, launched=at + 20 + k)
+    builder.samples([10] * 20 * count)
+    builder.samples([gr] * 20 * count, metric="GR Active [Throughput %]")
+    return builder if clock is None else builder.samples([clock] * 20 * count, metric="GPC Clock Frequency [MHz]")
+
+
+def row(comparison, path, name):
+    rows = comparison.rows
+    return rows[(rows["path"] == path) & (rows["quantity"] == name)].iloc[0]
+
+
+def test_a_shift_of_the_work_is_shown_and_a_smaller_one_is_not(tmp_path):
+    base, faster, alike = (
+        analyzed(runs(12, window=window, wobble=50), tmp_path, f"{window}.sqlite")
+        for window in (40_000, 36_000, 40_100)
+    )
+    shown = row(compare(base, faster), "step", "gpu_window_ns")
+    assert shown["verdict"] == "lower"
+    assert shown["p_value"] < 0.05
+    assert shown["ratio_low"] < shown["ratio"] < shown["ratio_high"] < 1
+    assert shown["difference_low"] < shown["difference"] < shown["difference_high"] < 0
+    assert shown["base_low"] < shown["base"] < shown["base_high"]
+    swapped = row(compare(faster, base), "step", "gpu_window_ns")
+    assert swapped["verdict"] == "higher"
+    assert swapped["ratio_low"] == pytest.approx(1 / shown["ratio_high"])
+    hidden = row(compare(base, alike), "step", "gpu_window_ns")
+    assert hidden["verdict"] == "~"
+    assert hidden["ratio_low"] < 1 < hidden["ratio_high"]
+
+
+def test_time_that_waits_for_the_cpu_is_not_trusted(tmp_path):
+    base = analyzed(runs(12, window=40_000, wobble=50, kernels=("a", "b"), gap=15_000), tmp_path, "a.sqlite")
+    new = analyzed(runs(12, window=36_000, wobble=50, kernels=("a", "b"), gap=13_000), tmp_path, "b.sqlite")
+    comparison = compare(base, new)
+    assert row(comparison, "step", "idle_ns")["base"] == pytest.approx(15_000, abs=50)
+    assert row(comparison, "step", "gpu_window_ns")["verdict"] == "~"
+
+
+def test_counts_are_exact_and_the_whole_capture_cannot_be_judged(tmp_path):
+    base = analyzed(runs(6), tmp_path, "a.sqlite")
+    comparison = compare(base, analyzed(runs(6, kernels=("gemm", "cast")), tmp_path, "b.sqlite"))
+    counted = row(comparison, "step", "kernel_count")
+    assert (counted["verdict"], counted["base"], counted["new"], counted["p_value"]) == (
+        "higher",
+        1,
+        2,
+        pytest.approx(0, abs=1e-2),
+    )
+    assert (counted["ratio_low"], counted["ratio_high"]) == (2, 2)
+    capture = row(comparison, "", "kernel_count")
+    assert (capture["verdict"], capture["base"], capture["new"]) == ("", 6, 12)
+    assert np.isnan([capture["p_value"], capture["base_low"], capture["ratio_low"]]).all()
+
+
+def test_few_instances_are_not_judged(tmp_path):
+    base, new = (analyzed(runs(4, window=window), tmp_path, f"{window}.sqlite") for window in (40_000, 20_000))
+    shown = row(compare(base, new), "step", "gpu_window_ns")
+    assert (shown["verdict"], shown["ratio"]) == ("", 0.5)
+
+
+def test_warm_up_is_left_out_with_all_that_lies_in_it(tmp_path):
+    analysis = analyzed(runs(12, warm_up=2), tmp_path)
+    assert analysis.iterations["warm_up"].sum() == 2
+    comparison = compare(analysis, analysis)
+    for path in ("step", "step / inner"):
+        window = row(comparison, path, "gpu_window_ns")
+        assert (window["base_instance_count"], window["base"], window["base_high"]) == (
+            10,
+            40_000,
+            pytest.approx(40_000, rel=0.02),
+        )
+
+
+def test_renamed_ranges_are_compared(tmp_path):
+    base = analyzed(runs(6, names=("train", "iter")), tmp_path, "a.sqlite")
+    new = analyzed(runs(6, names=("step",)), tmp_path, "b.sqlite")
+    assert "no range in common" in " ".join(compare(base, new).warnings)
+    comparison = compare(base, new, {"train / iter": "step"})
+    found = row(comparison, "step / inner", "kernel_ns")
+    assert (found["depth"], found["base"], found["new"], found["verdict"]) == (2, 40_000, 40_000, "=")
+    single = compare(base, new, {"iter": "step"})
+    assert row(single, "train / step / inner", "kernel_ns")["base"] == 40_000
+    with pytest.raises(UsageError, match="no range 'absent'"):
+        compare(base, new, {"absent": "step"})
+    with pytest.raises(UsageError, match="no new name"):
+        compare(base, new, {"iter": " "})
+
+
+def test_repeats_measure_how_much_runs_differ(tmp_path):
+    sides = [
+        Side(name, tuple(analyzed(runs(6, window=window), tmp_path, f"{window}.sqlite") for window in windows))
+        for name, windows in (("base", (40_000, 41_000, 39_000)), ("new", (30_000, 31_000, 30_500)))
+    ]
+    comparison = compare(*sides)
+    assert comparison.spread == "measured"
+    assert not any("not independent" in warning for warning in comparison.warnings)
+    window = row(comparison, "step", "gpu_window_ns")
+    assert (window["base"], window["new"], window["verdict"]) == (40_000, 30_500, "lower")
+    assert (window["base_recording_count"], window["base_instance_count"]) == (3, 18)
+    assert row(comparison, "", "gpu_window_ns")["verdict"] in ("lower", "~")  # the whole capture too is judged
+    floor = comparison.noise_floor.set_index(["side", "quantity"])["ratio"]
+    assert floor["base", "gpu_window_ns"] == pytest.approx(41 / 39)
+    assert floor["new", "gpu_window_ns"] == pytest.approx(31 / 30)
+    assert compare(sides[0], sides[1].first).spread == "assumed"
+    assert compare(sides[0].first, sides[1].first).noise_floor.empty
+
+
+def test_lists_of_files_by_the_public_name(tmp_path):
+    paths = [runs(6, window=window).exported().write(tmp_path, f"{window}.sqlite") for window in (40_000, 41_000)]
+    assert tcprof.compare(paths, paths).spread == "measured"
+    with pytest.raises(UsageError, match="no recording"):
+        tcprof.compare([], paths)
+
+
+def test_a_side_without_work_is_refused_unless_forced(tmp_path):
+    idle = TraceBuilder().gpu(0).range("step", 0, 10).samples([1, 1])
+    sides = analyzed(runs(6), tmp_path, "a.sqlite"), analyzed(idle, tmp_path, "idle.sqlite")
+    with pytest.raises(InputError, match=r"idle\.sqlite has no work on a GPU") as refused:
+        compare(*sides)
+    assert "--force" in refused.value.hint
+    assert np.isnan(row(compare(*sides, force=True), "step", "gpu_window_ns")["new"])
+
+
+def test_other_clocks_lengths_and_numbers_of_iterations_are_said(tmp_path):
+    base = analyzed(runs(20, clock=1_980_000_000), tmp_path, "a.sqlite")
+    new = analyzed(runs(10, clock=1_600_000_000), tmp_path, "b.sqlite")
+    told = " ".join(compare(base, new).warnings)
+    assert "clock under load was 19.2 % lower than in the baseline (1.6 GHz against 1.98 GHz)" in told
+    assert "The captures are 4.00 ms and 2.00 ms long" in told
+    assert "The baseline has 20 iterations, the other recording 10" in told
+    idle = analyzed(runs(20, clock=1_600_000_000, gr=10), tmp_path, "c.sqlite")
+    assert "clock" not in " ".join(compare(base, idle).warnings)
+
+
+@pytest.mark.parametrize("name", ["mlp_tf32", "transformer_compiled"])
+def test_instances_add_up_to_their_paths(name):
+    analysis = tcprof.read(FIXTURES / f"{name}.sqlite")
+    paths, instances = analysis.paths, analysis.instances
+    sums = instances.groupby("path_id")[["busy_ns", "kernel_ns", "tensor_kernel_ns"]].sum(min_count=1)
+    ranges = analysis.ranges[analysis.ranges["depth"] > 0].set_index(["domain", "path"])
+    ranges = ranges.loc[list(paths.loc[sums.index, ["domain", "path"]].itertuples(index=False, name=None))]
+    share = 100 * sums["tensor_kernel_ns"] / sums["kernel_ns"].where(sums["kernel_ns"] > 0)
+    assert share.to_numpy() == pytest.approx(ranges["tensor_kernel_share_pct"].to_numpy(), nan_ok=True)
+    assert share.max() > 50
+    assert sums["busy_ns"].to_numpy() == pytest.approx(ranges["busy_ns"].to_numpy(), nan_ok=True)
+    without = tcprof.read(FIXTURES / f"{name}.sqlite", kernels=False).instances
+    assert without["tensor_kernel_ns"].isna().all()
+    assert without["busy_ns"].equals(instances["busy_ns"])

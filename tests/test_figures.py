@@ -184,7 +184,7 @@ class TestComparison:
         figure = figure_comparison_bars(make_comparison())
         assert [trace.name for trace in figure.data] == ["baseline", "new"]
         assert list(figure.layout.yaxis.ticktext) == ["step", "step / forward", "step / backward"]
-        assert list(figure.data[0].x) == pytest.approx([17e-3 / 6, 16e-3 / 6, 15e-3 / 6])
+        assert list(figure.data[0].x) == pytest.approx([3e-3, 0.5e-3, 0.5e-3])
 
     def test_nothing_to_compare(self):
         figure = figure_comparison_bars(make_comparison(names=(), ranges=make_empty().ranges))

@@ -209,10 +209,10 @@ class TestComparison:
         assert main_path(comparison, 0) == ("", "step")
         ((_, sentences),) = compare_in_words(comparison)
         assert sentences == (
-            "“step” took 3.17 ms → 3.80 ms (1.20x) on the CPU per instance, and 2.83 ms → 3.40 ms (1.20x) from first "
+            "“step” took 3.00 ms → 3.00 ms (1.00x) on the CPU per instance, and 3.00 ms → 3.00 ms (1.00x) from first "
             "to last activity on the GPU.",
-            "Its Tensor Active went from 14.5 % to 14.5 % (0.0 points).",
-            "Means over 6 and 5 instances.",
+            "Its Tensor Active went from 2.5 % to 2.0 % (-0.50 points).",
+            "Medians over 6 and 5 instances.",
         )
         assert "no test of significance" in page.render_comparison(comparison)
 
@@ -231,7 +231,7 @@ class TestComparison:
             "step / backward",
             "step / extra only in new",
         ]
-        assert shown.rows[2][1] == "1.20x3.17 ms → 3.80 ms"
+        assert shown.rows[2][1] == "1.00x3.00 ms → 3.00 ms"
         assert shown.rows[5][1].startswith("––")
 
     def test_warnings_of_both(self):
@@ -241,7 +241,7 @@ class TestComparison:
         assert text.index("Different GPUs.") < text.index("New is odd.")
 
     def test_unknown_on_one_side(self):
-        text = page.render_comparison(compare(make_analysis(), make_empty()))
+        text = page.render_comparison(compare(make_analysis(), make_empty(), force=True))
         assert "Its Tensor Active was 2.0 % in the baseline and is unknown in the new recording." in text
         assert "Baseline: Tensor Active comes from exact tensor cycles. New: The recording has no samples" in text
 

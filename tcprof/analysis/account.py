@@ -8,9 +8,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.instances import Work, group_by_path, instance_windows, work_by_depth
-from tcprof.analysis.projection import Attribution, Hierarchy, paths_of_activities
+from tcprof.analysis.projection import Attribution, Hierarchy, ranges_of_activities
 from tcprof.analysis.rates import range_rates, values_of_launches
-from tcprof.frames import CLOCKS, KERNELS, LAUNCHED, LEDGER, RANGE_SUMMARY, TIMELINE
+from tcprof.frames import CLOCKS, INSTANCES, KERNELS, LAUNCHED, LEDGER, RANGE_SUMMARY, TIMELINE
 
 Ints = npt.NDArray[np.int64]
 
@@ -74,10 +74,12 @@ def make_account(evidence: Evidence) -> Account:
     from tcprof.analysis.timeline import account_for_time, classes_of_activities
 
     activities, samples, paths = evidence.activities, evidence.samples, evidence.hierarchy.paths
-    path_id = paths_of_activities(evidence.hierarchy, evidence.attribution, len(activities))
+    innermost = ranges_of_activities(evidence.attribution, len(activities))
+    path_id = np.append(evidence.hierarchy.path_id, -1)[innermost]  # -1, for none, is the last
     found = fit_kernels(activities, path_id, samples, evidence.gpus)
     kernels, kernel = summarize_kernels(found, activities, paths)
-    launched = LAUNCHED.conform(found.launched.assign(kernel=kernel))
+    of_launch = innermost[found.launched["activity"].to_numpy()]
+    launched = LAUNCHED.conform(found.launched.assign(kernel=kernel, range=of_launch))
     return Account(
         launched=launched,
         kernels=kernels,
@@ -107,14 +109,36 @@ def add_rates(ranges: pd.DataFrame, account: Account, evidence: Evidence) -> pd.
     is_capture = (ranges["depth"] == 0).to_numpy()
     row_of_path, row_of_gpu = np.flatnonzero(~is_capture), np.flatnonzero(is_capture)
     captured = pd.Series(row_of_gpu, index=ranges["gpu"].to_numpy()[row_of_gpu])
-    launched_row = np.full(len(evidence.activities), -1, dtype=np.int64)
-    launched_row[account.launched["activity"].to_numpy()] = np.arange(len(account.launched))
 
     def members() -> Iterator[tuple[Ints, Ints]]:
         yield captured[account.launched["gpu"].to_numpy()].to_numpy(), np.arange(len(account.launched))
-        for instance, index in work_by_depth(evidence.instances, evidence.work):
-            row = launched_row[evidence.attribution.activity[index]]
-            kernel = row >= 0
-            yield row_of_path[group[instance[kernel]]], row[kernel]
+        for instance, row in _launches_by_depth(account, evidence):
+            yield row_of_path[group[instance]], row
 
     return RANGE_SUMMARY.conform(ranges.assign(**range_rates(values, members(), ranges["window_ns"].to_numpy())))
+
+
+def add_tensor_time(instances: pd.DataFrame, account: Account, evidence: Evidence) -> pd.DataFrame:
+    """The instances with the time of the tensor kernels launched in each; unknown where whole graphs ran.
+
+    Args:
+        instances: See ``tcprof.frames.INSTANCES``; the rows are those of the evidence.
+        account: The account.
+        evidence: What it was made from.
+    """
+    values = values_of_launches(account.launched, account.kernels, evidence.activities["kind"])
+    sums = {name: np.zeros(len(instances)) for name in ("tensor_kernel_ns", "graph_ns")}
+    for instance, row in _launches_by_depth(account, evidence):
+        for name, total in sums.items():
+            total += np.bincount(instance, values[name].to_numpy()[row], minlength=len(instances))
+    tensor_kernel_ns = np.where(sums["graph_ns"] > 0, np.nan, sums["tensor_kernel_ns"])
+    return INSTANCES.conform(instances.assign(tensor_kernel_ns=tensor_kernel_ns))
+
+
+def _launches_by_depth(account: Account, evidence: Evidence) -> Iterator[tuple[Ints, Ints]]:
+    """Every pair of an instance and a launch in it, by their rows, one depth after the other."""
+    launched_row = np.full(len(evidence.activities), -1, dtype=np.int64)
+    launched_row[account.launched["activity"].to_numpy()] = np.arange(len(account.launched))
+    for instance, index in work_by_depth(evidence.instances, evidence.work):
+        row = launched_row[evidence.attribution.activity[index]]
+        yield instance[row >= 0], row[row >= 0]

@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from tcprof.analysis import caveats, faults, summary
-from tcprof.analysis.account import NO_ACCOUNT, Evidence, add_rates, make_account
-from tcprof.analysis.instances import instance_windows, list_instances
+from tcprof.analysis.account import NO_ACCOUNT, Evidence, add_rates, add_tensor_time, make_account
+from tcprof.analysis.instances import busy_time, instance_windows, list_instances
 from tcprof.analysis.iterations import find_iterations
 from tcprof.analysis.projection import attribute, build_hierarchy
 from tcprof.analysis.sampling import tensor_functions
@@ -100,7 +101,7 @@ def analyze(
         gpus=gpus,
         samples=samples.frame,
         ranges=add_rates(ranges, account, evidence) if kernels else ranges,
-        instances=instances,
+        instances=add_tensor_time(instances, account, evidence) if kernels else instances,
         iterations=find_iterations(instances, hierarchy.paths),
         paths=hierarchy.paths,
         activities=activities,
@@ -122,6 +123,9 @@ def _measure(
         gpus, evidence.activities, evidence.attribution, evidence.samples, duration_ns, functions
     )
     ranges = RANGE_SUMMARY.concat([capture, per_path]).sort_values("gpu", kind="stable", ignore_index=True)
+    each = np.arange(len(instances))
+    busy = busy_time(evidence.instances, evidence.work, each, len(instances))
+    instances = instances.assign(busy_ns=np.where(instances["activity_count"] > 0, busy, np.nan))
     return INSTANCES.conform(instances), ranges
 
 

@@ -190,12 +190,12 @@ def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataF
     return Attribution(activity, rows, inherited_flags.astype(bool), pd.Categorical.from_codes(cause, list(CAUSES)))
 
 
-def paths_of_activities(hierarchy: Hierarchy, attribution: Attribution, activities: int) -> Ints:
-    """For each activity the path of its innermost range, of the default domain where it has one there; -1 for none."""
-    path_id = np.full(activities, -1, dtype=np.int64)
+def ranges_of_activities(attribution: Attribution, activities: int) -> Ints:
+    """For each activity its innermost range, of the default domain where it has one there; -1 for none."""
+    found = np.full(activities, -1, dtype=np.int64)
     # Domains stand in the order of their names, the default one first, so that it is written last.
-    path_id[attribution.activity[::-1]] = hierarchy.path_id[attribution.range[::-1]]
-    return path_id
+    found[attribution.activity[::-1]] = attribution.range[::-1]
+    return found
 
 
 def _launch_of(launches: pd.DataFrame, activities: pd.DataFrame) -> Ints:

@@ -1,7 +1,9 @@
 """``tcprof compare``."""
 
+import sys
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,68 +11,206 @@ from tcprof.cli.app import (
     DepthOption,
     FilterOption,
     Format,
-    FormatOption,
     GpuOption,
     Window,
     WindowOption,
     app,
     check_page,
+    has_color,
     print_table,
     progress,
     select_rows,
+    width,
 )
+from tcprof.errors import UsageError
 
-BaseArgument = Annotated[Path, typer.Argument(metavar="BASE", help="The baseline: a report or its SQLite export.")]
-NewArgument = Annotated[Path, typer.Argument(metavar="NEW", help="The recording to compare with it.")]
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tcprof.comparison import Comparison, Side
+    from tcprof.comparison.gate import Judgement
+
+
+class CompareFormat(StrEnum):
+    """How a comparison is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    CSV = "csv"
+    MARKDOWN = "markdown"
+    JUNIT = "junit"
+
+
+SidesArgument = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="BASE NEW...",
+        help="The baseline, then what is compared with it: each a report or its SQLite export, a folder of recordings "
+        "of one program, or NAME for NAME-1, NAME-2 and so on.",
+        show_default=False,
+    ),
+]
 PageOption = Annotated[
     Path | None, typer.Option("-o", "--output", help="Write an HTML page as well.", show_default=False)
 ]
 TitleOption = Annotated[str | None, typer.Option("--title", help="The page's title.", show_default=False)]
+MapOption = Annotated[
+    list[str] | None,
+    typer.Option("--map", metavar="OLD=NEW", help="A range of the baseline that has a new name.", show_default=False),
+]
+GateOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-if",
+        metavar="CONDITION",
+        help="End with status 1 if this is shown, such as 'time > +5%' or 'tensor_active[step / forward] < 30'.",
+        show_default=False,
+    ),
+]
+LimitOption = Annotated[int, typer.Option("--limit", min=0, help="Kernels to list; 0 for all.")]
+CompareFormatOption = Annotated[CompareFormat, typer.Option("--format", help="How to print it.")]
 
 
-@app.command(epilog="Example: tcprof compare fp32.nsys-rep amp.nsys-rep -o comparison.html")
+@app.command(
+    epilog="Examples: tcprof compare fp32.nsys-rep amp.nsys-rep -o comparison.html;  "
+    "tcprof compare base/ opt/ --fail-if 'time > +5%'"
+)
 def compare(
-    base: BaseArgument,
-    new: NewArgument,
+    sides: SidesArgument,
     page: PageOption = None,
     window: WindowOption = Window.GPU,
     gpu: GpuOption = None,
     pattern: FilterOption = None,
     depth: DepthOption = None,
-    output: FormatOption = Format.TEXT,
+    renamed: MapOption = None,
+    fail_if: GateOption = None,
+    strict: Annotated[bool, typer.Option("--strict", help="A condition that cannot be told fails, too.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Compare even what cannot be compared.")] = False,
+    limit: LimitOption = 8,
+    output: CompareFormatOption = CompareFormat.TEXT,
     title: TitleOption = None,
 ) -> None:
-    """Compare two recordings range by range: time, Tensor Active, tensor-active time.
+    """Compare recordings: is it faster, by how much, how sure, and what had the Tensor Cores to do with it.
 
-    Times are means per instance of a range, so that runs of different length compare. There is no test of
-    significance yet: a small difference may be noise.
+    Figures are medians per instance of a range, each with the 95 % interval of its change. Runs of one program differ:
+    give several recordings a side, or what runs differ by is assumed, and a change that is within it shows nothing.
     """
-    import tcprof
-    from tcprof.comparison import compare as compare_analyses
-    from tcprof.frames import SAMPLE_METRICS
-    from tcprof.report import data, text
+    from tcprof.comparison.conditions import parse_condition
+    from tcprof.comparison.gate import exit_status, judge_condition
 
-    if page is not None:
-        check_page(page, (base, new))
-    metrics = SAMPLE_METRICS if page is not None else ("tensor_active_pct",)
-    analyses = []
-    for recording in (base, new):
-        with progress(f"Reading {recording.name}"):
-            analyses.append(tcprof.read(recording, window, metrics, kernels=False))
-    comparison = compare_analyses(*analyses)
-    rows = select_rows(comparison.rows, gpu, pattern, depth)
-    print_table(
-        rows,
-        output,
-        as_json=lambda: data.render_comparison_json(comparison, rows),
-        as_listings=lambda: text.list_comparison(comparison, rows),
-        notes=text.describe_comparison(comparison),
-        faults=text.all_faults(comparison),
-        warnings=text.all_warnings(comparison),
-    )
+    conditions = [parse_condition(text) for text in fail_if or ()]
+    _check_usage(sides, bool(conditions), output, page)
+    mapping = _parse_mapping(renamed or [])
+    comparisons = _compare_sides(sides, window, mapping, force)
+    judged = [
+        [judge_condition(condition, select_rows(each.rows, gpu, None, None), each.iteration_path) for condition in conditions]
+        for each in comparisons
+    ]
+    if output is CompareFormat.JUNIT:
+        from tcprof.report.junit import render_junit
+
+        files = [
+            [each.recording.file for each in side.recordings] for side in (comparisons[0].base, comparisons[0].new)
+        ]
+        typer.echo(render_junit(judged[0], files[0], files[1], strict))
+    else:
+        selected = [select_rows(each.rows, gpu, pattern, depth) for each in comparisons]
+        _print(comparisons, selected, judged, output, strict, limit)
     if page is not None:
         from tcprof.report.page import write_comparison
 
         with progress(f"Writing {page.name}"):
-            write_comparison(comparison, page, title)
-        typer.echo(page, err=output is not Format.TEXT)
+            write_comparison(comparisons, page, title)
+        typer.echo(page, err=output is not CompareFormat.TEXT)
+    raise typer.Exit(exit_status((judgement for each in judged for judgement in each), strict))
+
+
+def _check_usage(sides: list[Path], gated: bool, output: CompareFormat, page: Path | None) -> None:
+    """Refuse what makes no sense before anything is read."""
+    if len(sides) < 2:
+        raise UsageError("a comparison needs two sides", "For example: tcprof compare base.nsys-rep new.nsys-rep")
+    if gated and len(sides) > 2:
+        raise UsageError("--fail-if judges one side against one baseline", "Give two sides.")
+    if output is CompareFormat.JUNIT and not gated:
+        raise UsageError("--format junit shows conditions, and there is none", "Add --fail-if 'time > +5%'.")
+    if page is not None:
+        check_page(page, tuple(sides))
+
+
+def _parse_mapping(pairs: list[str]) -> dict[str, str]:
+    """New names of ranges by old ones.
+
+    Raises:
+        UsageError: A pair has no equals sign.
+    """
+    for pair in pairs:
+        if "=" not in pair:
+            raise UsageError(f"--map {pair!r} has no equals sign", "Write --map OLD=NEW.")
+    return {old.strip(): new.strip() for old, _, new in (pair.partition("=") for pair in pairs)}
+
+
+def _compare_sides(given: list[Path], window: Window, mapping: dict[str, str], force: bool) -> list["Comparison"]:
+    """Each of the other sides against the first."""
+    from tcprof.comparison import compare as compare_sides
+
+    sides = [_read_side(path, name, window) for path, name in zip(given, _name_sides(given), strict=True)]
+    with progress("Comparing"):
+        return [compare_sides(sides[0], side, mapping, force) for side in sides[1:]]
+
+
+def _name_sides(given: list[Path]) -> list[str]:
+    """What the sides are called: the files' names, with their folders where those are the same."""
+    stems = [path.stem if path.suffix else path.name for path in given]
+    if len(set(stems)) == len(stems):
+        return stems
+    return [f"{path.resolve().parent.name}/{stem}" for path, stem in zip(given, stems, strict=True)]
+
+
+def _read_side(path: Path, name: str, window: Window) -> "Side":
+    import tcprof
+    from tcprof.comparison import Side
+    from tcprof.nsys.repeats import find_recordings
+
+    recordings = []
+    for recording in find_recordings(path):
+        with progress(f"Reading {recording.name}"):
+            recordings.append(tcprof.read(recording, window))
+    return Side(name, tuple(recordings))
+
+
+def _print(
+    comparisons: list["Comparison"],
+    rows: list["pd.DataFrame"],
+    judged: list[list["Judgement"]],
+    output: CompareFormat,
+    strict: bool,
+    limit: int,
+) -> None:
+    """The verdict, the gate, the tables, and what to distrust."""
+    import pandas as pd
+
+    from tcprof.report import comparison_text, data, gate_text, text
+    from tcprof.report.comparison_words import compare_in_words
+
+    merged = rows[0] if len(rows) == 1 else pd.concat(rows, keys=[each.new.name for each in comparisons], names=["new"])
+    notes = [
+        sentence
+        for each in comparisons
+        for heading, sentences in compare_in_words(each)
+        for sentence in ((heading,) if heading else ()) + sentences
+    ]
+    print_table(
+        merged,
+        Format(output),
+        as_json=lambda: data.render_comparisons_json(comparisons, rows, judged),
+        as_listings=lambda: comparison_text.list_all(comparisons, rows, limit),
+        notes=[text.escape_markdown(note) for note in notes] if output is CompareFormat.MARKDOWN else notes,
+        faults=tuple(dict.fromkeys(fault for each in comparisons for fault in text.all_faults(each))),
+        warnings=tuple(dict.fromkeys(warning for each in comparisons for warning in text.all_warnings(each))),
+    )
+    if judged[0] and output is CompareFormat.MARKDOWN:
+        typer.echo("\n" + gate_text.render_gate_markdown(judged[0], strict))
+    elif judged[0] and output is not CompareFormat.JSON:
+        is_text = output is CompareFormat.TEXT
+        color = has_color(sys.stdout if is_text else sys.stderr)
+        typer.echo("\n" * is_text + gate_text.render_gate(judged[0], strict, width(), color), err=not is_text)

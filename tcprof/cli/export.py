@@ -7,6 +7,9 @@ from typing import Annotated
 import typer
 
 from tcprof.cli.app import RecordingArgument, Window, WindowOption, app, print_faults, print_warnings, progress
+from tcprof.errors import OutputError, UsageError
+
+TRACE_SUFFIXES = (".json", ".json.gz")
 
 
 class FrameFormat(StrEnum):
@@ -16,22 +19,75 @@ class FrameFormat(StrEnum):
     PARQUET = "parquet"
 
 
-@app.command(epilog="Example: tcprof export run.nsys-rep -o run-frames --format parquet")
+@app.command(epilog="Example: tcprof export run.nsys-rep --chrome-trace run.json.gz")
 def export(
     recording: RecordingArgument,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write into; made if absent.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="The folder to write the frames into; made if absent.", show_default=False),
+    ] = None,
     window: WindowOption = Window.GPU,
-    file_format: Annotated[FrameFormat, typer.Option("--format", help="What to write.")] = FrameFormat.CSV,
+    file_format: Annotated[FrameFormat, typer.Option("--format", help="What to write the frames as.")] = (
+        FrameFormat.CSV
+    ),
+    chrome_trace: Annotated[
+        Path | None,
+        typer.Option(
+            "--chrome-trace",
+            metavar="FILE",
+            help="A trace for Perfetto and chrome://tracing: a name that ends in .json or .json.gz.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
-    """Write the frames, ranges, kernels and samples among them. docs/metrics.md tells each column."""
+    """Write the frames, ranges, kernels and samples among them, or a trace. docs/metrics.md tells each column."""
+    _check_targets(output, chrome_trace)
     import tcprof
+    from tcprof.nsys.export import find_export
+    from tcprof.nsys.locate import find_nsys
     from tcprof.report.data import write_frames
 
     with progress(f"Reading {recording.name}"):
-        analysis = tcprof.read(recording, window)
-    with progress(f"Writing {output}"):
-        written = write_frames(analysis, output, file_format)
+        source = find_export(recording, find_nsys)
+        analysis = tcprof.read(source, window)
+    written = []
+    if output is not None:
+        with progress(f"Writing {output}"):
+            written += write_frames(analysis, output, file_format)
+    if chrome_trace is not None:
+        from tcprof.report.chrome_trace import write_chrome_trace
+        from tcprof.trace import Trace
+
+        with progress(f"Writing {chrome_trace.name}"):
+            write_chrome_trace(analysis, Trace(source), chrome_trace)
+        written.append(chrome_trace)
     print_faults(analysis.faults, err=True)
     print_warnings(analysis.warnings)
     for path in written:
         typer.echo(path)
+
+
+def _check_targets(output: Path | None, chrome_trace: Path | None) -> None:
+    """Make sure that there is something to write, before a large recording is read.
+
+    Raises:
+        UsageError: Nothing is asked for, or the trace's name is no trace's.
+        OutputError: The trace's name is a folder's, or its folder is absent.
+    """
+    if output is None and chrome_trace is None:
+        raise UsageError(
+            "There is nothing to write.", "Give a folder for the frames with -o, or a file with --chrome-trace."
+        )
+    if chrome_trace is not None:
+        if not chrome_trace.name.endswith(TRACE_SUFFIXES) or chrome_trace.name in TRACE_SUFFIXES:
+            raise UsageError(
+                f"--chrome-trace {chrome_trace} ends neither in .json nor in .json.gz.",
+                "Perfetto and chrome://tracing read these: give such a name.",
+            )
+        if chrome_trace.is_dir():
+            raise OutputError(f"{chrome_trace} is a folder.", "Give a file name with --chrome-trace.")
+        if not chrome_trace.parent.is_dir():
+            raise OutputError(
+                f"{chrome_trace} cannot be written: there is no folder {chrome_trace.parent}.",
+                "Make the folder, or give another name with --chrome-trace.",
+            )

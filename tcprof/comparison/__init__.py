@@ -1,5 +1,6 @@
-"""Two recordings side by side: what changed, and by how much."""
+"""Two sides, of one or more recordings each: what changed, by how much, and how sure that is."""
 
 from tcprof.comparison.comparison import Comparison, compare
+from tcprof.comparison.side import Side
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["Comparison", "Side", "compare"]

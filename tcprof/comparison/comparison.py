@@ -1,134 +1,132 @@
-"""Compare two analyses, range by range."""
+"""Compare two sides, range by range."""
 
-import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
-import numpy as np
 import pandas as pd
 
-from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.errors import UsageError
-from tcprof.frames import COMPARISON
+from tcprof.comparison.caveats import list_caveats, refuse
+from tcprof.comparison.matching import Matching, match_kernels
+from tcprof.comparison.places import Renaming, check_mapping, find_renamings, list_places, rename_paths
+from tcprof.comparison.repeats import is_measured
+from tcprof.comparison.rows import list_rows
+from tcprof.comparison.side import Side
+from tcprof.comparison.waterfall import explain_changes
+from tcprof.frames import NOISE_FLOOR
 
-_KEYS = ["gpu", "domain", "path", "depth"]
-# What is compared, and whether it is a sum over the instances, which becomes a mean per instance.
-_QUANTITIES = (
-    ("host_ns", True),
-    ("gpu_window_ns", True),
-    ("kernel_ns", True),
-    ("tensor_active_mean_pct", False),
-    ("tensor_active_peak_pct", False),
-    ("tensor_active_s", True),
-    ("tensor_cycles", True),
-)
+MEASURED, ASSUMED = "measured", "assumed"
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+_REPEATED = ("host_ns", "gpu_window_ns", "kernel_ns", "tensor_active_mean_pct")
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A baseline and another recording.
+    """A baseline and another side.
 
     Attributes:
         base: The baseline.
-        new: The recording compared with it.
+        new: What is compared with it.
         rows: One row for each GPU, path and quantity, see ``tcprof.frames.COMPARISON``.
-        warnings: What differs between the recordings and makes the figures hard to compare.
+        iteration_path: The path of the iterations in ``rows``; empty where the sides have none in common, for the whole
+            capture.
+        matching: The kernels of a typical recording of each side, matched.
+        waterfall: What the changes of time and Tensor Active consist of, see ``tcprof.frames.WATERFALL``; of typical
+            recordings.
+        spread: How it is known how much runs of one program differ: measured, from several recordings a side, or
+            assumed, see ``docs/statistics.md``.
+        noise_floor: How much the recordings of one side differ, see ``tcprof.frames.NOISE_FLOOR``; empty without
+            repeats.
+        warnings: What differs between the sides and makes the figures hard to compare.
     """
 
-    base: Analysis
-    new: Analysis
+    base: Side
+    new: Side
     rows: pd.DataFrame
+    iteration_path: str
+    matching: Matching
+    waterfall: pd.DataFrame
+    spread: str
+    noise_floor: pd.DataFrame
     warnings: tuple[str, ...]
 
 
-def compare(base: Analysis, new: Analysis) -> Comparison:
-    """Match the ranges of two recordings by GPU, domain and path, and compare their figures per instance.
+def compare(
+    base: Side | Analysis, new: Side | Analysis, mapping: Mapping[str, str] = _NOTHING, force: bool = False
+) -> Comparison:
+    """Match the ranges of two sides by GPU, domain and path, and compare their figures per instance.
 
     Args:
-        base: The baseline.
-        new: The recording to compare with it.
+        base: The baseline: one recording, or several of the same program.
+        new: What to compare with it, likewise.
+        mapping: New names of the baseline's ranges by old ones: of a single name, or of names that follow each other in
+            a path.
+        force: Whether to compare even where the figures mean nothing.
 
     Raises:
-        UsageError: They were analyzed with different windows.
+        UsageError: The sides were analyzed with different windows, or the baseline has no range that is to be renamed.
+        InputError: One side has no work on any GPU.
     """
-    if base.window != new.window:
-        raise UsageError(f"the baseline was analyzed over {base.window} windows, the other over {new.window} windows")
-    merged = base.ranges.merge(new.ranges, on=_KEYS, how="outer", suffixes=("_base", "_new"), sort=False)
-    parts = [_compare_quantity(merged, quantity, is_sum) for quantity, is_sum in _QUANTITIES]
-    rows = pd.concat(parts, ignore_index=True)
-    place = rows.merge(_order(base, new), on=_KEYS, how="left")["place"]
-    ordered = rows.assign(place=place).sort_values("place", kind="stable")
-    return Comparison(base, new, COMPARISON.conform(ordered), _caveats(base, new))
-
-
-def _order(base: Analysis, new: Analysis) -> pd.DataFrame:
-    """The rows of both recordings as a tree is read: those of the baseline, with the new ones where they belong.
-
-    A row that only the new recording has comes first in the row that it lies in, or after the one that it follows there
-    and all that lies in that one.
-    """
-    rows = [list(side.ranges[_KEYS].itertuples(index=False, name=None)) for side in (base, new)]
-    start = (None, None, None, -1)  # stands before all rows, and holds them
-    after = dict(itertools.pairwise([start, *rows[0], None]))
-    open_rows = [start]  # the last row of each depth, outermost first
-    for row in rows[1]:
-        while open_rows[-1][3] > row[3]:
-            open_rows.pop()
-        place = open_rows[-1]
-        if row not in after:
-            if place[3] == row[3]:
-                while after[place] is not None and after[place][3] > row[3]:
-                    place = after[place]
-            after[row], after[place] = after[place], row
-        if open_rows[-1][3] == row[3]:
-            open_rows.pop()
-        open_rows.append(row)
-    ordered = []
-    row = after[start]
-    while row is not None:
-        ordered.append(row)
-        row = after[row]
-    return pd.DataFrame(ordered, columns=_KEYS).assign(place=range(len(ordered)))
-
-
-def _compare_quantity(merged: pd.DataFrame, quantity: str, is_sum: bool) -> pd.DataFrame:
-    """One quantity of every path; a sum over instances becomes a mean per instance."""
-    values = {}
-    for side in ("base", "new"):
-        value = merged[f"{quantity}_{side}"]
-        values[side] = value / merged[f"instance_count_{side}"] if is_sum else value
-    base, new = values["base"].to_numpy(np.float64), values["new"].to_numpy(np.float64)
-    return pd.DataFrame(
-        {
-            **{key: merged[key] for key in _KEYS},
-            "quantity": quantity,
-            "base": base,
-            "new": new,
-            "difference": new - base,
-            "ratio": np.divide(new, base, out=np.full(len(base), np.nan), where=base != 0),
-            "base_instance_count": merged["instance_count_base"],
-            "new_instance_count": merged["instance_count_new"],
-        }
+    base = base if isinstance(base, Side) else Side("base", (base,))
+    new = new if isinstance(new, Side) else Side("new", (new,))
+    refuse(base, new, force)
+    check_mapping(base.recordings, mapping)
+    renamings = find_renamings(base.recordings, new.recordings, mapping)
+    places = list_places(
+        [
+            rename_paths(recording.ranges, renaming)
+            for side, renaming in zip((base, new), renamings, strict=True)
+            for recording in side.recordings
+        ]
+    )
+    typical = base.typical, new.typical
+    matching = match_kernels(*typical, mapping)
+    measured = bool(is_measured(len(base.recordings), len(new.recordings)))
+    return Comparison(
+        base=base,
+        new=new,
+        rows=list_rows(base.recordings, new.recordings, places, renamings),
+        iteration_path=_iteration_path(typical, renamings),
+        matching=matching,
+        waterfall=explain_changes(*typical, matching),
+        spread=MEASURED if measured else ASSUMED,
+        noise_floor=NOISE_FLOOR.concat([_noise_floor(side) for side in (base, new)]),
+        warnings=list_caveats(base, new, measured),
     )
 
 
-def _caveats(base: Analysis, new: Analysis) -> tuple[str, ...]:
-    """What differs between two recordings and makes their figures hard to compare."""
+def _iteration_path(typical: tuple[Analysis, Analysis], renamings: tuple[Renaming, Renaming]) -> str:
+    """The path that iterates on both sides."""
     found = []
-    gpus = [", ".join(sorted(analysis.gpus["name"])) or "unknown" for analysis in (base, new)]
-    if gpus[0] != gpus[1]:
-        found.append(f"Different GPUs: {gpus[0]} against {gpus[1]}. Times cannot be compared; shares only with care.")
-    sources = {"cycles": "exact cycles", "rounded": "rounded percentages", "none": "no samples"}
-    if base.tensor_source != new.tensor_source:
-        told = [sources[analysis.tensor_source] for analysis in (base, new)]
-        found.append(f"Tensor Active comes from {told[0]} in the baseline and from {told[1]} in the other recording.")
-    for what, told in (
-        ("driver", [analysis.recording.driver_version or "unknown" for analysis in (base, new)]),
-        ("Nsight Systems version", [analysis.recording.nsys_version or "unknown" for analysis in (base, new)]),
-        ("sampling frequency", [units.format_hz(analysis.recording.frequency_hz) for analysis in (base, new)]),
-    ):
-        if told[0] != told[1]:
-            found.append(f"Different {what}: {told[0]} against {told[1]}.")
-    if not len(base.ranges[["domain", "path"]].merge(new.ranges[["domain", "path"]]).query("path != ''")):
-        found.append("The recordings have no range in common: only the whole captures are compared.")
-    return tuple(found)
+    for recording, renaming in zip(typical, renamings, strict=True):
+        paths = recording.iterations.drop_duplicates("path").assign(depth=0)
+        found.append(dict.fromkeys(rename_paths(paths, renaming)["path"]))
+    return next((path for path in found[0] if path in found[1]), "")
+
+
+def _noise_floor(side: Side) -> pd.DataFrame:
+    """The largest ratio between the iterations' medians of two recordings, for each GPU and quantity."""
+    medians = _iteration_medians(side.recordings)
+    found = [
+        {
+            "gpu": gpu,
+            "side": side.name,
+            "quantity": quantity,
+            "ratio": values.max() / values.min() if values.min() > 0 else float("nan"),
+            "recording_count": len(values),
+        }
+        for gpu, of_gpu in medians.groupby("gpu")
+        for quantity, values in of_gpu[list(_REPEATED)].items()
+        if len(values) > 1
+    ]
+    return NOISE_FLOOR.conform(pd.DataFrame(found)) if found else NOISE_FLOOR.empty()
+
+
+def _iteration_medians(recordings: Sequence[Analysis]) -> pd.DataFrame:
+    """Medians over the iterations of each recording, without warm-up, for each GPU."""
+    parts = []
+    for recording in recordings:
+        steady = recording.iterations[~recording.iterations["warm_up"]]
+        parts.append(steady.groupby("gpu", as_index=False)[list(_REPEATED)].median())
+    return pd.concat(parts, ignore_index=True)

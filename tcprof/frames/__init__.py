@@ -4,9 +4,9 @@ A frame that leaves a module has been conformed to its Schema by the one who mad
 ask. ``docs/metrics.md`` is generated from this package.
 """
 
+from tcprof.frames.compared import COMPARISON, KERNEL_CHANGES, NOISE_FLOOR, WATERFALL
 from tcprof.frames.computed import (
     CLOCKS,
-    COMPARISON,
     INSTANCES,
     ITERATIONS,
     KERNELS,
@@ -28,9 +28,11 @@ __all__ = [
     "INSTANCES",
     "ITERATIONS",
     "KERNELS",
+    "KERNEL_CHANGES",
     "LAUNCHED",
     "LAUNCHES",
     "LEDGER",
+    "NOISE_FLOOR",
     "PATHS",
     "RANGES",
     "RANGE_SUMMARY",
@@ -38,11 +40,13 @@ __all__ = [
     "SAMPLE_METRICS",
     "SCHEMAS",
     "TIMELINE",
+    "WATERFALL",
     "Column",
     "Schema",
 ]
 
 SCHEMAS = (
     *(GPUS, SAMPLES, RANGES, LAUNCHES, ACTIVITIES, DIAGNOSTICS),
-    *(PATHS, INSTANCES, RANGE_SUMMARY, LAUNCHED, KERNELS, TIMELINE, LEDGER, ITERATIONS, CLOCKS, COMPARISON),
+    *(PATHS, INSTANCES, RANGE_SUMMARY, LAUNCHED, KERNELS, TIMELINE, LEDGER, ITERATIONS, CLOCKS),
+    *(COMPARISON, NOISE_FLOOR, KERNEL_CHANGES, WATERFALL),
 )

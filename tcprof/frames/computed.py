@@ -43,6 +43,12 @@ INSTANCES = Schema(
         Column("tensor_active_s", FLOAT, "Tensor Active integrated over the window."),
         Column("tensor_cycles", FLOAT, "Tensor cycles in the window."),
         Column("coverage_pct", FLOAT, "Share of the window that lies under samples."),
+        Column("busy_ns", FLOAT, "Time under at least one of its activities; unknown if it has none."),
+        Column(
+            "tensor_kernel_ns",
+            FLOAT,
+            "Time of its tensor kernels, see *kernels*; unknown where whole graphs ran, or without a fit.",
+        ),
     ),
 )
 
@@ -90,24 +96,6 @@ RANGE_SUMMARY = Schema(
     ),
 )
 
-COMPARISON = Schema(
-    "comparison",
-    "One row for each GPU, path and quantity of two recordings. Times are means per instance.",
-    (
-        GPU,
-        Column("domain", TEXT, "NVTX domain; empty for the default one."),
-        Column("path", TEXT, "The path; empty for the whole capture."),
-        Column("depth", INT, "1 for an outermost range, 0 for the whole capture."),
-        Column("quantity", TEXT, "What is compared; its unit stands at the end."),
-        Column("base", FLOAT, "The baseline's value."),
-        Column("new", FLOAT, "The other recording's value."),
-        Column("difference", FLOAT, "new - base."),
-        Column("ratio", FLOAT, "new / base; unknown where the baseline is 0."),
-        Column("base_instance_count", FLOAT, "Instances in the baseline; unknown where it has none."),
-        Column("new_instance_count", FLOAT, "Instances in the other recording; unknown where it has none."),
-    ),
-)
-
 LAUNCHED = Schema(
     "launched",
     "Each launch of a kernel, or of a graph recorded as a whole, with what the fit gives it.",
@@ -116,6 +104,7 @@ LAUNCHED = Schema(
         Column("activity", INT, "Row of the launch in the frame of activities."),
         Column("kernel", INT, "Row of its kernel in the frame of kernels."),
         Column("path_id", INT, "Row of the path that it belongs to in the frame of paths; -1 for none."),
+        Column("range", INT, "Row of the innermost range of that path in the frame of ranges; -1 for none."),
         Column("kernel_class", INT, "Class of launches that do the same work, numbered for each GPU."),
         Column("pooled", BOOL, "Whether that class is a pool of several rare kernels."),
         Column("duration_ns", INT, "Its duration."),

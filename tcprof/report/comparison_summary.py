@@ -1,4 +1,4 @@
-"""What a comparison's page says in words: what the iterations took before and after. Means only, and it says so."""
+"""What a comparison's page says in words: what the iterations took before and after."""
 
 import math
 
@@ -11,7 +11,7 @@ from tcprof.report.lanes import one_line
 from tcprof.report.summary import gpu_title
 
 FEWEST_ITERATIONS = 5
-NO_STATISTICS = "All figures are means: statistics come later, and no test of significance was made."
+NO_STATISTICS = "Figures are medians per instance; no test of significance is shown on this page."
 
 
 def main_path(comparison: Comparison, gpu: int) -> tuple[str, str]:
@@ -47,7 +47,7 @@ def _quantity(comparison: Comparison, gpu: int, quantity: str) -> pd.DataFrame:
 def compare_in_words(comparison: Comparison) -> list[tuple[str, tuple[str, ...]]]:
     """For each GPU its title and its sentences."""
     return [
-        (gpu_title(comparison.base, gpu), _sentences(comparison, gpu))
+        (gpu_title(comparison.base.first, gpu), _sentences(comparison, gpu))
         for gpu in sorted(comparison.rows["gpu"].unique())
     ]
 
@@ -66,11 +66,11 @@ def _sentences(comparison: Comparison, gpu: int) -> tuple[str, ...]:
         f"{what} {_from_to(host)} on the CPU{each}, and {_from_to(window)} from first to last activity on the GPU."
     ]
     sentences.append(_tensor_sentence(mean))
-    if "rounded" in (comparison.base.tensor_source, comparison.new.tensor_source):
+    if "rounded" in (comparison.base.first.tensor_source, comparison.new.first.tensor_source):
         sentences.append("It comes from rounded samples, which make small means too high.")
     if path:
         counts = (units.format_count(host[f"{side}_instance_count"]) for side in ("base", "new"))
-        sentences.append("Means over {} and {} instances.".format(*counts))
+        sentences.append("Medians over {} and {} instances.".format(*counts))
     return tuple(sentences)
 
 

@@ -1,6 +1,9 @@
 """Samples and GPU activity over time, as strips of a timeline."""
 
+from dataclasses import dataclass
+
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from tcprof.analysis import Analysis
@@ -10,15 +13,42 @@ from tcprof.report.panels import Panel
 
 BINS = 4000  # of all GPUs and recordings of a figure together
 TENSOR_COLOR = "#D55E00"
-# Column of the samples: name, colour, dash, whether it is shown before it is clicked. Colours after Okabe and Ito.
-METRICS: dict[str, tuple[str, str, str, bool | str]] = {
-    "gr_active_pct": ("GR Active", "#8A8F98", "solid", True),
-    "sm_active_pct": ("SM Active", "#2E8BC0", "solid", True),
-    "dram_read_pct": ("DRAM read", "#009E73", "solid", "legendonly"),
-    "dram_write_pct": ("DRAM write", "#C46A9F", "solid", "legendonly"),
-}
-BUSY = ("GPU busy (kernels, copies, sets)", "#B08900", "solid")
-_TENSOR_PIXELS, _OTHERS_PIXELS = 170, 110
+TENSOR_BAND = "rgba(213,94,0,0.28)"
+TENSOR_PIXELS, OTHERS_PIXELS = 170, 110
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A curve of the samples.
+
+    Attributes:
+        name: What it is called.
+        columns: Columns of the samples that are added up.
+        color: Its colour, after Okabe and Ito.
+        visible: Whether it is shown before it is clicked in the legend.
+        width: Width of its line in pixels.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    color: str
+    visible: bool | str = True
+    width: float = 1.1
+
+    def values(self, samples: pd.DataFrame) -> Floats:
+        """Its value in each sample; unknown where one of its columns is."""
+        return np.asarray(samples[list(self.columns)].sum(axis=1, skipna=False), dtype=np.float64)
+
+
+TENSOR = Metric("Tensor Active", ("tensor_active_pct",), TENSOR_COLOR, width=1.6)
+METRICS = (
+    Metric("GR Active", ("gr_active_pct",), "#8A8F98"),
+    Metric("SM Active", ("sm_active_pct",), "#2E8BC0"),
+    Metric("SM Issue", ("sm_issue_pct",), "#B08900", "legendonly"),
+    Metric("DRAM read + write", ("dram_read_pct", "dram_write_pct"), "#009E73", "legendonly"),
+)
+CLOCK = Metric("GPC clock", ("gpc_clock_hz",), "#C46A9F")
+BUSY = Metric("GPU busy (kernels, copies, sets)", (), "#9C7FC4")
 
 
 def sample_panels(analysis: Analysis, gpu: int, peak: float, share: int) -> list[Panel]:
@@ -26,23 +56,28 @@ def sample_panels(analysis: Analysis, gpu: int, peak: float, share: int) -> list
     panels = []
     tensor = tensor_envelope(analysis, gpu, share)
     if len(tensor):
-        top = 104.0 if peak > 50 else max(peak * 1.15, 1.0)
-        axis = {"range": [0, top], "ticksuffix": " %", "nticks": 6}
-        traces = [_band(tensor, TENSOR_COLOR), _line(tensor, "Tensor Active", TENSOR_COLOR, "solid", True)]
-        panels.append(Panel("Tensor Active", _TENSOR_PIXELS, [t for t in traces if t is not None], axis))
+        traces = [_band(tensor), _line(tensor, TENSOR, True)]
+        panels.append(Panel(TENSOR.name, TENSOR_PIXELS, [t for t in traces if t is not None], tensor_axis(peak)))
     others = []
-    for column, style in METRICS.items():
-        envelope = _envelope(analysis, gpu, column, share)
+    for metric in METRICS:
+        envelope = _envelope(analysis, gpu, metric, share)
         if len(envelope):
-            others.append(_line(envelope, *style))
+            others.append(_line(envelope, metric, metric.visible))
     busy = _busy(analysis, gpu, share)
     if len(busy):
-        others.append(_line(busy, *BUSY, True if not others else "legendonly"))
+        others.append(_line(busy, BUSY, True if not others else "legendonly"))
     if others:
         title = "SM Active and other metrics" if len(others) > 1 else "GPU busy: kernels, copies, sets"
-        axis = {"range": [0, 104], "ticksuffix": " %", "nticks": 4}
-        panels.append(Panel(title, _OTHERS_PIXELS, others, axis))
+        panels.append(Panel(title, OTHERS_PIXELS, others, PERCENT_AXIS))
     return panels
+
+
+def tensor_axis(peak: float) -> dict[str, object]:
+    """The axis of Tensor Active: to 100 % where a sample comes near, else to the largest sample."""
+    return {"range": [0, 104.0 if peak > 50 else max(peak * 1.15, 1.0)], "ticksuffix": " %", "nticks": 6}
+
+
+PERCENT_AXIS: dict[str, object] = {"range": [0, 104], "ticksuffix": " %", "nticks": 4}
 
 
 def tensor_peak(analysis: Analysis) -> float:
@@ -51,11 +86,11 @@ def tensor_peak(analysis: Analysis) -> float:
     return float(peak) if peak == peak else 0.0
 
 
-def _envelope(analysis: Analysis, gpu: int, column: str, share: int) -> Envelope:
+def _envelope(analysis: Analysis, gpu: int, metric: Metric, share: int) -> Envelope:
     """A metric of one GPU, in as many bins as each GPU may have."""
     mine = analysis.samples[analysis.samples["gpu"] == gpu]
     return compute_envelope(
-        mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy(), mine[column].to_numpy(), _bins(analysis, share)
+        mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy(), metric.values(mine), _bins(analysis, share)
     )
 
 
@@ -79,44 +114,66 @@ def _busy(analysis: Analysis, gpu: int, share: int) -> Envelope:
     return Envelope(left, right, busy, busy, busy, float(edges[-1] - edges[0]) / len(left))
 
 
-def _line(envelope: Envelope, name: str, color: str, dash: str, visible: bool | str) -> go.Scatter:
+def _line(envelope: Envelope, metric: Metric, visible: bool | str) -> go.Scatter:
     """A metric as steps; the pointer shows a bin's smallest and largest value as well."""
     table = np.column_stack((envelope.mean, envelope.low, envelope.high))
     x, y = step_points(envelope, table)
     binned = bool(envelope.bin_ns) and bool((envelope.high > envelope.low).any())
-    more = "<br>mean of the bin; smallest %{customdata[0]:.3~f} %, largest %{customdata[1]:.3~f} %" if binned else ""
-    return go.Scatter(
+    line = empty_line(metric, visible)
+    return line.update(
         x=x,
         y=y[:, 0].astype(np.float32),
         customdata=y[:, 1:].astype(np.float32) if binned else None,
-        name=name,
-        legendgroup=name,
-        mode="lines",
-        line={"color": color, "width": 1.6 if name == "Tensor Active" else 1.1, "dash": dash, "shape": "hv"},
-        fill="tozeroy" if name == "Tensor Active" and not binned else None,
-        connectgaps=False,
-        visible=visible,
-        hovertemplate=f"<b>{name}</b> %{{y:.3~f}} %<br>at %{{x}}{more}<extra></extra>",
+        fill="tozeroy" if metric is TENSOR and not binned else None,
+        hovertemplate=hover_templates(metric, ":.3~f", " %")[binned],
     )
 
 
-def _band(envelope: Envelope, color: str) -> go.Scatter | None:
+def empty_line(metric: Metric, visible: bool | str) -> go.Scatter:
+    """The line of a metric, as steps, without points."""
+    return go.Scatter(
+        name=metric.name,
+        legendgroup=metric.name,
+        mode="lines",
+        line={"color": metric.color, "width": metric.width, "shape": "hv"},
+        connectgaps=False,
+        visible=visible,
+    )
+
+
+def hover_templates(metric: Metric, number: str, unit: str) -> tuple[str, str]:
+    """What the pointer shows over a sample, and over a bin of several.
+
+    Args:
+        metric: The metric.
+        number: How its values are written, in d3's format.
+        unit: What stands behind them.
+    """
+    head = f"<b>{metric.name}</b> %{{y{number}}}{unit}<br>at %{{x}}"
+    rest = f"smallest %{{customdata[0]{number}}}{unit}, largest %{{customdata[1]{number}}}{unit}"
+    return f"{head}<extra></extra>", f"{head}<br>mean of the bin; {rest}<extra></extra>"
+
+
+def empty_band() -> go.Scatter:
+    """The area below or around Tensor Active, without points."""
+    return go.Scatter(
+        name=f"{TENSOR.name}, smallest to largest",
+        legendgroup=TENSOR.name,
+        mode="lines",
+        line={"width": 0},
+        fill="toself",
+        fillcolor=TENSOR_BAND,
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _band(envelope: Envelope) -> go.Scatter | None:
     """The area from the smallest to the largest value of each bin; nothing where the samples themselves are drawn."""
     if not envelope.bin_ns:
         return None
     x, y = band_points(envelope)
-    return go.Scatter(
-        x=x,
-        y=y.astype(np.float32),
-        name="Tensor Active, smallest to largest",
-        legendgroup="Tensor Active",
-        mode="lines",
-        line={"width": 0},
-        fill="toself",
-        fillcolor="rgba(213,94,0,0.28)",
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    return empty_band().update(x=x, y=y.astype(np.float32))
 
 
 def shown_gpus(analysis: Analysis) -> list[int]:
@@ -127,4 +184,4 @@ def shown_gpus(analysis: Analysis) -> list[int]:
 
 def tensor_envelope(analysis: Analysis, gpu: int, share: int = 1) -> Envelope:
     """Tensor Active of one GPU as it is drawn; ``share`` is the number of recordings in the figure."""
-    return _envelope(analysis, gpu, "tensor_active_pct", share)
+    return _envelope(analysis, gpu, TENSOR, share)

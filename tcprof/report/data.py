@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison
+from tcprof.comparison.gate import Judgement
 from tcprof.errors import OutputError
+from tcprof.report.comparison_words import compare_in_words
 from tcprof.report.document import render_document
 from tcprof.report.files import replace_file
 from tcprof.report.text import all_faults, all_warnings
@@ -65,10 +68,41 @@ def render_timeline_json(analysis: Analysis, rows: pd.DataFrame, iterations: pd.
     return _render_json("timeline", recording_info(analysis), frames, analysis.faults, analysis.warnings)
 
 
-def render_comparison_json(comparison: Comparison, rows: pd.DataFrame) -> str:
-    """Rows of a comparison as JSON."""
-    recordings = {"base": recording_info(comparison.base), "new": recording_info(comparison.new)}
-    return _render_json("comparison", recordings, {"rows": rows}, all_faults(comparison), all_warnings(comparison))
+def render_comparisons_json(
+    comparisons: Sequence[Comparison], rows: Sequence[pd.DataFrame], judged: Sequence[Sequence[Judgement]]
+) -> str:
+    """Comparisons with one baseline as JSON: one at the top of the document, several as a list.
+
+    Args:
+        comparisons: The comparisons.
+        rows: Rows of each that were asked for.
+        judged: The gate's judgements of each.
+    """
+    told = [_describe(*each) for each in zip(comparisons, rows, judged, strict=True)]
+    return render_document("comparison", **(told[0] if len(told) == 1 else {"comparisons": told}))
+
+
+def _describe(comparison: Comparison, rows: pd.DataFrame, judged: Sequence[Judgement]) -> dict[str, Any]:
+    """A comparison as plain values."""
+    sides = {"base": comparison.base, "new": comparison.new}
+    return {
+        "recordings": {name: [recording_info(each) for each in side.recordings] for name, side in sides.items()},
+        "iteration_path": comparison.iteration_path,
+        "spread": comparison.spread,
+        "verdict": [" ".join(sentences) for _, sentences in compare_in_words(comparison)],
+        "rows": records(rows),
+        "waterfall": records(comparison.waterfall),
+        "kernels": records(comparison.matching.changes),
+        "base_matched_pct": _plain(comparison.matching.base_matched_pct),
+        "new_matched_pct": _plain(comparison.matching.new_matched_pct),
+        "noise_floor": records(comparison.noise_floor),
+        "gate": [
+            {name: _plain(value) for name, value in {**asdict(each), "condition": each.condition.text}.items()}
+            for each in judged
+        ],
+        "faults": list(all_faults(comparison)),
+        "warnings": list(all_warnings(comparison)),
+    }
 
 
 def _render_json(

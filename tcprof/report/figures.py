@@ -18,21 +18,11 @@ from tcprof.report.comparison_summary import FEWEST_ITERATIONS
 from tcprof.report.curves import TENSOR_COLOR, sample_panels, shown_gpus, tensor_peak
 from tcprof.report.lanes import Lanes, choose_lanes, label, lane_traces
 from tcprof.report.panels import GRID, Panel, base_layout, highest_range, stack_panels
+from tcprof.report.time_colors import CLASS_COLORS
 from tcprof.report.timeline_text import NAMES, shown_classes
 
 BARS = 4000  # of all GPUs and recordings of a figure together
 BASE_COLOR = "#7A8CA3"
-CLASS_COLORS = {
-    "tensor_kernel": TENSOR_COLOR,
-    "memory_bound": "#0072B2",
-    "issue_bound": "#56B4E9",
-    "other_kernel": "#7A8CA3",
-    "unresolved_kernel": "#B9A7C9",
-    "graph": "#8C6BB1",
-    "communication": "#009E73",
-    "copy": "#E6C229",
-    "idle": "rgba(128,128,128,0.22)",
-}
 _LANE_PIXELS = 21
 
 
@@ -59,7 +49,7 @@ def figure_timeline(analysis: Analysis) -> go.Figure:
 
 def figure_comparison_timeline(comparison: Comparison) -> go.Figure:
     """Both recordings one above the other, each on its own clock, with the same scales."""
-    sides = [comparison.base, comparison.new]
+    sides = [comparison.base.first, comparison.new.first]
     scale = _scale(sides)
     panels = [*_panels(sides[0], "Baseline", scale), *_panels(sides[1], "New", scale)]
     return stack_panels(panels, sides)

@@ -154,7 +154,7 @@ def lane_traces(lanes: Lanes, kind: str, name: str, highest: float) -> list[go.B
         hovertext=[_describe(row, where) for row in rows.to_dict("records")],
         hovertemplate="%{hovertext}<extra></extra>",
         marker={
-            "color": _colors(rows["tensor_active_mean_pct"].to_numpy(np.float64), highest),
+            "color": scale_colors(rows["tensor_active_mean_pct"].to_numpy(np.float64), highest),
             "line": {"width": 0.5 if len(rows) < 400 else 0.2, "color": BAR_OUTLINE},
         },
         name=name,
@@ -163,7 +163,7 @@ def lane_traces(lanes: Lanes, kind: str, name: str, highest: float) -> list[go.B
     return [bar] if len(rows) else []
 
 
-def _colors(values: npt.NDArray[np.float64], highest: float) -> list[str]:
+def scale_colors(values: npt.NDArray[np.float64], highest: float) -> list[str]:
     """Colours of the scale; plotly's own would leave it guessing whether text on them should be dark or light."""
     stops = np.array([stop for stop, _ in TENSOR_SCALE])
     channels = np.array([[int(color[i : i + 2], 16) for i in (1, 3, 5)] for _, color in TENSOR_SCALE])

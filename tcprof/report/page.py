@@ -24,7 +24,6 @@ from tcprof.report.figures import (
     figure_comparison_bars,
     figure_comparison_timeline,
     figure_time_classes,
-    figure_timeline,
     timeline_lanes,
 )
 from tcprof.report.files import replace_file
@@ -32,11 +31,13 @@ from tcprof.report.kernel_text import describe_fit
 from tcprof.report.lanes import one_line
 from tcprof.report.summary import SOURCE_NOTES, describe_provenance, gpu_title, summarize
 from tcprof.report.tables import list_comparison_tables, list_range_tables
+from tcprof.report.timeline_data import pack_timeline
 from tcprof.report.timeline_text import describe_clocks, describe_iterations
 from tcprof.report.wording import WINDOW_MEANINGS, name_gpus
 
 # Characters that could end a script element, or a line of JavaScript, as JSON writes them within a string.
 _JSON_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+_TIMELINE_SCRIPTS = ("timeline_data.js", "timeline_lanes.js", "timeline_paint.js", "timeline.js")
 
 
 def write_report(analysis: Analysis, path: Path, title: str | None = None) -> None:
@@ -74,7 +75,6 @@ def _write(path: Path, text: str) -> None:
 
 def render_report(analysis: Analysis, title: str | None = None) -> str:
     """The page of one recording, as text."""
-    timeline = figure_timeline(analysis)
     return _render(
         "report.html",
         {
@@ -83,8 +83,7 @@ def render_report(analysis: Analysis, title: str | None = None) -> str:
             "gpus": summarize(analysis),
             "faults": [("", analysis.faults)],
             "warnings": analysis.warnings,
-            "timeline": _figure_json(timeline),
-            "timeline_notes": _timeline_notes(analysis),
+            "timeline": _timeline(analysis),
             "measured": analysis.tensor_source != "none",
             "tables": list_range_tables(analysis),
             "time_classes": _figure_json(figure_time_classes(analysis)),
@@ -102,7 +101,7 @@ def render_report(analysis: Analysis, title: str | None = None) -> str:
 
 def render_comparison(comparison: Comparison, title: str | None = None) -> str:
     """The page of a comparison, as text."""
-    sides = {"Baseline": comparison.base, "New": comparison.new}
+    sides = {"Baseline": comparison.base.first, "New": comparison.new.first}
     files_compared = " → ".join(one_line(side.recording.file, 80) for side in sides.values())
     provenance = [dict(describe_provenance(side)) for side in sides.values()]
     labels = list(dict.fromkeys(label for facts in provenance for label in facts))
@@ -120,7 +119,7 @@ def render_comparison(comparison: Comparison, title: str | None = None) -> str:
             "timeline_notes": [f"{name}: {note}" for name, side in sides.items() for note in _timeline_notes(side, 2)],
             "bars": _figure_json(figure_comparison_bars(comparison)),
             "tables": list_comparison_tables(comparison),
-            "window_note": WINDOW_MEANINGS[comparison.base.window],
+            "window_note": WINDOW_MEANINGS[comparison.base.first.window],
             "source_note": _source_note(sides),
             "provenance": [(label, [facts.get(label, units.UNKNOWN) for facts in provenance]) for label in labels],
         },
@@ -135,7 +134,6 @@ def _source_note(sides: Mapping[str, Analysis]) -> str:
 
 
 def _render(template: str, values: Mapping[str, Any]) -> str:
-    assets = files("tcprof.report") / "assets"
     environment = Environment(
         loader=PackageLoader("tcprof.report"),
         autoescape=True,
@@ -146,10 +144,28 @@ def _render(template: str, values: Mapping[str, Any]) -> str:
     return environment.get_template(template).render(
         **values,
         version=__version__,
-        style=Markup((assets / "page.css").read_text(encoding="utf-8")),
-        script=Markup((assets / "page.js").read_text(encoding="utf-8")),
+        style=_asset("page.css"),
+        script=_asset("page.js"),
         plotly=Markup(get_plotlyjs()),
     )
+
+
+def _timeline(analysis: Analysis) -> dict[str, Any] | None:
+    """What the template of the timeline needs; nothing where there is nothing to draw."""
+    timeline = pack_timeline(analysis)
+    if timeline is None:
+        return None
+    return {
+        **vars(timeline),
+        "packed": Markup(timeline.packed),  # letters of base64
+        "style": _asset("timeline.css"),
+        "script": Markup("\n").join(map(_asset, _TIMELINE_SCRIPTS)),
+    }
+
+
+def _asset(name: str) -> Markup:
+    """A file of the package's own, as it stands in the page."""
+    return Markup((files("tcprof.report") / "assets" / name).read_text(encoding="utf-8"))
 
 
 def _figure_json(figure: go.Figure) -> Markup:

@@ -1,7 +1,7 @@
 """Strips of a timeline, one below the other on one axis of time."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -23,18 +23,26 @@ class Panel:
         pixels: Its height.
         traces: What is drawn in it; their ``yaxis`` is set when the strips are stacked.
         axis: Settings of the vertical axis.
+        notes: More titles inside of it, each by its place on the vertical axis.
     """
 
     title: str
     pixels: int
     traces: Sequence[go.Scatter | go.Bar]
     axis: dict[str, object]
+    notes: Mapping[int, str] = field(default_factory=dict)
 
 
-def stack_panels(panels: Sequence[Panel], analyses: Sequence[Analysis]) -> go.Figure:
-    """Strips one below the other on one axis of time, so that zooming one zooms all."""
+def stack_panels(panels: Sequence[Panel], analyses: Sequence[Analysis], colors: bool = True) -> go.Figure:
+    """Strips one below the other on one axis of time, so that zooming one zooms all.
+
+    Args:
+        panels: The strips, from above.
+        analyses: The recordings that they show.
+        colors: Whether to add the scale of the ranges' colours.
+    """
     inner = sum(panel.pixels + TITLE_PIXELS for panel in panels) or 1
-    top = highest_range(analyses)
+    top = highest_range(analyses) if colors else 0.0
     bottom = _BOTTOM + (_COLORS if top > 0 else 0)
     figure = go.Figure()
     figure.update_layout(**base_layout(inner + _TOP + bottom, _TOP, bottom))
@@ -55,8 +63,10 @@ def stack_panels(panels: Sequence[Panel], analyses: Sequence[Analysis]) -> go.Fi
         figure.add_annotation(
             text=panel.title, xref="paper", yref="paper", x=0, y=high, yanchor="bottom", xanchor="left", showarrow=False
         )
+        for place, note in panel.notes.items():
+            figure.add_annotation(text=note, xref="paper", yref=axis, x=0, y=place, xanchor="left", showarrow=False)
         for trace in panel.traces:
-            first = isinstance(trace, go.Scatter) and trace.hoverinfo != "skip" and trace.name not in legend
+            first = trace.showlegend is not False and trace.name not in legend
             legend |= {trace.name} if first else set()
             figure.add_trace(trace.update(yaxis=axis, showlegend=first))
     last = "y" if len(panels) < 2 else f"y{len(panels)}"

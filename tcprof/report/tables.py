@@ -97,15 +97,15 @@ _COLUMNS: tuple[tuple[str, str, Format], ...] = (
     ("coverage_pct", "Coverage", units.format_pct),
 )
 _COMPARED: tuple[tuple[str, str, str, Format], ...] = (
-    ("host_ns", "Host time", "Duration on the CPU, mean per instance.", units.format_ns),
-    ("gpu_window_ns", "GPU window", "From first activity to last, mean per instance.", units.format_ns),
-    ("kernel_ns", "Kernel time", "Durations of its kernels, mean per instance.", units.format_ns),
+    ("host_ns", "Host time", "Duration on the CPU, median per instance.", units.format_ns),
+    ("gpu_window_ns", "GPU window", "From first activity to last, median per instance.", units.format_ns),
+    ("kernel_ns", "Kernel time", "Durations of its kernels, median per instance.", units.format_ns),
     ("tensor_active_mean_pct", "Tensor Active, mean", _meaning("tensor_active_mean_pct"), units.format_pct),
     ("tensor_active_peak_pct", "Peak", _meaning("tensor_active_peak_pct"), units.format_pct),
     (
         "tensor_active_s",
         "Tensor-active time",
-        "Tensor Active x time, mean per instance. It adds up.",
+        "Tensor Active x time, median per instance. It adds up.",
         units.format_seconds,
     ),
 )
@@ -177,7 +177,8 @@ def list_comparison_tables(comparison: Comparison) -> list[Table]:
             quantity: part.set_index(_KEYS).loc[wanted].to_dict("index") for quantity, part in rows.groupby("quantity")
         }
         listed = tuple(_comparison_row(row, by_quantity, names) for row in kept.to_dict("records"))
-        title = gpu_title(comparison.base if gpu in set(comparison.base.gpus["gpu"]) else comparison.new, int(str(gpu)))
+        base, new = comparison.base.first, comparison.new.first
+        title = gpu_title(base if gpu in set(base.gpus["gpu"]) else new, int(str(gpu)))
         tables.append(Table(int(str(gpu)), title, headings, listed, len(places) - len(kept)))
     return tables
 
@@ -186,7 +187,7 @@ def _names(comparison: Comparison) -> dict[tuple[str, str], str]:
     """The innermost name of each domain and path."""
     return {
         (row.domain, row.path): row.name
-        for side in (comparison.base, comparison.new)
+        for side in (*comparison.base.recordings, *comparison.new.recordings)
         for row in side.ranges[["domain", "path", "name"]].itertuples(index=False)
     }
 

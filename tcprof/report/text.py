@@ -6,7 +6,6 @@ never markup.
 
 import io
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import pandas as pd
@@ -56,13 +55,6 @@ def describe_recording(analysis: Analysis) -> list[str]:
     ]
     source = f"Tensor Active from {SOURCE_MEANINGS[analysis.tensor_source]}; over {WINDOW_MEANINGS[analysis.window]}."
     return [printable(f"{recording.file}: {', '.join(fact for fact in facts if fact)}"), source]
-
-
-def describe_comparison(comparison: Comparison) -> list[str]:
-    """Both recordings, a line each, and what the figures are taken from and over."""
-    (base, source), (new, new_source) = (describe_recording(side) for side in (comparison.base, comparison.new))
-    sources = [source] if source == new_source else [f"base: {source}", f"new: {new_source}"]
-    return [f"base: {base}", f"new: {new}", *sources]
 
 
 def all_faults(comparison: Comparison) -> tuple[str, ...]:
@@ -152,48 +144,6 @@ def bare_pct(value: float) -> str:
     return units.format_pct(value).removesuffix(" %")
 
 
-def list_comparison(comparison: Comparison, rows: pd.DataFrame) -> list[Listing]:
-    """A comparison: for each GPU, time with mean Tensor Active, then peak with tensor-active time.
-
-    Args:
-        comparison: What the rows belong to.
-        rows: Rows of ``comparison.rows``.
-    """
-    time, heading = ("host_ns", "host time") if comparison.base.window == "host" else ("gpu_window_ns", "GPU window")
-    listings = []
-    for gpu, of_gpu in rows.groupby("gpu", sort=True):
-        labels = path_labels(of_gpu.drop_duplicates(["domain", "path"]))
-        of = dict(iter(of_gpu.groupby("quantity")))
-        for title, left, right in (
-            (
-                gpu_title(comparison.base, int(str(gpu))),
-                _columns(heading, of[time], units.format_ns, "ratio"),
-                _columns("Tensor Active", of["tensor_active_mean_pct"], units.format_pct, "change"),
-            ),
-            (
-                "",
-                _columns("peak", of["tensor_active_peak_pct"], units.format_pct, "change"),
-                _columns("tensor-active time", of["tensor_active_s"], units.format_seconds, "ratio"),
-            ),
-        ):
-            headers, columns = zip(("range", labels), *left, *right, strict=True)
-            listings.append(Listing(title, headers, list(zip(*columns, strict=True))))
-    return listings
-
-
-def _columns(heading: str, rows: pd.DataFrame, form: Callable[[float], str], last: str) -> list[tuple[str, list[str]]]:
-    """Baseline, new value, and their ratio or change: headers with cells."""
-    if last == "ratio":
-        difference = [units.format_ratio(value) for value in rows["ratio"]]
-    else:
-        difference = [units.format_points(value).removesuffix(" points") for value in rows["difference"]]
-    return [
-        (f"{heading}\nbase", [form(value) for value in rows["base"]]),
-        ("\nnew", [form(value) for value in rows["new"]]),
-        (f"\n{last}", difference),
-    ]
-
-
 def render_text(listing: Listing, width: int, color: bool) -> str:
     """A listing for a terminal: aligned columns, long names folded so that the table keeps to the width."""
     table = Table(
@@ -213,17 +163,18 @@ def render_text(listing: Listing, width: int, color: bool) -> str:
 
 def render_markdown(listing: Listing) -> str:
     """A listing as a Markdown table; names are escaped."""
-    headers = [" ".join(header.split()) for header in listing.headers]
-    lines = [f"**{listing.title}**\n"] if listing.title else []
+    headers = [escape_markdown(" ".join(header.split())) for header in listing.headers]
+    lines = [f"**{escape_markdown(listing.title)}**\n"] if listing.title else []
     lines.append(f"| {' | '.join(headers)} |")
     lines.append("|" + "|".join(["---", *["---:"] * (len(headers) - 1)]) + "|")
     for name, *cells in listing.rows:
-        lines.append(f"| {' | '.join([_escape_markdown(name), *cells])} |")
+        lines.append(f"| {' | '.join([escape_markdown(name), *cells])} |")
     return "\n".join(lines)
 
 
-def _escape_markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Text that Markdown and the HTML in it show as it is; the indentation of a tree is kept."""
     indent = len(text) - len(text.lstrip(" "))
     escaped = re.sub(r"([\\`*_{}\[\]<>()#+!|~$-])", r"\\\1", text.lstrip(" ")).replace("&", "&amp;")
+    escaped = escaped.replace("@", "@\N{ZERO WIDTH SPACE}")  # else it would call a person or a team
     return "&nbsp;" * indent + escaped

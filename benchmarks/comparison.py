@@ -1,0 +1,274 @@
+"""What 'tcprof compare' claims where nothing differs, and how often it finds a shift.
+
+    python benchmarks/comparison.py                            synthetic recordings
+    python benchmarks/comparison.py --recordings FOLDER        repeated recordings, called NAME_1, NAME_2 or NAME-1 ...
+    python benchmarks/comparison.py --write docs/statistics.md
+
+A synthetic program is the path of a recording, and its iterations are the path's instances, so that one comparison
+holds 1000 pairs. Runs differ by what ``tcprof/comparison/noise.py`` assumes, and iterations of a run depend on those
+before. ``docs/statistics.md`` says what the tables' columns mean.
+"""
+
+import argparse
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from accuracy import FIXTURES, table, write
+
+import tcprof
+from tcprof.analysis import Analysis
+from tcprof.comparison import Side, compare, noise
+from tcprof.frames import (
+    ACTIVITIES,
+    CLOCKS,
+    GPUS,
+    INSTANCES,
+    ITERATIONS,
+    KERNELS,
+    LAUNCHED,
+    LEDGER,
+    PATHS,
+    RANGE_SUMMARY,
+    SAMPLES,
+    TIMELINE,
+)
+from tcprof.trace.trace import Recording
+
+PAIRS, ITERATIONS_EACH = 1000, 40
+SIDES = (1, 3, 5)
+SHIFTS = (1.02, 1.05, 1.10, 1.50, 3.00)
+CLAIMS = ("higher", "lower")
+TIMES = ("host_ns", "gpu_window_ns", "kernel_ns", "tensor_active_mean_pct")
+
+
+@dataclass(frozen=True)
+class Program:
+    """What an iteration consists of, and how much iterations of a run differ.
+
+    Attributes:
+        name: What it is called in the tables.
+        busy_ns: Time under kernels.
+        waiting_ns: Time in which the GPU waits for the CPU.
+        deviation: Of the logarithm of an iteration's time, within a run.
+        correlation: Of an iteration with the one before.
+    """
+
+    name: str
+    busy_ns: float
+    waiting_ns: float
+    deviation: float
+    correlation: float
+
+
+# As measured on an H200: the transformer, and MNIST with automatic mixed precision.
+PROGRAMS = (
+    Program("GPU-bound", 10e6, 0.0, 0.002, 0.5),
+    Program("launch-bound", 0.4e6, 1.8e6, 0.06, 0.3),
+)
+
+
+def make_recording(
+    program: Program, generator: np.random.Generator, shift: float = 1.0, pairs: int = PAIRS
+) -> Analysis:
+    """One run of so many programs of a kind, each as a path of its own.
+
+    Args:
+        program: The kind.
+        generator: Where chance comes from.
+        shift: What the time under kernels and that of waiting are multiplied by.
+        pairs: Number of paths.
+    """
+    parts = [(program.busy_ns, noise.WORK), (program.waiting_ns, noise.WAITING)]
+    busy, waiting = (shift * mean * np.exp(generator.normal(0, deviation, pairs)) for mean, deviation in parts)
+    steps = generator.normal(0, 1, (ITERATIONS_EACH, pairs))
+    for before, step in itertools.pairwise(steps):
+        step *= np.sqrt(1 - program.correlation**2)
+        step += program.correlation * before
+    factor = np.exp(program.deviation * steps)
+    window = np.round((busy + waiting) * factor).ravel()
+    path = np.tile(np.arange(pairs), ITERATIONS_EACH)
+    start = np.repeat(np.arange(ITERATIONS_EACH), pairs) * 1_000_000_000
+    kernel = np.round(busy * factor if program.waiting_ns == 0 else np.broadcast_to(busy, factor.shape)).ravel()
+    active_ns = 0.3 * np.broadcast_to(program.busy_ns, window.shape)
+    instances = pd.DataFrame(
+        {
+            "gpu": 0,
+            "range": np.arange(len(path)),
+            "path_id": path,
+            "host_start_ns": start,
+            "host_end_ns": start + window + 1000,
+            "gpu_start_ns": start,
+            "gpu_end_ns": start + window,
+            "activity_count": 1,
+            "inherited_count": 0,
+            "kernel_count": 1,
+            "kernel_ns": kernel,
+            "busy_ns": kernel,
+            "tensor_active_mean_pct": 100 * active_ns / window,
+        }
+    )
+    return _wrap(INSTANCES.conform(instances), pairs)
+
+
+def _wrap(instances: pd.DataFrame, pairs: int) -> Analysis:
+    """An analysis of which only the instances matter."""
+    names = [f"program {number}" for number in range(pairs)]
+    paths = PATHS.conform(pd.DataFrame({"domain": "", "path": names, "name": names, "depth": 1}))
+    counts = ["instance_count", "activity_count", "inherited_count", "kernel_count", "host_ns", "kernel_ns"]
+    empty = {
+        "gpus": GPUS,
+        "samples": SAMPLES,
+        "iterations": ITERATIONS,
+        "launched": LAUNCHED,
+        "kernels": KERNELS,
+        "kernels_by_path": KERNELS,
+        "timeline": TIMELINE,
+        "ledger": LEDGER,
+        "clocks": CLOCKS,
+        "activities": ACTIVITIES,
+    }
+    return Analysis(
+        recording=Recording("synthetic", "", "", "", "", 1e9, 20_000.0, True),
+        window="gpu",
+        tensor_source="cycles",
+        ranges=RANGE_SUMMARY.conform(paths.assign(gpu=0, **dict.fromkeys(counts, 1))),
+        instances=instances,
+        paths=paths,
+        faults=(),
+        warnings=(),
+        **{name: schema.empty() for name, schema in empty.items()},
+    )
+
+
+def claimed_pct(program: Program, recordings: int, shift: float, seed: int, pairs: int = PAIRS) -> dict[str, float]:
+    """How many of the pairs are claimed to differ, in percent, for each quantity."""
+    generator = np.random.default_rng(seed)
+    sides = [
+        Side(name, tuple(make_recording(program, generator, factor, pairs) for _ in range(recordings)))
+        for name, factor in (("base", 1.0), ("new", shift))
+    ]
+    rows = compare(sides[0], sides[1]).rows
+    judged = rows[rows["quantity"].isin(TIMES) & (rows["verdict"] != "")]
+    return (100 * judged["verdict"].isin(CLAIMS)).groupby(judged["quantity"]).mean().to_dict()
+
+
+Rows = list[tuple[Sequence[str], dict[str, float]]]
+
+
+def synthetic_rows() -> tuple[Rows, Rows]:
+    """False positives, and the power, of each program and number of recordings."""
+    false: Rows = []
+    power: Rows = []
+    for (number, program), count in itertools.product(enumerate(PROGRAMS), SIDES):
+        seed = 100 * number + count
+        label = (program.name, str(count))
+        false.append((label, claimed_pct(program, count, 1.0, seed)))
+        found = {f"{shift:.2f}": claimed_pct(program, count, shift, seed)["gpu_window_ns"] for shift in SHIFTS}
+        power.append((label, found))
+    return false, power
+
+
+def read_programs(folder: Path) -> dict[str, list[Analysis]]:
+    """The recordings of each program, told by their names."""
+    found: dict[str, list[Analysis]] = {}
+    for path in sorted(folder.glob("*.sqlite")):
+        match = re.fullmatch(r"(.+)[_-]\d+", path.name.split(".")[0])
+        if match:
+            found.setdefault(match[1], []).append(tcprof.read(path))
+    return {name: recordings for name, recordings in found.items() if len(recordings) > 1}
+
+
+def splits(name: str, recordings: Sequence[Analysis]) -> Iterator[tuple[str, Side, Side]]:
+    """What is compared with what: each two recordings, two with the others, and the fixture of that name with each."""
+    for base, new in itertools.combinations(recordings, 2):
+        yield "one a side", Side("base", (base,)), Side("new", (new,))
+    for base in itertools.combinations(recordings, 2) if len(recordings) >= 4 else ():
+        others = tuple(each for each in recordings if not any(each is one for one in base))
+        yield "two against the others", Side("base", base), Side("new", others)
+    fixture = FIXTURES / f"{name}.sqlite"
+    if fixture.exists():
+        base = Side("base", (tcprof.read(fixture),))
+        for new in recordings:
+            yield "fixture against one", base, Side("new", (new,))
+
+
+def compare_splits(name: str, recordings: Sequence[Analysis]) -> pd.DataFrame:
+    """The rows of all comparisons of recordings of one program, with ``design`` and ``main`` (whether iterations)."""
+    parts = []
+    for design, base, new in splits(name, recordings):
+        comparison = compare(base, new)
+        main = comparison.rows["path"] == comparison.iteration_path
+        parts.append(comparison.rows.assign(design=design, main=main))
+    return pd.concat(parts, ignore_index=True)
+
+
+def recorded_rows(programs: dict[str, list[Analysis]]) -> tuple[Rows, Rows]:
+    """False positives by design and quantity; and how much the recordings of each program differ."""
+    rows = pd.concat([compare_splits(name, recordings) for name, recordings in programs.items()])
+    judged = rows[rows["verdict"] != ""]
+    claims: Rows = []
+    for (design, quantity), of_quantity in judged.groupby(["design", "quantity"], sort=False):
+        claimed, main = of_quantity["verdict"].isin(CLAIMS), of_quantity["main"]
+        figures = {"all": len(claimed), "claimed": claimed.sum(), "claimed_pct": 100 * claimed.mean()}
+        figures |= {"iterations": main.sum(), "claimed_iterations": (claimed & main).sum()}
+        claims.append(((str(design), f"`{quantity}`"), figures))
+    spreads: Rows = []
+    for name, recordings in programs.items():
+        side = Side("base", tuple(recordings))
+        floor = compare(side, side).noise_floor.drop_duplicates("quantity")  # of the first GPU
+        figures = dict(zip(floor["quantity"], floor["ratio"], strict=True)) | {"recordings": len(recordings)}
+        steady = recordings[0].iterations[~recordings[0].iterations["warm_up"]]
+        figures["window_ms"], figures["kernel_ms"] = steady[["gpu_window_ns", "kernel_ns"]].median() * 1e-6
+        spreads.append(((name,), figures))
+    return claims, spreads
+
+
+FALSE = {f"`{name}`": (name, ".1f") for name in TIMES}
+POWER = {f"{shift:.2f}x": (f"{shift:.2f}", ".0f") for shift in SHIFTS}
+CLAIMED = {
+    "judged": ("all", "d"),
+    "claimed": ("claimed", "d"),
+    "%": ("claimed_pct", ".1f"),
+    "of iterations": ("iterations", "d"),
+    "claimed of these": ("claimed_iterations", "d"),
+}
+SPREAD = {
+    "recordings": ("recordings", "d"),
+    "GPU window, ms": ("window_ms", ".2f"),
+    "kernels, ms": ("kernel_ms", ".2f"),
+    **{f"`{name}`": (name, ".3f") for name in TIMES},
+}
+
+
+def main() -> None:
+    """Print or write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--recordings", type=Path, help="a folder of repeated recordings")
+    parser.add_argument("--write", type=Path, help="put the tables into this page, between its markers")
+    options = parser.parse_args()
+    if options.recordings:
+        programs = read_programs(options.recordings)
+        if not programs:
+            raise SystemExit("no program was recorded there more than once")
+        claims, spreads = recorded_rows(programs)
+        tables = {
+            "spread": table(("program",), SPREAD, spreads),
+            "recordings": table(("recordings", "quantity"), CLAIMED, claims),
+        }
+    else:
+        false, power = synthetic_rows()
+        labels = ("program", "recordings a side")
+        tables = {"false positives": table(labels, FALSE, false), "power": table(labels, POWER, power)}
+    for label, text in tables.items():
+        print(f"{label}:\n\n{text}")
+        if options.write:
+            write(options.write, label, text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""The conditions of a gate, in which a build fails: an expression such as ``time > +5%`` parsed.
+
+::
+
+    QUANTITY ['[' PATH ']'] ('>' | '<' | '>=' | '<=') THRESHOLD
+
+    time > +5%                              the iterations' gpu window grew by over 5 %
+    tensor_active[step / forward] < 30      Tensor Active of that path is below 30 %
+    tensor_kernel_share < -2pt              the tensor kernels' share fell by over 2 points
+"""
+
+import difflib
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Literal
+
+from rich.cells import cell_len
+
+from tcprof.errors import UsageError
+
+Kind = Literal["relative", "points", "absolute"]
+
+QUANTITIES = MappingProxyType(
+    {
+        "time": "gpu_window_ns",
+        "host_time": "host_ns",
+        "kernel_time": "kernel_ns",
+        "kernel_count": "kernel_count",
+        "tensor_active": "tensor_active_mean_pct",
+        "tensor_active_peak": "tensor_active_peak_pct",
+        "tensor_active_time": "tensor_active_s",
+        "tensor_cycles": "tensor_cycles",
+        "tensor_kernel_share": "tensor_kernel_share_pct",
+    }
+)
+
+_EXAMPLES = "For example: --fail-if 'time > +5%' or --fail-if 'tensor_active[step / forward] < 30'."
+_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9}  # the micro sign and the letter
+_BOUNDS = {
+    "pct": "a change of +10% or -10%, or of +2pt or -2pt (points), or a value such as 30 or 30%",
+    "ns": "a change of +5% or -5%, or a value with its unit (ns, us, ms, s), such as 30ms",
+    "s": "a change of +5% or -5%, or a value with its unit (ns, us, ms, s), such as 30ms",
+    "count": "a change of +5% or -5%, or a value such as 1000",
+    "cycles": "a change of +5% or -5%, or a value such as 1000",
+}
+_QUANTITY = re.compile(r"\s*(\w*)\s*")
+_CLOSING = re.compile(r"\](?=\s*[<>])")  # a range's name may hold brackets: the last one before an operator closes
+_OPERATOR = re.compile(r"\s*(>=|<=|>|<)")
+_THRESHOLD = re.compile(r"\s*(([+-]?)([0-9]{1,15}(?:\.[0-9]{1,15})?)[ \t]*(\S*))\s*")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition in which a build fails.
+
+    Attributes:
+        text: The expression as it was given.
+        quantity: Quantity of the comparison's rows, such as gpu_window_ns.
+        path: Path, or its last names, as given; None for that of the iterations.
+        operator: >, <, >= or <=.
+        bound: With what it is compared: a ratio (1.05 for +5%), points, or a value in the quantity's own unit.
+        kind: What is compared: relative, the ratio of new value and baseline; points, their difference; absolute, the
+            new value.
+    """
+
+    text: str
+    quantity: str
+    path: str | None
+    operator: str
+    bound: float
+    kind: Kind
+
+
+def unit_of(quantity: str) -> str:
+    """The unit at the end of a quantity's name: ns, s, pct, count or cycles."""
+    return quantity.rpartition("_")[2]
+
+
+def parse_condition(text: str) -> Condition:
+    """Parse an expression of the grammar above.
+
+    Args:
+        text: Says when the build fails, such as ``time[step] > +5%``.
+
+    Raises:
+        UsageError: It is no such expression; the message shows where.
+    """
+    word = _QUANTITY.match(text)
+    assert word is not None  # it matches nothing, too
+    name, at = word[1], word.end()
+    if name not in QUANTITIES:
+        near = difflib.get_close_matches(name, QUANTITIES, 1)
+        meant = f"Did you mean {near[0]}? " if near else ""
+        what = f"there is no quantity {name!r}" if name else "a quantity must stand here"
+        raise wrong_condition(text, word.start(1), what, f"{meant}Quantities: {', '.join(QUANTITIES)}. {_EXAMPLES}")
+    path, at = _read_path(text, at)
+    compares = _OPERATOR.match(text, at)
+    if compares is None:
+        raise wrong_condition(text, _skip_blanks(text, at), "> or <, >= or <= must stand here", _EXAMPLES)
+    kind, bound = _read_threshold(text, compares.end(), name)
+    return Condition(text, QUANTITIES[name], path, compares[1], bound, kind)
+
+
+def _read_path(text: str, at: int) -> tuple[str | None, int]:
+    """The path in brackets, if there is one, and the position behind it."""
+    if not text.startswith("[", at):
+        return None, at
+    closing = [found.start() for found in _CLOSING.finditer(text, at)]
+    end = closing[-1] if closing else text.rfind("]")
+    if end < at:
+        raise wrong_condition(text, at, "this bracket is not closed", _EXAMPLES)
+    path = text[at + 1 : end].strip()
+    if not path:
+        raise wrong_condition(
+            text, at, "a path must stand in the brackets", f"Without brackets: the iterations. {_EXAMPLES}"
+        )
+    return path, end + 1
+
+
+def _read_threshold(text: str, at: int, name: str) -> tuple[Kind, float]:
+    """What is compared, and the bound, from the rest of an expression that begins with the quantity's name."""
+    unit = unit_of(QUANTITIES[name])
+    takes = f"{name} takes {_BOUNDS[unit]}. {_EXAMPLES}"
+    found = _THRESHOLD.match(text, at)
+    if found is None:
+        raise wrong_condition(text, _skip_blanks(text, at), "a bound must stand here", takes)
+    whole, sign, number, suffix = found.groups()
+    if found.end() < len(text):
+        raise wrong_condition(text, found.end(), "nothing may follow the bound", takes)
+    value = Decimal(sign + number)
+    if sign and suffix == "%" and value >= -100:
+        return "relative", float((100 + value) / 100)
+    if unit == "pct" and abs(value) <= 100:
+        if sign and suffix == "pt":
+            return "points", float(value)
+        if not sign and suffix in ("", "%"):
+            return "absolute", float(value)
+    elif not sign and unit in ("ns", "s") and suffix in _NS:
+        return "absolute", float(value * _NS[suffix] / (1 if unit == "ns" else 10**9))
+    elif not sign and unit in ("count", "cycles") and not suffix:
+        return "absolute", float(value)
+    raise wrong_condition(text, found.start(1), f"{whole!r} is no bound for {name}", takes)
+
+
+def _skip_blanks(text: str, at: int) -> int:
+    """The position of the next character that is no blank, or the text's end."""
+    return len(text) - len(text[at:].lstrip())
+
+
+def wrong_condition(text: str, position: int, what: str, hint: str) -> UsageError:
+    """The error of an expression, with a line that points at the position of what is wrong.
+
+    Args:
+        text: The expression.
+        position: Where in it, in characters.
+        what: What is wrong, as a sentence without its full stop.
+        hint: What to do about it.
+    """
+    shown = "".join(character if character.isprintable() else " " for character in text)
+    return UsageError(f"--fail-if: {what}.\n    {shown}\n    {' ' * cell_len(shown[:position])}^", hint)

@@ -1,0 +1,116 @@
+"""What is compared: figures of each instance of a range, without those of the warm-up."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tcprof.analysis import Analysis
+from tcprof.comparison.places import KEYS, Renaming, rename_paths
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+PEAK = "tensor_active_peak_pct"
+QUANTITIES = (
+    *("host_ns", "gpu_window_ns", "kernel_ns", "idle_ns", "kernel_count"),
+    *("tensor_active_mean_pct", PEAK, "tensor_active_s", "tensor_cycles", "tensor_kernel_share_pct"),
+)
+# Further figures, which tell how much a run would differ. Awaited is the time under the GPU's work that the CPU spent
+# within the range until that work had ended.
+CONTEXT = ("activity_count", "awaited_ns")
+MEASURED = (*(name for name in QUANTITIES if name != PEAK), *CONTEXT)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The figures of one recording's instances, and, as one instance each, of the whole capture on each GPU.
+
+    Attributes:
+        place: Number of the place of each instance; those of a place are in order of time.
+        values: For each name of ``MEASURED`` the instances' values; unknown is NaN.
+        peak_pct: The highest sample of Tensor Active at each place.
+        present: Whether the recording has the place at all.
+    """
+
+    place: Ints
+    values: dict[str, Floats]
+    peak_pct: Floats
+    present: Bools
+
+
+def measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> Measured:
+    """The figures of one recording.
+
+    Args:
+        analysis: The recording.
+        places: See ``tcprof.comparison.places.list_places``.
+        renaming: What its ranges are called.
+    """
+    index = pd.MultiIndex.from_frame(places[KEYS])
+    ranges = rename_paths(analysis.ranges, renaming)
+    row_place = index.get_indexer(pd.MultiIndex.from_frame(ranges[KEYS]))
+    captures = np.flatnonzero((ranges["depth"] == 0).to_numpy())
+    instances = analysis.instances[~is_warm_up(analysis)].sort_values("host_start_ns", kind="stable")
+    figures = [_of_instances(instances), _of_captures(ranges.iloc[captures])]
+    peak = np.full(len(places), np.nan)
+    np.fmax.at(peak, row_place, ranges[PEAK].to_numpy())
+    return Measured(
+        np.concatenate([_instance_places(instances, analysis.paths, index, renaming), row_place[captures]]),
+        {name: np.concatenate([part[name] for part in figures]) for name in MEASURED},
+        peak,
+        np.isin(np.arange(len(places)), row_place),
+    )
+
+
+def _instance_places(instances: pd.DataFrame, paths: pd.DataFrame, index: pd.MultiIndex, renaming: Renaming) -> Ints:
+    """The place of each instance: looked up once for each path on each GPU."""
+    width = max(len(paths), 1)
+    used, code = np.unique(instances["gpu"].to_numpy() * width + instances["path_id"].to_numpy(), return_inverse=True)
+    of_path = rename_paths(paths, renaming).iloc[used % width]
+    wanted = pd.MultiIndex.from_arrays([used // width, of_path["domain"], of_path["path"], of_path["depth"]])
+    return np.asarray(index.get_indexer(wanted)[code], dtype=np.int64)
+
+
+def _of_instances(instances: pd.DataFrame) -> dict[str, Floats]:
+    window = instances["gpu_end_ns"] - instances["gpu_start_ns"]
+    waits = instances["gpu_end_ns"] <= instances["host_end_ns"]
+    kernel_ns = instances["kernel_ns"]
+    found = {
+        "host_ns": instances["host_end_ns"] - instances["host_start_ns"],
+        "gpu_window_ns": window,
+        "kernel_ns": kernel_ns,
+        "idle_ns": window - instances["busy_ns"],
+        "kernel_count": instances["kernel_count"],
+        "tensor_active_mean_pct": instances["tensor_active_mean_pct"],
+        "tensor_active_s": instances["tensor_active_s"],
+        "tensor_cycles": instances["tensor_cycles"],
+        "tensor_kernel_share_pct": 100 * instances["tensor_kernel_ns"] / kernel_ns.where(kernel_ns > 0),
+        "activity_count": instances["activity_count"],
+        "awaited_ns": instances["busy_ns"].where(waits, 0),
+    }
+    return {name: column.to_numpy(np.float64) for name, column in found.items()}
+
+
+def _of_captures(rows: pd.DataFrame) -> dict[str, Floats]:
+    found = {name: rows[name] for name in MEASURED if name in rows.columns}
+    found |= {"idle_ns": rows["gpu_window_ns"] - rows["busy_ns"], "awaited_ns": 0 * rows["host_ns"]}
+    return {name: column.to_numpy(np.float64) for name, column in found.items()}
+
+
+def is_warm_up(analysis: Analysis) -> Bools:
+    """Whether each instance is a warm-up iteration or lies in one: its time on the CPU does, whichever its thread."""
+    instances = analysis.instances
+    keys = ["gpu", "range"]
+    flagged = analysis.iterations.loc[analysis.iterations["warm_up"], keys]
+    outer = instances.merge(flagged, on=keys)
+    found = np.zeros(len(instances), dtype=bool)
+    gpu, start, end = (instances[name].to_numpy() for name in ("gpu", "host_start_ns", "host_end_ns"))
+    for number, of_gpu in outer.groupby("gpu"):
+        ordered = of_gpu.sort_values("host_start_ns")
+        begun = np.searchsorted(ordered["host_start_ns"].to_numpy(), start, side="right")
+        reach = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(ordered["host_end_ns"].to_numpy()))
+        found |= (gpu == number) & (end <= reach[begun])
+    return found

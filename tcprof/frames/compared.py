@@ -1,0 +1,130 @@
+"""Frames of what differs between two recordings and why, as ``tcprof.comparison`` gives it."""
+
+from tcprof.frames.schema import BOOL, FLOAT, GPU, INT, TEXT, Column, Schema
+
+KERNEL_CHANGES = Schema(
+    "kernel_changes",
+    "The kernels of two recordings, matched; one row for each GPU, path and pair, the largest difference first. "
+    "Figures are per iteration, without warm-up; of the whole captures where one recording has no iterations.",
+    (
+        GPU,
+        Column("path", TEXT, "The path within the iteration, as in the new recording; of removed ones the baseline's."),
+        Column(
+            "kind",
+            TEXT,
+            "same: name and launch geometry agree; renamed: matched, by place or by name, with another name or "
+            "geometry; new; or removed.",
+        ),
+        Column("base_name", TEXT, "The kernel's name in the baseline; empty for new ones."),
+        Column("new_name", TEXT, "Its name in the new recording; empty for removed ones."),
+        Column("base_geometry", TEXT, "Grid and block in the baseline."),
+        Column("new_geometry", TEXT, "Grid and block in the new recording."),
+        Column("base_class", TEXT, "Class of the kernel, such as FP32 products or FP16 tensor kernels."),
+        Column("new_class", TEXT, "The same in the new recording."),
+        Column("base_count", FLOAT, "Launches in the baseline."),
+        Column("new_count", FLOAT, "Launches in the new recording."),
+        Column("base_ns", FLOAT, "Sum of their durations in the baseline."),
+        Column("new_ns", FLOAT, "Sum of their durations in the new recording."),
+        Column("difference_ns", FLOAT, "new - base."),
+        Column("base_tensor_active_pct", FLOAT, "Tensor Active while they ran, from the fit; unknown for new ones."),
+        Column("new_tensor_active_pct", FLOAT, "The same in the new recording; unknown for removed ones."),
+        Column(
+            "base_tensor_kernel", BOOL, "Whether the baseline's is a tensor kernel, see *kernels*; no for new ones."
+        ),
+        Column("new_tensor_kernel", BOOL, "Whether the new recording's is one; no for removed ones."),
+        Column("base_precision", TEXT, "Precision of the inputs, as the name has it; empty where it does not tell."),
+        Column("new_precision", TEXT, "The same in the new recording."),
+    ),
+)
+
+WATERFALL = Schema(
+    "waterfall",
+    "What a change consists of, for each GPU: first the total, then its parts. The changes of the parts add up to that "
+    "of the total; of time_ns also base and new do.",
+    (
+        GPU,
+        Column(
+            "quantity",
+            TEXT,
+            "time_ns: the mean gpu window of the iterations, every nanosecond of which is in one part: kernels first, "
+            "of several at once the one that started first, then NCCL's, then copies. tensor_active_pct: the mean "
+            "Tensor Active over these windows.",
+        ),
+        Column(
+            "part",
+            TEXT,
+            "total; of time: same kernels, renamed kernels, new kernels, removed kernels, communication, copies and "
+            "sets, idle; of Tensor Active: idle (how much of the window is under kernels), mix (which kernels have "
+            "that time), intensity (Tensor Active of matched kernels), not explained by the fit.",
+        ),
+        Column("base_class", TEXT, "Of renamed and removed kernels their class in the baseline; else empty."),
+        Column("new_class", TEXT, "Of renamed and new kernels their class in the new recording; else empty."),
+        Column("base", FLOAT, "The part in the baseline; unknown for the parts of Tensor Active."),
+        Column("new", FLOAT, "The part in the new recording, likewise."),
+        Column("change", FLOAT, "What the part adds to the total's change."),
+    ),
+)
+
+COMPARISON = Schema(
+    "comparison",
+    "One row for each GPU, path and quantity of two sides, which are one or more recordings each. Values are medians "
+    "per instance, without those of warm-up iterations; of several recordings the median of theirs. Intervals are "
+    "those of 95 %, over instances and runs. How they are made, and what they were held against: "
+    "[statistics.md](statistics.md).",
+    (
+        GPU,
+        Column("domain", TEXT, "NVTX domain; empty for the default one."),
+        Column("path", TEXT, "The path, with the new side's names; empty for the whole capture."),
+        Column("depth", INT, "1 for an outermost range, 0 for the whole capture."),
+        Column(
+            "quantity", TEXT, "What is compared; its unit stands at the end. idle_ns is gpu_window_ns less busy_ns."
+        ),
+        Column("base", FLOAT, "The baseline's value."),
+        Column("base_low", FLOAT, "Lower end of its interval; unknown for fewer than 5 instances and no repeats."),
+        Column("base_high", FLOAT, "Its upper end."),
+        Column("new", FLOAT, "The other side's value."),
+        Column("new_low", FLOAT, "Lower end of its interval, likewise."),
+        Column("new_high", FLOAT, "Its upper end."),
+        Column("difference", FLOAT, "new - base."),
+        Column("difference_low", FLOAT, "Lower end of its interval."),
+        Column("difference_high", FLOAT, "Its upper end."),
+        Column("ratio", FLOAT, "new / base; unknown where the baseline is 0."),
+        Column("ratio_low", FLOAT, "Lower end of its interval."),
+        Column("ratio_high", FLOAT, "Its upper end."),
+        Column(
+            "p_value",
+            FLOAT,
+            "How often two runs of one program would differ so much. With repeats from Welch's t test of the "
+            "recordings' medians; else the larger of that of a test with the deviation assumed for runs and, where "
+            "this is below 0.05, that of the Mann-Whitney test of the instances.",
+        ),
+        Column(
+            "verdict",
+            TEXT,
+            "higher or lower than the baseline; ~, nothing is shown: p is 0.05 or more, or the interval holds no "
+            "change; =, all instances of both have one and the same value; empty where it cannot be judged.",
+        ),
+        Column(
+            "needed_count",
+            FLOAT,
+            "Instances a side, or with repeats recordings a side, that would show such a difference in 80 % of cases; "
+            "unknown where more of them would not, or it is decided.",
+        ),
+        Column("base_instance_count", FLOAT, "Instances compared of the baseline; unknown where it has no such path."),
+        Column("new_instance_count", FLOAT, "Instances compared of the other side; unknown likewise."),
+        Column("base_recording_count", INT, "Recordings of the baseline that have the path."),
+        Column("new_recording_count", INT, "Recordings of the other side that have it."),
+    ),
+)
+
+NOISE_FLOOR = Schema(
+    "noise_floor",
+    "How much recordings of one side differ, though the program is the same: over the iterations, without warm-up.",
+    (
+        GPU,
+        Column("side", TEXT, "The side's name."),
+        Column("quantity", TEXT, "What differs; its unit stands at the end."),
+        Column("ratio", FLOAT, "The largest of the recordings' medians, over the smallest."),
+        Column("recording_count", INT, "Recordings of the side that have iterations on the GPU."),
+    ),
+)

@@ -1,0 +1,152 @@
+"""What a comparison says in words: is it faster, by how much, how sure, and why."""
+
+import math
+
+import pandas as pd
+
+from tcprof import units
+from tcprof.analysis.projection import SEPARATOR
+from tcprof.comparison import Comparison
+from tcprof.comparison.waterfall import COMMUNICATION, COPIES, IDLE, TIME, largest_part
+from tcprof.report.lanes import one_line
+from tcprof.report.text import gpu_title
+
+LAUNCH_BOUND_PCT = 50.0  # idle share of the gpu window from which the CPU holds the GPU up
+ALIKE = 0.01  # ratios so near to 1 are told as no difference
+_LONGEST_NAME = 40
+
+
+def side_names(comparison: Comparison) -> tuple[str, str]:
+    """What both sides are called: their names, as texts of one line that are not escaped."""
+    names = [one_line(side.name, _LONGEST_NAME) for side in (comparison.base, comparison.new)]
+    return names[0], names[1]
+
+
+def iteration_name(comparison: Comparison) -> str:
+    """What the compared unit is called: the innermost name of the iterations, or the capture."""
+    path = comparison.iteration_path
+    return one_line(path.rpartition(SEPARATOR)[2], _LONGEST_NAME) if path else "capture"
+
+
+def find_row(comparison: Comparison, gpu: int, quantity: str, path: str | None = None) -> pd.Series:
+    """The row of a quantity, of the iterations unless a path is given."""
+    rows = comparison.rows
+    path = comparison.iteration_path if path is None else path
+    found = rows[(rows["gpu"] == gpu) & (rows["quantity"] == quantity) & (rows["path"] == path)]
+    return found.iloc[0]
+
+
+def time_row(comparison: Comparison, gpu: int) -> pd.Series:
+    """The row of the iterations' time: the gpu window, or where there is none the time on the CPU."""
+    window = find_row(comparison, gpu, "gpu_window_ns")
+    unknown = math.isnan(window["base"]) or math.isnan(window["new"])
+    return find_row(comparison, gpu, "host_ns") if unknown or comparison.base.first.window == "host" else window
+
+
+def compare_in_words(comparison: Comparison) -> list[tuple[str, tuple[str, ...]]]:
+    """For each GPU its title and its sentences, the verdict first."""
+    titled = []
+    for gpu in sorted(comparison.rows["gpu"].unique()):
+        sentences = (_verdict(comparison, gpu), *_tensor(comparison, gpu), *_cause(comparison, gpu))
+        titled.append((gpu_title(comparison.base.first, gpu), tuple(text for text in sentences if text)))
+    return titled
+
+
+def _verdict(comparison: Comparison, gpu: int) -> str:
+    row, (_, name), unit = time_row(comparison, gpu), side_names(comparison), iteration_name(comparison)
+    times = f"{units.format_ns(row['base'])} → {units.format_ns(row['new'])}"
+    if math.isnan(row["base"]) or math.isnan(row["new"]):
+        return f"The time per {unit} is not known of both: {times}."
+    ratio, low, high = row["ratio"], row["ratio_low"], row["ratio_high"]
+    interval = f"{units.format_ratio(low)} to {units.format_ratio(high)}"
+    if row["verdict"] == "lower":
+        faster = [units.format_ratio(1 / value) for value in (ratio, high, low)]
+        return f"{name} is {faster[0]} faster per {unit} ({faster[1]} to {faster[2]}): {times}."
+    if row["verdict"] == "higher":
+        return f"{name} takes {units.format_ratio(ratio)} as long per {unit} ({interval}): {times}."
+    if row["verdict"] == "=":
+        return f"Both take the same time per {unit}: {units.format_ns(row['new'])}."
+    if math.isnan(low):
+        return f"{times} per {unit}: there is too little for an interval, so this shows nothing."
+    if abs(ratio - 1) < ALIKE:
+        return f"No difference in time per {unit} is shown: {times} ({interval})."
+    said = f"In these recordings {name} takes {units.format_ratio(ratio)} as long per {unit} ({times}), but that is "
+    return f"{said}not shown for the program: other runs of it would lie anywhere from {interval}. {_advice(row)}"
+
+
+def _advice(row: pd.Series) -> str:
+    """What would decide it."""
+    needed = row["needed_count"]
+    if math.isnan(needed):
+        return "Record each side several times: tcprof profile --repeat 5."
+    of = "recordings" if min(row["base_recording_count"], row["new_recording_count"]) > 1 else "iterations"
+    return f"About {units.format_count(needed)} {of} a side would show such a difference."
+
+
+def _tensor(comparison: Comparison, gpu: int) -> tuple[str, ...]:
+    row = find_row(comparison, gpu, "tensor_active_mean_pct")
+    values = f"{units.format_pct(row['base'])} → {units.format_pct(row['new'])}"
+    rounded = "rounded" in {side.first.tensor_source for side in (comparison.base, comparison.new)}
+    source = " It comes from rounded samples, which make small means too high." if rounded else ""
+    if math.isnan(row["base"]) and math.isnan(row["new"]):
+        return ("Its Tensor Active is not known.",)
+    shown = " (nothing is shown)" if row["verdict"] == "~" and row["base"] != row["new"] else ""
+    return (f"Tensor Active {values}{shown}.{source}",)
+
+
+def _cause(comparison: Comparison, gpu: int) -> tuple[str, ...]:
+    """What most of the change consists of, and whether the CPU holds the GPU up."""
+    row = time_row(comparison, gpu)
+    part = largest_part(comparison.waterfall, gpu, TIME)
+    if part is None or row["verdict"] == "=" or abs(row["ratio"] - 1) < ALIKE:
+        return _launch_bound(comparison, gpu)
+    return (
+        f"Most of the difference: {_replaced(comparison, gpu, part) or describe_part(part)}.",
+        *_launch_bound(comparison, gpu),
+    )
+
+
+def _replaced(comparison: Comparison, gpu: int, largest: pd.Series) -> str:
+    """New kernels in place of removed ones, where both together are more than the largest part."""
+    parts = comparison.waterfall
+    parts = parts[(parts["gpu"] == gpu) & (parts["quantity"] == TIME)]
+    gone, come = (parts[parts["part"] == name] for name in ("removed kernels", "new kernels"))
+    change = gone["change"].sum() + come["change"].sum()
+    if gone.empty or come.empty or change * largest["change"] <= 0:
+        return ""
+    if largest["part"] not in ("removed kernels", "new kernels") and abs(change) < abs(largest["change"]):
+        return ""
+    told = [
+        f"{units.format_ns(rows[side].sum())} of {', '.join(rows.nlargest(2, side)[f'{side}_class'])}"
+        + " and others" * (len(rows) > 2)
+        for rows, side in ((gone, "base"), (come, "new"))
+    ]
+    return f"{told[0]} are gone, {told[1]} are new"
+
+
+def describe_part(part: pd.Series) -> str:
+    """A part of the waterfall of time: "11.1 ms of FP32 products became 1.80 ms of FP16 tensor kernels"."""
+    base, new = units.format_ns(part["base"]), units.format_ns(part["new"])
+    if part["base_class"] and part["new_class"]:
+        if part["base_class"] == part["new_class"]:
+            return f"{part['base_class']} by other kernels took {base}, and now take {new}"
+        return f"{base} of {part['base_class']} became {new} of {part['new_class']}"
+    if part["part"] in (IDLE, COMMUNICATION, COPIES):
+        return f"{part['part']} time {base} → {new}" if part["part"] == IDLE else f"{part['part']} {base} → {new}"
+    if part["base_class"] or part["new_class"]:
+        return f"{part['part']} ({part['base_class'] or part['new_class']}) {base} → {new}"
+    return f"{part['part']} {base} → {new}"
+
+
+def _launch_bound(comparison: Comparison, gpu: int) -> tuple[str, ...]:
+    """Says so where the GPU is idle most of the time, with the kernels launched, which the CPU must keep up with."""
+    idle, window = (find_row(comparison, gpu, name) for name in ("idle_ns", "gpu_window_ns"))
+    shares = [100 * idle[side] / window[side] for side in ("base", "new")]
+    if not max(shares) >= LAUNCH_BOUND_PCT or not comparison.iteration_path:
+        return ()
+    kernels = find_row(comparison, gpu, "kernel_count")
+    counts = [units.format_count(kernels[side]) for side in ("base", "new")]
+    launches = f"{counts[0]} → {counts[1]} kernels" if counts[0] != counts[1] else f"{counts[1]} kernels as before"
+    told = " → ".join(units.format_pct(share) for share in shares)
+    unit = iteration_name(comparison)
+    return (f"The GPU is idle {told} of the {unit}, while the CPU launches {launches}: the run is launch-bound.",)

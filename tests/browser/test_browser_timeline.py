@@ -1,0 +1,268 @@
+"""The page's timeline as a browser shows it: levels of detail, moving and zooming, single kernels, hostile names."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from builders import TraceBuilder
+from report_inputs import HOSTILE, make_analysis, make_samples, read_hostile
+
+import tcprof
+from tcprof.frames import SAMPLES
+from tcprof.report import page
+
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
+
+pytestmark = pytest.mark.browser
+PERIOD_S = 50e-6
+# What the curve of a name shows, and the places at which the pointer finds bars.
+CURVE = "name => {const t = document.getElementById('timeline').data.find(t => t.name === name); return [t.x, t.y]}"
+PLACES = "() => document.getElementById('timeline').data.flatMap(t => t.meta.role === 'lanes' ? [...t.text] : [])"
+# Pixels of the canvas by colour.
+PAINTED = """() => {
+    const canvas = document.querySelector('.timeline canvas');
+    const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+    const counts = {};
+    for (let i = 0; i < pixels.length; i += 4) {
+        if (pixels[i + 3] !== 255) continue;
+        const color = '#' + [0, 1, 2].map(j => pixels[i + j].toString(16).padStart(2, '0')).join('').toUpperCase();
+        counts[color] = (counts[color] || 0) + 1;
+    }
+    return counts;
+}"""
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("timelines")
+    peak = np.zeros(60_000)
+    peak[40_000] = 97.0
+    samples = SAMPLES.concat([make_samples(peak), make_samples([5.0] * 400, gpu=1)])
+    page.write_report(make_analysis(samples=samples, gpus=(0, 1)), folder / "long.html")
+    page.write_report(make_analysis(names=HOSTILE), folder / "hostile.html")
+    page.write_report(read_hostile(folder), folder / "hostile_kernels.html")
+    page.write_report(tcprof.read(FIXTURE), folder / "recorded.html")
+    trace = TraceBuilder().gpu().kernel("lonely", 1_000_000, 1_500_000).copy("host to device", 2_000_000, 2_500_000)
+    page.write_report(tcprof.read(trace.write(folder)), folder / "unsampled.html")
+    return folder
+
+
+@pytest.fixture
+def timeline(visit, pages):
+    def open_timeline(name, *place, **options):
+        opened = visit(pages / f"{name}.html", *place, **options)
+        opened.wait_for_selector("#timeline[data-drawn=true]")
+        opened.locator(".timeline").evaluate("element => element.scrollIntoView()")  # a mouse reaches only what is seen
+        return opened
+
+    return open_timeline
+
+
+def settled(opened):
+    """The window that is drawn, once what was asked for is."""
+    opened.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    opened.wait_for_timeout(50)
+    return [float(value) for value in opened.locator("#timeline").get_attribute("data-window").split()]
+
+
+def wait_until(opened, condition):
+    """Playwright's own way to wait evaluates text, which the page's policy forbids."""
+    for _ in range(100):
+        if opened.evaluate(condition):
+            return
+        opened.wait_for_timeout(50)
+    pytest.fail(f"never came true: {condition}")
+
+
+def test_peak_of_one_sample_is_seen_in_the_whole_capture(timeline):
+    opened = timeline("long")
+    _, y = opened.evaluate(CURVE, "Tensor Active")
+    band = opened.evaluate("document.getElementById('timeline').data.find(t => t.meta.role === 'band').y")
+    assert max(value for value in band if value is not None) == pytest.approx(97, abs=0.01)
+    assert len(y) < 1500
+    assert max(value for value in y if value is not None) < 50
+    assert opened.locator("#timeline .scatterlayer path.js-line").count() >= 2
+
+
+def test_zoom_ends_at_single_samples(timeline):
+    opened = timeline("long")
+    opened.evaluate(f"window.tcprof.showWindow(0, {39_998 * PERIOD_S}, {40_003 * PERIOD_S})")
+    settled(opened)
+    x, y = opened.evaluate(CURVE, "Tensor Active")
+    assert x[y.index(max(v for v in y if v is not None))] == pytest.approx(40_000 * PERIOD_S)
+    assert max(v for v in y if v is not None) == pytest.approx(97, abs=0.01)
+    assert 6 <= len(x) <= 14
+
+
+def test_window_is_told_to_the_page(timeline):
+    opened = timeline("long")
+    opened.evaluate(
+        "window.told = []; document.addEventListener('tcprof:window', event => window.told.push(event.detail))"
+    )
+    opened.get_by_role("button", name="Zoom in").click()
+    opened.get_by_role("button", name="Later").click()
+    opened.get_by_role("button", name="Whole capture").click()
+    told = opened.evaluate("window.told")
+    assert [each["whole"] for each in told] == [False, False, True]
+    whole = told[2]["end"] - told[2]["start"]
+    assert told[0]["end"] - told[0]["start"] == pytest.approx(whole / 2)
+    assert told[1]["start"] == pytest.approx(told[0]["start"] + 0.2 * whole)
+    assert settled(opened) == [told[2]["start"], told[2]["end"]]
+
+
+def test_dragging_zooms(timeline):
+    opened = timeline("recorded")
+    before = settled(opened)
+    box = opened.locator("#timeline .nsewdrag").first.bounding_box()
+    opened.mouse.move(box["x"] + 0.25 * box["width"], box["y"] + 40)
+    opened.mouse.down()
+    opened.mouse.move(box["x"] + 0.75 * box["width"], box["y"] + 50, steps=6)
+    opened.mouse.up()
+    after = settled(opened)
+    length = before[1] - before[0]
+    assert after == pytest.approx([before[0] + 0.25 * length, before[0] + 0.75 * length], abs=0.01 * length)
+    drawn = opened.evaluate("document.getElementById('timeline')._fullLayout.xaxis.range")
+    assert drawn == pytest.approx(after)
+    opened.mouse.dblclick(box["x"] + 100, box["y"] + 40)
+    opened.wait_for_timeout(400)
+    assert settled(opened) == before
+
+
+def test_keys_move_and_zoom(timeline):
+    opened = timeline("recorded")
+    whole = settled(opened)
+    opened.locator("#timeline").focus()
+    for key in ("+", "+", "ArrowRight"):
+        opened.keyboard.press(key)
+    length = whole[1] - whole[0]
+    assert settled(opened) == pytest.approx([whole[0] + (0.375 + 0.1) * length, whole[0] + (0.625 + 0.1) * length])
+    opened.keyboard.press("0")
+    assert settled(opened) == whole
+
+
+def test_wheel_with_ctrl_zooms_at_the_pointer_and_without_scrolls(timeline):
+    opened = timeline("recorded")
+    whole = settled(opened)
+    box = opened.locator("#timeline .nsewdrag").first.bounding_box()
+    opened.mouse.move(box["x"] + 0.1 * box["width"], box["y"] + 40)
+    opened.mouse.wheel(0, 100)
+    assert settled(opened) == whole
+    opened.keyboard.down("Control")
+    opened.mouse.wheel(0, -100)
+    low, high = settled(opened)
+    pointed = whole[0] + 0.1 * (whole[1] - whole[0])
+    assert high - low < whole[1] - whole[0]
+    assert (pointed - low) / (high - low) == pytest.approx(0.1, abs=0.02)
+
+
+def test_single_kernels_have_their_names_under_the_pointer(timeline):
+    opened = timeline("recorded")
+    analysis = tcprof.read(FIXTURE)
+    longest = analysis.activities.assign(ns=analysis.activities["end_ns"] - analysis.activities["start_ns"])
+    kernel = longest.loc[longest["ns"].idxmax()]
+    assert not [text for text in opened.evaluate(PLACES) if "nvjet" in text], "not in the whole capture"
+    opened.evaluate(f"window.tcprof.showWindow(0, {kernel['start_ns'] * 1e-9}, {kernel['end_ns'] * 1e-9})")
+    settled(opened)
+    opened.wait_for_timeout(700)  # the page scrolls
+    box = opened.locator("#timeline .nsewdrag").last.bounding_box()
+    opened.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + box["height"] - 20)
+    opened.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + box["height"] - 20, steps=3)
+    hover = opened.locator("#timeline .hoverlayer")
+    hover.get_by_text("grid and block").wait_for()
+    shown = hover.text_content()
+    assert str(kernel["launch_geometry"]) in shown
+    assert str(kernel["name"])[:12] in shown
+    assert "95 % interval" in shown
+
+
+def test_colours_of_the_classes_are_painted(timeline):
+    painted = timeline("recorded").evaluate(PAINTED)
+    assert painted["#D55E00"] > 100, "tensor kernels"
+    assert painted["#0072B2"] > 100, "memory-bound kernels"
+
+
+def test_work_is_shown_where_nothing_was_sampled(timeline):
+    opened = timeline("unsampled")
+    assert opened.messages == []
+    texts = opened.evaluate(PLACES)
+    assert {text.split("</b>")[0] for text in texts} == {"<b>lonely", "<b>copy host to device"}
+
+
+def test_bars_are_read_and_tables_can_be_computed(timeline):
+    opened = timeline("recorded")
+    analysis = tcprof.read(FIXTURE)
+    found = opened.evaluate(
+        "() => { const { gpus: [{ kernels, ranges }], kernelCount } = window.tcprof.data;"
+        " const mine = [...kernels.id].map((id, i) => id < kernelCount ? kernels.end[i] - kernels.start[i] : 0);"
+        " return [mine.reduce((a, b) => a + b), kernels.id.length, ranges.id.length, kernels.start.constructor.name]; }"
+    )
+    assert found[0] == pytest.approx(analysis.kernels["total_ns"].sum() * 1e-9)
+    assert found[1:] == [len(analysis.activities), len(analysis.instances), "Float64Array"]
+
+
+def test_second_gpu_is_scrolled_to(timeline):
+    opened = timeline("long", reduced_motion="reduce")
+    opened.evaluate("window.tcprof.showWindow(1, 0.001, 0.002)")
+    settled(opened)
+    title = opened.locator("#timeline .annotation").filter(has_text="GPU 1").bounding_box()
+    assert 0 <= title["y"] < 300
+
+
+@pytest.mark.parametrize("name", ["hostile", "hostile_kernels"])
+def test_hostile_names_are_text_under_the_pointer(timeline, name):
+    opened = timeline(name)
+    texts = opened.evaluate(PLACES)
+    assert any("&lt;/script&gt;" in text for text in texts)
+    for text in texts:
+        plain = text.replace("<b>", "").replace("</b>", "").replace("<br>", "")
+        assert "<" not in plain
+        assert "\u202e" not in plain
+        assert len(text) < 600
+    assert opened.evaluate("window.hacked") is None
+    assert opened.locator(".timeline img").count() == 0
+    assert opened.messages == []
+
+
+def test_hidden_curve_has_points_when_it_is_shown(timeline):
+    opened = timeline("recorded")
+    opened.evaluate(
+        "Plotly.restyle('timeline', {visible: true},"
+        " [document.getElementById('timeline').data.findIndex(t => t.name === 'DRAM read + write')])"
+    )
+    settled(opened)
+    x, _ = opened.evaluate(CURVE, "DRAM read + write")
+    assert len(x) > 100
+
+
+def test_theme_and_width_are_followed(timeline):
+    opened = timeline("recorded", 390)
+    color = "getComputedStyle(document.querySelector('#timeline .xtick text')).fill"
+    light = opened.evaluate(color)
+    opened.emulate_media(color_scheme="dark")
+    wait_until(opened, f"{color} !== '{light}'")
+    size = "() => [...document.querySelectorAll('.timeline canvas, #timeline')].map(e => e.clientWidth)"
+    assert len(set(opened.evaluate(size))) == 1
+    opened.set_viewport_size({"width": 800, "height": 900})
+    wait_until(opened, "document.querySelector('.timeline canvas').clientWidth > 700")
+    assert len(set(opened.evaluate(size))) == 1
+    assert opened.messages == []
+
+
+def test_picture_holds_bars_and_axes(timeline):
+    opened = timeline("recorded")
+    with opened.expect_download() as download:
+        opened.get_by_role("button", name="Save picture").click()
+    content = Path(download.value.path()).read_bytes()
+    assert content.startswith(b"\x89PNG")
+    assert len(content) > 30_000
+    assert opened.messages == []
+
+
+def test_old_browser_is_told_why_nothing_is_drawn(browser, pages):
+    context = browser.new_context()
+    opened = context.new_page()
+    opened.add_init_script("delete window.DecompressionStream")
+    opened.goto((pages / "recorded.html").as_uri())
+    opened.wait_for_selector("#timeline[data-drawn=failed]", state="attached")
+    assert "this browser is too old" in opened.locator(".timeline .undrawn").text_content()
+    context.close()

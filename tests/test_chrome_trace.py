@@ -1,0 +1,471 @@
+"""``tcprof export --chrome-trace``: the file keeps to the Trace Event Format, and says what the frames say."""
+
+import gzip
+import json
+import os
+import shutil
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import test_cli
+from builders import TraceBuilder
+from hypothesis import given
+from hypothesis import strategies as st
+from report_inputs import HOSTILE, read_hostile
+
+import tcprof
+from tcprof.analysis.intervals import OpenIntervals
+from tcprof.report import trace_events
+from tcprof.report.chrome_trace import COUNTERS, write_chrome_trace
+from tcprof.report.trace_drawing import OUTSIDE
+from tcprof.trace import Trace
+
+run = test_cli.run
+AMP = Path(__file__).parent.parent / "fixtures" / "mnist_amp.sqlite"
+Run = Callable[..., test_cli.Outcome]
+Event = dict[str, Any]
+
+
+def write(export: Path, target: Path, **changes: Any) -> tuple[dict[str, Any], list[Event]]:
+    """The trace of an export, checked against the format; of the analysis some attributes may be changed."""
+    write_chrome_trace(replace(tcprof.read(export), **changes), Trace(export), target)
+    return read(target)
+
+
+def draw(builder: TraceBuilder, folder: Path, **changes: Any) -> list[Event]:
+    """The events of a synthetic recording."""
+    return write(builder.write(folder), folder / "trace.json", **changes)[1]
+
+
+def read(target: Path) -> tuple[dict[str, Any], list[Event]]:
+    data = target.read_bytes()
+    document = json.loads(gzip.decompress(data) if target.suffix == ".gz" else data, parse_float=Decimal)
+    assert list(document) == ["displayTimeUnit", "otherData", "traceEvents"]
+    assert document["displayTimeUnit"] == "ns"
+    check_format(document["traceEvents"])
+    return document["otherData"], document["traceEvents"]
+
+
+def ns(time: Decimal | int) -> int:
+    """A time in microseconds in ns; it must be one to the nanosecond."""
+    exact = Decimal(time) * 1000
+    assert exact == exact.to_integral_value()
+    return int(exact)
+
+
+def check_format(events: list[Event]) -> None:
+    """What the Trace Event Format asks for, and what its readers silently drop."""
+    assert {event["ph"] for event in events} <= set("MXCbe")
+    for event in events:
+        assert type(event["pid"]) is int
+        assert 0 <= event["pid"] < 1 << 32
+        assert event["ph"] == "C" or type(event["tid"]) is int
+        assert isinstance(event["name"], str)
+        assert event["name"]
+        assert event["ph"] == "M" or ns(event["ts"]) >= 0
+        if event["ph"] == "C":
+            assert len(event["args"]) == 1
+            assert all(isinstance(value, int | Decimal) for value in event["args"].values())
+    check_names(events)
+    check_nesting(events)
+    check_pairs(events)
+
+
+def check_names(events: list[Event]) -> None:
+    """Every process and every row has one name and one place."""
+    named = [(e["name"], e["pid"], e["tid"] if e["name"].startswith("thread") else 0) for e in of(events, "M")]
+    assert len(set(named)) == len(named)
+    for event in events:
+        if event["ph"] != "M":
+            assert {("process_name", event["pid"], 0), ("process_sort_index", event["pid"], 0)} <= set(named)
+        if event["ph"] in "Xbe":
+            assert ("thread_name", event["pid"], event["tid"]) in named
+    tids = [(e["pid"], e["tid"]) for e in of(events, "M") if e["name"] == "thread_name"]
+    assert len({tid for _, tid in tids if tid >= OUTSIDE}) == sum(tid >= OUTSIDE for _, tid in tids)
+
+
+def check_nesting(events: list[Event]) -> None:
+    """The complete events of a row lie in each other, or apart."""
+    rows = defaultdict(list)
+    for event in of(events, "X"):
+        assert ns(event["dur"]) >= 0
+        rows[event["pid"], event["tid"]].append((ns(event["ts"]), ns(event["ts"]) + ns(event["dur"])))
+    for times in rows.values():
+        open_ends: list[int] = []
+        for start, end in sorted(times, key=lambda time: (time[0], -time[1])):
+            while open_ends and open_ends[-1] <= start:
+                open_ends.pop()
+            assert not open_ends or end <= open_ends[-1]
+            open_ends.append(end)
+
+
+def check_pairs(events: list[Event]) -> None:
+    """Every asynchronous event that begins ends, later and once."""
+    begun: dict[tuple[Any, ...], Event] = {}
+    ended = set()
+    for event in of(events, "be"):
+        key = (event["pid"], event["cat"], event["id"], event["name"])
+        if event["ph"] == "b":
+            assert key not in begun
+            begun[key] = event
+        else:
+            assert key not in ended
+            assert event["ts"] >= begun[key]["ts"]
+            ended.add(key)
+    assert set(begun) == ended
+
+
+def of(events: list[Event], phases: str, pid: int | None = None) -> list[Event]:
+    return [event for event in events if event["ph"] in phases and pid in (None, event["pid"])]
+
+
+def rows_of(events: list[Event]) -> dict[tuple[int, int], str]:
+    """The name of each row."""
+    return {(e["pid"], e["tid"]): e["args"]["name"] for e in of(events, "M") if e["name"] == "thread_name"}
+
+
+def processes_of(events: list[Event]) -> dict[int, str]:
+    return {e["pid"]: e["args"]["name"] for e in of(events, "M") if e["name"] == "process_name"}
+
+
+def drawn(events: list[Event], phases: str = "X") -> list[tuple[str, str, int, int]]:
+    """Row, name, start and end of the events with a duration."""
+    names = rows_of(events)
+    return [
+        (names[e["pid"], e["tid"]], e["name"], ns(e["ts"]), ns(e["ts"]) + ns(e.get("dur", 0)))
+        for e in of(events, phases)
+    ]
+
+
+def track(events: list[Event], name: str, gpu: int = 0) -> list[tuple[int, float]]:
+    """Times and values of a counter."""
+    found = [e for e in of(events, "C", OUTSIDE + gpu) if e["name"] == name]
+    return [(ns(e["ts"]), float(next(iter(e["args"].values())))) for e in found]
+
+
+def small() -> TraceBuilder:
+    return (
+        TraceBuilder()
+        .gpu()
+        .range("step", 1_000, 60_000)
+        .range("forward", 2_000, 30_001)
+        .kernel("gemm", 10_000, 19_999, launched=2_500, gridX=8, blockX=256)
+        .copy("host to device", 30_000, 31_000, launched=31_500)
+        .samples([0, 50, 50, 100, 0, 0], start=0, period=10_000)
+    )
+
+
+def test_ranges_work_and_counters(tmp_path: Path) -> None:
+    events = draw(small(), tmp_path)
+    assert processes_of(events) == {OUTSIDE: "GPU 0: NVIDIA H200", 1000: "process 1000"}
+    assert sorted(drawn(events)) == [
+        ("ranges of thread 1", "forward", 10_000, 19_999),
+        ("ranges of thread 1", "step", 10_000, 31_000),
+        ("stream 7", "gemm", 10_000, 19_999),
+        ("stream 7", "host to device", 30_000, 31_000),
+        ("thread 1", "forward", 2_000, 30_001),
+        ("thread 1", "step", 1_000, 60_000),
+    ]
+    gemm = next(event for event in events if event["name"] == "gemm")
+    assert gemm["cat"].split(",")[0] == "kernel"
+    assert {key: gemm["args"][key] for key in ("activity", "process", "stream", "grid", "block")} == {
+        "activity": 0,
+        "process": 1000,
+        "stream": 7,
+        "grid": "8x1x1",
+        "block": "256x1x1",
+    }
+    copy = next(event for event in events if event["name"] == "host to device")
+    assert (copy["cat"], copy["args"]) == ("memcpy", {"activity": 1, "process": 1000, "stream": 7})
+    forward = next(e for e in of(events, "X", 1000) if e["name"] == "forward")
+    assert (forward["cat"], forward["args"]["path"]) == ("range", "step / forward")
+    assert forward["args"]["kernel_count"] == 1
+    assert forward["tid"] == 1  # the thread's own number
+
+
+def test_a_counter_steps_where_it_changes_and_is_unknown_where_it_ends(tmp_path: Path) -> None:
+    events = draw(small(), tmp_path)
+    # The last sample lasts one period, as far as is known.
+    assert track(events, "Tensor Active") == [(0, 0), (10_000, 50), (30_000, 100), (40_000, 0), (60_000, 0)]
+    assert {event["name"] for event in of(events, "C")} == {"Tensor Active"}  # nothing else was recorded
+
+
+def test_gaps_are_marked_and_faults_come_first(tmp_path: Path) -> None:
+    builder = TraceBuilder().gpu().samples([40, 50, 50, 70], times=[0, 10_000, 50_000, 60_000])
+    events = draw(builder, tmp_path)
+    expected = [(0, 40), (10_000, 50), (20_000, 0), (50_000, 50), (60_000, 70), (70_000, 0)]
+    assert track(events, "Tensor Active") == expected
+    fault, gap = drawn(events)
+    assert gap == ("no samples", "no samples", 20_000, 50_000)
+    assert fault[0] == "faults"
+    assert fault[1].startswith("Samples were lost")
+    assert fault[2:] == (0, 70_000)
+    assert next(iter(processes_of(events).values())) == "tcprof: read this before the figures"
+
+
+def test_one_counter_can_be_unknown_alone(tmp_path: Path) -> None:
+    samples = tcprof.read(small().write(tmp_path)).samples
+    known = np.array([np.nan, 7.0, np.nan, 9.0, 9.0, np.nan])
+    events = draw(small(), tmp_path, samples=samples.assign(sm_active_pct=known))
+    assert track(events, "SM Active") == [(0, 0), (10_000, 7), (20_000, 0), (30_000, 9), (50_000, 0), (60_000, 0)]
+    unknown = [(start, end) for row, _, start, end in drawn(events) if row == "no SM Active"]
+    assert unknown == [(0, 10_000), (20_000, 30_000), (50_000, 60_000)]
+
+
+def test_times_before_zero(tmp_path: Path) -> None:
+    builder = TraceBuilder().gpu().kernel("k", 5_000, 9_000).samples([10, 20, 30], start=-15_000, period=10_000)
+    about, events = write(builder.write(tmp_path), tmp_path / "trace.json")
+    assert about["zero_ns"] == 0
+    assert track(events, "Tensor Active") == [(0, 20), (5_000, 30), (15_000, 0)]
+    builder.range("early", -7_001, 2_000)
+    about, events = write(builder.write(tmp_path), tmp_path / "trace.json")
+    assert about["zero_ns"] == -7_001
+    assert ("thread 1", "early", 0, 9_001) in drawn(events)
+    assert track(events, "Tensor Active") == [(0, 10), (2_001, 20), (12_001, 30), (22_001, 0)]
+
+
+def test_work_that_overlaps_on_a_stream_has_a_row_of_its_own(tmp_path: Path) -> None:
+    builder = TraceBuilder().gpu()
+    # As with programmatic dependent launch: each begins before the one before has ended.
+    for number, (start, end) in enumerate([(0, 1_100), (1_000, 2_100), (1_100, 3_100), (3_000, 4_100)]):
+        builder.kernel(f"k{number}", start, end)
+    assert drawn(draw(builder.kernel("other", 500, 600, stream=8), tmp_path)) == [
+        ("stream 7", "k0", 0, 1_100),
+        ("stream 7, overlapping 1", "k1", 1_000, 2_100),
+        ("stream 7", "k2", 1_100, 3_100),
+        ("stream 7, overlapping 1", "k3", 3_000, 4_100),
+        ("stream 8", "other", 500, 600),
+    ]
+
+
+def test_ranges_that_overlap_in_many_ways_are_asynchronous(tmp_path: Path) -> None:
+    builder = TraceBuilder().gpu()
+    for number in range(trace_events.MOST_ROWS + 2):
+        builder.range(f"request {number}", 10 * number, 1_000 + 10 * number, start_end=True)
+    events = draw(builder, tmp_path)
+    assert len(of(events, "X")) == trace_events.MOST_ROWS
+    assert sorted(drawn(events, "be")) == [
+        ("thread 1", "request 8", 80, 80),
+        ("thread 1", "request 8", 1_080, 1_080),
+        ("thread 1", "request 9", 90, 90),
+        ("thread 1", "request 9", 1_090, 1_090),
+    ]
+    assert of(events, "b")[0]["args"]["path"].endswith("request 8")
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30), st.integers(0, 12)), max_size=40))
+def test_rows_hold_what_nests(intervals: list[tuple[int, int, int]]) -> None:
+    lane, start, length = np.array(intervals, dtype=np.int64).reshape(-1, 3).T
+    order = OpenIntervals.order(lane, start, start + length)
+    lane, start, end = lane[order], start[order], (start + length)[order]
+    row = trace_events.assign_rows(lane, start, end)
+    assert ((row >= -1) & (row < trace_events.MOST_ROWS)).all()
+
+    def cross(one: int, two: int) -> bool:
+        return bool(lane[one] == lane[two] and start[one] < start[two] < end[one] < end[two])
+
+    pairs = [(i, j) for i in range(len(row)) for j in range(len(row)) if cross(i, j)]
+    assert not [pair for pair in pairs if row[pair[0]] == row[pair[1]] >= 0]
+    assert pairs or not row.any()  # where all nests, one row is enough
+
+
+def test_threads_domains_processes_and_gpus(tmp_path: Path) -> None:
+    builder = TraceBuilder().gpu().gpu(1, "NVIDIA A100").gpu(2)
+    builder.range("mine", 0, 50_000).range("theirs", 10, 40_000, domain="NCCL").range("other", 0, 90, thread=2)
+    builder.kernel("k", 1_000, 2_000, launched=20).kernel("k", 1_500, 3_000, launched=30, device=1)
+    builder.range("second", 0, 99, process=2000, thread=5).kernel(
+        "k", 4_000, 5_000, launched=50, thread=5, process=2000
+    )
+    events = draw(builder, tmp_path)
+    assert list(processes_of(events).values()) == [
+        *("GPU 0: NVIDIA H200", "GPU 1: NVIDIA A100"),  # nothing was recorded of the third
+        *("process 1000", "process 2000"),
+    ]
+    assert {row: tid for (pid, tid), row in rows_of(events).items() if pid < OUTSIDE and tid < OUTSIDE} == {
+        "thread 1": 1,
+        "thread 2": 2,
+        "thread 5": 5,
+    }
+    rows = defaultdict(set)
+    for row, name, _, _ in drawn(events):
+        rows[row].add(name)
+    assert rows == {
+        "ranges of thread 1 of process 1000": {"mine"},
+        "ranges of thread 1 [NCCL] of process 1000": {"theirs"},
+        "ranges of thread 5 of process 2000": {"second"},
+        "stream 7 of process 1000": {"k"},
+        "stream 7 of process 2000": {"k"},
+        "ranges of thread 1": {"mine"},
+        "ranges of thread 1 [NCCL]": {"theirs"},
+        "stream 7": {"k"},
+        "thread 1": {"mine"},
+        "thread 1 [NCCL]": {"theirs"},
+        "thread 2": {"other"},
+        "thread 5": {"second"},
+    }
+    mine = next(e for e in of(events, "X", 1000) if e["name"] == "mine")
+    assert (mine["args"]["GPU 0 kernel_count"], mine["args"]["GPU 1 kernel_count"]) == (1, 1)
+    assert next(e for e in of(events, "X", 2000))["args"]["kernel_count"] == 1
+
+
+def test_hostile_names_are_only_text(tmp_path: Path) -> None:
+    analysis = read_hostile(tmp_path)
+    gpus = analysis.gpus.assign(name=pd.Series(['lone \ud800 surrogate \udfff"\x00'], dtype=object))
+    target = tmp_path / "trace.json.gz"
+    write_chrome_trace(replace(analysis, gpus=gpus), Trace(tmp_path / "trace.sqlite"), target)
+    events = read(target)[1]
+    gzip.decompress(target.read_bytes()).decode("utf-8")
+    assert processes_of(events)[OUTSIDE] == 'GPU 0: lone \ufffd surrogate \ufffd"\x00'
+    assert {event["name"] for event in of(events, "X", OUTSIDE)} == {"step", *HOSTILE}
+
+
+def test_what_is_unknown_is_left_out(tmp_path: Path) -> None:
+    builder = TraceBuilder().gpu().range("step", 0, 20_000).kernel("k", 2_000, 9_000, launched=1_000)
+    events = draw(builder, tmp_path)
+    kernel = next(event for event in events if event["name"] == "k")
+    assert kernel["args"]["kernel"]["launch_count"] == 1
+    assert not [key for key in {**kernel["args"], **kernel["args"]["kernel"]} if "tensor" in key]
+    assert all(None not in event["args"].values() for event in events)
+    assert not of(events, "C")
+
+
+def test_nothing_recorded(tmp_path: Path) -> None:
+    assert draw(TraceBuilder(), tmp_path) == []
+
+
+def test_a_trace_says_what_the_frames_say(fixture_file: Path, tmp_path: Path) -> None:
+    """Every launch and every range of each fixture, and every counter as a function of time."""
+    analysis = tcprof.read(fixture_file)
+    target = tmp_path / "trace.json.gz"
+    write_chrome_trace(analysis, Trace(fixture_file), target)
+    events = read(target)[1]
+    work = {e["args"]["activity"]: e for e in of(events, "Xb") if "activity" in e["args"]}
+    assert sorted(work) == list(range(len(analysis.activities)))
+    for number, row in enumerate(analysis.activities.itertuples()):
+        event = work[number]
+        assert (event["name"], event["cat"].split(",")[0]) == (row.name, row.kind)
+        assert (ns(event["ts"]), ns(event["dur"])) == (row.start_ns, row.end_ns - row.start_ns)
+    for launch in analysis.launched.itertuples():
+        args, kernel = work[launch.activity]["args"], analysis.kernels.iloc[launch.kernel]
+        assert float(args["tensor_cycles"]) == pytest.approx(launch.tensor_cycles, abs=1e-6)
+        active = 100 * launch.tensor_active_ns / launch.duration_ns
+        assert float(args["tensor_active_pct"]) == pytest.approx(active, abs=1e-6)
+        for name in ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct"):
+            assert float(args["kernel"][name]) == pytest.approx(kernel[name], abs=1e-6)
+        assert args["kernel"].get("precision", "") == kernel["precision"]
+        assert ("tensor" in work[launch.activity]["cat"].split(",")) == kernel["tensor_kernel"]
+    ranges = {e["args"]["range"]: e for e in of(events, "Xb") if e["pid"] < OUTSIDE and "range" in e["args"]}
+    paths = analysis.paths["path"].to_numpy()
+    assert sorted(ranges) == sorted(set(analysis.instances["range"]))
+    for row in analysis.instances.itertuples():
+        event = ranges[row.range]
+        assert event["args"]["path"] == paths[row.path_id]
+        assert (ns(event["ts"]), ns(event["dur"])) == (row.host_start_ns, row.host_end_ns - row.host_start_ns)
+        assert float(event["args"].get("tensor_active_mean_pct", "nan")) == pytest.approx(
+            row.tensor_active_mean_pct, abs=1e-6, nan_ok=True
+        )
+    for column, name, _, scale in COUNTERS:
+        hold_track(track(events, name), analysis.samples, column, scale)
+
+
+def hold_track(points: list[tuple[int, float]], samples: Any, column: str, scale: float) -> None:
+    """Hold a counter against the samples, in the middle of each."""
+    middle = (samples["start_ns"] + samples["end_ns"]).to_numpy() // 2
+    recorded = samples[column].to_numpy() * scale
+    times, values = np.array(points).T if points else (np.zeros(1), np.zeros(1))
+    place = np.searchsorted(times, middle, side="right") - 1
+    after = middle >= 0
+    assert values[place[after]] == pytest.approx(np.nan_to_num(recorded[after]), abs=1e-6)
+
+
+def test_written_in_pieces_it_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, pieces = tmp_path / "whole.json", tmp_path / "pieces.json.gz"
+    write(AMP, whole)
+    monkeypatch.setattr(trace_events, "ROWS_AT_ONCE", 701)
+    write(AMP, pieces)
+    assert sorted(whole.read_text().replace(",\n", "\n").splitlines()) == sorted(
+        gzip.decompress(pieces.read_bytes()).decode().replace(",\n", "\n").splitlines()
+    )
+    first = pieces.read_bytes()
+    write(AMP, pieces)
+    assert pieces.read_bytes() == first  # no time, no name of a temporary file
+
+
+def test_long_names_make_short_pieces() -> None:
+    assert [len(range(100)[some]) for some in trace_events.chunks(100, trace_events.BYTES_AT_ONCE // 40)] == [
+        39,
+        39,
+        22,
+    ]
+    assert len(list(trace_events.chunks(3, 10 * trace_events.BYTES_AT_ONCE))) == 3
+
+
+def test_an_interrupted_trace_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "trace.json"
+    target.write_text("old")
+
+    def fail(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tcprof.report.chrome_trace._activities", fail)
+    with pytest.raises(KeyboardInterrupt):
+        write(AMP, target)
+    assert [path.name for path in tmp_path.iterdir()] == ["trace.json"]
+    assert target.read_text() == "old"
+
+
+def test_the_command(run: Run, tmp_path: Path) -> None:
+    export, target = small().write(tmp_path), tmp_path / "out.json.gz"
+    done = run("export", export, "--chrome-trace", target)
+    assert (done.status, done.out) == (0, f"{target}\n")
+    assert read(target)[0]["recording"]["file"] == export.name
+    both = run("export", export, "-o", tmp_path / "frames", "--chrome-trace", target)
+    assert both.out.splitlines()[-1] == str(target)
+    assert (tmp_path / "frames" / "ranges.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "said"),
+    [
+        ([], 2, "nothing to write"),
+        (["--chrome-trace", "trace.pb"], 2, "neither in .json nor in .json.gz"),
+        (["--chrome-trace", ".json"], 2, "neither in .json nor in .json.gz"),
+        (["--chrome-trace", "folder.json"], 3, "is a folder"),
+        (["--chrome-trace", "absent/trace.json"], 3, "cannot be written"),
+    ],
+)
+def test_what_cannot_be_written(
+    args: list[str], status: int, said: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.json").mkdir()
+    export = small().write(tmp_path)
+    done = run("export", export.name, *args)
+    assert done.status == status
+    assert said in " ".join(done.err.split())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.json", export.name]
+
+
+def test_perfetto_reads_it(tmp_path: Path) -> None:
+    """Perfetto's own trace processor finds every event, and has nothing to complain of."""
+    shell = os.environ.get("TRACE_PROCESSOR") or shutil.which("trace_processor_shell")
+    if shell is None:
+        pytest.skip("set TRACE_PROCESSOR to Perfetto's trace_processor_shell, and install PyPI's perfetto")
+    processor = pytest.importorskip("perfetto.trace_processor", reason="install PyPI's perfetto")
+    target = tmp_path / "trace.json.gz"
+    events = write(AMP, target)[1]
+    config = processor.TraceProcessorConfig(bin_path=shell)
+    with processor.TraceProcessor(trace=str(target), config=config) as trace:
+        found = {(row.ts, row.dur, row.name) for row in trace.query("select ts, dur, name from slice")}
+        assert found == {(ns(e["ts"]), ns(e["dur"]), e["name"]) for e in of(events, "X")}
+        (counters,) = trace.query("select count(*) as number from counter")
+        assert counters.number == len(of(events, "C"))
+        wrong = "select name from stats where value > 0 and severity in ('error', 'data_loss')"
+        assert [row.name for row in trace.query(wrong)] == []

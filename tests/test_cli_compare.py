@@ -1,0 +1,197 @@
+"""``tcprof compare`` as a user meets it."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import test_cli
+from builders import TraceBuilder
+from test_cli import AMP, FIXTURES, FP32, Golden, Outcome
+
+import tcprof
+from tcprof.frames import COMPARISON, KERNEL_CHANGES, WATERFALL
+
+run = test_cli.run
+Run = Callable[..., Outcome]
+EAGER, COMPILED = FIXTURES / "transformer_eager.sqlite", FIXTURES / "transformer_compiled.sqlite"
+
+
+def steps(kernel_us: float, number: int = 20, seed: int = 0, name: str = "gemm", step: str = "step") -> TraceBuilder:
+    """Steps that the GPU holds up: a kernel of so many µs fills each."""
+    rng = np.random.default_rng(seed)
+    builder, at = TraceBuilder().gpu(), 0
+    for length in (1000 * kernel_us * rng.normal(1, 0.003, number)).astype(int).tolist():
+        builder.range(step, at, at + length + 2_000).kernel(name, at + 1_000, at + 1_000 + length, launched=at + 10)
+        at += length + 4_000
+    return builder.samples([50] * (at // 10_000 + 1)).recorded(duration=at)
+
+
+@pytest.fixture
+def slower(tmp_path: Path) -> tuple[Path, Path]:
+    """A baseline, and a recording whose steps take 1.2 times as long."""
+    return steps(500).write(tmp_path, "base.sqlite"), steps(600, seed=1).write(tmp_path, "slow.sqlite")
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("compare.txt", [EAGER, COMPILED, "--limit", "4"]),
+        ("compare-launch-bound.txt", [FP32, AMP, "--filter", "step"]),
+        ("compare-sides.txt", [FIXTURES / f"mlp_{name}.sqlite" for name in ("fp32", "tf32", "fp16")]),
+        ("compare.md", [FP32, AMP, "--window", "busy", "--depth", "1", "--format", "markdown"]),
+    ],
+)
+def test_output_is_as_before(name: str, args: list[object], run: Run, golden: Golden) -> None:
+    done = run("compare", *args)
+    assert done.status == 0
+    golden(name, done.out)
+    if name.endswith("txt"):
+        assert max(map(len, done.out.splitlines())) <= 80
+
+
+def test_a_page_is_written_and_named_last(run: Run, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    done = run("compare", FP32, AMP, "-o", page)
+    assert done.status == 0
+    assert done.out.splitlines()[-1] == str(page)
+    assert page.is_file()
+
+
+def test_json_has_everything(run: Run) -> None:
+    document = json.loads(run("compare", EAGER, COMPILED, "--format", "json", "--fail-if", "time > +5%").out)
+    assert document["kind"] == "comparison"
+    assert document["iteration_path"] == "step"
+    for name, schema in (("rows", COMPARISON), ("waterfall", WATERFALL), ("kernels", KERNEL_CHANGES)):
+        assert list(document[name][0]) == list(schema.names)
+    time = [row for row in document["waterfall"] if row["quantity"] == "time_ns"]
+    assert sum(row["change"] for row in time[1:]) == pytest.approx(time[0]["change"], abs=1e-6)
+    assert (document["gate"][0]["condition"], document["gate"][0]["verdict"]) == ("time > +5%", "pass")
+    window = next(row for row in document["rows"] if (row["path"], row["quantity"]) == ("step", "gpu_window_ns"))
+    assert window["verdict"] == "lower"
+    assert window["ratio_low"] < window["ratio"] < window["ratio_high"] < 1
+
+
+def test_csv_has_the_rows(run: Run) -> None:
+    done = run("compare", EAGER, COMPILED, "--format", "csv", "--depth", "1")
+    rows = list(csv.DictReader(io.StringIO(done.out)))
+    assert list(rows[0]) == list(COMPARISON.names)
+    assert {row["depth"] for row in rows} == {"0", "1"}
+
+
+def test_several_sides_are_held_against_the_first(run: Run) -> None:
+    sides = [FIXTURES / f"mlp_{name}.sqlite" for name in ("fp32", "tf32", "fp16")]
+    document = json.loads(run("compare", *sides, "--format", "json").out)
+    files = [[side[0]["file"] for side in each["recordings"].values()] for each in document["comparisons"]]
+    assert files == [["mlp_fp32.sqlite", "mlp_tf32.sqlite"], ["mlp_fp32.sqlite", "mlp_fp16.sqlite"]]
+    assert len(list(csv.DictReader(io.StringIO(run("compare", *sides, "--format", "csv").out)))) > 100
+
+
+def test_a_side_may_be_repeated_recordings(run: Run, tmp_path: Path) -> None:
+    for number in range(1, 4):
+        steps(500, seed=number).write(tmp_path, f"base-{number}.sqlite")
+        (tmp_path / "opt").mkdir(exist_ok=True)
+        steps(400, seed=10 + number).write(tmp_path / "opt", f"run{number}.sqlite")
+    document = json.loads(run("compare", tmp_path / "base", tmp_path / "opt", "--format", "json").out)
+    assert [len(side) for side in document["recordings"].values()] == [3, 3]
+    assert document["spread"] == "measured"
+    assert "faster" in document["verdict"][0]
+    assert {row["side"] for row in document["noise_floor"]} == {"base", "opt"}
+    python = tcprof.compare([tmp_path / f"base-{n}.sqlite" for n in (1, 2, 3)], tmp_path / "opt" / "run1.sqlite")
+    assert len(python.base.recordings) == 3
+
+
+@pytest.mark.parametrize(
+    ("condition", "strict", "status", "verdict"),
+    [
+        ("time > +5%", False, 1, "fail"),
+        ("time > +30%", False, 0, "pass"),
+        ("time > +20%", False, 0, "cannot tell"),
+        ("time > +20%", True, 1, "cannot tell"),
+        ("tensor_cycles > +1%", False, 0, "cannot tell"),
+    ],
+)
+def test_the_gate(condition: str, strict: bool, status: int, verdict: str, run: Run, slower: tuple[Path, Path]) -> None:
+    options = ["--fail-if", condition, *["--strict"] * strict]
+    for output in ("text", "markdown", "csv", "json", "junit"):
+        done = run("compare", *slower, *options, "--format", output)
+        assert done.status == status
+        assert verdict in done.out + done.err or output == "junit"
+    suite = ElementTree.fromstring(done.out).find("testsuite")
+    assert suite is not None
+    told = {"fail": "failures", "pass": "tests", "cannot tell": "failures" if strict else "skipped"}
+    assert suite.get(told[verdict]) == "1"
+
+
+def test_a_wrong_condition_shows_where(run: Run) -> None:
+    done = run("compare", FP32, AMP, "--fail-if", "tensor_active[step / forward < 30")
+    assert done.status == 2
+    shown, caret = done.err.splitlines()[1:3]
+    assert shown[caret.index("^")] == "["
+
+
+def test_recordings_of_one_program_show_no_difference(run: Run, tmp_path: Path) -> None:
+    again = steps(500, seed=5).write(tmp_path, "again.sqlite")
+    for other in (steps(500, seed=6).write(tmp_path, "other.sqlite"), again):
+        document = json.loads(run("compare", again, other, "--format", "json").out)
+        assert {row["verdict"] for row in document["rows"]} <= {"~", "=", ""}
+
+
+def test_renamed_ranges_are_matched(run: Run, tmp_path: Path) -> None:
+    base = steps(500, step="train_step").write(tmp_path, "base.sqlite")
+    new = steps(400, seed=1).write(tmp_path, "new.sqlite")
+    assert json.loads(run("compare", base, new, "--format", "json").out)["iteration_path"] == ""
+    mapped = json.loads(run("compare", base, new, "--map", "train_step=step", "--format", "json").out)
+    assert mapped["iteration_path"] == "step"
+    assert "faster" in mapped["verdict"][0]
+    wrong = run("compare", base, new, "--map", "train=step")
+    assert (wrong.status, "no range 'train'" in wrong.err) == (2, True)
+    assert run("compare", base, new, "--map", "train_step").status == 2
+
+
+def test_epochs_are_compared_together(run: Run) -> None:
+    rows = json.loads(run("compare", FP32, AMP, "--format", "json").out)["rows"]
+    steady = next(row for row in rows if (row["path"], row["quantity"]) == ("epoch * / step", "kernel_ns"))
+    assert (steady["base_instance_count"], steady["new_instance_count"]) == (49, 48)
+    assert not any(row["path"].startswith("epoch 0 / ") for row in rows)
+
+
+def test_different_gpus_are_warned_of(run: Run, tmp_path: Path) -> None:
+    one = steps(10, number=2).write(tmp_path, "one.sqlite")
+    other = TraceBuilder().gpu(0, "NVIDIA A100").range("step", 0, 9_000).kernel("k", 1, 2, launched=1)
+    told = run("compare", one, other.samples([0, 5], period=9).write(tmp_path, "other.sqlite")).err
+    assert "Different GPUs: NVIDIA H200 against NVIDIA A100" in " ".join(told.split())
+
+
+def test_bad_input_is_told_with_what_to_do(run: Run, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    idle = TraceBuilder().gpu().range("step", 0, 9).write(tmp_path, "idle.sqlite")
+    for args, status, told in (
+        ([FP32], 2, "two sides"),
+        ([FP32, tmp_path / "absent.sqlite"], 3, "absent.sqlite"),
+        ([FP32, empty], 3, "folder without recordings"),
+        ([FP32, AMP, "--format", "junit"], 2, "--fail-if"),
+        ([FP32, AMP, AMP, "--fail-if", "time > +5%"], 2, "one side"),
+        ([FP32, AMP, "-o", FP32], 3, "is no page"),
+        ([FP32, AMP, "--fail-if", "time[nothing] > +5%"], 2, "'nothing'"),
+        ([FP32, idle], 3, "no work on a GPU"),
+    ):
+        done = run("compare", *args)
+        assert done.status == status
+        assert told in " ".join(done.err.split())
+        assert "Traceback" not in done.err
+    assert run("compare", FP32, idle, "--force").status == 0
+
+
+def test_hostile_names_stay_text_in_markdown(run: Run, tmp_path: Path) -> None:
+    name = "<img src=x> @team | `a`"
+    files = [steps(100 * n, step=name, seed=n).write(tmp_path, f"{n}.sqlite") for n in (1, 2)]
+    shown = run("compare", *files, "--format", "markdown").out
+    assert "\\<img" in shown
+    assert "<img" not in shown.replace("\\<img", "")
+    assert "@team" not in shown

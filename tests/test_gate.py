@@ -1,0 +1,471 @@
+"""The gate: what an expression means, where a wrong one is wrong, and what an interval proves."""
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from gate_inputs import UNKNOWN, make_row, make_rows, make_share, without_interval
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tcprof.comparison.conditions import QUANTITIES, Condition, parse_condition
+from tcprof.comparison.gate import exit_status, judge_condition
+from tcprof.errors import UsageError
+from tcprof.frames import COMPARISON, RANGE_SUMMARY
+from tcprof.report.gate_text import describe_judgement, name_condition, render_gate, render_gate_markdown
+
+DOCS = Path(__file__).parent.parent / "docs" / "ci.md"
+
+
+def judge(text, *rows, iterations="step"):
+    return judge_condition(parse_condition(text), make_rows(*rows), iterations)
+
+
+def verdict(text, *rows, **options):
+    return judge(text, *rows, **options).verdict
+
+
+# Expressions
+
+
+@pytest.mark.parametrize(
+    ("text", "quantity", "path", "operator", "bound", "kind"),
+    [
+        ("time > +5%", "gpu_window_ns", None, ">", 1.05, "relative"),
+        ("host_time>=-10 %", "host_ns", None, ">=", 0.9, "relative"),
+        ("  kernel_time  <=  1.5 ms ", "kernel_ns", None, "<=", 1.5e6, "absolute"),
+        ("time > 30µs", "gpu_window_ns", None, ">", 30_000, "absolute"),
+        ("time > 30\u03bcs", "gpu_window_ns", None, ">", 30_000, "absolute"),
+        ("time > 30us", "gpu_window_ns", None, ">", 30_000, "absolute"),
+        ("time > 2s", "gpu_window_ns", None, ">", 2e9, "absolute"),
+        ("time > 7ns", "gpu_window_ns", None, ">", 7, "absolute"),
+        ("tensor_active_time < 30us", "tensor_active_s", None, "<", 30e-6, "absolute"),
+        ("kernel_count > 1000", "kernel_count", None, ">", 1000, "absolute"),
+        ("tensor_cycles > +0%", "tensor_cycles", None, ">", 1, "relative"),
+        ("tensor_active[step / forward] < 30", "tensor_active_mean_pct", "step / forward", "<", 30, "absolute"),
+        ("tensor_active < 30%", "tensor_active_mean_pct", None, "<", 30, "absolute"),
+        ("tensor_active_peak < -10%", "tensor_active_peak_pct", None, "<", 0.9, "relative"),
+        ("tensor_kernel_share < -2.5pt", "tensor_kernel_share_pct", None, "<", -2.5, "points"),
+        ("tensor_kernel_share > +2 pt", "tensor_kernel_share_pct", None, ">", 2, "points"),
+        ("time [ a[0] ] > +5%", "gpu_window_ns", "a[0]", ">", 1.05, "relative"),
+        ("time[a] > b] > +5%", "gpu_window_ns", "a] > b", ">", 1.05, "relative"),
+    ],
+)
+def test_what_an_expression_means(text, quantity, path, operator, bound, kind):
+    assert parse_condition(text) == Condition(text, quantity, path, operator, bound, kind)
+
+
+def test_a_relative_bound_is_the_ratio_to_the_last_bit():
+    for percent in range(-100, 300):
+        assert parse_condition(f"time > {percent:+d}%").bound == (100 + percent) / 100
+
+
+def test_every_quantity_is_one_of_the_ranges():
+    assert set(QUANTITIES.values()) <= set(RANGE_SUMMARY.names)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "caret"),
+    [
+        ("", "a quantity must stand here", 0),
+        ("  ", "a quantity must stand here", 2),
+        ("> 5", "a quantity must stand here", 0),
+        ("tiem > +5%", "there is no quantity 'tiem'", 0),
+        (" gpu_window_ns > +5%", "there is no quantity 'gpu_window_ns'", 1),
+        ("time", "> or <, >= or <= must stand here", 4),
+        ("time  == +5%", "> or <, >= or <= must stand here", 6),
+        ("time[step]  = +5%", "> or <, >= or <= must stand here", 12),
+        ("time ] > 5", "> or <, >= or <= must stand here", 5),
+        ("time[step > +5%", "this bracket is not closed", 4),
+        ("time[ ] > +5%", "a path must stand in the brackets", 4),
+        ("time >", "a bound must stand here", 6),
+        ("time > fast", "a bound must stand here", 7),
+        ("time => +5%", "> or <, >= or <= must stand here", 5),
+        ("time > +5% or so", "nothing may follow the bound", 11),
+        ("time > 5%", "'5%' is no bound for time", 7),
+        ("time > 5", "'5' is no bound for time", 7),
+        ("time > +5ms", r"'\+5ms' is no bound for time", 7),
+        ("time > +5pt", r"'\+5pt' is no bound for time", 7),
+        ("time > -101%", "'-101%' is no bound for time", 7),
+        ("time > 5min", "'5min' is no bound for time", 7),
+        ("time > 1,5ms", "'1,5ms' is no bound for time", 7),
+        ("tensor_active_time > 5", "'5' is no bound for tensor_active_time", 21),
+        ("kernel_count > 5ms", "'5ms' is no bound for kernel_count", 15),
+        ("kernel_count > +5", r"'\+5' is no bound for kernel_count", 15),
+        ("tensor_active < 30ms", "'30ms' is no bound for tensor_active", 16),
+        ("tensor_active < 101", "'101' is no bound for tensor_active", 16),
+        ("tensor_active < -101pt", "'-101pt' is no bound for tensor_active", 16),
+        ("tensor_active < 2pt", "'2pt' is no bound for tensor_active", 16),
+        ("tensor_active < -2", "'-2' is no bound for tensor_active", 16),
+        ("time > +\u0665%", "a bound must stand here", 7),
+        (f"time > {'9' * 400}s", "is no bound for time", 7),
+    ],
+)
+def test_a_wrong_expression_is_shown_with_its_place(text, message, caret):
+    with pytest.raises(UsageError, match=message) as raised:
+        parse_condition(text)
+    _, expression, pointer = str(raised.value).split("\n")
+    assert expression == f"    {text}"
+    assert pointer == " " * (4 + caret) + "^"
+    assert "--fail-if 'time > +5%'" in raised.value.hint
+
+
+def test_the_nearest_quantity_is_suggested_and_all_are_listed():
+    with pytest.raises(UsageError) as raised:
+        parse_condition("tensor_activ < 30")
+    assert raised.value.hint.startswith("Did you mean tensor_active? Quantities: time, host_time,")
+    assert all(name in raised.value.hint for name in QUANTITIES)
+
+
+def test_the_caret_stands_below_what_it_points_at_whatever_the_width_of_characters():
+    with pytest.raises(UsageError) as raised:
+        parse_condition("time[\u524d\u5411\x1b] > fast")
+    _, expression, pointer = str(raised.value).split("\n")
+    assert expression == "    time[\u524d\u5411 ] > fast"
+    assert pointer.index("^") == expression.index("fast") + 2  # two characters that are two columns wide
+
+
+PARTS = st.sampled_from(
+    [*QUANTITIES, "[", "]", "step", " / ", ">", "<", ">=", "+", "-", "5", ".", "30", "%", "pt", "ms", " "]
+)
+
+
+@given(st.one_of(st.text(), st.lists(PARTS, max_size=8).map("".join)))
+def test_any_text_is_a_condition_or_a_wrong_one(text):
+    try:
+        condition = parse_condition(text)
+    except UsageError as error:
+        message, pointer = str(error), str(error).split("\n")[-1]
+    else:
+        assert condition.quantity in QUANTITIES.values()
+        assert condition.path is None or condition.path.strip()
+        assert math.isfinite(condition.bound)
+        return
+    assert message.count("\n") == 2
+    assert pointer.strip() == "^"
+
+
+# Verdicts
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("time > +5%", "fail"),
+        ("time > +9%", "cannot tell"),
+        ("time > +15%", "pass"),
+        ("time < +15%", "fail"),
+        ("time < +9%", "cannot tell"),
+        ("time < +5%", "pass"),
+        ("time > 10.5ms", "fail"),
+        ("time > 11ms", "cannot tell"),
+        ("time > 11.5ms", "pass"),
+        # where the interval ends at the bound
+        ("time > +8%", "cannot tell"),
+        ("time >= +8%", "fail"),
+        ("time > +12%", "pass"),
+        ("time >= +12%", "cannot tell"),
+        ("time < +12%", "cannot tell"),
+        ("time <= +12%", "fail"),
+        ("time < +8%", "pass"),
+        ("time <= +8%", "cannot tell"),
+    ],
+)
+def test_only_the_whole_interval_proves(text, expected):
+    assert verdict(text, make_row()) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "figures", "expected"),
+    [
+        ("tensor_active < -2pt", (-5, -6, -4), "fail"),
+        ("tensor_active < -5pt", (-5, -6, -4), "cannot tell"),
+        ("tensor_active < -10pt", (-5, -6, -4), "pass"),
+        ("tensor_active < -5%", (0.875, 0.85, 0.90), "fail"),
+        ("tensor_active < 36", (35, 34.5, 35.5), "fail"),
+    ],
+)
+def test_points_ratios_and_values_are_the_figures_of_their_own_columns(text, figures, expected):
+    found = judge(text, make_row(), make_share())
+    assert (found.value, found.low, found.high, found.verdict) == (*figures, expected)
+
+
+FIGURES = st.floats(0.5, 2) | st.just(1.05)
+
+
+@given(FIGURES, FIGURES, st.sampled_from([("time > +5%", "time <= +5%"), ("time >= +5%", "time < +5%")]))
+def test_what_proves_a_condition_disproves_its_opposite(one, other, opposites):
+    low, high = sorted((one, other))
+    row = make_row(ratio_low=low, ratio_high=high)
+    turned = {"fail": "pass", "pass": "fail", "cannot tell": "cannot tell"}
+    assert verdict(opposites[0], row) == turned[verdict(opposites[1], row)]
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "reason"),
+    [
+        ("time > +9%", make_row(), "the interval holds the bound"),
+        ("time > +5%", without_interval(make_row()), "no 95 % interval is known"),
+        ("time > +5%", make_row(ratio_low=UNKNOWN), "no 95 % interval is known"),
+        ("time > +5%", without_interval(make_row(base=UNKNOWN, ratio=UNKNOWN)), "unknown in the baseline"),
+        ("time > +5%", without_interval(make_row(new=UNKNOWN, ratio=UNKNOWN)), "unknown in the new recording"),
+        ("time > 5ms", without_interval(make_row(base=UNKNOWN, new=UNKNOWN)), "unknown in the new recording"),
+        (
+            "time > +5%",
+            without_interval(make_row(base=UNKNOWN, new=UNKNOWN, ratio=UNKNOWN, verdict="")),
+            "unknown in the baseline and in the new recording",
+        ),
+        (
+            "time > +5%",
+            without_interval(make_row(base=0.0, ratio=UNKNOWN)),
+            "the baseline is 0, so that there is no change in percent",
+        ),
+        ("tensor_cycles > +5%", make_row(), "not recorded"),
+        (
+            "tensor_active_peak < 30",
+            without_interval(make_share(quantity="tensor_active_peak_pct")),
+            "the peak is one sample and has no interval",
+        ),
+    ],
+)
+def test_why_it_cannot_be_told(text, row, reason):
+    found = judge(text, row)
+    assert (found.verdict, found.reason) == ("cannot tell", reason)
+
+
+def test_an_absolute_bound_needs_no_baseline():
+    row = make_row(base=UNKNOWN, base_low=UNKNOWN, base_high=UNKNOWN, ratio=UNKNOWN)
+    assert judge("time > 10ms", row).verdict == "fail"
+
+
+def test_half_an_interval_proves_what_it_can():
+    assert verdict("time > +5%", make_row(ratio_high=UNKNOWN)) == "fail"
+    assert verdict("time > +15%", make_row(ratio_low=UNKNOWN)) == "pass"
+    assert verdict("time < +15%", make_row(ratio_low=UNKNOWN)) == "fail"
+
+
+def test_equal_constants_have_not_changed_even_where_both_are_0():
+    row = without_interval(make_row(base=0.0, new=0.0, difference=0.0, ratio=UNKNOWN, verdict="="))
+    assert verdict("time > +0%", row) == "pass"
+    assert verdict("time >= +0%", row) == "fail"
+    assert verdict("time > 1ns", row) == "pass"
+    share = without_interval(make_share(new=40.0, difference=0.0, ratio=1.0, verdict="="))
+    assert verdict("tensor_active < -1pt", share) == "pass"
+    assert verdict("tensor_active < 50", share) == "fail"
+
+
+# Places
+
+FORWARD = make_row(path="step / forward", depth=2, ratio_low=0.9, ratio_high=0.95)
+WHOLE = make_row(path="", depth=0, ratio_low=1.2, ratio_high=1.3)
+
+
+@pytest.mark.parametrize("path", ["step / forward", "forward", "step/forward", " step  / forward", "step /forward"])
+def test_a_path_is_named_in_full_or_by_its_last_names(path):
+    found = judge(f"time[{path}] > +5%", WHOLE, make_row(), FORWARD)
+    assert (found.path, found.verdict) == ("step / forward", "pass")
+
+
+def test_without_a_path_it_is_that_of_the_iterations_or_the_whole_capture():
+    rows = WHOLE, make_row(), FORWARD
+    assert judge("time > +5%", *rows).path == "step"
+    assert judge("time > +5%", *rows, iterations="step / forward").path == "step / forward"
+    assert judge("time > +15%", *rows, iterations="").path == ""
+    assert judge("time > +15%", *rows, iterations="").verdict == "fail"
+
+
+def test_a_path_in_full_goes_before_paths_that_end_so():
+    inner = make_row(path="epoch / step", depth=2)
+    assert judge("time[step] > +5%", inner, make_row()).path == "step"
+    assert judge("time[epoch / step] > +5%", inner, make_row()).path == "epoch / step"
+
+
+def test_names_that_hold_a_slash_can_be_named():
+    nested, slash = make_row(path="model / layer", depth=2), make_row(path="model/layer")
+    for path in ("model / layer", "model/layer"):
+        assert judge(f"time[{path}] > +5%", nested, slash).path == path
+    assert judge("time[layer] > +5%", nested, slash).path == "model / layer"
+    assert judge("time[layer] > +5%", slash, make_row()).path == "model/layer"
+
+
+def test_a_path_of_several_domains_is_the_default_one():
+    rows = make_row(domain="library"), make_row(ratio_low=1.0, ratio_high=1.02)
+    assert verdict("time[step] > +5%", *rows) == "pass"
+    assert verdict("time[step] > +5%", *rows[:1]) == "fail"
+
+
+def test_a_path_that_is_nowhere_is_an_error_that_names_near_ones():
+    with pytest.raises(UsageError, match="no range is called 'forwrd'") as raised:
+        judge("time [forwrd] > +5%", WHOLE, make_row(), FORWARD)
+    assert (
+        raised.value.hint == "Did you mean 'forward' or 'step / forward'? 'tcprof ranges RECORDING' lists the ranges."
+    )
+    _, expression, pointer = str(raised.value).split("\n")
+    assert expression[pointer.index("^") :].startswith("forwrd]")
+    with pytest.raises(UsageError) as raised:
+        judge("time[optimizer] > +5%", WHOLE, make_row(path="\x1b[31m" + "x" * 10_000))
+    assert raised.value.hint == "'tcprof ranges RECORDING' lists the ranges."
+
+
+def test_several_paths_are_an_error_that_lists_them():
+    rows = [make_row(path=f"epoch {number} / step", depth=2) for number in range(7)]
+    with pytest.raises(UsageError, match=r"7 ranges are called 'step': 'epoch 0 / step', .* and 2 more"):
+        judge("time[step] > +5%", *rows)
+    assert judge("time[epoch 3 / step] > +5%", *rows).path == "epoch 3 / step"
+
+
+def test_of_several_gpus_the_worst_counts():
+    def rows(*ratios):
+        return [make_row(gpu=gpu, ratio_low=low, ratio_high=low + 0.02) for gpu, low in enumerate(ratios)]
+
+    def found(*ratios):
+        judgement = judge("time > +5%", *rows(*ratios))
+        return judgement.gpu, judgement.gpu_count, judgement.verdict
+
+    assert found(1.0, 1.0) == (0, 2, "pass")
+    assert found(1.0, 1.04) == (1, 2, "cannot tell")
+    assert found(1.04, 1.0, 1.2) == (2, 3, "fail")
+
+
+@pytest.mark.parametrize("window", [UNKNOWN, 0.0])
+def test_a_gpu_without_work_is_not_judged(window):
+    idle = without_interval(make_row(gpu=1, base=window, new=window, ratio=UNKNOWN, verdict=""))
+    unused = make_share(gpu=1, new=0.0, new_low=0.0, new_high=0.0)
+    found = judge("tensor_active < 30", make_row(), make_share(), idle, unused)
+    assert (found.verdict, found.gpu, found.gpu_count) == ("pass", 0, 1)
+
+
+def test_a_range_of_the_cpu_alone_is_judged():
+    idle = without_interval(make_row(base=UNKNOWN, new=UNKNOWN, ratio=UNKNOWN, verdict=""))
+    assert verdict("host_time > +5%", idle, make_row(quantity="host_ns")) == "fail"
+
+
+def test_the_rows_of_a_comparison_have_what_a_gate_reads():
+    assert make_row().keys() <= set(COMPARISON.names)
+
+
+# Exit status and text
+
+FAIL, UNSURE, PASS = (judge(f"time > +{bound}%", make_row()) for bound in (5, 9, 15))
+
+
+@pytest.mark.parametrize(
+    ("judgements", "status", "strict_status"),
+    [([], 0, 0), ([PASS], 0, 0), ([PASS, UNSURE], 0, 1), ([PASS, FAIL], 1, 1), ([UNSURE, FAIL], 1, 1)],
+)
+def test_exit_status(judgements, status, strict_status):
+    assert (exit_status(judgements, strict=False), exit_status(judgements, strict=True)) == (status, strict_status)
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "described"),
+    [
+        ("time > +5%", make_row(), "+10.0 %, 95 % interval +8.0 % to +12.0 %"),
+        ("time > 10ms", make_row(), "11.0 ms, 95 % interval 10.9 ms to 11.1 ms"),
+        ("tensor_active < -2pt", make_share(), "-5.0 points, 95 % interval -6.0 points to -4.0 points"),
+        ("tensor_active < 36", make_share(), "35.0 %, 95 % interval 34.5 % to 35.5 %"),
+        ("time > 10ms", without_interval(make_row()), "11.0 ms: no 95 % interval is known"),
+        ("tensor_cycles > +5%", make_row(), "not recorded"),
+    ],
+)
+def test_what_was_found_in_words(text, row, described):
+    assert describe_judgement(judge(text, make_row(path="other"), row)) == described
+
+
+def test_other_units_in_words():
+    seconds = make_row(quantity="tensor_active_s", new=3e-5, new_low=2e-5, new_high=4e-5)
+    cycles = make_row(quantity="tensor_cycles", ratio=12.9, ratio_low=9.9, ratio_high=1284)
+    assert describe_judgement(judge("tensor_cycles > +5%", cycles)) == "12.9x, 95 % interval +890.0 % to 1284x"
+    count = make_row(quantity="kernel_count", new=1440, new_low=1440, new_high=1440)
+    assert describe_judgement(judge("tensor_active_time < 10us", seconds)).startswith("30.0 µs, 95 % interval 20.0 µs")
+    assert describe_judgement(judge("kernel_count > 1000", count)) == "1,440, 95 % interval 1,440 to 1,440"
+
+
+def test_a_condition_is_named_with_what_it_leaves_open():
+    assert name_condition(judge("time[step] > +5%", make_row())) == "time[step] > +5%"
+    assert name_condition(judge("time > +5%", make_row())) == "time > +5% (step)"
+    assert name_condition(judge("time > +5%", WHOLE, iterations="")) == "time > +5% (whole capture)"
+    assert name_condition(judge("time[forward] > +5%", FORWARD)) == "time[forward] > +5% (step / forward)"
+    assert name_condition(judge("time[step] > +5%", make_row(), make_row(gpu=1))) == "time[step] > +5% (GPU 0)"
+
+
+def test_the_verdicts_on_a_terminal():
+    unknown = judge("tensor_cycles > +5%", make_row())
+    assert render_gate([FAIL, UNSURE, PASS, unknown], strict=False, width=80, color=False) == (
+        "fail         time > +5% (step)\n"
+        "             +10.0 %, 95 % interval +8.0 % to +12.0 %\n"
+        "cannot tell  time > +9% (step)\n"
+        "             +10.0 %, 95 % interval +8.0 % to +12.0 %: the interval holds the\n"
+        "             bound\n"
+        "pass         time > +15% (step)\n"
+        "             +10.0 %, 95 % interval +8.0 % to +12.0 %\n"
+        "cannot tell  tensor_cycles > +5% (step)\n"
+        "             not recorded\n"
+        "\n"
+        "Gate failed: of 4 conditions 1 fail, 2 cannot tell, 1 pass. The more recordings\n"
+        "a side has, the more can be told: tcprof profile --repeat 5 SCRIPT"
+    )
+    assert render_gate([unknown], strict=False, width=80, color=False).endswith(
+        "\n\nGate passed: of 1 condition 1 cannot tell."
+    )
+    assert render_gate([unknown], strict=True, width=80, color=False).endswith(
+        "\n\nGate failed: of 1 condition 1 cannot tell."
+    )
+    assert render_gate([FAIL], strict=False, width=80, color=True).startswith("\x1b[1;31mfail\x1b[0m         time")
+
+
+def test_the_verdicts_as_markdown():
+    assert render_gate_markdown([FAIL, UNSURE], strict=False) == (
+        "**Gate failed: of 2 conditions 1 fail, 1 cannot tell.**\n"
+        "\n"
+        "| fails if | verdict | found |\n"
+        "|---|---:|---:|\n"
+        "| time \\> \\+5% \\(step\\) | fail | +10.0 %, 95 % interval +8.0 % to +12.0 % |\n"
+        "| time \\> \\+9% \\(step\\) | cannot tell "
+        "| +10.0 %, 95 % interval +8.0 % to +12.0 %: the interval holds the bound |\n"
+        "\n"
+        "The more recordings a side has, the more can be told: tcprof profile --repeat 5 SCRIPT"
+    )
+
+
+def test_names_of_a_recording_cannot_forge_the_output():
+    name = "a\x1b[2J\n| x | <img src=x> `b` \u202e" + "n" * 10_000
+    found = [judge("time > +5%", make_row(path=name), iterations=name)]
+    for text in (render_gate(found, strict=False, width=80, color=False), render_gate_markdown(found, strict=False)):
+        assert all(line.isprintable() for line in text.split("\n"))
+        assert len(text) < 1000
+    markdown = render_gate_markdown(found, strict=False)
+    assert len(markdown.split("\n")) == 5
+    assert r"\| x \| \<img src=x\> \`b\`" in markdown
+
+
+# The page
+
+
+def test_the_documented_job_is_yaml_with_few_rights_and_pinned_actions():
+    block = re.search(r"```yaml\n(.*?)```", DOCS.read_text(), re.DOTALL)
+    workflow = yaml.safe_load(block[1])
+    assert workflow["permissions"] == {}
+    jobs = workflow["jobs"]
+    assert jobs["record"]["permissions"] == {"contents": "read"}
+    assert jobs["compare"]["permissions"] == {"actions": "read", "pull-requests": "write"}
+    steps = [step for job in jobs.values() for step in job["steps"]]
+    actions = [step["uses"] for step in steps if "uses" in step]
+    assert actions
+    assert all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", action) for action in actions)
+    commands = "\n".join(step["run"] for step in steps if "run" in step)
+    assert "${{" not in commands  # what others wrote would be part of the script
+    assert "--repeat 5" in commands
+    assert "gh pr comment" in commands
+
+
+def test_the_documented_conditions_can_be_read():
+    page = DOCS.read_text()
+    conditions = re.findall(r"--fail-if '(.*?)'", page)
+    assert len(conditions) >= 5
+    for name, cell in re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", page, re.MULTILINE):
+        conditions += [f"{name} > {bound}" for bound in re.findall(r"`(.*?)`", cell)]
+    parsed = [parse_condition(text) for text in conditions]
+    assert {condition.quantity for condition in parsed} == set(QUANTITIES.values())

@@ -1,0 +1,441 @@
+"""Kernels of two recordings matched by place, then by name."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from builders import TraceBuilder, assert_rows
+from hypothesis import given
+from hypothesis import strategies as st
+from report_inputs import make_analysis
+
+import tcprof
+from tcprof.analysis import analyze
+from tcprof.analysis.iterations import find_iterations
+from tcprof.comparison import alignment
+from tcprof.comparison.alignment import align
+from tcprof.comparison.families import classify_kernels, similarities
+from tcprof.comparison.matching import match_kernels
+from tcprof.frames import KERNEL_CHANGES, KERNELS
+from tcprof.trace import Trace
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+SGEMM = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize32x32x8_ffma_kernel__5x_cublas"
+NVJET = "nvjet_sm90_hsh_128x128_64x6_2x1_v_bz_TNT"
+NVJET_SMALL = "nvjet_sm90_hsh_64x32_64x16_2x2_h_bz_splitK_TNN"
+ELEMENTWISE = (
+    "void at::native::vectorized_elementwise_kernel<(int){}, at::native::{}, std::array<char *, (unsigned long)3>>"
+)
+RELU = ELEMENTWISE.format(4, "relu_kernel_cuda<float>")
+RELU_HALF = ELEMENTWISE.format(8, "relu_kernel_cuda<c10::Half>")
+ADD = ELEMENTWISE.format(4, "CUDAFunctor_add<float>")
+CAST = ELEMENTWISE.format(4, "float16_copy_kernel_cuda(at::TensorIteratorBase &)::[lambda(float) (instance 1)]")
+FLASH = "void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<...>>"
+CUDNN_SDPA = "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob"
+NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096>)"
+STEP = 1_000_000
+
+
+def program(*steps, outer="step", launched=True, stream_of=lambda name: 7):
+    """Steps of 1 ms, each a list of (range in the step, kernel, duration in ns) in order of launch."""
+    builder = TraceBuilder().gpu()
+    for number, kernels in enumerate(steps):
+        begin = time = STEP * number
+        if outer:
+            builder.range(outer, begin, begin + STEP // 2)
+        for place, (path, name, duration) in enumerate(kernels):
+            at = begin + 100 * place + 10
+            if path:
+                builder.range(path, at, at + 50)
+            builder.kernel(name, time, time + duration, launched=at + 10 if launched else None, stream=stream_of(name))
+            time += duration + 1000
+    return builder
+
+
+def analyzed(builder, folder, name="a.sqlite"):
+    return analyze(Trace(builder.write(folder, name)))
+
+
+def changes_of(folder, base, new, **options):
+    return match_kernels(analyzed(base, folder, "a.sqlite"), analyzed(new, folder, "b.sqlite"), **options).changes
+
+
+def brief(changes):
+    """The changes, with names that fit into a table."""
+    short = {SGEMM: "sgemm", NVJET: "nvjet", NVJET_SMALL: "nvjet small", RELU: "relu", RELU_HALF: "relu half"}
+    short |= {ADD: "add", CAST: "cast", NCCL: "nccl"}
+    named = changes[["base_name", "new_name"]].replace(short)
+    return changes.assign(base=named["base_name"], new=named["new_name"])
+
+
+def test_what_stands_in_the_place_of_a_product_is_matched_and_a_cast_that_was_added_is_new(tmp_path):
+    base = program(*[[("forward", SGEMM, 9000), ("forward", RELU, 2000), ("backward", SGEMM, 8000)]] * 6)
+    amp = [("forward", CAST, 500), ("forward", NVJET, 1000), ("forward", RELU_HALF, 1500), ("backward", NVJET, 900)]
+    found = match_kernels(analyzed(base, tmp_path), analyzed(program(*[amp] * 8), tmp_path, "b.sqlite"))
+    expected = """
+        path      kind     base   new        base_count  new_count  base_ns  new_ns  difference_ns
+        forward   renamed  sgemm  nvjet      1           1          9000     1000    -8000
+        backward  renamed  sgemm  nvjet      1           1          8000     900     -7100
+        forward   renamed  relu   relu half  1           1          2000     1500    -500
+        forward   new      -      cast       0           1          0        500     500
+        """
+    assert_rows(brief(found.changes), expected)
+    first = found.changes.iloc[0]
+    assert (first["base_class"], first["new_class"]) == ("FP32 products", "FP16 tensor kernels")
+    assert (first["base_precision"], first["new_precision"]) == ("fp32", "fp16")
+    assert (first["base_tensor_kernel"], first["new_tensor_kernel"]) == (False, True)
+    assert found.base_matched_pct == pytest.approx(100)
+    assert found.new_matched_pct == pytest.approx(100 * 3400 / 3900)
+    assert [(n, str(d)) for n, d in found.changes.dtypes.items()] == [(c.name, c.dtype) for c in KERNEL_CHANGES.columns]
+
+
+def test_the_rows_of_launches_name_their_change_and_warm_up_has_none(tmp_path):
+    steps = [[("forward", SGEMM, 90_000), ("forward", ADD, 5000)]] + [
+        [("forward", SGEMM, 9000), ("forward", ADD, 500)]
+    ] * 7
+    base = analyzed(program(*steps), tmp_path)
+    assert base.iterations["warm_up"].tolist() == [True] + [False] * 7
+    found = match_kernels(base, base)
+    assert_rows(brief(found.changes), "base  base_ns  base_count\nsgemm  9000  1\nadd  500  1")
+    assert found.base_row.tolist() == [-1, -1] + [0, 1] * 7
+    assert found.new_row.tolist() == found.base_row.tolist()
+
+
+def test_one_kernel_can_be_matched_with_several_each_in_its_place(tmp_path):
+    base = program(*[[("forward", SGEMM, 9000), ("forward", RELU, 100), ("forward", SGEMM, 7000)]] * 6)
+    new = program(*[[("forward", NVJET, 900), ("forward", RELU, 100), ("forward", NVJET_SMALL, 600)]] * 6)
+    expected = """
+        kind     base   new          base_ns  new_ns
+        renamed  sgemm  nvjet        9000     900
+        renamed  sgemm  nvjet small  7000     600
+        same     relu   relu         100      100
+        """
+    assert_rows(brief(changes_of(tmp_path, base, new)), expected)
+
+
+def test_a_kernel_that_moved_to_another_range_is_matched_by_name(tmp_path):
+    base = program(*[[("forward", SGEMM, 9000), ("forward", ADD, 300), ("backward", RELU, 200)]] * 6)
+    new = program(*[[("forward", SGEMM, 9000), ("backward", RELU, 200), ("backward", ADD, 400)]] * 6)
+    assert_rows(
+        brief(changes_of(tmp_path, base, new)),
+        """
+        path      kind  base   new    difference_ns
+        backward  same  add    add    100
+        forward   same  sgemm  sgemm  0
+        backward  same  relu   relu   0
+        """,
+    )
+
+
+def test_products_of_another_order_in_a_range_are_matched_too(tmp_path):
+    """The aligned pass keeps the order; what it leaves in the same range, a second one pairs."""
+    base = program(*[[("backward", SGEMM, 900), ("backward", ADD, 10), ("backward", RELU, 11)]] * 6)
+    new = program(*[[("backward", ADD, 10), ("backward", RELU, 11), ("backward", NVJET, 90)]] * 6)
+    expected = "kind  base  new\nrenamed  sgemm  nvjet\nsame  add  add\nsame  relu  relu"
+    assert_rows(brief(changes_of(tmp_path, base, new)), expected)
+
+
+def test_without_ranges_what_is_left_on_two_sides_may_lie_far_apart_and_is_not_paired(tmp_path):
+    base = program(*[[("", SGEMM, 900), ("", ADD, 10), ("", RELU, 11)]], outer="")
+    new = program(*[[("", ADD, 10), ("", RELU, 11), ("", NVJET, 90)]], outer="")
+    assert set(changes_of(tmp_path, base, new)["kind"]) == {"removed", "new", "same"}
+
+
+def test_ranges_of_the_baseline_can_have_other_names(tmp_path):
+    base = program(*[[("fwd", SGEMM, 9000), ("bwd", SGEMM, 8000)]] * 6, outer="iteration")
+    new = program(*[[("backward", NVJET, 800), ("forward", NVJET, 900)]] * 6)
+    names = {"iteration": "step", "bwd": "backward", "step / fwd": "step / forward"}
+    expected = """
+        path      kind     base   new    difference_ns
+        forward   renamed  sgemm  nvjet  -8100
+        backward  renamed  sgemm  nvjet  -7200
+        """
+    assert_rows(brief(changes_of(tmp_path, base, new, mapping=names)), expected)
+
+
+def test_ranges_that_only_one_side_has_are_aligned_in_order_of_launch(tmp_path):
+    base = program(*[[("fwd", SGEMM, 9000), ("bwd", SGEMM, 8000)]] * 6)
+    new = program(*[[("first", NVJET, 900), ("second", NVJET, 800)]] * 6)
+    expected = """
+        path    kind     base   new    difference_ns
+        first   renamed  sgemm  nvjet  -8100
+        second  renamed  sgemm  nvjet  -7200
+        """
+    assert_rows(brief(changes_of(tmp_path, base, new)), expected)
+
+
+def test_a_recording_without_ranges_is_compared_whole(tmp_path):
+    base = program(*[[("forward", SGEMM, 9000), ("backward", RELU, 200)]] * 6)
+    new = program(*[[("", NVJET, 900), ("", RELU, 200)]] * 6, outer="")
+    expected = """
+        path  kind     base   new    base_count  new_count  base_ns  new_ns
+        -     renamed  sgemm  nvjet  6           6          54_000   5400
+        -     same     relu   relu   6           6          1200     1200
+        """
+    assert_rows(brief(changes_of(tmp_path, base, new)), expected)
+
+
+def test_of_iterations_that_differ_the_usual_one_gives_the_places(tmp_path):
+    usual = [("forward", SGEMM, 9000), ("forward", RELU, 200)]
+    odd = [("forward", SGEMM, 9000), ("forward", ADD, 600), ("forward", SGEMM, 3000), ("forward", RELU, 200)]
+    base = program(usual, odd, usual, usual, usual, usual)
+    new = program(*[[("forward", NVJET, 900), ("forward", RELU, 200)]] * 6)
+    expected = """
+        kind     base   new    base_count  new_count  base_ns
+        renamed  sgemm  nvjet  1.1666667   1          9500
+        removed  add    -      0.1666667   0          100
+        same     relu   relu   1           1          200
+        """
+    assert_rows(brief(changes_of(tmp_path, base, new)), expected, rel=1e-6)
+
+
+def test_a_kernel_that_is_usual_on_one_side_and_rare_on_the_other_is_the_same(tmp_path):
+    often = [("forward", SGEMM, 9000), ("forward", ADD, 600), ("forward", ADD, 600)]
+    without = [("forward", SGEMM, 9000)]
+    base, new = program(often, often, often, often, without, without), program(*[without] * 5, often)
+    expected = """
+        kind  base   new    base_count  new_count
+        same  add    add    1.3333333   0.3333333
+        same  sgemm  sgemm  1           1
+        """
+    assert_rows(brief(changes_of(tmp_path, base, new)), expected, rel=1e-6)
+    assert_rows(
+        brief(changes_of(tmp_path, new, base)), expected.replace("1.3333333   0.33", "0.3333333   1.33"), rel=1e-6
+    )
+
+
+def test_order_is_that_of_launch_not_that_in_which_streams_ran(tmp_path):
+    def overlapped(first, second):
+        builder = TraceBuilder().gpu()
+        for number in range(6):
+            begin = STEP * number
+            builder.range("step", begin, begin + 1000)
+            builder.kernel(first, begin + 5000, begin + 9000, launched=begin + 10, stream=1)
+            builder.kernel(second, begin + 4000, begin + 6000, launched=begin + 20, stream=2)
+        return builder
+
+    found = changes_of(tmp_path, overlapped(SGEMM, ADD), program(*[[("", NVJET, 4000), ("", ADD, 2000)]] * 6))
+    assert_rows(brief(found), "kind  base  new\nrenamed  sgemm  nvjet\nsame  add  add")
+
+
+def test_kernels_of_no_range_that_run_in_an_iteration_count_for_it_and_others_do_not(tmp_path):
+    builder = program(*[[("forward", SGEMM, 9000), ("forward", ADD, 500)]] * 6)
+    for number in range(6):
+        begin = STEP * number
+        builder.kernel(RELU, begin + 9100, begin + 9200)  # between the two, without a launch
+        builder.kernel(NVJET, begin + 500_000, begin + 510_000, launched=begin + 600_000)
+    analysis = analyzed(builder, tmp_path)
+    expected = "path  base  base_count\nforward  sgemm  1\nforward  add  1\n-  relu  1"
+    assert_rows(brief(match_kernels(analysis, analysis).changes), expected)
+
+
+def test_an_iteration_in_a_domain_of_its_own_has_what_runs_in_it(tmp_path):
+    builder = program(*[[("forward", SGEMM, 9000), ("forward", ADD, 500)]] * 6, outer="")
+    for number in range(6):
+        builder.range("step", STEP * number, STEP * number + 1000, domain="trainer")
+        builder.kernel(RELU, STEP * number + 20_000, STEP * number + 20_500, launched=STEP * number + 800)
+    analysis = analyzed(builder, tmp_path)
+    iterations = find_iterations(analysis.instances, analysis.paths, "step")
+    of_steps = replace(analysis, iterations=iterations)
+    found = match_kernels(of_steps, of_steps).changes
+    assert sorted(brief(found)["base"]) == ["add", "relu", "sgemm"]
+    assert found["base_count"].tolist() == [1, 1, 1]
+
+
+def test_each_launch_names_its_innermost_range(tmp_path):
+    builder = program(*[[("forward", SGEMM, 9000), ("", ADD, 500)]] * 6)
+    launched = analyzed(builder.kernel(RELU, 900_000, 900_100), tmp_path).launched.sort_values("activity")
+    ranges = launched["range"].tolist()
+    # In order of thread and time: a step, then the range in it.
+    assert [row for row in ranges if row >= 0] == [1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10]
+    assert ranges.count(-1) == 1
+
+
+def test_gpus_are_compared_one_by_one(tmp_path):
+    def two(name):
+        builder = TraceBuilder().gpu(0).gpu(1)
+        for number in range(6):
+            begin = STEP * number
+            builder.range("step", begin, begin + 1000)
+            builder.kernel(name, begin + 2000, begin + 3000, launched=begin + 10)
+            builder.kernel(NCCL, begin + 4000, begin + 4500, launched=begin + 20, device=1)
+        return builder
+
+    found = changes_of(tmp_path, two(SGEMM), two(NVJET))
+    expected = "gpu  kind  base  new  base_ns\n0  renamed  sgemm  nvjet  1000\n1  same  nccl  nccl  500"
+    assert_rows(brief(found), expected)
+    assert found["base_class"].tolist() == ["FP32 products", "communication"]
+
+
+def test_without_a_fit_or_without_work_nothing_is_matched(tmp_path):
+    path = program(*[[("forward", SGEMM, 9000)]] * 6).write(tmp_path)
+    fitted, unfitted = analyze(Trace(path)), analyze(Trace(path), kernels=False)
+    for base, new in ((fitted, unfitted), (unfitted, fitted), (fitted, make_analysis())):
+        found = match_kernels(base, new)
+        assert found.changes.empty
+        assert found.changes.dtypes.equals(KERNEL_CHANGES.empty().dtypes)
+        assert np.isnan([found.base_matched_pct, found.new_matched_pct]).all()
+        assert found.base_row.tolist() == [-1] * len(base.launched)
+
+
+@pytest.mark.parametrize("name", ["mnist_amp", "transformer_compiled", "jax_mlp", "gan_fp16", "wmma", "matmul"])
+def test_a_recording_is_the_same_as_itself(name):
+    analysis = tcprof.read(FIXTURES / f"{name}.sqlite")
+    found = match_kernels(analysis, analysis)
+    assert len(found.changes)
+    assert set(found.changes["kind"]) == {"same"}
+    assert (found.changes["difference_ns"] == 0).all()
+    assert (found.base_matched_pct, found.new_matched_pct) == (pytest.approx(100), pytest.approx(100))
+    duration = analysis.launched["duration_ns"].to_numpy()[found.base_row >= 0].sum()
+    iterations = max(int((~analysis.iterations["warm_up"]).sum()), 1)
+    assert found.changes["base_ns"].sum() * iterations == pytest.approx(duration)
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "shares"),
+    [
+        ("mlp_fp32", "mlp_tf32", (100, 100)),
+        ("mlp_fp32", "mlp_fp16", (100, 71.5)),
+        ("mnist_fp32", "mnist_amp", (86.9, 74.7)),
+        ("transformer_eager", "transformer_compiled", (65.2, 79.1)),
+        ("polynomial", "matmul", (0, 0)),
+    ],
+)
+def test_how_much_of_the_kernel_time_is_matched(base, new, shares):
+    found = match_kernels(*(tcprof.read(FIXTURES / f"{name}.sqlite") for name in (base, new)))
+    assert (found.base_matched_pct, found.new_matched_pct) == pytest.approx(shares, abs=0.1)
+
+
+def test_each_product_of_the_mlp_is_matched_with_the_one_on_the_tensor_cores():
+    found = match_kernels(*(tcprof.read(FIXTURES / f"mlp_{name}.sqlite") for name in ("fp32", "fp16"))).changes
+    products = found[found["base_class"] == "FP32 products"]
+    assert len(products) >= 3
+    assert set(products["kind"]) == {"renamed"}
+    assert set(products["new_class"]) == {"FP16 tensor kernels"}
+    assert (products["base_count"] == products["new_count"]).all()
+    assert (products["base_tensor_active_pct"] < 1).all()
+    assert (products["new_tensor_active_pct"] > 30).all()
+    added = found[found["kind"] == "new"]
+    assert "copies and casts" in set(added["new_class"])
+    assert not set(added["new_class"]) & {"FP16 tensor kernels", "FP32 products"}
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor_kernel", "precision", "label", "read"),
+    [
+        (NVJET, True, "fp16", "FP16 tensor kernels", "fp16"),
+        (NVJET, False, "fp16", "FP16 products", "fp16"),
+        (SGEMM, False, "", "FP32 products", "fp32"),
+        ("void gemvNSP_kernel<double, 1, 32>", False, "", "FP64 products", "fp64"),
+        ("void gemv2T_kernel_val<int, int, __half, __half, float>", False, "", "FP16 products", "fp16"),
+        ("some_matmul", False, "", "products", ""),
+        ("mystery", True, "", "tensor kernels", ""),
+        ("void cublasLt::splitKreduce_kernel<(int)32, float>", False, "", "helpers of products", ""),
+        (FLASH, False, "", "attention", ""),
+        (CAST, False, "", "copies and casts", ""),
+        (ADD.replace("add", "nocast_add"), False, "", "element-wise kernels", ""),
+        ("triton_poi_fused_add_relu_3", False, "", "fused kernels", ""),
+        ("triton_mm", False, "", "products", ""),
+        (NCCL, False, "", "communication", ""),
+        ("graph", False, "", "CUDA graphs", ""),
+        ("graph", True, "", "CUDA graphs", ""),
+        ("mystery", False, "", "other kernels", ""),
+    ],
+)
+def test_the_class_of_a_kernel(name, tensor_kernel, precision, label, read):
+    kernels = KERNELS.empty()[["name", "tensor_kernel", "precision"]]
+    kernels.loc[0] = [name, tensor_kernel, precision]
+    assert classify_kernels(kernels).loc[0].tolist() == [label, read]
+
+
+@pytest.mark.parametrize(
+    ("base", "new"),
+    [
+        (SGEMM, NVJET),
+        (FLASH, CUDNN_SDPA),
+        (RELU, RELU_HALF),
+        ("triton_poi_fused_add_relu_3", "triton_poi_fused_add_relu_7"),
+        ("void softmax_warp_forward<float>", "void cunn_SoftMaxForward<8, c10::Half>"),
+    ],
+)
+def test_kernels_that_can_stand_in_for_each_other(base, new):
+    same, other = similarities([base], [base, new])[0]
+    assert same > other > 0
+
+
+@pytest.mark.parametrize(
+    ("base", "new"),
+    [
+        (RELU, ADD),
+        (RELU, CAST),
+        (SGEMM, ADD),
+        (SGEMM, "void cublasLt::splitKreduce_kernel<(int)32, float>"),
+        (ADD, "triton_poi_fused_add_relu_3"),
+        ("", SGEMM),
+        ("first", "second"),
+    ],
+)
+def test_kernels_that_do_different_work(base, new):
+    assert similarities([base], [new])[0, 0] == 0
+
+
+# Alignment
+
+
+def equal(first, second):
+    return (first[:, None] == second[None, :]).astype(float)
+
+
+def weighted(first, second):
+    """Codes of the same remainder are alike, the same code more so."""
+    alike = first[:, None] % 3 == second[None, :] % 3
+    return np.where(first[:, None] == second[None, :], 3.5, np.where(alike, 2.0, 0.0))
+
+
+def best_sum(base, new, similarity):
+    table = [[0.0] * (len(new) + 1) for _ in range(len(base) + 1)]
+    score = similarity(np.array(base, dtype=int), np.array(new, dtype=int))
+    for i in range(len(base)):
+        for j in range(len(new)):
+            table[i + 1][j + 1] = max(table[i][j] + score[i, j], table[i][j + 1], table[i + 1][j])
+    return table[-1][-1]
+
+
+codes = st.lists(st.integers(0, 5), max_size=12)
+
+
+@given(codes, codes)
+def test_an_alignment_has_the_largest_sum_and_keeps_the_order(base, new):
+    first, second = align(np.array(base, dtype=np.int64), np.array(new, dtype=np.int64), weighted)
+    assert (np.diff(first) > 0).all()
+    assert (np.diff(second) > 0).all()
+    scores = [
+        float(weighted(np.array([base[i]]), np.array([new[j]]))[0, 0]) for i, j in zip(first, second, strict=True)
+    ]
+    assert all(scores)
+    assert sum(scores) == best_sum(base, new, weighted)
+
+
+@given(codes, codes)
+def test_alignment_in_windows_keeps_the_order_and_pairs_only_what_is_alike(base, new):
+    window = alignment.WINDOW
+    alignment.WINDOW = 4
+    try:
+        first, second = align(np.array(base, dtype=np.int64), np.array(new, dtype=np.int64), equal)
+    finally:
+        alignment.WINDOW = window
+    assert (np.diff(first) > 0).all()
+    assert (np.diff(second) > 0).all()
+    assert all(base[i] == new[j] for i, j in zip(first, second, strict=True))
+
+
+def test_a_sequence_longer_than_the_window_is_aligned_behind_what_was_added():
+    base = np.random.default_rng(0).integers(0, 50, 3 * alignment.WINDOW)
+    new = np.insert(base, [100, 2500, 2500, 5000], 99)
+    first, second = align(base, new, equal)
+    assert first.tolist() == list(range(len(base)))
+    assert second.tolist() == np.flatnonzero(new != 99).tolist()

@@ -1,0 +1,264 @@
+"""What the page's timeline is drawn from: the packed arrays are the recording's, and small."""
+
+import base64
+import json
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from builders import TraceBuilder
+from hypothesis import given
+from hypothesis import strategies as st
+from report_inputs import HOSTILE, MS, make_analysis, make_empty, make_samples, read_hostile
+
+import tcprof
+from tcprof.frames import ACTIVITIES, SAMPLES
+from tcprof.report import timeline_data, timeline_lanes
+from tcprof.report.flop_rate import flop_rate
+from tcprof.report.packing import ArrayStore
+from tcprof.report.time_colors import CLASS_COLORS, text_on
+from tcprof.report.timeline_data import pack_timeline
+
+
+def unpack(text):
+    """The header, and a function that gives an array by its number; as the page's script does it."""
+    content = zlib.decompress(base64.b64decode(text))
+    begin = 4 + int.from_bytes(content[:4], "little")
+    header = json.loads(content[4:begin])
+
+    def read(number):
+        entry = header["arrays"][number]
+        count, width = entry["length"], entry["bytes"]
+        octets = np.frombuffer(content, np.uint8, width * count, begin + entry["at"]).reshape(width, count)
+        offsets = sum(octets[plane].astype(np.int64) << (8 * plane) for plane in range(width))
+        return entry["base"] + (np.cumsum(offsets) if entry["ascending"] else offsets)
+
+    return header, read
+
+
+def packed(analysis):
+    return unpack(pack_timeline(analysis).packed)
+
+
+def curve(analysis, metric, gpu=0):
+    """Starts, and the arrays of values of a curve."""
+    header, read = packed(analysis)
+    for track in header["gpus"][gpu]["tracks"]:
+        for each in track["curves"]:
+            if each["metric"] == metric:
+                codes = [read(number).astype(float) for number in each["values"]]
+                return read(track["start"]), [np.where(code > 0, (code - 1) * each["step"], np.nan) for code in codes]
+    return None
+
+
+def bars(analysis, kind, gpu=0):
+    header, read = packed(analysis)
+    found = header["gpus"][gpu][kind]
+    frame = pd.DataFrame({name: read(found[name]) for name in ("start", "length", "row", "id")})
+    for name, number in found["percents"].items():
+        code = read(number)
+        frame[name] = np.where(code > 0, (code - 1) * header["gpus"][gpu]["percentStep"], np.nan)
+    return frame
+
+
+FIXTURE = Path(__file__).parent.parent / "fixtures" / "transformer_compiled.sqlite"
+
+
+class TestPacking:
+    @given(st.lists(st.integers(-(2**60), 2**60), max_size=40), st.lists(st.integers(0, 300), max_size=9))
+    def test_numbers_come_back(self, any_numbers, small):
+        store = ArrayStore()
+        wanted = [np.array(any_numbers, dtype=np.int64), np.array(small, dtype=np.int64)]
+        places = [store.add(values) for values in wanted]
+        places.append(store.add(np.sort(wanted[0]), ascending=True))
+        header, read = unpack(store.pack({"name": "</script>\ud800"}))
+        assert header["name"].startswith("</script>")
+        for place, values in zip(places, [*wanted, np.sort(wanted[0])], strict=True):
+            assert read(place).tolist() == values.tolist()
+
+    def test_small_numbers_take_a_byte_each(self):
+        store = ArrayStore()
+        store.add(np.arange(1_000_000, 1_000_200))
+        store.add(np.array([0, 256]))
+        header, _ = unpack(store.pack({}))
+        assert [entry["bytes"] for entry in header["arrays"]] == [1, 2]
+
+
+class TestSamples:
+    def test_every_sample_is_kept(self):
+        values = [0.0, 12.34, 99.99, 100.0]
+        start, (found,) = curve(make_analysis(samples=make_samples(values)), "Tensor Active")
+        assert start.tolist() == [0, 50_000, 100_000, 150_000]
+        assert found == pytest.approx(values, abs=0.005)
+
+    def test_small_percentages_have_smaller_steps(self):
+        values = np.linspace(0, 0.5, 50)
+        _, (found,) = curve(make_analysis(samples=make_samples(values)), "Tensor Active")
+        assert found == pytest.approx(values, abs=0.00006)
+
+    def test_unknown_values_stay_unknown(self):
+        samples = make_samples([1.0, 2.0, 3.0])
+        samples.loc[1, "tensor_active_pct"] = np.nan
+        _, (found,) = curve(make_analysis(samples=samples), "Tensor Active")
+        assert np.isnan(found).tolist() == [False, True, False]
+
+    def test_gaps_are_kept(self):
+        header, read = packed(make_analysis(samples=make_samples([1.0] * 20, gap_after=10)))
+        track = header["gpus"][0]["tracks"][0]
+        assert read(track["breaks"]).tolist() == [9, 19]
+        assert read(track["ends"]).tolist() == [500_000, 1_500_000]
+
+    def test_a_metric_that_was_not_recorded_is_no_curve(self):
+        header, _ = packed(make_analysis())
+        names = [each["metric"] for track in header["gpus"][0]["tracks"] for each in track["curves"]]
+        assert names == ["Tensor Active", "SM Active"]
+        roles = [(trace["meta"]["role"], trace["meta"].get("curve")) for trace in header["figure"]["data"]]
+        assert roles == [
+            *(("band", "Tensor Active"), ("curve", "Tensor Active"), ("curve", "SM Active"), ("lanes", None))
+        ]
+
+    def test_read_and_write_are_added(self):
+        samples = make_samples([1.0, 2.0]).assign(dram_read_pct=[10.0, np.nan], dram_write_pct=[5.0, 1.0])
+        _, (found,) = curve(make_analysis(samples=samples), "DRAM read + write")
+        assert found[0] == pytest.approx(15)
+        assert np.isnan(found[1])
+
+    def test_too_many_become_bins_with_their_extremes(self, monkeypatch):
+        monkeypatch.setattr(timeline_data, "MOST_VALUES", 6000)
+        values = np.zeros(50_000)
+        values[33_333] = 88.0
+        analysis = make_analysis(samples=make_samples(values))
+        start, (mean, low, high) = curve(analysis, "Tensor Active")
+        assert len(start) == 1000
+        assert (np.nanmax(high), np.nanmax(low)) == (88, 0)
+        assert mean.sum() * 50 == pytest.approx(88, rel=0.01)
+        assert "bins of 2.50 ms" in pack_timeline(analysis).notes[0]
+
+    def test_each_gpu_has_its_own(self):
+        samples = SAMPLES.concat([make_samples([1.0] * 5), make_samples([7.0] * 3, gpu=2)])
+        analysis = make_analysis(samples=samples, gpus=(0, 2))
+        assert len(curve(analysis, "Tensor Active", 0)[0]) == 5
+        assert curve(analysis, "Tensor Active", 1)[1][0].tolist() == [7.0] * 3
+        assert [gpu["gpu"] for gpu in packed(analysis)[0]["gpus"]] == [0, 2]
+
+    def test_without_samples_there_are_lanes(self):
+        header, _ = packed(make_analysis(samples=SAMPLES.empty(), tensor_source="none"))
+        assert header["gpus"][0]["tracks"] == []
+        assert [trace["meta"]["role"] for trace in header["figure"]["data"]] == ["lanes"]
+
+    def test_nothing_at_all(self):
+        assert pack_timeline(make_empty()) is None
+
+
+class TestLanes:
+    def test_ranges_stand_by_depth_and_start(self):
+        analysis = make_analysis()
+        host = bars(analysis, "host")
+        assert host["start"].is_monotonic_increasing
+        steps = host[host["id"] == 0]
+        assert (steps["row"] == 1).all()
+        assert (host[host["id"] > 0]["row"] == 2).all()
+        wanted = analysis.instances[analysis.instances["path_id"] == 0].sort_values("host_start_ns")
+        assert steps["start"].tolist() == wanted["host_start_ns"].tolist()
+        assert steps["length"].tolist() == [3 * MS] * 6
+        assert steps["tensor_active_mean_pct"].tolist() == pytest.approx(wanted["tensor_active_mean_pct"].tolist())
+        assert host[host["id"] == 2]["tensor_active_mean_pct"].isna().all()
+
+    def test_ranges_without_work_have_no_window(self):
+        analysis = make_analysis()
+        analysis.instances.loc[analysis.instances["path_id"] == 1, ["gpu_start_ns", "gpu_end_ns"]] = np.nan
+        assert len(bars(analysis, "host")) == 18
+        assert sorted(set(bars(analysis, "windows")["id"])) == [0, 2]
+
+    def test_kernels_are_named_by_the_rows_of_the_kernel_table(self, tmp_path):
+        analysis = read_hostile(tmp_path)
+        header, _ = packed(analysis)
+        work = bars(analysis, "work")
+        fitted = analysis.launched.set_index("activity")["kernel"].reindex(range(len(analysis.activities)))
+        ordered = analysis.activities.assign(kernel=fitted).sort_values("start_ns", kind="stable")
+        assert work["id"].tolist() == ordered["kernel"].tolist()
+        assert header["works"]["kernels"] == len(analysis.kernels) == len(header["works"]["names"])
+        assert header["works"]["geometry"] == analysis.kernels["launch_geometry"].tolist()
+
+    def test_copies_have_a_name_and_a_class(self, tmp_path):
+        trace = TraceBuilder().gpu().kernel("gemm", 0, 100).copy("host to device", 200, 300).memset(400, 500)
+        analysis = tcprof.read(trace.write(tmp_path))
+        header, _ = packed(analysis)
+        work = bars(analysis, "work")
+        names = [header["works"]["names"][number] for number in work["id"]]
+        classes = [header["classes"][header["works"]["class"][number]]["name"] for number in work["id"]]
+        assert names == ["gemm", "copy host to device", "memset"]
+        assert classes[1:] == ["copy or set"] * 2
+
+    def test_kernels_that_were_not_fitted_are_other_kernels(self):
+        analysis = make_analysis()
+        header, _ = packed(analysis)
+        assert {header["classes"][number]["name"] for number in header["works"]["class"]} == {"other kernel"}
+        assert bars(analysis, "work")["tensor_active_pct"].isna().all()
+
+    def test_streams_with_little_work_share_a_row(self):
+        base = make_analysis().activities.iloc[:1]
+        rows = [base.assign(stream=stream, start_ns=0, end_ns=1000 * (stream + 1)) for stream in range(20)]
+        analysis = make_analysis(activities=ACTIVITIES.concat(rows))
+        header, _ = packed(analysis)
+        labels = list(header["gpus"][0]["labels"].values())
+        assert labels == [*(f"stream {stream}" for stream in range(8, 20)), "other streams"]
+        work = bars(analysis, "work")
+        first = work["row"].min()
+        assert work[work["length"] <= 8000]["row"].unique().tolist() == [first + 12 * timeline_lanes.STREAM_ROWS]
+
+    def test_of_too_many_bars_the_longest_stay(self, monkeypatch):
+        monkeypatch.setattr(timeline_lanes, "MOST_BARS", 10)
+        analysis = make_analysis()
+        assert len(bars(analysis, "host")) == len(bars(analysis, "work")) == 10
+        assert (bars(analysis, "host")["id"] == 0).sum() == 6
+        assert "18 bars are not drawn" in pack_timeline(analysis).notes[1]
+
+    def test_hostile_names(self):
+        header, _ = packed(make_analysis(names=HOSTILE))
+        for name in header["paths"]["names"]:
+            assert not set("<>\u202e\n") & set(name)
+            assert len(name) < 200
+        assert header["paths"]["cuts"][1][-1].startswith("</script>"), "painted as text, so as it is"
+        assert all(len(cut) <= 60 for cuts in header["paths"]["cuts"] for cut in cuts)
+
+
+class TestFlopRate:
+    def test_against_naive_version(self):
+        analysis = tcprof.read(FIXTURE)
+        samples = analysis.samples.iloc[::7]
+        start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
+        found = flop_rate(analysis, 0, start, end)
+        work = analysis.activities.iloc[analysis.launched["activity"]].reset_index(drop=True)
+        length = (work["end_ns"] - work["start_ns"]).clip(lower=1)
+        flop = analysis.launched["tensor_flop"]
+        assert np.isfinite(found).any()
+        for low, high, value in zip(start, end, found, strict=True):
+            overlap = (work["end_ns"].clip(upper=high) - work["start_ns"].clip(lower=low)).clip(lower=0)
+            if (overlap[flop.isna()] >= 1).any():
+                assert np.isnan(value)
+            else:
+                assert value == pytest.approx((flop * overlap / length).sum() / (high - low) * 1e9, rel=1e-6, abs=1e6)
+
+    def test_unknown_without_a_fit(self):
+        analysis = make_analysis()
+        assert np.isnan(flop_rate(analysis, 0, np.array([0]), np.array([10]))).all()
+
+
+@pytest.mark.parametrize("name", CLASS_COLORS)
+def test_names_can_be_read_on_every_colour(name):
+    def light(color):
+        channels = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
+
+    color = CLASS_COLORS[name]
+    if color.startswith("#"):
+        bright, dim = sorted((light(color), light(text_on(color))), reverse=True)
+        assert (bright + 0.05) / (dim + 0.05) > 4.5
+
+
+def test_a_page_of_a_fixture_is_small():
+    assert len(pack_timeline(tcprof.read(FIXTURE)).packed) < 100_000

@@ -1,0 +1,335 @@
+"""What a change of time and of Tensor Active consists of: parts that add up."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from builders import TraceBuilder, assert_rows
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tcprof
+from tcprof.analysis import analyze
+from tcprof.comparison.matching import match_kernels
+from tcprof.comparison.scope import Spans
+from tcprof.comparison.waterfall import explain_changes, largest_part
+from tcprof.frames import WATERFALL
+from tcprof.trace import Trace
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+SGEMM = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize32x32x8_ffma_kernel__5x_cublas"
+NVJET = "nvjet_sm90_hsh_128x128_64x6_2x1_v_bz_TNT"
+ADD = "void at::native::vectorized_elementwise_kernel<(int)4, at::native::CUDAFunctor_add<float>>"
+CAST = "void at::native::vectorized_elementwise_kernel<(int)4, at::native::float16_copy_kernel_cuda>"
+NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+STEP = 200_000
+
+
+def program(*work, steps=6, samples=None):
+    """Steps of 200 µs with the same work: (kernel, start, end) after the step's start; a kernel of "" is a copy."""
+    builder = TraceBuilder().gpu()
+    for number in range(steps):
+        begin = STEP * number
+        builder.range("step", begin, begin + STEP - 1000)
+        for place, (name, start, end) in enumerate(work):
+            options = {"launched": begin + 10 * place + 10, "stream": place}
+            if name:
+                builder.kernel(name, begin + start, begin + end, **options)
+            else:
+                builder.copy("host to device", begin + start, begin + end, **options)
+    if samples is not None:
+        builder.samples(samples * steps, period=STEP // len(samples))
+    return builder
+
+
+def analyzed(builder, folder, name="a.sqlite"):
+    return analyze(Trace(builder.write(folder, name)))
+
+
+def waterfall(base, new):
+    return explain_changes(base, new, match_kernels(base, new))
+
+
+def of(rows, quantity):
+    return rows[rows["quantity"] == quantity].reset_index(drop=True)
+
+
+def change_of(rows, part):
+    return rows.loc[rows["part"] == part, "change"].sum()
+
+
+def assert_adds_up(rows):
+    """Changes of the parts add up to the total's; of time, base and new do as well; nothing is negative there."""
+    assert len(rows)
+    for (_, quantity), of_quantity in rows.groupby(["gpu", "quantity"]):
+        total = of_quantity[of_quantity["part"] == "total"]
+        parts = of_quantity[of_quantity["part"] != "total"]
+        assert len(total) == 1
+        assert parts["change"].sum() == pytest.approx(total["change"].item(), rel=0, abs=1e-6)
+        if quantity == "time_ns":
+            assert (parts[["base", "new"]] >= 0).all(axis=None)
+            assert parts["base"].sum() == pytest.approx(total["base"].item(), rel=0, abs=1e-6)
+            assert parts["new"].sum() == pytest.approx(total["new"].item(), rel=0, abs=1e-6)
+
+
+def test_every_nanosecond_of_a_window_is_in_one_part(tmp_path):
+    base = program(
+        ("", 1000, 3000),
+        (SGEMM, 2000, 12_000),  # the copy has 1000 before it
+        (ADD, 11_000, 14_000),  # 2000 behind the product
+        (ADD, 12_000, 13_000),  # all of it under the other one
+        (NCCL, 13_000, 16_000),  # 2000 behind the kernels
+        ("", 15_000, 17_000),  # 1000 behind NCCL's
+        (ADD, 20_000, 21_000),  # after 3000 of nothing
+    )
+    new = program(("", 1000, 2000), (CAST, 2000, 2500), (NVJET, 2500, 5500), (ADD, 5500, 6500), (ADD, 8000, 9000))
+    rows = waterfall(analyzed(base, tmp_path), analyzed(new, tmp_path, "b.sqlite"))
+    expected = """
+        part             base_class            new_class            base    new   change
+        total            -                     -                    20_000  8000  -12_000
+        same kernels     -                     -                    2000    2000  0
+        renamed kernels  FP32 products         FP16 tensor kernels  10_000  3000  -7000
+        new kernels      -                     copies and casts     0       500   500
+        removed kernels  element-wise kernels  -                    1000    0     -1000
+        communication    -                     -                    2000    0     -2000
+        copies and sets  -                     -                    2000    1000  -1000
+        idle             -                     -                    3000    1500  -1500
+        """
+    assert_rows(of(rows, "time_ns"), expected)
+    assert set(rows["quantity"]) == {"time_ns"}  # without samples
+    assert [(name, str(dtype)) for name, dtype in rows.dtypes.items()] == [(c.name, c.dtype) for c in WATERFALL.columns]
+    assert_adds_up(rows)
+    largest = largest_part(rows, gpu=0)
+    assert largest[["part", "base_class", "base", "new"]].tolist() == ["renamed kernels", "FP32 products", 10_000, 3000]
+
+
+def test_removed_and_renamed_kernels_stand_in_rows_of_their_class(tmp_path):
+    base = program((SGEMM, 0, 1000), (CAST, 1000, 1300), ("first", 2000, 2700), ("second", 3000, 3100))
+    new = program((SGEMM, 0, 900))
+    rows = of(waterfall(analyzed(base, tmp_path), analyzed(new, tmp_path, "b.sqlite")), "time_ns")
+    expected = """
+        part             base_class        new_class  base  new  change
+        same kernels     -                 -          1000  900  -100
+        removed kernels  other kernels     -          800   0    -800
+        removed kernels  copies and casts  -          300   0    -300
+        """
+    assert_rows(rows[rows["part"].str.contains("kernels")], expected)
+
+
+intervals = st.lists(
+    st.tuples(st.sampled_from([SGEMM, ADD, NCCL, ""]), st.integers(0, 60), st.integers(0, 25)), min_size=1, max_size=9
+)
+
+
+def counted(work):
+    """Nanoseconds of each kind in the window, counted one by one: the kernel that started first has the time."""
+    first, last = min(start for _, start, _ in work), max(start + length for _, start, length in work)
+    found = {"kernels": 0, NCCL: 0, "": 0, None: 0, SGEMM: 0, ADD: 0}
+    for time in range(first, last):
+        running = [
+            (start, row, name) for row, (name, start, length) in enumerate(work) if start <= time < start + length
+        ]
+        kernels = [entry for entry in running if entry[2] in (SGEMM, ADD)]
+        if kernels:
+            found["kernels"] += 1
+            found[min(kernels)[2]] += 1
+        else:
+            names = {name for _, _, name in running}
+            found[NCCL if NCCL in names else "" if "" in names else None] += 1
+    return found, last - first
+
+
+@settings(max_examples=25)
+@given(intervals, intervals)
+def test_time_is_as_counted_nanosecond_by_nanosecond(tmp_path, base, new):
+    works = [
+        [(name, 100 + 10 * start, 100 + 10 * (start + length)) for name, start, length in work] for work in (base, new)
+    ]
+    sides = [analyzed(program(*work, steps=1), tmp_path, f"{n}.sqlite") for n, work in enumerate(works)]
+    rows = of(waterfall(*sides), "time_ns")
+    assert_adds_up(rows)
+    for column, work in (("base", base), ("new", new)):
+        found, window = counted(work)
+        value = rows.groupby("part")[column].sum()
+        assert value["total"] == 10 * window
+        kernels = [part for part in value.index if part.endswith(" kernels")]
+        assert value[kernels].sum() == 10 * found["kernels"]
+        assert value["communication"] == 10 * found[NCCL]
+        assert value["copies and sets"] == 10 * found[""]
+        assert value["idle"] == 10 * found[None]
+
+
+def test_windows_that_overlap_each_count():
+    spans = Spans(np.array([0, 50]), np.array([100, 150]), whole=False)
+    start, end = np.array([0, 40, 60, 120, 200]), np.array([150, 60, 90, 400, 300])
+    assert spans.overlap(start, end).tolist() == [200, 30, 60, 30, 0]
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), min_size=1), st.integers(-5, 80), st.integers(0, 40))
+def test_the_overlap_with_windows_is_as_counted(windows, start, length):
+    first = np.array([begin for begin, _ in windows])
+    spans = Spans(first, first + [size for _, size in windows], whole=False)
+    expected = sum(begin <= time < begin + size for begin, size in windows for time in range(start, start + length))
+    assert spans.overlap(np.array([start]), np.array([start + length])).tolist() == [expected]
+
+
+# Tensor Active. In each step a window of 100 µs, or as told, with the kernel in all of it, under samples of 10 µs.
+
+
+def active(*work, samples):
+    return program(*work, samples=samples)
+
+
+def test_a_kernel_that_uses_the_pipes_more_changes_the_intensity_alone(tmp_path):
+    base = active((NVJET, 0, 100_000), samples=[20] * 10 + [0] * 10)
+    new = active((NVJET, 0, 100_000), samples=[60] * 10 + [0] * 10)
+    rows = waterfall(analyzed(base, tmp_path), analyzed(new, tmp_path, "b.sqlite"))
+    found = of(rows, "tensor_active_pct")
+    assert_rows(found.head(1), "part  base  new  change\ntotal  20  60  40")
+    assert change_of(found, "intensity") == pytest.approx(40, abs=1)
+    assert change_of(found, "idle") == change_of(found, "mix") == 0
+    assert found.loc[1:, ["base", "new"]].isna().all(axis=None)
+    assert_adds_up(rows)
+    assert largest_part(rows, 0, "tensor_active_pct")["part"] == "intensity"
+
+
+def test_a_pause_changes_the_idle_part_alone(tmp_path):
+    base = active((NVJET, 0, 50_000), (NVJET, 50_000, 100_000), samples=[40] * 10 + [0] * 10)
+    new = active((NVJET, 0, 50_000), (NVJET, 150_000, 200_000), samples=[40] * 5 + [0] * 10 + [40] * 5)
+    found = of(waterfall(analyzed(base, tmp_path), analyzed(new, tmp_path, "b.sqlite")), "tensor_active_pct")
+    assert_rows(found.head(1), "base  new  change\n40  20  -20")
+    assert change_of(found, "idle") == pytest.approx(-20, abs=1)
+    assert change_of(found, "mix") == pytest.approx(0, abs=1)
+    assert change_of(found, "intensity") == pytest.approx(0, abs=1)
+
+
+def test_a_kernel_that_came_changes_the_mix_and_not_the_intensity(tmp_path):
+    base = active((NVJET, 0, 100_000), samples=[40] * 10 + [0] * 10)
+    new = active((NVJET, 0, 100_000), (CAST, 100_000, 200_000), samples=[40] * 10 + [0] * 10)
+    rows = waterfall(analyzed(base, tmp_path), analyzed(new, tmp_path, "b.sqlite"))
+    found = of(rows, "tensor_active_pct")
+    assert_rows(found.head(1), "base  new  change\n40  20  -20")
+    assert change_of(found, "mix") == pytest.approx(-20, abs=1)
+    assert change_of(found, "intensity") == pytest.approx(0, abs=0.5)
+    assert change_of(found, "idle") == pytest.approx(0, abs=1e-9)
+    assert_adds_up(rows)
+
+
+def test_a_tensor_kernel_that_came_changes_the_mix_and_not_the_intensity_either(tmp_path):
+    base = active((ADD, 0, 100_000), samples=[0] * 20)
+    new = active((ADD, 0, 100_000), (NVJET, 100_000, 200_000), samples=[0] * 10 + [80] * 10)
+    found = of(waterfall(analyzed(base, tmp_path), analyzed(new, tmp_path, "b.sqlite")), "tensor_active_pct")
+    assert change_of(found, "mix") == pytest.approx(40, abs=1)
+    assert change_of(found, "intensity") == pytest.approx(0, abs=0.5)
+
+
+def test_what_changes_together_is_shared_evenly(tmp_path):
+    """Half the time busy and twice the intensity: from 20 % back to 20 %, so that the two parts cancel."""
+    base = active((NVJET, 0, 100_000), (NVJET, 100_000, 200_000), samples=[20] * 20)
+    new = active((NVJET, 0, 50_000), (NVJET, 150_000, 200_000), samples=[40] * 5 + [0] * 10 + [40] * 5)
+    found = of(waterfall(analyzed(base, tmp_path), analyzed(new, tmp_path, "b.sqlite")), "tensor_active_pct")
+    assert_rows(found.head(1), "base  new  change\n20  20  0")
+    # Exchanged first, idle is -10 of 20 (busy 1 to 0.5 at 20 %); exchanged last, -20 (1 to 0.5 at 40 %).
+    assert change_of(found, "idle") == pytest.approx(-15, abs=1)
+    assert change_of(found, "intensity") == pytest.approx(15, abs=1)
+
+
+def test_where_most_of_the_windows_is_not_sampled_tensor_active_is_left_out(tmp_path):
+    whole = analyzed(active((NVJET, 0, 100_000), samples=[20] * 20), tmp_path)
+    part = replace(whole, samples=whole.samples[whole.samples["start_ns"] % STEP < 30_000])
+    assert set(waterfall(whole, whole)["quantity"]) == {"time_ns", "tensor_active_pct"}
+    for base, new in ((whole, part), (part, whole)):
+        assert set(waterfall(base, new)["quantity"]) == {"time_ns"}
+
+
+# Recordings
+
+
+PAIRS = (
+    ("mnist_fp32", "mnist_amp"),
+    ("mlp_fp32", "mlp_tf32"),
+    ("mlp_fp32", "mlp_fp16"),
+    ("transformer_eager", "transformer_compiled"),
+    ("polynomial", "matmul"),
+    ("jax_mlp", "gan_fp16"),
+)
+
+
+@pytest.fixture(scope="module")
+def read():
+    known = {}
+
+    def get(name):
+        if name not in known:
+            known[name] = tcprof.read(FIXTURES / f"{name}.sqlite")
+        return known[name]
+
+    return get
+
+
+@pytest.mark.parametrize(("base", "new"), PAIRS)
+def test_the_parts_of_recordings_add_up(read, base, new):
+    rows = waterfall(read(base), read(new))
+    assert_adds_up(rows)
+    total = of(rows, "tensor_active_pct").set_index("part")["change"]
+    assert abs(total["not explained by the fit"]) < 0.05 + 0.1 * abs(total["total"])
+
+
+@pytest.mark.parametrize(("base", "new"), PAIRS[:4])
+def test_idle_mix_and_intensity_are_all_that_the_fit_tells_of_the_change(read, base, new):
+    fitted = []
+    for name in (base, new):
+        analysis = read(name)
+        counted = analysis.iterations[~analysis.iterations["warm_up"]]
+        windows = analysis.instances[analysis.instances["range"].isin(counted["range"])]
+        start = analysis.activities["start_ns"].to_numpy()[analysis.launched["activity"]]
+        inside = [
+            analysis.launched["tensor_active_ns"][(start >= first) & (start < last)].sum()
+            for first, last in zip(windows["gpu_start_ns"], windows["gpu_end_ns"], strict=True)
+        ]
+        fitted.append(100 * sum(inside) / counted["gpu_window_ns"].sum())
+    changes = of(waterfall(read(base), read(new)), "tensor_active_pct").set_index("part")["change"]
+    assert changes[["idle", "mix", "intensity"]].sum() == pytest.approx(fitted[1] - fitted[0], abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["mnist_fp32", "transformer_compiled", "jax_mlp"])
+def test_a_recording_against_itself_has_no_change(read, name):
+    rows = waterfall(read(name), read(name))
+    assert set(rows["quantity"]) == {"time_ns", "tensor_active_pct"}
+    assert (rows["change"] == 0).all()
+    assert largest_part(rows, 0) is None
+
+
+def test_the_windows_are_those_of_the_iterations_without_warm_up_and_their_idle_time_that_of_the_timeline(read):
+    analysis = read("mlp_fp32")
+    counted = analysis.iterations[~analysis.iterations["warm_up"]]
+    assert 0 < len(counted) < len(analysis.iterations)
+    rows = of(waterfall(analysis, analysis), "time_ns").set_index("part")
+    assert rows.loc["total", "base"] == pytest.approx(counted["gpu_window_ns"].mean())
+    every = replace(analysis, iterations=analysis.iterations.assign(warm_up=False))
+    rows = of(waterfall(every, every), "time_ns").set_index("part")
+    path = analysis.timeline[analysis.timeline["path"] == analysis.iterations["path"].iloc[0]].iloc[0]
+    assert rows.loc["idle", "base"] * len(every.iterations) == pytest.approx(path["idle_ns"])
+    assert rows.loc["copies and sets", "base"] * len(every.iterations) == pytest.approx(path["copy_ns"])
+
+
+def test_what_explains_most_of_the_change_in_recordings(read):
+    rows = waterfall(read("mlp_fp32"), read("mlp_fp16"))
+    part = largest_part(rows, 0)
+    assert part[["part", "base_class", "new_class"]].tolist() == [
+        "renamed kernels",
+        "FP32 products",
+        "FP16 tensor kernels",
+    ]
+    assert part["base"] > 5 * part["new"] > 0
+    slower = largest_part(waterfall(read("mnist_fp32"), read("mnist_amp")), 0)
+    assert slower["part"] == "idle"
+    assert slower["change"] > 0
+
+
+def test_there_is_no_largest_part_of_what_is_not_there(tmp_path):
+    rows = waterfall(*[analyzed(program((SGEMM, 0, 1000)), tmp_path)] * 2)
+    assert largest_part(rows, 0, "tensor_active_pct") is None
+    assert largest_part(rows, 5) is None
+    assert largest_part(WATERFALL.empty(), 0) is None
