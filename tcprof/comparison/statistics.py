@@ -21,6 +21,7 @@ NORMAL_95, NORMAL_80 = float(stats.norm.ppf(1 - LEVEL / 2)), float(stats.norm.pp
 # The deviations assumed for runs come from 5 runs of each of 5 programs: 20 degrees of freedom.
 STUDENT_95 = float(stats.t.ppf(1 - LEVEL / 2, 20))
 BATCHES, FEWEST_FOR_BATCHES = 10, 50
+FEWEST_EFFECTIVE = 2
 LARGEST_CORRELATION = 0.9  # of signs
 MOST_VALUES = 1000  # of a side, in the Mann-Whitney test
 
@@ -130,7 +131,8 @@ def _inflation(group: Ints, deviation: Floats, count: Ints) -> Floats:
 
     It is that of the signs about the median: from their correlation from one to the next, corrected for the bias of
     short series; and from the sums of ten batches where there are 50 values, which shows slower changes as well. The
-    larger of both counts, and never less than 1.
+    larger of both counts, and never less than 1; nor so large that fewer than two independent values are left, which
+    a short series cannot tell.
 
     Args:
         group: Group of each value, ascending; in order of time within a group.
@@ -153,7 +155,8 @@ def _inflation(group: Ints, deviation: Floats, count: Ints) -> Floats:
         sums = np.bincount(batch, sign, minlength=groups * BATCHES).reshape(groups, BATCHES)
         batched = (sums**2).sum(axis=1) / (BATCHES - 1) / (count / BATCHES * square)
     batched = np.where(count >= FEWEST_FOR_BATCHES, np.nan_to_num(batched, nan=1.0), 1)
-    return np.asarray(np.maximum((1 + correlation) / (1 - correlation), np.maximum(batched, 1)))
+    found = np.maximum((1 + correlation) / (1 - correlation), np.maximum(batched, 1))
+    return np.asarray(np.minimum(found, np.maximum(count / FEWEST_EFFECTIVE, 1)))
 
 
 def _stack(recordings: Sequence[Medians]) -> tuple[Floats, Floats, Floats, Ints]:
