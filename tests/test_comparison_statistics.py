@@ -217,8 +217,14 @@ class TestNoise:
         assert found["gpu_window_ns"][0] == pytest.approx(noise.WORK)
 
     def test_gaps_between_queued_kernels_are_not_waiting(self):
-        found = deviations(gpu_window_ns=10e6, kernel_ns=9.8e6, idle_ns=0.198e6, activity_count=100)
+        found = deviations(gpu_window_ns=10e6, kernel_ns=9.802e6, idle_ns=0.198e6, activity_count=100)
         assert found["gpu_window_ns"][0] == pytest.approx(np.hypot(noise.WORK * 0.9802, noise.GAPS * 0.0198))
+
+    def test_copies_wait_for_the_hosts_memory(self):
+        found = deviations(gpu_window_ns=5e6, kernel_ns=3e6)
+        assert found["gpu_window_ns"][0] == pytest.approx(np.hypot(noise.WORK * 0.6, noise.COPYING * 0.4))
+        busy = deviations(window="busy", gpu_window_ns=5e6, kernel_ns=3e6)["tensor_active_mean_pct"]
+        assert busy[0] == found["gpu_window_ns"][0]
 
     def test_waiting_for_the_cpu_does_not(self):
         found = deviations(gpu_window_ns=2e6, kernel_ns=0.4e6, idle_ns=1.6e6, activity_count=1, host_ns=2.1e6)

@@ -2,7 +2,8 @@
 
 Nothing in one recording tells it. The deviations here are assumed: they were taken from repeated recordings, and
 ``docs/statistics.md`` has those figures and their limits. Work on the GPU reproduces to a fraction of a percent. Time
-in which the GPU waits for the CPU does not: it was seen to differ by a factor of two between runs of one program.
+in which the GPU waits for the CPU does not: it was seen to differ by a factor of two between runs of one program. Nor do
+copies, which wait for the host's memory.
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,8 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-WORK = 0.005  # deviation of the logarithm of time under kernels and copies
+WORK = 0.005  # deviation of the logarithm of time under kernels
+COPYING = 0.2  # of the time in which only copies run
 GAP_NS, GAPS = 2_000.0, 0.05  # the GPU's own gap between two that were launched in time; its deviation likewise
 WAITING = 0.35  # that of the time in which the GPU waits for the CPU, and of the CPU's own
 TIMER_NS = 50.0  # deviation of any time on the GPU
@@ -40,17 +42,19 @@ def run_deviations(medians: Mapping[str, Floats], window: str, period_ns: float,
     gaps = np.minimum(idle, GAP_NS * np.maximum(known["activity_count"] - 1, 0))
     waiting = idle - gaps
     awaited = np.minimum(known["awaited_ns"], host)
+    kernels = np.minimum(known["kernel_ns"], span - idle)
+    copies = span - idle - kernels
     work, timer = np.full_like(span, WORK), np.full_like(span, TIMER_NS)
     kernel_timer = np.where(known["kernel_ns"] > 0, TIMER_NS, 0)
     found = {
-        "host_ns": (_combine(awaited, none, host - awaited), none),
-        "gpu_window_ns": (_combine(span - idle, gaps, waiting), timer),
+        "host_ns": (_combine(awaited, none, none, host - awaited), none),
+        "gpu_window_ns": (_combine(kernels, copies, gaps, waiting), timer),
         "kernel_ns": (work, kernel_timer),
         "idle_ns": (np.full_like(span, WAITING), timer),
         "kernel_count": (none, none),
         "tensor_kernel_share_pct": (work, none),
     }
-    over = {"host": "host_ns", "gpu": "gpu_window_ns", "busy": "kernel_ns"}[window]
+    over = {"host": found["host_ns"][0], "gpu": found["gpu_window_ns"][0], "busy": _combine(kernels, copies, none, none)}
     length_ns = {"host": host, "gpu": span, "busy": span - idle}[window]
     border_ns = BORDER * np.nan_to_num(period_ns) * known["tensor_active_peak_pct"] / 100
     if rounded:
@@ -59,12 +63,13 @@ def run_deviations(medians: Mapping[str, Floats], window: str, period_ns: float,
         mean = np.where(length_ns > 0, 100 * border_ns / length_ns, 0)
         active_ns = 1e9 * known["tensor_active_s"]
         cycles = np.where(active_ns > 0, border_ns * known["tensor_cycles"] / active_ns, 0)
-    found["tensor_active_mean_pct"] = (found[over][0], mean)
+    found["tensor_active_mean_pct"] = (over[window], mean)
     return found | {"tensor_active_s": (work, 1e-9 * border_ns), "tensor_cycles": (work, cycles)}
 
 
-def _combine(work: Floats, gaps: Floats, waiting: Floats) -> Floats:
+def _combine(kernels: Floats, copies: Floats, gaps: Floats, waiting: Floats) -> Floats:
     """The deviation of the logarithm of a time with these parts."""
-    total = work + gaps + waiting
-    deviation = np.sqrt((WORK * work) ** 2 + (GAPS * gaps) ** 2 + (WAITING * waiting) ** 2)
+    total = kernels + copies + gaps + waiting
+    parts = ((WORK, kernels), (COPYING, copies), (GAPS, gaps), (WAITING, waiting))
+    deviation = np.sqrt(sum((relative * part) ** 2 for relative, part in parts))
     return np.divide(deviation, total, out=np.zeros_like(total), where=total > 0)

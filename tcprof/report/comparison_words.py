@@ -98,7 +98,8 @@ def _cause(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     """What most of the change consists of, and whether the CPU holds the GPU up."""
     row = time_row(comparison, gpu)
     part = largest_part(comparison.waterfall, gpu, TIME)
-    if part is None or row["verdict"] == "=" or abs(row["ratio"] - 1) < ALIKE:
+    # Medians are compared, and means divided into parts: what the means do not share needs no cause.
+    if part is None or row["verdict"] == "=" or abs(row["ratio"] - 1) < ALIKE or part["change"] * row["difference"] < 0:
         return _launch_bound(comparison, gpu)
     return (
         f"Most of the difference: {_replaced(comparison, gpu, part) or describe_part(part)}.",
