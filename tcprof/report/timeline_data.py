@@ -25,7 +25,7 @@ from tcprof.report.panels import highest_range
 from tcprof.report.summary import gpu_title
 from tcprof.report.time_colors import CLASS_COLORS, text_on
 from tcprof.report.timeline_figure import GpuStrips, draw_skeleton
-from tcprof.report.timeline_lanes import STREAM_ROWS, GpuLanes, cut_names, lay_lanes, name_work, short_names
+from tcprof.report.timeline_lanes import STREAM_ROWS, GpuLanes, WorkNames, cut_names, lay_lanes, name_work, short_names
 from tcprof.report.timeline_text import NAMES
 
 MOST_VALUES = 8_000_000  # of all curves together: these are 8 to 11 MB in the page
@@ -73,30 +73,31 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
         notes += [f"{gpu_title(analysis, gpu)}: {line}" for line in note] if len(gpus) > 1 else note
     classes = sorted(set(works.frame["time_class"]))
     figure = draw_skeleton(analysis, strips)
-    header = {
-        "gpus": headers,
-        "figure": json.loads(figure.to_json()),
-        "highestRange": highest_range([analysis]),
-        "rangeColors": [_painted(color) for color in [*_range_colors(), UNKNOWN_COLOR]],
-        "classes": [{"name": NAMES[name], **_painted(CLASS_COLORS[name])} for name in TIME_CLASSES],
-        "paths": {
-            "names": [label(path, 80) for path in analysis.paths["path"]],
-            "cuts": cut_names(analysis.paths["name"]),
-        },
-        "works": {
-            "names": [label(name, 90) for name in works.frame["name"]],
-            "cuts": cut_names(short_names(works.frame)),
-            "geometry": [label(text) for text in works.frame["launch_geometry"]],
-            "class": works.frame["time_class"].tolist(),
-            "kernels": len(analysis.kernels),
-            **{side: _plain(works.frame[side]) for side in ("low", "high")},
-        },
-    }
+    header = {"gpus": headers, "figure": json.loads(figure.to_json()), **_describe_bars(analysis, works)}
     shown = [TIME_CLASSES[number] for number in [*classes, IDLE]] if classes else []
     key = tuple((NAMES[name], CLASS_COLORS[name]) for name in shown)
     highest = highest_range([analysis])
     scale = tuple(color for _, color in TENSOR_SCALE)
     return PackedTimeline(store.pack(header), key, scale, units.format_pct(highest) if highest else "", tuple(notes))
+
+
+def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
+    """Names and colours of ranges and of work; names for the pointer are labels of plotly, those in bars plain text."""
+    paths, work = analysis.paths, works.frame
+    return {
+        "highestRange": highest_range([analysis]),
+        "rangeColors": [_painted(color) for color in [*_range_colors(), UNKNOWN_COLOR]],
+        "classes": [{"name": NAMES[name], **_painted(CLASS_COLORS[name])} for name in TIME_CLASSES],
+        "paths": {"names": [label(path, 80) for path in paths["path"]], "cuts": cut_names(paths["name"])},
+        "works": {
+            "names": [label(name, 90) for name in work["name"]],
+            "cuts": cut_names(short_names(work)),
+            "geometry": [label(text) for text in work["launch_geometry"]],
+            "class": work["time_class"].tolist(),
+            "kernels": len(analysis.kernels),
+            **{side: _plain(work[side]) for side in ("low", "high")},
+        },
+    }
 
 
 def _range_colors() -> list[str]:

@@ -15,7 +15,7 @@ from tcprof.report.lanes import MOST_DEPTHS, one_line
 MOST_BARS = 2_000_000  # of a GPU's ranges, and of its work: beyond, the shortest are left out
 MOST_STREAMS = 12
 STREAM_ROWS = 2  # work has taller bars, since the shares of short kernels are drawn in them
-CUTS = (5, 9, 14, 22, 36, 60)  # lengths of a name: a bar shows the longest for which it is wide enough
+CUTS = (8, 12, 16, 22, 30, 42, 60)  # lengths of a name: a bar shows the longest for which it is wide enough
 Ints = npt.NDArray[np.int64]
 
 
@@ -99,8 +99,8 @@ def short_names(frame: pd.DataFrame) -> pd.Series:
 
 def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames) -> GpuLanes:
     """The rows of one GPU's lanes, and the bars on them."""
-    instances = analysis.instances[analysis.instances["gpu"] == gpu].join(analysis.paths["depth"], on="path_id")
-    shallow = instances[instances["depth"] <= MOST_DEPTHS]
+    instances = analysis.instances[analysis.instances["gpu"] == gpu].join(_places(analysis.paths), on="path_id")
+    shallow = instances[instances["place"] <= MOST_DEPTHS]
     titles: dict[int, str] = {}
     labels: dict[int, str] = {}
     bars: dict[str, pd.DataFrame] = {}
@@ -108,10 +108,10 @@ def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames) -> GpuLanes:
     for kind, title in (("host", "NVTX ranges on the CPU"), ("gpu", "Their work on the GPU, first activity to last")):
         timed = shallow[shallow[f"{kind}_start_ns"].notna()]
         starts, ends = (timed[f"{kind}_{side}_ns"].astype(np.int64) for side in ("start", "end"))
-        bars[kind] = _longest(timed.assign(start_ns=starts, end_ns=ends, row=rows + timed["depth"]))
+        bars[kind] = _longest(timed.assign(start_ns=starts, end_ns=ends, row=rows + timed["place"]))
         if len(timed):
             titles[rows] = title
-            rows += 1 + int(timed["depth"].max())
+            rows += 1 + int(timed["place"].max())
     is_here = (analysis.activities["gpu"] == gpu).to_numpy()
     mine = analysis.activities[is_here]
     stream, names = _streams(mine)
@@ -127,6 +127,12 @@ def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames) -> GpuLanes:
     hidden = len(instances) - len(bars["host"]) + len(work) - len(kept)
     rows += 1 + STREAM_ROWS * len(names) if names else 0
     return GpuLanes(titles, labels, rows, bars["host"], bars["gpu"], kept, hidden)
+
+
+def _places(paths: pd.DataFrame) -> pd.Series:
+    """The row of each path among its GPU's: by depth, those of one NVTX domain below those of the one before."""
+    deepest = paths.groupby("domain")["depth"].max()  # the default domain, which has no name, is the first
+    return (paths["depth"] + paths["domain"].map(deepest.cumsum() - deepest)).astype(np.int64).rename("place")
 
 
 def _longest(bars: pd.DataFrame) -> pd.DataFrame:

@@ -148,7 +148,7 @@
     await Plotly.react(plot, figure.data, figure.layout, CONFIG);
     paintLanes(shown);
     const [low, high] = shown;
-    box.querySelector("output").textContent = isWhole()
+    box.querySelector(".shown").textContent = isWhole()
       ? `whole capture, ${formatSeconds(high - low)}`
       : `${formatSeconds(high - low)} of ${formatSeconds(whole[1] - whole[0])}`;
     plot.dataset.window = `${low} ${high}`;

@@ -16,6 +16,18 @@ const timelineData = (() => {
     return new Uint8Array(await new Response(stream).arrayBuffer());
   }
 
+  /* Whole numbers from their bytes: all first ones, then all second ones. */
+  function joinPlanes(bytes, length, width) {
+    const numbers = width > 4 ? new Float64Array(length) : new Uint32Array(length);
+    for (let plane = 0; plane < width; plane++) {
+      const octets = bytes.subarray(plane * length, (plane + 1) * length);
+      const weight = 256 ** plane;
+      if (plane === 0) numbers.set(octets);
+      else for (let i = 0; i < length; i++) numbers[i] += weight * octets[i];
+    }
+    return numbers;
+  }
+
   /* The header, and a function that reads the array of a number into a typed array, times a scale. */
   async function unpack(text) {
     const bytes = await inflate(fromBase64(text.trim()));
@@ -24,15 +36,13 @@ const timelineData = (() => {
     const begin = 4 + size;
     const read = (number, Type, scale = 1) => {
       const { at, length, bytes: width, base, ascending } = header.arrays[number];
-      const values = new Type(length);
+      const offsets = joinPlanes(bytes.subarray(begin + at, begin + at + width * length), length, width);
+      if (!ascending && base === 0 && scale === 1) return new Type(offsets);
+      const values = new Float64Array(length);
       let sum = base;
-      for (let i = 0; i < length; i++) {
-        let offset = 0;
-        for (let plane = width - 1; plane >= 0; plane--) offset = 256 * offset + bytes[begin + at + plane * length + i];
-        if (ascending) values[i] = scale * (sum += offset);
-        else values[i] = scale * (base + offset);
-      }
-      return values;
+      if (ascending) for (let i = 0; i < length; i++) values[i] = scale * (sum += offsets[i]);
+      else for (let i = 0; i < length; i++) values[i] = scale * (base + offsets[i]);
+      return Type === Float64Array ? values : new Type(values);
     };
     return { header, read };
   }
