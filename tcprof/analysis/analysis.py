@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -64,6 +66,18 @@ class Analysis:
     clocks: pd.DataFrame
     faults: tuple[str, ...]
     warnings: tuple[str, ...]
+
+    def figure_timeline(self) -> Any:
+        """Samples over lanes of ranges, as a plotly figure."""
+        return _report("figures").figure_timeline(self)
+
+    def _repr_html_(self) -> str:
+        return str(_report("notebook").render_analysis(self))
+
+
+def _report(module: str) -> Any:
+    """A module of the room above, which a notebook reaches through an analysis; nothing here depends on it."""
+    return import_module(f"tcprof.report.{module}")
 
 
 def analyze(

@@ -13,6 +13,7 @@ import typer
 
 import tcprof
 from tcprof.errors import OutputError, UsageError
+from tcprof.report.options import PlotlyScript, Theme
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,6 +94,26 @@ def common(
     if version:
         typer.echo(f"tcprof {tcprof.__version__}")
         raise typer.Exit
+
+
+TitleOption = Annotated[str | None, typer.Option("--title", help="The page's title.", show_default=False)]
+ThemeOption = Annotated[Theme, typer.Option("--theme", help="The page's colours; auto: those of the reader's system.")]
+PlotlyOption = Annotated[
+    PlotlyScript,
+    typer.Option(
+        "--plotlyjs",
+        help="Where the page has plotly's script from: in itself, a file beside it, or the network.",
+    ),
+]
+OpenOption = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
+
+
+def open_page(path: Path) -> None:
+    """Show a page in the user's browser."""
+    import webbrowser
+
+    if not webbrowser.open(path.resolve().as_uri()):
+        typer.echo(wrapped(f"note: no browser was found to open {path} in."), err=True)
 
 
 def select_rows(

@@ -12,17 +12,23 @@ from tcprof.cli.app import (
     FilterOption,
     Format,
     GpuOption,
+    OpenOption,
+    PlotlyOption,
+    ThemeOption,
+    TitleOption,
     Window,
     WindowOption,
     app,
     check_page,
     has_color,
+    open_page,
     print_table,
     progress,
     select_rows,
     width,
 )
 from tcprof.errors import UsageError
+from tcprof.report.options import PageOptions, PlotlyScript, Theme
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +59,6 @@ SidesArgument = Annotated[
 PageOption = Annotated[
     Path | None, typer.Option("-o", "--output", help="Write an HTML page as well.", show_default=False)
 ]
-TitleOption = Annotated[str | None, typer.Option("--title", help="The page's title.", show_default=False)]
 MapOption = Annotated[
     list[str] | None,
     typer.Option("--map", metavar="OLD=NEW", help="A range of the baseline that has a new name.", show_default=False),
@@ -89,6 +94,9 @@ def compare(
     limit: LimitOption = 8,
     output: CompareFormatOption = CompareFormat.TEXT,
     title: TitleOption = None,
+    theme: ThemeOption = Theme.AUTO,
+    plotlyjs: PlotlyOption = PlotlyScript.EMBED,
+    open_it: OpenOption = False,
 ) -> None:
     """Compare recordings: is it faster, by how much, how sure, and what had the Tensor Cores to do with it.
 
@@ -103,7 +111,10 @@ def compare(
     mapping = _parse_mapping(renamed or [])
     comparisons = _compare_sides(sides, window, mapping, force)
     judged = [
-        [judge_condition(condition, select_rows(each.rows, gpu, None, None), each.iteration_path) for condition in conditions]
+        [
+            judge_condition(condition, select_rows(each.rows, gpu, None, None), each.iteration_path)
+            for condition in conditions
+        ]
         for each in comparisons
     ]
     if output is CompareFormat.JUNIT:
@@ -117,11 +128,13 @@ def compare(
         selected = [select_rows(each.rows, gpu, pattern, depth) for each in comparisons]
         _print(comparisons, selected, judged, output, strict, limit)
     if page is not None:
-        from tcprof.report.page import write_comparison
+        from tcprof.report.comparison_page import write_comparison
 
         with progress(f"Writing {page.name}"):
-            write_comparison(comparisons, page, title)
+            write_comparison(comparisons, page, PageOptions(title, theme, plotlyjs), judged[0])
         typer.echo(page, err=output is not CompareFormat.TEXT)
+        if open_it:
+            open_page(page)
     raise typer.Exit(exit_status((judgement for each in judged for judgement in each), strict))
 
 

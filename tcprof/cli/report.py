@@ -6,15 +6,21 @@ from typing import Annotated
 import typer
 
 from tcprof.cli.app import (
+    OpenOption,
+    PlotlyOption,
     RecordingArgument,
+    ThemeOption,
+    TitleOption,
     Window,
     WindowOption,
     app,
     check_page,
+    open_page,
     print_faults,
     print_warnings,
     progress,
 )
+from tcprof.report.options import PageOptions, PlotlyScript, Theme
 
 
 @app.command(epilog="Example: tcprof report run.nsys-rep -o run.html")
@@ -25,7 +31,10 @@ def report(
         typer.Option("-o", "--output", help="The page; RECORDING.html in this folder by default.", show_default=False),
     ] = None,
     window: WindowOption = Window.GPU,
-    title: Annotated[str | None, typer.Option(help="The page's title.", show_default=False)] = None,
+    title: TitleOption = None,
+    theme: ThemeOption = Theme.AUTO,
+    plotlyjs: PlotlyOption = PlotlyScript.EMBED,
+    open_it: OpenOption = False,
 ) -> None:
     """Write one HTML page about a recording: it opens offline and can be mailed."""
     import tcprof
@@ -37,7 +46,9 @@ def report(
     with progress(f"Writing {target.name}"):
         from tcprof.report.page import write_report
 
-        write_report(analysis, target, title)
+        write_report(analysis, target, PageOptions(title, theme, plotlyjs))
     print_faults(analysis.faults, err=True)
     print_warnings(analysis.warnings)
     typer.echo(target)
+    if open_it:
+        open_page(target)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from types import MappingProxyType
 
 import pandas as pd
@@ -50,6 +51,10 @@ class Comparison:
     spread: str
     noise_floor: pd.DataFrame
     warnings: tuple[str, ...]
+
+    def _repr_html_(self) -> str:
+        # A room above, which a notebook reaches through a comparison; nothing here depends on it.
+        return str(import_module("tcprof.report.notebook").render_comparison(self))
 
 
 def compare(

@@ -37,12 +37,12 @@ def list_kernel_tables(analysis: Analysis) -> list[Table]:
     tables = []
     for gpu, rows in analysis.kernels.groupby("gpu", sort=True):
         kept = rows.head(MOST_ROWS // analysis.kernels["gpu"].nunique())
-        listed = tuple(_kernel_row(row) for row in kept.to_dict("records"))
+        listed = tuple(_kernel_row(row, item) for item, row in zip(kept.index, kept.to_dict("records"), strict=True))
         tables.append(Table(int(str(gpu)), gpu_title(analysis, int(str(gpu))), headings, listed, len(rows) - len(kept)))
     return tables
 
 
-def _kernel_row(row: Mapping[Any, Any]) -> Row:
+def _kernel_row(row: Mapping[Any, Any], item: int) -> Row:
     cells = [
         interval_cell(row[column], row["tensor_active_low_pct"], row["tensor_active_high_pct"])
         if column == "tensor_active_pct"
@@ -51,7 +51,7 @@ def _kernel_row(row: Mapping[Any, Any]) -> Row:
     ]
     cells += [Cell(one_line(row[column], 60) or units.UNKNOWN, "") for column, _ in _TEXTS]
     full = one_line(f"{row['name']} {row['launch_geometry']}", 600)
-    return Row(1, "", "", short_name(row["name"], 90), tuple(cells), one_line(row["launch_geometry"]), full)
+    return Row(1, "", "", short_name(row["name"], 90), tuple(cells), one_line(row["launch_geometry"]), full, item)
 
 
 def list_time_tables(analysis: Analysis) -> list[Table]:

@@ -13,8 +13,9 @@ from tcprof.report.text import Listing, bare_pct, gpu_title, path_labels, printa
 
 NOTHING_SHOWN = "~"
 NEAR = 0.1  # ratios so near to 1 need three decimals
-# Quantities of the iterations: name, how a value is shown, and whether its change is a difference in points.
-_QUANTITIES: tuple[tuple[str, str, Callable[[float], str], bool], ...] = (
+Quantity = tuple[str, str, Callable[[float], str], bool]
+# Quantities of the iterations: name, title, how a value is shown, and whether its change is a difference in points.
+QUANTITIES: tuple[Quantity, ...] = (
     ("gpu_window_ns", "GPU window", units.format_ns, False),
     ("host_ns", "host time", units.format_ns, False),
     ("kernel_ns", "kernel time", units.format_ns, False),
@@ -46,23 +47,33 @@ def list_all(comparisons: Sequence[Comparison], rows: Sequence[pd.DataFrame], li
     return [listing for listing in listings if listing.rows]
 
 
+def known_quantities(comparison: Comparison, gpu: int) -> list[tuple[Quantity, pd.Series]]:
+    """The quantities of the iterations that one side has at least, with their rows."""
+    found = [(quantity, find_row(comparison, gpu, quantity[0])) for quantity in QUANTITIES]
+    return [(quantity, row) for quantity, row in found if not (pd.isna(row["base"]) and pd.isna(row["new"]))]
+
+
 def list_iterations(comparison: Comparison, gpu: int) -> Listing:
     """The iterations' quantities: both values, the change with its interval, p and the verdict."""
     rows: list[tuple[str, ...]] = []
-    for quantity, label, form, in_points in _QUANTITIES:
-        row = find_row(comparison, gpu, quantity)
-        if pd.isna(row["base"]) and pd.isna(row["new"]):
-            continue
-        rows.append((label, form(row["base"]), form(row["new"]), *_change(row, in_points), _p(row), row["verdict"]))
+    for (_, label, form, in_points), row in known_quantities(comparison, gpu):
+        rows.append(
+            (label, form(row["base"]), form(row["new"]), *format_change(row, in_points), _p(row), row["verdict"])
+        )
     title = f"{gpu_title(comparison.base.first, gpu)}".strip()
     return Listing(
         title, (f"per {iteration_name(comparison)}", "base", "new", "change", "95 % interval", "p", ""), rows
     )
 
 
-def _change(row: pd.Series, in_points: bool) -> tuple[str, str]:
-    """A ratio or a difference in points, and its interval."""
-    kind, form = ("difference", _points) if in_points else ("ratio", format_ratio)
+def format_change(row: pd.Series, in_points: bool) -> tuple[str, str]:
+    """A ratio or a difference in points, and its interval.
+
+    Args:
+        row: A row of ``tcprof.frames.COMPARISON``.
+        in_points: Whether the difference is wanted.
+    """
+    kind, form = ("difference", format_points) if in_points else ("ratio", format_ratio)
     low, high = row[f"{kind}_low"], row[f"{kind}_high"]
     interval = units.UNKNOWN if pd.isna(low) else f"{form(low).removesuffix('x').removesuffix(' pt')} to {form(high)}"
     return form(row[kind]), interval
@@ -73,7 +84,8 @@ def format_ratio(value: float) -> str:
     return f"{value:.3f}x" if abs(value - 1) < NEAR else units.format_ratio(value)
 
 
-def _points(value: float) -> str:
+def format_points(value: float) -> str:
+    """A difference of percentages: "+8.7 pt"."""
     return units.format_points(value).replace("points", "pt")
 
 
@@ -96,7 +108,7 @@ def list_ranges(comparison: Comparison, rows: pd.DataFrame) -> Listing:
         ("\n\nratio", _marked(of[time], [format_ratio(value) for value in of[time]["ratio"]])),
         ("Tensor\nActive %\nbase", [bare_pct(value) for value in active["base"]]),
         ("\n\nnew", [bare_pct(value) for value in active["new"]]),
-        ("\n\nchange", _marked(active, [_points(value).removesuffix(" pt") for value in active["difference"]])),
+        ("\n\nchange", _marked(active, [format_points(value).removesuffix(" pt") for value in active["difference"]])),
     )
     headers, cells = zip(*columns, strict=True)
     return Listing("", headers, list(zip(*cells, strict=True)))
@@ -123,7 +135,7 @@ def list_waterfall(comparison: Comparison, gpu: int) -> list[Listing]:
         listings.append(Listing("", headers, [*rows[1:], rows[0]]))
     active = found[found["quantity"] == TENSOR_ACTIVE]
     if len(active):
-        shares = [(part_label(row), _points(row["change"])) for row in active.to_dict("records")]
+        shares = [(part_label(row), format_points(row["change"])) for row in active.to_dict("records")]
         listings.append(Listing("", ("why the mean Tensor Active changed", "change"), [*shares[1:], shares[0]]))
     return listings
 
@@ -187,5 +199,5 @@ def list_sides(comparisons: Sequence[Comparison]) -> list[Listing]:
 def _side_row(name: str, comparison: Comparison, gpu: int, side: str) -> tuple[str, ...]:
     time = time_row(comparison, gpu)
     active, share = (find_row(comparison, gpu, q)[side] for q in ("tensor_active_mean_pct", "tensor_kernel_share_pct"))
-    change = ("", "", "") if side == "base" else (*_change(time, False), time["verdict"])
+    change = ("", "", "") if side == "base" else (*format_change(time, False), time["verdict"])
     return (printable(name), units.format_ns(time[side]), *change, bare_pct(active), bare_pct(share))

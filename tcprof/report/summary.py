@@ -1,4 +1,4 @@
-"""What a page says in words and single figures: verdicts, tiles, and where the figures come from."""
+"""What a page says in words and single figures: verdict, tiles, what to trust, and where the figures come from."""
 
 import math
 from collections.abc import Mapping
@@ -12,8 +12,11 @@ from tcprof import __version__, units
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import union
 from tcprof.analysis.sampling import rounding_slack
+from tcprof.report.iteration_figures import IterationFigures, Typical, measure_iterations
 from tcprof.report.lanes import one_line
-from tcprof.report.wording import SOURCE_MEANINGS, WINDOW_MEANINGS
+from tcprof.report.trust import Check, list_checks
+from tcprof.report.verdict import describe_capture_in_words, describe_iterations_in_words
+from tcprof.report.wording import SOURCE_MEANINGS, WINDOW_MEANINGS, Format, format_interval
 
 SOURCE_NOTES = {
     "cycles": "Tensor Active comes from exact tensor cycles.",
@@ -26,10 +29,11 @@ NOT_TRACED = "no work on a GPU was recorded"
 
 @dataclass(frozen=True)
 class Tile:
-    """One summary figure: what, how much, and over which window."""
+    """One summary figure: what, how much, its 95 % interval where it has one, and over which window."""
 
     title: str
     value: str
+    interval: str
     caption: str
 
 
@@ -42,22 +46,14 @@ class GpuSummary:
         title: Number and name.
         verdict: Sentences, the most important first.
         tiles: The summary figures.
+        checks: What was checked before the figures can be trusted.
     """
 
     gpu: int
     title: str
     verdict: tuple[str, ...]
     tiles: tuple[Tile, ...]
-
-
-@dataclass(frozen=True)
-class _Capture:
-    """The whole capture on one GPU."""
-
-    row: pd.Series
-    span: str
-    busy_pct: float
-    sampled: bool
+    checks: tuple[Check, ...]
 
 
 def summarize(analysis: Analysis) -> list[GpuSummary]:
@@ -75,10 +71,15 @@ def gpu_title(analysis: Analysis, gpu: int) -> str:
 
 def _summarize_gpu(analysis: Analysis, row: pd.Series) -> GpuSummary:
     gpu = int(row["gpu"])
-    busy_ns, span_ns = _busy_time(analysis, gpu)
-    sampled = bool((analysis.samples["gpu"] == gpu).any())
-    capture = _Capture(row, units.format_ns(span_ns), 100 * busy_ns / span_ns if span_ns > 0 else math.nan, sampled)
-    return GpuSummary(gpu, gpu_title(analysis, gpu), _verdict(analysis, capture), _tiles(analysis, capture))
+    figures = measure_iterations(analysis, gpu)
+    if figures is None:
+        busy_ns, span_ns = _busy_time(analysis, gpu)
+        verdict = describe_capture_in_words(analysis, row, units.format_ns(span_ns))
+        tiles = _capture_tiles(analysis, row, busy_ns, span_ns)
+    else:
+        verdict = describe_iterations_in_words(analysis, gpu, figures)
+        tiles = _iteration_tiles(analysis, row, figures)
+    return GpuSummary(gpu, gpu_title(analysis, gpu), verdict, tiles, list_checks(analysis, row, figures))
 
 
 def _busy_time(analysis: Analysis, gpu: int) -> tuple[float, float]:
@@ -96,118 +97,90 @@ def _busy_time(analysis: Analysis, gpu: int) -> tuple[float, float]:
     return float((ends - starts).sum()), high - low
 
 
-def _verdict(analysis: Analysis, capture: _Capture) -> tuple[str, ...]:
-    """Sentences that the data carry, and no more."""
-    row = capture.row
-    mean = row["tensor_active_mean_pct"]
-    sentences = []
-    if math.isnan(mean):
-        sentences.append("Whether the Tensor Cores worked is unknown: " + _why_unknown(analysis, row))
-    else:
-        sentences.append(
-            f"The Tensor Cores were active in {units.format_pct(mean)} of their cycles "
-            f"over the {capture.span} sampled{_rounding_note(analysis, int(row['gpu']))}."
-        )
-        sentences.append(_highest_range(analysis, int(row["gpu"])))
-    if not math.isnan(capture.busy_pct):
-        sentences.append(f"The GPU was busy for {units.format_pct(capture.busy_pct)} of {_which_time(row, capture)}.")
-    return tuple(sentence for sentence in sentences if sentence)
-
-
-def _why_unknown(analysis: Analysis, row: pd.Series) -> str:
-    if analysis.tensor_source == "none":
-        return "the recording has no samples of Tensor Active."
-    return f"only {units.format_pct(row['coverage_pct'])} of the capture is covered by samples."
-
-
-def _which_time(row: pd.Series, capture: _Capture) -> str:
-    if not capture.sampled:
-        return f"the {capture.span} from its first activity to its last"
-    return "that time" if not math.isnan(row["tensor_active_mean_pct"]) else f"the {capture.span} sampled"
-
-
-def _highest_range(analysis: Analysis, gpu: int) -> str:
-    """The path with the highest mean, if there is any."""
-    rows = analysis.ranges[(analysis.ranges["gpu"] == gpu) & (analysis.ranges["path"] != "")]
-    known = rows[rows["tensor_active_mean_pct"].notna()]
-    if not len(known):
-        return ""
-    best = known.loc[known["tensor_active_mean_pct"].idxmax()]
-    if not best["tensor_active_mean_pct"] > 0:
-        return "No range had any Tensor Active."
-    count = int(best["instance_count"])
-    times = "its only instance" if count == 1 else f"its {units.format_count(count)} instances"
-    low, high = best["tensor_active_low_pct"], best["tensor_active_high_pct"]
-    interval = f" (95 % interval {units.format_pct(low)} to {units.format_pct(high)})" if low <= high else ""
+def _iteration_tiles(analysis: Analysis, row: pd.Series, figures: IterationFigures) -> tuple[Tile, ...]:
+    """Medians of the iterations, and over all of them what has no median."""
+    gpu = int(row["gpu"])
+    median = f"median of {_plural(figures.count, 'iteration')}"
+    warm_up = f"; {units.format_count(figures.warm_up_count)} of warm-up left out" if figures.warm_up_count else ""
+    measured = not math.isnan(figures.tensor_active_pct.value)
+    windows = {"gpu": "its gpu window", "host": "its time on the CPU", "busy": "the time under its work"}
+    rounded = "; rounded samples" if analysis.tensor_source == "rounded" else ""
+    active = f"mean over {windows[analysis.window]}, {median}{rounded}" if measured else _unsampled(analysis)
+    by_name = ", by kernel names" if analysis.tensor_source == "none" else ""
+    rows = analysis.ranges[(analysis.ranges["gpu"] == gpu) & analysis.ranges["path"].isin(figures.paths)]
     return (
-        f"The highest mean of a range is {units.format_pct(best['tensor_active_mean_pct'])}{interval}, in "
-        f"“{one_line(best['path'], 90)}” over {times}."
+        _tile("Time per iteration", figures.window_ns, units.format_ns, f"first to last activity, {median}{warm_up}"),
+        _tile("Tensor Active", figures.tensor_active_pct, units.format_pct, active),
+        _tile(
+            "Tensor kernels",
+            figures.tensor_kernel_share_pct,
+            units.format_pct,
+            f"of an iteration's kernel time{by_name}, {median}",
+        ),
+        _tile("GPU idle", figures.idle_pct, units.format_pct, f"of an iteration's gpu window, {median}"),
+        Tile("Highest sample", units.format_pct(row["tensor_active_peak_pct"]), "", _peak_caption(analysis, gpu)),
+        *_flop_tile(rows, f"over all {units.format_count(rows['instance_count'].sum())} iterations"),
     )
 
 
-def _rounding_note(analysis: Analysis, gpu: int) -> str:
+def _tile(title: str, found: Typical, text: Format, caption: str) -> Tile:
+    interval = format_interval(found.low, found.high, text) or (text(found.low) if found.low <= found.high else "")
+    return Tile(title, text(found.value), interval, caption)
+
+
+def _capture_tiles(analysis: Analysis, row: pd.Series, busy_ns: float, span_ns: float) -> tuple[Tile, ...]:
+    """Figures of the whole capture."""
+    gpu = int(row["gpu"])
+    known = not math.isnan(row["tensor_active_mean_pct"])
+    sampled = bool((analysis.samples["gpu"] == gpu).any())
+    span = units.format_ns(span_ns)
+    over = f"over the {span} sampled" if sampled else f"over the {span} from its first activity to its last"
+    rounded = "; rounded samples" if analysis.tensor_source == "rounded" else ""
+    traced = len(analysis.activities) > 0
+    share = row["tensor_kernel_share_pct"]
+    by_name = ", estimated from kernel names" if analysis.tensor_source == "none" else ", by their Tensor Active"
+    tensor = [Tile("Tensor kernels", units.format_pct(share), "", f"of the kernel time{by_name}")]
+    busy_pct = 100 * busy_ns / span_ns if span_ns > 0 else math.nan
+    return (
+        Tile(
+            "Tensor Active",
+            units.format_pct(row["tensor_active_mean_pct"]),
+            _rounding_interval(analysis, gpu) if known else "",
+            f"mean {over}{rounded}" if known else _unsampled(analysis),
+        ),
+        Tile("Highest sample", units.format_pct(row["tensor_active_peak_pct"]), "", _peak_caption(analysis, gpu)),
+        *([] if math.isnan(share) else tensor),
+        *_flop_tile(row.to_frame().T, over),
+        Tile("GPU busy", units.format_pct(busy_pct), "", f"with kernels or copies, {over}" if traced else NOT_TRACED),
+        Tile(
+            "Kernel time",
+            units.format_ns(row["kernel_ns"] if traced else math.nan),
+            "",
+            f"{_plural(row['kernel_count'], 'kernel')}, durations added up" if traced else NOT_TRACED,
+        ),
+    )
+
+
+def _rounding_interval(analysis: Analysis, gpu: int) -> str:
     """Where the capture's mean may lie, since each sample was rounded; empty for exact samples."""
     samples = analysis.samples[(analysis.samples["gpu"] == gpu) & analysis.samples["tensor_active_pct"].notna()]
     if analysis.tensor_source != "rounded" or not len(samples):
         return ""
     value, length = samples["tensor_active_pct"].to_numpy(), samples["end_ns"] - samples["start_ns"]
     below, above = rounding_slack(value)
-    low, high = (units.format_pct(np.average(bound, weights=length)) for bound in (value - below, value + above))
-    return f"; samples are rounded, so between {low} and {high}" if low != high else ""
+    low, high = (float(np.average(bound, weights=length)) for bound in (value - below, value + above))
+    return format_interval(low, high, units.format_pct)
 
 
-def _tiles(analysis: Analysis, capture: _Capture) -> tuple[Tile, ...]:
-    row = capture.row
-    gpu = int(row["gpu"])
-    known = not math.isnan(row["tensor_active_mean_pct"])
-    over = f"over the {capture.span} sampled" if capture.sampled else "from its first activity to its last"
-    coverage = f"coverage {units.format_pct(row['coverage_pct'])}"
-    rounded = "; rounded samples" if analysis.tensor_source == "rounded" else ""
-    cycles = row["tensor_cycles"]
-    counted = "" if math.isnan(cycles) else f"; {units.format_count(cycles)} tensor cycles"
-    kernels = row["kernel_count"]
-    traced = len(analysis.activities) > 0
-    paths = analysis.ranges[(analysis.ranges["gpu"] == gpu) & (analysis.ranges["path"] != "")]
-    mean, active = units.format_pct(row["tensor_active_mean_pct"]), units.format_seconds(row["tensor_active_s"])
-    return (
-        Tile("Tensor Active, mean", mean, f"{over}, {coverage}{rounded}" if known else _unsampled(analysis)),
-        Tile("Tensor Active, peak", units.format_pct(row["tensor_active_peak_pct"]), _peak_caption(analysis, gpu)),
-        Tile("Tensor-active time", active, f"Tensor Active × time, {over}{counted}" if known else _unsampled(analysis)),
-        Tile(
-            "GPU busy",
-            units.format_pct(capture.busy_pct),
-            f"under a kernel, copy or set, {over}" if traced else NOT_TRACED,
-        ),
-        Tile(
-            "Kernel time",
-            units.format_ns(row["kernel_ns"] if traced else math.nan),
-            f"{_plural(kernels, 'kernel')}, durations added up" if traced else NOT_TRACED,
-        ),
-        *_kernel_tiles(analysis, row),
-        Tile(
-            "NVTX ranges",
-            units.format_count(paths["instance_count"].sum()),
-            f"instances of {_plural(len(paths), 'path')} on this GPU",
-        ),
-    )
-
-
-def _kernel_tiles(analysis: Analysis, row: pd.Series) -> tuple[Tile, ...]:
-    """What the fit of the kernels says; nothing where there are no kernels to fit."""
-    if math.isnan(row["tensor_kernel_share_pct"]):
+def _flop_tile(rows: pd.DataFrame, over: str) -> tuple[Tile, ...]:
+    """The rate of operations on the Tensor Cores over the windows of some rows of the range summary, if it is known."""
+    flop, window = (rows[name].astype(float) for name in ("tensor_flop", "window_ns"))
+    rate = flop.sum(skipna=False) / window.sum() * 1e-3 if window.sum() > 0 else math.nan  # FLOP/ns are 10^9 FLOP/s
+    if math.isnan(rate):
         return ()
-    by_name = analysis.tensor_source == "none"
-    share = Tile(
-        "Tensor kernels",
-        units.format_pct(row["tensor_kernel_share_pct"]),
-        "of the kernel time" + (", estimated from kernel names" if by_name else ", by their Tensor Active"),
-    )
-    if math.isnan(row["tensor_tflops"]):
-        return (share,)
-    kernel_s = row["kernel_ns"] * 1e-9 * row["tensor_kernel_share_pct"] / 100
-    rate = row["tensor_flop"] / kernel_s * 1e-12 if kernel_s > 0 else math.nan
-    caption = f"over all of that time; {units.format_flops(rate)} while tensor kernels ran"
-    return share, Tile("Tensor FLOP/s", units.format_flops(row["tensor_tflops"]), caption)
+    peak = (rows["tensor_peak_pct"].astype(float) * window).sum(skipna=False) / window.sum()
+    of_peak = "" if not peak > 0 else f"{units.format_pct(peak)} of the chip's peak at the sampled clock, "
+    return (Tile("Tensor FLOP/s", units.format_flops(rate), "", f"{of_peak}{over}"),)
 
 
 def _plural(count: float, noun: str) -> str:
@@ -224,7 +197,7 @@ def _peak_caption(analysis: Analysis, gpu: int) -> str:
     if not len(known):
         return _unsampled(analysis)
     period = (known["end_ns"] - known["start_ns"]).median()
-    return f"highest of {units.format_count(len(known))} samples of {units.format_ns(period)}"
+    return f"highest of {units.format_count(len(known))} samples of {units.format_ns(period)}, whole capture"
 
 
 def describe_provenance(analysis: Analysis) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, SupportsFloat
 
 import pandas as pd
@@ -47,7 +47,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One path or kernel: what it lies in, its own name, its cells, and what its name was cut from."""
+    """One path or kernel: what it lies in, its own name, its cells, and what its name was cut from.
+
+    ``item`` is what the timeline's data calls it: the row of the frame of paths or of kernels; -1 for none.
+    """
 
     depth: int
     domain: str
@@ -56,6 +59,7 @@ class Row:
     cells: tuple[Cell, ...]
     tag: str = ""
     full: str = ""
+    item: int = -1
 
 
 @dataclass(frozen=True)
@@ -120,10 +124,11 @@ def sort_key(value: SupportsFloat) -> str:
 def list_range_tables(analysis: Analysis) -> list[Table]:
     """The range summary, one table for each GPU; of very many paths those that took longest."""
     headings = tuple(Heading(title, _meaning(column)) for column, title, _ in _COLUMNS)
+    items = {key: row for row, key in enumerate(zip(analysis.paths["domain"], analysis.paths["path"], strict=True))}
     tables = []
     for gpu, rows in analysis.ranges.groupby("gpu", sort=True):
         kept = _longest(rows, rows["host_ns"], MOST_ROWS // analysis.ranges["gpu"].nunique())
-        listed = tuple(_range_row(row) for row in kept.to_dict("records"))
+        listed = tuple(_range_row(row, items) for row in kept.to_dict("records"))
         tables.append(Table(int(str(gpu)), gpu_title(analysis, int(str(gpu))), headings, listed, len(rows) - len(kept)))
     return tables
 
@@ -136,14 +141,14 @@ def _longest(rows: pd.DataFrame, length: "pd.Series[float]", most: int) -> pd.Da
     return rows.loc[rank.sort_values(ascending=False, kind="stable").index[:most]].sort_index()
 
 
-def _range_row(row: Mapping[Any, Any]) -> Row:
+def _range_row(row: Mapping[Any, Any], items: Mapping[tuple[str, str], int]) -> Row:
     cells = tuple(
         interval_cell(row[column], row["tensor_active_low_pct"], row["tensor_active_high_pct"])
         if column == "tensor_active_mean_pct"
         else Cell(text(row[column]), sort_key(row[column]))
         for column, _, text in _COLUMNS
     )
-    return path_row(row, cells)
+    return replace(path_row(row, cells), item=items.get((row["domain"], row["path"]), -1))
 
 
 def interval_cell(percent: float, low: float, high: float) -> Cell:

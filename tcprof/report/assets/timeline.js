@@ -272,6 +272,7 @@
     header = found;
     ({ figure } = header);
     gpus = header.gpus.map((gpu) => readGpu(read, gpu));
+    plot.style.height = `${figure.layout.height}px`; /* plotly takes it from here when the window is resized */
     whole = [...figure.layout.xaxis.range];
     shown = [...whole];
     if (document.readyState === "loading") {

@@ -1,0 +1,38 @@
+"""How pages are made: what the command line lets their readers choose."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Theme(StrEnum):
+    """Colours of a page; auto are those of the reader's system."""
+
+    AUTO = "auto"
+    LIGHT = "light"
+    DARK = "dark"
+
+
+class PlotlyScript(StrEnum):
+    """Where a page has plotly's script from: in itself, from a file beside it, or from the network."""
+
+    EMBED = "embed"
+    DIRECTORY = "directory"
+    CDN = "cdn"
+
+
+@dataclass(frozen=True)
+class PageOptions:
+    """How a page is made.
+
+    Attributes:
+        title: Its title; the file names by default.
+        theme: Its colours.
+        plotlyjs: Where it has plotly's script from.
+    """
+
+    title: str | None = None
+    theme: Theme = Theme.AUTO
+    plotlyjs: PlotlyScript = PlotlyScript.EMBED
+
+
+USUAL = PageOptions()

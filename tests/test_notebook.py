@@ -1,0 +1,63 @@
+"""What a notebook shows."""
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from builders import TraceBuilder
+
+import tcprof
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+HOSTILE = '</script><img src=x onerror="alert(1)"> $x^2$ & "\''
+
+
+class Seen(HTMLParser):
+    """Elements and text of what is shown."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags, self.text = [], ""
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory) -> Path:
+    builder = TraceBuilder().gpu()
+    for at in range(0, 800_000, 100_000):
+        builder.range(HOSTILE, at, at + 90_000).kernel(HOSTILE, at + 5_000, at + 80_000, launched=at + 1_000)
+    return builder.samples([50] * 80).write(tmp_path_factory.mktemp("hostile"))
+
+
+def test_an_analysis_shows_its_verdict_and_its_ranges():
+    seen = Seen(tcprof.read(FIXTURES / "mnist_amp.sqlite")._repr_html_())
+    assert "mnist_amp.sqlite" in seen.text
+    assert "backward" in seen.text
+    assert seen.tags.count("table") == 1
+
+
+def test_a_comparison_shows_its_verdict_and_its_iterations():
+    base, new = (tcprof.read(FIXTURES / f"mlp_{name}.sqlite") for name in ("fp32", "tf32"))
+    seen = Seen(tcprof.compare(base, new)._repr_html_())
+    assert "faster per step" in seen.text
+    assert "tensor cycles" in seen.text
+
+
+def test_names_are_text(hostile):
+    analysis = tcprof.read(hostile)
+    for shown in (analysis, tcprof.compare(analysis, analysis)):
+        seen = Seen(shown._repr_html_())
+        assert set(seen.tags) <= {"div", "p", "b", "table", "caption", "thead", "tbody", "tr", "th", "td"}
+        assert HOSTILE[:40] in seen.text
+
+
+def test_the_timeline_is_a_figure():
+    figure = tcprof.read(FIXTURES / "mlp_tf32.sqlite").figure_timeline()
+    assert type(figure).__name__ == "Figure"
+    assert len(figure.data) > 3
