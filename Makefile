@@ -43,11 +43,12 @@ format: $(VENV)/installed-dev  ## Format, and mend what the linter can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/installed-dev  ## Time and memory of 'tcprof ranges' and of the fit, errors of the kernels' figures, false positives
+bench: $(VENV)/installed-dev  ## Time and memory of 'tcprof ranges' and of the fit, of the page; errors of kernels' figures and of comparisons
 	$(BIN)/python benchmarks/ranges.py
 	$(BIN)/python benchmarks/fit.py
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/comparison.py
+	$(BIN)/python benchmarks/page.py
 
 lessons: $(VENV)/installed  ## Fill the tables of docs/lessons.md from the fixtures
 	$(BIN)/python docs/generate_lessons.py

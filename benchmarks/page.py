@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
-from plotly.offline import get_plotlyjs
+
+from tcprof.report.plotlyjs import read_bundle
 
 HERE = Path(__file__).parent
 FIXTURE = HERE.parent / "fixtures" / "mnist_amp.sqlite"
@@ -95,7 +96,7 @@ def report(name: str, recording: Path, browser: Browser, folder: Path, limits: L
         [sys.executable, "-c", MEASURE, recording, page], check=True, capture_output=True, text=True
     ).stdout
     read_s, write_s, memory_mb = map(float, done.split())
-    megabytes = (page.stat().st_size - len(get_plotlyjs().encode())) / 1e6
+    megabytes = (page.stat().st_size - len(read_bundle().encode())) / 1e6
     drawn, steps = time_browser(browser, page)
     drawn_s, step_ms = statistics.median(drawn), statistics.median(steps)
     print(name)

@@ -9,13 +9,8 @@ from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.comparison.gate import Judgement
 from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME
-from tcprof.report.comparison_figures import (
-    MOST_POINTS,
-    ShownSide,
-    figure_iterations,
-    figure_small_multiples,
-    shown_sides,
-)
+from tcprof.report.comparison_figures import figure_iterations, figure_small_multiples
+from tcprof.report.comparison_series import MOST_POINTS, ShownSide, shown_sides
 from tcprof.report.comparison_tables import (
     list_kernel_changes,
     list_noise_floor,
@@ -23,7 +18,7 @@ from tcprof.report.comparison_tables import (
     list_range_changes,
     list_strips,
 )
-from tcprof.report.comparison_text import list_sides, list_waterfall
+from tcprof.report.comparison_text import list_sides, list_waterfall, shared_gpus
 from tcprof.report.comparison_waterfall import figure_waterfall
 from tcprof.report.comparison_words import compare_in_words, iteration_name
 from tcprof.report.gate_text import describe_judgement, name_condition
@@ -73,7 +68,7 @@ def render_comparison(
             "verdicts": [(shown.name, _unbroken(compare_in_words(shown.comparison))) for shown in sides[1:]],
             "judged": [(each.verdict, name_condition(each), describe_judgement(each)) for each in judged],
             "unit": iteration_name(comparisons[0]),
-            "overviews": [_overview(comparisons, gpu) for gpu in _gpus(comparisons)],
+            "overviews": [_overview(comparisons, gpu) for gpu in shared_gpus(comparisons)],
             "parts_of": [_part(shown, number) for number, shown in enumerate(sides[1:], start=1)],
             "warnings": list(dict.fromkeys(text for each in comparisons for text in each.warnings)),
             "side_warnings": [(_role(shown, sides), shown.side.warnings) for shown in sides],
@@ -91,10 +86,6 @@ def render_comparison(
 def _unbroken(verdicts: list[tuple[str, tuple[str, ...]]]) -> list[tuple[str, list[str]]]:
     """Sentences in which no line ends between a number and its unit."""
     return [(title, [_UNIT.sub("\N{NO-BREAK SPACE}", text) for text in sentences]) for title, sentences in verdicts]
-
-
-def _gpus(comparisons: Sequence[Comparison]) -> list[int]:
-    return sorted({int(gpu) for each in comparisons for gpu in each.rows["gpu"].unique()})
 
 
 def _role(shown: ShownSide, sides: Sequence[ShownSide]) -> str:
@@ -121,7 +112,7 @@ def _describe_side(shown: ShownSide) -> dict[str, Any]:
 def _overview(comparisons: Sequence[Comparison], gpu: int) -> dict[str, Any]:
     """The iterations of all sides on one GPU, and of more than two their table."""
     several = len(comparisons) > 1
-    place = _gpus(comparisons).index(gpu)
+    place = shared_gpus(comparisons).index(gpu)
     return {
         "gpu": gpu,
         "title": gpu_title(comparisons[0].base.first, gpu),
@@ -148,7 +139,7 @@ def _part(shown: ShownSide, number: int) -> dict[str, Any]:
         "number": number,
         "name": shown.name,
         "color": shown.color,
-        "gpus": [_part_of_gpu(comparison, gpu) for gpu in _gpus([comparison])],
+        "gpus": [_part_of_gpu(comparison, gpu) for gpu in shared_gpus([comparison])],
         "matched": _matched(comparison),
         "measured": comparison.spread,
     }
@@ -187,10 +178,12 @@ def _matched(comparison: Comparison) -> str:
     return f"Matched kernels have {base} of the baseline's kernel time, and {new} of the other side's.{of}"
 
 
-def _noise(comparisons: Sequence[Comparison]) -> list[tuple[str, Any]]:
+def _noise(
+    comparisons: Sequence[Comparison],
+) -> list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
     """For each GPU its title and how much recordings of one side differ; the baseline's stand once."""
     told = []
-    for gpu in _gpus(comparisons):
+    for gpu in shared_gpus(comparisons):
         listings = [list_noise_floor(each, gpu) for each in comparisons]
         rows = list(dict.fromkeys(row for listing in listings for row in listing.rows))
         if rows:

@@ -11,7 +11,7 @@ from tcprof import units
 from tcprof.analysis.projection import SEPARATOR
 from tcprof.comparison import Comparison
 from tcprof.frames import KERNEL_CHANGES, RANGE_SUMMARY, Schema
-from tcprof.report.comparison_figures import ShownSide
+from tcprof.report.comparison_series import ShownSide
 from tcprof.report.comparison_text import (
     NOTHING_SHOWN,
     QUANTITIES,

@@ -173,10 +173,15 @@ def list_kernels(comparison: Comparison, gpu: int, limit: int) -> Listing:
     return Listing("", headers, rows)
 
 
+def shared_gpus(comparisons: Sequence[Comparison]) -> list[int]:
+    """The GPUs that all comparisons with one baseline are about."""
+    return sorted(set.intersection(*({int(gpu) for gpu in each.rows["gpu"]} for each in comparisons)))
+
+
 def list_sides(comparisons: Sequence[Comparison]) -> list[Listing]:
     """Several sides against one baseline: one row each, one listing for each GPU."""
     listings = []
-    for gpu in sorted(comparisons[0].rows["gpu"].unique()):
+    for gpu in shared_gpus(comparisons):
         first = comparisons[0]
         rows = []
         for each in comparisons:

@@ -3,13 +3,14 @@
 import textwrap
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.comparison.waterfall import TIME
-from tcprof.report.comparison_figures import SIDE_COLORS
+from tcprof.report.comparison_series import SIDE_COLORS
 from tcprof.report.comparison_text import format_points, part_label, signed_ns
 from tcprof.report.comparison_words import side_names
 from tcprof.report.lanes import label
@@ -87,6 +88,8 @@ def _steps(comparison: Comparison, parts: pd.DataFrame, is_time: bool) -> list[_
         name = f"{small.sum()} smaller parts" if small.sum() > 1 else part_label(rows[small].iloc[0])
         shown.append((name, rows.loc[small, "change"].sum()))
     at = float(total["base"])
+    if min(at, at + np.cumsum([change for _, change in shown], initial=0.0).min()) < 0:
+        shown.sort(key=lambda part: -part[1])  # else the bars would go below 0 on their way
     for name, change in shown:
         steps.append(_Step(name, at, float(change), part(change), MORE_COLOR if change > 0 else LESS_COLOR))
         at += float(change)

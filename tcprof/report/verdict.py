@@ -26,13 +26,13 @@ def describe_iterations_in_words(analysis: Analysis, gpu: int, figures: Iteratio
         first = f"Whether the Tensor Cores worked is unknown: {_why_unknown(analysis, figures.coverage_pct)}."
     else:
         first = f"The Tensor Cores were busy {units.format_pct(active)} of {unit}{_rounding(analysis)}."
-        unit = "it"
+        unit = "that time"
     rows = analysis.timeline[(analysis.timeline["gpu"] == gpu) & analysis.timeline["path"].isin(figures.paths)]
     waits = figures.idle_pct.value >= WAITING_PCT
     sentences = [first]
     if waits:
         sentences.append(_waiting(figures, unit))
-        unit = "it"
+        unit = "that time"
     sentences.append(_shares(analysis, gpu, rows, unit, with_idle=not waits))
     if figures.gap_pct.value >= NOTABLE_GAP_PCT:
         gap = units.format_pct(figures.gap_pct.value)
@@ -77,7 +77,7 @@ def _waiting(figures: IterationFigures, unit: str) -> str:
     count = figures.kernel_count.value
     if held_up and count and figures.window_ns.value / count < _LAUNCH_NS:
         mean = units.format_ns(figures.kernel_ns.value / count)
-        kernels = f"its {units.format_count(count)} kernels run {mean} each on average, and take longer to launch"
+        kernels = f"an iteration's {units.format_count(count)} kernels run {mean} each on average, and take longer to launch"
         return f"The GPU waited for the CPU {idle} of {unit}, since {kernels}: the run is launch-bound."
     if held_up:
         return f"The GPU idled {idle} of {unit}, and an iteration takes the CPU as long: the run is bound by the CPU."
@@ -93,11 +93,11 @@ def _shares(analysis: Analysis, gpu: int, rows: pd.DataFrame, unit: str, with_id
     others = {name: share[name] for name in _OTHER_KERNELS if share[name] > 0}
     notable = [name for name in others if others[name] >= _NOTABLE_PCT and name != "other_kernel"]
     parts = ", ".join(f"{NAMES[name]} {units.format_pct(others[name])}" for name in notable)
-    said = []
+    lead, said = "", []
     if share["tensor_kernel"] > 0:
         said.append(f"tensor kernels had {units.format_pct(share['tensor_kernel'])}{_while_they_ran(analysis, gpu)}")
     elif others:
-        said.append("no kernel is known to use them" if share["unresolved_kernel"] > 0 else "no kernel uses them")
+        lead = f"No kernel {'is known to use' if share['unresolved_kernel'] > 0 else 'uses'} the Tensor Cores. "
     if others:
         said.append(f"other kernels had {units.format_pct(sum(others.values()))}" + (f" ({parts})" if parts else ""))
     if share["graph"] > 0:
@@ -106,7 +106,7 @@ def _shares(analysis: Analysis, gpu: int, rows: pd.DataFrame, unit: str, with_id
         said.append(f"copies and sets had {units.format_pct(share['copy'])}")
     if with_idle:
         said.append(f"the GPU idled {units.format_pct(share['idle'])}")
-    return f"Of {unit}, " + "; ".join(said) + "."
+    return f"{lead}Of {unit}, {'; '.join(said)}." if said else lead.strip()
 
 
 def _while_they_ran(analysis: Analysis, gpu: int) -> str:
@@ -117,7 +117,7 @@ def _while_they_ran(analysis: Analysis, gpu: int) -> str:
     if analysis.tensor_source == "none" or not total > 0:
         return " by their names" if analysis.tensor_source == "none" else ""
     active = float((known["tensor_active_pct"] * known["total_ns"]).sum()) / total
-    return f", in which the Tensor Cores were busy {units.format_pct(active)}"
+    return f" (in which the Tensor Cores were busy {units.format_pct(active)})"
 
 
 def _highest_range(analysis: Analysis, gpu: int) -> str:

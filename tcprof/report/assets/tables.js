@@ -58,12 +58,6 @@ const tables = {
     const middle = mine[(mine.length - 1) >> 1];
     return middle === undefined ? null : { start: start[middle], end: end[middle] };
   },
-
-  formatSeconds(seconds) {
-    const [scale, unit] = [[1, "s"], [1e3, "ms"], [1e6, "µs"], [1e9, "ns"]]
-      .find(([factor]) => Math.abs(seconds) * factor >= 1) ?? [1e9, "ns"];
-    return `${Number((seconds * scale).toPrecision(3))} ${unit}`;
-  },
 };
 if (typeof module !== "undefined") module.exports = tables;
 
@@ -161,7 +155,7 @@ if (typeof document !== "undefined") (() => {
       const note = row.querySelector(".within");
       const entry = found?.get(Number(row.dataset.item));
       row.classList.toggle("outside", Boolean(found && row.dataset.item && !entry));
-      if (note) note.textContent = entry ? `${entry.count} × here, ${tables.formatSeconds(entry.seconds)}` : "";
+      if (note) note.textContent = entry ? `${entry.count} × here, ${timelineLanes.formatSeconds(entry.seconds)}` : "";
     }
   }
 
@@ -174,7 +168,7 @@ if (typeof document !== "undefined") (() => {
       document.querySelectorAll(".window-bar").forEach((bar) => {
         bar.hidden = detail.whole;
         bar.querySelector("span").textContent =
-          `The timeline shows ${tables.formatSeconds(detail.end - detail.start)} from ${tables.formatSeconds(detail.start)} on; what has no part in it is dimmed.`;
+          `The timeline shows ${timelineLanes.formatSeconds(detail.end - detail.start)} from ${timelineLanes.formatSeconds(detail.start)} on; what has no part in it is dimmed.`;
       });
     }, 150);
   });
