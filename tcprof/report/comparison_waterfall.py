@@ -88,7 +88,7 @@ def _steps(comparison: Comparison, parts: pd.DataFrame, is_time: bool) -> list[_
         name = f"{small.sum()} smaller parts" if small.sum() > 1 else part_label(rows[small].iloc[0])
         shown.append((name, rows.loc[small, "change"].sum()))
     at = float(total["base"])
-    if min(at, at + np.cumsum([change for _, change in shown], initial=0.0).min()) < 0:
+    if min(at, at + np.cumsum([0.0, *(change for _, change in shown)]).min()) < 0:
         shown.sort(key=lambda part: -part[1])  # else the bars would go below 0 on their way
     for name, change in shown:
         steps.append(_Step(name, at, float(change), part(change), MORE_COLOR if change > 0 else LESS_COLOR))

@@ -51,3 +51,4 @@ const timelinePaint = (() => {
 
   return { paint };
 })();
+if (typeof module === "object") module.exports = timelinePaint;
