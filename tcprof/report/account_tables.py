@@ -1,39 +1,66 @@
 """The page's tables of kernels and of where the time went, and the ledger."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.frames import KERNELS, TIMELINE
+from tcprof.frames import KERNELS, LEDGER, TIMELINE
+from tcprof.frames.schema import TEXT, Schema
 from tcprof.report.kernel_text import short_name
 from tcprof.report.lanes import one_line
 from tcprof.report.summary import gpu_title
-from tcprof.report.tables import MOST_ROWS, Cell, Format, Heading, Row, Table, interval_cell, path_row, sort_key
+from tcprof.report.tables import (
+    MOST_ROWS,
+    Cell,
+    Heading,
+    Row,
+    Table,
+    interval_cell,
+    path_row,
+    share_cell,
+    sort_key,
+)
 from tcprof.report.timeline_text import NAMES, shown_classes
+from tcprof.report.wording import Format
 
-_NUMBERS: tuple[tuple[str, str, Format], ...] = (
+# Numbers with how they are written, and words; what a glance needs stands first.
+_COLUMNS: tuple[tuple[str, str, Format | None], ...] = (
+    ("total_ns", "Kernel time", units.format_ns),
+    ("tensor_active_pct", "Tensor Active", units.format_pct),
     ("launch_count", "Launches", units.format_count),
     ("median_ns", "Median", units.format_ns),
-    ("share_pct", "Of kernel time", units.format_pct),
-    ("tensor_active_pct", "Tensor Active", units.format_pct),
-    ("tensor_cycles_per_launch", "Tensor cycles per launch", units.format_count),
+    ("name_verdict", "Counter and name", None),
+    ("fit", "Fit", None),
     ("tensor_tflops", "Tensor FLOP/s", units.format_flops),
     ("tensor_peak_pct", "Of the peak", units.format_pct),
+    ("tensor_cycles_per_launch", "Tensor cycles per launch", units.format_count),
     ("dram_pct", "Memory", units.format_pct),
     ("sm_issue_pct", "Issue slots", units.format_pct),
+    ("bound", "Bound by", None),
+    ("precision", "Precision", None),
+    ("path", "Mostly in", None),
 )
-_TEXTS = (("bound", "Bound by"), ("fit", "Fit"), ("name_verdict", "Counter and name"), ("path", "Mostly in"))
+_TENSOR_COLUMNS = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
+_SEVERAL = {
+    "total_ns": ("total_ns", "share_pct"),
+    "tensor_active_pct": _TENSOR_COLUMNS,
+    "seconds": ("seconds", "share_pct"),
+}
 
 
-def _meanings(schema: Any, columns: list[tuple[str, str]]) -> tuple[Heading, ...]:
-    meaning = {column.name: column.meaning for column in schema.columns}
-    return tuple(Heading(title, meaning[name]) for name, title in columns)
+def _headings(schema: Schema, columns: Iterable[tuple[str, str]]) -> tuple[Heading, ...]:
+    known = {column.name: column for column in schema.columns}
+    return tuple(
+        Heading(title, known[name].meaning, _SEVERAL.get(name, (name,)), known[name].dtype == TEXT)
+        for name, title in columns
+    )
 
 
 def list_kernel_tables(analysis: Analysis) -> list[Table]:
     """The kernels, one table for each GPU; of very many those that took longest."""
-    headings = _meanings(KERNELS, [*((name, title) for name, title, _ in _NUMBERS), *_TEXTS])
+    headings = _headings(KERNELS, [(name, title) for name, title, _ in _COLUMNS])
     tables = []
     for gpu, rows in analysis.kernels.groupby("gpu", sort=True):
         kept = rows.head(MOST_ROWS // analysis.kernels["gpu"].nunique())
@@ -43,15 +70,22 @@ def list_kernel_tables(analysis: Analysis) -> list[Table]:
 
 
 def _kernel_row(row: Mapping[Any, Any], item: int) -> Row:
-    cells = [
-        interval_cell(row[column], row["tensor_active_low_pct"], row["tensor_active_high_pct"])
-        if column == "tensor_active_pct"
-        else Cell(text(row[column]), sort_key(row[column]))
-        for column, _, text in _NUMBERS
-    ]
-    cells += [Cell(one_line(row[column], 60) or units.UNKNOWN, "") for column, _ in _TEXTS]
+    cells = {name: _word(row[name]) if text is None else _number(row[name], text) for name, _, text in _COLUMNS}
+    share = row["share_pct"]
+    cells["total_ns"] = share_cell(row["total_ns"], 100 * row["total_ns"] / share if share > 0 else float("nan"))
+    cells["tensor_active_pct"] = interval_cell(*(row[name] for name in _TENSOR_COLUMNS))
     full = one_line(f"{row['name']} {row['launch_geometry']}", 600)
-    return Row(1, "", "", short_name(row["name"], 90), tuple(cells), one_line(row["launch_geometry"]), full, item)
+    geometry = one_line(row["launch_geometry"])
+    return Row(1, "", "", short_name(row["name"], 90), tuple(cells.values()), geometry, full, item)
+
+
+def _number(value: float, text: Format) -> Cell:
+    return Cell(text(value), sort_key(value))
+
+
+def _word(text: str) -> Cell:
+    shown = one_line(text, 60)
+    return Cell(shown or units.UNKNOWN, shown)
 
 
 def list_time_tables(analysis: Analysis) -> list[Table]:
@@ -60,7 +94,8 @@ def list_time_tables(analysis: Analysis) -> list[Table]:
         return []
     classes = shown_classes(analysis.timeline)
     named = [(f"{name}_ns", NAMES[name][0].upper() + NAMES[name][1:]) for name in classes]
-    headings = _meanings(TIMELINE, [("window_ns", "GPU window"), *named])
+    headings = _headings(TIMELINE, [("window_ns", "GPU window"), *named])
+    headings = tuple(replace(each, columns=_time_columns(each.columns[0])) for each in headings)
     tables = []
     for gpu, rows in analysis.timeline.groupby("gpu", sort=True):
         kept = rows.head(MOST_ROWS // analysis.timeline["gpu"].nunique())
@@ -74,18 +109,37 @@ def _time_row(row: Mapping[Any, Any], columns: list[str]) -> Row:
     cells = [Cell(units.format_ns(window or None), sort_key(window))]
     for column in columns:
         share = 100 * row[column] / window if window else float("nan")
-        cells.append(Cell(units.format_pct(share), sort_key(share), units.format_ns(row[column])))
+        values = (sort_key(row[column]), sort_key(share))
+        cells.append(Cell(units.format_pct(share), values[1], units.format_ns(row[column]), values=values))
     return path_row(row, tuple(cells))
 
 
-def list_ledger_entries(analysis: Analysis) -> list[tuple[str, str, str]]:
-    """What the figures rest on: GPU with account, entry, and its time with its share."""
-    several = analysis.ledger["gpu"].nunique() > 1
-    return [
-        (
-            f"GPU {row.gpu}: {row.account}" if several else str(row.account),
-            one_line(row.entry),
-            f"{units.format_seconds(row.seconds)}, {units.format_pct(row.share_pct)}",
-        )
-        for row in analysis.ledger.itertuples(index=False)
-    ]
+def _time_columns(name: str) -> tuple[str, ...]:
+    """What a column of times is called in CSV, and its share of the window beside it."""
+    return (name,) if name == "window_ns" else (name, f"{name.removesuffix('_ns')}_pct")
+
+
+def list_ledger_tables(analysis: Analysis) -> list[Table]:
+    """What the figures rest on, one table for each GPU: accounts, and below each what became of its parts."""
+    headings = _headings(LEDGER, [("seconds", "Time"), ("remedy", "To record it better")])
+    tables = []
+    for gpu, of_gpu in analysis.ledger.groupby("gpu", sort=True):
+        rows = []
+        for account, parts in of_gpu.groupby("account", sort=False):
+            total_ns = 1e9 * float(parts["seconds"].sum())
+            rows.append(Row(1, "", "", str(account), (_time_cell(total_ns, total_ns), Cell("", ""))))
+            rows += [_ledger_row(str(account), entry, total_ns) for entry in parts.to_dict("records")]
+        tables.append(Table(int(str(gpu)), gpu_title(analysis, int(str(gpu))), headings, tuple(rows), 0))
+    return tables
+
+
+def _ledger_row(account: str, entry: Mapping[Any, Any], total_ns: float) -> Row:
+    remedy = one_line(entry["remedy"], 200) if entry["seconds"] > 0 else ""
+    cells = (_time_cell(1e9 * entry["seconds"], total_ns), Cell(remedy, remedy))
+    return Row(2, "", f"{account}:", one_line(entry["entry"], 90), cells)
+
+
+def _time_cell(time_ns: float, whole_ns: float) -> Cell:
+    """A time in nanoseconds whose CSV has seconds, as the frame of the ledger has."""
+    cell = share_cell(time_ns, whole_ns)
+    return replace(cell, values=(sort_key(1e-9 * time_ns), *cell.values[1:]))

@@ -14,6 +14,7 @@ from tcprof.report.lanes import label
 from tcprof.report.panels import GRID, base_layout
 
 MOST_BOX_POINTS = 250  # of a side
+_MOST_ARROWS = 20  # of a recording
 _STRIP, _TITLE, _TOP, _BOTTOM = 190, 26, 40, 46  # pixels
 _SMALL, _SMALL_TOP = 84, 26
 _PLAIN = {"fixedrange": True, "showticklabels": False, "showgrid": False, "zeroline": False}
@@ -40,7 +41,7 @@ def figure_iterations(comparisons: Sequence[Comparison], gpu: int) -> go.Figure:
             _add_median(figure, panel, shown, axes)
             for series in several:
                 _add_series(figure, panel, shown, series, axes)
-            figure.add_trace(_box(shown, several, place).update(xaxis="x2", yaxis=axes[1]))
+            figure.add_trace(_box(panel, shown, several, place).update(_placed(shown, ("x2", axes[1]))))
     if panels:
         for shown, _ in panels[0].sides:
             figure.add_trace(_legend(shown))
@@ -132,45 +133,49 @@ def _add_median(figure: go.Figure, panel: Panel, shown: ShownSide, axes: tuple[s
     row = find_row(shown.comparison, panel.gpu, panel.column)
     median, low, high = (float(row[f"{shown.role}{end}"]) * panel.scale for end in ("", "_low", "_high"))
     ends = [-0.5, panel.last + 0.5]
-    shared = {
-        "xaxis": axes[0],
-        "yaxis": axes[1],
-        "legendgroup": str(shown.number),
-        "showlegend": False,
-        "hoverinfo": "skip",
-    }
+    shared = {**_placed(shown, axes), "mode": "lines", "hoverinfo": "skip"}
     if not np.isnan([low, high]).any():
         band = {"x": [*ends, *ends[::-1]], "y": [low, low, high, high], "fill": "toself", "line": {"width": 0}}
-        figure.add_scatter(**band, mode="lines", fillcolor=_faint(shown.color), name="interval", **shared)
+        figure.add_scatter(**band, fillcolor=_faint(shown.color), name=_named(shown, panel, "interval"), **shared)
     if not np.isnan(median):
         line = {"color": shown.color, "width": 2, "dash": "dash"}
-        figure.add_scatter(x=ends, y=[median, median], mode="lines", line=line, name="median", **shared)
+        figure.add_scatter(x=ends, y=[median, median], line=line, name=_named(shown, panel, "median"), **shared)
+
+
+def _placed(shown: ShownSide, axes: tuple[str, str]) -> dict[str, object]:
+    """Where a trace is drawn, and with which entry of the legend it goes."""
+    return {"xaxis": axes[0], "yaxis": axes[1], "legendgroup": str(shown.number), "showlegend": False}
+
+
+def _named(shown: ShownSide, panel: Panel, what: str) -> str:
+    """A trace's name, which the figure's CSV has."""
+    return f"{label(shown.name, LONGEST_NAME)}, {panel.title}, {what}"
 
 
 def _add_series(figure: go.Figure, panel: Panel, shown: ShownSide, series: Series, axes: tuple[str, str]) -> None:
-    """The iterations of one recording; those above the axis stand at its upper edge, as arrows."""
-    beyond = series.y > panel.high
-    is_open = beyond | series.warm_up
+    """The iterations of one recording; an arrow at the upper edge stands for each that lies above the axis."""
+    texts = _hover(panel, series)
     figure.add_scatter(
         x=series.x,
-        y=np.minimum(series.y, panel.high - 0.03 * (panel.high - panel.low)),
+        y=series.y,
         mode="lines+markers",
         line={"color": shown.color, "width": 1},
         marker={
-            "size": np.where(beyond, 10, 6),
-            "symbol": np.where(beyond, "arrow-up", shown.symbol).astype(object) + np.where(is_open, "-open", ""),
-            "line": {"width": np.where(is_open, 1.5, 0)},
+            "size": 6,
+            "symbol": np.where(series.warm_up, f"{shown.symbol}-open", shown.symbol),
+            "line": {"width": np.where(series.warm_up, 1.5, 0)},
             "color": shown.color,
         },
         opacity=0.9 if len(shown.side.recordings) == 1 else 0.5,
-        name=label(shown.name, LONGEST_NAME),
-        legendgroup=str(shown.number),
-        showlegend=False,
-        hovertext=_hover(panel, series),
+        name=f"{series.name}, {panel.title}",
+        hovertext=texts,
         hovertemplate="%{hovertext}<extra></extra>",
-        xaxis=axes[0],
-        yaxis=axes[1],
+        **_placed(shown, axes),
     )
+    for number in np.flatnonzero(series.y > panel.high)[:_MOST_ARROWS]:
+        arrow = {"text": "▲", "font": {"color": shown.color}, "showarrow": False, "hovertext": texts[number]}
+        place = {"x": series.x[number], "y": panel.high, "xref": axes[0], "yref": axes[1], "yanchor": "top"}
+        figure.add_annotation(**arrow, **place)
 
 
 def _legend(shown: ShownSide) -> go.Scatter:
@@ -191,7 +196,7 @@ def _hover(panel: Panel, series: Series) -> list[str]:
     ]
 
 
-def _box(shown: ShownSide, several: list[Series], place: int) -> go.Box:
+def _box(panel: Panel, shown: ShownSide, several: list[Series], place: int) -> go.Box:
     """The distribution of a side's iterations without warm-up, of all its recordings together."""
     steady = np.concatenate([series.y[~series.warm_up] for series in several])
     return go.Box(
@@ -204,9 +209,7 @@ def _box(shown: ShownSide, several: list[Series], place: int) -> go.Box:
         marker={"size": 3, "opacity": 0.5, "color": shown.color},
         line={"width": 1.5, "color": shown.color},
         fillcolor="rgba(0,0,0,0)",
-        name=label(shown.name, LONGEST_NAME),
-        legendgroup=str(shown.number),
-        showlegend=False,
+        name=_named(shown, panel, "distribution"),
         hoverinfo="y",
     )
 

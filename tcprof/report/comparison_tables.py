@@ -23,7 +23,7 @@ from tcprof.report.comparison_text import (
 from tcprof.report.kernel_text import short_name
 from tcprof.report.lanes import one_line
 from tcprof.report.summary import describe_provenance, gpu_title
-from tcprof.report.tables import MOST_ROWS, Cell, Heading, Row, Table, path_row, sort_key
+from tcprof.report.tables import MOST_ROWS, Cell, Format, Heading, Row, Table, path_row, sort_key
 from tcprof.report.text import Listing
 
 MOST_KERNELS = 500
@@ -100,7 +100,8 @@ _CHANGED = (
     ("difference_ns", "Change"),
     ("base_ns", "Time, base"),
     ("new_ns", "Time, new"),
-    ("base_count", "Launches"),
+    ("base_count", "Runs, base"),
+    ("new_count", "Runs, new"),
     ("base_tensor_active_pct", "Tensor Active, base"),
     ("new_tensor_active_pct", "Tensor Active, new"),
     ("base_precision", "Precision"),
@@ -123,16 +124,16 @@ def _kernel_row(row: Mapping[Any, Any]) -> Row:
     sides = [side for side in ("base", "new") if row[f"{side}_name"]]
     names = dict.fromkeys(short_name(row[f"{side}_name"], 60) for side in sides)
     full = dict.fromkeys(one_line(f"{row[f'{side}_name']} {row[f'{side}_geometry']}", 600) for side in sides)
-    times = [Cell(units.format_ns(row[f"{s}_ns"]), sort_key(row[f"{s}_ns"])) if s in sides else _NONE for s in _BOTH]
-    active = [
-        Cell(units.format_pct(row[name]), sort_key(row[name])) for name in (f"{s}_tensor_active_pct" for s in _BOTH)
-    ]
-    counts = [units.format_count(row[f"{side}_count"]) for side in sides]
+
+    def pair(name: str, form: Format) -> list[Cell]:
+        values = [(side, row[f"{side}_{name}"]) for side in ("base", "new")]
+        return [Cell(form(value), sort_key(value)) if side in sides else _NONE for side, value in values]
+
     cells = (
         Cell(signed_ns(row["difference_ns"]), sort_key(row["difference_ns"])),
-        *times,
-        Cell(" → ".join(dict.fromkeys(counts)), sort_key(max(row["base_count"], row["new_count"]))),
-        *active,
+        *pair("ns", units.format_ns),
+        *pair("count", units.format_count),
+        *pair("tensor_active_pct", units.format_pct),
         Cell(_both(row, sides, "precision"), ""),
         Cell(_both(row, sides, "class"), ""),
         Cell(one_line(row["path"], 60) or units.UNKNOWN, ""),
@@ -140,7 +141,6 @@ def _kernel_row(row: Mapping[Any, Any]) -> Row:
     return Row(1, "", "", " → ".join(names), cells, row["kind"], " → ".join(full))
 
 
-_BOTH = ("base", "new")
 _NONE = Cell(units.UNKNOWN, "")
 
 

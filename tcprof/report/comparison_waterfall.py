@@ -66,13 +66,12 @@ def figure_waterfall(comparison: Comparison, gpu: int, quantity: str) -> go.Figu
         hovertemplate="%{hovertext}<extra></extra>",
         showlegend=False,
     )
-    figure.add_scatter(**_connectors(steps, place, scale), mode="lines", hoverinfo="skip", showlegend=False)
     for step, lines, top in zip(steps, labels, place, strict=True):
         shared = {"xref": "paper", "yref": "y", "y": top, "yanchor": "bottom", "showarrow": False, "borderpad": 0}
         text = "<br>".join(label(line, _WRAP) for line in lines)
         figure.add_annotation(text=text, x=0, xanchor="left", align="left", **shared)
         figure.add_annotation(text=f"<b>{step.text}</b>", x=1, xanchor="right", **shared)
-    return figure.update_layout(**_axes(steps, scale, pixels))
+    return figure.update_layout(shapes=_connectors(steps, place, scale), **_axes(steps, scale, pixels))
 
 
 def _steps(comparison: Comparison, parts: pd.DataFrame, is_time: bool) -> list[_Step]:
@@ -96,15 +95,14 @@ def _steps(comparison: Comparison, parts: pd.DataFrame, is_time: bool) -> list[_
     return [*steps, _Step(new, 0.0, float(total["new"]), whole(total["new"]), SIDE_COLORS[1])]
 
 
-def _connectors(steps: list[_Step], place: list[int], scale: float) -> dict[str, object]:
+def _connectors(steps: list[_Step], place: list[int], scale: float) -> list[dict[str, object]]:
     """Thin lines from where each bar ends to where the next one begins."""
-    x: list[float | None] = []
-    y: list[float | None] = []
+    line = {"color": _CONNECTOR, "width": 1, "dash": "dot"}
+    lines = []
     for step, top, following in zip(steps, place, place[1:], strict=False):
         end = (step.begin + step.change) * scale
-        x += [end, end, None]
-        y += [top + _BAR, following, None]
-    return {"x": x, "y": y, "line": {"color": _CONNECTOR, "width": 1, "dash": "dot"}}
+        lines.append({"type": "line", "x0": end, "x1": end, "y0": top + _BAR, "y1": following, "line": line})
+    return lines
 
 
 def _axes(steps: list[_Step], scale: float, pixels: int) -> dict[str, object]:

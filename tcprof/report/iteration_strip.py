@@ -16,6 +16,10 @@ TIME_COLOR = "#1F7FC4"
 _WARM_UP_COLOR = "rgba(128,128,128,0.14)"
 _HIGHEST = 2.0  # warm-up above this many times the longest of the others is drawn at the edge
 _STRIP, _GAP, _TOP, _BOTTOM = 150, 34, 30, 48  # pixels
+_COLUMNS = [
+    *("gpu", "number", "path", "warm_up", "host_ns", "gpu_window_ns", "kernel_ns"),
+    *("tensor_active_mean_pct", "tensor_active_s", "tensor_cycles"),
+]
 _SYMBOLS = ("circle", "diamond", "square", "cross", "triangle-left", "star", "hexagon", "pentagon")
 
 
@@ -47,6 +51,7 @@ def figure_iteration_strip(analysis: Analysis) -> go.Figure:
                 _add_median(figure, getattr(figures, quantity), scale, axis, color)
             figure.add_trace(_points(_thinned(rows), column, scale, top, number).update(yaxis=axis, marker_color=color))
     _mark_warm_up(figure, iterations)
+    figure.update_layout(meta={"csv": _as_table(iterations)})
     last = "y" if len(strips) == 1 else f"y{len(strips)}"
     return figure.update_layout(xaxis=_number_axis(last, int(iterations["number"].max())))
 
@@ -57,6 +62,12 @@ def describe_strip(analysis: Analysis) -> list[str]:
     if most <= MOST_POINTS:
         return []
     return [f"Of each {-(-most // MOST_POINTS)} iterations the longest is drawn; bands and medians are over all."]
+
+
+def _as_table(iterations: pd.DataFrame) -> dict[str, object]:
+    """The iterations that are drawn, with their exact figures, for the page's button."""
+    drawn = pd.concat([_thinned(rows) for _, rows in iterations.groupby("gpu", sort=True)])[_COLUMNS]
+    return {"columns": _COLUMNS, "rows": drawn.astype(object).where(drawn.notna(), None).to_numpy().tolist()}
 
 
 def _highest(iterations: pd.DataFrame, column: str) -> float:

@@ -7,10 +7,9 @@ from markupsafe import Markup
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.report.account_tables import list_kernel_tables, list_ledger_entries, list_time_tables
-from tcprof.report.figures import (
-    figure_time_classes,
-)
+from tcprof.report.account_tables import list_kernel_tables, list_ledger_tables, list_time_tables
+from tcprof.report.figures import figure_time_classes
+from tcprof.report.iteration_strip import describe_strip, figure_iteration_strip
 from tcprof.report.kernel_text import describe_fit
 from tcprof.report.lanes import one_line
 from tcprof.report.options import USUAL, PageOptions
@@ -18,7 +17,7 @@ from tcprof.report.shell import figure_json, read_asset, render_page, write_page
 from tcprof.report.summary import SOURCE_NOTES, describe_provenance, summarize
 from tcprof.report.tables import list_range_tables
 from tcprof.report.timeline_data import pack_timeline
-from tcprof.report.timeline_text import describe_clocks, describe_iterations
+from tcprof.report.timeline_text import describe_iterations
 from tcprof.report.wording import WINDOW_MEANINGS, name_gpus
 
 _TIMELINE_SCRIPTS = ("timeline_data.js", "timeline_lanes.js", "timeline_paint.js", "timeline.js")
@@ -40,12 +39,14 @@ def write_report(analysis: Analysis, path: Path, options: PageOptions = USUAL) -
 
 def render_report(analysis: Analysis, options: PageOptions = USUAL) -> str:
     """The page of one recording, as text."""
+    gpus = summarize(analysis)
     return render_page(
         "report.html",
         {
             "title": one_line(options.title or analysis.recording.file, 160),
             "subtitle": _subtitle(analysis),
-            "gpus": summarize(analysis),
+            "gpus": gpus,
+            "checks": [(gpu.title, gpu.checks) for gpu in gpus],
             "faults": [("", analysis.faults)],
             "warnings": analysis.warnings,
             "timeline": _timeline(analysis),
@@ -53,10 +54,11 @@ def render_report(analysis: Analysis, options: PageOptions = USUAL) -> str:
             "tables": list_range_tables(analysis),
             "time_classes": figure_json(figure_time_classes(analysis)),
             "time_tables": list_time_tables(analysis),
-            "time_notes": [*describe_iterations(analysis.iterations), *describe_clocks(analysis.clocks)],
+            "iterations": figure_json(figure_iteration_strip(analysis)),
+            "iteration_notes": [*describe_iterations(analysis.iterations), *describe_strip(analysis)],
             "kernel_tables": list_kernel_tables(analysis),
             "kernel_note": describe_fit(analysis),
-            "ledger": list_ledger_entries(analysis),
+            "ledger": list_ledger_tables(analysis),
             "window_note": WINDOW_MEANINGS[analysis.window],
             "source_note": SOURCE_NOTES[analysis.tensor_source],
             "provenance": describe_provenance(analysis),

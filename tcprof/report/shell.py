@@ -47,6 +47,8 @@ def render_page(template: str, values: Mapping[str, Any], options: PageOptions) 
         version=__version__,
         theme=options.theme,
         style=read_asset("page.css"),
+        dark_style=read_asset("dark.css"),
+        theme_script=read_asset("theme.js"),
         script=Markup("\n").join((read_asset("tables.js"), read_asset("page.js"))),
         plotly=script_element(options.plotlyjs),
         script_sources=script_sources(options.plotlyjs),

@@ -1,7 +1,7 @@
 """The rows of the page's tables: each cell as text, and as the number that it is sorted by."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, SupportsFloat
 
@@ -9,23 +9,30 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.comparison import Comparison
 from tcprof.frames import RANGE_SUMMARY
 from tcprof.report.lanes import one_line
 from tcprof.report.summary import gpu_title
+from tcprof.report.wording import Format, format_interval
 
 MOST_ROWS = 1000
-_KEYS = ["domain", "path"]
 WHOLE_CAPTURE = "whole capture"
-Format = Callable[[SupportsFloat | None], str]
 
 
 @dataclass(frozen=True)
 class Heading:
-    """A column: its title, and what its values mean."""
+    """A column.
+
+    Attributes:
+        title: Its title.
+        meaning: What its values mean.
+        columns: What its numbers are called in CSV, with their units; the title if empty.
+        words: Whether its values are words.
+    """
 
     title: str
     meaning: str
+    columns: tuple[str, ...] = ()
+    words: bool = False
 
 
 @dataclass(frozen=True)
@@ -34,15 +41,17 @@ class Cell:
 
     Attributes:
         text: What is read.
-        sort: The number to sort by; empty where unknown.
+        sort: The number to sort by, or the word; empty where unknown.
         note: Smaller text behind it.
         bar: Length of the bar below it, in percent; negative for none.
+        values: Its numbers in CSV, one for each column of the heading; what it is sorted by if empty.
     """
 
     text: str
     sort: str
     note: str = ""
     bar: float = -1.0
+    values: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,34 +94,24 @@ def _meaning(column: str) -> str:
     return next(c.meaning for c in RANGE_SUMMARY.columns if c.name == column)
 
 
+_TENSOR_COLUMNS = ("tensor_active_mean_pct", "tensor_active_low_pct", "tensor_active_high_pct")
+# What a glance needs stands first: the table is wider than most screens.
 _COLUMNS: tuple[tuple[str, str, Format], ...] = (
-    ("instance_count", "Instances", units.format_count),
-    ("kernel_count", "Kernels", units.format_count),
-    ("host_ns", "Host time", units.format_ns),
     ("gpu_window_ns", "GPU window", units.format_ns),
-    ("kernel_ns", "Kernel time", units.format_ns),
     ("tensor_active_mean_pct", "Tensor Active, mean", units.format_pct),
+    ("tensor_kernel_share_pct", "Tensor kernels", units.format_pct),
+    ("instance_count", "Instances", units.format_count),
+    ("host_ns", "Host time", units.format_ns),
+    ("kernel_ns", "Kernel time", units.format_ns),
+    ("kernel_count", "Kernels", units.format_count),
     ("tensor_active_peak_pct", "Peak", units.format_pct),
     ("tensor_active_p95_pct", "p95", units.format_pct),
     ("tensor_active_s", "Tensor-active time", units.format_seconds),
-    ("tensor_kernel_share_pct", "Tensor kernels", units.format_pct),
     ("tensor_tflops", "Tensor FLOP/s", units.format_flops),
     ("tensor_peak_pct", "Of the peak", units.format_pct),
     ("coverage_pct", "Coverage", units.format_pct),
 )
-_COMPARED: tuple[tuple[str, str, str, Format], ...] = (
-    ("host_ns", "Host time", "Duration on the CPU, median per instance.", units.format_ns),
-    ("gpu_window_ns", "GPU window", "From first activity to last, median per instance.", units.format_ns),
-    ("kernel_ns", "Kernel time", "Durations of its kernels, median per instance.", units.format_ns),
-    ("tensor_active_mean_pct", "Tensor Active, mean", _meaning("tensor_active_mean_pct"), units.format_pct),
-    ("tensor_active_peak_pct", "Peak", _meaning("tensor_active_peak_pct"), units.format_pct),
-    (
-        "tensor_active_s",
-        "Tensor-active time",
-        "Tensor Active x time, median per instance. It adds up.",
-        units.format_seconds,
-    ),
-)
+_SEVERAL = {"gpu_window_ns": ("gpu_window_ns", "share_pct"), "tensor_active_mean_pct": _TENSOR_COLUMNS}
 
 
 def sort_key(value: SupportsFloat) -> str:
@@ -123,12 +122,13 @@ def sort_key(value: SupportsFloat) -> str:
 
 def list_range_tables(analysis: Analysis) -> list[Table]:
     """The range summary, one table for each GPU; of very many paths those that took longest."""
-    headings = tuple(Heading(title, _meaning(column)) for column, title, _ in _COLUMNS)
+    headings = tuple(Heading(title, _meaning(name), _SEVERAL.get(name, (name,))) for name, title, _ in _COLUMNS)
     items = {key: row for row, key in enumerate(zip(analysis.paths["domain"], analysis.paths["path"], strict=True))}
     tables = []
     for gpu, rows in analysis.ranges.groupby("gpu", sort=True):
+        whole_ns = float(rows.loc[rows["path"] == "", "gpu_window_ns"].max())
         kept = _longest(rows, rows["host_ns"], MOST_ROWS // analysis.ranges["gpu"].nunique())
-        listed = tuple(_range_row(row, items) for row in kept.to_dict("records"))
+        listed = tuple(_range_row(row, items, whole_ns) for row in kept.to_dict("records"))
         tables.append(Table(int(str(gpu)), gpu_title(analysis, int(str(gpu))), headings, listed, len(rows) - len(kept)))
     return tables
 
@@ -141,22 +141,33 @@ def _longest(rows: pd.DataFrame, length: "pd.Series[float]", most: int) -> pd.Da
     return rows.loc[rank.sort_values(ascending=False, kind="stable").index[:most]].sort_index()
 
 
-def _range_row(row: Mapping[Any, Any], items: Mapping[tuple[str, str], int]) -> Row:
-    cells = tuple(
-        interval_cell(row[column], row["tensor_active_low_pct"], row["tensor_active_high_pct"])
-        if column == "tensor_active_mean_pct"
-        else Cell(text(row[column]), sort_key(row[column]))
-        for column, _, text in _COLUMNS
-    )
-    return replace(path_row(row, cells), item=items.get((row["domain"], row["path"]), -1))
+def _range_row(row: Mapping[Any, Any], items: Mapping[tuple[str, str], int], whole_ns: float) -> Row:
+    cells = {name: Cell(text(row[name]), sort_key(row[name])) for name, _, text in _COLUMNS}
+    cells["gpu_window_ns"] = share_cell(row["gpu_window_ns"], whole_ns)
+    cells["tensor_active_mean_pct"] = interval_cell(*(row[name] for name in _TENSOR_COLUMNS))
+    return replace(path_row(row, tuple(cells.values())), item=items.get((row["domain"], row["path"]), -1))
+
+
+def share_cell(time_ns: float, whole_ns: float) -> Cell:
+    """A time with its share of a whole below it, and a bar."""
+    share = 100 * float(time_ns) / whole_ns if whole_ns > 0 else math.nan
+    values = (sort_key(time_ns), sort_key(share))
+    if not values[1]:
+        return Cell(units.format_ns(time_ns), values[0], values=values)
+    return Cell(units.format_ns(time_ns), values[0], units.format_pct(share), _bar(share), values)
 
 
 def interval_cell(percent: float, low: float, high: float) -> Cell:
     """A percentage with its interval below it, and a bar."""
-    text, sort = units.format_pct(percent), sort_key(percent)
-    ends = [units.format_pct(end) for end in (low, high)]
-    interval = f"{ends[0].removesuffix(' %')} … {ends[1]}" if low <= high and ends[0] != ends[1] else ""
-    return Cell(text, sort, interval, round(min(float(percent), 100), 2)) if sort else Cell(text, sort)
+    values = (sort_key(percent), sort_key(low), sort_key(high))
+    text = units.format_pct(percent)
+    if not values[0]:
+        return Cell(text, "", values=values)
+    return Cell(text, values[0], format_interval(low, high, units.format_pct), _bar(percent), values)
+
+
+def _bar(percent: float) -> float:
+    return round(min(max(float(percent), 0), 100), 2)
 
 
 def path_row(row: Mapping[Any, Any], cells: tuple[Cell, ...], tag: str = "") -> Row:
@@ -165,51 +176,3 @@ def path_row(row: Mapping[Any, Any], cells: tuple[Cell, ...], tag: str = "") -> 
     ancestors = path[: len(path) - len(name)] if path.endswith(name) else ""
     shown = one_line(name, 300) if path else WHOLE_CAPTURE
     return Row(int(row["depth"]), one_line(row["domain"]), one_line(ancestors, 300), shown, cells, tag)
-
-
-def list_comparison_tables(comparison: Comparison) -> list[Table]:
-    """Base, new and change of each quantity, one table for each GPU."""
-    names = _names(comparison)
-    headings = tuple(Heading(title, meaning) for _, title, meaning, _ in _COMPARED)
-    tables = []
-    for gpu, rows in comparison.rows.groupby("gpu", sort=True):
-        places = rows.drop_duplicates(_KEYS)
-        host = rows[rows["quantity"] == "host_ns"].set_index(_KEYS)[["base", "new"]].max(axis=1)
-        length = host.reindex(pd.MultiIndex.from_frame(places[_KEYS])).set_axis(places.index)
-        kept = _longest(places, length, MOST_ROWS // comparison.rows["gpu"].nunique())
-        wanted = pd.MultiIndex.from_frame(kept[_KEYS])
-        by_quantity = {
-            quantity: part.set_index(_KEYS).loc[wanted].to_dict("index") for quantity, part in rows.groupby("quantity")
-        }
-        listed = tuple(_comparison_row(row, by_quantity, names) for row in kept.to_dict("records"))
-        base, new = comparison.base.first, comparison.new.first
-        title = gpu_title(base if gpu in set(base.gpus["gpu"]) else new, int(str(gpu)))
-        tables.append(Table(int(str(gpu)), title, headings, listed, len(places) - len(kept)))
-    return tables
-
-
-def _names(comparison: Comparison) -> dict[tuple[str, str], str]:
-    """The innermost name of each domain and path."""
-    return {
-        (row.domain, row.path): row.name
-        for side in (*comparison.base.recordings, *comparison.new.recordings)
-        for row in side.ranges[["domain", "path", "name"]].itertuples(index=False)
-    }
-
-
-def _comparison_row(
-    place: Mapping[Any, Any], by_quantity: Mapping[Any, Mapping[Any, Mapping[Any, Any]]], names: Mapping[Any, str]
-) -> Row:
-    key = (place["domain"], place["path"])
-    cells = []
-    counts = [place["base_instance_count"], place["new_instance_count"]]
-    tag = "only in baseline" if math.isnan(counts[1]) else "only in new" if math.isnan(counts[0]) else ""
-    for quantity, _, _, text in _COMPARED:
-        values = by_quantity[quantity][key]
-        if quantity.endswith("_pct"):
-            change = units.format_points(values["difference"])
-        else:
-            change = units.format_ratio(values["ratio"])
-        pair = f"{text(values['base'])} → {text(values['new'])}"
-        cells.append(Cell(change, sort_key(values["difference"]), pair))
-    return path_row({**place, "name": names[key]}, tuple(cells), tag)

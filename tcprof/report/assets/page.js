@@ -10,8 +10,8 @@
     modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
     toImageButtonOptions: { filename: "tcprof", scale: 2 },
   };
+  const { theme } = window.tcprof;
   const root = document.documentElement;
-  const dark = matchMedia("(prefers-color-scheme: dark)");
   const narrow = matchMedia("(max-width: 40rem)");
   const coarse = matchMedia("(pointer: coarse)"); /* a finger that drags over a figure wants to scroll the page */
 
@@ -46,31 +46,22 @@
   });
   Promise.all([...drawn, window.tcprof?.timeline]).then(() => root.setAttribute("data-drawn", "true"));
   const restyle = () => plots.forEach((plot) => Plotly.relayout(plot, appearance()));
-  dark.addEventListener("change", restyle);
+  theme.system.addEventListener("change", restyle);
   narrow.addEventListener("change", restyle);
   addEventListener("beforeprint", restyle);
   addEventListener("afterprint", restyle);
 
-  /* The colours follow the system until the reader chooses. A page from a file may have no storage. */
-  const KEPT = "tcprof-theme";
-  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
   const button = document.querySelector("button.theme");
-  const label = () => { button.textContent = isDark() ? "Light" : "Dark"; };
-  function choose(theme) {
-    root.dataset.theme = theme;
+  const label = () => {
+    button.textContent = theme.isDark() ? "Light" : "Dark";
+    button.setAttribute("aria-label", `Show the page in ${theme.isDark() ? "light" : "dark"} colours`);
+  };
+  label();
+  theme.system.addEventListener("change", label);
+  button.addEventListener("click", () => {
+    theme.choose(theme.isDark() ? "light" : "dark");
     label();
     restyle();
-  }
-  try {
-    const kept = localStorage.getItem(KEPT);
-    if (!root.dataset.theme && (kept === "dark" || kept === "light")) choose(kept);
-  } catch { /* there is none */ }
-  button.hidden = false;
-  label();
-  dark.addEventListener("change", label);
-  button.addEventListener("click", () => {
-    choose(isDark() ? "light" : "dark");
-    try { localStorage.setItem(KEPT, root.dataset.theme); } catch { /* there is none */ }
   });
 
   /* On paper everything is open. */

@@ -1,0 +1,89 @@
+"""Comparisons for the tests of their page: recordings whose steps iterate, with kernels that change."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from builders import TraceBuilder
+from report_inputs import HOSTILE
+
+import tcprof
+from tcprof.analysis import Analysis
+from tcprof.comparison import Comparison, Side, compare
+
+US = 1_000
+
+
+def read_steps(
+    folder: Path,
+    file: str,
+    kernels: Sequence[tuple[str, int]] = (("ampere_sgemm_128x64", 400), ("add", 100)),
+    count: int = 12,
+    first: int = 4,
+    seed: int = 0,
+    ranges: Sequence[str] = ("forward",),
+    gpus: Sequence[int] = (0,),
+) -> Analysis:
+    """A recording of steps that launch kernels one after the other on each GPU.
+
+    Args:
+        folder: Where to write it.
+        file: Its file name.
+        kernels: Names of the kernels, and how many µs each takes.
+        count: Number of steps.
+        first: How many times as long the first step takes, which makes it warm-up.
+        seed: Of the kernels' lengths, which differ by 1 %.
+        ranges: Names of ranges in the step, which take their turns with the kernels.
+        gpus: Numbers of the GPUs.
+    """
+    rng = np.random.default_rng(seed)
+    trace, at = TraceBuilder(), 0
+    for gpu in gpus:
+        trace.gpu(gpu)
+    for number in range(count):
+        begin, launch = at, at + US
+        starts = at + 10 * US
+        for place, (name, length) in enumerate(kernels):
+            end = starts + int(US * length * rng.normal(1, 0.01) * (first if number == 0 else 1))
+            trace.range(ranges[place % len(ranges)], launch, launch + 100)
+            for gpu in gpus:
+                trace.kernel(name, starts, end, launched=launch + 10 + gpu, gpu=gpu)
+            launch, starts = launch + 200, end + 2 * US
+        trace.range("step", begin, starts)
+        at = starts + 20 * US
+    for gpu in gpus:
+        trace.samples([40, 60, 50, 20] * (at // (40 * US) + 1), period=10 * US, gpu=gpu)
+    return tcprof.read(trace.recorded(duration=at).write(folder, file))
+
+
+def compare_steps(folder: Path) -> Comparison:
+    """A baseline, and half its time with one kernel renamed and one new."""
+    half = (("nvjet_sm90_hsh_128x128_64x4", 150), ("add", 100), ("cast", 20))
+    base, new = read_steps(folder, "base.sqlite"), read_steps(folder, "opt.sqlite", half, seed=1)
+    return compare(Side("base", (base,)), Side("opt", (new,)))
+
+
+def compare_several(folder: Path) -> list[Comparison]:
+    """Three sides with two recordings each."""
+    sides = [
+        Side(
+            name,
+            tuple(
+                read_steps(folder, f"{name}_{run}.sqlite", (("gemm", length), ("add", 100)), seed=10 * length + run)
+                for run in (1, 2)
+            ),
+        )
+        for name, length in (("slow", 400), ("middle", 300), ("fast", 200))
+    ]
+    return [compare(sides[0], side) for side in sides[1:]]
+
+
+def compare_hostile(folder: Path) -> list[Comparison]:
+    """Three sides in which ranges, kernels and sides have hostile names."""
+    kernels = [(name, 20 + 10 * place) for place, name in enumerate(HOSTILE)]
+    base = Side(HOSTILE[0], (read_steps(folder, "base.sqlite", kernels, ranges=HOSTILE),))
+    others = [
+        Side(name, (read_steps(folder, f"new{place}.sqlite", kernels[place:], seed=place, ranges=HOSTILE[place:]),))
+        for place, name in enumerate(HOSTILE[1:3], start=1)
+    ]
+    return [compare(base, side) for side in others]

@@ -1,0 +1,214 @@
+"""The figures of a comparison as data: what is drawn, and that it agrees with the comparison."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from comparison_inputs import compare_hostile, compare_several, compare_steps
+from report_inputs import make_comparison
+
+from tcprof.comparison import Side, compare
+from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME
+from tcprof.frames import WATERFALL
+from tcprof.report.comparison_figures import figure_iterations, figure_small_multiples
+from tcprof.report.comparison_series import MOST_POINTS, SIDE_COLORS, shown_sides
+from tcprof.report.comparison_waterfall import LESS_COLOR, MORE_COLOR, figure_waterfall
+from tcprof.report.comparison_words import find_row
+
+
+@pytest.fixture(scope="module")
+def steps(tmp_path_factory):
+    return compare_steps(tmp_path_factory.mktemp("steps"))
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory):
+    return compare_several(tmp_path_factory.mktemp("several"))
+
+
+def lines(figure, ending=""):
+    """The traces of iterations, or those whose names end so."""
+    traces = [trace for trace in figure.data if trace.type == "scatter" and trace.x[0] is not None]
+    if ending:
+        return [trace for trace in traces if trace.name.endswith(ending)]
+    return [trace for trace in traces if trace.mode == "lines+markers"]
+
+
+def with_iterations(comparison, change):
+    """The comparison with other iterations in the baseline."""
+    recording = comparison.base.first
+    changed = dataclasses.replace(recording, iterations=change(recording.iterations))
+    return dataclasses.replace(comparison, base=Side("base", (changed,)))
+
+
+class TestIterations:
+    def test_each_recording_has_its_line_in_both_strips(self, several):
+        figure = figure_iterations(several, 0)
+        assert len(lines(figure)) == 2 * 3 * 2
+        assert {trace.yaxis for trace in lines(figure)} == {"y", "y2"}
+
+    def test_values_are_those_of_the_iterations(self, steps):
+        trace = lines(figure_iterations([steps], 0))[0]
+        iterations = steps.base.first.iterations
+        assert list(trace.x) == iterations["number"].tolist()
+        assert list(trace.y) == pytest.approx((iterations["gpu_window_ns"] * 1e-9).tolist())
+        assert trace.name == "base, GPU window per step"
+
+    def test_one_axis_of_numbers_so_that_zooming_one_zooms_all(self, several):
+        figure = figure_iterations(several, 0)
+        assert {trace.xaxis for trace in lines(figure)} == {"x"}
+        assert {trace.xaxis for trace in figure.data if trace.type == "box"} == {"x2"}
+        assert figure.layout.xaxis2.fixedrange
+        boxes = [trace.yaxis for trace in figure.data if trace.type == "box"]
+        assert boxes == ["y"] * 3 + ["y2"] * 3, "the distribution stands at the height of its iterations"
+
+    def test_warm_up_is_open_and_not_in_the_distribution(self, steps):
+        figure = figure_iterations([steps], 0)
+        warm_up = steps.base.first.iterations["warm_up"].to_numpy()
+        assert 0 < warm_up.sum() < len(warm_up)
+        assert [symbol.endswith("-open") for symbol in lines(figure)[0].marker.symbol] == warm_up.tolist()
+        box = next(trace for trace in figure.data if trace.type == "box")
+        assert len(box.y) == (~warm_up).sum()
+
+    def test_median_and_interval_are_those_that_are_compared(self, steps):
+        figure = figure_iterations([steps], 0)
+        row = find_row(steps, 0, "gpu_window_ns")
+        base, new = lines(figure, "GPU window per step, median")
+        assert list(base.y) == pytest.approx([row["base"] * 1e-9] * 2)
+        assert list(new.y) == pytest.approx([row["new"] * 1e-9] * 2)
+        band = lines(figure, "GPU window per step, interval")[0]
+        assert [min(band.y), max(band.y)] == pytest.approx([row["base_low"] * 1e-9, row["base_high"] * 1e-9])
+
+    def test_a_long_warm_up_does_not_squash_the_rest(self, steps):
+        figure = figure_iterations([steps], 0)
+        slow = steps.base.first.iterations["gpu_window_ns"] * 1e-9
+        assert figure.layout.yaxis.range[1] < slow.max()
+        assert figure.layout.yaxis.range[1] > slow[1:].max()
+        arrows = [note for note in figure.layout.annotations if note.text == "▲"]
+        assert [note.x for note in arrows] == [0, 0][: len(arrows)]
+        assert any("2.0" in note.hovertext for note in arrows)
+        assert max(lines(figure)[0].y) == pytest.approx(slow.max()), "what is saved as CSV is not cut"
+
+    def test_each_side_stands_once_in_the_legend(self, several):
+        figure = figure_iterations(several, 0)
+        assert [trace.name for trace in figure.data if trace.showlegend is not False] == ["slow", "middle", "fast"]
+
+    def test_sides_of_one_name_are_two(self, steps):
+        same = dataclasses.replace(steps, new=Side("base", steps.new.recordings))
+        figure = figure_iterations([same], 0)
+        assert len({trace.legendgroup for trace in figure.data}) == 2
+        assert len({trace.line.color for trace in lines(figure)}) == 2
+
+    def test_of_very_many_iterations_blocks_are_drawn(self, steps):
+        count = 4 * MOST_POINTS
+
+        def repeat(iterations):
+            rows = pd.concat([iterations] * (count // len(iterations) + 1), ignore_index=True).head(count)
+            return rows.assign(number=np.arange(count), gpu_window_ns=np.arange(count) * 1e6, warm_up=False)
+
+        trace = lines(figure_iterations([with_iterations(steps, repeat)], 0))[0]
+        assert len(trace.x) == MOST_POINTS
+        assert list(trace.x[:2]) == [0, 4]
+        assert list(trace.y[:2]) == pytest.approx([1.5e-3, 5.5e-3])
+        assert "iteration 4 to 7, median" in trace.hovertext[1]
+
+    def test_unknown_iterations_are_left_out(self, steps):
+        def forget(iterations):
+            unknown = iterations["number"] == 3
+            return iterations.assign(tensor_active_mean_pct=iterations["tensor_active_mean_pct"].mask(unknown))
+
+        figure = figure_iterations([with_iterations(steps, forget)], 0)
+        active = next(trace for trace in lines(figure) if trace.yaxis == "y2")
+        assert 3 not in active.x
+        json.loads(figure.to_json(), parse_constant=lambda name: pytest.fail(name))
+
+    def test_without_iterations_there_is_nothing(self):
+        assert not figure_iterations([make_comparison()], 0).data
+        assert not figure_small_multiples([make_comparison()], 0).data
+
+    def test_colours_of_sides_differ(self):
+        assert len(set(SIDE_COLORS)) == len(SIDE_COLORS) >= 6
+
+    def test_more_sides_than_colours(self, steps):
+        sides = shown_sides([steps] * 8)
+        assert len({(side.color, side.symbol) for side in sides}) == 9
+
+    def test_hostile_names_are_text(self, tmp_path):
+        comparisons = compare_hostile(tmp_path)
+        for figure in (
+            figure_iterations(comparisons, 0),
+            figure_small_multiples(comparisons, 0),
+            figure_waterfall(comparisons[0], 0, TIME),
+        ):
+            texts = [note.text for note in figure.layout.annotations]
+            texts += [text for trace in figure.data for text in (*(trace.hovertext or ()), trace.name or "")]
+            for text in texts:
+                left = text.replace("<b>", "").replace("</b>", "").replace("<br>", "")
+                assert not set("<>$\u202e\u2028") & set(left)
+                assert len(text) < 600
+
+
+class TestSmallMultiples:
+    def test_a_strip_for_each_side_and_quantity_with_the_same_axes(self, several):
+        figure = figure_small_multiples(several, 0)
+        assert {trace.yaxis for trace in lines(figure)} == {"y", *(f"y{number}" for number in range(2, 7))}
+        for group in ((1, 2, 3), (4, 5, 6)):
+            ranges = {figure.layout[f"yaxis{number if number > 1 else ''}"].range for number in group}
+            assert len(ranges) == 1
+        assert figure.layout.xaxis2.matches == "x"
+
+    def test_each_holds_the_baseline_s_median(self, several):
+        figure = figure_small_multiples(several, 0)
+        base = find_row(several[0], 0, "gpu_window_ns")["base"] * 1e-9
+        medians = lines(figure, "GPU window per step, median")
+        assert len(medians) == 3
+        assert all(trace.y[0] == pytest.approx(base) for trace in medians)
+
+
+class TestWaterfall:
+    @pytest.mark.parametrize("quantity", [TIME, TENSOR_ACTIVE])
+    def test_bars_lead_from_one_side_to_the_other(self, steps, quantity):
+        (bars,) = figure_waterfall(steps, 0, quantity).data
+        total = steps.waterfall[steps.waterfall["quantity"] == quantity].iloc[0]
+        scale = 1e-9 if quantity == TIME else 1
+        assert bars.x[0] == pytest.approx(total["base"] * scale)
+        assert bars.x[-1] == pytest.approx(total["new"] * scale)
+        for place in range(1, len(bars.x) - 1):
+            before = bars.base[place - 1] + bars.x[place - 1]
+            assert bars.base[place] == pytest.approx(before)
+        assert bars.base[-2] + bars.x[-2] == pytest.approx(total["new"] * scale)
+
+    def test_colours_tell_more_from_less(self, steps):
+        (bars,) = figure_waterfall(steps, 0, TIME).data
+        colors = dict(zip(bars.x[1:-1], bars.marker.color[1:-1], strict=True))
+        assert set(colors.values()) == {MORE_COLOR, LESS_COLOR}
+        assert all((change > 0) == (color == MORE_COLOR) for change, color in colors.items())
+
+    def test_parts_that_hardly_show_are_one(self, steps):
+        figure = figure_waterfall(with_parts(steps, [-1e6, 900.0, 800.0, 700.0]), 0, TIME)
+        texts = [note.text for note in figure.layout.annotations]
+        assert "3 smaller parts" in texts
+        assert "<b>+2.40 µs</b>" in texts
+        assert len(figure.data[0].x) == 4
+
+    def test_bars_do_not_go_below_nothing(self, steps):
+        figure = figure_waterfall(with_parts(steps, [-9e6, 5e6]), 0, TIME)
+        assert min(figure.data[0].base) >= 0
+        assert list(figure.data[0].x[1:-1]) == pytest.approx([5e-3, -9e-3])
+
+    def test_of_equal_recordings_only_both_ends_are_left(self, steps):
+        base = steps.base.first
+        assert len(figure_waterfall(compare(base, base), 0, TIME).data[0].x) == 2
+
+    def test_nothing_to_divide(self):
+        assert not figure_waterfall(make_comparison(), 0, TIME).data
+
+
+def with_parts(comparison, changes):
+    """The comparison with a waterfall from 8 ms on by such parts."""
+    rows = [(0, TIME, "total", "", "", 8e6, 8e6 + sum(changes), sum(changes))]
+    rows += [(0, TIME, f"part {place}", "", "", 0, 0, change) for place, change in enumerate(changes)]
+    frame = WATERFALL.conform(pd.DataFrame(rows, columns=WATERFALL.names))
+    return dataclasses.replace(comparison, waterfall=frame)

@@ -1,0 +1,277 @@
+"""The page of a comparison as text: what it says of two sides and of more, and hostile names as text."""
+
+import dataclasses
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from comparison_inputs import compare_hostile, compare_several, compare_steps, read_steps
+from report_inputs import HOSTILE, make_analysis, make_comparison, make_empty
+from test_page import Page
+
+from tcprof.comparison import Side, compare
+from tcprof.comparison.conditions import parse_condition
+from tcprof.comparison.gate import judge_condition
+from tcprof.errors import OutputError
+from tcprof.report.comparison_page import render_comparison, write_comparison
+from tcprof.report.comparison_tables import MOST_KERNELS, list_kernel_changes, list_range_changes, list_strips
+from tcprof.report.comparison_text import list_iterations, list_sides, list_waterfall
+from tcprof.report.comparison_words import compare_in_words
+from tcprof.report.options import PageOptions
+from tcprof.report.tables import MOST_ROWS
+
+
+@pytest.fixture(scope="module")
+def steps(tmp_path_factory):
+    return compare_steps(tmp_path_factory.mktemp("steps"))
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory):
+    return compare_several(tmp_path_factory.mktemp("several"))
+
+
+@pytest.fixture(scope="module")
+def page(steps):
+    return Page(render_comparison([steps]))
+
+
+@pytest.fixture(scope="module")
+def page_of_several(several):
+    return Page(render_comparison(several))
+
+
+def plain(shown):
+    """The page's text in one line, with its unbreakable spaces as others."""
+    return " ".join(shown.text.replace("\N{NO-BREAK SPACE}", " ").split())
+
+
+def ids(shown):
+    return [attributes["id"] for _, attributes in shown.elements if "id" in attributes]
+
+
+class TestTwoSides:
+    def test_the_verdict_is_what_the_terminal_says(self, page, steps):
+        ((_, sentences),) = compare_in_words(steps)
+        assert sentences[0].startswith("opt is 1.8")
+        assert " ".join(sentences) in plain(page)
+        assert "base → opt" in page.text
+
+    def test_no_line_ends_between_a_number_and_its_unit(self, steps):
+        text = render_comparison([steps])
+        times = compare_in_words(steps)[0][1][0].rpartition(": ")[2]
+        assert times not in text
+        assert times.replace(" µs", "\N{NO-BREAK SPACE}µs") in text
+
+    def test_quantities_of_the_iterations(self, page, steps):
+        rows = list_iterations(steps, 0).rows
+        assert len(rows) >= 6
+        for row in rows:
+            shown = next(each for each in page.rows if each[0] == row[0].strip() and len(each) == 8)
+            assert [*shown[1:5], shown[6]] == list(row[1:6])
+            assert shown[7] == (row[6] or "–")
+
+    def test_strips_say_which_way(self, steps):
+        strips = {cells[0]: strip for cells, strip in list_strips(steps, 0)}
+        assert strips["GPU window"].value < 50
+        assert strips["GPU window"].low < strips["GPU window"].value < strips["GPU window"].low + 50
+        assert strips["kernels"].value > 50
+        assert strips["  peak"] is None
+
+    def test_parts_of_the_change_with_their_sum_last(self, page, steps):
+        for listing in list_waterfall(steps, 0):
+            for row in listing.rows:
+                assert list(row) in page.rows
+        assert any("ampere" not in row[0] and row[0].startswith("renamed kernels: ") for row in page.rows)
+
+    def test_kernels_with_what_became_of_them(self, steps):
+        rows = {row.name: row for row in list_kernel_changes(steps, 0).rows}
+        renamed = rows["ampere_sgemm_128x64 → nvjet_sm90_hsh_128x128_64x4"]
+        assert renamed.tag == "renamed"
+        assert renamed.cells[0].text.startswith("-2")
+        assert (rows["add"].tag, rows["cast"].tag) == ("same", "new")
+        assert rows["cast"].cells[1].text == "–"
+        assert rows["cast"].cells[1].sort == ""
+        assert float(rows["cast"].cells[2].sort) == pytest.approx(20_000, rel=0.05)
+
+    def test_of_very_many_kernels_the_largest_changes(self, steps):
+        changes = pd.concat([steps.matching.changes] * 300, ignore_index=True)
+        many = dataclasses.replace(steps, matching=dataclasses.replace(steps.matching, changes=changes))
+        table = list_kernel_changes(many, 0)
+        assert len(table.rows) == MOST_KERNELS
+        assert table.hidden == len(changes) - MOST_KERNELS
+        assert f"{table.hidden} more kernels are not in this table" in render_comparison([many])
+
+    def test_ranges_as_a_tree_and_what_shows_nothing(self, steps):
+        table = list_range_changes(steps, 0)
+        assert [(row.depth, row.name) for row in table.rows] == [(0, "whole capture"), (1, "step"), (2, "forward")]
+        verdicts = steps.rows[steps.rows["path"] == "step"]["verdict"].tolist()
+        assert "~" in verdicts
+        assert "lower" in verdicts
+        assert [cell.text.endswith(" ~") for cell in table.rows[1].cells] == [each == "~" for each in verdicts]
+
+    def test_iterations_of_several_paths_are_one_row(self):
+        ranges = make_analysis().ranges
+        several = ranges.assign(path=ranges["path"].str.replace("step", "epoch * / step"))
+        table = list_range_changes(compare(make_analysis(ranges=several), make_analysis(ranges=several)), 0)
+        assert table.rows[1].ancestors == "epoch * /"
+        assert table.rows[1].name == "step"
+
+    def test_many_ranges_are_cut_and_counted(self):
+        analysis = make_analysis(names=[f"range {number}" for number in range(MOST_ROWS + 500)])
+        table = list_range_changes(compare(analysis, analysis), 0)
+        assert (len(table.rows), table.hidden) == (MOST_ROWS, 502)
+        assert table.rows[0].name == "whole capture"
+
+    def test_ranges_of_one_side(self):
+        rows = Page(render_comparison([make_comparison()])).first_column()
+        assert "step / extra only in the new" in rows
+
+    def test_where_the_figures_come_from(self, page):
+        facts = {row[0]: row[1:] for row in page.rows if len(row) == 3}
+        assert facts["File"] == ["base.sqlite", "opt.sqlite"]
+        differing = [each for tag, each in page.elements if tag == "tr" and each.get("class") == "differs"]
+        assert 0 < len(differing) < len(facts)
+
+    def test_no_noise_floor_without_repeats(self, page):
+        assert "Noise floor" not in page.text
+
+    def test_each_gpu_has_its_part_and_every_id_is_its_own(self, tmp_path):
+        base, new = (read_steps(tmp_path, f"{name}.sqlite", gpus=(0, 1)) for name in ("a", "b"))
+        shown = Page(render_comparison([compare(base, new)]))
+        assert len(ids(shown)) == len(set(ids(shown)))
+        assert {"iterations-0", "iterations-1", "waterfall-time_ns-1-0", "waterfall-time_ns-1-1"} <= set(ids(shown))
+        assert shown.text.count("GPU 1: NVIDIA H200") >= 2
+
+
+class TestGate:
+    @pytest.mark.parametrize(
+        ("text", "verdict"), [("time > +5%", "pass"), ("time < -5%", "fail"), ("host_time > +5%", "cannot tell")]
+    )
+    def test_conditions_with_their_verdicts(self, steps, text, verdict):
+        judged = [judge_condition(parse_condition(text), steps.rows, steps.iteration_path)]
+        assert judged[0].verdict == verdict
+        shown = plain(Page(render_comparison([steps], judged=judged)))
+        assert f"{verdict} {text}" in shown
+        assert shown.index(text) < shown.index("Iterations")
+
+    def test_none(self, steps):
+        assert 'class="gate"' not in render_comparison([steps])
+
+
+class TestMoreSides:
+    def test_one_row_a_side(self, page_of_several, several):
+        (listing,) = list_sides(several)
+        assert [row[0] for row in listing.rows] == ["slow", "middle", "fast"]
+        for row in listing.rows:
+            assert list(row) in page_of_several.rows
+
+    def test_a_part_for_each_of_which_the_first_is_open(self, page_of_several):
+        parts = [each for tag, each in page_of_several.elements if tag == "details" and each.get("class") == "part"]
+        assert ["open" in each for each in parts] == [True, False]
+        assert "middle against the baseline" in page_of_several.text
+        assert "fast against the baseline" in page_of_several.text
+
+    def test_every_id_is_its_own(self, page_of_several):
+        assert len(ids(page_of_several)) == len(set(ids(page_of_several)))
+        assert {"multiples-0", "waterfall-time_ns-1-0", "waterfall-time_ns-2-0"} <= set(ids(page_of_several))
+
+    def test_a_verdict_for_each(self, page_of_several, several):
+        for each in several:
+            assert compare_in_words(each)[0][1][0] in plain(page_of_several)
+
+    def test_noise_floor_of_each_side_once(self, page_of_several):
+        rows = [row for row in page_of_several.rows if row[0] == "GPU window" and len(row) == 4]
+        assert [row[1:3] for row in rows] == [["slow", "2"], ["middle", "2"], ["fast", "2"]]
+
+    def test_recordings_of_a_side_share_a_column(self, page_of_several):
+        facts = {row[0]: row[1:] for row in page_of_several.rows if len(row) == 4}
+        assert facts["File"][0] == "slow_1.sqliteslow_2.sqlite"
+        assert facts["NVIDIA driver"] == ["–"] * 3
+
+    def test_a_gpu_that_one_side_lacks(self, tmp_path):
+        base = Side("base", (read_steps(tmp_path, "base.sqlite", gpus=(0, 1)),))
+        both = Side("both", (read_steps(tmp_path, "both.sqlite", gpus=(0, 2)),))
+        one = Side("one", (read_steps(tmp_path, "one.sqlite"),))
+        shown = Page(render_comparison([compare(base, both), compare(base, one)]))
+        assert "iterations-0" in ids(shown)
+        assert "ranges" in " ".join(ids(shown))
+
+
+class TestFaultsAndWarnings:
+    def test_faults_stand_first_and_name_the_side(self):
+        base, new = make_analysis(faults=("Lost a.", "Lost b.")), make_analysis(faults=("Lost c.",), file="new.sqlite")
+        shown = plain(Page(render_comparison([compare(base, new)])))
+        assert "Baseline: Lost a. Baseline: Lost b. New: Lost c." in shown
+        assert shown.index("Lost c.") < shown.index("per step")
+        one = Page(render_comparison([compare(make_analysis(), new)]))
+        assert sum(each.get("role") == "alert" for _, each in one.elements) == 1
+        assert "Baseline: Lost" not in one.text
+
+    def test_warnings_are_counted_below_the_verdict(self):
+        comparison = make_comparison(warnings=("New is odd.",))
+        comparison = dataclasses.replace(comparison, warnings=("Different GPUs.", "Different clocks."))
+        text = plain(Page(render_comparison([comparison])))
+        assert text.index("2 things make") < text.index("Iterations") < text.index("Different GPUs.")
+        assert text.index("Different clocks.") < text.index("New is odd.")
+
+    def test_those_of_several_comparisons_stand_once(self, several):
+        text = Page(render_comparison(several)).text
+        shared = set(several[0].warnings) & set(several[1].warnings)
+        for warning in shared:
+            assert text.count(warning) == 1
+
+
+class TestIncomplete:
+    def test_unknown_on_one_side(self):
+        text = Page(render_comparison([compare(make_analysis(), make_empty(), force=True)])).text
+        assert "Baseline: Tensor Active comes from exact tensor cycles. New: The recording has no samples" in text
+        assert "The sides have no iterations to draw" in text
+
+    def test_with_nothing(self):
+        shown = Page(render_comparison([compare(make_empty(), make_empty(), force=True)]))
+        assert "whole capture" in shown.first_column()
+        assert "Why" not in shown.text.split()
+
+
+class TestHostileNames:
+    def test_names_are_text(self, tmp_path):
+        shown = Page(render_comparison(compare_hostile(tmp_path), PageOptions(title=HOSTILE[1])))
+        assert not [tag for tag, _ in shown.elements if tag == "img"]
+        assert {each["href"] for tag, each in shown.elements if tag == "a"} <= {"#figures", "#differs"}
+        for name in HOSTILE[:2]:
+            assert name in shown.text
+        assert '{{ 7 * 7 }} <!-- & "quotes"' in shown.text
+        assert "\u202e" not in shown.text
+        figures = [script for script in shown.scripts if script.startswith("{")]
+        assert len(figures) >= 4
+        for script in figures:
+            assert not set("<>&\u2028\u2029") & set(script)
+            assert "\u202e" not in script
+
+    def test_faults_warnings_and_files(self):
+        comparison = make_comparison(names=HOSTILE, faults=HOSTILE, warnings=HOSTILE, file=HOSTILE[0])
+        shown = Page(render_comparison([comparison]))
+        assert not [tag for tag, _ in shown.elements if tag == "img"]
+        assert HOSTILE[0] in shown.text
+
+
+class TestWriting:
+    def test_file_is_the_page(self, tmp_path: Path, steps):
+        path = tmp_path / "page.html"
+        write_comparison([steps], path, PageOptions(title="My runs"))
+        assert "<h1><bdi>My runs</bdi></h1>" in path.read_text(encoding="utf-8")
+        assert list(tmp_path.iterdir()) == [path]
+
+    def test_no_folder(self, tmp_path: Path, steps):
+        with pytest.raises(OutputError, match=r"absent.*page\.html"):
+            write_comparison([steps], tmp_path / "absent" / "page.html")
+
+    def test_nothing_is_fetched(self, page):
+        fetched = [
+            value
+            for _, attributes in page.elements
+            for name, value in attributes.items()
+            if name in ("src", "href", "srcset", "action") and not value.startswith(("#", "data:"))
+        ]
+        assert fetched == []
