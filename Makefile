@@ -4,10 +4,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-nsys check format bench lessons record clean
+.PHONY: help demo test test-nsys check format bench lessons screenshots record clean
 
 help:  ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -53,6 +53,9 @@ bench: $(VENV)/installed-dev  ## Time and memory of 'tcprof ranges' and of the f
 
 lessons: $(VENV)/installed  ## Fill the tables of docs/lessons.md from the fixtures
 	$(BIN)/python docs/generate_lessons.py
+
+screenshots: $(VENV)/installed-dev  ## Take the pictures of the pages anew; needs Chromium
+	$(BIN)/python docs/generate_screenshots.py
 
 record:  ## Record the fixtures anew; needs an NVIDIA GPU, nsys, permission to read its counters, torch, nvtx and tcprof
 	$(PYTHON) fixtures/record.py

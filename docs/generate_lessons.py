@@ -1,9 +1,9 @@
 """Fill the tables of lessons.md from the fixtures: ``python docs/generate_lessons.py``.
 
 Four kinds of block stand between ``<!-- KIND: NAME -->`` and ``<!-- /KIND -->``: ``runs``, a table of several runs;
-``rates``, each product's rate; ``ranges``, the ranges of a recording; ``printed``, what a run printed. The names are those of ``fixtures/record.py``. Times,
-memory and results are what the workload printed when nothing watched it (``fixtures/runs.csv``); Tensor Active and the
-tensor kernels' share are of the recording, over its steps.
+``rates``, each product's rate; ``ranges``, the ranges of a recording; ``printed``, what a run printed. The names are
+those of ``fixtures/record.py``. Times, memory and results are what the workload printed when nothing watched it
+(``fixtures/runs.csv``); Tensor Active and the tensor kernels' share are of the recording, over its steps.
 """
 
 import csv
@@ -86,7 +86,9 @@ def _ranges(run: dict[str, str]) -> str:
     ranges = tcprof.read(ROOT / "fixtures" / f"{run['name']}.sqlite").ranges
     rows = []
     for row in ranges[ranges["path"].str.contains(r"(?:^| / )step(?: / |$)")].to_dict("records"):
-        times = (units.format_ns(row[name] / row["instance_count"]) for name in ("host_ns", "gpu_window_ns", "kernel_ns"))
+        times = (
+            units.format_ns(row[name] / row["instance_count"]) for name in ("host_ns", "gpu_window_ns", "kernel_ns")
+        )
         active = units.format_pct(row["tensor_active_mean_pct"])
         rows.append((row["path"], units.format_count(row["instance_count"]), *times, active))
     return _markdown(("range", "runs", "on the CPU", "on the GPU, first to last", "kernels", "Tensor Active"), rows)

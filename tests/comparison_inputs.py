@@ -23,6 +23,7 @@ def read_steps(
     seed: int = 0,
     ranges: Sequence[str] = ("forward",),
     gpus: Sequence[int] = (0,),
+    busy: Sequence[int] | None = None,
 ) -> Analysis:
     """A recording of steps that launch kernels one after the other on each GPU.
 
@@ -35,6 +36,7 @@ def read_steps(
         seed: Of the kernels' lengths, which differ by 1 %.
         ranges: Names of ranges in the step, which take their turns with the kernels.
         gpus: Numbers of the GPUs.
+        busy: Those that run the kernels; all by default.
     """
     rng = np.random.default_rng(seed)
     trace, at = TraceBuilder(), 0
@@ -46,8 +48,8 @@ def read_steps(
         for place, (name, length) in enumerate(kernels):
             end = starts + int(US * length * rng.normal(1, 0.01) * (first if number == 0 else 1))
             trace.range(ranges[place % len(ranges)], launch, launch + 100)
-            for gpu in gpus:
-                trace.kernel(name, starts, end, launched=launch + 10 + gpu, gpu=gpu)
+            for gpu in gpus if busy is None else busy:
+                trace.kernel(name, starts, end, launched=launch + 10 + gpu, device=gpu)
             launch, starts = launch + 200, end + 2 * US
         trace.range("step", begin, starts)
         at = starts + 20 * US

@@ -9,16 +9,19 @@ from comparison_inputs import compare_hostile, compare_several, compare_steps, r
 from report_inputs import HOSTILE, make_analysis, make_comparison, make_empty
 from test_page import Page
 
+import tcprof
 from tcprof.comparison import Side, compare
 from tcprof.comparison.conditions import parse_condition
 from tcprof.comparison.gate import judge_condition
 from tcprof.errors import OutputError
 from tcprof.report.comparison_page import render_comparison, write_comparison
 from tcprof.report.comparison_tables import MOST_KERNELS, list_kernel_changes, list_range_changes, list_strips
-from tcprof.report.comparison_text import list_iterations, list_sides, list_waterfall
-from tcprof.report.comparison_words import compare_in_words
+from tcprof.report.comparison_text import list_all, list_iterations, list_sides, list_waterfall
+from tcprof.report.comparison_words import compare_in_words, find_row
 from tcprof.report.options import PageOptions
 from tcprof.report.tables import MOST_ROWS
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 
 @pytest.fixture(scope="module")
@@ -110,12 +113,11 @@ class TestTwoSides:
         assert "lower" in verdicts
         assert [cell.text.endswith(" ~") for cell in table.rows[1].cells] == [each == "~" for each in verdicts]
 
-    def test_iterations_of_several_paths_are_one_row(self):
-        ranges = make_analysis().ranges
-        several = ranges.assign(path=ranges["path"].str.replace("step", "epoch * / step"))
-        table = list_range_changes(compare(make_analysis(ranges=several), make_analysis(ranges=several)), 0)
-        assert table.rows[1].ancestors == "epoch * /"
-        assert table.rows[1].name == "step"
+    def test_iterations_of_several_epochs_are_one_row(self):
+        base, new = (tcprof.read(FIXTURES / f"mnist_{name}.sqlite") for name in ("fp32", "amp"))
+        table = list_range_changes(compare(base, new), 0)
+        (step,) = [row for row in table.rows if row.name == "step"]
+        assert (step.ancestors, step.depth) == ("epoch * /", 2)
 
     def test_many_ranges_are_cut_and_counted(self):
         analysis = make_analysis(names=[f"range {number}" for number in range(MOST_ROWS + 500)])
@@ -143,12 +145,19 @@ class TestTwoSides:
         assert {"iterations-0", "iterations-1", "waterfall-time_ns-1-0", "waterfall-time_ns-1-1"} <= set(ids(shown))
         assert shown.text.count("GPU 1: NVIDIA H200") >= 2
 
+    def test_a_gpu_that_was_only_sampled_has_its_ranges_alone(self, tmp_path):
+        base, new = (read_steps(tmp_path, f"{name}.sqlite", gpus=(0, 1), busy=(0,)) for name in ("a", "b"))
+        comparison = compare(base, new)
+        assert set(comparison.rows["gpu"]) == {0, 1}
+        assert [listing.rows[0][0] for listing in list_all([comparison], [comparison.rows], 0)][-1] == "(whole capture)"
+        assert not [each for each in ids(Page(render_comparison([comparison]))) if each.endswith("-1-1")]
+
 
 class TestGate:
-    @pytest.mark.parametrize(
-        ("text", "verdict"), [("time > +5%", "pass"), ("time < -5%", "fail"), ("host_time > +5%", "cannot tell")]
-    )
-    def test_conditions_with_their_verdicts(self, steps, text, verdict):
+    @pytest.mark.parametrize(("bound", "verdict"), [("> +5%", "pass"), ("< -5%", "fail"), ("", "cannot tell")])
+    def test_conditions_with_their_verdicts(self, steps, bound, verdict):
+        change = 100 * (find_row(steps, 0, "gpu_window_ns")["ratio"] - 1)
+        text = f"time {bound or f'< {change:.2f}%'}"
         judged = [judge_condition(parse_condition(text), steps.rows, steps.iteration_path)]
         assert judged[0].verdict == verdict
         shown = plain(Page(render_comparison([steps], judged=judged)))
@@ -203,7 +212,7 @@ class TestFaultsAndWarnings:
         base, new = make_analysis(faults=("Lost a.", "Lost b.")), make_analysis(faults=("Lost c.",), file="new.sqlite")
         shown = plain(Page(render_comparison([compare(base, new)])))
         assert "Baseline: Lost a. Baseline: Lost b. New: Lost c." in shown
-        assert shown.index("Lost c.") < shown.index("per step")
+        assert shown.index("Lost c.") < shown.index("Tensor Active")
         one = Page(render_comparison([compare(make_analysis(), new)]))
         assert sum(each.get("role") == "alert" for _, each in one.elements) == 1
         assert "Baseline: Lost" not in one.text

@@ -2,8 +2,8 @@
 
 Nothing in one recording tells it. The deviations here are assumed: they were taken from repeated recordings, and
 ``docs/statistics.md`` has those figures and their limits. Work on the GPU reproduces to a fraction of a percent. Time
-in which the GPU waits for the CPU does not: it was seen to differ by a factor of two between runs of one program. Nor do
-copies, which wait for the host's memory.
+in which the GPU waits for the CPU does not: it was seen to differ by a factor of two between runs of one program.
+Nor do copies, which wait for the host's memory.
 """
 
 from collections.abc import Mapping
@@ -54,7 +54,8 @@ def run_deviations(medians: Mapping[str, Floats], window: str, period_ns: float,
         "kernel_count": (none, none),
         "tensor_kernel_share_pct": (work, none),
     }
-    over = {"host": found["host_ns"][0], "gpu": found["gpu_window_ns"][0], "busy": _combine(kernels, copies, none, none)}
+    busy = _combine(kernels, copies, none, none)
+    over = {"host": found["host_ns"][0], "gpu": found["gpu_window_ns"][0], "busy": busy}
     length_ns = {"host": host, "gpu": span, "busy": span - idle}[window]
     border_ns = BORDER * np.nan_to_num(period_ns) * known["tensor_active_peak_pct"] / 100
     if rounded:

@@ -7,7 +7,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME, TOTAL
-from tcprof.report.comparison_words import find_row, iteration_name, side_names, time_row
+from tcprof.report.comparison_words import find_row, iteration_name, side_names, time_row, told_gpus
 from tcprof.report.kernel_text import short_name
 from tcprof.report.text import Listing, bare_pct, gpu_title, path_labels, printable
 
@@ -42,7 +42,9 @@ def list_all(comparisons: Sequence[Comparison], rows: Sequence[pd.DataFrame], li
     comparison, listings = comparisons[0], []
     for gpu in sorted(rows[0]["gpu"].unique()):
         of_gpu = rows[0][rows[0]["gpu"] == gpu]
-        listings += [list_iterations(comparison, gpu), list_ranges(comparison, of_gpu)]
+        if gpu in told_gpus(comparison):
+            listings.append(list_iterations(comparison, gpu))
+        listings.append(list_ranges(comparison, of_gpu))
         listings += [*list_waterfall(comparison, gpu), list_kernels(comparison, gpu, limit)]
     return [listing for listing in listings if listing.rows]
 
@@ -174,8 +176,8 @@ def list_kernels(comparison: Comparison, gpu: int, limit: int) -> Listing:
 
 
 def shared_gpus(comparisons: Sequence[Comparison]) -> list[int]:
-    """The GPUs that all comparisons with one baseline are about."""
-    return sorted(set.intersection(*({int(gpu) for gpu in each.rows["gpu"]} for each in comparisons)))
+    """The GPUs on which the iterations of all sides have work."""
+    return sorted(set.intersection(*(set(told_gpus(each)) for each in comparisons)))
 
 
 def list_sides(comparisons: Sequence[Comparison]) -> list[Listing]:

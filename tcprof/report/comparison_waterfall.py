@@ -77,7 +77,7 @@ def figure_waterfall(comparison: Comparison, gpu: int, quantity: str) -> go.Figu
 def _steps(comparison: Comparison, parts: pd.DataFrame, is_time: bool) -> list[_Step]:
     """The bars from above: the baseline, the parts in their order, those that hardly show as one, and the new side."""
     total, rows = parts.iloc[0], parts.iloc[1:]
-    rows = rows[(rows["change"] != 0) | ~is_time]
+    rows = rows[rows["change"] != 0]
     whole, part = (units.format_ns, signed_ns) if is_time else (units.format_pct, format_points)
     base, new = side_names(comparison)
     steps = [_Step(base, 0.0, float(total["base"]), whole(total["base"]), SIDE_COLORS[0])]

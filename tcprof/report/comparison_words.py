@@ -28,6 +28,12 @@ def iteration_name(comparison: Comparison) -> str:
     return one_line(path.rpartition(SEPARATOR)[2], _LONGEST_NAME) if path else "capture"
 
 
+def told_gpus(comparison: Comparison) -> list[int]:
+    """The GPUs on which the iterations have work; one that was only sampled has rows of the capture alone."""
+    rows = comparison.rows
+    return sorted({int(gpu) for gpu in rows.loc[rows["path"] == comparison.iteration_path, "gpu"]})
+
+
 def find_row(comparison: Comparison, gpu: int, quantity: str, path: str | None = None) -> pd.Series:
     """The row of a quantity, of the iterations unless a path is given."""
     rows = comparison.rows
@@ -44,9 +50,9 @@ def time_row(comparison: Comparison, gpu: int) -> pd.Series:
 
 
 def compare_in_words(comparison: Comparison) -> list[tuple[str, tuple[str, ...]]]:
-    """For each GPU its title and its sentences, the verdict first."""
+    """For each GPU that works its title and its sentences, the verdict first."""
     titled = []
-    for gpu in sorted(comparison.rows["gpu"].unique()):
+    for gpu in told_gpus(comparison):
         sentences = (_verdict(comparison, gpu), *_tensor(comparison, gpu), *_cause(comparison, gpu))
         titled.append((gpu_title(comparison.base.first, gpu), tuple(text for text in sentences if text)))
     return titled

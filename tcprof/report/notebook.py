@@ -6,7 +6,7 @@ from html import escape
 from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison
 from tcprof.report.comparison_text import list_iterations
-from tcprof.report.comparison_words import compare_in_words
+from tcprof.report.comparison_words import compare_in_words, told_gpus
 from tcprof.report.summary import summarize
 from tcprof.report.text import Listing, all_faults, list_ranges
 
@@ -24,7 +24,7 @@ def render_comparison(comparison: Comparison) -> str:
     """A comparison as HTML: the verdict, and the quantities of the iterations."""
     title = " → ".join(side.name for side in (comparison.base, comparison.new))
     verdicts = [" ".join(sentences) for _, sentences in compare_in_words(comparison)]
-    tables = [list_iterations(comparison, gpu) for gpu in sorted(comparison.rows["gpu"].unique())]
+    tables = [list_iterations(comparison, gpu) for gpu in told_gpus(comparison)]
     return _render(title, verdicts, tables, all_faults(comparison))
 
 
