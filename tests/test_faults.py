@@ -322,7 +322,7 @@ def test_compare_tells_those_of_both_sides(run: Callable[..., tuple[str, str]], 
         assert [text[: len(start) + 9] for text, start in zip(shown, expected, strict=False)] == [
             f"warning: {start}" for start in expected
         ]
-        assert shown[len(expected)].startswith("base: ")
+        assert "\nbase: " in shown[len(expected)]
         assert "warning:" not in err
         told = json.loads(run("compare", base, new, "--format", "json")[0])["faults"]
         assert [text[: len(start)] for text, start in zip(told, expected, strict=True)] == expected

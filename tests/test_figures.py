@@ -5,12 +5,12 @@ import json
 
 import numpy as np
 import pytest
-from report_inputs import HOSTILE, make_analysis, make_comparison, make_empty, make_samples
+from report_inputs import HOSTILE, make_analysis, make_empty, make_samples
 
 from tcprof.frames import SAMPLES
 from tcprof.report.curves import BINS
 from tcprof.report.envelope import band_points, compute_envelope, step_points
-from tcprof.report.figures import figure_comparison_bars, figure_comparison_timeline, figure_timeline
+from tcprof.report.figures import figure_timeline
 from tcprof.report.lanes import choose_lanes, label, one_line
 
 
@@ -168,27 +168,6 @@ class TestTimeline:
 
     def test_nothing_at_all(self):
         assert len(figure_timeline(make_empty()).data) == 0
-
-
-class TestComparison:
-    def test_timelines_stand_one_above_the_other_with_one_scale(self):
-        quiet = make_samples([1.0] * 100)
-        figure = figure_comparison_timeline(make_comparison(samples=quiet))
-        assert [note.text for note in figure.layout.annotations][::4] == [
-            "<b>Baseline</b> · Tensor Active",
-            "<b>New</b> · Tensor Active",
-        ]
-        assert figure.layout.yaxis.range == figure.layout.yaxis5.range
-
-    def test_bars_of_paths_that_repeat_in_both(self):
-        figure = figure_comparison_bars(make_comparison())
-        assert [trace.name for trace in figure.data] == ["baseline", "new"]
-        assert list(figure.layout.yaxis.ticktext) == ["step", "step / forward", "step / backward"]
-        assert list(figure.data[0].x) == pytest.approx([3e-3, 0.5e-3, 0.5e-3])
-
-    def test_nothing_to_compare(self):
-        figure = figure_comparison_bars(make_comparison(names=(), ranges=make_empty().ranges))
-        assert not figure.data
 
 
 class TestLabels:

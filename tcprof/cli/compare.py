@@ -203,7 +203,7 @@ def _print(
     import pandas as pd
 
     from tcprof.report import comparison_text, data, gate_text, text
-    from tcprof.report.comparison_words import compare_in_words
+    from tcprof.report.comparison_words import compare_in_words, describe_recordings
 
     merged = rows[0] if len(rows) == 1 else pd.concat(rows, keys=[each.new.name for each in comparisons], names=["new"])
     notes = [
@@ -211,7 +211,7 @@ def _print(
         for each in comparisons
         for heading, sentences in compare_in_words(each)
         for sentence in ((heading,) if heading else ()) + sentences
-    ]
+    ] + describe_recordings(comparisons)
     print_table(
         merged,
         Format(output),

@@ -15,8 +15,8 @@ from tcprof.report.comparison_tables import (
     list_kernel_changes,
     list_noise_floor,
     list_provenance,
+    list_quantities,
     list_range_changes,
-    list_strips,
 )
 from tcprof.report.comparison_text import list_sides, list_waterfall, shared_gpus
 from tcprof.report.comparison_waterfall import figure_waterfall
@@ -155,7 +155,7 @@ def _part_of_gpu(comparison: Comparison, gpu: int) -> dict[str, Any]:
     return {
         "gpu": gpu,
         "title": gpu_title(comparison.base.first, gpu),
-        "strips": list_strips(comparison, gpu),
+        "quantities": list_quantities(comparison, gpu),
         "waterfalls": [
             (quantity, figure_json(figure_waterfall(comparison, gpu, quantity)), listing)
             for quantity, listing in zip(quantities, listings, strict=True)

@@ -23,14 +23,32 @@ from tcprof.report.comparison_text import (
 from tcprof.report.kernel_text import short_name
 from tcprof.report.lanes import one_line
 from tcprof.report.summary import describe_provenance, gpu_title
-from tcprof.report.tables import MOST_ROWS, Cell, Format, Heading, Row, Table, path_row, sort_key
+from tcprof.report.tables import MOST_ROWS, Cell, Heading, Row, Table, path_row, sort_key
 from tcprof.report.text import Listing
+from tcprof.report.wording import Format
 
 MOST_KERNELS = 500
 _PLACE = ["domain", "path"]
 _MEANINGS = {"idle_ns": "The gpu window, less the time under its work."}
 _STRIP_RATIO, _STRIP_POINTS = 4.0, 25.0  # at the ends of a strip
 _NOISE_TITLES = {name: title.strip() for name, title, _, _ in QUANTITIES}
+
+
+@dataclass(frozen=True)
+class QuantityRow:
+    """A row of the iterations' table.
+
+    Attributes:
+        quantity: Its name in ``tcprof.frames.COMPARISON``, which tells the unit.
+        cells: Its texts: label, base, new, change, interval, p and verdict.
+        values: The numbers behind them, as CSV has them; base, new, change, both ends, and p.
+        strip: Its change with the interval as a drawing; None where there is no interval.
+    """
+
+    quantity: str
+    cells: tuple[str, ...]
+    values: tuple[str, ...]
+    strip: "Strip | None"
 
 
 @dataclass(frozen=True)
@@ -42,15 +60,20 @@ class Strip:
     value: float
 
 
-def list_strips(comparison: Comparison, gpu: int) -> list[tuple[tuple[str, ...], Strip | None]]:
-    """The rows of the iterations' table, each with its change as a strip where there is an interval."""
+def list_quantities(comparison: Comparison, gpu: int) -> list[QuantityRow]:
+    """The rows of the iterations' table, as the terminal has them, with their numbers and each change as a strip."""
     texts = list_iterations(comparison, gpu).rows
-    known = known_quantities(comparison, gpu)
-    return [(cells, _strip(row, in_points)) for cells, ((_, _, _, in_points), row) in zip(texts, known, strict=True)]
+    rows = []
+    for cells, ((quantity, _, _, in_points), row) in zip(texts, known_quantities(comparison, gpu), strict=True):
+        kind = "difference" if in_points else "ratio"
+        names = ("base", "new", kind, f"{kind}_low", f"{kind}_high", "p_value")
+        values = tuple(sort_key(row[name]) for name in names)
+        rows.append(QuantityRow(quantity, cells, values, _strip(row, kind)))
+    return rows
 
 
-def _strip(row: pd.Series, in_points: bool) -> Strip | None:
-    kind = "difference" if in_points else "ratio"
+def _strip(row: pd.Series, kind: str) -> Strip | None:
+    in_points = kind == "difference"
     values = [float(row[f"{kind}{end}"]) for end in ("_low", "", "_high")]
     if any(math.isnan(value) for value in values) or not (in_points or values[0] > 0):
         return None
@@ -68,7 +91,10 @@ def list_range_changes(comparison: Comparison, gpu: int) -> Table:
     kept = rank.sort_values(ascending=False, kind="stable").index[:MOST_ROWS]
     listed = places[pd.MultiIndex.from_frame(places[_PLACE]).isin(kept)]
     figures = {name: part.set_index(_PLACE).to_dict("index") for name, part in rows.groupby("quantity")}
-    headings = tuple(Heading(title.strip(), _meaning(name)) for name, title, _, _ in QUANTITIES)
+    headings = tuple(
+        Heading(title.strip(), _meaning(name), tuple(f"{name}_{figure}" for figure in _figures(in_points)))
+        for name, title, _, in_points in QUANTITIES
+    )
     cells = tuple(_range_row(place, figures) for place in listed.to_dict("records"))
     return Table(gpu, _title(comparison, gpu), headings, cells, len(places) - len(listed))
 
@@ -82,6 +108,12 @@ def _meaning(name: str, schema: Schema = RANGE_SUMMARY) -> str:
     return next((column.meaning for column in schema.columns if column.name == name), _MEANINGS.get(name, ""))
 
 
+def _figures(in_points: bool) -> tuple[str, ...]:
+    """What CSV has of a quantity."""
+    kind = "difference" if in_points else "ratio"
+    return ("base", "new", kind, f"{kind}_low", f"{kind}_high", "verdict")
+
+
 def _range_row(place: Mapping[Any, Any], figures: Mapping[Any, Mapping[Any, Mapping[Any, Any]]]) -> Row:
     cells = []
     for name, _, form, in_points in QUANTITIES:
@@ -89,7 +121,9 @@ def _range_row(place: Mapping[Any, Any], figures: Mapping[Any, Mapping[Any, Mapp
         change, _ = format_change(row, in_points)
         mark = f" {NOTHING_SHOWN}" if row["verdict"] == NOTHING_SHOWN else ""
         pair = f"{form(row['base'])} → {form(row['new'])}"
-        cells.append(Cell(change + mark, sort_key(row["difference" if in_points else "ratio"]), pair))
+        *numbers, verdict = _figures(in_points)
+        values = (*(sort_key(row[name]) for name in numbers), row[verdict])
+        cells.append(Cell(change + mark, values[2], pair, values=values))
     absent = [math.isnan(place[f"{side}_instance_count"]) for side in ("base", "new")]
     tag = "only in the baseline" if absent[1] else "only in the new" if absent[0] else ""
     name = place["path"].rpartition(SEPARATOR)[2]
@@ -97,17 +131,19 @@ def _range_row(place: Mapping[Any, Any], figures: Mapping[Any, Mapping[Any, Mapp
 
 
 _CHANGED = (
-    ("difference_ns", "Change"),
-    ("base_ns", "Time, base"),
-    ("new_ns", "Time, new"),
-    ("base_count", "Runs, base"),
-    ("new_count", "Runs, new"),
-    ("base_tensor_active_pct", "Tensor Active, base"),
-    ("new_tensor_active_pct", "Tensor Active, new"),
-    ("base_precision", "Precision"),
-    ("base_class", "Class"),
-    ("path", "In"),
+    ("kind", "Kind", True),
+    ("difference_ns", "Change", False),
+    ("base_ns", "Time, base", False),
+    ("new_ns", "Time, new", False),
+    ("base_tensor_active_pct", "Tensor Active, base", False),
+    ("new_tensor_active_pct", "Tensor Active, new", False),
+    ("base_precision", "Precision", True),
+    ("base_class", "Class", True),
+    ("path", "In", True),
+    ("base_count", "Runs, base", False),
+    ("new_count", "Runs, new", False),
 )
+_NONE = Cell(units.UNKNOWN, "")
 
 
 def list_kernel_changes(comparison: Comparison, gpu: int) -> Table:
@@ -115,7 +151,10 @@ def list_kernel_changes(comparison: Comparison, gpu: int) -> Table:
     changes = comparison.matching.changes
     rows = changes[changes["gpu"] == gpu]
     kept = rows.head(MOST_KERNELS)
-    headings = tuple(Heading(title, _meaning(name, KERNEL_CHANGES)) for name, title in _CHANGED)
+    headings = tuple(
+        Heading(title, _meaning(name, KERNEL_CHANGES), () if words else (name,), words)
+        for name, title, words in _CHANGED
+    )
     listed = tuple(_kernel_row(row) for row in kept.to_dict("records"))
     return Table(gpu, _title(comparison, gpu), headings, listed, len(rows) - len(kept))
 
@@ -130,24 +169,22 @@ def _kernel_row(row: Mapping[Any, Any]) -> Row:
         return [Cell(form(value), sort_key(value)) if side in sides else _NONE for side, value in values]
 
     cells = (
+        Cell(row["kind"], row["kind"]),
         Cell(signed_ns(row["difference_ns"]), sort_key(row["difference_ns"])),
         *pair("ns", units.format_ns),
-        *pair("count", units.format_count),
         *pair("tensor_active_pct", units.format_pct),
-        Cell(_both(row, sides, "precision"), ""),
-        Cell(_both(row, sides, "class"), ""),
-        Cell(one_line(row["path"], 60) or units.UNKNOWN, ""),
+        _words(*(row[f"{side}_precision"] for side in sides)),
+        _words(*(row[f"{side}_class"] for side in sides)),
+        _words(row["path"]),
+        *pair("count", units.format_count),
     )
-    return Row(1, "", "", " → ".join(names), cells, row["kind"], " → ".join(full))
+    return Row(1, "", "", " → ".join(names), cells, full=" → ".join(full))
 
 
-_NONE = Cell(units.UNKNOWN, "")
-
-
-def _both(row: Mapping[Any, Any], sides: Sequence[str], name: str) -> str:
+def _words(*texts: str) -> Cell:
     """What both sides are, once where they agree."""
-    texts = dict.fromkeys(one_line(row[f"{side}_{name}"], 40) or units.UNKNOWN for side in sides)
-    return " → ".join(texts)
+    shown = " → ".join(dict.fromkeys(one_line(text, 40) or units.UNKNOWN for text in texts))
+    return Cell(shown, "" if shown == units.UNKNOWN else shown)
 
 
 def list_noise_floor(comparison: Comparison, gpu: int) -> Listing:

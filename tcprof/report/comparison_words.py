@@ -1,6 +1,7 @@
 """What a comparison says in words: is it faster, by how much, how sure, and why."""
 
 import math
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -9,7 +10,7 @@ from tcprof.analysis.projection import SEPARATOR
 from tcprof.comparison import Comparison
 from tcprof.comparison.waterfall import COMMUNICATION, COPIES, IDLE, TIME, largest_part
 from tcprof.report.lanes import one_line
-from tcprof.report.text import gpu_title
+from tcprof.report.text import describe_recording, gpu_title, printable
 
 LAUNCH_BOUND_PCT = 50.0  # idle share of the gpu window from which the CPU holds the GPU up
 ALIKE = 0.01  # ratios so near to 1 are told as no difference
@@ -157,3 +158,13 @@ def _launch_bound(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     told = " → ".join(units.format_pct(share) for share in shares)
     unit = iteration_name(comparison)
     return (f"The GPU is idle {told} of the {unit}, while the CPU launches {launches}: the run is launch-bound.",)
+
+
+def describe_recordings(comparisons: Sequence[Comparison]) -> list[str]:
+    """All recordings, a line each, and what the figures are taken from and over."""
+    sides = [("base", comparisons[0].base)]
+    sides += [("new" if len(comparisons) == 1 else each.new.name, each.new) for each in comparisons]
+    told = [(name, *describe_recording(recording)) for name, side in sides for recording in side.recordings]
+    several = len({source for _, _, source in told}) > 1
+    sources = dict.fromkeys(f"{name}: {source}" if several else source for name, _, source in told)
+    return [*(printable(f"{name}: {line}") for name, line, _ in told), *sources]

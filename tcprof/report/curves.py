@@ -51,19 +51,19 @@ CLOCK = Metric("GPC clock", ("gpc_clock_hz",), "#C46A9F")
 BUSY = Metric("GPU busy (kernels, copies, sets)", (), "#9C7FC4")
 
 
-def sample_panels(analysis: Analysis, gpu: int, peak: float, share: int) -> list[Panel]:
+def sample_panels(analysis: Analysis, gpu: int, peak: float) -> list[Panel]:
     """Tensor Active on its own scale, and the other metrics from 0 to 100 %."""
     panels = []
-    tensor = tensor_envelope(analysis, gpu, share)
+    tensor = _envelope(analysis, gpu, TENSOR)
     if len(tensor):
         traces = [_band(tensor), _line(tensor, TENSOR, True)]
         panels.append(Panel(TENSOR.name, TENSOR_PIXELS, [t for t in traces if t is not None], tensor_axis(peak)))
     others = []
     for metric in METRICS:
-        envelope = _envelope(analysis, gpu, metric, share)
+        envelope = _envelope(analysis, gpu, metric)
         if len(envelope):
             others.append(_line(envelope, metric, metric.visible))
-    busy = _busy(analysis, gpu, share)
+    busy = _busy(analysis, gpu)
     if len(busy):
         others.append(_line(busy, BUSY, True if not others else "legendonly"))
     if others:
@@ -86,19 +86,19 @@ def tensor_peak(analysis: Analysis) -> float:
     return float(peak) if peak == peak else 0.0
 
 
-def _envelope(analysis: Analysis, gpu: int, metric: Metric, share: int) -> Envelope:
+def _envelope(analysis: Analysis, gpu: int, metric: Metric) -> Envelope:
     """A metric of one GPU, in as many bins as each GPU may have."""
     mine = analysis.samples[analysis.samples["gpu"] == gpu]
     return compute_envelope(
-        mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy(), metric.values(mine), _bins(analysis, share)
+        mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy(), metric.values(mine), _bins(analysis)
     )
 
 
-def _bins(analysis: Analysis, share: int) -> int:
-    return max(BINS // share // max(len(shown_gpus(analysis)), 1), 200)
+def _bins(analysis: Analysis) -> int:
+    return max(BINS // max(len(shown_gpus(analysis)), 1), 200)
 
 
-def _busy(analysis: Analysis, gpu: int, share: int) -> Envelope:
+def _busy(analysis: Analysis, gpu: int) -> Envelope:
     """Share of each bin that lies under at least one activity."""
     mine = analysis.activities[analysis.activities["gpu"] == gpu]
     start, end = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
@@ -106,7 +106,7 @@ def _busy(analysis: Analysis, gpu: int, share: int) -> Envelope:
     if not len(low):
         nothing = np.empty(0)
         return Envelope(low, high, nothing, nothing, nothing, 0.0)
-    edges = np.linspace(low[0], high[-1], _bins(analysis, share) + 1).round().astype(np.int64)
+    edges = np.linspace(low[0], high[-1], _bins(analysis) + 1).round().astype(np.int64)
     edges = np.unique(edges)
     left, right = edges[:-1], edges[1:]
     full = StepFunction(low, high, np.full(len(low), 100.0))
@@ -180,8 +180,3 @@ def shown_gpus(analysis: Analysis) -> list[int]:
     """The GPUs that have samples, activities or ranges, in order."""
     frames = (analysis.samples, analysis.activities, analysis.instances)
     return sorted({int(gpu) for frame in frames for gpu in frame["gpu"].unique()})
-
-
-def tensor_envelope(analysis: Analysis, gpu: int, share: int = 1) -> Envelope:
-    """Tensor Active of one GPU as it is drawn; ``share`` is the number of recordings in the figure."""
-    return _envelope(analysis, gpu, TENSOR, share)

@@ -1,5 +1,8 @@
 """A recording's iterations one by one: what each took on the GPU, and its Tensor Active, with the warm-up marked."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
@@ -101,7 +104,7 @@ def _points(rows: pd.DataFrame, column: str, scale: float, top: float, number: i
     )
 
 
-def _describe(row: dict[str, object]) -> str:
+def _describe(row: Mapping[Any, Any]) -> str:
     warm_up = ", warm-up" if row["warm_up"] else ""
     return (
         f"<b>{label(str(row['path']), 60)}</b>, iteration {row['number']} on GPU {row['gpu']}{warm_up}<br>"

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import pandas as pd
 import plotly.graph_objects as go
 
 from tcprof.analysis import Analysis
@@ -33,16 +32,16 @@ class Panel:
     notes: Mapping[int, str] = field(default_factory=dict)
 
 
-def stack_panels(panels: Sequence[Panel], analyses: Sequence[Analysis], colors: bool = True) -> go.Figure:
+def stack_panels(panels: Sequence[Panel], analysis: Analysis, colors: bool = True) -> go.Figure:
     """Strips one below the other on one axis of time, so that zooming one zooms all.
 
     Args:
         panels: The strips, from above.
-        analyses: The recordings that they show.
+        analysis: The recording that they show.
         colors: Whether to add the scale of the ranges' colours.
     """
     inner = sum(panel.pixels + TITLE_PIXELS for panel in panels) or 1
-    top = highest_range(analyses) if colors else 0.0
+    top = highest_range(analysis) if colors else 0.0
     bottom = _BOTTOM + (_COLORS if top > 0 else 0)
     figure = go.Figure()
     figure.update_layout(**base_layout(inner + _TOP + bottom, _TOP, bottom))
@@ -70,7 +69,7 @@ def stack_panels(panels: Sequence[Panel], analyses: Sequence[Analysis], colors: 
             legend |= {trace.name} if first else set()
             figure.add_trace(trace.update(yaxis=axis, showlegend=first))
     last = "y" if len(panels) < 2 else f"y{len(panels)}"
-    figure.update_layout(xaxis=_time_axis(analyses, last), barmode="overlay")
+    figure.update_layout(xaxis=_time_axis(analysis, last), barmode="overlay")
     if top > 0:
         colored = {"color": [0], "coloraxis": "coloraxis"}
         figure.add_trace(go.Scatter(x=[None], y=[None], marker=colored, hoverinfo="skip", showlegend=False))
@@ -94,9 +93,9 @@ def base_layout(height: int, top: int = 30, bottom: int = 40) -> dict[str, objec
     }
 
 
-def _time_axis(analyses: Sequence[Analysis], anchor: str) -> dict[str, object]:
+def _time_axis(analysis: Analysis, anchor: str) -> dict[str, object]:
     """Seconds on the recording's clock, from the first thing drawn to the last."""
-    spans = [span for analysis in analyses for span in _spans(analysis)]
+    spans = _spans(analysis)
     low, high = (min(s[0] for s in spans), max(s[1] for s in spans)) if spans else (0.0, 1.0)
     return {
         "range": [low, high],
@@ -121,10 +120,9 @@ def _spans(analysis: Analysis) -> list[tuple[float, float]]:
     return [(float(f[start].min()) * 1e-9, float(f[end].max()) * 1e-9) for f, start, end in frames if len(f)]
 
 
-def highest_range(analyses: Sequence[Analysis]) -> float:
+def highest_range(analysis: Analysis) -> float:
     """The largest Tensor Active mean of an instance, that the colours reach up to; 0 where none is known."""
-    values = [analysis.instances["tensor_active_mean_pct"].max() for analysis in analyses]
-    highest = pd.Series(values, dtype=float).max()
+    highest = analysis.instances["tensor_active_mean_pct"].max()
     return float(highest) if highest == highest else 0.0
 
 

@@ -119,7 +119,7 @@ def _iteration_tiles(analysis: Analysis, row: pd.Series, figures: IterationFigur
         ),
         _tile("GPU idle", figures.idle_pct, units.format_pct, f"of an iteration's gpu window, {median}"),
         Tile("Highest sample", units.format_pct(row["tensor_active_peak_pct"]), "", _peak_caption(analysis, gpu)),
-        *_flop_tile(rows, f"over all {units.format_count(rows['instance_count'].sum())} iterations"),
+        *_flop_tile(analysis, rows, f"over all {units.format_count(rows['instance_count'].sum())} iterations"),
     )
 
 
@@ -150,7 +150,7 @@ def _capture_tiles(analysis: Analysis, row: pd.Series, busy_ns: float, span_ns: 
         ),
         Tile("Highest sample", units.format_pct(row["tensor_active_peak_pct"]), "", _peak_caption(analysis, gpu)),
         *([] if math.isnan(share) else tensor),
-        *_flop_tile(row.to_frame().T, over),
+        *_flop_tile(analysis, row.to_frame().T, over),
         Tile("GPU busy", units.format_pct(busy_pct), "", f"with kernels or copies, {over}" if traced else NOT_TRACED),
         Tile(
             "Kernel time",
@@ -172,11 +172,11 @@ def _rounding_interval(analysis: Analysis, gpu: int) -> str:
     return format_interval(low, high, units.format_pct)
 
 
-def _flop_tile(rows: pd.DataFrame, over: str) -> tuple[Tile, ...]:
+def _flop_tile(analysis: Analysis, rows: pd.DataFrame, over: str) -> tuple[Tile, ...]:
     """The rate of operations on the Tensor Cores over the windows of some rows of the range summary, if it is known."""
     flop, window = (rows[name].astype(float) for name in ("tensor_flop", "window_ns"))
     rate = flop.sum(skipna=False) / window.sum() * 1e-3 if window.sum() > 0 else math.nan  # FLOP/ns are 10^9 FLOP/s
-    if math.isnan(rate):
+    if math.isnan(rate) or analysis.tensor_source == "none":
         return ()
     peak = (rows["tensor_peak_pct"].astype(float) * window).sum(skipna=False) / window.sum()
     of_peak = "" if not peak > 0 else f"{units.format_pct(peak)} of the chip's peak at the sampled clock, "

@@ -76,7 +76,7 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
     header = {"gpus": headers, "figure": json.loads(figure.to_json()), **_describe_bars(analysis, works)}
     shown = [TIME_CLASSES[number] for number in [*classes, IDLE]] if classes else []
     key = tuple((NAMES[name], CLASS_COLORS[name]) for name in shown)
-    highest = highest_range([analysis])
+    highest = highest_range(analysis)
     scale = tuple(color for _, color in TENSOR_SCALE)
     return PackedTimeline(store.pack(header), key, scale, units.format_pct(highest) if highest else "", tuple(notes))
 
@@ -85,7 +85,7 @@ def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
     """Names and colours of ranges and of work; names for the pointer are labels of plotly, those in bars plain text."""
     paths, work = analysis.paths, works.frame
     return {
-        "highestRange": highest_range([analysis]),
+        "highestRange": highest_range(analysis),
         "rangeColors": [_painted(color) for color in [*_range_colors(), UNKNOWN_COLOR]],
         "classes": [{"name": NAMES[name], **_painted(CLASS_COLORS[name])} for name in TIME_CLASSES],
         "paths": {"names": [label(path, 80) for path in paths["path"]], "cuts": cut_names(paths["name"])},

@@ -56,7 +56,7 @@ def draw_skeleton(analysis: Analysis, gpus: Sequence[GpuStrips]) -> go.Figure:
         head = f"<b>GPU {strips.gpu}</b> · " if len(gpus) > 1 else ""
         first = {id(panel): f"{head}{panel.title}" for panel in mine[:1]}
         panels += [Panel(first.get(id(p), p.title), p.pixels, p.traces, p.axis, p.notes) for p in mine]
-    figure = stack_panels(panels, [analysis], colors=False)  # the page has a key of its own
+    figure = stack_panels(panels, analysis, colors=False)  # the page has a key of its own
     return figure.update_layout(hoverdistance=14, margin_l=64)
 
 

@@ -57,8 +57,9 @@ def list_checks(analysis: Analysis, row: pd.Series, figures: IterationFigures | 
     checks = [_samples(analysis, gpu)]
     if analysis.tensor_source != "none":
         checks.append(Check("Coverage", f"samples cover {units.format_pct(coverage)} of {whose}", _enough(coverage)))
+    what = "Lost kernels" if analysis.tensor_source == "none" else "Lost samples or kernels"
     lost = ("see the red box above", POOR) if analysis.faults else ("no sign of any", GOOD)
-    checks.append(Check("Lost samples, lost kernels", *lost))
+    checks.append(Check(what, *lost))
     checks += [*_clock(analysis, gpu), *_fit(analysis, gpu), *_attribution(analysis, gpu)]
     return tuple(checks)
 
@@ -99,7 +100,7 @@ def _attribution(analysis: Analysis, gpu: int) -> list[Check]:
     share = _share(analysis, gpu, ACTIVITY_TIME, "in a range")
     if math.isnan(share):
         return []
-    return [Check("Work that belongs to a range", f"{units.format_pct(share)} of the GPU's", _enough(share))]
+    return [Check("Work in ranges", f"{units.format_pct(share)} of the GPU's time", _enough(share))]
 
 
 def _share(analysis: Analysis, gpu: int, account: str, entry: str) -> float:

@@ -77,7 +77,9 @@ def _waiting(figures: IterationFigures, unit: str) -> str:
     count = figures.kernel_count.value
     if held_up and count and figures.window_ns.value / count < _LAUNCH_NS:
         mean = units.format_ns(figures.kernel_ns.value / count)
-        kernels = f"an iteration's {units.format_count(count)} kernels run {mean} each on average, and take longer to launch"
+        kernels = (
+            f"an iteration's {units.format_count(count)} kernels run {mean} each on average, and take longer to launch"
+        )
         return f"The GPU waited for the CPU {idle} of {unit}, since {kernels}: the run is launch-bound."
     if held_up:
         return f"The GPU idled {idle} of {unit}, and an iteration takes the CPU as long: the run is bound by the CPU."
@@ -97,7 +99,7 @@ def _shares(analysis: Analysis, gpu: int, rows: pd.DataFrame, unit: str, with_id
     if share["tensor_kernel"] > 0:
         said.append(f"tensor kernels had {units.format_pct(share['tensor_kernel'])}{_while_they_ran(analysis, gpu)}")
     elif others:
-        lead = f"No kernel {'is known to use' if share['unresolved_kernel'] > 0 else 'uses'} the Tensor Cores. "
+        lead = f"{_no_tensor_kernel(analysis, share['unresolved_kernel'] > 0)} "
     if others:
         said.append(f"other kernels had {units.format_pct(sum(others.values()))}" + (f" ({parts})" if parts else ""))
     if share["graph"] > 0:
@@ -109,13 +111,21 @@ def _shares(analysis: Analysis, gpu: int, rows: pd.DataFrame, unit: str, with_id
     return f"{lead}Of {unit}, {'; '.join(said)}." if said else lead.strip()
 
 
+def _no_tensor_kernel(analysis: Analysis, doubtful: bool) -> str:
+    if analysis.tensor_source == "none":
+        return "By their names, no kernels use the Tensor Cores."
+    return f"No kernel {'is known to use' if doubtful else 'uses'} the Tensor Cores."
+
+
 def _while_they_ran(analysis: Analysis, gpu: int) -> str:
     """How busy the Tensor Cores were under the tensor kernels of the capture."""
     kernels = analysis.kernels[(analysis.kernels["gpu"] == gpu) & analysis.kernels["tensor_kernel"]]
     known = kernels[kernels["tensor_active_pct"].notna()]
     total = float(known["total_ns"].sum())
-    if analysis.tensor_source == "none" or not total > 0:
-        return " by their names" if analysis.tensor_source == "none" else ""
+    if analysis.tensor_source == "none":
+        return " (by their names)"
+    if not total > 0:
+        return ""
     active = float((known["tensor_active_pct"] * known["total_ns"]).sum()) / total
     return f" (in which the Tensor Cores were busy {units.format_pct(active)})"
 

@@ -29,7 +29,7 @@ test("a figure's points become rows, and gaps do not", () => {
     { name: "line", x: [1, 2], y: [3, NaN] },
     { name: "idle", orientation: "h", x: [50], y: [0], hovertext: ["<b>step</b>"] },
   ];
-  const rows = tables.figureRows(traces);
+  const rows = tables.figureRows({ data: traces });
   assert.deepEqual(rows.slice(0, 2), [["series", "x", "y"], ["line", 1, 3]]);
   assert.equal(rows.length, 3);
   assert.match(rows[2][0], /^idle: +step/);

@@ -1,0 +1,91 @@
+"""The report's page for those who read it with a keyboard or a screen reader, held by axe-core and by use."""
+
+import json
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from report_inputs import HOSTILE, make_analysis, make_empty
+
+import tcprof
+from tcprof.report import page
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+pytestmark = pytest.mark.browser
+GRAVE = ("serious", "critical")
+
+
+@pytest.fixture(scope="module")
+def axe():
+    """axe-core's script, which comes with a package for playwright."""
+    pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
+    return (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("accessible")
+    warned = {"faults": ("Samples were lost.",), "warnings": ("Rounded samples.",)}
+    page.write_report(make_analysis(names=HOSTILE, gpus=(0, 1), **warned), folder / "hostile.html")
+    page.write_report(make_empty(), folder / "empty.html")
+    page.write_report(tcprof.read(FIXTURES / "transformer_compiled.sqlite"), folder / "recorded.html")
+    return folder
+
+
+def findings(opened, axe):
+    """What axe-core finds: rule, impact and the places."""
+    opened.evaluate(axe)
+    found = opened.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        (each["id"], each["impact"], [node["target"] for node in each["nodes"]][:5]) for each in found["violations"]
+    ]
+
+
+@pytest.mark.parametrize("name", ["recorded", "hostile", "empty"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_no_serious_finding(visit, pages, axe, name, scheme, width):
+    opened = visit(pages / f"{name}.html", width, scheme)
+    grave = [each for each in findings(opened, axe) if each[1] in GRAVE]
+    assert grave == [], json.dumps(grave, indent=1)
+
+
+def test_a_finding_would_be_found(visit, pages, axe):
+    opened = visit(pages / "empty.html")
+    opened.evaluate("document.querySelector('button.theme').style.color = 'rgb(230, 230, 230)'")
+    assert "color-contrast" in {rule for rule, _, _ in findings(opened, axe)}
+
+
+def test_skip_link_is_first_and_focus_is_seen(visit, pages):
+    opened = visit(pages / "recorded.html")
+    opened.keyboard.press("Tab")
+    assert opened.evaluate("document.activeElement.className") == "skip"
+    assert opened.locator(".skip").bounding_box()["x"] >= 0
+    for _ in range(6):
+        opened.keyboard.press("Tab")
+        width = opened.evaluate("parseFloat(getComputedStyle(document.activeElement).outlineWidth)")
+        assert width >= 2, opened.evaluate("document.activeElement.outerHTML.slice(0, 200)")
+
+
+def test_parts_have_names(visit, pages):
+    opened = visit(pages / "recorded.html")
+    for part in ("Timeline", "Iterations", "Ranges", "Kernels", "Where the time went"):
+        assert opened.get_by_role("region", name=part, exact=True).count() == 1
+    assert opened.get_by_role("navigation", name="Parts of this page").count() == 1
+    assert opened.get_by_role("table", name="Ranges on GPU 0").count() == 1
+    assert opened.get_by_role("img", name="Share of each time class").count() == 1
+
+
+def test_state_of_a_check_is_told_without_its_colour(visit, pages):
+    opened = visit(pages / "recorded.html")
+    for check in opened.locator(".checks li").all():
+        assert check.text_content().split(":")[0].strip("✓!– ") in ("in order", "mind this", "not known")
+
+
+def test_nothing_moves_for_those_who_asked(visit, pages):
+    opened = visit(pages / "recorded.html", reduced_motion="reduce")
+    durations = opened.evaluate(
+        "[...document.querySelectorAll('body *')].map((e) => getComputedStyle(e).transitionDuration)"
+    )
+    assert set(durations) == {"0s"}

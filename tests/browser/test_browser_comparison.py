@@ -1,0 +1,152 @@
+"""The page of a comparison as a browser shows it."""
+
+import pytest
+from comparison_inputs import compare_hostile, compare_several, compare_steps, read_steps
+from report_inputs import HOSTILE, make_comparison, make_empty
+
+from tcprof.comparison import compare
+from tcprof.report.comparison_page import write_comparison
+
+pytestmark = pytest.mark.browser
+NAMES = ("two", "several", "hostile", "gpus", "faulty", "empty")
+OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("comparisons")
+    write_comparison([compare_steps(folder)], folder / "two.html")
+    write_comparison(compare_several(folder), folder / "several.html")
+    write_comparison(compare_hostile(folder), folder / "hostile.html")
+    base, new = (read_steps(folder, f"{name}.sqlite", gpus=(0, 1)) for name in ("a", "b"))
+    write_comparison([compare(base, new)], folder / "gpus.html")
+    lost = ("Samples were lost: record again with --frequency 100000.", "Kernels may be missing.")
+    write_comparison([make_comparison(faults=lost)], folder / "faulty.html")
+    write_comparison([compare(make_empty(), make_empty(), force=True)], folder / "empty.html")
+    return folder
+
+
+def texts(opened, selector):
+    return [text.strip() for text in opened.locator(selector).all_text_contents()]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_opens_silently_and_asks_for_nothing(visit, pages, name, width, scheme):
+    path = pages / f"{name}.html"
+    opened = visit(path, width, scheme)
+    opened.locator("details").evaluate_all("all => all.forEach(each => { each.open = true; })")
+    assert opened.messages == []
+    assert [url for url in opened.requests if not url.startswith("data:")] == [path.as_uri()]
+    assert opened.evaluate(OVERFLOW) == 0
+
+
+def test_faults_are_read_first(visit, pages):
+    opened = visit(pages / "faulty.html")
+    alert = opened.get_by_role("alert").bounding_box()
+    assert alert["y"] + alert["height"] <= opened.locator("#figures").bounding_box()["y"]
+
+
+def test_iterations_of_both_are_drawn_in_two_strips(visit, pages):
+    opened = visit(pages / "two.html")
+    for strip in ("xy", "xy2"):
+        assert opened.locator(f"#iterations-0 .subplot.{strip} .points path").count() == 2 * 12
+    for strip in ("x2y", "x2y2"):
+        assert opened.locator(f"#iterations-0 .subplot.{strip} path.box").count() == 2
+    assert texts(opened, "#iterations-0 .legendtext") == ["base", "opt"]
+
+
+def test_zoom_moves_both_strips(visit, pages):
+    opened = visit(pages / "two.html")
+    lines = opened.locator("#iterations-0 .scatterlayer path.js-line")
+    before = [line.get_attribute("d") for line in lines.all()]
+    opened.evaluate("Plotly.relayout('iterations-0', {'xaxis.range': [2, 5]})")
+    after = [line.get_attribute("d") for line in lines.all()]
+    assert len(before) == len(after) >= 4
+    assert all(old != new for old, new in zip(before, after, strict=True) if old.count("L") > 2)
+
+
+def test_zoom_of_small_multiples_is_linked(visit, pages):
+    opened = visit(pages / "several.html")
+    opened.evaluate("Plotly.relayout('multiples-0', {'xaxis.range': [2, 5]})")
+    assert opened.evaluate("document.getElementById('multiples-0')._fullLayout.xaxis2.range") == [2, 5]
+
+
+def test_kernels_are_sorted_and_searched(visit, pages):
+    opened = visit(pages / "two.html")
+    table = opened.locator("#table-kernels-1-0")
+    changes = "rows => rows.map(row => Number(row.cells[2].dataset.sort))"
+    assert table.locator("tbody tr").count() == 3
+    table.get_by_role("button", name="Change").click()
+    found = table.locator("tbody tr").evaluate_all(changes)
+    assert found == sorted(found, reverse=True)
+    opened.get_by_placeholder("part of a name").fill("nvjet")
+    assert table.locator("tbody tr:visible").count() == 1
+    assert "renamed" in table.locator("tbody tr:visible").inner_text()
+
+
+def test_a_closed_part_fits_its_figures_when_it_is_opened(visit, pages):
+    opened = visit(pages / "several.html")
+    figure = opened.locator("#waterfall-time_ns-2-0")
+    assert figure.is_hidden()
+    opened.get_by_text("fast against the baseline").click()
+    opened.wait_for_function(
+        "() => { const plot = document.getElementById('waterfall-time_ns-2-0');"
+        "const drawn = plot.querySelector('.main-svg').getBoundingClientRect().width;"
+        "return drawn > 500 && Math.abs(drawn - plot.getBoundingClientRect().width) < 2; }"
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "first", "holds"),
+    [
+        ("iterations-0", "series,x,y", '"base, GPU window per step",0,'),
+        ("quantities-1-0", "per step,base,new,change,low,high,p,verdict", "gpu_window_ns,"),
+        ("table-kernels-1-0", "Kernel,Kind,difference_ns,base_ns,new_ns,", ",renamed,-2"),
+        ("table-ranges-1-0", "Range,gpu_window_ns_base,gpu_window_ns_new,gpu_window_ns_ratio,", "step,"),
+    ],
+)
+def test_figures_and_tables_are_saved_as_csv(visit, pages, target, first, holds):
+    opened = visit(pages / "two.html", accept_downloads=True)
+    with opened.expect_download() as download:
+        opened.locator(f"[data-csv='{target}']").click()
+    lines = download.value.path().read_text().splitlines()
+    assert lines[0].startswith(first)
+    assert len({line.count(",") for line in lines if '"' not in line}) <= 1
+    assert any(holds in line for line in lines)
+
+
+def test_hostile_names_are_shown_as_text(visit, pages):
+    opened = visit(pages / "hostile.html")
+    opened.locator("details").evaluate_all("all => all.forEach(each => { each.open = true; })")
+    shown = texts(opened, ".name")
+    assert any(name.startswith(HOSTILE[0]) for name in shown)
+    assert opened.locator("img").count() == 0
+    assert opened.locator("a[href^=http]").count() == 0
+    assert opened.locator("svg a, svg foreignObject, svg .math").count() == 0
+    opened.evaluate(
+        "() => { const plot = document.getElementById('iterations-0');"
+        "const curve = plot.data.findIndex((trace) => trace.mode === 'lines+markers');"
+        "Plotly.Fx.hover(plot, [{ curveNumber: curve, pointNumber: 3 }], 'xy'); }"
+    )
+    assert "</script>" in opened.locator("#iterations-0 .hoverlayer").text_content()
+    assert opened.evaluate("window.hacked") is None
+    assert opened.messages == []
+
+
+def test_prints_light_with_all_parts(visit, pages):
+    opened = visit(pages / "several.html", scheme="dark")
+    opened.emulate_media(media="print", color_scheme="dark")
+    opened.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert opened.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert opened.locator(".part:not([open])").count() == 0
+    assert opened.locator("[data-csv]:visible").count() == 0
+
+
+def test_without_scripts_the_figures_are_read_in_the_tables(browser, pages):
+    context = browser.new_context(java_script_enabled=False)
+    opened = context.new_page()
+    opened.goto((pages / "two.html").as_uri())
+    assert opened.locator("#quantities-1-0 tbody tr").count() >= 6
+    assert opened.locator("#table-kernels-1-0 tbody tr").count() == 3
+    context.close()

@@ -1,0 +1,218 @@
+"""The tables of the report's page: sorting, searching, folding, CSV, and how they and the timeline follow each other."""
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from report_inputs import HOSTILE, make_analysis, read_hostile
+
+import tcprof
+from tcprof.report import page
+
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
+
+pytestmark = pytest.mark.browser
+STEP_S = 3e-3  # the synthetic steps are 3 ms each, one after the other
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tables")
+    page.write_report(make_analysis(), folder / "plain.html")
+    page.write_report(make_analysis(names=[f"range {number}" for number in range(80)]), folder / "many.html")
+    page.write_report(read_hostile(folder), folder / "hostile.html")
+    page.write_report(tcprof.read(FIXTURE), folder / "recorded.html")
+    return folder
+
+
+def names(opened, table="#table-1"):
+    rows = opened.locator(f"{table} tbody tr").all()
+    return [" ".join(row.locator("bdi").first.text_content().split()) for row in rows if row.is_visible()]
+
+
+def saved(opened, button):
+    """What a click on a button saves, as rows."""
+    with opened.expect_download() as download:
+        button.click()
+    assert download.value.suggested_filename.endswith(".csv")
+    text = Path(download.value.path()).read_text(encoding="utf-8")
+    assert opened.messages == []
+    return list(csv.reader(io.StringIO(text)))
+
+
+def shown_window(opened):
+    opened.wait_for_timeout(400)
+    return [float(value) for value in opened.locator("#timeline").get_attribute("data-window").split()]
+
+
+TREE = ["whole capture", "step", "step / forward", "step / backward"]
+
+
+def test_headings_sort_by_mouse_and_keyboard(visit, pages):
+    opened = visit(pages / "plain.html")
+    assert names(opened) == TREE
+    heading = opened.get_by_role("button", name="Tensor Active, mean")
+    heading.click()
+    assert names(opened) == ["step / forward", "step", "whole capture", "step / backward"]
+    assert opened.locator("th[aria-sort=descending]").count() == 1
+    heading.focus()
+    opened.keyboard.press("Enter")
+    assert names(opened) == ["whole capture", "step", "step / forward", "step / backward"]
+    assert opened.locator("th[aria-sort=ascending]").count() == 1
+    opened.keyboard.press("Enter")
+    assert names(opened) == TREE
+    assert opened.locator("th[aria-sort=none]").count() == 14
+
+
+def test_names_and_words_are_sorted_upwards_first(visit, pages):
+    opened = visit(pages / "recorded.html")
+    opened.locator("#table-1").get_by_role("button", name="Range", exact=True).click()
+    found = names(opened)
+    assert [name.lower() for name in found] == sorted(name.lower() for name in found)
+    table = opened.locator("#table-kernels-1")
+    table.get_by_role("button", name="Counter and name").click()
+    verdicts = table.locator("tbody tr td:nth-child(6) .value").all_text_contents()
+    assert verdicts == sorted(verdicts)
+    assert len(set(verdicts)) > 1
+
+
+def test_search(visit, pages):
+    opened = visit(pages / "plain.html")
+    opened.get_by_label("Search").fill("FORW")
+    assert names(opened) == ["step / forward"]
+    assert opened.locator("output").text_content() == "1 of 4 rows"
+    opened.get_by_label("Search").fill("")
+    assert names(opened) == TREE
+
+
+def test_tree_is_folded_by_keyboard_and_inner_folds_are_kept(visit, pages):
+    opened = visit(pages / "recorded.html")
+    tree = names(opened)
+    inner, outer = (opened.locator("#table-1 button.fold").nth(place) for place in (1, 0))
+    if opened.locator("#table-1 button.fold").count() < 2:
+        inner = outer
+    outer.focus()
+    opened.keyboard.press("Enter")
+    assert outer.get_attribute("aria-expanded") == "false"
+    folded = names(opened)
+    assert len(folded) < len(tree)
+    assert not [name for name in folded if name.startswith("step / ")]
+    opened.keyboard.press("Space")
+    assert names(opened) == tree
+    assert inner.get_attribute("aria-expanded") == "true"
+
+
+def test_large_tree_shows_its_first_two_levels(visit, pages):
+    opened = visit(pages / "many.html")
+    assert opened.locator("#table-1 tbody tr").count() == 82
+    assert len(names(opened)) == 82, "all of depth 2"
+    opened.locator("button.fold").first.click()
+    assert names(opened) == ["whole capture", "step"]
+    opened.get_by_label("Search").fill("range 7")
+    assert len(names(opened)) == 11
+
+
+def test_click_on_a_range_moves_the_timeline_to_a_typical_instance(visit, pages):
+    opened = visit(pages / "plain.html", reduced_motion="reduce")
+    whole = shown_window(opened)
+    opened.get_by_role("button", name="backward").click()
+    low, high = shown_window(opened)
+    assert high - low < (whole[1] - whole[0]) / 10
+    assert opened.evaluate("scrollY") > 0
+    assert opened.locator(".timeline").bounding_box()["y"] < 450
+
+
+def test_click_on_a_kernel_moves_the_timeline(visit, pages):
+    opened = visit(pages / "recorded.html", reduced_motion="reduce")
+    analysis = tcprof.read(FIXTURE)
+    opened.locator("#table-kernels-1 button.goto").first.click()
+    low, high = shown_window(opened)
+    length = analysis.kernels["median_ns"].iloc[0] * 1e-9
+    assert length <= high - low < 2 * length
+    at = analysis.activities.iloc[analysis.launched["activity"][analysis.launched["kernel"] == 0]]
+    assert ((at["start_ns"] * 1e-9 >= low) & (at["end_ns"] * 1e-9 <= high)).any()
+
+
+def test_window_of_the_timeline_is_shown_by_the_tables(visit, pages):
+    opened = visit(pages / "plain.html")
+    assert opened.locator(".window-bar").first.is_hidden()
+    opened.evaluate(f"window.tcprof.showWindow(0, {0.2 * STEP_S}, {0.9 * STEP_S})")
+    opened.locator(".window-bar").first.wait_for(state="visible")
+    row = {each.split("1 ×")[0].strip(): each for each in opened.locator("#table-1 tbody th").all_inner_texts()}
+    assert any("1 × here, " in text for name, text in row.items() if name.startswith("step"))
+    outside = opened.locator("#table-1 tr.outside").count()
+    opened.evaluate(f"window.tcprof.showWindow(0, {2.6 * STEP_S / 2}, {2.7 * STEP_S / 2})")
+    opened.wait_for_timeout(400)
+    assert opened.locator("#table-1 tr.outside").count() > outside
+    opened.locator(".window-bar button").first.click()
+    opened.locator(".window-bar").first.wait_for(state="hidden")
+    assert opened.locator("tr.outside").count() == 0
+    assert opened.messages == []
+
+
+def test_counts_in_the_window_are_those_of_the_recording(visit, pages):
+    opened = visit(pages / "recorded.html")
+    analysis = tcprof.read(FIXTURE)
+    step = analysis.iterations.merge(analysis.instances, on=["gpu", "range"]).iloc[4]
+    low, high = step["gpu_start_ns"] * 1e-9, step["gpu_end_ns"] * 1e-9
+    opened.evaluate(
+        f"document.dispatchEvent(new CustomEvent('tcprof:window', {{detail: {{start: {low}, end: {high},"
+        " whole: false}}}))".replace("}}}}", "}}")
+    )
+    opened.wait_for_timeout(300)
+    kernels = analysis.activities[analysis.activities["kind"] == "kernel"]
+    inside = kernels[(kernels["end_ns"] * 1e-9 > low) & (kernels["start_ns"] * 1e-9 < high)]
+    told = opened.locator("#table-kernels-1 .within").all_text_contents()
+    assert sum(int(text.split(" ")[0]) for text in told if text) == len(inside)
+
+
+def test_table_is_saved_as_csv_with_exact_numbers(visit, pages):
+    opened = visit(pages / "recorded.html")
+    analysis = tcprof.read(FIXTURE)
+    rows = saved(opened, opened.locator("[data-csv=table-kernels-1]"))
+    assert len(rows) == 1 + len(analysis.kernels)
+    assert {len(row) for row in rows} == {len(rows[0])}
+    assert rows[0][:6] == [
+        "Kernel",
+        "total_ns",
+        "share_pct",
+        *(f"tensor_active_{end}pct" for end in ("", "low_", "high_")),
+    ]
+    first = analysis.kernels.iloc[0]
+    assert rows[1][0] == f"{first['name']} {first['launch_geometry']}"[:600]
+    assert [float(text) for text in rows[1][1:4]] == pytest.approx(
+        [first["total_ns"], first["share_pct"], first["tensor_active_pct"]]
+    )
+    assert "–" not in {text for row in rows for text in row}
+    ledger = saved(opened, opened.locator("[data-csv=table-ledger-1]"))
+    assert sum(float(row[1]) for row in ledger[1:] if ":" in row[0]) == pytest.approx(analysis.ledger["seconds"].sum())
+
+
+def test_search_is_what_is_saved(visit, pages):
+    opened = visit(pages / "plain.html")
+    opened.get_by_label("Search").fill("forward")
+    rows = saved(opened, opened.locator("[data-csv=table-1]"))
+    assert [row[0] for row in rows] == ["Range", "step / forward"]
+
+
+def test_figures_are_saved_as_csv(visit, pages):
+    opened = visit(pages / "recorded.html")
+    analysis = tcprof.read(FIXTURE)
+    rows = saved(opened, opened.locator("[data-csv=iterations]"))
+    assert rows[0][:4] == ["gpu", "number", "path", "warm_up"]
+    assert [float(row[5]) for row in rows[1:]] == analysis.iterations["gpu_window_ns"].tolist()
+    classes = saved(opened, opened.locator("[data-csv=classes]"))
+    of_step = [float(row[1]) for row in classes[1:] if row[0].endswith(": step")]
+    assert sum(of_step) == pytest.approx(100)
+    curves = saved(opened, opened.locator("[data-csv=timeline]"))
+    assert {"Tensor Active", "SM Active"} <= {row[0] for row in curves[1:]}
+    assert len(curves) > 100
+
+
+def test_hostile_names_are_no_formulas_in_csv(visit, pages):
+    opened = visit(pages / "hostile.html")
+    rows = saved(opened, opened.locator("[data-csv=table-1]"))
+    assert any(HOSTILE[0] in row[0] for row in rows)
+    assert {len(row) for row in rows} == {len(rows[0])}
+    assert not [text for row in rows for text in row if text[:1] in ("=", "@")]

@@ -1,0 +1,256 @@
+"""What a page says first: the verdict, the figures with their intervals, and what was checked."""
+
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from builders import TraceBuilder
+from report_inputs import HOSTILE, make_analysis, make_empty, make_samples
+
+import tcprof
+from tcprof.frames import SAMPLES
+from tcprof.report.iteration_figures import measure_iterations
+from tcprof.report.summary import summarize
+from tcprof.report.wording import format_interval
+from tcprof.units import format_ns, format_pct
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+US = 1000
+
+
+def step_trace(kernels=4, kernel=5 * US, every=40 * US, host=None, gap=0, steps=10, copies=0, active=0, name="step"):
+    """Steps that launch kernels of one length at fixed distances, one after the other.
+
+    Args:
+        kernels: Kernels of a step.
+        kernel: Length of each.
+        every: Time from one kernel's start to the next one's.
+        host: Length of the step on the CPU; by default as long as on the GPU.
+        gap: Time on the GPU from a step's last kernel to the next one's first.
+        steps: Number of steps.
+        copies: Length of a copy behind each kernel.
+        active: Tensor Active of the samples under the kernels' steps.
+        name: Name of the step.
+    """
+    trace = TraceBuilder().gpu()
+    window = (kernels - 1) * every + kernel + copies
+    begin = 1_000 * US
+    for _ in range(steps):
+        length = window if host is None else host
+        trace.range(name, begin - 2 * US, begin - 2 * US + length)
+        for number in range(kernels):
+            start = begin + number * every
+            trace.kernel("vectorized_elementwise_kernel", start, start + kernel, launched=begin - US)
+            if copies:
+                trace.copy("device to device", start + kernel, start + kernel + copies, launched=begin - US)
+        begin += window + gap
+    trace.samples([active] * math.ceil((begin + 100 * US) / (10 * US)), period=10 * US)
+    return trace
+
+
+def verdict_of(folder, **changes):
+    (summary,) = summarize(tcprof.read(step_trace(**changes).write(folder)))
+    return " ".join(summary.verdict)
+
+
+class TestIterations:
+    def test_figures(self, tmp_path):
+        figures = measure_iterations(tcprof.read(step_trace(gap=25 * US, active=30).write(tmp_path)), 0)
+        assert (figures.name, figures.count, figures.warm_up_count) == ("step", 10, 0)
+        assert figures.window_ns.value == 125 * US
+        assert (figures.window_ns.low, figures.window_ns.high) == (125 * US, 125 * US)
+        assert figures.idle_pct.value == pytest.approx(100 * 105 / 125)
+        assert figures.gap_pct.value == pytest.approx(100 * 25 / 150)
+        assert (figures.kernel_count.value, figures.kernel_ns.value) == (4, 20 * US)
+        assert figures.coverage_pct == pytest.approx(100)
+
+    def test_none_without_iterations(self):
+        assert measure_iterations(make_analysis(), 0) is None
+
+    def test_work_of_others_is_not_idle_time(self, tmp_path):
+        trace = step_trace(gap=25 * US)
+        trace.kernel("other", 1_000 * US, 1_000 * US + 10 * 150 * US, stream=9)
+        figures = measure_iterations(tcprof.read(trace.write(tmp_path)), 0)
+        assert (figures.idle_pct.value, figures.gap_pct.value) == (0, 0)
+
+    def test_warm_up_is_left_out(self):
+        analysis = tcprof.read(FIXTURES / "mnist_amp.sqlite")
+        figures = measure_iterations(analysis, 0)
+        rest = analysis.iterations[~analysis.iterations["warm_up"]]
+        assert (figures.count, figures.warm_up_count) == (len(rest), 2)
+        assert figures.window_ns.value == rest["gpu_window_ns"].median()
+        assert figures.tensor_active_pct.value == pytest.approx(rest["tensor_active_mean_pct"].median())
+        assert figures.window_ns.low < figures.window_ns.value < figures.window_ns.high
+
+    def test_rounded_samples_widen_the_interval(self, tmp_path):
+        analysis = tcprof.read(step_trace(active=1).write(tmp_path))
+        assert analysis.tensor_source == "rounded"
+        found = measure_iterations(analysis, 0).tensor_active_pct
+        assert found.low < found.value < found.high
+
+
+class TestSentences:
+    def test_launch_bound(self, tmp_path):
+        said = verdict_of(tmp_path)
+        assert "The GPU waited for the CPU 84.0 % of that time" in said
+        assert "an iteration's 4 kernels run 5.00 µs each on average, and take longer to launch" in said
+        assert "the run is launch-bound" in said
+
+    def test_few_long_waits_are_not_called_launch_bound(self, tmp_path):
+        said = verdict_of(tmp_path, every=400 * US)
+        assert "the run is bound by the CPU" in said
+        assert "launch-bound" not in said
+
+    def test_no_cause_is_told_where_the_cpu_is_ahead(self, tmp_path):
+        said = verdict_of(tmp_path, host=20 * US)
+        assert "The GPU idled 84.0 % of that time." in said
+        assert "CPU" not in said
+
+    def test_busy_gpu_is_told_by_what_had_its_time(self, tmp_path):
+        said = verdict_of(tmp_path, kernel=30 * US, every=40 * US, copies=10 * US)
+        assert "waited" not in said
+        assert "other kernels had 75.0 %; copies and sets had 25.0 %; the GPU idled 0.0 %." in said
+
+    def test_gaps_between_iterations(self, tmp_path):
+        said = verdict_of(tmp_path, gap=125 * US)
+        assert "Between the iterations the GPU idled another 50.0 % of the time from one to the next." in said
+
+    def test_rounded_samples(self, tmp_path):
+        assert "“step”, as far as rounded samples tell." in verdict_of(tmp_path, active=40)
+
+    def test_name_of_the_iterations_is_one_short_line(self, tmp_path):
+        for name in HOSTILE:
+            said = verdict_of(tmp_path, name=name)
+            assert len(said) < 500
+            assert not {"\n", "\u202e", "\u2028"} & set(said)
+
+    @pytest.mark.parametrize(
+        ("file", "parts"),
+        [
+            ("mnist_amp", ["busy 0.35 % of the time of a “step”", "launch-bound"]),
+            (
+                "transformer_eager",
+                ["busy 33.3 %", "tensor kernels had 44.4 %", "(memory-bound 16.7 %, issue-bound 13.2 %)"],
+            ),
+            ("jax_mlp", ["busy 64.7 %", "CUDA graphs, whose kernels were not recorded, had 100.0 %"]),
+            ("matmul", ["busy 28.5 % of the 65.1 ms sampled", "The highest mean of a range is 93.9 %, in “fp64 4096”"]),
+            ("mlp_fp32", ["No kernel is known to use the Tensor Cores."]),
+        ],
+    )
+    def test_recordings(self, file, parts):
+        (summary,) = summarize(tcprof.read(FIXTURES / f"{file}.sqlite"))
+        said = " ".join(summary.verdict)
+        for part in parts:
+            assert part in said
+
+    def test_shares_are_those_of_the_timeline(self):
+        analysis = tcprof.read(FIXTURES / "transformer_eager.sqlite")
+        row = analysis.timeline.set_index("path").loc["step"]
+        said = " ".join(summarize(analysis)[0].verdict)
+        assert f"the GPU idled {format_pct(100 * row['idle_ns'] / row['window_ns'])}" in said
+
+
+class TestCapture:
+    def test_exact(self):
+        assert summarize(make_analysis())[0].verdict == (
+            "The Tensor Cores were busy 2.0 % of the 20.0 ms sampled.",
+            "The highest mean of a range is 27.0 % (95 % interval 26.0 % to 28.0 %), in “step / forward” over its 6 "
+            "instances.",
+        )
+
+    def test_none_active(self):
+        ranges = make_analysis().ranges
+        idle = ranges.assign(tensor_active_mean_pct=ranges["tensor_active_mean_pct"] * 0)
+        assert summarize(make_analysis(ranges=idle))[0].verdict[1] == "No range had any Tensor Active."
+
+    def test_too_little_covered(self):
+        ranges = make_analysis().ranges.assign(tensor_active_mean_pct=math.nan, coverage_pct=31.0)
+        (summary,) = summarize(make_analysis(ranges=ranges))
+        assert summary.verdict[0].endswith("is unknown: only 31.0 % of the time is covered by samples.")
+        assert [check.state for check in summary.checks if check.title == "Coverage"] == ["poor"]
+
+    def test_nothing_recorded(self):
+        (summary,) = summarize(make_empty())
+        assert summary.verdict == (
+            "Whether the Tensor Cores worked is unknown: the recording has no samples of Tensor Active.",
+        )
+        assert {tile.value for tile in summary.tiles} == {"–"}
+
+    def test_names_of_kernels_are_not_taken_for_a_measurement(self, tmp_path):
+        trace = TraceBuilder().gpu().kernel("vectorized_elementwise_kernel", 1_000_000, 1_500_000)
+        (summary,) = summarize(tcprof.read(trace.write(tmp_path)))
+        assert "By their names, no kernels use the Tensor Cores." in " ".join(summary.verdict)
+
+    def test_each_gpu(self):
+        titles = [summary.title for summary in summarize(make_analysis(gpus=(0, 2)))]
+        assert titles == ["GPU 0, NVIDIA H200", "GPU 2, NVIDIA H200"]
+
+
+class TestTiles:
+    def test_of_iterations_have_window_and_interval(self):
+        (summary,) = summarize(tcprof.read(FIXTURES / "mnist_amp.sqlite"))
+        tiles = {tile.title: tile for tile in summary.tiles}
+        assert 4 <= len(tiles) <= 6
+        assert tiles["Time per iteration"].value == "3.05 ms"
+        assert tiles["Time per iteration"].interval.endswith("ms")
+        assert "median of 48 iterations; 2 of warm-up left out" in tiles["Time per iteration"].caption
+        assert tiles["Tensor Active"].interval
+        assert "of the chip's peak" in tiles["Tensor FLOP/s"].caption
+
+    def test_rate_of_operations_is_over_the_iterations_windows(self):
+        analysis = tcprof.read(FIXTURES / "transformer_eager.sqlite")
+        row = analysis.ranges.set_index("path").loc["step"]
+        (tile,) = [tile for tile in summarize(analysis)[0].tiles if tile.title == "Tensor FLOP/s"]
+        assert tile.value == f"{row['tensor_tflops']:.0f} TFLOP/s"
+        assert tile.caption.startswith(format_pct(row["tensor_peak_pct"]))
+
+    def test_of_rounded_samples_leave_room_on_both_sides(self):
+        samples = make_samples([0.0, 1.0, 20.0, 3.0])  # each may be 0.5 lower or higher; 0 is 0, and 1 is all above 0
+        (summary,) = summarize(make_analysis(tensor_source="rounded", samples=samples))
+        assert summary.tiles[0].interval == "5.5 … 6.4 %"
+
+    def test_peak_is_the_highest_sample(self):
+        (summary,) = summarize(make_analysis(samples=SAMPLES.concat([make_samples([10.0] * 400)])))
+        assert [tile.value for tile in summary.tiles if tile.title == "Highest sample"] == ["90.0 %"]
+
+
+class TestChecks:
+    def states(self, analysis):
+        return {check.title: check.state for check in summarize(analysis)[0].checks}
+
+    def test_all_in_order(self):
+        assert set(self.states(tcprof.read(FIXTURES / "mnist_amp.sqlite")).values()) == {"good"}
+
+    def test_unknown_is_not_good(self):
+        states = self.states(tcprof.read(FIXTURES / "transformer_eager.sqlite"))
+        assert states["Clock check"] == "unknown"
+
+    def test_faults_and_rounding_are_poor(self):
+        states = self.states(make_analysis(faults=("Lost.",), tensor_source="rounded"))
+        assert states["Lost samples or kernels"] == "poor"
+        assert states["Samples"] == "poor"
+
+    @pytest.mark.parametrize(("offset", "correlation", "state"), [(9000.0, 0.99, "poor"), (0.0, 0.5, "poor")])
+    def test_clocks_that_disagree(self, offset, correlation, state):
+        clocks = pd.DataFrame({"gpu": [0], "offset_ns": [offset], "correlation": [correlation]})
+        assert self.states(make_analysis(clocks=clocks))["Clock check"] == state
+
+    def test_work_outside_of_ranges(self, tmp_path):
+        trace = step_trace().kernel("lonely", 100 * US, 500 * US)
+        assert self.states(tcprof.read(trace.write(tmp_path)))["Work in ranges"] == "poor"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text", "shown"),
+    [
+        (13.5, 15.5, format_pct, "13.5 … 15.5 %"),
+        (857_000, 1_690_000, format_ns, "857 µs … 1.69 ms"),
+        (0.0001, 0.0002, format_pct, ""),
+        (0.0, 0.0005, format_pct, "0.0 … <0.001 %"),
+        (math.nan, 1.0, format_pct, ""),
+        (5.0, 5.0, format_pct, ""),
+    ],
+)
+def test_interval_is_written_with_one_unit(low, high, text, shown):
+    assert format_interval(low, high, text) == shown
