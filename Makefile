@@ -25,7 +25,7 @@ demo: $(VENV)/installed  ## Compare an FP32 and an FP16 training run, recorded o
 	@$(BIN)/tcprof compare fixtures/mlp_fp32.sqlite fixtures/mlp_fp16.sqlite --limit 4 -o demo/mlp.html
 
 test: $(VENV)/installed-dev  ## Set up and run all tests; those that need a GPU, nsys or Chromium say when they are skipped
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 test-nsys: $(VENV)/installed-dev  ## Fetch Debian's nsys (about 190 MB, no root) unless NSYS names one, and run the tests that need one
 	@nsys="$$NSYS"; status=0; \

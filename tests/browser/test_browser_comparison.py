@@ -141,6 +141,10 @@ def test_prints_light_with_all_parts(visit, pages):
     assert opened.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert opened.locator(".part:not([open])").count() == 0
     assert opened.locator("[data-csv]:visible").count() == 0
+    width = "document.querySelector('#waterfall-time_ns-2-0 .main-svg').getBoundingClientRect().width"
+    assert opened.evaluate(width) == 690
+    opened.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert opened.locator(".part:not([open])").count() == 1
 
 
 def test_without_scripts_the_figures_are_read_in_the_tables(browser, pages):

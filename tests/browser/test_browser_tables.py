@@ -1,4 +1,4 @@
-"""The tables of the report's page: sorting, searching, folding, CSV, and how they and the timeline follow each other."""
+"""The tables of the report's page: sorting, searching, folding, CSV; they and the timeline follow each other."""
 
 import csv
 import io
@@ -86,21 +86,17 @@ def test_search(visit, pages):
     assert names(opened) == TREE
 
 
-def test_tree_is_folded_by_keyboard_and_inner_folds_are_kept(visit, pages):
+def test_tree_is_folded_by_keyboard(visit, pages):
     opened = visit(pages / "recorded.html")
     tree = names(opened)
-    inner, outer = (opened.locator("#table-1 button.fold").nth(place) for place in (1, 0))
-    if opened.locator("#table-1 button.fold").count() < 2:
-        inner = outer
-    outer.focus()
+    step = opened.get_by_role("button", name="Ranges within step", exact=True)
+    step.focus()
     opened.keyboard.press("Enter")
-    assert outer.get_attribute("aria-expanded") == "false"
-    folded = names(opened)
-    assert len(folded) < len(tree)
-    assert not [name for name in folded if name.startswith("step / ")]
+    assert step.get_attribute("aria-expanded") == "false"
+    assert names(opened) == [name for name in tree if not name.startswith("step / ")]
+    assert len(names(opened)) < len(tree)
     opened.keyboard.press("Space")
     assert names(opened) == tree
-    assert inner.get_attribute("aria-expanded") == "true"
 
 
 def test_large_tree_shows_its_first_two_levels(visit, pages):
@@ -136,18 +132,16 @@ def test_click_on_a_kernel_moves_the_timeline(visit, pages):
 
 def test_window_of_the_timeline_is_shown_by_the_tables(visit, pages):
     opened = visit(pages / "plain.html")
-    assert opened.locator(".window-bar").first.is_hidden()
-    opened.evaluate(f"window.tcprof.showWindow(0, {0.2 * STEP_S}, {0.9 * STEP_S})")
-    opened.locator(".window-bar").first.wait_for(state="visible")
-    row = {each.split("1 ×")[0].strip(): each for each in opened.locator("#table-1 tbody th").all_inner_texts()}
-    assert any("1 × here, " in text for name, text in row.items() if name.startswith("step"))
-    outside = opened.locator("#table-1 tr.outside").count()
-    opened.evaluate(f"window.tcprof.showWindow(0, {2.6 * STEP_S / 2}, {2.7 * STEP_S / 2})")
-    opened.wait_for_timeout(400)
-    assert opened.locator("#table-1 tr.outside").count() > outside
-    opened.locator(".window-bar button").first.click()
-    opened.locator(".window-bar").first.wait_for(state="hidden")
+    bar, within = opened.locator(".window-bar").first, opened.locator("#table-1 .within")
+    assert bar.is_hidden()
+    opened.evaluate(f"window.tcprof.showWindow(0, {1.01 * STEP_S}, {1.02 * STEP_S})")
+    bar.wait_for(state="visible")
+    assert [text[:3] for text in within.all_text_contents()] == ["1 ×", "", ""], "only the step is there"
+    assert opened.locator("#table-1 tr.outside .name").all_text_contents() == ["forward", "backward"]
+    bar.get_by_role("button").click()
+    bar.wait_for(state="hidden")
     assert opened.locator("tr.outside").count() == 0
+    assert set(within.all_text_contents()) == {""}
     assert opened.messages == []
 
 
@@ -156,10 +150,8 @@ def test_counts_in_the_window_are_those_of_the_recording(visit, pages):
     analysis = tcprof.read(FIXTURE)
     step = analysis.iterations.merge(analysis.instances, on=["gpu", "range"]).iloc[4]
     low, high = step["gpu_start_ns"] * 1e-9, step["gpu_end_ns"] * 1e-9
-    opened.evaluate(
-        f"document.dispatchEvent(new CustomEvent('tcprof:window', {{detail: {{start: {low}, end: {high},"
-        " whole: false}}}))".replace("}}}}", "}}")
-    )
+    window = {"start": low, "end": high, "whole": False}
+    opened.evaluate("detail => document.dispatchEvent(new CustomEvent('tcprof:window', {detail}))", window)
     opened.wait_for_timeout(300)
     kernels = analysis.activities[analysis.activities["kind"] == "kernel"]
     inside = kernels[(kernels["end_ns"] * 1e-9 > low) & (kernels["start_ns"] * 1e-9 < high)]

@@ -25,14 +25,45 @@ test("CSV quotes what it must, and no name becomes a formula", () => {
 });
 
 test("a figure's points become rows, and gaps do not", () => {
-  const traces = [
-    { name: "line", x: [1, 2], y: [3, NaN] },
-    { name: "idle", orientation: "h", x: [50], y: [0], hovertext: ["<b>step</b>"] },
+  const packed = { dtype: "f8", bdata: Buffer.from(Float64Array.of(50, 25).buffer).toString("base64") };
+  const data = [
+    { name: "line", x: [1, 2, null], y: [3, NaN, null] },
+    { name: "idle", orientation: "h", x: packed, y: [0, 1], hovertext: ["<b>a &lt;b&gt; &amp;lt; &#36;x</b><br>more", "c"] },
+    { name: "outline", x: [1], y: [1], meta: { role: "band" } },
   ];
-  const rows = tables.figureRows({ data: traces });
-  assert.deepEqual(rows.slice(0, 2), [["series", "x", "y"], ["line", 1, 3]]);
-  assert.equal(rows.length, 3);
-  assert.match(rows[2][0], /^idle: +step/);
+  assert.deepEqual(tables.figureRows({ data }), [
+    ["series", "x", "y"], ["line", 1, 3], ["idle: a <b> &lt; $x", 50, 0], ["idle: c", 25, 1],
+  ]);
+});
+
+test("a figure that carries a table is saved as that", () => {
+  const layout = { meta: { csv: { columns: ["number"], rows: [[1], [null]] } } };
+  const rows = tables.figureRows({ data: [{ x: [5], y: [6] }], layout });
+  assert.deepEqual(rows, [["number"], [1], [null]]);
+  assert.equal(tables.csvLine(rows[2]), "");
+});
+
+test("words are sorted as words", () => {
+  const rows = [["neither", 0], ["", 1], ["agrees", 2]].map(([key, place]) => ({ key, place }));
+  assert.deepEqual([...rows].sort(tables.compareRows(1, true)).map(({ place }) => place), [2, 0, 1]);
+});
+
+test("a closed row folds all that lies in it, and what was closed there stays so", () => {
+  const depths = [0, 1, 2, 3, 2, 1, 2];
+  const closedAt = (...places) => depths.map((_, place) => places.includes(place));
+  const folded = (...places) => tables.foldedRows(depths, closedAt(...places)).map(Number).join("");
+  assert.equal(folded(), "0000000");
+  assert.equal(folded(1), "0011100");
+  assert.equal(folded(2), "0001000");
+  assert.equal(folded(1, 2), "0011100");
+  assert.equal(folded(5), "0000001");
+});
+
+test("a range is where its work is, if it has any", () => {
+  const work = { start: Float64Array.of(5), end: Float64Array.of(6), id: Uint32Array.of(1) };
+  const host = { start: Float64Array.of(0, 1), end: Float64Array.of(1, 2), id: Uint32Array.of(1, 2) };
+  const found = tables.preferred(work, host);
+  assert.deepEqual([[...found.id], [...found.start], [...found.end]], [[1, 2], [5, 1], [6, 2]]);
 });
 
 test("what lies in a window is counted with its part of it", () => {

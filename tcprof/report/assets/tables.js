@@ -215,7 +215,7 @@ if (typeof document !== "undefined") (() => {
       const note = row.querySelector(".within");
       const entry = found?.get(Number(row.dataset.item));
       row.classList.toggle("outside", Boolean(found && row.dataset.item && !entry));
-      if (note) note.textContent = entry ? `${entry.count} × here, ${tables.formatSeconds(entry.seconds)}` : "";
+      if (note) note.textContent = entry ? `${entry.count} × here, ${timelineLanes.formatSeconds(entry.seconds)}` : "";
     }
   }
 
