@@ -31,7 +31,8 @@ def figure_iteration_strip(analysis: Analysis) -> go.Figure:
 
     Dashed lines are the medians without warm-up, with their 95 % intervals as bands; warm-up has open symbols on grey.
     """
-    iterations = analysis.iterations[analysis.iterations["gpu_window_ns"] > 0]
+    started = analysis.iterations.merge(analysis.instances[["gpu", "range", "gpu_start_ns"]], on=["gpu", "range"])
+    iterations = started[started["gpu_window_ns"] > 0]
     strips = [("gpu_window_ns", "GPU window of each iteration", "window_ns", TIME_COLOR)]
     if iterations["tensor_active_mean_pct"].notna().any():
         strips.append(("tensor_active_mean_pct", "Tensor Active, mean", "tensor_active_pct", TENSOR_COLOR))
@@ -91,6 +92,7 @@ def _thinned(rows: pd.DataFrame) -> pd.DataFrame:
 def _points(rows: pd.DataFrame, column: str, scale: float, top: float, number: int) -> go.Scatter:
     value = rows[column].to_numpy(np.float64) * scale
     beyond, warm_up = value > 1.08 * top, rows["warm_up"].to_numpy(bool)
+    start = rows["gpu_start_ns"].to_numpy(np.float64)
     symbol = _SYMBOLS[number % len(_SYMBOLS)]
     shapes = np.where(beyond, "triangle-up", symbol).astype(object)
     return go.Scatter(
@@ -99,6 +101,8 @@ def _points(rows: pd.DataFrame, column: str, scale: float, top: float, number: i
         mode="markers",
         name=f"GPU {rows['gpu'].iloc[0]}",
         marker={"size": 7 if len(rows) < 300 else 4, "symbol": np.where(warm_up, shapes + "-open", shapes)},
+        customdata=np.column_stack([rows["gpu"], start * 1e-9, (start + rows["gpu_window_ns"]) * 1e-9]),
+        meta={"inTimeline": True},
         hovertext=[_describe(row) for row in rows.to_dict("records")],
         hovertemplate="%{hovertext}<extra></extra>",
     )

@@ -112,11 +112,22 @@ def test_large_tree_shows_its_first_two_levels(visit, pages):
 def test_click_on_a_range_moves_the_timeline_to_a_typical_instance(visit, pages):
     opened = visit(pages / "plain.html", reduced_motion="reduce")
     whole = shown_window(opened)
-    opened.get_by_role("button", name="backward").click()
+    opened.locator("#table-1 tbody tr", has_text="backward").locator("td").nth(3).click()
     low, high = shown_window(opened)
     assert high - low < (whole[1] - whole[0]) / 10
     assert opened.evaluate("scrollY") > 0
     assert opened.locator(".timeline").bounding_box()["y"] < 450
+
+
+def test_click_on_an_iteration_moves_the_timeline(visit, pages):
+    opened = visit(pages / "recorded.html", reduced_motion="reduce")
+    step = tcprof.read(FIXTURE).iterations.merge(tcprof.read(FIXTURE).instances, on=["gpu", "range"]).iloc[3]
+    opened.locator("#iterations .point").nth(3).scroll_into_view_if_needed()
+    box = opened.locator("#iterations .point").nth(3).bounding_box()
+    opened.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    low, high = shown_window(opened)
+    assert low < step["gpu_start_ns"] * 1e-9 < step["gpu_end_ns"] * 1e-9 < high
+    assert high - low < 2e-9 * step["gpu_window_ns"]
 
 
 def test_click_on_a_kernel_moves_the_timeline(visit, pages):

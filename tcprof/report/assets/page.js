@@ -42,7 +42,12 @@
     plot.style.height = `${figure.layout.height}px`; /* plotly takes it from here when the window is resized */
     for (const [name, value] of Object.entries(appearance())) put(figure.layout, name.split("."), value);
     return Plotly.newPlot(plot, figure.data, figure.layout, CONFIG)
-      .then(() => plot.parentElement.querySelector(".undrawn").remove());
+      .then(() => {
+        plot.parentElement.querySelector(".undrawn").remove();
+        plot.on("plotly_click", ({ points: [{ data, customdata }] }) => {
+          if (data.meta?.inTimeline) window.tcprof.showWindow?.(...customdata); /* GPU, and seconds */
+        });
+      });
   });
   Promise.all([...drawn, window.tcprof?.timeline]).then(() => root.setAttribute("data-drawn", "true"));
   const restyle = () => plots.forEach((plot) => Plotly.relayout(plot, appearance()));

@@ -2,7 +2,7 @@
 /* Tables of the pages: sorting, filtering, folding, CSV, and their rows in the timeline.
 
    A table with data-items ("ranges" or "kernels") has rows with data-item: the id that the timeline's data has for what
-   they stand for. A click on a name moves the timeline there; the timeline's window dims the rows without work in it. */
+   they stand for. A click on a row moves the timeline there; the timeline's window dims the rows without work in it. */
 const tables = {
   /* The order of rows: by number or by word, unknown last, else as in the tree. */
   compareRows(direction, isText = false) {
@@ -238,8 +238,9 @@ if (typeof document !== "undefined") (() => {
     table.querySelectorAll("thead th[aria-sort] button").forEach((button) => {
       button.addEventListener("click", () => arrange(table, button.closest("th")));
     });
-    table.querySelectorAll("button.goto").forEach((button) => {
-      button.addEventListener("click", () => goTo(table, button.closest("tr")));
+    table.tBodies[0].addEventListener("click", ({ target }) => {
+      const row = target.closest("tr[data-item]"); /* its name is a button, for the keyboard */
+      if (row && !target.closest("button.fold") && getSelection().isCollapsed) goTo(table, row);
     });
     if (table.dataset.items === "ranges") makeFoldable(table);
   });
