@@ -1,5 +1,7 @@
 """The page of a comparison as a browser shows it."""
 
+from importlib.resources import files
+
 import pytest
 from comparison_inputs import compare_hostile, compare_several, compare_steps, read_steps
 from report_inputs import HOSTILE, make_comparison, make_empty
@@ -24,6 +26,17 @@ def pages(tmp_path_factory):
     write_comparison([make_comparison(faults=lost)], folder / "faulty.html")
     write_comparison([compare(make_empty(), make_empty(), force=True)], folder / "empty.html")
     return folder
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(visit, pages, name, scheme):
+    pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
+    opened = visit(pages / f"{name}.html", scheme=scheme)
+    opened.locator("details").evaluate_all("all => all.forEach(each => { each.open = true; })")
+    opened.evaluate((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
+    found = opened.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    assert [(each["id"], each["nodes"][0]["html"]) for each in found if each["impact"] != "minor"] == []
 
 
 def texts(opened, selector):

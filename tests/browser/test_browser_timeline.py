@@ -101,7 +101,7 @@ def test_window_is_told_to_the_page(timeline):
     )
     opened.get_by_role("button", name="Zoom in").click()
     opened.get_by_role("button", name="Later").click()
-    opened.get_by_role("button", name="Whole capture").click()
+    opened.locator("[data-action=whole]").click()
     told = opened.evaluate("window.told")
     assert [each["whole"] for each in told] == [False, False, True]
     whole = told[2]["end"] - told[2]["start"]

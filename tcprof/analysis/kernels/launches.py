@@ -148,9 +148,7 @@ def _solve_rounded(launches: Launches, design: Design, percent: Floats, length: 
     return fit(launches, design, value.sum(axis=1), deviation, shift.sum(axis=1), 1.0, _OTHER_PASSES)
 
 
-def _capacity(
-    launches: Launches, design: Design, pipe_cycles: Floats, start: Ints, end: Ints
-) -> tuple[Floats, Floats]:
+def _capacity(launches: Launches, design: Design, pipe_cycles: Floats, start: Ints, end: Ints) -> tuple[Floats, Floats]:
     """Cycles that the tensor pipes have in a ns of each launch, and of each class.
 
     Under load the clock falls within microseconds, and with it what a sample holds, so each kernel has a clock of its
