@@ -135,8 +135,8 @@ def _mark_warm_up(figure: go.Figure, iterations: pd.DataFrame) -> None:
     last = float(warm_up.max()) + 0.5
     place = {"xref": "x", "yref": "paper", "x0": -0.5, "x1": last, "y0": 0, "y1": 1}
     figure.add_shape(type="rect", fillcolor=_WARM_UP_COLOR, line_width=0, layer="below", **place)
-    word = {"x": last, "xref": "x", "y": 1, "yref": "paper", "xanchor": "left", "yanchor": "top", "xshift": 4}
-    figure.add_annotation(text="← warm-up, left out of the medians", showarrow=False, font_size=11, **word)
+    word = {"x": 1, "xref": "paper", "y": 1, "yref": "paper", "xanchor": "right", "yanchor": "bottom"}
+    figure.add_annotation(text="on grey: warm-up, left out of the medians", showarrow=False, font_size=11, **word)
 
 
 def _value_axis(column: str) -> dict[str, object]:

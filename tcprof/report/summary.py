@@ -106,17 +106,15 @@ def _iteration_tiles(analysis: Analysis, row: pd.Series, figures: IterationFigur
     windows = {"gpu": "its gpu window", "host": "its time on the CPU", "busy": "the time under its work"}
     rounded = "; rounded samples" if analysis.tensor_source == "rounded" else ""
     active = f"mean over {windows[analysis.window]}, {median}{rounded}" if measured else _unsampled(analysis)
-    by_name = ", by kernel names" if analysis.tensor_source == "none" else ""
+    kernels = "of an iteration's kernel time" + (", by kernel names" if analysis.tensor_source == "none" else "")
+    kernels = f"{kernels}, {median}"
+    if math.isnan(figures.tensor_kernel_share_pct.value):
+        kernels = "not known: no kernels, or CUDA graphs recorded as a whole"
     rows = analysis.ranges[(analysis.ranges["gpu"] == gpu) & analysis.ranges["path"].isin(figures.paths)]
     return (
         _tile("Time per iteration", figures.window_ns, units.format_ns, f"first to last activity, {median}{warm_up}"),
         _tile("Tensor Active", figures.tensor_active_pct, units.format_pct, active),
-        _tile(
-            "Tensor kernels",
-            figures.tensor_kernel_share_pct,
-            units.format_pct,
-            f"of an iteration's kernel time{by_name}, {median}",
-        ),
+        _tile("Tensor kernels", figures.tensor_kernel_share_pct, units.format_pct, kernels),
         _tile("GPU idle", figures.idle_pct, units.format_pct, f"of an iteration's gpu window, {median}"),
         Tile("Highest sample", units.format_pct(row["tensor_active_peak_pct"]), "", _peak_caption(analysis, gpu)),
         *_flop_tile(analysis, rows, f"over all {units.format_count(rows['instance_count'].sum())} iterations"),
