@@ -1,0 +1,62 @@
+"""How pages are made: plotly's script, colours, and the browser."""
+
+import base64
+import hashlib
+import re
+import webbrowser
+from pathlib import Path
+
+import pytest
+import test_cli
+from builders import TraceBuilder
+
+from tcprof.report.plotlyjs import FILE, VERSION, read_bundle
+
+run = test_cli.run
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    builder = TraceBuilder().gpu().range("step", 0, 20_000).kernel("gemm", 2_000, 9_000, launched=1_000)
+    return builder.samples([0, 50, 100]).write(tmp_path)
+
+
+def test_the_bundle_is_the_version_that_it_says(recording):
+    assert re.search(r"v(\d+\.\d+\.\d+)", read_bundle()[:200])[1] == VERSION
+    assert "MIT" in read_bundle()[:300]
+
+
+def test_plotly_is_in_the_page_beside_it_or_on_the_network(run, recording, tmp_path):
+    pages = {}
+    for source in ("embed", "directory", "cdn"):
+        page = tmp_path / source / "page.html"
+        page.parent.mkdir()
+        assert run("report", recording, "-o", page, "--plotlyjs", source).status == 0
+        pages[source] = page.read_text()
+        assert (page.parent / FILE).exists() == (source == "directory")
+    assert read_bundle().strip() in pages["embed"]
+    assert "This file is complete" in pages["embed"]
+    assert f'<script src="{FILE}"></script>' in pages["directory"]
+    digest = base64.b64encode(hashlib.sha384(read_bundle().encode()).digest()).decode()
+    assert f'src="https://cdn.plot.ly/{FILE}" integrity="sha384-{digest}"' in pages["cdn"]
+    for source in ("directory", "cdn"):
+        assert "This file is complete" not in pages[source]
+        assert len(pages[source]) < len(pages["embed"]) - len(read_bundle()) + 1000
+
+
+def test_colours_may_be_chosen(run, recording, tmp_path):
+    for theme, expected in (("auto", '<html lang="en">'), ("dark", '<html lang="en" data-theme="dark">')):
+        run("report", recording, "-o", tmp_path / "page.html", "--theme", theme)
+        assert expected in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize("opens", [True, False])
+def test_the_page_may_be_opened(opens, run, recording, tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", lambda address: opened.append(address) or opens)
+    for args in (["report", recording], ["compare", recording, recording]):
+        page = tmp_path / "page.html"
+        done = run(*args, "-o", page, "--open")
+        assert done.status == 0
+        assert opened.pop() == page.as_uri()
+        assert ("no browser was found" in done.err) != opens
