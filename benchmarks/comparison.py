@@ -5,8 +5,8 @@
     python benchmarks/comparison.py --write docs/statistics.md
 
 A synthetic program is the path of a recording, and its iterations are the path's instances, so that one comparison
-holds 1000 pairs. Runs differ by what ``tcprof/comparison/noise.py`` assumes, and iterations of a run depend on those
-before. ``docs/statistics.md`` says what the tables' columns mean.
+holds 1000 pairs. Runs differ by what ``tcprof/comparison/statistics/noise.py`` assumes, and iterations of a run depend
+on those before. ``docs/statistics.md`` says what the tables' columns mean.
 """
 
 import argparse
@@ -22,7 +22,8 @@ from accuracy import FIXTURES, table, write
 
 import tcprof
 from tcprof.analysis import Analysis
-from tcprof.comparison import Side, compare, noise
+from tcprof.comparison import Side, compare
+from tcprof.comparison.statistics import noise
 from tcprof.frames import (
     ACTIVITIES,
     CLOCKS,

@@ -14,8 +14,8 @@ from playwright.sync_api import Browser, sync_playwright
 import tcprof
 from tcprof.comparison import Side
 from tcprof.comparison import compare as compare_sides
-from tcprof.report.comparison_page import write_comparison
-from tcprof.report.page import write_report
+from tcprof.report.pages.comparison.page import write_comparison
+from tcprof.report.pages.report import write_report
 
 ROOT = Path(__file__).parent.parent
 FIXTURES, DOCS = ROOT / "fixtures", ROOT / "docs"

@@ -16,7 +16,7 @@ from builders import TraceBuilder
 
 import tcprof
 from tcprof import cli
-from tcprof.report import data
+from tcprof.report.data import data
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 FP32, AMP = FIXTURES / "mnist_fp32.sqlite", FIXTURES / "mnist_amp.sqlite"

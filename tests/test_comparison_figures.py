@@ -10,12 +10,12 @@ from comparison_inputs import compare_hostile, compare_several, compare_steps
 from report_inputs import make_comparison
 
 from tcprof.comparison import Side, compare
-from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME
+from tcprof.comparison.kernels.waterfall import TENSOR_ACTIVE, TIME
 from tcprof.frames import WATERFALL
-from tcprof.report.comparison_figures import figure_iterations, figure_small_multiples
-from tcprof.report.comparison_series import MOST_POINTS, SIDE_COLORS, shown_sides
-from tcprof.report.comparison_waterfall import LESS_COLOR, MORE_COLOR, figure_waterfall
 from tcprof.report.comparison_words import find_row
+from tcprof.report.pages.comparison.figures import figure_iterations, figure_small_multiples
+from tcprof.report.pages.comparison.series import MOST_POINTS, SIDE_COLORS, shown_sides
+from tcprof.report.pages.comparison.waterfall import LESS_COLOR, MORE_COLOR, figure_waterfall
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tcprof.comparison import noise
-from tcprof.comparison.repeats import compare_repeats, is_measured
-from tcprof.comparison.statistics import (
+from tcprof.comparison.statistics import noise
+from tcprof.comparison.statistics.estimates import (
     STUDENT_95,
     Estimate,
     add_run_deviation,
@@ -20,6 +19,7 @@ from tcprof.comparison.statistics import (
     find_medians,
     mann_whitney,
 )
+from tcprof.comparison.statistics.repeats import compare_repeats, is_measured
 
 sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))
 benchmark = importlib.import_module("comparison")

@@ -10,11 +10,11 @@ from gate_inputs import UNKNOWN, make_row, make_rows, make_share, without_interv
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcprof.comparison.conditions import QUANTITIES, Condition, parse_condition
-from tcprof.comparison.gate import exit_status, judge_condition
+from tcprof.comparison.gate.conditions import QUANTITIES, Condition, parse_condition
+from tcprof.comparison.gate.judgements import exit_status, judge_condition
 from tcprof.errors import UsageError
 from tcprof.frames import COMPARISON, RANGE_SUMMARY
-from tcprof.report.gate_text import describe_judgement, name_condition, render_gate, render_gate_markdown
+from tcprof.report.text.gate import describe_judgement, name_condition, render_gate, render_gate_markdown
 
 DOCS = Path(__file__).parent.parent / "docs" / "ci.md"
 

@@ -5,9 +5,9 @@ from xml.etree import ElementTree
 import pytest
 from gate_inputs import make_row, make_rows
 
-from tcprof.comparison.conditions import parse_condition
-from tcprof.comparison.gate import judge_condition
-from tcprof.report.junit import render_junit
+from tcprof.comparison.gate.conditions import parse_condition
+from tcprof.comparison.gate.judgements import judge_condition
+from tcprof.report.data.junit import render_junit
 
 
 def judge(text, path="step"):

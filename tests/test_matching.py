@@ -13,10 +13,10 @@ from report_inputs import make_analysis
 import tcprof
 from tcprof.analysis import analyze
 from tcprof.analysis.iterations import find_iterations
-from tcprof.comparison import alignment
-from tcprof.comparison.alignment import align
-from tcprof.comparison.families import classify_kernels, similarities
-from tcprof.comparison.matching import match_kernels
+from tcprof.comparison.kernels import alignment
+from tcprof.comparison.kernels.alignment import align
+from tcprof.comparison.kernels.families import classify_kernels, similarities
+from tcprof.comparison.kernels.matching import match_kernels
 from tcprof.frames import KERNEL_CHANGES, KERNELS
 from tcprof.trace import Trace
 

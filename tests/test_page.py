@@ -10,10 +10,10 @@ from report_inputs import HOSTILE, make_analysis, make_empty, make_samples, read
 
 from tcprof.errors import OutputError
 from tcprof.frames import SAMPLES
-from tcprof.report import page
-from tcprof.report.options import PageOptions, Theme
-from tcprof.report.plotlyjs import read_bundle
-from tcprof.report.tables import MOST_ROWS, list_range_tables
+from tcprof.report.pages import report as page
+from tcprof.report.pages.options import PageOptions, Theme
+from tcprof.report.pages.plotlyjs import read_bundle
+from tcprof.report.pages.tables import MOST_ROWS, list_range_tables
 
 VOID = {"meta", "link", "input", "br", "img"}
 

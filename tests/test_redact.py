@@ -16,7 +16,7 @@ from builders import TraceBuilder
 from tcprof import cli
 from tcprof.analysis import analyze
 from tcprof.errors import InputError, OutputError
-from tcprof.report.redaction_text import describe_redaction
+from tcprof.report.text.redaction import describe_redaction
 from tcprof.trace import Trace, schema
 from tcprof.trace.redaction import allowed
 from tcprof.trace.redaction import redact as redact_module

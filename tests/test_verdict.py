@@ -10,8 +10,8 @@ from report_inputs import HOSTILE, make_analysis, make_empty, make_samples
 
 import tcprof
 from tcprof.frames import SAMPLES
-from tcprof.report.iteration_figures import measure_iterations
-from tcprof.report.summary import summarize
+from tcprof.report.pages.iterations import measure_iterations
+from tcprof.report.pages.summary import summarize
 from tcprof.report.wording import format_interval
 from tcprof.units import format_ns, format_pct
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import tcprof
 from tcprof.analysis import analyze
-from tcprof.comparison.matching import match_kernels
-from tcprof.comparison.scope import Spans
-from tcprof.comparison.waterfall import explain_changes, largest_part
+from tcprof.comparison.kernels.matching import match_kernels
+from tcprof.comparison.kernels.scope import Spans
+from tcprof.comparison.kernels.waterfall import explain_changes, largest_part
 from tcprof.frames import WATERFALL
 from tcprof.trace import Trace
 

@@ -69,7 +69,7 @@ class Analysis:
 
     def figure_timeline(self) -> Any:
         """Samples over lanes of ranges, as a plotly figure."""
-        return _report("figures").figure_timeline(self)
+        return _report("figures.figures").figure_timeline(self)
 
     def _repr_html_(self) -> str:
         return str(_report("notebook").render_analysis(self))

@@ -13,12 +13,12 @@ import typer
 
 import tcprof
 from tcprof.errors import OutputError, UsageError
-from tcprof.report.options import PlotlyScript, Theme
+from tcprof.report.pages.options import PlotlyScript, Theme
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tcprof.report.text import Listing
+    from tcprof.report.text.tables import Listing
 
 NARROWEST = 80
 PAGE_SUFFIXES = (".html", ".htm")
@@ -141,7 +141,7 @@ def select_rows(
 
 def print_listings(listings: "list[Listing]", output: Format, notes: list[str], faults: tuple[str, ...] = ()) -> None:
     """Print tables as text or Markdown, with the recording's faults first, then notes, above them."""
-    from tcprof.report.text import render_markdown, render_text
+    from tcprof.report.text.tables import render_markdown, render_text
 
     print_faults(faults)
     color = has_color(sys.stdout)
@@ -164,7 +164,7 @@ def print_table(
 
     CSV has no place for faults: they go to the error stream, as warnings do. JSON has both itself.
     """
-    from tcprof.report.data import render_csv
+    from tcprof.report.data.data import render_csv
 
     if output is Format.JSON:
         typer.echo(as_json())
@@ -203,7 +203,7 @@ def print_faults(faults: tuple[str, ...], err: bool = False) -> None:
         faults: See ``tcprof.analysis.Analysis``.
         err: Whether to print to the error stream.
     """
-    from tcprof.report.text import printable
+    from tcprof.report.text.tables import printable
 
     word = "warning:"
     if has_color(sys.stderr if err else sys.stdout):
@@ -214,7 +214,7 @@ def print_faults(faults: tuple[str, ...], err: bool = False) -> None:
 
 def print_warnings(warnings: tuple[str, ...]) -> None:
     """Print to the error stream what else a reader must know."""
-    from tcprof.report.text import printable
+    from tcprof.report.text.tables import printable
 
     for warning in warnings:
         typer.echo(wrapped(f"note: {printable(warning)}"), err=True)

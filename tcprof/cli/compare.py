@@ -28,13 +28,13 @@ from tcprof.cli.app import (
     width,
 )
 from tcprof.errors import UsageError
-from tcprof.report.options import PageOptions, PlotlyScript, Theme
+from tcprof.report.pages.options import PageOptions, PlotlyScript, Theme
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from tcprof.comparison import Comparison, Side
-    from tcprof.comparison.gate import Judgement
+    from tcprof.comparison.gate.judgements import Judgement
 
 
 class CompareFormat(StrEnum):
@@ -103,42 +103,38 @@ def compare(
     Figures are medians per instance of a range, each with the 95 % interval of its change. Runs of one program differ:
     give several recordings a side, or what runs differ by is assumed, and a change that is within it shows nothing.
     """
-    from tcprof.comparison.conditions import parse_condition
-    from tcprof.comparison.gate import exit_status, judge_condition
+    from tcprof.comparison.gate.conditions import parse_condition
+    from tcprof.comparison.gate.judgements import exit_status, judge_condition
 
     conditions = [parse_condition(text) for text in fail_if or ()]
-    _check_usage(sides, bool(conditions), output, page)
+    _check_usage(sides, bool(conditions), output, page, open_it)
     mapping = _parse_mapping(renamed or [])
     comparisons = _compare_sides(sides, window, mapping, force)
-    judged = [
-        [
-            judge_condition(condition, select_rows(each.rows, gpu, None, None), each.iteration_path)
-            for condition in conditions
-        ]
-        for each in comparisons
-    ]
+    # Conditions are for two sides only, so that there is one comparison to judge.
+    rows = select_rows(comparisons[0].rows, gpu, None, None)
+    judged = [judge_condition(condition, rows, comparisons[0].iteration_path) for condition in conditions]
     if output is CompareFormat.JUNIT:
-        from tcprof.report.junit import render_junit
+        from tcprof.report.data.junit import render_junit
 
         files = [
             [each.recording.file for each in side.recordings] for side in (comparisons[0].base, comparisons[0].new)
         ]
-        typer.echo(render_junit(judged[0], files[0], files[1], strict))
+        typer.echo(render_junit(judged, files[0], files[1], strict))
     else:
         selected = [select_rows(each.rows, gpu, pattern, depth) for each in comparisons]
         _print(comparisons, selected, judged, output, strict, limit)
     if page is not None:
-        from tcprof.report.comparison_page import write_comparison
+        from tcprof.report.pages.comparison.page import write_comparison
 
         with progress(f"Writing {page.name}"):
-            write_comparison(comparisons, page, PageOptions(title, theme, plotlyjs), judged[0])
+            write_comparison(comparisons, page, PageOptions(title, theme, plotlyjs), judged)
         typer.echo(page, err=output is not CompareFormat.TEXT)
         if open_it:
             open_page(page)
-    raise typer.Exit(exit_status((judgement for each in judged for judgement in each), strict))
+    raise typer.Exit(exit_status(judged, strict))
 
 
-def _check_usage(sides: list[Path], gated: bool, output: CompareFormat, page: Path | None) -> None:
+def _check_usage(sides: list[Path], gated: bool, output: CompareFormat, page: Path | None, open_it: bool) -> None:
     """Refuse what makes no sense before anything is read."""
     if len(sides) < 2:
         raise UsageError("a comparison needs two sides", "For example: tcprof compare base.nsys-rep new.nsys-rep")
@@ -146,6 +142,8 @@ def _check_usage(sides: list[Path], gated: bool, output: CompareFormat, page: Pa
         raise UsageError("--fail-if judges one side against one baseline", "Give two sides.")
     if output is CompareFormat.JUNIT and not gated:
         raise UsageError("--format junit shows conditions, and there is none", "Add --fail-if 'time > +5%'.")
+    if open_it and page is None:
+        raise UsageError("--open shows a page, and none is written", "Add -o comparison.html.")
     if page is not None:
         check_page(page, tuple(sides))
 
@@ -194,7 +192,7 @@ def _read_side(path: Path, name: str, window: Window) -> "Side":
 def _print(
     comparisons: list["Comparison"],
     rows: list["pd.DataFrame"],
-    judged: list[list["Judgement"]],
+    judged: list["Judgement"],
     output: CompareFormat,
     strict: bool,
     limit: int,
@@ -202,8 +200,11 @@ def _print(
     """The verdict, the gate, the tables, and what to distrust."""
     import pandas as pd
 
-    from tcprof.report import comparison_text, data, gate_text, text
     from tcprof.report.comparison_words import compare_in_words, describe_recordings
+    from tcprof.report.data import data
+    from tcprof.report.text import comparison as comparison_text
+    from tcprof.report.text import gate as gate_text
+    from tcprof.report.text import tables as text
 
     merged = rows[0] if len(rows) == 1 else pd.concat(rows, keys=[each.new.name for each in comparisons], names=["new"])
     notes = [
@@ -221,9 +222,9 @@ def _print(
         faults=tuple(dict.fromkeys(fault for each in comparisons for fault in text.all_faults(each))),
         warnings=tuple(dict.fromkeys(warning for each in comparisons for warning in text.all_warnings(each))),
     )
-    if judged[0] and output is CompareFormat.MARKDOWN:
-        typer.echo("\n" + gate_text.render_gate_markdown(judged[0], strict))
-    elif judged[0] and output is not CompareFormat.JSON:
+    if judged and output is CompareFormat.MARKDOWN:
+        typer.echo("\n" + gate_text.render_gate_markdown(judged, strict))
+    elif judged and output is not CompareFormat.JSON:
         is_text = output is CompareFormat.TEXT
         color = has_color(sys.stdout if is_text else sys.stderr)
-        typer.echo("\n" * is_text + gate_text.render_gate(judged[0], strict, width(), color), err=not is_text)
+        typer.echo("\n" * is_text + gate_text.render_gate(judged, strict, width(), color), err=not is_text)

@@ -22,7 +22,7 @@ def doctor(
     GPUs for a moment. Nothing is changed. The exit status is 0 if a recording is possible, else 3.
     """
     from tcprof.nsys.doctor.checkup import check_up
-    from tcprof.report.checks_text import is_ready, render_checks, render_checks_json
+    from tcprof.report.text.checks import is_ready, render_checks, render_checks_json
 
     with progress("Looking at this machine"):
         checks = check_up(Path.cwd(), nsys)

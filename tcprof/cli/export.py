@@ -45,7 +45,7 @@ def export(
     import tcprof
     from tcprof.nsys.export import find_export
     from tcprof.nsys.locate import find_nsys
-    from tcprof.report.data import write_frames
+    from tcprof.report.data.data import write_frames
 
     with progress(f"Reading {recording.name}"):
         source = find_export(recording, find_nsys)
@@ -55,7 +55,7 @@ def export(
         with progress(f"Writing {output}"):
             written += write_frames(analysis, output, file_format)
     if chrome_trace is not None:
-        from tcprof.report.chrome_trace import write_chrome_trace
+        from tcprof.report.chrome_trace.chrome_trace import write_chrome_trace
         from tcprof.trace import Trace
 
         with progress(f"Writing {chrome_trace.name}"):

@@ -46,7 +46,9 @@ def kernels(
     CSV have all rows and columns.
     """
     import tcprof
-    from tcprof.report import data, kernel_text, text
+    from tcprof.report.data import data
+    from tcprof.report.text import kernels as kernel_text
+    from tcprof.report.text import tables as text
 
     with progress(f"Reading {recording.name}"):
         analysis = tcprof.read(recording)

@@ -210,7 +210,7 @@ def _check_targets(targets: list[Path], force: bool) -> None:
 
 def _announce(plan: "Plan") -> None:
     """Say what will be recorded, and what less well than it could be."""
-    from tcprof.report.plan_text import describe_plan
+    from tcprof.report.text.plan import describe_plan
 
     typer.echo(wrapped(describe_plan(plan)), err=True)
     print_warnings(plan.notes)
@@ -231,7 +231,7 @@ def _show(recording: "Recording", *, redact: bool, in_full: bool) -> list[Path]:
     import tcprof
     from tcprof.nsys.export import find_export
     from tcprof.nsys.locate import find_nsys
-    from tcprof.report.page import write_report
+    from tcprof.report.pages.report import write_report
 
     report, page = recording.report, recording.report.with_suffix(".html")
     try:
@@ -250,8 +250,8 @@ def _show(recording: "Recording", *, redact: bool, in_full: bool) -> list[Path]:
 
 
 def _print(analysis: "Analysis", in_full: bool) -> None:
-    from tcprof.report import text
-    from tcprof.report.timeline_text import describe_iterations
+    from tcprof.report.text import tables as text
+    from tcprof.report.text.timeline import describe_iterations
 
     if in_full:
         listings, notes = text.list_ranges(analysis, analysis.ranges), text.describe_recording(analysis)

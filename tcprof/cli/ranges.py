@@ -44,7 +44,8 @@ def ranges(
     share of the kernel time that tensor kernels have.
     """
     import tcprof
-    from tcprof.report import data, text
+    from tcprof.report.data import data
+    from tcprof.report.text import tables as text
 
     with progress(f"Reading {recording.name}"):
         analysis = tcprof.read(recording, window, ("tensor_active_pct",), kernels)

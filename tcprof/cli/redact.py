@@ -51,7 +51,7 @@ def name_copy(recording: Path) -> Path:
 def write_copy(export: Path, copy: Path) -> None:
     """Write a redacted copy of an export, and tell what it leaves out."""
     from tcprof.report.files import replace_file
-    from tcprof.report.redaction_text import describe_redaction
+    from tcprof.report.text.redaction import describe_redaction
     from tcprof.trace.redaction.redact import redact as write_redacted
 
     with progress(f"Writing {copy.name}"), replace_file(copy) as target:

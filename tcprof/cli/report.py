@@ -20,7 +20,7 @@ from tcprof.cli.app import (
     print_warnings,
     progress,
 )
-from tcprof.report.options import PageOptions, PlotlyScript, Theme
+from tcprof.report.pages.options import PageOptions, PlotlyScript, Theme
 
 
 @app.command(epilog="Example: tcprof report run.nsys-rep -o run.html")
@@ -44,7 +44,7 @@ def report(
     with progress(f"Reading {recording.name}"):
         analysis = tcprof.read(recording, window)
     with progress(f"Writing {target.name}"):
-        from tcprof.report.page import write_report
+        from tcprof.report.pages.report import write_report
 
         write_report(analysis, target, PageOptions(title, theme, plotlyjs))
     print_faults(analysis.faults, err=True)

@@ -42,7 +42,10 @@ def timeline(
     """
     import tcprof
     from tcprof.analysis.iterations import find_iterations
-    from tcprof.report import data, kernel_text, text, timeline_text
+    from tcprof.report.data import data
+    from tcprof.report.text import kernels as kernel_text
+    from tcprof.report.text import tables as text
+    from tcprof.report.text import timeline as timeline_text
 
     with progress(f"Reading {recording.name}"):
         analysis = tcprof.read(recording)

@@ -13,7 +13,7 @@ def workloads(
     output_format: Annotated[Output, typer.Option("--format", help="How to print the list.")] = Output.TEXT,
 ) -> None:
     """List the training scripts that come with tcprof: what each shows, and the command that records it."""
-    from tcprof.report.workloads_text import render_workloads, render_workloads_json
+    from tcprof.report.text.workloads import render_workloads, render_workloads_json
     from tcprof.workloads import find_workloads, read_workloads
 
     folder = find_workloads()

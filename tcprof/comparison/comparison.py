@@ -9,12 +9,12 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.comparison.caveats import list_caveats, refuse
-from tcprof.comparison.matching import Matching, match_kernels
+from tcprof.comparison.kernels.matching import Matching, match_kernels
+from tcprof.comparison.kernels.waterfall import explain_changes
 from tcprof.comparison.places import Renaming, check_mapping, find_renamings, list_places, rename_paths
-from tcprof.comparison.repeats import is_measured
-from tcprof.comparison.rows import list_rows
 from tcprof.comparison.side import Side
-from tcprof.comparison.waterfall import explain_changes
+from tcprof.comparison.statistics.repeats import is_measured
+from tcprof.comparison.statistics.rows import list_rows
 from tcprof.frames import NOISE_FLOOR
 
 MEASURED, ASSUMED = "measured", "assumed"

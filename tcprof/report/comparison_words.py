@@ -8,9 +8,9 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis.projection import SEPARATOR
 from tcprof.comparison import Comparison
-from tcprof.comparison.waterfall import COMMUNICATION, COPIES, IDLE, TIME, largest_part
-from tcprof.report.lanes import one_line
-from tcprof.report.text import describe_recording, gpu_title, printable
+from tcprof.comparison.kernels.waterfall import COMMUNICATION, COPIES, IDLE, TIME, largest_part
+from tcprof.report.figures.lanes import one_line
+from tcprof.report.text.tables import describe_recording, gpu_title, printable
 
 LAUNCH_BOUND_PCT = 50.0  # idle share of the gpu window from which the CPU holds the GPU up
 ALIKE = 0.01  # ratios so near to 1 are told as no difference

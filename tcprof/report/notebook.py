@@ -5,10 +5,10 @@ from html import escape
 
 from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison
-from tcprof.report.comparison_text import list_iterations
 from tcprof.report.comparison_words import compare_in_words, told_gpus
-from tcprof.report.summary import summarize
-from tcprof.report.text import Listing, all_faults, list_ranges
+from tcprof.report.pages.summary import summarize
+from tcprof.report.text.comparison import list_iterations
+from tcprof.report.text.tables import Listing, all_faults, list_ranges
 
 _CELL = "text-align:right;font-variant-numeric:tabular-nums;white-space:pre"
 _FIRST = "text-align:left;white-space:pre-wrap"

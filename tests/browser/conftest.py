@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from importlib.resources import files
 
 import pytest
 
@@ -51,3 +52,32 @@ def visit(browser):
     yield open_page
     for context in contexts:
         context.close()
+
+
+@pytest.fixture(scope="session")
+def axe():
+    """Gives what axe-core, whose script comes with a package for playwright, finds: rule, impact and the places."""
+    pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
+    script = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+
+    def find(opened):
+        opened.evaluate(script)
+        found = opened.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        return [
+            (each["id"], each["impact"], [node["target"] for node in each["nodes"]][:5]) for each in found["violations"]
+        ]
+
+    return find
+
+
+@pytest.fixture
+def check_silent():
+    """Holds that a page said nothing, asked for nothing but itself, and is no wider than its window."""
+
+    def check(opened, path):
+        assert opened.messages == []
+        assert [url for url in opened.requests if not url.startswith("data:")] == [path.as_uri()]
+        overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert opened.evaluate(overflow) == 0
+
+    return check

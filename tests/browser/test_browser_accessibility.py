@@ -1,26 +1,18 @@
 """The report's page for those who read it with a keyboard or a screen reader, held by axe-core and by use."""
 
 import json
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
 from report_inputs import HOSTILE, make_analysis, make_empty
 
 import tcprof
-from tcprof.report import page
+from tcprof.report.pages import report as page
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 pytestmark = pytest.mark.browser
 GRAVE = ("serious", "critical")
-
-
-@pytest.fixture(scope="module")
-def axe():
-    """axe-core's script, which comes with a package for playwright."""
-    pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
-    return (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -33,28 +25,19 @@ def pages(tmp_path_factory):
     return folder
 
 
-def findings(opened, axe):
-    """What axe-core finds: rule, impact and the places."""
-    opened.evaluate(axe)
-    found = opened.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    return [
-        (each["id"], each["impact"], [node["target"] for node in each["nodes"]][:5]) for each in found["violations"]
-    ]
-
-
 @pytest.mark.parametrize("name", ["recorded", "hostile", "empty"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 400])
 def test_no_serious_finding(visit, pages, axe, name, scheme, width):
     opened = visit(pages / f"{name}.html", width, scheme)
-    grave = [each for each in findings(opened, axe) if each[1] in GRAVE]
+    grave = [each for each in axe(opened) if each[1] in GRAVE]
     assert grave == [], json.dumps(grave, indent=1)
 
 
 def test_a_finding_would_be_found(visit, pages, axe):
     opened = visit(pages / "empty.html")
     opened.evaluate("document.querySelector('button.theme').style.color = 'rgb(230, 230, 230)'")
-    assert "color-contrast" in {rule for rule, _, _ in findings(opened, axe)}
+    assert "color-contrast" in {rule for rule, _, _ in axe(opened)}
 
 
 def test_skip_link_is_first_and_focus_is_seen(visit, pages):

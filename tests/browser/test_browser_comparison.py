@@ -1,17 +1,14 @@
 """The page of a comparison as a browser shows it."""
 
-from importlib.resources import files
-
 import pytest
 from comparison_inputs import compare_hostile, compare_several, compare_steps, read_steps
 from report_inputs import HOSTILE, make_comparison, make_empty
 
 from tcprof.comparison import compare
-from tcprof.report.comparison_page import write_comparison
+from tcprof.report.pages.comparison.page import write_comparison
 
 pytestmark = pytest.mark.browser
 NAMES = ("two", "several", "hostile", "gpus", "faulty", "empty")
-OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +27,10 @@ def pages(tmp_path_factory):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(visit, pages, name, scheme):
-    pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
+def test_axe_finds_nothing_serious(visit, axe, pages, name, scheme):
     opened = visit(pages / f"{name}.html", scheme=scheme)
     opened.locator("details").evaluate_all("all => all.forEach(each => { each.open = true; })")
-    opened.evaluate((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
-    found = opened.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
-    assert [(each["id"], each["nodes"][0]["html"]) for each in found if each["impact"] != "minor"] == []
+    assert [each for each in axe(opened) if each[1] != "minor"] == []
 
 
 def texts(opened, selector):
@@ -45,13 +39,11 @@ def texts(opened, selector):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_opens_silently_and_asks_for_nothing(visit, pages, name, width, scheme):
+def test_opens_silently_and_asks_for_nothing(visit, check_silent, pages, name, width, scheme):
     path = pages / f"{name}.html"
     opened = visit(path, width, scheme)
     opened.locator("details").evaluate_all("all => all.forEach(each => { each.open = true; })")
-    assert opened.messages == []
-    assert [url for url in opened.requests if not url.startswith("data:")] == [path.as_uri()]
-    assert opened.evaluate(OVERFLOW) == 0
+    check_silent(opened, path)
 
 
 def test_faults_are_read_first(visit, pages):

@@ -7,7 +7,7 @@ import pytest
 from report_inputs import HOSTILE, make_analysis, make_empty, make_samples, read_hostile
 
 import tcprof
-from tcprof.report import page
+from tcprof.report.pages import report as page
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
 
@@ -52,13 +52,9 @@ def texts(opened, selector):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_opens_silently_and_asks_for_nothing(visit, pages, name, width, scheme):
+def test_opens_silently_and_asks_for_nothing(visit, check_silent, pages, name, width, scheme):
     path = pages / f"{name}.html"
-    opened = visit(path, width, scheme)
-    assert opened.messages == []
-    assert [url for url in opened.requests if not url.startswith("data:")] == [path.as_uri()]
-    overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert opened.evaluate(overflow) == 0
+    check_silent(visit(path, width, scheme), path)
 
 
 @pytest.mark.parametrize("name", ["faulty"])

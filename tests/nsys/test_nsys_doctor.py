@@ -9,7 +9,7 @@ from tcprof.nsys.doctor import checkup
 from tcprof.nsys.doctor.checks import Check, diagnose
 from tcprof.nsys.doctor.checkup import check_up
 from tcprof.nsys.doctor.machine import GpuModes
-from tcprof.report.checks_text import is_ready, render_checks
+from tcprof.report.text.checks import is_ready, render_checks
 
 REASONS = {  # nsys's reason: (the check that fails, part of its evidence, part of its remedy)
     "Insufficient privilege, see https://developer.nvidia.com/ERR_NVGPUCTRPERM": (

@@ -17,7 +17,7 @@ from tcprof.nsys.capabilities import Capabilities, GpuSupport
 from tcprof.nsys.recording import trial
 from tcprof.nsys.recording.command import RecordOptions
 from tcprof.nsys.recording.plan import Plan, plan_recording, write_metric_set
-from tcprof.report.plan_text import describe_plan
+from tcprof.report.text.plan import describe_plan
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "mnist_amp.sqlite"
 

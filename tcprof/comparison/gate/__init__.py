@@ -1,0 +1,1 @@
+"""The gate for builds: conditions, and what a comparison says of them."""

@@ -1,0 +1,186 @@
+"""The gate for builds: conditions held against the intervals of a comparison.
+
+A build fails only where the whole 95 % interval meets the condition, and passes only where none of it does.
+"""
+
+import difflib
+import math
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pandas as pd
+
+from tcprof.analysis.projection import SEPARATOR
+from tcprof.comparison.gate.conditions import QUANTITIES, Condition, Kind, wrong_condition
+
+Verdict = Literal["fail", "pass", "cannot tell"]
+
+NO_INTERVAL = "no 95 % interval is known"
+HOLDS_BOUND = "the interval holds the bound"
+ONE_SAMPLE = "the peak is one sample and has no interval"
+NOT_RECORDED = "not recorded"
+NO_RATIO = "the baseline is 0, so that there is no change in percent"
+
+_COLUMNS: dict[Kind, str] = {"relative": "ratio", "points": "difference", "absolute": "new"}
+_OPERATORS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+_SEVERITY: tuple[Verdict, ...] = ("pass", "cannot tell", "fail")
+_SIDES = {"base": "the baseline", "new": "the new recording"}
+_MOST_NAMED = 5
+_LONGEST_NAME = 80  # characters of a name that an error shows; a recording's names may be of any length
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a comparison says about a condition.
+
+    Attributes:
+        condition: The condition.
+        gpu: The GPU that was judged; of several the first of those with the worst verdict.
+        gpu_count: How many GPUs were judged.
+        path: The path that was judged; empty for the whole capture.
+        value: What was compared with the bound, as the condition's kind has it; NaN where unknown.
+        low: Lower end of its 95 % interval; NaN where unknown.
+        high: Upper end.
+        verdict: fail or pass where all of the interval says so, else cannot tell.
+        reason: Why it cannot be told; empty for the other verdicts.
+    """
+
+    condition: Condition
+    gpu: int
+    gpu_count: int
+    path: str
+    value: float
+    low: float
+    high: float
+    verdict: Verdict
+    reason: str
+
+
+def judge_condition(condition: Condition, rows: pd.DataFrame, iteration_path: str = "") -> Judgement:
+    """Hold a condition against a comparison. All GPUs on which the path had work are judged, and the worst counts.
+
+    Args:
+        condition: The condition.
+        rows: Rows of a comparison, see ``tcprof.frames.COMPARISON``.
+        iteration_path: The path of a condition that names none; empty for the whole capture.
+
+    Raises:
+        UsageError: The rows have no such path, or several.
+    """
+    place = _with_work(_select_place(condition, rows, iteration_path))
+    gpu_count = place["gpu"].nunique()
+    of_quantity = place[place["quantity"] == condition.quantity]
+    if of_quantity.empty:
+        first, unknown = place.iloc[0], math.nan
+        figures = (unknown, unknown, unknown)
+        return Judgement(condition, int(first["gpu"]), gpu_count, first["path"], *figures, "cannot tell", NOT_RECORDED)
+    judged = [_judge_row(condition, row, gpu_count) for row in of_quantity.to_dict("records")]
+    return max(judged, key=lambda judgement: _SEVERITY.index(judgement.verdict))
+
+
+def exit_status(judgements: Iterable[Judgement], strict: bool) -> int:
+    """1 where a condition fails, or with ``strict`` cannot be told; else 0."""
+    verdicts = {judgement.verdict for judgement in judgements}
+    return int("fail" in verdicts or (strict and "cannot tell" in verdicts))
+
+
+def _judge_row(condition: Condition, row: dict[Any, Any], gpu_count: int) -> Judgement:
+    """Hold a condition against the row of one GPU."""
+    column = _COLUMNS[condition.kind]
+    value, low, high = row[column], row[f"{column}_low"], row[f"{column}_high"]
+    if row["verdict"] == "=" and math.isnan(low):  # constants, and equal: nothing about them is uncertain
+        value = low = high = {"ratio": 1.0, "difference": 0.0, "new": row["new"]}[column]
+    meets = _OPERATORS[condition.operator]
+    # The end that is the last to meet the condition, and the one that is the first.
+    last, first = (low, high) if condition.operator.startswith(">") else (high, low)
+    verdict: Verdict = "cannot tell"
+    if meets(last, condition.bound):
+        verdict = "fail"
+    elif not math.isnan(first) and not meets(first, condition.bound):
+        verdict = "pass"
+    reason = _why_unknown(condition, row, (value, low, high)) if verdict == "cannot tell" else ""
+    return Judgement(condition, row["gpu"], gpu_count, row["path"], value, low, high, verdict, reason)
+
+
+def _why_unknown(condition: Condition, row: dict[Any, Any], figures: tuple[float, float, float]) -> str:
+    """Why a row neither meets a condition nor fails to."""
+    needed = {"new": "the new recording"} if condition.kind == "absolute" else _SIDES
+    lacking = [name for side, name in needed.items() if math.isnan(row[side])]
+    if lacking:
+        return f"unknown in {' and in '.join(lacking)}"
+    if math.isnan(figures[0]):
+        return NO_RATIO
+    if any(map(math.isnan, figures)):
+        return ONE_SAMPLE if condition.quantity == QUANTITIES["tensor_active_peak"] else NO_INTERVAL
+    return HOLDS_BOUND
+
+
+def _with_work(place: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the GPUs on which a path had work; all of them if there is none, as in a range of the CPU alone."""
+    windows = place[place["quantity"] == "gpu_window_ns"]
+    busy = windows.loc[(windows[["base", "new"]] > 0).any(axis=1), "gpu"]
+    return place[place["gpu"].isin(busy)] if len(busy) else place
+
+
+def _select_place(condition: Condition, rows: pd.DataFrame, iteration_path: str) -> pd.DataFrame:
+    """The rows of the path that a condition names; where several domains have it, those of the default one."""
+    paths = rows["path"].unique().tolist()
+    if condition.path is None:
+        wanted, at = iteration_path, 0
+        found = [path for path in paths if path == wanted]
+    else:
+        wanted, at = condition.path, condition.text.find("[") + 1
+        found = _named_paths(paths, wanted)
+    if not found:
+        near = " or ".join(_quoted(_near_names(paths, wanted)))
+        meant = f"Did you mean {near}? " if near else ""
+        raise wrong_condition(
+            condition.text,
+            at,
+            f"no range is called {wanted[:_LONGEST_NAME]!r}",
+            f"{meant}'tcprof ranges RECORDING' lists the ranges.",
+        )
+    if len(found) > 1:
+        more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+        what = f"{len(found)} ranges are called {wanted[:_LONGEST_NAME]!r}: {', '.join(_quoted(found))}{more}"
+        raise wrong_condition(condition.text, at, what, "Write more of the path.")
+    place = rows[rows["path"] == found[0]]
+    default = place[place["domain"] == ""]
+    return place if default.empty else default
+
+
+def _named_paths(paths: Sequence[str], wanted: str) -> list[str]:
+    """The paths that are so called; if none is, those that end so. Blanks around a slash count only where it is needed.
+
+    A range's name may itself hold slashes: the exact text goes first, so that each path can be named.
+    """
+    plain = _without_blanks(wanted)
+    for is_called in (
+        lambda path: path == wanted,
+        lambda path: _without_blanks(path) == plain,
+        lambda path: path.endswith(SEPARATOR + wanted),
+        lambda path: _without_blanks(path).endswith(f"/{plain}"),
+    ):
+        found = [path for path in paths if path and is_called(path)]
+        if found:
+            return found
+    return []
+
+
+def _without_blanks(path: str) -> str:
+    """A path with no blanks around its slashes."""
+    return "/".join(part.strip() for part in path.split("/"))
+
+
+def _near_names(paths: Sequence[str], wanted: str) -> list[str]:
+    """Paths, and last names of paths, that look like the one wanted."""
+    short = [path for path in paths if path and len(path) <= _LONGEST_NAME]  # comparing long ones takes long
+    names = dict.fromkeys([*short, *(path.rpartition(SEPARATOR)[2] for path in short)])
+    return difflib.get_close_matches(wanted[:_LONGEST_NAME], names, 3)
+
+
+def _quoted(names: Sequence[str]) -> list[str]:
+    """The first of some names, as an error shows them."""
+    return [repr(name[:_LONGEST_NAME]) for name in names[:_MOST_NAMED]]

@@ -1,0 +1,1 @@
+"""The kernels of two sides, matched, and what a change consists of."""

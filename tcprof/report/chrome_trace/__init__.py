@@ -1,0 +1,1 @@
+"""A recording as a trace for Perfetto and chrome://tracing."""

@@ -1,0 +1,1 @@
+"""Frames and documents as JSON, CSV, Parquet and JUnit."""

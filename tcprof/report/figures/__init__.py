@@ -1,0 +1,1 @@
+"""Figures of plotly, for pages and notebooks."""

@@ -1,0 +1,1 @@
+"""The timeline of a page: its data, packed, and its empty figure."""
