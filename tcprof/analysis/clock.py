@@ -64,7 +64,16 @@ def _compare(busy: StepFunction, samples: pd.DataFrame) -> dict[str, float]:
     correlations = np.array([_correlation(active, share) for share in shares])
     best = int(np.argmax(correlations))
     # Best where samples show what the trace has so much later: then they are stamped that much too early.
-    return {"offset_ns": float(-_OFFSETS[best]), "correlation": float(correlations[best])}
+    return {"offset_ns": -_refine(correlations, best), "correlation": float(correlations[best])}
+
+
+def _refine(correlations: Floats, best: int) -> float:
+    """The offset at the top of the parabola through the best one and its neighbours, in ns."""
+    if not 0 < best < len(_OFFSETS) - 1:
+        return float(_OFFSETS[best])
+    before, top, after = correlations[best - 1 : best + 2]
+    bend = before - 2 * top + after
+    return float(_OFFSETS[best] + (1000 * (before - after) / (2 * bend) if bend < 0 else 0))
 
 
 def _correlation(one: Floats, other: Floats) -> float:

@@ -15,8 +15,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 SPLIT_RATIO = 1.06  # durations of one class lie closer than this
-FEWEST = 3  # launches of a class; fewer are pooled
-FEWEST_SHARE = 0.02  # of a name and geometry, for a class of its own
+SPLIT_NS = 500  # nor does a difference that is below the accuracy of a border between kernels split them
 MOST_CLASSES, MOST_POOLS = 400, 100
 
 
@@ -61,29 +60,18 @@ def classify(name: Ints, geometry: Ints, duration: Ints) -> Classes:
 
 
 def _split_by_duration(kind: Ints, duration: Ints) -> Ints:
-    """Split each group where its sorted durations leave a gap, with enough launches on both sides of it."""
+    """Split each group where its sorted durations leave a gap, however few launches there are on either side."""
     order = np.lexsort((duration, kind))
-    group, length = kind[order], np.log(np.maximum(duration[order], 1))
-    begins = np.append(True, group[1:] != group[:-1])
-    gap = np.append(False, np.diff(length) > np.log(SPLIT_RATIO)) & ~begins
-    piece = np.flatnonzero(begins | gap)
-    if not len(piece):
-        return kind
-    size = np.diff(np.append(piece, len(group)))
-    large = size >= np.maximum(FEWEST, FEWEST_SHARE * np.bincount(kind)[group[piece]])
-    # A large piece is a class of its own where an earlier one of its group is large too; small ones join their left.
-    before = np.cumsum(large) - large
-    at_begin = np.maximum.accumulate(np.where(begins[piece], np.arange(len(piece)), 0))
-    own = begins[piece] | (large & (before > before[at_begin]))
-    marks = np.zeros(len(group), dtype=np.int64)
-    marks[piece[own]] = 1
+    group, length = kind[order], duration[order]
+    step = np.diff(length)
+    gap = (step > (SPLIT_RATIO - 1) * length[:-1]) & (step > SPLIT_NS)
     found = np.empty(len(group), dtype=np.int64)
-    found[order] = np.cumsum(marks) - 1
+    found[order] = np.cumsum(np.append(True, (group[1:] != group[:-1]) | gap)) - 1 if len(group) else 0
     return found
 
 
 def _is_rare(kind: Ints, duration: Ints, most: int) -> npt.NDArray[np.bool_]:
-    """Launches of classes with few launches, and of those beyond the ones that took longest."""
-    rare = np.bincount(kind) < FEWEST
+    """Launches of the classes beyond those that took longest."""
+    rare = np.zeros(int(kind.max(initial=-1)) + 1, dtype=bool)
     rare[np.argsort(-np.bincount(kind, duration), kind="stable")[most:]] = True
     return np.asarray(rare[kind])

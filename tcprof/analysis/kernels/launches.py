@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from tcprof.analysis.instances import KERNEL_KINDS
@@ -87,7 +88,8 @@ def fit_kernels(activities: pd.DataFrame, path_id: Ints, samples: pd.DataFrame, 
         start, end = kernels["start_ns"].to_numpy(), kernels["end_ns"].to_numpy()
         code = kernels["name"].cat.codes.to_numpy(np.int64)
         classes = classify(code, kernels["launch_geometry"].cat.codes.to_numpy(np.int64), end - start)
-        launches = Launches(start, np.maximum(end, start + 1), classes.kind, classes.weight)
+        opaque = np.bincount(classes.kind, (kernels["kind"] == "graph").to_numpy()) > 0
+        launches = Launches(start, np.maximum(end, start + 1), classes.kind, classes.weight, opaque)
         with threadpool_limits(1, user_api="blas"):  # the matrices are small: threads would only wait for each other
             fitted[gpu] = _fit_gpu(launches, samples[samples["gpu"] == gpu])
         frame = _launched(gpu, rows, path_id[rows], launches, classes, fitted[gpu])
@@ -109,13 +111,14 @@ def _fit_gpu(launches: Launches, samples: pd.DataFrame) -> GpuFit:
         if samples[[*columns]].notna().all(axis=None)
     }
     capacity, of_class = np.ones(len(launches.start)), np.ones(int(launches.kind.max()) + 1)
+    clock_error = np.zeros(len(of_class))
     if samples["pipe_cycles"].notna().all():
-        capacity, of_class = _capacity(launches, design, samples["pipe_cycles"].to_numpy(), start, end)
+        capacity, of_class, clock_error = _capacity(launches, design, samples["pipe_cycles"].to_numpy(), start, end)
     counted = fit(launches, design, *tensor_counts(samples), float(capacity.max()))
     active = replace(
         counted,
         value=counted.value / of_class,
-        covariance=counted.covariance / np.outer(of_class, of_class),
+        covariance=counted.covariance / np.outer(of_class, of_class) + np.diag((clock_error * counted.value / of_class) ** 2),
         bias=counted.bias / of_class,
         per_launch=counted.per_launch / capacity,
     )
@@ -168,14 +171,24 @@ def _capacity(launches: Launches, design: Design, pipe_cycles: Floats, start: In
     error = np.asarray(CLOCK_ERROR * highest * length, dtype=np.float64)
     found = fit(launches, design, lacking, error, np.zeros(len(error)), highest, _OTHER_PASSES)
     duration = launches.end - launches.start
-    of_launch = np.maximum(highest - found.per_launch / duration, LOWEST_CLOCK * highest)
-    first, last = np.searchsorted(start, launches.start), np.searchsorted(end, launches.end, side="right")
-    passed, inside = (np.append(0, np.cumsum(values)) for values in (pipe_cycles, length))
-    inside = inside[np.maximum(last, first)] - inside[first]
-    told = inside >= MOSTLY * duration
-    of_launch[told] = (passed[last[told]] - passed[first[told]]) / inside[told]
+    # What the classes leave over is the clock's own change in time: all that ran in the sample had it.
+    left = np.zeros(len(length))
+    left[design.row] = found.residual
+    function = StepFunction(start, end, left / length)
+    covered = np.maximum(function.covered(launches.start, launches.end), 1)
+    of_launch = highest - found.per_launch / duration - function.integral(launches.start, launches.end) / covered
+    of_launch = np.clip(of_launch, LOWEST_CLOCK * highest, highest)
     weight = np.bincount(launches.kind, duration)
-    return of_launch, np.bincount(launches.kind, of_launch * duration) / weight
+    of_class = np.bincount(launches.kind, of_launch * duration) / weight
+    rate = (left / length)[design.row]
+    step = np.diff(rate, append=rate[-1:], prepend=rate[:1]) ** 2 / 2
+    noise = np.maximum(step[1:], step[:-1])
+    columns = np.arange(len(design.part_ns))
+    time = design.shares @ csr_array((design.part_ns, (columns, design.part_kind)), shape=(len(columns), len(weight)))
+    total = np.maximum(np.asarray(time.sum(axis=0)).ravel(), 1)
+    variance = time.power(2).T @ noise / total**2
+    variance += np.diag(found.covariance) / (weight / np.bincount(launches.kind)) ** 2
+    return of_launch, of_class, np.sqrt(variance) / of_class
 
 
 def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: Classes, found: GpuFit) -> pd.DataFrame:

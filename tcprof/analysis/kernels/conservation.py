@@ -1,0 +1,42 @@
+"""Launches brought to what was sampled: exact counts add up in every stretch between idle moments."""
+
+import numpy as np
+import numpy.typing as npt
+
+from tcprof.analysis.kernels.design import Design, Launches
+
+Floats = npt.NDArray[np.float64]
+
+CONSTANT = 1e-3**2  # squared deviation of launches that were never seen to differ
+
+
+def conserve(
+    counted: Floats, variation: Floats, launches: Launches, design: Design, observed: Floats, ceiling: float
+) -> Floats:
+    """What launches count, brought to the sampled sum of the stretch that they lie in.
+
+    What is left over goes to each launch in proportion to its variance, as the best linear prediction has it
+    (Robinson, That BLUP is a good thing, 1991); what then lies outside of what can be is shared in proportion to the
+    counts, and in the end to the room below the ceiling.
+
+    Args:
+        counted: What each launch counts by its class.
+        variation: Squared relative deviation of the launches of each class.
+        launches: The launches.
+        design: See ``build_design``.
+        observed: What was sampled in each row.
+        ceiling: The most that can be counted in a ns.
+    """
+    inside = np.flatnonzero(design.launch_stretch >= 0)
+    stretch, total = design.launch_stretch[inside], np.bincount(design.stretch, observed)
+    most = ceiling * (launches.end - launches.start)[inside]
+    kept = np.minimum(counted[inside], most)
+    variance = (variation[launches.kind[inside]] + CONSTANT) * kept**2
+    for share in ("variance", "variance", "count", "room"):
+        shares = {"variance": variance, "count": kept, "room": most - kept}[share]
+        fitted, whole = (np.bincount(stretch, values, len(total)) for values in (kept, shares))
+        factor = np.divide(total - fitted, whole, out=np.zeros(len(total)), where=whole > 0)
+        kept = np.clip(kept + factor[stretch] * shares, 0, most)
+    found = counted.copy()
+    found[inside] = kept
+    return found

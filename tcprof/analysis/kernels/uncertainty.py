@@ -1,0 +1,100 @@
+"""How far the fit's values may be off: noise, misfit, and where the samples lie in time.
+
+The covariance of the classes' values is the sum of three: that of the noise as the fit assumes it; that of what the fit
+really leaves over, by clusters of neighbouring samples (Liang and Zeger, Longitudinal data analysis using generalized
+linear models, 1986), with Student's t for few clusters; and that of the sampler's clock against the trace's.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+from scipy.sparse import csr_array
+
+from tcprof.analysis.kernels.design import Design
+from tcprof.analysis.kernels.least_squares import Noise, Precision
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+NORMAL_95 = 1.96
+
+
+@dataclass(frozen=True)
+class Offset:
+    """By how much the samples are stamped later than what they show.
+
+    Attributes:
+        late_ns: As the fit sees it; NaN where it cannot.
+        error_ns: Standard error of that; infinite where it cannot.
+    """
+
+    late_ns: float
+    error_ns: float
+
+
+def misfit_covariance(design: Design, precision: Precision, weighted: Floats, kinds: int) -> Floats:
+    """The covariance of the classes' values from what the fit leaves over, by clusters of samples.
+
+    Args:
+        design: See ``build_design``.
+        precision: That of the parts.
+        weighted: What the fit leaves over, times the inverse of its covariance.
+        kinds: Number of classes.
+    """
+    rows, clusters = np.arange(len(weighted)), int(design.cluster[-1]) + 1
+    summed = csr_array((weighted, (design.cluster, rows)), shape=(clusters, len(rows)))
+    influence = (summed @ design.shares) @ response(design, precision, kinds)
+    seen = np.bincount(design.cluster_squares.indices, minlength=kinds)  # clusters that each class is in
+    degrees = np.maximum(seen - 1, 1)
+    wider = np.where(seen > 1, stats.t.ppf(0.975, degrees) / NORMAL_95 * np.sqrt(seen / degrees), 1)
+    return np.asarray(influence.T @ influence * np.outer(wider, wider))
+
+
+def response(design: Design, precision: Precision, kinds: int) -> Floats:
+    """How the parts' precision gives the classes' values: the inverse times the sum over each class's parts."""
+    total = np.zeros((len(design.part_kind), kinds))
+    total[np.arange(len(design.part_kind)), design.part_kind] = 1
+    return precision.solve(total)
+
+
+def sum_parts(design: Design, parts: Floats, kinds: int) -> Floats:
+    """Columns of the classes from columns of their parts."""
+    total = np.zeros((kinds, *parts.shape[1:]))
+    np.add.at(total, design.part_kind, parts)
+    return total
+
+
+def rate_change(design: Design, parts: Floats) -> Floats:
+    """The count per ns at each row's end less that at its beginning: what a late stamp takes from the row."""
+    slope = parts / design.part_ns
+    ends, begins = (
+        np.bincount(cuts.row, slope[cuts.part], len(design.length)) for cuts in (design.ends, design.begins)
+    )
+    return np.asarray(ends - begins)
+
+
+def estimate_offset(
+    design: Design, precision: Precision, noise: Noise, change: Floats, weighted: Floats
+) -> tuple[Offset, Floats]:
+    """The offset between samples and launches, by one Gauss-Newton step.
+
+    Args:
+        design: See ``build_design``.
+        precision: That of the parts.
+        noise: Covariance of the rows.
+        change: See ``rate_change``.
+        weighted: What the fit leaves over, times the inverse of its covariance.
+
+    Returns:
+        The offset; and by how much each part's value falls for each ns.
+    """
+    of_change = noise.weigh(change)
+    parts = precision.solve(design.shares.T @ of_change)
+    own = change - design.shares @ parts
+    size = float(own @ of_change)
+    if not size > 0:
+        return Offset(np.nan, np.inf), parts
+    sums = np.bincount(design.cluster, own * weighted)
+    return Offset(-float(sums.sum()) / size, float(np.hypot(np.linalg.norm(sums) / size, size**-0.5))), parts

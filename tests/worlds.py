@@ -1,0 +1,301 @@
+"""Synthetic recordings of known truth: every launch's tensor cycles are known, the samples are what nsys would write.
+
+>>> world = make_world(KERNELS, steps=12, seed=1)
+>>> measured = world.measure()          # the frame of kernels beside what is true of each
+
+A world is a program (kernels, in steps) on a GPU whose clock may step, and a sampler that may be late, lose samples,
+be locked to the step, or round. Work can run beside it that no trace shows.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from builders import count_at
+
+from tcprof.analysis.kernels.launches import KernelFit, fit_kernels
+from tcprof.analysis.kernels.summary import UNRESOLVED, summarize_kernels
+from tcprof.frames import ACTIVITIES, GPUS, PATHS, SAMPLES
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+US, MS = 1_000, 1_000_000
+SMS, PIPES = 132, 4 * 132
+GHZ = 1.98
+LEAST_SHARE_PCT = 1.0  # of kernel time: kernels whose intervals must hold
+UNTRACED, GRAPH = "untraced", "graph"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel of a synthetic program.
+
+    Attributes:
+        name: Its name; ``untraced`` leaves its launches out of the trace.
+        us: Duration at the highest clock.
+        active: Share of the tensor pipes' cycles that it uses.
+        shape: Shares of its cycles in equal parts of its duration.
+        vary: Relative deviation of its launches' cycles.
+        jitter: That of their durations.
+        tied: Whether launches with more cycles last longer.
+        every: It runs in each step with this number, or
+        only: only in this one.
+    """
+
+    name: str
+    us: float
+    active: float
+    shape: tuple[float, ...] = (0.4, 1, 1, 1, 1, 1, 0.4)
+    vary: float = 0.0
+    jitter: float = 0.01
+    tied: bool = False
+    every: int = 1
+    only: int | None = None
+
+    def runs_in(self, step: int) -> bool:
+        return step % self.every == 0 if self.only is None else step == self.only
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """How a world is sampled.
+
+    Attributes:
+        period: In ns.
+        late: By how much samples are stamped later than what they show, in ns.
+        lost: Share of the samples that are lost, in runs of ``lost_run``.
+        rounded: Whether only whole percentages are written.
+        with_clock: Whether cycles that pass are written.
+    """
+
+    period: int = 50 * US
+    late: int = 0
+    lost: float = 0.0
+    lost_run: int = 20
+    rounded: bool = False
+    with_clock: bool = True
+
+
+@dataclass(frozen=True)
+class World:
+    """Launches with their cycles, a clock, and idle time around them.
+
+    Attributes:
+        kernels: The kernels.
+        kind: Number of the kernel of each launch, in order of start.
+        start: In ns.
+        end: In ns.
+        stream: Number of the stream.
+        cycles: Of each launch.
+        clock: SM clock in GHz at times in ns: borders and values.
+        seed: For the sampler.
+        gpu: The GPU's number.
+    """
+
+    kernels: tuple[Kernel, ...]
+    kind: Ints
+    start: Ints
+    end: Ints
+    stream: Ints
+    cycles: Floats
+    clock: tuple[Floats, Floats]
+    seed: int = 0
+    gpu: int = 0
+    in_graph: tuple[str, ...] = field(default=())
+
+    def passed(self, times: Ints | Floats) -> Floats:
+        """Cycles of all pipes that have passed at some times."""
+        at, ghz = self.clock
+        total = np.append(0, np.cumsum(ghz[:-1] * np.diff(at)))
+        index = np.clip(np.searchsorted(at, times, side="right") - 1, 0, len(at) - 1)
+        return np.asarray(PIPES * (total[index] + ghz[index] * (times - at[index])))
+
+    def samples(self, sampler: Sampler) -> pd.DataFrame:
+        """The frame of samples."""
+        rng = np.random.default_rng(self.seed + 1000)
+        low, high = int(self.start.min()) - 2 * sampler.period, int(self.end.max()) + 2 * sampler.period
+        borders = np.arange(low + int(rng.integers(sampler.period)), high, sampler.period)
+        if not sampler.lost_run == 0:
+            borders = borders + rng.integers(-16, 17, len(borders))
+        counted = sum(
+            count_at(borders, self.start[of], self.end[of], self.cycles[of], [kernel.shape])
+            if kernel.shape == ()
+            else count_at(
+                borders, self.start[of], self.end[of], self.cycles[of], [np.divide(kernel.shape, sum(kernel.shape))]
+            )
+            for number, kernel in enumerate(self.kernels)
+            if (of := self.kind == number).any()
+        )
+        cycles, passed = np.diff(counted).astype(float), np.round(np.diff(self.passed(borders)))
+        busy = count_at(borders, *_union(self.start, self.end), _lengths(*_union(self.start, self.end)))
+        frame = pd.DataFrame(
+            {
+                "gpu": self.gpu,
+                "start_ns": borders[:-1] + sampler.late,
+                "end_ns": borders[1:] + sampler.late,
+                "tensor_active_pct": 100 * cycles / passed,
+                "tensor_cycles": cycles,
+                "pipe_cycles": passed,
+                "gr_active_pct": np.round(100 * np.diff(busy) / np.diff(borders)),
+            }
+        )
+        if sampler.rounded:
+            percent = frame["tensor_active_pct"]
+            rounded = np.where(percent > 0, np.maximum(np.round(percent), 1), 0)
+            frame = frame.assign(tensor_active_pct=rounded, tensor_cycles=np.nan)
+        if not sampler.with_clock:
+            frame = frame.assign(pipe_cycles=np.nan)
+        if sampler.lost:
+            runs = np.arange(len(frame)) // sampler.lost_run
+            frame = frame[rng.random(runs.max() + 1)[runs] >= sampler.lost]
+        return SAMPLES.conform(frame)
+
+    def activities(self) -> pd.DataFrame:
+        """The frame of activities: what the trace shows."""
+        names = np.array([kernel.name for kernel in self.kernels])
+        kind = np.where(names == GRAPH, "graph", "kernel")
+        frame = pd.DataFrame(
+            {
+                "gpu": self.gpu,
+                "kind": pd.Categorical(kind[self.kind]),
+                "name": pd.Categorical(names[self.kind]),
+                "launch_geometry": pd.Categorical(np.full(len(self.kind), "132x1x1 128x1x1")),
+                "stream": self.stream,
+                "process": 1,
+                "correlation": np.arange(len(self.kind)),
+                "start_ns": self.start,
+                "end_ns": self.end,
+            }
+        )
+        return ACTIVITIES.conform(frame[names[self.kind] != UNTRACED])
+
+    def fit(self, sampler: Sampler) -> tuple[KernelFit, pd.DataFrame]:
+        """What the analysis finds: the fit, and the frame of kernels."""
+        activities = self.activities()
+        gpus = GPUS.conform(pd.DataFrame({"gpu": [self.gpu], "name": "NVIDIA H200", "chip": "GH100", "sm_count": SMS}))
+        found = fit_kernels(activities, np.full(len(activities), -1), self.samples(sampler), gpus)
+        return found, summarize_kernels(found, activities, PATHS.empty())[0]
+
+    def truth(self) -> pd.Series:
+        """Tensor Active of each kernel, by name."""
+        passed = self.passed(self.end) - self.passed(self.start)
+        names = np.array([kernel.name for kernel in self.kernels])[self.kind]
+        return 100 * pd.Series(self.cycles).groupby(names).sum() / pd.Series(passed).groupby(names).sum()
+
+    def measure(self, sampler: Sampler) -> pd.DataFrame:
+        """The kernels beside what is true: ``true_pct``, ``error``, ``held``, ``resolved``, ``counts``."""
+        kernels = self.fit(sampler)[1]
+        kernels = kernels[kernels["name"] != GRAPH]
+        true = kernels["name"].map(self.truth())
+        low, high = kernels["tensor_active_low_pct"], kernels["tensor_active_high_pct"]
+        return kernels.assign(
+            true_pct=true,
+            error=(kernels["tensor_active_pct"] - true).abs(),
+            held=(low - 1e-6 <= true) & (true <= high + 1e-6),
+            resolved=kernels["fit"] != UNRESOLVED,
+            counts=kernels["share_pct"] >= LEAST_SHARE_PCT,
+        )
+
+
+def _union(start: Ints, end: Ints) -> tuple[Ints, Ints]:
+    order = np.argsort(start, kind="stable")
+    reach = np.maximum.accumulate(end[order])
+    first = np.flatnonzero(np.append(True, start[order][1:] > reach[:-1]))
+    return start[order][first], reach[np.append(first[1:], len(start)) - 1]
+
+
+def _lengths(start: Ints, end: Ints) -> Ints:
+    return end - start
+
+
+Order = Callable[[np.random.Generator, int], Ints]
+
+
+def make_world(
+    kernels: Sequence[Kernel],
+    steps: int = 12,
+    seed: int = 0,
+    *,
+    repeats: int = 1,
+    shuffled: bool = False,
+    gap_us: float = 1.0,
+    idle: float = 0.05,
+    idle_us: tuple[float, float] = (5, 60),
+    step_us: float | None = None,
+    clock: tuple[Sequence[float], float] = ((GHZ,), 1e12),
+    start_ns: int = 0,
+) -> World:
+    """A program that runs its kernels in order, step by step, on one stream.
+
+    Args:
+        kernels: The kernels.
+        steps: How many steps.
+        seed: For all that is random.
+        repeats: How often a step runs through them: its layers.
+        shuffled: Whether in another order each time.
+        gap_us: Pause after each launch; 0 for none at all.
+        idle: Share of the launches after which the GPU waits for ``idle_us``.
+        idle_us: From and to.
+        step_us: A step begins every so many µs: then sampling can be locked to it.
+        clock: The clock steps through these GHz, each for so many µs.
+        start_ns: When it begins.
+    """
+    rng = np.random.default_rng(seed)
+    numbers = []
+    for step in range(steps):
+        once = np.array([i for i, kernel in enumerate(kernels) if kernel.runs_in(step) and kernel.name != UNTRACED])
+        order = np.tile(once[[kernels[i].only is None for i in once]], repeats)
+        rare = once[[kernels[i].only is not None for i in once]]
+        order = rng.permutation(order) if shuffled else order
+        numbers.append(np.concatenate([order, rare]))
+    kind = np.concatenate(numbers)
+    begins = np.zeros(len(kind), dtype=bool)
+    begins[np.cumsum([0, *map(len, numbers[:-1])])] = True
+    us, active, vary, jitter = (
+        np.array([getattr(kernel, name) for kernel in kernels], dtype=float)[kind]
+        for name in ("us", "active", "vary", "jitter")
+    )
+    tied = np.array([kernel.tied for kernel in kernels])[kind]
+    work = np.maximum(1 + vary * rng.standard_normal(len(kind)), 0.05)
+    noise = np.maximum(1 + jitter * rng.standard_normal(len(kind)), 0.3)
+    cycles = np.round(US * us * active * work * PIPES * GHZ)
+    nominal = US * us * noise * np.where(tied, work, 1)
+    pause = US * np.where(rng.random(len(kind)) < idle, rng.uniform(*idle_us, len(kind)), gap_us * rng.uniform(0.5, 1.5))
+    at, ghz = _clock(*clock, float((nominal + pause).sum() * 2.5), rng)
+    start, end = np.empty(len(kind)), np.empty(len(kind))
+    now, step = float(start_ns), -1
+    for i in range(len(kind)):
+        if begins[i]:
+            step += 1
+            now = max(now, start_ns + step * step_us * US) if step_us else now
+        start[i] = now
+        speed = ghz[np.searchsorted(at, now, side="right") - 1] / GHZ
+        end[i] = now + nominal[i] / speed
+        now = end[i] + pause[i]
+    start, end = start.astype(np.int64), end.astype(np.int64)
+    return World(tuple(kernels), kind, start, np.maximum(end, start + 200), np.zeros(len(kind), np.int64), cycles, (at, ghz), seed)
+
+
+def _clock(ghz: Sequence[float], last_us: float, until: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    if len(ghz) == 1:
+        return np.array([-1e12]), np.array(ghz, dtype=float)
+    lengths = US * last_us * rng.uniform(0.3, 1.7, int(until / US / last_us) + 2)
+    at = np.append(-1e12, np.cumsum(lengths))
+    return at, np.resize(ghz, len(at)).astype(float)
+
+
+def join_worlds(*worlds: World) -> World:
+    """What runs at once on one GPU: streams, or processes beside each other."""
+    offsets = np.cumsum([0, *(len(world.kernels) for world in worlds[:-1])])
+    columns = {
+        "kind": [world.kind + offset for world, offset in zip(worlds, offsets, strict=True)],
+        "stream": [world.stream + number for number, world in enumerate(worlds)],
+        **{name: [getattr(world, name) for world in worlds] for name in ("start", "end", "cycles")},
+    }
+    whole = {name: np.concatenate(parts) for name, parts in columns.items()}
+    order = np.argsort(whole["start"], kind="stable")
+    kernels = tuple(kernel for world in worlds for kernel in world.kernels)
+    return replace(worlds[0], kernels=kernels, **{name: values[order] for name, values in whole.items()})
