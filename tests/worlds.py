@@ -7,7 +7,7 @@ A world is a program (kernels, in steps) on a GPU whose clock may step, and a sa
 be locked to the step, or round. Work can run beside it that no trace shows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 from builders import count_at
 
+from tcprof.analysis.clock import ENGINE_LEAD_NS, align_samples, check_clocks
 from tcprof.analysis.kernels.launches import KernelFit, fit_kernels
 from tcprof.analysis.kernels.summary import UNRESOLVED, summarize_kernels
 from tcprof.frames import ACTIVITIES, GPUS, PATHS, SAMPLES
@@ -120,17 +121,15 @@ class World:
         borders = np.arange(low + int(rng.integers(sampler.period)), high, sampler.period)
         if not sampler.lost_run == 0:
             borders = borders + rng.integers(-16, 17, len(borders))
-        counted = sum(
-            count_at(borders, self.start[of], self.end[of], self.cycles[of], [kernel.shape])
-            if kernel.shape == ()
-            else count_at(
-                borders, self.start[of], self.end[of], self.cycles[of], [np.divide(kernel.shape, sum(kernel.shape))]
-            )
-            for number, kernel in enumerate(self.kernels)
-            if (of := self.kind == number).any()
-        )
+        counted = np.zeros(len(borders), dtype=np.int64)
+        for number, kernel in enumerate(self.kernels):
+            of = self.kind == number
+            if of.any():
+                shape = [np.divide(kernel.shape, sum(kernel.shape))]
+                counted += count_at(borders, self.start[of], self.end[of], self.cycles[of], shape)
         cycles, passed = np.diff(counted).astype(float), np.round(np.diff(self.passed(borders)))
-        busy = count_at(borders, *_union(self.start, self.end), _lengths(*_union(self.start, self.end)))
+        engine = _union(self.start - 2 * ENGINE_LEAD_NS, self.end)
+        busy = count_at(borders, *engine, engine[1] - engine[0])
         frame = pd.DataFrame(
             {
                 "gpu": self.gpu,
@@ -176,7 +175,9 @@ class World:
         """What the analysis finds: the fit, and the frame of kernels."""
         activities = self.activities()
         gpus = GPUS.conform(pd.DataFrame({"gpu": [self.gpu], "name": "NVIDIA H200", "chip": "GH100", "sm_count": SMS}))
-        found = fit_kernels(activities, np.full(len(activities), -1), self.samples(sampler), gpus)
+        samples = self.samples(sampler)
+        samples = align_samples(samples, check_clocks(activities, samples))
+        found = fit_kernels(activities, np.full(len(activities), -1), samples, gpus)
         return found, summarize_kernels(found, activities, PATHS.empty())[0]
 
     def truth(self) -> pd.Series:
@@ -205,13 +206,6 @@ def _union(start: Ints, end: Ints) -> tuple[Ints, Ints]:
     reach = np.maximum.accumulate(end[order])
     first = np.flatnonzero(np.append(True, start[order][1:] > reach[:-1]))
     return start[order][first], reach[np.append(first[1:], len(start)) - 1]
-
-
-def _lengths(start: Ints, end: Ints) -> Ints:
-    return end - start
-
-
-Order = Callable[[np.random.Generator, int], Ints]
 
 
 def make_world(

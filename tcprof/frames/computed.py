@@ -175,10 +175,11 @@ CLOCKS = Schema(
         Column(
             "offset_ns",
             FLOAT,
-            "How much later samples are stamped than the kernels they show, to 1 µs; unknown where the GPU was hardly "
-            "ever idle, or GR Active is missing.",
+            "How much later samples are stamped than the kernels they show; unknown where the GPU was hardly ever idle, "
+            "or GR Active is missing. The engine is active about 0.6 µs before its kernels: -600 means the same clock.",
         ),
         Column("correlation", FLOAT, "Correlation of GR Active with the time under kernels at that offset."),
+        Column("shift_ns", INT, "By how much the samples were moved back before any figure was taken; mostly 0."),
     ),
 )
 

@@ -69,7 +69,7 @@ class Design:
         cluster: Cluster of each row.
         squares: For each row and class, the sum over launches of (share of the launch that lies in the row)².
         cluster_squares: The same for each cluster.
-        opaque_ns: For each row, the time under launches of opaque classes.
+        class_ns: For each row and class, the time under its launches.
         launch_stretch: Stretch that each launch lies in; -1 where it, or another one there, was not sampled whole.
         row: The samples that the rows stand for.
         length: Their lengths in ns.
@@ -85,7 +85,7 @@ class Design:
     cluster: Ints
     squares: csr_array
     cluster_squares: csr_array
-    opaque_ns: Floats
+    class_ns: csr_array
     launch_stretch: Ints
     row: Ints
     length: Ints
@@ -132,18 +132,19 @@ def build_design(launches: Launches, samples: StepFunction) -> Design:
     of_whole = share / parts.count[kind[of_launch]]
     squares = [_squares(launches, group[place], of_launch, of_whole * weight) for group in (np.arange(len(row)), cluster)]
     part_kind = np.repeat(np.arange(len(parts.count)), parts.count)
-    opaque = launches.opaque[kind[of_launch]]
+    part_ns = (mean / parts.count)[part_kind]
+    of_class = csr_array((part_ns, (np.arange(len(part_ns)), part_kind)), shape=(len(part_ns), len(mean)))
     return Design(
         shares,
         part_kind,
-        (mean / parts.count)[part_kind],
+        part_ns,
         begins,
         ends,
         adjacent,
         stretch,
         cluster,
         *squares,
-        np.bincount(place[opaque], np.maximum(overlap, 0)[opaque], minlength=len(row)),
+        shares @ of_class,
         _stretches_of_launches(launches, start, stretch, place, of_launch, of_whole),
         row,
         end - start,

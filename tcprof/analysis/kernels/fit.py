@@ -20,7 +20,7 @@ import numpy.typing as npt
 from tcprof.analysis.intervals import run_starts
 from tcprof.analysis.kernels.conservation import conserve
 from tcprof.analysis.kernels.design import Design, Launches
-from tcprof.analysis.kernels.least_squares import NEGLIGIBLE, Noise, Precision, normal_equations, smoothing_prior
+from tcprof.analysis.kernels.least_squares import NEGLIGIBLE, Common, Noise, Precision, normal_equations, smoothing_prior
 from tcprof.analysis.kernels.uncertainty import (
     Offset,
     estimate_offset,
@@ -30,6 +30,7 @@ from tcprof.analysis.kernels.uncertainty import (
     sum_parts,
 )
 from tcprof.analysis.kernels.variation import START, estimate_variation
+from tcprof.analysis.sampling import ONE_MEANS
 
 Floats = npt.NDArray[np.float64]
 
@@ -40,6 +41,7 @@ OPAQUE = 0.5  # deviation of the rate of a launch whose work is not known, of th
 RESOLUTION = 4e-5  # samples repeat to this share of the highest count
 DEGREES = 4.0  # of Student's t
 PASSES = 5
+HEIGHTS = 4  # rows whose values differ by less than a unit over this are rounded alike
 LEAST_OFFSET_NS = 100.0  # clocks are never known better
 MOST_OFFSET_NS = 2000.0  # nor ever taken to be worse: larger offsets are measured, see tcprof.analysis.clock
 
@@ -89,6 +91,7 @@ def fit(
     shift: Floats,
     ceiling: float,
     passes: int = PASSES,
+    unit: Floats | None = None,
 ) -> Fit:
     """Solve for what a launch of each class counts. One design serves any counter of the same samples.
 
@@ -100,6 +103,7 @@ def fit(
         shift: By how much samples may be off, all in the same direction.
         ceiling: The most that can be counted in a ns.
         passes: How often the weights are taken from the solution before.
+        unit: What each sample's value was rounded to multiples of; None where it was not.
     """
     observed, error = value[design.row], error[design.row]
     kinds = int(launches.kind.max()) + 1
@@ -107,9 +111,10 @@ def fit(
     if highest <= 0:
         nothing, none = np.zeros(kinds), np.zeros(len(launches.start))
         return Fit(nothing, np.zeros((kinds, kinds)), nothing, none, 0.0, 0.0, observed, Offset(np.nan, np.inf))
-    reading = (RESOLUTION * highest * design.length) ** 2 + error**2 + (OPAQUE * highest * design.opaque_ns) ** 2
+    opaque_ns = design.class_ns @ launches.opaque
+    reading = (RESOLUTION * highest * design.length) ** 2 + error**2 + (OPAQUE * highest * opaque_ns) ** 2
     targets = np.column_stack([observed, shift[design.row]])
-    solution = _reweighted(design, targets, reading, highest, ceiling, passes)
+    solution = _reweighted(design, targets, reading, None if unit is None else unit[design.row], highest, ceiling, passes)
     found = sum_parts(design, solution.parts, kinds)
     covariance, bias, offset = _uncertainty(design, solution, kinds)
     counted = found[launches.kind] * launches.weight
@@ -120,7 +125,13 @@ def fit(
 
 
 def _reweighted(
-    design: Design, targets: Floats, reading: Floats, highest: float, ceiling: float, passes: int
+    design: Design,
+    targets: Floats,
+    reading: Floats,
+    unit: Floats | None,
+    highest: float,
+    ceiling: float,
+    passes: int,
 ) -> _Solution:
     """Solve several times, with weights from the solution before.
 
@@ -128,6 +139,7 @@ def _reweighted(
         design: See ``build_design``.
         targets: What was sampled in each row, and by how much it may be off in the same direction as all others.
         reading: Variance of each row's reading.
+        unit: What each row was rounded to; None where it was not.
         highest: The highest rate sampled.
         ceiling: The most that can be counted in a ns.
         passes: How often.
@@ -137,13 +149,14 @@ def _reweighted(
     rate: Floats = np.full(len(duration), 0.3 * highest)
     variation, trust = np.full(len(duration), START), np.ones(int(design.stretch[-1]) + 1)
     stretch_of_cluster = design.stretch[run_starts(design.cluster)]
+    common = None
     for _ in range(passes):
         at_border = ((rate + BORDER_FLOOR * highest) * border_ns) ** 2
         borders = _border_variance(design, at_border)
         varied = variation * (rate * duration) ** 2
         diagonal = borders[0] + borders[1] + reading / trust[design.stretch] + design.squares @ varied
         noise = Noise(diagonal, np.where(design.adjacent, borders[0], 0.0))
-        normal, right = normal_equations(design, targets, noise)
+        normal, right = normal_equations(design, targets, noise, common)
         precision = Precision(normal + smoothing_prior(design, rate, highest, ceiling))
         parts = precision.minimize(right[:, 0], NEGLIGIBLE * highest * design.part_ns)
         residual = targets[:, 0] - design.shares @ parts
@@ -152,8 +165,20 @@ def _reweighted(
         variation = estimate_variation(variation, design, count, residual, reading, borders)
         of_cluster = design.cluster_squares @ (variation * count**2)
         expected = np.bincount(design.stretch, reading) + np.bincount(stretch_of_cluster, of_cluster, len(trust))
+        common = None if unit is None else _common_rounding(targets[:, 0], targets[:, 0] - residual, unit)
         trust = (DEGREES + 1) / (DEGREES + np.bincount(design.stretch, residual) ** 2 / expected)
     return _Solution(parts, precision, right, noise, residual, variation)
+
+
+def _common_rounding(reading: Floats, predicted: Floats, unit: Floats) -> Common:
+    """What rounding does alike to all rows of the same height, by their height as the pass before has it.
+
+    A sample that lies in a long kernel, or holds the same whole kernels and else nothing, is as high as all others like
+    it, and rounded like them: no number of them averages that away.
+    """
+    height = np.floor(HEIGHTS * np.clip(predicted / unit, 0, 100)).astype(np.int64)
+    error = np.where(reading > ONE_MEANS * unit, unit / np.sqrt(12), 0.0)  # what reads 1 has an error of its own
+    return Common(np.unique(height, return_inverse=True)[1], error)
 
 
 def _border_variance(design: Design, of_class: Floats) -> tuple[Floats, Floats]:
@@ -177,5 +202,6 @@ def _uncertainty(design: Design, solution: _Solution, kinds: int) -> tuple[Float
     late = sum_parts(design, parts, kinds) * np.clip(
         np.hypot(offset.error_ns, np.nan_to_num(offset.late_ns)), LEAST_OFFSET_NS, MOST_OFFSET_NS
     )
-    bias = sum_parts(design, precision.solve(solution.right[:, 1]), kinds)
-    return assumed + misfit + np.outer(late, late), bias, offset
+    others = sum_parts(design, precision.solve(solution.right[:, 1:]), kinds)
+    bias, common = others[:, 0], others[:, 1:]
+    return assumed + misfit + np.outer(late, late) + common @ common.T, bias, offset

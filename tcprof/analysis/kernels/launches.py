@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from tcprof.analysis.instances import KERNEL_KINDS
 from tcprof.analysis.intervals import StepFunction
+from tcprof.analysis.kernels.capacity import fit_capacity, unknown_capacity
 from tcprof.analysis.kernels.chips import flop_per_cycle, peak_flop_per_cycle
 from tcprof.analysis.kernels.classes import Classes, classify
 from tcprof.analysis.kernels.design import Design, Launches, build_design
@@ -27,9 +27,7 @@ OTHER_METRICS = {
     "sm_issue": ("sm_issue_pct",),
     "dram": ("dram_read_pct", "dram_write_pct"),
 }
-CLOCK_ERROR, LOWEST_CLOCK = 0.003, 0.2  # of the highest: how well a sample tells it, and the least it can be
-MOSTLY = 0.9  # of a launch: samples that lie in it and make up so much tell its clock
-_OTHER_PASSES = 1  # these are small or tell only memory-bound from issue-bound kernels: more would not change them
+_OTHER_PASSES = 1  # these tell only memory-bound from issue-bound kernels: more would not change them
 
 
 @dataclass(frozen=True)
@@ -37,14 +35,14 @@ class GpuFit:
     """What the fit found on one GPU.
 
     Attributes:
-        weights: What each launch counts relative to its class.
+        launches: Its launches, with their classes.
         fits: The fit of ``tensor`` and of ``OTHER_METRICS``, where sampled; values are ns of full activity.
         counted: The fit of ``tensor_counts``; None where nothing was sampled.
         in_cycles: Whether that counts recorded cycles, and not rounded percentages.
         capacity: Cycles that all tensor pipes have in a ns of each launch; 1 where no clock was recorded.
     """
 
-    weights: Floats
+    launches: Launches
     fits: dict[str, Fit]
     counted: Fit | None
     in_cycles: bool
@@ -102,28 +100,32 @@ def _fit_gpu(launches: Launches, samples: pd.DataFrame) -> GpuFit:
     near = (samples["end_ns"] > launches.start.min()) & (samples["start_ns"] < launches.end.max())
     samples = samples[near & samples["tensor_active_pct"].notna()]
     if samples.empty:
-        return GpuFit(launches.weight, {}, None, False, np.ones(len(launches.start)))
+        return GpuFit(launches, {}, None, False, np.ones(len(launches.start)))
     start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
-    design = build_design(launches, StepFunction(start, end, samples["tensor_active_pct"].to_numpy()))
+    percent = samples["tensor_active_pct"].to_numpy()
+    function = StepFunction(start, end, percent)
+    design = build_design(launches, function)
     fits = {
         name: _solve_rounded(launches, design, samples[[*columns]].to_numpy(), end - start)
         for name, columns in OTHER_METRICS.items()
         if samples[[*columns]].notna().all(axis=None)
     }
-    capacity, of_class = np.ones(len(launches.start)), np.ones(int(launches.kind.max()) + 1)
-    clock_error = np.zeros(len(of_class))
+    capacity = unknown_capacity(launches)
     if samples["pipe_cycles"].notna().all():
-        capacity, of_class, clock_error = _capacity(launches, design, samples["pipe_cycles"].to_numpy(), start, end)
-    counted = fit(launches, design, *tensor_counts(samples), float(capacity.max()))
+        capacity = fit_capacity(launches, design, samples["pipe_cycles"].to_numpy(), function)
+    value, error, shift = tensor_counts(samples)
+    in_cycles = bool(samples["tensor_cycles"].notna().all())
+    unit = None if in_cycles else _passed(samples) / 100
+    counted = fit(launches, design, value, error, shift, float(capacity.of_launch.max()), unit=unit)
     active = replace(
         counted,
-        value=counted.value / of_class,
-        covariance=counted.covariance / np.outer(of_class, of_class) + np.diag((clock_error * counted.value / of_class) ** 2),
-        bias=counted.bias / of_class,
-        per_launch=counted.per_launch / capacity,
+        value=counted.value / capacity.of_class,
+        covariance=counted.covariance / np.outer(capacity.of_class, capacity.of_class)
+        + np.diag((capacity.error * counted.value / capacity.of_class) ** 2),
+        bias=counted.bias / capacity.of_class,
+        per_launch=counted.per_launch / capacity.of_launch,
     )
-    in_cycles = bool(samples["tensor_cycles"].notna().all())
-    return GpuFit(launches.weight, {"tensor": active, **fits}, counted, in_cycles, capacity)
+    return GpuFit(launches, {"tensor": active, **fits}, counted, in_cycles, capacity.of_launch)
 
 
 def tensor_counts(samples: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
@@ -135,13 +137,18 @@ def tensor_counts(samples: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
     Args:
         samples: See ``tcprof.frames.SAMPLES``; of one GPU, with Tensor Active known.
     """
-    cycles, passed = samples["tensor_cycles"].to_numpy(), samples["pipe_cycles"].to_numpy()
+    cycles = samples["tensor_cycles"].to_numpy()
     if not np.isnan(cycles).any():
         return cycles, np.zeros(len(cycles)), np.zeros(len(cycles))
-    if np.isnan(passed).any():
-        passed = (samples["end_ns"] - samples["start_ns"]).to_numpy()
-    value, error, shift = (reading / 100 * passed for reading in read_rounded(samples["tensor_active_pct"].to_numpy()))
+    readings = read_rounded(samples["tensor_active_pct"].to_numpy())
+    value, error, shift = (reading / 100 * _passed(samples) for reading in readings)
     return value, error, shift
+
+
+def _passed(samples: pd.DataFrame) -> Floats:
+    """What a sample of 100 % counts: the cycles that passed, or, where the clock was not recorded, the time."""
+    passed = samples["pipe_cycles"].to_numpy()
+    return (samples["end_ns"] - samples["start_ns"]).to_numpy(np.float64) if np.isnan(passed).any() else passed
 
 
 def _solve_rounded(launches: Launches, design: Design, percent: Floats, length: Ints) -> Fit:
@@ -149,46 +156,6 @@ def _solve_rounded(launches: Launches, design: Design, percent: Floats, length: 
     value, error, shift = (reading / 100 * length[:, None] for reading in read_rounded(percent))
     deviation = np.sqrt((error**2).sum(axis=1))
     return fit(launches, design, value.sum(axis=1), deviation, shift.sum(axis=1), 1.0, _OTHER_PASSES)
-
-
-def _capacity(launches: Launches, design: Design, pipe_cycles: Floats, start: Ints, end: Ints) -> tuple[Floats, Floats]:
-    """Cycles that the tensor pipes have in a ns of each launch, and of each class.
-
-    Under load the clock falls within microseconds, and with it what a sample holds, so each kernel has a clock of its
-    own. Samples that lie in a long launch tell its clock themselves. For shorter ones, what a sample lacks of the
-    highest clock is shared among the launches under it, as any counter is.
-
-    Args:
-        launches: The launches.
-        design: See ``build_design``.
-        pipe_cycles: Of each sample.
-        start: Starts of the samples.
-        end: Their ends.
-    """
-    length = end - start
-    highest = float(np.quantile(pipe_cycles / length, 0.99))
-    lacking = np.maximum(highest * length - pipe_cycles, 0)
-    error = np.asarray(CLOCK_ERROR * highest * length, dtype=np.float64)
-    found = fit(launches, design, lacking, error, np.zeros(len(error)), highest, _OTHER_PASSES)
-    duration = launches.end - launches.start
-    # What the classes leave over is the clock's own change in time: all that ran in the sample had it.
-    left = np.zeros(len(length))
-    left[design.row] = found.residual
-    function = StepFunction(start, end, left / length)
-    covered = np.maximum(function.covered(launches.start, launches.end), 1)
-    of_launch = highest - found.per_launch / duration - function.integral(launches.start, launches.end) / covered
-    of_launch = np.clip(of_launch, LOWEST_CLOCK * highest, highest)
-    weight = np.bincount(launches.kind, duration)
-    of_class = np.bincount(launches.kind, of_launch * duration) / weight
-    rate = (left / length)[design.row]
-    step = np.diff(rate, append=rate[-1:], prepend=rate[:1]) ** 2 / 2
-    noise = np.maximum(step[1:], step[:-1])
-    columns = np.arange(len(design.part_ns))
-    time = design.shares @ csr_array((design.part_ns, (columns, design.part_kind)), shape=(len(columns), len(weight)))
-    total = np.maximum(np.asarray(time.sum(axis=0)).ravel(), 1)
-    variance = time.power(2).T @ noise / total**2
-    variance += np.diag(found.covariance) / (weight / np.bincount(launches.kind)) ** 2
-    return of_launch, of_class, np.sqrt(variance) / of_class
 
 
 def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: Classes, found: GpuFit) -> pd.DataFrame:

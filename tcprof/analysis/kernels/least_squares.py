@@ -43,19 +43,47 @@ class Noise:
         return np.asarray(solveh_banded(banded, columns, check_finite=False))
 
 
-def normal_equations(design: Design, targets: Floats, noise: Noise) -> tuple[Floats, Floats]:
+@dataclass(frozen=True)
+class Common:
+    """Errors that rows have in common.
+
+    Attributes:
+        group: Group of each row, from 0 on.
+        error: Standard error of the row that all rows of the group share.
+    """
+
+    group: Ints
+    error: Floats
+
+    def columns(self, begin: int, end: int) -> Floats:
+        """The errors of rows from ``begin`` to ``end``, a column for each group."""
+        found = np.zeros((end - begin, int(self.group.max(initial=-1)) + 1))
+        found[np.arange(end - begin), self.group[begin:end]] = self.error[begin:end]
+        return found
+
+
+def normal_equations(
+    design: Design, targets: Floats, noise: Noise, common: Common | None = None
+) -> tuple[Floats, Floats]:
     """The normal equations, summed over runs of samples.
 
     Runs end between stretches, where errors do not cross; stretches longer than a run are cut, which only loses what
     one border tells. So the cost is linear in the samples.
+
+    Args:
+        design: See ``tcprof.analysis.kernels.design.build_design``.
+        targets: Columns of right-hand sides, before they are weighted.
+        noise: The rows' covariance.
+        common: Errors that become more columns.
     """
-    unknowns = design.shares.shape[1]
-    normal, right = np.zeros((unknowns, unknowns)), np.zeros((unknowns, targets.shape[1]))
+    unknowns, groups = design.shares.shape[1], 0 if common is None else int(common.group.max(initial=-1)) + 1
+    normal, right = np.zeros((unknowns, unknowns)), np.zeros((unknowns, targets.shape[1] + groups))
     for begin, end in _runs(design.stretch):
         block = design.shares[begin:end]
         used = np.unique(block.indices)
         dense = block[:, used].toarray()
-        weighted = noise.weigh(np.column_stack([dense, targets[begin:end]]), begin, end)
+        of_run = [targets[begin:end]] if common is None else [targets[begin:end], common.columns(begin, end)]
+        weighted = noise.weigh(np.column_stack([dense, *of_run]), begin, end)
         normal[np.ix_(used, used)] += dense.T @ weighted[:, : len(used)]
         right[used] += dense.T @ weighted[:, len(used) :]
     return normal, right

@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tcprof.analysis.kernels.design import Launches
 from tcprof.analysis.kernels.fit import Fit
 from tcprof.analysis.kernels.launches import OTHER_METRICS, KernelFit
 from tcprof.analysis.kernels.names import NO_MATRIX, read_names
@@ -123,22 +124,28 @@ def _bound(others: dict[str, Floats]) -> npt.NDArray[np.object_]:
 def _sums(kernel_fit: KernelFit, group: Ints, metric: str) -> tuple[Floats, Floats]:
     """Each group's ns of full activity, and half the interval of that; groups are on one GPU each."""
     gpu = kernel_fit.launched["gpu"].to_numpy()
-    kind = kernel_fit.launched["kernel_class"].to_numpy()
     active, half = (np.full(int(group.max(initial=-1)) + 1, np.nan) for _ in range(2))
     for number, of_gpu in kernel_fit.gpus.items():
         mine = gpu == number
         if metric in of_gpu.fits:
             found, row = np.unique(group[mine], return_inverse=True)
             active[found] = np.bincount(row, of_gpu.fits[metric].per_launch)
-            half[found] = _half_of_sums(of_gpu.fits[metric], row, kind[mine], of_gpu.weights)
+            half[found] = _half_of_sums(of_gpu.fits[metric], row, of_gpu.launches)
     return active, half
 
 
-def _half_of_sums(fit: Fit, row: Ints, kind: Ints, weight: Floats) -> Floats:
-    """Half the interval of sums a'x over classes, from a'Ca and a'b."""
-    counts = np.zeros((int(row.max()) + 1, len(fit.value)))
-    np.add.at(counts, (row, kind), weight)
+def _half_of_sums(fit: Fit, row: Ints, launches: Launches) -> Floats:
+    """Half the interval of sums a'x over classes, from a'Ca and a'b.
+
+    A sum over some of a class's launches also varies with the choice. What each launch adds to that is at most the
+    variance of the class's mean, times the number of all its launches.
+    """
+    counts, squares = (np.zeros((int(row.max()) + 1, len(fit.value))) for _ in range(2))
+    np.add.at(counts, (row, launches.kind), launches.weight)
+    np.add.at(squares, (row, launches.kind), launches.weight**2)
+    whole = np.bincount(launches.kind, launches.weight)
     variance = np.einsum("ij,jk,ik->i", counts, fit.covariance, counts, optimize=True)
+    variance += (squares * (whole - counts)) @ np.diag(fit.covariance)
     return np.asarray(NORMAL_95 * np.sqrt(np.maximum(variance, 0)) + np.abs(counts @ fit.bias))
 
 
