@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcprof.analysis.kernels import classes
-from tcprof.analysis.kernels.classes import FEWEST, Classes, classify
+from tcprof.analysis.kernels.classes import Classes, classify
 
 
 def classified(launches: list[tuple[int, int, int]]) -> Classes:
@@ -45,29 +45,33 @@ def test_a_gap_of_six_percent_splits(ratio: float, expected: int) -> None:
 @pytest.mark.parametrize(
     ("durations", "expected"),
     [
-        pytest.param([90_000] + [10_000] * 50, [0] * 51, id="one slow launch"),
-        pytest.param([10] + [10_000] * 50, [0] * 51, id="one quick launch"),
-        pytest.param([10_000] * 5 + [14_000] * 2 + [20_000] * 5, [0] * 7 + [1] * 5, id="between two classes"),
-        pytest.param([10_000] * 197 + [20_000] * 3, [0] * 200, id="three of two hundred"),
-        pytest.param([10_000] * 97 + [20_000] * 3, [0] * 97 + [1] * 3, id="three of a hundred"),
+        pytest.param([10_000] * 50 + [90_000], [0] * 50 + [1], id="one slow launch"),
+        pytest.param([10_000] * 197 + [20_000] * 3, [0] * 197 + [1] * 3, id="three of two hundred"),
+        pytest.param([85_000] * 64 + [700_000], [0] * 64 + [1], id="one long product after 32 layers of two"),
+        pytest.param([10_000, 14_000, 20_000], [0, 1, 2], id="each launched once"),
+        pytest.param([2_000, 2_400] * 5, [0] * 10, id="less apart than a border between kernels is known"),
     ],
 )
-def test_outliers_join_a_class_unless_they_are_many(durations: list[int], expected: list[int]) -> None:
+def test_launches_that_last_differently_are_classes_however_few_they_are(
+    durations: list[int], expected: list[int]
+) -> None:
     assert of_durations(*durations) == expected
 
 
-def test_rare_kernels_are_pooled_by_name_and_then_all_together() -> None:
+def test_nothing_is_pooled_that_need_not_be() -> None:
+    found = classified([(0, 0, 500), (1, 0, 100), (1, 1, 200), (2, 0, 10)])
+    assert found.kind.tolist() == [0, 1, 2, 3]
+    assert not found.pooled.any()
+
+
+def test_what_is_too_much_is_pooled_by_name_and_then_all_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classes, "MOST_CLASSES", 1)
+    monkeypatch.setattr(classes, "MOST_POOLS", 1)
     frequent, one_name, rest = [(0, 0, 500)] * 3, [(1, 0, 100), (1, 1, 200), (1, 2, 600)], [(2, 0, 10), (3, 0, 30)]
     found = classified(frequent + one_name + rest)
     assert found.kind.tolist() == [0, 0, 0, 1, 1, 1, 2, 2]
     assert found.pooled.tolist() == [False, True, True]
     assert found.weight.tolist() == pytest.approx([1, 1, 1, 1 / 3, 2 / 3, 2, 0.5, 1.5])
-
-
-def test_rare_launches_of_a_name_do_not_join_its_frequent_class() -> None:
-    found = classified([(0, 0, 100)] * 5 + [(0, 1, 100), (0, 2, 100), (0, 3, 100)])
-    assert found.kind.tolist() == [0] * 5 + [1] * 3
-    assert found.pooled.tolist() == [False, True]
 
 
 def test_of_too_many_geometries_those_that_took_the_least_time_are_pooled(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +113,6 @@ def test_every_launch_has_a_class_and_only_pools_mix_kernels(launches: list[tupl
             assert found.weight[rows] == pytest.approx(duration[rows] / duration[rows].mean())
         else:
             assert len({launches[row][:2] for row in rows}) == 1
-            assert len(rows) >= FEWEST
             assert found.weight[rows].tolist() == [1] * len(rows)
 
 

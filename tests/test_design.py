@@ -15,7 +15,7 @@ from tcprof.analysis.kernels.design import MOST_PARTS, Design, Launches, build_d
 def launches(*rows: tuple[int, int, int]) -> Launches:
     """Launches as (start, end, class)."""
     start, end, kind = np.array(rows, dtype=np.int64).T
-    return Launches(start, end, kind, np.ones(len(rows)))
+    return Launches(start, end, kind, np.ones(len(rows)), np.zeros(int(kind.max()) + 1, dtype=bool))
 
 
 def samples(*borders: int, missing: tuple[int, ...] = ()) -> StepFunction:
@@ -26,8 +26,10 @@ def samples(*borders: int, missing: tuple[int, ...] = ()) -> StepFunction:
 
 
 def cuts(found: Design, steps: StepFunction) -> list[tuple[int, int]]:
-    """Borders at which a launch is cut, with its class."""
-    return sorted(zip(steps.start[found.row[found.cut_row]].tolist(), found.cut_kind.tolist(), strict=True))
+    """Borders at which a launch is cut, with its class: where samples begin, and where they end before a gap."""
+    begins = zip(steps.start[found.row[found.begins.row]].tolist(), found.begins.part, strict=True)
+    ends = zip(steps.end[found.row[found.ends.row]].tolist(), found.ends.part, strict=True)
+    return sorted({(border, int(found.part_kind[part])) for border, part in (*begins, *ends)})
 
 
 def test_parts_of_a_launch_lie_in_samples_by_overlap() -> None:
@@ -46,7 +48,7 @@ def test_launches_of_a_class_share_its_parts_whatever_each_lasts() -> None:
 
 
 def test_a_launch_of_a_pool_counts_by_its_weight() -> None:
-    pool = Launches(np.array([0, 200]), np.array([100, 500]), np.array([0, 0]), np.array([0.5, 1.5]))
+    pool = Launches(np.array([0, 200]), np.array([100, 500]), np.array([0, 0]), np.array([0.5, 1.5]), np.zeros(1, bool))
     found = build_design(pool, samples(0, 150, 300, 600))
     assert found.shares.toarray().ravel().tolist() == pytest.approx([0.5, 0.5, 1])
 
@@ -79,7 +81,8 @@ def test_launches_that_a_missing_sample_hides_in_part_lie_in_no_stretch_nor_thos
     steps = samples(*range(0, 70, 10), missing=(20,))
     found = build_design(launches(*rows), steps)
     assert found.launch_stretch.tolist() == [-1, -1, 2, 2, -1]
-    assert cuts(found, steps) == [(10, 0), (50, 1)], "nothing is known of the borders of a gap"
+    assert cuts(found, steps) == [(10, 0), (20, 1), (30, 1), (50, 1)], "those of the gap too"
+    assert found.adjacent.tolist() == [False, True, False, True, True]
     assert found.shares.toarray().sum(axis=0) == pytest.approx([2, 1.5])
 
 
@@ -100,6 +103,27 @@ def test_many_classes_have_fewer_parts_but_one_each(most: int, expected: int, mo
     rows = [(50_000 * kind, 50_000 * kind + 20_000, kind) for kind in range(10)]
     parts = len(build_design(launches(*rows), samples(0, 500_000)).part_kind)
     assert 10 <= parts <= expected
+
+
+def test_borders_lie_in_a_part_of_their_launch() -> None:
+    steps = samples(0, 1000, 4000, 5000, 20_000)
+    found = build_design(launches((500, 5500, 0), (6000, 21_000, 1)), steps)
+    assert (found.begins.row.tolist(), found.begins.part.tolist()) == ([1, 2, 3], [0, 1, 1])
+    assert (found.ends.row.tolist(), found.ends.part.tolist()) == ([0, 1, 2, 3], [0, 1, 1, 2 + 5])
+
+
+def test_squares_are_of_each_launch_and_not_of_their_sum() -> None:
+    """Two whole launches in the first sample; half of the third in each of two samples, which are one cluster."""
+    found = build_design(launches((0, 20, 0), (20, 40, 0), (60, 100, 0)), samples(-10, 50, 80, 110))
+    assert found.squares.toarray().ravel() == pytest.approx([2, 0.25, 0.25])
+    assert found.cluster.tolist() == [0, 1, 1]
+    assert found.cluster_squares.toarray().ravel() == pytest.approx([2, 1])
+
+
+def test_long_stretches_are_cut_into_clusters() -> None:
+    found = build_design(launches((5, 195, 0)), samples(*range(0, 210, 10)))
+    assert set(found.stretch.tolist()) == {0}
+    assert np.bincount(found.cluster).tolist() == [8, 8, 4]
 
 
 ROW = st.tuples(st.integers(0, 50_000), st.integers(1, 30_000), st.integers(0, 2))

@@ -74,7 +74,11 @@ def run_of(
     start, end, kind = (np.concatenate(column)[order] for column in (starts, ends, kinds))
     shape = np.array([0.4, 1, 1, 1, 1, 1, 0.4]) * rng.uniform(0.7, 1.3, (classes, 7))
     count = np.round(US * np.array(duration_us) * active / np.float64(streams) * PEAK)
-    return Run(Launches(start, end, kind, np.ones(len(kind))), count[kind], (shape / shape.sum(1, keepdims=True))[kind])
+    return Run(launches_of(start, end, kind), count[kind], (shape / shape.sum(1, keepdims=True))[kind])
+
+
+def launches_of(start: Ints, end: Ints, kind: Ints) -> Launches:
+    return Launches(start, end, kind, np.ones(len(kind)), np.zeros(int(kind.max()) + 1, dtype=bool))
 
 
 def fit(launches: Launches, samples: StepFunction, *counter: Floats | float) -> Fit:
@@ -163,12 +167,15 @@ def test_launches_of_a_pool_count_by_their_weight() -> None:
     assert found.per_launch[own] == pytest.approx(pool.count[own], rel=0.05)
 
 
-def test_a_few_odd_stretches_hardly_move_the_others() -> None:
+@pytest.mark.parametrize("seed", range(8, 12))
+def test_a_few_odd_launches_are_counted_and_make_the_interval_wider(seed: int) -> None:
     """One launch of a hundred counts three times as much, as a larger batch would."""
-    run = run_of(8, (12, 40, 25), (0.2, 0.1, 0), number=2000, idle=0.2)
-    odd = np.random.default_rng(0).random(2000) < 0.01
-    found = fitted(run, replace(run, count=np.where(odd, 3 * run.count, run.count)).sampled(KHZ10))
-    assert found.value[:2] == pytest.approx(run.mean(run.count)[:2], rel=0.005)
+    run = run_of(seed, (12, 40, 25), (0.2, 0.1, 0), number=2000, idle=0.2)
+    odd = replace(run, count=np.where(np.random.default_rng(0).random(2000) < 0.01, 3 * run.count, run.count))
+    found = fitted(run, odd.sampled(KHZ10))
+    counted, true = run.mean(found.per_launch), run.mean(odd.count)
+    assert counted == pytest.approx(true, rel=0.01, abs=1e-3)
+    assert (np.abs(run.points(counted - true)) <= half_interval(run, found)).all()
 
 
 # Conservation
@@ -190,13 +197,13 @@ def test_no_launch_counts_more_than_the_pipes_can() -> None:
     start = np.add.outer(300 * US * np.arange(60), [0, 20 * US]) + np.random.default_rng(0).integers(
         0, 60 * US, (60, 1)
     )
-    pairs = Launches(start.ravel(), start.ravel() + 20 * US, np.tile([0, 1], 60), np.ones(120))
+    pairs = launches_of(start.ravel(), start.ravel() + 20 * US, np.tile([0, 1], 60))
     count = np.tile([10_000.0, 1_000.0], 60)
     count[-2:] = 20_000
     samples = Run(pairs, count, np.ones((120, 1))).sampled(100 * US)
     exact = np.zeros(len(samples.value))
     found = fit(pairs, samples, exact, exact, 1.0)
-    assert found.value == pytest.approx([10_000, 1_000], rel=0.02)
+    assert found.value == pytest.approx([10_000, 1_000], rel=0.1)
     assert found.per_launch[-2:] == pytest.approx([20_000, 20_000])
 
 
@@ -274,7 +281,7 @@ def test_of_kernels_that_no_border_tells_apart_little_is_known() -> None:
     place, last = US * np.array([120, 350, 353]), US * np.array([180, 3, 3])
     start, kind = np.add.outer(400 * US * np.arange(100), place).ravel(), np.tile([0, 1, 2], 100)
     count = np.array([0.9, 0.6, 0])[kind] * last[kind] * PEAK
-    run = Run(Launches(start, start + last[kind], kind, np.ones(300)), count, np.ones((300, 1)))
+    run = Run(launches_of(start, start + last[kind], kind), count, np.ones((300, 1)))
     found = fitted(run, run.sampled(KHZ10, 80 * US))
     right, points, half = run.points(run.mean(count)), run.points(found.value), half_interval(run, found)
     assert points[0] == pytest.approx(90, abs=half[0] + 2)
@@ -284,7 +291,7 @@ def test_of_kernels_that_no_border_tells_apart_little_is_known() -> None:
 
 def test_a_low_sample_with_idle_time_says_nothing_about_its_short_kernels() -> None:
     start = np.sort(np.concatenate([40 * US + 100 * US * np.arange(100), 43 * US + 100 * US * np.arange(100)]))
-    launches, exact = Launches(start, start + 3 * US, np.arange(200) % 2, np.ones(200)), np.zeros(100)
+    launches, exact = launches_of(start, start + 3 * US, np.arange(200) % 2), np.zeros(100)
     samples = StepFunction(100 * US * np.arange(100), 100 * US * np.arange(1, 101), np.full(100, 0.6 * 3 * US))
     found = fit(launches, samples, exact, exact, 1.0)
     assert np.min(1.96 * np.sqrt(np.diag(found.covariance))) > 0.2 * 3 * US
@@ -292,7 +299,7 @@ def test_a_low_sample_with_idle_time_says_nothing_about_its_short_kernels() -> N
 
 def test_a_gap_in_the_samples_gives_the_launches_beside_it_no_more() -> None:
     start = US * np.add.outer(200 * np.arange(100), [30, 70]).ravel()
-    launches = Launches(start, start + 40 * US, np.zeros(200, np.int64), np.ones(200))
+    launches = launches_of(start, start + 40 * US, np.zeros(200, np.int64))
     run = Run(launches, np.full(200, 20_000.0), np.ones((200, 1)))
     whole = run.sampled(KHZ20)
     kept = np.arange(len(whole.value)) % 8 != 0

@@ -11,6 +11,7 @@ from builders import TraceBuilder, assert_rows, count_at
 
 import tcprof
 from tcprof.analysis import Analysis
+from tcprof.analysis.kernels import classes
 from tcprof.frames import KERNELS, LAUNCHED
 
 PERIOD = 50_000
@@ -244,7 +245,9 @@ def test_kernels_outside_of_all_samples_have_no_figures(tmp_path: Path) -> None:
     assert (math.isnan(kernel["tensor_active_pct"]), kernel["fit"]) == (True, "not sampled")
 
 
-def test_rare_kernels_are_pooled(tmp_path: Path) -> None:
+def test_kernels_beyond_what_can_be_solved_for_are_pooled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classes, "MOST_CLASSES", len(USUAL))
+    monkeypatch.setattr(classes, "MOST_POOLS", 0)
     builder = usual()
     begin = last_end(usual(), tmp_path) // PERIOD * PERIOD
     for number in range(4):
@@ -255,7 +258,7 @@ def test_rare_kernels_are_pooled(tmp_path: Path) -> None:
 
 
 def test_long_kernels_have_the_clock_of_their_own_samples(tmp_path: Path) -> None:
-    """Both are launched once, so they are pooled; the clock is lower under the second."""
+    """Each is launched once; the clock is lower under the second."""
     active, clock = np.repeat([0.5, 0, 0.5], [40, 5, 40]), np.repeat([1.0, 0.8], 45)[:85]
     builder = TraceBuilder().gpu().kernel(GEMM, 0, 40 * PERIOD).kernel(OWN, 45 * PERIOD, 85 * PERIOD)
     builder.cycles(
@@ -264,7 +267,7 @@ def test_long_kernels_have_the_clock_of_their_own_samples(tmp_path: Path) -> Non
         period=PERIOD,
     )
     kernels = read(builder, tmp_path).kernels
-    assert kernels["fit"].unique().tolist() == ["pooled"]
+    assert kernels["fit"].unique().tolist() == ["resolved"]
     assert kernels["tensor_active_pct"].tolist() == pytest.approx([50, 50], abs=0.1)
 
 
