@@ -55,13 +55,12 @@ def _measure(export: Path) -> tuple[str, str, str]:
     steps = ranges[ranges["name"] == "step"]
     steps = steps if len(steps) else ranges[ranges["depth"] == 1]
     sampled_s = (steps["window_ns"] * steps["coverage_pct"] / 100).sum() * 1e-9
-    kernels_ns = steps["kernel_ns"].sum()
+    busy = steps[steps["kernel_ns"] > 0]  # of these the share may be unknown, and then it is of all of them together
+    tensor_ns = (busy["tensor_kernel_share_pct"] / 100 * busy["kernel_ns"]).sum(skipna=False)
     return (
         units.format_pct(100 * steps["tensor_active_s"].sum() / sampled_s if sampled_s else None),
         units.format_pct(steps["tensor_active_peak_pct"].max()),
-        units.format_pct(
-            (steps["tensor_kernel_share_pct"] * steps["kernel_ns"]).sum() / kernels_ns if kernels_ns else None
-        ),
+        units.format_pct(100 * tensor_ns / busy["kernel_ns"].sum() if len(busy) else None),
     )
 
 

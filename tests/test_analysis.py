@@ -395,6 +395,21 @@ def warnings_of(builder, folder):
     return analyze(builder.trace(folder)).warnings
 
 
+def test_share_of_the_busy_time_that_whole_graphs_hide(tmp_path):
+    """Two that overlap hide 30 µs of a GPU's 40, and one 10 of the other's 40."""
+    builder = TraceBuilder().gpu().gpu(1).range("step", 0, 100_000)
+    builder.graph(10_000, 30_000, launched=1_000).graph(20_000, 40_000, launched=1_001, stream=8)
+    builder.kernel("gemm", 40_000, 50_000, launched=1_002)
+    builder.graph(10_000, 20_000, launched=1_003, device=1).kernel("gemm", 20_000, 50_000, launched=1_004, device=1)
+    found = [text for text in warnings_of(builder, tmp_path) if "graph" in text]
+    assert found == [
+        "CUDA graphs recorded as a whole hide 50.0 % of the GPU's busy time: which kernels ran in them, and which of "
+        "these used the Tensor Cores, is unknown. Record with 'tcprof profile --cuda-graph-trace node', or with 'nsys "
+        "profile --cuda-graph-trace=node'."
+    ]
+    assert not any("graph" in text for text in warnings_of(TraceBuilder().gpu().kernel("gemm", 0, 10), tmp_path))
+
+
 def test_gpu_time_of_no_range_is_told_by_cause_the_largest_first(tmp_path):
     builder = (
         TraceBuilder()

@@ -13,6 +13,7 @@ from tcprof.errors import InputError, UsageError
 from tcprof.frames import COMPARISON
 from tcprof.trace import Trace
 
+GEMM = "nvjet_hsh_128x128_64x4_1x2_h_bz_NNT"
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 ASSUMED = (
     "Iterations of one recording are not independent runs, so how much runs differ is assumed, not measured: record "
@@ -29,7 +30,7 @@ def steps(count, kernel_ns, value, *, inner=("forward",), gpu="NVIDIA H200"):
         for k, name in enumerate(inner):
             builder.range(name, at + 10_000 * k, at + 10_000 * (k + 1))
             launched = at + 10_000 * k + 1
-            builder.kernel("gemm", at + 20_000 * (k + 1), at + 20_000 * (k + 1) + kernel_ns, launched=launched)
+            builder.kernel(GEMM, at + 20_000 * (k + 1), at + 20_000 * (k + 1) + kernel_ns, launched=launched)
     return builder.samples([value] * 10 * count)
 
 

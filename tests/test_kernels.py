@@ -91,7 +91,7 @@ def test_kernels_with_what_counter_and_name_say(tmp_path: Path) -> None:
         name      launch_count  tensor_active_pct  tensor_tflops  tensor_peak_pct  tensor_kernel  name_verdict  fit
         nvjet_sm  60            60                 642.26         60               True           agrees        resolved
         sm80_xmm  60            20                 107.04         10               True           agrees        resolved
-        ampere_s  60            0                  –              –                False          neither       resolved
+        ampere_s  60            0                  0              –                False          neither       resolved
         my_kerne  60            30                 –              –                True           counter only  resolved
         at::nati  60            1                  0              –                False          neither       resolved
         """
@@ -99,12 +99,60 @@ def test_kernels_with_what_counter_and_name_say(tmp_path: Path) -> None:
     assert (kernels["tensor_active_high_pct"] - kernels["tensor_active_low_pct"]).max() < 0.5
 
 
+WMMA, UNKNOWN = "_Z11wmma_kernelPK6__halfS1_Pf", "_Z6kernelPf"
+GELU = "triton_poi_fused_gelu_view_8"
+
+
+@pytest.mark.parametrize(
+    ("name", "active_pct", "tensor_kernel", "verdict", "time_class"),
+    [
+        (WMMA, 3.9, True, "agrees", "tensor_kernel"),
+        (WMMA, 0.05, True, "agrees", "tensor_kernel"),
+        (WMMA, 0, False, "name only", "other_kernel"),
+        (UNKNOWN, 3.9, False, "counter only", "unresolved_kernel"),
+        (UNKNOWN, 14, False, "counter only", "unresolved_kernel"),
+        (UNKNOWN, 30, True, "counter only", "tensor_kernel"),
+        (UNKNOWN, 0.5, False, "neither", "other_kernel"),
+        (GELU, 14, False, "neither", "other_kernel"),
+        (GELU, 30, False, "counter only", "other_kernel"),
+        (COPY, 14, False, "neither", "other_kernel"),
+        (SGEMM, 3.9, False, "neither", "other_kernel"),
+    ],
+)
+def test_names_decide_and_the_counter_where_they_tell_nothing(
+    name: str, active_pct: float, tensor_kernel: bool, verdict: str, time_class: str, tmp_path: Path
+) -> None:
+    analysis = read(add_gpu(TraceBuilder(), {name: (40, active_pct / 100), COPY + "2": (30, 0)}), tmp_path)
+    kernel = analysis.kernels.set_index("name").loc[name]
+    assert kernel["tensor_active_pct"] == pytest.approx(active_pct, abs=0.02)
+    assert (kernel["tensor_kernel"], kernel["name_verdict"]) == (tensor_kernel, verdict)
+    time_ns = analysis.timeline.iloc[0]
+    assert time_ns[f"{time_class}_ns"] >= kernel["total_ns"]
+    capture = analysis.ranges.iloc[0]
+    assert capture["tensor_kernel_share_pct"] > 50 if tensor_kernel else capture["tensor_kernel_share_pct"] == 0
+    assert math.isnan(capture["tensor_flop"]) == (verdict == "counter only" and name == UNKNOWN)  # 0 would deny it
+    assert (capture["tensor_flop"] > 0) == (name == WMMA and tensor_kernel)
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+def test_a_graph_recorded_as_a_whole_is_no_tensor_kernel_whatever_the_counter_shows(
+    rounded: bool, tmp_path: Path
+) -> None:
+    builder = usual(rounded=rounded)
+    end = last_end(usual(), tmp_path)
+    for number in range(40):
+        builder.graph(end + 100_000 * number + 20_000, end + 100_000 * number + 90_000, launched=end)
+    whole = read(builder, tmp_path).kernels.set_index("name").loc["graph"]
+    assert (whole["launch_geometry"], whole["tensor_kernel"], whole["family"]) == ("", False, "")
+    assert math.isnan(whole["tensor_tflops"])
+
+
 def test_flop_are_cycles_times_the_rate_of_the_kernels_instructions(tmp_path: Path) -> None:
     kernels = read(usual(), tmp_path).kernels.set_index("name")
     flop, cycles = kernels["tensor_flop"], kernels["tensor_cycles"]
     assert flop[[GEMM, CONV]].tolist() == pytest.approx((cycles[[GEMM, CONV]] * [1024, 512]).tolist())
-    assert flop[COPY] == 0
-    assert flop[[SGEMM, OWN]].isna().all()
+    assert flop[[COPY, SGEMM]].tolist() == [0, 0]
+    assert math.isnan(flop[OWN])
     assert cycles[GEMM] == pytest.approx(60 * 40_000 * 0.6 * PEAK, rel=0.005)
     assert kernels.loc[GEMM, "tensor_cycles_per_launch"] == cycles[GEMM] / 60
 
@@ -113,7 +161,7 @@ def test_on_a_chip_that_is_not_known_flop_are_not_either(tmp_path: Path) -> None
     builder = usual().row("TARGET_INFO_GPU", id=0, name="NVIDIA X", chipName="XX100", smCount=132, cuDevice=0)
     kernels = read(builder.without("TARGET_INFO_GPU.chipName"), tmp_path).kernels.set_index("name")
     assert kernels["tensor_active_pct"][GEMM] == pytest.approx(60, abs=0.5)
-    assert kernels["tensor_flop"].notna().tolist() == [name == COPY for name in kernels.index]
+    assert kernels["tensor_flop"].notna().tolist() == [name in (COPY, SGEMM) for name in kernels.index]
 
 
 def test_percentages_give_no_cycles_and_are_right_to_two_points(tmp_path: Path) -> None:
@@ -236,7 +284,7 @@ def test_a_gpu_without_samples_beside_one_that_has_them_is_not_sampled(rounded: 
     kernels = read(builder, tmp_path).kernels
     assert kernels[kernels["gpu"] == 1]["fit"].tolist() == ["not sampled"]
     assert set(kernels[kernels["gpu"] == 0]["fit"]) == {"resolved"}
-    assert not kernels[kernels["gpu"] == 1]["tensor_kernel"].any()
+    assert kernels[kernels["gpu"] == 1][["tensor_kernel", "name_verdict"]].values.tolist() == [[True, "name only"]]
 
 
 def test_kernels_outside_of_all_samples_have_no_figures(tmp_path: Path) -> None:

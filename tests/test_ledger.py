@@ -99,7 +99,7 @@ def test_flop_and_share_of_tensor_kernels(tmp_path):
 def test_flop_of_a_kernel_with_an_unknown_rate_is_unknown(tmp_path):
     analysis = tcprof.read(step_trace("my_own_gemm").write(tmp_path))
     step = analysis.ranges[analysis.ranges["path"] == "step"].iloc[0]
-    assert step["tensor_kernel_share_pct"] == pytest.approx(50)
+    assert step["tensor_kernel_share_pct"] == 0  # at 9.6 % Tensor Active: index arithmetic may reach that
     assert math.isnan(step["tensor_flop"])
     assert math.isnan(step["tensor_tflops"])
     assert math.isnan(step["tensor_peak_pct"])

@@ -40,6 +40,11 @@ def test_the_tables_are_those_of_the_fixtures() -> None:
     assert (ROOT / "docs" / "lessons.md").read_text() == made, "run: make lessons"
 
 
+def test_what_a_graph_hides_is_a_dash_and_no_zero() -> None:
+    (row,) = re.findall(r"^\| `jax_mlp.py` \|.*$", (ROOT / "docs" / "lessons.md").read_text(), re.MULTILINE)
+    assert row.endswith("| 64.6 % | 99.8 % | – |")
+
+
 def test_every_run_of_the_gallery_is_there_and_in_the_lessons(runs: dict[str, dict[str, str]]) -> None:
     page = (ROOT / "docs" / "lessons.md").read_text()
     named = set(re.findall(r"[a-z]\w+", " ".join(re.findall(r"<!-- (?:runs|printed|rates|ranges): ([^>]*) -->", page))))

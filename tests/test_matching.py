@@ -13,6 +13,7 @@ from report_inputs import make_analysis
 import tcprof
 from tcprof.analysis import analyze
 from tcprof.analysis.iterations import find_iterations
+from tcprof.analysis.kernels.names import read_names
 from tcprof.comparison.kernels import alignment
 from tcprof.comparison.kernels.alignment import align
 from tcprof.comparison.kernels.families import classify_kernels, similarities
@@ -329,9 +330,9 @@ def test_each_product_of_the_mlp_is_matched_with_the_one_on_the_tensor_cores():
     [
         (NVJET, True, "fp16", "FP16 tensor kernels", "fp16"),
         (NVJET, False, "fp16", "FP16 products", "fp16"),
-        (SGEMM, False, "", "FP32 products", "fp32"),
-        ("void gemvNSP_kernel<double, 1, 32>", False, "", "FP64 products", "fp64"),
-        ("void gemv2T_kernel_val<int, int, __half, __half, float>", False, "", "FP16 products", "fp16"),
+        (SGEMM, False, "fp32", "FP32 products", "fp32"),
+        ("void gemvNSP_kernel<double, 1, 32>", False, "fp64", "FP64 products", "fp64"),
+        ("void gemv2T_kernel_val<int, int, __half, __half, float>", False, "fp16", "FP16 products", "fp16"),
         ("some_matmul", False, "", "products", ""),
         ("mystery", True, "", "tensor kernels", ""),
         ("void cublasLt::splitKreduce_kernel<(int)32, float>", False, "", "helpers of products", ""),
@@ -349,6 +350,7 @@ def test_each_product_of_the_mlp_is_matched_with_the_one_on_the_tensor_cores():
 def test_the_class_of_a_kernel(name, tensor_kernel, precision, label, read):
     kernels = KERNELS.empty()[["name", "tensor_kernel", "precision"]]
     kernels.loc[0] = [name, tensor_kernel, precision]
+    assert read_names([name])["precision"].tolist() == [precision]
     assert classify_kernels(kernels).loc[0].tolist() == [label, read]
 
 

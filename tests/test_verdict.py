@@ -112,6 +112,10 @@ class TestSentences:
         assert "waited" not in said
         assert "other kernels had 75.0 %; copies and sets had 25.0 %; the GPU idled 0.0 %." in said
 
+    @pytest.mark.parametrize(("active", "said"), [(0, "No kernel uses"), (8, "No kernel is known to use")])
+    def test_a_kernel_that_may_use_the_tensor_cores_is_not_denied(self, active, said, tmp_path):
+        assert f"{said} the Tensor Cores." in verdict_of(tmp_path, kernel=30 * US, active=active)
+
     def test_gaps_between_iterations(self, tmp_path):
         said = verdict_of(tmp_path, gap=125 * US)
         assert "Between the iterations the GPU idled another 50.0 % of the time from one to the next." in said
@@ -135,7 +139,8 @@ class TestSentences:
             ),
             ("jax_mlp", ["busy 64.7 %", "CUDA graphs, whose kernels were not recorded, had 100.0 %"]),
             ("matmul", ["busy 28.5 % of the 65.1 ms sampled", "The highest mean of a range is 93.9 %, in “fp64 4096”"]),
-            ("mlp_fp32", ["No kernel is known to use the Tensor Cores."]),
+            ("mlp_fp32", ["No kernel uses the Tensor Cores."]),
+            ("wmma", ["tensor kernels had 14.5 % (in which the Tensor Cores were busy 4.3 %)"]),
         ],
     )
     def test_recordings(self, file, parts):

@@ -3,13 +3,17 @@
 import re
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from tcprof import units
 from tcprof.analysis.faults import is_fault
+from tcprof.analysis.intervals import union
 from tcprof.analysis.projection import CAUSES, REMEDIES, Attribution, Hierarchy
 from tcprof.trace.samples import Samples
 from tcprof.trace.trace import Recording
+
+Ints = npt.NDArray[np.int64]
 
 # What nsys says in most recordings, or about what tcprof does not use.
 _ROUTINE = re.compile(
@@ -34,6 +38,7 @@ def list_caveats(
     """Sentences for the reader, most important first."""
     return (
         *_about_samples(recording, samples, ranges, diagnostics),
+        *_about_graphs(activities),
         *_about_diagnostics(diagnostics),
         *_about_activities(hierarchy, activities, attribution),
     )
@@ -101,6 +106,26 @@ def _about_diagnostics(diagnostics: pd.DataFrame) -> list[str]:
     if len(texts) > _SHOWN:
         found.append(f"Nsight Systems: {len(texts) - _SHOWN} more warnings in the report's diagnostics.")
     return found
+
+
+def _about_graphs(activities: pd.DataFrame) -> list[str]:
+    """CUDA graphs that were recorded as a whole, and how much of the time they hide."""
+    is_graph = (activities["kind"] == "graph").to_numpy()
+    if not is_graph.any():
+        return []
+    gpu, start, end = (activities[name].to_numpy() for name in ("gpu", "start_ns", "end_ns"))
+    hidden, busy = (_length_of_union(gpu[rows], start[rows], end[rows]) for rows in (is_graph, slice(None)))
+    return [
+        f"CUDA graphs recorded as a whole hide {units.format_pct(100 * hidden / max(busy, 1))} of the GPU's busy time: "
+        "which kernels ran in them, and which of these used the Tensor Cores, is unknown. Record with 'tcprof profile "
+        "--cuda-graph-trace node', or with 'nsys profile --cuda-graph-trace=node'."
+    ]
+
+
+def _length_of_union(group: Ints, start: Ints, end: Ints) -> int:
+    """Time under at least one of the intervals of each group."""
+    _, first, last = union(group, start, end)
+    return int((last - first).sum())
 
 
 def _about_activities(hierarchy: Hierarchy, activities: pd.DataFrame, attribution: Attribution) -> list[str]:

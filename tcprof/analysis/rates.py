@@ -6,9 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tcprof.analysis.kernels.summary import could_be_tensor
+
 Ints = npt.NDArray[np.int64]
 
-LARGEST_UNKNOWN_SHARE = 0.01  # of tensor kernels' cycles, for which the FLOP per cycle is not known
+LARGEST_UNKNOWN_SHARE = 0.01  # of the cycles of what is or could be a tensor kernel, with FLOP per cycle not known
 
 
 def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Series) -> pd.DataFrame:
@@ -20,8 +22,10 @@ def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.
         kinds: The kind of every activity.
     """
     is_graph = (kinds == "graph").to_numpy()[launched["activity"].to_numpy()]
-    is_tensor = kernels["tensor_kernel"].to_numpy(dtype=bool)[launched["kernel"].to_numpy()]
-    cycles, flop = launched["tensor_cycles"].where(is_tensor, 0), launched["tensor_flop"]
+    of_kernel = launched["kernel"].to_numpy()
+    is_tensor = kernels["tensor_kernel"].to_numpy(dtype=bool)[of_kernel]
+    counts = is_tensor | is_graph | could_be_tensor(kernels).to_numpy(dtype=bool)[of_kernel]
+    cycles, flop = launched["tensor_cycles"].where(counts, 0), launched["tensor_flop"]
     return pd.DataFrame(
         {
             "kernel_ns": launched["duration_ns"],

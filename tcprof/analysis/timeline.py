@@ -10,7 +10,7 @@ import pandas as pd
 
 from tcprof.analysis.instances import group_by_path, united_windows
 from tcprof.analysis.intervals import StepFunction, run_starts
-from tcprof.analysis.kernels.summary import TENSOR_KERNEL_PCT, UNDECIDED
+from tcprof.analysis.kernels.summary import could_be_tensor
 from tcprof.analysis.sampling import Windows
 from tcprof.frames import TIMELINE
 
@@ -41,11 +41,10 @@ def classes_of_activities(activities: pd.DataFrame, launched: pd.DataFrame, kern
     """
     kind = activities["kind"]
     bound = kernels["bound"]
-    could_be_tensor = kernels["tensor_active_high_pct"].fillna(100) > TENSOR_KERNEL_PCT
     conditions = {
         "communication": kernels["communication"],
         "tensor_kernel": kernels["tensor_kernel"],
-        "unresolved_kernel": kernels["fit"].isin(UNDECIDED) & could_be_tensor,
+        "unresolved_kernel": could_be_tensor(kernels),
         "memory_bound": bound == "memory",
         "issue_bound": bound == "issue",
     }

@@ -157,12 +157,28 @@ KERNELS = Schema(
         Column(
             "tensor_kernel",
             BOOL,
-            "Whether the interval lies above 5 %, and the source is not known to have no "
-            "matrix instruction (family none); without samples, what the name says.",
+            "Whether it executes matrix instructions: by its name, unless the counter shows 0; where the name tells "
+            "nothing, if the interval lies above 20 %, which index arithmetic does not reach; without samples, by its "
+            "name alone.",
         ),
-        Column("name_verdict", TEXT, "Counter and name: agrees, counter only, name only or neither."),
-        Column("precision", TEXT, "Precision of the inputs, as the name has it; empty where it does not tell."),
-        Column("family", TEXT, "Tensor instructions, as the name has it: wgmma, mma.sync, tcgen05, or none."),
+        Column(
+            "name_verdict",
+            TEXT,
+            "Counter and name: agrees, both say Tensor Cores; name only; counter only, the tensor pipe is active, but "
+            "no matrix instruction is known; or neither.",
+        ),
+        Column(
+            "precision",
+            TEXT,
+            "Precision of the inputs of products and convolutions, on Tensor Cores or CUDA cores, and of attention, as "
+            "the name has it; empty where it does not tell.",
+        ),
+        Column(
+            "family",
+            TEXT,
+            "Tensor instructions, as the name has it: wgmma, mma.sync or tcgen05; none, where the source is known to "
+            "have no matrix instruction; empty where the name does not tell.",
+        ),
         Column("tile", TEXT, "Tile of the output, as the name has it."),
     ),
 )
@@ -198,7 +214,9 @@ TIMELINE = Schema(
         Column("issue_bound_ns", FLOAT, "Another kernel, with 60 % or more of the issue slots used."),
         Column("other_kernel_ns", FLOAT, "Another kernel: bound by neither, or that is not known."),
         Column(
-            "unresolved_kernel_ns", FLOAT, "A kernel of which the samples cannot tell whether it is a tensor kernel."
+            "unresolved_kernel_ns",
+            FLOAT,
+            "A kernel of which neither name nor samples tell whether it is a tensor kernel.",
         ),
         Column("graph_ns", FLOAT, "A CUDA graph that was recorded as a whole, so that its kernels are not known."),
         Column("communication_ns", FLOAT, "Only NCCL's kernels, or copies beside them."),

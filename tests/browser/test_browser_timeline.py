@@ -31,6 +31,26 @@ PAINTED = """() => {
     return counts;
 }"""
 
+# Where the axes are, across and from the top, and where the canvas is painted there, in pixels of the page: all of a
+# GPU's lane is painted, idle time too. Beside it the last and the first pixel in the colour of the first lane's work.
+BARS = """() => {
+    const canvas = document.querySelector('.timeline canvas');
+    const ratio = canvas.width / canvas.clientWidth;
+    const { _size: { l, t, w, h }, xaxis } = document.getElementById('timeline')._fullLayout;
+    const y = Math.round(ratio * (t + h / 2));
+    const row = canvas.getContext('2d').getImageData(0, y, canvas.width, 1).data;
+    const colors = [];
+    for (let x = 0; x < canvas.width; x++) colors.push(row.slice(4 * x, 4 * x + 4).join());
+    const runs = [];
+    colors.forEach((color, x) => {
+        if (!x || color !== colors[x - 1]) runs.push({ color, left: x / ratio });
+        runs[runs.length - 1].right = (x + 1) / ratio;
+    });
+    const at = seconds => l + xaxis.l2p(seconds);
+    return { axis: [l, l + w], times: [1e-3, 1.5e-3, 2e-3, 2.5e-3].map(at),
+             bars: runs.filter(run => run.color !== '0,0,0,0' && run.right - run.left > 3) };
+}"""
+
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
@@ -246,6 +266,20 @@ def test_theme_and_width_are_followed(timeline):
     wait_until(opened, "document.querySelector('.timeline canvas').clientWidth > 700")
     assert len(set(opened.evaluate(size))) == 1
     assert opened.messages == []
+
+
+@pytest.mark.parametrize("width", [1280, 700, 390])
+def test_bars_are_painted_at_the_times_of_the_axis_after_resizing_too(timeline, width):
+    opened = timeline("unsampled", width)
+    for resized in (width, 900, 1100, 600):
+        opened.set_viewport_size({"width": resized, "height": 900})
+        opened.wait_for_timeout(400)  # plotly waits for the last of several changes
+        found = opened.evaluate(BARS)
+        edges = [bar[side] for bar in found["bars"] for side in ("left", "right")]
+        kernel, idle, copy = found["bars"]
+        assert [edges[0], edges[-1]] == pytest.approx(found["axis"], abs=1.5)
+        assert [kernel["left"], kernel["right"], copy["left"], copy["right"]] == pytest.approx(found["times"], abs=1.5)
+        assert len({bar["color"] for bar in (kernel, idle, copy)}) == 3
 
 
 def test_picture_holds_bars_and_axes(timeline):

@@ -13,7 +13,11 @@ from tcprof.frames import KERNELS
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-TENSOR_KERNEL_PCT = 5.0  # below this, index arithmetic shows on the same pipe
+# What the counter shows of a kernel, by the interval of its Tensor Active. On Hopper index arithmetic runs on the same
+# pipe and reaches 14 %, while products of small matrices stay below 0.1 %: so names are asked first.
+COUNTER_ZERO_PCT = 0.01  # all below: no matrix instruction ran, whatever the name says
+COUNTER_ACTIVE_PCT = 1.0  # all above: more than the index arithmetic of most kernels
+COUNTER_DECIDES_PCT = 20.0  # all above: more than index arithmetic reaches
 RESOLVED_POINTS, RESOLVED_SHARE = 5.0, 0.1  # half the interval of a resolved kernel: in points, or of its value
 OTHER_RESOLVED_POINTS = 20.0  # the same for other metrics
 BOUND_PCT = 60.0  # as in Nsight Compute's speed-of-light rules
@@ -21,6 +25,7 @@ NORMAL_95 = 1.96
 RESOLVED, POOLED, UNRESOLVED, NOT_SAMPLED = "resolved", "pooled", "unresolved", "not sampled"
 UNDECIDED = (UNRESOLVED, NOT_SAMPLED)  # the counter cannot say whether these used the Tensor Cores
 FROM_NAMES = "estimated from kernel names"
+AGREES, COUNTER_ONLY, NAME_ONLY, NEITHER = "agrees", "counter only", "name only", "neither"
 
 
 def summarize_kernels(
@@ -150,19 +155,40 @@ def _half_of_sums(fit: Fit, row: Ints, launches: Launches) -> Floats:
 
 
 def _judge(frame: pd.DataFrame, from_samples: bool) -> dict[str, npt.NDArray[np.object_] | pd.Series]:
-    """Whether the fit can tell, whether the kernel used the Tensor Cores, and whether its name says the same."""
+    """Whether the fit can tell, whether this is a tensor kernel, and what counter and name say.
+
+    Names decide where they can, unless the counter shows nothing at all; the counter decides where they tell nothing.
+    """
     narrow = frame["half_points"] <= np.maximum(RESOLVED_POINTS, RESOLVED_SHARE * frame["tensor_active_pct"])
     measured = frame["tensor_active_pct"].notna()
     found = np.select([~measured, ~narrow, frame["pooled"] > 0.5], [NOT_SAMPLED, UNRESOLVED, POOLED], RESOLVED)
-    counted = (frame["tensor_active_low_pct"] > TENSOR_KERNEL_PCT).to_numpy()
-    tensor = counted & (frame["family"] != NO_MATRIX).to_numpy()  # else it is index arithmetic, by the kernel's source
     named = frame["named_tensor"].to_numpy(dtype=bool)
     if not from_samples:
         verdict = _verdict(np.zeros(len(frame), dtype=bool), named)
         return {"fit": np.full(len(frame), FROM_NAMES), "tensor_kernel": named, "name_verdict": verdict}
+    low, high = (frame[f"tensor_active_{end}_pct"].to_numpy() for end in ("low", "high"))
+    told_none = (frame["family"] == NO_MATRIX).to_numpy()
+    is_kernel = (frame["launch_geometry"] != "").to_numpy()  # else a graph recorded as a whole, of unknown kernels
+    decided = is_kernel & ~told_none & (low > COUNTER_DECIDES_PCT)
+    tensor = np.where(named, ~(high < COUNTER_ZERO_PCT), decided)
+    counted = low > np.select([named, told_none], [0.0, COUNTER_DECIDES_PCT], COUNTER_ACTIVE_PCT)
     return {"fit": found, "tensor_kernel": tensor, "name_verdict": _verdict(counted, named)}
 
 
 def _verdict(counted: npt.NDArray[np.bool_], named: npt.NDArray[np.bool_]) -> npt.NDArray[np.object_]:
-    found = np.select([counted & named, counted, named], ["agrees", "counter only", "name only"], "neither")
+    found = np.select([counted & named, counted, named], [AGREES, COUNTER_ONLY, NAME_ONLY], NEITHER)
     return np.asarray(found, dtype=object)
+
+
+def could_be_tensor(kernels: pd.DataFrame) -> pd.Series:
+    """Kernels of which neither name nor counter tells whether they are tensor kernels.
+
+    The name tells nothing, and the samples cannot tell, or show the tensor pipe active, but not more than index
+    arithmetic reaches.
+
+    Args:
+        kernels: See ``tcprof.frames.KERNELS``.
+    """
+    unnamed = (kernels["family"] == "") & (kernels["name_verdict"] != NAME_ONLY) & ~kernels["tensor_kernel"]
+    untold = kernels["fit"].isin(UNDECIDED) | (kernels["name_verdict"] == COUNTER_ONLY)
+    return unnamed & untold & ~(kernels["tensor_active_high_pct"] <= COUNTER_ACTIVE_PCT)

@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tcprof.analysis.kernels.names import PRODUCTS
+
 Floats = npt.NDArray[np.float64]
 
 PRODUCT = "products"
@@ -28,13 +30,7 @@ _FAMILIES = (
         ),
     ),
     ("layout changes", re.compile(r"nchwToNhwc|nhwcToNchw|AddPadding|transpose", re.IGNORECASE)),
-    (
-        PRODUCT,
-        re.compile(
-            r"gemm|gemv|nvjet|xmma|cutlass|wgrad|dgrad|fprop|convol|conv\dd|winograd|triton_(?:tem|mm|bmm)|dot_kernel|matmul",
-            re.IGNORECASE,
-        ),
-    ),
+    (PRODUCT, PRODUCTS),
     (
         "normalization",
         re.compile(r"batch_?norm|layer_?norm|group_?norm|rms_?norm|_norm_|rowwisemoments", re.IGNORECASE),
@@ -49,13 +45,6 @@ _OTHER = "other kernels"
 # Of these, any two in the same place do the same work in two ways. Others must share most words that say what they do.
 _STAND_INS = (PRODUCT, _GRAPH, "attention", "normalization", "softmax", "pooling")
 _ALIKE = 0.5
-# Names of a product that runs on the plain cores give its precision in other words than those for the Tensor Cores.
-_PLAIN_PRECISIONS = (
-    ("fp16", re.compile(r"half|hgemm|f16f16", re.IGNORECASE)),
-    ("bf16", re.compile(r"bf16|bfloat", re.IGNORECASE)),
-    ("fp64", re.compile(r"\bdouble\b|dgemm|f64f64", re.IGNORECASE)),
-    ("fp32", re.compile(r"\bfloat\b|sgemm|f32f32|ffma", re.IGNORECASE)),
-)
 # What says nothing about the work: types, and the templates around a function.
 _WORDLESS = re.compile(
     r"[tuf]\d*"
@@ -83,8 +72,6 @@ def classify_kernels(kernels: pd.DataFrame) -> pd.DataFrame:
 
 def _classify(name: str, tensor_kernel: bool, precision: str) -> tuple[str, str]:
     family, _ = _read(name)
-    if not precision and family == PRODUCT:
-        precision = next((found for found, pattern in _PLAIN_PRECISIONS if pattern.search(name)), "")
     if family != _GRAPH and (tensor_kernel or family == PRODUCT):
         label = "tensor kernels" if tensor_kernel else PRODUCT
         return f"{precision.upper()} {label}".strip(), precision

@@ -33,7 +33,7 @@
   const narrowScreen = matchMedia("(max-width: 40rem)");
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const canvas = box.querySelector("canvas");
-  let header, gpus, figure, filled, whole, shown, mark, waiting, laidOut;
+  let header, gpus, figure, filled, filledPixels, whole, shown, mark, waiting, laidOut;
 
   /* Reading. */
 
@@ -85,6 +85,7 @@
   function fillTraces() {
     const [low, high] = shown;
     const pixels = plot._fullLayout ? plot._fullLayout._size.w : plot.clientWidth - 76;
+    filledPixels = pixels;
     const pixel = (high - low) / Math.max(pixels, 100);
     const narrow = NARROW * pixel;
     const drawn = figure.data.filter(({ meta, visible }) => meta && visible !== "legendonly");
@@ -146,12 +147,18 @@
     Object.assign(figure.layout, appearance(), { shapes: markShape() });
     Object.assign(figure.layout.xaxis, { range: [...shown], autorange: false });
     await Plotly.react(plot, figure.data, figure.layout, CONFIG);
-    paintLanes(shown);
     const [low, high] = shown;
     box.querySelector(".shown").textContent = isWhole()
       ? `whole capture, ${formatSeconds(high - low)}`
       : `${formatSeconds(high - low)} of ${formatSeconds(whole[1] - whole[0])}`;
     plot.dataset.window = `${low} ${high}`;
+  }
+
+  /* Plotly also lays out by itself, some time after a resize: the bars are painted where its axes are now. */
+  function followAxes() {
+    const { xaxis, _size } = plot._fullLayout;
+    paintLanes(xaxis.range);
+    if (_size.w !== filledPixels) schedule();
   }
 
   function schedule() {
@@ -235,6 +242,7 @@
       const high = Number(change["xaxis.range[1]"]);
       if (figure.layout.dragmode === "pan" && low < high) paintLanes([low, high]);
     });
+    plot.on("plotly_afterplot", followAxes);
     plot.on("plotly_doubleclick", ACTIONS.whole);
     plot.on("plotly_restyle", schedule); /* a curve that was hidden has no points yet */
     plot.addEventListener("wheel", (event) => {
@@ -284,6 +292,7 @@
     performance.mark("timeline drawn");
     laidOut = plot.clientWidth;
     listen();
+    followAxes();
     message.remove();
     box.querySelector(".timeline-tools").hidden = false;
     plot.dataset.drawn = "true";
