@@ -75,7 +75,8 @@ def test_the_iterations_that_are_named_have_their_own(tmp_path):
         at += length * US
     path = trace.write(tmp_path)
     counts = {
-        name: tcprof.read(path, iteration=name).ranges.set_index("path")["instance_count"] for name in ("step", "validate")
+        name: tcprof.read(path, iteration=name).ranges.set_index("path")["instance_count"]
+        for name in ("step", "validate")
     }
     assert (counts["step"]["epoch / step"], counts["step"]["validate"]) == (7, 7)
     assert (counts["validate"]["epoch / step"], counts["validate"]["validate"]) == (8, 6)

@@ -136,8 +136,8 @@ KERNELS = Schema(
         Column(
             "path",
             TEXT,
-            f"The path in which it spent most of its time; empty outside of all ranges; {WARM_UP_PATH} for the launches "
-            "in warm-up, where each path has a row.",
+            "The path in which it spent most of its time; empty outside of all ranges. Where each path has a row, "
+            f"launches in warm-up have one of their own: {WARM_UP_PATH}.",
         ),
         Column("total_ns", INT, "Sum of its durations."),
         Column("median_ns", FLOAT, "Median duration."),
