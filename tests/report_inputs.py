@@ -160,6 +160,7 @@ def _summary(gpu: int, paths: pd.DataFrame, count: int, sampled: bool = True) ->
             host_ns=20 * MS - number * MS,
             gpu_window_ns=np.where(sampled, 18.0 * MS - number * MS, np.nan),
             kernel_ns=10 * MS,
+            busy_ns=10.0 * MS,
             window_ns=18.0 * MS,
             tensor_active_mean_pct=mean,
             tensor_active_low_pct=np.where(number > 0, mean - 1, np.nan),

@@ -57,7 +57,7 @@ def test_remedies_stand_below(run: Run, tmp_path) -> None:
     trace.kernel("b", 9_000, 12_000, launched=5_000)
     done = run("timeline", trace.write(tmp_path))
     said = " ".join(done.err.split())
-    assert "33.3 % of the activity time: no range was open. To mend it: open a range around" in said
+    assert "33.3 % of the activity time: no range was open. To fix this: open a range around" in said
     assert "100.0 % of the kernel time: estimated from kernel names" in said
     assert "No range iterates" in done.out
 

@@ -13,10 +13,11 @@ from tcprof.analysis import caveats, faults, summary
 from tcprof.analysis.account import NO_ACCOUNT, Evidence, add_rates, add_tensor_time, make_account
 from tcprof.analysis.instances import busy_time, instance_windows, list_instances
 from tcprof.analysis.iterations import find_iterations
-from tcprof.analysis.projection import attribute, build_hierarchy
+from tcprof.analysis.projection import Attribution, Hierarchy, attribute, build_hierarchy
 from tcprof.analysis.sampling import Windows, tensor_functions
 from tcprof.analysis.warm_up import choose_warm_up, find_left_out, parse_warm_up
 from tcprof.frames import GPUS, INSTANCES, RANGE_SUMMARY, SAMPLE_METRICS
+from tcprof.trace.samples import Samples
 from tcprof.trace.trace import Recording, Trace
 
 WINDOWS = ("host", "gpu", "busy")
@@ -122,26 +123,21 @@ def analyze(
     Raises:
         UsageError: There is no such warm-up, or no such range.
     """
-    left_out = parse_warm_up(warm_up)
-    if kernels:
-        metrics = {*metrics, "pipe_cycles", "gr_active_pct"}
-    with ThreadPoolExecutor() as pool:  # reading is most of the work, and it waits for SQLite
-        read_samples, read_launches = pool.submit(trace.samples, metrics), pool.submit(trace.launches)
-        recording, activities = trace.recording(), trace.activities(geometry=kernels)
-        hierarchy = build_hierarchy(trace.ranges())
-        attribution = attribute(hierarchy, read_launches.result(), activities)
-        samples = read_samples.result()
+    recording, activities, hierarchy, attribution, samples = _read(trace, metrics, kernels)
     gpus = _all_gpus(trace.gpus(), samples.frame, activities)
     used = _recorded_gpus(gpus, samples.frame, activities)
+    functions = tensor_functions(samples.frame)
     listed, work = list_instances(hierarchy, attribution, activities, used)
-    windows, functions = instance_windows(listed, work, window), tensor_functions(samples.frame)
+    windows = instance_windows(listed, work, window)
     measured = summary.measure_instances(listed, windows, functions)
-    iterations = choose_warm_up(find_iterations(measured, hierarchy.paths, iteration), left_out)
-    instances = measured.assign(warm_up=find_left_out(measured, iterations))
-    evidence = Evidence(activities, samples.frame, gpus, hierarchy, attribution, instances, work)
+    iterations = choose_warm_up(find_iterations(measured, hierarchy.paths, iteration), parse_warm_up(warm_up))
+    measured = measured.assign(warm_up=find_left_out(measured, iterations))
+    evidence = Evidence(activities, samples.frame, gpus, hierarchy, attribution, measured, work)
     ranges = _summarize(evidence, windows, functions, used, recording.duration_ns, samples.tensor_source == "rounded")
-    account = make_account(evidence) if kernels else NO_ACCOUNT
-    instances = _with_busy_time(evidence)
+    account, instances = NO_ACCOUNT, _with_busy_time(evidence)
+    if kernels:
+        account = make_account(evidence)
+        ranges, instances = add_rates(ranges, account, evidence), add_tensor_time(instances, account, evidence)
     diagnostics = trace.diagnostics()
     return Analysis(
         recording=recording,
@@ -149,8 +145,8 @@ def analyze(
         tensor_source=samples.tensor_source,
         gpus=gpus,
         samples=samples.frame,
-        ranges=add_rates(ranges, account, evidence) if kernels else ranges,
-        instances=add_tensor_time(instances, account, evidence) if kernels else instances,
+        ranges=ranges,
+        instances=instances,
         iterations=iterations,
         paths=hierarchy.paths,
         activities=activities,
@@ -159,6 +155,20 @@ def analyze(
         faults=faults.list_faults(recording, samples, activities, account.clocks, diagnostics, trace.lost_launches),
         warnings=caveats.list_caveats(recording, samples, hierarchy, activities, attribution, ranges, diagnostics),
     )
+
+
+def _read(
+    trace: Trace, metrics: Iterable[str], kernels: bool
+) -> tuple[Recording, pd.DataFrame, Hierarchy, Attribution, Samples]:
+    """What is in a recording, its activities attributed to its ranges; with what a fit needs, if there is to be one."""
+    if kernels:
+        metrics = {*metrics, "pipe_cycles", "gr_active_pct"}
+    with ThreadPoolExecutor() as pool:  # reading is most of the work, and it waits for SQLite
+        read_samples, read_launches = pool.submit(trace.samples, metrics), pool.submit(trace.launches)
+        recording, activities = trace.recording(), trace.activities(geometry=kernels)
+        hierarchy = build_hierarchy(trace.ranges())
+        attribution = attribute(hierarchy, read_launches.result(), activities)
+        return recording, activities, hierarchy, attribution, read_samples.result()
 
 
 def _summarize(
