@@ -260,8 +260,10 @@ def test_export_writes_every_frame(file_format: str, run: Callable[..., Outcome]
 
 
 def test_python_gives_what_the_command_line_gives(run: Callable[..., Outcome]) -> None:
-    rows = json.loads(run("ranges", AMP, "--format", "json").out)["rows"]
-    frame = tcprof.read(AMP).ranges
+    document, analysis = json.loads(run("ranges", AMP, "--format", "json").out), tcprof.read(AMP)
+    assert document["verdict"] == list(analysis.verdict)
+    assert document["checks"] == [vars(check) for check in analysis.checks]
+    rows, frame = document["rows"], analysis.ranges
     assert [row["path"] for row in rows] == frame["path"].tolist()
     assert [row["tensor_cycles"] for row in rows] == pytest.approx(frame["tensor_cycles"].tolist())
     first, second = tcprof.compare(FP32, AMP), tcprof.compare(tcprof.read(FP32), tcprof.read(AMP))

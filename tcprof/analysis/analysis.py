@@ -21,6 +21,9 @@ from tcprof.trace.samples import Samples
 from tcprof.trace.trace import Recording, Trace
 
 WINDOWS = ("host", "gpu", "busy")
+# What a fit needs beside Tensor Active, for the clocks and for what bounds a kernel: else the verdict on a recording
+# would depend on the metrics that a command shows.
+_OF_FIT = ("pipe_cycles", "gr_active_pct", "sm_issue_pct", "dram_read_pct", "dram_write_pct")
 
 
 @dataclass(frozen=True, repr=False)
@@ -162,7 +165,7 @@ def _read(
 ) -> tuple[Recording, pd.DataFrame, Hierarchy, Attribution, Samples]:
     """What is in a recording, its activities attributed to its ranges; with what a fit needs, if there is to be one."""
     if kernels:
-        metrics = {*metrics, "pipe_cycles", "gr_active_pct"}
+        metrics = {*metrics, *_OF_FIT}
     with ThreadPoolExecutor() as pool:  # reading is most of the work, and it waits for SQLite
         read_samples, read_launches = pool.submit(trace.samples, metrics), pool.submit(trace.launches)
         recording, activities = trace.recording(), trace.activities(geometry=kernels)

@@ -45,7 +45,7 @@ def describe_outside(analysis: Analysis) -> str:
     ]
     if not told:
         return ""
-    if len(analysis.outside) > 1:
+    if analysis.ranges["gpu"].nunique() > 1:
         told = [f"GPU {gpu}: {text}" for gpu, text in zip(rows["gpu"], told, strict=True)]
     return f"Sampled outside of the whole capture, and in no figure: {'; '.join(told)}."
 
