@@ -11,6 +11,7 @@ from report_inputs import HOSTILE, make_analysis, make_empty, make_samples
 import tcprof
 from tcprof.findings.iterations import measure_iterations
 from tcprof.frames import SAMPLES
+from tcprof.report.comparison_words import compare_in_words
 from tcprof.report.pages.iterations import find_typical
 from tcprof.report.pages.summary import summarize
 from tcprof.report.wording import format_interval
@@ -108,6 +109,13 @@ class TestSentences:
         assert "The GPU waited for the CPU 84.0 % of that time" in said
         assert "an iteration's 4 kernels run 5.00 µs each on average, and take longer to launch" in said
         assert "the run is launch-bound" in said
+
+    @pytest.mark.parametrize(("file", "bound"), [("fashion_pinned", "bound by the CPU"), ("mnist_amp", "launch-bound")])
+    def test_a_comparison_says_the_same(self, file, bound):
+        analysis = tcprof.read(FIXTURES / f"{file}.sqlite")
+        ((_, sentences),) = compare_in_words(tcprof.compare(analysis, analysis))
+        assert f"the run is {bound}." in analysis.verdict[0]
+        assert f"the run is {bound}." in sentences[-1]
 
     def test_few_long_waits_are_not_called_launch_bound(self, tmp_path):
         said = verdict_of(tmp_path, every=400 * US)
