@@ -33,6 +33,7 @@ from tcprof.frames import (
     KERNELS,
     LAUNCHED,
     LEDGER,
+    OUTSIDE,
     PATHS,
     RANGE_SUMMARY,
     SAMPLES,
@@ -111,6 +112,7 @@ def make_recording(
             "kernel_ns": kernel,
             "busy_ns": kernel,
             "tensor_active_mean_pct": 100 * active_ns / window,
+            "warm_up": False,
         }
     )
     return _wrap(INSTANCES.conform(instances), pairs)
@@ -131,6 +133,7 @@ def _wrap(instances: pd.DataFrame, pairs: int) -> Analysis:
         "timeline": TIMELINE,
         "ledger": LEDGER,
         "clocks": CLOCKS,
+        "outside": OUTSIDE,
         "activities": ACTIVITIES,
     }
     return Analysis(

@@ -2,6 +2,7 @@
 
 >>> import tcprof
 >>> analysis = tcprof.read("run.sqlite")
+>>> analysis.verdict, analysis.checks, analysis.faults
 >>> analysis.ranges[["path", "tensor_active_mean_pct"]]
 >>> tcprof.compare("base.sqlite", "new.sqlite").rows
 """
@@ -40,7 +41,12 @@ __all__ = [
 
 
 def read(
-    path: str | PathLike[str], window: str = "gpu", metrics: Iterable[str] | None = None, kernels: bool | None = True
+    path: str | PathLike[str],
+    window: str = "gpu",
+    metrics: Iterable[str] | None = None,
+    kernels: bool | None = True,
+    warm_up: int | str | None = None,
+    iteration: str | None = None,
 ) -> Analysis:
     """Read and analyze a recording.
 
@@ -51,10 +57,13 @@ def read(
         metrics: Columns of ``tcprof.frames.SAMPLES`` to read; all by default.
         kernels: Whether to fit the kernels, which takes most of the time of a large recording. None: unless its export
             is larger than 100 MB.
+        warm_up: How many first iterations are left out of the figures per range and iteration, or ``all`` to count all
+            iterations. None: those that are found to be warm-up.
+        iteration: The range that iterates, by its name or path. None: the one that is found.
 
     Raises:
         InputError: The file is absent, damaged, or not a recording.
-        UsageError: There is no such window.
+        UsageError: There is no such window, warm-up or range.
     """
     from tcprof.analysis import WINDOWS, analyze
     from tcprof.frames import SAMPLE_METRICS
@@ -66,7 +75,7 @@ def read(
         raise UsageError(f"there is no window {window!r}", f"Choose one of: {', '.join(WINDOWS)}.")
     export = find_export(Path(path), find_nsys)
     fit = export.stat().st_size < _LARGE if kernels is None else kernels
-    return analyze(Trace(export), window, SAMPLE_METRICS if metrics is None else metrics, fit)
+    return analyze(Trace(export), window, SAMPLE_METRICS if metrics is None else metrics, fit, warm_up, iteration)
 
 
 def compare(
@@ -75,6 +84,7 @@ def compare(
     window: str = "gpu",
     mapping: Mapping[str, str] | None = None,
     force: bool = False,
+    warm_up: int | str | None = None,
 ) -> Comparison:
     """Compare two sides: one recording each, or several of the same program, given as files or as analyses.
 
@@ -84,6 +94,7 @@ def compare(
         window: Windows that figures from samples are taken over, where files are given.
         mapping: New names of the baseline's ranges by old ones.
         force: Whether to compare even where the figures mean nothing.
+        warm_up: Iterations that are left out, see ``read``, where files are given.
 
     Raises:
         InputError: A file is absent, damaged, or not a recording, or one side has no work on any GPU.
@@ -97,7 +108,7 @@ def compare(
     sides = []
     for name, given in (("base", base), ("new", new)):
         several = [given] if isinstance(given, str | PathLike | Analysis) else given
-        read_in = (each if isinstance(each, Analysis) else read(each, window) for each in several)
+        read_in = (each if isinstance(each, Analysis) else read(each, window, warm_up=warm_up) for each in several)
         sides.append(Side(name, tuple(read_in)))
     return compare_sides(sides[0], sides[1], mapping or {}, force)
 

@@ -7,6 +7,7 @@ import math
 from typing import SupportsFloat
 
 UNKNOWN = "–"
+_LEAST_NS = 0.0005  # what is less comes from rounding alone
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _SI = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -22,7 +23,7 @@ def _known(value: SupportsFloat | None) -> float | None:
 
 def _rounded(value: float) -> float:
     """The value with its first three digits."""
-    return float(f"{value:.2e}")
+    return float(f"{value:z.2e}")
 
 
 def _digits(value: float) -> str:
@@ -30,7 +31,7 @@ def _digits(value: float) -> str:
     if value == 0:
         return "0"
     decimals = 2 - math.floor(math.log10(abs(_rounded(value))))
-    return f"{value:.{min(max(0, decimals), 3)}f}"
+    return f"{value:z.{min(max(0, decimals), 3)}f}"
 
 
 def format_ns(value: SupportsFloat | None) -> str:
@@ -38,7 +39,7 @@ def format_ns(value: SupportsFloat | None) -> str:
     number = _known(value)
     if number is None:
         return UNKNOWN
-    if number == 0:
+    if abs(number) < _LEAST_NS:
         return "0 ns"
     scale, unit = next((pair for pair in _TIMES if abs(_rounded(number)) >= pair[0]), _TIMES[-1])
     return f"{_digits(number / scale)} {unit}"
@@ -58,7 +59,7 @@ def format_pct(value: SupportsFloat | None) -> str:
     if 0 < abs(number) < 0.001:
         return "<0.001 %"
     decimals = 1 if abs(number) >= 1 or number == 0 else 2 if abs(number) >= 0.1 else 3
-    return f"{number:.{decimals}f} %"
+    return f"{number:z.{decimals}f} %"
 
 
 def format_points(value: SupportsFloat | None) -> str:
@@ -79,7 +80,7 @@ def format_count(value: SupportsFloat | None) -> str:
     if number is None:
         return UNKNOWN
     if abs(number) < 1e7:
-        return f"{number:,.0f}"
+        return f"{number:z,.0f}"
     scale, prefix = next(pair for pair in _SI if abs(_rounded(number)) >= pair[0])
     return f"{_digits(number / scale)} {prefix}"
 
@@ -101,9 +102,9 @@ def format_bytes(value: SupportsFloat | None) -> str:
         return UNKNOWN
     for unit, decimals in (("B", 0), ("KiB", 1), ("MiB", 1), ("GiB", 1)):
         if abs(round(number, decimals)) < 1024:
-            return f"{number:.{decimals}f} {unit}"
+            return f"{number:z.{decimals}f} {unit}"
         number /= 1024
-    return f"{number:.1f} TiB"
+    return f"{number:z.1f} TiB"
 
 
 def format_ratio(value: SupportsFloat | None) -> str:

@@ -21,6 +21,7 @@ from tcprof.frames import (
     KERNELS,
     LAUNCHED,
     LEDGER,
+    OUTSIDE,
     PATHS,
     RANGE_SUMMARY,
     SAMPLES,
@@ -89,6 +90,7 @@ def make_analysis(
         "timeline": TIMELINE.empty(),
         "ledger": LEDGER.empty(),
         "clocks": CLOCKS.empty(),
+        "outside": OUTSIDE.empty(),
         "faults": (),
         "warnings": (),
     }
@@ -126,7 +128,7 @@ def _instances(gpu: int, paths: pd.DataFrame, count: int) -> pd.DataFrame:
             end = 3 * MS * (number + 1) if depth == 1 else start + MS // 2
             mean = math.nan if path_id == 2 else 5.0 * path_id + number
             rows.append((gpu, len(rows), path_id, start, end, 2, 0, 2, MS, start + 1000.0, end + 1000.0, mean))
-    return INSTANCES.conform(pd.DataFrame(rows, columns=INSTANCES.names[:12]))
+    return INSTANCES.conform(pd.DataFrame(rows, columns=INSTANCES.names[:12]).assign(warm_up=False))
 
 
 def _activities(gpu: int) -> pd.DataFrame:
@@ -158,6 +160,7 @@ def _summary(gpu: int, paths: pd.DataFrame, count: int, sampled: bool = True) ->
             host_ns=20 * MS - number * MS,
             gpu_window_ns=np.where(sampled, 18.0 * MS - number * MS, np.nan),
             kernel_ns=10 * MS,
+            busy_ns=np.where(sampled, 10.0 * MS, np.nan),
             window_ns=18.0 * MS,
             tensor_active_mean_pct=mean,
             tensor_active_low_pct=np.where(number > 0, mean - 1, np.nan),

@@ -43,7 +43,7 @@ def training_step():
 
 COUNTS = """
     path             instance_count  activity_count  inherited_count  kernel_count  host_ns  gpu_window_ns  busy_ns  kernel_ns
-    -                1               5               2                4             120_000  95_000         70_000   75_000
+    -                1               5               2                4             95_000   95_000         70_000   75_000
     step             1               5               2                4             100_000  95_000         70_000   75_000
     step / copy      1               1               0                0             4_000    5_000          5_000    0
     step / forward   1               2               0                2             15_000   30_000         25_000   25_000
@@ -53,7 +53,7 @@ COUNTS = """
 FIGURES = {
     "gpu": """
         path             window_ns  tensor_active_mean_pct  tensor_active_peak_pct  tensor_active_p95_pct  coverage_pct
-        -                120_000    31.666666666666668      80                      80                     100
+        -                95_000     35.78947368421053       80                      80                     100
         step             95_000     35.78947368421053       80                      80                     100
         step / copy      5_000      0                       0                       0                      100
         step / forward   30_000     56.666666666666664      80                      80                     100
@@ -61,7 +61,7 @@ FIGURES = {
         """,
     "host": """
         path             window_ns  tensor_active_mean_pct  tensor_active_peak_pct  tensor_active_p95_pct  coverage_pct
-        -                120_000    31.666666666666668      80                      80                     100
+        -                95_000     35.78947368421053       80                      80                     100
         step             100_000    30                      80                      80                     100
         step / copy      4_000      0                       0                       0                      100
         step / forward   15_000     0                       0                       0                      100
@@ -69,7 +69,7 @@ FIGURES = {
         """,
     "busy": """
         path             window_ns  tensor_active_mean_pct  tensor_active_peak_pct  tensor_active_p95_pct  coverage_pct
-        -                120_000    31.666666666666668      80                      80                     100
+        -                95_000     35.78947368421053       80                      80                     100
         step             70_000     46.42857142857143       80                      80                     100
         step / copy      5_000      0                       0                       0                      100
         step / forward   25_000     66                      80                      80                     100
@@ -94,7 +94,7 @@ def test_a_training_step(tmp_path, window):
 def test_tensor_active_time_is_the_mean_times_the_covered_time(tmp_path):
     expected = """
         path             tensor_active_s
-        -                0.000038
+        -                0.000034
         step             0.000034
         step / copy      0
         step / forward   0.000017
@@ -238,7 +238,7 @@ def test_two_gpus(tmp_path):
         0    -             1             20_000     20_000         50                      50
         0    step          1             20_000     20_000         50                      50
         0    step / first  1             20_000     20_000         50                      50
-        1    -             1             20_000     20_000         10                      20
+        1    -             1             20_000     20_000         20                      20
         1    step          1             20_000     20_000         20                      20
         1    step / first  0             0          –              –                       –
         """
@@ -276,7 +276,7 @@ def test_a_process_without_gpu_work_is_shown_on_every_recorded_gpu(tmp_path):
     )
     expected = """
         gpu  path    instance_count  activity_count  host_ns  gpu_window_ns  tensor_active_mean_pct
-        0    -       1               1               60_000   20_000         10
+        0    -       1               1               20_000   20_000         10
         0    step    1               1               50_000   20_000         10
         0    loader  1               0               20_000   –              10
         1    -       1               0               60_000   –              30
@@ -294,8 +294,8 @@ def test_a_gpu_that_the_export_does_not_name(tmp_path):
 # The capture
 
 
-def test_the_capture_is_all_samples_and_all_activities(tmp_path):
-    """Also those before the beginning, after the end, and of no range."""
+def test_the_capture_reaches_from_the_first_activity_to_the_last(tmp_path):
+    """Whatever range they are of; what was sampled before and after is told apart."""
     trace = (
         TraceBuilder()
         .gpu()
@@ -308,10 +308,31 @@ def test_the_capture_is_all_samples_and_all_activities(tmp_path):
     )
     expected = """
         path  activity_count  host_ns  window_ns  busy_ns  kernel_ns  tensor_active_mean_pct  tensor_active_peak_pct
-        -     2               40_000   40_000     30_000   35_000     32.5                    100
+        -     2               30_000   30_000     30_000   35_000     50                      100
         step  1               10_000   10_000     10_000   10_000     15                      20
         """
-    assert_rows(analyze(trace).ranges, expected)
+    analysis = analyze(trace)
+    assert_rows(analysis.ranges, expected)
+    assert_rows(analysis.outside, "gpu  sampled_s  tensor_active_s\n0  0.000015  0.0000005")
+
+
+def test_a_gpu_without_work_has_the_span_of_its_samples(tmp_path):
+    trace = TraceBuilder().gpu().gpu(1).recorded(duration=90_000).kernel("k", 20_000, 40_000)
+    analysis = analyze(trace.samples([10] * 6).samples([30] * 7, gpu=1).trace(tmp_path))
+    expected = """
+        gpu  path  host_ns  gpu_window_ns  window_ns  tensor_active_mean_pct
+        0    -     20_000   20_000         20_000     10
+        1    -     70_000   –              70_000     30
+        """
+    assert_rows(analysis.ranges, expected)
+    assert_rows(analysis.outside, "gpu  sampled_s  tensor_active_s\n0  0.00004  0.000004\n1  0  0")
+
+
+def test_what_was_not_traced_has_no_flop(tmp_path):
+    """A sum over no kernels is not 0: GPU 1 was sampled, and nothing of it traced."""
+    trace = TraceBuilder().gpu().gpu(1).kernel("k", 20_000, 40_000).cycles([0] * 6, sm=[10_000] * 6)
+    ranges = analyze(trace.cycles([900] * 6, sm=[10_000] * 6, gpu=1).trace(tmp_path)).ranges
+    assert_rows(ranges, "gpu  tensor_flop  tensor_tflops  fitted_active_s\n0  0  0  0\n1  –  –  –")
 
 
 # What is absent
@@ -322,7 +343,7 @@ def test_no_nvtx(tmp_path):
     analysis = analyze(trace)
     expected = """
         path  instance_count  kernel_count  host_ns  gpu_window_ns  tensor_active_mean_pct
-        -     1               1             30_000   10_000         20
+        -     1               1             10_000   10_000         20
         """
     assert_rows(analysis.ranges, expected)
     assert len(analysis.instances) == len(analysis.paths) == 0

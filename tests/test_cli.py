@@ -87,7 +87,7 @@ def test_ranges_as_text_fits_80_columns_and_leaves_notes_to_the_error_stream(run
 
 def test_ranges_as_json(run: Callable[..., Outcome]) -> None:
     document = json.loads(run("ranges", AMP, "--format", "json").out)
-    assert list(document) == ["tcprof", "kind", "recording", "rows", "faults", "warnings"]
+    assert list(document) == ["tcprof", "kind", "recording", "verdict", "checks", "rows", "faults", "warnings"]
     assert (document["tcprof"], document["kind"]) == (tcprof.__version__, "ranges")
     assert document["recording"]["tensor_source"] == "cycles"
     assert document["rows"][0]["path"] == ""
@@ -251,7 +251,7 @@ def test_export_writes_every_frame(file_format: str, run: Callable[..., Outcome]
     assert done.status == 0
     read = pd.read_csv if file_format == "csv" else pd.read_parquet
     about = json.loads((tmp_path / "frames" / "recording.json").read_text())
-    assert list(about) == ["tcprof", "kind", "recording", "faults", "warnings"]
+    assert list(about) == ["tcprof", "kind", "recording", "verdict", "checks", "faults", "warnings"]
     assert about["recording"]["file"] == "small.sqlite"
     frames = {path.stem: read(path) for path in (tmp_path / "frames").glob(f"*.{file_format}")}
     assert sorted(frames) == sorted(data.FRAMES)
@@ -260,8 +260,10 @@ def test_export_writes_every_frame(file_format: str, run: Callable[..., Outcome]
 
 
 def test_python_gives_what_the_command_line_gives(run: Callable[..., Outcome]) -> None:
-    rows = json.loads(run("ranges", AMP, "--format", "json").out)["rows"]
-    frame = tcprof.read(AMP).ranges
+    document, analysis = json.loads(run("ranges", AMP, "--format", "json").out), tcprof.read(AMP)
+    assert document["verdict"] == list(analysis.verdict)
+    assert document["checks"] == [vars(check) for check in analysis.checks]
+    rows, frame = document["rows"], analysis.ranges
     assert [row["path"] for row in rows] == frame["path"].tolist()
     assert [row["tensor_cycles"] for row in rows] == pytest.approx(frame["tensor_cycles"].tolist())
     first, second = tcprof.compare(FP32, AMP), tcprof.compare(tcprof.read(FP32), tcprof.read(AMP))

@@ -51,7 +51,7 @@ def test_text_fits_80_columns(by: str, run: Run) -> None:
 
 def test_json_has_all_rows_and_columns(run: Run) -> None:
     document = json.loads(run("kernels", AMP, "--format", "json", "--limit", 1).out)
-    assert list(document) == ["tcprof", "kind", "recording", "rows", "faults", "warnings"]
+    assert list(document) == ["tcprof", "kind", "recording", "verdict", "checks", "rows", "faults", "warnings"]
     assert (document["kind"], document["recording"]["file"]) == ("kernels", AMP.name)
     frame = tcprof.read(AMP).kernels
     assert len(document["rows"]) == len(frame) > 20

@@ -57,7 +57,7 @@ def test_remedies_stand_below(run: Run, tmp_path) -> None:
     trace.kernel("b", 9_000, 12_000, launched=5_000)
     done = run("timeline", trace.write(tmp_path))
     said = " ".join(done.err.split())
-    assert "33.3 % of the activity time: no range was open. To mend it: open a range around" in said
+    assert "33.3 % of the activity time: no range was open. To fix this: open a range around" in said
     assert "100.0 % of the kernel time: estimated from kernel names" in said
     assert "No range iterates" in done.out
 
@@ -73,3 +73,14 @@ def test_ranges_fit_kernels_unless_the_export_is_large(size: str, run: Run, monk
     assert ("--kernels does it" in done.err) == (size == "large")
     forced = run("ranges", AMP, "--kernels", "--format", "csv", "--depth", 0).out.splitlines()[1]
     assert forced.split(",")[header.index("tensor_kernel_share_pct")]
+
+
+def test_why_there_are_no_kernels_is_the_true_reason(run: Run, tmp_path) -> None:
+    """A recording without kernels is not called large."""
+    path = (
+        TraceBuilder().gpu().range("step", 0, 9_000).copy("host to device", 2_000, 5_000, launched=10).write(tmp_path)
+    )
+    done = run("ranges", path)
+    assert "fitted" not in done.out + done.err
+    assert "The recording has no kernels, only copies and sets" in " ".join(done.err.split())
+    assert "The recording has no kernels." in run("kernels", path).out

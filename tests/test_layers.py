@@ -10,7 +10,20 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "tcprof"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 # Lowest first: a module imports only from rooms that stand before its own.
-ROOMS = ("errors", "units", "workloads", "frames", "nsys", "trace", "analysis", "comparison", "advice", "report", "cli")
+ROOMS = (
+    "errors",
+    "units",
+    "workloads",
+    "frames",
+    "nsys",
+    "trace",
+    "analysis",
+    "findings",
+    "comparison",
+    "advice",
+    "report",
+    "cli",
+)
 LONGEST_FILE = 300
 LONGEST_FUNCTION = 40
 SQL = {"sqlalchemy", "sqlite3", "adbc_driver_sqlite", "adbc_driver_manager"}

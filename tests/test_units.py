@@ -160,3 +160,17 @@ def test_ratios(value, text):
 def test_a_text_is_a_defect_of_the_caller(function, value):
     with pytest.raises(ValueError, match="could not convert"):
         function(value)
+
+
+def test_no_zero_has_a_sign() -> None:
+    """What rounding leaves below a picosecond is 0, and a small negative number never reads -0."""
+    assert [units.format_ns(value) for value in (-1e-10, 1e-10, -0.0004)] == ["0 ns"] * 3
+    shown = [
+        units.format_count(-0.3),
+        units.format_bytes(-0.3),
+        units.format_ratio(-0.0001),
+        units.format_hz(-0.0001),
+        units.format_pct(-0.0),
+        units.format_seconds(-1e-15),
+    ]
+    assert not [text for text in shown if text.startswith("-")]

@@ -9,8 +9,10 @@ from builders import TraceBuilder
 from report_inputs import HOSTILE, make_analysis, make_empty, make_samples
 
 import tcprof
+from tcprof.findings.iterations import measure_iterations
 from tcprof.frames import SAMPLES
-from tcprof.report.pages.iterations import measure_iterations
+from tcprof.report.comparison_words import compare_in_words
+from tcprof.report.pages.iterations import find_typical
 from tcprof.report.pages.summary import summarize
 from tcprof.report.wording import format_interval
 from tcprof.units import format_ns, format_pct
@@ -57,12 +59,10 @@ def verdict_of(folder, **changes):
 class TestIterations:
     def test_figures(self, tmp_path):
         figures = measure_iterations(tcprof.read(step_trace(gap=25 * US, active=30).write(tmp_path)), 0)
-        assert (figures.name, figures.count, figures.warm_up_count) == ("step", 10, 0)
-        assert figures.window_ns.value == 125 * US
-        assert (figures.window_ns.low, figures.window_ns.high) == (125 * US, 125 * US)
-        assert figures.idle_pct.value == pytest.approx(100 * 105 / 125)
-        assert figures.gap_pct.value == pytest.approx(100 * 25 / 150)
-        assert (figures.kernel_count.value, figures.kernel_ns.value) == (4, 20 * US)
+        assert (figures.name, figures.count, figures.window_ns) == ("step", 10, 125 * US)
+        assert figures.idle_pct == pytest.approx(100 * 105 / 125)
+        assert figures.gap_pct == pytest.approx(100 * 25 / 150)
+        assert (figures.kernel_count, figures.kernel_ns) == (4, 5 * US)
         assert figures.coverage_pct == pytest.approx(100)
 
     def test_none_without_iterations(self):
@@ -72,22 +72,35 @@ class TestIterations:
         trace = step_trace(gap=25 * US)
         trace.kernel("other", 1_000 * US, 1_000 * US + 10 * 150 * US, stream=9)
         figures = measure_iterations(tcprof.read(trace.write(tmp_path)), 0)
-        assert (figures.idle_pct.value, figures.gap_pct.value) == (0, 0)
+        assert (figures.idle_pct, figures.gap_pct) == (0, 0)
 
     def test_warm_up_is_left_out(self):
         analysis = tcprof.read(FIXTURES / "mnist_amp.sqlite")
-        figures = measure_iterations(analysis, 0)
+        typical = find_typical(analysis, 0)
         rest = analysis.iterations[~analysis.iterations["warm_up"]]
-        assert (figures.count, figures.warm_up_count) == (len(rest), 2)
-        assert figures.window_ns.value == rest["gpu_window_ns"].median()
-        assert figures.tensor_active_pct.value == pytest.approx(rest["tensor_active_mean_pct"].median())
-        assert figures.window_ns.low < figures.window_ns.value < figures.window_ns.high
+        assert typical.count == measure_iterations(analysis, 0).count == len(rest) == 48
+        assert typical.window_ns.value == rest["gpu_window_ns"].median()
+        assert typical.tensor_active_pct.value == pytest.approx(rest["tensor_active_mean_pct"].median())
+        assert typical.window_ns.low < typical.window_ns.value < typical.window_ns.high
 
     def test_rounded_samples_widen_the_interval(self, tmp_path):
         analysis = tcprof.read(step_trace(active=1).write(tmp_path))
         assert analysis.tensor_source == "rounded"
-        found = measure_iterations(analysis, 0).tensor_active_pct
+        figures, found = measure_iterations(analysis, 0), find_typical(analysis, 0).tensor_active_pct
         assert found.low < found.value < found.high
+        assert figures.low_pct < figures.tensor_active_pct < figures.high_pct
+
+    def test_two_paths_are_pooled_by_their_windows(self):
+        """The steps of two epochs: what is covered weighs, not the path."""
+        analysis = tcprof.read(FIXTURES / "mnist_amp.sqlite")
+        rows = analysis.ranges[analysis.ranges["name"] == "step"]
+        figures = measure_iterations(analysis, 0)
+        covered = rows["window_ns"] * rows["coverage_pct"]
+        assert len(rows) == 2
+        mean = (rows["tensor_active_mean_pct"] * covered).sum() / covered.sum()
+        assert figures.tensor_active_pct == pytest.approx(mean)
+        assert rows["tensor_active_low_pct"].min() <= figures.low_pct <= mean <= figures.high_pct
+        assert figures.count == rows["instance_count"].sum()
 
 
 class TestSentences:
@@ -96,6 +109,13 @@ class TestSentences:
         assert "The GPU waited for the CPU 84.0 % of that time" in said
         assert "an iteration's 4 kernels run 5.00 µs each on average, and take longer to launch" in said
         assert "the run is launch-bound" in said
+
+    @pytest.mark.parametrize(("file", "bound"), [("fashion_pinned", "bound by the CPU"), ("mnist_amp", "launch-bound")])
+    def test_a_comparison_says_the_same(self, file, bound):
+        analysis = tcprof.read(FIXTURES / f"{file}.sqlite")
+        ((_, sentences),) = compare_in_words(tcprof.compare(analysis, analysis))
+        assert f"the run is {bound}." in analysis.verdict[0]
+        assert f"the run is {bound}." in sentences[-1]
 
     def test_few_long_waits_are_not_called_launch_bound(self, tmp_path):
         said = verdict_of(tmp_path, every=400 * US)
@@ -121,7 +141,7 @@ class TestSentences:
         assert "Between the iterations the GPU idled another 50.0 % of the time from one to the next." in said
 
     def test_rounded_samples(self, tmp_path):
-        assert "“step”, as far as rounded samples tell." in verdict_of(tmp_path, active=40)
+        assert "(mean over 10 iterations), as far as rounded samples tell." in verdict_of(tmp_path, active=40)
 
     def test_name_of_the_iterations_is_one_short_line(self, tmp_path):
         for name in HOSTILE:
@@ -132,13 +152,16 @@ class TestSentences:
     @pytest.mark.parametrize(
         ("file", "parts"),
         [
-            ("mnist_amp", ["busy 0.35 % of the time of a “step”", "launch-bound"]),
+            ("mnist_amp", ["busy 0.35 % of the gpu windows of “step” (mean over 48 iterations)", "launch-bound"]),
             (
                 "transformer_eager",
-                ["busy 33.3 %", "tensor kernels had 44.4 %", "(memory-bound 16.7 %, issue-bound 13.2 %)"],
+                ["busy 33.3 %", "(memory-bound 16.8 %, issue-bound 13.3 %)"],
             ),
-            ("jax_mlp", ["busy 64.7 %", "CUDA graphs, whose kernels were not recorded, had 100.0 %"]),
-            ("matmul", ["busy 28.5 % of the 65.1 ms sampled", "The highest mean of a range is 93.9 %, in “fp64 4096”"]),
+            ("jax_mlp", ["busy 64.6 %", "CUDA graphs, whose kernels were not recorded, had 100.0 %"]),
+            (
+                "matmul",
+                ["from the GPU's first activity to its last", "The highest mean of a range is 93.9 %, in “fp64 4096”"],
+            ),
             ("mlp_fp32", ["No kernel uses the Tensor Cores."]),
             ("wmma", ["tensor kernels had 14.5 % (in which the Tensor Cores were busy 4.3 %)"]),
         ],
@@ -159,7 +182,7 @@ class TestSentences:
 class TestCapture:
     def test_exact(self):
         assert summarize(make_analysis())[0].verdict == (
-            "The Tensor Cores were busy 2.0 % of the 20.0 ms sampled.",
+            "The Tensor Cores were busy 2.0 % of the 18.0 ms from the GPU's first activity to its last.",
             "The highest mean of a range is 27.0 % (95 % interval 26.0 % to 28.0 %), in “step / forward” over its 6 "
             "instances.",
         )
@@ -173,7 +196,7 @@ class TestCapture:
         ranges = make_analysis().ranges.assign(tensor_active_mean_pct=math.nan, coverage_pct=31.0)
         (summary,) = summarize(make_analysis(ranges=ranges))
         assert summary.verdict[0].endswith("is unknown: only 31.0 % of the time is covered by samples.")
-        assert [check.state for check in summary.checks if check.title == "Coverage"] == ["poor"]
+        assert [check.state for check in summary.checks if check.name == "Coverage"] == ["poor"]
 
     def test_nothing_recorded(self):
         (summary,) = summarize(make_empty())
@@ -199,7 +222,7 @@ class TestTiles:
         assert 4 <= len(tiles) <= 6
         assert tiles["Time per iteration"].value == "3.05 ms"
         assert tiles["Time per iteration"].interval.endswith("ms")
-        assert "median of 48 iterations; 2 of warm-up left out" in tiles["Time per iteration"].caption
+        assert tiles["Time per iteration"].caption == "first to last activity, median of 48 iterations"
         assert tiles["Tensor Active"].interval
         assert "of the chip's peak" in tiles["Tensor FLOP/s"].caption
 
@@ -222,7 +245,7 @@ class TestTiles:
 
 class TestChecks:
     def states(self, analysis):
-        return {check.title: check.state for check in summarize(analysis)[0].checks}
+        return {check.name: check.state for check in summarize(analysis)[0].checks}
 
     def test_all_in_order(self):
         assert set(self.states(tcprof.read(FIXTURES / "mnist_amp.sqlite")).values()) == {"good"}

@@ -1,7 +1,7 @@
 """The account of the GPU's time: the fit of the kernels, and all that follows from it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ import pandas as pd
 from tcprof.analysis.instances import Work, group_by_path, instance_windows, work_by_depth
 from tcprof.analysis.projection import Attribution, Hierarchy, ranges_of_activities
 from tcprof.analysis.rates import range_rates, values_of_launches
-from tcprof.frames import CLOCKS, INSTANCES, KERNELS, LAUNCHED, LEDGER, RANGE_SUMMARY, TIMELINE
+from tcprof.frames import CLOCKS, INSTANCES, KERNELS, LAUNCHED, LEDGER, RANGE_SUMMARY, TIMELINE, WARM_UP_PATH
 
 Ints = npt.NDArray[np.int64]
 
@@ -51,7 +51,7 @@ class Evidence:
         gpus: See ``tcprof.frames.GPUS``.
         hierarchy: The nested ranges.
         attribution: Which activity belongs to which range.
-        instances: See ``tcprof.analysis.instances.list_instances``.
+        instances: See ``tcprof.analysis.instances.list_instances``, with ``warm_up``.
         work: Their activities.
     """
 
@@ -79,11 +79,12 @@ def make_account(evidence: Evidence) -> Account:
     found = fit_kernels(activities, path_id, samples, evidence.gpus)
     kernels, kernel = summarize_kernels(found, activities, paths)
     of_launch = innermost[found.launched["activity"].to_numpy()]
+    by_path, named = _set_warm_up_apart(found.launched, of_launch, evidence)
     launched = LAUNCHED.conform(found.launched.assign(kernel=kernel, range=of_launch))
     return Account(
         launched=launched,
         kernels=kernels,
-        kernels_by_path=summarize_kernels(found, activities, paths, by_path=True)[0],
+        kernels_by_path=summarize_kernels(replace(found, launched=by_path), activities, named, by_path=True)[0],
         timeline=account_for_time(
             activities,
             classes_of_activities(activities, launched, kernels),
@@ -94,6 +95,18 @@ def make_account(evidence: Evidence) -> Account:
         ledger=keep_ledger(activities, evidence.attribution, samples, found, kernels),
         clocks=check_clocks(activities, samples),
     )
+
+
+def _set_warm_up_apart(
+    launched: pd.DataFrame, of_launch: Ints, evidence: Evidence
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The launches, those in warm-up with a path of their own; and the paths with that one, which is the last."""
+    paths, instances = evidence.hierarchy.paths, evidence.instances
+    warm_up = instances.loc[instances["warm_up"], ["gpu", "range"]]
+    apart = pd.MultiIndex.from_arrays([launched["gpu"], of_launch]).isin(pd.MultiIndex.from_frame(warm_up))
+    own = pd.DataFrame({"domain": [""], "path": [WARM_UP_PATH], "name": [WARM_UP_PATH], "depth": [1]})
+    path_id = launched["path_id"].where(~apart, len(paths))
+    return launched.assign(path_id=path_id), pd.concat([paths, own], ignore_index=True)
 
 
 def add_rates(ranges: pd.DataFrame, account: Account, evidence: Evidence) -> pd.DataFrame:
@@ -113,9 +126,13 @@ def add_rates(ranges: pd.DataFrame, account: Account, evidence: Evidence) -> pd.
     def members() -> Iterator[tuple[Ints, Ints]]:
         yield captured[account.launched["gpu"].to_numpy()].to_numpy(), np.arange(len(account.launched))
         for instance, row in _launches_by_depth(account, evidence):
-            yield row_of_path[group[instance]], row
+            counted = group[instance] >= 0
+            yield row_of_path[group[instance][counted]], row[counted]
 
-    return RANGE_SUMMARY.conform(ranges.assign(**range_rates(values, members(), ranges["window_ns"].to_numpy())))
+    rates = range_rates(values, members(), ranges["window_ns"].to_numpy())
+    # Where no kernel of a GPU was traced, what ran there is not known: a sum over nothing is not 0.
+    known = ranges["gpu"].isin(account.launched["gpu"]) & (ranges["instance_count"] > 0)
+    return RANGE_SUMMARY.conform(ranges.assign(**{name: column.where(known) for name, column in rates.items()}))
 
 
 def add_tensor_time(instances: pd.DataFrame, account: Account, evidence: Evidence) -> pd.DataFrame:

@@ -13,17 +13,25 @@ from tcprof.analysis import caveats, faults, summary
 from tcprof.analysis.account import NO_ACCOUNT, Evidence, add_rates, add_tensor_time, make_account
 from tcprof.analysis.instances import busy_time, instance_windows, list_instances
 from tcprof.analysis.iterations import find_iterations
-from tcprof.analysis.projection import attribute, build_hierarchy
-from tcprof.analysis.sampling import tensor_functions
+from tcprof.analysis.projection import Attribution, Hierarchy, attribute, build_hierarchy
+from tcprof.analysis.sampling import Windows, tensor_functions
+from tcprof.analysis.warm_up import choose_warm_up, find_left_out, parse_warm_up
 from tcprof.frames import GPUS, INSTANCES, RANGE_SUMMARY, SAMPLE_METRICS
+from tcprof.trace.samples import Samples
 from tcprof.trace.trace import Recording, Trace
 
 WINDOWS = ("host", "gpu", "busy")
+# What a fit needs beside Tensor Active, for the clocks and for what bounds a kernel: else the verdict on a recording
+# would depend on the metrics that a command shows.
+_OF_FIT = ("pipe_cycles", "gr_active_pct", "sm_issue_pct", "dram_read_pct", "dram_write_pct")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Analysis:
     """One recording, analyzed.
+
+    Figures per path, iteration and step are without warm-up; those of the whole capture and of ranges around the
+    iterations have it. ``instances`` and ``iterations`` hold all, with a column that tells warm-up.
 
     Attributes:
         recording: What is known about the recording.
@@ -43,6 +51,7 @@ class Analysis:
         timeline: Where the time went, see ``tcprof.frames.TIMELINE``; these too are empty without a fit.
         ledger: What the figures rest on, see ``tcprof.frames.LEDGER``.
         clocks: Whether samples and trace agree on the time, see ``tcprof.frames.CLOCKS``.
+        outside: What was sampled outside of the whole capture, see ``tcprof.frames.OUTSIDE``.
         faults: Why the figures cannot be trusted, with what to do: samples that were lost, are out of order or do not
             follow the kernels, and lost kernels; gravest first. Show them before any figure.
         warnings: What else a reader must know, most important first.
@@ -64,24 +73,43 @@ class Analysis:
     timeline: pd.DataFrame
     ledger: pd.DataFrame
     clocks: pd.DataFrame
+    outside: pd.DataFrame
     faults: tuple[str, ...]
     warnings: tuple[str, ...]
 
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """What the figures say, a paragraph for each GPU, as ``tcprof.findings`` judges them."""
+        return tuple(_above("findings").judge(self).verdict)
+
+    @property
+    def checks(self) -> tuple[Any, ...]:
+        """What was checked before the figures can be trusted, see ``tcprof.findings.Check``."""
+        return tuple(_above("findings").judge(self).checks)
+
+    def __repr__(self) -> str:
+        return str(_above("findings").describe(self))
+
     def figure_timeline(self) -> Any:
         """Samples over lanes of ranges, as a plotly figure."""
-        return _report("figures.figures").figure_timeline(self)
+        return _above("report.figures.figures").figure_timeline(self)
 
     def _repr_html_(self) -> str:
-        return str(_report("notebook").render_analysis(self))
+        return str(_above("report.notebook").render_analysis(self))
 
 
-def _report(module: str) -> Any:
-    """A module of the room above, which a notebook reaches through an analysis; nothing here depends on it."""
-    return import_module(f"tcprof.report.{module}")
+def _above(module: str) -> Any:
+    """A module of a room above, which a user reaches through an analysis; nothing here depends on it."""
+    return import_module(f"tcprof.{module}")
 
 
 def analyze(
-    trace: Trace, window: str = "gpu", metrics: Iterable[str] = SAMPLE_METRICS, kernels: bool = True
+    trace: Trace,
+    window: str = "gpu",
+    metrics: Iterable[str] = SAMPLE_METRICS,
+    kernels: bool = True,
+    warm_up: int | str | None = None,
+    iteration: str | None = None,
 ) -> Analysis:
     """Compute Tensor Active per range, per kernel and for the whole capture.
 
@@ -92,21 +120,27 @@ def analyze(
         metrics: Columns of the samples to read. The ranges need only ``tensor_active_pct``; large recordings are read
             faster without the others. The fit adds what it needs, the clock check too.
         kernels: Whether to fit the kernels.
+        warm_up: How many first iterations are warm-up, or ``all`` to count all; None: those that are found to be.
+        iteration: The range that iterates, see ``find_iterations``; None: the one that is found.
+
+    Raises:
+        UsageError: There is no such warm-up, or no such range.
     """
-    if kernels:
-        metrics = {*metrics, "pipe_cycles", "gr_active_pct"}
-    with ThreadPoolExecutor() as pool:  # reading is most of the work, and it waits for SQLite
-        read_samples, read_launches = pool.submit(trace.samples, metrics), pool.submit(trace.launches)
-        recording, activities = trace.recording(), trace.activities(geometry=kernels)
-        hierarchy = build_hierarchy(trace.ranges())
-        attribution = attribute(hierarchy, read_launches.result(), activities)
-        samples = read_samples.result()
+    recording, activities, hierarchy, attribution, samples = _read(trace, metrics, kernels)
     gpus = _all_gpus(trace.gpus(), samples.frame, activities)
     used = _recorded_gpus(gpus, samples.frame, activities)
-    counted, work = list_instances(hierarchy, attribution, activities, used)
-    evidence = Evidence(activities, samples.frame, gpus, hierarchy, attribution, counted, work)
-    instances, ranges = _measure(evidence, used, recording.duration_ns, window, samples.tensor_source == "rounded")
-    account = make_account(evidence) if kernels else NO_ACCOUNT
+    functions = tensor_functions(samples.frame)
+    listed, work = list_instances(hierarchy, attribution, activities, used)
+    windows = instance_windows(listed, work, window)
+    measured = summary.measure_instances(listed, windows, functions)
+    iterations = choose_warm_up(find_iterations(measured, hierarchy.paths, iteration), parse_warm_up(warm_up))
+    measured = measured.assign(warm_up=find_left_out(measured, iterations))
+    evidence = Evidence(activities, samples.frame, gpus, hierarchy, attribution, measured, work)
+    ranges = _summarize(evidence, windows, functions, used, recording.duration_ns, samples.tensor_source == "rounded")
+    account, instances = NO_ACCOUNT, _with_busy_time(evidence)
+    if kernels:
+        account = make_account(evidence)
+        ranges, instances = add_rates(ranges, account, evidence), add_tensor_time(instances, account, evidence)
     diagnostics = trace.diagnostics()
     return Analysis(
         recording=recording,
@@ -114,33 +148,55 @@ def analyze(
         tensor_source=samples.tensor_source,
         gpus=gpus,
         samples=samples.frame,
-        ranges=add_rates(ranges, account, evidence) if kernels else ranges,
-        instances=add_tensor_time(instances, account, evidence) if kernels else instances,
-        iterations=find_iterations(instances, hierarchy.paths),
+        ranges=ranges,
+        instances=instances,
+        iterations=iterations,
         paths=hierarchy.paths,
         activities=activities,
         **vars(account),
+        outside=summary.measure_outside(used, activities, samples.frame, functions),
         faults=faults.list_faults(recording, samples, activities, account.clocks, diagnostics, trace.lost_launches),
         warnings=caveats.list_caveats(recording, samples, hierarchy, activities, attribution, ranges, diagnostics),
     )
 
 
-def _measure(
-    evidence: Evidence, gpus: list[int], duration_ns: float, window: str, rounded: bool
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Instances, and the range summary, from samples and counts."""
-    functions = tensor_functions(evidence.samples)
-    windows = instance_windows(evidence.instances, evidence.work, window)
-    instances = summary.measure_instances(evidence.instances, windows, functions)
-    per_path = summary.summarize_paths(instances, windows, evidence.work, evidence.hierarchy.paths, functions, rounded)
+def _read(
+    trace: Trace, metrics: Iterable[str], kernels: bool
+) -> tuple[Recording, pd.DataFrame, Hierarchy, Attribution, Samples]:
+    """What is in a recording, its activities attributed to its ranges; with what a fit needs, if there is to be one."""
+    if kernels:
+        metrics = {*metrics, *_OF_FIT}
+    with ThreadPoolExecutor() as pool:  # reading is most of the work, and it waits for SQLite
+        read_samples, read_launches = pool.submit(trace.samples, metrics), pool.submit(trace.launches)
+        recording, activities = trace.recording(), trace.activities(geometry=kernels)
+        hierarchy = build_hierarchy(trace.ranges())
+        attribution = attribute(hierarchy, read_launches.result(), activities)
+        return recording, activities, hierarchy, attribution, read_samples.result()
+
+
+def _summarize(
+    evidence: Evidence,
+    windows: Windows,
+    functions: summary.Functions,
+    gpus: list[int],
+    duration_ns: float,
+    rounded: bool,
+) -> pd.DataFrame:
+    """The range summary, from samples and counts: of each GPU the whole capture, then the paths."""
+    per_path = summary.summarize_paths(
+        evidence.instances, windows, evidence.work, evidence.hierarchy.paths, functions, rounded
+    )
     capture = summary.summarize_capture(
         gpus, evidence.activities, evidence.attribution, evidence.samples, duration_ns, functions
     )
-    ranges = RANGE_SUMMARY.concat([capture, per_path]).sort_values("gpu", kind="stable", ignore_index=True)
-    each = np.arange(len(instances))
-    busy = busy_time(evidence.instances, evidence.work, each, len(instances))
-    instances = instances.assign(busy_ns=np.where(instances["activity_count"] > 0, busy, np.nan))
-    return INSTANCES.conform(instances), ranges
+    return RANGE_SUMMARY.concat([capture, per_path]).sort_values("gpu", kind="stable", ignore_index=True)
+
+
+def _with_busy_time(evidence: Evidence) -> pd.DataFrame:
+    """The instances with the time under their work."""
+    instances = evidence.instances
+    busy = busy_time(instances, evidence.work, np.arange(len(instances)), len(instances))
+    return INSTANCES.conform(instances.assign(busy_ns=np.where(instances["activity_count"] > 0, busy, np.nan)))
 
 
 def _all_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:

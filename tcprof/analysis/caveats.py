@@ -8,6 +8,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis.faults import is_fault
+from tcprof.analysis.instances import KERNEL_KINDS
 from tcprof.analysis.intervals import union
 from tcprof.analysis.projection import CAUSES, REMEDIES, Attribution, Hierarchy
 from tcprof.trace.samples import Samples
@@ -23,7 +24,6 @@ _ROUTINE = re.compile(
 )
 _SKIPPED_TENSOR = re.compile(r"Skipping metric [\w.]*tensor[\w.]* \(requires unsupported")
 _SHOWN = 3
-NOTABLE_SHARE = 0.1
 
 
 def list_caveats(
@@ -76,26 +76,11 @@ def _about_samples(
         )
     if samples.shared_pipe:
         found.append("On this GPU the counter also counts half-precision arithmetic that is not on Tensor Cores.")
-    found += _about_span(recording, samples.frame)
     sampled = ranges["tensor_active_mean_pct"].notna() | (ranges["coverage_pct"] < 50)
     thin = int((ranges["coverage_pct"][sampled] < 50).sum()) if len(samples.frame) else 0
     if thin:
         found.append(f"{thin} of {len(ranges)} rows have no figures: under half of their window was sampled.")
     return found
-
-
-def _about_span(recording: Recording, frame: pd.DataFrame) -> list[str]:
-    """Samples from before or after the recording: nsys begins early, and goes on after a capture range has ended."""
-    if not (len(frame) and recording.duration_ns > 0):
-        return []
-    start, end = int(frame["start_ns"].min()), int(frame["end_ns"].max())
-    outside = max(0, -start) + max(0, end - int(recording.duration_ns))
-    if outside < NOTABLE_SHARE * (end - start):
-        return []
-    return [
-        f"{units.format_ns(outside)} of the {units.format_ns(end - start)} sampled lie outside the recording: nsys "
-        "samples on when a capture range has ended. The figures of the whole capture are over all samples."
-    ]
 
 
 def _about_diagnostics(diagnostics: pd.DataFrame) -> list[str]:
@@ -129,11 +114,20 @@ def _length_of_union(group: Ints, start: Ints, end: Ints) -> int:
 
 
 def _about_activities(hierarchy: Hierarchy, activities: pd.DataFrame, attribution: Attribution) -> list[str]:
-    """Absent ranges and kernels, and GPU time that belongs to no range."""
-    if not len(activities):
-        return ["The recording has no kernels: record with --trace=cuda,nvtx, and check that the program used a GPU."]
-    if not len(hierarchy.ranges):
-        return ["The recording has no NVTX ranges: only the whole capture can be shown."]
+    """Absent kernels and ranges, and GPU time that belongs to no range."""
+    absent = []
+    if not activities["kind"].isin(KERNEL_KINDS).any():
+        what = "no kernels, only copies and sets" if len(activities) else "no kernels"
+        absent.append(
+            f"The recording has {what}: record with --trace=cuda,nvtx, and check that the program used a GPU."
+        )
+    if len(activities) and not len(hierarchy.ranges):
+        return [*absent, "The recording has no NVTX ranges: only the whole capture can be shown."]
+    return absent + (_about_attribution(activities, attribution) if len(activities) else [])
+
+
+def _about_attribution(activities: pd.DataFrame, attribution: Attribution) -> list[str]:
+    """GPU time that belongs to no range, and activities that another thread launched."""
     duration = (activities["end_ns"] - activities["start_ns"]).to_numpy()
     found = []
     codes = attribution.cause.codes
@@ -143,7 +137,7 @@ def _about_activities(hierarchy: Hierarchy, activities: pd.DataFrame, attributio
         if CAUSES[code] and shares[code] >= 1:
             found.append(
                 f"{units.format_pct(shares[code])} of the GPU's activity time ({units.format_count(counts[code])} "
-                f"activities) belongs to no range: {CAUSES[code]}. To mend it: {REMEDIES[CAUSES[code]]}."
+                f"activities) belongs to no range: {CAUSES[code]}. To fix this: {REMEDIES[CAUSES[code]]}."
             )
     is_inherited = np.zeros(len(activities), dtype=bool)
     is_inherited[attribution.activity[attribution.inherited]] = True

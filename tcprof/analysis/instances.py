@@ -141,35 +141,43 @@ def busy_time(instances: pd.DataFrame, work: Work, group: Ints, groups: int) -> 
     Args:
         instances: See ``list_instances``.
         work: Their activities.
-        group: Group of each instance; the instances of a group have one depth.
+        group: Group of each instance, -1 for none; the instances of a group have one depth.
         groups: Number of groups.
     """
     total = np.zeros(groups)
     for row, index in work_by_depth(instances, work):
+        counted = group[row] >= 0
+        row, index = row[counted], index[counted]
         of_group, start, end = union(group[row], work.start[index], work.end[index])
         total += np.bincount(of_group, end - start, minlength=groups)
     return total
 
 
 def group_by_path(instances: pd.DataFrame, paths: pd.DataFrame) -> tuple[Ints, pd.DataFrame]:
-    """The instances of each path on each GPU.
+    """The instances of each path on each GPU that count: warm-up is in no group.
+
+    Args:
+        instances: See ``list_instances``, with ``warm_up``.
+        paths: See ``tcprof.frames.PATHS``.
 
     Returns:
-        The group of each instance; and for each group its GPU and path, in that order, with the columns of ``paths``.
+        The group of each instance, -1 for warm-up; and for each group, some of which may have no instance left, its
+        GPU and path, in that order, with the columns of ``paths``.
     """
     key = instances["gpu"].to_numpy() * len(paths) + instances["path_id"].to_numpy()
     keys, group = np.unique(key, return_inverse=True)
     groups = pd.DataFrame({"gpu": keys // max(len(paths), 1), "path_id": keys % max(len(paths), 1)})
-    return group, groups.join(paths, on="path_id")
+    return np.where(instances["warm_up"], -1, group), groups.join(paths, on="path_id")
 
 
 def united_windows(group: Ints, gpu_of: Ints, windows: Windows) -> Windows:
     """The union over each group of instances of their windows.
 
     Args:
-        group: Group of each instance.
+        group: Group of each instance, -1 for none.
         gpu_of: GPU of each group.
         windows: Windows of instances.
     """
-    of_group, start, end = union(group[windows.group], windows.start, windows.end)
+    kept = group[windows.group] >= 0
+    of_group, start, end = union(group[windows.group][kept], windows.start[kept], windows.end[kept])
     return Windows(of_group, gpu_of[of_group], start, end)

@@ -14,10 +14,12 @@ from tcprof.analysis.sampling import (
     measure,
     measure_distribution,
 )
-from tcprof.frames import RANGE_SUMMARY
+from tcprof.frames import OUTSIDE, RANGE_SUMMARY
 
 Ints = npt.NDArray[np.int64]
 Functions = dict[int, tuple[StepFunction, StepFunction]]
+
+_SUMMED = ("activity_count", "inherited_count", "kernel_count", "kernel_ns", "host_ns")
 
 
 def measure_instances(instances: pd.DataFrame, windows: Windows, functions: Functions) -> pd.DataFrame:
@@ -65,30 +67,34 @@ def summarize_paths(
     functions: Functions,
     rounded: bool,
 ) -> pd.DataFrame:
-    """One row for each GPU and path. Time that two instances of a path share counts once in all windows."""
+    """One row for each GPU and path, without warm-up.
+
+    Time that two instances of a path share counts once in all windows. A path that has only warm-up keeps its row, of
+    no instance and unknown figures.
+    """
     if not len(instances):
         return RANGE_SUMMARY.empty()
     group, groups = group_by_path(instances, paths)
     count, gpu_of = len(groups), groups["gpu"].to_numpy()
     chosen = united_windows(group, gpu_of, windows)
     gpu_windows = united_windows(group, gpu_of, instance_windows(instances, work, "gpu"))
-    interval = bootstrap_interval(group, instances["active_ns"].to_numpy(), instances["covered_ns"].to_numpy(), count)
-    host = (instances["host_end_ns"] - instances["host_start_ns"]).to_numpy()
-    counts = {
-        name: np.bincount(group, instances[name]).astype(np.int64)
-        for name in ("activity_count", "inherited_count", "kernel_count", "kernel_ns")
-    }
+    counted = instances[group >= 0].assign(host_ns=lambda rows: rows["host_end_ns"] - rows["host_start_ns"])
+    of = group[group >= 0]
+    interval = bootstrap_interval(of, counted["active_ns"].to_numpy(), counted["covered_ns"].to_numpy(), count)
+    counts = {name: np.bincount(of, counted[name], minlength=count).astype(np.int64) for name in _SUMMED}
     has_activity = counts["activity_count"] > 0
     spans = np.bincount(gpu_windows.group, gpu_windows.end - gpu_windows.start, minlength=count)
+    tensor = _tensor_columns(chosen, count, functions, rounded, interval)
+    instance_count = np.bincount(of, minlength=count)
     return RANGE_SUMMARY.conform(
         groups.assign(
             **{
-                "instance_count": np.bincount(group),
-                "host_ns": np.bincount(group, host).astype(np.int64),
+                "instance_count": instance_count,
                 "gpu_window_ns": np.where(has_activity, spans, np.nan),
                 "busy_ns": np.where(has_activity, busy_time(instances, work, group, count), np.nan),
                 **counts,
-                **_tensor_columns(chosen, count, functions, rounded, interval),
+                **tensor,
+                "window_ns": tensor["window_ns"].where(instance_count > 0),
             }
         )
     )
@@ -102,40 +108,80 @@ def summarize_capture(
     duration_ns: float,
     functions: Functions,
 ) -> pd.DataFrame:
-    """One row for each GPU: all its samples and all its activities."""
+    """One row for each GPU: the whole capture, see ``capture_spans``, whatever the windows of the ranges.
+
+    The length of a capture in which nothing ran and nothing was sampled is the recording's.
+    """
     inherited = np.zeros(len(activities), dtype=bool)
     inherited[attribution.activity[attribution.inherited]] = True
     flagged = activities.assign(inherited=inherited)
-    times = samples[["gpu", "start_ns", "end_ns"]]
+    spans = capture_spans(gpus, activities, samples)
     rows = [
-        _capture_row(gpu, flagged[flagged["gpu"] == gpu], times[times["gpu"] == gpu], duration_ns, functions)
-        for gpu in gpus
+        _capture_row(gpu, flagged[flagged["gpu"] == gpu], span, duration_ns, functions) for gpu, span in spans.items()
     ]
     return RANGE_SUMMARY.conform(pd.DataFrame(rows).assign(domain="", path="", name="", depth=0, instance_count=1))
 
 
+def capture_spans(gpus: list[int], activities: pd.DataFrame, samples: pd.DataFrame) -> dict[int, tuple[int, int]]:
+    """Of each GPU, start and end of the whole capture in ns: from its first activity to its last.
+
+    Where the GPU has no activity, it is the span of its samples; without these either, it is empty.
+    """
+    spans = {}
+    for gpu in gpus:
+        found = [times[times["gpu"] == gpu] for times in (activities, samples)]
+        whole = found[0] if len(found[0]) else found[1]
+        spans[gpu] = (int(whole["start_ns"].min()), int(whole["end_ns"].max())) if len(whole) else (0, 0)
+    return spans
+
+
 def _capture_row(
-    gpu: int, activities: pd.DataFrame, samples: pd.DataFrame, duration_ns: float, functions: Functions
+    gpu: int, activities: pd.DataFrame, span: tuple[int, int], duration_ns: float, functions: Functions
 ) -> dict[str, object]:
-    """The figures of one GPU over the whole capture: all its samples, else from its first activity to its last."""
+    """The figures of one GPU over the whole capture."""
     kernels = activities[activities["kind"].isin(KERNEL_KINDS)]
-    whole = samples if len(samples) else activities
-    start, end = (int(whole["start_ns"].min()), int(whole["end_ns"].max())) if len(whole) else (0, 0)
     _, busy_start, busy_end = union(
         np.zeros(len(activities), np.int64), activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
     )
-    window = Windows(*(np.array([value], dtype=np.int64) for value in (0, gpu, start, end)))
-    unknown = (np.full(1, np.nan), np.full(1, np.nan))
-    tensor = _tensor_columns(window, 1, functions, False, unknown)
-    used = len(activities) > 0
+    window = Windows(*(np.array([value], dtype=np.int64) for value in (0, gpu, *span)))
+    tensor = _tensor_columns(window, 1, functions, False, (np.full(1, np.nan), np.full(1, np.nan)))
+    length, used = span[1] - span[0], len(activities) > 0
     return {
         "gpu": gpu,
         "activity_count": len(activities),
         "inherited_count": int(activities["inherited"].sum()),
         "kernel_count": len(kernels),
         "kernel_ns": int((kernels["end_ns"] - kernels["start_ns"]).sum()),
-        "host_ns": duration_ns if duration_ns > 0 else end - start,
-        "gpu_window_ns": activities["end_ns"].max() - activities["start_ns"].min() if used else np.nan,
+        "host_ns": length if length or not duration_ns > 0 else duration_ns,
+        "gpu_window_ns": length if used else np.nan,
         "busy_ns": float((busy_end - busy_start).sum()) if used else np.nan,
         **{name: column.iloc[0] for name, column in tensor.items()},
     }
+
+
+def measure_outside(
+    gpus: list[int], activities: pd.DataFrame, samples: pd.DataFrame, functions: Functions
+) -> pd.DataFrame:
+    """What was sampled outside of each GPU's whole capture, see ``tcprof.frames.OUTSIDE``."""
+    captures = capture_spans(gpus, activities, samples)
+    sampled = samples.groupby("gpu").agg(start=("start_ns", "min"), end=("end_ns", "max"))
+    rows = [
+        (number, gpu, *part)
+        for number, gpu in enumerate(sampled.index.tolist())
+        for part in (
+            (sampled.loc[gpu, "start"], captures[gpu][0]),
+            (captures[gpu][1], sampled.loc[gpu, "end"]),
+        )
+        if part[1] > part[0]
+    ]
+    windows = Windows(*(np.array([row[column] for row in rows], dtype=np.int64) for column in range(4)))
+    sums = measure(windows, len(sampled), functions)
+    return OUTSIDE.conform(
+        pd.DataFrame(
+            {
+                "gpu": sampled.index,
+                "sampled_s": sums["covered_ns"] * 1e-9,
+                "tensor_active_s": (sums["active_ns"] * 1e-9).where(sums["covered_ns"] > 0, 0),
+            }
+        )
+    )

@@ -87,7 +87,7 @@ def compute_timeline(start: Ints, end: Ints, time_class: Ints) -> StepFunction:
 def account_for_time(
     activities: pd.DataFrame, time_class: Ints, instances: pd.DataFrame, paths: pd.DataFrame, windows: Windows
 ) -> pd.DataFrame:
-    """Time of each class over the whole capture, and in each path.
+    """Time of each class over the whole capture, and in each path without warm-up.
 
     Args:
         activities: See ``tcprof.frames.ACTIVITIES``.
@@ -110,7 +110,7 @@ def account_for_time(
     capture = pd.DataFrame({"gpu": gpus, "domain": "", "path": "", "name": "", "depth": 0, "instance_count": 1, **sums})
     group, groups = group_by_path(instances, paths)
     sums = _sum_classes(united_windows(group, groups["gpu"].to_numpy(), windows), len(groups), timelines)
-    per_path = groups.assign(instance_count=np.bincount(group, minlength=len(groups)), **sums)
+    per_path = groups.assign(instance_count=np.bincount(group[group >= 0], minlength=len(groups)), **sums)
     rows = TIMELINE.concat([TIMELINE.conform(capture), TIMELINE.conform(per_path)])
     return rows.sort_values("gpu", kind="stable", ignore_index=True)
 

@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -18,6 +18,7 @@ from tcprof.report.pages.options import PlotlyScript, Theme
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tcprof.analysis import Analysis
     from tcprof.report.text.tables import Listing
 
 NARROWEST = 80
@@ -53,7 +54,7 @@ class Format(StrEnum):
 
 
 class Output(StrEnum):
-    """How a list that is no table is printed."""
+    """How non-tabular output is printed."""
 
     TEXT = "text"
     JSON = "json"
@@ -68,6 +69,16 @@ WindowOption = Annotated[
         "--window",
         help="Where samples are taken: gpu, from a range's first activity to its last; host, the range as on the CPU; "
         "busy, the time under its activities.",
+    ),
+]
+WarmUpOption = Annotated[
+    str | None,
+    typer.Option(
+        "--warm-up",
+        metavar="N|all",
+        help="Leave the first N iterations out of the figures per range, or count all; by default those found to be "
+        "warm-up are left out.",
+        show_default=False,
     ),
 ]
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print the table.")]
@@ -140,12 +151,18 @@ def select_rows(
 
 
 def print_listings(listings: "list[Listing]", output: Format, notes: list[str], faults: tuple[str, ...] = ()) -> None:
-    """Print tables as text or Markdown, with the recording's faults first, then notes, above them."""
-    from tcprof.report.text.tables import render_markdown, render_text
+    """Print tables as text or Markdown, with the recording's faults first, then notes, above them.
+
+    An empty note parts those above it from those below.
+    """
+    from tcprof.report.text.tables import escape_markdown, render_markdown, render_text
 
     print_faults(faults)
     color = has_color(sys.stdout)
-    parts = ["\n".join(wrapped(note) for note in notes)]
+    if output is Format.MARKDOWN:  # in which lines that follow each other are one paragraph
+        parts = [wrapped(escape_markdown(note)) for note in notes if note]
+    else:
+        parts = ["\n".join(wrapped(note) for note in notes)]
     for listing in listings:
         parts.append(render_markdown(listing) if output is Format.MARKDOWN else render_text(listing, width(), color))
     typer.echo("\n\n".join(parts))
@@ -159,10 +176,12 @@ def print_table(
     notes: list[str],
     faults: tuple[str, ...],
     warnings: tuple[str, ...],
+    base: Sequence[str] = (),
 ) -> None:
     """Print rows in the format asked for, faults first, so that a table in a file has them above it.
 
-    CSV has no place for faults: they go to the error stream, as warnings do. JSON has both itself.
+    CSV has no place for faults and for what is left out of the figures (``base``): they go to the error stream, as
+    warnings do. JSON has both itself.
     """
     from tcprof.report.data.data import render_csv
 
@@ -172,9 +191,18 @@ def print_table(
     if output is Format.CSV:
         print_faults(faults, err=True)
         typer.echo(render_csv(rows))
+        print_warnings(tuple(base))
     else:
-        print_listings(as_listings(), output, notes, faults)
+        print_listings(as_listings(), output, [*notes, *base], faults)
     print_warnings((*(["Nothing in the recording is what the options ask for."] if rows.empty else []), *warnings))
+
+
+def describe_findings(analysis: "Analysis", gpu: int | None = None) -> list[str]:
+    """The verdict, a paragraph for each GPU, and the checks: in one line if all are in order."""
+    from tcprof.findings import judge, summarize_checks
+
+    findings = judge(analysis, gpu)
+    return [*findings.verdict, *summarize_checks(findings.checks)]
 
 
 def width() -> int:

@@ -16,6 +16,7 @@ from tcprof.cli.app import (
     PlotlyOption,
     ThemeOption,
     TitleOption,
+    WarmUpOption,
     Window,
     WindowOption,
     app,
@@ -84,6 +85,7 @@ def compare(
     sides: SidesArgument,
     page: PageOption = None,
     window: WindowOption = Window.GPU,
+    warm_up: WarmUpOption = None,
     gpu: GpuOption = None,
     pattern: FilterOption = None,
     depth: DepthOption = None,
@@ -109,7 +111,7 @@ def compare(
     conditions = [parse_condition(text) for text in fail_if or ()]
     _check_usage(sides, bool(conditions), output, page, open_it)
     mapping = _parse_mapping(renamed or [])
-    comparisons = _compare_sides(sides, window, mapping, force)
+    comparisons = _compare_sides(sides, window, mapping, force, warm_up)
     # Conditions are for two sides only, so that there is one comparison to judge.
     rows = select_rows(comparisons[0].rows, gpu, None, None)
     judged = [judge_condition(condition, rows, comparisons[0].iteration_path) for condition in conditions]
@@ -160,11 +162,13 @@ def _parse_mapping(pairs: list[str]) -> dict[str, str]:
     return {old.strip(): new.strip() for old, _, new in (pair.partition("=") for pair in pairs)}
 
 
-def _compare_sides(given: list[Path], window: Window, mapping: dict[str, str], force: bool) -> list["Comparison"]:
+def _compare_sides(
+    given: list[Path], window: Window, mapping: dict[str, str], force: bool, warm_up: str | None
+) -> list["Comparison"]:
     """Each of the other sides against the first."""
     from tcprof.comparison import compare as compare_sides
 
-    sides = [_read_side(path, name, window) for path, name in zip(given, _name_sides(given), strict=True)]
+    sides = [_read_side(path, name, window, warm_up) for path, name in zip(given, _name_sides(given), strict=True)]
     with progress("Comparing"):
         return [compare_sides(sides[0], side, mapping, force) for side in sides[1:]]
 
@@ -177,7 +181,7 @@ def _name_sides(given: list[Path]) -> list[str]:
     return [f"{path.resolve().parent.name}/{stem}" for path, stem in zip(given, stems, strict=True)]
 
 
-def _read_side(path: Path, name: str, window: Window) -> "Side":
+def _read_side(path: Path, name: str, window: Window, warm_up: str | None) -> "Side":
     import tcprof
     from tcprof.comparison import Side
     from tcprof.nsys.repeats import find_recordings
@@ -185,7 +189,7 @@ def _read_side(path: Path, name: str, window: Window) -> "Side":
     recordings = []
     for recording in find_recordings(path):
         with progress(f"Reading {recording.name}"):
-            recordings.append(tcprof.read(recording, window))
+            recordings.append(tcprof.read(recording, window, warm_up=warm_up))
     return Side(name, tuple(recordings))
 
 
@@ -200,7 +204,7 @@ def _print(
     """The verdict, the gate, the tables, and what to distrust."""
     import pandas as pd
 
-    from tcprof.report.comparison_words import compare_in_words, describe_recordings
+    from tcprof.report.comparison_words import compare_in_words, describe_left_out, describe_recordings
     from tcprof.report.data import data
     from tcprof.report.text import comparison as comparison_text
     from tcprof.report.text import gate as gate_text
@@ -218,7 +222,8 @@ def _print(
         Format(output),
         as_json=lambda: data.render_comparisons_json(comparisons, rows, judged),
         as_listings=lambda: comparison_text.list_all(comparisons, rows, limit),
-        notes=[text.escape_markdown(note) for note in notes] if output is CompareFormat.MARKDOWN else notes,
+        notes=notes,
+        base=describe_left_out([comparisons[0].base, *(each.new for each in comparisons)]),
         faults=tuple(dict.fromkeys(fault for each in comparisons for fault in text.all_faults(each))),
         warnings=tuple(dict.fromkeys(warning for each in comparisons for warning in text.all_warnings(each))),
     )

@@ -6,7 +6,16 @@ from typing import Annotated
 
 import typer
 
-from tcprof.cli.app import RecordingArgument, Window, WindowOption, app, print_faults, print_warnings, progress
+from tcprof.cli.app import (
+    RecordingArgument,
+    WarmUpOption,
+    Window,
+    WindowOption,
+    app,
+    print_faults,
+    print_warnings,
+    progress,
+)
 from tcprof.errors import OutputError, UsageError
 
 TRACE_SUFFIXES = (".json", ".json.gz")
@@ -27,6 +36,7 @@ def export(
         typer.Option("-o", "--output", help="The folder to write the frames into; made if absent.", show_default=False),
     ] = None,
     window: WindowOption = Window.GPU,
+    warm_up: WarmUpOption = None,
     file_format: Annotated[FrameFormat, typer.Option("--format", help="What to write the frames as.")] = (
         FrameFormat.CSV
     ),
@@ -46,10 +56,11 @@ def export(
     from tcprof.nsys.export import find_export
     from tcprof.nsys.locate import find_nsys
     from tcprof.report.data.data import write_frames
+    from tcprof.report.text.tables import describe_base
 
     with progress(f"Reading {recording.name}"):
         source = find_export(recording, find_nsys)
-        analysis = tcprof.read(source, window)
+        analysis = tcprof.read(source, window, warm_up=warm_up)
     written = []
     if output is not None:
         with progress(f"Writing {output}"):
@@ -62,7 +73,7 @@ def export(
             write_chrome_trace(analysis, Trace(source), chrome_trace)
         written.append(chrome_trace)
     print_faults(analysis.faults, err=True)
-    print_warnings(analysis.warnings)
+    print_warnings((*describe_base(analysis), *analysis.warnings))
     for path in written:
         typer.echo(path)
 

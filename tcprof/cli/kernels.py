@@ -10,6 +10,7 @@ from tcprof.cli.app import (
     FormatOption,
     GpuOption,
     RecordingArgument,
+    WarmUpOption,
     app,
     print_table,
     progress,
@@ -38,6 +39,7 @@ def kernels(
     limit: Annotated[
         int, typer.Option("--limit", min=0, help="Show so many, those that took longest; 0 for all.")
     ] = 20,
+    warm_up: WarmUpOption = None,
     output: FormatOption = Format.TEXT,
 ) -> None:
     """Tensor Active of every kernel, fitted from the samples, and whether its name says the same.
@@ -46,12 +48,13 @@ def kernels(
     CSV have all rows and columns.
     """
     import tcprof
+    from tcprof.findings import describe_warm_up
     from tcprof.report.data import data
     from tcprof.report.text import kernels as kernel_text
     from tcprof.report.text import tables as text
 
     with progress(f"Reading {recording.name}"):
-        analysis = tcprof.read(recording)
+        analysis = tcprof.read(recording, warm_up=warm_up)
     table = analysis.kernels_by_path if by is Rows.PATH else analysis.kernels
     rows = select_rows(table, gpu, pattern, None, column="name")
     shown = rows.groupby("gpu", sort=False).head(limit) if limit else rows
@@ -64,6 +67,7 @@ def kernels(
         as_json=lambda: data.render_kernels_json(analysis, rows),
         as_listings=lambda: kernel_text.list_kernels(analysis, shown, by is Rows.PATH),
         notes=[text.describe_recording(analysis)[0], kernel_text.describe_fit(analysis)],
+        base=[described] if by is Rows.PATH and (described := describe_warm_up(analysis)) else [],
         faults=analysis.faults,
         warnings=(*notes, *analysis.warnings),
     )

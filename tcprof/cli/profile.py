@@ -14,6 +14,7 @@ from tcprof.cli.app import (
     NsysOption,
     app,
     check_page,
+    describe_findings,
     print_faults,
     print_listings,
     print_warnings,
@@ -250,13 +251,17 @@ def _show(recording: "Recording", *, redact: bool, in_full: bool) -> list[Path]:
 
 
 def _print(analysis: "Analysis", in_full: bool) -> None:
+    from tcprof.findings.notes import name_iterations
     from tcprof.report.text import tables as text
     from tcprof.report.text.timeline import describe_iterations
 
     if in_full:
-        listings, notes = text.list_ranges(analysis, analysis.ranges), text.describe_recording(analysis)
-        print_listings(listings, Format.TEXT, notes, analysis.faults)
+        recorded, source = text.describe_recording(analysis)
+        notes = [recorded, "", *describe_findings(analysis), "", source, *text.describe_base(analysis)]
+        print_listings(text.list_ranges(analysis, analysis.ranges), Format.TEXT, notes, analysis.faults)
     else:
         print_faults(analysis.faults)
-        typer.echo("\n".join(wrapped(line) for line in describe_iterations(analysis.iterations)))
+        typer.echo(
+            "\n".join(wrapped(line) for line in describe_iterations(analysis.iterations, name_iterations(analysis)))
+        )
     print_warnings(analysis.warnings)

@@ -11,9 +11,11 @@ from tcprof.cli.app import (
     FormatOption,
     GpuOption,
     RecordingArgument,
+    WarmUpOption,
     Window,
     WindowOption,
     app,
+    describe_findings,
     print_table,
     progress,
     select_rows,
@@ -24,6 +26,7 @@ from tcprof.cli.app import (
 def ranges(
     recording: RecordingArgument,
     window: WindowOption = Window.GPU,
+    warm_up: WarmUpOption = None,
     gpu: GpuOption = None,
     pattern: FilterOption = None,
     depth: DepthOption = None,
@@ -44,23 +47,27 @@ def ranges(
     share of the kernel time that tensor kernels have.
     """
     import tcprof
+    from tcprof.findings.notes import NO_KERNELS, why_no_kernels
     from tcprof.report.data import data
     from tcprof.report.text import tables as text
 
     with progress(f"Reading {recording.name}"):
-        analysis = tcprof.read(recording, window, ("tensor_active_pct",), kernels)
+        analysis = tcprof.read(recording, window, ("tensor_active_pct",), kernels, warm_up)
     notes = []
-    if kernels is None and analysis.launched.empty and len(analysis.activities):
-        notes.append("Kernels were not fitted, as the recording is large: --kernels does it, for their share.")
+    missing = why_no_kernels(analysis)
+    if missing and missing != NO_KERNELS:  # that is among the recording's warnings
+        notes.append(f"{missing}.")
     elif analysis.tensor_source == "none" and len(analysis.launched):
         notes.append("The share of tensor kernels (~) is estimated from kernel names.")
+    recorded, source = text.describe_recording(analysis)
     rows = select_rows(analysis.ranges, gpu, pattern, depth)
     print_table(
         rows,
         output,
         as_json=lambda: data.render_ranges_json(analysis, rows),
         as_listings=lambda: text.list_ranges(analysis, rows),
-        notes=text.describe_recording(analysis),
+        notes=[recorded, "", *describe_findings(analysis, gpu), "", source],
+        base=text.describe_base(analysis),
         faults=analysis.faults,
         warnings=(*analysis.warnings, *notes),
     )

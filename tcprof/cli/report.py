@@ -11,14 +11,17 @@ from tcprof.cli.app import (
     RecordingArgument,
     ThemeOption,
     TitleOption,
+    WarmUpOption,
     Window,
     WindowOption,
     app,
     check_page,
+    describe_findings,
     open_page,
     print_faults,
     print_warnings,
     progress,
+    wrapped,
 )
 from tcprof.report.pages.options import PageOptions, PlotlyScript, Theme
 
@@ -31,6 +34,7 @@ def report(
         typer.Option("-o", "--output", help="The page; RECORDING.html in this folder by default.", show_default=False),
     ] = None,
     window: WindowOption = Window.GPU,
+    warm_up: WarmUpOption = None,
     title: TitleOption = None,
     theme: ThemeOption = Theme.AUTO,
     plotlyjs: PlotlyOption = PlotlyScript.EMBED,
@@ -42,12 +46,15 @@ def report(
     target = output or Path(f"{recording.stem}.html")
     check_page(target, (recording,))
     with progress(f"Reading {recording.name}"):
-        analysis = tcprof.read(recording, window)
+        analysis = tcprof.read(recording, window, warm_up=warm_up)
     with progress(f"Writing {target.name}"):
         from tcprof.report.pages.report import write_report
+        from tcprof.report.text.tables import describe_base
 
         write_report(analysis, target, PageOptions(title, theme, plotlyjs))
     print_faults(analysis.faults, err=True)
+    for line in [*describe_findings(analysis), *describe_base(analysis)]:
+        typer.echo(wrapped(line), err=True)
     print_warnings(analysis.warnings)
     typer.echo(target)
     if open_it:

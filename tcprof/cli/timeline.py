@@ -11,6 +11,7 @@ from tcprof.cli.app import (
     FormatOption,
     GpuOption,
     RecordingArgument,
+    WarmUpOption,
     app,
     print_table,
     progress,
@@ -33,6 +34,7 @@ def timeline(
             show_default=False,
         ),
     ] = None,
+    warm_up: WarmUpOption = None,
     output: FormatOption = Format.TEXT,
 ) -> None:
     """Where every nanosecond of the GPU's time went, and what the figures rest on.
@@ -41,30 +43,30 @@ def timeline(
     issue-bound or neither), communication, a copy or set, or idle. The ledger lists what could not be attributed.
     """
     import tcprof
-    from tcprof.analysis.iterations import find_iterations
+    from tcprof.findings import describe_warm_up
+    from tcprof.findings.checks import describe_clocks
+    from tcprof.findings.notes import name_iterations
     from tcprof.report.data import data
     from tcprof.report.text import kernels as kernel_text
     from tcprof.report.text import tables as text
     from tcprof.report.text import timeline as timeline_text
 
     with progress(f"Reading {recording.name}"):
-        analysis = tcprof.read(recording)
-        iterations = analysis.iterations
-        if iteration is not None:
-            iterations = find_iterations(analysis.instances, analysis.paths, iteration)
+        analysis = tcprof.read(recording, warm_up=warm_up, iteration=iteration)
     rows = select_rows(analysis.timeline, gpu, pattern, depth)
     print_table(
         rows,
         output,
-        as_json=lambda: data.render_timeline_json(analysis, rows, iterations),
+        as_json=lambda: data.render_timeline_json(analysis, rows),
         as_listings=lambda: [*timeline_text.list_timeline(analysis, rows), *timeline_text.list_ledger(analysis, gpu)],
         notes=[
             text.describe_recording(analysis)[0],
             kernel_text.describe_fit(analysis),
             timeline_text.MEANING,
-            *timeline_text.describe_iterations(iterations),
-            *timeline_text.describe_clocks(analysis.clocks),
+            *timeline_text.describe_iterations(analysis.iterations, name_iterations(analysis)),
+            *describe_clocks(analysis.clocks),
         ],
+        base=[described] if (described := describe_warm_up(analysis)) else [],
         faults=analysis.faults,
         warnings=(*timeline_text.list_remedies(analysis.ledger), *analysis.warnings),
     )

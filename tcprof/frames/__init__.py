@@ -12,9 +12,11 @@ from tcprof.frames.computed import (
     KERNELS,
     LAUNCHED,
     LEDGER,
+    OUTSIDE,
     PATHS,
     RANGE_SUMMARY,
     TIMELINE,
+    WARM_UP_PATH,
 )
 from tcprof.frames.recorded import ACTIVITIES, DIAGNOSTICS, GPUS, LAUNCHES, RANGES, SAMPLE_METRICS, SAMPLES
 from tcprof.frames.schema import Column, Schema
@@ -33,6 +35,7 @@ __all__ = [
     "LAUNCHES",
     "LEDGER",
     "NOISE_FLOOR",
+    "OUTSIDE",
     "PATHS",
     "RANGES",
     "RANGE_SUMMARY",
@@ -40,6 +43,7 @@ __all__ = [
     "SAMPLE_METRICS",
     "SCHEMAS",
     "TIMELINE",
+    "WARM_UP_PATH",
     "WATERFALL",
     "Column",
     "Schema",
@@ -47,6 +51,6 @@ __all__ = [
 
 SCHEMAS = (
     *(GPUS, SAMPLES, RANGES, LAUNCHES, ACTIVITIES, DIAGNOSTICS),
-    *(PATHS, INSTANCES, RANGE_SUMMARY, LAUNCHED, KERNELS, TIMELINE, LEDGER, ITERATIONS, CLOCKS),
+    *(PATHS, INSTANCES, RANGE_SUMMARY, LAUNCHED, KERNELS, TIMELINE, LEDGER, ITERATIONS, CLOCKS, OUTSIDE),
     *(COMPARISON, NOISE_FLOOR, KERNEL_CHANGES, WATERFALL),
 )

@@ -24,6 +24,10 @@ _TENSOR = (
     Column("coverage_pct", FLOAT, "Share of the window that lies under samples. Below 50 % no mean is given."),
 )
 
+WARM_UP_PATH = "(warm-up)"
+_CAPTURE = "from the GPU's first activity to its last, or where it has none, all its samples"
+_COUNTED = "Instances of the path that are not warm-up, in the processes that used the GPU."
+
 INSTANCES = Schema(
     "instances",
     "Each instance of each range on each GPU that its process used.",
@@ -49,6 +53,7 @@ INSTANCES = Schema(
             FLOAT,
             "Time of its tensor kernels, see *kernels*; unknown where whole graphs ran, or without a fit.",
         ),
+        Column("warm_up", BOOL, "Whether it is a warm-up iteration or lies in one: it is in no figure of its path."),
     ),
 )
 
@@ -65,11 +70,12 @@ PATHS = Schema(
 
 RANGE_SUMMARY = Schema(
     "range_summary",
-    "One row for each GPU and path, over all its instances, and one with an empty path for the whole capture.",
+    "One row for each GPU and path, over its instances without those of warm-up, and one with an empty path for the "
+    f"whole capture: {_CAPTURE}.",
     (
         GPU,
         *_PLACE,
-        Column("instance_count", INT, "Instances of the path, in the processes that used the GPU."),
+        Column("instance_count", INT, _COUNTED),
         Column("activity_count", INT, "Activities on the GPU launched in them."),
         Column("inherited_count", INT, "Of these, launched by another thread that had no range of its own."),
         Column("kernel_count", INT, "Kernels and graphs launched in them."),
@@ -127,7 +133,12 @@ KERNELS = Schema(
         Column("name", TEXT, "The kernel's demangled name; graph for CUDA graphs recorded as a whole."),
         Column("launch_geometry", TEXT, "Grid and block."),
         Column("launch_count", INT, "Launches."),
-        Column("path", TEXT, "The path in which it spent most of its time; empty outside of all ranges."),
+        Column(
+            "path",
+            TEXT,
+            "The path in which it spent most of its time; empty outside of all ranges. Where each path has a row, "
+            f"launches in warm-up have one of their own: {WARM_UP_PATH}.",
+        ),
         Column("total_ns", INT, "Sum of its durations."),
         Column("median_ns", FLOAT, "Median duration."),
         Column("share_pct", FLOAT, "Its share of the kernel time of the GPU."),
@@ -199,15 +210,25 @@ CLOCKS = Schema(
     ),
 )
 
+OUTSIDE = Schema(
+    "outside",
+    "For each GPU that was sampled, what was sampled before and after the whole capture; it is in no figure.",
+    (
+        GPU,
+        Column("sampled_s", FLOAT, "How long."),
+        Column("tensor_active_s", FLOAT, "Tensor Active integrated over that time; unknown if it is not known there."),
+    ),
+)
+
 _OVERLAPS = "where several run at once, the first of these columns has the time"
 TIMELINE = Schema(
     "timeline",
-    "Where the time went, for each GPU and path, and one row with an empty path for the whole capture: every "
-    f"nanosecond of the gpu windows is in exactly one column; {_OVERLAPS}. Work counts whichever range it is of.",
+    "Where the time went, for each GPU and path without warm-up, and one row with an empty path for the whole capture: "
+    f"every nanosecond of the gpu windows is in exactly one column; {_OVERLAPS}. Work counts whichever range it is of.",
     (
         GPU,
         *_PLACE,
-        Column("instance_count", INT, "Instances of the path, in the processes that used the GPU."),
+        Column("instance_count", INT, _COUNTED),
         Column("window_ns", FLOAT, "Time from an instance's first activity to its last, over all instances."),
         Column("tensor_kernel_ns", FLOAT, "A tensor kernel ran, see *kernels*."),
         Column("memory_bound_ns", FLOAT, "Another kernel, at 60 % or more of the memory's bandwidth."),
@@ -246,7 +267,11 @@ ITERATIONS = Schema(
         Column("number", INT, "Number of the iteration, from 0."),
         Column("range", INT, "Row of its range in the frame of ranges."),
         Column("path", TEXT, "Their path."),
-        Column("warm_up", BOOL, "Whether it is one of the first and longer than the others' 95 % band."),
+        Column(
+            "warm_up",
+            BOOL,
+            "Whether it is warm-up: by default one of the first, and longer than the others' 95 % band.",
+        ),
         Column("host_ns", INT, "Duration of the range on the CPU."),
         Column("gpu_window_ns", FLOAT, "Time from its first activity to its last; unknown if it has none."),
         Column("kernel_ns", INT, "Sum of its kernels' durations."),

@@ -7,12 +7,14 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis.projection import SEPARATOR
-from tcprof.comparison import Comparison
+from tcprof.comparison import Comparison, Side
 from tcprof.comparison.kernels.waterfall import COMMUNICATION, COPIES, IDLE, TIME, largest_part
-from tcprof.report.figures.lanes import one_line
+from tcprof.findings import describe_warm_up
+from tcprof.findings.bound import find_bound
+from tcprof.findings.iterations import measure_iterations
+from tcprof.findings.words import one_line
 from tcprof.report.text.tables import describe_recording, gpu_title, printable
 
-LAUNCH_BOUND_PCT = 50.0  # idle share of the gpu window from which the CPU holds the GPU up
 ALIKE = 0.01  # ratios so near to 1 are told as no difference
 _LONGEST_NAME = 40
 
@@ -147,17 +149,29 @@ def describe_part(part: pd.Series) -> str:
 
 
 def _launch_bound(comparison: Comparison, gpu: int) -> tuple[str, ...]:
-    """Says so where the GPU is idle most of the time, with the kernels launched, which the CPU must keep up with."""
+    """Says so where the CPU holds the GPU up, with the kernels launched; by the rule of the verdict on a recording."""
+    measured = [measure_iterations(side.typical, gpu) for side in (comparison.base, comparison.new)]
+    bounds = [find_bound(figures) if figures else "" for figures in measured]
+    if not any(bounds) or not comparison.iteration_path:
+        return ()
     idle, window = (find_row(comparison, gpu, name) for name in ("idle_ns", "gpu_window_ns"))
     shares = [100 * idle[side] / window[side] for side in ("base", "new")]
-    if not max(shares) >= LAUNCH_BOUND_PCT or not comparison.iteration_path:
-        return ()
     kernels = find_row(comparison, gpu, "kernel_count")
     counts = [units.format_count(kernels[side]) for side in ("base", "new")]
     launches = f"{counts[0]} → {counts[1]} kernels" if counts[0] != counts[1] else f"{counts[1]} kernels as before"
     told = " → ".join(units.format_pct(share) for share in shares)
     unit = iteration_name(comparison)
-    return (f"The GPU is idle {told} of the {unit}, while the CPU launches {launches}: the run is launch-bound.",)
+    base, new = side_names(comparison)
+    runs = f"the run is {bounds[1]}"
+    if bounds[0] != bounds[1]:
+        runs = " and ".join(f"{name} is {bound}" for name, bound in ((base, bounds[0]), (new, bounds[1])) if bound)
+    return (f"The GPU is idle {told} of the {unit}, while the CPU launches {launches}: {runs}.",)
+
+
+def describe_left_out(sides: Sequence[Side]) -> list[str]:
+    """What is left out of each side's figures as warm-up; of recordings that leave out the same it is told once."""
+    told = ((side.name, describe_warm_up(recording)) for side in sides for recording in side.recordings)
+    return list(dict.fromkeys(printable(f"{name}: {text}") for name, text in told if text))
 
 
 def describe_recordings(comparisons: Sequence[Comparison]) -> list[str]:

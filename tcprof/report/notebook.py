@@ -5,19 +5,20 @@ from html import escape
 
 from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison
+from tcprof.findings import judge, summarize_checks
 from tcprof.report.comparison_words import compare_in_words, told_gpus
-from tcprof.report.pages.summary import summarize
 from tcprof.report.text.comparison import list_iterations
-from tcprof.report.text.tables import Listing, all_faults, list_ranges
+from tcprof.report.text.tables import Listing, all_faults, describe_base, list_ranges
 
 _CELL = "text-align:right;font-variant-numeric:tabular-nums;white-space:pre"
 _FIRST = "text-align:left;white-space:pre-wrap"
 
 
 def render_analysis(analysis: Analysis) -> str:
-    """An analysis as HTML: the verdict of each GPU, and Tensor Active of its ranges."""
-    verdicts = [" ".join(gpu.verdict) for gpu in summarize(analysis)]
-    return _render(analysis.recording.file, verdicts, list_ranges(analysis, analysis.ranges), analysis.faults)
+    """An analysis as HTML: the verdict of each GPU, its checks, and Tensor Active of its ranges."""
+    findings = judge(analysis)
+    told = [*findings.verdict, *summarize_checks(findings.checks), *describe_base(analysis)]
+    return _render(analysis.recording.file, told, list_ranges(analysis, analysis.ranges), analysis.faults)
 
 
 def render_comparison(comparison: Comparison) -> str:

@@ -38,3 +38,8 @@ def format_interval(low: float, high: float, text: Format) -> str:
         return ""
     (first, _, unit), (_, _, same) = ends[0].rpartition(" "), ends[1].rpartition(" ")
     return f"{first if first and unit == same else ends[0]} … {ends[1]}"
+
+
+def lower_first(text: str) -> str:
+    """A sentence as a part of another."""
+    return text[:1].lower() + text[1:]

@@ -53,7 +53,7 @@ def measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> Mea
     ranges = rename_paths(analysis.ranges, renaming)
     row_place = index.get_indexer(pd.MultiIndex.from_frame(ranges[KEYS]))
     captures = np.flatnonzero((ranges["depth"] == 0).to_numpy())
-    instances = analysis.instances[~is_warm_up(analysis)].sort_values("host_start_ns", kind="stable")
+    instances = analysis.instances[~analysis.instances["warm_up"]].sort_values("host_start_ns", kind="stable")
     figures = [_of_instances(instances), _of_captures(ranges.iloc[captures])]
     peak = np.full(len(places), np.nan)
     np.fmax.at(peak, row_place, ranges[PEAK].to_numpy())
@@ -98,19 +98,3 @@ def _of_captures(rows: pd.DataFrame) -> dict[str, Floats]:
     found = {name: rows[name] for name in MEASURED if name in rows.columns}
     found |= {"idle_ns": rows["gpu_window_ns"] - rows["busy_ns"], "awaited_ns": 0 * rows["host_ns"]}
     return {name: column.to_numpy(np.float64) for name, column in found.items()}
-
-
-def is_warm_up(analysis: Analysis) -> Bools:
-    """Whether each instance is a warm-up iteration or lies in one: its time on the CPU does, whichever its thread."""
-    instances = analysis.instances
-    keys = ["gpu", "range"]
-    flagged = analysis.iterations.loc[analysis.iterations["warm_up"], keys]
-    outer = instances.merge(flagged, on=keys)
-    found = np.zeros(len(instances), dtype=bool)
-    gpu, start, end = (instances[name].to_numpy() for name in ("gpu", "host_start_ns", "host_end_ns"))
-    for number, of_gpu in outer.groupby("gpu"):
-        ordered = of_gpu.sort_values("host_start_ns")
-        begun = np.searchsorted(ordered["host_start_ns"].to_numpy(), start, side="right")
-        reach = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(ordered["host_end_ns"].to_numpy()))
-        found |= (gpu == number) & (end <= reach[begun])
-    return found

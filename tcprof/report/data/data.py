@@ -12,6 +12,7 @@ from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison
 from tcprof.comparison.gate.judgements import Judgement
 from tcprof.errors import OutputError
+from tcprof.findings import describe_warm_up, judge
 from tcprof.report.comparison_words import compare_in_words
 from tcprof.report.data.document import render_document
 from tcprof.report.files import replace_file
@@ -19,7 +20,7 @@ from tcprof.report.text.tables import all_faults, all_warnings
 
 FRAMES = (
     *("ranges", "instances", "iterations", "paths", "samples", "activities", "gpus"),
-    *("kernels", "kernels_by_path", "launched", "timeline", "ledger", "clocks"),
+    *("kernels", "kernels_by_path", "launched", "timeline", "ledger", "clocks", "outside"),
 )
 
 
@@ -36,6 +37,8 @@ def recording_info(analysis: Analysis) -> dict[str, Any]:
         "frequency_hz": _plain(recording.frequency_hz),
         "window": analysis.window,
         "tensor_source": analysis.tensor_source,
+        "warm_up": describe_warm_up(analysis) or None,
+        "outside": records(analysis.outside),
         "gpus": records(analysis.gpus),
     }
 
@@ -54,18 +57,18 @@ def _plain(value: Any) -> Any:
 
 def render_ranges_json(analysis: Analysis, rows: pd.DataFrame) -> str:
     """Rows of the range summary as JSON."""
-    return _render_json("ranges", recording_info(analysis), {"rows": rows}, analysis.faults, analysis.warnings)
+    return _render_json("ranges", analysis, {"rows": rows})
 
 
 def render_kernels_json(analysis: Analysis, rows: pd.DataFrame) -> str:
     """Rows of the kernels as JSON."""
-    return _render_json("kernels", recording_info(analysis), {"rows": rows}, analysis.faults, analysis.warnings)
+    return _render_json("kernels", analysis, {"rows": rows})
 
 
-def render_timeline_json(analysis: Analysis, rows: pd.DataFrame, iterations: pd.DataFrame) -> str:
+def render_timeline_json(analysis: Analysis, rows: pd.DataFrame) -> str:
     """Rows of the timeline as JSON, with the ledger, the iterations and the clock check."""
-    frames = {"rows": rows, "ledger": analysis.ledger, "iterations": iterations, "clocks": analysis.clocks}
-    return _render_json("timeline", recording_info(analysis), frames, analysis.faults, analysis.warnings)
+    frames = {"rows": rows, "ledger": analysis.ledger, "iterations": analysis.iterations, "clocks": analysis.clocks}
+    return _render_json("timeline", analysis, frames)
 
 
 def render_comparisons_json(
@@ -105,19 +108,17 @@ def _describe(comparison: Comparison, rows: pd.DataFrame, judged: Sequence[Judge
     }
 
 
-def _render_json(
-    kind: str,
-    recording: dict[str, Any],
-    frames: Mapping[str, pd.DataFrame],
-    faults: Sequence[str],
-    warnings: Sequence[str],
-) -> str:
+def _render_json(kind: str, analysis: Analysis, frames: Mapping[str, pd.DataFrame]) -> str:
+    """What is said of a recording, around frames of it."""
+    findings = judge(analysis)
     return render_document(
         kind,
-        recording=recording,
+        recording=recording_info(analysis),
+        verdict=list(findings.verdict),
+        checks=[asdict(check) for check in findings.checks],
         **{name: records(frame) for name, frame in frames.items()},
-        faults=list(faults),
-        warnings=list(warnings),
+        faults=list(analysis.faults),
+        warnings=list(analysis.warnings),
     )
 
 
@@ -129,7 +130,8 @@ def render_csv(rows: pd.DataFrame) -> str:
 def write_frames(analysis: Analysis, folder: Path, file_format: str) -> list[Path]:
     """Write every frame of an analysis into a folder, made if it is absent, and what is known of the recording.
 
-    The latter is ``recording.json``: frames have no place for the faults and warnings that their reader must know.
+    The latter is ``recording.json``: frames have no place for the verdict, faults and warnings that their reader must
+    know.
 
     Args:
         analysis: The analysis.
@@ -149,7 +151,7 @@ def write_frames(analysis: Analysis, folder: Path, file_format: str) -> list[Pat
             f"The folder {folder} cannot be made: {error.strerror}.", "Choose another with -o."
         ) from error
     written = [folder / "recording.json"]
-    about = _render_json("export", recording_info(analysis), {}, analysis.faults, analysis.warnings)
+    about = _render_json("export", analysis, {})
     with replace_file(written[0]) as path:
         path.write_text(about, encoding="utf-8", errors="replace")
     for name in FRAMES:

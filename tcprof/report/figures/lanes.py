@@ -1,6 +1,5 @@
 """NVTX ranges as bars in lanes, one lane for each depth, and labels that plotly takes for nothing but text."""
 
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import plotly.graph_objects as go
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.findings.words import one_line
 
 MOST_DEPTHS = 10
 LABEL_LENGTH = 60
@@ -47,21 +47,6 @@ def label(text: str, length: int = LABEL_LENGTH) -> str:
     """Any text as one short line that plotly shows as it is: nothing in it is markup, or a formula."""
     escaped = one_line(text, length).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return escaped.replace("$", "&#36;")
-
-
-def one_line(text: str, length: int = LABEL_LENGTH) -> str:
-    """Any text as one short line, without what would break it or turn it around, and without a long one's middle."""
-    most = 20 * length  # looking at more of a name of megabytes would only cost time
-    ends = text if len(text) <= 2 * most else text[:most] + text[-most:]
-    line = " ".join("".join(_visible(character) for character in ends).split())
-    head = length // 2 - 1
-    return line if len(line) <= length else f"{line[:head].rstrip()} … {line[head + 3 - length :].lstrip()}"
-
-
-def _visible(character: str) -> str:
-    """Control characters as a space, and those that change the direction of writing as a replacement character."""
-    category = unicodedata.category(character)
-    return " " if category in ("Cc", "Zl", "Zp") else "�" if category in ("Cf", "Cs", "Co") else character
 
 
 def choose_lanes(analysis: Analysis, gpu: int, most: int) -> Lanes:

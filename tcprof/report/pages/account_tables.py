@@ -6,9 +6,9 @@ from typing import Any
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.findings.words import TIME_NAMES, one_line
 from tcprof.frames import KERNELS, LEDGER, TIMELINE
 from tcprof.frames.schema import TEXT, Schema
-from tcprof.report.figures.lanes import one_line
 from tcprof.report.pages.summary import gpu_title
 from tcprof.report.pages.tables import (
     MOST_ROWS,
@@ -22,7 +22,7 @@ from tcprof.report.pages.tables import (
     sort_key,
 )
 from tcprof.report.text.kernels import short_name
-from tcprof.report.text.timeline import NAMES, shown_classes
+from tcprof.report.text.timeline import shown_classes
 from tcprof.report.wording import Format
 
 # Numbers with how they are written, and words; what a glance needs stands first.
@@ -93,7 +93,7 @@ def list_time_tables(analysis: Analysis) -> list[Table]:
     if not (analysis.timeline["window_ns"] > 0).any():
         return []
     classes = shown_classes(analysis.timeline)
-    named = [(f"{name}_ns", NAMES[name][0].upper() + NAMES[name][1:]) for name in classes]
+    named = [(f"{name}_ns", TIME_NAMES[name][0].upper() + TIME_NAMES[name][1:]) for name in classes]
     headings = _headings(TIMELINE, [("window_ns", "GPU window"), *named])
     headings = tuple(replace(each, columns=_time_columns(each.columns[0])) for each in headings)
     tables = []

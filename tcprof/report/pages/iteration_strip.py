@@ -12,7 +12,7 @@ from tcprof.analysis import Analysis
 from tcprof.report.figures.curves import TENSOR_COLOR
 from tcprof.report.figures.lanes import label
 from tcprof.report.figures.panels import GRID, base_layout
-from tcprof.report.pages.iterations import Typical, measure_iterations
+from tcprof.report.pages.iterations import Typical, find_typical
 
 MOST_POINTS = 3000  # of a GPU; of more iterations the longest of each group is drawn
 TIME_COLOR = "#1F7FC4"
@@ -50,7 +50,7 @@ def figure_iteration_strip(analysis: Analysis) -> go.Figure:
         place_title = {"xref": "paper", "yref": "paper", "x": 0, "y": high, "xanchor": "left", "yanchor": "bottom"}
         figure.add_annotation(text=title, showarrow=False, **place_title)
         for number, (gpu, rows) in enumerate(iterations.groupby("gpu", sort=True)):
-            figures = measure_iterations(analysis, int(str(gpu)))
+            figures = find_typical(analysis, int(str(gpu)))
             if figures is not None:
                 _add_median(figure, getattr(figures, quantity), scale, axis, color)
             figure.add_trace(_points(_thinned(rows), column, scale, top, number).update(yaxis=axis, marker_color=color))

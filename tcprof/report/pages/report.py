@@ -7,8 +7,9 @@ from markupsafe import Markup
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.findings.notes import name_iterations
+from tcprof.findings.words import one_line
 from tcprof.report.figures.figures import figure_time_classes
-from tcprof.report.figures.lanes import one_line
 from tcprof.report.pages.account_tables import list_kernel_tables, list_ledger_tables, list_time_tables
 from tcprof.report.pages.iteration_strip import describe_strip, figure_iteration_strip
 from tcprof.report.pages.options import USUAL, PageOptions
@@ -17,6 +18,7 @@ from tcprof.report.pages.summary import SOURCE_NOTES, describe_provenance, summa
 from tcprof.report.pages.tables import list_range_tables
 from tcprof.report.pages.timeline.data import pack_timeline
 from tcprof.report.text.kernels import describe_fit
+from tcprof.report.text.tables import describe_base
 from tcprof.report.text.timeline import describe_iterations
 from tcprof.report.wording import WINDOW_MEANINGS, name_gpus
 
@@ -49,13 +51,17 @@ def render_report(analysis: Analysis, options: PageOptions = USUAL) -> str:
             "checks": [(gpu.title, gpu.checks) for gpu in gpus],
             "faults": [("", analysis.faults)],
             "warnings": analysis.warnings,
+            "base": describe_base(analysis),
             "timeline": _timeline(analysis),
             "measured": analysis.tensor_source != "none",
             "tables": list_range_tables(analysis),
             "time_classes": figure_json(figure_time_classes(analysis)),
             "time_tables": list_time_tables(analysis),
             "iterations": figure_json(figure_iteration_strip(analysis)),
-            "iteration_notes": [*describe_iterations(analysis.iterations), *describe_strip(analysis)],
+            "iteration_notes": [
+                *describe_iterations(analysis.iterations, name_iterations(analysis)),
+                *describe_strip(analysis),
+            ],
             "kernel_tables": list_kernel_tables(analysis),
             "kernel_note": describe_fit(analysis),
             "ledger": list_ledger_tables(analysis),

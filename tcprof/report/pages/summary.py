@@ -10,13 +10,13 @@ import pandas as pd
 
 from tcprof import __version__, units
 from tcprof.analysis import Analysis
-from tcprof.analysis.intervals import union
 from tcprof.analysis.sampling import rounding_slack
-from tcprof.report.figures.lanes import one_line
-from tcprof.report.pages.iterations import IterationFigures, Typical, measure_iterations
-from tcprof.report.pages.trust import Check, list_checks
-from tcprof.report.pages.verdict import describe_capture_in_words, describe_iterations_in_words
-from tcprof.report.wording import SOURCE_MEANINGS, WINDOW_MEANINGS, Format, format_interval
+from tcprof.findings import Check, GpuFindings, judge, why_no_kernels
+from tcprof.findings.iterations import IterationFigures
+from tcprof.findings.verdict import describe_span
+from tcprof.findings.words import WINDOW_NAMES, one_line
+from tcprof.report.pages.iterations import find_typical
+from tcprof.report.wording import SOURCE_MEANINGS, WINDOW_MEANINGS, Format, format_interval, lower_first
 
 SOURCE_NOTES = {
     "cycles": "Tensor Active comes from exact tensor cycles.",
@@ -58,8 +58,7 @@ class GpuSummary:
 
 def summarize(analysis: Analysis) -> list[GpuSummary]:
     """Each GPU that the range summary has."""
-    captures = analysis.ranges[analysis.ranges["path"] == ""].drop_duplicates("gpu")
-    return [_summarize_gpu(analysis, row) for _, row in captures.iterrows()]
+    return [_summarize_gpu(analysis, found) for found in judge(analysis).gpus]
 
 
 def gpu_title(analysis: Analysis, gpu: int) -> str:
@@ -69,76 +68,60 @@ def gpu_title(analysis: Analysis, gpu: int) -> str:
     return f"GPU {gpu}" if name in ("", f"GPU {gpu}") else f"GPU {gpu}, {name}"
 
 
-def _summarize_gpu(analysis: Analysis, row: pd.Series) -> GpuSummary:
-    gpu = int(row["gpu"])
-    figures = measure_iterations(analysis, gpu)
-    if figures is None:
-        busy_ns, span_ns = _busy_time(analysis, gpu)
-        verdict = describe_capture_in_words(analysis, row, units.format_ns(span_ns))
-        tiles = _capture_tiles(analysis, row, busy_ns, span_ns)
-    else:
-        verdict = describe_iterations_in_words(analysis, gpu, figures)
-        tiles = _iteration_tiles(analysis, row, figures)
-    return GpuSummary(gpu, gpu_title(analysis, gpu), verdict, tiles, list_checks(analysis, row, figures))
-
-
-def _busy_time(analysis: Analysis, gpu: int) -> tuple[float, float]:
-    """Time under activities within the capture, and its length: the samples' span, or without them the activities'."""
-    samples = analysis.samples[analysis.samples["gpu"] == gpu]
-    activities = analysis.activities[analysis.activities["gpu"] == gpu]
-    whole = samples if len(samples) else activities
-    if not len(whole):
-        return math.nan, math.nan
-    low, high = int(whole["start_ns"].min()), int(whole["end_ns"].max())
-    if not len(analysis.activities):
-        return math.nan, high - low  # nothing was traced, so nothing is known about the GPU's work
-    start, end = (activities[name].to_numpy().clip(low, high) for name in ("start_ns", "end_ns"))
-    _, starts, ends = union(np.zeros(len(activities), dtype=np.int64), start, end)
-    return float((ends - starts).sum()), high - low
+def _summarize_gpu(analysis: Analysis, found: GpuFindings) -> GpuSummary:
+    rows = analysis.ranges[(analysis.ranges["gpu"] == found.gpu) & (analysis.ranges["depth"] == 0)]
+    row, figures = rows.iloc[0], found.figures
+    tiles = _capture_tiles(analysis, row) if figures is None else _iteration_tiles(analysis, row, figures)
+    return GpuSummary(found.gpu, gpu_title(analysis, found.gpu), found.sentences, tiles, found.checks)
 
 
 def _iteration_tiles(analysis: Analysis, row: pd.Series, figures: IterationFigures) -> tuple[Tile, ...]:
-    """Medians of the iterations, and over all of them what has no median."""
+    """Means over the iterations' windows together, as in the verdict and the tables; of their time the median."""
     gpu = int(row["gpu"])
-    median = f"median of {_plural(figures.count, 'iteration')}"
-    warm_up = f"; {units.format_count(figures.warm_up_count)} of warm-up left out" if figures.warm_up_count else ""
-    measured = not math.isnan(figures.tensor_active_pct.value)
-    windows = {"gpu": "its gpu window", "host": "its time on the CPU", "busy": "the time under its work"}
+    over = f"mean over {_plural(figures.count, 'iteration')}"
+    measured = not math.isnan(figures.tensor_active_pct)
     rounded = "; rounded samples" if analysis.tensor_source == "rounded" else ""
-    active = f"mean over {windows[analysis.window]}, {median}{rounded}" if measured else _unsampled(analysis)
-    kernels = "of an iteration's kernel time" + (", by kernel names" if analysis.tensor_source == "none" else "")
-    kernels = f"{kernels}, {median}"
-    if math.isnan(figures.tensor_kernel_share_pct.value):
-        kernels = "not known: no kernels, or CUDA graphs recorded as a whole"
-    rows = analysis.ranges[(analysis.ranges["gpu"] == gpu) & analysis.ranges["path"].isin(figures.paths)]
+    active = f"of the {WINDOW_NAMES[analysis.window]}, {over}{rounded}" if measured else _unsampled(analysis)
+    kernels = "of the kernel time" + (", by kernel names" if analysis.tensor_source == "none" else "") + f", {over}"
+    if math.isnan(figures.tensor_kernel_share_pct):
+        kernels = f"not known: {lower_first(why_no_kernels(analysis) or 'CUDA graphs were recorded as a whole')}"
+    interval = _interval(figures.low_pct, figures.high_pct, units.format_pct)
     return (
-        _tile("Time per iteration", figures.window_ns, units.format_ns, f"first to last activity, {median}{warm_up}"),
-        _tile("Tensor Active", figures.tensor_active_pct, units.format_pct, active),
-        _tile("Tensor kernels", figures.tensor_kernel_share_pct, units.format_pct, kernels),
-        _tile("GPU idle", figures.idle_pct, units.format_pct, f"of an iteration's gpu window, {median}"),
-        Tile("Highest sample", units.format_pct(row["tensor_active_peak_pct"]), "", _peak_caption(analysis, gpu)),
-        *_flop_tile(analysis, rows, f"over all {units.format_count(rows['instance_count'].sum())} iterations"),
+        *_time_tile(analysis, gpu),
+        Tile("Tensor Active", units.format_pct(figures.tensor_active_pct), interval, active),
+        Tile("Tensor kernels", units.format_pct(figures.tensor_kernel_share_pct), "", kernels),
+        Tile("GPU idle", units.format_pct(figures.idle_pct), "", f"of the gpu windows, {over}"),
+        _peak_tile(analysis, row),
+        *_flop_tile(analysis, figures.rows, f"over the {WINDOW_NAMES[analysis.window]}"),
     )
 
 
-def _tile(title: str, found: Typical, text: Format, caption: str) -> Tile:
-    interval = format_interval(found.low, found.high, text) or (text(found.low) if found.low <= found.high else "")
-    return Tile(title, text(found.value), interval, caption)
+def _time_tile(analysis: Analysis, gpu: int) -> tuple[Tile, ...]:
+    typical = find_typical(analysis, gpu)
+    if typical is None:
+        return ()
+    time, caption = typical.window_ns, f"first to last activity, median of {_plural(typical.count, 'iteration')}"
+    interval = _interval(time.low, time.high, units.format_ns)
+    return (Tile("Time per iteration", units.format_ns(time.value), interval, caption),)
 
 
-def _capture_tiles(analysis: Analysis, row: pd.Series, busy_ns: float, span_ns: float) -> tuple[Tile, ...]:
+def _interval(low: float, high: float, text: Format) -> str:
+    """An interval; one whose ends read the same is that one figure."""
+    return format_interval(low, high, text) or (text(low) if low <= high else "")
+
+
+def _capture_tiles(analysis: Analysis, row: pd.Series) -> tuple[Tile, ...]:
     """Figures of the whole capture."""
     gpu = int(row["gpu"])
     known = not math.isnan(row["tensor_active_mean_pct"])
-    sampled = bool((analysis.samples["gpu"] == gpu).any())
-    span = units.format_ns(span_ns)
-    over = f"over the {span} sampled" if sampled else f"over the {span} from its first activity to its last"
+    over = f"over the {describe_span(row)}"
     rounded = "; rounded samples" if analysis.tensor_source == "rounded" else ""
     traced = len(analysis.activities) > 0
     share = row["tensor_kernel_share_pct"]
     by_name = ", estimated from kernel names" if analysis.tensor_source == "none" else ", by their Tensor Active"
     tensor = [Tile("Tensor kernels", units.format_pct(share), "", f"of the kernel time{by_name}")]
-    busy_pct = 100 * busy_ns / span_ns if span_ns > 0 else math.nan
+    busy_ns = row["busy_ns"] if row["activity_count"] or not traced else 0.0  # without a trace it is not known
+    busy_pct = 100 * busy_ns / row["window_ns"] if row["window_ns"] > 0 else math.nan
     return (
         Tile(
             "Tensor Active",
@@ -146,7 +129,7 @@ def _capture_tiles(analysis: Analysis, row: pd.Series, busy_ns: float, span_ns: 
             _rounding_interval(analysis, gpu) if known else "",
             f"mean {over}{rounded}" if known else _unsampled(analysis),
         ),
-        Tile("Highest sample", units.format_pct(row["tensor_active_peak_pct"]), "", _peak_caption(analysis, gpu)),
+        _peak_tile(analysis, row),
         *([] if math.isnan(share) else tensor),
         *_flop_tile(analysis, row.to_frame().T, over),
         Tile("GPU busy", units.format_pct(busy_pct), "", f"with kernels or copies, {over}" if traced else NOT_TRACED),
@@ -159,9 +142,20 @@ def _capture_tiles(analysis: Analysis, row: pd.Series, busy_ns: float, span_ns: 
     )
 
 
+def _samples_of_capture(analysis: Analysis, gpu: int) -> pd.DataFrame:
+    """The samples of Tensor Active within a GPU's whole capture, cut at its borders."""
+    samples = analysis.samples[(analysis.samples["gpu"] == gpu) & analysis.samples["tensor_active_pct"].notna()]
+    activities = analysis.activities[analysis.activities["gpu"] == gpu]
+    if not len(activities):
+        return samples
+    within = (int(activities["start_ns"].min()), int(activities["end_ns"].max()))
+    cut = samples.assign(start_ns=samples["start_ns"].clip(*within), end_ns=samples["end_ns"].clip(*within))
+    return cut[cut["end_ns"] > cut["start_ns"]]
+
+
 def _rounding_interval(analysis: Analysis, gpu: int) -> str:
     """Where the capture's mean may lie, since each sample was rounded; empty for exact samples."""
-    samples = analysis.samples[(analysis.samples["gpu"] == gpu) & analysis.samples["tensor_active_pct"].notna()]
+    samples = _samples_of_capture(analysis, gpu)
     if analysis.tensor_source != "rounded" or not len(samples):
         return ""
     value, length = samples["tensor_active_pct"].to_numpy(), samples["end_ns"] - samples["start_ns"]
@@ -189,13 +183,14 @@ def _unsampled(analysis: Analysis) -> str:
     return "not recorded" if analysis.tensor_source == "none" else "too little was sampled"
 
 
-def _peak_caption(analysis: Analysis, gpu: int) -> str:
-    samples = analysis.samples[analysis.samples["gpu"] == gpu]
-    known = samples[samples["tensor_active_pct"].notna()]
-    if not len(known):
-        return _unsampled(analysis)
-    period = (known["end_ns"] - known["start_ns"]).median()
-    return f"highest of {units.format_count(len(known))} samples of {units.format_ns(period)}, whole capture"
+def _peak_tile(analysis: Analysis, row: pd.Series) -> Tile:
+    """The highest sample of the whole capture."""
+    samples = _samples_of_capture(analysis, int(row["gpu"]))
+    caption = _unsampled(analysis)
+    if len(samples):
+        period = units.format_ns((samples["end_ns"] - samples["start_ns"]).median())
+        caption = f"highest of {units.format_count(len(samples))} samples of {period}, whole capture"
+    return Tile("Highest sample", units.format_pct(row["tensor_active_peak_pct"]), "", caption)
 
 
 def describe_provenance(analysis: Analysis) -> list[tuple[str, str]]:

@@ -9,8 +9,8 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.findings.words import one_line
 from tcprof.frames import RANGE_SUMMARY
-from tcprof.report.figures.lanes import one_line
 from tcprof.report.pages.summary import gpu_title
 from tcprof.report.wording import Format, format_interval
 

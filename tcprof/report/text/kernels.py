@@ -8,6 +8,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.summary import UNDECIDED
+from tcprof.findings import why_no_kernels
 from tcprof.report.text.tables import Listing, bare_pct, gpu_title, printable
 from tcprof.report.wording import SOURCE_MEANINGS
 
@@ -37,7 +38,10 @@ def short_name(name: str, length: int = LONGEST_NAME) -> str:
 
 
 def describe_fit(analysis: Analysis) -> str:
-    """What the figures of kernels are taken from."""
+    """What the figures of kernels are taken from, or why there are none."""
+    missing = why_no_kernels(analysis)
+    if missing:
+        return f"{missing}."
     if analysis.tensor_source == "none":
         return "Estimated from kernel names: the recording has no samples of the tensor pipe."
     source = SOURCE_MEANINGS[analysis.tensor_source]

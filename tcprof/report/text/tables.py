@@ -18,6 +18,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.projection import SEPARATOR
 from tcprof.comparison import Comparison
+from tcprof.findings import describe_outside, describe_warm_up
 from tcprof.report.wording import SOURCE_MEANINGS, WINDOW_MEANINGS, name_gpus
 
 WHOLE_CAPTURE = "(whole capture)"
@@ -42,6 +43,11 @@ class Listing:
 def printable(text: str) -> str:
     """Text without control characters, line breaks and direction marks, which could forge a terminal's output."""
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+
+
+def describe_base(analysis: Analysis) -> list[str]:
+    """What is left out of the figures, in lines: warm-up, and what was sampled outside of the whole capture."""
+    return [text for text in (describe_warm_up(analysis), describe_outside(analysis)) if text]
 
 
 def describe_recording(analysis: Analysis) -> list[str]:

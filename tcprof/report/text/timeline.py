@@ -7,19 +7,9 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.timeline import TIME_CLASSES
-from tcprof.report.text.tables import Listing, bare_pct, gpu_title, path_labels, printable
+from tcprof.findings.words import TIME_NAMES
+from tcprof.report.text.tables import Listing, bare_pct, gpu_title, path_labels
 
-NAMES = {
-    "tensor_kernel": "tensor kernel",
-    "memory_bound": "memory-bound",
-    "issue_bound": "issue-bound",
-    "other_kernel": "other kernel",
-    "unresolved_kernel": "unresolved",
-    "graph": "CUDA graph",
-    "communication": "NCCL",
-    "copy": "copy or set",
-    "idle": "idle",
-}
 SELDOM = ("unresolved_kernel", "graph", "communication", "issue_bound", "memory_bound")  # shown where there are any
 NOTABLE_PCT = 1.0  # entries of the ledger below this are not worth a remedy
 MEANING = "% of the gpu windows; every nanosecond is in one column, the first that applies."
@@ -47,7 +37,7 @@ def list_timeline(analysis: Analysis, rows: pd.DataFrame) -> list[Listing]:
         window = of_gpu["window_ns"].where(of_gpu["window_ns"] > 0)
         columns = [[bare_pct(value) for value in 100 * of_gpu[f"{name}_ns"] / window] for name in shown]
         cells = zip(path_labels(of_gpu), map(units.format_ns, window), *columns, strict=True)
-        headers = ("range", "window", *(re.sub(r" |(?<=-)", "\n", NAMES[name], count=1) for name in shown))
+        headers = ("range", "window", *(re.sub(r" |(?<=-)", "\n", TIME_NAMES[name], count=1) for name in shown))
         listings.append(Listing(gpu_title(analysis, int(str(gpu))), headers, list(cells)))
     return listings
 
@@ -71,44 +61,29 @@ def list_remedies(ledger: pd.DataFrame) -> tuple[str, ...]:
     """What would record better, for the parts of the ledger that matter."""
     wanted = ledger[(ledger["remedy"] != "") & (ledger["share_pct"] >= NOTABLE_PCT)]
     return tuple(
-        f"{units.format_pct(share)} of the {account}: {entry}. To mend it: {remedy}."
+        f"{units.format_pct(share)} of the {account}: {entry}. To fix this: {remedy}."
         for account, entry, share, remedy in zip(
             wanted["account"], wanted["entry"], wanted["share_pct"], wanted["remedy"], strict=True
         )
     )
 
 
-def describe_iterations(iterations: pd.DataFrame) -> list[str]:
-    """The iterations in a line for each GPU: how many, which are warm-up, and what one takes."""
+def describe_iterations(iterations: pd.DataFrame, name: str) -> list[str]:
+    """What an iteration takes, in a line for each GPU: medians without warm-up.
+
+    Args:
+        iterations: See ``tcprof.frames.ITERATIONS``.
+        name: What they are called, see ``tcprof.findings.notes.name_iterations``.
+    """
     lines = []
     for gpu, of_gpu in iterations.groupby("gpu", sort=True):
-        warm_up = int(of_gpu["warm_up"].sum())
         rest = of_gpu[~of_gpu["warm_up"]]
-        paths = sorted({printable(path) for path in of_gpu["path"]})
-        name = f"“{paths[0]}”" + (f" and {len(paths) - 1} like it" if len(paths) > 1 else "")
         where = f"GPU {gpu}: " if iterations["gpu"].nunique() > 1 else ""
-        first = f", the first {warm_up} of them warm-up and left out here" if warm_up else ""
         lines.append(
-            f"{where}{units.format_count(len(of_gpu))} iterations of {name}{first}: median host time "
+            f"{where}{units.format_count(len(rest))} iterations of {name}, medians: host time "
             f"{units.format_ns(rest['host_ns'].median())}, gpu window "
             f"{units.format_ns(rest['gpu_window_ns'].median())}, kernels "
             f"{units.format_ns(rest['kernel_ns'].median())}, Tensor Active "
             f"{units.format_pct(rest['tensor_active_mean_pct'].median())}."
         )
     return lines or ["No range iterates: none has 5 instances with work on the GPU."]
-
-
-def describe_clocks(clocks: pd.DataFrame) -> list[str]:
-    """Whether samples and trace agree on the time."""
-    lines = []
-    for gpu, offset, correlation in zip(clocks["gpu"], clocks["offset_ns"], clocks["correlation"], strict=True):
-        where = f"GPU {gpu}: " if len(clocks) > 1 else ""
-        if offset != offset:
-            lines.append(f"{where}Clock check: not possible, the GPU was hardly ever idle.")
-        else:
-            apart = units.format_ns(abs(offset)) if offset else f"less than {units.format_ns(1000)}"
-            lines.append(
-                f"{where}Clock check: samples and trace are {apart} apart (correlation of GR "
-                f"Active with the time under kernels {correlation:.3f})."
-            )
-    return lines

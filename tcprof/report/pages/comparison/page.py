@@ -9,8 +9,9 @@ from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.comparison.gate.judgements import Judgement
 from tcprof.comparison.kernels.waterfall import TENSOR_ACTIVE, TIME
+from tcprof.findings import describe_warm_up
+from tcprof.findings.words import one_line
 from tcprof.report.comparison_words import compare_in_words, iteration_name
-from tcprof.report.figures.lanes import one_line
 from tcprof.report.pages.comparison.figures import figure_iterations, figure_small_multiples
 from tcprof.report.pages.comparison.series import MOST_POINTS, ShownSide, shown_sides
 from tcprof.report.pages.comparison.tables import (
@@ -71,7 +72,7 @@ def render_comparison(
             "overviews": [_overview(comparisons, gpu) for gpu in shared_gpus(comparisons)],
             "parts_of": [_part(shown, number) for number, shown in enumerate(sides[1:], start=1)],
             "warnings": list(dict.fromkeys(text for each in comparisons for text in each.warnings)),
-            "side_warnings": [(_role(shown, sides), shown.side.warnings) for shown in sides],
+            "side_warnings": [(_role(shown, sides), (*_left_out(shown), *shown.side.warnings)) for shown in sides],
             "noise": _noise(comparisons),
             "provenance": list_provenance(sides),
             "window_note": WINDOW_MEANINGS[comparisons[0].base.first.window],
@@ -93,6 +94,11 @@ def _role(shown: ShownSide, sides: Sequence[ShownSide]) -> str:
     if shown.role == "base":
         return "Baseline"
     return "New" if len(sides) == 2 else shown.name
+
+
+def _left_out(shown: ShownSide) -> list[str]:
+    """What is left out of a side's figures as warm-up."""
+    return list(dict.fromkeys(filter(None, map(describe_warm_up, shown.side.recordings))))
 
 
 def _describe_side(shown: ShownSide) -> dict[str, Any]:

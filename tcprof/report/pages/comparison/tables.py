@@ -10,8 +10,8 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis.projection import SEPARATOR
 from tcprof.comparison import Comparison
+from tcprof.findings.words import one_line
 from tcprof.frames import KERNEL_CHANGES, RANGE_SUMMARY, Schema
-from tcprof.report.figures.lanes import one_line
 from tcprof.report.pages.comparison.series import ShownSide
 from tcprof.report.pages.summary import describe_provenance, gpu_title
 from tcprof.report.pages.tables import MOST_ROWS, Cell, Heading, Row, Table, path_row, sort_key

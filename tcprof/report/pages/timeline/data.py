@@ -16,6 +16,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.timeline import IDLE, TIME_CLASSES
+from tcprof.findings.words import TIME_NAMES
 from tcprof.report.figures.curves import CLOCK, METRICS, TENSOR, Metric, shown_gpus
 from tcprof.report.figures.envelope import compute_envelope
 from tcprof.report.figures.flop_rate import FLOP_RATE, flop_rate
@@ -34,7 +35,6 @@ from tcprof.report.pages.timeline.lanes import (
     short_names,
 )
 from tcprof.report.pages.timeline.packing import ArrayStore
-from tcprof.report.text.timeline import NAMES
 
 MOST_VALUES = 8_000_000  # of all curves together: these are 8 to 11 MB in the page
 PERCENT_STEP = 0.01
@@ -83,7 +83,7 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
     figure = draw_skeleton(analysis, strips)
     header = {"gpus": headers, "figure": json.loads(figure.to_json()), **_describe_bars(analysis, works)}
     shown = [TIME_CLASSES[number] for number in [*classes, IDLE]] if classes else []
-    key = tuple((NAMES[name], CLASS_COLORS[name]) for name in shown)
+    key = tuple((TIME_NAMES[name], CLASS_COLORS[name]) for name in shown)
     highest = highest_range(analysis)
     scale = tuple(color for _, color in TENSOR_SCALE)
     return PackedTimeline(store.pack(header), key, scale, units.format_pct(highest) if highest else "", tuple(notes))
@@ -95,7 +95,7 @@ def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
     return {
         "highestRange": highest_range(analysis),
         "rangeColors": [_painted(color) for color in [*_range_colors(), UNKNOWN_COLOR]],
-        "classes": [{"name": NAMES[name], **_painted(CLASS_COLORS[name])} for name in TIME_CLASSES],
+        "classes": [{"name": TIME_NAMES[name], **_painted(CLASS_COLORS[name])} for name in TIME_CLASSES],
         "paths": {"names": [label(path, 80) for path in paths["path"]], "cuts": cut_names(paths["name"])},
         "works": {
             "names": [label(name, 90) for name in work["name"]],

@@ -9,7 +9,8 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.timeline import TIME_CLASSES, classes_of_activities
-from tcprof.report.figures.lanes import MOST_DEPTHS, one_line
+from tcprof.findings.words import one_line
+from tcprof.report.figures.lanes import MOST_DEPTHS
 from tcprof.report.text.kernels import short_name
 
 MOST_BARS = 2_000_000  # of a GPU's ranges, and of its work: beyond, the shortest are left out

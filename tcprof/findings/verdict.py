@@ -1,4 +1,4 @@
-"""What a page says first, in words: whether the Tensor Cores worked, and what had the time in which they did not."""
+"""The verdict: whether the Tensor Cores worked, and what had the time in which they did not."""
 
 import math
 
@@ -6,58 +6,72 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.report.figures.lanes import one_line
-from tcprof.report.pages.iterations import IterationFigures
-from tcprof.report.text.timeline import NAMES
+from tcprof.findings.bound import CPU_BOUND, LAUNCH_BOUND, WAITING_PCT, find_bound
+from tcprof.findings.iterations import IterationFigures
+from tcprof.findings.words import TIME_NAMES, WINDOW_NAMES, one_line
 
-WAITING_PCT = 50.0  # idle share of the window from which the GPU does little but wait
 NOTABLE_GAP_PCT = 10.0
 _NOTABLE_PCT = 1.0
-_KEEPS_UP = 0.8  # of the gpu window: an iteration that takes the CPU so long holds the GPU up
-_LAUNCH_NS = 50_000  # with its share of Python, the launch of a kernel takes the CPU 5 to 40 µs
 _OTHER_KERNELS = ("memory_bound", "issue_bound", "other_kernel", "unresolved_kernel", "communication")
 
 
-def describe_iterations_in_words(analysis: Analysis, gpu: int, figures: IterationFigures) -> tuple[str, ...]:
-    """The verdict on the iterations of a GPU, the most important sentence first."""
-    unit = f"the time of a “{figures.name}”"
-    active = figures.tensor_active_pct.value
-    if math.isnan(active):
+def judge_iterations(analysis: Analysis, gpu: int, figures: IterationFigures) -> tuple[str, ...]:
+    """The verdict on the iterations of a GPU, the most important sentence first.
+
+    All shares are means over the iterations' windows together, as in the tables of ranges and of the timeline.
+    """
+    unit = f"the gpu windows of “{figures.name}”"
+    if math.isnan(figures.tensor_active_pct):
         first = f"Whether the Tensor Cores worked is unknown: {_why_unknown(analysis, figures.coverage_pct)}."
     else:
-        first = f"The Tensor Cores were busy {units.format_pct(active)} of {unit}{_rounding(analysis)}."
-        unit = "that time"
-    rows = analysis.timeline[(analysis.timeline["gpu"] == gpu) & analysis.timeline["path"].isin(figures.paths)]
-    waits = figures.idle_pct.value >= WAITING_PCT
+        active, over = units.format_pct(figures.tensor_active_pct), unit.replace("gpu windows", _window(analysis))
+        mean = f"mean over {units.format_count(figures.count)} iteration{'s' * (figures.count != 1)}"
+        first = f"The Tensor Cores were busy {active} of {over} ({mean}){_rounding(analysis)}."
+        unit = "that time" if analysis.window == "gpu" else unit
+    waits = figures.idle_pct >= WAITING_PCT
     sentences = [first]
     if waits:
         sentences.append(_waiting(figures, unit))
         unit = "that time"
-    sentences.append(_shares(analysis, gpu, rows, unit, with_idle=not waits))
-    if figures.gap_pct.value >= NOTABLE_GAP_PCT:
-        gap = units.format_pct(figures.gap_pct.value)
+    sentences.append(_shares(analysis, gpu, figures.time, unit, with_idle=not waits))
+    if figures.gap_pct >= NOTABLE_GAP_PCT:
+        gap = units.format_pct(figures.gap_pct)
         sentences.append(f"Between the iterations the GPU idled another {gap} of the time from one to the next.")
     return tuple(sentence for sentence in sentences if sentence)
 
 
-def describe_capture_in_words(analysis: Analysis, row: pd.Series, span: str) -> tuple[str, ...]:
+def _window(analysis: Analysis) -> str:
+    return WINDOW_NAMES[analysis.window]
+
+
+def judge_capture(analysis: Analysis, row: pd.Series) -> tuple[str, ...]:
     """The verdict on the whole capture, where no path iterates.
 
     Args:
         analysis: The recording.
         row: The capture's row of the range summary.
-        span: How long was sampled.
     """
     gpu, mean = int(row["gpu"]), row["tensor_active_mean_pct"]
+    unit = f"the {describe_span(row)}"
     if math.isnan(mean):
         first = f"Whether the Tensor Cores worked is unknown: {_why_unknown(analysis, row['coverage_pct'])}."
     else:
-        first = f"The Tensor Cores were busy {units.format_pct(mean)} of the {span} sampled{_rounding(analysis)}."
-    timeline = analysis.timeline[(analysis.timeline["gpu"] == gpu) & (analysis.timeline["path"] == "")]
-    traced = units.format_ns(timeline["window_ns"].sum())
-    unit = f"the {traced} from the GPU's first activity to its last"
-    sentences = (first, _highest_range(analysis, gpu), _shares(analysis, gpu, timeline, unit, with_idle=True))
+        first = f"The Tensor Cores were busy {units.format_pct(mean)} of {unit}{_rounding(analysis)}."
+        unit = "that time"
+    timeline = analysis.timeline[(analysis.timeline["gpu"] == gpu) & (analysis.timeline["depth"] == 0)]
+    # The highest mean of a range stands behind the shares, whose "that time" is the capture's.
+    sentences = (first, _shares(analysis, gpu, timeline, unit, with_idle=True), _highest_range(analysis, gpu))
     return tuple(sentence for sentence in sentences if sentence)
+
+
+def describe_span(row: pd.Series) -> str:
+    """The whole capture's length, and what it reaches from and to.
+
+    Args:
+        row: The capture's row of the range summary.
+    """
+    length = units.format_ns(row["window_ns"])
+    return f"{length} from the GPU's first activity to its last" if row["activity_count"] else f"{length} sampled"
 
 
 def _why_unknown(analysis: Analysis, coverage: float) -> str:
@@ -72,17 +86,15 @@ def _rounding(analysis: Analysis) -> str:
 
 def _waiting(figures: IterationFigures, unit: str) -> str:
     """That the GPU had nothing to do, and why, where the times say it."""
-    idle = units.format_pct(figures.idle_pct.value)
-    held_up = figures.host_ns.value >= _KEEPS_UP * figures.window_ns.value
-    count = figures.kernel_count.value
-    if held_up and count and figures.window_ns.value / count < _LAUNCH_NS:
-        mean = units.format_ns(figures.kernel_ns.value / count)
+    idle, bound = units.format_pct(figures.idle_pct), find_bound(figures)
+    if bound == LAUNCH_BOUND:
         kernels = (
-            f"an iteration's {units.format_count(count)} kernels run {mean} each on average, and take longer to launch"
+            f"an iteration's {units.format_count(figures.kernel_count)} kernels run "
+            f"{units.format_ns(figures.kernel_ns)} each on average, and take longer to launch"
         )
-        return f"The GPU waited for the CPU {idle} of {unit}, since {kernels}: the run is launch-bound."
-    if held_up:
-        return f"The GPU idled {idle} of {unit}, and an iteration takes the CPU as long: the run is bound by the CPU."
+        return f"The GPU waited for the CPU {idle} of {unit}, since {kernels}: the run is {bound}."
+    if bound == CPU_BOUND:
+        return f"The GPU idled {idle} of {unit}, and an iteration takes the CPU as long: the run is {bound}."
     return f"The GPU idled {idle} of {unit}."
 
 
@@ -91,10 +103,10 @@ def _shares(analysis: Analysis, gpu: int, rows: pd.DataFrame, unit: str, with_id
     window = float(rows["window_ns"].sum())
     if not window > 0:
         return ""
-    share = {name: 100 * float(rows[f"{name}_ns"].sum()) / window for name in NAMES}
+    share = {name: 100 * float(rows[f"{name}_ns"].sum()) / window for name in TIME_NAMES}
     others = {name: share[name] for name in _OTHER_KERNELS if share[name] > 0}
     notable = [name for name in others if others[name] >= _NOTABLE_PCT and name != "other_kernel"]
-    parts = ", ".join(f"{NAMES[name]} {units.format_pct(others[name])}" for name in notable)
+    parts = ", ".join(f"{TIME_NAMES[name]} {units.format_pct(others[name])}" for name in notable)
     lead, said = "", []
     if share["tensor_kernel"] > 0:
         said.append(f"tensor kernels had {units.format_pct(share['tensor_kernel'])}{_while_they_ran(analysis, gpu)}")

@@ -10,27 +10,29 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.clock import LARGEST_OFFSET_NS, LOWEST_CORRELATION
 from tcprof.analysis.kernels.summary import RESOLVED
 from tcprof.analysis.ledger import ACTIVITY_TIME, KERNEL_TIME
-from tcprof.report.pages.iterations import IterationFigures
-from tcprof.report.text.timeline import describe_clocks
+from tcprof.findings.iterations import IterationFigures
 
 GOOD, POOR, UNKNOWN = "good", "poor", "unknown"
 _ENOUGH_PCT = 95.0
-_MARKS = {GOOD: ("✓", "in order"), POOR: ("!", "mind this"), UNKNOWN: (units.UNKNOWN, "not known")}
+_Found = tuple[str, str, str]  # name, state and sentence
+_MARKS = {GOOD: ("✓", "in order"), POOR: ("!", "needs attention"), UNKNOWN: (units.UNKNOWN, "not known")}
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was checked.
+    """One thing that was checked on a GPU.
 
     Attributes:
-        title: What.
-        text: What was found.
+        gpu: Number of the GPU.
+        name: What was checked.
         state: ``good``, ``poor`` or ``unknown``.
+        sentence: What was found.
     """
 
-    title: str
-    text: str
+    gpu: int
+    name: str
     state: str
+    sentence: str
 
     @property
     def mark(self) -> str:
@@ -54,31 +56,31 @@ def list_checks(analysis: Analysis, row: pd.Series, figures: IterationFigures | 
     gpu = int(row["gpu"])
     coverage = row["coverage_pct"] if figures is None else figures.coverage_pct
     whose = "the capture" if figures is None else "the iterations' time"
-    checks = [_samples(analysis, gpu)]
+    found = [_samples(analysis, gpu)]
     if analysis.tensor_source != "none":
-        checks.append(Check("Coverage", f"samples cover {units.format_pct(coverage)} of {whose}", _enough(coverage)))
+        found.append(("Coverage", _enough(coverage), f"samples cover {units.format_pct(coverage)} of {whose}"))
     what = "Lost kernels" if analysis.tensor_source == "none" else "Lost samples or kernels"
-    lost = ("see the red box above", POOR) if analysis.faults else ("no sign of any", GOOD)
-    checks.append(Check(what, *lost))
-    checks += [*_clock(analysis, gpu), *_fit(analysis, gpu), *_attribution(analysis, gpu)]
-    return tuple(checks)
+    lost = (POOR, "there are signs of it, see the faults") if analysis.faults else (GOOD, "no sign of any")
+    found.append((what, *lost))
+    found += [*_clock(analysis, gpu), *_fit(analysis, gpu), *_attribution(analysis, gpu)]
+    return tuple(Check(gpu, *each) for each in found)
 
 
 def _enough(share: float) -> str:
     return UNKNOWN if math.isnan(share) else GOOD if share >= _ENOUGH_PCT else POOR
 
 
-def _samples(analysis: Analysis, gpu: int) -> Check:
+def _samples(analysis: Analysis, gpu: int) -> _Found:
     samples = analysis.samples[(analysis.samples["gpu"] == gpu) & analysis.samples["tensor_active_pct"].notna()]
     if not len(samples):
-        return Check("Samples", "none of Tensor Active", POOR)
+        return "Samples", POOR, "none of Tensor Active"
     period = units.format_ns((samples["end_ns"] - samples["start_ns"]).median())
     if analysis.tensor_source == "rounded":
-        return Check("Samples", f"rounded to whole percentages, one each {period}: small means are too high", POOR)
-    return Check("Samples", f"exact tensor cycles, one each {period}", GOOD)
+        return "Samples", POOR, f"rounded to whole percentages, one each {period}: small means are too high"
+    return "Samples", GOOD, f"exact tensor cycles, one each {period}"
 
 
-def _clock(analysis: Analysis, gpu: int) -> list[Check]:
+def _clock(analysis: Analysis, gpu: int) -> list[_Found]:
     """Whether samples and kernels have the same clock; nothing to check where one of them is missing."""
     rows = analysis.clocks[analysis.clocks["gpu"] == gpu]
     if not len(rows):
@@ -86,24 +88,40 @@ def _clock(analysis: Analysis, gpu: int) -> list[Check]:
     offset, correlation = float(rows["offset_ns"].iloc[0]), float(rows["correlation"].iloc[0])
     agree = abs(offset) <= LARGEST_OFFSET_NS and correlation >= LOWEST_CORRELATION
     found = describe_clocks(rows)[0].removeprefix("Clock check: ").removesuffix(".")
-    return [Check("Clock check", found, UNKNOWN if math.isnan(offset) else GOOD if agree else POOR)]
+    return [("Clock check", UNKNOWN if math.isnan(offset) else GOOD if agree else POOR, found)]
 
 
-def _fit(analysis: Analysis, gpu: int) -> list[Check]:
+def _fit(analysis: Analysis, gpu: int) -> list[_Found]:
     share = _share(analysis, gpu, KERNEL_TIME, RESOLVED)
     if math.isnan(share) or analysis.tensor_source == "none":
         return []
-    return [Check("Kernels told apart", f"{units.format_pct(share)} of the kernel time", _enough(share))]
+    return [("Kernels told apart", _enough(share), f"{units.format_pct(share)} of the kernel time")]
 
 
-def _attribution(analysis: Analysis, gpu: int) -> list[Check]:
+def _attribution(analysis: Analysis, gpu: int) -> list[_Found]:
     share = _share(analysis, gpu, ACTIVITY_TIME, "in a range")
     if math.isnan(share):
         return []
-    return [Check("Work in ranges", f"{units.format_pct(share)} of the GPU's time", _enough(share))]
+    return [("Work in ranges", _enough(share), f"{units.format_pct(share)} of the GPU's time")]
 
 
 def _share(analysis: Analysis, gpu: int, account: str, entry: str) -> float:
     """An entry's share of an account; 0 if only the others have one, NaN where there is no account."""
     ledger = analysis.ledger[(analysis.ledger["gpu"] == gpu) & (analysis.ledger["account"] == account)]
     return float(ledger["share_pct"][ledger["entry"] == entry].sum()) if len(ledger) else math.nan
+
+
+def describe_clocks(clocks: pd.DataFrame) -> list[str]:
+    """Whether samples and trace agree on the time."""
+    lines = []
+    for gpu, offset, correlation in zip(clocks["gpu"], clocks["offset_ns"], clocks["correlation"], strict=True):
+        where = f"GPU {gpu}: " if len(clocks) > 1 else ""
+        if offset != offset:
+            lines.append(f"{where}Clock check: not possible, the GPU was hardly ever idle.")
+        else:
+            apart = units.format_ns(abs(offset)) if offset else f"less than {units.format_ns(1000)}"
+            lines.append(
+                f"{where}Clock check: samples and trace are {apart} apart (correlation of GR "
+                f"Active with the time under kernels {correlation:.3f})."
+            )
+    return lines

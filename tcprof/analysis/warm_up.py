@@ -1,0 +1,64 @@
+"""Warm-up: which iterations, and which ranges in them, are left out of the figures per range and iteration."""
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tcprof.errors import UsageError
+
+Bools = npt.NDArray[np.bool_]
+
+ALL = "all"
+
+
+def parse_warm_up(given: int | str | None) -> int | None:
+    """How many first iterations are warm-up; None for those that are found to be.
+
+    Args:
+        given: A number, as text or not; ``all`` where all iterations count, so that none is warm-up; None.
+
+    Raises:
+        UsageError: It is none of these.
+    """
+    if given is None:
+        return None
+    if given == ALL:
+        return 0
+    try:
+        number = int(given)
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise UsageError(f"there is no warm-up of {given!r}", f"Give a number of iterations, 0 or more, or {ALL!r}.")
+    return number
+
+
+def choose_warm_up(iterations: pd.DataFrame, count: int | None) -> pd.DataFrame:
+    """The iterations, of which so many first ones on each GPU are warm-up; None leaves those that were found.
+
+    Args:
+        iterations: See ``tcprof.frames.ITERATIONS``.
+        count: See ``parse_warm_up``.
+    """
+    return iterations if count is None else iterations.assign(warm_up=iterations["number"] < count)
+
+
+def find_left_out(instances: pd.DataFrame, iterations: pd.DataFrame) -> Bools:
+    """Whether each instance is a warm-up iteration or lies in one: its time on the CPU does, whichever its thread.
+
+    Ranges around iterations are none of these, so they stay whole.
+
+    Args:
+        instances: See ``tcprof.frames.INSTANCES``.
+        iterations: See ``tcprof.frames.ITERATIONS``.
+    """
+    keys = ["gpu", "range"]
+    outer = instances.merge(iterations.loc[iterations["warm_up"], keys], on=keys)
+    found = np.zeros(len(instances), dtype=bool)
+    gpu, start, end = (instances[name].to_numpy() for name in ("gpu", "host_start_ns", "host_end_ns"))
+    for number, of_gpu in outer.groupby("gpu"):
+        ordered = of_gpu.sort_values("host_start_ns")
+        begun = np.searchsorted(ordered["host_start_ns"].to_numpy(), start, side="right")
+        reach = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(ordered["host_end_ns"].to_numpy()))
+        found |= (gpu == number) & (end <= reach[begun])
+    return found

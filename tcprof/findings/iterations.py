@@ -1,0 +1,140 @@
+"""What an iteration of a recording is like: means over the windows of those that are not warm-up, pooled."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tcprof.analysis import Analysis
+from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.sampling import MINIMUM_COVERAGE
+from tcprof.findings.words import one_line
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class IterationFigures:
+    """The iterations of one GPU, without warm-up. Where they have one path, these are its figures in ``ranges``.
+
+    Attributes:
+        name: Innermost name of their path, as one line of untrusted text.
+        rows: The rows of their paths in ``Analysis.ranges``.
+        time: The rows of their paths in ``Analysis.timeline``; none without a fit.
+        count: How many are measured.
+        tensor_active_pct: Mean Tensor Active over their windows.
+        low_pct: Lower end of its 95 % interval.
+        high_pct: Upper end.
+        tensor_kernel_share_pct: Share of their kernel time that tensor kernels have.
+        idle_pct: Share of their gpu windows in which nothing runs on the GPU.
+        gap_pct: Share of the time from one iteration's start to the next one's that the GPU idles between both.
+        window_ns: Mean gpu window of an iteration.
+        host_ns: Mean time of an iteration on the CPU.
+        kernel_count: Mean number of kernels launched in an iteration.
+        kernel_ns: Mean duration of such a kernel.
+        coverage_pct: Share of their windows that lies under samples.
+    """
+
+    name: str
+    rows: pd.DataFrame
+    time: pd.DataFrame
+    count: int
+    tensor_active_pct: float
+    low_pct: float
+    high_pct: float
+    tensor_kernel_share_pct: float
+    idle_pct: float
+    gap_pct: float
+    window_ns: float
+    host_ns: float
+    kernel_count: float
+    kernel_ns: float
+    coverage_pct: float
+
+
+def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
+    """The iterations of a GPU; nothing where no path iterates there, or none but warm-up has work on it."""
+    columns = ["gpu", "range", "path_id", "gpu_start_ns", "gpu_end_ns"]
+    iterations = analysis.iterations[(analysis.iterations["gpu"] == gpu) & ~analysis.iterations["warm_up"]]
+    found = iterations.merge(analysis.instances[columns], on=["gpu", "range"]).sort_values("number")
+    if not (found["gpu_window_ns"] > 0).any():
+        return None
+    paths = analysis.paths.loc[found["path_id"].unique(), ["domain", "path", "name"]]
+    rows = _rows_of(analysis.ranges, gpu, paths)
+    count, kernels = int(rows["instance_count"].sum()), float(rows["kernel_count"].sum())
+    active, low, high, coverage = _pool_tensor_active(rows)
+    kernel_ns = rows["kernel_ns"].astype(float)
+    share = rows["tensor_kernel_share_pct"].where(kernel_ns > 0, 0)
+    idle, gap = _idle_shares(analysis, gpu, found[found["gpu_window_ns"] > 0])
+    return IterationFigures(
+        name=one_line(paths["name"].iloc[0], 40),
+        rows=rows,
+        time=_rows_of(analysis.timeline, gpu, paths),
+        count=count,
+        tensor_active_pct=active,
+        low_pct=low,
+        high_pct=high,
+        tensor_kernel_share_pct=_ratio((share * kernel_ns).sum(skipna=False), kernel_ns.sum()),
+        idle_pct=idle,
+        gap_pct=gap,
+        window_ns=float(rows["gpu_window_ns"].sum()) / count,
+        host_ns=float(rows["host_ns"].sum()) / count,
+        kernel_count=kernels / count,
+        kernel_ns=_ratio(kernel_ns.sum(), kernels),
+        coverage_pct=coverage,
+    )
+
+
+def _rows_of(frame: pd.DataFrame, gpu: int, paths: pd.DataFrame) -> pd.DataFrame:
+    """The rows of some paths on a GPU; those without an instance are left out."""
+    of_gpu = frame[(frame["gpu"] == gpu) & (frame["depth"] > 0) & (frame["instance_count"] > 0)]
+    wanted = pd.MultiIndex.from_frame(paths[["domain", "path"]])
+    return of_gpu[pd.MultiIndex.from_frame(of_gpu[["domain", "path"]]).isin(wanted)]
+
+
+def _pool_tensor_active(rows: pd.DataFrame) -> tuple[float, float, float, float]:
+    """Mean, both ends of its interval, and coverage over the windows of several paths together.
+
+    The ends are those of the paths, weighted as their means are: errors of rounding go the same way in all of them.
+    """
+    columns = ("tensor_active_mean_pct", "tensor_active_low_pct", "tensor_active_high_pct")
+    whole = float(rows["window_ns"].sum())
+    coverage = _ratio((rows["window_ns"] * rows["coverage_pct"]).sum(), whole)
+    known = rows[rows["tensor_active_mean_pct"].notna()]
+    if not coverage >= 100 * MINIMUM_COVERAGE or not len(known):
+        return math.nan, math.nan, math.nan, coverage
+    if len(known) == 1:
+        mean, low, high = (float(known[name].iloc[0]) for name in columns)
+        return mean, low, high, coverage
+    covered = known["window_ns"] * known["coverage_pct"]
+    mean, low, high = (_ratio((known[name] * covered).sum(skipna=False), covered.sum()) for name in columns)
+    return mean, low, high, coverage
+
+
+def _ratio(part: float, whole: float) -> float:
+    return float(part / whole) if whole > 0 else math.nan
+
+
+def _idle_shares(analysis: Analysis, gpu: int, found: pd.DataFrame) -> tuple[float, float]:
+    """Idle time in the iterations' gpu windows, and between neighbours, as percentages."""
+    busy = _busy_function(analysis, gpu)
+    start, end = (found[name].astype(np.int64).to_numpy() for name in ("gpu_start_ns", "gpu_end_ns"))
+    # As in the range summary, time that two iterations of a path share counts once.
+    _, begin, finish = union(found["path_id"].to_numpy(), start, end)
+    window = float((finish - begin).sum())
+    idle = 100 * max(0.0, 1 - float(busy.integral(begin, finish).sum()) / window)
+    follows = (np.diff(found["number"].to_numpy()) == 1) & (np.diff(start) > 0)
+    last, first = end[:-1][follows], start[1:][follows]
+    first = np.maximum(first, last)  # neighbours may overlap
+    gaps = np.clip(first - last - busy.integral(last, first), 0, None)
+    return idle, 100 * _ratio(float(gaps.sum()), float(np.diff(start)[follows].sum()))
+
+
+def _busy_function(analysis: Analysis, gpu: int) -> StepFunction:
+    """1 while anything runs on the GPU."""
+    activities = analysis.activities[analysis.activities["gpu"] == gpu]
+    start, end = activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
+    _, begin, finish = union(np.zeros(len(activities), dtype=np.int64), start, end)
+    return StepFunction(begin, finish, np.ones(len(begin)))

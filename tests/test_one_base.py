@@ -1,0 +1,123 @@
+"""The same figures in all outputs of a recording: verdict, tiles, ranges, timeline, comparison with itself, JSON."""
+
+import json
+import math
+import re
+from html import escape
+
+import pytest
+
+import tcprof
+from tcprof.analysis import Analysis
+from tcprof.findings import describe, judge
+from tcprof.report.data import data
+from tcprof.report.notebook import render_analysis
+from tcprof.report.pages.summary import summarize
+from tcprof.report.text.tables import list_ranges
+from tcprof.units import format_pct
+
+
+@pytest.fixture(scope="module")
+def read_once():
+    """Each recording is read once for all tests."""
+    found: dict[str, Analysis] = {}
+    return lambda path: found[path.name] if path.name in found else found.setdefault(path.name, tcprof.read(path))
+
+
+def steady_rows(analysis, frame):
+    """The rows of the iterations' paths in ranges or the timeline, or of the whole capture where none iterates."""
+    paths = analysis.iterations["path"].unique().tolist() or [""]
+    return frame[frame["path"].isin(paths)]
+
+
+def test_verdict_tiles_and_tables_agree(fixture_file, read_once):
+    analysis = read_once(fixture_file)
+    (gpu,) = summarize(analysis)
+    said, tiles = " ".join(gpu.verdict), {tile.title: tile.value for tile in gpu.tiles}
+    rows, time = steady_rows(analysis, analysis.ranges), steady_rows(analysis, analysis.timeline)
+    covered = rows["window_ns"] * rows["coverage_pct"]
+    mean = format_pct((rows["tensor_active_mean_pct"] * covered).sum() / covered.sum())
+    idle = format_pct(100 * time["idle_ns"].sum() / time["window_ns"].sum())
+    assert f"The Tensor Cores were busy {mean} of the " in said
+    assert tiles["Tensor Active"] == mean
+    told = re.search(r"(?:GPU idled|waited for the CPU) ([<\d.]+ %)", said)
+    assert told[1] == idle
+    if "GPU idle" in tiles:
+        assert tiles["GPU idle"] == idle
+    else:
+        busy = 100 * rows["busy_ns"].sum() / rows["window_ns"].sum()
+        assert tiles["GPU busy"] == format_pct(busy)
+        assert busy == pytest.approx(100 - 100 * time["idle_ns"].sum() / time["window_ns"].sum())
+    (listing,) = list_ranges(analysis, analysis.ranges)
+    shown = [
+        row[3] for row, path in zip(listing.rows, analysis.ranges["path"], strict=True) if path in set(rows["path"])
+    ]
+    assert shown == [format_pct(value).removesuffix(" %") for value in rows["tensor_active_mean_pct"]]
+
+
+def test_ranges_timeline_and_comparison_have_one_base(fixture_file, read_once):
+    analysis = read_once(fixture_file)
+    keys = ["gpu", "domain", "path"]
+    ranges, timeline = analysis.ranges.set_index(keys), analysis.timeline.set_index(keys)
+    assert timeline["instance_count"].equals(ranges["instance_count"].reindex(timeline.index))
+    assert timeline["window_ns"].to_numpy() == pytest.approx(
+        ranges["gpu_window_ns"].reindex(timeline.index).fillna(0).to_numpy()
+    )
+    rows = tcprof.compare(analysis, analysis).rows
+    assert ((rows["base"] == rows["new"]) | rows["base"].isna()).all()
+    # Paths that differ in a number alone are one place of a comparison: epoch * / step.
+    known = rows[~rows["path"].str.contains("*", regex=False)].drop_duplicates(keys).set_index(keys)
+    assert known["base_instance_count"].to_dict() == ranges["instance_count"].reindex(known.index).to_dict()
+    merged = rows[rows["path"].str.endswith("* / step")].drop_duplicates(keys)["base_instance_count"]
+    assert merged.empty or merged.tolist() == [ranges.loc[ranges["name"] == "step", "instance_count"].sum()]
+    capture = rows[rows["path"] == ""].set_index("quantity")["base"]
+    whole = analysis.ranges.iloc[0]
+    for quantity in ("host_ns", "gpu_window_ns", "kernel_ns", "tensor_active_mean_pct", "tensor_active_s"):
+        assert capture[quantity] == pytest.approx(whole[quantity], nan_ok=True)
+    peaks = rows[rows["quantity"] == "tensor_active_peak_pct"].set_index(keys)["base"].reindex(known.index)
+    assert peaks.to_numpy() == pytest.approx(ranges["tensor_active_peak_pct"].reindex(peaks.index), nan_ok=True)
+
+
+def test_means_of_the_instances_are_those_of_their_path(fixture_file, read_once):
+    """Over the instances that count, weighted by what is covered, the mean is that of the row."""
+    analysis = read_once(fixture_file)
+    counted = analysis.instances[~analysis.instances["warm_up"] & analysis.instances["tensor_active_s"].notna()]
+    for path_id, of_path in counted.groupby("path_id"):
+        row = analysis.ranges[
+            (analysis.ranges["path"] == analysis.paths["path"][path_id])
+            & (analysis.ranges["domain"] == analysis.paths["domain"][path_id])
+        ].iloc[0]
+        windows = of_path["gpu_end_ns"] - of_path["gpu_start_ns"]
+        if windows.sum() == row["window_ns"]:  # else instances overlap, and their common time counts once
+            covered = (windows * of_path["coverage_pct"]).sum() * 1e-11
+            mean = 100 * of_path["tensor_active_s"].sum() / covered
+            assert mean == pytest.approx(row["tensor_active_mean_pct"])
+
+
+def test_the_whole_capture_has_one_length(fixture_file, read_once):
+    analysis = read_once(fixture_file)
+    whole, time = analysis.ranges.iloc[0], analysis.timeline.iloc[0]
+    length = analysis.activities["end_ns"].max() - analysis.activities["start_ns"].min()
+    assert {length} == {whole["host_ns"], whole["gpu_window_ns"], whole["window_ns"], time["window_ns"]}
+    covered_s = whole["window_ns"] * 1e-9 * whole["coverage_pct"] / 100
+    assert whole["tensor_active_mean_pct"] / 100 * covered_s == pytest.approx(whole["tensor_active_s"])
+    sampled = analysis.samples["tensor_active_pct"] * (analysis.samples["end_ns"] - analysis.samples["start_ns"])
+    both = whole["tensor_active_s"] + analysis.outside["tensor_active_s"].iloc[0]
+    assert both == pytest.approx(sampled.sum() * 1e-11, rel=1e-9, abs=1e-15)
+
+
+def test_the_same_sentences_in_every_output(fixture_file, read_once):
+    analysis = read_once(fixture_file)
+    findings = judge(analysis)
+    assert analysis.verdict == findings.verdict
+    assert [" ".join(gpu.verdict) for gpu in summarize(analysis)] == list(findings.verdict)
+    document = json.loads(data.render_ranges_json(analysis, analysis.ranges))
+    assert document["verdict"] == list(findings.verdict)
+    assert [check["sentence"] for check in document["checks"]] == [check.sentence for check in analysis.checks]
+    assert math.isclose(document["rows"][0]["window_ns"], analysis.ranges["window_ns"].iloc[0])
+    for text in findings.verdict:
+        assert text in repr(analysis) == describe(analysis)
+        assert escape(text) in render_analysis(analysis)
+    left_out = document["recording"]["warm_up"]
+    assert bool(left_out) == analysis.iterations["warm_up"].any()
+    assert not left_out or left_out in repr(analysis)
