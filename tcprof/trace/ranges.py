@@ -25,13 +25,13 @@ def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
         select(
             nvtx.c.start,
             *database.integers(nvtx, "end", default=OPEN),
-            *database.integers(nvtx, "globalTid", "domainId", "textId"),
+            *database.integers(nvtx, "globalTid", "domainId", "textId", "eventType"),
             text_bytes(func.coalesce(database.column(nvtx, "text"), "")).label("text"),
         ).where(is_range)
     )
     if table is None:
         return RANGES.empty()
-    start, end, thread, domain, text_id = (table.column(i).to_numpy() for i in range(5))
+    start, end, thread, domain, text_id, kind = (table.column(i).to_numpy() for i in range(6))
     process = (thread >> 24) & 0xFFFFFF
     closed = np.where(end == OPEN, max(end_of_recording, int(start.max()), int(end.max())), end)
     return RANGES.conform(
@@ -40,9 +40,10 @@ def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
                 "process": process,
                 "thread": thread & 0xFFFFFF,
                 "domain": _domains(database, process, domain),
-                "name": _names(database, table.column(5), text_id),
+                "name": _names(database, table.column(6), text_id),
                 "start_ns": start,
                 "end_ns": np.maximum(closed, start),
+                "start_end": kind == schema.NVTX_START_END,
             }
         )
     )
