@@ -3,6 +3,7 @@
 import itertools
 import random
 from collections import defaultdict
+from functools import cache
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ def random_recording(seed):
         for _ in range(rng.randint(10, 40)):
             samples.append((gpu, time, rng.choice([0, 0, 1, 30, 71, 100])))
             time += 10 if rng.random() < 0.85 else rng.choice([12, 15, 16, 60])
-    return sorted(set(ranges)), activities, samples
+    return tuple(sorted(set(ranges))), activities, samples
 
 
 def nest(rng, ranges, lane, low, high, depth):
@@ -75,20 +76,21 @@ def build(ranges, activities, samples):
     return builder
 
 
-# The definitions, with loops. A range is an index into the list of ranges.
+# The definitions, with loops. A range is an index into the tuple of ranges.
 
 
 def order(row, index):
     return (row[4], -row[5], index)
 
 
+@cache
 def left_of(ranges, index):
     """The time in which other ranges can lie in a range: of a start/end range without push/pop ranges that cross it."""
     *lane, _, start, end, start_end = ranges[index]
     low, high = start, end
     stack = [row for row in ranges if list(row[:3]) == lane and not row[6]] if start_end else []
     for _, _, _, _, begin, finish, _ in stack:
-        if begin <= start < finish < end:
+        if begin < start < finish < end:
             low = max(low, finish)
         if start < begin < end < finish:
             high = min(high, begin)
@@ -100,6 +102,7 @@ def place(ranges, index):
     return (low, -high, index)
 
 
+@cache
 def parent(ranges, index):
     """The innermost range that encloses the whole of another."""
     row = ranges[index]
@@ -121,6 +124,7 @@ def chain(ranges, index):
     return found
 
 
+@cache
 def path_of(ranges, index):
     return tuple(ranges[i][3] for i in reversed(chain(ranges, index)))
 
