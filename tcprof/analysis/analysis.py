@@ -116,7 +116,7 @@ def analyze(
         samples=samples.frame,
         ranges=add_rates(ranges, account, evidence) if kernels else ranges,
         instances=add_tensor_time(instances, account, evidence) if kernels else instances,
-        iterations=find_iterations(instances, hierarchy.paths),
+        iterations=find_iterations(instances, hierarchy.paths, activities),
         paths=hierarchy.paths,
         activities=activities,
         **vars(account),

@@ -51,7 +51,7 @@ def timeline(
         analysis = tcprof.read(recording)
         iterations = analysis.iterations
         if iteration is not None:
-            iterations = find_iterations(analysis.instances, analysis.paths, iteration)
+            iterations = find_iterations(analysis.instances, analysis.paths, analysis.activities, iteration)
     rows = select_rows(analysis.timeline, gpu, pattern, depth)
     print_table(
         rows,

@@ -10,6 +10,7 @@ from tcprof.frames import RANGES
 from tcprof.trace import schema
 from tcprof.trace.database import UNKNOWN, UNNAMED, Database, decode, distinct_pairs, text_bytes
 
+UNNAMED_DOMAIN = "domain "  # before the number of a domain whose name was not recorded
 OPEN = -(1 << 62)  # in place of the end of a range that never closed
 
 Ints = npt.NDArray[np.int64]
@@ -72,6 +73,6 @@ def _domains(database: Database, process: Ints, domain: Ints) -> pd.Categorical:
         (schema.process_of(tid), number): text or strings.get(text_id, "") for tid, number, text_id, text in created
     }
     codes, pairs = distinct_pairs(process, domain)
-    names = ["" if pair[1] in (0, UNKNOWN) else name_of.get(pair) or f"domain {pair[1]}" for pair in pairs]
+    names = ["" if pair[1] in (0, UNKNOWN) else name_of.get(pair) or f"{UNNAMED_DOMAIN}{pair[1]}" for pair in pairs]
     code_of_name, unique = pd.factorize(np.array(names, dtype=object))
     return pd.Categorical.from_codes(code_of_name[codes], unique)
