@@ -21,9 +21,7 @@ def named(analysis, name):
     return find_iterations(analysis.instances, analysis.paths, analysis.activities, name)
 
 
-def loop(
-    trace: TraceBuilder, name: str, start: int, lengths: Sequence[int], domain: str = "", **place: object
-) -> int:
+def loop(trace: TraceBuilder, name: str, start: int, lengths: Sequence[int], domain: str = "", **place: object) -> int:
     """Ranges one after the other, each with a kernel of half its length; returns where they end."""
     for length in lengths:
         trace.range(name, start, start + length - 1, domain=domain)
@@ -113,7 +111,7 @@ def test_a_range_in_a_domain_without_a_name_is_no_iteration(tmp_path):
     loop(trace, "ncclGroupEnd", 0, [8_000] * 12, "made before")
     path = trace.write(tmp_path)
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute(f"delete from NVTX_EVENTS where eventType = {schema.NVTX_DOMAIN_CREATE}")
+        connection.execute("delete from NVTX_EVENTS where eventType = ?", (schema.NVTX_DOMAIN_CREATE,))
         connection.commit()
     analysis = tcprof.read(path)
     assert analysis.paths["domain"].tolist() == ["domain 1"]

@@ -110,7 +110,7 @@ def _shown(hierarchy: Hierarchy, attribution: Attribution, process: Ints, gpu: I
     for rows in levels:
         rows = rows[~used[rows].any(axis=1)]
         outer = hierarchy.parent[rows]
-        place = np.where((outer >= 0)[:, None], shown[outer], around[rows])
+        place = np.where(outer[:, None] >= 0, shown[outer], around[rows])
         shown[rows] = _first_known(place & by_path[rows], place)
     return shown
 
@@ -126,7 +126,7 @@ def _first_known(*choices: Bools) -> Bools:
     """Row by row the first choice that has any column."""
     found = choices[-1]
     for choice in choices[-2::-1]:
-        found = np.where(choice.any(axis=1)[:, None], choice, found)
+        found = np.where(choice.any(axis=1, keepdims=True), choice, found)
     return found
 
 

@@ -22,11 +22,9 @@ NORMAL_95, MAD_TO_DEVIATION = 1.96, 1.4826
 LEAST_SHARE = 0.5  # of the GPU's busy time between the first and the last instance, that these have to hold
 # Domains that libraries open ranges in by themselves, and those of which the recording has no name.
 _LIBRARY = re.compile(
-    "|".join(
-        ("cccl", "cub$", "thrust", "nccl", "nvshmem", "openshmem", "mpi", "ucx", "cublas", "cudnn", "cusparse")
-        + ("cusolver", "cufft", "curand", "cutensor", "cutlass", "tensorrt", "cudf", "libcudf", "raft", "rmm")
-        + (re.escape(UNNAMED_DOMAIN) + r"-?\d+$",)
-    ),
+    "(cccl|cub|thrust|nccl|nvshmem|openshmem|mpi|ucx|raft|rmm|(lib)?cudf)"
+    "|(cublas|cudnn|cusparse|cusolver|cufft|curand|cutensor|cutlass|tensorrt).*"
+    rf"|{re.escape(UNNAMED_DOMAIN)}-?\d+",
     re.IGNORECASE,
 )
 NARROWEST_BAND = 0.05  # of the median: iterations are never more alike than this
@@ -96,7 +94,7 @@ def _find_paths(instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.Dat
     share = _shares(instances, of_kin.to_numpy(), len(domain), activities)
     repeated = count.index[(count >= FEWEST) & (spent > 0) & (share[count.index] >= LEAST_SHARE)]
     own = [number for number in repeated if not domain[number]]
-    others = [number for number in repeated if domain[number] and not _LIBRARY.match(domain[number])]
+    others = [number for number in repeated if domain[number] and not _LIBRARY.fullmatch(domain[number])]
     found = set(own or others)
     inside = _kin_inside(kin, paths["depth"].to_numpy(), found)
     outermost = spent[[number for number in sorted(found) if number not in inside]]

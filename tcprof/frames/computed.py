@@ -26,7 +26,8 @@ _TENSOR = (
 
 INSTANCES = Schema(
     "instances",
-    "Each instance of each range on each GPU that its process used.",
+    "Each instance of each range on each GPU that it used; one without any work on those of the range around it, of "
+    "its path on that thread, of its thread or of its process, the first of these that had some.",
     (
         GPU,
         Column("range", INT, "Row of the range in the frame of ranges."),
@@ -69,7 +70,7 @@ RANGE_SUMMARY = Schema(
     (
         GPU,
         *_PLACE,
-        Column("instance_count", INT, "Instances of the path, in the processes that used the GPU."),
+        Column("instance_count", INT, "Instances of the path on the GPU, see *instances*."),
         Column("activity_count", INT, "Activities on the GPU launched in them."),
         Column("inherited_count", INT, "Of these, launched by another thread that had no range of its own."),
         Column("kernel_count", INT, "Kernels and graphs launched in them."),
@@ -190,7 +191,7 @@ TIMELINE = Schema(
     (
         GPU,
         *_PLACE,
-        Column("instance_count", INT, "Instances of the path, in the processes that used the GPU."),
+        Column("instance_count", INT, "Instances of the path on the GPU, see *instances*."),
         Column("window_ns", FLOAT, "Time from an instance's first activity to its last, over all instances."),
         Column("tensor_kernel_ns", FLOAT, "A tensor kernel ran, see *kernels*."),
         Column("memory_bound_ns", FLOAT, "Another kernel, at 60 % or more of the memory's bandwidth."),

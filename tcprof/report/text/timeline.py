@@ -95,7 +95,7 @@ def describe_iterations(iterations: pd.DataFrame) -> list[str]:
             f"{units.format_ns(rest['kernel_ns'].median())}, Tensor Active "
             f"{units.format_pct(rest['tensor_active_mean_pct'].median())}."
         )
-    return lines or ["No range iterates: none with 5 instances holds most of the GPU's work, or only ranges of libraries do."]
+    return lines or ["No range iterates: none of the program's with 5 instances holds most of the GPU's work."]
 
 
 def describe_clocks(clocks: pd.DataFrame) -> list[str]:
