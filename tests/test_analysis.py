@@ -240,7 +240,6 @@ def test_two_gpus(tmp_path):
         0    step / first  1             20_000     20_000         50                      50
         1    -             1             20_000     20_000         20                      20
         1    step          1             20_000     20_000         20                      20
-        1    step / first  0             0          –              –                       –
         """
     assert_rows(analyze(trace).ranges, expected)
 

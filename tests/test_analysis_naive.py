@@ -3,6 +3,7 @@
 import itertools
 import random
 from collections import defaultdict
+from functools import cache
 
 import numpy as np
 import pytest
@@ -25,9 +26,10 @@ def random_recording(seed):
         for thread in range(1, rng.randint(2, 4)):
             for domain in rng.choice([[""], [""], ["", "lib"]]):
                 nest(rng, ranges, (process, thread, domain), 0, END, rng.randint(1, 4))
-        if rng.random() < 0.5:
+        for _ in range(rng.choice([0, 0, 1, 1, 2, 6])):
             start = rng.randrange(END)
-            ranges.append((process, 1, "", "async", start, start + rng.randint(1, 150), True))
+            name = rng.choice(["prefetch", "a", "request"])
+            ranges.append((process, rng.randint(1, 2), "", name, start, start + rng.randint(1, 150), True))
     for number in range(rng.randint(0, 40)):
         process = rng.choice([*range(1, processes + 1), 9]) if rng.random() < 0.1 else rng.randint(1, processes)
         launched = None if rng.random() < 0.1 else rng.randrange(END)
@@ -40,7 +42,7 @@ def random_recording(seed):
         for _ in range(rng.randint(10, 40)):
             samples.append((gpu, time, rng.choice([0, 0, 1, 30, 71, 100])))
             time += 10 if rng.random() < 0.85 else rng.choice([12, 15, 16, 60])
-    return sorted(set(ranges)), activities, samples
+    return tuple(sorted(set(ranges))), activities, samples
 
 
 def nest(rng, ranges, lane, low, high, depth):
@@ -74,23 +76,43 @@ def build(ranges, activities, samples):
     return builder
 
 
-# The definitions, with loops. A range is an index into the list of ranges.
-
-
-def innermost(ranges, process, thread, domain, time, before=None):
-    """The range open at a time that began last; of those that began together the shortest."""
-    place = None if before is None else order(ranges[before], before)
-    mine = [
-        (order(row, i), i)
-        for i, row in enumerate(ranges)
-        if row[:3] == (process, thread, domain) and row[4] <= time < row[5]
-    ]
-    mine = [pair for pair in mine if place is None or pair[0] < place]
-    return max(mine)[1] if mine else None
+# The definitions, with loops. A range is an index into the tuple of ranges.
 
 
 def order(row, index):
     return (row[4], -row[5], index)
+
+
+@cache
+def left_of(ranges, index):
+    """The time in which other ranges can lie in a range: of a start/end range without push/pop ranges that cross it."""
+    *lane, _, start, end, start_end = ranges[index]
+    low, high = start, end
+    stack = [row for row in ranges if list(row[:3]) == lane and not row[6]] if start_end else []
+    for _, _, _, _, begin, finish, _ in stack:
+        if begin < start < finish < end:
+            low = max(low, finish)
+        if start < begin < end < finish:
+            high = min(high, begin)
+    return low, max(low, high)
+
+
+def place(ranges, index):
+    low, high = left_of(ranges, index)
+    return (low, -high, index)
+
+
+@cache
+def parent(ranges, index):
+    """The innermost range that encloses the whole of another."""
+    row = ranges[index]
+    found = []
+    for i, other in enumerate(ranges):
+        low, high = left_of(ranges, i)
+        encloses = low <= row[4] < high and row[5] <= high
+        if i != index and other[:3] == row[:3] and encloses and place(ranges, i) < order(row, index):
+            found.append(i)
+    return max(found, key=lambda i: place(ranges, i), default=None)
 
 
 def chain(ranges, index):
@@ -98,9 +120,35 @@ def chain(ranges, index):
     found = []
     while index is not None:
         found.append(index)
-        process, thread, domain, _, start, _, _ = ranges[index]
-        index = innermost(ranges, process, thread, domain, start, before=index)
+        index = parent(ranges, index)
     return found
+
+
+@cache
+def path_of(ranges, index):
+    return tuple(ranges[i][3] for i in reversed(chain(ranges, index)))
+
+
+def innermost(ranges, process, thread, domain, time):
+    """The innermost range that is open at a time."""
+    mine = [i for i, row in enumerate(ranges) if row[:3] == (process, thread, domain)]
+    is_open = [i for i in mine if left_of(ranges, i)[0] <= time < left_of(ranges, i)[1]]
+    return max(is_open, key=lambda i: place(ranges, i), default=None)
+
+
+def all_around(ranges, index, time):
+    """Every path with a range open at a time on an innermost range's lane, with that which counts: one for each."""
+    lane = ranges[index][:3]
+    leaves = [index]
+    for i in sorted(range(len(ranges)), key=lambda i: order(ranges[i], i), reverse=True):
+        row = ranges[i]
+        if row[:3] == lane and row[6] and row[4] <= time < row[5]:
+            leaves.append(i)
+    found = {}
+    for leaf in leaves:
+        for i in chain(ranges, leaf):
+            found.setdefault(path_of(ranges, i), i)
+    return found.values()
 
 
 def owner(ranges, activities, activity, domain):
@@ -127,6 +175,25 @@ def owner(ranges, activities, activity, domain):
         return None, False
     latest = max(claim[0] for claim in launchers)
     return next(claim[1] for claim in claims.values() if claim[0] == latest), True
+
+
+def gpus_of(ranges, activities, inside, every):
+    """For each range the GPUs that it is shown on."""
+    used = [{activity[3] for activity, _ in inside[i]} for i in range(len(ranges))]
+    for i in range(len(ranges)):
+        for outer in chain(ranges, i):
+            used[outer] = used[outer] | {activity[3] for activity, _ in inside[i]}
+    shown = {}
+    for i in sorted(range(len(ranges)), key=lambda i: len(chain(ranges, i))):
+        row = ranges[i]
+        of_thread = [j for j, other in enumerate(ranges) if other[:2] == row[:2]]
+        of_path = [j for j in of_thread if ranges[j][2] == row[2] and path_of(ranges, j) == path_of(ranges, i)]
+        by_path, by_thread = (set().union(*(used[j] for j in rows)) for rows in (of_path, of_thread))
+        by_process = {activity[3] for activity in activities if activity[1] == row[0]}
+        outer = parent(ranges, i)
+        around = shown[outer] if outer is not None else by_thread or by_process or every
+        shown[i] = used[i] or around & by_path or around
+    return shown
 
 
 def value_at(samples, gpu):
@@ -168,17 +235,13 @@ def expected_rows(ranges, activities, samples, window):
     for activity in activities:
         for domain in {row[2] for row in ranges}:
             found, inherited = owner(ranges, activities, activity, domain)
-            for index in chain(ranges, found):
+            for index in all_around(ranges, found, activity[4]) if found is not None else ():
                 inside[index].append((activity, inherited))
-    gpus_of = defaultdict(set)
-    for activity in activities:
-        gpus_of[activity[1]].add(activity[3])
     every = {sample[0] for sample in samples} | {activity[3] for activity in activities}
     instances = defaultdict(list)
-    for index, row in enumerate(ranges):
-        names = [ranges[i][3] for i in reversed(chain(ranges, index))]
-        for gpu in gpus_of[row[0]] or every:
-            instances[gpu, row[2], " / ".join(names)].append(index)
+    for index, gpus in gpus_of(ranges, activities, inside, every).items():
+        for gpu in gpus:
+            instances[gpu, ranges[index][2], " / ".join(path_of(ranges, index))].append(index)
     values = {gpu: value_at(samples, gpu) for gpu in {sample[0] for sample in samples}}
     return {
         key: summarize(key[0], [(ranges[i], inside[i]) for i in found], values.get(key[0], {}), window)
@@ -279,5 +342,9 @@ def test_invariants_of_random_recordings(case, window):
             below[path.rpartition(" / ")[0] if depth > 1 else ""] += kernel_ns[path]
         in_all = activities[(activities["gpu"] == gpu) & activities["kind"].isin(["kernel", "graph"])]
         kernel_ns[""] = int((in_all["end_ns"] - in_all["start_ns"]).sum())
-        # What lies in a path is counted once a level: its children have no more than it has itself.
-        assert all(below[path] <= kernel_ns[path] for path in below), (gpu, domain)
+        # What lies in a path counts once in it, and once a level where no ranges cross.
+        for path, depth in zip(rows["path"], rows["depth"], strict=True):
+            around = path.rpartition(" / ")[0] if depth > 1 else ""
+            assert kernel_ns[path] <= kernel_ns[around]
+        if not any(row[6] for row in case[0][0]):
+            assert all(below[path] <= kernel_ns[path] for path in below), (gpu, domain)

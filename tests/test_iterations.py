@@ -1,6 +1,8 @@
 """Which path iterates, and which instances are warm-up."""
 
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 
 import pytest
 from builders import TraceBuilder
@@ -8,16 +10,21 @@ from builders import TraceBuilder
 import tcprof
 from tcprof.analysis.iterations import find_iterations
 from tcprof.errors import UsageError
+from tcprof.trace import schema
 
 
 def read(trace, tmp_path):
     return tcprof.read(trace.write(tmp_path))
 
 
-def loop(trace: TraceBuilder, name: str, start: int, lengths: Sequence[int], **place: object) -> int:
+def named(analysis, name):
+    return find_iterations(analysis.instances, analysis.paths, analysis.activities, name)
+
+
+def loop(trace: TraceBuilder, name: str, start: int, lengths: Sequence[int], domain: str = "", **place: object) -> int:
     """Ranges one after the other, each with a kernel of half its length; returns where they end."""
     for length in lengths:
-        trace.range(name, start, start + length - 1)
+        trace.range(name, start, start + length - 1, domain=domain)
         trace.kernel("k", start + 10, start + 10 + length // 2, launched=start + 1, **place)
         start += length
     return start
@@ -62,11 +69,11 @@ def test_a_name_or_the_end_of_a_path_chooses(tmp_path):
     trace = TraceBuilder().gpu().range("epoch", 0, 50_000)
     loop(trace, "step", 0, [6_000] * 5)
     analysis = read(trace, tmp_path)
-    assert find_iterations(analysis.instances, analysis.paths, "epoch")["path"].tolist() == ["epoch"]
-    assert len(find_iterations(analysis.instances, analysis.paths, "step")) == 5
-    assert len(find_iterations(analysis.instances, analysis.paths, "epoch / step")) == 5
+    assert named(analysis, "epoch")["path"].tolist() == ["epoch"]
+    assert len(named(analysis, "step")) == 5
+    assert len(named(analysis, "epoch / step")) == 5
     with pytest.raises(UsageError, match="No range is called 'tep'"):
-        find_iterations(analysis.instances, analysis.paths, "tep")
+        named(analysis, "tep")
 
 
 def test_the_first_slow_ones_are_warm_up(tmp_path):
@@ -89,3 +96,66 @@ def test_each_gpu_numbers_its_own(tmp_path):
         trace.kernel("k", start + 20, start + 4_000, launched=start + 10, device=1)
     found = read(trace, tmp_path).iterations
     assert found.groupby("gpu")["number"].apply(list).to_dict() == {0: list(range(6)), 1: list(range(6))}
+
+
+@pytest.mark.parametrize("domain", ["CCCL", "NCCL", "cuBLAS", "cuBLASLt", "cuDNN", "TensorRT", "Thrust", "NVSHMEM"])
+def test_a_range_of_a_library_is_no_iteration(domain, tmp_path):
+    trace = TraceBuilder().gpu()
+    loop(trace, "cub::DeviceRadixSort", 0, [8_000] * 12, domain)
+    assert read(trace, tmp_path).iterations.empty
+
+
+def test_a_range_in_a_domain_without_a_name_is_no_iteration(tmp_path):
+    """Its name is lost when the domain was made before the recording began: it may be a library's."""
+    trace = TraceBuilder().gpu()
+    loop(trace, "ncclGroupEnd", 0, [8_000] * 12, "made before")
+    path = trace.write(tmp_path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("delete from NVTX_EVENTS where eventType = ?", (schema.NVTX_DOMAIN_CREATE,))
+        connection.commit()
+    analysis = tcprof.read(path)
+    assert analysis.paths["domain"].tolist() == ["domain 1"]
+    assert analysis.iterations.empty
+
+
+def test_a_domain_of_the_program_counts_where_the_default_one_has_no_iterations(tmp_path):
+    trace = TraceBuilder().gpu()
+    end = loop(trace, "step", 0, [8_000] * 6, "my trainer")
+    assert read(trace, tmp_path).iterations["path"].unique().tolist() == ["step"]
+    loop(trace, "default", end, [4_000] * 6)
+    assert read(trace, tmp_path).iterations["path"].unique().tolist() == ["default"]
+
+
+def test_a_range_that_holds_little_of_the_work_is_no_iteration(tmp_path):
+    """A forward pass alone: the kernels of the backward pass are in no range."""
+
+    def forward(share):
+        trace = TraceBuilder().gpu()
+        for start in range(0, 80_000, 10_000):
+            trace.range("Model", start, start + 1_000)
+            trace.kernel("forward", start + 100, start + 100 + share * 50, launched=start + 10)
+            trace.kernel("backward", start + 5_000, start + 5_000 + (100 - share) * 50, launched=start + 2_000)
+        return read(trace, tmp_path).iterations
+
+    assert forward(36).empty
+    assert len(forward(60)) == 8
+
+
+def test_what_runs_before_and_after_the_iterations_does_not_matter(tmp_path):
+    trace = TraceBuilder().gpu().kernel("tuning", 0, 400_000, launched=0)
+    end = loop(trace, "step", 500_000, [8_000] * 6)
+    trace.kernel("evaluation", end, end + 400_000, launched=end)
+    assert len(read(trace, tmp_path).iterations) == 6
+
+
+def test_a_thread_for_each_gpu_has_iterations_of_its_own(tmp_path):
+    trace = TraceBuilder().gpu(0).gpu(1)
+    for gpu in (0, 1):
+        for start in range(0, 60_000, 10_000):
+            trace.range("step", start, start + 9_000, thread=1 + gpu)
+            trace.kernel("k", start + 20, start + 4_000, launched=start + 10, thread=1 + gpu, device=gpu)
+    analysis = read(trace, tmp_path)
+    kernel_ns = analysis.iterations.groupby("gpu")["kernel_ns"].apply(list).to_dict()
+    assert kernel_ns == {0: [3_980] * 6, 1: [3_980] * 6}  # and no second half of zeros
+    steps = analysis.ranges[analysis.ranges["path"] == "step"]
+    assert steps[["gpu", "instance_count", "kernel_count"]].to_numpy().tolist() == [[0, 6, 6], [1, 6, 6]]

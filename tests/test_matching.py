@@ -237,7 +237,7 @@ def test_an_iteration_in_a_domain_of_its_own_has_what_runs_in_it(tmp_path):
         builder.range("step", STEP * number, STEP * number + 1000, domain="trainer")
         builder.kernel(RELU, STEP * number + 20_000, STEP * number + 20_500, launched=STEP * number + 800)
     analysis = analyzed(builder, tmp_path)
-    iterations = find_iterations(analysis.instances, analysis.paths, "step")
+    iterations = find_iterations(analysis.instances, analysis.paths, analysis.activities, "step")
     of_steps = replace(analysis, iterations=iterations)
     found = match_kernels(of_steps, of_steps).changes
     assert sorted(brief(found)["base"]) == ["add", "relu", "sgemm"]

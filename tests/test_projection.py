@@ -2,7 +2,7 @@
 
 from builders import PROCESS, TraceBuilder, assert_rows
 
-from tcprof.analysis.projection import attribute, build_hierarchy
+from tcprof.analysis.projection import attribute, build_hierarchy, ranges_of_activities
 
 A, B, C = 1, 2, 3  # threads
 
@@ -120,20 +120,69 @@ def test_a_name_in_itself_and_a_name_with_the_separator_are_paths_of_their_own(t
     assert_rows(hierarchy.paths, expected)
 
 
-def test_a_start_end_range_lies_in_what_is_open_when_it_starts(tmp_path):
+def steps_with_prefetch(count, *, before=""):
+    """Steps with a forward pass each, and a prefetch from the middle of each to the middle of the next."""
+    builder = TraceBuilder()
+    for start in range(0, 100 * count, 100):
+        builder.range("step", start, start + 100).range("forward", start + 60, start + 90)
+        builder.range("prefetch", start + 50, start + 150, start_end=True)
+    return builder.range(before, 0, 100 * count + 100) if before else builder
+
+
+def test_a_start_end_range_that_crosses_lies_beside_what_it_crosses(tmp_path):
+    hierarchy, _, _ = project(steps_with_prefetch(16, before="epoch"), tmp_path)
+    expected = """
+        path                    depth
+        epoch                   1
+        epoch / step            2
+        epoch / step / forward  3
+        epoch / prefetch        2
+        """
+    assert_rows(hierarchy.paths, expected)
+
+
+def test_a_start_end_range_lies_in_what_encloses_it_and_holds_what_it_encloses(tmp_path):
     builder = (
         TraceBuilder()
-        .range("step", 0, 100)
-        .range("prefetch", 50, 150, start_end=True)
-        .range("step", 100, 200)
-        .range("forward", 120, 130)
-        .range("alone", 300, 320, start_end=True)
+        .range("request", 0, 100, start_end=True)
+        .range("forward", 10, 50)
+        .range("copy", 20, 30, start_end=True)
+        .range("opened in a hook", 200, 210)
+        .range("step", 205, 305, start_end=True)
+        .range("inside", 220, 230)
+        .range("closed in a hook", 300, 310)
     )
     hierarchy, _, _ = project(builder, tmp_path)
-    assert "step / prefetch" in hierarchy.paths["path"].tolist()
-    assert "alone" in hierarchy.paths["path"].tolist()
-    # The second step starts while prefetch is open, and so lies in it, as every range open on its thread counts.
-    assert "step / prefetch / step / forward" in hierarchy.paths["path"].tolist()
+    assert hierarchy.paths["path"].tolist() == [
+        "request",
+        "request / forward",
+        "request / forward / copy",
+        "opened in a hook",
+        "step",
+        "step / inside",
+        "closed in a hook",
+    ]
+
+
+def test_start_end_ranges_that_cross_each_other_lie_apart(tmp_path):
+    builder = TraceBuilder()
+    for start in range(0, 160, 10):
+        builder.range("request", start, start + 15, start_end=True)
+    builder.range("only in the second", 16, 24)
+    hierarchy, _, _ = project(builder, tmp_path)
+    assert hierarchy.paths["path"].tolist() == ["request", "request / only in the second"]
+
+
+def test_ranges_that_never_closed_nest(tmp_path):
+    builder = (
+        TraceBuilder()
+        .recorded(duration=1000)
+        .range("run", 0, None)
+        .range("step", 100, None)
+        .range("forward", 200, None, start_end=True)
+    )
+    hierarchy, _, _ = project(builder, tmp_path)
+    assert hierarchy.paths["path"].tolist() == ["run", "run / step", "run / step / forward"]
 
 
 def test_ranges_that_touch_do_not_nest_and_empty_ones_do(tmp_path):
@@ -203,6 +252,45 @@ def test_an_activity_belongs_to_one_range_in_every_domain(tmp_path):
         "own only": "step",
         "library only": "NCCL: broadcast",
     }
+
+
+def test_an_activity_belongs_to_all_ranges_open_at_its_launch(tmp_path):
+    builder = (
+        steps_with_prefetch(2)
+        .kernel("before", 500, 501, launched=40)
+        .kernel("with prefetch", 502, 503, launched=70)
+        .kernel("with both", 504, 505, launched=155)
+        .kernel("last", 506, 507, launched=220)
+        .kernel("by a thread without ranges", 508, 509, launched=71, thread=B)
+    )
+    assert owners(builder, tmp_path) == {
+        "before": "step",
+        "with prefetch": "prefetch and step / forward",
+        "with both": "prefetch and step",
+        "last": "prefetch",
+        "by a thread without ranges": "prefetch + and step / forward +",
+    }
+    hierarchy, attribution, activities = project(builder, tmp_path)
+    innermost = hierarchy.paths["name"][hierarchy.path_id[ranges_of_activities(attribution, len(activities))]]
+    assert innermost.tolist() == ["step", "forward", "step", "prefetch", "forward"]
+
+
+def test_of_open_ranges_of_one_path_the_one_that_began_last_has_the_launch(tmp_path):
+    builder = (
+        TraceBuilder()
+        .range("request", 0, 50, start_end=True)
+        .range("request", 20, 30, start_end=True)
+        .range("request", 25, 70, start_end=True)
+        .kernel("in one", 100, 101, launched=10)
+        .kernel("in three", 102, 103, launched=27)
+        .kernel("in two", 104, 105, launched=40)
+        .kernel("in the last", 106, 107, launched=60)
+    )
+    hierarchy, attribution, _ = project(builder, tmp_path)
+    assert attribution.activity.tolist() == [0, 1, 1, 2, 3]
+    # The second one lies in the first, and crosses the third.
+    assert hierarchy.ranges["start_ns"].to_numpy()[attribution.range].tolist() == [0, 25, 20, 25, 25]
+    assert attribution.counted.tolist() == [0, 0, 1, 0, 0]
 
 
 # Inherited ranges

@@ -133,7 +133,7 @@ def analyze(
     listed, work = list_instances(hierarchy, attribution, activities, used)
     windows = instance_windows(listed, work, window)
     measured = summary.measure_instances(listed, windows, functions)
-    iterations = choose_warm_up(find_iterations(measured, hierarchy.paths, iteration), parse_warm_up(warm_up))
+    iterations = choose_warm_up(find_iterations(measured, hierarchy.paths, activities, iteration), parse_warm_up(warm_up))
     measured = measured.assign(warm_up=find_left_out(measured, iterations))
     evidence = Evidence(activities, samples.frame, gpus, hierarchy, attribution, measured, work)
     ranges = _summarize(evidence, windows, functions, used, recording.duration_ns, samples.tensor_source == "rounded")

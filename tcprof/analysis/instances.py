@@ -15,19 +15,22 @@ KERNEL_KINDS = ("kernel", "graph")
 _COUNTS = ("activity_count", "inherited_count", "kernel_count", "kernel_ns")
 
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Work:
-    """The activities that belong to a range, in order of time; one that belongs to ranges of several domains repeats.
+    """The activities that belong to a range, in order of time; see ``tcprof.analysis.projection.Attribution``.
 
     Attributes:
-        instance: Row of the innermost instance that an activity belongs to.
+        instance: Row of an instance that an activity belongs to, with all instances around it.
+        counted: Depth of the instances down to which it counts already.
         start: Starts in ns.
         end: Ends in ns.
     """
 
     instance: Ints
+    counted: Ints
     start: Ints
     end: Ints
 
@@ -35,7 +38,10 @@ class Work:
 def list_instances(
     hierarchy: Hierarchy, attribution: Attribution, activities: pd.DataFrame, recorded_gpus: list[int]
 ) -> tuple[pd.DataFrame, Work]:
-    """Each range on each GPU that its process used, with its activities counted, and those activities.
+    """Each range on each GPU that it used, with its activities counted, and those activities.
+
+    A range without any work is shown where the range around it is, an outermost one where its thread had work, else
+    where its process had; but where its path on that thread had work, only there.
 
     Args:
         hierarchy: The nested ranges.
@@ -47,25 +53,27 @@ def list_instances(
         Columns of ``tcprof.frames.INSTANCES`` that need no samples, with ``parent``, the row of the instance around
         (-1 for none), and ``depth``, 1 for an outermost one.
     """
-    ranges = hierarchy.ranges
-    every = pd.DataFrame(
+    gpus = np.union1d(np.array(recorded_gpus, dtype=np.int64), activities["gpu"])
+    gpu_of = np.searchsorted(gpus, activities["gpu"].to_numpy())
+    shown = _shown(hierarchy, attribution, activities["process"].to_numpy(), gpu_of, np.isin(gpus, recorded_gpus))
+    place, row = np.nonzero(shown.T)
+    ranges = hierarchy.ranges.iloc[row]
+    keys = place * len(hierarchy.ranges) + row
+    around = hierarchy.parent[row]
+    instances = pd.DataFrame(
         {
-            "range": np.arange(len(ranges)),
-            "path_id": hierarchy.path_id,
-            "depth": hierarchy.paths["depth"].to_numpy()[hierarchy.path_id],
-            "process": ranges["process"],
-            "host_start_ns": ranges["start_ns"],
-            "host_end_ns": ranges["end_ns"],
+            "gpu": gpus[place],
+            "range": row,
+            "path_id": hierarchy.path_id[row],
+            "depth": hierarchy.paths["depth"].to_numpy()[hierarchy.path_id[row]],
+            "host_start_ns": ranges["start_ns"].to_numpy(),
+            "host_end_ns": ranges["end_ns"].to_numpy(),
+            "parent": np.where(around < 0, -1, np.searchsorted(keys, place * len(hierarchy.ranges) + around)),
         }
-    ).merge(_used_gpus(hierarchy, activities, recorded_gpus), on="process")
-    instances = every.sort_values(["gpu", "range"], kind="stable", ignore_index=True)
-    keys = instances["gpu"].to_numpy() * len(ranges) + instances["range"].to_numpy()
-    around = hierarchy.parent[instances["range"].to_numpy()]
-    parent = np.where(around < 0, -1, np.searchsorted(keys, instances["gpu"].to_numpy() * len(ranges) + around))
-    instances = instances.assign(parent=parent)
-    gpu = activities["gpu"].to_numpy()[attribution.activity]
+    )
     work = Work(
-        instance=np.searchsorted(keys, gpu * len(ranges) + attribution.range),
+        instance=np.searchsorted(keys, gpu_of[attribution.activity] * len(hierarchy.ranges) + attribution.range),
+        counted=attribution.counted,
         start=activities["start_ns"].to_numpy()[attribution.activity],
         end=activities["end_ns"].to_numpy()[attribution.activity],
     )
@@ -73,31 +81,69 @@ def list_instances(
     return instances.assign(**_count(instances, work, attribution.inherited, is_kernel)), work
 
 
-def _used_gpus(hierarchy: Hierarchy, activities: pd.DataFrame, recorded: list[int]) -> pd.DataFrame:
-    """The GPUs on which each process's ranges are shown: those it used, or, if it used none, all recorded ones."""
-    used = activities[["process", "gpu"]].drop_duplicates()
-    idle = set(hierarchy.ranges["process"].unique()) - set(used["process"])
-    everywhere = pd.MultiIndex.from_product([sorted(idle), recorded], names=["process", "gpu"])
-    return pd.concat([used, everywhere.to_frame(index=False)], ignore_index=True).astype("int64")
+def _shown(hierarchy: Hierarchy, attribution: Attribution, process: Ints, gpu: Ints, recorded: Bools) -> Bools:
+    """On which GPUs each range is shown: a row for each range, a column for each GPU.
+
+    Args:
+        hierarchy: The nested ranges.
+        attribution: Which activity belongs to which range.
+        process: Process of each activity.
+        gpu: Number of each activity's GPU, from 0.
+        recorded: For each GPU whether ranges of a process that used none are shown there.
+    """
+    owner = hierarchy.ranges["process"].to_numpy()
+    gpus = len(recorded)
+    thread = hierarchy.ranges.groupby(["process", "thread"]).ngroup().to_numpy()
+    path = pd.factorize(thread * (len(hierarchy.paths) + 1) + hierarchy.path_id)[0]
+    used = np.zeros((len(owner), gpus), dtype=bool)
+    used[attribution.range, gpu[attribution.activity]] = True
+    levels = hierarchy.levels
+    for rows in levels[:0:-1]:
+        row, column = np.nonzero(used[rows])
+        used[hierarchy.parent[rows[row]], column] = True
+    codes, processes = pd.factorize(np.append(owner, process))
+    by_process = _any(codes[len(owner) :], gpu, (len(processes), gpus))[codes[: len(owner)]]
+    row, column = np.nonzero(used)
+    by_thread, by_path = (_any(code[row], column, (len(owner), gpus))[code] for code in (thread, path))
+    shown = used.copy()
+    around = _first_known(by_thread, by_process, np.broadcast_to(recorded, used.shape))
+    for rows in levels:
+        rows = rows[~used[rows].any(axis=1)]
+        outer = hierarchy.parent[rows]
+        place = np.where(outer[:, None] >= 0, shown[outer], around[rows])
+        shown[rows] = _first_known(place & by_path[rows], place)
+    return shown
+
+
+def _any(code: Ints, column: Ints, shape: tuple[int, int]) -> Bools:
+    """Whether a code has a column."""
+    found = np.zeros(shape, dtype=bool)
+    found[code, column] = True
+    return found
+
+
+def _first_known(*choices: Bools) -> Bools:
+    """Row by row the first choice that has any column."""
+    found = choices[-1]
+    for choice in choices[-2::-1]:
+        found = np.where(choice.any(axis=1, keepdims=True), choice, found)
+    return found
 
 
 def _count(
-    instances: pd.DataFrame, work: Work, inherited: npt.NDArray[np.bool_], is_kernel: npt.NDArray[np.bool_]
+    instances: pd.DataFrame, work: Work, inherited: Bools, is_kernel: Bools
 ) -> dict[str, Ints | npt.NDArray[np.float64]]:
-    """Counts and times of each instance: of its own activities, then with those of the instances in it."""
-    rows, total = work.instance, len(instances)
-    weights = (None, inherited, is_kernel, np.where(is_kernel, work.end - work.start, 0))
-    counts = [np.bincount(rows, weight, minlength=total).astype(np.int64) for weight in weights]
+    """Counts and times of each instance: of its own activities, and of those of the instances in it."""
+    total = len(instances)
+    kernel_ns = np.where(is_kernel, work.end - work.start, 0)
+    weights = (np.ones_like(kernel_ns), inherited.astype(np.int64), is_kernel.astype(np.int64), kernel_ns)
+    counts = [np.zeros(total, dtype=np.int64) for _ in weights]
     first, last = np.full(total, np.iinfo(np.int64).max), np.full(total, np.iinfo(np.int64).min)
-    np.minimum.at(first, rows, work.start)
-    np.maximum.at(last, rows, work.end)
-    parent, depth = instances["parent"].to_numpy(), instances["depth"].to_numpy()
-    for level in range(int(depth.max(initial=0)), 1, -1):
-        inner = np.flatnonzero(depth == level)
-        for count in counts:
-            np.add.at(count, parent[inner], count[inner])
-        np.minimum.at(first, parent[inner], first[inner])
-        np.maximum.at(last, parent[inner], last[inner])
+    for row, index in work_by_depth(instances, work):
+        for count, weight in zip(counts, weights, strict=True):
+            np.add.at(count, row, weight[index])
+        np.minimum.at(first, row, work.start[index])
+        np.maximum.at(last, row, work.end[index])
     used = counts[0] > 0
     times = {"gpu_start_ns": np.where(used, first, np.nan), "gpu_end_ns": np.where(used, last, np.nan)}
     return {**dict(zip(_COUNTS, counts, strict=True)), **times}
@@ -115,7 +161,7 @@ def work_by_depth(instances: pd.DataFrame, work: Work) -> Iterator[tuple[Ints, I
     parent, depth = instances["parent"].to_numpy(), instances["depth"].to_numpy()
     row = work.instance.copy()
     for level in range(int(depth.max(initial=0)), 0, -1):
-        index = np.flatnonzero(depth[row] == level)
+        index = np.flatnonzero((depth[row] == level) & (work.counted < level))
         yield row[index], index
         row[index] = parent[row[index]]
 

@@ -67,8 +67,9 @@ class OpenIntervals:
         self._low = int(start.min(initial=0))
         self._span = int(max(end.max(initial=0), start.max(initial=0))) - self._low + 2
         self._groups, codes = np.unique(group, return_inverse=True)
-        self._start = codes * self._span + (start - self._low)
-        levels = [codes * self._span + (end - self._low)]
+        self._shift = codes * self._span - self._low  # moves each group's times apart from those of the others
+        self._start = start + self._shift
+        levels = [end + self._shift]
         while len(levels[-1]) > 1:
             level = levels[-1]
             padded = np.append(level, level[-1:]) if len(level) % 2 else level
@@ -82,18 +83,33 @@ class OpenIntervals:
 
     def parents(self) -> Ints:
         """For each interval the one that encloses its start, other than itself; -1 where there is none."""
-        times = self._start
-        return self._find(np.arange(len(times)), times)
+        return self._find(np.arange(len(self._start)), self._start)
 
-    def at(self, group: Ints, time: Ints) -> Ints:
-        """For each query the open interval of its group that began last; -1 where none is open."""
+    def reaching(self, rows: Ints, time: Ints) -> Ints:
+        """For each of these rows the last one before it, of its group, that ends after a time; -1 where none does.
+
+        Args:
+            rows: Rows of intervals.
+            time: For each a time that is not before its start.
+        """
+        return self._find(rows, self._shift[rows] + time)
+
+    def at(self, group: Ints, time: Ints, until: Ints | None = None) -> Ints:
+        """For each query the open interval of its group that began last; -1 where none is open.
+
+        Args:
+            group: Time line of each query.
+            time: When the interval must be open.
+            until: A later time at which it must be open still.
+        """
         if not len(self._start):
             return np.full(len(time), -1, dtype=np.int64)
         codes = np.searchsorted(self._groups, group)
         known = (codes < len(self._groups)) & (self._groups[np.minimum(codes, len(self._groups) - 1)] == group)
         known &= (time >= self._low) & (time < self._low + self._span - 1)
         times = np.where(known, codes * self._span + (time - self._low), -1)
-        return self._find(np.searchsorted(self._start, times, side="right"), times)
+        ends = times if until is None else times + (until - time)
+        return self._find(np.searchsorted(self._start, times, side="right"), ends)
 
     def _find(self, before: Ints, times: Ints) -> Ints:
         """The last interval whose position is under ``before`` and whose end is after the time; -1 for none."""

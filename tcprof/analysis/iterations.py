@@ -1,29 +1,48 @@
 """Iterations: which path repeats, and which of its first instances are warm-up."""
 
+import re
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.projection import SEPARATOR
 from tcprof.errors import UsageError
 from tcprof.frames import ITERATIONS
+from tcprof.trace.ranges import UNNAMED_DOMAIN
 
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
 FEWEST = 5  # instances of a path that iterates; and instances that tell what is usual
 MOST_WARM_UP = 100
 NORMAL_95, MAD_TO_DEVIATION = 1.96, 1.4826
+LEAST_SHARE = 0.5  # of the GPU's busy time between the first and the last instance, that these have to hold
+# Domains that libraries open ranges in by themselves, and those of which the recording has no name.
+_LIBRARY = re.compile(
+    "(cccl|cub|thrust|nccl|nvshmem|openshmem|mpi|ucx|raft|rmm|(lib)?cudf)"
+    "|(cublas|cudnn|cusparse|cusolver|cufft|curand|cutensor|cutlass|tensorrt).*"
+    rf"|{re.escape(UNNAMED_DOMAIN)}-?\d+",
+    re.IGNORECASE,
+)
 NARROWEST_BAND = 0.05  # of the median: iterations are never more alike than this
 
 
-def find_iterations(instances: pd.DataFrame, paths: pd.DataFrame, name: str | None = None) -> pd.DataFrame:
+def find_iterations(
+    instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame, name: str | None = None
+) -> pd.DataFrame:
     """The instances of the path that iterates.
 
-    It is the one named; else, of the outermost paths with at least 5 instances, that with most time on the GPU.
+    It is the one named; else, of the outermost paths with at least 5 instances that hold most of what the GPU does
+    from the first to the last of them, that with most time on the GPU. Paths of the default domain come first; those
+    of libraries are none.
 
     Args:
         instances: See ``tcprof.frames.INSTANCES``.
         paths: See ``tcprof.frames.PATHS``.
+        activities: See ``tcprof.frames.ACTIVITIES``.
         name: The path, or its last names: step, or epoch / step.
 
     Returns:
@@ -32,7 +51,7 @@ def find_iterations(instances: pd.DataFrame, paths: pd.DataFrame, name: str | No
     Raises:
         UsageError: No path has that name.
     """
-    chosen = _find_paths(instances, paths) if name is None else _named_paths(paths, name)
+    chosen = _find_paths(instances, paths, activities) if name is None else _named_paths(paths, name)
     of_path = instances[instances["path_id"].isin(chosen)]
     if of_path.empty:
         return ITERATIONS.empty()
@@ -60,25 +79,47 @@ def _named_paths(paths: pd.DataFrame, name: str) -> list[int]:
     return [int(path) for path in found]
 
 
-def _find_paths(instances: pd.DataFrame, paths: pd.DataFrame) -> list[int]:
-    """The outermost path with enough instances and most time on the GPU, with its namesakes.
+def _find_paths(instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame) -> list[int]:
+    """The path that iterates, with its namesakes.
 
     Namesakes have the same name at the same depth: the steps of epochs that have names of their own.
     """
     if instances.empty:
         return []
     kin = paths.groupby(["domain", "name", "depth"], sort=False).ngroup().to_numpy()
-    window = (instances["gpu_end_ns"] - instances["gpu_start_ns"]).fillna(0)
+    domain = paths["domain"].groupby(kin).first()
     of_kin = pd.Series(kin[instances["path_id"].to_numpy()], index=instances.index)
     count = instances.groupby([of_kin, "gpu"]).size().groupby(level=0).max()
-    spent = window.groupby(of_kin).sum()
-    repeated = set(count.index[(count >= FEWEST) & (spent > 0)].tolist())
-    inside = _kin_inside(kin, paths["depth"].to_numpy(), repeated)
-    outermost = spent[[number for number in sorted(repeated) if number not in inside]]
+    spent = (instances["gpu_end_ns"] - instances["gpu_start_ns"]).fillna(0).groupby(of_kin).sum()
+    share = _shares(instances, of_kin.to_numpy(), len(domain), activities)
+    repeated = count.index[(count >= FEWEST) & (spent > 0) & (share[count.index] >= LEAST_SHARE)]
+    own = [number for number in repeated if not domain[number]]
+    others = [number for number in repeated if domain[number] and not _LIBRARY.fullmatch(domain[number])]
+    found = set(own or others)
+    inside = _kin_inside(kin, paths["depth"].to_numpy(), found)
+    outermost = spent[[number for number in sorted(found) if number not in inside]]
     return np.flatnonzero(kin == outermost.idxmax()).tolist() if len(outermost) else []
 
 
-def _kin_inside(kin: npt.NDArray[np.int64], depth: npt.NDArray[np.int64], around: set[int]) -> set[int]:
+def _shares(instances: pd.DataFrame, group: Ints, groups: int, activities: pd.DataFrame) -> Floats:
+    """Which share of the busy time of the GPUs, from a group's first window to its last, lies in its windows."""
+    inside, between = np.zeros(groups), np.zeros(groups)
+    known = instances["gpu_start_ns"].notna().to_numpy()
+    for gpu, work in activities.groupby("gpu"):
+        begin, finish = (work[name].to_numpy() for name in ("start_ns", "end_ns"))
+        _, begin, finish = union(np.zeros_like(begin), begin, finish)
+        busy = StepFunction(begin, finish, np.ones(len(begin)))
+        rows = np.flatnonzero(known & (instances["gpu"] == gpu).to_numpy())
+        windows = (instances[name].to_numpy()[rows].astype(np.int64) for name in ("gpu_start_ns", "gpu_end_ns"))
+        of_group, start, end = union(group[rows], *windows)
+        inside += np.bincount(of_group, busy.integral(start, end), minlength=groups)
+        found, first = np.unique(of_group, return_index=True)
+        last = np.append(first[1:], len(of_group)) - 1
+        between[found] += busy.integral(start[first], end[last[: len(found)]])
+    return inside / np.where(between > 0, between, 1)
+
+
+def _kin_inside(kin: Ints, depth: Ints, around: set[int]) -> set[int]:
     """The groups of paths that lie in one of others; the paths are in the order in which a tree is read."""
     inside: set[int] = set()
     above: list[bool] = []  # whether the path open at each depth, or one around it, is of those groups
@@ -90,7 +131,7 @@ def _kin_inside(kin: npt.NDArray[np.int64], depth: npt.NDArray[np.int64], around
     return inside
 
 
-def _is_warm_up(duration: Floats) -> npt.NDArray[np.bool_]:
+def _is_warm_up(duration: Floats) -> Bools:
     """The first ones that are longer than the 95 % band of those after them: median and median absolute deviation."""
     warm_up = np.zeros(len(duration), dtype=bool)
     for number in range(min(len(duration) - FEWEST, MOST_WARM_UP)):

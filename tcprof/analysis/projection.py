@@ -1,11 +1,11 @@
 """Which activity on a GPU belongs to which NVTX range, and why some belong to none.
 
 Every NVTX domain is a hierarchy of its own: a range that a library opens in its domain takes no kernel away from the
-ranges of the program. Within a domain an activity belongs to the innermost range that was open on the launching thread
-at the launch's start. Where that thread has no range open, as PyTorch's autograd thread has none, the activity is
-*inherited* from the other threads of the process: from the only one with a range open then, or, of several, from the
-one that launched last before. A launch inside a range of its own thread in the default domain, the program's own,
-inherits nothing in other domains.
+ranges of the program. Within a domain an activity belongs to the ranges that were open on the launching thread at the
+launch's start: the innermost one, those that it lies in, and start/end ranges that cross these. Where that thread has
+no range open, as PyTorch's autograd thread has none, the activity is *inherited* from the other threads of the process:
+from the only one with a range open then, or, of several, from the one that launched last before. A launch inside a
+range of its own thread in the default domain, the program's own, inherits nothing in other domains.
 """
 
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.intervals import OpenIntervals, run_starts
+from tcprof.analysis.nesting import Nesting
 from tcprof.frames import PATHS, RANGES
 
 Ints = npt.NDArray[np.int64]
@@ -31,6 +32,7 @@ REMEDIES = {
     NO_RANGE: "open a range around that part of the program",
     AMBIGUOUS: "open ranges on the launching thread",
 }
+_Pairs = tuple[Ints, Ints, Ints, Bools]  # of activities and ranges, as in Attribution
 CAUSES = ("", NO_LAUNCH, OTHER_PROCESS, NO_RANGE, AMBIGUOUS)
 
 
@@ -43,16 +45,20 @@ class Hierarchy:
         parent: Row of the range that a range lies in, -1 for an outermost one.
         path_id: Row of its path in ``paths``.
         paths: See ``tcprof.frames.PATHS``, in the order in which a tree is read.
+        above: For each path the one that it lies in, -1 for an outermost one.
+        levels: The rows at each depth, outermost first.
         lane: Number of its process, thread and domain together.
-        open: Finds the innermost open range of a lane.
+        open: Finds the open ranges of a lane.
     """
 
     ranges: pd.DataFrame
     parent: Ints
     path_id: Ints
     paths: pd.DataFrame
+    above: Ints
+    levels: list[Ints]
     lane: Ints
-    open: OpenIntervals
+    open: Nesting
 
 
 @dataclass(frozen=True)
@@ -60,14 +66,17 @@ class Attribution:
     """Which activity belongs to which range.
 
     Attributes:
-        activity: Rows of activities, one for each pair of an activity and its innermost range.
+        activity: Rows of activities, one for each pair of an activity and a range that it belongs to with all ranges
+            around it: its innermost one first, then start/end ranges that cross this.
         range: Row of that range in the hierarchy.
+        counted: Depth of the path down to which an activity counts by another pair already; 0 for most.
         inherited: Whether the launching thread had no range open.
         cause: For each activity why it belongs to no range, one of ``CAUSES``; empty for those that belong to one.
     """
 
     activity: Ints
     range: Ints
+    counted: Ints
     inherited: Bools
     cause: pd.Categorical
 
@@ -82,19 +91,22 @@ def build_hierarchy(ranges: pd.DataFrame) -> Hierarchy:
     start, end = ranges["start_ns"].to_numpy(), ranges["end_ns"].to_numpy()
     order = OpenIntervals.order(lane, start, end)
     ordered = RANGES.conform(ranges.iloc[order])
-    intervals = OpenIntervals(lane[order], start[order], end[order])
-    parent = intervals.parents()
-    path_id, paths = _name_paths(ordered, parent)
-    return Hierarchy(ordered, parent, path_id, paths, lane[order], intervals)
+    nesting = Nesting(lane[order], start[order], end[order], ordered["start_end"].to_numpy())
+    parent = nesting.parents()
+    levels = _levels(parent)
+    path_id, paths = _name_paths(ordered, parent, levels)
+    above = np.full(len(paths), -1, dtype=np.int64)
+    above[path_id] = np.where(parent >= 0, path_id[parent], -1)
+    return Hierarchy(ordered, parent, path_id, paths, above, levels, lane[order], nesting)
 
 
-def _name_paths(ranges: pd.DataFrame, parent: Ints) -> tuple[Ints, pd.DataFrame]:
+def _name_paths(ranges: pd.DataFrame, parent: Ints, levels: list[Ints]) -> tuple[Ints, pd.DataFrame]:
     """Number the paths, level by level from the outermost, then in the order in which a tree is read."""
     names, domains = ranges["name"].cat.codes.to_numpy(np.int64), ranges["domain"].cat.codes.to_numpy(np.int64)
     start = ranges["start_ns"].to_numpy()
     path_id = np.full(len(ranges), -1, dtype=np.int64)
     rows: list[tuple[int, int, int, int, int]] = []  # domain, parent path, name, depth, first start
-    for depth, level in enumerate(_levels(parent), start=1):
+    for depth, level in enumerate(levels, start=1):
         above = np.where(parent[level] < 0, -1 - domains[level], path_id[parent[level]])
         codes, keys = pd.factorize((above << 32) + names[level])
         first = pd.Series(start[level]).groupby(codes).min().to_numpy()
@@ -150,7 +162,7 @@ def _paths_frame(ranges: pd.DataFrame, rows: list[tuple[int, int, int, int, int]
 
 
 def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataFrame) -> Attribution:
-    """Find each activity's innermost range in every domain.
+    """Find the ranges of every domain that each activity belongs to.
 
     Args:
         hierarchy: The nested ranges.
@@ -165,7 +177,7 @@ def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataF
     cause = np.full(len(activities), CAUSES.index(NO_LAUNCH), dtype=np.int8)
     with_ranges = np.isin(process, lanes["process"])
     cause[launched] = np.where(with_ranges, CAUSES.index(NO_RANGE), CAUSES.index(OTHER_PROCESS))
-    parts: list[tuple[Ints, Ints, Bools]] = []
+    parts: list[_Pairs] = []
     annotated = np.zeros(
         len(launched), dtype=bool
     )  # launched inside a range of the thread's own, in the default domain
@@ -180,14 +192,56 @@ def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataF
         cause[launched[free[ambiguous]]] = CAUSES.index(AMBIGUOUS)
         found[free] = inherited
         hits = np.flatnonzero(found >= 0)
-        parts.append((launched[hits], found[hits], np.isin(hits, free)))
-    activity, rows, inherited_flags = (
-        (np.concatenate([part[i] for part in parts]) for i in range(3))
-        if parts
-        else (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, bool))
-    )
+        parts.append(_all_open(hierarchy, launched[hits], found[hits], time[hits], np.isin(hits, free)))
+    pairs = [np.concatenate(part) for part in zip(*parts, strict=True)] or [np.empty(0, np.int64)] * 4
+    activity, rows, counted, inherited_flags = pairs
     cause[activity] = CAUSES.index("")
-    return Attribution(activity, rows, inherited_flags.astype(bool), pd.Categorical.from_codes(cause, list(CAUSES)))
+    categories = pd.Categorical.from_codes(cause, list(CAUSES))
+    return Attribution(activity, rows, counted, inherited_flags.astype(bool), categories)
+
+
+def _all_open(hierarchy: Hierarchy, activity: Ints, innermost: Ints, time: Ints, inherited: Bools) -> _Pairs:
+    """Activities with their innermost ranges, and with the start/end ranges open at their launch that cross these."""
+    path = hierarchy.path_id
+    query, crossing = hierarchy.open.start_end_at(path, hierarchy.lane[innermost], time)
+    index = np.append(np.arange(len(activity)), query)
+    rows = np.append(innermost, crossing)
+    counted = np.zeros(len(index), dtype=np.int64)
+    if len(query):
+        # Paths are numbered as a tree is read: one in which others of the activity lie is followed by such a one, and
+        # what a path has in common with any before it, it has in common with the last one before it.
+        order = np.lexsort((path[rows], index))
+        order = order[~_followed(index[order], path[rows[order]], hierarchy)]
+        before, after = order[:-1], order[1:]
+        together = index[before] == index[after]
+        shared = _common_depth(hierarchy, path[rows[before[together]]], path[rows[after[together]]])
+        counted[after[together]] = shared
+        order = np.sort(order)[np.argsort(index[np.sort(order)], kind="stable")]
+        index, rows, counted = index[order], rows[order], counted[order]
+    return activity[index], rows, counted, inherited[index]
+
+
+def _followed(index: Ints, path: Ints, hierarchy: Hierarchy) -> Bools:
+    """Which of sorted pairs are of a path that has come before, or that the next one of their activity lies in."""
+    found = np.zeros(len(index), dtype=bool)
+    place = np.flatnonzero(index[1:] == index[:-1])
+    one, other = path[place], path[place + 1]
+    around = _common_depth(hierarchy, one, other) == hierarchy.paths["depth"].to_numpy()[one]
+    found[place[around & (one != other)]] = True
+    found[place[one == other] + 1] = True
+    return found
+
+
+def _common_depth(hierarchy: Hierarchy, one: Ints, other: Ints) -> Ints:
+    """Depth of the innermost path that two paths lie in, or of the one that the other lies in; 0 for none."""
+    above, depth = np.append(hierarchy.above, -1), np.append(hierarchy.paths["depth"].to_numpy(), 0)
+    while (one != other).any():
+        low, high = depth[one], depth[other]
+        one, other = (
+            np.where((one != other) & (low >= high), above[one], one),
+            np.where((one != other) & (high >= low), above[other], other),
+        )
+    return depth[one]
 
 
 def ranges_of_activities(attribution: Attribution, activities: int) -> Ints:

@@ -26,11 +26,12 @@ _TENSOR = (
 
 WARM_UP_PATH = "(warm-up)"
 _CAPTURE = "from the GPU's first activity to its last, or where it has none, all its samples"
-_COUNTED = "Instances of the path that are not warm-up, in the processes that used the GPU."
+_COUNTED = "Instances of the path on the GPU that are not warm-up, see *instances*."
 
 INSTANCES = Schema(
     "instances",
-    "Each instance of each range on each GPU that its process used.",
+    "Each instance of each range on each GPU that it used; one without any work on those of the range around it, of "
+    "its path on that thread, of its thread or of its process, the first of these that had some.",
     (
         GPU,
         Column("range", INT, "Row of the range in the frame of ranges."),

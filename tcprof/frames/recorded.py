@@ -1,6 +1,6 @@
 """Frames of what was recorded, as ``tcprof.trace`` reads it."""
 
-from tcprof.frames.schema import CATEGORY, END, FLOAT, GPU, INT, START, TEXT, Column, Schema
+from tcprof.frames.schema import BOOL, CATEGORY, END, FLOAT, GPU, INT, START, TEXT, Column, Schema
 
 GPUS = Schema(
     "gpus",
@@ -54,6 +54,7 @@ RANGES = Schema(
         Column("name", CATEGORY, "The range's name; (unnamed) where it has none."),
         START,
         Column("end_ns", INT, "End on the recording's clock; of a range that never closed, the end of the recording."),
+        Column("start_end", BOOL, "Whether it is a start/end range: unlike push/pop ranges, these may cross others."),
     ),
 )
 

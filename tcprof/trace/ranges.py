@@ -10,6 +10,7 @@ from tcprof.frames import RANGES
 from tcprof.trace import schema
 from tcprof.trace.database import UNKNOWN, UNNAMED, Database, decode, distinct_pairs, text_bytes
 
+UNNAMED_DOMAIN = "domain "  # before the number of a domain whose name was not recorded
 OPEN = -(1 << 62)  # in place of the end of a range that never closed
 
 Ints = npt.NDArray[np.int64]
@@ -25,13 +26,13 @@ def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
         select(
             nvtx.c.start,
             *database.integers(nvtx, "end", default=OPEN),
-            *database.integers(nvtx, "globalTid", "domainId", "textId"),
+            *database.integers(nvtx, "globalTid", "domainId", "textId", "eventType"),
             text_bytes(func.coalesce(database.column(nvtx, "text"), "")).label("text"),
         ).where(is_range)
     )
     if table is None:
         return RANGES.empty()
-    start, end, thread, domain, text_id = (table.column(i).to_numpy() for i in range(5))
+    start, end, thread, domain, text_id, kind = (table.column(i).to_numpy() for i in range(6))
     process = (thread >> 24) & 0xFFFFFF
     closed = np.where(end == OPEN, max(end_of_recording, int(start.max()), int(end.max())), end)
     return RANGES.conform(
@@ -40,9 +41,10 @@ def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
                 "process": process,
                 "thread": thread & 0xFFFFFF,
                 "domain": _domains(database, process, domain),
-                "name": _names(database, table.column(5), text_id),
+                "name": _names(database, table.column(6), text_id),
                 "start_ns": start,
                 "end_ns": np.maximum(closed, start),
+                "start_end": kind == schema.NVTX_START_END,
             }
         )
     )
@@ -71,6 +73,6 @@ def _domains(database: Database, process: Ints, domain: Ints) -> pd.Categorical:
         (schema.process_of(tid), number): text or strings.get(text_id, "") for tid, number, text_id, text in created
     }
     codes, pairs = distinct_pairs(process, domain)
-    names = ["" if pair[1] in (0, UNKNOWN) else name_of.get(pair) or f"domain {pair[1]}" for pair in pairs]
+    names = ["" if pair[1] in (0, UNKNOWN) else name_of.get(pair) or f"{UNNAMED_DOMAIN}{pair[1]}" for pair in pairs]
     code_of_name, unique = pd.factorize(np.array(names, dtype=object))
     return pd.Categorical.from_codes(code_of_name[codes], unique)

@@ -86,4 +86,4 @@ def describe_iterations(iterations: pd.DataFrame, name: str) -> list[str]:
             f"{units.format_ns(rest['kernel_ns'].median())}, Tensor Active "
             f"{units.format_pct(rest['tensor_active_mean_pct'].median())}."
         )
-    return lines or ["No range iterates: none has 5 instances with work on the GPU."]
+    return lines or ["No range iterates: none of the program's with 5 instances holds most of the GPU's work."]

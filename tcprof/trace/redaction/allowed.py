@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import (
     Column,
     Connection,
+    Float,
     Integer,
     MetaData,
     Numeric,
@@ -24,7 +25,7 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from tcprof.trace import schema
 
-# The columns that hold text to be kept; of any other column that can hold text nothing is. ENUM_ tables, nsys's own
+# The columns that hold text to be kept; of any other column only numbers are. ENUM_ tables, nsys's own
 # constants, are kept whole.
 _KEPT_TEXT: dict[str, set[str]] = {
     **{table.name: set() for table in (schema.METRICS, schema.CAPTURE, *schema.ACTIVITY_TABLES, schema.API_CALLS)},
@@ -104,7 +105,13 @@ def is_kept(name: str, tables: dict[str, Table]) -> bool:
 
 def is_number(column: ColumnElement[Any]) -> bool:
     """Whether a column is declared to hold numbers."""
-    return isinstance(column.type, Numeric | Integer)
+    # Float has been no Numeric since SQLAlchemy 2.1.
+    return isinstance(column.type, Numeric | Float | Integer)
+
+
+def holds_text(column: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Whether a value is text or bytes, and no number or NULL: in SQLite a column of any type may hold any of these."""
+    return func.typeof(column).in_(("text", "blob"))
 
 
 def keeps_text(column: ColumnElement[Any]) -> bool:

@@ -93,7 +93,8 @@ def _name_statements(tables: dict[str, Table]) -> tuple[list[Select[str]], list[
 
 def _refuse_text_among_numbers(connection: Connection, table: Table) -> None:
     """Columns of numbers can hold text in SQLite; in an export they do not."""
-    numbers = [type_coerce(column, Text) >= "" for column in table.c if is_number(column)]  # text sorts above numbers
+    # Text sorts above numbers. Empty text is private of nobody: earlier versions wrote it in place of numbers.
+    numbers = [type_coerce(column, Text) > "" for column in table.c if is_number(column)]
     if numbers and connection.execute(select(1).select_from(table).where(or_(*numbers)).limit(1)).first():
         raise OutputError(f"No copy was written: its table {table.name} would hold text among numbers.", _DEFECT)
 

@@ -14,16 +14,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Column, Connection, Engine, MetaData, Table, create_engine, func, literal, select
+from sqlalchemy import (
+    BLOB,
+    Column,
+    Connection,
+    Engine,
+    MetaData,
+    Table,
+    Text,
+    and_,
+    case,
+    create_engine,
+    func,
+    literal,
+    select,
+    type_coerce,
+)
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.sql.elements import ColumnElement
+from sqlalchemy.types import NullType
 
 from tcprof.errors import InputError, OutputError
 from tcprof.trace import schema
 from tcprof.trace.database import decode
 from tcprof.trace.redaction.allowed import (
     SETTINGS_TABLES,
+    holds_text,
     is_kept,
     is_number,
     keeps_text,
@@ -133,7 +150,9 @@ def _copy(connection: Connection, tables: dict[str, Table], private: PrivateText
     removed: Counter[Kind] = Counter()
     _set_blanking(connection, tables, private)
     for table in (table for name, table in tables.items() if is_kept(name, tables)):
-        copy = Table(table.name, MetaData(), *(Column(c.name, c.type) for c in table.c))
+        # SQLite treats a column without a type like one of BLOB.
+        types = {c.name: BLOB() if isinstance(c.type, NullType) else c.type for c in table.c}
+        copy = Table(table.name, MetaData(), *(Column(name, declared) for name, declared in types.items()))
         copy.create(connection)
         columns = [_copied(column) for column in table.c]
         statement = select(*columns).where(wanted(table, tables))
@@ -147,7 +166,7 @@ def _copied(column: ColumnElement[Any]) -> ColumnElement[Any]:
     if is_number(column):
         return column
     if not keeps_text(column):
-        return literal("").label(column.name)
+        return case((holds_text(column), literal("")), else_=column).label(column.name)
     return func.blank(column).label(column.name) if column.table.name == schema.DIAGNOSTICS.name else column
 
 
@@ -211,7 +230,7 @@ def _count_texts(connection: Connection, table: Table, tables: dict[str, Table])
         elif not keeps_text(column):
             is_serial = column.name in ("uuid", "busLocation", "pciBusId")
             kind = Kind.PROCESSES if table.name == "PROCESSES" else Kind.HARDWARE if is_serial else Kind.TEXTS
-            is_counted = column != ""
+            is_counted = and_(holds_text(column), type_coerce(column, Text) != "")
         else:
             continue
         counts[kind] += connection.scalar(select(func.count()).where(is_counted, wanted(table, tables))) or 0
