@@ -70,6 +70,7 @@ class Sampler:
         lost: Share of the samples that are lost, in runs of ``lost_run``.
         rounded: Whether only whole percentages are written.
         with_clock: Whether cycles that pass are written.
+        jitters: Whether its period does.
     """
 
     period: int = 50 * US
@@ -78,6 +79,7 @@ class Sampler:
     lost_run: int = 20
     rounded: bool = False
     with_clock: bool = True
+    jitters: bool = True
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ class World:
         rng = np.random.default_rng(self.seed + 1000)
         low, high = int(self.start.min()) - 2 * sampler.period, int(self.end.max()) + 2 * sampler.period
         borders = np.arange(low + int(rng.integers(sampler.period)), high, sampler.period)
-        if not sampler.lost_run == 0:
+        if sampler.jitters:
             borders = borders + rng.integers(-16, 17, len(borders))
         counted = np.zeros(len(borders), dtype=np.int64)
         for number, kernel in enumerate(self.kernels):
@@ -257,7 +259,9 @@ def make_world(
     noise = np.maximum(1 + jitter * rng.standard_normal(len(kind)), 0.3)
     cycles = np.round(US * us * active * work * PIPES * GHZ)
     nominal = US * us * noise * np.where(tied, work, 1)
-    pause = US * np.where(rng.random(len(kind)) < idle, rng.uniform(*idle_us, len(kind)), gap_us * rng.uniform(0.5, 1.5))
+    pause = US * np.where(
+        rng.random(len(kind)) < idle, rng.uniform(*idle_us, len(kind)), gap_us * rng.uniform(0.5, 1.5)
+    )
     at, ghz = _clock(*clock, float((nominal + pause).sum() * 2.5), rng)
     start, end = np.empty(len(kind)), np.empty(len(kind))
     now, step = float(start_ns), -1
@@ -270,7 +274,16 @@ def make_world(
         end[i] = now + nominal[i] / speed
         now = end[i] + pause[i]
     start, end = start.astype(np.int64), end.astype(np.int64)
-    return World(tuple(kernels), kind, start, np.maximum(end, start + 200), np.zeros(len(kind), np.int64), cycles, (at, ghz), seed)
+    return World(
+        tuple(kernels),
+        kind,
+        start,
+        np.maximum(end, start + 200),
+        np.zeros(len(kind), np.int64),
+        cycles,
+        (at, ghz),
+        seed,
+    )
 
 
 def _clock(ghz: Sequence[float], last_us: float, until: float, rng: np.random.Generator) -> tuple[Floats, Floats]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,10 @@ import pandas as pd
 from tcprof.analysis.instances import Work, group_by_path, instance_windows, work_by_depth
 from tcprof.analysis.projection import Attribution, Hierarchy, ranges_of_activities
 from tcprof.analysis.rates import range_rates, values_of_launches
-from tcprof.frames import CLOCKS, INSTANCES, KERNELS, LAUNCHED, LEDGER, RANGE_SUMMARY, TIMELINE, WARM_UP_PATH
+from tcprof.frames import INSTANCES, KERNELS, LAUNCHED, LEDGER, RANGE_SUMMARY, TIMELINE, WARM_UP_PATH
+
+if TYPE_CHECKING:
+    from tcprof.analysis.kernels.launches import KernelFit
 
 Ints = npt.NDArray[np.int64]
 
@@ -25,7 +29,6 @@ class Account:
         kernels_by_path: The same with a row for each path.
         timeline: See ``tcprof.frames.TIMELINE``.
         ledger: See ``tcprof.frames.LEDGER``.
-        clocks: See ``tcprof.frames.CLOCKS``.
     """
 
     launched: pd.DataFrame
@@ -33,12 +36,9 @@ class Account:
     kernels_by_path: pd.DataFrame
     timeline: pd.DataFrame
     ledger: pd.DataFrame
-    clocks: pd.DataFrame
 
 
-NO_ACCOUNT = Account(
-    LAUNCHED.empty(), KERNELS.empty(), KERNELS.empty(), TIMELINE.empty(), LEDGER.empty(), CLOCKS.empty()
-)
+NO_ACCOUNT = Account(LAUNCHED.empty(), KERNELS.empty(), KERNELS.empty(), TIMELINE.empty(), LEDGER.empty())
 
 
 @dataclass(frozen=True)
@@ -64,23 +64,41 @@ class Evidence:
     work: Work
 
 
-def make_account(evidence: Evidence) -> Account:
-    """Fit the kernels, and account for all time."""
-    # Here, since what needs no fit should not wait for scipy.
-    from tcprof.analysis.clock import check_clocks
-    from tcprof.analysis.kernels.launches import fit_kernels
+def fit_launches(
+    activities: pd.DataFrame, hierarchy: Hierarchy, attribution: Attribution, samples: pd.DataFrame, gpus: pd.DataFrame
+) -> "KernelFit":
+    """The fit of all launches, each with its path and innermost range.
+
+    Args:
+        activities: See ``tcprof.frames.ACTIVITIES``, with launch geometry.
+        hierarchy: The nested ranges.
+        attribution: Which activity belongs to which range.
+        samples: See ``tcprof.frames.SAMPLES``.
+        gpus: See ``tcprof.frames.GPUS``.
+    """
+    from tcprof.analysis.kernels.launches import fit_kernels  # here, since what needs no fit should not wait for scipy
+
+    innermost = ranges_of_activities(attribution, len(activities))
+    path_id = np.append(hierarchy.path_id, -1)[innermost]  # -1, for none, is the last
+    found = fit_kernels(activities, path_id, samples, gpus)
+    return replace(found, launched=found.launched.assign(range=innermost[found.launched["activity"].to_numpy()]))
+
+
+def make_account(evidence: Evidence, found: "KernelFit") -> Account:
+    """Account for all time.
+
+    Args:
+        evidence: What was recorded.
+        found: See ``fit_launches``.
+    """
     from tcprof.analysis.kernels.summary import summarize_kernels
     from tcprof.analysis.ledger import keep_ledger
     from tcprof.analysis.timeline import account_for_time, classes_of_activities
 
-    activities, samples, paths = evidence.activities, evidence.samples, evidence.hierarchy.paths
-    innermost = ranges_of_activities(evidence.attribution, len(activities))
-    path_id = np.append(evidence.hierarchy.path_id, -1)[innermost]  # -1, for none, is the last
-    found = fit_kernels(activities, path_id, samples, evidence.gpus)
+    activities, paths = evidence.activities, evidence.hierarchy.paths
     kernels, kernel = summarize_kernels(found, activities, paths)
-    of_launch = innermost[found.launched["activity"].to_numpy()]
-    by_path, named = _set_warm_up_apart(found.launched, of_launch, evidence)
-    launched = LAUNCHED.conform(found.launched.assign(kernel=kernel, range=of_launch))
+    by_path, named = _set_warm_up_apart(found.launched, evidence)
+    launched = LAUNCHED.conform(found.launched.assign(kernel=kernel))
     return Account(
         launched=launched,
         kernels=kernels,
@@ -92,18 +110,15 @@ def make_account(evidence: Evidence) -> Account:
             paths,
             instance_windows(evidence.instances, evidence.work, "gpu"),
         ),
-        ledger=keep_ledger(activities, evidence.attribution, samples, found, kernels),
-        clocks=check_clocks(activities, samples),
+        ledger=keep_ledger(activities, evidence.attribution, evidence.samples, found, kernels),
     )
 
 
-def _set_warm_up_apart(
-    launched: pd.DataFrame, of_launch: Ints, evidence: Evidence
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _set_warm_up_apart(launched: pd.DataFrame, evidence: Evidence) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The launches, those in warm-up with a path of their own; and the paths with that one, which is the last."""
     paths, instances = evidence.hierarchy.paths, evidence.instances
     warm_up = instances.loc[instances["warm_up"], ["gpu", "range"]]
-    apart = pd.MultiIndex.from_arrays([launched["gpu"], of_launch]).isin(pd.MultiIndex.from_frame(warm_up))
+    apart = pd.MultiIndex.from_arrays([launched["gpu"], launched["range"]]).isin(pd.MultiIndex.from_frame(warm_up))
     own = pd.DataFrame({"domain": [""], "path": [WARM_UP_PATH], "name": [WARM_UP_PATH], "depth": [1]})
     path_id = launched["path_id"].where(~apart, len(paths))
     return launched.assign(path_id=path_id), pd.concat([paths, own], ignore_index=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -10,20 +10,22 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import caveats, faults, summary
-from tcprof.analysis.account import NO_ACCOUNT, Evidence, add_rates, add_tensor_time, make_account
+from tcprof.analysis.account import NO_ACCOUNT, Evidence, add_rates, add_tensor_time, fit_launches, make_account
+from tcprof.analysis.borders import rate_launches
+from tcprof.analysis.clock import align_samples, check_clocks
 from tcprof.analysis.instances import busy_time, instance_windows, list_instances
 from tcprof.analysis.iterations import find_iterations
 from tcprof.analysis.projection import Attribution, Hierarchy, attribute, build_hierarchy
 from tcprof.analysis.sampling import Windows, tensor_functions
 from tcprof.analysis.warm_up import choose_warm_up, find_left_out, parse_warm_up
-from tcprof.frames import GPUS, INSTANCES, RANGE_SUMMARY, SAMPLE_METRICS
+from tcprof.frames import GPUS, INSTANCES, LAUNCHED, RANGE_SUMMARY, SAMPLE_METRICS
 from tcprof.trace.samples import Samples
 from tcprof.trace.trace import Recording, Trace
 
 WINDOWS = ("host", "gpu", "busy")
-# What a fit needs beside Tensor Active, for the clocks and for what bounds a kernel: else the verdict on a recording
+# What a fit needs beside Tensor Active, for the SM clock and for what bounds a kernel: else the verdict on a recording
 # would depend on the metrics that a command shows.
-_OF_FIT = ("pipe_cycles", "gr_active_pct", "sm_issue_pct", "dram_read_pct", "dram_write_pct")
+_OF_FIT = ("pipe_cycles", "sm_issue_pct", "dram_read_pct", "dram_write_pct")
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,17 +131,24 @@ def analyze(
     recording, activities, hierarchy, attribution, samples = _read(trace, metrics, kernels)
     gpus = _all_gpus(trace.gpus(), samples.frame, activities)
     used = _recorded_gpus(gpus, samples.frame, activities)
-    functions = tensor_functions(samples.frame)
+    clocks = check_clocks(activities, samples.frame)
+    samples = replace(samples, frame=align_samples(samples.frame, clocks))
+    found = fit_launches(activities, hierarchy, attribution, samples.frame, gpus) if kernels else None
+    functions = tensor_functions(
+        samples.frame, rate_launches(activities, found.launched if found else LAUNCHED.empty())
+    )
     listed, work = list_instances(hierarchy, attribution, activities, used)
     windows = instance_windows(listed, work, window)
     measured = summary.measure_instances(listed, windows, functions)
-    iterations = choose_warm_up(find_iterations(measured, hierarchy.paths, activities, iteration), parse_warm_up(warm_up))
+    iterations = choose_warm_up(
+        find_iterations(measured, hierarchy.paths, activities, iteration), parse_warm_up(warm_up)
+    )
     measured = measured.assign(warm_up=find_left_out(measured, iterations))
     evidence = Evidence(activities, samples.frame, gpus, hierarchy, attribution, measured, work)
     ranges = _summarize(evidence, windows, functions, used, recording.duration_ns, samples.tensor_source == "rounded")
     account, instances = NO_ACCOUNT, _with_busy_time(evidence)
-    if kernels:
-        account = make_account(evidence)
+    if found:
+        account = make_account(evidence, found)
         ranges, instances = add_rates(ranges, account, evidence), add_tensor_time(instances, account, evidence)
     diagnostics = trace.diagnostics()
     return Analysis(
@@ -154,8 +163,9 @@ def analyze(
         paths=hierarchy.paths,
         activities=activities,
         **vars(account),
+        clocks=clocks,
         outside=summary.measure_outside(used, activities, samples.frame, functions),
-        faults=faults.list_faults(recording, samples, activities, account.clocks, diagnostics, trace.lost_launches),
+        faults=faults.list_faults(recording, samples, activities, clocks, diagnostics, trace.lost_launches),
         warnings=caveats.list_caveats(recording, samples, hierarchy, activities, attribution, ranges, diagnostics),
     )
 
@@ -164,8 +174,7 @@ def _read(
     trace: Trace, metrics: Iterable[str], kernels: bool
 ) -> tuple[Recording, pd.DataFrame, Hierarchy, Attribution, Samples]:
     """What is in a recording, its activities attributed to its ranges; with what a fit needs, if there is to be one."""
-    if kernels:
-        metrics = {*metrics, *_OF_FIT}
+    metrics = {*metrics, "gr_active_pct", *(_OF_FIT if kernels else ())}
     with ThreadPoolExecutor() as pool:  # reading is most of the work, and it waits for SQLite
         read_samples, read_launches = pool.submit(trace.samples, metrics), pool.submit(trace.launches)
         recording, activities = trace.recording(), trace.activities(geometry=kernels)

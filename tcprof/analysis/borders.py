@@ -11,12 +11,38 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.intervals import StepFunction
+from tcprof.frames import KERNEL_KINDS
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+NO_LAUNCHES = pd.DataFrame({name: [] for name in ("gpu", "start_ns", "end_ns", "rate", "error", "spread")}, dtype=float)
+NOT_FITTED = 0.3  # deviation of a kernel's Tensor Active (0 to 1) of which nothing is known but the sample
 BORDER_NS = 500.0  # how well the count at a border inside a launch is known, as time at the launch's rate
+NEAR_NS = 1000  # on either side of a border: whether a kernel runs across it
 LEAST_RATE = 1e-4  # of full activity, for every launch: what a sample counted must be of one of them
+
+
+def rate_launches(activities: pd.DataFrame, launched: pd.DataFrame) -> pd.DataFrame:
+    """What samples are shared among: kernels and graphs with their Tensor Active, from the fit if there is one.
+
+    Args:
+        activities: See ``tcprof.frames.ACTIVITIES``.
+        launched: See ``tcprof.frames.LAUNCHED``; empty where nothing was fitted.
+
+    Returns:
+        gpu, start_ns, end_ns; rate, Tensor Active from 0 to 1; error, the standard error that its class has in common;
+        spread, that of one launch.
+    """
+    if launched.empty or launched["tensor_active_ns"].isna().all():
+        kernels = activities[activities["kind"].isin(KERNEL_KINDS)]
+        return kernels[["gpu", "start_ns", "end_ns"]].assign(rate=NOT_FITTED, error=NOT_FITTED, spread=NOT_FITTED)
+    rows = activities.iloc[launched["activity"].to_numpy()]
+    duration = np.maximum(launched["duration_ns"].to_numpy(), 1)
+    number = launched.groupby(["gpu", "kernel_class"])["activity"].transform("size").to_numpy()
+    rate, error = (launched[name].fillna(0).to_numpy() / duration for name in ("tensor_active_ns", "tensor_error_ns"))
+    columns = {"rate": rate, "error": error, "spread": error * np.sqrt(number)}
+    return rows[["gpu", "start_ns", "end_ns"]].reset_index(drop=True).assign(**columns)
 
 
 @dataclass(frozen=True)
@@ -51,12 +77,13 @@ def split_samples(samples: pd.DataFrame, launches: pd.DataFrame) -> SplitSamples
     begin, finish = times[:-1], times[1:]
     sample = np.searchsorted(start, begin, side="right") - 1
     inside = (sample >= 0) & (finish <= end[np.maximum(sample, 0)])
-    rates = launches[["rate", "error", "spread"]].to_numpy(np.float64) + [LEAST_RATE, 0, 0]
-    rate, error, spread = (_sum_open(times, low, high, column)[:-1][inside] for column in rates.T)
+    columns = (launches["rate"] + LEAST_RATE, launches["error"], launches["spread"])
+    rate, error, spread = (_sum_open(times, low, high, column.to_numpy())[:-1][inside] for column in columns)
     begin, finish, sample = begin[inside], finish[inside], sample[inside]
     length = (finish - begin).astype(np.float64)
-    predicted = np.bincount(sample, rate * length, len(start)) / (end - start)
-    share = np.divide(rate, predicted[sample], out=np.ones(len(rate)), where=predicted[sample] > 0)
+    predicted = (np.bincount(sample, rate * length, len(start)) / (end - start))[sample]
+    share = np.divide(rate, predicted, out=np.ones(len(rate)), where=predicted > 0)
+    error = np.where(predicted > 0, error, samples["tensor_active_pct"].to_numpy()[sample] / 100)  # nobody knows whose
     return SplitSamples(
         StepFunction(begin, finish, share),
         StepFunction(begin, finish, error),
@@ -94,7 +121,7 @@ def border_errors(split: SplitSamples, active: StepFunction, time: Ints) -> tupl
 
     Args:
         split: The pieces.
-        active: Tensor Active (0 to 1) on the pieces.
+        active: Tensor Active (%) on the pieces.
         time: The borders of windows.
     """
     sample = np.searchsorted(split.start, time, side="right") - 1
@@ -104,8 +131,5 @@ def border_errors(split: SplitSamples, active: StepFunction, time: Ints) -> tupl
         np.where(known, np.minimum(function.integral(low, time), function.integral(time, high)), 0.0)
         for function in (split.error, split.spread)
     ]
-    near = np.minimum(active.integral(time - _NEAR, time), active.integral(time, time + _NEAR)) / _NEAR
+    near = np.minimum(active.integral(time - NEAR_NS, time), active.integral(time, time + NEAR_NS)) / NEAR_NS / 100
     return found[0], np.hypot(found[1], np.where(known & (time > low), BORDER_NS * near, 0.0))
-
-
-_NEAR = 1000  # ns on either side of a border: what runs there

@@ -8,9 +8,9 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis.faults import is_fault
-from tcprof.analysis.instances import KERNEL_KINDS
 from tcprof.analysis.intervals import union
 from tcprof.analysis.projection import CAUSES, REMEDIES, Attribution, Hierarchy
+from tcprof.frames import KERNEL_KINDS
 from tcprof.trace.samples import Samples
 from tcprof.trace.trace import Recording
 

@@ -8,15 +8,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tcprof.analysis.instances import KERNEL_KINDS
 from tcprof.analysis.intervals import StepFunction, union
-from tcprof.frames import CLOCKS
+from tcprof.frames import CLOCKS, KERNEL_KINDS
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 LARGEST_OFFSET_NS = 5000
-ENGINE_LEAD_NS = 600  # GR Active leads the kernels by so much: 0 to 1.1 µs in the 24 recordings of an H200 where it shows
+ENGINE_LEAD_NS = (
+    600  # GR Active leads the kernels by so much: 0 to 1.1 µs in the 24 recordings of an H200 where it shows
+)
 SMALLEST_OFFSET_NS = 1000  # what differs from that by less is not told from it
 LOWEST_CORRELATION = 0.9
 BRIDGED_NS = 5_000  # the engine stays active between kernels that follow each other this closely

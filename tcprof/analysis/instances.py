@@ -10,8 +10,8 @@ import pandas as pd
 from tcprof.analysis.intervals import union
 from tcprof.analysis.projection import Attribution, Hierarchy
 from tcprof.analysis.sampling import Windows
+from tcprof.frames import KERNEL_KINDS
 
-KERNEL_KINDS = ("kernel", "graph")
 _COUNTS = ("activity_count", "inherited_count", "kernel_count", "kernel_ns")
 
 Ints = npt.NDArray[np.int64]

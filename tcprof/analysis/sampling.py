@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tcprof.analysis.borders import NO_LAUNCHES, SplitSamples, border_errors, scale_pieces, split_samples
 from tcprof.analysis.intervals import StepFunction, run_starts
 
 Ints = npt.NDArray[np.int64]
@@ -43,19 +44,40 @@ class Windows:
     end: Ints
 
 
-def tensor_functions(samples: pd.DataFrame) -> dict[int, tuple[StepFunction, StepFunction]]:
-    """Of each GPU, Tensor Active (%) and tensor cycles per ns as functions of time.
+@dataclass(frozen=True)
+class Tensor:
+    """What the tensor pipes of one GPU did, as functions of time.
+
+    Attributes:
+        recorded: Tensor Active (%), sample by sample.
+        active: The same, with what a sample holds shared among its launches.
+        cycles: Tensor cycles per ns, likewise.
+        split: How samples were shared.
+    """
+
+    recorded: StepFunction
+    active: StepFunction
+    cycles: StepFunction
+    split: SplitSamples
+
+
+def tensor_functions(samples: pd.DataFrame, launches: pd.DataFrame = NO_LAUNCHES) -> dict[int, Tensor]:
+    """Of each GPU, Tensor Active and tensor cycles as functions of time.
 
     Args:
         samples: See ``tcprof.frames.SAMPLES``.
+        launches: What to share the samples among, see ``tcprof.analysis.borders.rate_launches``.
     """
     functions = {}
-    columns = ["start_ns", "end_ns", "tensor_active_pct", "tensor_cycles"]
-    for gpu, of_gpu in samples.groupby("gpu")[columns]:
-        start, end = of_gpu["start_ns"].to_numpy(), of_gpu["end_ns"].to_numpy()
-        rate = of_gpu["tensor_cycles"].to_numpy() / np.maximum(end - start, 1)
-        active = StepFunction(start, end, of_gpu["tensor_active_pct"].to_numpy())
-        functions[int(gpu)] = (active, StepFunction(start, end, rate))
+    for gpu, of_gpu in samples[samples["tensor_active_pct"].notna()].groupby("gpu"):
+        split = split_samples(of_gpu, launches[launches["gpu"] == gpu])
+        percent = of_gpu["tensor_active_pct"].to_numpy()
+        functions[int(gpu)] = Tensor(
+            StepFunction(split.start, split.end, percent),
+            scale_pieces(split, percent),
+            scale_pieces(split, of_gpu["tensor_cycles"].to_numpy() / np.maximum(split.end - split.start, 1)),
+            split,
+        )
     return functions
 
 
@@ -81,7 +103,7 @@ def read_rounded(percent: Floats) -> tuple[Floats, Floats, Floats]:
     return value, error, np.where(is_one, ONE_SHIFTS, 0.0)
 
 
-def measure(windows: Windows, groups: int, functions: dict[int, tuple[StepFunction, StepFunction]]) -> pd.DataFrame:
+def measure(windows: Windows, groups: int, functions: dict[int, Tensor]) -> pd.DataFrame:
     """Integrals over each group's windows.
 
     Args:
@@ -91,25 +113,30 @@ def measure(windows: Windows, groups: int, functions: dict[int, tuple[StepFuncti
 
     Returns:
         window_ns, covered_ns, active_ns (the integral of Tensor Active, as a share, over time), below_ns and above_ns
-        (by how much it could be lower or higher, were it rounded), and tensor_cycles (NaN where not recorded).
+        (by how much it could be lower or higher, were it rounded), tensor_cycles (NaN where not recorded), and
+        border_ns (standard error of active_ns from samples that a border cuts).
     """
-    sums = {name: np.zeros(groups) for name in ("covered_ns", "active_ns", "below_ns", "above_ns", "tensor_cycles")}
-    for gpu, (active, cycles) in functions.items():
+    names = ("covered_ns", "below_ns", "above_ns", "active_ns", "tensor_cycles", "common_ns", "single_ns2")
+    sums = {name: np.zeros(groups) for name in names}
+    for gpu, of_gpu in functions.items():
         rows = np.flatnonzero(windows.gpu == gpu)
         group, low, high = windows.group[rows], windows.start[rows], windows.end[rows]
-        below, above = rounding_slack(active.value)
-        weights = [np.ones(len(active.value)), active.value / 100, below / 100, above / 100]
-        integrals = active.integrals_of(weights, low, high)
+        below, above = rounding_slack(of_gpu.recorded.value)
+        weights = [np.ones(len(below)), below / 100, above / 100]
+        integrals = of_gpu.recorded.integrals_of(weights, low, high)
+        integrals.append(of_gpu.active.integral(low, high) / 100)
+        cycles = of_gpu.cycles
         integrals.append(cycles.integral(low, high) if len(cycles.start) else np.full(len(low), np.nan))
-        for name, integral in zip(sums, integrals, strict=True):
+        errors = [border_errors(of_gpu.split, of_gpu.active, time) for time in (low, high)]
+        integrals += [errors[0][0] + errors[1][0], errors[0][1] ** 2 + errors[1][1] ** 2]
+        for name, integral in zip(names, integrals, strict=True):
             sums[name] += np.bincount(group, weights=integral, minlength=groups)
+    border = np.sqrt(sums.pop("common_ns") ** 2 + sums.pop("single_ns2"))
     window = np.bincount(windows.group, weights=windows.end - windows.start, minlength=groups)
-    return pd.DataFrame({"window_ns": window, **sums})
+    return pd.DataFrame({"window_ns": window, **sums, "border_ns": border})
 
 
-def measure_distribution(
-    windows: Windows, groups: int, functions: dict[int, tuple[StepFunction, StepFunction]]
-) -> pd.DataFrame:
+def measure_distribution(windows: Windows, groups: int, functions: dict[int, Tensor]) -> pd.DataFrame:
     """Peak and 95th percentile of Tensor Active over each group's windows.
 
     The peak is the largest sample that lies at least half inside the windows, else the one with the most overlap. The
@@ -121,7 +148,8 @@ def measure_distribution(
         functions: See ``tensor_functions``.
     """
     peak, percentile = np.full(groups, np.nan), np.full(groups, np.nan)
-    for gpu, (active, _) in functions.items():
+    for gpu, of_gpu in functions.items():
+        active = of_gpu.recorded
         for rows in _chunks(windows, np.flatnonzero(windows.gpu == gpu), active):
             group, step, overlap = _merged_overlaps(windows, rows, active)
             if not len(group):

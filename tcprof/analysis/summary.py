@@ -4,20 +4,22 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tcprof.analysis.instances import KERNEL_KINDS, Work, busy_time, group_by_path, instance_windows, united_windows
-from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.instances import Work, busy_time, group_by_path, instance_windows, united_windows
+from tcprof.analysis.intervals import union
 from tcprof.analysis.projection import Attribution
 from tcprof.analysis.sampling import (
     MINIMUM_COVERAGE,
+    Tensor,
     Windows,
     bootstrap_interval,
     measure,
     measure_distribution,
 )
-from tcprof.frames import OUTSIDE, RANGE_SUMMARY
+from tcprof.frames import KERNEL_KINDS, OUTSIDE, RANGE_SUMMARY
 
 Ints = npt.NDArray[np.int64]
-Functions = dict[int, tuple[StepFunction, StepFunction]]
+Functions = dict[int, Tensor]
+NORMAL_95 = 1.96
 
 _SUMMED = ("activity_count", "inherited_count", "kernel_count", "kernel_ns", "host_ns")
 
@@ -49,7 +51,8 @@ def _tensor_columns(
     columns = _mean_columns(sums)
     known = columns["tensor_active_mean_pct"].notna()
     below, above = (100 * sums[name] / sums["covered_ns"] * rounded for name in ("below_ns", "above_ns"))
-    low, high = pd.Series(100 * interval[0]) - below, pd.Series(100 * interval[1]) + above
+    border = 100 * NORMAL_95 * sums["border_ns"] / sums["covered_ns"]
+    low, high = pd.Series(100 * interval[0]) - below - border, pd.Series(100 * interval[1]) + above + border
     return columns | {
         "window_ns": sums["window_ns"],
         "tensor_active_low_pct": low.clip(lower=0).where(known),

@@ -2,9 +2,9 @@
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.instances import KERNEL_KINDS
 from tcprof.analysis.kernels.summary import NOT_SAMPLED
 from tcprof.findings.words import one_line
+from tcprof.frames import KERNEL_KINDS
 
 NO_KERNELS = "The recording has no kernels"
 

@@ -18,7 +18,16 @@ from tcprof.frames.computed import (
     TIMELINE,
     WARM_UP_PATH,
 )
-from tcprof.frames.recorded import ACTIVITIES, DIAGNOSTICS, GPUS, LAUNCHES, RANGES, SAMPLE_METRICS, SAMPLES
+from tcprof.frames.recorded import (
+    ACTIVITIES,
+    DIAGNOSTICS,
+    GPUS,
+    KERNEL_KINDS,
+    LAUNCHES,
+    RANGES,
+    SAMPLE_METRICS,
+    SAMPLES,
+)
 from tcprof.frames.schema import Column, Schema
 
 __all__ = [
@@ -31,6 +40,7 @@ __all__ = [
     "ITERATIONS",
     "KERNELS",
     "KERNEL_CHANGES",
+    "KERNEL_KINDS",
     "LAUNCHED",
     "LAUNCHES",
     "LEDGER",

@@ -116,6 +116,11 @@ LAUNCHED = Schema(
         Column("pooled", BOOL, "Whether that class is a pool of several rare kernels."),
         Column("duration_ns", INT, "Its duration."),
         Column("tensor_active_ns", FLOAT, "Its tensor-active time: Tensor Active, as a share, times its duration."),
+        Column(
+            "tensor_error_ns",
+            FLOAT,
+            "Standard error of its tensor-active time that it has in common with all launches of its class.",
+        ),
         Column("tensor_cycles", FLOAT, "Its tensor cycles over all SM sub-partitions, where recorded."),
         Column("tensor_flop", FLOAT, "FLOP on the Tensor Cores, where instruction family and precision are known."),
         Column(
@@ -203,8 +208,8 @@ CLOCKS = Schema(
         Column(
             "offset_ns",
             FLOAT,
-            "How much later samples are stamped than the kernels they show; unknown where the GPU was hardly ever idle, "
-            "or GR Active is missing. The engine is active about 0.6 µs before its kernels: -600 means the same clock.",
+            "How much later samples are stamped than the kernels they show; unknown where the GPU was hardly ever "
+            "idle, or GR Active is missing. It is active 0.6 µs before its kernels: -600 means one clock.",
         ),
         Column("correlation", FLOAT, "Correlation of GR Active with the time under kernels at that offset."),
         Column("shift_ns", INT, "By how much the samples were moved back before any figure was taken; mostly 0."),

@@ -87,6 +87,8 @@ ACTIVITIES = Schema(
     ),
 )
 
+KERNEL_KINDS = ("kernel", "graph")  # kinds of activities that run on the SMs
+
 DIAGNOSTICS = Schema(
     "diagnostics",
     "What Nsight Systems said about its own recording.",

@@ -20,7 +20,14 @@ import numpy.typing as npt
 from tcprof.analysis.intervals import run_starts
 from tcprof.analysis.kernels.conservation import conserve
 from tcprof.analysis.kernels.design import Design, Launches
-from tcprof.analysis.kernels.least_squares import NEGLIGIBLE, Common, Noise, Precision, normal_equations, smoothing_prior
+from tcprof.analysis.kernels.least_squares import (
+    NEGLIGIBLE,
+    Common,
+    Noise,
+    Precision,
+    normal_equations,
+    smoothing_prior,
+)
 from tcprof.analysis.kernels.uncertainty import (
     Offset,
     estimate_offset,
@@ -114,7 +121,9 @@ def fit(
     opaque_ns = design.class_ns @ launches.opaque
     reading = (RESOLUTION * highest * design.length) ** 2 + error**2 + (OPAQUE * highest * opaque_ns) ** 2
     targets = np.column_stack([observed, shift[design.row]])
-    solution = _reweighted(design, targets, reading, None if unit is None else unit[design.row], highest, ceiling, passes)
+    solution = _reweighted(
+        design, targets, reading, None if unit is None else unit[design.row], highest, ceiling, passes
+    )
     found = sum_parts(design, solution.parts, kinds)
     covariance, bias, offset = _uncertainty(design, solution, kinds)
     counted = found[launches.kind] * launches.weight
@@ -196,9 +205,7 @@ def _uncertainty(design: Design, solution: _Solution, kinds: int) -> tuple[Float
     weighted = solution.noise.weigh(solution.residual)
     assumed = sum_parts(design, response(design, precision, kinds), kinds)
     misfit = misfit_covariance(design, precision, weighted, kinds)
-    offset, parts = estimate_offset(
-        design, precision, solution.noise, rate_change(design, solution.parts), weighted
-    )
+    offset, parts = estimate_offset(design, precision, solution.noise, rate_change(design, solution.parts), weighted)
     late = sum_parts(design, parts, kinds) * np.clip(
         np.hypot(offset.error_ns, np.nan_to_num(offset.late_ns)), LEAST_OFFSET_NS, MOST_OFFSET_NS
     )

@@ -7,7 +7,6 @@ import numpy.typing as npt
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from tcprof.analysis.instances import KERNEL_KINDS
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.capacity import fit_capacity, unknown_capacity
 from tcprof.analysis.kernels.chips import flop_per_cycle, peak_flop_per_cycle
@@ -16,7 +15,7 @@ from tcprof.analysis.kernels.design import Design, Launches, build_design
 from tcprof.analysis.kernels.fit import Fit, fit
 from tcprof.analysis.kernels.names import read_names
 from tcprof.analysis.sampling import read_rounded
-from tcprof.frames import LAUNCHED
+from tcprof.frames import KERNEL_KINDS, LAUNCHED
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -173,6 +172,11 @@ def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: 
             "duration_ns": duration,
             "tensor_active_ns": (
                 np.minimum(found.fits["tensor"].per_launch, duration) if "tensor" in found.fits else np.nan
+            ),
+            "tensor_error_ns": (
+                np.sqrt(np.diag(found.fits["tensor"].covariance))[launches.kind] * launches.weight
+                if "tensor" in found.fits
+                else np.nan
             ),
             "tensor_cycles": found.counted.per_launch if found.counted and found.in_cycles else np.nan,
         }

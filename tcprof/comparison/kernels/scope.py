@@ -8,9 +8,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.instances import KERNEL_KINDS
 from tcprof.analysis.projection import SEPARATOR
 from tcprof.comparison.places import Renaming, rename_paths
+from tcprof.frames import KERNEL_KINDS
 
 Ints = npt.NDArray[np.int64]
 
