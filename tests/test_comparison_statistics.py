@@ -10,13 +10,13 @@ import pytest
 from scipy import stats
 
 from tcprof.comparison.statistics import noise
+from tcprof.comparison.statistics.centers import find_medians
 from tcprof.comparison.statistics.estimates import (
     STUDENT_95,
     Estimate,
     add_run_deviation,
     compare_estimates,
     estimate_within,
-    find_medians,
     mann_whitney,
 )
 from tcprof.comparison.statistics.repeats import compare_repeats, is_measured
@@ -52,24 +52,24 @@ class TestMedians:
         group = np.array([2, 0, 2, 0, 2, 0, 3])
         found = find_medians(group, np.array([5.0, 1, np.nan, 4, 9, 2, np.nan]), 4)
         assert found.count.tolist() == [3, 0, 2, 0]
-        assert found.median == pytest.approx([2, np.nan, 7, np.nan], nan_ok=True)
+        assert found.value == pytest.approx([2, np.nan, 7, np.nan], nan_ok=True)
         assert np.isnan(found.low).all()
         assert found.constant.tolist() == [False, False, False, False]
 
     def test_nothing_at_all(self):
         found = find_medians(np.empty(0, np.int64), np.empty(0), 2)
-        assert np.isnan([found.median, found.low, found.high]).all()
+        assert np.isnan([found.value, found.low, found.high]).all()
 
     def test_constants(self):
         found = medians_of([3] * 6, [0] * 6, [3, 3, 3, 3, 3, 4])
         assert found.constant.tolist() == [True, True, False]
-        assert found.low[:2].tolist() == found.median[:2].tolist() == found.high[:2].tolist() == [3, 0]
+        assert found.low[:2].tolist() == found.value[:2].tolist() == found.high[:2].tolist() == [3, 0]
 
     def test_interval_lies_between_the_ranks_of_the_binomial_distribution(self):
         values = np.random.default_rng(3).permutation(101).astype(float)
         found = medians_of(values)
         ranks = stats.binom.ppf([0.025, 0.975], 101, 0.5)  # of 0 to 100: the values are their own ranks
-        assert found.median == 50
+        assert found.value == 50
         assert [found.low[0], found.high[0]] == pytest.approx(ranks, abs=2.5)
 
     def test_interval_of_five_is_wider_than_their_range(self):

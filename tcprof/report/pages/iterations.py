@@ -9,7 +9,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import StepFunction, union
-from tcprof.comparison.statistics.estimates import find_medians
+from tcprof.comparison.statistics.centers import find_medians
 from tcprof.report.figures.lanes import one_line
 
 Floats = npt.NDArray[np.float64]
@@ -91,7 +91,7 @@ def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
 
 def _typical(values: "pd.Series[float] | Floats") -> Typical:
     found = find_medians(np.zeros(len(values), dtype=np.int64), np.asarray(values, dtype=np.float64), 1)
-    return Typical(float(found.median[0]), float(found.low[0]), float(found.high[0]))
+    return Typical(float(found.value[0]), float(found.low[0]), float(found.high[0]))
 
 
 def _with_rounding(found: Typical, analysis: Analysis, gpu: int, iterations: pd.DataFrame) -> Typical:
