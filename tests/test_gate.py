@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcprof.comparison.gate.conditions import QUANTITIES, Condition, parse_condition
-from tcprof.comparison.gate.judgements import Found, exit_status, judge_condition
 from tcprof.comparison.gate.doubts import Doubt
+from tcprof.comparison.gate.judgements import Found, exit_status, judge_condition
 from tcprof.comparison.statistics.rows import ONE_SAMPLE
 from tcprof.errors import UsageError
 from tcprof.frames import COMPARISON, RANGE_SUMMARY
@@ -466,7 +466,7 @@ def test_the_verdicts_on_a_terminal():
         "\n\nGate cannot tell: of 1 condition 1 cannot tell."
     )
     assert "\n\nGate cannot tell, which fails with --strict: of 2 conditions 1 cannot tell, 1 pass." in render_gate(
-        [unknown, PASS], strict=True, width=80, color=False
+        [unknown, PASS], strict=True, width=100, color=False
     )
     assert render_gate([PASS], strict=True, width=80, color=False).endswith("\n\nGate passed: of 1 condition 1 pass.")
     assert render_gate([unknown], strict=True, width=80, color=False).endswith(

@@ -7,6 +7,7 @@ import numpy as np
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.comparison.side import Side
+from tcprof.comparison.statistics.centers import FEWEST_INSTANCES
 from tcprof.errors import InputError, UsageError
 
 LONGER = 1.5  # times as long: then captures differ in what they hold
@@ -146,6 +147,16 @@ def _amounts(base: Side, new: Side) -> list[str]:
             f"The baseline has {counts[0]} iterations, the other recording {counts[1]}: compare iterations, not the "
             "ranges that hold them."
         )
+    few = {
+        name: count
+        for name, count in zip(("baseline", "other recording"), counts, strict=True)
+        if 0 < count < FEWEST_INSTANCES
+    }
+    found += [
+        f"The {name} has only {count} iteration{'s'[: count > 1]}: that is too few for an interval, and to tell which "
+        "are warm-up."
+        for name, count in few.items()
+    ]
     return found
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.comparison.caveats import list_caveats, refuse
+from tcprof.comparison.iterations import share_iterations
 from tcprof.comparison.kernels.matching import Matching, match_kernels
 from tcprof.comparison.kernels.waterfall import explain_changes
 from tcprof.comparison.places import Renaming, check_mapping, find_renamings, find_unmapped, list_places, rename_paths
@@ -79,6 +80,7 @@ def compare(
     new = new if isinstance(new, Side) else Side("new", (new,))
     refuse(base, new, force)
     check_mapping(base.recordings, mapping)
+    base, new = share_iterations(base, new, mapping)
     unmapped = find_unmapped(new.recordings, mapping)
     renamings = find_renamings(base.recordings, new.recordings, mapping)
     places = list_places(
