@@ -141,6 +141,17 @@ def _amounts(base: Side, new: Side) -> list[str]:
             f"The captures are {told[0]} and {told[1]} long: figures of the whole capture cannot be compared, those "
             "of iterations can."
         )
+    hiding = [
+        name
+        for name, side in (("baseline", base), ("other recording", new))
+        if any((recording.activities["kind"] == "graph").any() for recording in side.recordings)
+    ]
+    if hiding:
+        found.append(
+            f"CUDA graphs were recorded as a whole in the {' and in the '.join(hiding)}: which kernels came or went, "
+            "and how many there are, is not known of these. Record both sides with 'tcprof profile' or "
+            "'nsys profile --cuda-graph-trace node'."
+        )
     counts = [_iteration_count(side.first) for side in (base, new)]
     if counts[0] != counts[1] and all(counts):
         found.append(

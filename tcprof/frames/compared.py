@@ -13,7 +13,7 @@ KERNEL_CHANGES = Schema(
             "kind",
             TEXT,
             "same: name and launch geometry agree; renamed: matched, by place or by name, with another name or "
-            "geometry; new; or removed.",
+            "geometry; new; removed; or hidden: one side has CUDA graphs recorded as a whole, which may hold them.",
         ),
         Column("base_name", TEXT, "The kernel's name in the baseline; empty for new ones."),
         Column("new_name", TEXT, "Its name in the new recording; empty for removed ones."),
@@ -53,8 +53,9 @@ WATERFALL = Schema(
         Column(
             "part",
             TEXT,
-            "total; of time: same kernels, renamed kernels, new kernels, removed kernels, communication, copies and "
-            "sets, idle; of Tensor Active: idle (how much of the window is under kernels), mix (which kernels have "
+            "total; of time: same kernels, renamed kernels, new kernels, removed kernels, kernels hidden in whole CUDA "
+            "graphs (those graphs, and on the other side the kernels without a counterpart), communication, copies "
+            "and sets, idle; of Tensor Active: idle (how much of the window is under kernels), mix (which kernels have "
             "that time), intensity (Tensor Active of matched kernels), not explained by the fit.",
         ),
         Column("base_class", TEXT, "Of renamed and removed kernels their class in the baseline; else empty."),

@@ -8,7 +8,8 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis.projection import SEPARATOR
 from tcprof.comparison import Comparison
-from tcprof.comparison.kernels.waterfall import COMMUNICATION, COPIES, IDLE, TIME, largest_part
+from tcprof.comparison.kernels.waterfall import COMMUNICATION, COPIES, IDLE, IN_GRAPHS, TIME, largest_part
+from tcprof.comparison.statistics.rows import WHOLE_GRAPHS
 from tcprof.report.figures.lanes import one_line
 from tcprof.report.text.tables import describe_recording, gpu_title, printable
 
@@ -135,6 +136,8 @@ def _replaced(comparison: Comparison, gpu: int, largest: pd.Series) -> str:
 def describe_part(part: pd.Series) -> str:
     """A part of the waterfall of time: "11.1 ms of FP32 products became 1.80 ms of FP16 tensor kernels"."""
     base, new = units.format_ns(part["base"]), units.format_ns(part["new"])
+    if part["part"] == IN_GRAPHS:
+        return f"{part['part']} {base} → {new}; to see them record with --cuda-graph-trace node"
     if part["base_class"] and part["new_class"]:
         if part["base_class"] == part["new_class"]:
             return f"{part['base_class']} by other kernels took {base}, and now take {new}"
@@ -153,6 +156,8 @@ def _launch_bound(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     if not max(shares) >= LAUNCH_BOUND_PCT or not comparison.iteration_path:
         return ()
     kernels = find_row(comparison, gpu, "kernel_count")
+    if kernels["not_judged"] == WHOLE_GRAPHS:  # which hide idle time, and launch what is not counted
+        return ()
     counts = [units.format_count(kernels[side]) for side in ("base", "new")]
     launches = f"{counts[0]} → {counts[1]} kernels" if counts[0] != counts[1] else f"{counts[1]} kernels as before"
     told = " → ".join(units.format_pct(share) for share in shares)

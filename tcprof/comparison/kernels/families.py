@@ -11,10 +11,10 @@ import pandas as pd
 Floats = npt.NDArray[np.float64]
 
 PRODUCT = "products"
-_GRAPH = "CUDA graphs"  # recorded as a whole: which kernels they hold is not known
+GRAPH = "CUDA graphs"  # recorded as a whole: which kernels they hold is not known
 # In order: the first that is found decides.
 _FAMILIES = (
-    (_GRAPH, re.compile(r"^graph$")),
+    (GRAPH, re.compile(r"^graph$")),
     ("communication", re.compile(r"nccl|nvshmem")),
     ("fused kernels", re.compile(r"triton_(?:poi|red|per)|^(?:input_|loop_)?\w*fusion(?:_\d+)?$")),
     ("attention", re.compile(r"flash|fmha|sdpa|attention|attn", re.IGNORECASE)),
@@ -47,7 +47,7 @@ _FAMILIES = (
 )
 _OTHER = "other kernels"
 # Of these, any two in the same place do the same work in two ways. Others must share most words that say what they do.
-_STAND_INS = (PRODUCT, _GRAPH, "attention", "normalization", "softmax", "pooling")
+_STAND_INS = (PRODUCT, GRAPH, "attention", "normalization", "softmax", "pooling")
 _ALIKE = 0.5
 # Names of a product that runs on the plain cores give its precision in other words than those for the Tensor Cores.
 _PLAIN_PRECISIONS = (
@@ -85,7 +85,7 @@ def _classify(name: str, tensor_kernel: bool, precision: str) -> tuple[str, str]
     family, _ = _read(name)
     if not precision and family == PRODUCT:
         precision = next((found for found, pattern in _PLAIN_PRECISIONS if pattern.search(name)), "")
-    if family != _GRAPH and (tensor_kernel or family == PRODUCT):
+    if family != GRAPH and (tensor_kernel or family == PRODUCT):
         label = "tensor kernels" if tensor_kernel else PRODUCT
         return f"{precision.upper()} {label}".strip(), precision
     return family, precision
