@@ -52,8 +52,9 @@ _HIDDEN_IN_GRAPHS = ("kernel_count", "tensor_kernel_share_pct")
 _UNLIKE_WITH_GRAPHS = ("kernel_ns", "idle_ns")
 
 
-def of_means(row: Mapping[Any, Any]) -> dict[Any, Any]:
+def of_means(row: Mapping[Any, Any] | pd.Series) -> dict[Any, Any]:
     """A row of ``tcprof.frames.COMPARISON`` with the figures of means in place of those of medians."""
+    row = dict(row)
     return {**row, **{name: row[f"mean_{name}"] for name in row if f"mean_{name}" in row}}
 
 
