@@ -149,8 +149,7 @@ def _amounts(base: Side, new: Side) -> list[str]:
     if hiding:
         found.append(
             f"CUDA graphs were recorded as a whole in the {' and in the '.join(hiding)}: which kernels came or went, "
-            "and how many there are, is not known of these. Record both sides with 'tcprof profile' or "
-            "'nsys profile --cuda-graph-trace node'."
+            "and how many there are, is not known of these. Record both sides with --cuda-graph-trace node."
         )
     counts = [_iteration_count(side.first) for side in (base, new)]
     if counts[0] != counts[1] and all(counts):

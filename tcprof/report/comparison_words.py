@@ -68,11 +68,12 @@ def is_shown(row: Row) -> bool:
 
 
 def mean_differs(row: Row) -> bool:
-    """Whether the mean says something else than the median: another verdict, or a change outside its interval."""
+    """Whether the mean says something else than the median: another verdict, or a change well outside its interval."""
     mean = of_means(row)
-    if is_shown(row) or is_shown(mean):
-        return bool(row["verdict"] != mean["verdict"] or not row["ratio_low"] <= mean["ratio"] <= row["ratio_high"])
-    return False
+    if is_shown(row) != is_shown(mean) or (is_shown(row) and row["verdict"] != mean["verdict"]):
+        return True
+    far = abs(mean["ratio"] - row["ratio"]) >= ALIKE * row["ratio"]
+    return is_shown(row) and bool(far and not row["ratio_low"] <= mean["ratio"] <= row["ratio_high"])
 
 
 def decisive(row: Row) -> Row:
