@@ -92,7 +92,7 @@ def _verdict(comparison: Comparison, gpu: int) -> tuple[str, ...]:
         some = "take longer" if mean["verdict"] == HIGHER else "take less time"
         same = "is unchanged" if abs(row["ratio"] - 1) < ALIKE else "is not shown to differ"
         median = f"The median {unit} {same} ({times}; {_interval(row)})"
-        said = f"{median}, but the mean {_changed(mean)}: {_times(mean)}. Some of them {some}."
+        said = f"{median}, but the mean {_changed(mean)}: {_times(mean)}. Some iterations {some}."
         return said, _survives(mean)
     if not is_shown(row):
         return (_not_shown(row, name, unit),)
