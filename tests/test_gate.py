@@ -465,7 +465,7 @@ def test_the_verdicts_on_a_terminal():
     assert render_gate([unknown], strict=False, width=80, color=False).endswith(
         "\n\nGate cannot tell: of 1 condition 1 cannot tell."
     )
-    assert "\n\nGate cannot tell, which fails with --strict: of 2 conditions 1 cannot tell, 1 pass." in render_gate(
+    assert "\n\nGate failed: of 2 conditions 1 cannot tell, 1 pass." in render_gate(
         [unknown, PASS], strict=True, width=100, color=False
     )
     assert render_gate([PASS], strict=True, width=80, color=False).endswith("\n\nGate passed: of 1 condition 1 pass.")

@@ -115,12 +115,9 @@ def _conclude(judgements: Sequence[Judgement], strict: bool) -> list[str]:
     """The outcome in one sentence, and what would help where something cannot be told."""
     counts = Counter(judgement.verdict for judgement in judgements)
     told = [f"{counts[verdict]} {verdict}" for verdict in ("fail", CANNOT_TELL, "pass") if counts[verdict]]
-    if counts["fail"]:
+    ended = "Gate cannot tell" if counts[CANNOT_TELL] else "Gate passed"
+    if exit_status(judgements, strict):
         ended = "Gate failed"
-    elif counts[CANNOT_TELL]:
-        ended = f"Gate cannot tell{', which fails with --strict' if exit_status(judgements, strict) else ''}"
-    else:
-        ended = "Gate passed"
     sentences = [f"{ended}: of {len(judgements)} condition{'s'[: len(judgements) > 1]} {', '.join(told)}."]
     if any(judgement.reason in (NO_INTERVAL, TOO_FEW, HOLDS_BOUND) for judgement in judgements):
         sentences.append("The more recordings a side has, the more can be told: tcprof profile --repeat 5 SCRIPT")
