@@ -43,8 +43,10 @@ from tcprof.trace.trace import Recording
 
 PAIRS, ITERATIONS_EACH = 1000, 40
 SIDES = (1, 3, 5)
+SPREADS = (0.005, 0.01, 0.02)  # true deviations of runs, where noise.WORK is assumed
 SHIFTS = (1.02, 1.05, 1.10, 1.50, 3.00)
 CLAIMS = ("higher", "lower")
+STATISTICS = ("median", "mean", "either")
 TIMES = ("host_ns", "gpu_window_ns", "kernel_ns", "tensor_active_mean_pct")
 
 
@@ -58,6 +60,9 @@ class Program:
         waiting_ns: Time in which the GPU waits for the CPU.
         deviation: Of the logarithm of an iteration's time, within a run.
         correlation: Of an iteration with the one before.
+        every: The optimizer runs in every so many iterations; 0 for none.
+        optimizer: Its time, as a share of an iteration's.
+        tail: Deviation of the logarithm of what is now and then in the way of the CPU, a skewed jitter; 0 for none.
     """
 
     name: str
@@ -65,17 +70,27 @@ class Program:
     waiting_ns: float
     deviation: float
     correlation: float
+    every: int = 0
+    optimizer: float = 0.0
+    tail: float = 0.0
 
 
 # As measured on an H200: the transformer, and MNIST with automatic mixed precision.
 PROGRAMS = (
     Program("GPU-bound", 10e6, 0.0, 0.002, 0.5),
     Program("launch-bound", 0.4e6, 1.8e6, 0.06, 0.3),
+    # Made up: an optimizer in every 4th step, of which a recording has one more or less; and a skewed jitter.
+    Program("every 4th step", 10e6, 0.0, 0.002, 0.5, every=4, optimizer=0.36),
+    Program("skewed jitter", 0.4e6, 1.8e6, 0.06, 0.3, tail=1.0),
 )
 
 
 def make_recording(
-    program: Program, generator: np.random.Generator, shift: float = 1.0, pairs: int = PAIRS
+    program: Program,
+    generator: np.random.Generator,
+    shift: float = 1.0,
+    pairs: int = PAIRS,
+    spread: float = noise.WORK,
 ) -> Analysis:
     """One run of so many programs of a kind, each as a path of its own.
 
@@ -84,15 +99,20 @@ def make_recording(
         generator: Where chance comes from.
         shift: What the time under kernels and that of waiting are multiplied by.
         pairs: Number of paths.
+        spread: Deviation of runs' logarithm, of the time under kernels.
     """
-    parts = [(program.busy_ns, noise.WORK), (program.waiting_ns, noise.WAITING)]
+    parts = [(program.busy_ns, spread), (program.waiting_ns, noise.WAITING)]
     busy, waiting = (shift * mean * np.exp(generator.normal(0, deviation, pairs)) for mean, deviation in parts)
     steps = generator.normal(0, 1, (ITERATIONS_EACH, pairs))
     for before, step in itertools.pairwise(steps):
         step *= np.sqrt(1 - program.correlation**2)
         step += program.correlation * before
     factor = np.exp(program.deviation * steps)
-    window = np.round((busy + waiting) * factor).ravel()
+    if program.every:
+        phase = np.arange(ITERATIONS_EACH)[:, None] + generator.integers(0, program.every, pairs)
+        factor = factor + program.optimizer * (phase % program.every == 0)
+    late = program.tail and 0.1 * np.exp(generator.normal(0, program.tail, factor.shape))
+    window = np.round((busy + waiting) * (factor + late)).ravel()
     path = np.tile(np.arange(pairs), ITERATIONS_EACH)
     start = np.repeat(np.arange(ITERATIONS_EACH), pairs) * 1_000_000_000
     kernel = np.round(busy * factor if program.waiting_ns == 0 else np.broadcast_to(busy, factor.shape)).ravel()
@@ -149,16 +169,49 @@ def _wrap(instances: pd.DataFrame, pairs: int) -> Analysis:
     )
 
 
-def claimed_pct(program: Program, recordings: int, shift: float, seed: int, pairs: int = PAIRS) -> dict[str, float]:
-    """How many of the pairs are claimed to differ, in percent, for each quantity."""
+def compare_runs(
+    program: Program, recordings: int, shift: float, seed: int, pairs: int = PAIRS, spread: float = noise.WORK
+) -> pd.DataFrame:
+    """The rows of pairs of sides, one of which takes so many times as long as the other."""
     generator = np.random.default_rng(seed)
     sides = [
-        Side(name, tuple(make_recording(program, generator, factor, pairs) for _ in range(recordings)))
+        Side(name, tuple(make_recording(program, generator, factor, pairs, spread) for _ in range(recordings)))
         for name, factor in (("base", 1.0), ("new", shift))
     ]
     rows = compare(sides[0], sides[1]).rows
-    judged = rows[rows["quantity"].isin(TIMES) & (rows["verdict"] != "")]
-    return (100 * judged["verdict"].isin(CLAIMS)).groupby(judged["quantity"]).mean().to_dict()
+    return rows[rows["quantity"].isin(TIMES) & (rows["verdict"] != "")]
+
+
+def claimed_pct(
+    program: Program, recordings: int, shift: float, seed: int, pairs: int = PAIRS, statistic: str = "median"
+) -> dict[str, float]:
+    """How many of the pairs are claimed to differ, in percent, for each quantity.
+
+    Args:
+        program: The kind of program.
+        recordings: How many a side.
+        shift: How many times as long the new side takes.
+        seed: Of chance.
+        pairs: Number of pairs.
+        statistic: Which claims count: median, mean, or either of both.
+    """
+    rows = compare_runs(program, recordings, shift, seed, pairs)
+    claims = {"median": rows["verdict"].isin(CLAIMS), "mean": rows["mean_verdict"].isin(CLAIMS)}
+    claimed = claims[statistic] if statistic in claims else claims["median"] | claims["mean"]
+    return (100 * claimed).groupby(rows["quantity"]).mean().to_dict()
+
+
+def spread_rows() -> "Rows":
+    """Where runs really differ by more than is assumed: what one recording a side claims, and what survives that."""
+    found: Rows = []
+    program = PROGRAMS[0]
+    for number, spread in enumerate(SPREADS):
+        rows = compare_runs(program, 1, 1.0, seed=500 + number, spread=spread)
+        rows = rows[rows["quantity"] == "gpu_window_ns"]
+        survives = rows["survives_spread_pct"].fillna(0) > 100 * spread
+        figures = {"claimed": 100 * rows["verdict"].isin(CLAIMS).mean(), "survives": 100 * survives.mean()}
+        found.append(((f"{100 * spread:.1f} %",), figures))
+    return found
 
 
 Rows = list[tuple[Sequence[str], dict[str, float]]]
@@ -171,7 +224,10 @@ def synthetic_rows() -> tuple[Rows, Rows]:
     for (number, program), count in itertools.product(enumerate(PROGRAMS), SIDES):
         seed = 100 * number + count
         label = (program.name, str(count))
-        false.append((label, claimed_pct(program, count, 1.0, seed)))
+        for statistic in STATISTICS:
+            false.append(((*label, statistic), claimed_pct(program, count, 1.0, seed, statistic=statistic)))
+        if program.every or program.tail:
+            continue
         found = {f"{shift:.2f}": claimed_pct(program, count, shift, seed)["gpu_window_ns"] for shift in SHIFTS}
         power.append((label, found))
     return false, power
@@ -233,6 +289,7 @@ def recorded_rows(programs: dict[str, list[Analysis]]) -> tuple[Rows, Rows]:
 
 
 FALSE = {f"`{name}`": (name, ".1f") for name in TIMES}
+SURVIVED = {"claimed": ("claimed", ".1f"), "said to survive it": ("survives", ".1f")}
 POWER = {f"{shift:.2f}x": (f"{shift:.2f}", ".0f") for shift in SHIFTS}
 CLAIMED = {
     "judged": ("all", "d"),
@@ -267,7 +324,11 @@ def main() -> None:
     else:
         false, power = synthetic_rows()
         labels = ("program", "recordings a side")
-        tables = {"false positives": table(labels, FALSE, false), "power": table(labels, POWER, power)}
+        tables = {
+            "false positives": table((*labels, "of"), FALSE, false),
+            "spreads": table(("runs differ by",), SURVIVED, spread_rows()),
+            "power": table(labels, POWER, power),
+        }
     for label, text in tables.items():
         print(f"{label}:\n\n{text}")
         if options.write:

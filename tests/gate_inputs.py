@@ -6,12 +6,13 @@ from typing import Any
 import pandas as pd
 
 UNKNOWN = math.nan
-_TEXTS = ("domain", "path", "quantity", "verdict")
+_TEXTS = ("domain", "path", "quantity", "verdict", "mean_verdict", "not_judged")
+_OF_MEANS = ("base", "new", "difference", "ratio", "p_value", "verdict")
 Row = dict[str, Any]
 
 
 def make_row(**changes: Any) -> Row:
-    """A gpu window that grew from 10 ms to 11 ms: by 8 % to 12 %."""
+    """A gpu window that grew from 10 ms to 11 ms: by 8 % to 12 %. Means are as medians, unless they are given."""
     row = {
         "gpu": 0,
         "domain": "",
@@ -24,9 +25,12 @@ def make_row(**changes: Any) -> Row:
         **_figure("ratio", 1.10, 1.08, 1.12),
         "p_value": 0.001,
         "verdict": "higher",
+        "not_judged": "",
     }
-    assert changes.keys() <= row.keys()
-    return row | changes
+    means = {f"mean_{name}": name for name in row if name.removesuffix("_low").removesuffix("_high") in _OF_MEANS}
+    assert changes.keys() <= row.keys() | means.keys()
+    row |= changes
+    return row | {mean: changes.get(mean, row[name]) for mean, name in means.items()}
 
 
 def make_share(**changes: Any) -> Row:

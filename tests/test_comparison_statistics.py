@@ -10,13 +10,13 @@ import pytest
 from scipy import stats
 
 from tcprof.comparison.statistics import noise
+from tcprof.comparison.statistics.centers import find_means, find_medians
 from tcprof.comparison.statistics.estimates import (
     STUDENT_95,
     Estimate,
     add_run_deviation,
     compare_estimates,
     estimate_within,
-    find_medians,
     mann_whitney,
 )
 from tcprof.comparison.statistics.repeats import compare_repeats, is_measured
@@ -52,24 +52,24 @@ class TestMedians:
         group = np.array([2, 0, 2, 0, 2, 0, 3])
         found = find_medians(group, np.array([5.0, 1, np.nan, 4, 9, 2, np.nan]), 4)
         assert found.count.tolist() == [3, 0, 2, 0]
-        assert found.median == pytest.approx([2, np.nan, 7, np.nan], nan_ok=True)
+        assert found.value == pytest.approx([2, np.nan, 7, np.nan], nan_ok=True)
         assert np.isnan(found.low).all()
         assert found.constant.tolist() == [False, False, False, False]
 
     def test_nothing_at_all(self):
         found = find_medians(np.empty(0, np.int64), np.empty(0), 2)
-        assert np.isnan([found.median, found.low, found.high]).all()
+        assert np.isnan([found.value, found.low, found.high]).all()
 
     def test_constants(self):
         found = medians_of([3] * 6, [0] * 6, [3, 3, 3, 3, 3, 4])
         assert found.constant.tolist() == [True, True, False]
-        assert found.low[:2].tolist() == found.median[:2].tolist() == found.high[:2].tolist() == [3, 0]
+        assert found.low[:2].tolist() == found.value[:2].tolist() == found.high[:2].tolist() == [3, 0]
 
     def test_interval_lies_between_the_ranks_of_the_binomial_distribution(self):
         values = np.random.default_rng(3).permutation(101).astype(float)
         found = medians_of(values)
         ranks = stats.binom.ppf([0.025, 0.975], 101, 0.5)  # of 0 to 100: the values are their own ranks
-        assert found.median == 50
+        assert found.value == 50
         assert [found.low[0], found.high[0]] == pytest.approx(ranks, abs=2.5)
 
     def test_interval_of_five_is_wider_than_their_range(self):
@@ -252,16 +252,81 @@ class TestNoise:
         assert deviations(kernel_count=7)["kernel_count"] == (0, 0)
 
 
+# Of 1000 pairs of a test that is wrong in 5 % of cases no more are found in 97.5 % of seeds.
+MOST_BY_CHANCE = 100 * stats.binom.ppf(0.975, benchmark.PAIRS, 0.05) / benchmark.PAIRS
+
+
 @pytest.mark.parametrize("recordings", benchmark.SIDES)
-@pytest.mark.parametrize("program", benchmark.PROGRAMS, ids=lambda program: program.name)
+@pytest.mark.parametrize("program", benchmark.PROGRAMS[:2], ids=lambda program: program.name)
 def test_where_nothing_differs_no_more_than_5_percent_is_claimed(program, recordings):
     claimed = benchmark.claimed_pct(program, recordings, 1.0, seed=7)
     assert set(claimed) == set(benchmark.TIMES)
     assert max(claimed.values()) <= 5
 
 
+@pytest.mark.parametrize("recordings", [1, 3])
+@pytest.mark.parametrize("program", benchmark.PROGRAMS, ids=lambda program: program.name)
+def test_neither_do_medians_and_means_together(program, recordings):
+    claimed = benchmark.claimed_pct(program, recordings, 1.0, seed=7, statistic="either")
+    assert set(claimed) == set(benchmark.TIMES)
+    assert max(claimed.values()) <= MOST_BY_CHANCE
+
+
+def test_a_claim_rarely_says_that_it_survives_what_it_does_not():
+    rows = dict(benchmark.spread_rows())
+    assert rows[("1.0 %",)]["claimed"] > 20  # twice what is assumed
+    assert max(found["survives"] for found in rows.values()) <= 5
+
+
+SERIES = {
+    "normal": (lambda rng, shape: 100 + rng.normal(0, 1, shape), 100),
+    "skewed": (lambda rng, shape: np.exp(rng.normal(0, 0.5, shape)), np.exp(0.125)),
+    "very skewed": (lambda rng, shape: np.exp(rng.normal(0, 1, shape)), np.exp(0.5)),
+    "one of four": (lambda rng, shape: 1 + 0.36 * (rng.random(shape) < 0.25), 1.09),
+    "every 4th": (
+        lambda rng, shape: 1 + 0.36 * (np.add.outer(np.arange(shape[0]), rng.integers(0, 4, shape[1])) % 4 == 0),
+        1.09,
+    ),
+}
+
+
+class TestMeans:
+    @pytest.mark.parametrize("count", [20, 40, 400])
+    @pytest.mark.parametrize("name", SERIES)
+    def test_interval_holds_the_mean_of_skewed_and_of_few_values(self, name, count):
+        make, truth = SERIES[name]
+        values = make(np.random.default_rng(count), (count, 2000))
+        found = find_means(np.tile(np.arange(2000), count), values.ravel(), 2000)
+        assert found.value == pytest.approx(values.mean(axis=0))
+        assert np.mean((found.low <= truth) & (found.high >= truth)) >= 0.93
+
+    @pytest.mark.parametrize(("correlation", "count", "least"), [(0.5, 15, 0.92), (0.5, 400, 0.94), (0.76, 40, 0.92)])
+    def test_iterations_are_not_independent(self, correlation, count, least):
+        series = 100 + autocorrelated(correlation, count, 2000)
+        found = find_means(np.tile(np.arange(2000), count), series.ravel(), 2000)
+        assert np.mean((found.low <= 100) & (found.high >= 100)) >= least
+
+    def test_of_independent_normal_values_it_is_about_students(self):
+        values = np.random.default_rng(2).normal(100, 1, (30, 500))
+        found = find_means(np.tile(np.arange(500), 30), values.ravel(), 500)
+        half = stats.t.ppf(0.975, 29) * values.std(axis=0, ddof=1) / np.sqrt(30)
+        assert (found.high - found.low >= 2 * half * (1 - 1e-9)).all()
+        assert np.median((found.high - found.low) / (2 * half)) < 1.15
+
+    def test_few_and_unknown_and_equal_values(self):
+        group = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2])
+        values = np.array([1.0, 2, 3, np.nan, *[0.1] * 5, 0, 0, 0, 0, 0, 60])
+        found = find_means(group, values, 4)
+        assert found.value == pytest.approx([2, 0.1, 10, np.nan], nan_ok=True)
+        assert found.constant.tolist() == [False, True, False, False]
+        assert found.low[1] == found.value[1] == found.high[1] == 0.1  # exactly
+        assert np.isnan(found.low[[0, 3]]).all()
+        assert found.low[2] == 0
+        assert found.high[2] - 10 > 2 * stats.t.ppf(0.975, 5) * 10  # far more on the side of the one that is off
+
+
 def test_two_percent_of_gpu_bound_work_are_found_and_of_launch_bound_are_not():
-    gpu_bound, launch_bound = benchmark.PROGRAMS
+    gpu_bound, launch_bound = benchmark.PROGRAMS[:2]
     assert benchmark.claimed_pct(gpu_bound, 1, 1.05, seed=7)["gpu_window_ns"] == 100
     assert benchmark.claimed_pct(gpu_bound, 5, 1.02, seed=7)["gpu_window_ns"] > 95
     assert benchmark.claimed_pct(launch_bound, 1, 1.02, seed=7)["gpu_window_ns"] <= 5
@@ -277,5 +342,5 @@ def test_estimates_of_several_recordings_are_medians_of_medians():
 def test_the_page_shows_the_rates_that_are_held_here():
     page = (Path(__file__).parent.parent / "docs" / "statistics.md").read_text()
     shown = page.split("<!-- false positives -->")[1].split("<!-- /false positives -->")[0].strip().splitlines()[2:]
-    assert len(shown) == len(benchmark.PROGRAMS) * len(benchmark.SIDES)
-    assert max(float(cell) for line in shown for cell in line.split("|")[3:-1]) <= 5
+    assert len(shown) == len(benchmark.PROGRAMS) * len(benchmark.SIDES) * len(benchmark.STATISTICS)
+    assert max(float(cell) for line in shown for cell in line.split("|")[4:-1]) <= MOST_BY_CHANCE

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcprof.comparison.gate.conditions import QUANTITIES, Condition, parse_condition
-from tcprof.comparison.gate.judgements import exit_status, judge_condition
+from tcprof.comparison.gate.doubts import Doubt
+from tcprof.comparison.gate.judgements import Found, exit_status, judge_condition
+from tcprof.comparison.statistics.rows import ONE_SAMPLE
 from tcprof.errors import UsageError
 from tcprof.frames import COMPARISON, RANGE_SUMMARY
 from tcprof.report.text.gate import describe_judgement, name_condition, render_gate, render_gate_markdown
@@ -189,7 +191,7 @@ def test_only_the_whole_interval_proves(text, expected):
 )
 def test_points_ratios_and_values_are_the_figures_of_their_own_columns(text, figures, expected):
     found = judge(text, make_row(), make_share())
-    assert (found.value, found.low, found.high, found.verdict) == (*figures, expected)
+    assert (found.median, found.mean, found.verdict) == (Found(*figures), Found(*figures), expected)
 
 
 FIGURES = st.floats(0.5, 2) | st.just(1.05)
@@ -225,7 +227,7 @@ def test_what_proves_a_condition_disproves_its_opposite(one, other, opposites):
         ("tensor_cycles > +5%", make_row(), "not recorded"),
         (
             "tensor_active_peak < 30",
-            without_interval(make_share(quantity="tensor_active_peak_pct")),
+            without_interval(make_share(quantity="tensor_active_peak_pct", not_judged=ONE_SAMPLE)),
             "the peak is one sample and has no interval",
         ),
     ],
@@ -254,6 +256,59 @@ def test_equal_constants_have_not_changed_even_where_both_are_0():
     share = without_interval(make_share(new=40.0, difference=0.0, ratio=1.0, verdict="="))
     assert verdict("tensor_active < -1pt", share) == "pass"
     assert verdict("tensor_active < 50", share) == "fail"
+
+
+# Median and mean
+
+
+def unmoved(**means):
+    """The median step is as before; of the means what is given."""
+    same = {"ratio": 1.0, "ratio_low": 0.99, "ratio_high": 1.01, "verdict": "~"}
+    return make_row(**same, **{f"mean_{name}": value for name, value in means.items()})
+
+
+@pytest.mark.parametrize(
+    ("figures", "expected", "decided_by"),
+    [
+        ((1.09, 1.06, 1.12), "fail", "mean"),
+        ((1.09, 1.02, 1.16), "cannot tell", "mean"),
+        ((1.02, 1.00, 1.04), "pass", "both"),
+        ((UNKNOWN, UNKNOWN, UNKNOWN), "cannot tell", "mean"),
+    ],
+)
+def test_either_of_median_and_mean_fails_a_build_and_both_must_pass(figures, expected, decided_by):
+    found = judge("time > +5%", unmoved(**dict(zip(("ratio", "ratio_low", "ratio_high"), figures, strict=True))))
+    assert (found.verdict, found.decided_by) == (expected, decided_by)
+    assert found.median == Found(1.0, 0.99, 1.01)
+    turned = judge("time < +5%", unmoved(ratio=1.09, ratio_low=1.06, ratio_high=1.12))
+    assert (turned.verdict, turned.decided_by) == ("fail", "median")
+
+
+def test_it_is_said_which_of_them_decides():
+    found = judge("time > +5%", unmoved(ratio=1.09, ratio_low=1.06, ratio_high=1.12))
+    assert describe_judgement(found) == (
+        "median 0.0 %, 95 % interval -1.0 % to +1.0 %; mean +9.0 %, 95 % interval +6.0 % to +12.0 % (the mean decides)"
+    )
+
+
+# Doubts
+
+
+@pytest.mark.parametrize(
+    ("text", "doubt", "is_touched"),
+    [
+        ("time > +5%", Doubt("kernels were lost", "base", ("host_ns",)), True),
+        ("time > 5ms", Doubt("kernels were lost", "base", ("host_ns",)), False),
+        ("time > 5ms", Doubt("kernels were lost", "new", ("host_ns",)), True),
+        ("host_time > +5%", Doubt("kernels were lost", "new", ("host_ns",)), False),
+        ("host_time > +5%", Doubt("other GPUs"), True),
+        ("time > 5ms", Doubt("other GPUs"), True),
+    ],
+)
+def test_what_is_in_doubt_cannot_be_told(text, doubt, is_touched):
+    rows = make_rows(make_row(), make_row(quantity="host_ns"))
+    found = judge_condition(parse_condition(text), rows, "step", [doubt])
+    assert (found.verdict, found.reason) == (("cannot tell", doubt.reason) if is_touched else ("fail", ""))
 
 
 # Places
@@ -408,8 +463,12 @@ def test_the_verdicts_on_a_terminal():
         "a side has, the more can be told: tcprof profile --repeat 5 SCRIPT"
     )
     assert render_gate([unknown], strict=False, width=80, color=False).endswith(
-        "\n\nGate passed: of 1 condition 1 cannot tell."
+        "\n\nGate cannot tell: of 1 condition 1 cannot tell."
     )
+    assert "\n\nGate failed: of 2 conditions 1 cannot tell, 1 pass." in render_gate(
+        [unknown, PASS], strict=True, width=100, color=False
+    )
+    assert render_gate([PASS], strict=True, width=80, color=False).endswith("\n\nGate passed: of 1 condition 1 pass.")
     assert render_gate([unknown], strict=True, width=80, color=False).endswith(
         "\n\nGate failed: of 1 condition 1 cannot tell."
     )

@@ -27,6 +27,7 @@ from tcprof.cli.app import (
     progress,
     select_rows,
     width,
+    wrapped,
 )
 from tcprof.errors import UsageError
 from tcprof.report.pages.options import PageOptions, PlotlyScript, Theme
@@ -106,6 +107,7 @@ def compare(
     give several recordings a side, or what runs differ by is assumed, and a change that is within it shows nothing.
     """
     from tcprof.comparison.gate.conditions import parse_condition
+    from tcprof.comparison.gate.doubts import list_doubts
     from tcprof.comparison.gate.judgements import exit_status, judge_condition
 
     conditions = [parse_condition(text) for text in fail_if or ()]
@@ -114,14 +116,10 @@ def compare(
     comparisons = _compare_sides(sides, window, mapping, force, warm_up)
     # Conditions are for two sides only, so that there is one comparison to judge.
     rows = select_rows(comparisons[0].rows, gpu, None, None)
-    judged = [judge_condition(condition, rows, comparisons[0].iteration_path) for condition in conditions]
+    doubts = list_doubts(comparisons[0]) if conditions else ()
+    judged = [judge_condition(condition, rows, comparisons[0].iteration_path, doubts) for condition in conditions]
     if output is CompareFormat.JUNIT:
-        from tcprof.report.data.junit import render_junit
-
-        files = [
-            [each.recording.file for each in side.recordings] for side in (comparisons[0].base, comparisons[0].new)
-        ]
-        typer.echo(render_junit(judged, files[0], files[1], strict))
+        _print_junit(comparisons[0], judged, strict)
     else:
         selected = [select_rows(each.rows, gpu, pattern, depth) for each in comparisons]
         _print(comparisons, selected, judged, output, strict, limit)
@@ -134,6 +132,19 @@ def compare(
         if open_it:
             open_page(page)
     raise typer.Exit(exit_status(judged, strict))
+
+
+def _print_junit(comparison: "Comparison", judged: list["Judgement"], strict: bool) -> None:
+    """The conditions as test results, with the faults and warnings."""
+    from tcprof.report.data.junit import render_junit
+    from tcprof.report.text.gate import summarize_doubtful
+    from tcprof.report.text.tables import all_faults, all_warnings
+
+    files = [[each.recording.file for each in side.recordings] for side in (comparison.base, comparison.new)]
+    notes = (*all_faults(comparison), *all_warnings(comparison))
+    typer.echo(render_junit(judged, files[0], files[1], strict, notes))
+    if summary := summarize_doubtful(judged):
+        typer.echo(wrapped(summary), err=True)
 
 
 def _check_usage(sides: list[Path], gated: bool, output: CompareFormat, page: Path | None, open_it: bool) -> None:
@@ -227,9 +238,12 @@ def _print(
         faults=tuple(dict.fromkeys(fault for each in comparisons for fault in text.all_faults(each))),
         warnings=tuple(dict.fromkeys(warning for each in comparisons for warning in text.all_warnings(each))),
     )
+    summary = gate_text.summarize_doubtful(judged)
     if judged and output is CompareFormat.MARKDOWN:
         typer.echo("\n" + gate_text.render_gate_markdown(judged, strict))
-    elif judged and output is not CompareFormat.JSON:
+    if summary and output in (CompareFormat.MARKDOWN, CompareFormat.JSON):
+        typer.echo(wrapped(summary), err=True)
+    elif judged and output in (CompareFormat.TEXT, CompareFormat.CSV):
         is_text = output is CompareFormat.TEXT
         color = has_color(sys.stdout if is_text else sys.stderr)
         typer.echo("\n" * is_text + gate_text.render_gate(judged, strict, width(), color), err=not is_text)

@@ -1,12 +1,13 @@
 """What makes two sides hard to compare, and what makes it meaningless."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.comparison.side import Side
+from tcprof.comparison.statistics.centers import FEWEST_INSTANCES
 from tcprof.errors import InputError, UsageError
 
 LONGER = 1.5  # times as long: then captures differ in what they hold
@@ -45,15 +46,16 @@ def refuse(base: Side, new: Side, force: bool) -> None:
         )
 
 
-def list_caveats(base: Side, new: Side, measured: bool) -> tuple[str, ...]:
+def list_caveats(base: Side, new: Side, measured: bool, unmapped: Sequence[str] = ()) -> tuple[str, ...]:
     """What a reader must know before the figures, gravest first.
 
     Args:
         base: The baseline.
         new: The other side.
         measured: Whether several recordings tell how much runs differ.
+        unmapped: What is said of new names that are nowhere.
     """
-    found = [*_setup(base, new), *_amounts(base, new)]
+    found = [*unmapped, *_setup(base, new), *_amounts(base, new)]
     common = [{*zip(side.first.ranges["domain"], side.first.ranges["path"], strict=True)} for side in (base, new)]
     if not any(path for _, path in common[0] & common[1]):
         found.append("The recordings have no range in common: only the whole captures are compared.")
@@ -63,6 +65,29 @@ def list_caveats(base: Side, new: Side, measured: bool) -> tuple[str, ...]:
             "record each side several times with 'tcprof profile --repeat 5', and give all its recordings."
         )
     return tuple(found)
+
+
+def gpu_models(base: Side, new: Side) -> tuple[str, str]:
+    """The models of the GPUs that each side worked on, with their chips where the names alone do not differ."""
+    sides = [[_used_models(recording) for recording in side.recordings] for side in (base, new)]
+    told = [_join(", ".join(dict.fromkeys(name for name, _ in models)) for models in side) for side in sides]
+    if told[0] == told[1] and set(sides[0]) != set(sides[1]):
+        told = [
+            _join(
+                ", ".join(dict.fromkeys(f"{name} ({chip or 'chip unknown'})" for name, chip in models))
+                for models in side
+            )
+            for side in sides
+        ]
+    return told[0], told[1]
+
+
+def _used_models(analysis: Analysis) -> tuple[tuple[str, str], ...]:
+    """Name and chip of the GPUs that worked, of all where none did, each once."""
+    gpus = analysis.gpus
+    used = gpus[gpus["gpu"].isin(analysis.activities["gpu"].unique())]
+    models = gpus if used.empty else used
+    return tuple(sorted({*zip(models["name"], models["chip"], strict=True)}))
 
 
 def _join(texts: Iterable[str]) -> str:
@@ -78,7 +103,7 @@ def _told(side: Side, what: str) -> str:
 def _setup(base: Side, new: Side) -> list[str]:
     """Differences of machine and recorder."""
     sides, found = (base, new), []
-    gpus = [_join(", ".join(sorted(each.gpus["name"])) for each in side.recordings) for side in sides]
+    gpus = gpu_models(base, new)
     if gpus[0] != gpus[1]:
         found.append(f"Different GPUs: {gpus[0]} against {gpus[1]}. Times cannot be compared; shares only with care.")
     clocks = [_clock_under_load(side) for side in sides]
@@ -116,12 +141,32 @@ def _amounts(base: Side, new: Side) -> list[str]:
             f"The captures are {told[0]} and {told[1]} long: figures of the whole capture cannot be compared, those "
             "of iterations can."
         )
+    hiding = [
+        name
+        for name, side in (("baseline", base), ("other recording", new))
+        if any((recording.activities["kind"] == "graph").any() for recording in side.recordings)
+    ]
+    if hiding:
+        found.append(
+            f"CUDA graphs were recorded as a whole in the {' and in the '.join(hiding)}: which kernels came or went, "
+            "and how many there are, is not known of these. Record both sides with --cuda-graph-trace node."
+        )
     counts = [_iteration_count(side.first) for side in (base, new)]
     if counts[0] != counts[1] and all(counts):
         found.append(
             f"The baseline has {counts[0]} iterations, the other recording {counts[1]}: compare iterations, not the "
             "ranges that hold them."
         )
+    few = {
+        name: count
+        for name, count in zip(("baseline", "other recording"), counts, strict=True)
+        if 0 < count < FEWEST_INSTANCES
+    }
+    found += [
+        f"The {name} has only {count} iteration{'s'[: count > 1]}: that is too few for an interval, and to tell which "
+        "are warm-up."
+        for name, count in few.items()
+    ]
     return found
 
 

@@ -9,9 +9,10 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.comparison.caveats import list_caveats, refuse
+from tcprof.comparison.iterations import share_iterations
 from tcprof.comparison.kernels.matching import Matching, match_kernels
 from tcprof.comparison.kernels.waterfall import explain_changes
-from tcprof.comparison.places import Renaming, check_mapping, find_renamings, list_places, rename_paths
+from tcprof.comparison.places import Renaming, check_mapping, find_renamings, find_unmapped, list_places, rename_paths
 from tcprof.comparison.side import Side
 from tcprof.comparison.statistics.repeats import is_measured
 from tcprof.comparison.statistics.rows import list_rows
@@ -39,6 +40,7 @@ class Comparison:
             assumed, see ``docs/statistics.md``.
         noise_floor: How much the recordings of one side differ, see ``tcprof.frames.NOISE_FLOOR``; empty without
             repeats.
+        unmapped: What is said of new names of ranges that the new side does not have.
         warnings: What differs between the sides and makes the figures hard to compare.
     """
 
@@ -50,6 +52,7 @@ class Comparison:
     waterfall: pd.DataFrame
     spread: str
     noise_floor: pd.DataFrame
+    unmapped: tuple[str, ...]
     warnings: tuple[str, ...]
 
     def _repr_html_(self) -> str:
@@ -77,6 +80,8 @@ def compare(
     new = new if isinstance(new, Side) else Side("new", (new,))
     refuse(base, new, force)
     check_mapping(base.recordings, mapping)
+    base, new = share_iterations(base, new, mapping)
+    unmapped = find_unmapped(new.recordings, mapping)
     renamings = find_renamings(base.recordings, new.recordings, mapping)
     places = list_places(
         [
@@ -97,7 +102,8 @@ def compare(
         waterfall=explain_changes(*typical, matching),
         spread=MEASURED if measured else ASSUMED,
         noise_floor=NOISE_FLOOR.concat([_noise_floor(side) for side in (base, new)]),
-        warnings=list_caveats(base, new, measured),
+        unmapped=unmapped,
+        warnings=list_caveats(base, new, measured, unmapped),
     )
 
 

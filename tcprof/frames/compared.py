@@ -13,7 +13,7 @@ KERNEL_CHANGES = Schema(
             "kind",
             TEXT,
             "same: name and launch geometry agree; renamed: matched, by place or by name, with another name or "
-            "geometry; new; or removed.",
+            "geometry; new; removed; or hidden: one side has CUDA graphs recorded as a whole, which may hold them.",
         ),
         Column("base_name", TEXT, "The kernel's name in the baseline; empty for new ones."),
         Column("new_name", TEXT, "Its name in the new recording; empty for removed ones."),
@@ -53,8 +53,9 @@ WATERFALL = Schema(
         Column(
             "part",
             TEXT,
-            "total; of time: same kernels, renamed kernels, new kernels, removed kernels, communication, copies and "
-            "sets, idle; of Tensor Active: idle (how much of the window is under kernels), mix (which kernels have "
+            "total; of time: same kernels, renamed kernels, new kernels, removed kernels, kernels hidden in whole CUDA "
+            "graphs (those graphs, and on the other side the kernels without a counterpart), communication, copies "
+            "and sets, idle; of Tensor Active: idle (how much of the window is under kernels), mix (which kernels have "
             "that time), intensity (Tensor Active of matched kernels), not explained by the fit.",
         ),
         Column("base_class", TEXT, "Of renamed and removed kernels their class in the baseline; else empty."),
@@ -65,11 +66,55 @@ WATERFALL = Schema(
     ),
 )
 
+_OF_MEDIANS = (
+    Column("base", FLOAT, "The baseline's value."),
+    Column("base_low", FLOAT, "Lower end of its interval; unknown for fewer than 5 instances and no repeats."),
+    Column("base_high", FLOAT, "Its upper end."),
+    Column("new", FLOAT, "The other side's value."),
+    Column("new_low", FLOAT, "Lower end of its interval, likewise."),
+    Column("new_high", FLOAT, "Its upper end."),
+    Column("difference", FLOAT, "new - base."),
+    Column("difference_low", FLOAT, "Lower end of its interval."),
+    Column("difference_high", FLOAT, "Its upper end."),
+    Column("ratio", FLOAT, "new / base; unknown where the baseline is 0."),
+    Column("ratio_low", FLOAT, "Lower end of its interval."),
+    Column("ratio_high", FLOAT, "Its upper end."),
+    Column(
+        "p_value",
+        FLOAT,
+        "How often two runs of one program would differ so much. With repeats from Welch's t test of the "
+        "recordings' medians; else the larger of that of a test with the deviation assumed for runs and, where "
+        "this is below 0.05, that of the Mann-Whitney test of the instances.",
+    ),
+    Column(
+        "verdict",
+        TEXT,
+        "higher or lower than the baseline; ~, nothing is shown: p is 0.05 or more, or the interval holds no "
+        "change; =, all instances of both have one and the same value; empty where it cannot be judged.",
+    ),
+    Column(
+        "needed_count",
+        FLOAT,
+        "Instances a side, or with repeats recordings a side, that would show such a difference in 80 % of cases; "
+        "unknown where more of them would not, or it is decided.",
+    ),
+    Column(
+        "survives_spread_pct",
+        FLOAT,
+        "Of a difference that is shown, though how much runs differ is assumed: the largest standard deviation of runs "
+        "of this figure with which it would still be shown; else unknown.",
+    ),
+    Column(
+        "assumed_spread_pct", FLOAT, "The standard deviation of runs that was assumed; unknown where it is measured."
+    ),
+)
+
 COMPARISON = Schema(
     "comparison",
     "One row for each GPU, path and quantity of two sides, which are one or more recordings each. Values are medians "
-    "per instance, without those of warm-up iterations; of several recordings the median of theirs. Intervals are "
-    "those of 95 %, over instances and runs. How they are made, and what they were held against: "
+    "over instances, without those of warm-up iterations; of several recordings the median of theirs. Intervals are "
+    "those of 95 %, over instances and runs. All stands twice, of medians and of means: work that only some of the "
+    "steps do moves the mean alone. How they are made, and what they were held against: "
     "[statistics.md](statistics.md).",
     (
         GPU,
@@ -79,36 +124,15 @@ COMPARISON = Schema(
         Column(
             "quantity", TEXT, "What is compared; its unit stands at the end. idle_ns is gpu_window_ns less busy_ns."
         ),
-        Column("base", FLOAT, "The baseline's value."),
-        Column("base_low", FLOAT, "Lower end of its interval; unknown for fewer than 5 instances and no repeats."),
-        Column("base_high", FLOAT, "Its upper end."),
-        Column("new", FLOAT, "The other side's value."),
-        Column("new_low", FLOAT, "Lower end of its interval, likewise."),
-        Column("new_high", FLOAT, "Its upper end."),
-        Column("difference", FLOAT, "new - base."),
-        Column("difference_low", FLOAT, "Lower end of its interval."),
-        Column("difference_high", FLOAT, "Its upper end."),
-        Column("ratio", FLOAT, "new / base; unknown where the baseline is 0."),
-        Column("ratio_low", FLOAT, "Lower end of its interval."),
-        Column("ratio_high", FLOAT, "Its upper end."),
-        Column(
-            "p_value",
-            FLOAT,
-            "How often two runs of one program would differ so much. With repeats from Welch's t test of the "
-            "recordings' medians; else the larger of that of a test with the deviation assumed for runs and, where "
-            "this is below 0.05, that of the Mann-Whitney test of the instances.",
+        *_OF_MEDIANS,
+        *(
+            Column(f"mean_{column.name}", column.dtype, f"The same as `{column.name}`, of means over the instances.")
+            for column in _OF_MEDIANS
         ),
         Column(
-            "verdict",
+            "not_judged",
             TEXT,
-            "higher or lower than the baseline; ~, nothing is shown: p is 0.05 or more, or the interval holds no "
-            "change; =, all instances of both have one and the same value; empty where it cannot be judged.",
-        ),
-        Column(
-            "needed_count",
-            FLOAT,
-            "Instances a side, or with repeats recordings a side, that would show such a difference in 80 % of cases; "
-            "unknown where more of them would not, or it is decided.",
+            "Why there is neither an interval nor a verdict; empty where there is, or where a side is unknown.",
         ),
         Column("base_instance_count", FLOAT, "Instances compared of the baseline; unknown where it has no such path."),
         Column("new_instance_count", FLOAT, "Instances compared of the other side; unknown likewise."),

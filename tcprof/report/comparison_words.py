@@ -1,14 +1,16 @@
 """What a comparison says in words: is it faster, by how much, how sure, and why."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import pandas as pd
 
 from tcprof import units
 from tcprof.analysis.projection import SEPARATOR
 from tcprof.comparison import Comparison, Side
-from tcprof.comparison.kernels.waterfall import COMMUNICATION, COPIES, IDLE, TIME, largest_part
+from tcprof.comparison.kernels.waterfall import COMMUNICATION, COPIES, IDLE, IN_GRAPHS, TIME, largest_part
+from tcprof.comparison.statistics.rows import EQUAL, HIGHER, LOWER, WHOLE_GRAPHS, of_means
 from tcprof.findings import describe_warm_up
 from tcprof.findings.bound import find_bound
 from tcprof.findings.iterations import measure_iterations
@@ -17,6 +19,7 @@ from tcprof.report.text.tables import describe_recording, gpu_title, printable
 
 ALIKE = 0.01  # ratios so near to 1 are told as no difference
 _LONGEST_NAME = 40
+Row: TypeAlias = Mapping[Any, Any] | pd.Series  # of ``tcprof.frames.COMPARISON``
 
 
 def side_names(comparison: Comparison) -> tuple[str, str]:
@@ -56,34 +59,98 @@ def compare_in_words(comparison: Comparison) -> list[tuple[str, tuple[str, ...]]
     """For each GPU that works its title and its sentences, the verdict first."""
     titled = []
     for gpu in told_gpus(comparison):
-        sentences = (_verdict(comparison, gpu), *_tensor(comparison, gpu), *_cause(comparison, gpu))
+        sentences = (*_verdict(comparison, gpu), *_tensor(comparison, gpu), *_cause(comparison, gpu))
         titled.append((gpu_title(comparison.base.first, gpu), tuple(text for text in sentences if text)))
     return titled
 
 
-def _verdict(comparison: Comparison, gpu: int) -> str:
+def is_shown(row: Row) -> bool:
+    """Whether a difference is claimed."""
+    return row["verdict"] in (HIGHER, LOWER)
+
+
+def mean_differs(row: Row) -> bool:
+    """Whether the mean says something else than the median: another verdict, or a change well outside its interval."""
+    mean = of_means(row)
+    if is_shown(row) != is_shown(mean) or (is_shown(row) and row["verdict"] != mean["verdict"]):
+        return True
+    far = abs(mean["ratio"] - row["ratio"]) >= ALIKE * row["ratio"]
+    return is_shown(row) and bool(far and not row["ratio_low"] <= mean["ratio"] <= row["ratio_high"])
+
+
+def decisive(row: Row) -> Row:
+    """The row of a quantity: of medians, or of means where only these show a difference."""
+    mean = of_means(row)
+    return mean if is_shown(mean) and not is_shown(row) else row
+
+
+def _verdict(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     row, (_, name), unit = time_row(comparison, gpu), side_names(comparison), iteration_name(comparison)
-    times = f"{units.format_ns(row['base'])} → {units.format_ns(row['new'])}"
+    times = _times(row)
     if math.isnan(row["base"]) or math.isnan(row["new"]):
-        return f"The time per {unit} is not known of both: {times}."
+        return (f"The time per {unit} is not known of both: {times}.",)
+    mean = of_means(row)
+    if is_shown(mean) and not is_shown(row):
+        some = "take longer" if mean["verdict"] == HIGHER else "take less time"
+        same = "is unchanged" if abs(row["ratio"] - 1) < ALIKE else "is not shown to differ"
+        median = f"The median {unit} {same} ({times}; {_interval(row)})"
+        said = f"{median}, but the mean {_changed(mean)}: {_times(mean)}. Some iterations {some}."
+        return said, _survives(mean)
+    if not is_shown(row):
+        return (_not_shown(row, name, unit),)
+    said = f"{name} {_changed(row, f' per {unit}')}: {times}."
+    if not mean_differs(row):
+        return said, _survives(row)
+    told = _changed(mean) if is_shown(mean) else f"is not shown to differ ({_interval(mean)})"
+    return said, f"The mean {told}: {_times(mean)}.", _survives(row)
+
+
+def _times(row: Row) -> str:
+    return f"{units.format_ns(row['base'])} → {units.format_ns(row['new'])}"
+
+
+def _interval(row: Row) -> str:
+    return f"{units.format_ratio(row['ratio_low'])} to {units.format_ratio(row['ratio_high'])}"
+
+
+def _changed(row: Row, per: str = "") -> str:
+    """How a time that is shown to differ has changed: "is 1.26x faster (1.24x to 1.28x)"."""
     ratio, low, high = row["ratio"], row["ratio_low"], row["ratio_high"]
-    interval = f"{units.format_ratio(low)} to {units.format_ratio(high)}"
-    if row["verdict"] == "lower":
-        faster = [units.format_ratio(1 / value) for value in (ratio, high, low)]
-        return f"{name} is {faster[0]} faster per {unit} ({faster[1]} to {faster[2]}): {times}."
-    if row["verdict"] == "higher":
-        return f"{name} takes {units.format_ratio(ratio)} as long per {unit} ({interval}): {times}."
-    if row["verdict"] == "=":
+    if row["verdict"] == HIGHER:
+        return f"takes {units.format_ratio(ratio)} as long{per} ({_interval(row)})"
+    faster = [units.format_ratio(1 / value) for value in (ratio, high, low)]
+    return f"is {faster[0]} faster{per} ({faster[1]} to {faster[2]})"
+
+
+def _not_shown(row: Row, name: str, unit: str) -> str:
+    """What is said of times that are known, of which no difference is shown."""
+    times = _times(row)
+    if row["verdict"] == EQUAL:
         return f"Both take the same time per {unit}: {units.format_ns(row['new'])}."
-    if math.isnan(low):
-        return f"{times} per {unit}: there is too little for an interval, so this shows nothing."
-    if abs(ratio - 1) < ALIKE:
-        return f"No difference in time per {unit} is shown: {times} ({interval})."
-    said = f"In these recordings {name} takes {units.format_ratio(ratio)} as long per {unit} ({times}), but that is "
-    return f"{said}not shown for the program: other runs of it would lie anywhere from {interval}. {_advice(row)}"
+    if math.isnan(row["ratio_low"]):
+        return f"{times} per {unit} shows nothing: {row['not_judged'] or 'there is too little for an interval'}."
+    if abs(row["ratio"] - 1) < ALIKE:
+        return f"No difference in time per {unit} is shown: {times} ({_interval(row)})."
+    said = (
+        f"In these recordings {name} takes {units.format_ratio(row['ratio'])} as long per {unit} ({times}), but that "
+    )
+    return (
+        f"{said}is not shown for the program: other runs of it would lie anywhere from {_interval(row)}. {_advice(row)}"
+    )
 
 
-def _advice(row: pd.Series) -> str:
+def _survives(row: Row) -> str:
+    """How much of what was assumed a claim needs; empty where it was measured."""
+    if math.isnan(row["survives_spread_pct"]):
+        return ""
+    most, assumed = (units.format_pct(row[f"{name}_spread_pct"]) for name in ("survives", "assumed"))
+    return (
+        f"This holds as long as runs of one program differ by less than {most} (assumed: {assumed}); record each side "
+        "several times to measure it."
+    )
+
+
+def _advice(row: Row) -> str:
     """What would decide it."""
     needed = row["needed_count"]
     if math.isnan(needed):
@@ -105,7 +172,7 @@ def _tensor(comparison: Comparison, gpu: int) -> tuple[str, ...]:
 
 def _cause(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     """What most of the change consists of, and whether the CPU holds the GPU up."""
-    row = time_row(comparison, gpu)
+    row = decisive(time_row(comparison, gpu))
     part = largest_part(comparison.waterfall, gpu, TIME)
     # Medians are compared, and means divided into parts: what the means do not share needs no cause.
     if part is None or row["verdict"] == "=" or abs(row["ratio"] - 1) < ALIKE or part["change"] * row["difference"] < 0:
@@ -137,6 +204,8 @@ def _replaced(comparison: Comparison, gpu: int, largest: pd.Series) -> str:
 def describe_part(part: pd.Series) -> str:
     """A part of the waterfall of time: "11.1 ms of FP32 products became 1.80 ms of FP16 tensor kernels"."""
     base, new = units.format_ns(part["base"]), units.format_ns(part["new"])
+    if part["part"] == IN_GRAPHS:
+        return f"{part['part']} {base} → {new}; to see them record with --cuda-graph-trace node"
     if part["base_class"] and part["new_class"]:
         if part["base_class"] == part["new_class"]:
             return f"{part['base_class']} by other kernels took {base}, and now take {new}"
@@ -157,6 +226,8 @@ def _launch_bound(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     idle, window = (find_row(comparison, gpu, name) for name in ("idle_ns", "gpu_window_ns"))
     shares = [100 * idle[side] / window[side] for side in ("base", "new")]
     kernels = find_row(comparison, gpu, "kernel_count")
+    if kernels["not_judged"] == WHOLE_GRAPHS:  # which hide idle time, and launch what is not counted
+        return ()
     counts = [units.format_count(kernels[side]) for side in ("base", "new")]
     launches = f"{counts[0]} → {counts[1]} kernels" if counts[0] != counts[1] else f"{counts[1]} kernels as before"
     told = " → ".join(units.format_pct(share) for share in shares)

@@ -146,8 +146,9 @@ def tensor_counts(samples: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
 
 def _passed(samples: pd.DataFrame) -> Floats:
     """What a sample of 100 % counts: the cycles that passed, or, where the clock was not recorded, the time."""
-    passed = samples["pipe_cycles"].to_numpy()
-    return (samples["end_ns"] - samples["start_ns"]).to_numpy(np.float64) if np.isnan(passed).any() else passed
+    passed: Floats = samples["pipe_cycles"].to_numpy()
+    length: Floats = (samples["end_ns"] - samples["start_ns"]).to_numpy(np.float64)
+    return length if np.isnan(passed).any() else passed
 
 
 def _solve_rounded(launches: Launches, design: Design, percent: Floats, length: Ints) -> Fit:

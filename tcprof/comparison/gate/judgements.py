@@ -1,25 +1,27 @@
-"""The gate for builds: conditions held against the intervals of a comparison.
+"""The gate for builds: conditions held against the intervals of a comparison, that of the median and that of the mean.
 
-A build fails only where the whole 95 % interval meets the condition, and passes only where none of it does.
+A build fails only where the whole 95 % interval of either meets the condition, and passes only where none of both does.
 """
 
 import difflib
 import math
 import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import pandas as pd
 
 from tcprof.analysis.projection import SEPARATOR
-from tcprof.comparison.gate.conditions import QUANTITIES, Condition, Kind, wrong_condition
+from tcprof.comparison.gate.conditions import Condition, Kind, wrong_condition
+from tcprof.comparison.gate.doubts import Doubt, find_doubt
+from tcprof.comparison.statistics.rows import EQUAL, MEAN, MEDIAN, of_means
 
 Verdict = Literal["fail", "pass", "cannot tell"]
+CANNOT_TELL: Verdict = "cannot tell"
 
 NO_INTERVAL = "no 95 % interval is known"
 HOLDS_BOUND = "the interval holds the bound"
-ONE_SAMPLE = "the peak is one sample and has no interval"
 NOT_RECORDED = "not recorded"
 NO_RATIO = "the baseline is 0, so that there is no change in percent"
 
@@ -32,6 +34,24 @@ _LONGEST_NAME = 80  # characters of a name that an error shows; a recording's na
 
 
 @dataclass(frozen=True)
+class Found:
+    """What was compared with the bound, as the condition's kind has it.
+
+    Attributes:
+        value: The figure; NaN where unknown.
+        low: Lower end of its 95 % interval; NaN where unknown.
+        high: Upper end.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+_UNKNOWN = Found(math.nan, math.nan, math.nan)
+
+
+@dataclass(frozen=True)
 class Judgement:
     """What a comparison says about a condition.
 
@@ -40,10 +60,10 @@ class Judgement:
         gpu: The GPU that was judged; of several the first of those with the worst verdict.
         gpu_count: How many GPUs were judged.
         path: The path that was judged; empty for the whole capture.
-        value: What was compared with the bound, as the condition's kind has it; NaN where unknown.
-        low: Lower end of its 95 % interval; NaN where unknown.
-        high: Upper end.
-        verdict: fail or pass where all of the interval says so, else cannot tell.
+        median: What was found over the instances by their median.
+        mean: What was found by their mean.
+        verdict: fail where all of either interval says so, pass where all of both does, else cannot tell.
+        decided_by: median or mean: which of them has this verdict; both where both have; empty where neither counts.
         reason: Why it cannot be told; empty for the other verdicts.
     """
 
@@ -51,20 +71,23 @@ class Judgement:
     gpu: int
     gpu_count: int
     path: str
-    value: float
-    low: float
-    high: float
+    median: Found
+    mean: Found
     verdict: Verdict
+    decided_by: str
     reason: str
 
 
-def judge_condition(condition: Condition, rows: pd.DataFrame, iteration_path: str = "") -> Judgement:
+def judge_condition(
+    condition: Condition, rows: pd.DataFrame, iteration_path: str = "", doubts: Sequence[Doubt] = ()
+) -> Judgement:
     """Hold a condition against a comparison. All GPUs on which the path had work are judged, and the worst counts.
 
     Args:
         condition: The condition.
         rows: Rows of a comparison, see ``tcprof.frames.COMPARISON``.
         iteration_path: The path of a condition that names none; empty for the whole capture.
+        doubts: See ``tcprof.comparison.gate.doubts.list_doubts``: nothing that they touch can be told.
 
     Raises:
         UsageError: The rows have no such path, or several.
@@ -73,47 +96,64 @@ def judge_condition(condition: Condition, rows: pd.DataFrame, iteration_path: st
     gpu_count = place["gpu"].nunique()
     of_quantity = place[place["quantity"] == condition.quantity]
     if of_quantity.empty:
-        first, unknown = place.iloc[0], math.nan
-        figures = (unknown, unknown, unknown)
-        return Judgement(condition, int(first["gpu"]), gpu_count, first["path"], *figures, "cannot tell", NOT_RECORDED)
+        gpu, path = int(place["gpu"].iloc[0]), place["path"].iloc[0]
+        return Judgement(condition, gpu, gpu_count, path, _UNKNOWN, _UNKNOWN, CANNOT_TELL, "", NOT_RECORDED)
     judged = [_judge_row(condition, row, gpu_count) for row in of_quantity.to_dict("records")]
+    doubt = find_doubt(condition, doubts)
+    if doubt:
+        judged = [replace(each, verdict=CANNOT_TELL, decided_by="", reason=doubt) for each in judged]
     return max(judged, key=lambda judgement: _SEVERITY.index(judgement.verdict))
 
 
 def exit_status(judgements: Iterable[Judgement], strict: bool) -> int:
     """1 where a condition fails, or with ``strict`` cannot be told; else 0."""
     verdicts = {judgement.verdict for judgement in judgements}
-    return int("fail" in verdicts or (strict and "cannot tell" in verdicts))
+    return int("fail" in verdicts or (strict and CANNOT_TELL in verdicts))
 
 
 def _judge_row(condition: Condition, row: dict[Any, Any], gpu_count: int) -> Judgement:
     """Hold a condition against the row of one GPU."""
+    rows = {MEDIAN: row, MEAN: of_means(row)}
+    found = {statistic: _find(condition, each) for statistic, each in rows.items()}
+    verdicts = {statistic: _judge(condition, each) for statistic, each in found.items()}
+    verdict = max(verdicts.values(), key=_SEVERITY.index)
+    decisive = [statistic for statistic, each in verdicts.items() if each == verdict]
+    reason = _why_unknown(condition, rows[decisive[0]], found[decisive[0]]) if verdict == CANNOT_TELL else ""
+    decided_by = decisive[0] if len(decisive) == 1 else "both"
+    median, mean = found[MEDIAN], found[MEAN]
+    return Judgement(condition, row["gpu"], gpu_count, row["path"], median, mean, verdict, decided_by, reason)
+
+
+def _find(condition: Condition, row: dict[Any, Any]) -> Found:
+    """The figure that a condition is about, with its interval."""
     column = _COLUMNS[condition.kind]
-    value, low, high = row[column], row[f"{column}_low"], row[f"{column}_high"]
-    if row["verdict"] == "=" and math.isnan(low):  # constants, and equal: nothing about them is uncertain
-        value = low = high = {"ratio": 1.0, "difference": 0.0, "new": row["new"]}[column]
+    if row["verdict"] == EQUAL and math.isnan(row[f"{column}_low"]):
+        # Constants, and equal: nothing about them is uncertain.
+        value = {"ratio": 1.0, "difference": 0.0, "new": row["new"]}[column]
+        return Found(value, value, value)
+    return Found(row[column], row[f"{column}_low"], row[f"{column}_high"])
+
+
+def _judge(condition: Condition, found: Found) -> Verdict:
+    """Whether all of an interval meets a condition, or none of it."""
     meets = _OPERATORS[condition.operator]
     # The end that is the last to meet the condition, and the one that is the first.
-    last, first = (low, high) if condition.operator.startswith(">") else (high, low)
-    verdict: Verdict = "cannot tell"
+    last, first = (found.low, found.high) if condition.operator.startswith(">") else (found.high, found.low)
     if meets(last, condition.bound):
-        verdict = "fail"
-    elif not math.isnan(first) and not meets(first, condition.bound):
-        verdict = "pass"
-    reason = _why_unknown(condition, row, (value, low, high)) if verdict == "cannot tell" else ""
-    return Judgement(condition, row["gpu"], gpu_count, row["path"], value, low, high, verdict, reason)
+        return "fail"
+    return "pass" if not math.isnan(first) and not meets(first, condition.bound) else CANNOT_TELL
 
 
-def _why_unknown(condition: Condition, row: dict[Any, Any], figures: tuple[float, float, float]) -> str:
+def _why_unknown(condition: Condition, row: dict[Any, Any], found: Found) -> str:
     """Why a row neither meets a condition nor fails to."""
     needed = {"new": "the new recording"} if condition.kind == "absolute" else _SIDES
     lacking = [name for side, name in needed.items() if math.isnan(row[side])]
     if lacking:
         return f"unknown in {' and in '.join(lacking)}"
-    if math.isnan(figures[0]):
+    if math.isnan(found.value):
         return NO_RATIO
-    if any(map(math.isnan, figures)):
-        return ONE_SAMPLE if condition.quantity == QUANTITIES["tensor_active_peak"] else NO_INTERVAL
+    if math.isnan(found.low) or math.isnan(found.high):
+        return row["not_judged"] or NO_INTERVAL
     return HOLDS_BOUND
 
 

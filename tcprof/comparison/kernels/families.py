@@ -13,10 +13,10 @@ from tcprof.analysis.kernels.names import PRODUCTS
 Floats = npt.NDArray[np.float64]
 
 PRODUCT = "products"
-_GRAPH = "CUDA graphs"  # recorded as a whole: which kernels they hold is not known
+GRAPH = "CUDA graphs"  # recorded as a whole: which kernels they hold is not known
 # In order: the first that is found decides.
 _FAMILIES = (
-    (_GRAPH, re.compile(r"^graph$")),
+    (GRAPH, re.compile(r"^graph$")),
     ("communication", re.compile(r"nccl|nvshmem")),
     ("fused kernels", re.compile(r"triton_(?:poi|red|per)|^(?:input_|loop_)?\w*fusion(?:_\d+)?$")),
     ("attention", re.compile(r"flash|fmha|sdpa|attention|attn", re.IGNORECASE)),
@@ -43,7 +43,7 @@ _FAMILIES = (
 )
 _OTHER = "other kernels"
 # Of these, any two in the same place do the same work in two ways. Others must share most words that say what they do.
-_STAND_INS = (PRODUCT, _GRAPH, "attention", "normalization", "softmax", "pooling")
+_STAND_INS = (PRODUCT, GRAPH, "attention", "normalization", "softmax", "pooling")
 _ALIKE = 0.5
 # What says nothing about the work: types, and the templates around a function.
 _WORDLESS = re.compile(
@@ -72,7 +72,7 @@ def classify_kernels(kernels: pd.DataFrame) -> pd.DataFrame:
 
 def _classify(name: str, tensor_kernel: bool, precision: str) -> tuple[str, str]:
     family, _ = _read(name)
-    if family != _GRAPH and (tensor_kernel or family == PRODUCT):
+    if family != GRAPH and (tensor_kernel or family == PRODUCT):
         label = "tensor kernels" if tensor_kernel else PRODUCT
         return f"{precision.upper()} {label}".strip(), precision
     return family, precision

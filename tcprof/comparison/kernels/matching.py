@@ -8,13 +8,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.comparison.kernels.families import classify_kernels
+from tcprof.comparison.kernels.families import GRAPH, classify_kernels
 from tcprof.comparison.kernels.scope import Scope, compared_gpus, compared_spans, find_scope
 from tcprof.comparison.kernels.slots import NONE, Names, find_slots, follow_slots, match_slots
 from tcprof.frames import KERNEL_CHANGES
 
 Ints = npt.NDArray[np.int64]
 
+HIDDEN = "hidden"
 _KINDS = ("same", "renamed", "new", "removed")
 
 
@@ -141,5 +142,20 @@ def _measure(
             columns[f"{side}_{name}"] = np.append(kernels[column].to_numpy(dtype=object), absent)[row]
     base, new = pairs["base"], pairs["new"]
     kind = np.select([base == new, (base >= 0) & (new >= 0), base < 0], _KINDS[:3], _KINDS[3])
-    frame = pd.DataFrame({**columns, "kind": kind})
+    frame = pd.DataFrame({**columns, "kind": kind}).astype({"kind": object})
+    frame.loc[_hidden_in_graphs(frame), "kind"] = HIDDEN
     return frame.assign(difference_ns=frame["new_ns"] - frame["base_ns"])
+
+
+def _hidden_in_graphs(frame: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Kernels without a counterpart where the other side has graphs recorded as a whole, which may hold it; and these.
+
+    They did not come or go, as far as can be told.
+    """
+    hidden = np.zeros(len(frame), dtype=bool)
+    for kind, label, lone in (("new", "new_class", "removed"), ("removed", "base_class", "new")):
+        is_graph = ((frame["kind"] == kind) & (frame[label] == GRAPH)).to_numpy()
+        is_lone = (frame["kind"] == lone).to_numpy()
+        if is_graph.any() and is_lone.any():
+            hidden |= is_graph | is_lone
+    return hidden

@@ -1,7 +1,7 @@
 """What a change of the iterations' time, and of their Tensor Active, consists of: parts that add up to the whole."""
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import union
 from tcprof.analysis.sampling import MINIMUM_COVERAGE, Windows, measure, tensor_functions
-from tcprof.comparison.kernels.matching import Matching
+from tcprof.comparison.kernels.matching import HIDDEN, Matching
 from tcprof.comparison.kernels.scope import Spans, compared_gpus, compared_spans
 from tcprof.frames import WATERFALL
 
@@ -20,7 +20,14 @@ Floats = npt.NDArray[np.float64]
 TIME, TENSOR_ACTIVE = "time_ns", "tensor_active_pct"
 TOTAL, IDLE, COMMUNICATION, COPIES = "total", "idle", "communication", "copies and sets"
 MIX, INTENSITY, UNEXPLAINED = "mix", "intensity", "not explained by the fit"
-_KERNELS = {"same": "same kernels", "renamed": "renamed kernels", "new": "new kernels", "removed": "removed kernels"}
+IN_GRAPHS = "kernels hidden in whole CUDA graphs"
+_KERNELS = {
+    "same": "same kernels",
+    "renamed": "renamed kernels",
+    "new": "new kernels",
+    "removed": "removed kernels",
+    HIDDEN: IN_GRAPHS,
+}
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,8 @@ def explain_changes(base: Analysis, new: Analysis, matching: Matching) -> pd.Dat
         busy = [_measure(analysis, gpu, own, row, len(matching.changes)) for analysis, own, row in sides]
         rows += [(gpu, TIME, *part) for part in _explain_time(changes, busy[0], busy[1])]
         sampled = [_sampled_active(analysis, gpu, own) for analysis, own, _ in sides]
-        rows += [(gpu, TENSOR_ACTIVE, *part) for part in _explain_tensor_active(sampled, busy)]
+        pooled = [_pool_hidden(side, matching.changes) for side in busy]
+        rows += [(gpu, TENSOR_ACTIVE, *part) for part in _explain_tensor_active(sampled, pooled)]
     return WATERFALL.conform(pd.DataFrame(rows, columns=WATERFALL.names)) if rows else WATERFALL.empty()
 
 
@@ -114,6 +122,15 @@ def _measure(analysis: Analysis, gpu: int, spans: Spans, row: Ints, rows: int) -
     )
 
 
+def _pool_hidden(side: _Busy, changes: pd.DataFrame) -> _Busy:
+    """The kernels that one side hides in graphs as one row: what came and went among them is not known."""
+    hidden = (changes["kind"] == HIDDEN).to_numpy()
+    row = np.where(hidden, int(np.argmax(hidden)) if hidden.any() else 0, np.arange(len(changes)))
+    kernels = np.zeros_like(side.kernels)
+    np.add.at(kernels, row, side.kernels)
+    return replace(side, kernels=kernels, active=np.bincount(row, side.active, minlength=len(row)).astype(np.float64))
+
+
 def _covered(spans: Spans, start: Ints, end: Ints) -> int:
     """How much of the windows lies under at least one of these intervals."""
     _, first, last = union(np.zeros(len(start), dtype=np.int64), start, end)
@@ -125,8 +142,8 @@ def _explain_time(changes: pd.DataFrame, base: _Busy, new: _Busy) -> list[tuple[
     times = changes[["kind", "base_class", "new_class"]].assign(
         base=base.kernels[changes.index], new=new.kernels[changes.index], order=changes["kind"].map([*_KERNELS].index)
     )
-    is_same = times["kind"] == "same"
-    times[["base_class", "new_class"]] = times[["base_class", "new_class"]].mask(is_same, "")
+    is_one = times["kind"].isin(["same", HIDDEN])
+    times[["base_class", "new_class"]] = times[["base_class", "new_class"]].mask(is_one, "")
     groups = times.groupby(["order", "kind", "base_class", "new_class"])[["base", "new"]].sum().reset_index()
     size = (groups["new"] / new.count - groups["base"] / base.count).abs()
     groups = groups.assign(size=-size).sort_values(["order", "size"], kind="stable")

@@ -1,4 +1,4 @@
-"""The statistics of a comparison: medians with intervals, and what a difference between two sides proves.
+"""The statistics of a comparison: what is known of two sides, and what a difference between them proves.
 
 Everything is computed for many places at once: arrays have one element for each place, or, with several recordings,
 one row for each recording. ``docs/statistics.md`` explains the methods and what they were held against.
@@ -11,38 +11,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from tcprof.comparison.statistics.centers import LEVEL, NORMAL_95, Centers
+
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-FEWEST_INSTANCES = 5  # whose median has an interval
-LEVEL = 0.05
-NORMAL_95, NORMAL_80 = float(stats.norm.ppf(1 - LEVEL / 2)), float(stats.norm.ppf(0.8))
+NORMAL_80 = float(stats.norm.ppf(0.8))
 # The deviations assumed for runs come from 5 runs of each of 5 programs: 20 degrees of freedom.
 STUDENT_95 = float(stats.t.ppf(1 - LEVEL / 2, 20))
-BATCHES, FEWEST_FOR_BATCHES = 10, 50
-FEWEST_EFFECTIVE = 2
-LARGEST_CORRELATION = 0.9  # of signs
 MOST_VALUES = 1000  # of a side, in the Mann-Whitney test
-
-
-@dataclass(frozen=True)
-class Medians:
-    """The median over the instances of one recording at each place.
-
-    Attributes:
-        count: Instances with a known value.
-        median: Their median; NaN without any.
-        low: Lower end of its 95 % interval over the instances of this recording; NaN for fewer than 5.
-        high: Its upper end.
-        constant: Whether all instances have the same value.
-    """
-
-    count: Ints
-    median: Floats
-    low: Floats
-    high: Floats
-    constant: Bools
 
 
 @dataclass(frozen=True)
@@ -50,7 +28,7 @@ class Estimate:
     """What is known about one side at each place.
 
     Attributes:
-        value: Median over instances; of several recordings the median of their medians.
+        value: Median, or mean, over instances; of several recordings the median of theirs.
         low: Lower end of its 95 % interval, over instances and runs; NaN where it cannot be told.
         high: Its upper end.
         constant: Whether all instances of all recordings have the same value.
@@ -85,115 +63,41 @@ class Change:
     needed_count: Floats
 
 
-def find_medians(group: Ints, values: Floats, groups: int) -> Medians:
-    """The median of each group, with the interval between two order statistics.
-
-    Of n independent values those at n/2 ± 1.96 sqrt(n)/2 enclose the true median in 95 % of cases (David and Nagaraja,
-    Order Statistics, section 7.1). Instances that follow each other are not independent: sqrt(n) is multiplied by the
-    root of the inflation of the variance. Where so few values have no such ranks, their range is extended to fit.
-
-    Args:
-        group: Group of each value.
-        values: The values, none below 0, those of a group in order of time; NaN is left out.
-        groups: Number of groups.
-    """
-    known = ~np.isnan(values)
-    group, values = group[known], values[known]
-    in_time = np.argsort(group, kind="stable")
-    ranked = values[np.lexsort((values, group))]
-    count = np.bincount(group, minlength=groups)
-    first = np.cumsum(count) - count
-    centre: Floats = (count - 1) / 2
-
-    def at(rank: Floats) -> Floats:
-        """The value of that rank in each group, interpolated."""
-        if not len(ranked):
-            return np.full(groups, np.nan)
-        inside = np.clip(rank, 0, np.maximum(count - 1, 0))
-        below = np.minimum(first + np.floor(inside).astype(np.int64), len(ranked) - 1)
-        above = np.minimum(first + np.ceil(inside).astype(np.int64), len(ranked) - 1)
-        part = inside - np.floor(inside)
-        return np.where(count > 0, ranked[below] * (1 - part) + ranked[above] * part, np.nan)
-
-    median = at(centre)
-    spread = _inflation(group[in_time], values[in_time] - median[group[in_time]], count)
-    reach: Floats = NORMAL_95 * np.sqrt(count * spread) / 2
-    extended = np.maximum(reach / np.maximum(centre, 0.5), 1)
-    low = median - (median - at(centre - reach)) * extended
-    high = median + (at(centre + reach) - median) * extended
-    enough = count >= FEWEST_INSTANCES
-    low, high = np.where(enough, np.maximum(low, 0), np.nan), np.where(enough, high, np.nan)
-    return Medians(count, median, low, high, (count > 0) & (at(np.zeros(groups)) == at(2 * centre)))
+def _stack(recordings: Sequence[Centers]) -> tuple[Floats, Floats, Floats, Ints]:
+    """Value, distance to the lower and to the upper end of each recording, and recordings that have a value."""
+    value = np.stack([each.value for each in recordings])
+    down = np.stack([each.value - each.low for each in recordings])
+    up = np.stack([each.high - each.value for each in recordings])
+    return value, down, up, (~np.isnan(value)).sum(axis=0)
 
 
-def _inflation(group: Ints, deviation: Floats, count: Ints) -> Floats:
-    """How many times larger than of independent values the variance of each group's median is.
-
-    It is that of the signs about the median: from their correlation from one to the next, corrected for the bias of
-    short series; and from the sums of ten batches where there are 50 values, which shows slower changes as well. The
-    larger of both counts, and never less than 1; nor so large that fewer than two independent values are left, which
-    a short series cannot tell.
-
-    Args:
-        group: Group of each value, ascending; in order of time within a group.
-        deviation: The value less the median.
-        count: Values of each group.
-    """
-    groups = len(count)
-    sign = np.sign(deviation)
-    square = np.bincount(group, sign**2, minlength=groups) / np.maximum(count, 1)
-    neighbours = group[1:] == group[:-1]
-    product = np.bincount(group[1:][neighbours], (sign[1:] * sign[:-1])[neighbours], minlength=groups)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = product / np.maximum(count - 1, 1) / square
-        # Kendall 1954; Marriott and Pope 1954: it is too low by (1 + 3 r) / n.
-        correlation = np.where(count > 3, (count * found + 1) / np.maximum(count - 3, 1), 0)
-        # Of normal values with correlation r that of the signs is 2/pi arcsin r (Sheppard 1899), which is smaller.
-        correlation = np.sin(np.pi / 2 * np.clip(np.nan_to_num(correlation), 0, LARGEST_CORRELATION))
-        rank = np.arange(len(group)) - (np.cumsum(count) - count)[group]
-        batch = group * BATCHES + rank * BATCHES // np.maximum(count, 1)[group]
-        sums = np.bincount(batch, sign, minlength=groups * BATCHES).reshape(groups, BATCHES)
-        batched = (sums**2).sum(axis=1) / (BATCHES - 1) / (count / BATCHES * square)
-    batched = np.where(count >= FEWEST_FOR_BATCHES, np.nan_to_num(batched, nan=1.0), 1)
-    found = np.maximum((1 + correlation) / (1 - correlation), np.maximum(batched, 1))
-    return np.asarray(np.minimum(found, np.maximum(count / FEWEST_EFFECTIVE, 1)))
+def _middle(values: Floats) -> Floats:
+    """The median of the recordings' values; NaN where none has one."""
+    known = ~np.isnan(values).all(axis=0)
+    return np.where(known, np.nanmedian(np.where(known, values, 0), axis=0), np.nan)
 
 
-def _stack(recordings: Sequence[Medians]) -> tuple[Floats, Floats, Floats, Ints]:
-    """Median, distance to the lower and to the upper end of each recording, and recordings that have a value."""
-    median = np.stack([each.median for each in recordings])
-    down = np.stack([each.median - each.low for each in recordings])
-    up = np.stack([each.high - each.median for each in recordings])
-    return median, down, up, (~np.isnan(median)).sum(axis=0)
-
-
-def _middle(median: Floats) -> Floats:
-    """The median of the recordings' medians; NaN where none has one."""
-    known = ~np.isnan(median).all(axis=0)
-    return np.where(known, np.nanmedian(np.where(known, median, 0), axis=0), np.nan)
-
-
-def _all_constant(recordings: Sequence[Medians], median: Floats) -> Bools:
-    constant = np.stack([each.constant | np.isnan(each.median) for each in recordings]).all(axis=0)
-    low, high = np.fmin.reduce(median), np.fmax.reduce(median)
+def _all_constant(recordings: Sequence[Centers], values: Floats) -> Bools:
+    constant = np.stack([each.constant | np.isnan(each.value) for each in recordings]).all(axis=0)
+    low, high = np.fmin.reduce(values), np.fmax.reduce(values)
     return np.asarray(constant & (low == high))
 
 
-def estimate_within(recordings: Sequence[Medians], required: bool = True) -> Estimate:
+def estimate_within(recordings: Sequence[Centers], required: bool = True) -> Estimate:
     """A side with the interval that the instances give, as if runs did not differ.
 
     Args:
         recordings: The side's recordings.
         required: Whether the interval is unknown where a recording has too few instances; else it has no width there.
     """
-    median, down, up, count = _stack(recordings)
-    value = _middle(median)
+    values, down, up, count = _stack(recordings)
+    value = _middle(values)
     if not required:
         down, up = (np.nan_to_num(side) for side in (down, up))
-    missing = np.isnan(median)
+    missing = np.isnan(values)
     half = [np.sqrt((np.where(missing, 0, side) ** 2).sum(axis=0)) / np.maximum(count, 1) for side in (down, up)]
     low = np.maximum(value - half[0], 0)
-    return Estimate(value, low, value + half[1], _all_constant(recordings, median), count)
+    return Estimate(value, low, value + half[1], _all_constant(recordings, values), count)
 
 
 def add_run_deviation(side: Estimate, relative: Floats, absolute: Floats) -> Estimate:
@@ -243,6 +147,27 @@ def compare_estimates(base: Estimate, new: Estimate, within: tuple[Estimate, Est
         needed = _needed_instances(shift, half_within / NORMAL_95, half / NORMAL_95, count)
         ends = np.where(base.value > 0, np.exp([log - log_down, log + log_up]), np.nan)
     return Change(ends[0], ends[1], plain - down, plain + up, p_value, np.where(p_value < LEVEL, np.nan, needed))
+
+
+def survived_spread(within: tuple[Estimate, Estimate], slack: Floats) -> Floats:
+    """How much runs may differ so that a change is still shown: standard deviation of a run, as a share.
+
+    It is the one at which an interval, widened by it as by ``add_run_deviation``, would end at no change.
+
+    Args:
+        within: Both sides with the interval over instances alone.
+        slack: By how much the change may be too large for other reasons, as rounding; of logarithms for the ratio.
+
+    Returns:
+        NaN where even without a difference between runs nothing would be shown.
+    """
+    base, new = within
+    use_ratio = decided_by_ratio(base, new)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shift, down, up = _recover(base, new, use_ratio)
+        left = np.maximum(np.abs(shift) - slack, 0) ** 2 - _toward_none(shift, down, up) ** 2
+        scale = np.where(use_ratio, np.sqrt(2), np.hypot(base.value, new.value))
+        return np.asarray(np.sqrt(np.where(left > 0, left, np.nan)) / (STUDENT_95 * scale))
 
 
 def _recover(base: Estimate, new: Estimate, use_ratio: Bools) -> tuple[Floats, Floats, Floats]:

@@ -33,12 +33,14 @@ class Measured:
         values: For each name of ``MEASURED`` the instances' values; unknown is NaN.
         peak_pct: The highest sample of Tensor Active at each place.
         present: Whether the recording has the place at all.
+        whole_graphs: Whether CUDA graphs recorded as a whole ran in its instances, whose kernels are not known.
     """
 
     place: Ints
     values: dict[str, Floats]
     peak_pct: Floats
     present: Bools
+    whole_graphs: Bools
 
 
 def measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> Measured:
@@ -57,12 +59,24 @@ def measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> Mea
     figures = [_of_instances(instances), _of_captures(ranges.iloc[captures])]
     peak = np.full(len(places), np.nan)
     np.fmax.at(peak, row_place, ranges[PEAK].to_numpy())
+    place = np.concatenate([_instance_places(instances, analysis.paths, index, renaming), row_place[captures]])
+    values = {name: np.concatenate([part[name] for part in figures]) for name in MEASURED}
     return Measured(
-        np.concatenate([_instance_places(instances, analysis.paths, index, renaming), row_place[captures]]),
-        {name: np.concatenate([part[name] for part in figures]) for name in MEASURED},
+        place,
+        values,
         peak,
         np.isin(np.arange(len(places)), row_place),
+        _has_whole_graphs(analysis, places, place, values),
     )
+
+
+def _has_whole_graphs(analysis: Analysis, places: pd.DataFrame, place: Ints, values: dict[str, Floats]) -> Bools:
+    """Whether graphs recorded as a whole ran at each place: there the share of tensor kernels is unknown."""
+    used = analysis.activities.loc[analysis.activities["kind"] == "graph", "gpu"].unique()
+    hidden = (values["kernel_ns"] > 0) & np.isnan(values["tensor_kernel_share_pct"])
+    found = np.zeros(len(places), dtype=bool)
+    found[place[hidden]] = True
+    return np.asarray(found & places["gpu"].isin(used).to_numpy())
 
 
 def _instance_places(instances: pd.DataFrame, paths: pd.DataFrame, index: pd.MultiIndex, renaming: Renaming) -> Ints:

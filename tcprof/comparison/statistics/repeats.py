@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from tcprof.comparison.statistics.estimates import LEVEL, Change, Estimate, Medians, compare_estimates, estimate_within
+from tcprof.comparison.statistics.centers import LEVEL, Centers
+from tcprof.comparison.statistics.estimates import Change, Estimate, compare_estimates, estimate_within
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -19,7 +20,7 @@ MOST_NEEDED = 1000  # recordings a side that are ever said to be needed
 
 @dataclass(frozen=True)
 class _Runs:
-    """Mean and variance of the recordings' medians at each place, as they are or as logarithms."""
+    """Mean and variance of the recordings' values at each place, as they are or as logarithms."""
 
     count: Ints
     mean: Floats
@@ -42,10 +43,10 @@ def is_measured(base_count: Ints | int, new_count: Ints | int) -> Bools:
     return np.asarray(np.minimum(base_count, new_count) >= 2)
 
 
-def compare_repeats(base: Sequence[Medians], new: Sequence[Medians]) -> tuple[Estimate, Estimate, Change]:
-    """Both sides and their change, by Welch's t test of the logarithms of the recordings' medians.
+def compare_repeats(base: Sequence[Centers], new: Sequence[Centers]) -> tuple[Estimate, Estimate, Change]:
+    """Both sides and their change, by Welch's t test of the logarithms of the recordings' medians, or means.
 
-    Where a recording has 0 it is the medians themselves that are tested. No interval is narrower than the instances
+    Where a recording has 0 it is these themselves that are tested. No interval is narrower than the instances
     alone would have it, and each holds the value shown, which is a median where Welch's test is about means.
 
     Args:
@@ -53,12 +54,12 @@ def compare_repeats(base: Sequence[Medians], new: Sequence[Medians]) -> tuple[Es
         new: The other side's.
     """
     within = (estimate_within(base, required=False), estimate_within(new, required=False))
-    medians = [np.stack([each.median for each in side]) for side in (base, new)]
-    use_ratio = np.logical_and(*(np.fmin.reduce(side) > 0 for side in medians))
+    values = [np.stack([each.value for each in side]) for side in (base, new)]
+    use_ratio = np.logical_and(*(np.fmin.reduce(side) > 0 for side in values))
     floor = compare_estimates(*within, within, np.zeros_like(within[0].recordings))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        logs = [_Runs.of(np.where(use_ratio, np.log(side), side)) for side in medians]
-        plain = [_Runs.of(side) for side in medians]
+        logs = [_Runs.of(np.where(use_ratio, np.log(side), side)) for side in values]
+        plain = [_Runs.of(side) for side in values]
         log, log_half, p_value, needed = _welch(*logs)
         shift, half, _, _ = _welch(*plain)
         p_value = np.fmax(p_value, floor.p_value)

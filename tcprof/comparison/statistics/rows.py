@@ -1,8 +1,8 @@
 """The rows of a comparison: each quantity at each place, with what it proves."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,36 +10,62 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.comparison.places import Renaming
+from tcprof.comparison.statistics.centers import FEWEST_INSTANCES, LEVEL, Centers, find_means, find_medians
 from tcprof.comparison.statistics.estimates import (
-    LEVEL,
     Change,
     Estimate,
-    Medians,
     add_run_deviation,
     compare_estimates,
     estimate_within,
-    find_medians,
     mann_whitney,
+    survived_spread,
 )
 from tcprof.comparison.statistics.noise import Deviations, run_deviations
 from tcprof.comparison.statistics.quantities import MEASURED, PEAK, QUANTITIES, Measured, measure
 from tcprof.comparison.statistics.repeats import compare_repeats, is_measured
+from tcprof.comparison.statistics.rounding import (
+    ROUNDED_QUANTITIES,
+    Slack,
+    rounding_of,
+    slack_toward_none,
+    widen_change,
+    widen_side,
+)
 from tcprof.frames import COMPARISON
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+Columns = dict[str, Floats | npt.NDArray[np.object_]]
 
 HIGHER, LOWER, NOTHING_SHOWN, EQUAL, NOT_JUDGED = "higher", "lower", "~", "=", ""
+MEDIAN, MEAN = "median", "mean"
+_FIND = {MEDIAN: find_medians, MEAN: find_means}
+
+ONE_SAMPLE = "the peak is one sample and has no interval"
+TOO_FEW = f"an interval needs {FEWEST_INSTANCES} instances on each side, or several recordings"
+WHOLE_GRAPHS = (
+    "CUDA graphs were recorded as a whole, so the kernels in them are not known: record with --cuda-graph-trace node"
+)
+# Of these even two sides with whole graphs do not tell; of the others two that both have them are alike.
+_HIDDEN_IN_GRAPHS = ("kernel_count", "tensor_kernel_share_pct")
+_UNLIKE_WITH_GRAPHS = ("kernel_ns", "idle_ns")
+
+
+def of_means(row: Mapping[Any, Any] | pd.Series) -> dict[Any, Any]:
+    """A row of ``tcprof.frames.COMPARISON`` with the figures of means in place of those of medians."""
+    row = dict(row)
+    return {**row, **{name: row[f"mean_{name}"] for name in row if f"mean_{name}" in row}}
 
 
 @dataclass(frozen=True)
 class _Recording:
-    """One recording's figures, the medians at each place, and how much another run is assumed to differ."""
+    """One recording's figures, medians and means at each place, and how much another run is assumed to differ."""
 
     measured: Measured
-    medians: dict[str, Medians]
-    deviations: Deviations
+    centers: dict[str, dict[str, Centers]]
+    deviations: dict[str, Deviations]
+    tensor_source: str
 
 
 _Kind = TypeVar("_Kind", Estimate, Change)
@@ -64,7 +90,7 @@ def list_rows(
     counts = {}
     for name, side in zip(("base", "new"), sides, strict=True):
         present = np.stack([each.measured.present for each in side])
-        instances = np.stack([each.medians["host_ns"].count for each in side]).sum(axis=0)
+        instances = np.stack([each.centers[MEDIAN]["host_ns"].count for each in side]).sum(axis=0)
         counts[f"{name}_instance_count"] = np.where(present.any(axis=0), instances, np.nan)
         counts[f"{name}_recording_count"] = present.sum(axis=0)
     parts = [places.assign(quantity=name, **counts, **_compare(name, sides)) for name in QUANTITIES]
@@ -73,39 +99,90 @@ def list_rows(
 
 def _read(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> _Recording:
     measured = measure(analysis, places, renaming)
-    medians = {name: find_medians(measured.place, measured.values[name], len(places)) for name in MEASURED}
-    period_ns = (analysis.samples["end_ns"] - analysis.samples["start_ns"]).median()
-    deviations = run_deviations(
-        {**{name: found.median for name, found in medians.items()}, PEAK: measured.peak_pct},
-        analysis.window,
-        float(period_ns),
-        analysis.tensor_source == "rounded",
-    )
-    return _Recording(measured, medians, deviations)
+    period_ns = float((analysis.samples["end_ns"] - analysis.samples["start_ns"]).median())
+    rounded = analysis.tensor_source == "rounded"
+    centers, deviations = {}, {}
+    for statistic, find in _FIND.items():
+        found = {name: find(measured.place, measured.values[name], len(places)) for name in MEASURED}
+        values = {**{name: center.value for name, center in found.items()}, PEAK: measured.peak_pct}
+        centers[statistic] = found
+        deviations[statistic] = run_deviations(values, analysis.window, period_ns, rounded)
+    return _Recording(measured, centers, deviations, analysis.tensor_source)
 
 
-def _compare(quantity: str, sides: _Sides) -> dict[str, Floats | npt.NDArray[np.object_]]:
+def _compare(quantity: str, sides: _Sides) -> Columns:
     """The columns of one quantity."""
     if quantity == PEAK:
         peaks = [_middle_peak(side) for side in sides]
-        return {**_values(peaks[0], peaks[1]), "verdict": np.full(len(peaks[0]), NOT_JUDGED, dtype=object)}
-    medians = [[each.medians[quantity] for each in side] for side in sides]
-    base, new, change = _assume(quantity, sides)
+        told: Columns = {**_values(*peaks), "verdict": np.full(len(peaks[0]), NOT_JUDGED, dtype=object)}
+        known = ~np.isnan(peaks[0] + peaks[1])
+        return {**told, **_named_means(told), "not_judged": np.where(known, ONE_SAMPLE, "").astype(object)}
+    hidden = _hidden_in_graphs(quantity, sides)
+    told = _compare_centers(quantity, MEDIAN, sides, hidden)
+    reason = np.where(pd.isna(told["p_value"]) & ~pd.isna(told["difference"]), TOO_FEW, "")
+    reason = np.where(hidden, WHOLE_GRAPHS, np.where(told["verdict"] == NOT_JUDGED, reason, ""))
+    means = _named_means(_compare_centers(quantity, MEAN, sides, hidden))
+    return {**told, **means, "not_judged": reason.astype(object)}
+
+
+def _named_means(columns: Columns) -> Columns:
+    return {f"mean_{name}": column for name, column in columns.items()}
+
+
+def _hidden_in_graphs(quantity: str, sides: _Sides) -> Bools:
+    """Where CUDA graphs recorded as a whole hide what the quantity counts."""
+    base, new = (np.any([each.measured.whole_graphs for each in side], axis=0) for side in sides)
+    if quantity in _HIDDEN_IN_GRAPHS:
+        return np.asarray(base | new)
+    return np.asarray(base != new) if quantity in _UNLIKE_WITH_GRAPHS else np.zeros(len(base), dtype=bool)
+
+
+def _compare_centers(quantity: str, statistic: str, sides: _Sides, hidden: Bools) -> Columns:
+    """The columns of one quantity, of medians or of means."""
+    within, wide, change, assumed = _assume(quantity, statistic, sides)
+    base, new = wide
     measured = is_measured(base.recordings, new.recordings)
     if measured.any():
-        repeats = compare_repeats(*medians)
+        repeats = compare_repeats(*([each.centers[statistic][quantity] for each in side] for side in sides))
         base, new = _choose(measured, repeats[0], base), _choose(measured, repeats[1], new)
         change = _choose(measured, repeats[2], change)
-    equal = base.constant & new.constant & (base.value == new.value)
-    change = replace(change, p_value=_test_ranks(quantity, sides, change.p_value, ~measured & ~equal))
-    change = replace(change, p_value=np.where(equal, 1.0, change.p_value))
-    return {
-        **_values(base.value, new.value),
+    slacks = _rounding(quantity, statistic, sides)
+    slack = np.zeros(len(base.value))
+    if slacks is not None:
+        slack, change = slack_toward_none(base, new, slacks), widen_change(change, base, new, slacks)
+        base, new = (widen_side(side, own) for side, own in zip((base, new), slacks, strict=True))
+    equal = base.constant & new.constant & (base.value == new.value) & (slacks is None)
+    p_value = change.p_value
+    if statistic == MEDIAN:
+        p_value = _test_ranks(quantity, sides, p_value, ~measured & ~equal)
+    change = replace(change, p_value=np.where(equal, 1.0, p_value))
+    verdict = _judge(base, new, change, equal)
+    survives = np.where(measured, np.nan, 100 * np.fmax(survived_spread(within, slack), assumed))
+    judged = {
         **{f"base_{end}": getattr(base, end) for end in ("low", "high")},
         **{f"new_{end}": getattr(new, end) for end in ("low", "high")},
         **vars(change),
-        "verdict": _judge(base, new, change, equal),
+        "survives_spread_pct": np.where(np.isin(verdict, (HIGHER, LOWER)), survives, np.nan),
+        "assumed_spread_pct": np.where(measured, np.nan, 100 * assumed),
     }
+    judged = {name: np.where(hidden, np.nan, column) for name, column in judged.items()}
+    return {**_values(base.value, new.value), **judged, "verdict": np.where(hidden, NOT_JUDGED, verdict)}
+
+
+def _rounding(quantity: str, statistic: str, sides: _Sides) -> tuple[Slack, Slack] | None:
+    """What rounding may have done to each side, where only one of them has exact cycles."""
+    sources = [{each.tensor_source for each in side} - {"none"} for side in sides]
+    if quantity not in ROUNDED_QUANTITIES or sources[0] == sources[1] or not all(sources):
+        return None
+    found = []
+    for side, own in zip(sides, sources, strict=True):
+        value, mean_pct = (
+            np.nan_to_num(estimate_within([each.centers[statistic][name] for each in side]).value)
+            for name in (quantity, ROUNDED_QUANTITIES[0])
+        )
+        none = np.zeros_like(value)
+        found.append(rounding_of(value, mean_pct) if "rounded" in own else (none, none))
+    return found[0], found[1]
 
 
 def _middle_peak(side: Sequence[_Recording]) -> Floats:
@@ -122,17 +199,23 @@ def _choose(where: Bools, first: _Kind, second: _Kind) -> _Kind:
     return replace(second, **{name: np.where(where, vars(first)[name], old) for name, old in vars(second).items()})
 
 
-def _assume(quantity: str, sides: _Sides) -> tuple[Estimate, Estimate, Change]:
-    """Both sides and their change, if runs differ by what is assumed."""
-    within, wide = [], []
+def _assume(
+    quantity: str, statistic: str, sides: _Sides
+) -> tuple[tuple[Estimate, Estimate], tuple[Estimate, Estimate], Change, Floats]:
+    """Both sides as the instances have them and as runs may differ; their change; and the deviation of runs assumed."""
+    within, wide, relative, counts = [], [], [], []
     for side in sides:
-        estimate = estimate_within([each.medians[quantity] for each in side])
-        relative, absolute = (np.mean([each.deviations[quantity][i] for each in side], axis=0) for i in (0, 1))
+        centers = [each.centers[statistic][quantity] for each in side]
+        estimate = estimate_within(centers)
+        deviation = [np.mean([each.deviations[statistic][quantity][i] for each in side], axis=0) for i in (0, 1)]
         within.append(estimate)
-        wide.append(add_run_deviation(estimate, relative, absolute))
-    counts = [np.sum([each.medians[quantity].count for each in side], axis=0) for side in sides]
-    count = np.minimum(counts[0], counts[1])
-    return wide[0], wide[1], compare_estimates(wide[0], wide[1], (within[0], within[1]), count)
+        wide.append(add_run_deviation(estimate, *deviation))
+        share = np.divide(deviation[1], estimate.value, out=np.zeros_like(deviation[1]), where=estimate.value > 0)
+        relative.append(np.hypot(deviation[0], share))
+        counts.append(np.sum([center.count for center in centers], axis=0))
+    both = within[0], within[1]
+    change = compare_estimates(wide[0], wide[1], both, np.minimum(counts[0], counts[1]))
+    return both, (wide[0], wide[1]), change, np.sqrt((relative[0] ** 2 + relative[1] ** 2) / 2)
 
 
 def _test_ranks(quantity: str, sides: _Sides, p_value: Floats, tested: Bools) -> Floats:

@@ -11,6 +11,7 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison
 from tcprof.comparison.gate.judgements import Judgement
+from tcprof.comparison.statistics.rows import MEAN, MEDIAN
 from tcprof.errors import OutputError
 from tcprof.findings import describe_warm_up, judge
 from tcprof.report.comparison_words import compare_in_words
@@ -99,13 +100,19 @@ def _describe(comparison: Comparison, rows: pd.DataFrame, judged: Sequence[Judge
         "base_matched_pct": _plain(comparison.matching.base_matched_pct),
         "new_matched_pct": _plain(comparison.matching.new_matched_pct),
         "noise_floor": records(comparison.noise_floor),
-        "gate": [
-            {name: _plain(value) for name, value in {**asdict(each), "condition": each.condition.text}.items()}
-            for each in judged
-        ],
+        "gate": [_describe_judgement(each) for each in judged],
         "faults": list(all_faults(comparison)),
         "warnings": list(all_warnings(comparison)),
     }
+
+
+def _describe_judgement(judgement: Judgement) -> dict[str, Any]:
+    """A judgement as plain values."""
+    figures = {
+        name: {end: _plain(value) for end, value in asdict(found).items()}
+        for name, found in ((MEDIAN, judgement.median), (MEAN, judgement.mean))
+    }
+    return {**asdict(judgement), **figures, "condition": judgement.condition.text}
 
 
 def _render_json(kind: str, analysis: Analysis, frames: Mapping[str, pd.DataFrame]) -> str:

@@ -3,12 +3,18 @@
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from tcprof.comparison.gate.judgements import Judgement
+from tcprof.comparison.gate.judgements import CANNOT_TELL, Judgement
 from tcprof.report.text.gate import describe_judgement, name_condition
 from tcprof.report.text.tables import printable
 
 
-def render_junit(judgements: Sequence[Judgement], base: Sequence[str], new: Sequence[str], strict: bool) -> str:
+def render_junit(
+    judgements: Sequence[Judgement],
+    base: Sequence[str],
+    new: Sequence[str],
+    strict: bool,
+    notes: Sequence[str] = (),
+) -> str:
     """One suite, in which each condition is a test case.
 
     A condition that cannot be told is a skipped test, or with ``strict`` a failed one. Names are in printable form, so
@@ -19,6 +25,7 @@ def render_junit(judgements: Sequence[Judgement], base: Sequence[str], new: Sequ
         base: File names of the baseline's recordings.
         new: Those of the recordings that were compared with it.
         strict: Whether a condition that cannot be told fails the build.
+        notes: Faults and warnings of the comparison, which the suite has as its error output.
     """
     results = [_result(judgement, strict) for judgement in judgements]
     counts = {"failures": results.count("failure"), "errors": 0, "skipped": results.count("skipped")}
@@ -38,6 +45,8 @@ def render_junit(judgements: Sequence[Judgement], base: Sequence[str], new: Sequ
             ).text = message  # some systems show one, some the other
         else:
             ElementTree.SubElement(case, "system-out").text = describe_judgement(judgement)
+    if notes:
+        ElementTree.SubElement(suite, "system-err").text = "\n".join(map(printable, notes))
     ElementTree.indent(root)
     document: bytes = ElementTree.tostring(root, encoding="us-ascii", xml_declaration=True)
     return document.decode("ascii")
@@ -45,6 +54,6 @@ def render_junit(judgements: Sequence[Judgement], base: Sequence[str], new: Sequ
 
 def _result(judgement: Judgement, strict: bool) -> str:
     """The element that says how a test ended; empty for one that passed."""
-    if judgement.verdict == "cannot tell":
+    if judgement.verdict == CANNOT_TELL:
         return "failure" if strict else "skipped"
     return "failure" if judgement.verdict == "fail" else ""

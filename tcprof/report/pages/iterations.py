@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.comparison.statistics.estimates import find_medians
+from tcprof.comparison.statistics.centers import find_medians
 
 Floats = npt.NDArray[np.float64]
 
@@ -52,7 +52,7 @@ def find_typical(analysis: Analysis, gpu: int) -> TypicalIteration | None:
 
 def _typical(values: "pd.Series[float]") -> Typical:
     found = find_medians(np.zeros(len(values), dtype=np.int64), np.asarray(values, dtype=np.float64), 1)
-    return Typical(float(found.median[0]), float(found.low[0]), float(found.high[0]))
+    return Typical(float(found.value[0]), float(found.low[0]), float(found.high[0]))
 
 
 def _with_rounding(found: Typical, analysis: Analysis, gpu: int, iterations: pd.DataFrame) -> Typical:

@@ -7,11 +7,22 @@ import pandas as pd
 from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.comparison.kernels.waterfall import TENSOR_ACTIVE, TIME, TOTAL
-from tcprof.report.comparison_words import find_row, iteration_name, side_names, time_row, told_gpus
+from tcprof.comparison.statistics.rows import HIGHER, LOWER, of_means
+from tcprof.report.comparison_words import (
+    Row,
+    decisive,
+    find_row,
+    iteration_name,
+    mean_differs,
+    side_names,
+    time_row,
+    told_gpus,
+)
 from tcprof.report.text.kernels import short_name
 from tcprof.report.text.tables import Listing, bare_pct, gpu_title, path_labels, printable
 
 NOTHING_SHOWN = "~"
+MEAN_ALONE = "m"  # marks a change that the mean alone shows
 NEAR = 0.1  # ratios so near to 1 need three decimals
 Quantity = tuple[str, str, Callable[[float], str], bool]
 # Quantities of the iterations: name, title, how a value is shown, and whether its change is a difference in points.
@@ -49,10 +60,19 @@ def list_all(comparisons: Sequence[Comparison], rows: Sequence[pd.DataFrame], li
     return [listing for listing in listings if listing.rows]
 
 
-def known_quantities(comparison: Comparison, gpu: int) -> list[tuple[Quantity, pd.Series]]:
-    """The quantities of the iterations that one side has at least, with their rows."""
-    found = [(quantity, find_row(comparison, gpu, quantity[0])) for quantity in QUANTITIES]
-    return [(quantity, row) for quantity, row in found if not (pd.isna(row["base"]) and pd.isna(row["new"]))]
+def known_quantities(comparison: Comparison, gpu: int) -> list[tuple[Quantity, Row]]:
+    """The quantities of the iterations that one side has at least, with their rows.
+
+    They are of medians; below one the row of means follows where that says something else.
+    """
+    found: list[tuple[Quantity, Row]] = []
+    for quantity in QUANTITIES:
+        row = find_row(comparison, gpu, quantity[0])
+        if not (pd.isna(row["base"]) and pd.isna(row["new"])):
+            found.append((quantity, row))
+            if mean_differs(row):
+                found.append(((quantity[0], "  mean", *quantity[2:]), of_means(row)))
+    return found
 
 
 def list_iterations(comparison: Comparison, gpu: int) -> Listing:
@@ -68,7 +88,7 @@ def list_iterations(comparison: Comparison, gpu: int) -> Listing:
     )
 
 
-def format_change(row: pd.Series, in_points: bool) -> tuple[str, str]:
+def format_change(row: Row, in_points: bool) -> tuple[str, str]:
     """A ratio or a difference in points, and its interval.
 
     Args:
@@ -91,13 +111,13 @@ def format_points(value: float) -> str:
     return units.format_points(value).replace("points", "pt")
 
 
-def _p(row: pd.Series) -> str:
+def _p(row: Row) -> str:
     value = row["p_value"]
     return units.UNKNOWN if pd.isna(value) else "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def list_ranges(comparison: Comparison, rows: pd.DataFrame) -> Listing:
-    """Time and Tensor Active of each range of one GPU; ~ where nothing is shown."""
+    """Time and Tensor Active of each range of one GPU; ~ where nothing is shown, m where the mean alone shows it."""
     time, heading = (
         ("host_ns", "host time") if comparison.base.first.window == "host" else ("gpu_window_ns", "GPU window")
     )
@@ -117,9 +137,16 @@ def list_ranges(comparison: Comparison, rows: pd.DataFrame) -> Listing:
 
 
 def _marked(rows: pd.DataFrame, texts: list[str]) -> list[str]:
-    """Changes, with a mark behind those that show nothing."""
-    marks = [NOTHING_SHOWN if verdict == NOTHING_SHOWN else " " for verdict in rows["verdict"]]
-    return [f"{text} {mark}" for text, mark in zip(texts, marks, strict=True)]
+    """Changes, with a mark behind those of medians that show nothing."""
+    marks = map(change_mark, rows.to_dict("records"))
+    return [f"{text} {mark or ' '}" for text, mark in zip(texts, marks, strict=True)]
+
+
+def change_mark(row: Row) -> str:
+    """What stands behind a change: nothing where it is shown, or not judged."""
+    if row["verdict"] != NOTHING_SHOWN:
+        return ""
+    return MEAN_ALONE if row["mean_verdict"] in (HIGHER, LOWER) else NOTHING_SHOWN
 
 
 def list_waterfall(comparison: Comparison, gpu: int) -> list[Listing]:
@@ -206,5 +233,11 @@ def list_sides(comparisons: Sequence[Comparison]) -> list[Listing]:
 def _side_row(name: str, comparison: Comparison, gpu: int, side: str) -> tuple[str, ...]:
     time = time_row(comparison, gpu)
     active, share = (find_row(comparison, gpu, q)[side] for q in ("tensor_active_mean_pct", "tensor_kernel_share_pct"))
-    change = ("", "", "") if side == "base" else (*format_change(time, False), time["verdict"])
+    change = ("", "", "") if side == "base" else _side_change(time)
     return (printable(name), units.format_ns(time[side]), *change, bare_pct(active), bare_pct(share))
+
+
+def _side_change(time: Row) -> tuple[str, ...]:
+    """The change of a side's time, of the mean where that alone shows one."""
+    row = decisive(time)
+    return (*format_change(row, False), row["verdict"] if row is time else f"mean {row['verdict']}")

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 from tcprof import units
 from tcprof.comparison.gate.conditions import unit_of
-from tcprof.comparison.gate.judgements import HOLDS_BOUND, NO_INTERVAL, Judgement, exit_status
-from tcprof.report.text.tables import LONGEST_LABEL, WHOLE_CAPTURE, Listing, printable, render_markdown
+from tcprof.comparison.gate.judgements import CANNOT_TELL, HOLDS_BOUND, NO_INTERVAL, Found, Judgement, exit_status
+from tcprof.comparison.statistics.rows import MEAN, MEDIAN, TOO_FEW
+from tcprof.report.text.tables import LONGEST_LABEL, WHOLE_CAPTURE, Listing, escape_markdown, printable, render_markdown
 
 _COLORS = {"pass": "32", "cannot tell": "33", "fail": "1;31"}
 _VALUES: dict[str, Callable[[float], str]] = {
@@ -35,15 +36,28 @@ def name_condition(judgement: Judgement) -> str:
     return f"{text} ({', '.join(places)})" if places else text
 
 
-def describe_judgement(judgement: Judgement) -> str:
-    """What was found: "+12.3 %, 95 % interval +10.1 % to +14.5 %", and why it cannot be told where it cannot."""
-    parts = []
-    if not math.isnan(judgement.value):
-        parts.append(_format(judgement, judgement.value))
-    if not (math.isnan(judgement.low) or math.isnan(judgement.high)):
-        parts.append(f"95 % interval {_format(judgement, judgement.low)} to {_format(judgement, judgement.high)}")
-    found = ", ".join(parts)
-    return ": ".join(part for part in (found, judgement.reason) if part)
+def describe_judgement(judgement: Judgement, quote: Callable[[str], str] = printable) -> str:
+    """What was found, and why it cannot be told where it cannot.
+
+    "+12.3 %, 95 % interval +10.1 % to +14.5 %"; where median and mean differ both, and which of them decides.
+
+    Args:
+        judgement: The judgement.
+        quote: What makes the reason harmless, which may hold names from a recording.
+    """
+    median, mean = _describe_found(judgement, judgement.median), _describe_found(judgement, judgement.mean)
+    found = median if median == mean else f"median {median or units.UNKNOWN}; mean {mean or units.UNKNOWN}"
+    if median != mean and judgement.decided_by in (MEDIAN, MEAN):
+        found += f" (the {judgement.decided_by} decides)"
+    return ": ".join(part for part in (found, quote(judgement.reason)) if part)
+
+
+def _describe_found(judgement: Judgement, found: Found) -> str:
+    """A figure with its interval; empty where it is unknown."""
+    parts = [] if math.isnan(found.value) else [_format(judgement, found.value)]
+    if not (math.isnan(found.low) or math.isnan(found.high)):
+        parts.append(f"95 % interval {_format(judgement, found.low)} to {_format(judgement, found.high)}")
+    return ", ".join(parts)
 
 
 def _format(judgement: Judgement, value: float) -> str:
@@ -84,18 +98,27 @@ def render_gate_markdown(judgements: Sequence[Judgement], strict: bool) -> str:
     """The verdicts as Markdown: the outcome, and a table in which names are escaped."""
     outcome, *advice = _conclude(judgements, strict)
     rows: list[tuple[str, ...]] = [
-        (name_condition(judgement), judgement.verdict, describe_judgement(judgement)) for judgement in judgements
+        (name_condition(each), each.verdict, describe_judgement(each, lambda text: escape_markdown(printable(text))))
+        for each in judgements
     ]
     table = render_markdown(Listing("", ("fails if", "verdict", "found"), rows))
     return "\n\n".join([f"**{outcome}**", table, *advice])
 
 
+def summarize_doubtful(judgements: Sequence[Judgement]) -> str:
+    """Which conditions cannot be told and why, as one line for a log; empty where all can."""
+    told = [f"{name_condition(each)}: {each.reason}" for each in judgements if each.verdict == CANNOT_TELL]
+    return f"Gate cannot tell {printable('; '.join(told))}." if told else ""
+
+
 def _conclude(judgements: Sequence[Judgement], strict: bool) -> list[str]:
     """The outcome in one sentence, and what would help where something cannot be told."""
     counts = Counter(judgement.verdict for judgement in judgements)
-    told = [f"{counts[verdict]} {verdict}" for verdict in ("fail", "cannot tell", "pass") if counts[verdict]]
-    ended = "failed" if exit_status(judgements, strict) else "passed"
-    sentences = [f"Gate {ended}: of {len(judgements)} condition{'s'[: len(judgements) > 1]} {', '.join(told)}."]
-    if any(judgement.reason in (NO_INTERVAL, HOLDS_BOUND) for judgement in judgements):
+    told = [f"{counts[verdict]} {verdict}" for verdict in ("fail", CANNOT_TELL, "pass") if counts[verdict]]
+    ended = "Gate cannot tell" if counts[CANNOT_TELL] else "Gate passed"
+    if exit_status(judgements, strict):
+        ended = "Gate failed"
+    sentences = [f"{ended}: of {len(judgements)} condition{'s'[: len(judgements) > 1]} {', '.join(told)}."]
+    if any(judgement.reason in (NO_INTERVAL, TOO_FEW, HOLDS_BOUND) for judgement in judgements):
         sentences.append("The more recordings a side has, the more can be told: tcprof profile --repeat 5 SCRIPT")
     return sentences

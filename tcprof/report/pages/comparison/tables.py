@@ -12,12 +12,13 @@ from tcprof.analysis.projection import SEPARATOR
 from tcprof.comparison import Comparison
 from tcprof.findings.words import one_line
 from tcprof.frames import KERNEL_CHANGES, RANGE_SUMMARY, Schema
+from tcprof.report.comparison_words import Row as ComparedRow
 from tcprof.report.pages.comparison.series import ShownSide
 from tcprof.report.pages.summary import describe_provenance, gpu_title
 from tcprof.report.pages.tables import MOST_ROWS, Cell, Heading, Row, Table, path_row, sort_key
 from tcprof.report.text.comparison import (
-    NOTHING_SHOWN,
     QUANTITIES,
+    change_mark,
     format_change,
     known_quantities,
     list_iterations,
@@ -72,7 +73,7 @@ def list_quantities(comparison: Comparison, gpu: int) -> list[QuantityRow]:
     return rows
 
 
-def _strip(row: pd.Series, kind: str) -> Strip | None:
+def _strip(row: ComparedRow, kind: str) -> Strip | None:
     in_points = kind == "difference"
     values = [float(row[f"{kind}{end}"]) for end in ("_low", "", "_high")]
     if any(math.isnan(value) for value in values) or not (in_points or values[0] > 0):
@@ -119,7 +120,7 @@ def _range_row(place: Mapping[Any, Any], figures: Mapping[Any, Mapping[Any, Mapp
     for name, _, form, in_points in QUANTITIES:
         row = figures[name][place["domain"], place["path"]]
         change, _ = format_change(row, in_points)
-        mark = f" {NOTHING_SHOWN}" if row["verdict"] == NOTHING_SHOWN else ""
+        mark = f" {change_mark(row)}".rstrip()
         pair = f"{form(row['base'])} → {form(row['new'])}"
         *numbers, verdict = _figures(in_points)
         values = (*(sort_key(row[name]) for name in numbers), row[verdict])

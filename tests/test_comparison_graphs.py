@@ -1,0 +1,109 @@
+"""CUDA graphs recorded as a whole on one side: what they hide is neither new nor removed."""
+
+import numpy as np
+import pytest
+from builders import TraceBuilder
+
+from tcprof.analysis import analyze
+from tcprof.comparison import compare
+from tcprof.comparison.gate.conditions import parse_condition
+from tcprof.comparison.gate.judgements import judge_condition
+from tcprof.comparison.statistics.rows import WHOLE_GRAPHS
+from tcprof.report.comparison_words import compare_in_words
+from tcprof.trace import Trace
+
+STEP = 200_000
+GEMM, ADD = "sm80_xmma_gemm_f32f32_f32f32_f32", "at::native::vectorized_elementwise_kernel<add>"
+
+
+def steps(
+    *, whole, count=12, inside=((GEMM, 40_000), (ADD, 20_000)), outside=(("memory_efficient_attention", 30_000),)
+):
+    """Steps of 200 µs: some kernels launched one by one, then some in a graph, which is recorded as a whole or not."""
+    builder = TraceBuilder().gpu().recorded(duration=STEP * count)
+    for number in range(count):
+        at = STEP * number
+        builder.range("step", at, at + STEP - 1000)
+        start = at + 5_000
+        for place, (name, length) in enumerate(outside):
+            builder.kernel(name, start, start + length, launched=at + 10 + place)
+            start += length
+        if whole:
+            builder.graph(start, start + sum(length for _, length in inside), launched=at + 1000)
+        else:
+            for place, (name, length) in enumerate(inside):
+                builder.kernel(name, start, start + length, launched=at + 1000 + place)
+                start += length
+    return builder.samples([40] * 20 * count)
+
+
+def analyzed(builder, folder, name):
+    return analyze(Trace(builder.write(folder, name)))
+
+
+def parts(comparison):
+    rows = comparison.waterfall[comparison.waterfall["quantity"] == "time_ns"]
+    return {row["part"]: (row["base"], row["new"]) for row in rows.to_dict("records") if row["base"] or row["new"]}
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_kernels_that_became_a_graph_are_neither_new_nor_removed(tmp_path, swapped):
+    order = slice(None, None, -1 if swapped else 1)
+    eager, whole = (analyzed(steps(whole=each), tmp_path, f"{each}.sqlite") for each in (False, True))
+    comparison = compare(*(eager, whole)[order])
+    found = parts(comparison)
+    assert not {"new kernels", "removed kernels"} & set(found)
+    assert found["kernels hidden in whole CUDA graphs"] == (60_000, 60_000)
+    assert found["same kernels"] == (30_000, 30_000)
+    total = comparison.waterfall[comparison.waterfall["quantity"] == "time_ns"]
+    assert total["base"].iloc[1:].sum() == total["base"].iloc[0]
+    assert set(comparison.matching.changes["kind"]) == {"same", "hidden"}
+    assert "CUDA graphs were recorded as a whole in the " in " ".join(comparison.warnings)
+
+
+def test_kernels_that_a_graph_hides_are_not_counted(tmp_path):
+    eager, whole = (analyzed(steps(whole=each), tmp_path, f"{each}.sqlite") for each in (False, True))
+    comparison = compare(eager, whole)
+    rows = comparison.rows[comparison.rows["path"] == "step"].set_index("quantity")
+    for name in ("kernel_count", "kernel_ns", "idle_ns", "tensor_kernel_share_pct"):
+        row = rows.loc[name]
+        assert (row["verdict"], row["mean_verdict"], row["not_judged"]) == ("", "", WHOLE_GRAPHS)
+        assert np.isnan([row["p_value"], row["ratio_low"], row["mean_ratio_low"]]).all()
+    assert rows.loc["gpu_window_ns", "verdict"] in ("=", "~")
+    for name in ("kernel_count", "kernel_time"):
+        judged = judge_condition(parse_condition(f"{name} > +5%"), comparison.rows, "step")
+        assert (judged.verdict, judged.reason) == ("cannot tell", WHOLE_GRAPHS)
+    words = " ".join(sentence for _, sentences in compare_in_words(comparison) for sentence in sentences)
+    assert "launches" not in words
+    same = compare(whole, whole).rows
+    both = same[same["path"] == "step"].set_index("quantity")
+    assert both.loc["kernel_count", "verdict"] == ""  # what changed within the graphs is not known
+    assert both.loc["kernel_ns", "verdict"] == "="
+
+
+def test_the_largest_part_names_the_remedy(tmp_path):
+    eager = analyzed(steps(whole=False), tmp_path, "a.sqlite")
+    longer = analyzed(steps(whole=True, inside=((GEMM, 80_000), (ADD, 20_000))), tmp_path, "b.sqlite")
+    words = " ".join(sentence for _, sentences in compare_in_words(compare(eager, longer)) for sentence in sentences)
+    assert "kernels hidden in whole CUDA graphs 60.0 µs → 100 µs; to see them record with --cuda-graph-trace" in words
+
+
+def test_a_graph_that_took_no_kernels_place_is_new(tmp_path):
+    without = analyzed(steps(whole=True, inside=((GEMM, 0),)).without("CUPTI_ACTIVITY_KIND_GRAPH_TRACE"), tmp_path, "a")
+    comparison = compare(without, analyzed(steps(whole=True), tmp_path, "b.sqlite"))
+    assert parts(comparison)["new kernels"] == (0, 60_000)
+
+
+def test_a_ranges_without_graphs_is_judged_beside_one_with_them(tmp_path):
+    def with_copy(whole):
+        builder = steps(whole=whole)
+        for number in range(12):
+            at = STEP * number + 150_000
+            builder.range("metrics", at, at + 20_000).kernel("sum", at + 100, at + 10_000, launched=at + 10)
+        return builder
+
+    eager, graph = (analyzed(with_copy(whole), tmp_path, f"{whole}.sqlite") for whole in (False, True))
+    rows = compare(eager, graph).rows
+    counted = rows[rows["quantity"] == "kernel_count"].set_index("path")
+    assert counted.loc["step / metrics", "verdict"] == "="
+    assert counted.loc["step", "not_judged"] == WHOLE_GRAPHS

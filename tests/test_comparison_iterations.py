@@ -1,0 +1,79 @@
+"""A path that iterates on one side is compared with its instances on the other, however few they are."""
+
+import pytest
+from builders import TraceBuilder
+
+from tcprof.analysis import analyze
+from tcprof.comparison import compare
+from tcprof.comparison.gate.conditions import parse_condition
+from tcprof.comparison.gate.judgements import judge_condition
+from tcprof.trace import Trace
+
+STEP = 200_000
+
+
+def steps(count, *, layers=0, name="step", epoch=None, kernel=40_000):
+    """Steps of 200 µs, with as many layers in each, each of which has a kernel."""
+    builder = TraceBuilder().gpu().recorded(duration=STEP * count)
+    if epoch:
+        builder.range(epoch, 0, STEP * count)
+    for number in range(count):
+        at = STEP * number + 10
+        builder.range(name, at, at + STEP - 20)
+        for layer in range(max(layers, 1)):
+            start, length = at + 1000 + layer * 10_000, kernel // max(layers, 1)
+            if layers:
+                builder.range("layer", start, start + 5_000)
+            builder.kernel("gemm", start, start + length - 10, launched=start)
+    return builder.samples([10] * 20 * count)
+
+
+def analyzed(builder, folder, name):
+    return analyze(Trace(builder.write(folder, name)))
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_4_steps_are_the_iterations_of_20(tmp_path, swapped):
+    sides = analyzed(steps(20), tmp_path, "a.sqlite"), analyzed(steps(4, kernel=80_000), tmp_path, "b.sqlite")
+    comparison = compare(*sides[:: -1 if swapped else 1])
+    assert comparison.iteration_path == "step"
+    few = comparison.base if swapped else comparison.new
+    assert few.first.iterations["number"].tolist() == [0, 1, 2, 3]
+    rows = comparison.rows
+    row = rows[(rows["path"] == "step") & (rows["quantity"] == "kernel_ns")].iloc[0]
+    assert sorted([row["base"], row["new"]]) == [39_990, 79_990]
+    assert (row["verdict"], row["mean_verdict"]) == ("", "")
+    assert "an interval needs 5 instances on each side" in row["not_judged"]
+    time = comparison.waterfall[comparison.waterfall["quantity"] == "time_ns"].iloc[0]
+    assert max(time["base"], time["new"]) == 79_990  # of a step, not of the whole capture
+    assert "has only 4 iterations: that is too few for an interval" in " ".join(comparison.warnings)
+    judged = judge_condition(parse_condition("kernel_time > +5%"), rows, comparison.iteration_path)
+    assert (judged.path, judged.verdict) == ("step", "cannot tell")
+    assert judged.reason == row["not_judged"]
+
+
+def test_the_layers_of_4_steps_are_not_their_iterations(tmp_path):
+    sides = (
+        analyzed(steps(20, layers=3), tmp_path, "a.sqlite"),
+        analyzed(steps(4, layers=3), tmp_path, "b.sqlite"),
+    )
+    assert set(sides[1].iterations["path"]) == {"step / layer"}
+    comparison = compare(*sides)
+    assert comparison.iteration_path == "step"
+    assert len(comparison.new.first.iterations) == 4
+
+
+def test_a_renamed_path_and_one_within_an_epoch(tmp_path):
+    base = analyzed(steps(3, name="train_step"), tmp_path, "a.sqlite")
+    new = analyzed(steps(20), tmp_path, "b.sqlite")
+    assert compare(base, new).iteration_path == ""
+    assert compare(base, new, {"train_step": "step"}).iteration_path == "step"
+    epochs = [analyzed(steps(count, epoch=f"epoch {count}"), tmp_path, f"{count}.sqlite") for count in (20, 3)]
+    comparison = compare(*epochs)
+    assert comparison.iteration_path == "epoch * / step"
+    assert len(comparison.new.first.iterations) == 3
+
+
+def test_sides_whose_paths_differ_have_no_iterations_in_common(tmp_path):
+    sides = [analyzed(steps(count, name=f"step {count}"), tmp_path, f"{count}.sqlite") for count in (20, 3)]
+    assert compare(*sides).iteration_path == ""
