@@ -130,9 +130,7 @@ def build_design(launches: Launches, samples: StepFunction) -> Design:
     stretch = np.cumsum(~(inside & adjacent)) - 1
     cluster = _clusters(stretch)
     of_whole = share / parts.count[kind[of_launch]]
-    squares = [
-        _squares(launches, group[place], of_launch, of_whole * weight) for group in (np.arange(len(row)), cluster)
-    ]
+    counts = of_whole * weight
     part_kind = np.repeat(np.arange(len(parts.count)), parts.count)
     part_ns = (mean / parts.count)[part_kind]
     of_class = csr_array((part_ns, (np.arange(len(part_ns)), part_kind)), shape=(len(part_ns), len(mean)))
