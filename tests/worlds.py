@@ -8,12 +8,13 @@ be locked to the step, or round. Work can run beside it that no trace shows.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from builders import count_at
+from builders import TraceBuilder, count_at, read_back_signed
 
 from tcprof.analysis.clock import ENGINE_LEAD_NS, align_samples, check_clocks
 from tcprof.analysis.kernels.launches import KernelFit, fit_kernels
@@ -26,6 +27,7 @@ Floats = npt.NDArray[np.float64]
 US, MS = 1_000, 1_000_000
 SMS, PIPES = 132, 4 * 132
 GHZ = 1.98
+MOST_ACTIVE = 0.75  # of a launch in the mean: its busiest part has a third more, and no more than there is
 LEAST_SHARE_PCT = 1.0  # of kernel time: kernels whose intervals must hold
 UNTRACED, GRAPH = "untraced", "graph"
 
@@ -107,7 +109,6 @@ class World:
     clock: tuple[Floats, Floats]
     seed: int = 0
     gpu: int = 0
-    in_graph: tuple[str, ...] = field(default=())
 
     def passed(self, times: Ints | Floats) -> Floats:
         """Cycles of all pipes that have passed at some times."""
@@ -173,13 +174,18 @@ class World:
         )
         return ACTIVITIES.conform(frame[names[self.kind] != UNTRACED])
 
-    def fit(self, sampler: Sampler) -> tuple[KernelFit, pd.DataFrame]:
-        """What the analysis finds: the fit, and the frame of kernels."""
-        activities = self.activities()
-        gpus = GPUS.conform(pd.DataFrame({"gpu": [self.gpu], "name": "NVIDIA H200", "chip": "GH100", "sm_count": SMS}))
-        samples = self.samples(sampler)
-        samples = align_samples(samples, check_clocks(activities, samples))
-        found = fit_kernels(activities, np.full(len(activities), -1), samples, gpus)
+    def fit(self, sampler: Sampler, *others: "World") -> tuple[KernelFit, pd.DataFrame]:
+        """What the analysis finds, of other GPUs too: the fit, and the frame of kernels."""
+        worlds = (self, *others)
+        activities = pd.concat([world.activities() for world in worlds], ignore_index=True)
+        activities = ACTIVITIES.conform(activities.sort_values("start_ns", kind="stable"))
+        samples = SAMPLES.concat([world.samples(sampler) for world in worlds])
+        numbers = [world.gpu for world in worlds]
+        gpus = GPUS.conform(pd.DataFrame({"gpu": numbers, "name": "NVIDIA H200", "chip": "GH100", "sm_count": SMS}))
+        clocks = check_clocks(activities, samples)
+        samples = align_samples(samples, clocks)
+        found = fit_kernels(activities, np.full(len(activities), -1), samples, gpus, clocks)
+        found = replace(found, launched=found.launched.assign(range=-1))
         return found, summarize_kernels(found, activities, PATHS.empty())[0]
 
     def truth(self) -> pd.Series:
@@ -188,11 +194,13 @@ class World:
         names = np.array([kernel.name for kernel in self.kernels])[self.kind]
         return 100 * pd.Series(self.cycles).groupby(names).sum() / pd.Series(passed).groupby(names).sum()
 
-    def measure(self, sampler: Sampler) -> pd.DataFrame:
+    def measure(self, sampler: Sampler, *others: "World") -> pd.DataFrame:
         """The kernels beside what is true: ``true_pct``, ``error``, ``held``, ``resolved``, ``counts``."""
-        kernels = self.fit(sampler)[1]
+        kernels = self.fit(sampler, *others)[1]
         kernels = kernels[kernels["name"] != GRAPH]
-        true = kernels["name"].map(self.truth())
+        truths = {world.gpu: world.truth() for world in (self, *others)}
+        true = pd.Series([truths[row.gpu][row.name_] for row in kernels.rename(columns={"name": "name_"}).itertuples()])
+        true.index = kernels.index
         low, high = kernels["tensor_active_low_pct"], kernels["tensor_active_high_pct"]
         return kernels.assign(
             true_pct=true,
@@ -255,7 +263,7 @@ def make_world(
         for name in ("us", "active", "vary", "jitter")
     )
     tied = np.array([kernel.tied for kernel in kernels])[kind]
-    work = np.maximum(1 + vary * rng.standard_normal(len(kind)), 0.05)
+    work = np.clip(1 + vary * rng.standard_normal(len(kind)), 0.05, MOST_ACTIVE / np.maximum(active, MOST_ACTIVE / 9))
     noise = np.maximum(1 + jitter * rng.standard_normal(len(kind)), 0.3)
     cycles = np.round(US * us * active * work * PIPES * GHZ)
     nominal = US * us * noise * np.where(tied, work, 1)
@@ -306,3 +314,48 @@ def join_worlds(*worlds: World) -> World:
     order = np.argsort(whole["start"], kind="stable")
     kernels = tuple(kernel for world in worlds for kernel in world.kernels)
     return replace(worlds[0], kernels=kernels, **{name: values[order] for name, values in whole.items()})
+
+
+def beside(world: World, kernel: Kernel, share: float, seed: int = 0) -> World:
+    """A world in which another process has slices of the time: what runs then waits, and lasts longer.
+
+    Args:
+        world: The world.
+        kernel: What the other process runs, for 0.4 to 2 times its length at 0.3 to 1 of its rate.
+        share: Of the world's time.
+        seed: For the times.
+    """
+    rng, span = np.random.default_rng(seed + 7), int(world.end.max())
+    number = max(3, int(share * span / US / kernel.us))
+    at = np.sort(rng.integers(0, span, number))
+    length = (US * kernel.us * rng.uniform(0.4, 2, number)).astype(np.int64)
+    waited = np.append(0, np.cumsum(length))
+    start, end = (times + waited[np.searchsorted(at, times)] for times in (world.start, world.end))
+    cycles = np.round(length * kernel.active * rng.uniform(0.3, 1, number) * PIPES * GHZ)
+    none, begin = np.zeros(number, np.int64), at + waited[:-1]
+    other = replace(world, kernels=(kernel,), kind=none, start=begin, end=begin + length, stream=none, cycles=cycles)
+    return join_worlds(replace(world, start=start, end=end), other)
+
+
+def write_world(world: World, sampler: Sampler, folder: Path, wrapped: bool = False) -> Path:
+    """An export of a world. Each launch lies in a range of its kernel's name, which is open when it begins.
+
+    Args:
+        world: The world.
+        sampler: How it is sampled.
+        folder: Where to write it.
+        wrapped: Whether counts are stored in the fewest bytes and read back with a sign, as nsys does.
+    """
+    trace, samples = TraceBuilder().gpu(world.gpu, "NVIDIA H200", chip="GH100", sm_count=SMS), world.samples(sampler)
+    for kind, start, end in zip(world.kind.tolist(), world.start.tolist(), world.end.tolist(), strict=True):
+        name = world.kernels[kind].name
+        if name != UNTRACED:
+            trace.range(name, start, start + 10).kernel(name, start, end, launched=start + 1, gpu=world.gpu)
+    read_back = read_back_signed if wrapped else list
+    counts = [read_back(samples[name].astype(int).tolist()) for name in ("tensor_cycles", "pipe_cycles")]
+    times = samples["start_ns"].tolist()
+    trace.cycles(counts[0], sm=[count // 4 for count in counts[1]], times=times, gpu=world.gpu)
+    trace.samples(
+        samples["gr_active_pct"].astype(int).tolist(), metric="GR Active [Throughput %]", times=times, gpu=world.gpu
+    )
+    return trace.write(folder)

@@ -65,7 +65,12 @@ class Evidence:
 
 
 def fit_launches(
-    activities: pd.DataFrame, hierarchy: Hierarchy, attribution: Attribution, samples: pd.DataFrame, gpus: pd.DataFrame
+    activities: pd.DataFrame,
+    hierarchy: Hierarchy,
+    attribution: Attribution,
+    samples: pd.DataFrame,
+    gpus: pd.DataFrame,
+    clocks: pd.DataFrame,
 ) -> "KernelFit":
     """The fit of all launches, each with its path and innermost range.
 
@@ -75,12 +80,13 @@ def fit_launches(
         attribution: Which activity belongs to which range.
         samples: See ``tcprof.frames.SAMPLES``.
         gpus: See ``tcprof.frames.GPUS``.
+        clocks: See ``tcprof.frames.CLOCKS``.
     """
     from tcprof.analysis.kernels.launches import fit_kernels  # here, since what needs no fit should not wait for scipy
 
     innermost = ranges_of_activities(attribution, len(activities))
     path_id = np.append(hierarchy.path_id, -1)[innermost]  # -1, for none, is the last
-    found = fit_kernels(activities, path_id, samples, gpus)
+    found = fit_kernels(activities, path_id, samples, gpus, clocks)
     return replace(found, launched=found.launched.assign(range=innermost[found.launched["activity"].to_numpy()]))
 
 

@@ -133,7 +133,7 @@ def analyze(
     used = _recorded_gpus(gpus, samples.frame, activities)
     clocks = check_clocks(activities, samples.frame)
     samples = replace(samples, frame=align_samples(samples.frame, clocks))
-    found = fit_launches(activities, hierarchy, attribution, samples.frame, gpus) if kernels else None
+    found = fit_launches(activities, hierarchy, attribution, samples.frame, gpus, clocks) if kernels else None
     functions = tensor_functions(
         samples.frame, rate_launches(activities, found.launched if found else LAUNCHED.empty())
     )
@@ -166,7 +166,9 @@ def analyze(
         clocks=clocks,
         outside=summary.measure_outside(used, activities, samples.frame, functions),
         faults=faults.list_faults(recording, samples, activities, clocks, diagnostics, trace.lost_launches),
-        warnings=caveats.list_caveats(recording, samples, hierarchy, activities, attribution, ranges, diagnostics),
+        warnings=caveats.list_caveats(
+            recording, samples, hierarchy, activities, attribution, ranges, clocks, diagnostics
+        ),
     )
 
 

@@ -33,11 +33,13 @@ def list_caveats(
     activities: pd.DataFrame,
     attribution: Attribution,
     ranges: pd.DataFrame,
+    clocks: pd.DataFrame,
     diagnostics: pd.DataFrame,
 ) -> tuple[str, ...]:
     """Sentences for the reader, most important first."""
     return (
         *_about_samples(recording, samples, ranges, diagnostics),
+        *_about_clocks(clocks),
         *_about_graphs(activities),
         *_about_diagnostics(diagnostics),
         *_about_activities(hierarchy, activities, attribution),
@@ -81,6 +83,16 @@ def _about_samples(
     if thin:
         found.append(f"{thin} of {len(ranges)} rows have no figures: under half of their window was sampled.")
     return found
+
+
+def _about_clocks(clocks: pd.DataFrame) -> list[str]:
+    """Samples that were moved to the time that they show."""
+    moved = clocks[clocks["shift_ns"] != 0]
+    return [
+        f"GPU {gpu}: samples are stamped {units.format_ns(abs(shift))} {'later' if shift > 0 else 'earlier'} than the "
+        "kernels that they show, by GR Active; they were moved by that before any figure was taken."
+        for gpu, shift in zip(moved["gpu"], moved["shift_ns"], strict=True)
+    ]
 
 
 def _about_diagnostics(diagnostics: pd.DataFrame) -> list[str]:

@@ -1,7 +1,7 @@
 """Whether the sampler's clock is the trace's: GR Active against the time under kernels.
 
-Samples and kernels come from different clocks that Nsight Systems has brought together. Were they apart by more than a
-few microseconds, no sample could be said to lie under a kernel, and nothing could be attributed.
+Samples and kernels come from different clocks that Nsight Systems has brought together. Where they are apart, samples
+show other kernels than those that they lie under. So they are moved by as much as can be measured.
 """
 
 import numpy as np
@@ -14,14 +14,15 @@ from tcprof.frames import CLOCKS, KERNEL_KINDS
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-LARGEST_OFFSET_NS = 5000
 ENGINE_LEAD_NS = (
     600  # GR Active leads the kernels by so much: 0 to 1.1 µs in the 24 recordings of an H200 where it shows
 )
+MOVED_ERROR_NS = 500.0  # how well samples that were moved lie then
 SMALLEST_OFFSET_NS = 1000  # what differs from that by less is not told from it
 LOWEST_CORRELATION = 0.9
 BRIDGED_NS = 5_000  # the engine stays active between kernels that follow each other this closely
-SMALLEST_DEVIATION = 0.1  # of the busy share of a sample: below it there is too little idle time to compare
+FLAT, WIDEST_NS = 5e-4, 1500  # correlations that differ by less are alike; where they reach further, none is best
+SMALLEST_DEVIATION = 0.02  # of the busy share of a sample: below it there is too little idle time to compare
 FEWEST_SAMPLES = 50
 MOST_SAMPLES = 20_000
 _OFFSETS = np.arange(-120, 121) * 1000  # ns; a period at 10 kHz and more
@@ -68,6 +69,15 @@ def align_samples(samples: pd.DataFrame, clocks: pd.DataFrame) -> pd.DataFrame:
     return samples.assign(start_ns=samples["start_ns"] - shift, end_ns=samples["end_ns"] - shift)
 
 
+def offset_errors(clocks: pd.DataFrame) -> dict[int, float]:
+    """How far the samples of each GPU that were moved may still be off, in ns.
+
+    Args:
+        clocks: See ``check_clocks``.
+    """
+    return dict.fromkeys(clocks.loc[clocks["shift_ns"] != 0, "gpu"].tolist(), MOVED_ERROR_NS)
+
+
 def _busy(kernels: pd.DataFrame) -> StepFunction:
     """1 while a kernel runs, or is about to follow the one before."""
     start, end = kernels["start_ns"].to_numpy(), kernels["end_ns"].to_numpy()
@@ -87,6 +97,9 @@ def _compare(busy: StepFunction, samples: pd.DataFrame) -> dict[str, float]:
         return unknown
     correlations = np.array([_correlation(active, share) for share in shares])
     best = int(np.argmax(correlations))
+    alike = _OFFSETS[correlations >= correlations[best] - FLAT]
+    if correlations[best] >= LOWEST_CORRELATION and np.ptp(alike) > 2 * WIDEST_NS:
+        return unknown
     # Best where samples show what the trace has so much later: then they are stamped that much too early.
     return {"offset_ns": -_refine(correlations, best), "correlation": float(correlations[best])}
 

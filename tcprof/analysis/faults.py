@@ -7,16 +7,22 @@ nothing of them is passed on but the known words below, and numbers.
 import re
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.clock import LARGEST_OFFSET_NS, LOWEST_CORRELATION
+from tcprof.analysis.clock import LOWEST_CORRELATION
+from tcprof.analysis.intervals import StepFunction, union
 from tcprof.trace.samples import Samples
 from tcprof.trace.trace import Recording
 
 LOWEST_ADVISED_HZ = 10_000  # nsys's own default
 LOWEST_HZ = 10  # nsys samples no slower
 NOTABLE_GAP_SHARE = 0.01  # of the time sampled; whole recordings have no gap at all
+BUSY_PCT = 50.0  # GR Active from which a sample shows a busy GPU: an idle one reads 1
+ROUNDED_UP_PCT = 1.0  # Tensor Active that may be all but 0
+BESIDE_NS = 10_000  # so near to an activity a sample may show it
+NOTABLE_OTHER_SHARE = 0.01  # of the time traced: recordings of one program alone have up to 0.3 %
 _MEANING_OF_LOSS = (
     "Figures are of what is left: sums are too small, means may be far off, and samples beside a gap may be displaced."
 )
@@ -61,7 +67,9 @@ def list_faults(
     """
     texts = diagnostics["text"].value_counts(sort=False)
     about_samples = _about_samples(recording, samples, activities, texts.index.tolist())
-    return (*about_samples, *_about_clocks(clocks, bool(about_samples)), *_about_kernels(texts, count_lost_launches))
+    about_clocks = _about_clocks(clocks, bool(about_samples))
+    about_kernels = _about_kernels(texts, count_lost_launches)
+    return (*about_samples, *about_clocks, *about_kernels, *_about_other_work(samples.frame, activities))
 
 
 def is_fault(text: str) -> bool:
@@ -160,7 +168,7 @@ def _remedy(frequency_hz: float, gpus: int, *, is_too_slow: bool) -> str:
 def _about_clocks(clocks: pd.DataFrame, damaged: bool) -> list[str]:
     """Samples that do not show what was traced when it was traced."""
     found = []
-    for gpu, offset, correlation in zip(clocks["gpu"], clocks["offset_ns"], clocks["correlation"], strict=True):
+    for gpu, correlation in zip(clocks["gpu"], clocks["correlation"], strict=True):
         if correlation < LOWEST_CORRELATION:
             cause = "other work ran on the GPU, or the clocks disagree. Record again, with the GPU to yourself."
             if damaged:
@@ -168,11 +176,6 @@ def _about_clocks(clocks: pd.DataFrame, damaged: bool) -> list[str]:
             found.append(
                 f"GPU {gpu}: the samples' GR Active does not follow the traced kernels (correlation "
                 f"{correlation:.2f}), so nothing can be attributed: {cause}"
-            )
-        elif abs(offset) > LARGEST_OFFSET_NS:
-            found.append(
-                f"GPU {gpu}: samples are stamped {units.format_ns(abs(offset))} {'later' if offset > 0 else 'earlier'} "
-                "than the kernels that they show, so figures of kernels and short ranges are wrong. Record again."
             )
     return found
 
@@ -204,6 +207,28 @@ def _about_kernels(texts: pd.Series, count_lost_launches: Callable[[], int | Non
         f"({told or 'how many is unknown'}). A missing kernel's time counts as idle, and its tensor cycles go to its "
         "neighbours. Record again, and let every process run to its end."
     ]
+
+
+def _about_other_work(frame: pd.DataFrame, activities: pd.DataFrame) -> list[str]:
+    """Samples that show a busy GPU where nothing was traced: what ran there also ran beside the traced kernels."""
+    found = []
+    for gpu, traced in activities.groupby("gpu"):
+        start, end = traced["start_ns"].to_numpy(), traced["end_ns"].to_numpy()
+        first, last = int(start.min()), int(end.max())
+        mine = frame[(frame["gpu"] == gpu) & (frame["start_ns"] >= first) & (frame["end_ns"] <= last)]
+        group = np.zeros(len(start), dtype=np.int64)
+        _, low, high = union(group, start - BESIDE_NS, np.maximum(end, start + 1) + BESIDE_NS)
+        near = StepFunction(low, high, np.ones(len(low)))
+        begin, finish = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
+        busy = (mine["gr_active_pct"] >= BUSY_PCT) | (mine["tensor_active_pct"] > ROUNDED_UP_PCT)
+        unknown = int((finish - begin)[(near.covered(begin, finish) == 0) & busy.to_numpy()].sum())
+        if unknown > NOTABLE_OTHER_SHARE * (last - first):
+            found.append(
+                f"GPU {gpu}: it was busy for {units.format_ns(unknown)} of {units.format_ns(last - first)} with work "
+                "that the trace does not show, such as another process. What of it ran beside traced kernels counts as "
+                "theirs. Record with the GPU to yourself, or trace every process that uses it."
+            )
+    return found
 
 
 def _matches(pattern: re.Pattern[str], texts: pd.Series) -> list[tuple[re.Match[str], int]]:

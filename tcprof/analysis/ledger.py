@@ -14,8 +14,10 @@ from tcprof.frames import KERNEL_KINDS, LEDGER
 
 ACTIVITY_TIME, KERNEL_TIME, TENSOR_TIME = "activity time", "kernel time", "tensor-active time"
 FITTED, NOT_FITTED, NO_KERNEL = "fitted to kernels", "under kernels, but not fitted", "under no kernel"
+UNEXPLAINED = "given to kernels beyond what they usually count"
 NOT_TRACED = "sampled before or after the trace"
 _MORE_SAMPLES = "record more iterations, or with a higher --frequency"
+_VARIES = "their work varies, or other work ran beside them: record with the GPU to yourself"
 _STATES = {
     RESOLVED: "",
     POOLED: "record more iterations: these kernels were launched too rarely to be told apart",
@@ -89,7 +91,9 @@ def _tensor_time(samples: pd.DataFrame, activities: pd.DataFrame, kernel_fit: Ke
     fitted = float((counted.per_launch * _sampled_share(known, activities)).sum())
     active_ns = known["tensor_active_pct"].to_numpy() / 100 * (known["end_ns"] - known["start_ns"]).to_numpy()
     seconds = float(active_ns.sum()) * 1e-9 / total if total > 0 else 0.0
-    yield TENSOR_TIME, FITTED, fitted * seconds, ""
+    unexplained = min(counted.unexplained, fitted) if kernel_fit.gpus[gpu].in_cycles else 0.0
+    yield TENSOR_TIME, FITTED, (fitted - unexplained) * seconds, ""
+    yield TENSOR_TIME, UNEXPLAINED, unexplained * seconds, _VARIES
     yield TENSOR_TIME, NOT_FITTED, (counted.sampled - fitted) * seconds, _MORE_SAMPLES
     yield TENSOR_TIME, NO_KERNEL, (inside - counted.sampled) * seconds, "trace its process: --trace=cuda,nvtx"
     yield TENSOR_TIME, NOT_TRACED, (total - inside) * seconds, ""

@@ -7,7 +7,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.clock import LARGEST_OFFSET_NS, LOWEST_CORRELATION
+from tcprof.analysis.clock import LOWEST_CORRELATION
 from tcprof.analysis.kernels.summary import RESOLVED
 from tcprof.analysis.ledger import ACTIVITY_TIME, KERNEL_TIME
 from tcprof.findings.iterations import IterationFigures
@@ -86,7 +86,7 @@ def _clock(analysis: Analysis, gpu: int) -> list[_Found]:
     if not len(rows):
         return []
     offset, correlation = float(rows["offset_ns"].iloc[0]), float(rows["correlation"].iloc[0])
-    agree = abs(offset) <= LARGEST_OFFSET_NS and correlation >= LOWEST_CORRELATION
+    agree = correlation >= LOWEST_CORRELATION
     found = describe_clocks(rows)[0].removeprefix("Clock check: ").removesuffix(".")
     return [("Clock check", UNKNOWN if math.isnan(offset) else GOOD if agree else POOR, found)]
 
@@ -114,14 +114,18 @@ def _share(analysis: Analysis, gpu: int, account: str, entry: str) -> float:
 def describe_clocks(clocks: pd.DataFrame) -> list[str]:
     """Whether samples and trace agree on the time."""
     lines = []
-    for gpu, offset, correlation in zip(clocks["gpu"], clocks["offset_ns"], clocks["correlation"], strict=True):
-        where = f"GPU {gpu}: " if len(clocks) > 1 else ""
-        if offset != offset:
-            lines.append(f"{where}Clock check: not possible, the GPU was hardly ever idle.")
-        else:
-            apart = units.format_ns(abs(offset)) if offset else f"less than {units.format_ns(1000)}"
-            lines.append(
-                f"{where}Clock check: samples and trace are {apart} apart (correlation of GR "
-                f"Active with the time under kernels {correlation:.3f})."
+    for row in clocks.itertuples():
+        where = f"GPU {row.gpu}: " if len(clocks) > 1 else ""
+        if math.isnan(row.correlation):
+            lines.append(f"{where}Clock check: not possible, the GPU was busy, or idle, nearly all the time.")
+            continue
+        said = "samples and trace have one clock"
+        if row.shift_ns:
+            late = "later" if row.shift_ns > 0 else "earlier"
+            said = (
+                f"samples were stamped {units.format_ns(abs(row.shift_ns))} {late} than the kernels, and moved by that"
             )
+        lines.append(
+            f"{where}Clock check: {said} (correlation of GR Active with the time under kernels {row.correlation:.3f})."
+        )
     return lines

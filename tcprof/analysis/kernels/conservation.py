@@ -31,7 +31,8 @@ def conserve(
     stretch, total = design.launch_stretch[inside], np.bincount(design.stretch, observed)
     most = ceiling * (launches.end - launches.start)[inside]
     kept = np.minimum(counted[inside], most)
-    variance = (variation[launches.kind[inside]] + CONSTANT) * kept**2
+    of_class = np.where(launches.opaque, 1.0, variation + CONSTANT)
+    variance = of_class[launches.kind[inside]] * kept**2
     for share in ("variance", "variance", "count", "room"):
         shares = {"variance": variance, "count": kept, "room": most - kept}[share]
         fitted, whole = (np.bincount(stretch, values, len(total)) for values in (kept, shares))

@@ -99,6 +99,7 @@ def fit(
     ceiling: float,
     passes: int = PASSES,
     unit: Floats | None = None,
+    offset_error_ns: float = LEAST_OFFSET_NS,
 ) -> Fit:
     """Solve for what a launch of each class counts. One design serves any counter of the same samples.
 
@@ -111,6 +112,7 @@ def fit(
         ceiling: The most that can be counted in a ns.
         passes: How often the weights are taken from the solution before.
         unit: What each sample's value was rounded to multiples of; None where it was not.
+        offset_error_ns: How well samples and launches are on one clock, at best.
     """
     observed, error = value[design.row], error[design.row]
     kinds = int(launches.kind.max()) + 1
@@ -125,7 +127,7 @@ def fit(
         design, targets, reading, None if unit is None else unit[design.row], highest, ceiling, passes
     )
     found = sum_parts(design, solution.parts, kinds)
-    covariance, bias, offset = _uncertainty(design, solution, kinds)
+    covariance, bias, offset = _uncertainty(design, solution, kinds, offset_error_ns)
     counted = found[launches.kind] * launches.weight
     if not error.any():
         counted = conserve(counted, solution.variation, launches, design, observed, ceiling)
@@ -199,7 +201,9 @@ def _border_variance(design: Design, of_class: Floats) -> tuple[Floats, Floats]:
     return begins, ends
 
 
-def _uncertainty(design: Design, solution: _Solution, kinds: int) -> tuple[Floats, Floats, Offset]:
+def _uncertainty(
+    design: Design, solution: _Solution, kinds: int, offset_error_ns: float
+) -> tuple[Floats, Floats, Offset]:
     """The covariance of the classes' values, how they follow a shift of the samples, and the clocks' offset."""
     precision = solution.precision
     weighted = solution.noise.weigh(solution.residual)
@@ -207,7 +211,7 @@ def _uncertainty(design: Design, solution: _Solution, kinds: int) -> tuple[Float
     misfit = misfit_covariance(design, precision, weighted, kinds)
     offset, parts = estimate_offset(design, precision, solution.noise, rate_change(design, solution.parts), weighted)
     late = sum_parts(design, parts, kinds) * np.clip(
-        np.hypot(offset.error_ns, np.nan_to_num(offset.late_ns)), LEAST_OFFSET_NS, MOST_OFFSET_NS
+        np.hypot(offset.error_ns, np.nan_to_num(offset.late_ns)), offset_error_ns, MOST_OFFSET_NS
     )
     others = sum_parts(design, precision.solve(solution.right[:, 1:]), kinds)
     bias, common = others[:, 0], others[:, 1:]

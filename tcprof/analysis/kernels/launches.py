@@ -7,12 +7,14 @@ import numpy.typing as npt
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from tcprof.analysis.clock import offset_errors
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.capacity import fit_capacity, unknown_capacity
 from tcprof.analysis.kernels.chips import flop_per_cycle, peak_flop_per_cycle
 from tcprof.analysis.kernels.classes import Classes, classify
 from tcprof.analysis.kernels.design import Design, Launches, build_design
-from tcprof.analysis.kernels.fit import Fit, fit
+from tcprof.analysis.kernels.fit import LEAST_OFFSET_NS, PASSES, Fit, fit
+from tcprof.analysis.kernels.interruptions import doubt_interrupted
 from tcprof.analysis.kernels.names import read_names
 from tcprof.analysis.sampling import read_rounded
 from tcprof.frames import KERNEL_KINDS, LAUNCHED
@@ -37,6 +39,7 @@ class GpuFit:
         launches: Its launches, with their classes.
         fits: The fit of ``tensor`` and of ``OTHER_METRICS``, where sampled; values are ns of full activity.
         counted: The fit of ``tensor_counts``; None where nothing was sampled.
+        doubt: Of each launch, ns of full activity that may be another process's.
         in_cycles: Whether that counts recorded cycles, and not rounded percentages.
         capacity: Cycles that all tensor pipes have in a ns of each launch; 1 where no clock was recorded.
     """
@@ -44,6 +47,7 @@ class GpuFit:
     launches: Launches
     fits: dict[str, Fit]
     counted: Fit | None
+    doubt: Floats
     in_cycles: bool
     capacity: Floats
 
@@ -63,7 +67,9 @@ class KernelFit:
     from_samples: bool
 
 
-def fit_kernels(activities: pd.DataFrame, path_id: Ints, samples: pd.DataFrame, gpus: pd.DataFrame) -> KernelFit:
+def fit_kernels(
+    activities: pd.DataFrame, path_id: Ints, samples: pd.DataFrame, gpus: pd.DataFrame, clocks: pd.DataFrame
+) -> KernelFit:
     """Solve for the Tensor Active of every launch.
 
     Args:
@@ -71,10 +77,12 @@ def fit_kernels(activities: pd.DataFrame, path_id: Ints, samples: pd.DataFrame, 
         path_id: For each activity the path of the innermost range that it belongs to, -1 for none.
         samples: See ``tcprof.frames.SAMPLES``.
         gpus: See ``tcprof.frames.GPUS``.
+        clocks: See ``tcprof.frames.CLOCKS``.
     """
     names = read_names(activities["name"].cat.categories)
     chips = dict(zip(gpus["gpu"], gpus["chip"], strict=True))
     of_kind = activities["kind"].isin(KERNEL_KINDS).to_numpy()
+    errors = offset_errors(clocks)
     parts: list[pd.DataFrame] = []
     fitted: dict[int, GpuFit] = {}
     for gpu in sorted(activities["gpu"].unique().tolist()):
@@ -84,22 +92,31 @@ def fit_kernels(activities: pd.DataFrame, path_id: Ints, samples: pd.DataFrame, 
         kernels = activities.iloc[rows]
         start, end = kernels["start_ns"].to_numpy(), kernels["end_ns"].to_numpy()
         code = kernels["name"].cat.codes.to_numpy(np.int64)
-        classes = classify(code, kernels["launch_geometry"].cat.codes.to_numpy(np.int64), end - start)
+        geometry = kernels["launch_geometry"].cat.codes.to_numpy(np.int64)
+        classes = classify(code, geometry, end - start)
         opaque = np.bincount(classes.kind, (kernels["kind"] == "graph").to_numpy()) > 0
         launches = Launches(start, np.maximum(end, start + 1), classes.kind, classes.weight, opaque)
         with threadpool_limits(1, user_api="blas"):  # the matrices are small: threads would only wait for each other
-            fitted[gpu] = _fit_gpu(launches, samples[samples["gpu"] == gpu])
+            mine = samples[samples["gpu"] == gpu]
+            fitted[gpu] = _fit_gpu(launches, (code, geometry), mine, errors.get(gpu, LEAST_OFFSET_NS))
         frame = _launched(gpu, rows, path_id[rows], launches, classes, fitted[gpu])
         parts.append(_with_flop(frame, fitted[gpu].capacity, names.iloc[code], chips.get(gpu, "")))
     return KernelFit(LAUNCHED.concat(parts), fitted, bool(samples["tensor_active_pct"].notna().any()))
 
 
-def _fit_gpu(launches: Launches, samples: pd.DataFrame) -> GpuFit:
-    """The fit on cycles where they were recorded, else on rounded percentages; no fits without samples."""
+def _fit_gpu(launches: Launches, names: tuple[Ints, Ints], samples: pd.DataFrame, offset_error_ns: float) -> GpuFit:
+    """The fit on cycles where they were recorded, else on rounded percentages; no fits without samples.
+
+    Args:
+        launches: The launches.
+        names: Numbers of their names and launch geometries.
+        samples: Those of the GPU.
+        offset_error_ns: How well both are on one clock, at best.
+    """
     near = (samples["end_ns"] > launches.start.min()) & (samples["start_ns"] < launches.end.max())
     samples = samples[near & samples["tensor_active_pct"].notna()]
     if samples.empty:
-        return GpuFit(launches, {}, None, False, np.ones(len(launches.start)))
+        return GpuFit(launches, {}, None, np.zeros(len(launches.start)), False, np.ones(len(launches.start)))
     start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
     percent = samples["tensor_active_pct"].to_numpy()
     function = StepFunction(start, end, percent)
@@ -115,7 +132,7 @@ def _fit_gpu(launches: Launches, samples: pd.DataFrame) -> GpuFit:
     value, error, shift = tensor_counts(samples)
     in_cycles = bool(samples["tensor_cycles"].notna().all())
     unit = None if in_cycles else _passed(samples) / 100
-    counted = fit(launches, design, value, error, shift, float(capacity.of_launch.max()), unit=unit)
+    counted = fit(launches, design, value, error, shift, float(capacity.of_launch.max()), PASSES, unit, offset_error_ns)
     active = replace(
         counted,
         value=counted.value / capacity.of_class,
@@ -124,7 +141,8 @@ def _fit_gpu(launches: Launches, samples: pd.DataFrame) -> GpuFit:
         bias=counted.bias / capacity.of_class,
         per_launch=counted.per_launch / capacity.of_launch,
     )
-    return GpuFit(launches, {"tensor": active, **fits}, counted, in_cycles, capacity.of_launch)
+    doubt = doubt_interrupted(*names, launches, active.per_launch)
+    return GpuFit(launches, {"tensor": active, **fits}, counted, doubt, in_cycles, capacity.of_launch)
 
 
 def tensor_counts(samples: pd.DataFrame) -> tuple[Floats, Floats, Floats]:

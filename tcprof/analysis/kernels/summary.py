@@ -136,6 +136,8 @@ def _sums(kernel_fit: KernelFit, group: Ints, metric: str) -> tuple[Floats, Floa
             found, row = np.unique(group[mine], return_inverse=True)
             active[found] = np.bincount(row, of_gpu.fits[metric].per_launch)
             half[found] = _half_of_sums(of_gpu.fits[metric], row, of_gpu.launches)
+            if metric == "tensor":
+                half[found] += np.bincount(row, of_gpu.doubt)
     return active, half
 
 

@@ -1,0 +1,126 @@
+"""Intervals hold in synthetic recordings of known truth, and figures are right; see scenarios.py for what they are."""
+
+import functools
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scenarios import PLAIN, SCENARIOS, draw, rare_long, steps
+from worlds import UNTRACED, Kernel, Sampler, beside, make_world, write_world
+
+import tcprof
+from tcprof.analysis.ledger import UNEXPLAINED
+
+SEEDS = 4
+COVER = 0.9  # of the kernels with 1 % of the time and more; of these, 95 % intervals
+
+
+@functools.cache
+def measured(name: str) -> pd.DataFrame:
+    found = SCENARIOS[name].measure(SEEDS)
+    return found[found["counts"]]
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_intervals_hold_or_the_kernel_is_unresolved(name: str) -> None:
+    found = measured(name)
+    assert len(found) >= 10
+    assert (found["held"] | ~found["resolved"]).mean() >= COVER
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_figures_are_right_and_intervals_say_something(name: str) -> None:
+    found, scenario = measured(name), SCENARIOS[name]
+    assert np.average(found["error"], weights=found["total_ns"]) <= scenario.error
+    assert found["resolved"].mean() >= scenario.resolved
+
+
+def test_each_gpu_has_its_own_fit() -> None:
+    """Two GPUs in one recording give what each gives alone."""
+    worlds = [replace(steps(seed), gpu=seed) for seed in range(2)]
+    alone = pd.concat([world.measure(PLAIN) for world in worlds])
+    together = worlds[0].measure(PLAIN, worlds[1])
+    assert together["tensor_active_pct"].to_numpy() == pytest.approx(alone["tensor_active_pct"].to_numpy())
+    assert together["tensor_active_low_pct"].to_numpy() == pytest.approx(alone["tensor_active_low_pct"].to_numpy())
+
+
+def test_wrapped_counts_change_nothing(tmp_path: Path) -> None:
+    world = steps(1, 4)
+    plain, wrapped = (tmp_path / name for name in ("plain", "wrapped"))
+    kernels = []
+    for folder in (plain, wrapped):
+        folder.mkdir()
+        kernels.append(tcprof.read(write_world(world, PLAIN, folder, wrapped=folder == wrapped)).kernels)
+    pd.testing.assert_frame_equal(*kernels)
+
+
+def test_a_long_launch_that_is_rare_is_no_short_one() -> None:
+    """The softmax after it reads what is true, and is no tensor kernel."""
+    kernels = rare_long(0).fit(PLAIN)[1].set_index("name")
+    assert kernels.loc["softmax", "tensor_active_pct"] == pytest.approx(0.5, abs=0.1)
+    assert not kernels.loc["softmax", "tensor_kernel"]
+
+
+@pytest.mark.parametrize(("us", "points"), [(10, 3), (200, 1)])
+def test_neighbouring_ranges_are_told_apart(us: float, points: float, tmp_path: Path) -> None:
+    """Ranges of one kernel each, shorter than a sample or little longer, side by side at 80 and 1 %."""
+    kernels = [Kernel("high", us, 0.8), Kernel("low", us, 0.01)]
+    world = make_world(kernels, 40, 1, idle=0.2)
+    ranges = tcprof.read(write_world(world, PLAIN, tmp_path)).ranges.set_index("path")
+    for name, true in world.truth().items():
+        row = ranges.loc[name]
+        assert row["tensor_active_mean_pct"] == pytest.approx(true, abs=points)
+        assert row["tensor_active_low_pct"] <= true <= row["tensor_active_high_pct"]
+
+
+@pytest.mark.parametrize("kernels", [True, False])
+def test_intervals_of_short_ranges_hold(kernels: bool, tmp_path: Path) -> None:
+    """With the fit, and where the kernels were not fitted."""
+    held = []
+    for seed in range(3):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        world = make_world(draw(seed, number=12, us=(5, 200)), 30, seed)
+        ranges = tcprof.read(write_world(world, PLAIN, folder), kernels=kernels).ranges.set_index("path")
+        for name, true in world.truth().items():
+            held.append(ranges.loc[name, "tensor_active_low_pct"] <= true <= ranges.loc[name, "tensor_active_high_pct"])
+    assert np.mean(held) >= COVER
+
+
+@pytest.mark.parametrize("late", [2_000, 5_000, -3_000])
+def test_a_late_sampler_is_measured_corrected_and_told(late: int, tmp_path: Path) -> None:
+    analysis = tcprof.read(write_world(steps(0, idle=0.3), Sampler(late=late), tmp_path))
+    clock = analysis.clocks.iloc[0]
+    assert clock["shift_ns"] == pytest.approx(late, abs=600)
+    assert any("were moved" in text for text in analysis.warnings)
+    assert not analysis.faults
+
+
+def test_a_sampler_on_time_is_left_alone(tmp_path: Path) -> None:
+    analysis = tcprof.read(write_world(steps(0, idle=0.3), PLAIN, tmp_path))
+    assert analysis.clocks["shift_ns"].tolist() == [0]
+    assert not any("were moved" in text for text in analysis.warnings)
+
+
+def test_work_that_no_trace_shows_is_a_fault(tmp_path: Path) -> None:
+    world = make_world([Kernel("gemm", 40, 0.6), Kernel("add", 20, 0)], 60, 1, idle=0.5, idle_us=(200, 600))
+    quiet, busy = (tmp_path / name for name in ("quiet", "busy"))
+    quiet.mkdir()
+    busy.mkdir()
+    assert not tcprof.read(write_world(world, PLAIN, quiet)).faults
+    analysis = tcprof.read(write_world(beside(world, Kernel(UNTRACED, 150, 0.5), 0.05), PLAIN, busy))
+    assert [fault for fault in analysis.faults if "work that the trace does not show" in fault]
+
+
+def test_what_the_kernels_do_not_explain_stands_in_the_ledger(tmp_path: Path) -> None:
+    """Before it is shared among them, so that conservation does not hide it."""
+    shares = {}
+    for name in ("fixed order", "another process"):
+        folder = tmp_path / name
+        folder.mkdir()
+        ledger = tcprof.read(write_world(SCENARIOS[name].make(0), PLAIN, folder)).ledger
+        shares[name] = ledger.loc[ledger["entry"] == UNEXPLAINED, "share_pct"].item()
+    assert shares["fixed order"] < 0.1
+    assert shares["another process"] > 2
