@@ -18,7 +18,7 @@ from tcprof.analysis.iterations import find_iterations
 from tcprof.analysis.projection import Attribution, Hierarchy, attribute, build_hierarchy
 from tcprof.analysis.sampling import Windows, tensor_functions
 from tcprof.analysis.warm_up import choose_warm_up, find_left_out, parse_warm_up
-from tcprof.frames import GPUS, INSTANCES, LAUNCHED, RANGE_SUMMARY, SAMPLE_METRICS
+from tcprof.frames import GPUS, INSTANCES, RANGE_SUMMARY, SAMPLE_METRICS
 from tcprof.trace.samples import Samples
 from tcprof.trace.trace import Recording, Trace
 
@@ -134,9 +134,7 @@ def analyze(
     clocks = check_clocks(activities, samples.frame)
     samples = replace(samples, frame=align_samples(samples.frame, clocks))
     found = fit_launches(activities, hierarchy, attribution, samples.frame, gpus, clocks) if kernels else None
-    functions = tensor_functions(
-        samples.frame, rate_launches(activities, found.launched if found else LAUNCHED.empty())
-    )
+    functions = tensor_functions(samples.frame, rate_launches(activities, found))
     listed, work = list_instances(hierarchy, attribution, activities, used)
     windows = instance_windows(listed, work, window)
     measured = summary.measure_instances(listed, windows, functions)

@@ -5,6 +5,7 @@ shared among its launches in proportion to what the fit gives them; where nothin
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,9 @@ import pandas as pd
 from tcprof.analysis.intervals import StepFunction
 from tcprof.frames import KERNEL_KINDS
 
+if TYPE_CHECKING:
+    from tcprof.analysis.kernels.launches import GpuFit, KernelFit
+
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
@@ -20,29 +24,52 @@ NO_LAUNCHES = pd.DataFrame({name: [] for name in ("gpu", "start_ns", "end_ns", "
 NOT_FITTED = 0.3  # deviation of a kernel's Tensor Active (0 to 1) of which nothing is known but the sample
 BORDER_NS = 500.0  # how well the count at a border inside a launch is known, as time at the launch's rate
 NEAR_NS = 1000  # on either side of a border: whether a kernel runs across it
-LEAST_RATE = 1e-4  # of full activity, for every launch: what a sample counted must be of one of them
+FIXED_POINT = 2.0**40
+LEAST_RATE = 1e-7  # of full activity, for every launch: what a sample counted must be of one of them
 
 
-def rate_launches(activities: pd.DataFrame, launched: pd.DataFrame) -> pd.DataFrame:
-    """What samples are shared among: kernels and graphs with their Tensor Active, from the fit if there is one.
+def rate_launches(activities: pd.DataFrame, found: "KernelFit | None") -> pd.DataFrame:
+    """What samples are shared among: kernels and graphs with their Tensor Active, in parts if they were fitted.
 
     Args:
         activities: See ``tcprof.frames.ACTIVITIES``.
-        launched: See ``tcprof.frames.LAUNCHED``; empty where nothing was fitted.
+        found: The fit, if there is one.
 
     Returns:
         gpu, start_ns, end_ns; rate, Tensor Active from 0 to 1; error, the standard error that its class has in common;
         spread, that of one launch.
     """
-    if launched.empty or launched["tensor_active_ns"].isna().all():
-        kernels = activities[activities["kind"].isin(KERNEL_KINDS)]
-        return kernels[["gpu", "start_ns", "end_ns"]].assign(rate=NOT_FITTED, error=NOT_FITTED, spread=NOT_FITTED)
-    rows = activities.iloc[launched["activity"].to_numpy()]
-    duration = np.maximum(launched["duration_ns"].to_numpy(), 1)
-    number = launched.groupby(["gpu", "kernel_class"])["activity"].transform("size").to_numpy()
-    rate, error = (launched[name].fillna(0).to_numpy() / duration for name in ("tensor_active_ns", "tensor_error_ns"))
-    columns = {"rate": rate, "error": error, "spread": error * np.sqrt(number)}
-    return rows[["gpu", "start_ns", "end_ns"]].reset_index(drop=True).assign(**columns)
+    kernels = activities[activities["kind"].isin(KERNEL_KINDS)]
+    unknown = kernels[["gpu", "start_ns", "end_ns"]].assign(rate=NOT_FITTED, error=NOT_FITTED, spread=NOT_FITTED)
+    if found is None:
+        return unknown
+    fitted = {gpu: of_gpu for gpu, of_gpu in found.gpus.items() if "tensor" in of_gpu.fits}
+    parts = [_rate_parts(of_gpu).assign(gpu=gpu) for gpu, of_gpu in fitted.items()]
+    return pd.concat([unknown[~unknown["gpu"].isin(list(fitted))], *parts], ignore_index=True)
+
+
+def _rate_parts(of_gpu: "GpuFit") -> pd.DataFrame:
+    """The parts of all launches of a GPU; each counts its share of what its launch does."""
+    launches, fit = of_gpu.launches, of_gpu.fits["tensor"]
+    of_class = np.bincount(of_gpu.part_kind)
+    first, number = np.cumsum(of_class) - of_class, of_class[launches.kind]
+    launch = np.repeat(np.arange(len(number)), number)
+    place = np.arange(len(launch)) - np.repeat(np.cumsum(number) - number, number)
+    kind, duration = launches.kind[launch], (launches.end - launches.start)[launch]
+    total = np.bincount(of_gpu.part_kind, fit.parts)[kind]
+    # Of its class's mean rate; a class that counts nothing does so evenly.
+    shape = np.divide(fit.parts[first[kind] + place] * number[launch], total, out=np.ones(len(kind)), where=total > 0)
+    error = (np.sqrt(np.diag(fit.covariance))[launches.kind] * launches.weight)[launch] / duration
+    low, high = (launches.start[launch] + duration * step // number[launch] for step in (place, place + 1))
+    return pd.DataFrame(
+        {
+            "start_ns": low,
+            "end_ns": high,
+            "rate": fit.per_launch[launch] / duration * shape,
+            "error": error,
+            "spread": error * np.sqrt(np.bincount(launches.kind)[kind]),
+        }
+    )
 
 
 @dataclass(frozen=True)
@@ -94,11 +121,10 @@ def split_samples(samples: pd.DataFrame, launches: pd.DataFrame) -> SplitSamples
 
 
 def _sum_open(times: Ints, start: Ints, end: Ints, value: Floats) -> Floats:
-    """The sum over the intervals that are open from each time on; what cancels is 0 to the last digit but few."""
-    steps = np.bincount(np.searchsorted(times, start), value, len(times))
-    steps -= np.bincount(np.searchsorted(times, end), value, len(times))
-    total = np.cumsum(steps)
-    return np.where(np.abs(total) > 1e-9 * np.abs(steps).sum(), total, 0.0)
+    """The sum over the intervals that are open from each time on; in whole units, so that what ends is gone."""
+    units = np.round(value * FIXED_POINT)
+    opened, closed = (np.bincount(np.searchsorted(times, at), units, len(times)) for at in (start, end))
+    return np.cumsum((opened - closed).astype(np.int64)) / FIXED_POINT
 
 
 def scale_pieces(split: SplitSamples, value: Floats) -> StepFunction:

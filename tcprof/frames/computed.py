@@ -116,11 +116,6 @@ LAUNCHED = Schema(
         Column("pooled", BOOL, "Whether that class is a pool of several rare kernels."),
         Column("duration_ns", INT, "Its duration."),
         Column("tensor_active_ns", FLOAT, "Its tensor-active time: Tensor Active, as a share, times its duration."),
-        Column(
-            "tensor_error_ns",
-            FLOAT,
-            "Standard error of its tensor-active time that it has in common with all launches of its class.",
-        ),
         Column("tensor_cycles", FLOAT, "Its tensor cycles over all SM sub-partitions, where recorded."),
         Column("tensor_flop", FLOAT, "FLOP on the Tensor Cores, where instruction family and precision are known."),
         Column(

@@ -64,6 +64,7 @@ class Fit:
         per_launch: For each launch; exact counts are brought to the sampled sum in each stretch between idle borders.
         sampled: Sum of the samples under at least one launch.
         unexplained: How much of that the classes do not explain, before it was brought to the sampled sum.
+        parts: What a launch counts in each part of its duration, class by class; see ``Design.part_kind``.
         residual: What the classes leave of each row of the design.
         offset: By how much the samples seem to be late.
     """
@@ -74,6 +75,7 @@ class Fit:
     per_launch: Floats
     sampled: float
     unexplained: float
+    parts: Floats
     residual: Floats
     offset: Offset
 
@@ -119,7 +121,8 @@ def fit(
     highest = float(np.quantile(observed / design.length, 0.999)) if len(observed) else 0.0
     if highest <= 0:
         nothing, none = np.zeros(kinds), np.zeros(len(launches.start))
-        return Fit(nothing, np.zeros((kinds, kinds)), nothing, none, 0.0, 0.0, observed, Offset(np.nan, np.inf))
+        parts = np.zeros(len(design.part_kind))
+        return Fit(nothing, np.zeros((kinds, kinds)), nothing, none, 0.0, 0.0, parts, observed, Offset(np.nan, np.inf))
     opaque_ns = design.class_ns @ launches.opaque
     reading = (RESOLUTION * highest * design.length) ** 2 + error**2 + (OPAQUE * highest * opaque_ns) ** 2
     targets = np.column_stack([observed, shift[design.row]])
@@ -132,7 +135,8 @@ def fit(
     if not error.any():
         counted = conserve(counted, solution.variation, launches, design, observed, ceiling)
     unexplained = float(np.abs(np.bincount(design.stretch, solution.residual)).sum())
-    return Fit(found, covariance, bias, counted, float(observed.sum()), unexplained, solution.residual, offset)
+    sampled, left = float(observed.sum()), solution.residual
+    return Fit(found, covariance, bias, counted, sampled, unexplained, solution.parts, left, offset)
 
 
 def _reweighted(

@@ -38,6 +38,7 @@ class GpuFit:
     Attributes:
         launches: Its launches, with their classes.
         fits: The fit of ``tensor`` and of ``OTHER_METRICS``, where sampled; values are ns of full activity.
+        part_kind: Class of each part of the fits.
         counted: The fit of ``tensor_counts``; None where nothing was sampled.
         doubt: Of each launch, ns of full activity that may be another process's.
         in_cycles: Whether that counts recorded cycles, and not rounded percentages.
@@ -46,6 +47,7 @@ class GpuFit:
 
     launches: Launches
     fits: dict[str, Fit]
+    part_kind: Ints
     counted: Fit | None
     doubt: Floats
     in_cycles: bool
@@ -116,7 +118,15 @@ def _fit_gpu(launches: Launches, names: tuple[Ints, Ints], samples: pd.DataFrame
     near = (samples["end_ns"] > launches.start.min()) & (samples["start_ns"] < launches.end.max())
     samples = samples[near & samples["tensor_active_pct"].notna()]
     if samples.empty:
-        return GpuFit(launches, {}, None, np.zeros(len(launches.start)), False, np.ones(len(launches.start)))
+        return GpuFit(
+            launches,
+            {},
+            np.empty(0, np.int64),
+            None,
+            np.zeros(len(launches.start)),
+            False,
+            np.ones(len(launches.start)),
+        )
     start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
     percent = samples["tensor_active_pct"].to_numpy()
     function = StepFunction(start, end, percent)
@@ -142,7 +152,7 @@ def _fit_gpu(launches: Launches, names: tuple[Ints, Ints], samples: pd.DataFrame
         per_launch=counted.per_launch / capacity.of_launch,
     )
     doubt = doubt_interrupted(*names, launches, active.per_launch)
-    return GpuFit(launches, {"tensor": active, **fits}, counted, doubt, in_cycles, capacity.of_launch)
+    return GpuFit(launches, {"tensor": active, **fits}, design.part_kind, counted, doubt, in_cycles, capacity.of_launch)
 
 
 def tensor_counts(samples: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
@@ -191,11 +201,6 @@ def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: 
             "duration_ns": duration,
             "tensor_active_ns": (
                 np.minimum(found.fits["tensor"].per_launch, duration) if "tensor" in found.fits else np.nan
-            ),
-            "tensor_error_ns": (
-                np.sqrt(np.diag(found.fits["tensor"].covariance))[launches.kind] * launches.weight
-                if "tensor" in found.fits
-                else np.nan
             ),
             "tensor_cycles": found.counted.per_launch if found.counted and found.in_cycles else np.nan,
         }
