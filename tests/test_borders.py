@@ -1,0 +1,80 @@
+"""Samples that the border of a window cuts are shared by what is launched in them, and the error of that is known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tcprof.analysis.borders import NO_LAUNCHES, border_errors, scale_pieces, split_samples
+from tcprof.analysis.sampling import Windows, measure, tensor_functions
+from tcprof.frames import SAMPLES
+
+US = 1_000
+WHOLE = 50 * US
+
+
+def samples(*percent: float) -> pd.DataFrame:
+    """One each 50 µs."""
+    start = WHOLE * np.arange(len(percent))
+    frame = pd.DataFrame({"gpu": 0, "start_ns": start, "end_ns": start + WHOLE, "tensor_active_pct": percent})
+    return SAMPLES.conform(frame)
+
+
+def launches(*rows: tuple[int, int, float, float]) -> pd.DataFrame:
+    """Start and end in µs, rate, and the error that its class has in common; single launches do not differ."""
+    frame = pd.DataFrame(rows, columns=["start_ns", "end_ns", "rate", "error"])
+    times = frame[["start_ns", "end_ns"]] * US
+    return frame.assign(**times, gpu=0, spread=0.0)
+
+
+NEIGHBOURS = launches((10, 20, 0.8, 0.0), (20, 30, 0.01, 0.0))  # of 16.2 % of the sample
+
+
+def active_ns(frame: pd.DataFrame, of: pd.DataFrame, start: int, end: int) -> float:
+    rows = Windows(*(np.array([value]) for value in (0, 0, US * start, US * end)))
+    return measure(rows, 1, tensor_functions(frame, of))["active_ns"].item()
+
+
+def test_neighbours_have_what_the_fit_gives_them() -> None:
+    whole = 0.162 * WHOLE
+    assert active_ns(samples(16.2), NEIGHBOURS, 10, 20) == pytest.approx(whole * 0.8 / 0.81)
+    assert active_ns(samples(16.2), NEIGHBOURS, 20, 30) == pytest.approx(whole * 0.01 / 0.81, rel=1e-4)
+    assert active_ns(samples(16.2), NEIGHBOURS, 0, 50) == pytest.approx(whole)
+
+
+def test_idle_time_has_nothing_of_a_sample_in_which_something_ran() -> None:
+    assert active_ns(samples(16.2), NEIGHBOURS, 30, 50) == pytest.approx(0, abs=1e-3)
+
+
+def test_a_sample_that_the_fit_does_not_explain_goes_to_those_that_ran() -> None:
+    silent = launches((10, 20, 0.0, 0.0), (20, 40, 0.0, 0.0))
+    assert active_ns(samples(30), silent, 10, 20) == pytest.approx(0.3 * WHOLE / 3)
+
+
+def test_a_sample_without_any_launch_is_even_and_its_border_uncertain() -> None:
+    assert active_ns(samples(40), NO_LAUNCHES, 0, 10) == pytest.approx(0.4 * 10 * US)
+    split = split_samples(samples(40), NO_LAUNCHES)
+    common, _ = border_errors(split, scale_pieces(split, np.array([40.0])), np.array([10 * US]))
+    assert common == pytest.approx(0.4 * 10 * US)
+
+
+@pytest.mark.parametrize(("at", "expected"), [(20, 1000), (30, 0), (15, 500), (0, 0), (50, 0)])
+def test_the_split_is_off_by_no_more_than_the_surer_side(at: int, expected: float) -> None:
+    """The first launch is off by 0.1 of its 10 µs, the second by 0.3: the sum of both is the sample's."""
+    split = split_samples(samples(16.2), launches((10, 20, 0.8, 0.1), (20, 30, 0.01, 0.3)))
+    common, _ = border_errors(split, scale_pieces(split, np.array([16.2])), np.array([at * US]))
+    assert common == pytest.approx(expected)
+
+
+def test_a_border_inside_a_launch_is_known_to_half_a_microsecond() -> None:
+    split = split_samples(samples(80), launches((0, 50, 0.8, 0.0)))
+    _, single = border_errors(split, scale_pieces(split, np.array([80.0])), US * np.array([25, 50]))
+    assert single == pytest.approx([0.8 * 500, 0])
+
+
+def test_launches_that_end_leave_nothing_behind() -> None:
+    """Not by rounding either: a hundred thousand launches of odd rates, then a sample in which nothing runs."""
+    start = np.arange(100_000)
+    rows = pd.DataFrame({"gpu": 0, "start_ns": start, "end_ns": start + 1, "rate": 0.1 + start % 7 / 9})
+    split = split_samples(samples(50, 50, 50), rows.assign(error=rows["rate"], spread=0.0))
+    common, _ = border_errors(split, scale_pieces(split, np.array([50.0] * 3)), np.array([120 * US]))
+    assert common == pytest.approx(0.5 * 20 * US), "the third sample has no launch"
