@@ -26,10 +26,13 @@ from reference import Case, find_cases
 
 import tcprof
 from tcprof.analysis import Analysis
+from tcprof.analysis.kernels.summary import UNRESOLVED
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
-TENSOR_KERNEL_PCT = 5.0
+TENSOR_KERNEL_PCT = 5.0  # kernels over which the references' own figures are compared
+NO_INDEX_PCT = 20.0  # index arithmetic does not reach this
 WIDER_POINTS = 2.0
+EQUAL_POINTS = 0.001  # figures that differ by less are shown alike
 LEAST_SHARE_PCT = 1.0  # of kernel time: kernels among which the worst is looked for
 
 
@@ -52,15 +55,16 @@ def compare(case: Case) -> dict[str, pd.DataFrame]:
     """For each mode the frame of kernels, beside the overlap mean and what ``_references`` adds."""
     analyses = read_modes(case.recording)
     references = _references(case, analyses["cycles"])
-    return {
-        mode: _keyed(
-            analysis.kernels.assign(
-                overlap_mean_pct=reference.overlap_mean(analysis, analysis.samples["tensor_active_pct"]),
-                sampled_cycles=_sampled_cycles(analysis),
-            )
-        ).join(references)
-        for mode, analysis in analyses.items()
-    }
+    exact = _keyed(analyses["cycles"].kernels)["tensor_active_pct"].rename("exact_pct")
+    references["strict_pct"] = references["own_pct"]
+    found = {}
+    for mode, analysis in analyses.items():
+        mean = reference.overlap_mean(analysis, analysis.samples["tensor_active_pct"])
+        frame = _keyed(analysis.kernels.assign(overlap_mean_pct=mean, sampled_cycles=_sampled_cycles(analysis)))
+        found[mode] = frame.join(references)
+        if mode != "cycles":  # these are of the same recording
+            found[mode]["strict_pct"] = exact[~exact.index.duplicated()].reindex(frame.index)
+    return found
 
 
 def _keyed(kernels: pd.DataFrame) -> pd.DataFrame:
@@ -121,14 +125,19 @@ def score(frame: pd.DataFrame) -> dict[str, float]:
     matched = frame[frame["in_situ_pct"].notna()]
     long = matched[matched["share_pct"] >= LEAST_SHARE_PCT]
     low, high, truth = (matched[f"{name}_pct"] for name in ("tensor_active_low", "tensor_active_high", "in_situ"))
-    called, above = matched["tensor_kernel"].astype(bool), truth > TENSOR_KERNEL_PCT
+    called = matched["tensor_kernel"].astype(bool)
+    held = (long["tensor_active_low_pct"] - EQUAL_POINTS <= long["strict_pct"]) & (
+        long["strict_pct"] <= long["tensor_active_high_pct"] + EQUAL_POINTS
+    )
     found = {
         "kernels": len(matched),
         "matched_pct": 100 * matched["total_ns"].sum() / frame["total_ns"].sum(),
         "within_pct": 100 * ((low - WIDER_POINTS <= truth) & (truth <= high + WIDER_POINTS)).mean(),
         "half_width": ((high - low) / 2).median(),
-        "wrongly_called": int((called & ~above).sum()),
-        "missed": int((~called & above).sum()),
+        "strict_pct": 100 * held.mean(),
+        "unresolved": int((long["fit"] == UNRESOLVED).sum()),
+        "wrongly_called": int((called & (matched["ncu_cycles"] == 0)).sum()),
+        "missed": int((~called & (truth > NO_INDEX_PCT)).sum()),
     }
     for name, column in (("fit", "tensor_active_pct"), ("mean", "overlap_mean_pct")):
         for against in ("in_situ", "fast", "ncu"):
@@ -193,6 +202,8 @@ JUDGEMENTS = {
     "kernels": ("kernels", "d"),
     "of kernel time": ("matched_pct", ".1f"),
     "half width": ("half_width", ".2f"),
+    "strict": ("strict_pct", ".0f"),
+    "unresolved": ("unresolved", "d"),
     "within": ("within_pct", ".0f"),
     "wrongly called": ("wrongly_called", "d"),
     "missed": ("missed", "d"),
