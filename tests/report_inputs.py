@@ -11,6 +11,7 @@ from builders import TraceBuilder
 
 import tcprof
 from tcprof.analysis import Analysis
+from tcprof.analysis.sampling import tensor_functions
 from tcprof.comparison import Comparison, compare
 from tcprof.frames import (
     ACTIVITIES,
@@ -91,6 +92,7 @@ def make_analysis(
         "ledger": LEDGER.empty(),
         "clocks": CLOCKS.empty(),
         "outside": OUTSIDE.empty(),
+        "tensor": tensor_functions(changes.get("samples", samples)),
         "faults": (),
         "warnings": (),
     }

@@ -120,7 +120,7 @@ def test_what_a_whole_graph_holds_is_unknown(tmp_path):
 
 def test_ranges_add_up_in_every_fixture(fixture_file):
     """What the outermost ranges hold, and what lies in none, is what the capture holds."""
-    analysis = tcprof.read(fixture_file)
+    analysis = tcprof.read(fixture_file, warm_up="all")
     ranges = analysis.ranges[analysis.ranges["domain"] == ""]
     capture = ranges[ranges["depth"] == 0].iloc[0]
     outside = analysis.launched[analysis.launched["path_id"] < 0]["tensor_active_ns"].sum() * 1e-9

@@ -1,6 +1,6 @@
 """The analysis of one recording: all that a table, a page or a comparison needs, and nothing private of a machine."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -16,7 +16,7 @@ from tcprof.analysis.clock import align_samples, check_clocks
 from tcprof.analysis.instances import busy_time, instance_windows, list_instances
 from tcprof.analysis.iterations import find_iterations
 from tcprof.analysis.projection import Attribution, Hierarchy, attribute, build_hierarchy
-from tcprof.analysis.sampling import Windows, tensor_functions
+from tcprof.analysis.sampling import Tensor, Windows, tensor_functions
 from tcprof.analysis.warm_up import choose_warm_up, find_left_out, parse_warm_up
 from tcprof.frames import GPUS, INSTANCES, RANGE_SUMMARY, SAMPLE_METRICS
 from tcprof.trace.samples import Samples
@@ -54,6 +54,7 @@ class Analysis:
         ledger: What the figures rest on, see ``tcprof.frames.LEDGER``.
         clocks: Whether samples and trace agree on the time, see ``tcprof.frames.CLOCKS``.
         outside: What was sampled outside of the whole capture, see ``tcprof.frames.OUTSIDE``.
+        tensor: What the tensor pipes of each GPU did, as functions of time: samples shared among their launches.
         faults: Why the figures cannot be trusted, with what to do: samples that were lost, are out of order or do not
             follow the kernels, and lost kernels; gravest first. Show them before any figure.
         warnings: What else a reader must know, most important first.
@@ -76,6 +77,7 @@ class Analysis:
     ledger: pd.DataFrame
     clocks: pd.DataFrame
     outside: pd.DataFrame
+    tensor: Mapping[int, Tensor]
     faults: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -128,27 +130,21 @@ def analyze(
     Raises:
         UsageError: There is no such warm-up, or no such range.
     """
-    recording, activities, hierarchy, attribution, samples = _read(trace, metrics, kernels)
-    gpus = _all_gpus(trace.gpus(), samples.frame, activities)
-    used = _recorded_gpus(gpus, samples.frame, activities)
-    clocks = check_clocks(activities, samples.frame)
-    samples = replace(samples, frame=align_samples(samples.frame, clocks))
+    recording, activities, hierarchy, attribution, samples, clocks = _read(trace, metrics, kernels)
+    gpus, used = _list_gpus(trace.gpus(), samples.frame, activities)
     found = fit_launches(activities, hierarchy, attribution, samples.frame, gpus, clocks) if kernels else None
-    functions = tensor_functions(samples.frame, rate_launches(activities, found))
+    tensor = tensor_functions(samples.frame, rate_launches(activities, found))
     listed, work = list_instances(hierarchy, attribution, activities, used)
     windows = instance_windows(listed, work, window)
-    measured = summary.measure_instances(listed, windows, functions)
-    iterations = choose_warm_up(
-        find_iterations(measured, hierarchy.paths, activities, iteration), parse_warm_up(warm_up)
-    )
+    measured = summary.measure_instances(listed, windows, tensor)
+    iterations = _find_iterations(measured, hierarchy, activities, iteration, warm_up)
     measured = measured.assign(warm_up=find_left_out(measured, iterations))
     evidence = Evidence(activities, samples.frame, gpus, hierarchy, attribution, measured, work)
-    ranges = _summarize(evidence, windows, functions, used, recording.duration_ns, samples.tensor_source == "rounded")
+    ranges = _summarize(evidence, windows, tensor, used, recording.duration_ns, samples.tensor_source == "rounded")
     account, instances = NO_ACCOUNT, _with_busy_time(evidence)
     if found:
         account = make_account(evidence, found)
         ranges, instances = add_rates(ranges, account, evidence), add_tensor_time(instances, account, evidence)
-    diagnostics = trace.diagnostics()
     return Analysis(
         recording=recording,
         window=window,
@@ -162,41 +158,58 @@ def analyze(
         activities=activities,
         **vars(account),
         clocks=clocks,
-        outside=summary.measure_outside(used, activities, samples.frame, functions),
-        faults=faults.list_faults(recording, samples, activities, clocks, diagnostics, trace.lost_launches),
-        warnings=caveats.list_caveats(
-            recording, samples, hierarchy, activities, attribution, ranges, clocks, diagnostics
-        ),
+        outside=summary.measure_outside(used, activities, samples.frame, tensor),
+        tensor=tensor,
+        **_remark(trace, recording, samples, evidence, ranges, clocks),
     )
+
+
+def _remark(
+    trace: Trace, recording: Recording, samples: Samples, evidence: Evidence, ranges: pd.DataFrame, clocks: pd.DataFrame
+) -> dict[str, tuple[str, ...]]:
+    """The faults and warnings."""
+    activities, diagnostics = evidence.activities, trace.diagnostics()
+    return {
+        "faults": faults.list_faults(recording, samples, activities, clocks, diagnostics, trace.lost_launches),
+        "warnings": caveats.list_caveats(
+            recording, samples, evidence.hierarchy, activities, evidence.attribution, ranges, clocks, diagnostics
+        ),
+    }
 
 
 def _read(
     trace: Trace, metrics: Iterable[str], kernels: bool
-) -> tuple[Recording, pd.DataFrame, Hierarchy, Attribution, Samples]:
-    """What is in a recording, its activities attributed to its ranges; with what a fit needs, if there is to be one."""
+) -> tuple[Recording, pd.DataFrame, Hierarchy, Attribution, Samples, pd.DataFrame]:
+    """What is in a recording, its activities attributed to its ranges, its samples on the clock of the trace.
+
+    With what a fit needs, if there is to be one.
+    """
     metrics = {*metrics, "gr_active_pct", *(_OF_FIT if kernels else ())}
     with ThreadPoolExecutor() as pool:  # reading is most of the work, and it waits for SQLite
         read_samples, read_launches = pool.submit(trace.samples, metrics), pool.submit(trace.launches)
         recording, activities = trace.recording(), trace.activities(geometry=kernels)
         hierarchy = build_hierarchy(trace.ranges())
         attribution = attribute(hierarchy, read_launches.result(), activities)
-        return recording, activities, hierarchy, attribution, read_samples.result()
+        samples = read_samples.result()
+    clocks = check_clocks(activities, samples.frame)
+    samples = replace(samples, frame=align_samples(samples.frame, clocks))
+    return recording, activities, hierarchy, attribution, samples, clocks
 
 
 def _summarize(
     evidence: Evidence,
     windows: Windows,
-    functions: summary.Functions,
+    tensor: dict[int, Tensor],
     gpus: list[int],
     duration_ns: float,
     rounded: bool,
 ) -> pd.DataFrame:
     """The range summary, from samples and counts: of each GPU the whole capture, then the paths."""
     per_path = summary.summarize_paths(
-        evidence.instances, windows, evidence.work, evidence.hierarchy.paths, functions, rounded
+        evidence.instances, windows, evidence.work, evidence.hierarchy.paths, tensor, rounded
     )
     capture = summary.summarize_capture(
-        gpus, evidence.activities, evidence.attribution, evidence.samples, duration_ns, functions
+        gpus, evidence.activities, evidence.attribution, evidence.samples, duration_ns, tensor
     )
     return RANGE_SUMMARY.concat([capture, per_path]).sort_values("gpu", kind="stable", ignore_index=True)
 
@@ -206,6 +219,19 @@ def _with_busy_time(evidence: Evidence) -> pd.DataFrame:
     instances = evidence.instances
     busy = busy_time(instances, evidence.work, np.arange(len(instances)), len(instances))
     return INSTANCES.conform(instances.assign(busy_ns=np.where(instances["activity_count"] > 0, busy, np.nan)))
+
+
+def _find_iterations(
+    instances: pd.DataFrame, hierarchy: Hierarchy, activities: pd.DataFrame, name: str | None, warm_up: int | str | None
+) -> pd.DataFrame:
+    """The iterations, with what is warm-up."""
+    return choose_warm_up(find_iterations(instances, hierarchy.paths, activities, name), parse_warm_up(warm_up))
+
+
+def _list_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:
+    """All GPUs, and the numbers of those that were recorded."""
+    gpus = _all_gpus(named, samples, activities)
+    return gpus, _recorded_gpus(gpus, samples, activities)
 
 
 def _all_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:

@@ -22,6 +22,7 @@ SMALLEST_OFFSET_NS = 1000  # what differs from that by less is not told from it
 LOWEST_CORRELATION = 0.9
 BRIDGED_NS = 5_000  # the engine stays active between kernels that follow each other this closely
 FLAT, WIDEST_NS = 5e-4, 1500  # correlations that differ by less are alike; where they reach further, none is best
+WEAK_DEVIATION, STRONG_CORRELATION = 0.1, 0.95  # what varies by less must correlate better to mean anything
 SMALLEST_DEVIATION = 0.02  # of the busy share of a sample: below it there is too little idle time to compare
 FEWEST_SAMPLES = 50
 MOST_SAMPLES = 20_000
@@ -86,7 +87,10 @@ def _busy(kernels: pd.DataFrame) -> StepFunction:
 
 
 def _compare(busy: StepFunction, samples: pd.DataFrame) -> dict[str, float]:
-    """Offset and correlation at the offset that correlates best; unknown where the GPU was hardly ever idle."""
+    """Offset and correlation at the offset that correlates best.
+
+    Unknown where the GPU was idle, or busy, nearly all the time.
+    """
     unknown = {"offset_ns": np.nan, "correlation": np.nan}
     if len(samples) < FEWEST_SAMPLES:
         return unknown
@@ -98,7 +102,9 @@ def _compare(busy: StepFunction, samples: pd.DataFrame) -> dict[str, float]:
     correlations = np.array([_correlation(active, share) for share in shares])
     best = int(np.argmax(correlations))
     alike = _OFFSETS[correlations >= correlations[best] - FLAT]
-    if correlations[best] >= LOWEST_CORRELATION and np.ptp(alike) > 2 * WIDEST_NS:
+    is_flat = correlations[best] >= LOWEST_CORRELATION and np.ptp(alike) > 2 * WIDEST_NS
+    is_weak = np.std(shares[len(_OFFSETS) // 2]) < WEAK_DEVIATION and correlations[best] < STRONG_CORRELATION
+    if is_flat or is_weak:
         return unknown
     # Best where samples show what the trace has so much later: then they are stamped that much too early.
     return {"offset_ns": -_refine(correlations, best), "correlation": float(correlations[best])}

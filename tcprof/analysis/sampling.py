@@ -4,7 +4,7 @@ A sample holds for its whole interval, so every figure weighs samples by their o
 samples by their time stamps.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,7 +103,7 @@ def read_rounded(percent: Floats) -> tuple[Floats, Floats, Floats]:
     return value, error, np.where(is_one, ONE_SHIFTS, 0.0)
 
 
-def measure(windows: Windows, groups: int, functions: dict[int, Tensor]) -> pd.DataFrame:
+def measure(windows: Windows, groups: int, functions: Mapping[int, Tensor]) -> pd.DataFrame:
     """Integrals over each group's windows.
 
     Args:
@@ -136,7 +136,7 @@ def measure(windows: Windows, groups: int, functions: dict[int, Tensor]) -> pd.D
     return pd.DataFrame({"window_ns": window, **sums, "border_ns": border})
 
 
-def measure_distribution(windows: Windows, groups: int, functions: dict[int, Tensor]) -> pd.DataFrame:
+def measure_distribution(windows: Windows, groups: int, functions: Mapping[int, Tensor]) -> pd.DataFrame:
     """Peak and 95th percentile of Tensor Active over each group's windows.
 
     The peak is the largest sample that lies at least half inside the windows, else the one with the most overlap. The

@@ -65,7 +65,7 @@ def _iterate(analysis: Analysis, chosen: Kin, mapping: Mapping[str, str]) -> Ana
         for path, kin, domain in zip(paths["path"], _kin(paths["path"], mapping), paths["domain"], strict=True)
         if kin == chosen and not domain
     ]
-    parts = [find_iterations(analysis.instances, paths, path) for path in dict.fromkeys(wanted)]
+    parts = [find_iterations(analysis.instances, paths, analysis.activities, path) for path in dict.fromkeys(wanted)]
     iterations = ITERATIONS.concat(parts)
     iterations = iterations[iterations["path"].isin(wanted)].drop_duplicates(["gpu", "range"])
     if iterations.empty:

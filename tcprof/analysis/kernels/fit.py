@@ -135,6 +135,7 @@ def fit(
     if not error.any():
         counted = conserve(counted, solution.variation, launches, design, observed, ceiling)
     unexplained = float(np.abs(np.bincount(design.stretch, solution.residual)).sum())
+    unexplained = unexplained if unexplained > RESOLUTION * float(observed.sum()) else 0.0
     sampled, left = float(observed.sum()), solution.residual
     return Fit(found, covariance, bias, counted, sampled, unexplained, solution.parts, left, offset)
 

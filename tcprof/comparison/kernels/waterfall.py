@@ -9,7 +9,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import union
-from tcprof.analysis.sampling import MINIMUM_COVERAGE, Windows, measure, tensor_functions
+from tcprof.analysis.sampling import MINIMUM_COVERAGE, Windows, measure
 from tcprof.comparison.kernels.matching import HIDDEN, Matching
 from tcprof.comparison.kernels.scope import Spans, compared_gpus, compared_spans
 from tcprof.frames import WATERFALL
@@ -164,7 +164,7 @@ def _sampled_active(analysis: Analysis, gpu: int, spans: Spans) -> float:
     order = np.argsort(spans.start, kind="stable")
     count = len(order)
     windows = Windows(np.zeros(count, dtype=np.int64), np.full(count, gpu), spans.start[order], spans.end[order])
-    found = measure(windows, 1, tensor_functions(analysis.samples[analysis.samples["gpu"] == gpu])).iloc[0]
+    found = measure(windows, 1, analysis.tensor).iloc[0]
     enough = found["covered_ns"] > 0 and found["covered_ns"] >= MINIMUM_COVERAGE * found["window_ns"]
     return float(found["active_ns"] / found["covered_ns"]) if enough else np.nan
 
