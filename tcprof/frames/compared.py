@@ -34,6 +34,8 @@ KERNEL_CHANGES = Schema(
         Column("new_tensor_kernel", BOOL, "Whether the new recording's is one; no for removed ones."),
         Column("base_precision", TEXT, "Precision of the inputs, as the name has it; empty where it does not tell."),
         Column("new_precision", TEXT, "The same in the new recording."),
+        Column("base_fit", TEXT, "What the fit can tell of it in the baseline, see *kernels*; empty for new ones."),
+        Column("new_fit", TEXT, "The same in the new recording; empty for removed ones."),
     ),
 )
 

@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from typing import SupportsFloat
 
+from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.kernels.summary import POOLED, UNDECIDED
 
 Format = Callable[[SupportsFloat | None], str]
 
@@ -23,6 +25,19 @@ def name_gpus(analysis: Analysis) -> list[str]:
     """The GPUs' names, equal ones counted: "2 × NVIDIA H200". They come from the report and are not escaped."""
     names = analysis.gpus["name"].value_counts(sort=False)
     return [f"{count} × {name}" if count > 1 else str(name) for name, count in names.items()]
+
+
+def format_fitted(value: float, fit: str, text: Callable[[float], str]) -> str:
+    """A figure from the fit of a kernel: unknown where the fit cannot tell, and marked where it is a pool's.
+
+    Args:
+        value: The figure.
+        fit: What the fit can tell, see ``tcprof.frames.KERNELS``.
+        text: How ``tcprof.units`` writes such a number.
+    """
+    if fit in UNDECIDED:
+        return units.UNKNOWN
+    return f"{text(value)} {POOLED}" if fit == POOLED else text(value)
 
 
 def format_interval(low: float, high: float, text: Format) -> str:

@@ -138,6 +138,7 @@ def _measure(
             ("class", "label", ""),
             ("precision", "precision", ""),
             ("tensor_kernel", "tensor_kernel", False),
+            ("fit", "fit", ""),
         ):
             columns[f"{side}_{name}"] = np.append(kernels[column].to_numpy(dtype=object), absent)[row]
     base, new = pairs["base"], pairs["new"]

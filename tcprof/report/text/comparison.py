@@ -20,6 +20,7 @@ from tcprof.report.comparison_words import (
 )
 from tcprof.report.text.kernels import short_name
 from tcprof.report.text.tables import Listing, bare_pct, gpu_title, path_labels, printable
+from tcprof.report.wording import format_fitted
 
 NOTHING_SHOWN = "~"
 MEAN_ALONE = "m"  # marks a change that the mean alone shows
@@ -187,7 +188,8 @@ def list_kernels(comparison: Comparison, gpu: int, limit: int) -> Listing:
     rows = []
     for row in changes.head(limit or len(changes)).to_dict("records"):
         names = [short_name(printable(row[f"{side}_name"])) for side in ("base", "new") if row[f"{side}_name"]]
-        tensor = [bare_pct(row[f"{side}_tensor_active_pct"]) for side in ("base", "new")]
+        sides = ("base", "new")
+        tensor = [format_fitted(row[f"{side}_tensor_active_pct"], row[f"{side}_fit"], bare_pct) for side in sides]
         rows.append(
             (
                 " → ".join(dict.fromkeys(names)),

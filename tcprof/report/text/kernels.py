@@ -7,7 +7,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.kernels.summary import UNDECIDED
+from tcprof.analysis.kernels.summary import POOLED, UNDECIDED
 from tcprof.findings import why_no_kernels
 from tcprof.report.text.tables import Listing, bare_pct, gpu_title, printable
 from tcprof.report.wording import SOURCE_MEANINGS
@@ -101,4 +101,7 @@ def _bare_flops(tflops: float) -> str:
 
 
 def _mark(fit: str, verdict: str) -> str:
-    return fit if fit in UNDECIDED else verdict if verdict != "neither" else ""
+    """What the fit cannot tell, or else what counter and name say; beside it that the figure is a pool's."""
+    if fit in UNDECIDED:
+        return fit
+    return ", ".join([verdict] * (verdict != "neither") + [POOLED] * (fit == POOLED))

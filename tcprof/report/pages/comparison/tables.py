@@ -26,7 +26,7 @@ from tcprof.report.text.comparison import (
 )
 from tcprof.report.text.kernels import short_name
 from tcprof.report.text.tables import Listing
-from tcprof.report.wording import Format
+from tcprof.report.wording import Format, format_fitted
 
 MOST_KERNELS = 500
 _PLACE = ["domain", "path"]
@@ -173,13 +173,19 @@ def _kernel_row(row: Mapping[Any, Any]) -> Row:
         Cell(row["kind"], row["kind"]),
         Cell(signed_ns(row["difference_ns"]), sort_key(row["difference_ns"])),
         *pair("ns", units.format_ns),
-        *pair("tensor_active_pct", units.format_pct),
+        *(_fitted(row, side) if side in sides else _NONE for side in ("base", "new")),
         _words(*(row[f"{side}_precision"] for side in sides)),
         _words(*(row[f"{side}_class"] for side in sides)),
         _words(row["path"]),
         *pair("count", units.format_count),
     )
     return Row(1, "", "", " → ".join(names), cells, full=" → ".join(full))
+
+
+def _fitted(row: Mapping[Any, Any], side: str) -> Cell:
+    """Tensor Active of a kernel on one side."""
+    value, fit = row[f"{side}_tensor_active_pct"], row[f"{side}_fit"]
+    return Cell(format_fitted(value, fit, units.format_pct), sort_key(value))
 
 
 def _words(*texts: str) -> Cell:
