@@ -48,6 +48,7 @@ bench: $(VENV)/installed-dev  ## Time and memory of 'tcprof ranges' and of the f
 	$(BIN)/python benchmarks/ranges.py
 	$(BIN)/python benchmarks/fit.py
 	$(BIN)/python benchmarks/accuracy.py
+	$(BIN)/python benchmarks/synthetic.py
 	$(BIN)/python benchmarks/comparison.py
 	$(BIN)/python benchmarks/page.py
 

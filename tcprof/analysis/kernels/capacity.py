@@ -70,12 +70,17 @@ def fit_capacity(launches: Launches, design: Design, pipe_cycles: Floats, sample
 
 
 def _variance_in_time(design: Design, left: Floats) -> Floats:
-    """The variance of each class's mean clock, from how the clock's own changes differ between neighbouring samples."""
+    """The variance of each class's mean clock, from how the clock's own changes differ between neighbouring samples.
+
+    Of a sample that one class has for itself the clock is exact; where it shares the sample, the others may have had
+    the change.
+    """
     steps = np.diff(left, prepend=left[:1], append=left[-1:]) ** 2 / 2
     of_row = np.maximum(steps[1:], steps[:-1])
-    time = design.class_ns
-    total = np.asarray(time.sum(axis=0)).ravel()
-    return np.asarray((time.power(2).T @ of_row) / np.maximum(total, 1) ** 2)
+    time = design.class_ns.tocoo()
+    total = np.bincount(time.col, time.data, design.class_ns.shape[1])
+    shared = time.data * (1 - np.minimum(time.data / design.length[time.row], 1))
+    return np.asarray(np.bincount(time.col, shared**2 * of_row[time.row], len(total)) / np.maximum(total, 1) ** 2)
 
 
 def _shared(design: Design) -> Floats:
