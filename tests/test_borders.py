@@ -78,3 +78,27 @@ def test_launches_that_end_leave_nothing_behind() -> None:
     split = split_samples(samples(50, 50, 50), rows.assign(error=rows["rate"], spread=0.0))
     common, _ = border_errors(split, scale_pieces(split, np.array([50.0] * 3)), np.array([120 * US]))
     assert common == pytest.approx(0.5 * 20 * US), "the third sample has no launch"
+
+
+def test_no_launch_has_more_than_full_activity() -> None:
+    """80 % of the sample, but half of it under launches: these are full, and what they cannot have lies beside them."""
+    rows = launches((0, 10, 0.9, 0.0), (10, 25, 0.3, 0.0))
+    assert active_ns(samples(80), rows, 0, 10) == pytest.approx(10 * US)
+    assert active_ns(samples(80), rows, 10, 25) == pytest.approx(15 * US)
+    assert active_ns(samples(80), rows, 30, 40) == pytest.approx(15 * US * 10 / 25)
+    assert active_ns(samples(80), rows, 0, 50) == pytest.approx(40 * US)
+
+
+def test_what_a_full_launch_cannot_have_goes_to_the_other_launches_first() -> None:
+    rows = launches((0, 10, 0.9, 0.0), (10, 20, 0.1, 0.0), (20, 30, 0.3, 0.0))
+    assert active_ns(samples(36), rows, 0, 10) == pytest.approx(10 * US), "of 18 µs it would have 12.5"
+    assert active_ns(samples(36), rows, 10, 20) == pytest.approx(2 * US, rel=1e-5)
+    assert active_ns(samples(36), rows, 20, 30) == pytest.approx(6 * US, rel=1e-5)
+    assert active_ns(samples(36), rows, 30, 50) == pytest.approx(0, abs=1e-3)
+
+
+@pytest.mark.parametrize("percent", [100.0, 100.4])
+def test_a_full_sample_is_even_whatever_ran(percent: float) -> None:
+    """Cycles over the clock may read a little above 100 %."""
+    assert active_ns(samples(percent), NEIGHBOURS, 0, 5) == pytest.approx(percent / 100 * 5 * US)
+    assert active_ns(samples(percent), NEIGHBOURS, 10, 20) == pytest.approx(percent / 100 * 10 * US)
