@@ -27,7 +27,7 @@ BORDER_NS = 500.0  # how well the count at a border inside a launch is known, as
 NEAR_NS = 1000  # on either side of a border: whether a kernel runs across it
 FIXED_POINT = 2.0**40
 LEAST_RATE = 1e-7  # of full activity, for every launch: what a sample counted must be of one of them
-IDLE_RATE = 1e-15  # for time without any: it has what no launch can have
+IDLE_RATE = 1e-30  # for time without any: it has what no launch can have
 ROUNDING = 1e-9  # of full activity: by so much a moment may be above it
 
 
