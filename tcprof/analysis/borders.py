@@ -155,19 +155,46 @@ def _sum_open(times: Ints, start: Ints, end: Ints, value: Floats) -> Floats:
     return np.cumsum((opened - closed).astype(np.int64)) / FIXED_POINT
 
 
-def scale_pieces(split: SplitSamples, value: Floats) -> StepFunction:
-    """A metric on the pieces.
+class SharedMetric:
+    """A metric that is shared inside of samples, as a function of time.
+
+    What lies before a time is the sum of whole samples, as recorded, and of a part of one: a window that cuts no sample
+    has just what was recorded, without the rounding errors of all pieces before.
 
     Args:
         split: The pieces.
-        value: The metric of each sample.
+        value: The metric of each sample, per ns; NaN counts as unknown.
     """
-    pieces = split.share
-    sample = np.searchsorted(split.start, pieces.start, side="right") - 1
-    return StepFunction(pieces.start, pieces.end, pieces.value * value[sample])
+
+    def __init__(self, split: SplitSamples, value: Floats) -> None:
+        self.known = bool((~np.isnan(value)).any())
+        self._split, pieces = split, split.share
+        value = np.nan_to_num(value)
+        whole = np.cumsum(value * (split.end - split.start))
+        self._before = np.append(0.0, whole)
+        self._first = np.searchsorted(pieces.start, split.start)
+        sample = np.searchsorted(split.start, pieces.start, side="right") - 1
+        self._rate = pieces.value * value[sample]
+        self._inside = np.append(0.0, np.cumsum(self._rate * (pieces.end - pieces.start)))
+
+    def integral(self, low: Ints, high: Ints) -> Floats:
+        """The integral over [low, high) of what is known: value x ns."""
+        return self._until(high) - self._until(low)
+
+    def _until(self, time: Ints) -> Floats:
+        number = np.searchsorted(self._split.start, time, side="right")
+        sample = np.maximum(number - 1, 0)
+        cut = (number > 0) & (time < self._split.end[sample])
+        found: Floats = self._before[number]
+        sample, at = sample[cut], time[cut]
+        piece = np.searchsorted(self._split.share.start, at, side="right") - 1
+        inside = self._inside[piece] - self._inside[self._first[sample]]
+        inside += self._rate[piece] * (at - self._split.share.start[piece])
+        found[cut] = self._before[sample] + inside
+        return found
 
 
-def border_errors(split: SplitSamples, active: StepFunction, time: Ints) -> tuple[Floats, Floats]:
+def border_errors(split: SplitSamples, active: SharedMetric, time: Ints) -> tuple[Floats, Floats]:
     """How far what lies before each time may be off, as ns of full activity: in common, and of single launches.
 
     What is before the border and what is behind it add up to the sample. So the split is off by no more than the less
@@ -175,7 +202,7 @@ def border_errors(split: SplitSamples, active: StepFunction, time: Ints) -> tupl
 
     Args:
         split: The pieces.
-        active: Tensor Active (%) on the pieces.
+        active: Tensor Active (%).
         time: The borders of windows.
     """
     sample = np.searchsorted(split.start, time, side="right") - 1
