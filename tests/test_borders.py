@@ -120,3 +120,20 @@ def test_gaps_between_samples_hold_nothing() -> None:
     assert active_ns(frame, NEIGHBOURS, 60, 80) == 0
     assert active_ns(frame, NEIGHBOURS, 60, 110) == pytest.approx(0.3 * 10 * US)
     assert active_ns(frame, NEIGHBOURS, -20, 300) == pytest.approx(0.4 * WHOLE)
+
+
+def test_no_window_has_less_than_nothing() -> None:
+    """Whatever is rounded off: each of a sample's nanoseconds, with some idle ones last."""
+    rng = np.random.default_rng(0)
+    start = np.arange(200) * 1000
+    split = split_samples(
+        SAMPLES.conform(pd.DataFrame({"gpu": 0, "start_ns": start, "end_ns": start + 1000, "tensor_active_pct": 71.0})),
+        pd.DataFrame({"start_ns": np.arange(190_000), "end_ns": np.arange(190_000) + 1})
+        .assign(rate=rng.random(190_000), error=0.0, spread=0.0)
+        .query("start_ns % 1000 < 990"),
+    )
+    at = np.arange(200_000)
+    found = SharedMetric(split, np.full(200, 71.0)).integral(at, at + 1)
+    assert (found >= 0).all()
+    assert (found <= 100 + 1e-6).all()
+    assert found.sum() == pytest.approx(71 * 200_000)

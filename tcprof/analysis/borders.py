@@ -190,7 +190,7 @@ class SharedMetric:
         piece = np.searchsorted(self._split.share.start, at, side="right") - 1
         inside = self._inside[piece] - self._inside[self._first[sample]]
         inside += self._rate[piece] * (at - self._split.share.start[piece])
-        found[cut] = self._before[sample] + inside
+        found[cut] = np.minimum(self._before[sample] + inside, self._before[sample + 1])  # never more than is there
         return found
 
 
