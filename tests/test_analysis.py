@@ -6,6 +6,7 @@ import pytest
 from builders import TraceBuilder, assert_rows
 
 from tcprof.analysis import WINDOWS, analyze
+from tcprof.findings import describe_outside
 from tcprof.frames import INSTANCES, RANGE_SUMMARY, SAMPLES
 
 ROUNDED = (
@@ -23,6 +24,8 @@ def training_step():
 
     GPU:      copy [15, 20)  gemm [30, 50)  relu [55, 60)   dgrad [70, 90)  wgrad [80, 110)
     Samples:  0 [0, 30)      80 [30, 50)    10 [50, 70)     40 [70, 120)    (µs)
+
+    They are of 10 µs. That of [50, 60) is cut by relu's start; it holds nothing else, and so counts there whole.
     """
     return (
         TraceBuilder()
@@ -70,9 +73,9 @@ FIGURES = {
     "busy": """
         path             window_ns  tensor_active_mean_pct  tensor_active_peak_pct  tensor_active_p95_pct  coverage_pct
         -                95_000     35.78947368421053       80                      80                     100
-        step             70_000     46.42857142857143       80                      80                     100
+        step             70_000     47.142857142857146      80                      80                     100
         step / copy      5_000      0                       0                       0                      100
-        step / forward   25_000     66                      80                      80                     100
+        step / forward   25_000     68                      80                      80                     100
         step / backward  40_000     40                      40                      40                     100
         """,
 }
@@ -294,7 +297,11 @@ def test_a_gpu_that_the_export_does_not_name(tmp_path):
 
 
 def test_the_capture_reaches_from_the_first_activity_to_the_last(tmp_path):
-    """Whatever range they are of; what was sampled before and after is told apart."""
+    """Whatever range they are of; what was sampled before and after is told apart.
+
+    The sample of [5, 15) holds only the first kernel, which begins at 10 µs: all its 10 % are of that. In [15, 25) two
+    kernels run until 20 µs and one from then on, so that two thirds lie before.
+    """
     trace = (
         TraceBuilder()
         .gpu()
@@ -302,17 +309,17 @@ def test_the_capture_reaches_from_the_first_activity_to_the_last(tmp_path):
         .range("step", 0, 10_000)
         .kernel("in", 10_000, 20_000, launched=5_000)
         .kernel("outside", 15_000, 40_000, launched=14_000)
-        .samples([0, 10, 20, 100], start=-5_000)
+        .samples([30, 10, 20, 100], start=-5_000)
         .trace(tmp_path)
     )
     expected = """
         path  activity_count  host_ns  window_ns  busy_ns  kernel_ns  tensor_active_mean_pct  tensor_active_peak_pct
-        -     2               30_000   30_000     30_000   35_000     50                      100
-        step  1               10_000   10_000     10_000   10_000     15                      20
+        -     2               30_000   30_000     30_000   35_000     52                      100
+        step  1               10_000   10_000     10_000   10_000     23.333333333333333      20
         """
-    analysis = analyze(trace)
+    analysis = analyze(trace, kernels=False)
     assert_rows(analysis.ranges, expected)
-    assert_rows(analysis.outside, "gpu  sampled_s  tensor_active_s\n0  0.000015  0.0000005")
+    assert_rows(analysis.outside, "gpu  sampled_s  tensor_active_s\n0  0.000015  0.000003")
 
 
 def test_a_gpu_without_work_has_the_span_of_its_samples(tmp_path):
@@ -443,9 +450,9 @@ def test_gpu_time_of_no_range_is_told_by_cause_the_largest_first(tmp_path):
     )
     found = [text for text in warnings_of(builder, tmp_path) if "belongs to no range" in text]
     assert found == [
-        "29.5 % of the GPU's activity time (1 activities) belongs to no range: no launch recorded. To mend it: record "
+        "29.5 % of the GPU's activity time (1 activities) belongs to no range: no launch recorded. To fix this: record "
         "with --trace=cuda,nvtx; for CUDA graphs with --cuda-graph-trace=node.",
-        "20.0 % of the GPU's activity time (1 activities) belongs to no range: no range was open. To mend it: open a "
+        "20.0 % of the GPU's activity time (1 activities) belongs to no range: no range was open. To fix this: open a "
         "range around that part of the program.",
     ]  # half a percent in another process is not worth a sentence
 
@@ -530,12 +537,16 @@ def test_an_analysis_cannot_be_changed(tmp_path):
     assert math.isnan(analysis.recording.duration_ns)
 
 
-def test_samples_outside_the_recording_are_told_of(tmp_path):
+def test_samples_outside_the_capture_are_told_of(tmp_path):
+    """Before and after the GPU's work, in the recording or not: nsys samples on when a capture range has ended."""
     builder = TraceBuilder().gpu().recorded(duration=60_000).range("step", 0, 20_000)
-    warnings = analyze(builder.samples([0] * 10, start=-10_000, period=10_000).trace(tmp_path)).warnings
-    assert any(text.startswith("40.0 µs of the 100 µs sampled lie outside the recording") for text in warnings)
-    within = TraceBuilder().gpu().recorded(duration=95_000).range("step", 0, 20_000).samples([0] * 10, period=10_000)
-    assert not any("outside the recording" in text for text in analyze(within.trace(tmp_path)).warnings)
+    builder.kernel("k", 10_000, 60_000, launched=0)
+    told = describe_outside(analyze(builder.samples([5] * 10, start=-10_000, period=10_000).trace(tmp_path)))
+    assert told == (
+        "Sampled outside of the whole capture, and in no figure: 50.0 µs with 2.50 µs of tensor-active time."
+    )
+    within = TraceBuilder().gpu().recorded(duration=95_000).range("step", 0, 20_000).kernel("k", 0, 100_000, launched=0)
+    assert describe_outside(analyze(within.samples([5] * 10, period=10_000).trace(tmp_path))) == ""
 
 
 def test_an_activity_inherited_in_one_domain_counts_as_inherited_in_the_capture(tmp_path):

@@ -1,8 +1,13 @@
-"""The whole analysis of random recordings against plain loops over the definitions, nanosecond by nanosecond."""
+"""The whole analysis of random recordings against plain loops over the definitions, nanosecond by nanosecond.
+
+How a sample that a border cuts is shared depends on the fit. So figures are compared exactly where nothing was fitted,
+and samples are shared by the time under kernels. With the fit, all that does not depend on it must be the same, what
+does must lie in its bounds, and windows that cut no sample must have exactly what was sampled.
+"""
 
 import itertools
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import cache
 
 import numpy as np
@@ -209,8 +214,34 @@ def value_at(samples, gpu):
     return values
 
 
-def figures(window, values):
-    """Figures over a set of nanoseconds."""
+def running(activities, gpu):
+    """How many kernels and graphs run in each nanosecond."""
+    mine = [activity for activity in activities if activity[3] == gpu and activity[0] in ("kernel", "graph")]
+    return Counter(t for activity in mine for t in range(activity[5], activity[6]))
+
+
+def share(values, weights):
+    """Tensor Active of each nanosecond: what a sample holds goes to those of weight, and none holds more than 100 %."""
+    times = defaultdict(list)
+    for t, sample in values.items():
+        times[sample].append(t)
+    shared = {}
+    for (_, value, _), inside in times.items():
+        left = fill(shared, value * len(inside), {t: weights[t] for t in inside if weights[t]})
+        fill(shared, left, {t: 1 for t in inside if not weights[t]})
+    return shared
+
+
+def fill(shared, amount, weights):
+    """Give each nanosecond of an amount by its weight, but none more than 100; and back what is left."""
+    for t in sorted(weights, key=weights.get, reverse=True):  # those that may be full first
+        shared[t] = min(100, amount * weights[t] / sum(weights[other] for other in weights if other not in shared))
+        amount -= shared[t]
+    return amount
+
+
+def figures(window, values, shared):
+    """Figures over a set of nanoseconds: peak and percentile of the samples, the mean of what they share."""
     under = [values[t] for t in window if t in values]
     result = {"window_ns": len(window), "coverage_pct": 100 * len(under) / len(window) if window else UNKNOWN}
     if not window or 2 * len(under) < len(window):
@@ -221,16 +252,25 @@ def figures(window, values):
         overlap[sample] += 1
     half = [value for (_, value, length), n in overlap.items() if 2 * n >= length]
     ordered = sorted(value for _, value, _ in under)
+    total = sum(shared[t] for t in window if t in values)
     return result | {
-        "tensor_active_mean_pct": sum(ordered) / len(ordered),
+        "tensor_active_mean_pct": total / len(under),
         "tensor_active_peak_pct": max(half) if half else max((n, value) for (_, value, _), n in overlap.items())[1],
         "tensor_active_p95_pct": ordered[-(-95 * len(ordered) // 100) - 1],
-        "tensor_active_s": sum(ordered) / 100 * 1e-9,
+        "tensor_active_s": total / 100 * 1e-9,
     }
 
 
-def expected_rows(ranges, activities, samples, window):
-    """For each GPU, domain and path the figures of its instances."""
+def bounds(window, values, _):
+    """Tensor-active time that no share of the samples can leave: what lies whole in a window is all its own."""
+    inside = Counter(values[t] for t in window if t in values)
+    least = sum(max(0, value * length - 100 * (length - n)) for (_, value, length), n in inside.items())
+    most = sum(min(100 * n, value * length) for (_, value, length), n in inside.items())
+    return {"least_s": least / 100 * 1e-9, "most_s": most / 100 * 1e-9, "covered_ns": inside.total()}
+
+
+def expected_rows(ranges, activities, samples, window, measure=figures):
+    """For each GPU, domain and path the counts of its instances, and what is measured over their windows."""
     inside = defaultdict(list)  # range -> activities, with whether they are inherited
     for activity in activities:
         for domain in {row[2] for row in ranges}:
@@ -242,14 +282,17 @@ def expected_rows(ranges, activities, samples, window):
     for index, gpus in gpus_of(ranges, activities, inside, every).items():
         for gpu in gpus:
             instances[gpu, ranges[index][2], " / ".join(path_of(ranges, index))].append(index)
-    values = {gpu: value_at(samples, gpu) for gpu in {sample[0] for sample in samples}}
-    return {
-        key: summarize(key[0], [(ranges[i], inside[i]) for i in found], values.get(key[0], {}), window)
-        for key, found in instances.items()
-    }
+    rows = {}
+    values = {gpu: value_at(samples, gpu) for gpu in every}
+    shared = {gpu: share(values[gpu], running(activities, gpu)) for gpu in every}
+    for key, found in instances.items():
+        counts, spans = summarize(key[0], [(ranges[i], inside[i]) for i in found])
+        rows[key] = counts | measure(spans[window], values[key[0]], shared[key[0]])
+    return rows
 
 
-def summarize(gpu, instances, values, window):
+def summarize(gpu, instances):
+    """Counts and times of instances on a GPU, and their windows."""
     spans = {"host": set(), "gpu": set(), "busy": set()}
     mine = []
     for row, inside in instances:
@@ -261,7 +304,7 @@ def summarize(gpu, instances, values, window):
         if here:
             spans["gpu"] |= set(range(min(a[5] for a, _ in here), max(a[6] for a, _ in here)))
     kernels = [activity for activity, _ in mine if activity[0] in ("kernel", "graph")]
-    return {
+    counts = {
         "instance_count": len(instances),
         "activity_count": len(mine),
         "inherited_count": sum(inherited for _, inherited in mine),
@@ -270,8 +313,8 @@ def summarize(gpu, instances, values, window):
         "host_ns": sum(row[5] - row[4] for row, _ in instances),
         "gpu_window_ns": len(spans["gpu"]) if mine else UNKNOWN,
         "busy_ns": len(spans["busy"]) if mine else UNKNOWN,
-        **figures(spans[window], values),
     }
+    return counts, spans
 
 
 def as_rows(frame, names):
@@ -280,28 +323,77 @@ def as_rows(frame, names):
 
 @pytest.fixture(scope="module", params=SEEDS)
 def case(request, tmp_path_factory):
-    """A random recording, and its analyses."""
+    """A random recording, and its analyses without and with the fit."""
     recording = random_recording(request.param)
     trace = build(*recording).trace(tmp_path_factory.mktemp("random"))
-    return recording, {window: analyze(trace, window, warm_up="all") for window in WINDOWS}
+    return recording, *(
+        {window: analyze(trace, window, kernels=kernels, warm_up="all") for window in WINDOWS}
+        for kernels in (False, True)
+    )
+
+
+def assert_paths(analysis, expected):
+    """The rows of paths are these, with these figures."""
+    paths = analysis.ranges[analysis.ranges["depth"] > 0]
+    assert sorted(expected) == sorted(paths[KEY].itertuples(index=False, name=None))
+    if expected:
+        found = as_rows(paths, list(next(iter(expected.values()))))
+        for key, row in expected.items():
+            least = {name: 1e-20 if name.endswith("_s") else 1e-12 for name in row}  # of which a figure is 0
+            same = {n: pytest.approx(value, rel=1e-9, abs=least[n], nan_ok=True) for n, value in row.items()}
+            assert found[key] == same, (analysis.window, key)
 
 
 def test_figures_of_random_recordings(case):
-    recording, analyses = case
-    for window, analysis in analyses.items():
-        ranges = analysis.ranges
-        expected = expected_rows(*recording, window)
-        paths = ranges[ranges["depth"] > 0]
-        assert sorted(expected) == sorted(paths[KEY].itertuples(index=False, name=None))
-        if expected:
-            found = as_rows(paths, list(next(iter(expected.values()))))
-            for key, row in expected.items():
-                assert found[key] == pytest.approx(row, rel=1e-9, abs=1e-15, nan_ok=True), (window, key)
+    recording, shared_by_time, _ = case
+    for window, analysis in shared_by_time.items():
+        assert_paths(analysis, expected_rows(*recording, window))
+
+
+def test_the_fit_shares_cut_samples_and_changes_nothing_else(case):
+    recording, _, fitted = case
+    of_split = ("tensor_active_mean_pct", "tensor_active_s")
+    for window, analysis in fitted.items():
+        every = expected_rows(*recording, window)
+        assert_paths(analysis, {key: {n: row[n] for n in row if n not in of_split} for key, row in every.items()})
+        found = as_rows(analysis.ranges, list(of_split))
+        for key, row in expected_rows(*recording, window, bounds).items():
+            mean, active = found[key].values()
+            assert np.isnan(mean) == np.isnan(active) == np.isnan(every[key]["tensor_active_s"])
+            if not np.isnan(active):
+                assert row["least_s"] - 1e-16 <= active <= row["most_s"] + 1e-16, (window, key)
+                assert mean == pytest.approx(active * 1e11 / row["covered_ns"], abs=1e-9)
+
+
+def on_borders(ranges, activities, samples):
+    """The recording with ranges that begin and end where samples do, on every GPU at the same times."""
+    mine = [(time, value) for gpu, time, value in samples if gpu == 0]
+    values = value_at(samples, 0)
+    borders = {time for time, _ in mine} | {t + 1 for t in values if t + 1 not in values}
+
+    def moved(time):
+        return max((border for border in borders if border <= time), default=time)
+
+    ranges = sorted({(*row[:4], moved(row[4]), moved(row[5]), row[6]) for row in ranges})
+    others = {sample[0] for sample in samples} - {0}
+    samples = [sample for sample in samples if sample[0] == 0]
+    return tuple(ranges), activities, samples + [(gpu, time, 100 - value) for gpu in others for time, value in mine]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_windows_that_cut_no_sample_have_what_was_sampled_whatever_the_fit(seed, tmp_path):
+    recording = on_borders(*random_recording(seed))
+
+    def whole(window, values, _):
+        return figures(window, values, {t: value for t, (_, value, _) in values.items()})
+
+    analysis = analyze(build(*recording).trace(tmp_path), "host", warm_up="all")
+    assert_paths(analysis, expected_rows(*recording, "host", whole))
 
 
 def test_the_capture_of_random_recordings(case):
-    (_, activities, samples), analyses = case
-    ranges = analyses["gpu"].ranges
+    (_, activities, samples), shared_by_time, _ = case
+    ranges = shared_by_time["gpu"].ranges
     found = as_rows(ranges[ranges["depth"] == 0], ["activity_count", "busy_ns", "gpu_window_ns", "window_ns"])
     tensor = as_rows(ranges[ranges["depth"] == 0], ["tensor_active_mean_pct", "tensor_active_peak_pct"])
     for gpu in {sample[0] for sample in samples}:
@@ -320,13 +412,46 @@ def test_the_capture_of_random_recordings(case):
             },
             nan_ok=True,
         )
-        expected = figures(window, values)
+        expected = figures(window, values, share(values, running(activities, gpu)))
         assert tensor[gpu, "", ""] == pytest.approx({name: expected[name] for name in tensor[gpu, "", ""]}, nan_ok=True)
 
 
+@pytest.mark.parametrize("kernels", [False, True])
+def test_the_capture_and_what_lies_outside_are_all_that_was_sampled(case, kernels):
+    (_, _, samples), *analyses = case
+    for analysis in analyses[kernels].values():
+        ranges = analysis.ranges
+        inside = as_rows(ranges[ranges["depth"] == 0], ["tensor_active_s"])
+        outside = analysis.outside.set_index("gpu")["tensor_active_s"]
+        for gpu in {sample[0] for sample in samples}:
+            active = inside[gpu, "", ""]["tensor_active_s"]
+            if not np.isnan(active):
+                sampled = sum(value for _, value, _ in value_at(samples, gpu).values()) / 100 * 1e-9
+                assert active + outside.get(gpu, 0) == pytest.approx(sampled, rel=1e-9, abs=1e-16)
+
+
+@pytest.mark.parametrize("kernels", [False, True])
+def test_instances_that_share_no_time_add_up_to_their_path(case, kernels):
+    _, *analyses = case
+    for window, analysis in analyses[kernels].items():
+        instances = analysis.instances.merge(analysis.paths[["domain", "path"]], left_on="path_id", right_index=True)
+        length = {
+            "host": instances["host_end_ns"] - instances["host_start_ns"],
+            "gpu": instances["gpu_end_ns"] - instances["gpu_start_ns"],
+            "busy": instances["busy_ns"],
+        }[window]
+        sums = instances.assign(length=length.fillna(0)).groupby(KEY, observed=True)
+        length, active = sums["length"].sum(), sums["tensor_active_s"].apply(lambda of: of.sum(skipna=False))
+        found = as_rows(analysis.ranges, ["window_ns", "tensor_active_s"])
+        for key in length.index:
+            if length[key] == found[key]["window_ns"] and not np.isnan(active[key]):
+                assert found[key]["tensor_active_s"] == pytest.approx(active[key], rel=1e-9, abs=1e-16)
+
+
 @pytest.mark.parametrize("window", WINDOWS)
-def test_invariants_of_random_recordings(case, window):
-    analysis = case[1][window]
+@pytest.mark.parametrize("kernels", [False, True])
+def test_invariants_of_random_recordings(case, window, kernels):
+    analysis = case[1 + kernels][window]
     ranges, activities = analysis.ranges, analysis.activities
     percentages = ranges[[name for name in ranges if name.endswith("_pct")]]
     assert ((percentages.isna()) | ((percentages >= 0) & (percentages <= 100 + 1e-9))).all(axis=None)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tcprof.analysis.borders import NO_LAUNCHES, border_errors, scale_pieces, split_samples
+from tcprof.analysis.borders import NO_LAUNCHES, SharedMetric, border_errors, split_samples
 from tcprof.analysis.sampling import Windows, measure, tensor_functions
 from tcprof.frames import SAMPLES
 
@@ -53,7 +53,7 @@ def test_a_sample_that_the_fit_does_not_explain_goes_to_those_that_ran() -> None
 def test_a_sample_without_any_launch_is_even_and_its_border_uncertain() -> None:
     assert active_ns(samples(40), NO_LAUNCHES, 0, 10) == pytest.approx(0.4 * 10 * US)
     split = split_samples(samples(40), NO_LAUNCHES)
-    common, _ = border_errors(split, scale_pieces(split, np.array([40.0])), np.array([10 * US]))
+    common, _ = border_errors(split, SharedMetric(split, np.array([40.0])), np.array([10 * US]))
     assert common == pytest.approx(0.4 * 10 * US)
 
 
@@ -61,13 +61,13 @@ def test_a_sample_without_any_launch_is_even_and_its_border_uncertain() -> None:
 def test_the_split_is_off_by_no_more_than_the_surer_side(at: int, expected: float) -> None:
     """The first launch is off by 0.1 of its 10 µs, the second by 0.3: the sum of both is the sample's."""
     split = split_samples(samples(16.2), launches((10, 20, 0.8, 0.1), (20, 30, 0.01, 0.3)))
-    common, _ = border_errors(split, scale_pieces(split, np.array([16.2])), np.array([at * US]))
+    common, _ = border_errors(split, SharedMetric(split, np.array([16.2])), np.array([at * US]))
     assert common == pytest.approx(expected)
 
 
 def test_a_border_inside_a_launch_is_known_to_half_a_microsecond() -> None:
     split = split_samples(samples(80), launches((0, 50, 0.8, 0.0)))
-    _, single = border_errors(split, scale_pieces(split, np.array([80.0])), US * np.array([25, 50]))
+    _, single = border_errors(split, SharedMetric(split, np.array([80.0])), US * np.array([25, 50]))
     assert single == pytest.approx([0.8 * 500, 0])
 
 
@@ -76,5 +76,64 @@ def test_launches_that_end_leave_nothing_behind() -> None:
     start = np.arange(100_000)
     rows = pd.DataFrame({"gpu": 0, "start_ns": start, "end_ns": start + 1, "rate": 0.1 + start % 7 / 9})
     split = split_samples(samples(50, 50, 50), rows.assign(error=rows["rate"], spread=0.0))
-    common, _ = border_errors(split, scale_pieces(split, np.array([50.0] * 3)), np.array([120 * US]))
+    common, _ = border_errors(split, SharedMetric(split, np.array([50.0] * 3)), np.array([120 * US]))
     assert common == pytest.approx(0.5 * 20 * US), "the third sample has no launch"
+
+
+def test_no_launch_has_more_than_full_activity() -> None:
+    """80 % of the sample, but half of it under launches: these are full, and what they cannot have lies beside them."""
+    rows = launches((0, 10, 0.9, 0.0), (10, 25, 0.3, 0.0))
+    assert active_ns(samples(80), rows, 0, 10) == pytest.approx(10 * US)
+    assert active_ns(samples(80), rows, 10, 25) == pytest.approx(15 * US)
+    assert active_ns(samples(80), rows, 30, 40) == pytest.approx(15 * US * 10 / 25)
+    assert active_ns(samples(80), rows, 0, 50) == pytest.approx(40 * US)
+
+
+def test_what_a_full_launch_cannot_have_goes_to_the_other_launches_first() -> None:
+    rows = launches((0, 10, 0.9, 0.0), (10, 20, 0.1, 0.0), (20, 30, 0.3, 0.0))
+    assert active_ns(samples(36), rows, 0, 10) == pytest.approx(10 * US), "of 18 µs it would have 12.5"
+    assert active_ns(samples(36), rows, 10, 20) == pytest.approx(2 * US, rel=1e-5)
+    assert active_ns(samples(36), rows, 20, 30) == pytest.approx(6 * US, rel=1e-5)
+    assert active_ns(samples(36), rows, 30, 50) == pytest.approx(0, abs=1e-3)
+
+
+@pytest.mark.parametrize("percent", [100.0, 100.4])
+def test_a_full_sample_is_even_whatever_ran(percent: float) -> None:
+    """Cycles over the clock may read a little above 100 %."""
+    assert active_ns(samples(percent), NEIGHBOURS, 0, 5) == pytest.approx(percent / 100 * 5 * US)
+    assert active_ns(samples(percent), NEIGHBOURS, 10, 20) == pytest.approx(percent / 100 * 10 * US)
+
+
+def test_windows_that_cut_no_sample_have_exactly_what_was_recorded() -> None:
+    """To the last bit, behind thousands of pieces of odd shares."""
+    start = 15_000 * np.arange(1000)
+    rows = pd.DataFrame({"gpu": 0, "start_ns": start, "end_ns": start + 7_000, "rate": 0.1 + start % 7 / 9})
+    frame = samples(*(np.arange(300) % 101.0))
+    functions = tensor_functions(frame, rows.assign(error=0.0, spread=0.0))
+    at = frame["start_ns"].to_numpy()
+    assert functions[0].active.integral(at, at + WHOLE).tolist() == (frame["tensor_active_pct"] * WHOLE).tolist()
+    assert functions[0].active.integral(at, at + 20_001) != pytest.approx(frame["tensor_active_pct"] * 20_001)
+
+
+def test_gaps_between_samples_hold_nothing() -> None:
+    frame = samples(10, 20, 30).drop(1)
+    assert active_ns(frame, NEIGHBOURS, 60, 80) == 0
+    assert active_ns(frame, NEIGHBOURS, 60, 110) == pytest.approx(0.3 * 10 * US)
+    assert active_ns(frame, NEIGHBOURS, -20, 300) == pytest.approx(0.4 * WHOLE)
+
+
+def test_no_window_has_less_than_nothing() -> None:
+    """Whatever is rounded off: each of a sample's nanoseconds, with some idle ones last."""
+    rng = np.random.default_rng(0)
+    start = np.arange(200) * 1000
+    split = split_samples(
+        SAMPLES.conform(pd.DataFrame({"gpu": 0, "start_ns": start, "end_ns": start + 1000, "tensor_active_pct": 71.0})),
+        pd.DataFrame({"start_ns": np.arange(190_000), "end_ns": np.arange(190_000) + 1})
+        .assign(rate=rng.random(190_000), error=0.0, spread=0.0)
+        .query("start_ns % 1000 < 990"),
+    )
+    at = np.arange(200_000)
+    found = SharedMetric(split, np.full(200, 71.0)).integral(at, at + 1)
+    assert (found >= 0).all()
+    assert (found <= 100 + 1e-6).all()
+    assert found.sum() == pytest.approx(71 * 200_000)

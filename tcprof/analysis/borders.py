@@ -2,6 +2,7 @@
 
 A sample of 50 µs holds many kernels, and a range may begin or end between any two of them. What the sample counted is
 shared among its launches in proportion to what the fit gives them; where nothing was fitted, to the time under them.
+No moment gets more than full activity: what is above that goes to the rest of the sample, idle time last.
 """
 
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ BORDER_NS = 500.0  # how well the count at a border inside a launch is known, as
 NEAR_NS = 1000  # on either side of a border: whether a kernel runs across it
 FIXED_POINT = 2.0**40
 LEAST_RATE = 1e-7  # of full activity, for every launch: what a sample counted must be of one of them
+IDLE_RATE = 1e-30  # for time without any: it has what no launch can have
+ROUNDING = 1e-9  # of full activity: by so much a moment may be above it
 
 
 def rate_launches(activities: pd.DataFrame, found: "KernelFit | None") -> pd.DataFrame:
@@ -107,10 +110,11 @@ def split_samples(samples: pd.DataFrame, launches: pd.DataFrame) -> SplitSamples
     columns = (launches["rate"] + LEAST_RATE, launches["error"], launches["spread"])
     rate, error, spread = (_sum_open(times, low, high, column.to_numpy())[:-1][inside] for column in columns)
     begin, finish, sample = begin[inside], finish[inside], sample[inside]
-    length = (finish - begin).astype(np.float64)
-    predicted = (np.bincount(sample, rate * length, len(start)) / (end - start))[sample]
-    share = np.divide(rate, predicted, out=np.ones(len(rate)), where=predicted > 0)
-    error = np.where(predicted > 0, error, samples["tensor_active_pct"].to_numpy()[sample] / 100)  # nobody knows whose
+    value = samples["tensor_active_pct"].to_numpy() / 100
+    active = _share_out(sample, rate, (finish - begin).astype(np.float64), value)
+    share = np.divide(active, value[sample], out=np.ones(len(rate)), where=value[sample] > 0)
+    without = np.bincount(sample, rate, len(start)) == 0
+    error = np.where(without[sample], value[sample], error)  # nobody knows whose it is
     return SplitSamples(
         StepFunction(begin, finish, share),
         StepFunction(begin, finish, error),
@@ -120,6 +124,30 @@ def split_samples(samples: pd.DataFrame, launches: pd.DataFrame) -> SplitSamples
     )
 
 
+def _share_out(sample: Ints, rate: Floats, length: Floats, value: Floats) -> Floats:
+    """Tensor Active (0 to 1) of each piece: in proportion to the rates, but none above full activity.
+
+    Args:
+        sample: Sample that each piece lies in.
+        rate: Rate of each piece.
+        length: Its length in ns.
+        value: Tensor Active of each sample. One that reads above full activity is even.
+    """
+    most = np.maximum(value, 1.0)
+    rate = np.maximum(rate, IDLE_RATE)
+    left = value * np.bincount(sample, length, len(value))
+    full = np.zeros(len(sample), dtype=bool)
+    while True:  # each pass fills pieces, and a sample is never all full before what it counted is shared out
+        free = np.bincount(sample, rate * length * ~full, len(value))
+        scale = np.divide(left, free, out=np.zeros(len(value)), where=free > 0)
+        active: Floats = np.where(full, most[sample], rate * scale[sample])
+        over = ~full & (active > most[sample] + ROUNDING)
+        if not over.any():
+            return active
+        full |= over
+        left = left - most * np.bincount(sample, length * over, len(value))
+
+
 def _sum_open(times: Ints, start: Ints, end: Ints, value: Floats) -> Floats:
     """The sum over the intervals that are open from each time on; in whole units, so that what ends is gone."""
     units = np.round(value * FIXED_POINT)
@@ -127,19 +155,46 @@ def _sum_open(times: Ints, start: Ints, end: Ints, value: Floats) -> Floats:
     return np.cumsum((opened - closed).astype(np.int64)) / FIXED_POINT
 
 
-def scale_pieces(split: SplitSamples, value: Floats) -> StepFunction:
-    """A metric on the pieces.
+class SharedMetric:
+    """A metric that is shared inside of samples, as a function of time.
+
+    What lies before a time is the sum of whole samples, as recorded, and of a part of one: a window that cuts no sample
+    has just what was recorded, without the rounding errors of all pieces before.
 
     Args:
         split: The pieces.
-        value: The metric of each sample.
+        value: The metric of each sample, per ns; NaN counts as unknown.
     """
-    pieces = split.share
-    sample = np.searchsorted(split.start, pieces.start, side="right") - 1
-    return StepFunction(pieces.start, pieces.end, pieces.value * value[sample])
+
+    def __init__(self, split: SplitSamples, value: Floats) -> None:
+        self.known = bool((~np.isnan(value)).any())
+        self._split, pieces = split, split.share
+        value = np.nan_to_num(value)
+        whole = np.cumsum(value * (split.end - split.start))
+        self._before = np.append(0.0, whole)
+        self._first = np.searchsorted(pieces.start, split.start)
+        sample = np.searchsorted(split.start, pieces.start, side="right") - 1
+        self._rate = pieces.value * value[sample]
+        self._inside = np.append(0.0, np.cumsum(self._rate * (pieces.end - pieces.start)))
+
+    def integral(self, low: Ints, high: Ints) -> Floats:
+        """The integral over [low, high) of what is known: value x ns."""
+        return self._until(high) - self._until(low)
+
+    def _until(self, time: Ints) -> Floats:
+        number = np.searchsorted(self._split.start, time, side="right")
+        sample = np.maximum(number - 1, 0)
+        cut = (number > 0) & (time < self._split.end[sample])
+        found: Floats = self._before[number]
+        sample, at = sample[cut], time[cut]
+        piece = np.searchsorted(self._split.share.start, at, side="right") - 1
+        inside = self._inside[piece] - self._inside[self._first[sample]]
+        inside += self._rate[piece] * (at - self._split.share.start[piece])
+        found[cut] = np.minimum(self._before[sample] + inside, self._before[sample + 1])  # never more than is there
+        return found
 
 
-def border_errors(split: SplitSamples, active: StepFunction, time: Ints) -> tuple[Floats, Floats]:
+def border_errors(split: SplitSamples, active: SharedMetric, time: Ints) -> tuple[Floats, Floats]:
     """How far what lies before each time may be off, as ns of full activity: in common, and of single launches.
 
     What is before the border and what is behind it add up to the sample. So the split is off by no more than the less
@@ -147,7 +202,7 @@ def border_errors(split: SplitSamples, active: StepFunction, time: Ints) -> tupl
 
     Args:
         split: The pieces.
-        active: Tensor Active (%) on the pieces.
+        active: Tensor Active (%).
         time: The borders of windows.
     """
     sample = np.searchsorted(split.start, time, side="right") - 1

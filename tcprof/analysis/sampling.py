@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tcprof.analysis.borders import NO_LAUNCHES, SplitSamples, border_errors, scale_pieces, split_samples
+from tcprof.analysis.borders import NO_LAUNCHES, SharedMetric, SplitSamples, border_errors, split_samples
 from tcprof.analysis.intervals import StepFunction, run_starts
 
 Ints = npt.NDArray[np.int64]
@@ -56,8 +56,8 @@ class Tensor:
     """
 
     recorded: StepFunction
-    active: StepFunction
-    cycles: StepFunction
+    active: SharedMetric
+    cycles: SharedMetric
     split: SplitSamples
 
 
@@ -74,8 +74,8 @@ def tensor_functions(samples: pd.DataFrame, launches: pd.DataFrame = NO_LAUNCHES
         percent = of_gpu["tensor_active_pct"].to_numpy()
         functions[int(gpu)] = Tensor(
             StepFunction(split.start, split.end, percent),
-            scale_pieces(split, percent),
-            scale_pieces(split, of_gpu["tensor_cycles"].to_numpy() / np.maximum(split.end - split.start, 1)),
+            SharedMetric(split, percent),
+            SharedMetric(split, of_gpu["tensor_cycles"].to_numpy() / np.maximum(split.end - split.start, 1)),
             split,
         )
     return functions
@@ -126,7 +126,7 @@ def measure(windows: Windows, groups: int, functions: Mapping[int, Tensor]) -> p
         integrals = of_gpu.recorded.integrals_of(weights, low, high)
         integrals.append(of_gpu.active.integral(low, high) / 100)
         cycles = of_gpu.cycles
-        integrals.append(cycles.integral(low, high) if len(cycles.start) else np.full(len(low), np.nan))
+        integrals.append(cycles.integral(low, high) if cycles.known else np.full(len(low), np.nan))
         errors = [border_errors(of_gpu.split, of_gpu.active, time) for time in (low, high)]
         integrals += [errors[0][0] + errors[1][0], errors[0][1] ** 2 + errors[1][1] ** 2]
         for name, integral in zip(names, integrals, strict=True):
