@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-nsys check format bench lessons screenshots record clean
+.PHONY: help demo test test-cpu test-nsys check format bench lessons screenshots record clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -26,6 +26,12 @@ demo: $(VENV)/installed  ## Compare an FP32 and an FP16 training run, recorded o
 
 test: $(VENV)/installed-dev  ## Set up and run all tests; those that need a GPU, nsys or Chromium say when they are skipped
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+
+test-cpu: $(VENV)/installed-dev  ## Run the tests of outputs once more with the sums of another CPU's BLAS
+	@core=$$($(BIN)/python tests/core_types.py) || exit; \
+	if [ -z "$$core" ]; then echo "SKIPPED: the outputs as on another CPU."; exit 0; fi; \
+	echo "The outputs with the sums of $$core:"; \
+	OPENBLAS_CORETYPE=$$core $(BIN)/python -m pytest --numprocesses auto --dist loadfile tests/test_cli*.py tests/test_faults.py
 
 test-nsys: $(VENV)/installed-dev  ## Fetch Debian's nsys (about 190 MB, no root) unless NSYS names one, and run the tests that need one
 	@nsys="$$NSYS"; status=0; \

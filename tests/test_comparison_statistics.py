@@ -204,6 +204,15 @@ def test_ranks_of_all_pairs_are_tested_as_by_scipy():
     assert mann_whitney([(np.arange(5000.0), np.arange(5000.0) + 2000)])[0] < 1e-6
 
 
+def test_values_that_only_rounding_errors_tell_apart_tie():
+    """Which of them is larger differs between CPUs."""
+    base, new = np.array([0.0, 0.1, 0.3, 0.3, 0.7, 0.9]), np.array([0.1, 0.3, 0.3, 0.9, 0.9, 1.1])
+    exact = stats.mannwhitneyu(base, new, method="asymptotic").pvalue
+    for error in (1 + 4e-16, 1 - 4e-16):
+        assert mann_whitney([(base, new * error)])[0] == pytest.approx(exact, rel=1e-12)
+    assert mann_whitney([(0 * base, 0 * new)])[0] == pytest.approx(1)
+
+
 def deviations(window="gpu", rounded=False, **medians):
     names = ("host_ns", "gpu_window_ns", "kernel_ns", "idle_ns", "activity_count", "awaited_ns")
     names += ("tensor_active_s", "tensor_cycles", "tensor_active_peak_pct", "tensor_active_mean_pct")

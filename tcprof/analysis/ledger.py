@@ -25,6 +25,7 @@ _STATES = {
     NOT_SAMPLED: "record GPU metrics over the whole run: 'tcprof profile SCRIPT'",
     FROM_NAMES: "record with 'tcprof profile SCRIPT', which samples GPU metrics",
 }
+_ROUNDING = 1e-9  # of a sum: less is left between two equal sums by the arithmetic, and differs between CPUs
 
 _Entry = tuple[str, str, float, str]
 
@@ -94,9 +95,15 @@ def _tensor_time(samples: pd.DataFrame, activities: pd.DataFrame, kernel_fit: Ke
     unexplained = min(counted.unexplained, fitted) if kernel_fit.gpus[gpu].in_cycles else 0.0
     yield TENSOR_TIME, FITTED, (fitted - unexplained) * seconds, ""
     yield TENSOR_TIME, UNEXPLAINED, unexplained * seconds, _VARIES
-    yield TENSOR_TIME, NOT_FITTED, (counted.sampled - fitted) * seconds, _MORE_SAMPLES
-    yield TENSOR_TIME, NO_KERNEL, (inside - counted.sampled) * seconds, "trace its process: --trace=cuda,nvtx"
-    yield TENSOR_TIME, NOT_TRACED, (total - inside) * seconds, ""
+    yield TENSOR_TIME, NOT_FITTED, _rest(counted.sampled, fitted) * seconds, _MORE_SAMPLES
+    yield TENSOR_TIME, NO_KERNEL, _rest(inside, counted.sampled) * seconds, "trace its process: --trace=cuda,nvtx"
+    yield TENSOR_TIME, NOT_TRACED, _rest(total, inside) * seconds, ""
+
+
+def _rest(whole: float, part: float) -> float:
+    """What the part leaves of the whole; 0 where it is the whole but for rounding."""
+    rest = whole - part
+    return rest if abs(rest) > _ROUNDING * whole else 0.0
 
 
 def _sampled_share(samples: pd.DataFrame, activities: pd.DataFrame) -> npt.NDArray[np.float64]:

@@ -8,6 +8,7 @@ from tcprof.analysis.kernels.design import Design, Launches
 Floats = npt.NDArray[np.float64]
 
 CONSTANT = 1e-3**2  # squared deviation of launches that were never seen to differ
+ROUNDING = 1e-12  # of what was sampled: less is left over by the arithmetic, and differs between CPUs
 
 
 def conserve(
@@ -36,7 +37,8 @@ def conserve(
     for share in ("variance", "variance", "count", "room"):
         shares = {"variance": variance, "count": kept, "room": most - kept}[share]
         fitted, whole = (np.bincount(stretch, values, len(total)) for values in (kept, shares))
-        factor = np.divide(total - fitted, whole, out=np.zeros(len(total)), where=whole > 0)
+        left = total - fitted
+        factor = np.divide(left, whole, out=np.zeros(len(total)), where=(whole > 0) & (np.abs(left) > ROUNDING * total))
         kept = np.clip(kept + factor[stretch] * shares, 0, most)
     found = counted.copy()
     found[inside] = kept

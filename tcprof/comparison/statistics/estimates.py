@@ -21,6 +21,7 @@ NORMAL_80 = float(stats.norm.ppf(0.8))
 # The deviations assumed for runs come from 5 runs of each of 5 programs: 20 degrees of freedom.
 STUDENT_95 = float(stats.t.ppf(1 - LEVEL / 2, 20))
 MOST_VALUES = 1000  # of a side, in the Mann-Whitney test
+EQUAL = 1e-9  # of the largest value: values closer than this are equal
 
 
 @dataclass(frozen=True)
@@ -209,7 +210,8 @@ def _needed_instances(shift: Floats, within: Floats, error: Floats, count: Ints)
 def mann_whitney(pairs: Sequence[tuple[Floats, Floats]]) -> Floats:
     """The p values of Mann-Whitney tests of pairs of samples; those of equal sizes are tested together.
 
-    Of more than 1000 values only some at equal distances are taken.
+    Of more than 1000 values only some at equal distances are taken. Values that only the arithmetic tells apart are
+    equal: which of them is larger differs between CPUs.
     """
     thinned = [tuple(side[:: max(-(-len(side) // MOST_VALUES), 1)] for side in pair) for pair in pairs]
     p_value = np.full(len(pairs), np.nan)
@@ -219,5 +221,8 @@ def mann_whitney(pairs: Sequence[tuple[Floats, Floats]]) -> Floats:
             by_size.setdefault((len(base), len(new)), []).append(number)
     for numbers in by_size.values():
         base, new = (np.stack([thinned[number][side] for number in numbers]) for side in (0, 1))
+        largest = np.maximum(np.abs(base).max(axis=1), np.abs(new).max(axis=1))[:, None]
+        equal = np.where(largest > 0, EQUAL * largest, 1.0)
+        base, new = np.round(base / equal), np.round(new / equal)
         p_value[numbers] = stats.mannwhitneyu(base, new, axis=1, method="asymptotic").pvalue
     return p_value
