@@ -104,8 +104,10 @@ def _compare(busy: StepFunction, samples: pd.DataFrame) -> dict[str, float]:
     alike = _OFFSETS[correlations >= correlations[best] - FLAT]
     is_flat = correlations[best] >= LOWEST_CORRELATION and np.ptp(alike) > 2 * WIDEST_NS
     is_weak = np.std(shares[len(_OFFSETS) // 2]) < WEAK_DEVIATION and correlations[best] < STRONG_CORRELATION
-    if is_flat or is_weak:
+    if is_weak or (is_flat and not alike.min() <= ENGINE_LEAD_NS <= alike.max()):
         return unknown
+    if is_flat:  # and one clock is among what fits
+        return {"offset_ns": float(-ENGINE_LEAD_NS), "correlation": float(correlations[best])}
     # Best where samples show what the trace has so much later: then they are stamped that much too early.
     return {"offset_ns": -_refine(correlations, best), "correlation": float(correlations[best])}
 
