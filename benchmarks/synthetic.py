@@ -1,7 +1,7 @@
 """Coverage of the kernels' intervals in synthetic recordings of known truth: ``tests/scenarios.py`` has them.
 
-    python benchmarks/synthetic.py
-    python benchmarks/synthetic.py --seeds 20 --write docs/accuracy.md
+python benchmarks/synthetic.py
+python benchmarks/synthetic.py --seeds 20 --write docs/accuracy.md
 """
 
 import argparse

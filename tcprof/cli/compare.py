@@ -104,7 +104,7 @@ def compare(
     """Compare recordings: is it faster, by how much, how sure, and what had the Tensor Cores to do with it.
 
     Figures are medians per instance of a range, each with the 95 % interval of its change. Runs of one program differ:
-    give several recordings a side, or what runs differ by is assumed, and a change that is within it shows nothing.
+    give several recordings a side, otherwise run-to-run variation is assumed, and smaller changes are inconclusive.
     """
     from tcprof.comparison.gate.conditions import parse_condition
     from tcprof.comparison.gate.doubts import list_doubts

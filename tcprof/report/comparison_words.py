@@ -128,7 +128,7 @@ def _not_shown(row: Row, name: str, unit: str) -> str:
     if row["verdict"] == EQUAL:
         return f"Both take the same time per {unit}: {units.format_ns(row['new'])}."
     if math.isnan(row["ratio_low"]):
-        return f"{times} per {unit} shows nothing: {row['not_judged'] or 'there is too little for an interval'}."
+        return f"{times} per {unit} is inconclusive: {row['not_judged'] or 'there is too little for an interval'}."
     if abs(row["ratio"] - 1) < ALIKE:
         return f"No difference in time per {unit} is shown: {times} ({_interval(row)})."
     said = (
