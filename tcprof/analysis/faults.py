@@ -225,8 +225,9 @@ def _about_other_work(frame: pd.DataFrame, activities: pd.DataFrame) -> list[str
         if unknown > NOTABLE_OTHER_SHARE * (last - first):
             found.append(
                 f"GPU {gpu}: it was busy for {units.format_ns(unknown)} of {units.format_ns(last - first)} with work "
-                "that the trace does not show: another process, or CUDA graphs that nsys did not record. What of it ran "
-                "beside traced kernels counts as theirs. Record with the GPU to yourself, trace every process that uses it, and with --cuda-graph-trace node."
+                "that the trace does not show: another process, or CUDA graphs that nsys did not record. What of it "
+                "ran beside traced kernels counts as theirs. Record with the GPU to yourself, trace every process that "
+                "uses it, and graphs with --cuda-graph-trace node."
             )
     return found
 

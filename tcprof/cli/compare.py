@@ -101,7 +101,7 @@ def compare(
     plotlyjs: PlotlyOption = PlotlyScript.EMBED,
     open_it: OpenOption = False,
 ) -> None:
-    """Compare recordings: is it faster, by how much, how sure, and what had the Tensor Cores to do with it.
+    """Compare recordings: is it faster, by how much, how sure, and what role did the Tensor Cores play?
 
     Figures are medians per instance of a range, each with the 95 % interval of its change. Runs of one program differ:
     give several recordings a side, otherwise run-to-run variation is assumed, and smaller changes are inconclusive.
