@@ -163,6 +163,7 @@ def _wrap(instances: pd.DataFrame, pairs: int) -> Analysis:
         ranges=RANGE_SUMMARY.conform(paths.assign(gpu=0, **dict.fromkeys(counts, 1))),
         instances=instances,
         paths=paths,
+        tensor={},
         faults=(),
         warnings=(),
         **{name: schema.empty() for name, schema in empty.items()},

@@ -24,7 +24,7 @@ SMALL = {
 
 def losses(output: str) -> tuple[float, float]:
     """The first and the last loss."""
-    first, last = re.search(r"^loss: ([\d.]+) to ([\d.]+) in", output, re.MULTILINE).groups()
+    first, last = re.search(r"^loss: (\S+) to (\S+) in", output, re.MULTILINE).groups()
     return float(first), float(last)
 
 

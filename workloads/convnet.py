@@ -95,7 +95,7 @@ def main() -> None:
         for _ in range(WARM_UP_STEPS):
             step()
     losses, seconds = run_steps(step, options.steps, options.device)
-    print(f"loss: {losses[0]:.3f} to {losses[-1]:.3f} in {len(losses)} steps")
+    print(f"loss: {losses[0]:.2e} to {losses[-1]:.2e} in {len(losses)} steps")
     print_speed(seconds, options.batch_size, "images/s", options.device)
 
 

@@ -149,7 +149,7 @@
     await Plotly.react(plot, figure.data, figure.layout, CONFIG);
     const [low, high] = shown;
     box.querySelector(".shown").textContent = isWhole()
-      ? `whole capture, ${formatSeconds(high - low)}`
+      ? `all that was recorded, ${formatSeconds(high - low)}`
       : `${formatSeconds(high - low)} of ${formatSeconds(whole[1] - whole[0])}`;
     plot.dataset.window = `${low} ${high}`;
   }
