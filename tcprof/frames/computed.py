@@ -256,7 +256,7 @@ LEDGER = Schema(
         Column("entry", TEXT, "What became of this part."),
         Column("seconds", FLOAT, "The part."),
         Column("share_pct", FLOAT, "Its share of the account."),
-        Column("remedy", TEXT, "How to record it better; empty where there is nothing to mend."),
+        Column("remedy", TEXT, "How to record it better; empty where there is nothing to fix."),
     ),
 )
 

@@ -159,7 +159,7 @@ def _half_of_sums(fit: Fit, row: Ints, launches: Launches) -> Floats:
 def _judge(frame: pd.DataFrame, from_samples: bool) -> dict[str, npt.NDArray[np.object_] | pd.Series]:
     """Whether the fit can tell, whether this is a tensor kernel, and what counter and name say.
 
-    Names decide where they can, unless the counter shows nothing at all; the counter decides where they tell nothing.
+    Names decide where they can, unless the counter is all but 0; the counter decides where they tell nothing.
     """
     narrow = frame["half_points"] <= np.maximum(RESOLVED_POINTS, RESOLVED_SHARE * frame["tensor_active_pct"])
     measured = frame["tensor_active_pct"].notna()
