@@ -8,6 +8,7 @@ import pandas as pd
 
 from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.projection import SEPARATOR
+from tcprof.analysis.sampling import NORMAL_95
 from tcprof.errors import UsageError
 from tcprof.frames import ITERATIONS
 from tcprof.trace.ranges import UNNAMED_DOMAIN
@@ -18,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 
 FEWEST = 5  # instances of a path that iterates; and instances that tell what is usual
 MOST_WARM_UP = 100
-NORMAL_95, MAD_TO_DEVIATION = 1.96, 1.4826
+MAD_TO_DEVIATION = 1.4826
 LEAST_SHARE = 0.5  # of the GPU's busy time between the first and the last instance, that these have to hold
 # Domains that libraries open ranges in by themselves, and those of which the recording has no name.
 _LIBRARY = re.compile(

@@ -17,6 +17,7 @@ from tcprof.analysis.intervals import StepFunction, run_starts
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+NORMAL_95 = 1.96  # half of a 95 % interval, in standard errors
 MINIMUM_COVERAGE = 0.5
 PERCENTILE = 0.95
 MINIMUM_INSTANCES = 5

@@ -9,6 +9,7 @@ from tcprof.analysis.intervals import union
 from tcprof.analysis.projection import Attribution
 from tcprof.analysis.sampling import (
     MINIMUM_COVERAGE,
+    NORMAL_95,
     Tensor,
     Windows,
     bootstrap_interval,
@@ -19,7 +20,6 @@ from tcprof.frames import KERNEL_KINDS, OUTSIDE, RANGE_SUMMARY
 
 Ints = npt.NDArray[np.int64]
 Functions = dict[int, Tensor]
-NORMAL_95 = 1.96
 
 _SUMMED = ("activity_count", "inherited_count", "kernel_count", "kernel_ns", "host_ns")
 

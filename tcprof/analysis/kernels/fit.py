@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tcprof.analysis.borders import BORDER_NS
 from tcprof.analysis.intervals import run_starts
 from tcprof.analysis.kernels.conservation import conserve
 from tcprof.analysis.kernels.design import Design, Launches
@@ -29,7 +30,6 @@ from tcprof.analysis.kernels.least_squares import (
     smoothing_prior,
 )
 from tcprof.analysis.kernels.uncertainty import (
-    Offset,
     estimate_offset,
     misfit_covariance,
     rate_change,
@@ -41,8 +41,7 @@ from tcprof.analysis.sampling import ONE_MEANS
 
 Floats = npt.NDArray[np.float64]
 
-BORDER_NS = 500.0  # how well the count at a border inside a launch is known, as time at the launch's rate;
-IN_PART = 0.05  # in a long part, this share of it
+IN_PART = 0.05  # how well the count at a border inside a long part is known, as a share of the part
 BORDER_FLOOR = 0.003  # of the highest rate, for launches that count nothing
 OPAQUE = 0.5  # deviation of the rate of a launch whose work is not known, of the highest rate
 RESOLUTION = 4e-5  # samples repeat to this share of the highest count
@@ -66,7 +65,6 @@ class Fit:
         unexplained: How much of that the classes do not explain, before it was brought to the sampled sum.
         parts: What a launch counts in each part of its duration, class by class; see ``Design.part_kind``.
         residual: What the classes leave of each row of the design.
-        offset: By how much the samples seem to be late.
     """
 
     value: Floats
@@ -77,7 +75,6 @@ class Fit:
     unexplained: float
     parts: Floats
     residual: Floats
-    offset: Offset
 
 
 @dataclass(frozen=True)
@@ -122,7 +119,7 @@ def fit(
     if highest <= 0:
         nothing, none = np.zeros(kinds), np.zeros(len(launches.start))
         parts = np.zeros(len(design.part_kind))
-        return Fit(nothing, np.zeros((kinds, kinds)), nothing, none, 0.0, 0.0, parts, observed, Offset(np.nan, np.inf))
+        return Fit(nothing, np.zeros((kinds, kinds)), nothing, none, 0.0, 0.0, parts, observed)
     opaque_ns = design.class_ns @ launches.opaque
     reading = (RESOLUTION * highest * design.length) ** 2 + error**2 + (OPAQUE * highest * opaque_ns) ** 2
     targets = np.column_stack([observed, shift[design.row]])
@@ -130,14 +127,14 @@ def fit(
         design, targets, reading, None if unit is None else unit[design.row], highest, ceiling, passes
     )
     found = sum_parts(design, solution.parts, kinds)
-    covariance, bias, offset = _uncertainty(design, solution, kinds, offset_error_ns)
+    covariance, bias = _uncertainty(design, solution, kinds, offset_error_ns)
     counted = found[launches.kind] * launches.weight
     if not error.any():
         counted = conserve(counted, solution.variation, launches, design, observed, ceiling)
     unexplained = float(np.abs(np.bincount(design.stretch, solution.residual)).sum())
     unexplained = unexplained if unexplained > RESOLUTION * float(observed.sum()) else 0.0
     sampled, left = float(observed.sum()), solution.residual
-    return Fit(found, covariance, bias, counted, sampled, unexplained, solution.parts, left, offset)
+    return Fit(found, covariance, bias, counted, sampled, unexplained, solution.parts, left)
 
 
 def _reweighted(
@@ -206,10 +203,8 @@ def _border_variance(design: Design, of_class: Floats) -> tuple[Floats, Floats]:
     return begins, ends
 
 
-def _uncertainty(
-    design: Design, solution: _Solution, kinds: int, offset_error_ns: float
-) -> tuple[Floats, Floats, Offset]:
-    """The covariance of the classes' values, how they follow a shift of the samples, and the clocks' offset."""
+def _uncertainty(design: Design, solution: _Solution, kinds: int, offset_error_ns: float) -> tuple[Floats, Floats]:
+    """The covariance of the classes' values, and how they follow a shift of the samples."""
     precision = solution.precision
     weighted = solution.noise.weigh(solution.residual)
     assumed = sum_parts(design, response(design, precision, kinds), kinds)
@@ -220,4 +215,4 @@ def _uncertainty(
     )
     others = sum_parts(design, precision.solve(solution.right[:, 1:]), kinds)
     bias, common = others[:, 0], others[:, 1:]
-    return assumed + misfit + np.outer(late, late) + common @ common.T, bias, offset
+    return assumed + misfit + np.outer(late, late) + common @ common.T, bias

@@ -8,6 +8,7 @@ from tcprof.analysis.kernels.design import Launches
 from tcprof.analysis.kernels.fit import Fit
 from tcprof.analysis.kernels.launches import OTHER_METRICS, KernelFit
 from tcprof.analysis.kernels.names import NO_MATRIX, read_names
+from tcprof.analysis.sampling import NORMAL_95
 from tcprof.frames import KERNELS
 
 Ints = npt.NDArray[np.int64]
@@ -21,7 +22,6 @@ COUNTER_DECIDES_PCT = 20.0  # all above: more than index arithmetic reaches
 RESOLVED_POINTS, RESOLVED_SHARE = 5.0, 0.1  # half the interval of a resolved kernel: in points, or of its value
 OTHER_RESOLVED_POINTS = 20.0  # the same for other metrics
 BOUND_PCT = 60.0  # as in Nsight Compute's speed-of-light rules
-NORMAL_95 = 1.96
 RESOLVED, POOLED, UNRESOLVED, NOT_SAMPLED = "resolved", "pooled", "unresolved", "not sampled"
 UNDECIDED = (UNRESOLVED, NOT_SAMPLED)  # the counter cannot say whether these used the Tensor Cores
 FROM_NAMES = "estimated from kernel names"

@@ -14,11 +14,10 @@ from scipy.sparse import csr_array
 
 from tcprof.analysis.kernels.design import Design
 from tcprof.analysis.kernels.least_squares import Noise, Precision
+from tcprof.analysis.sampling import NORMAL_95
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-
-NORMAL_95 = 1.96
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from tcprof.trace.redaction.private_texts import Found, PrivateTexts, as_text
 EXAMPLES = 3
 _AT_ONCE = 20_000
 _DEFECT = (
-    "This is a defect of tcprof: please report this message, without the recording. Until it is mended share figures: "
+    "This is a defect of tcprof: please report this message, without the recording. Until it is fixed, share figures: "
     "tcprof ranges RECORDING --format csv"
 )
 
