@@ -43,7 +43,7 @@ check: $(VENV)/installed-dev  ## What CI runs: format, lint, types, tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/oxlint --deny-warnings --ignore-pattern '**/plotly/**' tcprof/report/assets tests/js
+	$(BIN)/oxlint --deny-warnings --ignore-pattern '**/plotly/**' tcprof/render/html/assets tests/js
 	$(MAKE) test
 
 format: $(VENV)/installed-dev  ## Format, and mend what the linter can mend

@@ -14,9 +14,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tcprof.nsys.capabilities import read_capabilities
-from tcprof.nsys.locate import find_nsys
-from tcprof.nsys.recording.command import RecordOptions, build_profile_command
+from tcprof.record.capabilities import read_capabilities
+from tcprof.record.locate import find_nsys
+from tcprof.record.recording.command import RecordOptions, build_profile_command
 
 WAYS = ("alone", "plain nsys", "tcprof")
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
-from tcprof.report.pages.plotlyjs import read_bundle
+from tcprof.render.html.plotlyjs import read_bundle
 
 HERE = Path(__file__).parent
 FIXTURE = HERE.parent / "fixtures" / "mnist_amp.sqlite"
@@ -30,7 +30,7 @@ MEASURE = """
 import resource, sys, time
 from pathlib import Path
 import tcprof
-from tcprof.report.pages.report import write_report
+from tcprof.render.html.report import write_report
 start = time.perf_counter()
 analysis = tcprof.read(sys.argv[1])
 read = time.perf_counter()

@@ -14,8 +14,8 @@ from playwright.sync_api import Browser, sync_playwright
 import tcprof
 from tcprof.comparison import Side
 from tcprof.comparison import compare as compare_sides
-from tcprof.report.pages.comparison.page import write_comparison
-from tcprof.report.pages.report import write_report
+from tcprof.render.html.comparison import write_comparison
+from tcprof.render.html.report import write_report
 
 ROOT = Path(__file__).parent.parent
 FIXTURES, DOCS = ROOT / "fixtures", ROOT / "docs"

@@ -67,9 +67,9 @@ def read(
     """
     from tcprof.analysis import WINDOWS, analyze
     from tcprof.frames import SAMPLE_METRICS
-    from tcprof.nsys.export import find_export
-    from tcprof.nsys.locate import find_nsys
-    from tcprof.trace import Trace
+    from tcprof.record.export import find_export
+    from tcprof.record.locate import find_nsys
+    from tcprof.sources.nsys_sqlite import Trace
 
     if window not in WINDOWS:
         raise UsageError(f"there is no window {window!r}", f"Choose one of: {', '.join(WINDOWS)}.")
@@ -122,16 +122,16 @@ def profile(
         program: The program and its arguments; a Python script or ``-m`` module is run by this Python.
         output: The report to write; an existing one is replaced.
         frequency_hz: Samples a second.
-        options: Further fields of ``tcprof.nsys.recording.command.RecordOptions``, such as ``capture_range``.
+        options: Further fields of ``tcprof.record.recording.command.RecordOptions``, such as ``capture_range``.
 
     Raises:
         MachineError: This machine cannot record; the message tells why.
         NsysError: nsys recorded nothing.
         OutputError: The report cannot be written.
     """
-    from tcprof.nsys.recording.command import RecordOptions
-    from tcprof.nsys.recording.plan import plan_recording
-    from tcprof.nsys.recording.record import check_output, record
+    from tcprof.record.recording.command import RecordOptions
+    from tcprof.record.recording.plan import plan_recording
+    from tcprof.record.recording.record import check_output, record
 
     target = Path(output)
     check_output(target, force=True)

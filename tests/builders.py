@@ -9,9 +9,9 @@
 ...     .write(tmp_path)
 ... )
 
-The tables come from ``tcprof.trace.schema``. As in a real export, only tables that have rows are written, beside the
-two that every export has. Processes, threads and GPUs that a test does not name are process ``PROCESS``, thread 1 and
-GPU 0.
+The tables come from ``tcprof.sources.nsys_sqlite.schema``. As in a real export, only tables that have rows are written,
+beside the two that every export has. Processes, threads and GPUs that a test does not name are process ``PROCESS``,
+thread 1 and GPU 0.
 """
 
 import json
@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from sqlalchemy import BigInteger, Column, LargeBinary, MetaData, Table, Text, cast, create_engine, insert, literal
 
-from tcprof.trace import Trace, schema
+from tcprof.sources.nsys_sqlite import Trace, schema
 
 PROCESS = 1000
 TENSOR_ACTIVE = "Tensor Active [Throughput %]"

@@ -28,7 +28,7 @@ from tcprof.frames import (
     SAMPLES,
     TIMELINE,
 )
-from tcprof.trace.trace import Recording
+from tcprof.sources.nsys_sqlite.trace import Recording
 
 HOSTILE = (
     "</script><img src=x onerror=window.hacked=1>",

@@ -7,7 +7,7 @@ from builders import assert_rows
 import tcprof
 from tcprof.analysis import WINDOWS, analyze
 from tcprof.errors import InputError
-from tcprof.trace import Trace
+from tcprof.sources.nsys_sqlite import Trace
 
 # Means to within 0.02, counts and times as printed.
 FIGURES = {

@@ -22,10 +22,10 @@ from report_inputs import HOSTILE, read_hostile
 
 import tcprof
 from tcprof.analysis.intervals import OpenIntervals
-from tcprof.report.chrome_trace import events as trace_events
-from tcprof.report.chrome_trace.chrome_trace import COUNTERS, write_chrome_trace
-from tcprof.report.chrome_trace.drawing import OUTSIDE
-from tcprof.trace import Trace
+from tcprof.render.chrome_trace import events as trace_events
+from tcprof.render.chrome_trace.chrome_trace import COUNTERS, write_chrome_trace
+from tcprof.render.chrome_trace.drawing import OUTSIDE
+from tcprof.sources.nsys_sqlite import Trace
 
 run = test_cli.run
 AMP = Path(__file__).parent.parent / "fixtures" / "mnist_amp.sqlite"
@@ -414,7 +414,7 @@ def test_an_interrupted_trace_leaves_the_old_one(tmp_path: Path, monkeypatch: py
     def fail(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tcprof.report.chrome_trace.chrome_trace._activities", fail)
+    monkeypatch.setattr("tcprof.render.chrome_trace.chrome_trace._activities", fail)
     with pytest.raises(KeyboardInterrupt):
         write(AMP, target)
     assert [path.name for path in tmp_path.iterdir()] == ["trace.json"]

@@ -10,7 +10,7 @@ import pytest
 import test_cli
 from builders import TraceBuilder
 
-from tcprof.report.pages.plotlyjs import FILE, VERSION, read_bundle
+from tcprof.render.html.plotlyjs import FILE, VERSION, read_bundle
 
 run = test_cli.run
 

@@ -11,7 +11,7 @@ from tcprof.analysis import analyze
 from tcprof.comparison import Side, compare
 from tcprof.errors import InputError, UsageError
 from tcprof.frames import COMPARISON
-from tcprof.trace import Trace
+from tcprof.sources.nsys_sqlite import Trace
 
 GEMM = "nvjet_hsh_128x128_64x4_1x2_h_bz_NNT"
 FIXTURES = Path(__file__).parent.parent / "fixtures"

@@ -13,9 +13,9 @@ from tcprof.comparison import Side, compare
 from tcprof.comparison.kernels.waterfall import TENSOR_ACTIVE, TIME
 from tcprof.frames import WATERFALL
 from tcprof.report.comparison_words import find_row
-from tcprof.report.pages.comparison.figures import figure_iterations, figure_small_multiples
-from tcprof.report.pages.comparison.series import MOST_POINTS, SIDE_COLORS, shown_sides
-from tcprof.report.pages.comparison.waterfall import LESS_COLOR, MORE_COLOR, figure_waterfall
+from tcprof.views.figures.compared_iterations import figure_iterations, figure_small_multiples
+from tcprof.views.figures.compared_series import MOST_POINTS, SIDE_COLORS, shown_sides
+from tcprof.views.figures.waterfall import LESS_COLOR, MORE_COLOR, figure_waterfall
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from tcprof.analysis import analyze
 from tcprof.comparison import compare
 from tcprof.comparison.gate.conditions import parse_condition
 from tcprof.comparison.gate.judgements import judge_condition
-from tcprof.trace import Trace
+from tcprof.sources.nsys_sqlite import Trace
 
 STEP = 200_000
 

@@ -15,7 +15,7 @@ from tcprof.comparison.gate.doubts import list_doubts
 from tcprof.comparison.gate.judgements import judge_condition
 from tcprof.report.comparison_words import compare_in_words
 from tcprof.report.text.comparison import list_iterations, list_ranges
-from tcprof.trace import Trace
+from tcprof.sources.nsys_sqlite import Trace
 
 run = test_cli.run
 US = 1000

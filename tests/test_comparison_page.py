@@ -14,10 +14,10 @@ from tcprof.comparison import Side, compare
 from tcprof.comparison.gate.conditions import parse_condition
 from tcprof.comparison.gate.judgements import judge_condition
 from tcprof.errors import OutputError
+from tcprof.render.html.comparison import render_comparison, write_comparison
+from tcprof.render.html.options import PageOptions
 from tcprof.report.comparison_words import compare_in_words, find_row
-from tcprof.report.pages.comparison.page import render_comparison, write_comparison
 from tcprof.report.pages.comparison.tables import MOST_KERNELS, list_kernel_changes, list_quantities, list_range_changes
-from tcprof.report.pages.options import PageOptions
 from tcprof.report.pages.tables import MOST_ROWS
 from tcprof.report.text.comparison import list_all, list_iterations, list_sides, list_waterfall
 

@@ -13,7 +13,7 @@ from report_inputs import HOSTILE
 import tcprof
 from tcprof.analysis.faults import lower_frequency
 from tcprof.cli.app import print_faults
-from tcprof.trace import Trace, schema
+from tcprof.sources.nsys_sqlite import Trace, schema
 
 OVERFLOW = "GPU Metrics [0]: Sampling buffer overflow"
 DISORDER = "GPU Metrics event chronological order was broken"

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from report_inputs import HOSTILE, make_analysis, make_empty, make_samples
 
-from tcprof.findings.words import one_line
 from tcprof.frames import SAMPLES
-from tcprof.report.figures.curves import BINS
-from tcprof.report.figures.envelope import band_points, compute_envelope, step_points
-from tcprof.report.figures.figures import figure_timeline
-from tcprof.report.figures.lanes import choose_lanes, label
+from tcprof.untrusted import one_line
+from tcprof.views.figures.curves import BINS
+from tcprof.views.figures.envelope import band_points, compute_envelope, step_points
+from tcprof.views.figures.figures import figure_timeline
+from tcprof.views.figures.lanes import choose_lanes, label
 
 
 def arrays(*values):

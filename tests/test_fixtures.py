@@ -9,9 +9,9 @@ import pytest
 import tcprof
 from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.sampling import rounding_slack
-from tcprof.trace import schema
-from tcprof.trace.database import Database
-from tcprof.trace.samples import read_samples
+from tcprof.sources.nsys_sqlite import schema
+from tcprof.sources.nsys_sqlite.database import Database
+from tcprof.sources.nsys_sqlite.samples import read_samples
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 NAMES = ["mnist_fp32", "mnist_amp"]

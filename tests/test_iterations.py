@@ -10,7 +10,7 @@ from builders import TraceBuilder
 import tcprof
 from tcprof.analysis.iterations import find_iterations
 from tcprof.errors import UsageError
-from tcprof.trace import schema
+from tcprof.sources.nsys_sqlite import schema
 
 
 def read(trace, tmp_path):

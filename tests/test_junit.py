@@ -7,7 +7,7 @@ from gate_inputs import make_row, make_rows
 
 from tcprof.comparison.gate.conditions import parse_condition
 from tcprof.comparison.gate.judgements import judge_condition
-from tcprof.report.data.junit import render_junit
+from tcprof.render.junit import render_junit
 
 
 def judge(text, path="step"):

@@ -13,15 +13,18 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 ROOMS = (
     "errors",
     "units",
+    "untrusted",
+    "files",
     "workloads",
     "frames",
-    "nsys",
-    "trace",
+    "record",
+    "sources",
     "analysis",
     "findings",
     "comparison",
-    "advice",
     "report",
+    "views",
+    "render",
     "cli",
 )
 LONGEST_FILE = 300
@@ -72,7 +75,7 @@ def _lines(function: ast.FunctionDef | ast.AsyncFunctionDef, is_command: bool) -
 
 
 def test_the_package_is_where_these_tests_look():
-    assert {"trace/trace.py", "analysis/analysis.py", "errors.py"} <= {name_of(path) for path in MODULES}
+    assert {"sources/nsys_sqlite/trace.py", "analysis/analysis.py", "errors.py"} <= {name_of(path) for path in MODULES}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
@@ -90,14 +93,14 @@ def test_a_module_imports_only_from_rooms_below_its_own(path):
 
 
 def test_only_the_room_of_nsys_starts_programs():
-    assert {room_of(path) for path in MODULES if "subprocess" in top_levels(path)} <= {"nsys"}
+    assert {room_of(path) for path in MODULES if "subprocess" in top_levels(path)} <= {"record"}
 
 
 def test_only_the_room_of_traces_speaks_sql():
     speakers = {name_of(path) for path in MODULES if SQL & top_levels(path)}
     # An export is proved to be a whole database before it is handed over.
-    assert {name for name in speakers if not name.startswith("trace/")} <= {"nsys/export.py"}
-    exporter = PACKAGE / "nsys" / "export.py"
+    assert {name for name in speakers if not name.startswith("sources/")} <= {"record/export.py"}
+    exporter = PACKAGE / "record" / "export.py"
     assert SQL & top_levels(exporter) <= {"sqlite3"}
 
 

@@ -19,7 +19,7 @@ from tcprof.comparison.kernels.alignment import align
 from tcprof.comparison.kernels.families import classify_kernels, similarities
 from tcprof.comparison.kernels.matching import match_kernels
 from tcprof.frames import KERNEL_CHANGES, KERNELS
-from tcprof.trace import Trace
+from tcprof.sources.nsys_sqlite import Trace
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 SGEMM = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize32x32x8_ffma_kernel__5x_cublas"

@@ -10,8 +10,8 @@ import pytest
 import tcprof
 from tcprof.analysis import Analysis
 from tcprof.findings import describe, judge
+from tcprof.render.notebook import render_analysis
 from tcprof.report.data import data
-from tcprof.report.notebook import render_analysis
 from tcprof.report.pages.summary import summarize
 from tcprof.report.text.tables import list_ranges
 from tcprof.units import format_pct

@@ -10,9 +10,9 @@ from report_inputs import HOSTILE, make_analysis, make_empty, make_samples, read
 
 from tcprof.errors import OutputError
 from tcprof.frames import SAMPLES
-from tcprof.report.pages import report as page
-from tcprof.report.pages.options import PageOptions, Theme
-from tcprof.report.pages.plotlyjs import read_bundle
+from tcprof.render.html import report as page
+from tcprof.render.html.options import PageOptions, Theme
+from tcprof.render.html.plotlyjs import read_bundle
 from tcprof.report.pages.tables import MOST_ROWS, list_range_tables
 
 VOID = {"meta", "link", "input", "br", "img"}

@@ -17,11 +17,11 @@ from tcprof import cli
 from tcprof.analysis import analyze
 from tcprof.errors import InputError, OutputError
 from tcprof.report.text.redaction import describe_redaction
-from tcprof.trace import Trace, schema
-from tcprof.trace.redaction import allowed
-from tcprof.trace.redaction import redact as redact_module
-from tcprof.trace.redaction.private_texts import Kind
-from tcprof.trace.redaction.redact import Redaction, redact
+from tcprof.sources.nsys_sqlite import Trace, schema
+from tcprof.sources.nsys_sqlite.redaction import allowed
+from tcprof.sources.nsys_sqlite.redaction import redact as redact_module
+from tcprof.sources.nsys_sqlite.redaction.private_texts import Kind
+from tcprof.sources.nsys_sqlite.redaction.redact import Redaction, redact
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 SECRETS = (
@@ -426,7 +426,7 @@ def test_the_list_is_readable_and_printable(tmp_path: Path) -> None:
 
 
 def test_nothing_to_leave_out_is_said() -> None:
-    from tcprof.trace.redaction.copy_check import CheckedNames, Suspects
+    from tcprof.sources.nsys_sqlite.redaction.copy_check import CheckedNames, Suspects
 
     none = Suspects(0, ())
     assert describe_redaction(Redaction({}, (), 0, CheckedNames(none, none)))[0] == "Nothing had to be left out."

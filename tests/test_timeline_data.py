@@ -15,12 +15,12 @@ from report_inputs import HOSTILE, MS, make_analysis, make_empty, make_samples, 
 
 import tcprof
 from tcprof.frames import ACTIVITIES, SAMPLES
-from tcprof.report.figures.flop_rate import flop_rate
-from tcprof.report.figures.time_colors import CLASS_COLORS, text_on
-from tcprof.report.pages.timeline import data as timeline_data
-from tcprof.report.pages.timeline import lanes as timeline_lanes
-from tcprof.report.pages.timeline.data import pack_timeline
-from tcprof.report.pages.timeline.packing import ArrayStore
+from tcprof.render.html.timeline import data as timeline_data
+from tcprof.render.html.timeline import lanes as timeline_lanes
+from tcprof.render.html.timeline.data import pack_timeline
+from tcprof.render.html.timeline.packing import ArrayStore
+from tcprof.views.figures.flop_rate import flop_rate
+from tcprof.views.figures.time_colors import CLASS_COLORS, text_on
 
 
 def unpack(text):

@@ -9,8 +9,8 @@ from builders import PROCESS, TraceBuilder, assert_rows, global_id
 
 from tcprof.errors import InputError
 from tcprof.frames import ACTIVITIES, DIAGNOSTICS, GPUS, LAUNCHES, RANGES
-from tcprof.trace import Trace, schema
-from tcprof.trace.trace import Recording
+from tcprof.sources.nsys_sqlite import Trace, schema
+from tcprof.sources.nsys_sqlite.trace import Recording
 
 
 def assert_dtypes(frame, kind):

@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcprof.frames import SAMPLES
-from tcprof.trace import schema
-from tcprof.trace.samples import unwrap
+from tcprof.sources.nsys_sqlite import schema
+from tcprof.sources.nsys_sqlite.samples import unwrap
 
 
 def test_a_sample_lasts_from_its_time_stamp_to_the_next_one(tmp_path):

@@ -16,7 +16,7 @@ from tcprof.comparison.kernels.matching import match_kernels
 from tcprof.comparison.kernels.scope import Spans
 from tcprof.comparison.kernels.waterfall import explain_changes, largest_part
 from tcprof.frames import WATERFALL
-from tcprof.trace import Trace
+from tcprof.sources.nsys_sqlite import Trace
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 SGEMM = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize32x32x8_ffma_kernel__5x_cublas"

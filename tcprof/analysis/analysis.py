@@ -19,8 +19,8 @@ from tcprof.analysis.projection import Attribution, Hierarchy, attribute, build_
 from tcprof.analysis.sampling import Tensor, Windows, tensor_functions
 from tcprof.analysis.warm_up import choose_warm_up, find_left_out, parse_warm_up
 from tcprof.frames import GPUS, INSTANCES, RANGE_SUMMARY, SAMPLE_METRICS
-from tcprof.trace.samples import Samples
-from tcprof.trace.trace import Recording, Trace
+from tcprof.sources.nsys_sqlite.samples import Samples
+from tcprof.sources.nsys_sqlite.trace import Recording, Trace
 
 WINDOWS = ("host", "gpu", "busy")
 # What a fit needs beside Tensor Active, for the SM clock and for what bounds a kernel: else the verdict on a recording

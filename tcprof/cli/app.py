@@ -13,7 +13,8 @@ import typer
 
 import tcprof
 from tcprof.errors import OutputError, UsageError
-from tcprof.report.pages.options import PlotlyScript, Theme
+from tcprof.render.html.options import PlotlyScript, Theme
+from tcprof.untrusted import printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -231,8 +232,6 @@ def print_faults(faults: tuple[str, ...], err: bool = False) -> None:
         faults: See ``tcprof.analysis.Analysis``.
         err: Whether to print to the error stream.
     """
-    from tcprof.report.text.tables import printable
-
     word = "warning:"
     if has_color(sys.stderr if err else sys.stdout):
         word = typer.style(word, fg=typer.colors.RED, bold=True)
@@ -242,8 +241,6 @@ def print_faults(faults: tuple[str, ...], err: bool = False) -> None:
 
 def print_warnings(warnings: tuple[str, ...]) -> None:
     """Print to the error stream what else a reader must know."""
-    from tcprof.report.text.tables import printable
-
     for warning in warnings:
         typer.echo(wrapped(f"note: {printable(warning)}"), err=True)
 

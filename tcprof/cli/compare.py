@@ -30,7 +30,7 @@ from tcprof.cli.app import (
     wrapped,
 )
 from tcprof.errors import UsageError
-from tcprof.report.pages.options import PageOptions, PlotlyScript, Theme
+from tcprof.render.html.options import PageOptions, PlotlyScript, Theme
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,7 +124,7 @@ def compare(
         selected = [select_rows(each.rows, gpu, pattern, depth) for each in comparisons]
         _print(comparisons, selected, judged, output, strict, limit)
     if page is not None:
-        from tcprof.report.pages.comparison.page import write_comparison
+        from tcprof.render.html.comparison import write_comparison
 
         with progress(f"Writing {page.name}"):
             write_comparison(comparisons, page, PageOptions(title, theme, plotlyjs), judged)
@@ -136,7 +136,7 @@ def compare(
 
 def _print_junit(comparison: "Comparison", judged: list["Judgement"], strict: bool) -> None:
     """The conditions as test results, with the faults and warnings."""
-    from tcprof.report.data.junit import render_junit
+    from tcprof.render.junit import render_junit
     from tcprof.report.text.gate import summarize_doubtful
     from tcprof.report.text.tables import all_faults, all_warnings
 
@@ -195,7 +195,7 @@ def _name_sides(given: list[Path]) -> list[str]:
 def _read_side(path: Path, name: str, window: Window, warm_up: str | None) -> "Side":
     import tcprof
     from tcprof.comparison import Side
-    from tcprof.nsys.repeats import find_recordings
+    from tcprof.record.repeats import find_recordings
 
     recordings = []
     for recording in find_recordings(path):

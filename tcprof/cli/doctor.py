@@ -21,7 +21,7 @@ def doctor(
     Looks for nsys, its importer, GPUs, permission to read counters, other profilers, disk and Python; then samples the
     GPUs for a moment. Nothing is changed. The exit status is 0 if a recording is possible, else 3.
     """
-    from tcprof.nsys.doctor.checkup import check_up
+    from tcprof.record.doctor.checkup import check_up
     from tcprof.report.text.checks import is_ready, render_checks, render_checks_json
 
     with progress("Looking at this machine"):

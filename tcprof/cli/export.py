@@ -53,8 +53,8 @@ def export(
     """Write the frames, ranges, kernels and samples among them, or a trace. docs/metrics.md tells each column."""
     _check_targets(output, chrome_trace)
     import tcprof
-    from tcprof.nsys.export import find_export
-    from tcprof.nsys.locate import find_nsys
+    from tcprof.record.export import find_export
+    from tcprof.record.locate import find_nsys
     from tcprof.report.data.data import write_frames
     from tcprof.report.text.tables import describe_base
 
@@ -66,8 +66,8 @@ def export(
         with progress(f"Writing {output}"):
             written += write_frames(analysis, output, file_format)
     if chrome_trace is not None:
-        from tcprof.report.chrome_trace.chrome_trace import write_chrome_trace
-        from tcprof.trace import Trace
+        from tcprof.render.chrome_trace.chrome_trace import write_chrome_trace
+        from tcprof.sources.nsys_sqlite import Trace
 
         with progress(f"Writing {chrome_trace.name}"):
             write_chrome_trace(analysis, Trace(source), chrome_trace)

@@ -29,8 +29,8 @@ def redact(
     and the program's output. The copy has GPU work, metrics, CUDA calls and NVTX ranges only. What was left out is
     listed, and the copy is searched for it. NVTX names are the program's own words and are kept.
     """
-    from tcprof.nsys.export import find_export
-    from tcprof.nsys.locate import find_nsys
+    from tcprof.record.export import find_export
+    from tcprof.record.locate import find_nsys
 
     copy = output or name_copy(recording)
     if copy.exists() and not force:
@@ -50,9 +50,9 @@ def name_copy(recording: Path) -> Path:
 
 def write_copy(export: Path, copy: Path) -> None:
     """Write a redacted copy of an export, and tell what it leaves out."""
-    from tcprof.report.files import replace_file
+    from tcprof.files import replace_file
     from tcprof.report.text.redaction import describe_redaction
-    from tcprof.trace.redaction.redact import redact as write_redacted
+    from tcprof.sources.nsys_sqlite.redaction.redact import redact as write_redacted
 
     with progress(f"Writing {copy.name}"), replace_file(copy) as target:
         redaction = write_redacted(export, target)

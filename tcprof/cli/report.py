@@ -23,7 +23,7 @@ from tcprof.cli.app import (
     progress,
     wrapped,
 )
-from tcprof.report.pages.options import PageOptions, PlotlyScript, Theme
+from tcprof.render.html.options import PageOptions, PlotlyScript, Theme
 
 
 @app.command(epilog="Example: tcprof report run.nsys-rep -o run.html")
@@ -48,7 +48,7 @@ def report(
     with progress(f"Reading {recording.name}"):
         analysis = tcprof.read(recording, window, warm_up=warm_up)
     with progress(f"Writing {target.name}"):
-        from tcprof.report.pages.report import write_report
+        from tcprof.render.html.report import write_report
         from tcprof.report.text.tables import describe_base
 
         write_report(analysis, target, PageOptions(title, theme, plotlyjs))

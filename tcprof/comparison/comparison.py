@@ -57,7 +57,7 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         # A room above, which a notebook reaches through a comparison; nothing here depends on it.
-        return str(import_module("tcprof.report.notebook").render_comparison(self))
+        return str(import_module("tcprof.render.notebook").render_comparison(self))
 
 
 def compare(

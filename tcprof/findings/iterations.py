@@ -10,7 +10,7 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.sampling import MINIMUM_COVERAGE
-from tcprof.findings.words import one_line
+from tcprof.untrusted import one_line
 
 Ints = npt.NDArray[np.int64]
 

@@ -8,7 +8,7 @@ from tcprof.findings.checks import GOOD, Check, list_checks
 from tcprof.findings.iterations import IterationFigures, measure_iterations
 from tcprof.findings.notes import describe_warm_up
 from tcprof.findings.verdict import judge_capture, judge_iterations
-from tcprof.findings.words import one_line
+from tcprof.untrusted import one_line
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.summary import NOT_SAMPLED
-from tcprof.findings.words import one_line
 from tcprof.frames import KERNEL_KINDS
+from tcprof.untrusted import one_line
 
 NO_KERNELS = "The recording has no kernels"
 

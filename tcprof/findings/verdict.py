@@ -8,7 +8,8 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings.bound import CPU_BOUND, LAUNCH_BOUND, WAITING_PCT, find_bound
 from tcprof.findings.iterations import IterationFigures
-from tcprof.findings.words import TIME_NAMES, WINDOW_NAMES, one_line
+from tcprof.findings.words import TIME_NAMES, WINDOW_NAMES
+from tcprof.untrusted import one_line
 
 NOTABLE_GAP_PCT = 10.0
 _NOTABLE_PCT = 1.0

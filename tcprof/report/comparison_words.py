@@ -14,8 +14,8 @@ from tcprof.comparison.statistics.rows import EQUAL, HIGHER, LOWER, WHOLE_GRAPHS
 from tcprof.findings import describe_warm_up
 from tcprof.findings.bound import find_bound
 from tcprof.findings.iterations import measure_iterations
-from tcprof.findings.words import one_line
-from tcprof.report.text.tables import describe_recording, gpu_title, printable
+from tcprof.report.text.tables import describe_recording, gpu_title
+from tcprof.untrusted import one_line, printable
 
 ALIKE = 0.01  # ratios so near to 1 are told as no difference
 _LONGEST_NAME = 40

@@ -7,7 +7,7 @@ import pytest
 from report_inputs import HOSTILE, make_analysis, make_empty
 
 import tcprof
-from tcprof.report.pages import report as page
+from tcprof.render.html import report as page
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 

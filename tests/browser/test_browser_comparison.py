@@ -5,7 +5,7 @@ from comparison_inputs import compare_hostile, compare_several, compare_steps, r
 from report_inputs import HOSTILE, make_comparison, make_empty
 
 from tcprof.comparison import compare
-from tcprof.report.pages.comparison.page import write_comparison
+from tcprof.render.html.comparison import write_comparison
 
 pytestmark = pytest.mark.browser
 NAMES = ("two", "several", "hostile", "gpus", "faulty", "empty")

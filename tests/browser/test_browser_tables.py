@@ -8,7 +8,7 @@ import pytest
 from report_inputs import HOSTILE, make_analysis, read_hostile
 
 import tcprof
-from tcprof.report.pages import report as page
+from tcprof.render.html import report as page
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
 

@@ -9,7 +9,7 @@ from report_inputs import HOSTILE, make_analysis, make_samples, read_hostile
 
 import tcprof
 from tcprof.frames import SAMPLES
-from tcprof.report.pages import report as page
+from tcprof.render.html import report as page
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
 

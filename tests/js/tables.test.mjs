@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { test } from "node:test";
 
 const require = createRequire(import.meta.url);
-const tables = require("../../tcprof/report/assets/tables.js");
+const tables = require("../../tcprof/render/html/assets/tables.js");
 
 const ITEMS = {
   start: Float64Array.of(0, 2, 4, 10), end: Float64Array.of(1, 5, 5, 11), id: Uint32Array.of(7, 7, 8, 7),

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { deflateSync } from "node:zlib";
 
 const require = createRequire(import.meta.url);
-const data = require("../../tcprof/report/assets/timeline_data.js");
+const data = require("../../tcprof/render/html/assets/timeline_data.js");
 
 const all = (values) => ({ mean: values, low: values, high: values });
 function track(values, { gapAfter = -1, period = 1 } = {}) {

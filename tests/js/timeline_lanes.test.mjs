@@ -4,8 +4,8 @@ import { createRequire } from "node:module";
 import { test } from "node:test";
 
 const require = createRequire(import.meta.url);
-const { makeRows } = require("../../tcprof/report/assets/timeline_data.js");
-const { fillLanes, formatSeconds, formatPercent } = require("../../tcprof/report/assets/timeline_lanes.js");
+const { makeRows } = require("../../tcprof/render/html/assets/timeline_data.js");
+const { fillLanes, formatSeconds, formatPercent } = require("../../tcprof/render/html/assets/timeline_lanes.js");
 
 const NAMES = {
   rangeColors: ["cold", "hot", "unknown"].map((color) => ({ color, text: "dark" })),

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tcprof import cli
-from tcprof.nsys import locate
-from tcprof.nsys.capabilities import Capabilities, GpuSupport
-from tcprof.nsys.doctor import machine
-from tcprof.nsys.locate import Nsys
+from tcprof.record import locate
+from tcprof.record.capabilities import Capabilities, GpuSupport
+from tcprof.record.doctor import machine
+from tcprof.record.locate import Nsys
 
 FAKE = Path(__file__).with_name("fake_nsys.py")
 IMPORTER = """#!/bin/sh

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tcprof.nsys.doctor import checkup
-from tcprof.nsys.doctor.checks import Check, diagnose
-from tcprof.nsys.doctor.checkup import check_up
-from tcprof.nsys.doctor.machine import GpuModes
+from tcprof.record.doctor import checkup
+from tcprof.record.doctor.checks import Check, diagnose
+from tcprof.record.doctor.checkup import check_up
+from tcprof.record.doctor.machine import GpuModes
 from tcprof.report.text.checks import is_ready, render_checks
 
 REASONS = {  # nsys's reason: (the check that fails, part of its evidence, part of its remedy)

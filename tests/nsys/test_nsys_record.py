@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tcprof.errors import NsysError, OutputError, StoppedError
-from tcprof.nsys.capabilities import Capabilities
-from tcprof.nsys.locate import Nsys
-from tcprof.nsys.problems import PROBLEMS, explain
-from tcprof.nsys.recording.command import RecordOptions, build_profile_command
-from tcprof.nsys.recording.record import Recording, check_output, record
+from tcprof.record.capabilities import Capabilities
+from tcprof.record.locate import Nsys
+from tcprof.record.problems import PROBLEMS, explain
+from tcprof.record.recording.command import RecordOptions, build_profile_command
+from tcprof.record.recording.record import Recording, check_output, record
 
 SHOUT = [sys.executable, "-c", "import sys; print('to out'); print('to err', file=sys.stderr); sys.exit(3)"]
 
@@ -137,7 +137,7 @@ def test_a_recording_that_was_given_up_leaves_nothing(run, tmp_path: Path, monke
         (tmp_path / "run.nsys-rep").write_bytes(b"")  # as nsys leaves it
         raise StoppedError("given up")
 
-    monkeypatch.setattr("tcprof.nsys.recording.record.run_shown", give_up)
+    monkeypatch.setattr("tcprof.record.recording.record.run_shown", give_up)
     with pytest.raises(StoppedError):
         run()
     assert not (tmp_path / "run.nsys-rep").exists()

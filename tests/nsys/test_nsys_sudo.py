@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tcprof.errors import MachineError
-from tcprof.nsys.capabilities import Capabilities
-from tcprof.nsys.locate import Nsys
-from tcprof.nsys.recording.command import RecordOptions, build_profile_command
-from tcprof.nsys.recording.sudo import become_root, give_back
+from tcprof.record.capabilities import Capabilities
+from tcprof.record.locate import Nsys
+from tcprof.record.recording.command import RecordOptions, build_profile_command
+from tcprof.record.recording.sudo import become_root, give_back
 
 
 @pytest.fixture

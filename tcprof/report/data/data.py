@@ -13,10 +13,10 @@ from tcprof.comparison import Comparison
 from tcprof.comparison.gate.judgements import Judgement
 from tcprof.comparison.statistics.rows import MEAN, MEDIAN
 from tcprof.errors import OutputError
+from tcprof.files import replace_file
 from tcprof.findings import describe_warm_up, judge
+from tcprof.render.json_document import render_document
 from tcprof.report.comparison_words import compare_in_words
-from tcprof.report.data.document import render_document
-from tcprof.report.files import replace_file
 from tcprof.report.text.tables import all_faults, all_warnings
 
 FRAMES = (

@@ -6,7 +6,7 @@ from typing import Any
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.findings.words import TIME_NAMES, one_line
+from tcprof.findings.words import TIME_NAMES
 from tcprof.frames import KERNELS, LEDGER, TIMELINE
 from tcprof.frames.schema import TEXT, Schema
 from tcprof.report.pages.summary import gpu_title
@@ -24,6 +24,7 @@ from tcprof.report.pages.tables import (
 from tcprof.report.text.kernels import short_name
 from tcprof.report.text.timeline import shown_classes
 from tcprof.report.wording import Format
+from tcprof.untrusted import one_line
 
 # Numbers with how they are written, and words; what a glance needs stands first.
 _COLUMNS: tuple[tuple[str, str, Format | None], ...] = (

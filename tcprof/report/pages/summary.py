@@ -11,12 +11,13 @@ import pandas as pd
 from tcprof import __version__, units
 from tcprof.analysis import Analysis
 from tcprof.analysis.sampling import rounding_slack
+from tcprof.comparison.typical import find_typical
 from tcprof.findings import Check, GpuFindings, judge, why_no_kernels
 from tcprof.findings.iterations import IterationFigures
 from tcprof.findings.verdict import describe_span
-from tcprof.findings.words import WINDOW_NAMES, one_line
-from tcprof.report.pages.iterations import find_typical
+from tcprof.findings.words import WINDOW_NAMES
 from tcprof.report.wording import SOURCE_MEANINGS, WINDOW_MEANINGS, Format, format_interval, lower_first
+from tcprof.untrusted import one_line
 
 SOURCE_NOTES = {
     "cycles": "Tensor Active comes from exact tensor cycles.",

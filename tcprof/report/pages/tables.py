@@ -9,10 +9,10 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.findings.words import one_line
 from tcprof.frames import RANGE_SUMMARY
 from tcprof.report.pages.summary import gpu_title
 from tcprof.report.wording import Format, format_interval
+from tcprof.untrusted import one_line
 
 MOST_ROWS = 1000
 WHOLE_CAPTURE = "whole capture"

@@ -4,9 +4,9 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from tcprof.nsys.doctor.checks import Check
-from tcprof.report.data.document import render_document
-from tcprof.report.text.tables import printable
+from tcprof.record.doctor.checks import Check
+from tcprof.render.json_document import render_document
+from tcprof.untrusted import printable
 
 _COLORS = {"pass": "32", "warn": "33", "fail": "1;31"}
 

@@ -19,8 +19,9 @@ from tcprof.report.comparison_words import (
     told_gpus,
 )
 from tcprof.report.text.kernels import short_name
-from tcprof.report.text.tables import Listing, bare_pct, gpu_title, path_labels, printable
+from tcprof.report.text.tables import Listing, bare_pct, gpu_title, path_labels
 from tcprof.report.wording import format_fitted
+from tcprof.untrusted import printable
 
 NOTHING_SHOWN = "~"
 MEAN_ALONE = "m"  # marks a change that the mean alone shows

@@ -9,7 +9,8 @@ from tcprof import units
 from tcprof.comparison.gate.conditions import unit_of
 from tcprof.comparison.gate.judgements import CANNOT_TELL, HOLDS_BOUND, NO_INTERVAL, Found, Judgement, exit_status
 from tcprof.comparison.statistics.rows import MEAN, MEDIAN, TOO_FEW
-from tcprof.report.text.tables import LONGEST_LABEL, WHOLE_CAPTURE, Listing, escape_markdown, printable, render_markdown
+from tcprof.report.text.tables import LONGEST_LABEL, WHOLE_CAPTURE, Listing, escape_markdown, render_markdown
+from tcprof.untrusted import printable
 
 _COLORS = {"pass": "32", "cannot tell": "33", "fail": "1;31"}
 _VALUES: dict[str, Callable[[float], str]] = {

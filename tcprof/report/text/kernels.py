@@ -9,8 +9,9 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.summary import POOLED, UNDECIDED
 from tcprof.findings import why_no_kernels
-from tcprof.report.text.tables import Listing, bare_pct, gpu_title, printable
+from tcprof.report.text.tables import Listing, bare_pct, gpu_title
 from tcprof.report.wording import SOURCE_MEANINGS
+from tcprof.untrusted import printable
 
 LONGEST_NAME = 64
 # What an element-wise kernel of PyTorch computes stands among its template arguments.

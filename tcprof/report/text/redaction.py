@@ -1,9 +1,9 @@
 """What a redaction left out and found, in words for the terminal."""
 
-from tcprof.report.text.tables import printable
-from tcprof.trace.redaction.copy_check import Suspects
-from tcprof.trace.redaction.private_texts import Found
-from tcprof.trace.redaction.redact import Redaction
+from tcprof.sources.nsys_sqlite.redaction.copy_check import Suspects
+from tcprof.sources.nsys_sqlite.redaction.private_texts import Found
+from tcprof.sources.nsys_sqlite.redaction.redact import Redaction
+from tcprof.untrusted import printable
 
 _TABLES_SHOWN = 8
 _EXCERPT = 60  # characters of a name

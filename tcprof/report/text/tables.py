@@ -20,6 +20,7 @@ from tcprof.analysis.projection import SEPARATOR
 from tcprof.comparison import Comparison
 from tcprof.findings import describe_outside, describe_warm_up
 from tcprof.report.wording import SOURCE_MEANINGS, WINDOW_MEANINGS, name_gpus
+from tcprof.untrusted import printable
 
 WHOLE_CAPTURE = "(whole capture)"
 LONGEST_LABEL = 160  # characters; JSON and CSV have names in full
@@ -38,11 +39,6 @@ class Listing:
     title: str
     headers: tuple[str, ...]
     rows: list[tuple[str, ...]]
-
-
-def printable(text: str) -> str:
-    """Text without control characters, line breaks and direction marks, which could forge a terminal's output."""
-    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
 def describe_base(analysis: Analysis) -> list[str]:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from tcprof.report.data.document import render_document
-from tcprof.report.text.tables import printable
+from tcprof.render.json_document import render_document
+from tcprof.untrusted import printable
 from tcprof.workloads import Workload
 
 

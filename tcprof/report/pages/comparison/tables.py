@@ -10,10 +10,8 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis.projection import SEPARATOR
 from tcprof.comparison import Comparison
-from tcprof.findings.words import one_line
 from tcprof.frames import KERNEL_CHANGES, RANGE_SUMMARY, Schema
 from tcprof.report.comparison_words import Row as ComparedRow
-from tcprof.report.pages.comparison.series import ShownSide
 from tcprof.report.pages.summary import describe_provenance, gpu_title
 from tcprof.report.pages.tables import MOST_ROWS, Cell, Heading, Row, Table, path_row, sort_key
 from tcprof.report.text.comparison import (
@@ -27,6 +25,8 @@ from tcprof.report.text.comparison import (
 from tcprof.report.text.kernels import short_name
 from tcprof.report.text.tables import Listing
 from tcprof.report.wording import Format, format_fitted
+from tcprof.untrusted import one_line
+from tcprof.views.figures.compared_series import ShownSide
 
 MOST_KERNELS = 500
 _PLACE = ["domain", "path"]

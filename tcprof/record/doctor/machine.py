@@ -1,0 +1,139 @@
+"""Facts of this machine that decide whether GPU counters can be read: driver, permissions, container, other profilers.
+
+Everything is read from the kernel's files, and from nvidia-smi where it is installed. Nothing is changed.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tcprof.errors import NsysError
+from tcprof.record.processes.run import run_quietly
+
+ROOT = Path("/")
+_SYS_ADMIN, _PERFMON = 21, 38  # bits of Linux capabilities
+_PERFMON_DRIVER = 565  # the first driver to which PERFMON is enough
+_HOLDERS = ("nv-hostengine", "dcgm-exporter", "dcgmi", "dcgmproftester", "nsys", "nsys-launcher", "ncu", "ncu-ui")
+_GPU_DEVICE = re.compile(r"nvidia\d+|nvhost-gpu")
+_SMI_ANSWER_S = 20.0
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the kernel says.
+
+    Attributes:
+        driver: Version of NVIDIA's driver; empty without one.
+        device_count: Device files of GPUs that this process can see; on Jetson there is another one.
+        is_wsl: Whether this is the Windows Subsystem for Linux.
+        container: What kind of container this is; empty if none.
+        admin_only: Whether counters are for administrators (RmProfilingAdminOnly); None where not known.
+        is_privileged: Whether this process has a capability that counts as administrator for the counters.
+        is_root: Whether the user is root, in its container or outside.
+        paranoid_level: kernel.perf_event_paranoid; None where not known.
+        holders: Other programs that may hold the counters, each with its process number.
+    """
+
+    driver: str
+    device_count: int
+    is_wsl: bool
+    container: str
+    admin_only: bool | None
+    is_privileged: bool
+    is_root: bool
+    paranoid_level: int | None
+    holders: tuple[str, ...]
+
+    @property
+    def has_gpu(self) -> bool:
+        """Whether there is a GPU to be seen; a sandbox may hide the driver's files."""
+        return self.is_wsl or self.device_count > 0
+
+
+@dataclass(frozen=True)
+class GpuModes:
+    """Modes of the GPUs that close counters or divide them, as nvidia-smi tells them.
+
+    Attributes:
+        mig: Numbers of the GPUs that are divided into MIG instances.
+        vgpu: Whether a GPU is a virtual one.
+        confidential: Whether Confidential Computing is on.
+    """
+
+    mig: tuple[int, ...]
+    vgpu: bool
+    confidential: bool
+
+
+def read_machine() -> Machine:
+    """Reads the facts; what cannot be read is not known."""
+    driver = re.search(r"Kernel Module.*?\s(\d+(?:\.\d+)+)\s", _read("proc/driver/nvidia/version"))
+    version = driver[1] if driver else ""
+    admin_only = re.search(r"RmProfilingAdminOnly:\s*(\d)", _read("proc/driver/nvidia/params"))
+    paranoid = _read("proc/sys/kernel/perf_event_paranoid").strip()
+    return Machine(
+        driver=version,
+        device_count=len([path for path in (ROOT / "dev").glob("nv*") if _GPU_DEVICE.fullmatch(path.name)]),
+        is_wsl=(ROOT / "dev" / "dxg").exists(),
+        container=_read_container(),
+        admin_only=None if admin_only is None else admin_only[1] == "1",
+        is_privileged=_is_privileged(int(version.partition(".")[0] or 0)),
+        is_root=os.geteuid() == 0,
+        paranoid_level=int(paranoid) if re.fullmatch(r"-?\d+", paranoid) else None,
+        holders=tuple(_find_holders()),
+    )
+
+
+def read_gpu_modes() -> GpuModes | None:
+    """Asks nvidia-smi; None where it is not installed or gives no answer."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return None
+    try:
+        mig = run_quietly(
+            [program, "--query-gpu=index,mig.mode.current", "--format=csv,noheader"], timeout_s=_SMI_ANSWER_S
+        )
+        everything = run_quietly([program, "-q"], timeout_s=_SMI_ANSWER_S)
+        confidential = run_quietly([program, "conf-compute", "-f"], timeout_s=_SMI_ANSWER_S)
+    except NsysError:
+        return None
+    if mig.status != 0:
+        return None
+    return GpuModes(
+        mig=tuple(int(number) for number in re.findall(r"^\s*(\d+), *Enabled", mig.stdout, re.MULTILINE)),
+        vgpu=re.search(r"Virtualization Mode\s*:\s*VGPU", everything.stdout, re.IGNORECASE) is not None,
+        confidential=re.search(r"CC status:\s*ON", confidential.stdout) is not None,
+    )
+
+
+def _read(name: str) -> str:
+    try:
+        return (ROOT / name).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _read_container() -> str:
+    if (ROOT / ".dockerenv").exists():
+        return "Docker"
+    if (ROOT / "run" / ".containerenv").exists():
+        return "Podman"
+    found = re.search(r"kubepods|docker|containerd|lxc|libpod", _read("proc/1/cgroup"))
+    return found[0] if found else ""
+
+
+def _is_privileged(driver: int) -> bool:
+    effective = re.search(r"CapEff:\s*([0-9a-f]+)", _read("proc/self/status"))
+    capabilities = int(effective[1], 16) if effective else 0
+    enough = (_SYS_ADMIN, _PERFMON) if driver >= _PERFMON_DRIVER else (_SYS_ADMIN,)
+    return any(capabilities >> bit & 1 for bit in enough)
+
+
+def _find_holders() -> Iterator[str]:
+    for path in (ROOT / "proc").glob("[0-9]*/comm"):
+        name = _read(str(path.relative_to(ROOT))).strip()
+        if name in _HOLDERS and not _read(f"proc/{path.parent.name}/stat").rpartition(")")[2].startswith(" Z"):
+            yield f"{name} (process {path.parent.name})"

@@ -1,0 +1,221 @@
+"""From a report to its SQLite export: verified, renamed when whole, used again while it is right."""
+
+import os
+import re
+import sqlite3
+import tempfile
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from tcprof.errors import InputError, NsysError, OutputError
+from tcprof.record.importer import REPORT_SUFFIX, REPORT_SUFFIXES, STREAM_SUFFIX, import_stream
+from tcprof.record.locate import Nsys
+from tcprof.record.problems import explain
+from tcprof.record.processes.run import Completed, run_quietly
+
+_MAGIC = b"SQLite format 3\0"
+_HEADER_BYTES = 100
+_DAMAGED = r"magic number mismatch|Cannot read from stream|Invalid version prefix|Version tag is not found|protobuf"
+_NEWER = r"newer than your current version"
+_UNWRITABLE = r"unable to open database file|No space left|disk is full|database is locked|Read-only file system"
+
+
+def find_export(report: Path, nsys: Callable[[], Nsys]) -> Path:
+    """Finds or makes the SQLite export of a report.
+
+    Args:
+        report: ``X.nsys-rep`` (or ``X.qdrep``): ``X.sqlite`` beside it is used if it is whole and not older,
+            else it is made. A raw recording, ``X.qdstrm``, is made a report first. Any other file is taken for an
+            export itself, and checked.
+        nsys: Finds nsys; asked only if an export has to be made.
+
+    Returns:
+        A checked export.
+
+    Raises:
+        InputError: If the report is absent, damaged, or too new for this nsys, or if there is no nsys.
+        OutputError: If the export cannot be written beside the report.
+        NsysError: If nsys fails for another reason.
+    """
+    if report.suffix == STREAM_SUFFIX:
+        _check_is_file(report)
+        made = report.with_suffix(REPORT_SUFFIX)
+        report = made if made.exists() else import_stream(report)
+    if report.suffix not in REPORT_SUFFIXES:
+        check_export(report)
+        return report
+    export = report.with_suffix(".sqlite")
+    _check_report(report, export)
+    if _is_right(export, report):
+        return export
+    try:
+        program = nsys()
+    except NsysError as error:
+        raise InputError(
+            f"{report} has to be exported before it can be read, and nsys, which does that, is not here: {error}",
+            hint=f"{error.hint} Or export it where it was recorded, with "
+            f"'nsys export --type=sqlite {report.name}', and give {export.name}.",
+        ) from error
+    _make_export(program, report, export)
+    return export
+
+
+def check_export(path: Path) -> None:
+    """Makes sure that a file is a whole SQLite export of Nsight Systems, without changing it.
+
+    Raises:
+        InputError: If it is not; the message tells what it is instead.
+    """
+    _check_is_file(path)
+    with path.open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    again = "Export the report again: nsys export --type=sqlite --force-overwrite=true REPORT.nsys-rep"
+    if not header.strip(b"\0"):
+        raise InputError(f"{path} is an export that was interrupted: it begins with zeros.", hint=again)
+    if header.startswith(b"NVIDIA Tegra Profiler Report"):
+        raise InputError(
+            f"{path} is a report of nsys, not its SQLite export.",
+            hint="Let its name end in .nsys-rep: tcprof exports it.",
+        )
+    if not header.startswith(_MAGIC):
+        raise InputError(
+            f"{path} is no SQLite file.",
+            hint="Give a .nsys-rep, or what 'nsys export --type=sqlite' makes of it.",
+        )
+    if len(header) < _HEADER_BYTES or path.stat().st_size < _promised_bytes(header):
+        raise InputError(f"{path} is cut off: it is shorter than its header says.", hint=again)
+    journal = path.with_name(path.name + "-journal")
+    if journal.exists() and journal.stat().st_size:
+        raise InputError(f"{path} is still being written, or its writing was interrupted.", hint=again)
+    if "StringIds" not in _read_tables(path, header):
+        raise InputError(
+            f"{path} is a SQLite file, but no export of Nsight Systems: it has no table StringIds.",
+            hint="nvprof and Nsight Compute write other files. Record with nsys, or with 'tcprof profile'.",
+        )
+
+
+def read_sampled_metrics(export: Path) -> frozenset[str]:
+    """The names of the metrics that an export of a trial has samples of."""
+    statement = (
+        "SELECT DISTINCT metricName FROM TARGET_INFO_GPU_METRICS AS named WHERE EXISTS (SELECT 1 FROM GPU_METRICS AS "
+        "sampled WHERE sampled.typeId = named.typeId AND sampled.metricId = named.metricId)"
+    )
+    try:
+        with closing(sqlite3.connect(export.resolve().as_uri() + "?mode=ro", uri=True)) as connection:
+            return frozenset(str(name) for (name,) in connection.execute(statement))
+    except sqlite3.Error:  # tables exist only if they have rows
+        return frozenset()
+
+
+def read_report_version(report: Path) -> tuple[int, ...]:
+    """The version of nsys that wrote a report; empty if its first bytes do not tell."""
+    with report.open("rb") as file:
+        match = re.search(rb"Report (\d+(?:@\d+)+)", file.read(256))
+    return tuple(int(part) for part in match[1].split(b"@")) if match else ()
+
+
+def _check_is_file(path: Path) -> None:
+    if not path.exists():
+        raise InputError(f"{path} does not exist.", hint="Check the name.")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder.", hint="Give the .nsys-rep or .sqlite file in it.")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"{path} may not be read.", hint="Ask its owner for permission.")
+    if path.stat().st_size == 0:
+        raise InputError(f"{path} is empty.", hint="Its writing was interrupted, or the disk was full: record again.")
+
+
+def _check_report(report: Path, export: Path) -> None:
+    if not report.exists() and export.exists():
+        raise InputError(f"{report} does not exist.", hint=f"Its export is here: give {export}")
+    _check_is_file(report)
+
+
+def _is_right(export: Path, report: Path) -> bool:
+    """Whether an export is there, whole, and made after its report."""
+    try:
+        check_export(export)
+    except InputError:
+        return False  # it will be made again
+    return export.stat().st_mtime_ns >= report.stat().st_mtime_ns
+
+
+def _promised_bytes(header: bytes) -> int:
+    """The size of a SQLite file according to its header; 0 where an old SQLite did not keep the number."""
+    if header[24:28] != header[92:96]:
+        return 0
+    page = int.from_bytes(header[16:18], "big")
+    return (65536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
+
+
+def _read_tables(path: Path, header: bytes) -> set[str]:
+    logged = header[19] == 2 and not path.with_name(path.name + "-wal").exists()
+    mode = "?mode=ro&immutable=1" if logged else "?mode=ro"  # even a reader would make a write-ahead log
+    try:
+        with closing(sqlite3.connect(path.resolve().as_uri() + mode, uri=True)) as connection:
+            rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            return {name for (name,) in rows}
+    except sqlite3.Error as error:
+        raise InputError(f"{path} is damaged: {error}.", hint="Export the report again.") from error
+
+
+def _make_export(nsys: Nsys, report: Path, export: Path) -> None:
+    """Exports into a folder beside the report, then renames: an interruption leaves nothing half done."""
+    if export.is_dir():
+        raise OutputError(f"{export} is a folder where the export should be.", hint="Rename it.")
+    try:
+        with tempfile.TemporaryDirectory(prefix=".tcprof-", dir=report.parent) as folder:
+            made = Path(folder) / export.name
+            command = [str(nsys.path), "export", "--type=sqlite", f"--output={made}", str(report)]
+            done = run_quietly(command)
+            if done.status != 0 or not made.exists():
+                raise _refusal(nsys, report, done)
+            try:
+                check_export(made)
+            except InputError as error:
+                raise NsysError(
+                    f"nsys {nsys.version_text} exported {report}, but the result is bad: {error}"
+                ) from error
+            _not_older(made, report)
+            made.replace(export)
+    except OSError as error:
+        raise _unwritable(report, error.strerror or str(error)) from error
+
+
+def _not_older(made: Path, report: Path) -> None:
+    """Makes up for a file server's clock: else the export would seem old, and be made again each time."""
+    written, recorded = made.stat().st_mtime_ns, report.stat().st_mtime_ns
+    if written < recorded:
+        os.utime(made, ns=(recorded, recorded))
+
+
+def _refusal(nsys: Nsys, report: Path, done: Completed) -> InputError | OutputError | NsysError:
+    """Why nsys did not export."""
+    if re.search(_UNWRITABLE, done.output, re.IGNORECASE):
+        return _unwritable(report, done.last_lines(1))
+    version = read_report_version(report)
+    unknown = not version and "protobuf" in done.output  # a parse error: what nsys said before it had words for it
+    if version[:3] > nsys.version[:3] or unknown or re.search(_NEWER, done.output):
+        text = ".".join(str(part) for part in version[:3])
+        return InputError(
+            f"{report} was recorded with a newer Nsight Systems ({text or 'version unknown'}) than the nsys "
+            f"here ({nsys.version_text}, {nsys.path}), which cannot read it.",
+            hint=f"Install Nsight Systems {text or 'of that version'} or newer, or export the report where "
+            f"it was recorded: nsys export --type=sqlite {report.name}",
+        )
+    if re.search(_DAMAGED, done.output, re.IGNORECASE):
+        return InputError(
+            f"{report} is damaged, or no report of nsys: {done.last_lines(1)}",
+            hint="Copy it again from where it was recorded, and compare the sizes.",
+        )
+    return NsysError(f"nsys {nsys.version_text} could not export {report}: {done.last_lines() or 'it said nothing'}")
+
+
+def _unwritable(report: Path, said: str) -> OutputError:
+    problem = explain(said)
+    elsewhere = f"Copy {report.name} to a folder that you may write, and use the copy."
+    return OutputError(
+        f"The SQLite export of {report} cannot be written beside it: {said}.",
+        hint=problem.remedy if problem else elsewhere,
+    )

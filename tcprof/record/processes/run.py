@@ -1,0 +1,207 @@
+"""Starting nsys: once to listen to it quietly, once to let the user see and hear everything."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import IO, TextIO
+
+from tcprof.errors import NsysError
+from tcprof.record.processes.family import Family, is_sudo
+from tcprof.record.processes.status_line import StatusLine
+from tcprof.record.processes.stopping import Stopping, can_catch_signals, caught_signals, needs_own_group
+
+_KEPT_BYTES = 64 * 1024  # of the beginning and of the end of each stream: enough for every message of nsys
+_TICK_S = 0.05  # how late a signal or the program's end may be noticed
+_DRAIN_S = 5.0  # how long to read on after the end: something that the program left behind may hold the pipes open
+
+
+@dataclass(frozen=True)
+class Completed:
+    """A program that has ended.
+
+    Attributes:
+        status: Exit status; negative if a signal ended it.
+        stdout: What it wrote on standard output, the middle left out where it wrote much.
+        stderr: The same of standard error.
+        was_stopped: Whether it was asked to end before its time, by Ctrl-C or another signal.
+    """
+
+    status: int
+    stdout: str
+    stderr: str
+    was_stopped: bool = False
+
+    @property
+    def output(self) -> str:
+        """Both streams, one after the other."""
+        return "\n".join(part for part in (self.stdout.strip(), self.stderr.strip()) if part)
+
+    def last_lines(self, count: int = 5) -> str:
+        """The last lines worth reading, those of standard error first; progress bars left out."""
+        for text in (self.stderr, self.stdout):
+            lines = [line.rpartition("\r")[2].rstrip() for line in text.splitlines()]
+            lines = [line for line in lines if line.strip() and not re.search(r"usage:|--help'", line)]
+            if lines:
+                return "\n".join(lines[-count:])
+        return ""
+
+
+def run_quietly(argv: Sequence[str], timeout_s: float | None = None) -> Completed:
+    """Runs a program and returns what it said.
+
+    Args:
+        argv: The program and its arguments.
+        timeout_s: Seconds after which it is ended.
+
+    Raises:
+        NsysError: If it cannot be started, or does not end in time.
+    """
+    try:
+        done = subprocess.run(list(argv), stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s, check=False)
+    except OSError as error:
+        raise _not_startable(argv[0], error) from error
+    except subprocess.TimeoutExpired as error:
+        raise NsysError(f"{argv[0]} gave no answer within {timeout_s:.0f} seconds.") from error
+    return Completed(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+
+
+def run_shown(argv: Sequence[str]) -> Completed:
+    """Runs a program whose output the user sees at once, with a line below that says what goes on.
+
+    Both streams go through tcprof so that nsys's messages can be recognised afterwards. The recorded program
+    loses nothing by it: nsys reads its output through a pipe in any case, so it never sees a terminal.
+
+    The first Ctrl-C, SIGTERM or SIGHUP is passed on to nsys, which then writes the report. A second Ctrl-C
+    makes nsys give it up, and kills whatever the recording has started.
+
+    Args:
+        argv: The program and its arguments.
+
+    Raises:
+        NsysError: If it cannot be started.
+        StoppedError: If the user gave the recording up before there was a report.
+    """
+    with caught_signals() as received:
+        has_own_group = needs_own_group(argv)
+        process = _start(argv, has_own_group=has_own_group)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        line = StatusLine(sys.stderr, is_free=not is_sudo(argv))
+        stopping = Stopping(Family(process.pid, argv), line, has_own_group=has_own_group)
+        with process.stdout, process.stderr, contextlib.closing(line):
+            pumps = (_Pump(process.stdout, sys.stdout, line), _Pump(process.stderr, sys.stderr, line))
+            for pump in pumps:
+                pump.start()
+            _follow(process, pumps, received, stopping, line)
+    status = process.poll()
+    if status is None:  # it could not be killed; somebody has to wait for its end
+        threading.Thread(target=process.wait, daemon=True).start()
+        status = -signal.SIGKILL
+    stopping.conclude(has_report=pumps[0].has_line("Generated:"))
+    stdout, stderr = (pump.text() for pump in pumps)
+    return Completed(status, stdout, stderr, was_stopped=stopping.is_asked)
+
+
+def _start(argv: Sequence[str], *, has_own_group: bool) -> subprocess.Popen[bytes]:
+    group = 0 if has_own_group else None
+    try:
+        return subprocess.Popen(list(argv), stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=group)
+    except OSError as error:
+        raise _not_startable(argv[0], error) from error
+
+
+def _not_startable(program: str, error: OSError) -> NsysError:
+    return NsysError(
+        f"{program} could not be started: {error.strerror or error}.",
+        hint="Check that the path is right and that the file may be executed.",
+    )
+
+
+def _follow(
+    process: subprocess.Popen[bytes],
+    pumps: Sequence["_Pump"],
+    received: deque[int],
+    stopping: Stopping,
+    line: StatusLine,
+) -> None:
+    """Waits until the program has ended and its output is read; attends to signals and to the line meanwhile."""
+    began = time.monotonic()
+    read_until: float | None = None
+    while True:
+        lives = process.poll() is None
+        while received:
+            stopping.attend(received.popleft(), nsys_lives=lives)
+        is_writing = pumps[0].has_line("Generating '")
+        is_settled = stopping.advance(is_waiting=lives and not is_writing)
+        now = time.monotonic()
+        if read_until is None and (not lives or (stopping.is_given_up and is_settled)):
+            read_until = now + _DRAIN_S
+        is_all = not any(pump.is_alive() for pump in pumps) and not stopping.has_left()
+        if read_until is not None and is_settled and (is_all or now > read_until):
+            return
+        if can_catch_signals():
+            line.draw(_describe(now - began, stopping, is_writing=is_writing, has_ended=not lives))
+        time.sleep(_TICK_S)
+
+
+def _describe(elapsed_s: float, stopping: Stopping, *, is_writing: bool, has_ended: bool) -> str:
+    """What the line says."""
+    if stopping.is_given_up:
+        return "giving up"
+    if has_ended:
+        return "nsys has ended, the program has not" + (" · Ctrl-C kills it" if stopping.is_asked else "")
+    if is_writing:
+        return "nsys writes the report"
+    if stopping.is_asked:
+        return "stopping · Ctrl-C gives the report up"
+    return f"recording {int(elapsed_s)} s · Ctrl-C stops it and keeps the report"
+
+
+class _Pump(threading.Thread):
+    """Copies a pipe to a stream of ours as it comes, and keeps the beginning and the end."""
+
+    def __init__(self, source: IO[bytes], sink: TextIO, line: StatusLine) -> None:
+        super().__init__(daemon=True)
+        self._source = os.dup(source.fileno())  # its own, to read on when the program's end is not the pipe's
+        self._sink = sink
+        self._line = line
+        self._head = b""
+        self._tail = b""
+
+    def run(self) -> None:
+        try:
+            while chunk := os.read(self._source, _KEPT_BYTES):
+                self._keep(chunk)
+                with self._line.making_room(self._sink, chunk):
+                    self._show(chunk)
+        finally:
+            os.close(self._source)
+
+    def _keep(self, chunk: bytes) -> None:
+        room = _KEPT_BYTES - len(self._head)
+        self._head += chunk[:room]
+        self._tail = (self._tail + chunk[room:])[-_KEPT_BYTES:]
+
+    def _show(self, chunk: bytes) -> None:
+        buffer = getattr(self._sink, "buffer", None)  # a notebook's stream has none
+        with contextlib.suppress(OSError, ValueError):  # nobody reads any more: the recording goes on
+            if buffer is None:
+                self._sink.write(chunk.decode(errors="replace"))
+            else:
+                buffer.write(chunk)
+            self._sink.flush()
+
+    def has_line(self, beginning: str) -> bool:
+        """Whether a line of what is kept begins so."""
+        return b"\n" + beginning.encode() in b"\n" + self._head + self._tail
+
+    def text(self) -> str:
+        return (self._head + self._tail).decode(errors="replace")

@@ -1,0 +1,171 @@
+"""From options to nsys's command line; nothing is run here."""
+
+import getpass
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tcprof.errors import UsageError
+from tcprof.record.capabilities import Capabilities
+from tcprof.record.importer import REPORT_SUFFIXES, STREAM_SUFFIX
+from tcprof.record.locate import Nsys
+
+LOWEST_FREQUENCY_HZ = 10
+HIGHEST_FREQUENCY_HZ = 200_000
+_WRITTEN_SUFFIXES = (*REPORT_SUFFIXES, STREAM_SUFFIX, ".sqlite")
+_SHORT = {
+    "-t": "--trace",
+    "-s": "--sample",
+    "-o": "--output",
+    "-f": "--force-overwrite",
+    "-c": "--capture-range",
+    "-p": "--nvtx-capture",
+    "-e": "--env-var",
+    "-d": "--duration",
+    "-y": "--delay",
+}
+
+
+@dataclass(frozen=True)
+class RecordOptions:
+    """How to record.
+
+    Attributes:
+        output: The report to write; ``.nsys-rep`` is added where it is missing.
+        frequency_hz: Samples of each GPU metric a second. The default of 20 kHz is a sample every 50
+            microseconds: twice as fine as nsys's own default, so that kernels of that length are told apart,
+            and a tenth of the 200 kHz at which nsys's buffers overflow on machines with more than one GPU.
+        trace: What to trace beside the metrics, in nsys's words.
+        gpus: The GPUs to sample, in nsys's words: ``all``, ``none`` or numbers such as ``0,2``.
+        metrics: What to sample: ``tcprof`` (tensor cycles, where they are to be had), ``default`` (nsys's own set
+            for the chip), or a metric-set file.
+        capture_range: What to record of the program: ``none`` (all of it), ``cudaProfilerApi`` (from its call
+            of cudaProfilerStart; a program that never calls it is not recorded at all) or ``nvtx:NAME`` (the
+            first NVTX range of that name).
+        delay_s: Seconds to wait before recording.
+        duration_s: Seconds to record; nsys then ends the program. None to its end.
+        cuda_graph_trace: ``graph`` or ``node``; None for nsys's default.
+        extra_args: Further options for nsys. Where they name an option that is also set here, they win.
+    """
+
+    output: Path
+    frequency_hz: int = 20_000
+    trace: str = "cuda,nvtx,osrt"
+    gpus: str = "all"
+    metrics: str = "tcprof"
+    capture_range: str = "none"
+    delay_s: float | None = None
+    duration_s: float | None = None
+    cuda_graph_trace: str | None = None
+    extra_args: tuple[str, ...] = ()
+
+
+def build_profile_command(
+    nsys: Nsys,
+    capabilities: Capabilities,
+    options: RecordOptions,
+    program: Sequence[str],
+    metric_set: Path | None = None,
+) -> list[str]:
+    """Puts together the command that records a program.
+
+    CPU sampling and context switches are off: no figure of tcprof needs them, and they cost time in the
+    program and space in the report. GPU metrics are left out where no GPU here can be sampled, so
+    that ranges and kernels are recorded nevertheless; ``capabilities.supported_gpus`` tells the caller.
+
+    Args:
+        nsys: The nsys to use.
+        capabilities: What it can do here.
+        options: How to record.
+        program: The program and its arguments.
+        metric_set: A metric-set file to sample; None for nsys's own.
+
+    Raises:
+        UsageError: If an option has no meaning.
+    """
+    output = report_base(options.output).as_posix().replace("%", "%%")  # nsys substitutes %-patterns
+    ours = [
+        f"--trace={options.trace}",
+        *_gpu_metrics(capabilities, options, metric_set),
+        *_capture_range(options.capture_range),
+        *_stretch(options),
+        *([f"--run-as={getpass.getuser()}"] if nsys.prefix else []),  # nsys is root, the program is the user's
+        "--sample=none",
+        "--cpuctxsw=none",
+        "--force-overwrite=true",
+        f"--output={output}",
+    ]
+    theirs = name_options(options.extra_args)
+    kept = [option for option in ours if _singular(option.partition("=")[0]) not in theirs]
+    return [*nsys.prefix, str(nsys.path), "profile", *kept, *options.extra_args, *program]
+
+
+def report_base(output: Path) -> Path:
+    """The path of a report without the suffix that nsys gives it."""
+    return output.with_suffix("") if output.suffix in _WRITTEN_SUFFIXES else output
+
+
+def _gpu_metrics(capabilities: Capabilities, options: RecordOptions, metric_set: Path | None) -> list[str]:
+    if options.gpus == "none" or not capabilities.supported_gpus:
+        return []
+    if not LOWEST_FREQUENCY_HZ <= options.frequency_hz <= HIGHEST_FREQUENCY_HZ:
+        raise UsageError(
+            f"nsys cannot sample at {options.frequency_hz} Hz.",
+            hint=f"Choose a frequency from {LOWEST_FREQUENCY_HZ} to {HIGHEST_FREQUENCY_HZ} Hz.",
+        )
+    chosen = [
+        f"{capabilities.gpu_metrics_option}={options.gpus}",
+        f"--gpu-metrics-frequency={options.frequency_hz}",
+    ]
+    if metric_set is not None:
+        if not capabilities.metric_set_files:
+            raise UsageError("This nsys takes no metric set from a file.", hint="Use its own set, or a newer nsys.")
+        chosen.append(f"--gpu-metrics-set=file:{metric_set}")
+    return chosen
+
+
+def _stretch(options: RecordOptions) -> list[str]:
+    """Which part of the time, and of CUDA graphs, to record."""
+    chosen = {
+        "--delay": options.delay_s,
+        "--duration": options.duration_s,
+        "--cuda-graph-trace": options.cuda_graph_trace,
+    }
+    numbers = [value for value in (options.delay_s, options.duration_s) if value is not None]
+    if any(not value > 0 for value in numbers):
+        raise UsageError("A delay and a duration are more than 0 seconds.", hint="Leave the option out for none.")
+    return [
+        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in chosen.items()
+        if value is not None
+    ]
+
+
+def _capture_range(capture_range: str) -> list[str]:
+    """The options for a capture range; with ``stop`` the program runs on, where nsys would kill it."""
+    kind, _, name = capture_range.partition(":")
+    if capture_range == "none":
+        return []
+    if capture_range == "cudaProfilerApi":
+        return ["--capture-range=cudaProfilerApi", "--capture-range-end=stop"]
+    if kind == "nvtx" and name:
+        return [
+            "--capture-range=nvtx",
+            f"--nvtx-capture={name}",
+            "--capture-range-end=stop",
+            "--env-var=NSYS_NVTX_PROFILER_REGISTER_ONLY=0",  # else only registered strings match
+        ]
+    raise UsageError(
+        f"'{capture_range}' is no capture range.",
+        hint="Use cudaProfilerApi, nvtx:NAME, or none for the whole program.",
+    )
+
+
+def name_options(args: Sequence[str]) -> set[str]:
+    """The options named in arguments for nsys, which refuses an option given twice; in their long and old spelling."""
+    names = (arg.partition("=")[0] for arg in args if arg.startswith("-"))
+    return {_singular(_SHORT.get(name[:2], name) if not name.startswith("--") else name) for name in names}
+
+
+def _singular(name: str) -> str:
+    return "--gpu-metrics-device" if name == "--gpu-metrics-devices" else name

@@ -1,0 +1,174 @@
+"""Decide how to record on this machine: which nsys, which GPUs, which metrics, which command line."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tcprof import units
+from tcprof.errors import InputError, MachineError, NsysError, UsageError
+from tcprof.record.capabilities import Capabilities, GpuSupport, read_general_metric_set
+from tcprof.record.doctor.checks import Diagnosis, diagnose
+from tcprof.record.locate import Nsys
+from tcprof.record.metricset import build_metric_set, count_metrics
+from tcprof.record.recording.command import RecordOptions, build_profile_command, name_options
+from tcprof.record.recording.program import resolve_program
+from tcprof.record.recording.trial import try_metric_set
+
+CLEAN_HZ = 200_000  # samples a second of all GPUs together that were recorded without loss; twice as many overflowed
+_BYTES_PER_ROW = 31  # of an export, measured
+_OWN_METRICS = 22  # in nsys's set for GH100; others are of that size
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A recording that is ready to run.
+
+    Attributes:
+        nsys: The nsys that will record.
+        capabilities: What it can do here.
+        options: How to record.
+        program: The program and its arguments.
+        metric_set: The metric-set file that is sampled; None for nsys's own.
+        gpus: The GPUs that are sampled.
+        bytes_per_s: Estimated size of the samples in the export, for each second; 0 without samples.
+        notes: What will be recorded less well than it could be, and why.
+    """
+
+    nsys: Nsys
+    capabilities: Capabilities
+    options: RecordOptions
+    program: tuple[str, ...]
+    metric_set: Path | None
+    gpus: tuple[GpuSupport, ...]
+    bytes_per_s: float
+    notes: tuple[str, ...]
+
+    def build_command(self, output: Path) -> list[str]:
+        """Nsys's command line for a report of that name."""
+        options = replace(self.options, output=output)
+        return build_profile_command(self.nsys, self.capabilities, options, self.program, self.metric_set)
+
+
+@contextmanager
+def plan_recording(
+    program: Sequence[str], options: RecordOptions, nsys: Path | None = None, prefix: tuple[str, ...] = ()
+) -> Iterator[Plan]:
+    """Plan a recording with the best metrics that are to be had here: tensor cycles, else percentages.
+
+    A metric set of our own is tried with a short sampling first. It is a temporary file that lasts as long as the
+    context.
+
+    Args:
+        program: The program and its arguments; a Python script or module gets its interpreter.
+        options: How to record.
+        nsys: The nsys to use; None looks for one.
+        prefix: What makes a command run as root; see ``tcprof.record.recording.sudo``.
+
+    Raises:
+        MachineError: This machine cannot record.
+        InputError: The program or the metric-set file does not exist.
+        UsageError: An option has no meaning.
+    """
+    command = tuple(resolve_program(program))
+    with_gpus = options.gpus != "none"
+    found, capabilities = _ready(diagnose(nsys, with_gpus=with_gpus, prefix=prefix))
+    build_profile_command(found, capabilities, options, command)  # refuses options that have no meaning
+    gpus = _choose_gpus(capabilities, options.gpus)
+    with tempfile.TemporaryDirectory(prefix="tcprof-") as folder:
+        metric_set: Path | None = None
+        notes: list[str] = []
+        if gpus and "--gpu-metrics-set" not in name_options(options.extra_args):
+            metric_set, notes = _choose_metrics(found, capabilities, options, gpus, Path(folder))
+        rate = _estimate_bytes_per_s(options, gpus, metric_set)
+        notes += _warn_of_overflow(options, gpus)
+        yield Plan(found, capabilities, options, command, metric_set, gpus, rate, tuple(notes))
+
+
+def _ready(diagnosis: Diagnosis) -> tuple[Nsys, Capabilities]:
+    if diagnosis.failures or diagnosis.nsys is None or diagnosis.capabilities is None:
+        causes = "\n".join(f"  {check.name}: {check.evidence}\n    {check.remedy}" for check in diagnosis.failures)
+        raise MachineError(f"This machine is not ready to record:\n{causes}", hint="'tcprof doctor' shows all checks.")
+    return diagnosis.nsys, diagnosis.capabilities
+
+
+def _choose_gpus(capabilities: Capabilities, chosen: str) -> tuple[GpuSupport, ...]:
+    """The GPUs that an option such as ``all`` or ``0,2`` names; nsys itself judges any other word."""
+    numbers = [part.strip() for part in chosen.split(",")]
+    if not all(number.isdigit() for number in numbers):
+        return capabilities.supported_gpus
+    by_number = {gpu.number: gpu for gpu in capabilities.supported_gpus}
+    unknown = [number for number in numbers if int(number) not in by_number]
+    if unknown:
+        known = ", ".join(str(number) for number in by_number) or "none"
+        raise UsageError(
+            f"nsys cannot sample GPU {', '.join(unknown)} here.",
+            hint=f"It can sample: {known}. 'tcprof doctor' tells why not the others.",
+        )
+    return tuple(by_number[int(number)] for number in numbers)
+
+
+def _choose_metrics(
+    nsys: Nsys, capabilities: Capabilities, options: RecordOptions, gpus: tuple[GpuSupport, ...], folder: Path
+) -> tuple[Path | None, list[str]]:
+    """The metric set to sample, tried, and what there is to say about it."""
+    if options.metrics == "default":
+        return None, []
+    if options.metrics != "tcprof":
+        path = Path(options.metrics)
+        if not path.is_file():
+            raise InputError(f"The metric set {path} does not exist.", hint="Use tcprof, default, or a .config file.")
+        return path.absolute(), []
+    try:
+        path = write_metric_set(nsys, capabilities, gpus, folder)
+        try_metric_set(nsys, capabilities, options, path)
+    except NsysError as error:
+        return None, [f"Rounded percentages are recorded, not exact tensor cycles: {error}"]
+    return path, []
+
+
+def write_metric_set(nsys: Nsys, capabilities: Capabilities, gpus: tuple[GpuSupport, ...], folder: Path) -> Path:
+    """Writes a metric set with tensor cycles for some GPUs of this machine.
+
+    NVLink and PCIe are kept where there are several, since they work together.
+
+    Args:
+        nsys: The nsys that will use it.
+        capabilities: What it can do here.
+        gpus: The GPUs to sample.
+        folder: Where to write it; a temporary folder that outlives the recording.
+
+    Returns:
+        The file, named after the set's alias as nsys wants it.
+
+    Raises:
+        NsysError: If this nsys or these GPUs allow none; nsys's own set records percentages all the same.
+    """
+    chips = sorted({gpu.chip for gpu in gpus})
+    if not capabilities.metric_set_files:
+        raise NsysError(f"nsys {nsys.version_text} takes no metric set from a file.", hint="Use a newer nsys.")
+    if len(chips) != 1 or not chips[0]:
+        raise NsysError(
+            f"One metric set serves one kind of GPU, and nsys names these: {', '.join(chips) or 'none'}.",
+            hint="Record GPUs of one kind at a time.",
+        )
+    path = folder / "tcprof.config"
+    own = read_general_metric_set(nsys, chips[0])
+    path.write_text(build_metric_set(own, chips[0], path.stem, keep_links=len(gpus) > 1), encoding="utf-8")
+    return path
+
+
+def _estimate_bytes_per_s(options: RecordOptions, gpus: tuple[GpuSupport, ...], metric_set: Path | None) -> float:
+    metrics = _OWN_METRICS if metric_set is None else count_metrics(metric_set.read_text(encoding="utf-8"))
+    return float(options.frequency_hz * len(gpus) * metrics * _BYTES_PER_ROW)
+
+
+def _warn_of_overflow(options: RecordOptions, gpus: tuple[GpuSupport, ...]) -> list[str]:
+    if options.frequency_hz * len(gpus) <= CLEAN_HZ:
+        return []
+    asked, clean = units.format_hz(options.frequency_hz), CLEAN_HZ // len(gpus)
+    return [
+        f"{len(gpus)} GPUs at {asked} each is more than nsys is known to record without loss; "
+        f"--frequency {clean} is not."
+    ]

@@ -1,0 +1,63 @@
+"""A short sampling before the real one: nsys takes a metric set and then leaves out what it can't count, in silence."""
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from tcprof.errors import NsysError
+from tcprof.record.capabilities import Capabilities
+from tcprof.record.export import find_export, read_sampled_metrics
+from tcprof.record.importer import REPORT_SUFFIX
+from tcprof.record.locate import Nsys
+from tcprof.record.metricset import TENSOR_CYCLES
+from tcprof.record.problems import explain
+from tcprof.record.processes.run import run_quietly
+from tcprof.record.recording.command import RecordOptions, build_profile_command
+
+_SHORTEST_S, _SAMPLES = 0.05, 5
+_LONGEST_S = 60.0
+
+
+def try_metric_set(
+    nsys: Nsys, capabilities: Capabilities, options: RecordOptions, metric_set: Path | None
+) -> tuple[str, ...]:
+    """Samples the GPUs for a moment, as the recording will.
+
+    Args:
+        nsys: The nsys that will record.
+        capabilities: What it can do here.
+        options: How to record: the GPUs and the frequency count.
+        metric_set: The metric set to try; None for nsys's own.
+
+    Returns:
+        The names of the metrics that were sampled, in alphabetical order.
+
+    Raises:
+        NsysError: If nsys refuses, or samples no tensor cycles although the metric set asks for them.
+    """
+    with tempfile.TemporaryDirectory(prefix="tcprof-") as folder:
+        report = Path(folder) / f"trial{REPORT_SUFFIX}"
+        short = replace(
+            options,
+            output=report,
+            trace="none",
+            capture_range="none",
+            delay_s=None,
+            duration_s=None,
+            cuda_graph_trace=None,
+            extra_args=(),
+        )
+        program = ("sleep", f"{max(_SHORTEST_S, _SAMPLES / options.frequency_hz):g}")
+        command = build_profile_command(nsys, capabilities, short, program, metric_set)
+        done = run_quietly(command, timeout_s=_LONGEST_S)
+        if done.status != 0 or not report.is_file():
+            problem = explain(done.output)
+            cause = problem.cause if problem else f"exit status {done.status}"
+            raise NsysError(
+                f"nsys {nsys.version_text} would not sample: {cause}. It said: {done.last_lines()}",
+                hint=problem.remedy if problem else "",
+            )
+        sampled = read_sampled_metrics(find_export(report, lambda: nsys))
+    if metric_set is not None and TENSOR_CYCLES not in sampled:
+        raise NsysError(f"nsys {nsys.version_text} took the metric set, but sampled no tensor cycles.")
+    return tuple(sorted(sampled))

@@ -1,0 +1,1 @@
+"""How a document looks: text, Markdown, CSV, JSON, JUnit, HTML and traces."""

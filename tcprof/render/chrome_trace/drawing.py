@@ -1,0 +1,180 @@
+"""Processes, rows and tracks of a trace in the Trace Event Format."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tcprof.analysis.intervals import OpenIntervals
+from tcprof.render.chrome_trace.events import (
+    EventFile,
+    argument,
+    assign_rows,
+    chunks,
+    join,
+    longest_text,
+    microseconds,
+    numbers,
+    take,
+)
+
+OUTSIDE = 1 << 24  # above all numbers of processes and threads in a recording, which have 24 bits
+_TIDS = 3 * OUTSIDE  # rows that stand for no thread; each is the only one of its number, as old readers want it
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Texts = tuple[Ints, pa.Array]  # texts as JSON that many events share, and for each event the number of its own
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A row of a process.
+
+    Attributes:
+        name: Its name.
+        tid: The thread that it stands for; None where it stands for none.
+    """
+
+    name: str
+    tid: int | None = None
+
+
+@dataclass(frozen=True)
+class Slices:
+    """Events with a duration.
+
+    Attributes:
+        lanes: The lanes that they are drawn in.
+        lane: Number of each event's lane.
+        start: Starts in ns.
+        end: Ends in ns.
+        row: What the events are rows of, such as ``activity``: the argument that each has.
+        number: Its value: the number of the row.
+        name: Their names.
+        category: Their categories, separated by commas.
+        shared: Arguments that many events share; number -1 for none.
+        own: Arguments that are numbers of each event's own, NaN where not known.
+    """
+
+    lanes: Sequence[Lane]
+    lane: Ints
+    start: Ints
+    end: Ints
+    row: str
+    number: Ints
+    name: Texts
+    category: Texts
+    shared: dict[str, Texts] = field(default_factory=dict)
+    own: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+
+
+class Drawing:
+    """Writes one process of a trace after the other.
+
+    Args:
+        file: Where to.
+        zero: The time of the recording in ns at which the trace begins.
+    """
+
+    def __init__(self, file: EventFile, zero: int) -> None:
+        self._file = file
+        self._zero = zero
+        self._places = count()
+        self._tids = count(_TIDS)
+
+    def process(self, name: str, pid: int) -> None:
+        """Name a process, and place it under those before."""
+        self._file.name("process", pid, pid, name, next(self._places))
+
+    def slices(self, pid: int, slices: Slices) -> None:
+        """Draw events with a duration; those of a lane that overlap, but do not nest, get rows of their own."""
+        order = OpenIntervals.order(slices.lane, slices.start, slices.end)
+        lane = slices.lane[order]
+        row = assign_rows(lane, slices.start[order], slices.end[order])
+        place = lane * OUTSIDE + np.maximum(row, 0)
+        places = np.unique(place)
+        tids = np.array([self._thread(pid, slices.lanes[key // OUTSIDE], key % OUTSIDE) for key in places.tolist()])
+        longest = longest_text(slices.name[1], *(texts for _, texts in slices.shared.values()))
+        for some in chunks(len(order), longest):
+            tid, alone = tids[np.searchsorted(places, place[some])], row[some] < 0
+            self._file.write(self._complete(pid, slices, order[some][~alone], tid[~alone]))
+            self._file.write(self._asynchronous(pid, slices, order[some][alone], tid[alone]))
+
+    def _thread(self, pid: int, lane: Lane, level: int) -> int:
+        """Name a row, and give its number."""
+        tid = next(self._tids) if level or lane.tid is None else lane.tid
+        name = f"{lane.name}, overlapping {level}" if level else lane.name
+        self._file.name("thread", pid, tid, name, next(self._places))
+        return tid
+
+    def _complete(self, pid: int, slices: Slices, rows: Ints, tid: Ints) -> pa.Array:
+        """Events that have their end in them."""
+        return join(
+            f'{{"ph":"X","pid":{pid},"tid":',
+            *(numbers(tid), ',"ts":', microseconds(slices.start[rows] - self._zero)),
+            *(',"dur":', microseconds(slices.end[rows] - slices.start[rows])),
+            *_named(slices, rows),
+            *_arguments(slices, rows),
+            "}},\n",
+        )
+
+    def _asynchronous(self, pid: int, slices: Slices, rows: Ints, tid: Ints) -> pa.Array:
+        """Events that may overlap in any way, each as its begin and its end, tied by an id."""
+        parts = []
+        for phase, times, more in (("b", slices.start, _arguments(slices, rows)), ("e", slices.end, [',"args":{'])):
+            line = join(
+                f'{{"ph":"{phase}","pid":{pid},"tid":',
+                *(numbers(tid), ',"ts":', microseconds(times[rows] - self._zero)),
+                *(',"id":"', numbers(tid), ".", numbers(slices.number[rows]), '"'),
+                *_named(slices, rows),
+                *more,
+                "}},\n",
+            )
+            parts.append(line)
+        return pa.concat_arrays(parts)
+
+    def counter(self, pid: int, name: str, unit: str, start: Ints, end: Ints, value: Floats) -> None:
+        """Draw a track of one process.
+
+        The format has no way to say that a value is not known: there the counter is 0.
+
+        Args:
+            pid: The process.
+            name: The track's name.
+            unit: Its unit.
+            start: Starts of the samples in ns, ascending.
+            end: Their ends; where one is not the next start, the value is not known between.
+            value: Their values; NaN where not known. One that stays as it is is not written again.
+        """
+        head, key = f'{{"ph":"C","pid":{pid},"ts":', f',"name":"{name}","args":{{"{unit}":'
+        for some in chunks(len(start)):
+            times, values = _steps(start, end, value, some)
+            self._file.write(join(head, microseconds(times - self._zero), key, numbers(values), "}},\n"))
+
+
+def _named(slices: Slices, rows: Ints) -> list[pa.Array | str]:
+    name, category = (take(texts, number[rows]) for number, texts in (slices.name, slices.category))
+    return [',"name":', name, ',"cat":', category]
+
+
+def _arguments(slices: Slices, rows: Ints) -> list[pa.Array | str]:
+    own = [argument(key, numbers(values[rows])) for key, values in slices.own.items()]
+    shared = [argument(key, take(texts, number[rows])) for key, (number, texts) in slices.shared.items()]
+    return [f',"args":{{"{slices.row}":', numbers(slices.number[rows]), *own, *shared]
+
+
+def _steps(start: Ints, end: Ints, value: Floats, some: slice) -> tuple[Ints, Floats]:
+    """When some of the samples change the counter, and to what."""
+    rows = np.arange(some.start, some.stop)
+    before, after = np.maximum(rows - 1, 0), np.minimum(rows + 1, len(start) - 1)
+    same = (value[before] == value[rows]) | (np.isnan(value[before]) & np.isnan(value[rows]))
+    begins = rows[(before == rows) | (end[before] != start[rows]) | ~same]
+    ends = rows[start[after] != end[rows]]  # the last one too
+    times = np.concatenate((start[begins], end[ends]))
+    values = np.nan_to_num(np.concatenate((value[begins], np.zeros(len(ends)))))
+    order = np.argsort(times, kind="stable")
+    return times[order], values[order]

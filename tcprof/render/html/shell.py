@@ -1,0 +1,66 @@
+"""What all pages share: one file that asks nothing of the network, its options, and figures in it.
+
+Names in a report are untrusted. The templates escape all text; figures travel as JSON in which no character can end
+the element around it; and a content security policy forbids every request.
+"""
+
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from tcprof import __version__
+from tcprof.files import replace_file
+from tcprof.render.html.options import PageOptions, PlotlyScript
+from tcprof.render.html.plotlyjs import provide_script, script_element, script_sources
+
+# Characters that could end a script element, or a line of JavaScript, as JSON writes them within a string.
+_JSON_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+
+
+def write_page(path: Path, text: str, options: PageOptions) -> None:
+    """Write a page, and beside it what it needs.
+
+    Raises:
+        OutputError: A file cannot be written. What was there before is left as it was.
+    """
+    provide_script(path, options.plotlyjs)
+    with replace_file(path) as beside:
+        beside.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+
+
+def render_page(template: str, values: Mapping[str, Any], options: PageOptions) -> str:
+    """A page from its template, with what all pages have."""
+    environment = Environment(
+        loader=PackageLoader("tcprof.render.html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(template).render(
+        **values,
+        version=__version__,
+        theme=options.theme,
+        style=read_asset("page.css"),
+        dark_style=read_asset("dark.css"),
+        theme_script=read_asset("theme.js"),
+        script=Markup("\n").join((read_asset("tables.js"), read_asset("page.js"))),
+        plotly=script_element(options.plotlyjs),
+        script_sources=script_sources(options.plotlyjs),
+        is_complete=options.plotlyjs is PlotlyScript.EMBED,
+    )
+
+
+def read_asset(name: str) -> Markup:
+    """A script or a style of the pages."""
+    return Markup((files("tcprof.render.html") / "assets" / name).read_text(encoding="utf-8"))
+
+
+def figure_json(figure: go.Figure) -> Markup:
+    """A figure as JSON that may stand in a script element; empty where there is nothing to draw."""
+    return Markup(figure.to_json().translate(_JSON_ESCAPES)) if figure.data else Markup("")

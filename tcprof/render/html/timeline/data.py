@@ -1,0 +1,203 @@
+"""What the page's timeline is drawn from: samples, ranges and work as compressed arrays, and a figure without points.
+
+The page's script fills the figure's traces for the window that is shown: each trace says in its ``meta`` what it is.
+Samples are kept as they are where a page has room for them, so that zooming in ends at single ones; the coarser
+levels are made by the script, which takes it a tenth of a second.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tcprof import units
+from tcprof.analysis import Analysis
+from tcprof.analysis.timeline import IDLE, TIME_CLASSES
+from tcprof.findings.words import TIME_NAMES
+from tcprof.render.html.timeline.figure import GpuStrips, draw_skeleton
+from tcprof.render.html.timeline.lanes import (
+    STREAM_ROWS,
+    GpuLanes,
+    WorkNames,
+    cut_names,
+    lay_lanes,
+    name_work,
+    short_names,
+)
+from tcprof.render.html.timeline.packing import ArrayStore
+from tcprof.report.pages.summary import gpu_title
+from tcprof.views.figures.curves import CLOCK, METRICS, TENSOR, Metric, shown_gpus
+from tcprof.views.figures.envelope import compute_envelope
+from tcprof.views.figures.flop_rate import FLOP_RATE, flop_rate
+from tcprof.views.figures.lanes import TENSOR_SCALE, UNKNOWN_COLOR, label, scale_colors
+from tcprof.views.figures.panels import highest_range
+from tcprof.views.figures.time_colors import CLASS_COLORS, text_on
+
+MOST_VALUES = 8_000_000  # of all curves together: these are 8 to 11 MB in the page
+PERCENT_STEP = 0.01
+RANGE_STEPS = 24  # colours of the scale of Tensor Active
+_FINEST_STEPS = 2000  # small percentages have steps of their own
+Floats = npt.NDArray[np.float64]
+Header = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class PackedTimeline:
+    """The timeline of a page.
+
+    Attributes:
+        packed: The data, see ``tcprof.render.html.timeline.packing``.
+        key: Name and colour of each class of work that occurs.
+        scale: The colours of ranges, for Tensor Active from 0 to ``highest``.
+        highest: Tensor Active of the last colour, as text; empty where it is known of no range.
+        notes: What to say about what is drawn.
+    """
+
+    packed: str
+    key: tuple[tuple[str, str], ...]
+    scale: tuple[str, ...]
+    highest: str
+    notes: tuple[str, ...]
+
+
+def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
+    """What the page's timeline is drawn from; nothing where there is nothing to draw."""
+    gpus = shown_gpus(analysis)
+    if not gpus:
+        return None
+    store = ArrayStore()
+    works = name_work(analysis)
+    strips, headers, notes = [], [], []
+    for gpu in gpus:
+        curves, track, note = _add_samples(store, analysis, gpu, MOST_VALUES // len(gpus))
+        lanes = lay_lanes(analysis, gpu, works)
+        strips.append(GpuStrips(gpu, curves, lanes))
+        headers.append({"gpu": gpu, "tracks": track, **_add_lanes(store, lanes)})
+        if lanes.hidden:
+            note.append(f"{units.format_count(lanes.hidden)} bars are not drawn: too deeply nested, or too many.")
+        notes += [f"{gpu_title(analysis, gpu)}: {line}" for line in note] if len(gpus) > 1 else note
+    classes = sorted(set(works.frame["time_class"]))
+    figure = draw_skeleton(analysis, strips)
+    header = {"gpus": headers, "figure": json.loads(figure.to_json()), **_describe_bars(analysis, works)}
+    shown = [TIME_CLASSES[number] for number in [*classes, IDLE]] if classes else []
+    key = tuple((TIME_NAMES[name], CLASS_COLORS[name]) for name in shown)
+    highest = highest_range(analysis)
+    scale = tuple(color for _, color in TENSOR_SCALE)
+    return PackedTimeline(store.pack(header), key, scale, units.format_pct(highest) if highest else "", tuple(notes))
+
+
+def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
+    """Names and colours of ranges and of work; names for the pointer are labels of plotly, those in bars plain text."""
+    paths, work = analysis.paths, works.frame
+    return {
+        "highestRange": highest_range(analysis),
+        "rangeColors": [_painted(color) for color in [*_range_colors(), UNKNOWN_COLOR]],
+        "classes": [{"name": TIME_NAMES[name], **_painted(CLASS_COLORS[name])} for name in TIME_CLASSES],
+        "paths": {"names": [label(path, 80) for path in paths["path"]], "cuts": cut_names(paths["name"])},
+        "works": {
+            "names": [label(name, 90) for name in work["name"]],
+            "cuts": cut_names(short_names(work)),
+            "geometry": [label(text) for text in work["launch_geometry"]],
+            "class": work["time_class"].tolist(),
+            "kernels": len(analysis.kernels),
+            **{side: _plain(work[side]) for side in ("low", "high")},
+        },
+    }
+
+
+def _range_colors() -> list[str]:
+    """The scale of Tensor Active in steps, lowest first."""
+    return scale_colors((np.arange(RANGE_STEPS) + 0.5) / RANGE_STEPS, 1.0)
+
+
+def _painted(color: str) -> Header:
+    return {"color": color, "text": text_on(color)}
+
+
+def _plain(values: pd.Series) -> list[float | None]:
+    """Numbers for JSON: rounded, None where unknown."""
+    return [None if value != value else round(float(value), 3) for value in values]
+
+
+def _add_samples(
+    store: ArrayStore, analysis: Analysis, gpu: int, most: int
+) -> tuple[dict[Metric, float], list[Header], list[str]]:
+    """The curves of one GPU: the largest value of each, tracks of curves that share their times, and what to say."""
+    samples = analysis.samples[analysis.samples["gpu"] == gpu].sort_values("start_ns", kind="stable")
+    start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
+    values = {metric: metric.values(samples) for metric in (TENSOR, *METRICS, CLOCK)}
+    values[FLOP_RATE] = flop_rate(analysis, gpu, start, end)
+    values = {metric: value for metric, value in values.items() if np.isfinite(value).any()}
+    peaks = {metric: float(np.nanmax(value)) for metric, value in values.items()}
+    if not values:
+        return {}, [], []
+    if len(samples) * len(values) <= most:
+        curves = [_add_curve(store, metric, peaks[metric], value) for metric, value in values.items()]
+        note = f"Every sample is in the page: {units.format_count(len(samples))}."
+        return peaks, [{**_add_times(store, start, end), "curves": curves}], [note]
+    tracks, width = [], 0.0
+    for metric, value in values.items():
+        bins = compute_envelope(start, end, value, most // (3 * len(values)))
+        curve = _add_curve(store, metric, peaks[metric], bins.mean, bins.low, bins.high)
+        tracks.append({**_add_times(store, bins.start, bins.end), "curves": [curve]})
+        width = max(width, bins.bin_ns)
+    note = f"Samples are in the page as smallest, mean and largest of bins of {units.format_ns(width)}."
+    return peaks, tracks, [note]
+
+
+def _add_times(store: ArrayStore, start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> Header:
+    """Starts of all intervals, and the ends of those that do not reach to the next one's start."""
+    breaks = np.append(np.flatnonzero(end[:-1] < start[1:]), len(start) - 1)
+    return {
+        "start": store.add(start, ascending=True),
+        "breaks": store.add(breaks, ascending=True),
+        "ends": store.add(end[breaks], ascending=True),
+    }
+
+
+def _add_curve(store: ArrayStore, metric: Metric, peak: float, *values: Floats) -> Header:
+    """Values of a metric, or mean, smallest and largest of bins."""
+    step = _step_of(metric, peak)
+    return {"metric": metric.name, "step": step, "values": [_add_values(store, each, step) for each in values]}
+
+
+def _step_of(metric: Metric, peak: float) -> float:
+    """The step in which values are kept: 0.01 % or finer for percentages, a 60,000th of the largest for the rest."""
+    if metric in (FLOP_RATE, CLOCK):
+        return max(peak, 1.0) / 60_000
+    step = PERCENT_STEP
+    while 0 < peak < _FINEST_STEPS * step and step > 1e-5:
+        step /= 10
+    return step
+
+
+def _add_values(store: ArrayStore, values: Floats, step: float) -> int:
+    """Values in steps, from 1 on; 0 is unknown."""
+    return store.add(np.where(np.isnan(values), 0, np.rint(np.nan_to_num(values) / step) + 1).astype(np.int64))
+
+
+def _add_lanes(store: ArrayStore, lanes: GpuLanes) -> Header:
+    """Ranges and work of one GPU; the frames are sorted by start."""
+
+    def add(bars: pd.DataFrame, number: str, *more: str) -> Header:
+        percents = {name: _add_values(store, bars[name].to_numpy(), PERCENT_STEP / 10) for name in more}
+        return {
+            "start": store.add(bars["start_ns"].to_numpy(), ascending=True),
+            "length": store.add((bars["end_ns"] - bars["start_ns"]).to_numpy()),
+            "row": store.add(bars["row"].to_numpy()),
+            "id": store.add(bars[number].to_numpy()),
+            "percents": percents,
+        }
+
+    ranges = {
+        kind: {
+            **add(bars, "path_id", "tensor_active_mean_pct", "coverage_pct"),
+            "kernels": store.add(bars["kernel_count"].to_numpy()),
+        }
+        for kind, bars in (("host", lanes.host), ("windows", lanes.gpu))
+    }
+    work = add(lanes.work, "work", "tensor_active_pct")
+    return {**ranges, "work": work, "percentStep": PERCENT_STEP / 10, "labels": dict(lanes.labels), "rows": STREAM_ROWS}

@@ -1,0 +1,110 @@
+"""The figure of the page's timeline without its points: strips, axes, colours, and what each trace is for.
+
+Every trace has a ``meta`` by which the page's script knows what to fill it with: ``role``, place of the GPU, and
+curve. Bars are no traces: the script paints them on a canvas below the axes, since plotly takes a tenth of a second
+for a thousand of them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+
+from tcprof.analysis import Analysis
+from tcprof.render.html.timeline.lanes import STREAM_ROWS, GpuLanes
+from tcprof.views.figures.curves import (
+    CLOCK,
+    METRICS,
+    OTHERS_PIXELS,
+    PERCENT_AXIS,
+    TENSOR,
+    TENSOR_PIXELS,
+    Metric,
+    empty_band,
+    empty_line,
+    hover_templates,
+    tensor_axis,
+    tensor_peak,
+)
+from tcprof.views.figures.flop_rate import FLOP_RATE
+from tcprof.views.figures.panels import Panel, stack_panels
+
+_RATE_PIXELS, _CLOCK_PIXELS, _ROW_PIXELS = 80, 44, 21
+
+
+@dataclass(frozen=True)
+class GpuStrips:
+    """What is drawn for one GPU: its curves with the largest value of each, and its lanes."""
+
+    gpu: int
+    curves: Mapping[Metric, float]
+    lanes: GpuLanes
+
+
+def draw_skeleton(analysis: Analysis, gpus: Sequence[GpuStrips]) -> go.Figure:
+    """Strips of all GPUs one below the other, with traces that have no points yet.
+
+    Args:
+        analysis: The recording.
+        gpus: What is drawn for each GPU.
+    """
+    panels: list[Panel] = []
+    peak = tensor_peak(analysis)
+    for place, strips in enumerate(gpus):
+        mine = [*_curve_panels(strips, place, peak), *_lane_panel(strips.lanes, place)]
+        head = f"<b>GPU {strips.gpu}</b> · " if len(gpus) > 1 else ""
+        first = {id(panel): f"{head}{panel.title}" for panel in mine[:1]}
+        panels += [Panel(first.get(id(p), p.title), p.pixels, p.traces, p.axis, p.notes) for p in mine]
+    figure = stack_panels(panels, analysis, colors=False)  # the page has a key of its own
+    return figure.update_layout(hoverdistance=14, margin_l=64)
+
+
+def _curve_panels(strips: GpuStrips, place: int, peak: float) -> list[Panel]:
+    """Strips of the curves that the recording has."""
+    curves = strips.curves
+    rate = curves.get(FLOP_RATE, 0.0)
+    rates = {"range": [0, 1.1 * (rate or 1.0)], "tickformat": ".3~s", "nticks": 4}
+    clocks = {"range": [0, 1.15 * curves.get(CLOCK, 1.0)], "tickformat": ".2~s", "ticksuffix": "Hz", "nticks": 3}
+    kinds: tuple[tuple[str, tuple[Metric, ...], int, dict[str, Any], str, str], ...] = (
+        (TENSOR.name, (TENSOR,), TENSOR_PIXELS, tensor_axis(peak), ":.3~f", " %"),
+        ("Tensor FLOP/s, from the fit of the kernels", (FLOP_RATE,), _RATE_PIXELS, rates, ":.3~s", "FLOP/s"),
+        ("SM Active and other metrics", METRICS, OTHERS_PIXELS, PERCENT_AXIS, ":.3~f", " %"),
+        ("Clock of the SMs", (CLOCK,), _CLOCK_PIXELS, clocks, ":.4~s", "Hz"),
+    )
+    panels = []
+    for title, metrics, pixels, axis, number, unit in kinds:
+        traces: list[go.Scatter] = []
+        for metric in metrics:
+            if metric in curves and (metric is not FLOP_RATE or rate > 0):
+                meta = {"gpu": place, "curve": metric.name}
+                traces += [empty_band().update(meta={**meta, "role": "band"})] if metric is TENSOR else []
+                line = empty_line(metric, metric.visible)
+                templates = hover_templates(metric, number, unit)
+                traces.append(line.update(meta={**meta, "role": "curve", "templates": templates}))
+        if traces:
+            panels.append(Panel(title, pixels, traces, axis))
+    return panels
+
+
+def _lane_panel(lanes: GpuLanes, place: int) -> list[Panel]:
+    """The axes of a GPU's lanes, and a trace of points for the pointer; the bars are painted below the axes."""
+    if not lanes.rows:
+        return []
+    hover = go.Scatter(
+        mode="none",
+        hovertemplate="%{text}<extra></extra>",
+        name="pointed at",
+        showlegend=False,
+        meta={"gpu": place, "role": "lanes"},
+    )
+    axis = {
+        "range": [lanes.rows - 0.45, 0.5],  # the strip's own title stands in place of row 0
+        "showgrid": False,
+        "tickvals": [row + (STREAM_ROWS - 1) / 2 for row in lanes.labels],
+        "ticktext": list(lanes.labels.values()),
+        "ticks": "",
+    }
+    first = next(iter(lanes.titles.values()))
+    notes = {row: title for row, title in lanes.titles.items() if row > 0}
+    return [Panel(first, _ROW_PIXELS * (lanes.rows - 1), [hover], axis, notes)]

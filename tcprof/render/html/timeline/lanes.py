@@ -1,0 +1,158 @@
+"""The bars of the page's timeline: ranges by depth, and work by stream, each on a row of its GPU's lanes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tcprof.analysis import Analysis
+from tcprof.analysis.timeline import TIME_CLASSES, classes_of_activities
+from tcprof.report.text.kernels import short_name
+from tcprof.untrusted import one_line
+from tcprof.views.figures.lanes import MOST_DEPTHS
+
+MOST_BARS = 2_000_000  # of a GPU's ranges, and of its work: beyond, the shortest are left out
+MOST_STREAMS = 12
+STREAM_ROWS = 2  # work has taller bars, since the shares of short kernels are drawn in them
+CUTS = (8, 12, 16, 22, 30, 42, 60)  # lengths of a name: a bar shows the longest for which it is wide enough
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class GpuLanes:
+    """Bars of one GPU. Their frames have ``start_ns``, ``end_ns`` and ``row``, and are sorted by start.
+
+    Attributes:
+        titles: What stands above a block of rows, by row.
+        labels: Names of the streams, by the first of their rows.
+        rows: Number of rows, titles included.
+        host: Ranges on the CPU, with the columns of ``tcprof.frames.INSTANCES``.
+        gpu: The same from first activity to last, where they have any.
+        work: Activities, with ``work``, the number of their name, and ``tensor_active_pct``.
+        hidden: Bars left out: nested too deep, or too many.
+    """
+
+    titles: Mapping[int, str]
+    labels: Mapping[int, str]
+    rows: int
+    host: pd.DataFrame
+    gpu: pd.DataFrame
+    work: pd.DataFrame
+    hidden: int
+
+
+@dataclass(frozen=True)
+class WorkNames:
+    """What the activities are: the rows of ``analysis.kernels``, and behind them the other kinds of work.
+
+    Attributes:
+        frame: ``name``, ``launch_geometry``, ``time_class`` (a place in ``TIME_CLASSES``), and the 95 % interval of
+            Tensor Active as ``low`` and ``high``.
+        of_activity: Row of the frame, for each activity.
+        tensor_active_pct: Tensor Active of each activity, from the fit.
+    """
+
+    frame: pd.DataFrame
+    of_activity: Ints
+    tensor_active_pct: npt.NDArray[np.float64]
+
+
+def name_work(analysis: Analysis) -> WorkNames:
+    """Number the kinds of work, and give each activity its number, its class and its fitted Tensor Active."""
+    activities, launched, kernels = analysis.activities, analysis.launched, analysis.kernels
+    rows = launched["activity"].to_numpy()
+    time_class = classes_of_activities(activities, launched, kernels)
+    number = np.full(len(activities), -1, dtype=np.int64)
+    number[rows] = launched["kernel"].to_numpy()
+    rest = np.flatnonzero(number < 0)
+    is_kernel = (activities["kind"] == "kernel").to_numpy()
+    time_class[rest[is_kernel[rest]]] = TIME_CLASSES.index("other_kernel")  # it was not fitted
+    kinds = pd.MultiIndex.from_arrays([activities["kind"].astype(str)[rest], activities["name"].astype(str)[rest]])
+    codes, others = kinds.factorize()
+    number[rest] = codes + len(kernels)
+    names = [name if name == kind else f"{_VERBS.get(kind, '')}{name}" for kind, name in others]
+    columns = {"name": "name", "launch_geometry": "launch_geometry"}
+    columns |= {"tensor_active_low_pct": "low", "tensor_active_high_pct": "high"}
+    known = kernels[list(columns)].rename(columns=columns)
+    unknown = pd.DataFrame({"name": names, "launch_geometry": "", "low": np.nan, "high": np.nan})
+    frame = pd.concat([part for part in (known, unknown) if len(part)], ignore_index=True) if len(names) else known
+    classes = np.full(len(frame), TIME_CLASSES.index("idle"), dtype=np.int64)
+    classes[number] = time_class
+    active = np.full(len(activities), np.nan)
+    active[rows] = 100 * launched["tensor_active_ns"] / launched["duration_ns"].where(launched["duration_ns"] > 0)
+    return WorkNames(frame.assign(time_class=classes), number, active)
+
+
+_VERBS = {"memcpy": "copy ", "memset": ""}
+
+
+def cut_names(names: pd.Series) -> list[list[str]]:
+    """Each name in several lengths, shortest first, as plain text that is painted."""
+    return [list(dict.fromkeys(one_line(name, length) for length in CUTS)) for name in names]
+
+
+def short_names(frame: pd.DataFrame) -> pd.Series:
+    """The names of work without what tells little."""
+    return frame["name"].map(short_name)
+
+
+def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames) -> GpuLanes:
+    """The rows of one GPU's lanes, and the bars on them."""
+    instances = analysis.instances[analysis.instances["gpu"] == gpu].join(_places(analysis.paths), on="path_id")
+    shallow = instances[instances["place"] <= MOST_DEPTHS]
+    titles: dict[int, str] = {}
+    labels: dict[int, str] = {}
+    bars: dict[str, pd.DataFrame] = {}
+    rows = 0
+    for kind, title in (("host", "NVTX ranges on the CPU"), ("gpu", "Their work on the GPU, first activity to last")):
+        timed = shallow[shallow[f"{kind}_start_ns"].notna()]
+        starts, ends = (timed[f"{kind}_{side}_ns"].astype(np.int64) for side in ("start", "end"))
+        bars[kind] = _longest(timed.assign(start_ns=starts, end_ns=ends, row=rows + timed["place"]))
+        if len(timed):
+            titles[rows] = title
+            rows += 1 + int(timed["place"].max())
+    is_here = (analysis.activities["gpu"] == gpu).to_numpy()
+    mine = analysis.activities[is_here]
+    stream, names = _streams(mine)
+    if len(mine):
+        titles[rows] = "Kernels and copies by stream"
+        labels |= {rows + 1 + STREAM_ROWS * place: name for place, name in enumerate(names)}
+    work = mine[["start_ns", "end_ns"]].assign(
+        row=rows + 1 + STREAM_ROWS * stream,
+        work=works.of_activity[is_here],
+        tensor_active_pct=works.tensor_active_pct[is_here],
+    )
+    kept = _longest(work)
+    hidden = len(instances) - len(bars["host"]) + len(work) - len(kept)
+    rows += 1 + STREAM_ROWS * len(names) if names else 0
+    return GpuLanes(titles, labels, rows, bars["host"], bars["gpu"], kept, hidden)
+
+
+def _places(paths: pd.DataFrame) -> pd.Series:
+    """The row of each path among its GPU's: by depth, those of one NVTX domain below those of the one before."""
+    deepest = paths.groupby("domain")["depth"].max()  # the default domain, which has no name, is the first
+    return (paths["depth"] + paths["domain"].map(deepest.cumsum() - deepest)).astype(np.int64).rename("place")
+
+
+def _longest(bars: pd.DataFrame) -> pd.DataFrame:
+    """By start; of too many the longest."""
+    length = bars["end_ns"] - bars["start_ns"]
+    kept = bars if len(bars) <= MOST_BARS else bars.loc[length.nlargest(MOST_BARS).index]
+    return kept.sort_values("start_ns", kind="stable", ignore_index=True)
+
+
+def _streams(activities: pd.DataFrame) -> tuple[Ints, list[str]]:
+    """The place of each activity's stream, and the streams' names; those with the least time share the last place."""
+    if not len(activities):
+        return np.empty(0, dtype=np.int64), []
+    keys = pd.MultiIndex.from_frame(activities[["process", "stream"]])
+    codes, streams = keys.factorize(sort=True)
+    time = np.bincount(codes, activities["end_ns"] - activities["start_ns"], minlength=len(streams))
+    kept = np.sort(np.argsort(-time, kind="stable")[:MOST_STREAMS])
+    place = np.full(len(streams), len(kept), dtype=np.int64)
+    place[kept] = np.arange(len(kept))
+    several = activities["process"].nunique() > 1
+    names = [f"{process}: {stream}" if several else f"stream {stream}" for process, stream in streams[kept]]
+    return place[codes], names + ["other streams"] * (len(streams) > len(kept))

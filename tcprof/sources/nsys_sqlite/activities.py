@@ -1,0 +1,176 @@
+"""Work on the GPUs, and the API calls that started it."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from pandas.api.types import union_categoricals
+from sqlalchemy import Select, Table, literal, select, union_all
+
+from tcprof.frames import ACTIVITIES, LAUNCHES
+from tcprof.sources.nsys_sqlite import schema
+from tcprof.sources.nsys_sqlite.database import UNKNOWN, UNNAMED, Database, distinct_pairs
+
+Ints = npt.NDArray[np.int64]
+
+_GEOMETRY = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
+_BLOCK = 3  # where the block begins
+
+
+_MUCH_USED = 0.01  # of the kernels of a process: a stream with fewer may have been left long before the end
+
+
+def read_activities(database: Database, gpu_of: dict[tuple[int, int], int], geometry: bool = False) -> pd.DataFrame:
+    """Kernels, copies, sets and whole graphs in order of start, see ``tcprof.frames.ACTIVITIES``.
+
+    Args:
+        database: The export.
+        gpu_of: The GPU's number for a process and its CUDA device number; process -1 stands for any.
+        geometry: Whether to read the kernels' launch geometry, which takes time on large recordings.
+    """
+    kinds = zip(("kernel", "memcpy", "memset", "graph"), schema.ACTIVITY_TABLES, strict=True)
+    parts = [_read_kind(database, table, kind, gpu_of, geometry) for kind, table in kinds if database.has(table)]
+    parts = [part for part in parts if len(part["start_ns"])]
+    if not parts:
+        return ACTIVITIES.empty()
+    order = np.argsort(np.concatenate([part["start_ns"] for part in parts]), kind="stable")
+    columns: dict[str, Any] = {}
+    for name in ACTIVITIES.names:  # one after the other, each freed when it is joined: there may be millions of rows
+        pieces = [part.pop(name) for part in parts]
+        is_category = isinstance(pieces[0], pd.Categorical)
+        columns[name] = (union_categoricals(pieces) if is_category else np.concatenate(pieces))[order]
+    return ACTIVITIES.conform(pd.DataFrame(columns, copy=False))
+
+
+def _read_kind(
+    database: Database, table: Table, kind: str, gpu_of: dict[tuple[int, int], int], geometry: bool
+) -> dict[str, Ints | pd.Categorical]:
+    """The columns of one kind of activity."""
+    code = {"kernel": "demangledName", "memcpy": "copyKind"}.get(kind)
+    code_column = database.integers(table, code)[0] if code else literal(0)
+    sizes = _GEOMETRY if geometry and kind == "kernel" else ()
+    start, end, device, stream, correlation, pid, codes, *dimensions = database.arrays(
+        select(
+            table.c.start,
+            table.c.end,
+            *database.integers(table, "deviceId", "streamId", "correlationId", "globalPid"),
+            code_column.label("code"),
+            *database.integers(table, *sizes),
+        ).where(table.c.start.is_not(None) & table.c.end.is_not(None))
+    )
+    process = np.where(pid == UNKNOWN, UNKNOWN, (pid >> 24) & 0xFFFFFF)
+    if len(process) and (process == UNKNOWN).all():
+        process[:] = _only_process(database)
+    name_codes, unique_codes = pd.factorize(codes)
+    names = {0: kind} | (schema.COPY_KINDS if kind == "memcpy" else {})
+    if kind == "kernel":
+        names = database.strings(unique_codes)
+    return {
+        "gpu": _gpu_numbers(process, device, gpu_of),
+        "kind": pd.Categorical.from_codes(np.zeros(len(start), dtype=np.int8), [kind]),
+        "name": _named(name_codes, [names.get(int(code)) or UNNAMED for code in unique_codes]),
+        "launch_geometry": _named_geometry(dimensions, len(start)),
+        "stream": stream,
+        "process": process,
+        "correlation": correlation,
+        "start_ns": start,
+        "end_ns": np.maximum(end, start),
+    }
+
+
+def _named(codes: Ints, names: list[str]) -> pd.Categorical:
+    """Numbers as the names that they stand for; two numbers may have one name."""
+    code_of_name, unique = pd.factorize(np.array(names, dtype=object))
+    return pd.Categorical.from_codes(code_of_name[codes] if len(codes) else codes, unique)
+
+
+def _named_geometry(dimensions: list[Ints], count: int) -> pd.Categorical:
+    """Grid and block as text; empty where there are none."""
+    codes, values = np.zeros(count, dtype=np.int64), [""]
+    for place, dimension in enumerate(dimensions):
+        size_codes, sizes = pd.factorize(dimension)
+        codes, pairs = pd.factorize(codes * len(sizes) + size_codes)
+        mark = " " if place == _BLOCK else "x" if place else ""
+        values = [f"{values[pair // len(sizes)]}{mark}{sizes[pair % len(sizes)]}" for pair in pairs.tolist()]
+    return _named(codes, values) if count else pd.Categorical([], categories=[""])
+
+
+def _gpu_numbers(process: Ints, device: Ints, gpu_of: dict[tuple[int, int], int]) -> Ints:
+    """The GPU of each activity: by process and device, else by device, else the device number itself."""
+    codes, pairs = distinct_pairs(process, device)
+    numbers = [gpu_of.get(pair, gpu_of.get((UNKNOWN, pair[1]), pair[1])) for pair in pairs]
+    return np.array(numbers, dtype=np.int64)[codes] if len(process) else process
+
+
+def _only_process(database: Database) -> int:
+    """The process that made all API calls, or -1: old exports do not say which process a kernel belongs to."""
+    if not database.has(schema.API_CALLS):
+        return UNKNOWN
+    owner = schema.API_CALLS.c.globalTid.op(">>")(24)
+    processes = database.rows(select(owner).distinct().where(owner.is_not(None)).limit(2))
+    return int(processes[0][0]) & 0xFFFFFF if len(processes) == 1 else UNKNOWN
+
+
+def read_launches(database: Database) -> pd.DataFrame:
+    """The API calls that started the recorded activities, see ``tcprof.frames.LAUNCHES``."""
+    calls = schema.API_CALLS
+    started = _correlations(database)
+    if not database.has(calls) or started is None:
+        return LAUNCHES.empty()
+    start, thread, correlation = database.arrays(
+        select(calls.c.start, calls.c.globalTid, calls.c.correlationId).where(
+            calls.c.correlationId.in_(started) & calls.c.globalTid.is_not(None) & calls.c.start.is_not(None)
+        )
+    )
+    # A driver call inside a runtime call may bear the same number; the outer one began first.
+    order = np.argsort(start, kind="stable")
+    process = ((thread >> 24) & 0xFFFFFF)[order]
+    outer = ~pd.Series(process << 39 | correlation[order]).duplicated().to_numpy()
+    order, process = order[outer], process[outer]
+    columns = {
+        "process": process,
+        "thread": thread[order] & 0xFFFFFF,
+        "correlation": correlation[order],
+        "start_ns": start[order],
+    }
+    return LAUNCHES.conform(pd.DataFrame(columns, copy=False))
+
+
+def count_lost_launches(database: Database) -> int | None:
+    """How many launches have no kernel in the recording, although it went on long enough to have it.
+
+    A launch is surely lost if every stream that its process uses much has a kernel that was launched later; the kernels
+    of other launches may have run after the recording had ended. None where it cannot be told: launches that are
+    captured into a CUDA graph have no kernel of their own either.
+    """
+    calls, names, kernels = schema.API_CALLS, schema.STRINGS, schema.KERNELS
+    if not (database.has(calls) and database.has(kernels)) or database.has(schema.GRAPHS):
+        return None
+    owned = database.has_column(kernels, "globalPid") and database.has_column(calls, "globalTid")
+    owners = (calls.c.globalTid, kernels.c.globalPid) if owned else (literal(0), literal(0))
+    launching = calls.c.nameId.in_(select(names.c.id).where(names.c.value.like("%aunch%Kernel%")))
+    start, thread, number = database.arrays(select(calls.c.start, owners[0], calls.c.correlationId).where(launching))
+    if not len(start):
+        return None
+    owner, ran, stream = database.arrays(select(owners[1], kernels.c.correlationId, kernels.c.streamId))
+    launches = pd.DataFrame({"process": thread >> 24, "correlation": number, "start": start})
+    launches = launches.sort_values("start", kind="stable").drop_duplicates(["process", "correlation"])
+    recorded = pd.DataFrame({"process": owner >> 24, "correlation": ran, "stream": stream})
+    found = launches.merge(recorded.drop_duplicates(["process", "correlation"]), how="left")
+    streams = found.groupby(["process", "stream"])["start"].agg(["max", "size"])
+    much = streams[streams["size"] >= _MUCH_USED * streams.groupby("process")["size"].transform("sum")]
+    last = found["process"].map(much.groupby("process")["max"].min())
+    return int((found["stream"].isna() & (found["start"] < last)).sum())
+
+
+def _correlations(database: Database) -> Select[Any] | None:
+    """The correlation ids of all activities."""
+    parts = [
+        select(table.c.correlationId)
+        for table in schema.ACTIVITY_TABLES
+        if database.has(table) and database.has_column(table, "correlationId")
+    ]
+    if not parts:
+        return None
+    return parts[0] if len(parts) == 1 else select(union_all(*parts).subquery().c.correlationId)

@@ -1,0 +1,237 @@
+"""A copy of an export that is safe to share.
+
+A report holds the environment variables and command lines of every process on the machine, and the program's output.
+The copy has only what ``allowed`` lists; of the texts those that describe GPU work: kernel names, CUDA API names, NVTX
+names, metric names. NVTX names are the program's own words and stay as they are. What is left out is counted, and the
+copy is searched for it.
+"""
+
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    BLOB,
+    Column,
+    Connection,
+    Engine,
+    MetaData,
+    Table,
+    Text,
+    and_,
+    case,
+    create_engine,
+    func,
+    literal,
+    select,
+    type_coerce,
+)
+from sqlalchemy.exc import DatabaseError
+from sqlalchemy.pool import NullPool
+from sqlalchemy.sql.elements import ColumnElement
+from sqlalchemy.types import NullType
+
+from tcprof.errors import InputError, OutputError
+from tcprof.sources.nsys_sqlite import schema
+from tcprof.sources.nsys_sqlite.database import decode
+from tcprof.sources.nsys_sqlite.redaction.allowed import (
+    SETTINGS_TABLES,
+    holds_text,
+    is_kept,
+    is_number,
+    keeps_text,
+    left_out,
+    reflect_tables,
+    wanted,
+)
+from tcprof.sources.nsys_sqlite.redaction.copy_check import CheckedNames, check_copy
+from tcprof.sources.nsys_sqlite.redaction.private_texts import (
+    Kind,
+    PrivateTexts,
+    as_text,
+    gather_private,
+    is_path,
+    kind_of,
+    numbers_in,
+    settings_in,
+    strings_in,
+    texts_of,
+    variables,
+)
+
+SOURCE = "source"
+COPY = "main"
+REDACTED = "<redacted>"
+_REPEATED = re.compile(f"(?:{REDACTED})+")
+# Paths, addresses and settings in a message of nsys; "IP/backtrace" is none.
+_PRIVATE = re.compile(
+    r"(?<!\w)(?:/[\w.@%+=~-]+)+/?|[\w.~$-]{1,64}(?:/[\w.@%+=~-]+){2,}/?|\b[A-Za-z]:\\[^\s\"']*"
+    r"|(?<![\w.-])[\w.-]{1,64}@[\w.-]+|\b\w+=\S+|\b\d{1,3}(?:\.\d{1,3}){3}\b"
+)
+
+
+@dataclass(frozen=True)
+class Redaction:
+    """What a redaction left out, and what the search of the copy found.
+
+    Attributes:
+        removed: For each kind of which something was left out: how much. Environment variables are counted by
+            entries, output by lines, messages, settings and rows by rows, and all else by texts.
+        tables: Names of the tables with rows that were left out whole. They come from the export and are not escaped.
+        searched: How many texts of the export the copy was searched for.
+        names: What of them is in the names that the copy keeps.
+    """
+
+    removed: dict[Kind, int]
+    tables: tuple[str, ...]
+    searched: int
+    names: CheckedNames
+
+
+def redact(source: Path, target: Path) -> Redaction:
+    """Write a copy of an export without anything private of the machine, and search it for such.
+
+    Args:
+        source: The export; it is not changed.
+        target: The copy. It must not exist: writing it in place of another file is the caller's part.
+
+    Raises:
+        InputError: The export cannot be read.
+        OutputError: The copy cannot be written, or it would hold something private and was removed.
+    """
+    engine = _open(source, target)
+    try:
+        with engine.begin() as connection:
+            tables = reflect_tables(connection, SOURCE)
+            private = gather_private(connection, tables)
+            removed = _copy(connection, tables, private)
+            whole = tuple(name for name in tables if not is_kept(name, tables) and _has_rows(connection, tables[name]))
+        with engine.connect() as connection:
+            found = _check(connection, target, private)
+    except DatabaseError as error:
+        reason = str(error.orig).splitlines()[0]
+        if "readonly" in reason or "unable to open" in reason or "disk" in reason:
+            raise OutputError(f"{target} cannot be written: {reason}") from error
+        raise InputError(f"{source} cannot be read: {reason}") from error
+    return Redaction({kind: removed[kind] for kind in Kind if removed[kind]}, whole, len(private.kinds), found)
+
+
+def _open(source: Path, target: Path) -> Engine:
+    """An engine that writes the target and has the source attached, read-only."""
+
+    def connect() -> sqlite3.Connection:
+        connection = sqlite3.connect(target.absolute().as_uri(), uri=True)
+        connection.text_factory = decode
+        connection.execute("attach database ? as source", (f"{source.absolute().as_uri()}?mode=ro",))
+        return connection
+
+    return create_engine("sqlite://", creator=connect, poolclass=NullPool)
+
+
+def _has_rows(connection: Connection, table: Table) -> bool:
+    return connection.execute(select(literal(1)).select_from(table).limit(1)).first() is not None
+
+
+def _check(connection: Connection, target: Path, private: PrivateTexts) -> CheckedNames:
+    """Search the copy, and remove it if it should not exist."""
+    try:
+        return check_copy(connection, COPY, private)
+    except OutputError:
+        target.unlink()
+        raise
+
+
+def _copy(connection: Connection, tables: dict[str, Table], private: PrivateTexts) -> Counter[Kind]:
+    """Create and fill the tables that are kept, and count what is left out of them."""
+    removed: Counter[Kind] = Counter()
+    _set_blanking(connection, tables, private)
+    for table in (table for name, table in tables.items() if is_kept(name, tables)):
+        # SQLite treats a column without a type like one of BLOB.
+        types = {c.name: BLOB() if isinstance(c.type, NullType) else c.type for c in table.c}
+        copy = Table(table.name, MetaData(), *(Column(name, declared) for name, declared in types.items()))
+        copy.create(connection)
+        columns = [_copied(column) for column in table.c]
+        statement = select(*columns).where(wanted(table, tables))
+        connection.execute(copy.insert().from_select([column.name for column in table.c], statement))
+        removed += _count_rows(connection, table, tables) + _count_texts(connection, table, tables)
+    return removed
+
+
+def _copied(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    """The column, or nothing in its place where it may hold private text."""
+    if is_number(column):
+        return column
+    if not keeps_text(column):
+        return case((holds_text(column), literal("")), else_=column).label(column.name)
+    return func.blank(column).label(column.name) if column.table.name == schema.DIAGNOSTICS.name else column
+
+
+def _set_blanking(connection: Connection, tables: dict[str, Table], private: PrivateTexts) -> None:
+    """Give the connection a function that blanks what is private in the messages of nsys."""
+    messages = tables.get(schema.DIAGNOSTICS.name)
+    texts = [] if messages is None or "text" not in messages.c else texts_of(connection, select(messages.c.text))
+    connection.connection.create_function("blank", 1, _blanking(private.rule(texts)), deterministic=True)
+
+
+def _blanking(rule: re.Pattern[str]) -> Callable[[Any], str | None]:
+    def blank(text: Any) -> str | None:
+        if text is None:
+            return None
+        return _REPEATED.sub(REDACTED, _PRIVATE.sub(REDACTED, rule.sub(REDACTED, as_text(text))))
+
+    return blank
+
+
+def _count_rows(connection: Connection, table: Table, tables: dict[str, Table]) -> Counter[Kind]:
+    """The rows of a kept table that are left out, by kind."""
+    if table.name == schema.STRINGS.name:
+        return _count_strings(connection, tables)
+    if table.name in (settings.name for settings in SETTINGS_TABLES):
+        return _count_settings(settings_in(connection, table, left_out(table, tables)))
+    rows = connection.scalar(select(func.count()).select_from(table).where(left_out(table, tables)))
+    return Counter({Kind.ROWS: rows or 0})
+
+
+def _count_settings(settings: list[tuple[str, str]]) -> Counter[Kind]:
+    counts: Counter[Kind] = Counter()
+    for name, value in settings:
+        kind = kind_of(name, value)
+        counts[kind] += len(variables(name, value)) if kind is Kind.ENVIRONMENT else 1
+    return counts
+
+
+def _count_strings(connection: Connection, tables: dict[str, Table]) -> Counter[Kind]:
+    """Entries of the string table by what they are; an environment by its variables, output by its lines."""
+    threads = numbers_in(connection, tables, "ThreadNames", "nameId")
+    contents = numbers_in(connection, tables, "ProcessStreams", "contentId")
+    counts: Counter[Kind] = Counter()
+    for number, text in ((number, text) for number, text, is_left_out in strings_in(connection, tables) if is_left_out):
+        if number in contents:
+            counts[Kind.OUTPUT] += len(text.splitlines())
+        elif "\0" in text:
+            counts[Kind.ENVIRONMENT] += len(variables("", text))
+        elif number in threads:
+            counts[Kind.THREADS] += 1
+        else:
+            counts[Kind.PATHS if is_path(text) else Kind.TEXTS] += 1
+    return counts
+
+
+def _count_texts(connection: Connection, table: Table, tables: dict[str, Table]) -> Counter[Kind]:
+    """The texts of a kept table that are left out, or blanked in part, although their rows are kept."""
+    counts: Counter[Kind] = Counter()
+    for column in (column for column in table.c if not is_number(column)):
+        if table.name == schema.DIAGNOSTICS.name and keeps_text(column):
+            kind, is_counted = Kind.MESSAGES, column != func.blank(column)
+        elif not keeps_text(column):
+            is_serial = column.name in ("uuid", "busLocation", "pciBusId")
+            kind = Kind.PROCESSES if table.name == "PROCESSES" else Kind.HARDWARE if is_serial else Kind.TEXTS
+            is_counted = and_(holds_text(column), type_coerce(column, Text) != "")
+        else:
+            continue
+        counts[kind] += connection.scalar(select(func.count()).where(is_counted, wanted(table, tables))) or 0
+    return counts

@@ -1,0 +1,25 @@
+"""Texts from a recording are untrusted: here they are made fit to be shown."""
+
+import unicodedata
+
+LINE_LENGTH = 60
+
+
+def one_line(text: str, length: int = LINE_LENGTH) -> str:
+    """Any text as one short line, without what would break it or turn it around, and without a long one's middle."""
+    most = 20 * length  # looking at more of a name of megabytes would only cost time
+    ends = text if len(text) <= 2 * most else text[:most] + text[-most:]
+    line = " ".join("".join(_visible(character) for character in ends).split())
+    head = length // 2 - 1
+    return line if len(line) <= length else f"{line[:head].rstrip()} … {line[head + 3 - length :].lstrip()}"
+
+
+def _visible(character: str) -> str:
+    """Control characters as a space, and those that change the direction of writing as a replacement character."""
+    category = unicodedata.category(character)
+    return " " if category in ("Cc", "Zl", "Zp") else "�" if category in ("Cf", "Cs", "Co") else character
+
+
+def printable(text: str) -> str:
+    """Text without control characters, line breaks and direction marks, which could forge a terminal's output."""
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)

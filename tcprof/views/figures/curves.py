@@ -1,0 +1,182 @@
+"""Samples and GPU activity over time, as strips of a timeline."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from tcprof.analysis import Analysis
+from tcprof.analysis.intervals import StepFunction, union
+from tcprof.views.figures.envelope import Envelope, Floats, band_points, compute_envelope, step_points
+from tcprof.views.figures.panels import Panel
+
+BINS = 4000  # of all GPUs and recordings of a figure together
+TENSOR_COLOR = "#D55E00"
+TENSOR_BAND = "rgba(213,94,0,0.28)"
+TENSOR_PIXELS, OTHERS_PIXELS = 170, 110
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A curve of the samples.
+
+    Attributes:
+        name: What it is called.
+        columns: Columns of the samples that are added up.
+        color: Its colour, after Okabe and Ito.
+        visible: Whether it is shown before it is clicked in the legend.
+        width: Width of its line in pixels.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    color: str
+    visible: bool | str = True
+    width: float = 1.1
+
+    def values(self, samples: pd.DataFrame) -> Floats:
+        """Its value in each sample; unknown where one of its columns is."""
+        return np.asarray(samples[list(self.columns)].sum(axis=1, skipna=False), dtype=np.float64)
+
+
+TENSOR = Metric("Tensor Active", ("tensor_active_pct",), TENSOR_COLOR, width=1.6)
+METRICS = (
+    Metric("GR Active", ("gr_active_pct",), "#8A8F98"),
+    Metric("SM Active", ("sm_active_pct",), "#2E8BC0"),
+    Metric("SM Issue", ("sm_issue_pct",), "#B08900", "legendonly"),
+    Metric("DRAM read + write", ("dram_read_pct", "dram_write_pct"), "#009E73", "legendonly"),
+)
+CLOCK = Metric("GPC clock", ("gpc_clock_hz",), "#C46A9F")
+BUSY = Metric("GPU busy (kernels, copies, sets)", (), "#9C7FC4")
+
+
+def sample_panels(analysis: Analysis, gpu: int, peak: float) -> list[Panel]:
+    """Tensor Active on its own scale, and the other metrics from 0 to 100 %."""
+    panels = []
+    tensor = _envelope(analysis, gpu, TENSOR)
+    if len(tensor):
+        traces = [_band(tensor), _line(tensor, TENSOR, True)]
+        panels.append(Panel(TENSOR.name, TENSOR_PIXELS, [t for t in traces if t is not None], tensor_axis(peak)))
+    others = []
+    for metric in METRICS:
+        envelope = _envelope(analysis, gpu, metric)
+        if len(envelope):
+            others.append(_line(envelope, metric, metric.visible))
+    busy = _busy(analysis, gpu)
+    if len(busy):
+        others.append(_line(busy, BUSY, True if not others else "legendonly"))
+    if others:
+        title = "SM Active and other metrics" if len(others) > 1 else "GPU busy: kernels, copies, sets"
+        panels.append(Panel(title, OTHERS_PIXELS, others, PERCENT_AXIS))
+    return panels
+
+
+def tensor_axis(peak: float) -> dict[str, object]:
+    """The axis of Tensor Active: to 100 % where a sample comes near, else to the largest sample."""
+    return {"range": [0, 104.0 if peak > 50 else max(peak * 1.15, 1.0)], "ticksuffix": " %", "nticks": 6}
+
+
+PERCENT_AXIS: dict[str, object] = {"range": [0, 104], "ticksuffix": " %", "nticks": 4}
+
+
+def tensor_peak(analysis: Analysis) -> float:
+    """The largest sample of Tensor Active on any GPU; 0 where there is none."""
+    peak = analysis.samples["tensor_active_pct"].max()
+    return float(peak) if peak == peak else 0.0
+
+
+def _envelope(analysis: Analysis, gpu: int, metric: Metric) -> Envelope:
+    """A metric of one GPU, in as many bins as each GPU may have."""
+    mine = analysis.samples[analysis.samples["gpu"] == gpu]
+    return compute_envelope(
+        mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy(), metric.values(mine), _bins(analysis)
+    )
+
+
+def _bins(analysis: Analysis) -> int:
+    return max(BINS // max(len(shown_gpus(analysis)), 1), 200)
+
+
+def _busy(analysis: Analysis, gpu: int) -> Envelope:
+    """Share of each bin that lies under at least one activity."""
+    mine = analysis.activities[analysis.activities["gpu"] == gpu]
+    start, end = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
+    _, low, high = union(np.zeros(len(mine), dtype=np.int64), start, end)
+    if not len(low):
+        nothing = np.empty(0)
+        return Envelope(low, high, nothing, nothing, nothing, 0.0)
+    edges = np.linspace(low[0], high[-1], _bins(analysis) + 1).round().astype(np.int64)
+    edges = np.unique(edges)
+    left, right = edges[:-1], edges[1:]
+    full = StepFunction(low, high, np.full(len(low), 100.0))
+    busy: Floats = full.integral(left, right) / (right - left).astype(np.float64)
+    return Envelope(left, right, busy, busy, busy, float(edges[-1] - edges[0]) / len(left))
+
+
+def _line(envelope: Envelope, metric: Metric, visible: bool | str) -> go.Scatter:
+    """A metric as steps; the pointer shows a bin's smallest and largest value as well."""
+    table = np.column_stack((envelope.mean, envelope.low, envelope.high))
+    x, y = step_points(envelope, table)
+    binned = bool(envelope.bin_ns) and bool((envelope.high > envelope.low).any())
+    line = empty_line(metric, visible)
+    return line.update(
+        x=x,
+        y=y[:, 0].astype(np.float32),
+        customdata=y[:, 1:].astype(np.float32) if binned else None,
+        fill="tozeroy" if metric is TENSOR and not binned else None,
+        hovertemplate=hover_templates(metric, ":.3~f", " %")[binned],
+    )
+
+
+def empty_line(metric: Metric, visible: bool | str) -> go.Scatter:
+    """The line of a metric, as steps, without points."""
+    return go.Scatter(
+        name=metric.name,
+        legendgroup=metric.name,
+        mode="lines",
+        line={"color": metric.color, "width": metric.width, "shape": "hv"},
+        connectgaps=False,
+        visible=visible,
+    )
+
+
+def hover_templates(metric: Metric, number: str, unit: str) -> tuple[str, str]:
+    """What the pointer shows over a sample, and over a bin of several.
+
+    Args:
+        metric: The metric.
+        number: How its values are written, in d3's format.
+        unit: What stands behind them.
+    """
+    head = f"<b>{metric.name}</b> %{{y{number}}}{unit}<br>at %{{x}}"
+    rest = f"smallest %{{customdata[0]{number}}}{unit}, largest %{{customdata[1]{number}}}{unit}"
+    return f"{head}<extra></extra>", f"{head}<br>mean of the bin; {rest}<extra></extra>"
+
+
+def empty_band() -> go.Scatter:
+    """The area below or around Tensor Active, without points."""
+    return go.Scatter(
+        name=f"{TENSOR.name}, smallest to largest",
+        legendgroup=TENSOR.name,
+        mode="lines",
+        line={"width": 0},
+        fill="toself",
+        fillcolor=TENSOR_BAND,
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _band(envelope: Envelope) -> go.Scatter | None:
+    """The area from the smallest to the largest value of each bin; nothing where the samples themselves are drawn."""
+    if not envelope.bin_ns:
+        return None
+    x, y = band_points(envelope)
+    return empty_band().update(x=x, y=y.astype(np.float32))
+
+
+def shown_gpus(analysis: Analysis) -> list[int]:
+    """The GPUs that have samples, activities or ranges, in order."""
+    frames = (analysis.samples, analysis.activities, analysis.instances)
+    return sorted({int(gpu) for frame in frames for gpu in frame["gpu"].unique()})

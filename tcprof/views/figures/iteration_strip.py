@@ -1,0 +1,164 @@
+"""A recording's iterations one by one: what each took on the GPU, and its Tensor Active, with the warm-up marked."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from tcprof import units
+from tcprof.analysis import Analysis
+from tcprof.comparison.typical import Typical, find_typical
+from tcprof.views.figures.curves import TENSOR_COLOR
+from tcprof.views.figures.lanes import label
+from tcprof.views.figures.panels import GRID, base_layout
+
+MOST_POINTS = 3000  # of a GPU; of more iterations the longest of each group is drawn
+TIME_COLOR = "#1F7FC4"
+_WARM_UP_COLOR = "rgba(128,128,128,0.14)"
+_HIGHEST = 2.0  # warm-up above this many times the longest of the others is drawn at the edge
+_STRIP, _GAP, _TOP, _BOTTOM = 150, 34, 30, 48  # pixels
+_COLUMNS = [
+    *("gpu", "number", "path", "warm_up", "host_ns", "gpu_window_ns", "kernel_ns"),
+    *("tensor_active_mean_pct", "tensor_active_s", "tensor_cycles"),
+]
+_SYMBOLS = ("circle", "diamond", "square", "cross", "triangle-left", "star", "hexagon", "pentagon")
+
+
+def figure_iteration_strip(analysis: Analysis) -> go.Figure:
+    """The gpu window of each iteration, and below it its mean Tensor Active, where that is known.
+
+    Dashed lines are the medians without warm-up, with their 95 % intervals as bands; warm-up has open symbols on grey.
+    """
+    started = analysis.iterations.merge(analysis.instances[["gpu", "range", "gpu_start_ns"]], on=["gpu", "range"])
+    iterations = started[started["gpu_window_ns"] > 0]
+    strips = [("gpu_window_ns", "GPU window of each iteration", "window_ns", TIME_COLOR)]
+    if iterations["tensor_active_mean_pct"].notna().any():
+        strips.append(("tensor_active_mean_pct", "Tensor Active, mean", "tensor_active_pct", TENSOR_COLOR))
+    inner = len(strips) * (_STRIP + _GAP) - _GAP
+    figure = go.Figure().update_layout(**base_layout(inner + _TOP + _BOTTOM, _TOP, _BOTTOM), showlegend=False)
+    if iterations.empty:
+        return figure
+    for place, (column, title, quantity, color) in enumerate(strips):
+        axis = "y" if place == 0 else f"y{place + 1}"
+        high = 1 - place * (_STRIP + _GAP) / inner
+        scale = 1e-9 if column.endswith("_ns") else 1.0
+        top = _highest(iterations, column) * scale
+        settings = {**_value_axis(column), "domain": [max(high - _STRIP / inner, 0), high], "range": [0, 1.08 * top]}
+        figure.update_layout({axis.replace("y", "yaxis"): settings})
+        place_title = {"xref": "paper", "yref": "paper", "x": 0, "y": high, "xanchor": "left", "yanchor": "bottom"}
+        figure.add_annotation(text=title, showarrow=False, **place_title)
+        for number, (gpu, rows) in enumerate(iterations.groupby("gpu", sort=True)):
+            figures = find_typical(analysis, int(str(gpu)))
+            if figures is not None:
+                _add_median(figure, getattr(figures, quantity), scale, axis, color)
+            figure.add_trace(_points(_thinned(rows), column, scale, top, number).update(yaxis=axis, marker_color=color))
+    _mark_warm_up(figure, iterations)
+    figure.update_layout(meta={"csv": _as_table(iterations)})
+    last = "y" if len(strips) == 1 else f"y{len(strips)}"
+    return figure.update_layout(xaxis=_number_axis(last, int(iterations["number"].max())))
+
+
+def describe_strip(analysis: Analysis) -> list[str]:
+    """What the drawing leaves out."""
+    most = int(analysis.iterations.groupby("gpu").size().max()) if len(analysis.iterations) else 0
+    if most <= MOST_POINTS:
+        return []
+    return [f"Of each {-(-most // MOST_POINTS)} iterations the longest is drawn; bands and medians are over all."]
+
+
+def _as_table(iterations: pd.DataFrame) -> dict[str, object]:
+    """The iterations that are drawn, with their exact figures, for the page's button."""
+    drawn = pd.concat([_thinned(rows) for _, rows in iterations.groupby("gpu", sort=True)])[_COLUMNS]
+    return {"columns": _COLUMNS, "rows": drawn.astype(object).where(drawn.notna(), None).to_numpy().tolist()}
+
+
+def _highest(iterations: pd.DataFrame, column: str) -> float:
+    """The largest value, unless a warm-up is far above all others."""
+    steady = iterations.loc[~iterations["warm_up"], column].max()
+    largest = iterations[column].max()
+    return float(min(largest, _HIGHEST * steady) if steady > 0 else largest) or 1.0
+
+
+def _thinned(rows: pd.DataFrame) -> pd.DataFrame:
+    """Few enough iterations: the longest of neighbours."""
+    step = -(-len(rows) // MOST_POINTS)
+    if step <= 1:
+        return rows
+    return rows.loc[rows.groupby(np.arange(len(rows)) // step)["gpu_window_ns"].idxmax()]
+
+
+def _points(rows: pd.DataFrame, column: str, scale: float, top: float, number: int) -> go.Scatter:
+    value = rows[column].to_numpy(np.float64) * scale
+    beyond, warm_up = value > 1.08 * top, rows["warm_up"].to_numpy(bool)
+    start = rows["gpu_start_ns"].to_numpy(np.float64)
+    symbol = _SYMBOLS[number % len(_SYMBOLS)]
+    shapes = np.where(beyond, "triangle-up", symbol).astype(object)
+    return go.Scatter(
+        x=rows["number"].to_numpy(),
+        y=np.where(beyond, 1.04 * top, value),
+        mode="markers",
+        name=f"GPU {rows['gpu'].iloc[0]}",
+        marker={"size": 7 if len(rows) < 300 else 4, "symbol": np.where(warm_up, shapes + "-open", shapes)},
+        customdata=np.column_stack([rows["gpu"], start * 1e-9, (start + rows["gpu_window_ns"]) * 1e-9]),
+        meta={"inTimeline": True},
+        hovertext=[_describe(row) for row in rows.to_dict("records")],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+
+
+def _describe(row: Mapping[Any, Any]) -> str:
+    warm_up = ", warm-up" if row["warm_up"] else ""
+    return (
+        f"<b>{label(str(row['path']), 60)}</b>, iteration {row['number']} on GPU {row['gpu']}{warm_up}<br>"
+        f"GPU window {units.format_ns(row['gpu_window_ns'])}, on the CPU {units.format_ns(row['host_ns'])}<br>"
+        f"Tensor Active {units.format_pct(row['tensor_active_mean_pct'])}"
+    )
+
+
+def _add_median(figure: go.Figure, found: Typical, scale: float, axis: str, color: str) -> None:
+    across = {"xref": "paper", "yref": axis, "x0": 0, "x1": 1}
+    if found.value == found.value:
+        line = {"color": color, "width": 1, "dash": "dash"}
+        figure.add_shape(type="line", y0=found.value * scale, y1=found.value * scale, line=line, **across)
+    if found.low <= found.high:
+        band = {"fillcolor": color, "opacity": 0.18, "line_width": 0, "layer": "below"}
+        figure.add_shape(type="rect", y0=found.low * scale, y1=found.high * scale, **band, **across)
+
+
+def _mark_warm_up(figure: go.Figure, iterations: pd.DataFrame) -> None:
+    """The iterations of warm-up stand on grey, with a word."""
+    warm_up = iterations.loc[iterations["warm_up"], "number"]
+    if warm_up.empty:
+        return
+    last = float(warm_up.max()) + 0.5
+    place = {"xref": "x", "yref": "paper", "x0": -0.5, "x1": last, "y0": 0, "y1": 1}
+    figure.add_shape(type="rect", fillcolor=_WARM_UP_COLOR, line_width=0, layer="below", **place)
+    word = {"x": 1, "xref": "paper", "y": 1, "yref": "paper", "xanchor": "right", "yanchor": "bottom"}
+    figure.add_annotation(text="on grey: warm-up, left out of the medians", showarrow=False, font_size=11, **word)
+
+
+def _value_axis(column: str) -> dict[str, object]:
+    is_percent = column.endswith("_pct")
+    return {
+        "anchor": "x",
+        "fixedrange": True,
+        "gridcolor": GRID,
+        "zeroline": False,
+        "nticks": 5,
+        "ticksuffix": " %" if is_percent else "s",
+        "tickformat": "" if is_percent else ".3~s",
+    }
+
+
+def _number_axis(anchor: str, last: int) -> dict[str, object]:
+    return {
+        "anchor": anchor,
+        "range": [-0.5, last + 0.5],
+        "gridcolor": GRID,
+        "zeroline": False,
+        "tickformat": ",d",
+        "nticks": 12,
+        "title": {"text": "iteration", "standoff": 6},
+    }

@@ -1,0 +1,125 @@
+"""What a change consists of as a figure: from the baseline's bar, part by part, to the other side's."""
+
+import textwrap
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from tcprof import units
+from tcprof.comparison import Comparison
+from tcprof.comparison.kernels.waterfall import TIME
+from tcprof.report.comparison_words import side_names
+from tcprof.report.text.comparison import format_points, part_label, signed_ns
+from tcprof.views.figures.compared_series import SIDE_COLORS
+from tcprof.views.figures.lanes import label
+from tcprof.views.figures.panels import GRID, base_layout
+
+MORE_COLOR, LESS_COLOR = "#D55E00", "#009E73"
+_SMALLEST = 0.004  # parts below this share of the larger total are one
+_WRAP = 44  # characters of a label in a line, which fit a narrow screen
+_LINE, _BAR, _GAP, _BOTTOM = 17, 13, 9, 28  # pixels
+_CONNECTOR = "rgba(128,128,128,0.7)"
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One bar: where it begins, how far it goes, and what is said of it."""
+
+    name: str
+    begin: float
+    change: float
+    text: str
+    color: str
+
+
+def figure_waterfall(comparison: Comparison, gpu: int, quantity: str) -> go.Figure:
+    """The mean of the baseline's iterations, what each part adds to it or takes away, and the other side's mean.
+
+    Args:
+        comparison: The comparison.
+        gpu: The GPU.
+        quantity: ``time_ns`` or ``tensor_active_pct``.
+    """
+    found = comparison.waterfall
+    parts = found[(found["gpu"] == gpu) & (found["quantity"] == quantity)]
+    figure = go.Figure()
+    if parts.empty:
+        return figure.update_layout(**base_layout(100))
+    steps = _steps(comparison, parts, quantity == TIME)
+    labels = [textwrap.wrap(step.name, _WRAP, break_on_hyphens=False) or [""] for step in steps]
+    place, pixels = [], 0
+    for lines in labels:
+        place.append(pixels + len(lines) * _LINE)
+        pixels += len(lines) * _LINE + _BAR + _GAP
+    figure.update_layout(**base_layout(pixels + _BOTTOM + 4, 4, _BOTTOM))
+    scale = 1e-9 if quantity == TIME else 1.0
+    figure.add_bar(
+        orientation="h",
+        base=[step.begin * scale for step in steps],
+        x=[step.change * scale for step in steps],
+        y=[top + _BAR / 2 for top in place],
+        width=_BAR,
+        marker={"color": [step.color for step in steps]},
+        hovertext=[f"<b>{label(step.name, 90)}</b><br>{step.text}" for step in steps],
+        hovertemplate="%{hovertext}<extra></extra>",
+        showlegend=False,
+    )
+    for step, lines, top in zip(steps, labels, place, strict=True):
+        shared = {"xref": "paper", "yref": "y", "y": top, "yanchor": "bottom", "showarrow": False, "borderpad": 0}
+        text = "<br>".join(label(line, _WRAP) for line in lines)
+        figure.add_annotation(text=text, x=0, xanchor="left", align="left", **shared)
+        figure.add_annotation(text=f"<b>{step.text}</b>", x=1, xanchor="right", **shared)
+    return figure.update_layout(shapes=_connectors(steps, place, scale), **_axes(steps, scale, pixels))
+
+
+def _steps(comparison: Comparison, parts: pd.DataFrame, is_time: bool) -> list[_Step]:
+    """The bars from above: the baseline, the parts in their order, those that hardly show as one, and the new side."""
+    total, rows = parts.iloc[0], parts.iloc[1:]
+    rows = rows[rows["change"] != 0]
+    whole, part = (units.format_ns, signed_ns) if is_time else (units.format_pct, format_points)
+    base, new = side_names(comparison)
+    steps = [_Step(base, 0.0, float(total["base"]), whole(total["base"]), SIDE_COLORS[0])]
+    small = rows["change"].abs() < _SMALLEST * max(total["base"], total["new"])
+    shown = [(part_label(row), row["change"]) for row in rows[~small].to_dict("records")]
+    if small.any():
+        name = f"{small.sum()} smaller parts" if small.sum() > 1 else part_label(rows[small].iloc[0])
+        shown.append((name, rows.loc[small, "change"].sum()))
+    at = float(total["base"])
+    if min(at, at + np.cumsum([0.0, *(change for _, change in shown)]).min()) < 0:
+        shown.sort(key=lambda part: -part[1])  # else the bars would go below 0 on their way
+    for name, change in shown:
+        steps.append(_Step(name, at, float(change), part(change), MORE_COLOR if change > 0 else LESS_COLOR))
+        at += float(change)
+    return [*steps, _Step(new, 0.0, float(total["new"]), whole(total["new"]), SIDE_COLORS[1])]
+
+
+def _connectors(steps: list[_Step], place: list[int], scale: float) -> list[dict[str, object]]:
+    """Thin lines from where each bar ends to where the next one begins."""
+    line = {"color": _CONNECTOR, "width": 1, "dash": "dot"}
+    lines = []
+    for step, top, following in zip(steps, place, place[1:], strict=False):
+        end = (step.begin + step.change) * scale
+        lines.append({"type": "line", "x0": end, "x1": end, "y0": top + _BAR, "y1": following, "line": line})
+    return lines
+
+
+def _axes(steps: list[_Step], scale: float, pixels: int) -> dict[str, object]:
+    """From 0 to the farthest end; the vertical axis counts pixels, so that each label has its room."""
+    ends = [edge * scale for step in steps for edge in (step.begin, step.begin + step.change)]
+    low, high = min(*ends, 0.0), max(ends) or 1.0
+    is_time = scale != 1.0
+    return {
+        "margin": {"l": 8, "r": 8, "t": 4, "b": _BOTTOM},
+        "xaxis": {
+            "range": [low * 1.02, high * 1.02],
+            "ticksuffix": "s" if is_time else " %",
+            "tickformat": ".3~s" if is_time else "",
+            "gridcolor": GRID,
+            "zeroline": False,
+            "fixedrange": True,
+            "nticks": 6,
+        },
+        "yaxis": {"range": [pixels, 0], "visible": False, "fixedrange": True},
+    }
