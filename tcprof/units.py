@@ -4,6 +4,8 @@ Every function takes a number and gives what a person reads; unknown (NaN, None)
 """
 
 import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import SupportsFloat
 
 UNKNOWN = "–"
@@ -122,3 +124,59 @@ def format_flops(value: SupportsFloat | None) -> str:
         return "0 FLOP/s"
     scale, prefix = next((pair for pair in _SI[1:] if abs(_rounded(number)) >= pair[0] / 1e12), _SI[-1])
     return f"{_digits(number * 1e12 / scale)} {prefix}FLOP/s"
+
+
+def format_signed_ns(value: SupportsFloat | None) -> str:
+    """A difference of times given in nanoseconds: "+1.20 ms"."""
+    number = _known(value)
+    return f"{'+' if number is not None and number > 0 else ''}{format_ns(number)}"
+
+
+# What a number is measured in -> how it is written. A column's name ends in one of these.
+_FORMATS: Mapping[str, Callable[[SupportsFloat | None], str]] = MappingProxyType(
+    {
+        "ns": format_ns,
+        "s": format_seconds,
+        "pct": format_pct,
+        "points": format_points,
+        "count": format_count,
+        "cycles": format_count,
+        "flop": format_count,
+        "hz": format_hz,
+        "bytes": format_bytes,
+        "ratio": format_ratio,
+        "tflops": format_flops,
+    }
+)
+SUFFIXES = frozenset(_FORMATS)
+_IN_HEADINGS = MappingProxyType({"pct": (" %", "%"), "tflops": ("FLOP/s", "FLOP/s")})
+
+
+def format_value(value: object, unit: str) -> str:
+    """Anything that a table shows, as text.
+
+    Args:
+        value: A number, a word, or None where it is unknown.
+        unit: What a number is measured in: the end of a column's name, such as ``ns``; or a unit's symbol, such as
+            ``W``, before which a prefix is put; empty for words and bare numbers.
+    """
+    if isinstance(value, str):
+        return value or UNKNOWN
+    number = _known(value)  # type: ignore[arg-type]  # what is no number is unknown
+    if number is None:
+        return UNKNOWN
+    if unit in _FORMATS:
+        return _FORMATS[unit](number)
+    if not unit:
+        return f"{number:g}"
+    return format_hz(number).removesuffix("Hz") + unit
+
+
+def unit_of_heading(unit: str) -> str:
+    """The unit that stands in a column's heading where space is scarce, so that its values need none."""
+    return _IN_HEADINGS.get(unit, ("", ""))[1]
+
+
+def bare(text: str, unit: str) -> str:
+    """A value without the unit that stands in its column's heading."""
+    return text.removesuffix(_IN_HEADINGS.get(unit, ("", ""))[0]).rstrip()

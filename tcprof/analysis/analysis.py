@@ -3,18 +3,17 @@
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from importlib import import_module
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis import caveats, faults, summary
+from tcprof.analysis import summary
 from tcprof.analysis.account import NO_ACCOUNT, Evidence, add_rates, add_tensor_time, fit_launches, make_account
 from tcprof.analysis.borders import rate_launches
 from tcprof.analysis.clock import align_samples, check_clocks
 from tcprof.analysis.instances import busy_time, instance_windows, list_instances
 from tcprof.analysis.iterations import find_iterations
+from tcprof.analysis.observed import Observed, observe
 from tcprof.analysis.projection import Attribution, Hierarchy, attribute, build_hierarchy
 from tcprof.analysis.sampling import Tensor, Windows, tensor_functions
 from tcprof.analysis.warm_up import choose_warm_up, find_left_out, parse_warm_up
@@ -55,9 +54,7 @@ class Analysis:
         clocks: Whether samples and trace agree on the time, see ``tcprof.frames.CLOCKS``.
         outside: What was sampled outside of the whole capture, see ``tcprof.frames.OUTSIDE``.
         tensor: What the tensor pipes of each GPU did, as functions of time: samples shared among their launches.
-        faults: Why the figures cannot be trusted, with what to do: samples that were lost, are out of order or do not
-            follow the kernels, and lost kernels; gravest first. Show them before any figure.
-        warnings: What else a reader must know, most important first.
+        observed: What was noticed beside the frames; ``tcprof.findings`` judges it.
     """
 
     recording: Recording
@@ -78,33 +75,7 @@ class Analysis:
     clocks: pd.DataFrame
     outside: pd.DataFrame
     tensor: Mapping[int, Tensor]
-    faults: tuple[str, ...]
-    warnings: tuple[str, ...]
-
-    @property
-    def verdict(self) -> tuple[str, ...]:
-        """What the figures say, a paragraph for each GPU, as ``tcprof.findings`` judges them."""
-        return tuple(_above("findings").judge(self).verdict)
-
-    @property
-    def checks(self) -> tuple[Any, ...]:
-        """What was checked before the figures can be trusted, see ``tcprof.findings.Check``."""
-        return tuple(_above("findings").judge(self).checks)
-
-    def __repr__(self) -> str:
-        return str(_above("findings").describe(self))
-
-    def figure_timeline(self) -> Any:
-        """Samples over lanes of ranges, as a plotly figure."""
-        return _above("report.figures.figures").figure_timeline(self)
-
-    def _repr_html_(self) -> str:
-        return str(_above("report.notebook").render_analysis(self))
-
-
-def _above(module: str) -> Any:
-    """A module of a room above, which a user reaches through an analysis; nothing here depends on it."""
-    return import_module(f"tcprof.{module}")
+    observed: Observed
 
 
 def analyze(
@@ -160,21 +131,8 @@ def analyze(
         clocks=clocks,
         outside=summary.measure_outside(used, activities, samples.frame, tensor),
         tensor=tensor,
-        **_remark(trace, recording, samples, evidence, ranges, clocks),
+        observed=observe(trace, samples, hierarchy, activities, attribution),
     )
-
-
-def _remark(
-    trace: Trace, recording: Recording, samples: Samples, evidence: Evidence, ranges: pd.DataFrame, clocks: pd.DataFrame
-) -> dict[str, tuple[str, ...]]:
-    """The faults and warnings."""
-    activities, diagnostics = evidence.activities, trace.diagnostics()
-    return {
-        "faults": faults.list_faults(recording, samples, activities, clocks, diagnostics, trace.lost_launches),
-        "warnings": caveats.list_caveats(
-            recording, samples, evidence.hierarchy, activities, evidence.attribution, ranges, clocks, diagnostics
-        ),
-    }
 
 
 def _read(

@@ -1,17 +1,20 @@
-"""What the figures of a recording say: the verdict, the checks before it can be trusted, and notes on its base.
+"""What the figures say: the only place that judges.
 
-The only place that judges a recording. Terminal, JSON, Markdown, page, notebook and Python show the same sentences.
+Facts come from ``tcprof.analysis`` and ``tcprof.comparison``; what is found here is shown by every output in the same
+sentences.
 """
 
 from tcprof.findings.checks import Check
-from tcprof.findings.judge import Findings, GpuFindings, describe, judge, summarize_checks
+from tcprof.findings.finding import Finding, Severity
+from tcprof.findings.judge import Findings, GpuFindings, judge, summarize_checks
 from tcprof.findings.notes import describe_outside, describe_warm_up, why_no_kernels
 
 __all__ = [
     "Check",
+    "Finding",
     "Findings",
     "GpuFindings",
-    "describe",
+    "Severity",
     "describe_outside",
     "describe_warm_up",
     "judge",

@@ -15,7 +15,7 @@ from tcprof.findings.iterations import IterationFigures
 GOOD, POOR, UNKNOWN = "good", "poor", "unknown"
 _ENOUGH_PCT = 95.0
 _Found = tuple[str, str, str]  # name, state and sentence
-_MARKS = {GOOD: ("✓", "in order"), POOR: ("!", "needs attention"), UNKNOWN: (units.UNKNOWN, "not known")}
+_MARKS = {GOOD: ("✓", "passes"), POOR: ("!", "needs attention"), UNKNOWN: (units.UNKNOWN, "not known")}
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,16 @@ class Check:
         return _MARKS[self.state][1]
 
 
-def list_checks(analysis: Analysis, row: pd.Series, figures: IterationFigures | None) -> tuple[Check, ...]:
+def list_checks(
+    analysis: Analysis, row: pd.Series, figures: IterationFigures | None, has_faults: bool
+) -> tuple[Check, ...]:
     """What a reader must know before trusting the figures of one GPU.
 
     Args:
         analysis: The recording.
         row: The GPU's whole capture in the range summary.
         figures: Its iterations, if there are any.
+        has_faults: Whether anything was found that makes the figures untrustworthy.
     """
     gpu = int(row["gpu"])
     coverage = row["coverage_pct"] if figures is None else figures.coverage_pct
@@ -60,7 +63,7 @@ def list_checks(analysis: Analysis, row: pd.Series, figures: IterationFigures | 
     if analysis.tensor_source != "none":
         found.append(("Coverage", _enough(coverage), f"samples cover {units.format_pct(coverage)} of {whose}"))
     what = "Lost kernels" if analysis.tensor_source == "none" else "Lost samples or kernels"
-    lost = (POOR, "there are signs of it, see the faults") if analysis.faults else (GOOD, "no sign of any")
+    lost = (POOR, "there are signs of it, see the faults") if has_faults else (GOOD, "no sign of any")
     found.append((what, *lost))
     found += [*_clock(analysis, gpu), *_fit(analysis, gpu), *_attribution(analysis, gpu)]
     return tuple(Check(gpu, *each) for each in found)
@@ -87,8 +90,8 @@ def _clock(analysis: Analysis, gpu: int) -> list[_Found]:
         return []
     offset, correlation = float(rows["offset_ns"].iloc[0]), float(rows["correlation"].iloc[0])
     agree = correlation >= LOWEST_CORRELATION
-    found = describe_clocks(rows)[0].removeprefix("Clock check: ").removesuffix(".")
-    return [("Clock check", UNKNOWN if math.isnan(offset) else GOOD if agree else POOR, found)]
+    state = UNKNOWN if math.isnan(offset) else GOOD if agree else POOR
+    return [("Clock check", state, _describe_clock(correlation, int(rows["shift_ns"].iloc[0])))]
 
 
 def _fit(analysis: Analysis, gpu: int) -> list[_Found]:
@@ -112,20 +115,19 @@ def _share(analysis: Analysis, gpu: int, account: str, entry: str) -> float:
 
 
 def describe_clocks(clocks: pd.DataFrame) -> list[str]:
-    """Whether samples and trace agree on the time."""
-    lines = []
-    for row in clocks.itertuples():
-        where = f"GPU {row.gpu}: " if len(clocks) > 1 else ""
-        if math.isnan(row.correlation):
-            lines.append(f"{where}Clock check: not possible, the GPU was busy, or idle, nearly all the time.")
-            continue
-        said = "samples and trace have one clock"
-        if row.shift_ns:
-            late = "later" if row.shift_ns > 0 else "earlier"
-            said = (
-                f"samples were stamped {units.format_ns(abs(row.shift_ns))} {late} than the kernels, and moved by that"
-            )
-        lines.append(
-            f"{where}Clock check: {said} (correlation of GR Active with the time under kernels {row.correlation:.3f})."
-        )
-    return lines
+    """Whether samples and trace agree on the time, a line for each GPU."""
+    several = len(clocks) > 1
+    return [
+        f"{f'GPU {gpu}: ' if several else ''}Clock check: {_describe_clock(correlation, shift)}."
+        for gpu, correlation, shift in zip(clocks["gpu"], clocks["correlation"], clocks["shift_ns"], strict=True)
+    ]
+
+
+def _describe_clock(correlation: float, shift_ns: int) -> str:
+    if math.isnan(correlation):
+        return "not possible, the GPU was busy, or idle, nearly all the time"
+    said = "samples and trace have one clock"
+    if shift_ns:
+        late = "later" if shift_ns > 0 else "earlier"
+        said = f"samples were stamped {units.format_ns(abs(shift_ns))} {late} than the kernels, and moved by that"
+    return f"{said} (correlation of GR Active with the time under kernels {correlation:.3f})"

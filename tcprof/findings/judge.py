@@ -1,14 +1,15 @@
-"""The findings on a recording: for each GPU the verdict and the checks, and all of it as plain strings."""
+"""The findings on a recording: for each GPU the verdict and the checks, and what is to be said before any figure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcprof.analysis import Analysis
+from tcprof.findings.cautions import find_cautions
 from tcprof.findings.checks import GOOD, Check, list_checks
+from tcprof.findings.faults import find_faults
+from tcprof.findings.finding import Finding, Severity, texts_of
 from tcprof.findings.iterations import IterationFigures, measure_iterations
-from tcprof.findings.notes import describe_warm_up
 from tcprof.findings.verdict import judge_capture, judge_iterations
-from tcprof.untrusted import one_line
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,11 @@ class Findings:
 
     Attributes:
         gpus: Of each GPU, in the order of the range summary.
+        found: Faults, then cautions, each gravest first.
     """
 
     gpus: tuple[GpuFindings, ...]
+    found: tuple[Finding, ...]
 
     @property
     def verdict(self) -> tuple[str, ...]:
@@ -49,49 +52,44 @@ class Findings:
         """The checks of all GPUs."""
         return tuple(check for gpu in self.gpus for check in gpu.checks)
 
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Why the figures cannot be trusted, as paragraphs, gravest first. Show them before any figure."""
+        return texts_of(each for each in self.found if each.severity == Severity.FAULT)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What else a reader must know, likewise."""
+        return texts_of(each for each in self.found if each.severity == Severity.CAUTION)
+
 
 def judge(analysis: Analysis, gpu: int | None = None) -> Findings:
     """Judge a recording.
 
     Args:
         analysis: The recording.
-        gpu: Only this GPU; None: all.
+        gpu: Only the verdict and the checks of this GPU; None: of all.
     """
     captures = analysis.ranges[analysis.ranges["depth"] == 0].drop_duplicates("gpu")
     if gpu is not None:
         captures = captures[captures["gpu"] == gpu]
+    faults = find_faults(analysis)
     found = []
     for _, row in captures.iterrows():
         number = int(row["gpu"])
         figures = measure_iterations(analysis, number)
         sentences = judge_capture(analysis, row) if figures is None else judge_iterations(analysis, number, figures)
-        found.append(GpuFindings(number, sentences, list_checks(analysis, row, figures), figures))
-    return Findings(tuple(found))
+        found.append(GpuFindings(number, sentences, list_checks(analysis, row, figures, bool(faults)), figures))
+    return Findings(tuple(found), (*faults, *find_cautions(analysis)))
 
 
 def summarize_checks(checks: Sequence[Check]) -> list[str]:
-    """Checks in lines: how many are in order, and those that are not."""
+    """Checks in lines: how many pass, and those that do not."""
     rest = [check for check in checks if check.state != GOOD]
-    number = len(checks) - len(rest)
-    lines = [f"Checks: {'all ' if not rest else ''}{number}{f' of {len(checks)}' if rest else ''} in order."]
+    passed = f"all {len(checks)}" if not rest else f"{len(checks) - len(rest)} of {len(checks)}"
+    lines = [f"Checks: {passed} pass."]
     several = len({check.gpu for check in checks}) > 1
     for check in rest:
         where = f"GPU {check.gpu}: " if several else ""
         lines.append(f"Check: {where}{check.name} ({check.spoken}): {check.sentence}.")
     return lines
-
-
-def describe(analysis: Analysis) -> str:
-    """A recording in some lines: its name, its faults, the verdict, the checks, and what is left out."""
-    findings = judge(analysis)
-    return "\n".join(
-        line
-        for line in (
-            one_line(analysis.recording.file, 120),
-            *(f"warning: {one_line(fault, 1000)}" for fault in analysis.faults),
-            *findings.verdict,
-            *summarize_checks(findings.checks),
-            describe_warm_up(analysis),
-        )
-        if line
-    )

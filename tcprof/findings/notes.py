@@ -6,8 +6,6 @@ from tcprof.analysis.kernels.summary import NOT_SAMPLED
 from tcprof.frames import KERNEL_KINDS
 from tcprof.untrusted import one_line
 
-NO_KERNELS = "The recording has no kernels"
-
 
 def name_iterations(analysis: Analysis) -> str:
     """The path that iterates, with how many are like it; empty where none does."""
@@ -50,17 +48,22 @@ def describe_outside(analysis: Analysis) -> str:
     return f"Sampled outside of the whole capture, and in no figure: {'; '.join(told)}."
 
 
+def as_sentence(clause: str) -> str:
+    """A clause that stands alone."""
+    return f"{clause[:1].upper()}{clause[1:]}."
+
+
 def has_kernels(analysis: Analysis) -> bool:
     """Whether kernels were recorded, or graphs as a whole."""
     return bool(analysis.activities["kind"].isin(KERNEL_KINDS).any())
 
 
 def why_no_kernels(analysis: Analysis) -> str:
-    """Why kernels have no figures, without a full stop; empty if they have some."""
+    """Why kernels have no figures, as a clause; empty if they have some."""
     if not has_kernels(analysis):
-        return NO_KERNELS
+        return "the recording has no kernels"
     if analysis.launched.empty:
-        return "Kernels were not fitted, as the recording is large or --no-kernels was given: --kernels does it"
+        return "kernels were not fitted, as the recording is large or --no-kernels was given: --kernels does it"
     if (analysis.kernels["fit"] == NOT_SAMPLED).all():
-        return "No kernel ran while Tensor Active was sampled"
+        return "no kernel ran while Tensor Active was sampled"
     return ""

@@ -25,7 +25,8 @@ def judge_iterations(analysis: Analysis, gpu: int, figures: IterationFigures) ->
     if math.isnan(figures.tensor_active_pct):
         first = f"Whether the Tensor Cores worked is unknown: {_why_unknown(analysis, figures.coverage_pct)}."
     else:
-        active, over = units.format_pct(figures.tensor_active_pct), unit.replace("gpu windows", _window(analysis))
+        active = units.format_pct(figures.tensor_active_pct)
+        over = f"the {WINDOW_NAMES[analysis.window]} of “{figures.name}”"
         mean = f"mean over {units.format_count(figures.count)} iteration{'s' * (figures.count != 1)}"
         first = f"The Tensor Cores were busy {active} of {over} ({mean}){_rounding(analysis)}."
         unit = "that time" if analysis.window == "gpu" else unit
@@ -39,10 +40,6 @@ def judge_iterations(analysis: Analysis, gpu: int, figures: IterationFigures) ->
         gap = units.format_pct(figures.gap_pct)
         sentences.append(f"Between the iterations the GPU idled another {gap} of the time from one to the next.")
     return tuple(sentence for sentence in sentences if sentence)
-
-
-def _window(analysis: Analysis) -> str:
-    return WINDOW_NAMES[analysis.window]
 
 
 def judge_capture(analysis: Analysis, row: pd.Series) -> tuple[str, ...]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from tcprof import units
+
 INT = "int64"
 FLOAT = "float64"
 TEXT = "object"
@@ -15,17 +17,39 @@ BOOL = "bool"
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a frame.
+    """One column of a frame: the only place that says what it is called, measured in and means.
 
     Attributes:
         name: Its name; a unit stands at its end (``_ns``, ``_s``, ``_pct``, ``_hz``, ``_bytes``, ``_count``).
         dtype: Its pandas dtype. Unknown values are NaN, so only columns that are always known are integers.
         meaning: What a value says, in one or two sentences.
+        title: What tables and figures call it; by default its name without the unit.
+        unit: What its numbers are measured in, as ``tcprof.units.format_value`` knows it; by default the end of the
+            name. Empty for words and for numbers without a unit, such as that of a GPU.
     """
 
     name: str
     dtype: str
     meaning: str
+    title: str = ""
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        stem, _, suffix = self.name.rpartition("_")
+        if not self.unit and self.dtype in (INT, FLOAT) and suffix in units.SUFFIXES:
+            object.__setattr__(self, "unit", suffix)
+        if not self.title:
+            words = (stem if self.unit == suffix and stem else self.name).replace("_", " ")
+            object.__setattr__(self, "title", words[:1].upper() + words[1:])
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its values are words."""
+        return self.dtype in (TEXT, CATEGORY)
+
+    def format(self, value: object) -> str:
+        """A value as a person reads it."""
+        return units.format_value(value, self.unit)
 
 
 @dataclass(frozen=True)
@@ -35,6 +59,17 @@ class Schema:
     name: str
     meaning: str
     columns: tuple[Column, ...]
+
+    def __getitem__(self, name: str) -> Column:
+        """The column of that name.
+
+        Raises:
+            KeyError: There is none: a defect of the caller.
+        """
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(f"{self.name} has no column {name}")
 
     @property
     def names(self) -> list[str]:

@@ -5,16 +5,17 @@ nothing of them is passed on but the known words below, and numbers.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from tcprof import units
+from tcprof.analysis import Analysis
 from tcprof.analysis.clock import LOWEST_CORRELATION
 from tcprof.analysis.intervals import StepFunction, union
-from tcprof.sources.nsys_sqlite.samples import Samples
-from tcprof.sources.nsys_sqlite.trace import Recording
+from tcprof.findings.finding import Finding, Severity
 
 LOWEST_ADVISED_HZ = 10_000  # nsys's own default
 LOWEST_HZ = 10  # nsys samples no slower
@@ -28,6 +29,10 @@ _MEANING_OF_LOSS = (
 )
 _MEANING_OF_DISORDER = (
     "A sample may stand at a time that is not its own: no figure that is taken from samples can be trusted."
+)
+_TO_YOURSELF = "Record again, with the GPU to yourself."
+_TRACE_ALL = (
+    "Record with the GPU to yourself, trace every process that uses it, and graphs with --cuda-graph-trace node."
 )
 _SHOWN = 4
 
@@ -47,29 +52,13 @@ _AT_THE_END = ("incomplete events dropped", "incomplete events")  # of kernels t
 _TRUNCATED = re.compile(r"Trace data will likely be truncated|CUPTI events might be missing")
 
 
-def list_faults(
-    recording: Recording,
-    samples: Samples,
-    activities: pd.DataFrame,
-    clocks: pd.DataFrame,
-    diagnostics: pd.DataFrame,
-    count_lost_launches: Callable[[], int | None],
-) -> tuple[str, ...]:
-    """Sentences for the reader, gravest first: what was lost, what that means for the figures, and what to do.
-
-    Args:
-        recording: What is known about the recording.
-        samples: Its samples.
-        activities: See ``tcprof.frames.ACTIVITIES``.
-        clocks: See ``tcprof.frames.CLOCKS``.
-        diagnostics: See ``tcprof.frames.DIAGNOSTICS``.
-        count_lost_launches: Counts the launches whose kernels are missing; asked only if nsys says that some may be.
-    """
-    texts = diagnostics["text"].value_counts(sort=False)
-    about_samples = _about_samples(recording, samples, activities, texts.index.tolist())
-    about_clocks = _about_clocks(clocks, bool(about_samples))
-    about_kernels = _about_kernels(texts, count_lost_launches)
-    return (*about_samples, *about_clocks, *about_kernels, *_about_other_work(samples.frame, activities))
+def find_faults(analysis: Analysis) -> tuple[Finding, ...]:
+    """What was lost, what that means for the figures, and what to do; gravest first."""
+    texts = analysis.observed.diagnostics["text"].value_counts(sort=False)
+    about_samples = _about_samples(analysis, texts.index.tolist())
+    about_clocks = _about_clocks(analysis.clocks, bool(about_samples))
+    about_kernels = _about_kernels(texts, analysis.observed.lost_launches)
+    return (*about_samples, *about_clocks, *about_kernels, *_about_other_work(analysis))
 
 
 def is_fault(text: str) -> bool:
@@ -91,25 +80,28 @@ def lower_frequency(frequency_hz: float) -> int | None:
     return max(rounded, LOWEST_ADVISED_HZ) if frequency_hz > LOWEST_ADVISED_HZ else rounded
 
 
-def _about_samples(recording: Recording, samples: Samples, activities: pd.DataFrame, texts: Sequence[str]) -> list[str]:
+_fault = partial(Finding, severity=Severity.FAULT)
+
+
+def _about_samples(analysis: Analysis, texts: Sequence[str]) -> list[Finding]:
     """Samples that were lost, or that are out of order."""
-    gaps = _gaps(samples.frame, activities)
+    lost_ns, gaps = analysis.observed.lost_ns, _gaps(analysis.samples, analysis.activities)
     disordered, lost = _quotes(_DISORDERED, texts), [*_quotes(_OVERFLOW, texts), *_quotes(_FAILED, texts)]
-    if not lost and samples.lost_ns:
+    if not lost and lost_ns:
         lost = ["marked by Nsight Systems as missing or inconsistent"]
     are_lost = bool(lost) or bool((gaps["inside_ns"] > NOTABLE_GAP_SHARE * gaps["sampled_ns"]).any())
     if not (disordered or are_lost):
         return []
     said = [*disordered, *lost]
     told = f" ({'; '.join(said[:_SHOWN])})" if said else ""
-    amount = _amounts(gaps, samples.lost_ns) if are_lost else ""
+    amount = _amounts(gaps, lost_ns) if are_lost else ""
     if disordered:
         head = "Samples were lost, and the others are out of order" if are_lost else "Samples are out of order"
         meaning = _MEANING_OF_DISORDER
     else:
         head, meaning = "Samples were lost", _MEANING_OF_LOSS
-    remedy = _remedy(recording.frequency_hz, len(gaps), is_too_slow=bool(disordered) and not are_lost)
-    return [f"{head}{told}{amount}. {meaning} {remedy}"]
+    remedy = _remedy(analysis.recording.frequency_hz, len(gaps), is_too_slow=bool(disordered) and not are_lost)
+    return [_fault("lost-samples", sentence=f"{head}{told}{amount}", consequence=meaning, remedy=remedy)]
 
 
 def _quotes(pattern: re.Pattern[str], texts: Sequence[str]) -> list[str]:
@@ -165,22 +157,23 @@ def _remedy(frequency_hz: float, gpus: int, *, is_too_slow: bool) -> str:
     return again + (fewer if gpus > 1 else "")
 
 
-def _about_clocks(clocks: pd.DataFrame, damaged: bool) -> list[str]:
+def _about_clocks(clocks: pd.DataFrame, damaged: bool) -> list[Finding]:
     """Samples that do not show what was traced when it was traced."""
     found = []
     for gpu, correlation in zip(clocks["gpu"], clocks["correlation"], strict=True):
         if correlation < LOWEST_CORRELATION:
-            cause = "other work ran on the GPU, or the clocks disagree. Record again, with the GPU to yourself."
+            cause, remedy = "other work ran on the GPU, or the clocks disagree", _TO_YOURSELF
             if damaged:
-                cause = "the samples that are left may be displaced, or other work ran on the GPU."
-            found.append(
+                cause, remedy = "the samples that are left may be displaced, or other work ran on the GPU", ""
+            sentence = (
                 f"GPU {gpu}: the samples' GR Active does not follow the traced kernels (correlation "
                 f"{correlation:.2f}), so nothing can be attributed: {cause}"
             )
+            found.append(_fault("clocks", sentence=sentence, remedy=remedy))
     return found
 
 
-def _about_kernels(texts: pd.Series, count_lost_launches: Callable[[], int | None]) -> list[str]:
+def _about_kernels(texts: pd.Series, lost_launches: int | None) -> list[Finding]:
     """Kernels and copies that ran, but are not in the recording.
 
     nsys says that some may be missing whenever it ends before a process does, and counts those that were still running:
@@ -188,7 +181,7 @@ def _about_kernels(texts: pd.Series, count_lost_launches: Callable[[], int | Non
 
     Args:
         texts: How often nsys said each text: processes may say the same.
-        count_lost_launches: See ``list_faults``.
+        lost_launches: See ``tcprof.analysis.observed.Observed``.
     """
     buffers = sum((int(found[2]) - int(found[1])) * count for found, count in _matches(_NOT_RETURNED, texts))
     events = {
@@ -197,39 +190,45 @@ def _about_kernels(texts: pd.Series, count_lost_launches: Callable[[], int | Non
     }
     if not (buffers or any(events.values()) or _matches(_TRUNCATED, texts)):
         return []
-    launches = count_lost_launches()
-    if launches == 0 and all(what in _AT_THE_END for what, number in events.items() if number):
+    if lost_launches == 0 and all(what in _AT_THE_END for what, number in events.items() if number):
         return []
-    numbers = {"launches without their kernel": launches or 0} | events | {"buffers not handed over": buffers}
+    numbers = {"launches without their kernel": lost_launches or 0} | events | {"buffers not handed over": buffers}
     told = "; ".join(f"{what}: {units.format_count(number)}" for what, number in numbers.items() if number > 0)
-    return [
+    sentence = (
         f"Kernels may be missing: events of the CUDA trace {'were' if any(events.values()) else 'may have been'} lost "
-        f"({told or 'how many is unknown'}). A missing kernel's time counts as idle, and its tensor cycles go to its "
-        "neighbours. Record again, and let every process run to its end."
-    ]
+        f"({told or 'how many is unknown'})"
+    )
+    consequence = "A missing kernel's time counts as idle, and its tensor cycles go to its neighbours."
+    remedy = "Record again, and let every process run to its end."
+    return [_fault("lost-kernels", sentence=sentence, consequence=consequence, remedy=remedy)]
 
 
-def _about_other_work(frame: pd.DataFrame, activities: pd.DataFrame) -> list[str]:
+def _about_other_work(analysis: Analysis) -> list[Finding]:
     """Samples that show a busy GPU where nothing was traced: what ran there also ran beside the traced kernels."""
     found = []
-    for gpu, traced in activities.groupby("gpu"):
-        start, end = traced["start_ns"].to_numpy(), traced["end_ns"].to_numpy()
-        first, last = int(start.min()), int(end.max())
-        mine = frame[(frame["gpu"] == gpu) & (frame["start_ns"] >= first) & (frame["end_ns"] <= last)]
-        group = np.zeros(len(start), dtype=np.int64)
-        _, low, high = union(group, start - BESIDE_NS, np.maximum(end, start + 1) + BESIDE_NS)
-        near = StepFunction(low, high, np.ones(len(low)))
-        begin, finish = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
-        busy = (mine["gr_active_pct"] >= BUSY_PCT) | (mine["tensor_active_pct"] > ROUNDED_UP_PCT)
-        unknown = int((finish - begin)[(near.covered(begin, finish) == 0) & busy.to_numpy()].sum())
+    for gpu, traced in analysis.activities.groupby("gpu"):
+        first, last = int(traced["start_ns"].min()), int(traced["end_ns"].max())
+        unknown = _untraced_ns(analysis.samples[analysis.samples["gpu"] == gpu], traced, first, last)
         if unknown > NOTABLE_OTHER_SHARE * (last - first):
-            found.append(
+            sentence = (
                 f"GPU {gpu}: it was busy for {units.format_ns(unknown)} of {units.format_ns(last - first)} with work "
-                "that the trace does not show: another process, or CUDA graphs that nsys did not record. What of it "
-                "ran beside traced kernels counts as theirs. Record with the GPU to yourself, trace every process that "
-                "uses it, and graphs with --cuda-graph-trace node."
+                "that the trace does not show: another process, or CUDA graphs that nsys did not record"
             )
+            consequence = "What of it ran beside traced kernels counts as theirs."
+            found.append(_fault("untraced-work", sentence=sentence, consequence=consequence, remedy=_TRACE_ALL))
     return found
+
+
+def _untraced_ns(samples: pd.DataFrame, traced: pd.DataFrame, first: int, last: int) -> int:
+    """Time between two moments in which samples show a busy GPU, away from all traced work."""
+    start, end = traced["start_ns"].to_numpy(), traced["end_ns"].to_numpy()
+    mine = samples[(samples["start_ns"] >= first) & (samples["end_ns"] <= last)]
+    group = np.zeros(len(start), dtype=np.int64)
+    _, low, high = union(group, start - BESIDE_NS, np.maximum(end, start + 1) + BESIDE_NS)
+    near = StepFunction(low, high, np.ones(len(low)))
+    begin, finish = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
+    busy = (mine["gr_active_pct"] >= BUSY_PCT) | (mine["tensor_active_pct"] > ROUNDED_UP_PCT)
+    return int((finish - begin)[(near.covered(begin, finish) == 0) & busy.to_numpy()].sum())
 
 
 def _matches(pattern: re.Pattern[str], texts: pd.Series) -> list[tuple[re.Match[str], int]]:

@@ -1,0 +1,91 @@
+"""What was noticed while a recording was read and attributed, beside the frames: facts, which findings judge."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis.projection import CAUSES, REMEDIES, Attribution, Hierarchy
+from tcprof.sources.nsys_sqlite.samples import Samples
+from tcprof.sources.nsys_sqlite.trace import Trace
+
+# Words of diagnostics that speak of lost events of CUDA: only then the launches without a kernel are counted.
+_OF_LOST_EVENTS = "CUPTI|GPU events were discarded|Trace data will likely be truncated"
+
+
+@dataclass(frozen=True)
+class Unattributed:
+    """Activities that belong to no range, for one reason.
+
+    Attributes:
+        cause: The reason.
+        remedy: How to record them so that they do.
+        count: How many they are.
+        share_pct: Their share of the activity time of all GPUs.
+    """
+
+    cause: str
+    remedy: str
+    count: int
+    share_pct: float
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Facts of reading and attribution.
+
+    Attributes:
+        diagnostics: What the recorder said about its own recording, see ``tcprof.frames.DIAGNOSTICS``.
+        lost_ns: Time that the recorder marked as having no samples.
+        shared_pipe: Whether the tensor counter also counts plain half-precision arithmetic.
+        lost_launches: Launches whose kernels are not in the recording; None where the diagnostics give no reason to
+            count them, or it cannot be told.
+        range_count: NVTX ranges in the recording.
+        unattributed: Activities that belong to no range, by reason, the largest share first.
+        inherited_count: Activities launched by a thread without a range, and counted for one of its process.
+    """
+
+    diagnostics: pd.DataFrame
+    lost_ns: int
+    shared_pipe: bool
+    lost_launches: int | None
+    range_count: int
+    unattributed: tuple[Unattributed, ...]
+    inherited_count: int
+
+
+def observe(
+    source: Trace, samples: Samples, hierarchy: Hierarchy, activities: pd.DataFrame, attribution: Attribution
+) -> Observed:
+    """Collect the facts.
+
+    Args:
+        source: The recording.
+        samples: Its samples.
+        hierarchy: Its ranges.
+        activities: See ``tcprof.frames.ACTIVITIES``.
+        attribution: Which range each activity belongs to.
+    """
+    diagnostics = source.diagnostics()
+    mentioned = diagnostics["text"].astype(str).str.contains(_OF_LOST_EVENTS, regex=True).any()
+    return Observed(
+        diagnostics=diagnostics,
+        lost_ns=samples.lost_ns,
+        shared_pipe=samples.shared_pipe,
+        lost_launches=source.lost_launches() if mentioned else None,
+        range_count=len(hierarchy.ranges),
+        unattributed=_list_unattributed(activities, attribution),
+        inherited_count=len(np.unique(attribution.activity[attribution.inherited])),
+    )
+
+
+def _list_unattributed(activities: pd.DataFrame, attribution: Attribution) -> tuple[Unattributed, ...]:
+    duration = (activities["end_ns"] - activities["start_ns"]).to_numpy()
+    codes = attribution.cause.codes
+    shares = 100 * np.bincount(codes, duration, minlength=len(CAUSES)) / max(int(duration.sum()), 1)
+    counts = np.bincount(codes, minlength=len(CAUSES))
+    return tuple(
+        Unattributed(CAUSES[code], REMEDIES[CAUSES[code]], int(counts[code]), float(shares[code]))
+        for code in np.argsort(-shares, kind="stable").tolist()
+        if CAUSES[code] and counts[code]
+    )

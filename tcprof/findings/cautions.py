@@ -1,0 +1,168 @@
+"""What a reader must know of a recording beside its faults: what is absent, rounded, or belongs to no range."""
+
+import re
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tcprof import units
+from tcprof.analysis import Analysis
+from tcprof.analysis.intervals import union
+from tcprof.findings.faults import is_fault
+from tcprof.findings.finding import Finding, Severity
+from tcprof.frames import KERNEL_KINDS
+
+Ints = npt.NDArray[np.int64]
+
+# What nsys says in most recordings, or about what tcprof does not use.
+_ROUTINE = re.compile(
+    "No .* events collected|Not all .* events might have been collected|might have not been started correctly"
+    "|Scheduling information is absent|CPU (kernel )?IP|Failed to load symbols"
+    "|nvtxDomainDestroy was called with wrong"  # by Python's nvtx at exit
+)
+_SKIPPED_TENSOR = re.compile(r"Skipping metric [\w.]*tensor[\w.]* \(requires unsupported")
+_SHOWN = 3
+_NOTABLE_PCT = 1.0  # of the activity time, from which work outside of all ranges is told
+_NOT_RECORDED = "were not recorded"
+_METRICS = (
+    "Record with 'tcprof profile SCRIPT', or with 'nsys profile --gpu-metrics-devices=all' (until 2023: "
+    "--gpu-metrics-device=all)."
+)
+_SKIPPED = "Nsight Systems skipped the tensor counter that was asked for: this GPU or its driver does not offer it"
+_ROUNDED = (
+    "Rounded samples: Nsight Systems gives whole percentages, and 1 for anything above 0, so small means are too high"
+)
+
+
+_caution = partial(Finding, severity=Severity.CAUTION)
+NO_KERNELS = "no-kernels"
+
+
+def find_cautions(analysis: Analysis) -> tuple[Finding, ...]:
+    """What a reader must know, most important first."""
+    return (
+        *_about_samples(analysis),
+        *_about_coverage(analysis),
+        *_about_clocks(analysis.clocks),
+        *_about_graphs(analysis.activities),
+        *_about_diagnostics(analysis.observed.diagnostics),
+        *_about_activities(analysis),
+    )
+
+
+def _about_samples(analysis: Analysis) -> list[Finding]:
+    """Absent and rounded samples."""
+    skipped = any(map(_SKIPPED_TENSOR.search, analysis.observed.diagnostics["text"].map(str)))
+    if not len(analysis.samples):
+        asked = "were asked for but are not in the export" if analysis.recording.metrics_requested else _NOT_RECORDED
+        return [_caution("no-metrics", sentence=f"GPU metrics {asked}, so Tensor Active is unknown", remedy=_METRICS)]
+    if analysis.tensor_source == "none" and skipped:
+        return [_caution("no-counter", sentence=_SKIPPED, consequence="Tensor Active is unknown.")]
+    if analysis.tensor_source == "none":
+        sentence = "The recording's metric set has no Tensor Active"
+        remedy = "Record with 'tcprof profile SCRIPT', or with nsys's general metric set for the GPU."
+        return [_caution("no-tensor-metric", sentence=sentence, remedy=remedy)]
+    if analysis.tensor_source == "rounded":
+        exact = "'tcprof profile' records exact tensor cycles where the installed nsys can."
+        if skipped:
+            exact = "Exact tensor cycles were asked for, but skipped: this GPU or its driver does not offer them."
+        return [_caution("rounded-samples", sentence=_ROUNDED, remedy=exact)]
+    return []
+
+
+def _about_coverage(analysis: Analysis) -> list[Finding]:
+    """A counter that counts more than Tensor Cores, and windows of which too little was sampled."""
+    found = []
+    if analysis.observed.shared_pipe:
+        sentence = "On this GPU the counter also counts half-precision arithmetic that is not on Tensor Cores"
+        found.append(_caution("shared-counter", sentence=sentence))
+    ranges = analysis.ranges
+    sampled = ranges["tensor_active_mean_pct"].notna() | (ranges["coverage_pct"] < 50)
+    thin = int((ranges["coverage_pct"][sampled] < 50).sum()) if len(analysis.samples) else 0
+    if thin:
+        sentence = f"{thin} of {len(ranges)} rows have no figures: under half of their window was sampled"
+        found.append(_caution("thin-coverage", sentence=sentence))
+    return found
+
+
+def _about_clocks(clocks: pd.DataFrame) -> list[Finding]:
+    """Samples that were moved to the time that they show."""
+    moved = clocks[clocks["shift_ns"] != 0]
+    return [
+        _caution(
+            "moved-samples",
+            sentence=f"GPU {gpu}: samples are stamped {units.format_ns(abs(shift))} "
+            f"{'later' if shift > 0 else 'earlier'} than the kernels that they show, by GR Active; they were moved by "
+            "that before any figure was taken",
+        )
+        for gpu, shift in zip(moved["gpu"], moved["shift_ns"], strict=True)
+    ]
+
+
+def _about_diagnostics(diagnostics: pd.DataFrame) -> list[Finding]:
+    """Errors and warnings of nsys, without the faults, and without those that most recordings have."""
+    serious = diagnostics[diagnostics["severity"].isin(["warning", "error"])]
+    texts = [text for text in serious["text"].map(str).unique() if not (_ROUTINE.search(text) or is_fault(text))]
+    found = [f"Nsight Systems: {text}" for text in texts[:_SHOWN]]
+    if len(texts) > _SHOWN:
+        found.append(f"Nsight Systems: {len(texts) - _SHOWN} more warnings in the report's diagnostics")
+    return [_caution("diagnostics", sentence=text.removesuffix(".")) for text in found]
+
+
+def _about_graphs(activities: pd.DataFrame) -> list[Finding]:
+    """CUDA graphs that were recorded as a whole, and how much of the time they hide."""
+    is_graph = (activities["kind"] == "graph").to_numpy()
+    if not is_graph.any():
+        return []
+    gpu, start, end = (activities[name].to_numpy() for name in ("gpu", "start_ns", "end_ns"))
+    hidden, busy = (_length_of_union(gpu[rows], start[rows], end[rows]) for rows in (is_graph, slice(None)))
+    sentence = (
+        f"CUDA graphs recorded as a whole hide {units.format_pct(100 * hidden / max(busy, 1))} of the GPU's busy time: "
+        "which kernels ran in them, and which of these used the Tensor Cores, is unknown"
+    )
+    remedy = "Record with 'tcprof profile --cuda-graph-trace node', or with 'nsys profile --cuda-graph-trace=node'."
+    return [_caution("whole-graphs", sentence=sentence, remedy=remedy)]
+
+
+def _length_of_union(group: Ints, start: Ints, end: Ints) -> int:
+    """Time under at least one of the intervals of each group."""
+    _, first, last = union(group, start, end)
+    return int((last - first).sum())
+
+
+def _about_activities(analysis: Analysis) -> list[Finding]:
+    """Absent kernels and ranges, and GPU time that belongs to no range."""
+    activities, absent = analysis.activities, []
+    if not activities["kind"].isin(KERNEL_KINDS).any():
+        what = "no kernels, only copies and sets" if len(activities) else "no kernels"
+        sentence = f"The recording has {what}: record with --trace=cuda,nvtx, and check that the program used a GPU"
+        absent.append(_caution(NO_KERNELS, sentence=sentence))
+    if len(activities) and not analysis.observed.range_count:
+        sentence = "The recording has no NVTX ranges: only the whole capture can be shown"
+        return [*absent, _caution("no-ranges", sentence=sentence)]
+    return absent + (_about_attribution(analysis) if len(activities) else [])
+
+
+def _about_attribution(analysis: Analysis) -> list[Finding]:
+    """GPU time that belongs to no range, and activities that another thread launched."""
+    observed = analysis.observed
+    found = [
+        _caution(
+            "no-range",
+            sentence=f"{units.format_pct(each.share_pct)} of the GPU's activity time "
+            f"({units.format_count(each.count)} activities) belongs to no range: {each.cause}",
+            remedy=f"To fix this: {each.remedy}.",
+        )
+        for each in observed.unattributed
+        if each.share_pct >= _NOTABLE_PCT
+    ]
+    if observed.inherited_count:
+        sentence = (
+            f"{units.format_count(observed.inherited_count)} of {units.format_count(len(analysis.activities))} "
+            "activities were launched by threads without a range (PyTorch's backward pass) and are counted for the "
+            "range open in their process"
+        )
+        found.append(_caution("inherited", sentence=sentence))
+    return found

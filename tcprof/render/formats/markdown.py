@@ -1,0 +1,67 @@
+"""Documents as Markdown, for issues, pull requests and summaries of CI."""
+
+import re
+
+from tcprof.render.formats import Style
+from tcprof.render.formats.text import brief_columns, label_of
+from tcprof.untrusted import printable
+from tcprof.views.document import Document, Notes, Part, Section, Summary, Table
+from tcprof.views.gate import GateView
+
+HAS = ("faults", "base", "gate")
+SUFFIXES = (".md",)
+
+
+def render(document: Document, style: Style) -> str:  # noqa: ARG001 - Markdown has no width
+    """A document as Markdown; names are escaped."""
+    parts = [f"**warning:** {escape(fault)}" for fault in document.faults]
+    for part in document.parts:
+        parts += _render_part(part)
+    if document.gate is not None:
+        parts += _render_gate(document.gate)
+    return "\n\n".join(parts)
+
+
+def _render_part(part: Part) -> list[str]:
+    """A part as paragraphs."""
+    if isinstance(part, Notes):
+        return [escape(line) for line in part.lines]
+    if isinstance(part, Summary):
+        return [escape(line) for line in part.verdict]
+    if isinstance(part, Table):
+        return [render_table(part)] if part.rows else []
+    if isinstance(part, Section):
+        inner = [text for each in part.parts for text in _render_part(each)]
+        return [f"### {escape(part.title)}", *inner] if inner and part.title else inner
+    return []
+
+
+def render_table(table: Table) -> str:
+    """A table; names are escaped."""
+    columns = brief_columns(table)
+    headings = [table.first, *(" ".join(column.title.split()) for column in columns)]
+    lines = [f"**{escape(table.title)}**\n"] if table.title else []
+    lines.append(f"| {' | '.join(map(escape, headings))} |")
+    lines.append("|" + "|".join(["---", *["---:"] * len(columns)]) + "|")
+    for number, row in enumerate(table.rows):
+        texts = [escape(each.texts[number]) if each.words else each.texts[number] for each in columns]
+        cells = [escape(label_of(row)), *texts]
+        lines.append(f"| {' | '.join(cells)} |")
+    if table.hidden and table.more:
+        lines.append(f"\n{escape(f'{table.hidden} {table.more}')}")
+    return "\n".join(lines)
+
+
+def _render_gate(gate: GateView) -> list[str]:
+    lines = ["| fails if | verdict | found |", "|---|---:|---:|"]
+    lines += [f"| {escape(each.name)} | {each.verdict} | {escape(each.found)} |" for each in gate.conditions]
+    return [f"**{escape(gate.outcome)}**", "\n".join(lines), *map(escape, gate.advice)]
+
+
+def escape(text: str) -> str:
+    """Text that Markdown and the HTML in it show as it is; the indentation of a tree is kept."""
+    text = printable(text)
+    indent = len(text) - len(text.lstrip(" "))
+    escaped = re.sub(r"([\\`*_{}\[\]<>()#+!|~$-])", r"\\\1", text.lstrip(" ")).replace("&", "&amp;")
+    escaped = escaped.replace("@", "@\N{ZERO WIDTH SPACE}")  # else it would call a person or a team
+    return "&nbsp;" * indent + escaped

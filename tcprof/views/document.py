@@ -1,0 +1,289 @@
+"""A document: what is said, with no medium in it. Views make documents; ``tcprof.render`` shows them.
+
+A document is a sequence of parts: notes, tables, figures, tiles and facts, alone or in sections. Beside them stand the
+frames and values that JSON and CSV have, whole, where a table may leave out rows and columns.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, SupportsFloat, TypeAlias
+
+import pandas as pd
+
+from tcprof.frames import Column
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A column of a table.
+
+    Attributes:
+        title: Its title.
+        meaning: What its values mean.
+        unit: What its numbers are measured in, as ``tcprof.units`` knows it.
+        words: Whether its values are words.
+        brief: Whether it is shown where space is scarce: in the terminal and in Markdown.
+        before: What stands before a value, such as base and new before their ratio.
+        value: What the value itself is then called, such as ratio.
+        after: What stands behind it, such as its interval.
+        columns: What its numbers are called in a file, with their units; the title if empty.
+        short: Its title where space is scarce; the title if empty.
+    """
+
+    title: str
+    meaning: str = ""
+    unit: str = ""
+    words: bool = False
+    brief: bool = True
+    before: tuple[str, ...] = ()
+    value: str = ""
+    after: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    short: str = ""
+
+
+def heading(column: Column, **changes: Any) -> Heading:
+    """The heading of a frame's column.
+
+    Args:
+        column: What it shows.
+        changes: Attributes of the heading that differ from the column's.
+    """
+    known = {
+        "title": column.title,
+        "meaning": column.meaning,
+        "unit": column.unit,
+        "words": column.is_text,
+        "columns": (column.name,),
+    }
+    return Heading(**{**known, **changes})
+
+
+@dataclass(frozen=True)
+class Strip:
+    """A change with its interval on a scale from 0 to 100, where 50 is no change; what lies beyond is at its end."""
+
+    low: float
+    width: float
+    value: float
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One value.
+
+    Attributes:
+        text: What is read.
+        sort: The number to sort by, or the word; empty where unknown.
+        before: Texts before it, one for each of the heading's.
+        after: Texts behind it, likewise.
+        bar: Length of a bar below it, in percent; negative for none.
+        values: Its numbers in a file, one for each column of the heading; what it is sorted by if empty.
+        strip: A change with its interval, to be drawn.
+    """
+
+    text: str
+    sort: str = ""
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    bar: float = -1.0
+    values: tuple[str, ...] = ()
+    strip: Strip | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table.
+
+    Attributes:
+        name: Its own name, as one line of untrusted text.
+        cells: Its values, one for each heading.
+        depth: How deep it lies in the tree; 1 for the outermost, 0 for the whole capture.
+        ancestors: What it lies in, as text before the name.
+        domain: NVTX domain of a path; empty for the default one.
+        nested: Whether the row that it lies in is shown, so that its indentation says where it is.
+        tag: A remark on it.
+        full: What its name was cut from.
+        item: Row of the frame of paths or kernels, by which a page's timeline knows it; -1 for none.
+    """
+
+    name: str
+    cells: tuple[Cell, ...]
+    depth: int = 1
+    ancestors: str = ""
+    domain: str = ""
+    nested: bool = False
+    tag: str = ""
+    full: str = ""
+    item: int = -1
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Attributes:
+        name: What it is called among the parts of its document, such as ``ranges-0``.
+        title: What stands above it; may be empty.
+        first: Title of the column of names.
+        headings: Its other columns.
+        rows: Its rows.
+        hidden: Rows that are left out.
+        more: What is left out, and how to see it, as a sentence behind their number; empty where nothing is.
+        gpu: Number of the GPU that it is about.
+        caption: What it holds, for those who see it alone.
+        items: What its rows are for a page's timeline: ranges or kernels; empty for neither.
+        search: What can be searched in it; empty where that is of no use.
+        total: Whether the last row is the sum of the others.
+    """
+
+    name: str
+    title: str
+    first: str
+    headings: tuple[Heading, ...]
+    rows: tuple[Row, ...]
+    hidden: int = 0
+    more: str = ""
+    gpu: int = 0
+    caption: str = ""
+    items: str = ""
+    search: str = ""
+    total: bool = False
+
+
+@dataclass(frozen=True)
+class Notes:
+    """Lines of text that belong together. They may hold names of a recording, and are not escaped."""
+
+    lines: tuple[str, ...]
+    role: str = "note"
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One figure that is read at a glance: what, how much, its 95 % interval, and over which window."""
+
+    title: str
+    value: str
+    interval: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A GPU at a glance: its title, the verdict, tiles and checks.
+
+    Attributes:
+        gpu: Number of the GPU.
+        title: Number and name.
+        verdict: Sentences, the most important first.
+        tiles: Figures.
+        checks: What was checked, see ``tcprof.findings.Check``.
+    """
+
+    gpu: int
+    title: str
+    verdict: tuple[str, ...]
+    tiles: tuple[Tile, ...]
+    checks: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of plotly, which is made when a medium draws it.
+
+    Attributes:
+        name: What it is called among the parts of its document.
+        caption: What it shows, for those who cannot see it.
+        make: Makes it.
+        notes: What is to be said about it.
+        absent: What is said where there is nothing to draw.
+    """
+
+    name: str
+    caption: str
+    make: Callable[[], Any]
+    notes: tuple[str, ...] = ()
+    absent: str = ""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names with their values: of one thing, or of several side by side.
+
+    Attributes:
+        rows: For each fact its name, whether the things differ in it, and the texts of each thing.
+        things: What the things are called; empty for a single one.
+    """
+
+    rows: tuple[tuple[str, bool, tuple[tuple[str, ...], ...]], ...]
+    things: tuple[str, ...] = ()
+
+
+Part: TypeAlias = "Notes | Table | Figure | Facts | Section | Any"
+
+
+@dataclass(frozen=True)
+class Section:
+    """Parts under a title.
+
+    Attributes:
+        name: What it is called among the parts of its document, and in links.
+        title: Its title.
+        parts: What it holds.
+        linked: What links to it are called; the title if empty.
+    """
+
+    name: str
+    title: str
+    parts: tuple[Part, ...]
+    linked: str = ""
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a command says.
+
+    Attributes:
+        kind: What it is about: ranges, kernels, timeline, comparison, doctor, workloads.
+        parts: What it says, in the order of reading.
+        faults: Why its figures cannot be trusted; shown before any of them.
+        warnings: What else its reader must know.
+        base: What is left out of the figures; shown with the other notes, or where there is no place, as a warning.
+        data: What JSON has, in order: frames and plain values.
+        rows: What CSV has; None where it has no rows.
+        gate: The judgements of a gate, see ``tcprof.comparison.gate.judgements``.
+        title: What it is called where several documents are shown.
+    """
+
+    kind: str
+    parts: tuple[Part, ...] = ()
+    faults: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    base: tuple[str, ...] = ()
+    data: Mapping[str, Any] = field(default_factory=dict)
+    rows: pd.DataFrame | None = None
+    gate: Any = None
+    title: str = ""
+
+
+def sort_key(value: SupportsFloat) -> str:
+    """A number as a file and a page's script read it; empty where unknown."""
+    number = float(value)
+    return f"{number:.9g}" if math.isfinite(number) else ""
+
+
+def number_cell(value: float, column: Column) -> Cell:
+    """A number of a frame's column."""
+    return Cell(column.format(value), sort_key(value))
+
+
+def word_cell(text: str) -> Cell:
+    """A word, already fit to be shown."""
+    return Cell(text or "–", text)
+
+
+def bar_length(percent: float) -> float:
+    """The length of a bar for a percentage."""
+    return round(min(max(float(percent), 0), 100), 2) if math.isfinite(percent) else -1.0
