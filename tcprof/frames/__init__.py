@@ -4,20 +4,9 @@ A frame that leaves a module has been conformed to its Schema by the one who mad
 ask. ``docs/metrics.md`` is generated from this package.
 """
 
+from tcprof.frames.accounts import CLOCKS, LEDGER, OUTSIDE, TIMELINE
 from tcprof.frames.compared import COMPARISON, KERNEL_CHANGES, NOISE_FLOOR, WATERFALL
-from tcprof.frames.computed import (
-    CLOCKS,
-    INSTANCES,
-    ITERATIONS,
-    KERNELS,
-    LAUNCHED,
-    LEDGER,
-    OUTSIDE,
-    PATHS,
-    RANGE_SUMMARY,
-    TIMELINE,
-    WARM_UP_PATH,
-)
+from tcprof.frames.places import INSTANCES, ITERATIONS, PATHS, RANGE_SUMMARY
 from tcprof.frames.recorded import (
     ACTIVITIES,
     DIAGNOSTICS,
@@ -29,6 +18,7 @@ from tcprof.frames.recorded import (
     SAMPLES,
 )
 from tcprof.frames.schema import Column, Schema
+from tcprof.frames.work import KERNELS, LAUNCHED, WARM_UP_PATH
 
 __all__ = [
     "ACTIVITIES",

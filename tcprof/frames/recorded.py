@@ -27,6 +27,7 @@ SAMPLES = Schema(
             FLOAT,
             "Cycles in which the tensor pipe was active, of the cycles that passed, over all SMs. From tensor cycles "
             "where they are recorded, else Nsight Systems' whole percentages, where 1 is anything from 0 to 1.5.",
+            title="Tensor Active",
         ),
         Column("tensor_cycles", FLOAT, "Active cycles of the tensor pipes in the sample, over all SM sub-partitions."),
         Column(
@@ -34,12 +35,21 @@ SAMPLES = Schema(
             FLOAT,
             "Cycles that passed for the tensor pipes in the sample, over all SM sub-partitions: with a clock recorded.",
         ),
-        Column("gr_active_pct", FLOAT, "Time in which the graphics and compute engine was active."),
-        Column("sm_active_pct", FLOAT, "Cycles in which an SM held at least one warp, mean over the SMs."),
-        Column("sm_issue_pct", FLOAT, "Cycles in which an SM issued an instruction, mean over the SMs."),
-        Column("dram_read_pct", FLOAT, "Memory read bandwidth, of the peak."),
-        Column("dram_write_pct", FLOAT, "Memory write bandwidth, of the peak."),
-        Column("gpc_clock_hz", FLOAT, "Clock of the graphics processing clusters, that is of the SMs."),
+        Column("gr_active_pct", FLOAT, "Time in which the graphics and compute engine was active.", title="GR Active"),
+        Column(
+            "sm_active_pct",
+            FLOAT,
+            "Cycles in which an SM held at least one warp, mean over the SMs.",
+            title="SM Active",
+        ),
+        Column(
+            "sm_issue_pct", FLOAT, "Cycles in which an SM issued an instruction, mean over the SMs.", title="SM Issue"
+        ),
+        Column("dram_read_pct", FLOAT, "Memory read bandwidth, of the peak.", title="DRAM read"),
+        Column("dram_write_pct", FLOAT, "Memory write bandwidth, of the peak.", title="DRAM write"),
+        Column(
+            "gpc_clock_hz", FLOAT, "Clock of the graphics processing clusters, that is of the SMs.", title="GPC clock"
+        ),
     ),
 )
 SAMPLE_METRICS = tuple(SAMPLES.names[3:])

@@ -13,6 +13,8 @@ FLOAT = "float64"
 TEXT = "object"
 CATEGORY = "category"
 BOOL = "bool"
+_UNITS_ALONE = ("ns", "s", "pct", "hz", "bytes")  # which tell nothing but the unit; a count says what is counted
+_ACRONYMS = {"gpu": "GPU", "sm": "SM"}
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,8 @@ class Column:
         if not self.unit and self.dtype in (INT, FLOAT) and suffix in units.SUFFIXES:
             object.__setattr__(self, "unit", suffix)
         if not self.title:
-            words = (stem if self.unit == suffix and stem else self.name).replace("_", " ")
-            object.__setattr__(self, "title", words[:1].upper() + words[1:])
+            words = (stem if self.unit == suffix and suffix in _UNITS_ALONE else self.name).split("_")
+            object.__setattr__(self, "title", " ".join([_ACRONYMS.get(words[0], words[0].capitalize()), *words[1:]]))
 
     @property
     def is_text(self) -> bool:

@@ -8,7 +8,7 @@ SUFFIXES = (".csv",)
 NEEDS = "rows"
 
 
-def render(document: Document, style: Style) -> str:  # noqa: ARG001 - CSV has no width
+def render(document: Document, style: Style) -> str:
     """All rows and columns, whatever a table leaves out."""
     assert document.rows is not None, "a document without rows is refused before"
     return str(document.rows.to_csv(index=False, lineterminator="\n")).removesuffix("\n")

@@ -16,7 +16,7 @@ SUFFIXES = (".json",)
 NEEDS = "data"
 
 
-def render(document: Document, style: Style) -> str:  # noqa: ARG001 - JSON has no width
+def render(document: Document, style: Style) -> str:
     """All data, whatever a table leaves out."""
     return render_data(document.kind, document.data)
 

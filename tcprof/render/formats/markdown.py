@@ -12,7 +12,7 @@ HAS = ("faults", "base", "gate")
 SUFFIXES = (".md",)
 
 
-def render(document: Document, style: Style) -> str:  # noqa: ARG001 - Markdown has no width
+def render(document: Document, style: Style) -> str:
     """A document as Markdown; names are escaped."""
     parts = [f"**warning:** {escape(fault)}" for fault in document.faults]
     for part in document.parts:

@@ -1,0 +1,89 @@
+"""Frames of what the time consists of, and of what the figures rest on, as ``tcprof.analysis`` gives them."""
+
+from tcprof.frames.places import COUNTED, PLACE
+from tcprof.frames.schema import FLOAT, GPU, INT, TEXT, Column, Schema
+
+_OVERLAPS = "where several run at once, the first of these columns has the time"
+
+TIMELINE = Schema(
+    "timeline",
+    "Where the time went, for each GPU and path without warm-up, and one row with an empty path for the whole capture: "
+    f"every nanosecond of the gpu windows is in exactly one column; {_OVERLAPS}. Work counts whichever range it is of.",
+    (
+        GPU,
+        *PLACE,
+        Column("instance_count", INT, COUNTED),
+        Column(
+            "window_ns",
+            FLOAT,
+            "Time from an instance's first activity to its last, over all instances.",
+            title="GPU window",
+        ),
+        Column("tensor_kernel_ns", FLOAT, "A tensor kernel ran, see *kernels*.", title="Tensor kernel"),
+        Column(
+            "memory_bound_ns", FLOAT, "Another kernel, at 60 % or more of the memory's bandwidth.", title="Memory-bound"
+        ),
+        Column(
+            "issue_bound_ns", FLOAT, "Another kernel, with 60 % or more of the issue slots used.", title="Issue-bound"
+        ),
+        Column(
+            "other_kernel_ns", FLOAT, "Another kernel: bound by neither, or that is not known.", title="Other kernel"
+        ),
+        Column(
+            "unresolved_kernel_ns",
+            FLOAT,
+            "A kernel of which neither name nor samples tell whether it is a tensor kernel.",
+            title="Unresolved",
+        ),
+        Column(
+            "graph_ns",
+            FLOAT,
+            "A CUDA graph that was recorded as a whole, so that its kernels are not known.",
+            title="CUDA graph",
+        ),
+        Column("communication_ns", FLOAT, "Only NCCL's kernels, or copies beside them.", title="NCCL"),
+        Column("copy_ns", FLOAT, "Only copies and sets.", title="Copy or set"),
+        Column("idle_ns", FLOAT, "Nothing.", title="Idle"),
+    ),
+)
+
+LEDGER = Schema(
+    "ledger",
+    "What the figures rest on: activity time, kernel time and tensor-active time, each split by what became of it.",
+    (
+        GPU,
+        Column("account", TEXT, "activity time, kernel time, or tensor-active time."),
+        Column("entry", TEXT, "What became of this part."),
+        Column("seconds", FLOAT, "The part.", title="Time", unit="s"),
+        Column("share_pct", FLOAT, "Its share of the account."),
+        Column(
+            "remedy", TEXT, "How to record it better; empty where there is nothing to fix.", title="To record it better"
+        ),
+    ),
+)
+
+CLOCKS = Schema(
+    "clocks",
+    "For each GPU, whether samples and trace agree on the time: GR Active against the time under kernels.",
+    (
+        GPU,
+        Column(
+            "offset_ns",
+            FLOAT,
+            "How much later samples are stamped than the kernels they show; unknown where the GPU was hardly ever "
+            "idle, or GR Active is missing. It is active 0.6 µs before its kernels: -600 means one clock.",
+        ),
+        Column("correlation", FLOAT, "Correlation of GR Active with the time under kernels at that offset."),
+        Column("shift_ns", INT, "By how much the samples were moved back before any figure was taken; mostly 0."),
+    ),
+)
+
+OUTSIDE = Schema(
+    "outside",
+    "For each GPU that was sampled, what was sampled before and after the whole capture; it is in no figure.",
+    (
+        GPU,
+        Column("sampled_s", FLOAT, "How long."),
+        Column("tensor_active_s", FLOAT, "Tensor Active integrated over that time; unknown if it is not known there."),
+    ),
+)

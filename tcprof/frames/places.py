@@ -1,0 +1,155 @@
+"""Frames of ranges: instances, paths, their summary, and the iterations, as ``tcprof.analysis`` gives them."""
+
+from tcprof.frames.schema import BOOL, FLOAT, GPU, INT, TEXT, Column, Schema
+
+PLACE = (
+    Column("domain", TEXT, "NVTX domain; empty for the default one."),
+    Column("path", TEXT, "The path; empty for the whole capture."),
+    Column("name", TEXT, "The innermost name of the path; empty for the whole capture."),
+    Column("depth", INT, "1 for an outermost range, 0 for the whole capture."),
+)
+_TENSOR = (
+    Column(
+        "tensor_active_mean_pct",
+        FLOAT,
+        "Mean Tensor Active over the sampled part of the window.",
+        title="Tensor Active",
+    ),
+    Column(
+        "tensor_active_low_pct",
+        FLOAT,
+        "Lower end of the mean's 95 % interval: bootstrap over the instances (at least 5), widened by what rounding "
+        "can have done where samples are rounded.",
+    ),
+    Column("tensor_active_high_pct", FLOAT, "Upper end of the mean's 95 % interval."),
+    Column("tensor_active_peak_pct", FLOAT, "Largest sample at least half inside the window.", title="Peak"),
+    Column(
+        "tensor_active_p95_pct",
+        FLOAT,
+        "95th percentile of the samples, weighted by overlap with the window.",
+        title="p95",
+    ),
+    Column(
+        "tensor_active_s", FLOAT, "Tensor Active integrated over the window. It adds up.", title="Tensor-active time"
+    ),
+    Column("tensor_cycles", FLOAT, "Tensor cycles in the window, over all SM sub-partitions, where recorded."),
+    Column(
+        "coverage_pct",
+        FLOAT,
+        "Share of the window that lies under samples. Below 50 % no mean is given.",
+        title="Coverage",
+    ),
+)
+
+_CAPTURE = "from the GPU's first activity to its last, or where it has none, all its samples"
+COUNTED = "Instances of the path on the GPU that are not warm-up, see *instances*."
+
+INSTANCES = Schema(
+    "instances",
+    "Each instance of each range on each GPU that it used; one without any work on those of the range around it, of "
+    "its path on that thread, of its thread or of its process, the first of these that had some.",
+    (
+        GPU,
+        Column("range", INT, "Row of the range in the frame of ranges."),
+        Column("path_id", INT, "Row of its path in the frame of paths."),
+        Column("host_start_ns", INT, "Start of the range on the CPU."),
+        Column("host_end_ns", INT, "End of the range on the CPU."),
+        Column("activity_count", INT, "Activities launched in it."),
+        Column("inherited_count", INT, "Of these, launched by another thread that had no range of its own."),
+        Column("kernel_count", INT, "Kernels and graphs launched in it."),
+        Column("kernel_ns", INT, "Sum of these kernels' durations."),
+        Column("gpu_start_ns", FLOAT, "Start of its first activity on the GPU; unknown if it has none."),
+        Column("gpu_end_ns", FLOAT, "End of its last activity on the GPU; unknown if it has none."),
+        Column("tensor_active_mean_pct", FLOAT, "Mean Tensor Active over the sampled part of the window."),
+        Column("tensor_active_s", FLOAT, "Tensor Active integrated over the window."),
+        Column("tensor_cycles", FLOAT, "Tensor cycles in the window."),
+        Column("coverage_pct", FLOAT, "Share of the window that lies under samples."),
+        Column("busy_ns", FLOAT, "Time under at least one of its activities; unknown if it has none."),
+        Column(
+            "tensor_kernel_ns",
+            FLOAT,
+            "Time of its tensor kernels, see *kernels*; unknown where whole graphs ran, or without a fit.",
+        ),
+        Column("warm_up", BOOL, "Whether it is a warm-up iteration or lies in one: it is in no figure of its path."),
+    ),
+)
+
+PATHS = Schema(
+    "paths",
+    "Each path: the names of a range and of the ranges that it lies in, joined by ' / '.",
+    (
+        Column("domain", TEXT, "NVTX domain; empty for the default one."),
+        Column("path", TEXT, "The names from the outermost range inwards, joined by ' / '."),
+        Column("name", TEXT, "The innermost name."),
+        Column("depth", INT, "1 for an outermost range."),
+    ),
+)
+
+RANGE_SUMMARY = Schema(
+    "range_summary",
+    "One row for each GPU and path, over its instances without those of warm-up, and one with an empty path for the "
+    f"whole capture: {_CAPTURE}.",
+    (
+        GPU,
+        *PLACE,
+        Column("instance_count", INT, COUNTED, title="Instances"),
+        Column("activity_count", INT, "Activities on the GPU launched in them."),
+        Column("inherited_count", INT, "Of these, launched by another thread that had no range of its own."),
+        Column("kernel_count", INT, "Kernels and graphs launched in them.", title="Kernels"),
+        Column(
+            "host_ns", INT, "Sum of the instances' durations on the CPU; of the capture, its length.", title="Host time"
+        ),
+        Column(
+            "gpu_window_ns",
+            FLOAT,
+            "Time from an instance's first activity to its last, over all instances.",
+            title="GPU window",
+        ),
+        Column("busy_ns", FLOAT, "Time under at least one of its activities.", title="Busy time"),
+        Column("kernel_ns", INT, "Sum of the durations of its kernels and graphs.", title="Kernel time"),
+        Column("window_ns", FLOAT, "Length of the windows that the figures from samples are taken over."),
+        *_TENSOR,
+        Column(
+            "tensor_kernel_share_pct",
+            FLOAT,
+            "Share of the kernel time that tensor kernels have, see *kernels*; without samples, from kernel names. "
+            "Unknown where there are no kernels, or whole graphs, or they were not fitted.",
+            title="Tensor kernels",
+        ),
+        Column("fitted_active_s", FLOAT, "Tensor-active time of the kernels launched in them, from the fit."),
+        Column(
+            "tensor_flop",
+            FLOAT,
+            "FLOP of their kernels; unknown where over 1 % of the tensor kernels' cycles have an unknown rate.",
+        ),
+        Column("tensor_tflops", FLOAT, "These per second of the window, in 10^12.", title="Tensor FLOP/s"),
+        Column(
+            "tensor_peak_pct",
+            FLOAT,
+            "That rate, of the chip's peak for the precisions, at the sampled clock.",
+            title="Of the peak",
+        ),
+    ),
+)
+
+ITERATIONS = Schema(
+    "iterations",
+    "The iterations of the capture: the instances of one path, on each GPU.",
+    (
+        GPU,
+        Column("number", INT, "Number of the iteration, from 0."),
+        Column("range", INT, "Row of its range in the frame of ranges."),
+        Column("path", TEXT, "Their path."),
+        Column(
+            "warm_up",
+            BOOL,
+            "Whether it is warm-up: by default one of the first, and longer than the others' 95 % band.",
+        ),
+        Column("host_ns", INT, "Duration of the range on the CPU."),
+        Column("gpu_window_ns", FLOAT, "Time from its first activity to its last; unknown if it has none."),
+        Column("kernel_ns", INT, "Sum of its kernels' durations."),
+        Column("tensor_active_mean_pct", FLOAT, "Mean Tensor Active over the sampled part of the window."),
+        Column("tensor_active_s", FLOAT, "Tensor Active integrated over the window."),
+        Column("tensor_cycles", FLOAT, "Tensor cycles in the window."),
+    ),
+)

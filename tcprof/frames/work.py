@@ -1,0 +1,111 @@
+"""Frames of kernels and of their launches, from the fit of ``tcprof.analysis``."""
+
+from tcprof.frames.schema import BOOL, FLOAT, GPU, INT, TEXT, Column, Schema
+
+WARM_UP_PATH = "(warm-up)"
+
+LAUNCHED = Schema(
+    "launched",
+    "Each launch of a kernel, or of a graph recorded as a whole, with what the fit gives it.",
+    (
+        GPU,
+        Column("activity", INT, "Row of the launch in the frame of activities."),
+        Column("kernel", INT, "Row of its kernel in the frame of kernels."),
+        Column("path_id", INT, "Row of the path that it belongs to in the frame of paths; -1 for none."),
+        Column("range", INT, "Row of the innermost range of that path in the frame of ranges; -1 for none."),
+        Column("kernel_class", INT, "Class of launches that do the same work, numbered for each GPU."),
+        Column("pooled", BOOL, "Whether that class is a pool of several rare kernels."),
+        Column("duration_ns", INT, "Its duration."),
+        Column("tensor_active_ns", FLOAT, "Its tensor-active time: Tensor Active, as a share, times its duration."),
+        Column("tensor_cycles", FLOAT, "Its tensor cycles over all SM sub-partitions, where recorded."),
+        Column("tensor_flop", FLOAT, "FLOP on the Tensor Cores, where instruction family and precision are known."),
+        Column(
+            "tensor_ideal_ns",
+            FLOAT,
+            "The time these FLOP would take at the chip's peak for the precision, at the sampled clock.",
+        ),
+    ),
+)
+
+KERNELS = Schema(
+    "kernels",
+    "One row for each GPU, kernel and launch geometry, and path if asked for.",
+    (
+        GPU,
+        Column("name", TEXT, "The kernel's demangled name; graph for CUDA graphs recorded as a whole."),
+        Column("launch_geometry", TEXT, "Grid and block."),
+        Column("launch_count", INT, "Launches.", title="Launches"),
+        Column(
+            "path",
+            TEXT,
+            "The path in which it spent most of its time; empty outside of all ranges. Where each path has a row, "
+            f"launches in warm-up have one of their own: {WARM_UP_PATH}.",
+            title="Mostly in",
+        ),
+        Column("total_ns", INT, "Sum of its durations.", title="Kernel time"),
+        Column("median_ns", FLOAT, "Median duration.", title="Median"),
+        Column("share_pct", FLOAT, "Its share of the kernel time of the GPU.", title="Share of the time"),
+        Column("tensor_active_pct", FLOAT, "Tensor Active while it ran, from the fit.", title="Tensor Active"),
+        Column("tensor_active_low_pct", FLOAT, "Lower end of the 95 % interval."),
+        Column("tensor_active_high_pct", FLOAT, "Upper end of the 95 % interval."),
+        Column("tensor_cycles", FLOAT, "Tensor cycles of all its launches, where recorded."),
+        Column(
+            "tensor_cycles_per_launch", FLOAT, "Their mean per launch.", title="Tensor cycles per launch", unit="count"
+        ),
+        Column("tensor_flop", FLOAT, "FLOP on the Tensor Cores, where instruction family and precision are known."),
+        Column("tensor_tflops", FLOAT, "These per second of its time, in 10^12.", title="Tensor FLOP/s"),
+        Column(
+            "tensor_peak_pct",
+            FLOAT,
+            "That rate, of the chip's peak for the precision at the sampled clock.",
+            title="Of the peak",
+        ),
+        Column("sm_active_pct", FLOAT, "SM Active while it ran, from the fit; unknown where wide (± 20 points)."),
+        Column("sm_issue_pct", FLOAT, "SM Issue while it ran, likewise.", title="Issue slots"),
+        Column(
+            "dram_pct", FLOAT, "Memory bandwidth, read and write, of the peak, while it ran, likewise.", title="Memory"
+        ),
+        Column(
+            "bound",
+            TEXT,
+            "memory or issue, if that is at 60 % or more and the higher of both; neither; empty where unknown.",
+            title="Bound by",
+        ),
+        Column(
+            "fit",
+            TEXT,
+            "resolved; pooled with other rare kernels; unresolved, the samples cannot tell; not sampled; or estimated "
+            "from kernel names, where the recording has no samples at all.",
+            title="Fit",
+        ),
+        Column("communication", BOOL, "Whether its name is one of NCCL's."),
+        Column(
+            "tensor_kernel",
+            BOOL,
+            "Whether it executes matrix instructions: by its name, unless the counter shows 0; where the name tells "
+            "nothing, if the interval lies above 20 %, which index arithmetic does not reach; without samples, by its "
+            "name alone.",
+        ),
+        Column(
+            "name_verdict",
+            TEXT,
+            "Counter and name: agrees, both say Tensor Cores; name only; counter only, the tensor pipe is active, but "
+            "no matrix instruction is known; or neither.",
+            title="Counter and name",
+        ),
+        Column(
+            "precision",
+            TEXT,
+            "Precision of the inputs of products and convolutions, on Tensor Cores or CUDA cores, and of attention, as "
+            "the name has it; empty where it does not tell.",
+            title="Precision",
+        ),
+        Column(
+            "family",
+            TEXT,
+            "Tensor instructions, as the name has it: wgmma, mma.sync or tcgen05; none, where the source is known to "
+            "have no matrix instruction; empty where the name does not tell.",
+        ),
+        Column("tile", TEXT, "Tile of the output, as the name has it."),
+    ),
+)
