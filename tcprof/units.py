@@ -132,6 +132,23 @@ def format_signed_ns(value: SupportsFloat | None) -> str:
     return f"{'+' if number is not None and number > 0 else ''}{format_ns(number)}"
 
 
+def format_interval(low: float, high: float, write: Callable[[SupportsFloat | None], str]) -> str:
+    """Both ends of an interval: "13.5 … 15.5 %"; one figure where both read the same, empty where it is unknown.
+
+    Args:
+        low: The lower end.
+        high: The upper end.
+        write: How such a number is written.
+    """
+    ends = write(low), write(high)
+    if not low <= high:
+        return ""
+    if ends[0] == ends[1]:
+        return ends[0]
+    (first, _, unit), (_, _, same) = ends[0].rpartition(" "), ends[1].rpartition(" ")
+    return f"{first if first and unit == same else ends[0]} … {ends[1]}"
+
+
 # What a number is measured in -> how it is written. A column's name ends in one of these.
 _FORMATS: Mapping[str, Callable[[SupportsFloat | None], str]] = MappingProxyType(
     {

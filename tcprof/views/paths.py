@@ -1,0 +1,87 @@
+"""Rows of paths, in the order in which a tree is read, and figures that have a share or an interval beside them."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, SupportsFloat
+
+import pandas as pd
+
+from tcprof import units
+from tcprof.analysis.projection import SEPARATOR
+from tcprof.frames import Column
+from tcprof.untrusted import one_line
+from tcprof.views.document import Cell, Row, bar_length, sort_key
+
+MOST_ROWS = 1000  # of a document's tables of one kind together
+WHOLE_CAPTURE = "whole capture"
+LEFT_OUT = "more paths are not in this table: those with the least time. 'tcprof {command}' lists all of them."
+_LONGEST_NAME, _LONGEST_PATH = 160, 300
+
+
+def path_rows(rows: pd.DataFrame, cells: Iterable[tuple[Cell, ...]], tags: Iterable[str] = ()) -> tuple[Row, ...]:
+    """Rows of paths.
+
+    Args:
+        rows: Has ``domain``, ``path`` and ``depth``, of one GPU, and ``name`` where a name may hold the separator.
+        cells: The cells of each row.
+        tags: A remark on each row; none by default.
+    """
+    names = rows["name"] if "name" in rows else [path.rpartition(SEPARATOR)[2] for path in rows["path"]]
+    places = list(zip(rows["domain"], rows["path"], names, rows["depth"], strict=True))
+    shown = {(domain, path) for domain, path, _, _ in places}
+    tags = list(tags) or [""] * len(places)
+    found = []
+    for (domain, path, name, depth), of_row, tag in zip(places, cells, tags, strict=True):
+        before = path[: len(path) - len(name)] if path.endswith(name) else ""
+        above = before.removesuffix(SEPARATOR)
+        found.append(
+            Row(
+                name=one_line(name, _LONGEST_NAME) if path else WHOLE_CAPTURE,
+                cells=of_row,
+                depth=int(depth),
+                ancestors=f"{one_line(above, _LONGEST_PATH)}{SEPARATOR}" if above else "",
+                domain=one_line(domain),
+                nested=bool(above) and (domain, above) in shown,
+                tag=tag,
+            )
+        )
+    return tuple(found)
+
+
+def keep_longest(rows: pd.DataFrame, length: "pd.Series[float]", most: int) -> pd.DataFrame:
+    """At most so many rows, in their order: the capture's, and those that took longest; outer ranges win a tie."""
+    if len(rows) <= most:
+        return rows
+    rank = length.fillna(0).astype(float).where(rows["path"] != "", math.inf)
+    return rows.loc[rank.sort_values(ascending=False, kind="stable").index[:most]].sort_index()
+
+
+def time_cell(time_ns: float, whole_ns: float, unit: str = "ns") -> Cell:
+    """A time with its share of a whole, both in nanoseconds.
+
+    Args:
+        time_ns: The time.
+        whole_ns: What it is a share of.
+        unit: The unit of its number in a file: ns or s.
+    """
+    share = 100 * time_ns / whole_ns if whole_ns > 0 else math.nan
+    values = (sort_key(time_ns * (1e-9 if unit == "s" else 1)), sort_key(share))
+    if not values[0] or not values[1]:
+        return Cell(units.format_ns(time_ns), values[0], after=("",), values=values)
+    return Cell(units.format_ns(time_ns), values[0], after=(units.format_pct(share),), bar=bar_length(share), values=values)
+
+
+def interval_cell(percent: float, low: float, high: float) -> Cell:
+    """A percentage with its interval behind it, and a bar."""
+    values = (sort_key(percent), sort_key(low), sort_key(high))
+    text = units.format_pct(percent)
+    if not values[0]:
+        return Cell(text, "", after=(units.UNKNOWN,), values=values)
+    interval = units.format_interval(low, high, units.format_pct) or units.UNKNOWN
+    return Cell(text, values[0], after=(interval,), bar=bar_length(percent), values=values)
+
+
+def column_cell(row: Mapping[Any, Any], column: Column, value: SupportsFloat | None = None) -> Cell:
+    """A number of a row, as its column is written."""
+    number = row[column.name] if value is None else value
+    return Cell(column.format(number), sort_key(number))

@@ -1,0 +1,150 @@
+"""What is known about a recording: its file, GPUs and recorder, and what its figures are taken from and over."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from tcprof import __version__, units
+from tcprof.analysis import Analysis
+from tcprof.findings import Findings, describe_outside, describe_warm_up
+from tcprof.untrusted import one_line
+from tcprof.views.document import Facts
+
+WINDOW_MEANINGS = {
+    "gpu": "gpu windows: from a range's first activity on the GPU to its last",
+    "host": "host windows: the range as on the CPU",
+    "busy": "busy windows: the time under at least one of the range's activities",
+}
+SOURCE_MEANINGS = {
+    "cycles": "exact tensor cycles",
+    "rounded": "rounded samples: whole percentages",
+    "none": "no samples",
+}
+SOURCE_NOTES = {
+    "cycles": "Tensor Active comes from exact tensor cycles.",
+    "rounded": "Rounded samples: Tensor Active comes from whole percentages, and anything above 0 reads at least 1, so "
+    "that small means are too high; the interval of a mean says where the truth may lie.",
+    "none": "The recording has no samples of Tensor Active.",
+}
+_LONGEST_FILE = 120
+
+
+def name_gpus(analysis: Analysis) -> list[str]:
+    """The GPUs' names, equal ones counted: "2 × NVIDIA H200"."""
+    names = analysis.gpus["name"].value_counts(sort=False)
+    return [f"{count} × {one_line(str(name))}" if count > 1 else one_line(str(name)) for name, count in names.items()]
+
+
+def gpu_title(analysis: Analysis, gpu: int) -> str:
+    """A GPU's number and name."""
+    names = analysis.gpus.loc[analysis.gpus["gpu"] == gpu, "name"]
+    name = one_line(str(names.iloc[0])) if len(names) else ""
+    return f"GPU {gpu}" if name in ("", f"GPU {gpu}") else f"GPU {gpu}, {name}"
+
+
+def gpu_title_of_several(analysis: Analysis, gpu: int) -> str:
+    """Which GPU something is about; empty where there is only one."""
+    return gpu_title(analysis, gpu) if analysis.ranges["gpu"].nunique() > 1 else ""
+
+
+def describe_recording(analysis: Analysis) -> str:
+    """The recording in a line: file, GPUs, recorder, frequency and length."""
+    recording = analysis.recording
+    facts = [
+        ", ".join(name_gpus(analysis)) or "GPU unknown",
+        f"nsys {recording.nsys_version}" if recording.nsys_version else "nsys version unknown",
+        f"samples at {units.format_hz(recording.frequency_hz)}" if recording.frequency_hz > 0 else "",
+        units.format_ns(recording.duration_ns) if recording.duration_ns > 0 else "",
+    ]
+    return f"{one_line(recording.file, _LONGEST_FILE)}: {', '.join(fact for fact in facts if fact)}"
+
+
+def describe_source(analysis: Analysis) -> str:
+    """What the figures are taken from and over."""
+    return f"Tensor Active from {SOURCE_MEANINGS[analysis.tensor_source]}; over {WINDOW_MEANINGS[analysis.window]}."
+
+
+def describe_base(analysis: Analysis) -> tuple[str, ...]:
+    """What is left out of the figures: warm-up, and what was sampled outside of the whole capture."""
+    return tuple(text for text in (describe_warm_up(analysis), describe_outside(analysis)) if text)
+
+
+def describe_date(analysis: Analysis) -> str:
+    """GPUs, time and length of a recording in one line."""
+    recording = analysis.recording
+    facts = name_gpus(analysis)
+    if recording.started_utc:
+        facts.append(f"recorded {recording.started_utc}")
+    if recording.duration_ns > 0:
+        facts.append(f"{units.format_ns(recording.duration_ns)} long")
+    return " · ".join(facts)
+
+
+def recording_data(analysis: Analysis) -> dict[str, Any]:
+    """What is known about a recording, for JSON; unknown is None."""
+    recording = analysis.recording
+    return {
+        "file": recording.file,
+        "nsys_version": recording.nsys_version or None,
+        "schema_version": recording.schema_version or None,
+        "driver_version": recording.driver_version or None,
+        "started_utc": recording.started_utc or None,
+        "duration_ns": recording.duration_ns,
+        "frequency_hz": recording.frequency_hz,
+        "window": analysis.window,
+        "tensor_source": analysis.tensor_source,
+        "warm_up": describe_warm_up(analysis) or None,
+        "outside": analysis.outside,
+        "gpus": analysis.gpus,
+    }
+
+
+def document_data(analysis: Analysis, findings: Findings, frames: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+    """The data of a document about a recording: what is known of it and what it says, around frames of it."""
+    return {
+        "recording": recording_data(analysis),
+        "verdict": findings.verdict,
+        "checks": [vars(check) for check in findings.checks],
+        **frames,
+        "faults": findings.faults,
+        "warnings": findings.warnings,
+    }
+
+
+def list_provenance(analysis: Analysis) -> list[tuple[str, str]]:
+    """Where the figures come from: names and values."""
+    recording = analysis.recording
+    chips = [_describe_gpu(gpu) for gpu in analysis.gpus.to_dict("records")]
+    known = analysis.samples["tensor_active_pct"].notna().sum()
+    return [
+        ("File", one_line(recording.file, _LONGEST_FILE)),
+        *((f"GPU {gpu}", text) for gpu, text in zip(analysis.gpus["gpu"], chips, strict=True)),
+        ("NVIDIA driver", recording.driver_version or units.UNKNOWN),
+        ("Nsight Systems", recording.nsys_version or units.UNKNOWN),
+        ("Export schema", recording.schema_version or units.UNKNOWN),
+        ("Recorded at", recording.started_utc or units.UNKNOWN),
+        ("Length of the recording", units.format_ns(recording.duration_ns)),
+        ("Sampling frequency asked for", units.format_hz(recording.frequency_hz)),
+        ("Samples", f"{units.format_count(len(analysis.samples))}, {units.format_count(known)} with Tensor Active"),
+        ("Activities on the GPU", units.format_count(len(analysis.activities))),
+        ("Tensor Active from", SOURCE_MEANINGS[analysis.tensor_source]),
+        ("Windows", WINDOW_MEANINGS[analysis.window]),
+        ("tcprof", __version__),
+    ]
+
+
+def view_provenance(analysis: Analysis) -> Facts:
+    """Where the figures come from."""
+    return Facts(tuple((name, False, ((text,),)) for name, text in list_provenance(analysis)))
+
+
+def _describe_gpu(gpu: Mapping[Any, Any]) -> str:
+    """What is known of a GPU, in one line."""
+    facts = (
+        f"{one_line(gpu['name'])}" + (f" ({one_line(gpu['chip'])})" if gpu["chip"] else ""),
+        f"{units.format_count(gpu['sm_count'])} SMs" if gpu["sm_count"] > 0 else "",
+        f"SM clock up to {units.format_hz(gpu['clock_hz'])}" if gpu["clock_hz"] > 0 else "",
+        units.format_bytes(gpu["memory_bytes"]) if gpu["memory_bytes"] > 0 else "",
+    )
+    return ", ".join(fact for fact in facts if fact)

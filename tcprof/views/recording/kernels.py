@@ -1,0 +1,165 @@
+"""The kernels of a recording: Tensor Active of each, from the fit."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tcprof import units
+from tcprof.analysis import Analysis
+from tcprof.analysis.kernels.names import short_name
+from tcprof.analysis.kernels.summary import POOLED, UNDECIDED
+from tcprof.findings import Findings, describe_warm_up, why_no_kernels
+from tcprof.findings.notes import as_sentence
+from tcprof.frames import KERNELS
+from tcprof.untrusted import one_line
+from tcprof.views.document import Cell, Document, Notes, Row, Table, heading, number_cell, sort_key, word_cell
+from tcprof.views.paths import MOST_ROWS, interval_cell, time_cell
+from tcprof.views.recording.facts import (
+    SOURCE_MEANINGS,
+    describe_recording,
+    document_data,
+    gpu_title,
+    gpu_title_of_several,
+)
+
+_TENSOR_ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
+_SEVERAL = {"total_ns": ("total_ns", "share_pct"), "tensor_active_pct": _TENSOR_ACTIVE}
+_AFTER = {"total_ns": ("%",), "tensor_active_pct": ("95 % interval",)}
+# What a glance needs stands first.
+_BRIEF = ("total_ns", "tensor_active_pct", "launch_count", "median_ns", "tensor_tflops", "name_verdict")
+_FURTHER = ("fit", "tensor_peak_pct", "tensor_cycles_per_launch", "dram_pct", "sm_issue_pct", "bound", "precision", "path")
+_SHORT = {"total_ns": "time", "launch_count": "launches", "median_ns": "median", "name_verdict": "counter and name"}
+_LEFT_OUT = "more kernels are not in this table: those with the least time. 'tcprof kernels --limit 0' lists all of them."
+NAME_LENGTH, _LONGEST_NAME = 64, 600
+
+
+def describe_fit(analysis: Analysis) -> str:
+    """What the figures of kernels are taken from, or why there are none."""
+    missing = why_no_kernels(analysis)
+    if missing:
+        return as_sentence(missing)
+    if analysis.tensor_source == "none":
+        return "Estimated from kernel names: the recording has no samples of the tensor pipe."
+    source = SOURCE_MEANINGS[analysis.tensor_source]
+    return f"Tensor Active over each kernel's own time, fitted from {source}."
+
+
+def view_kernels(
+    analysis: Analysis, findings: Findings, rows: pd.DataFrame, by_path: bool = False, limit: int | None = None
+) -> Document:
+    """The kernels of a recording.
+
+    Args:
+        analysis: The recording.
+        findings: What its figures say.
+        rows: Rows of ``analysis.kernels`` or ``analysis.kernels_by_path``.
+        by_path: Whether the rows have a path each, which is then shown.
+        limit: Rows of each GPU to show in the table, those that took longest; None for all.
+    """
+    left_out = describe_warm_up(analysis) if by_path else ""
+    base = (left_out,) if left_out else ()
+    return Document(
+        kind="kernels",
+        parts=(
+            Notes((describe_recording(analysis), describe_fit(analysis), *base)),
+            *list_kernels(analysis, rows, by_path, limit),
+        ),
+        faults=findings.faults,
+        warnings=findings.warnings,
+        base=base,
+        data=document_data(analysis, findings, {"rows": rows}),
+        rows=rows,
+    )
+
+
+def list_kernels(
+    analysis: Analysis, rows: pd.DataFrame, by_path: bool = False, limit: int | None = None
+) -> list[Table]:
+    """Kernels, one table for each GPU.
+
+    Args:
+        analysis: What the rows belong to.
+        rows: Rows of ``analysis.kernels`` or ``analysis.kernels_by_path``.
+        by_path: Whether the rows have a path each, which is then shown.
+        limit: Rows of each GPU to show; None for all.
+    """
+    headings = tuple(
+        heading(
+            KERNELS[name],
+            brief=name in _BRIEF,
+            columns=_SEVERAL.get(name, (name,)),
+            after=_AFTER.get(name, ()),
+            short=_SHORT.get(name, ""),
+        )
+        for name in (*_BRIEF, *_FURTHER)
+    )
+    tables = []
+    for number, of_gpu in rows.groupby("gpu", sort=True):
+        gpu = int(str(number))
+        kept = of_gpu.head(limit) if limit else of_gpu
+        listed = [_row(row, item) for item, row in zip(kept.index, kept.to_dict("records"), strict=True)]
+        tables.append(
+            Table(
+                name=f"kernels-{gpu}",
+                title=gpu_title_of_several(analysis, gpu),
+                first="kernel",
+                headings=headings,
+                rows=tuple(_under_paths(listed, kept["path"]) if by_path else listed),
+                hidden=len(of_gpu) - len(kept),
+                more=_LEFT_OUT,
+                gpu=gpu,
+                caption=f"Kernels on {gpu_title(analysis, gpu)}",
+                items="kernels",
+                search="part of a name",
+            )
+        )
+    return tables
+
+
+def cut_kernels(analysis: Analysis) -> list[Table]:
+    """The kernels for a page: of very many those that took longest."""
+    return list_kernels(analysis, analysis.kernels, limit=MOST_ROWS // max(analysis.kernels["gpu"].nunique(), 1))
+
+
+def _row(row: Mapping[Any, Any], item: int) -> Row:
+    share = row["share_pct"]
+    cells = {
+        name: word_cell(one_line(row[name])) if KERNELS[name].is_text else number_cell(row[name], KERNELS[name])
+        for name in (*_BRIEF, *_FURTHER)
+    }
+    cells["total_ns"] = time_cell(row["total_ns"], 100 * row["total_ns"] / share if share > 0 else np.nan)
+    cells["tensor_active_pct"] = interval_cell(*(row[name] for name in _TENSOR_ACTIVE))
+    mark = mark_fit(row["fit"], row["name_verdict"])
+    cells["name_verdict"] = Cell(mark or units.UNKNOWN, mark)
+    full = one_line(f"{row['name']} {row['launch_geometry']}", _LONGEST_NAME)
+    geometry = one_line(row["launch_geometry"])
+    return Row(short_name(row["name"], NAME_LENGTH), tuple(cells.values()), tag=geometry, full=full, item=item)
+
+
+def _under_paths(rows: list[Row], paths: "pd.Series[Any]") -> list[Row]:
+    """The kernels of each path below a row with its name; the path of the kernel that took longest comes first."""
+    found: dict[str, list[Row]] = {}
+    for path, row in zip(paths, rows, strict=True):
+        found.setdefault(path, []).append(Row(row.name, row.cells, 2, nested=True, full=row.full, item=row.item))
+    return [line for path, of in found.items() for line in (Row(one_line(path, 160) or "(no range)", ()), *of)]
+
+
+def mark_fit(fit: str, verdict: str) -> str:
+    """What the fit cannot tell, or else what counter and name say; beside it that the figure is a pool's."""
+    if fit in UNDECIDED:
+        return fit
+    return ", ".join([verdict] * (verdict != "neither") + [POOLED] * (fit == POOLED))
+
+
+def fitted_text(value: float, fit: str) -> str:
+    """A percentage from the fit of a kernel: unknown where the fit cannot tell, and marked where it is a pool's."""
+    if fit in UNDECIDED:
+        return units.UNKNOWN
+    return f"{units.format_pct(value)} {POOLED}" if fit == POOLED else units.format_pct(value)
+
+
+def fitted_cell(value: float, fit: str) -> Cell:
+    """The same as a cell of a table."""
+    return Cell(fitted_text(value, fit), sort_key(value))

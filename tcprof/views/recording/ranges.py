@@ -1,0 +1,137 @@
+"""The ranges of a recording: Tensor Active of each path."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from tcprof.analysis import Analysis
+from tcprof.findings import Findings, summarize_checks, why_no_kernels
+from tcprof.findings.notes import as_sentence, has_kernels
+from tcprof.frames import RANGE_SUMMARY, Column
+from tcprof.views.document import Cell, Document, Heading, Notes, Row, Table, heading
+from tcprof.views.paths import LEFT_OUT, MOST_ROWS, column_cell, interval_cell, keep_longest, path_rows, time_cell
+from tcprof.views.recording.facts import (
+    describe_base,
+    describe_recording,
+    describe_source,
+    document_data,
+    gpu_title,
+    gpu_title_of_several,
+)
+
+# The window that figures are taken over, which stands first.
+_WINDOW_COLUMNS = {"gpu": "gpu_window_ns", "host": "host_ns", "busy": "busy_ns"}
+_TENSOR_ACTIVE = ("tensor_active_mean_pct", "tensor_active_low_pct", "tensor_active_high_pct")
+_BRIEF = ("tensor_kernel_share_pct", "instance_count", "tensor_active_peak_pct", "tensor_active_s")
+_FURTHER = (
+    *("gpu_window_ns", "host_ns", "kernel_ns", "kernel_count", "tensor_active_p95_pct"),
+    *("tensor_tflops", "tensor_peak_pct", "coverage_pct"),
+)
+_SHORT = {
+    "tensor_kernel_share_pct": "tensor kernels",
+    "tensor_active_s": "active time",
+    "tensor_active_peak_pct": "peak",
+    "instance_count": "instances",
+}
+
+
+def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame) -> Document:
+    """The ranges of a recording, with the verdict before them.
+
+    Args:
+        analysis: The recording.
+        findings: What its figures say.
+        rows: Rows of ``analysis.ranges`` to list.
+    """
+    remarks = []
+    missing = why_no_kernels(analysis)
+    if missing and has_kernels(analysis):  # that there are none is among the cautions
+        remarks.append(as_sentence(missing))
+    elif analysis.tensor_source == "none" and len(analysis.launched):
+        remarks.append("The share of tensor kernels is estimated from kernel names.")
+    said = (*findings.verdict, *summarize_checks(findings.checks))
+    base = describe_base(analysis)
+    return Document(
+        kind="ranges",
+        parts=(
+            Notes((describe_recording(analysis),)),
+            Notes(said),
+            Notes((describe_source(analysis), *base)),
+            *list_ranges(analysis, rows),
+        ),
+        faults=findings.faults,
+        warnings=(*findings.warnings, *remarks),
+        base=base,
+        data=document_data(analysis, findings, {"rows": rows}),
+        rows=rows,
+    )
+
+
+def list_ranges(analysis: Analysis, rows: pd.DataFrame, most: int | None = None) -> list[Table]:
+    """The range summary, one table for each GPU.
+
+    Args:
+        analysis: What the rows belong to.
+        rows: Rows of ``analysis.ranges``.
+        most: Rows to show of all GPUs together, those that took longest; None for all.
+    """
+    columns = [column for column, _ in _columns(analysis.window)]
+    headings = tuple(made for _, made in _columns(analysis.window))
+    items = {key: row for row, key in enumerate(zip(analysis.paths["domain"], analysis.paths["path"], strict=True))}
+    wholes = analysis.ranges[analysis.ranges["depth"] == 0].groupby("gpu")[columns[0].name].max()
+    tables = []
+    for number, of_gpu in rows.groupby("gpu", sort=True):
+        gpu = int(str(number))
+        kept = of_gpu if most is None else keep_longest(of_gpu, of_gpu["host_ns"], most // rows["gpu"].nunique())
+        cells = [_cells(row, columns, float(wholes[gpu])) for row in kept.to_dict("records")]
+        keys = zip(kept["domain"], kept["path"], strict=True)
+        listed = [
+            replace(row, item=items.get(key, -1)) for row, key in zip(path_rows(kept, cells), keys, strict=True)
+        ]
+        tables.append(_table(analysis, gpu, headings, listed, len(of_gpu) - len(kept)))
+    return tables
+
+
+def _table(analysis: Analysis, gpu: int, headings: tuple[Heading, ...], rows: list[Row], hidden: int) -> Table:
+    return Table(
+        name=f"ranges-{gpu}",
+        title=gpu_title_of_several(analysis, gpu),
+        first="range",
+        headings=headings,
+        rows=tuple(rows),
+        hidden=hidden,
+        more=LEFT_OUT.format(command="ranges"),
+        gpu=gpu,
+        caption=f"Ranges on {gpu_title(analysis, gpu)}",
+        items="ranges",
+        search="part of a path",
+    )
+
+
+def _columns(window: str) -> list[tuple[Column, Heading]]:
+    """The columns with their headings; the window that figures are taken over and Tensor Active first."""
+    over = RANGE_SUMMARY[_WINDOW_COLUMNS[window]]
+    active = RANGE_SUMMARY["tensor_active_mean_pct"]
+    found = [
+        (over, heading(over, columns=(over.name, "share_pct"))),
+        (active, heading(active, columns=_TENSOR_ACTIVE, after=("95 % interval",))),
+    ]
+    for name in (*_BRIEF, *_FURTHER):
+        if name != over.name:
+            column = RANGE_SUMMARY[name]
+            found.append((column, heading(column, brief=name in _BRIEF, short=_SHORT.get(name, ""))))
+    return found
+
+
+def _cells(row: Mapping[Any, Any], columns: list[Column], whole_ns: float) -> tuple[Cell, ...]:
+    over, active, *rest = columns
+    window = row[over.name] if row[over.name] > 0 else float("nan")
+    interval = interval_cell(*(row[name] for name in _TENSOR_ACTIVE))
+    return (time_cell(window, whole_ns), interval, *(column_cell(row, column) for column in rest))
+
+
+def cut_ranges(analysis: Analysis) -> list[Table]:
+    """The range summary for a page: of very many paths those that took longest."""
+    return list_ranges(analysis, analysis.ranges, MOST_ROWS)
