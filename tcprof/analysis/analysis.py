@@ -11,10 +11,10 @@ import pandas as pd
 
 from tcprof.analysis import caveats, faults, summary
 from tcprof.analysis.account import NO_ACCOUNT, Evidence, add_rates, add_tensor_time, fit_launches, make_account
-from tcprof.analysis.borders import rate_launches
 from tcprof.analysis.clock import align_samples, check_clocks
 from tcprof.analysis.instances import busy_time, instance_windows, list_instances
 from tcprof.analysis.iterations import find_iterations
+from tcprof.analysis.kernels.launch_rates import rate_launches
 from tcprof.analysis.projection import Attribution, Hierarchy, attribute, build_hierarchy
 from tcprof.analysis.sampling import Tensor, Windows, tensor_functions
 from tcprof.analysis.warm_up import choose_warm_up, find_left_out, parse_warm_up
