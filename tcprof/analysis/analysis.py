@@ -19,8 +19,7 @@ from tcprof.analysis.projection import Attribution, Hierarchy, attribute, build_
 from tcprof.analysis.sampling import Tensor, Windows, tensor_functions
 from tcprof.analysis.warm_up import choose_warm_up, find_left_out, parse_warm_up
 from tcprof.frames import GPUS, INSTANCES, RANGE_SUMMARY, SAMPLE_METRICS
-from tcprof.sources.nsys_sqlite.samples import Samples
-from tcprof.sources.nsys_sqlite.trace import Recording, Trace
+from tcprof.sources import Recording, Samples, Source
 
 WINDOWS = ("host", "gpu", "busy")
 # What a fit needs beside Tensor Active, for the SM clock and for what bounds a kernel: else the verdict on a recording
@@ -108,7 +107,7 @@ def _above(module: str) -> Any:
 
 
 def analyze(
-    trace: Trace,
+    source: Source,
     window: str = "gpu",
     metrics: Iterable[str] = SAMPLE_METRICS,
     kernels: bool = True,
@@ -118,7 +117,7 @@ def analyze(
     """Compute Tensor Active per range, per kernel and for the whole capture.
 
     Args:
-        trace: The recording.
+        source: The recording.
         window: ``host`` is the range as on the CPU time line; ``gpu`` reaches from its first activity's start to its
             last one's end; ``busy`` is the time under at least one of its activities.
         metrics: Columns of the samples to read. The ranges need only ``tensor_active_pct``; large recordings are read
@@ -130,8 +129,8 @@ def analyze(
     Raises:
         UsageError: There is no such warm-up, or no such range.
     """
-    recording, activities, hierarchy, attribution, samples, clocks = _read(trace, metrics, kernels)
-    gpus, used = _list_gpus(trace.gpus(), samples.frame, activities)
+    recording, activities, hierarchy, attribution, samples, clocks = _read(source, metrics, kernels)
+    gpus, used = _list_gpus(source.gpus(), samples.frame, activities)
     found = fit_launches(activities, hierarchy, attribution, samples.frame, gpus, clocks) if kernels else None
     tensor = tensor_functions(samples.frame, rate_launches(activities, found))
     listed, work = list_instances(hierarchy, attribution, activities, used)
@@ -160,17 +159,22 @@ def analyze(
         clocks=clocks,
         outside=summary.measure_outside(used, activities, samples.frame, tensor),
         tensor=tensor,
-        **_remark(trace, recording, samples, evidence, ranges, clocks),
+        **_remark(source, recording, samples, evidence, ranges, clocks),
     )
 
 
 def _remark(
-    trace: Trace, recording: Recording, samples: Samples, evidence: Evidence, ranges: pd.DataFrame, clocks: pd.DataFrame
+    source: Source,
+    recording: Recording,
+    samples: Samples,
+    evidence: Evidence,
+    ranges: pd.DataFrame,
+    clocks: pd.DataFrame,
 ) -> dict[str, tuple[str, ...]]:
     """The faults and warnings."""
-    activities, diagnostics = evidence.activities, trace.diagnostics()
+    activities, diagnostics = evidence.activities, source.diagnostics()
     return {
-        "faults": faults.list_faults(recording, samples, activities, clocks, diagnostics, trace.lost_launches),
+        "faults": faults.list_faults(recording, samples, activities, clocks, diagnostics, source.lost_launches),
         "warnings": caveats.list_caveats(
             recording, samples, evidence.hierarchy, activities, evidence.attribution, ranges, clocks, diagnostics
         ),
@@ -178,7 +182,7 @@ def _remark(
 
 
 def _read(
-    trace: Trace, metrics: Iterable[str], kernels: bool
+    source: Source, metrics: Iterable[str], kernels: bool
 ) -> tuple[Recording, pd.DataFrame, Hierarchy, Attribution, Samples, pd.DataFrame]:
     """What is in a recording, its activities attributed to its ranges, its samples on the clock of the trace.
 
@@ -186,9 +190,9 @@ def _read(
     """
     metrics = {*metrics, "gr_active_pct", *(_OF_FIT if kernels else ())}
     with ThreadPoolExecutor() as pool:  # reading is most of the work, and it waits for SQLite
-        read_samples, read_launches = pool.submit(trace.samples, metrics), pool.submit(trace.launches)
-        recording, activities = trace.recording(), trace.activities(geometry=kernels)
-        hierarchy = build_hierarchy(trace.ranges())
+        read_samples, read_launches = pool.submit(source.samples, metrics), pool.submit(source.launches)
+        recording, activities = source.recording(), source.activities(geometry=kernels)
+        hierarchy = build_hierarchy(source.ranges())
         attribution = attribute(hierarchy, read_launches.result(), activities)
         samples = read_samples.result()
     clocks = check_clocks(activities, samples.frame)

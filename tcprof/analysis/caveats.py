@@ -11,8 +11,7 @@ from tcprof.analysis.faults import is_fault
 from tcprof.analysis.intervals import union
 from tcprof.analysis.projection import CAUSES, REMEDIES, Attribution, Hierarchy
 from tcprof.frames import KERNEL_KINDS
-from tcprof.sources.nsys_sqlite.samples import Samples
-from tcprof.sources.nsys_sqlite.trace import Recording
+from tcprof.sources import Recording, Samples
 
 Ints = npt.NDArray[np.int64]
 

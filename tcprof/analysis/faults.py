@@ -13,8 +13,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis.clock import LOWEST_CORRELATION
 from tcprof.analysis.intervals import StepFunction, union
-from tcprof.sources.nsys_sqlite.samples import Samples
-from tcprof.sources.nsys_sqlite.trace import Recording
+from tcprof.sources import Recording, Samples
 
 LOWEST_ADVISED_HZ = 10_000  # nsys's own default
 LOWEST_HZ = 10  # nsys samples no slower

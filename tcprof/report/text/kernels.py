@@ -1,41 +1,16 @@
 """The table of kernels for the terminal and for Markdown."""
 
-import re
-
 import numpy as np
 import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.kernels.summary import POOLED, UNDECIDED
 from tcprof.findings import why_no_kernels
 from tcprof.report.text.tables import Listing, bare_pct, gpu_title
 from tcprof.report.wording import SOURCE_MEANINGS
 from tcprof.untrusted import printable
-
-LONGEST_NAME = 64
-# What an element-wise kernel of PyTorch computes stands among its template arguments.
-_FUNCTION = re.compile(
-    r"(\w*(?:_kernel_cuda|_cuda_kernel|[Ff]unctor|_kernel_impl|MeanOps|NormOps|WelfordOps|_kernel)\w*)"
-)
-# What cuDNN and cuBLAS append, which tells little.
-_NOISE = re.compile(
-    r"_warpgroupsize\w+?_g\d+|_(?:strided_)?execute(?:_segment_k_o(?:n|ff))?_kernel|_kernel__5x_\w+|__5x_\w+"
-)
-_WRAPPERS = ("Kernel", "Kernel2", "kernel", "device_kernel")  # CUTLASS: the kernel itself is the first argument
-
-
-def short_name(name: str, length: int = LONGEST_NAME) -> str:
-    """A kernel's name without return type, namespaces, arguments and most template arguments."""
-    text = printable(name).removeprefix("void ").replace("<unnamed>::", "")
-    head, _, arguments = text.partition("<")
-    base = head.partition("(")[0].rpartition("::")[2].strip() or text
-    if base in _WRAPPERS and arguments:
-        base = re.split(r"[<>,(]", arguments, maxsplit=1)[0].rpartition("::")[2].strip() or base
-    inner = next((match for match in _FUNCTION.findall(arguments) if match != base), "") if arguments else ""
-    short = _NOISE.sub("", f"{base}<{inner}>" if inner else base) or "(unnamed)"
-    kept = length * 3 // 5  # what tells kernels of one family apart stands at the end
-    return short if len(short) <= length else f"{short[:kept]}…{short[kept + 1 - length :]}"
 
 
 def describe_fit(analysis: Analysis) -> str:
