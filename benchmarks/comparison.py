@@ -39,7 +39,7 @@ from tcprof.frames import (
     SAMPLES,
     TIMELINE,
 )
-from tcprof.sources.nsys_sqlite.trace import Recording
+from tcprof.sources import Recording
 
 PAIRS, ITERATIONS_EACH = 1000, 40
 SIDES = (1, 3, 5)

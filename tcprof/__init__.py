@@ -51,8 +51,8 @@ def read(
     """Read and analyze a recording.
 
     Args:
-        path: A report (``.nsys-rep``) or its SQLite export. A report is exported beside itself when it has no export
-            that is whole and newer.
+        path: A report (``.nsys-rep``) or its SQLite export, or another file that one of ``tcprof.sources`` reads. A
+            report is exported beside itself when it has no export that is whole and newer.
         window: Windows that figures from samples are taken over: gpu, host or busy.
         metrics: Columns of ``tcprof.frames.SAMPLES`` to read; all by default.
         kernels: Whether to fit the kernels, which takes most of the time of a large recording. None: unless its export
@@ -67,15 +67,13 @@ def read(
     """
     from tcprof.analysis import WINDOWS, analyze
     from tcprof.frames import SAMPLE_METRICS
-    from tcprof.record.export import find_export
-    from tcprof.record.locate import find_nsys
-    from tcprof.sources.nsys_sqlite import Trace
+    from tcprof.sources.registry import open_source
 
     if window not in WINDOWS:
         raise UsageError(f"there is no window {window!r}", f"Choose one of: {', '.join(WINDOWS)}.")
-    export = find_export(Path(path), find_nsys)
-    fit = export.stat().st_size < _LARGE if kernels is None else kernels
-    return analyze(Trace(export), window, SAMPLE_METRICS if metrics is None else metrics, fit, warm_up, iteration)
+    source = open_source(Path(path))
+    fit = source.path.stat().st_size < _LARGE if kernels is None else kernels
+    return analyze(source, window, SAMPLE_METRICS if metrics is None else metrics, fit, warm_up, iteration)
 
 
 def compare(

@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from sqlalchemy import BigInteger, Column, LargeBinary, MetaData, Table, Text, cast, create_engine, insert, literal
 
-from tcprof.sources.nsys_sqlite import Trace, schema
+from tcprof.sources.nsys_sqlite import NsysExport, schema
 
 PROCESS = 1000
 TENSOR_ACTIVE = "Tensor Active [Throughput %]"
@@ -361,9 +361,9 @@ class TraceBuilder:
             engine.dispose()
         return path
 
-    def trace(self, folder: Path) -> Trace:
+    def trace(self, folder: Path) -> NsysExport:
         """Write the export into the folder, and open it."""
-        return Trace(self.write(folder))
+        return NsysExport(self.write(folder))
 
     def _table(self, name: str, rows: list[dict[str, Any]]) -> Table:
         """The table with this version's columns; those that the schema does not name come from the rows."""

@@ -28,7 +28,7 @@ from tcprof.frames import (
     SAMPLES,
     TIMELINE,
 )
-from tcprof.sources.nsys_sqlite.trace import Recording
+from tcprof.sources import Recording
 
 HOSTILE = (
     "</script><img src=x onerror=window.hacked=1>",

@@ -7,7 +7,7 @@ from builders import assert_rows
 import tcprof
 from tcprof.analysis import WINDOWS, analyze
 from tcprof.errors import InputError
-from tcprof.sources.nsys_sqlite import Trace
+from tcprof.sources.nsys_sqlite import NsysExport
 
 # Means to within 0.02, counts and times as printed.
 FIGURES = {
@@ -105,7 +105,7 @@ def test_parts_of_a_recording_sum_to_the_whole(recordings, name, window):
 
 def test_every_export_of_the_corpus_is_analyzed_or_refused(corpus_file):
     try:
-        analysis = analyze(Trace(corpus_file))
+        analysis = analyze(NsysExport(corpus_file))
     except InputError as error:
         assert corpus_file.name in str(error)  # noqa: PT017 - either is right
         return

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import tcprof
-from tcprof.analysis.kernels.chips import flop_per_cycle, peak_flop_per_cycle
+from tcprof.chips import find_chip
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from tcprof.analysis.kernels.chips import flop_per_cycle, peak_flop_per_cycle
     ],
 )
 def test_rates(chip: str, family: str, precision: str, rate: float) -> None:
-    assert flop_per_cycle(chip, family, precision) == rate
+    assert find_chip(chip).flop_per_cycle(family, precision) == rate
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_rates(chip: str, family: str, precision: str, rate: float) -> None:
     ],
 )
 def test_what_is_not_known_has_no_rate(chip: str, family: str, precision: str) -> None:
-    assert math.isnan(flop_per_cycle(chip, family, precision))
+    assert math.isnan(find_chip(chip).flop_per_cycle(family, precision))
 
 
 @pytest.mark.parametrize(
@@ -61,12 +61,14 @@ def test_what_is_not_known_has_no_rate(chip: str, family: str, precision: str) -
 def test_peaks_are_those_of_the_white_papers(
     chip: str, sms: int, boost_ghz: float, precision: str, tflops: float
 ) -> None:
-    assert peak_flop_per_cycle(chip, precision) * sms * 4 * boost_ghz / 1000 == pytest.approx(tflops, rel=0.01)
+    assert find_chip(chip).peak_flop_per_cycle(precision) * sms * 4 * boost_ghz / 1000 == pytest.approx(
+        tflops, rel=0.01
+    )
 
 
 @pytest.mark.parametrize(("chip", "precision"), [("unheard of", "fp16"), ("GH100", ""), ("GA100", "fp8")])
 def test_a_peak_that_is_not_known(chip: str, precision: str) -> None:
-    assert math.isnan(peak_flop_per_cycle(chip, precision))
+    assert math.isnan(find_chip(chip).peak_flop_per_cycle(precision))
 
 
 @pytest.fixture(scope="module")

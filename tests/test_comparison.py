@@ -11,7 +11,7 @@ from tcprof.analysis import analyze
 from tcprof.comparison import Side, compare
 from tcprof.errors import InputError, UsageError
 from tcprof.frames import COMPARISON
-from tcprof.sources.nsys_sqlite import Trace
+from tcprof.sources.nsys_sqlite import NsysExport
 
 GEMM = "nvjet_hsh_128x128_64x4_1x2_h_bz_NNT"
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -35,7 +35,7 @@ def steps(count, kernel_ns, value, *, inner=("forward",), gpu="NVIDIA H200"):
 
 
 def analyzed(builder, folder, name="trace.sqlite", window="gpu"):
-    return analyze(Trace(builder.write(folder, name)), window)
+    return analyze(NsysExport(builder.write(folder, name)), window)
 
 
 def quantity(comparison, name):

@@ -10,7 +10,7 @@ from tcprof.comparison.gate.conditions import parse_condition
 from tcprof.comparison.gate.judgements import judge_condition
 from tcprof.comparison.statistics.rows import WHOLE_GRAPHS
 from tcprof.report.comparison_words import compare_in_words
-from tcprof.sources.nsys_sqlite import Trace
+from tcprof.sources.nsys_sqlite import NsysExport
 
 STEP = 200_000
 GEMM, ADD = "sm80_xmma_gemm_f32f32_f32f32_f32", "at::native::vectorized_elementwise_kernel<add>"
@@ -38,7 +38,7 @@ def steps(
 
 
 def analyzed(builder, folder, name):
-    return analyze(Trace(builder.write(folder, name)))
+    return analyze(NsysExport(builder.write(folder, name)))
 
 
 def parts(comparison):

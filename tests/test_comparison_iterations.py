@@ -7,7 +7,7 @@ from tcprof.analysis import analyze
 from tcprof.comparison import compare
 from tcprof.comparison.gate.conditions import parse_condition
 from tcprof.comparison.gate.judgements import judge_condition
-from tcprof.sources.nsys_sqlite import Trace
+from tcprof.sources.nsys_sqlite import NsysExport
 
 STEP = 200_000
 
@@ -29,7 +29,7 @@ def steps(count, *, layers=0, name="step", epoch=None, kernel=40_000):
 
 
 def analyzed(builder, folder, name):
-    return analyze(Trace(builder.write(folder, name)))
+    return analyze(NsysExport(builder.write(folder, name)))
 
 
 @pytest.mark.parametrize("swapped", [False, True])

@@ -15,7 +15,7 @@ from tcprof.comparison.gate.doubts import list_doubts
 from tcprof.comparison.gate.judgements import judge_condition
 from tcprof.report.comparison_words import compare_in_words
 from tcprof.report.text.comparison import list_iterations, list_ranges
-from tcprof.sources.nsys_sqlite import Trace
+from tcprof.sources.nsys_sqlite import NsysExport
 
 run = test_cli.run
 US = 1000
@@ -38,7 +38,7 @@ def steps(every=0, *, count=40, work=2_500, extra=900, seed=0, jitter=0.002, gpu
 
 
 def analyzed(builder, folder, name):
-    return analyze(Trace(builder.write(folder, name)))
+    return analyze(NsysExport(builder.write(folder, name)))
 
 
 def row(comparison, name, path="step"):
@@ -178,7 +178,7 @@ def lossy(tmp_path):
 
 @pytest.mark.parametrize("name", ["time", "kernel_time", "kernel_count", "tensor_active", "tensor_cycles"])
 def test_lost_kernels_cannot_pass(lossy, name):
-    comparison = compare(*(analyze(Trace(path)) for path in lossy))
+    comparison = compare(*(analyze(NsysExport(path)) for path in lossy))
     doubts = list_doubts(comparison)
     for text in (f"{name} > +50%", f"{name} < -50%"):
         judged = judge_condition(parse_condition(text), comparison.rows, "step", doubts)

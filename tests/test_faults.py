@@ -13,7 +13,7 @@ from report_inputs import HOSTILE
 import tcprof
 from tcprof.analysis.faults import lower_frequency
 from tcprof.cli.app import print_faults
-from tcprof.sources.nsys_sqlite import Trace, schema
+from tcprof.sources.nsys_sqlite import NsysExport, schema
 
 OVERFLOW = "GPU Metrics [0]: Sampling buffer overflow"
 DISORDER = "GPU Metrics event chronological order was broken"
@@ -207,14 +207,14 @@ def launched(lost: tuple[int, ...], *, streams: int = 1, process: int = 1000) ->
     ],
 )
 def test_launches_that_must_have_had_a_kernel(tmp_path: Path, lost: tuple[int, ...], streams: int, counted: int):
-    trace = Trace(launched(lost, streams=streams).write(tmp_path))
+    trace = NsysExport(launched(lost, streams=streams).write(tmp_path))
     assert trace.lost_launches() == counted
 
 
 def test_lost_launches_cannot_be_told_without_calls_or_with_graphs(tmp_path: Path):
-    assert Trace(recorded().without("CUPTI_ACTIVITY_KIND_RUNTIME").write(tmp_path)).lost_launches() is None
-    assert Trace(recorded().write(tmp_path, "unnamed.sqlite")).lost_launches() is None
-    assert Trace(launched((3,)).graph(70_000, 80_000).write(tmp_path, "graph.sqlite")).lost_launches() is None
+    assert NsysExport(recorded().without("CUPTI_ACTIVITY_KIND_RUNTIME").write(tmp_path)).lost_launches() is None
+    assert NsysExport(recorded().write(tmp_path, "unnamed.sqlite")).lost_launches() is None
+    assert NsysExport(launched((3,)).graph(70_000, 80_000).write(tmp_path, "graph.sqlite")).lost_launches() is None
 
 
 def test_nothing_is_said_where_all_kernels_are_there(tmp_path: Path) -> None:

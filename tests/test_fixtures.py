@@ -1,5 +1,6 @@
 """What the fixtures, recorded on a real GPU, show about Nsight Systems: the facts that the analysis stands on."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 import tcprof
 from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.sampling import rounding_slack
-from tcprof.sources.nsys_sqlite import schema
+from tcprof.chips import find_chip
+from tcprof.sources.nsys_sqlite import NsysExport
 from tcprof.sources.nsys_sqlite.database import Database
 from tcprof.sources.nsys_sqlite.samples import read_samples
 
@@ -26,10 +28,12 @@ def fixture(request: pytest.FixtureRequest) -> Path:
 def exact_and_rounded(path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[np.ndarray, np.ndarray]:
     """Tensor Active of each sample from cycles, and as nsys's whole percentage."""
     database = Database(path)
-    exact = read_samples(database, {0: 132.0}, ("tensor_active_pct",))
-    without_cycles = schema.METRIC_ALIASES | {"tensor_cycles": ()}
-    monkeypatch.setattr(schema, "METRIC_ALIASES", without_cycles)
-    rounded = read_samples(database, {0: 132.0}, ("tensor_active_pct",))
+    gpus = NsysExport(path).gpus()
+    exact = read_samples(database, gpus, ("tensor_active_pct",))
+    chip = find_chip("GH100")
+    without_cycles = replace(chip, metrics={**chip.metrics, "tensor_cycles": ()})
+    monkeypatch.setattr("tcprof.sources.nsys_sqlite.samples.find_chip", lambda name: without_cycles)
+    rounded = read_samples(database, gpus, ("tensor_active_pct",))
     assert (exact.tensor_source, rounded.tensor_source) == ("cycles", "rounded")
     assert exact.frame["start_ns"].equals(rounded.frame["start_ns"])
     return tuple(samples.frame["tensor_active_pct"].to_numpy() for samples in (exact, rounded))

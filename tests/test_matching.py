@@ -19,7 +19,7 @@ from tcprof.comparison.kernels.alignment import align
 from tcprof.comparison.kernels.families import classify_kernels, similarities
 from tcprof.comparison.kernels.matching import match_kernels
 from tcprof.frames import KERNEL_CHANGES, KERNELS
-from tcprof.sources.nsys_sqlite import Trace
+from tcprof.sources.nsys_sqlite import NsysExport
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 SGEMM = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize32x32x8_ffma_kernel__5x_cublas"
@@ -55,7 +55,7 @@ def program(*steps, outer="step", launched=True, stream_of=lambda name: 7):
 
 
 def analyzed(builder, folder, name="a.sqlite"):
-    return analyze(Trace(builder.write(folder, name)))
+    return analyze(NsysExport(builder.write(folder, name)))
 
 
 def changes_of(folder, base, new, **options):
@@ -271,7 +271,7 @@ def test_gpus_are_compared_one_by_one(tmp_path):
 
 def test_without_a_fit_or_without_work_nothing_is_matched(tmp_path):
     path = program(*[[("forward", SGEMM, 9000)]] * 6).write(tmp_path)
-    fitted, unfitted = analyze(Trace(path)), analyze(Trace(path), kernels=False)
+    fitted, unfitted = analyze(NsysExport(path)), analyze(NsysExport(path), kernels=False)
     for base, new in ((fitted, unfitted), (unfitted, fitted), (fitted, make_analysis())):
         found = match_kernels(base, new)
         assert found.changes.empty

@@ -17,7 +17,7 @@ from tcprof import cli
 from tcprof.analysis import analyze
 from tcprof.errors import InputError, OutputError
 from tcprof.report.text.redaction import describe_redaction
-from tcprof.sources.nsys_sqlite import Trace, schema
+from tcprof.sources.nsys_sqlite import NsysExport, schema
 from tcprof.sources.nsys_sqlite.redaction import allowed
 from tcprof.sources.nsys_sqlite.redaction import redact as redact_module
 from tcprof.sources.nsys_sqlite.redaction.private_texts import Kind
@@ -148,7 +148,7 @@ def test_messages_stay_readable(tmp_path: Path) -> None:
         "warning", "No CPU IP/backtrace samples. Try\necho 1 >/proc/sys/x/y in C:\\Users\\bob\\a.exe or ./out/of/way."
     )
     _, target = redacted(builder, tmp_path)
-    assert Trace(target).diagnostics()["text"].tolist() == [
+    assert NsysExport(target).diagnostics()["text"].tolist() == [
         "Loaded <redacted> on <redacted> with <redacted> for <redacted>@<redacted>",
         "Not all events of <redacted> were collected.",
         "Not all events were collected.",
@@ -161,7 +161,7 @@ def test_the_figures_are_the_same(tmp_path: Path) -> None:
     for number, source in enumerate(sources):
         target = tmp_path / f"copy{number}.sqlite"
         redact(source, target)
-        one, other = analyze(Trace(source)), analyze(Trace(target))
+        one, other = analyze(NsysExport(source)), analyze(NsysExport(target))
         assert one.ranges.equals(other.ranges)
         assert one.activities.equals(other.activities)
         assert one.samples.equals(other.samples)
@@ -366,7 +366,7 @@ def test_samples_as_json_are_kept_and_other_events_counted(tmp_path: Path) -> No
     redaction, target = redacted(builder, tmp_path)
     assert b"hunter2" not in target.read_bytes()
     assert redaction.removed == {Kind.TEXTS: 1, Kind.ROWS: 2}  # the string [Unknown]
-    assert len(Trace(target).samples().frame) == len(Trace(tmp_path / "source.sqlite").samples().frame) > 0
+    assert len(NsysExport(target).samples().frame) == len(NsysExport(tmp_path / "source.sqlite").samples().frame) > 0
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from builders import PROCESS, TraceBuilder, assert_rows, global_id
 
 from tcprof.errors import InputError
 from tcprof.frames import ACTIVITIES, DIAGNOSTICS, GPUS, LAUNCHES, RANGES
-from tcprof.sources.nsys_sqlite import Trace, schema
-from tcprof.sources.nsys_sqlite.trace import Recording
+from tcprof.sources import Recording
+from tcprof.sources.nsys_sqlite import NsysExport, schema
 
 
 def assert_dtypes(frame, kind):
@@ -397,7 +397,7 @@ def whole(tmp_path):
 
 
 def read_all(path):
-    trace = Trace(path)
+    trace = NsysExport(path)
     for read in (
         trace.recording,
         trace.gpus,
@@ -438,13 +438,13 @@ def test_what_is_no_database_is_an_input_error(tmp_path):
         path = tmp_path / "trace.sqlite"
         path.write_bytes(content)
         with pytest.raises(InputError, match="file is not a database"):
-            Trace(path)
+            NsysExport(path)
 
 
 def test_what_is_absent_or_a_folder_is_an_input_error(tmp_path):
     for path in (tmp_path / "absent.sqlite", tmp_path):
         with pytest.raises(InputError, match="cannot be read"):
-            Trace(path)
+            NsysExport(path)
     assert not (tmp_path / "absent.sqlite").exists()
 
 
@@ -453,7 +453,12 @@ def test_a_database_of_something_else_has_nothing(tmp_path):
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE users (id INTEGER)")
     read_all(path)
-    assert len(Trace(path).ranges()) == len(Trace(path).activities()) == len(Trace(path).samples().frame) == 0
+    assert (
+        len(NsysExport(path).ranges())
+        == len(NsysExport(path).activities())
+        == len(NsysExport(path).samples().frame)
+        == 0
+    )
 
 
 def test_a_path_with_characters_that_mean_something_in_a_uri(tmp_path):

@@ -16,7 +16,7 @@ from tcprof.comparison.kernels.matching import match_kernels
 from tcprof.comparison.kernels.scope import Spans
 from tcprof.comparison.kernels.waterfall import explain_changes, largest_part
 from tcprof.frames import WATERFALL
-from tcprof.sources.nsys_sqlite import Trace
+from tcprof.sources.nsys_sqlite import NsysExport
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 SGEMM = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize32x32x8_ffma_kernel__5x_cublas"
@@ -45,7 +45,7 @@ def program(*work, steps=6, samples=None):
 
 
 def analyzed(builder, folder, name="a.sqlite"):
-    return analyze(Trace(builder.write(folder, name)))
+    return analyze(NsysExport(builder.write(folder, name)))
 
 
 def waterfall(base, new):

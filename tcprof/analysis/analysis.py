@@ -9,17 +9,16 @@ import pandas as pd
 
 from tcprof.analysis import summary
 from tcprof.analysis.account import NO_ACCOUNT, Evidence, add_rates, add_tensor_time, fit_launches, make_account
-from tcprof.analysis.borders import rate_launches
 from tcprof.analysis.clock import align_samples, check_clocks
 from tcprof.analysis.instances import busy_time, instance_windows, list_instances
 from tcprof.analysis.iterations import find_iterations
+from tcprof.analysis.kernels.launch_rates import rate_launches
 from tcprof.analysis.observed import Observed, observe
 from tcprof.analysis.projection import Attribution, Hierarchy, attribute, build_hierarchy
 from tcprof.analysis.sampling import Tensor, Windows, tensor_functions
 from tcprof.analysis.warm_up import choose_warm_up, find_left_out, parse_warm_up
 from tcprof.frames import GPUS, INSTANCES, RANGE_SUMMARY, SAMPLE_METRICS
-from tcprof.sources.nsys_sqlite.samples import Samples
-from tcprof.sources.nsys_sqlite.trace import Recording, Trace
+from tcprof.sources import Recording, Samples, Source
 
 WINDOWS = ("host", "gpu", "busy")
 # What a fit needs beside Tensor Active, for the SM clock and for what bounds a kernel: else the verdict on a recording
@@ -79,7 +78,7 @@ class Analysis:
 
 
 def analyze(
-    trace: Trace,
+    source: Source,
     window: str = "gpu",
     metrics: Iterable[str] = SAMPLE_METRICS,
     kernels: bool = True,
@@ -89,7 +88,7 @@ def analyze(
     """Compute Tensor Active per range, per kernel and for the whole capture.
 
     Args:
-        trace: The recording.
+        source: The recording.
         window: ``host`` is the range as on the CPU time line; ``gpu`` reaches from its first activity's start to its
             last one's end; ``busy`` is the time under at least one of its activities.
         metrics: Columns of the samples to read. The ranges need only ``tensor_active_pct``; large recordings are read
@@ -101,8 +100,8 @@ def analyze(
     Raises:
         UsageError: There is no such warm-up, or no such range.
     """
-    recording, activities, hierarchy, attribution, samples, clocks = _read(trace, metrics, kernels)
-    gpus, used = _list_gpus(trace.gpus(), samples.frame, activities)
+    recording, activities, hierarchy, attribution, samples, clocks = _read(source, metrics, kernels)
+    gpus, used = _list_gpus(source.gpus(), samples.frame, activities)
     found = fit_launches(activities, hierarchy, attribution, samples.frame, gpus, clocks) if kernels else None
     tensor = tensor_functions(samples.frame, rate_launches(activities, found))
     listed, work = list_instances(hierarchy, attribution, activities, used)
@@ -131,12 +130,12 @@ def analyze(
         clocks=clocks,
         outside=summary.measure_outside(used, activities, samples.frame, tensor),
         tensor=tensor,
-        observed=observe(trace, samples, hierarchy, activities, attribution),
+        observed=observe(source, samples, hierarchy, activities, attribution),
     )
 
 
 def _read(
-    trace: Trace, metrics: Iterable[str], kernels: bool
+    source: Source, metrics: Iterable[str], kernels: bool
 ) -> tuple[Recording, pd.DataFrame, Hierarchy, Attribution, Samples, pd.DataFrame]:
     """What is in a recording, its activities attributed to its ranges, its samples on the clock of the trace.
 
@@ -144,9 +143,9 @@ def _read(
     """
     metrics = {*metrics, "gr_active_pct", *(_OF_FIT if kernels else ())}
     with ThreadPoolExecutor() as pool:  # reading is most of the work, and it waits for SQLite
-        read_samples, read_launches = pool.submit(trace.samples, metrics), pool.submit(trace.launches)
-        recording, activities = trace.recording(), trace.activities(geometry=kernels)
-        hierarchy = build_hierarchy(trace.ranges())
+        read_samples, read_launches = pool.submit(source.samples, metrics), pool.submit(source.launches)
+        recording, activities = source.recording(), source.activities(geometry=kernels)
+        hierarchy = build_hierarchy(source.ranges())
         attribution = attribute(hierarchy, read_launches.result(), activities)
         samples = read_samples.result()
     clocks = check_clocks(activities, samples.frame)

@@ -6,73 +6,23 @@ No moment gets more than full activity: what is above that goes to the rest of t
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.intervals import StepFunction
-from tcprof.frames import KERNEL_KINDS
-
-if TYPE_CHECKING:
-    from tcprof.analysis.kernels.launches import GpuFit, KernelFit
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 NO_LAUNCHES = pd.DataFrame({name: [] for name in ("gpu", "start_ns", "end_ns", "rate", "error", "spread")}, dtype=float)
-NOT_FITTED = 0.3  # deviation of a kernel's Tensor Active (0 to 1) of which nothing is known but the sample
 BORDER_NS = 500.0  # how well the count at a border inside a launch is known, as time at the launch's rate
 NEAR_NS = 1000  # on either side of a border: whether a kernel runs across it
 FIXED_POINT = 2.0**40
 LEAST_RATE = 1e-7  # of full activity, for every launch: what a sample counted must be of one of them
 IDLE_RATE = 1e-30  # for time without any: it has what no launch can have
 ROUNDING = 1e-9  # of full activity: by so much a moment may be above it
-
-
-def rate_launches(activities: pd.DataFrame, found: "KernelFit | None") -> pd.DataFrame:
-    """What samples are shared among: kernels and graphs with their Tensor Active, in parts if they were fitted.
-
-    Args:
-        activities: See ``tcprof.frames.ACTIVITIES``.
-        found: The fit, if there is one.
-
-    Returns:
-        gpu, start_ns, end_ns; rate, Tensor Active from 0 to 1; error, the standard error that its class has in common;
-        spread, that of one launch.
-    """
-    kernels = activities[activities["kind"].isin(KERNEL_KINDS)]
-    unknown = kernels[["gpu", "start_ns", "end_ns"]].assign(rate=NOT_FITTED, error=NOT_FITTED, spread=NOT_FITTED)
-    if found is None:
-        return unknown
-    fitted = {gpu: of_gpu for gpu, of_gpu in found.gpus.items() if "tensor" in of_gpu.fits}
-    parts = [_rate_parts(of_gpu).assign(gpu=gpu) for gpu, of_gpu in fitted.items()]
-    return pd.concat([unknown[~unknown["gpu"].isin(list(fitted))], *parts], ignore_index=True)
-
-
-def _rate_parts(of_gpu: "GpuFit") -> pd.DataFrame:
-    """The parts of all launches of a GPU; each counts its share of what its launch does."""
-    launches, fit = of_gpu.launches, of_gpu.fits["tensor"]
-    of_class = np.bincount(of_gpu.part_kind)
-    first, number = np.cumsum(of_class) - of_class, of_class[launches.kind]
-    launch = np.repeat(np.arange(len(number)), number)
-    place = np.arange(len(launch)) - np.repeat(np.cumsum(number) - number, number)
-    kind, duration = launches.kind[launch], (launches.end - launches.start)[launch]
-    total = np.bincount(of_gpu.part_kind, fit.parts)[kind]
-    # Of its class's mean rate; a class that counts nothing does so evenly.
-    shape = np.divide(fit.parts[first[kind] + place] * number[launch], total, out=np.ones(len(kind)), where=total > 0)
-    error = (np.sqrt(np.diag(fit.covariance))[launches.kind] * launches.weight)[launch] / duration
-    low, high = (launches.start[launch] + duration * step // number[launch] for step in (place, place + 1))
-    return pd.DataFrame(
-        {
-            "start_ns": low,
-            "end_ns": high,
-            "rate": fit.per_launch[launch] / duration * shape,
-            "error": error,
-            "spread": error * np.sqrt(np.bincount(launches.kind)[kind]),
-        }
-    )
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from tcprof.analysis.projection import SEPARATOR
 from tcprof.analysis.sampling import NORMAL_95
 from tcprof.errors import UsageError
 from tcprof.frames import ITERATIONS
-from tcprof.sources.nsys_sqlite.ranges import UNNAMED_DOMAIN
+from tcprof.sources import UNNAMED_DOMAIN
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.projection import CAUSES, REMEDIES, Attribution, Hierarchy
-from tcprof.sources.nsys_sqlite.samples import Samples
-from tcprof.sources.nsys_sqlite.trace import Trace
+from tcprof.sources import Samples, Source
 
 # Words of diagnostics that speak of lost events of CUDA: only then the launches without a kernel are counted.
 _OF_LOST_EVENTS = "CUPTI|GPU events were discarded|Trace data will likely be truncated"
@@ -55,7 +54,7 @@ class Observed:
 
 
 def observe(
-    source: Trace, samples: Samples, hierarchy: Hierarchy, activities: pd.DataFrame, attribution: Attribution
+    source: Source, samples: Samples, hierarchy: Hierarchy, activities: pd.DataFrame, attribution: Attribution
 ) -> Observed:
     """Collect the facts.
 

@@ -67,7 +67,7 @@ def tensor_functions(samples: pd.DataFrame, launches: pd.DataFrame = NO_LAUNCHES
 
     Args:
         samples: See ``tcprof.frames.SAMPLES``.
-        launches: What to share the samples among, see ``tcprof.analysis.borders.rate_launches``.
+        launches: What to share the samples among, see ``tcprof.analysis.kernels.launch_rates``.
     """
     functions = {}
     for gpu, of_gpu in samples[samples["tensor_active_pct"].notna()].groupby("gpu"):

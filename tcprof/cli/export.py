@@ -53,24 +53,22 @@ def export(
     """Write the frames, ranges, kernels and samples among them, or a trace. docs/metrics.md tells each column."""
     _check_targets(output, chrome_trace)
     import tcprof
-    from tcprof.record.export import find_export
-    from tcprof.record.locate import find_nsys
     from tcprof.report.data.data import write_frames
     from tcprof.report.text.tables import describe_base
+    from tcprof.sources.registry import open_source
 
     with progress(f"Reading {recording.name}"):
-        source = find_export(recording, find_nsys)
-        analysis = tcprof.read(source, window, warm_up=warm_up)
+        source = open_source(recording)
+        analysis = tcprof.read(source.path, window, warm_up=warm_up)
     written = []
     if output is not None:
         with progress(f"Writing {output}"):
             written += write_frames(analysis, output, file_format)
     if chrome_trace is not None:
         from tcprof.render.chrome_trace.chrome_trace import write_chrome_trace
-        from tcprof.sources.nsys_sqlite import Trace
 
         with progress(f"Writing {chrome_trace.name}"):
-            write_chrome_trace(analysis, Trace(source), chrome_trace)
+            write_chrome_trace(analysis, source, chrome_trace)
         written.append(chrome_trace)
     print_faults(analysis.faults, err=True)
     print_warnings((*describe_base(analysis), *analysis.warnings))

@@ -1,4 +1,4 @@
-"""Frames of what was recorded, as ``tcprof.sources.nsys_sqlite`` reads it."""
+"""Frames of what was recorded, as ``tcprof.sources`` reads it."""
 
 from tcprof.frames.schema import BOOL, CATEGORY, END, FLOAT, GPU, INT, START, TEXT, Column, Schema
 

@@ -14,7 +14,8 @@ from tcprof.record.locate import Nsys
 from tcprof.record.problems import explain
 from tcprof.record.processes.run import Completed, run_quietly
 
-_MAGIC = b"SQLite format 3\0"
+SQLITE_MAGIC = b"SQLite format 3\0"
+REPORT_MAGIC = b"NVIDIA Tegra Profiler Report"
 _HEADER_BYTES = 100
 _DAMAGED = r"magic number mismatch|Cannot read from stream|Invalid version prefix|Version tag is not found|protobuf"
 _NEWER = r"newer than your current version"
@@ -39,7 +40,7 @@ def find_export(report: Path, nsys: Callable[[], Nsys]) -> Path:
         NsysError: If nsys fails for another reason.
     """
     if report.suffix == STREAM_SUFFIX:
-        _check_is_file(report)
+        check_is_file(report)
         made = report.with_suffix(REPORT_SUFFIX)
         report = made if made.exists() else import_stream(report)
     if report.suffix not in REPORT_SUFFIXES:
@@ -67,18 +68,18 @@ def check_export(path: Path) -> None:
     Raises:
         InputError: If it is not; the message tells what it is instead.
     """
-    _check_is_file(path)
+    check_is_file(path)
     with path.open("rb") as file:
         header = file.read(_HEADER_BYTES)
     again = "Export the report again: nsys export --type=sqlite --force-overwrite=true REPORT.nsys-rep"
     if not header.strip(b"\0"):
         raise InputError(f"{path} is an export that was interrupted: it begins with zeros.", hint=again)
-    if header.startswith(b"NVIDIA Tegra Profiler Report"):
+    if header.startswith(REPORT_MAGIC):
         raise InputError(
             f"{path} is a report of nsys, not its SQLite export.",
             hint="Let its name end in .nsys-rep: tcprof exports it.",
         )
-    if not header.startswith(_MAGIC):
+    if not header.startswith(SQLITE_MAGIC):
         raise InputError(
             f"{path} is no SQLite file.",
             hint="Give a .nsys-rep, or what 'nsys export --type=sqlite' makes of it.",
@@ -88,11 +89,27 @@ def check_export(path: Path) -> None:
     journal = path.with_name(path.name + "-journal")
     if journal.exists() and journal.stat().st_size:
         raise InputError(f"{path} is still being written, or its writing was interrupted.", hint=again)
-    if "StringIds" not in _read_tables(path, header):
+    if "StringIds" not in read_tables(path, header):
         raise InputError(
             f"{path} is a SQLite file, but no export of Nsight Systems: it has no table StringIds.",
             hint="nvprof and Nsight Compute write other files. Record with nsys, or with 'tcprof profile'.",
         )
+
+
+def check_is_file(path: Path) -> None:
+    """Makes sure that there is a file which may be read and is not empty.
+
+    Raises:
+        InputError: If not.
+    """
+    if not path.exists():
+        raise InputError(f"{path} does not exist.", hint="Check the name.")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder.", hint="Give the .nsys-rep or .sqlite file in it.")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"{path} may not be read.", hint="Ask its owner for permission.")
+    if path.stat().st_size == 0:
+        raise InputError(f"{path} is empty.", hint="Its writing was interrupted, or the disk was full: record again.")
 
 
 def read_sampled_metrics(export: Path) -> frozenset[str]:
@@ -115,21 +132,10 @@ def read_report_version(report: Path) -> tuple[int, ...]:
     return tuple(int(part) for part in match[1].split(b"@")) if match else ()
 
 
-def _check_is_file(path: Path) -> None:
-    if not path.exists():
-        raise InputError(f"{path} does not exist.", hint="Check the name.")
-    if path.is_dir():
-        raise InputError(f"{path} is a folder.", hint="Give the .nsys-rep or .sqlite file in it.")
-    if not os.access(path, os.R_OK):
-        raise InputError(f"{path} may not be read.", hint="Ask its owner for permission.")
-    if path.stat().st_size == 0:
-        raise InputError(f"{path} is empty.", hint="Its writing was interrupted, or the disk was full: record again.")
-
-
 def _check_report(report: Path, export: Path) -> None:
     if not report.exists() and export.exists():
         raise InputError(f"{report} does not exist.", hint=f"Its export is here: give {export}")
-    _check_is_file(report)
+    check_is_file(report)
 
 
 def _is_right(export: Path, report: Path) -> bool:
@@ -149,8 +155,17 @@ def _promised_bytes(header: bytes) -> int:
     return (65536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
 
 
-def _read_tables(path: Path, header: bytes) -> set[str]:
-    logged = header[19] == 2 and not path.with_name(path.name + "-wal").exists()
+def read_tables(path: Path, header: bytes) -> set[str]:
+    """The names of an SQLite file's tables.
+
+    Args:
+        path: The file; it is not changed.
+        header: Its first hundred bytes, or more; fewer of a file that is cut off.
+
+    Raises:
+        InputError: If SQLite cannot read it.
+    """
+    logged = header[19:20] == b"\2" and not path.with_name(path.name + "-wal").exists()
     mode = "?mode=ro&immutable=1" if logged else "?mode=ro"  # even a reader would make a write-ahead log
     try:
         with closing(sqlite3.connect(path.resolve().as_uri() + mode, uri=True)) as connection:

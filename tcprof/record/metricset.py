@@ -2,28 +2,18 @@
 
 nsys gives whole percentages, and 1 for any small activity, which makes it unreadable; the sum of the active
 cycles is exact. Everything is taken from the installed nsys's own set for the chip, since names and counters
-differ by chip.
+differ by chip; which of them are kept, and which sums are added, is in the files of ``tcprof.chips``.
 """
 
 from typing import Any
 
 import yaml
 
+from tcprof.chips import Metric, find_chip
 from tcprof.errors import NsysError
 
-TENSOR_CYCLES = "Tensor Active [Sum]"  # the metric's name in an export
-TENSOR_COUNTER = "sm__pipe_tensor_cycles_active_realtime"
-_COUNTERS = (
-    "gr__cycles_active",
-    "sm__cycles_active",
-    "sm__inst_executed_realtime",
-    TENSOR_COUNTER,
-    "dram__read_throughput",
-    "dram__write_throughput",
-    "gpc__cycles_elapsed",
-)
 _LINK_PREFIXES = ("nvlrx__", "nvltx__", "pcie__", "ctc__")
-_SUM = {"name": "Sum", "suffix": ".sum"}
+_SUFFIX = ".sum"
 
 _Mapping = dict[str, Any]  # a node of a YAML document
 
@@ -61,16 +51,20 @@ def build_metric_set(own: str, chip: str, alias: str = "tcprof", *, keep_links: 
     """
     document = _parse(own)
     source = _first_set(document)
+    columns = find_chip(chip).metrics
+    kept = {
+        counter for known in columns.values() for metric in known if not metric.beside for counter in metric.counters
+    }
     metrics = [
         {**metric, "subMetrics": _flatten(metric.get("subMetrics", []))}
         for metric in source.get("metrics", [])
-        if _counter(metric) in _COUNTERS or (keep_links and _counter(metric).startswith(_LINK_PREFIXES))
+        if _counter(metric) in kept or (keep_links and _counter(metric).startswith(_LINK_PREFIXES))
     ]
-    tensor = next((metric for metric in metrics if _counter(metric) == TENSOR_COUNTER), None)
-    if tensor is None:
+    summed = [
+        column for column, known in columns.items() if any(_add_sum(metrics, sums) for sums in known if sums.sums)
+    ]
+    if "tensor_cycles" not in summed:
         raise NsysError(f"nsys's metric set for {chip} has no counter for the tensor pipe alone.")
-    tensor["subMetrics"] = [sub for sub in tensor["subMetrics"] if sub.get("suffix") != ".sum"] + [dict(_SUM)]
-    metrics.append(_sm_cycles(metrics))
     ours = {key: value for key, value in source.items() if not isinstance(value, list | dict)} | {
         "alias": alias,
         "name": f"Tensor cycles for {chip} ({alias})",
@@ -82,16 +76,32 @@ def build_metric_set(own: str, chip: str, alias: str = "tcprof", *, keep_links: 
     return yaml.safe_dump(new, sort_keys=False, allow_unicode=True, width=110)
 
 
-def _sm_cycles(metrics: list[_Mapping]) -> _Mapping:
-    """Elapsed cycles summed over the SMs: what the tensor cycles are a fraction of."""
-    active = next((metric["id"] for metric in metrics if _counter(metric) == "sm__cycles_active"), "")
-    return {
-        "name": "SM Cycles",
-        "id": active.removesuffix("sm__cycles_active") + "sm__cycles_elapsed",
-        "description": "Cycles elapsed, summed over all SMs",
-        "color": "#8BDDB4",
-        "subMetrics": [dict(_SUM)],
-    }
+def _add_sum(metrics: list[_Mapping], known: Metric) -> bool:
+    """Have a counter's exact sum recorded.
+
+    Args:
+        metrics: Those of the new set; one gets a sub-metric, or one is added where nsys has none for the counter.
+        known: The sum.
+
+    Returns:
+        Whether the chip has the counter, as far as nsys's set tells.
+    """
+    sums = {"name": known.sums, "suffix": _SUFFIX}
+    if known.beside:
+        neighbour = next((metric["id"] for metric in metrics if _counter(metric) == known.beside), known.beside)
+        added = {
+            "name": known.names[0].removesuffix(f" [{known.sums}]"),
+            "id": str(neighbour).removesuffix(known.beside) + known.counters[0],
+            "description": known.description,
+            "color": "#8BDDB4",
+            "subMetrics": [sums],
+        }
+        metrics.append(added)
+        return True
+    found = next((metric for metric in metrics if _counter(metric) in known.counters), None)
+    if found:
+        found["subMetrics"] = [sub for sub in found["subMetrics"] if sub.get("suffix") != _SUFFIX] + [sums]
+    return found is not None
 
 
 def _display_rows(rows: list[_Mapping], names: set[str]) -> list[_Mapping]:
@@ -107,8 +117,8 @@ def _display_rows(rows: list[_Mapping], names: set[str]) -> list[_Mapping]:
 
 
 def _counter(metric: _Mapping) -> str:
-    """A metric's counter without the unit before it, and with Turing's name for the DRAM undone."""
-    return str(metric.get("id", "")).rpartition(".")[2].replace("dramc__", "dram__")
+    """A metric's counter without the unit before it."""
+    return str(metric.get("id", "")).rpartition(".")[2]
 
 
 def _flatten(subs: list[Any]) -> list[_Mapping]:

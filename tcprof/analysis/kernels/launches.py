@@ -10,13 +10,13 @@ from threadpoolctl import threadpool_limits
 from tcprof.analysis.clock import offset_errors
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.capacity import fit_capacity, unknown_capacity
-from tcprof.analysis.kernels.chips import flop_per_cycle, peak_flop_per_cycle
 from tcprof.analysis.kernels.classes import Classes, classify
 from tcprof.analysis.kernels.design import Design, Launches, build_design
 from tcprof.analysis.kernels.fit import LEAST_OFFSET_NS, PASSES, Fit, fit
 from tcprof.analysis.kernels.interruptions import doubt_interrupted
 from tcprof.analysis.kernels.names import read_names
 from tcprof.analysis.sampling import read_rounded
+from tcprof.chips import Chip, find_chip
 from tcprof.frames import KERNEL_KINDS, LAUNCHED
 
 Ints = npt.NDArray[np.int64]
@@ -102,7 +102,7 @@ def fit_kernels(
             mine = samples[samples["gpu"] == gpu]
             fitted[gpu] = _fit_gpu(launches, (code, geometry), mine, errors.get(gpu, LEAST_OFFSET_NS))
         frame = _launched(gpu, rows, path_id[rows], launches, classes, fitted[gpu])
-        parts.append(_with_flop(frame, fitted[gpu].capacity, names.iloc[code], chips.get(gpu, "")))
+        parts.append(_with_flop(frame, fitted[gpu].capacity, names.iloc[code], find_chip(chips.get(gpu, ""))))
     return KernelFit(LAUNCHED.concat(parts), fitted, bool(samples["tensor_active_pct"].notna().any()))
 
 
@@ -207,11 +207,11 @@ def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: 
     )
 
 
-def _with_flop(frame: pd.DataFrame, capacity: Floats, names: pd.DataFrame, chip: str) -> pd.DataFrame:
+def _with_flop(frame: pd.DataFrame, capacity: Floats, names: pd.DataFrame, chip: Chip) -> pd.DataFrame:
     """Launches with their FLOP, and the time these would take at the chip's peak and the sampled clock."""
     keys, rows = np.unique((names["family"] + "/" + names["precision"]).to_numpy(dtype=str), return_inverse=True)
     pairs = [key.split("/") for key in keys]
-    rate = np.array([flop_per_cycle(chip, family, precision) for family, precision in pairs])[rows]
-    peak = np.array([peak_flop_per_cycle(chip, precision) for _, precision in pairs])[rows]
+    rate = np.array([chip.flop_per_cycle(family, precision) for family, precision in pairs])[rows]
+    peak = np.array([chip.peak_flop_per_cycle(precision) for _, precision in pairs])[rows]
     flop = frame["tensor_cycles"] * rate
     return LAUNCHED.conform(frame.assign(tensor_flop=flop, tensor_ideal_ns=flop / (peak * capacity)))

@@ -1,4 +1,4 @@
-"""What a kernel's name tells: whether it is meant for the Tensor Cores, its precision, instructions and tile.
+"""The grammar of kernel names: the only place where one is taken apart, and each name only once.
 
 The names are those of cuBLAS and cuBLASLt, cuDNN, CUTLASS, FlashAttention, PyTorch, Triton, XLA and TransformerEngine,
 and of any code, mangled or not, that names its matrix instructions. A name is a witness, not a measurement: what it
@@ -6,11 +6,14 @@ says stands in columns of its own.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 import pandas as pd
 
-NO_MATRIX = "none"
+from tcprof.chips import NO_MATRIX
+from tcprof.untrusted import printable
 
 
 def _either(*patterns: str) -> re.Pattern[str]:
@@ -115,20 +118,102 @@ _PLAIN_PRECISIONS = (
 _TILES = re.compile(
     r"tile(?:size)?(\d+x\d+x\d+)|nvjet_(?:sm\d+_)?[a-z]+_(\d+x\d+)_|_(\d+x\d+)_\d+x\d_|(?<!SM\d\d)_(\d+x\d+x?\d*)_"
 )
+PRODUCT = "products"
+GRAPH = "CUDA graphs"  # recorded as a whole: which kernels they hold is not known
+# The kinds of work, in order: the first that is found decides.
+_WORKS = (
+    (GRAPH, re.compile(r"^graph$")),
+    ("communication", re.compile(r"nccl|nvshmem")),
+    ("fused kernels", re.compile(r"triton_(?:poi|red|per)|^(?:input_|loop_)?\w*fusion(?:_\d+)?$")),
+    ("attention", re.compile(r"flash|fmha|sdpa|attention|attn", re.IGNORECASE)),
+    ("optimizer", re.compile(r"multi_tensor_apply|[Aa]dam|\bsgd|lamb_|amp_update_scale")),
+    (
+        "helpers of products",
+        re.compile(
+            r"splitK_?reduce|reduction::kernel|execute_split_k_kernel|init_device_workspace|fft2d|flip_filter"
+            r"|epilogue::impl|scal_kernel|precompute_",
+            re.IGNORECASE,
+        ),
+    ),
+    ("layout changes", re.compile(r"nchwToNhwc|nhwcToNchw|AddPadding|transpose", re.IGNORECASE)),
+    (PRODUCT, PRODUCTS),
+    (
+        "normalization",
+        re.compile(r"batch_?norm|layer_?norm|group_?norm|rms_?norm|_norm_|rowwisemoments", re.IGNORECASE),
+    ),
+    ("softmax", re.compile(r"softmax", re.IGNORECASE)),
+    ("pooling", re.compile(r"pool", re.IGNORECASE)),
+    ("copies and casts", re.compile(r"copy|convert|CatArray", re.IGNORECASE)),
+    ("reductions", re.compile(r"reduce", re.IGNORECASE)),
+    ("element-wise kernels", re.compile(r"elementwise|element_wise|dropout|pointwise", re.IGNORECASE)),
+)
+_OTHER_KIND = "other kernels"
+# What says nothing about the work: types, and the templates around a function.
+_WORDLESS = re.compile(
+    r"[tuf]\d*"
+    r"|void|at|native|std|cuda|const|unnamed|anonymous|namespace|operator|lambda|instance|detail|impl|kernel"
+    r"|functor|array|bool|char|int|long|unsigned|float|double|half|c10|bfloat16|nv|fp16|fp32|bf16|float16|size"
+    r"|tensor|tensoriterator|tensoriteratorbase|elementwise|vectorized|unrolled|gpu|nocast|memory|loadwithoutcast"
+    r"|loadwithcast|storewithoutcast|storewithcast|trivialoffsetcalculator|offsetcalculator|tensorlistmetadata"
+    r"|tensorlistscalarlistmetadata|multi|apply|cudafunctor|binaryfunctor|bunaryfunctor|aunaryfunctor"
+    r"|opmathsymmetric|params|wrapper|t|func|reduce|reduceop|vec|triton|poi|red|per|fused"
+)
+LONGEST_NAME = 64
+# What an element-wise kernel of PyTorch computes stands among its template arguments.
+_FUNCTION = re.compile(
+    r"(\w*(?:_kernel_cuda|_cuda_kernel|[Ff]unctor|_kernel_impl|MeanOps|NormOps|WelfordOps|_kernel)\w*)"
+)
+# What cuDNN and cuBLAS append, which tells little.
+_NOISE = re.compile(
+    r"_warpgroupsize\w+?_g\d+|_(?:strided_)?execute(?:_segment_k_o(?:n|ff))?_kernel|_kernel__5x_\w+|__5x_\w+"
+)
+_WRAPPERS = ("Kernel", "Kernel2", "kernel", "device_kernel")  # CUTLASS: the kernel itself is the first argument
 
 
-def read_names(names: Sequence[str]) -> pd.DataFrame:
-    """What the names tell, a row for each.
+@dataclass(frozen=True)
+class KernelName:
+    """What a kernel's name tells.
+
+    Attributes:
+        named_tensor: Whether it is meant for the Tensor Cores.
+        communication: Whether it is a collective operation between GPUs.
+        precision: Of its products, such as bf16; empty where the name does not tell.
+        family: Its matrix instructions; ``NO_MATRIX`` where its source is known to have none; empty likewise.
+        tile: Of its products, such as 128x128x64; empty likewise.
+        work: What kind of work it does, for people, such as ``PRODUCT`` or softmax.
+        words: The words that say what it does, in lower case.
+    """
+
+    named_tensor: bool
+    communication: bool
+    precision: str
+    family: str
+    tile: str
+    work: str
+    words: frozenset[str]
+
+
+def read_names(names: Iterable[str]) -> pd.DataFrame:
+    """What the names tell of matrix instructions, a row for each.
 
     Returns:
-        named_tensor and communication (bool), precision, family and tile; text that is empty where the name does not
-        tell. A family of ``NO_MATRIX`` is one whose source is known to have no matrix instruction.
+        named_tensor and communication (bool), precision, family and tile, see ``KernelName``.
     """
     columns = ["named_tensor", "communication", "precision", "family", "tile"]
-    return pd.DataFrame([_read(name) for name in names], columns=columns)
+    parsed = map(parse_name, names)
+    return pd.DataFrame([[getattr(name, column) for column in columns] for name in parsed], columns=columns)
 
 
-def _read(name: str) -> tuple[bool, bool, str, str, str]:
+@lru_cache(maxsize=100_000)
+def parse_name(name: str) -> KernelName:
+    """What a kernel's name tells."""
+    work = next((work for work, pattern in _WORKS if pattern.search(name)), _OTHER_KIND)
+    words = {word.lower() for word in re.findall(r"[A-Za-z][A-Za-z0-9]*", name.replace("_", " "))}
+    return KernelName(*_matrix(name), work, frozenset(word for word in words if not _WORDLESS.fullmatch(word)))
+
+
+def _matrix(name: str) -> tuple[bool, bool, str, str, str]:
+    """The first five fields of ``KernelName``."""
     if _COMMUNICATION.search(name):
         return False, True, "", NO_MATRIX, ""
     pytorch = _PYTORCH.match(name) and not _PYTORCH_MATRIX.search(name)
@@ -146,3 +231,17 @@ def _read(name: str) -> tuple[bool, bool, str, str, str]:
 def _first(patterns: Sequence[tuple[str, re.Pattern[str]]], name: str) -> str:
     """What the first pattern that is found stands for; empty if none is."""
     return next((found for found, pattern in patterns if pattern.search(name)), "")
+
+
+@lru_cache(maxsize=100_000)
+def short_name(name: str, length: int = LONGEST_NAME) -> str:
+    """A kernel's name without return type, namespaces, arguments and most template arguments."""
+    text = printable(name).removeprefix("void ").replace("<unnamed>::", "")
+    head, _, arguments = text.partition("<")
+    base = head.partition("(")[0].rpartition("::")[2].strip() or text
+    if base in _WRAPPERS and arguments:
+        base = re.split(r"[<>,(]", arguments, maxsplit=1)[0].rpartition("::")[2].strip() or base
+    inner = next((match for match in _FUNCTION.findall(arguments) if match != base), "") if arguments else ""
+    short = _NOISE.sub("", f"{base}<{inner}>" if inner else base) or "(unnamed)"
+    kept = length * 3 // 5  # what tells kernels of one family apart stands at the end
+    return short if len(short) <= length else f"{short[:kept]}…{short[kept + 1 - length :]}"

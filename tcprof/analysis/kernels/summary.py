@@ -7,8 +7,9 @@ import pandas as pd
 from tcprof.analysis.kernels.design import Launches
 from tcprof.analysis.kernels.fit import Fit
 from tcprof.analysis.kernels.launches import OTHER_METRICS, KernelFit
-from tcprof.analysis.kernels.names import NO_MATRIX, read_names
+from tcprof.analysis.kernels.names import read_names
 from tcprof.analysis.sampling import NORMAL_95
+from tcprof.chips import NO_MATRIX
 from tcprof.frames import KERNELS
 
 Ints = npt.NDArray[np.int64]

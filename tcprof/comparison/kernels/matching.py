@@ -8,7 +8,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.comparison.kernels.families import GRAPH, classify_kernels
+from tcprof.analysis.kernels.names import GRAPH
+from tcprof.comparison.kernels.families import classify_kernels
 from tcprof.comparison.kernels.scope import Scope, compared_gpus, compared_spans, find_scope
 from tcprof.comparison.kernels.slots import NONE, Names, find_slots, follow_slots, match_slots
 from tcprof.frames import KERNEL_CHANGES

@@ -4,12 +4,12 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from tcprof.chips import metric_names
 from tcprof.errors import NsysError
 from tcprof.record.capabilities import Capabilities
 from tcprof.record.export import find_export, read_sampled_metrics
 from tcprof.record.importer import REPORT_SUFFIX
 from tcprof.record.locate import Nsys
-from tcprof.record.metricset import TENSOR_CYCLES
 from tcprof.record.problems import explain
 from tcprof.record.processes.run import run_quietly
 from tcprof.record.recording.command import RecordOptions, build_profile_command
@@ -58,6 +58,6 @@ def try_metric_set(
                 hint=problem.remedy if problem else "",
             )
         sampled = read_sampled_metrics(find_export(report, lambda: nsys))
-    if metric_set is not None and TENSOR_CYCLES not in sampled:
+    if metric_set is not None and sampled.isdisjoint(metric_names("tensor_cycles")):
         raise NsysError(f"nsys {nsys.version_text} took the metric set, but sampled no tensor cycles.")
     return tuple(sorted(sampled))

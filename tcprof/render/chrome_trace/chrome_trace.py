@@ -18,7 +18,7 @@ from tcprof.files import replace_file
 from tcprof.render.chrome_trace.drawing import OUTSIDE, Drawing, Lane, Slices, Texts
 from tcprof.render.chrome_trace.events import clean_json, open_events, quoted
 from tcprof.report.data.data import recording_info, records
-from tcprof.sources.nsys_sqlite import Trace
+from tcprof.sources import Source
 
 FAULTS = 2 * OUTSIDE  # the process that they are drawn in; GPUs are processes from OUTSIDE on
 # Column of the samples, name of the track, its unit, and how much of that the column's is.
@@ -40,7 +40,7 @@ _OF_INSTANCE = ("tensor_active_mean_pct", "tensor_cycles", "coverage_pct", "kern
 Ints = npt.NDArray[np.int64]
 
 
-def write_chrome_trace(analysis: Analysis, trace: Trace, target: Path) -> None:
+def write_chrome_trace(analysis: Analysis, source: Source, target: Path) -> None:
     """Write a recording in the Trace Event Format; compressed, if the file's name ends in .gz.
 
     Times are those of the recording. The format's readers take no negative times: samples from before zero are left
@@ -48,13 +48,13 @@ def write_chrome_trace(analysis: Analysis, trace: Trace, target: Path) -> None:
 
     Args:
         analysis: The analysis, with fitted kernels if their figures are to be in the trace.
-        trace: What it was made from; it knows the processes and threads of the ranges.
+        source: What it was made from; it knows the processes and threads of the ranges.
         target: The file to make or replace.
 
     Raises:
         OutputError: It cannot be written.
     """
-    ranges = build_hierarchy(trace.ranges()).ranges  # in the order in which instances number them
+    ranges = build_hierarchy(source.ranges()).ranges  # in the order in which instances number them
     zero = min([0, *(int(frame["start_ns"].min()) for frame in (ranges, analysis.activities) if len(frame))])
     about = {
         "tcprof": tcprof.__version__,

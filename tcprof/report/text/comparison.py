@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 
 from tcprof import units
+from tcprof.analysis.kernels.names import short_name
 from tcprof.comparison import Comparison
 from tcprof.comparison.kernels.waterfall import TENSOR_ACTIVE, TIME, TOTAL
 from tcprof.comparison.statistics.rows import HIGHER, LOWER, of_means
@@ -18,7 +19,6 @@ from tcprof.report.comparison_words import (
     time_row,
     told_gpus,
 )
-from tcprof.report.text.kernels import short_name
 from tcprof.report.text.tables import Listing, bare_pct, gpu_title, path_labels
 from tcprof.report.wording import format_fitted
 from tcprof.untrusted import printable

@@ -1,5 +1,6 @@
-"""An Nsight Systems export as a read-only object. The only user of SQL; nsys's differences end here."""
+"""Exports of Nsight Systems, read-only. The only user of SQL; nsys's differences end here."""
 
-from tcprof.sources.nsys_sqlite.trace import Trace
+from tcprof.sources.nsys_sqlite.export import NsysExport
+from tcprof.sources.nsys_sqlite.recognition import NSYS
 
-__all__ = ["Trace"]
+__all__ = ["NSYS", "NsysExport"]

@@ -9,8 +9,8 @@ from sqlalchemy import func, select
 from tcprof.frames import RANGES
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.database import UNKNOWN, UNNAMED, Database, decode, distinct_pairs, text_bytes
+from tcprof.sources.source import UNNAMED_DOMAIN
 
-UNNAMED_DOMAIN = "domain "  # before the number of a domain whose name was not recorded
 OPEN = -(1 << 62)  # in place of the end of a range that never closed
 
 Ints = npt.NDArray[np.int64]

@@ -7,16 +7,18 @@ a gap, and the sample before it ends after one period; samples in a stretch that
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sqlalchemy import func, select
 
+from tcprof.chips import Chip, Metric, find_chip
 from tcprof.frames import SAMPLES
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.database import Database
+from tcprof.sources.source import Samples
 
 GAP_PERIODS = 1.5
 TENSOR_COLUMNS = {"tensor_active_pct", "tensor_cycles"}
@@ -25,7 +27,23 @@ _MEGAHERTZ_AT_MOST = 100_000  # a clock below this is in MHz; nsys writes Hz und
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-Readings = dict[str, tuple[Ints, Ints]]  # of one GPU: metric -> sorted time stamps and values
+
+
+class Reading(NamedTuple):
+    """What was read of one metric of one GPU.
+
+    Attributes:
+        metric: The metric, as its chip has it.
+        times: Time stamps, ascending.
+        values: As recorded.
+    """
+
+    metric: Metric
+    times: Ints
+    values: Ints
+
+
+Readings = dict[str, Reading]  # of one GPU, by column
 
 
 @dataclass(frozen=True)
@@ -35,43 +53,36 @@ class Wanted:
     Attributes:
         metrics: Columns of ``SAMPLES``.
         clocks: What can tell the cycles that passed in a sample, best first.
+        chips: The chip of each GPU.
     """
 
     metrics: frozenset[str]
     clocks: tuple[str, ...]
+    chips: dict[int, str]
+
+    def chip(self, gpu: int) -> Chip:
+        """What is known about a GPU's chip."""
+        return find_chip(self.chips.get(gpu, ""))
 
 
-@dataclass(frozen=True)
-class Samples:
-    """The samples of a recording, and how they were measured.
-
-    Attributes:
-        frame: See ``tcprof.frames.SAMPLES``.
-        tensor_source: "cycles", "rounded" (whole percentages) or "none".
-        shared_pipe: Whether the counter also counts plain half-precision arithmetic (Turing).
-        lost_ns: Time marked as missing by nsys.
-    """
-
-    frame: pd.DataFrame
-    tensor_source: str
-    shared_pipe: bool
-    lost_ns: int
-
-
-def read_samples(database: Database, sm_counts: dict[int, float], metrics: Iterable[str]) -> Samples:
+def read_samples(database: Database, gpus: pd.DataFrame, metrics: Iterable[str]) -> Samples:
     """The samples of all GPUs.
 
     Args:
         database: The export.
-        sm_counts: Streaming multiprocessors of each GPU, NaN where unknown.
+        gpus: See ``tcprof.frames.GPUS``: the chip tells the metrics' names, the number of SMs what a cycle is worth.
         metrics: Columns of ``SAMPLES`` to read; the others are left unknown, which saves time on large recordings.
     """
+    sm_counts = dict(zip(gpus["gpu"], gpus["sm_count"], strict=True))
     # The clock counts for one SM, so that it can stand for the SMs' own cycle counter only where their number is known.
     sms_known = bool(sm_counts) and all(count > 0 for count in sm_counts.values())
-    wanted = Wanted(frozenset(metrics), ("sm_cycles", "gpc_clock_hz") if sms_known else ("sm_cycles",))
-    readings, lost, names = _read_table(database, wanted)
-    if not readings:
-        readings, names = _read_json(database, wanted)
+    wanted = Wanted(
+        frozenset(metrics),
+        ("sm_cycles", "gpc_clock_hz") if sms_known else ("sm_cycles",),
+        dict(zip(gpus["gpu"], gpus["chip"], strict=True)),
+    )
+    readings, lost = _read_table(database, wanted)
+    readings = readings or _read_json(database, wanted)
     parts = []
     for gpu, of_gpu in sorted(readings.items()):
         lost_here = [(start, end) for number, start, end in lost if number == gpu]
@@ -82,42 +93,45 @@ def read_samples(database: Database, sm_counts: dict[int, float], metrics: Itera
     return Samples(
         frame=_joined(parts),
         tensor_source="none" if not any(has_percent) else "cycles" if all(has_cycles) else "rounded",
-        shared_pipe=any(schema.split_metric_name(name)[0] in schema.SHARED_PIPE_METRICS for name in names),
+        shared_pipe=any(reading.metric.shared_pipe for of_gpu in readings.values() for reading in of_gpu.values()),
         lost_ns=sum(end - start for _, start, end in lost),
     )
 
 
-def _column_of(names: Iterable[str], wanted: Wanted) -> dict[str, str]:
-    """The columns that the recorded metrics fill: recorded name -> column."""
-    known = {schema.split_metric_name(name): name for name in names}
-    recorded = {
-        column: next((known[alias] for alias in aliases if alias in known), None)
-        for column, aliases in schema.METRIC_ALIASES.items()
-    }
+def _column_of(names: Iterable[str], wanted: Wanted, gpu: int) -> dict[str, tuple[str, Metric]]:
+    """The columns that the recorded metrics of a GPU fill: recorded name -> column, and what is known of the metric."""
+    known = frozenset(names)
+    recorded = {column: _first_recorded(metrics, known) for column, metrics in wanted.chip(gpu).metrics.items()}
+    recorded = {column: found for column, found in recorded.items() if found}
     needed = set(wanted.metrics)
-    clock = next((column for column in wanted.clocks if recorded[column]), "")
+    clock = next((column for column in wanted.clocks if column in recorded), "")
     if "pipe_cycles" in needed:
         needed.add(clock)
     if needed & TENSOR_COLUMNS:
         # Cycles and a clock give exact percentages; then the rounded ones need not be read.
         needed -= TENSOR_COLUMNS
-        needed |= {"tensor_cycles", clock} if recorded["tensor_cycles"] and clock else {"tensor_active_pct"}
-    return {name: column for column, name in recorded.items() if name is not None and column in needed}
+        needed |= {"tensor_cycles", clock} if "tensor_cycles" in recorded and clock else {"tensor_active_pct"}
+    return {found[0]: (column, found[1]) for column, found in recorded.items() if found and column in needed}
 
 
-def _read_table(database: Database, wanted: Wanted) -> tuple[dict[int, Readings], list[tuple[int, int, int]], set[str]]:
-    """Readings per GPU from GPU_METRICS, the stretches marked as missing, and the names of the metrics read."""
+def _first_recorded(metrics: Iterable[Metric], known: frozenset[str]) -> tuple[str, Metric] | None:
+    """The first name that was recorded, and its metric."""
+    return next(((name, metric) for metric in metrics for name in metric.names if name in known), None)
+
+
+def _read_table(database: Database, wanted: Wanted) -> tuple[dict[int, Readings], list[tuple[int, int, int]]]:
+    """Readings per GPU from GPU_METRICS, and the stretches marked as missing."""
     if not (database.has(schema.METRICS) and database.has(schema.METRIC_NAMES)):
-        return {}, [], set()
+        return {}, []
     m = schema.METRICS.c
-    columns, lost_keys, read = _metric_keys(database, wanted)
+    columns, lost_keys = _metric_keys(database, wanted)
     keys = columns.keys() | lost_keys
     # A metric's number alone is tested in SQL, since that is cheap; the rows of other GPUs or kinds that share the
     # number fall out below.
     key = (m.typeId.op("&")(0xFFFF).op("<<")(16)).op("|")(m.metricId).label("key")
     numbers = sorted({k & 0xFFFF for k in keys})
     if not numbers:
-        return {}, [], set()
+        return {}, []
     statement = select(m.timestamp, key, m.value).where(m.metricId.in_(numbers))
     parts: dict[int, list[tuple[Ints, Ints]]] = {code: [] for code in keys}
     for batch in database.batches(statement):
@@ -132,35 +146,34 @@ def _read_table(database: Database, wanted: Wanted) -> tuple[dict[int, Readings]
         times, values = (np.concatenate(column) for column in zip(*parts.pop(code), strict=True))
         gpu, counts = (code >> 16) & 0xFF, unwrap(values)
         if code in columns:
-            readings.setdefault(gpu, {})[columns[code]] = _in_order(times, counts)
+            column, metric = columns[code]
+            readings.setdefault(gpu, {})[column] = Reading(metric, *_in_order(times, counts))
         else:
             lost += [
                 (gpu, start, end) for start, end in zip(times.tolist(), counts.tolist(), strict=True) if end > start
             ]
-    return readings, lost, read
+    return readings, lost
 
 
-def _metric_keys(database: Database, wanted: Wanted) -> tuple[dict[int, str], set[int], set[str]]:
+def _metric_keys(database: Database, wanted: Wanted) -> tuple[dict[int, tuple[str, Metric]], set[int]]:
     """Which metric of which GPU a row of GPU_METRICS holds, as one number: the low bits of typeId, then metricId.
 
     Returns:
-        The column that each key's values fill, the keys of stretches marked as missing, and the metrics' names.
+        The column that each key's values fill and its metric, and the keys of stretches marked as missing.
     """
     names = schema.METRIC_NAMES.c
     by_type: dict[int, dict[str, int]] = {}
     for type_id, metric_id, name in database.rows(select(names.typeId, names.metricId, names.metricName)):
         by_type.setdefault(type_id & 0xFFFF, {})[name] = metric_id
-    columns: dict[int, str] = {}
+    columns: dict[int, tuple[str, Metric]] = {}
     lost_keys: set[int] = set()
-    read: set[str] = set()
     for type_bits, metric_ids in by_type.items():
         if type_bits >> 8 == schema.DIAGNOSTIC_ROW:
             lost_keys |= {(type_bits << 16) | metric_id for metric_id in metric_ids.values()}
         elif type_bits >> 8 == schema.SAMPLE_ROW:
-            for name, column in _column_of(metric_ids, wanted).items():
-                columns[(type_bits << 16) | metric_ids[name]] = column
-                read.add(name)
-    return columns, lost_keys, read
+            for name, found in _column_of(metric_ids, wanted, type_bits & 0xFF).items():
+                columns[(type_bits << 16) | metric_ids[name]] = found
+    return columns, lost_keys
 
 
 def _in_order(times: Ints, values: Ints) -> tuple[Ints, Ints]:
@@ -184,31 +197,29 @@ def unwrap(counts: Ints) -> Ints:
     return np.where(counts < 0, counts + (1 << (8 * width)), counts) if width < 8 else counts
 
 
-def _read_json(database: Database, wanted: Wanted) -> tuple[dict[int, Readings], set[str]]:
+def _read_json(database: Database, wanted: Wanted) -> dict[int, Readings]:
     """Readings per GPU from exports of 2022, where a sample is one JSON text with a string for each metric."""
     if not (database.has(schema.GENERIC_TYPES) and database.has(schema.GENERIC_EVENTS)):
-        return {}, set()
+        return {}
     t, e = schema.GENERIC_TYPES.c, schema.GENERIC_EVENTS.c
     described = (database.column(schema.GENERIC_TYPES, name) for name in ("typeId", "data"))
     readings: dict[int, Readings] = {}
-    read: set[str] = set()
     for type_id, data in database.rows(select(*described).where(t.data.is_not(None))):
         fields = [field.get("Name", "") for field in _json_object(data).get("Fields", [])]
-        columns = _column_of(fields, wanted)
+        columns = _column_of(fields, wanted, type_id & 0xFF)
         if not columns or (type_id >> 8) & 0xFF != schema.SAMPLE_ROW:
             continue
         stamp = func.coalesce(database.column(schema.GENERIC_EVENTS, "timestamp"), e.rawTimestamp)
         rows = database.rows(select(stamp, e.data).where(e.typeId == type_id))
         samples = pd.DataFrame([_json_object(text) for _, text in rows])
         times = np.array([stamp for stamp, _ in rows], dtype=np.int64)
-        for name, column in columns.items():
+        for name, (column, metric) in columns.items():
             if name in samples:
                 values = pd.to_numeric(samples[name], errors="coerce")
                 known = values.notna().to_numpy()
                 counts = unwrap(values[known].to_numpy(np.int64))
-                readings.setdefault(type_id & 0xFF, {})[column] = _in_order(times[known], counts)
-                read.add(name)
-    return readings, read
+                readings.setdefault(type_id & 0xFF, {})[column] = Reading(metric, *_in_order(times[known], counts))
+    return readings
 
 
 def _json_object(text: str) -> dict[str, Any]:
@@ -236,11 +247,11 @@ def _sample_columns(
     gpu: int, readings: Readings, lost: list[tuple[int, int]], sm_count: float, with_pipe_cycles: bool
 ) -> dict[str, Ints | Floats]:
     """One GPU's columns of the frame of samples, those that are recorded."""
-    start = next(iter(readings.values()))[0]
-    if any(not np.array_equal(times, start) for times, _ in readings.values()):
-        start = np.unique(np.concatenate([times for times, _ in readings.values()]))
+    start = next(iter(readings.values())).times
+    if any(not np.array_equal(reading.times, start) for reading in readings.values()):
+        start = np.unique(np.concatenate([reading.times for reading in readings.values()]))
     end = _ends(start)
-    columns: dict[str, Floats] = {name: _aligned(start, *reading) for name, reading in readings.items()}
+    columns: dict[str, Floats] = {name: _aligned(start, reading) for name, reading in readings.items()}
     if "gpc_clock_hz" in columns and np.nanmax(columns["gpc_clock_hz"], initial=0) < _MEGAHERTZ_AT_MOST:
         columns["gpc_clock_hz"] = columns["gpc_clock_hz"] * 1e6
     if {"sm_cycles", "gpc_clock_hz"} & columns.keys():
@@ -264,12 +275,13 @@ def _ends(start: Ints) -> Ints:
     return end
 
 
-def _aligned(at: Ints, times: Ints, values: Ints) -> Floats:
-    """Values at the given times, NaN where the metric has none."""
-    if len(at) == len(times):
-        return values.astype(np.float64)
+def _aligned(at: Ints, reading: Reading) -> Floats:
+    """Values at the given times, in the unit of their column; NaN where the metric has none."""
+    values: Floats = reading.values * np.float64(reading.metric.scale)  # a float, and exact where the scale is 1
+    if len(at) == len(values):
+        return values
     aligned = np.full(len(at), np.nan)
-    aligned[np.searchsorted(at, times)] = values
+    aligned[np.searchsorted(at, reading.times)] = values
     return aligned
 
 

@@ -72,41 +72,6 @@ COPY_KINDS = {
 SAMPLE_ROW = 0
 DIAGNOSTIC_ROW = 2
 
-# The names that versions and metric sets gave to one metric, as (name, unit); the first that a recording has is read.
-_PERCENT = ("Throughput %", "")
-METRIC_ALIASES: dict[str, tuple[tuple[str, str], ...]] = {
-    "tensor_active_pct": tuple(
-        (name, unit)
-        for name in (
-            "Tensor Active",
-            "SM Tensor Pipe Active",
-            "Tensor Active / FP16 Active",
-            "SM FP16+Tensor Pipe Throughput",
-        )
-        for unit in _PERCENT
-    ),
-    "tensor_cycles": (("Tensor Active", "Sum"), ("SM Tensor Pipe Active", "Sum")),
-    "sm_cycles": (("SM Cycles", "Sum"),),
-    "gr_active_pct": tuple(("GR Active", unit) for unit in _PERCENT),
-    "sm_active_pct": tuple((name, unit) for name in ("SMs Active", "SM Active") for unit in _PERCENT),
-    "sm_issue_pct": tuple((name, unit) for name in ("SM Issue", "SM Issue Active") for unit in _PERCENT),
-    "dram_read_pct": tuple(
-        (name, unit) for name in ("DRAM Read Bandwidth", "DRAM Read Throughput") for unit in _PERCENT
-    ),
-    "dram_write_pct": tuple(
-        (name, unit) for name in ("DRAM Write Bandwidth", "DRAM Write Throughput") for unit in _PERCENT
-    ),
-    "gpc_clock_hz": tuple(("GPC Clock Frequency", unit) for unit in ("MHz", "")),
-}
-# On these the counter also counts plain half-precision arithmetic (Turing).
-SHARED_PIPE_METRICS = ("Tensor Active / FP16 Active", "SM FP16+Tensor Pipe Throughput")
-
-
-def split_metric_name(name: str) -> tuple[str, str]:
-    """A metric's name and unit: "Tensor Active [Throughput %]" is ("Tensor Active", "Throughput %")."""
-    base, bracket, unit = name.rpartition(" [")
-    return (base, unit.removesuffix("]")) if bracket else (name, "")
-
 
 def process_of(global_id: int) -> int:
     """The process in a ``globalPid`` or ``globalTid``."""

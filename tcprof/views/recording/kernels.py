@@ -29,9 +29,20 @@ _SEVERAL = {"total_ns": ("total_ns", "share_pct"), "tensor_active_pct": _TENSOR_
 _AFTER = {"total_ns": ("%",), "tensor_active_pct": ("95 % interval",)}
 # What a glance needs stands first.
 _BRIEF = ("total_ns", "tensor_active_pct", "launch_count", "median_ns", "tensor_tflops", "name_verdict")
-_FURTHER = ("fit", "tensor_peak_pct", "tensor_cycles_per_launch", "dram_pct", "sm_issue_pct", "bound", "precision", "path")
+_FURTHER = (
+    "fit",
+    "tensor_peak_pct",
+    "tensor_cycles_per_launch",
+    "dram_pct",
+    "sm_issue_pct",
+    "bound",
+    "precision",
+    "path",
+)
 _SHORT = {"total_ns": "time", "launch_count": "launches", "median_ns": "median", "name_verdict": "counter and name"}
-_LEFT_OUT = "more kernels are not in this table: those with the least time. 'tcprof kernels --limit 0' lists all of them."
+_LEFT_OUT = (
+    "more kernels are not in this table: those with the least time. 'tcprof kernels --limit 0' lists all of them."
+)
 NAME_LENGTH, _LONGEST_NAME = 64, 600
 
 

@@ -87,9 +87,7 @@ def list_ranges(analysis: Analysis, rows: pd.DataFrame, most: int | None = None)
         kept = of_gpu if most is None else keep_longest(of_gpu, of_gpu["host_ns"], most // rows["gpu"].nunique())
         cells = [_cells(row, columns, float(wholes[gpu])) for row in kept.to_dict("records")]
         keys = zip(kept["domain"], kept["path"], strict=True)
-        listed = [
-            replace(row, item=items.get(key, -1)) for row, key in zip(path_rows(kept, cells), keys, strict=True)
-        ]
+        listed = [replace(row, item=items.get(key, -1)) for row, key in zip(path_rows(kept, cells), keys, strict=True)]
         tables.append(_table(analysis, gpu, headings, listed, len(of_gpu) - len(kept)))
     return tables
 

@@ -4,11 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tcprof import units
-from tcprof.analysis import Analysis
-from tcprof.findings.words import TIME_NAMES
-from tcprof.frames import KERNELS, LEDGER, TIMELINE
-from tcprof.frames.schema import TEXT, Schema
 from tcprof.report.pages.summary import gpu_title
 from tcprof.report.pages.tables import (
     MOST_ROWS,
@@ -21,7 +16,13 @@ from tcprof.report.pages.tables import (
     share_cell,
     sort_key,
 )
-from tcprof.report.text.kernels import short_name
+
+from tcprof import units
+from tcprof.analysis import Analysis
+from tcprof.analysis.kernels.names import short_name
+from tcprof.findings.words import TIME_NAMES
+from tcprof.frames import KERNELS, LEDGER, TIMELINE
+from tcprof.frames.schema import TEXT, Schema
 from tcprof.report.text.timeline import shown_classes
 from tcprof.report.wording import Format
 from tcprof.untrusted import one_line

@@ -8,8 +8,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis import Analysis
+from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.timeline import TIME_CLASSES, classes_of_activities
-from tcprof.report.text.kernels import short_name
 from tcprof.untrusted import one_line
 from tcprof.views.figures.lanes import MOST_DEPTHS
 

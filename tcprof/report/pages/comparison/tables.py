@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from tcprof import units
+from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.projection import SEPARATOR
 from tcprof.comparison import Comparison
 from tcprof.frames import KERNEL_CHANGES, RANGE_SUMMARY, Schema
@@ -22,7 +23,6 @@ from tcprof.report.text.comparison import (
     list_iterations,
     signed_ns,
 )
-from tcprof.report.text.kernels import short_name
 from tcprof.report.text.tables import Listing
 from tcprof.report.wording import Format, format_fitted
 from tcprof.untrusted import one_line

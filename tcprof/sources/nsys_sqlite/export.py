@@ -1,7 +1,6 @@
-"""A recording as it was exported: frames of samples, ranges, launches and activities, and what is known about it."""
+"""An SQLite export of Nsight Systems: frames of samples, ranges, launches and activities, and what is known of it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,37 +13,13 @@ from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.activities import count_lost_launches, read_activities, read_launches
 from tcprof.sources.nsys_sqlite.database import UNKNOWN, Database
 from tcprof.sources.nsys_sqlite.ranges import read_ranges
-from tcprof.sources.nsys_sqlite.samples import Samples, read_samples
+from tcprof.sources.nsys_sqlite.samples import read_samples
+from tcprof.sources.source import Recording, Samples
 
 HIGHEST_KILOHERTZ = 1e7  # a clock below this is in kHz, as old exports have it
 
 
-@dataclass(frozen=True)
-class Recording:
-    """What an export says about its recording.
-
-    Attributes:
-        file: Name of the export, without its folder.
-        nsys_version: Version that exported; empty where not known.
-        schema_version: Version of the export's tables; empty where not known.
-        driver_version: NVIDIA driver; empty where not known.
-        started_utc: When the recording began, ISO 8601; empty where not known.
-        duration_ns: Length of the recording; NaN where not known.
-        frequency_hz: Sampling frequency that was asked for; NaN where not known.
-        metrics_requested: Whether GPU metrics were asked for.
-    """
-
-    file: str
-    nsys_version: str
-    schema_version: str
-    driver_version: str
-    started_utc: str
-    duration_ns: float
-    frequency_hz: float
-    metrics_requested: bool
-
-
-class Trace:
+class NsysExport:
     """Reads one export. No file stays open between calls.
 
     Args:
@@ -96,8 +71,7 @@ class Trace:
 
     def samples(self, metrics: Iterable[str] = SAMPLE_METRICS) -> Samples:
         """The GPU metric samples; only the given columns of ``tcprof.frames.SAMPLES`` are read."""
-        gpus = self.gpus()
-        return read_samples(self._database, dict(zip(gpus["gpu"], gpus["sm_count"], strict=True)), metrics)
+        return read_samples(self._database, self.gpus(), metrics)
 
     def ranges(self) -> pd.DataFrame:
         """The NVTX ranges, see ``tcprof.frames.RANGES``."""

@@ -1,0 +1,10 @@
+"""What is known about chips: names and counters of their metrics, FLOP of their Tensor Cores, and their boards.
+
+Each chip is one file in ``data``, and each figure there has a source; ``common.toml`` holds what all chips share. A new
+chip is a new file.
+"""
+
+from tcprof.chips.chip import NO_MATRIX, Board, Chip, Metric
+from tcprof.chips.files import find_chip, metric_names
+
+__all__ = ["NO_MATRIX", "Board", "Chip", "Metric", "find_chip", "metric_names"]

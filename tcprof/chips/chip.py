@@ -1,0 +1,92 @@
+"""What is known about one chip. Unknown figures are NaN, and of an unknown chip everything is unknown."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+NO_MATRIX = "none"  # the family of kernels that are known to have no matrix instruction
+FAMILIES = ("mma.sync", "wgmma", "tcgen05")
+PRECISIONS = ("fp64", "tf32", "fp16", "bf16", "fp8", "int8", "fp4")
+UNKNOWN = float("nan")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A sampled metric, as Nsight Systems has it.
+
+    Attributes:
+        names: Its names in exports, with the unit in brackets; the first that a recording has is read.
+        counters: The hardware counter's names in metric sets, without the unit that counts it.
+        scale: What a recorded value is multiplied by.
+        shared_pipe: Whether the counter also counts plain half-precision arithmetic.
+        sums: The sub-metric's name for the exact sum of the counter, which our own metric set adds; empty where nsys's
+            values are what is read.
+        beside: Nsight Systems' own sets lack the counter: ours takes it from the unit that counts this one.
+        description: What our own metric set says of it.
+        source: Where this is known from.
+    """
+
+    names: tuple[str, ...]
+    counters: tuple[str, ...]
+    scale: float
+    shared_pipe: bool
+    sums: str
+    beside: str
+    description: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Floating-point (or integer) operations for each active cycle of one tensor pipe, and where that is known from."""
+
+    flop_per_cycle: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Board:
+    """A product with the chip; its chips have different numbers of SMs, clocks and memory.
+
+    Attributes:
+        sm_count: Streaming multiprocessors.
+        boost_clock_hz: The SM clock that its peaks are stated at.
+        bandwidth_bytes_per_s: Of its memory.
+        peak_tflops: Stated peaks, dense, by precision.
+        source: Where this is known from.
+    """
+
+    sm_count: float = UNKNOWN
+    boost_clock_hz: float = UNKNOWN
+    bandwidth_bytes_per_s: float = UNKNOWN
+    peak_tflops: Mapping[str, float] = field(default_factory=dict)
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Chip:
+    """One chip.
+
+    Attributes:
+        name: As exports have it, such as GH100.
+        metrics: By column of ``tcprof.frames.SAMPLES`` (and ``sm_cycles``): those of the chip's own file, then those
+            that all chips share, then those of other chips, since a newer chip may take over an older one's names.
+        rates: By instruction family and precision.
+        boards: By name.
+    """
+
+    name: str
+    metrics: Mapping[str, tuple[Metric, ...]]
+    rates: Mapping[str, Mapping[str, Rate]]
+    boards: Mapping[str, Board]
+
+    def flop_per_cycle(self, family: str, precision: str) -> float:
+        """Operations for each active cycle of one tensor pipe; NaN where not known, 0 without matrix instructions."""
+        if family == NO_MATRIX:
+            return 0.0
+        rate = self.rates.get(family, {}).get(precision)
+        return rate.flop_per_cycle if rate else UNKNOWN
+
+    def peak_flop_per_cycle(self, precision: str) -> float:
+        """The highest rate of any instruction family in that precision; NaN where not known."""
+        rates = [rates[precision].flop_per_cycle for rates in self.rates.values() if precision in rates]
+        return max(rates, default=UNKNOWN)

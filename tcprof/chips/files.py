@@ -1,0 +1,134 @@
+"""Reads the files of chips, and checks them: a key that is not known, or a figure without a source, is a defect."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tcprof.chips.chip import FAMILIES, PRECISIONS, UNKNOWN, Board, Chip, Metric, Rate
+
+DATA = Path(__file__).parent / "data"
+COMMON = "common.toml"
+
+_Metrics = Mapping[str, Metric]
+_METRIC = {"names", "counters", "scale", "shared_pipe", "sums", "beside", "description", "source"}
+_NUMBERS = {"sm_count", "boost_clock_hz", "bandwidth_bytes_per_s"}
+
+
+@dataclass(frozen=True)
+class ChipFile:
+    """What one file says.
+
+    Attributes:
+        chips: The chips that it is for; none where it is for all.
+        metrics: By column.
+        rates: By instruction family and precision.
+        boards: By name.
+    """
+
+    chips: tuple[str, ...]
+    metrics: _Metrics
+    rates: Mapping[str, Mapping[str, Rate]]
+    boards: Mapping[str, Board]
+
+
+def find_chip(name: str) -> Chip:
+    """What is known about a chip.
+
+    Args:
+        name: As exports have it, such as GH100. Of a name that no file has, only what all chips share is known.
+    """
+    files = _read_folder(DATA)
+    own = next((file for file in files if name in file.chips), ChipFile((), {}, {}, {}))
+    common = [file for file in files if not file.chips]
+    others = [file for file in files if file.chips and file is not own]
+    found: dict[str, tuple[Metric, ...]] = {}
+    for file in (own, *common, *others):
+        for column, metric in file.metrics.items():
+            found[column] = (*found.get(column, ()), metric)
+    return Chip(name, found, own.rates, own.boards)
+
+
+def metric_names(column: str) -> frozenset[str]:
+    """All names that a column of the samples has in exports, of whatever chip."""
+    return frozenset(name for metric in find_chip("").metrics.get(column, ()) for name in metric.names)
+
+
+@cache
+def _read_folder(folder: Path) -> tuple[ChipFile, ...]:
+    """The files of a folder, by name."""
+    return tuple(read_file(path) for path in sorted(folder.glob("*.toml")))
+
+
+def read_file(path: Path) -> ChipFile:
+    """Read one file.
+
+    Raises:
+        ValueError: It has a key that is not known, or lacks one that is needed, or a figure has no source.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        return _chip_file(content, shared=path.name == COMMON)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _chip_file(content: dict[str, Any], shared: bool) -> ChipFile:
+    _check_keys("the file", content, {"chips", "sources", "metrics", "flop_per_cycle", "boards"})
+    if shared == ("chips" in content):
+        raise ValueError(f"only {COMMON} is for all chips; each other file names its own")
+    sources = content["sources"]
+    rates = content.get("flop_per_cycle", {})
+    _check_keys("flop_per_cycle", rates, set(FAMILIES))
+    return ChipFile(
+        chips=tuple(content.get("chips", ())),
+        metrics={column: _metric(column, given, sources) for column, given in content.get("metrics", {}).items()},
+        rates={family: _rates(family, of_family, sources) for family, of_family in rates.items()},
+        boards={name: _board(name, given, sources) for name, given in content.get("boards", {}).items()},
+    )
+
+
+def _metric(column: str, given: dict[str, Any], sources: dict[str, str]) -> Metric:
+    _check_keys(column, given, _METRIC)
+    return Metric(
+        names=tuple(given["names"]),
+        counters=tuple(given["counters"]),
+        scale=float(given.get("scale", 1)),
+        shared_pipe=bool(given.get("shared_pipe", False)),
+        sums=given.get("sums", ""),
+        beside=given.get("beside", ""),
+        description=given.get("description", ""),
+        source=_source(column, given, sources),
+    )
+
+
+def _rates(family: str, given: dict[str, Any], sources: dict[str, str]) -> dict[str, Rate]:
+    _check_keys(family, given, set(PRECISIONS))
+    found = {}
+    for precision, rate in given.items():
+        _check_keys(f"{family} {precision}", rate, {"value", "source"})
+        found[precision] = Rate(float(rate["value"]), _source(f"{family} {precision}", rate, sources))
+    return found
+
+
+def _board(name: str, given: dict[str, Any], sources: dict[str, str]) -> Board:
+    _check_keys(name, given, _NUMBERS | {"peak_tflops", "source"})
+    peaks = given.get("peak_tflops", {})
+    _check_keys(f"peak_tflops of {name}", peaks, set(PRECISIONS))
+    numbers = {key: float(given.get(key, UNKNOWN)) for key in _NUMBERS}
+    return Board(**numbers, peak_tflops=peaks, source=_source(name, given, sources))
+
+
+def _source(what: str, given: dict[str, Any], sources: dict[str, str]) -> str:
+    """The text of the source that is named."""
+    if given.get("source") not in sources:
+        raise ValueError(f"{what} has no source: name one of [sources]")
+    return sources[given["source"]]
+
+
+def _check_keys(what: str, given: dict[str, Any], known: set[str]) -> None:
+    unknown = sorted(given.keys() - known)
+    if unknown:
+        raise ValueError(f"{what} has {', '.join(unknown)}, which nothing reads; known are {', '.join(sorted(known))}")

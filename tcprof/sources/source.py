@@ -1,0 +1,100 @@
+"""What a source of recordings gives, whatever it reads: frames by their Schemas, and what is known beside them."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import pandas as pd
+
+UNNAMED_DOMAIN = "domain "  # before the number of an NVTX domain whose name was not recorded
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What a file says about its recording.
+
+    Attributes:
+        file: Name of the file that was read, without its folder.
+        nsys_version: Version of Nsight Systems that exported; empty where not known.
+        schema_version: Version of the export's tables; empty where not known.
+        driver_version: NVIDIA driver; empty where not known.
+        started_utc: When the recording began, ISO 8601; empty where not known.
+        duration_ns: Length of the recording; NaN where not known.
+        frequency_hz: Sampling frequency that was asked for; NaN where not known.
+        metrics_requested: Whether GPU metrics were asked for.
+    """
+
+    file: str
+    nsys_version: str
+    schema_version: str
+    driver_version: str
+    started_utc: str
+    duration_ns: float
+    frequency_hz: float
+    metrics_requested: bool
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The samples of a recording, and how they were measured.
+
+    Attributes:
+        frame: See ``tcprof.frames.SAMPLES``.
+        tensor_source: "cycles", "rounded" (whole percentages) or "none".
+        shared_pipe: Whether the counter also counts plain half-precision arithmetic (Turing).
+        lost_ns: Time marked as missing by the profiler.
+    """
+
+    frame: pd.DataFrame
+    tensor_source: str
+    shared_pipe: bool
+    lost_ns: int
+
+
+class Source(Protocol):
+    """One recording, as ``tcprof.analysis.analyze`` reads it. Its methods may be called from several threads."""
+
+    @property
+    def path(self) -> Path:
+        """The file that is read."""
+
+    def recording(self) -> Recording:
+        """What the file says about its recording."""
+
+    def gpus(self) -> pd.DataFrame:
+        """The GPUs that the file names, see ``tcprof.frames.GPUS``."""
+
+    def samples(self, metrics: Iterable[str]) -> Samples:
+        """The GPU metric samples; of the columns of ``tcprof.frames.SAMPLES``, the others may be left unknown."""
+
+    def ranges(self) -> pd.DataFrame:
+        """The NVTX ranges, see ``tcprof.frames.RANGES``."""
+
+    def launches(self) -> pd.DataFrame:
+        """The API calls that started work on a GPU, see ``tcprof.frames.LAUNCHES``."""
+
+    def lost_launches(self) -> int | None:
+        """Launches of kernels whose kernels are not in the recording; None where it cannot be told."""
+
+    def activities(self, geometry: bool = False) -> pd.DataFrame:
+        """Work on the GPUs, see ``tcprof.frames.ACTIVITIES``; with the kernels' launch geometry if asked for."""
+
+    def diagnostics(self) -> pd.DataFrame:
+        """What the profiler said about the recording, see ``tcprof.frames.DIAGNOSTICS``."""
+
+
+@dataclass(frozen=True)
+class SourceType:
+    """How recordings of one kind are recognized and opened: an entry of ``tcprof.sources.registry``.
+
+    Attributes:
+        title: What the files are, for people, in the plural.
+        recognizes: Whether a file is of this kind, by its path and its first bytes (256, fewer of a
+            shorter file, none of one that cannot be read). It may look further into the file, and must not raise.
+        open: Opens it; raises an ``InputError`` where the file is of this kind, but damaged.
+    """
+
+    title: str
+    recognizes: Callable[[Path, bytes], bool]
+    open: Callable[[Path], Source]
