@@ -133,7 +133,7 @@ def format_signed_ns(value: SupportsFloat | None) -> str:
 
 
 def format_interval(low: float, high: float, write: Callable[[SupportsFloat | None], str]) -> str:
-    """Both ends of an interval: "13.5 … 15.5 %"; one figure where both read the same, empty where it is unknown.
+    """Both ends of an interval: "13.5–15.5 %"; one figure where both read the same, empty where it is unknown.
 
     Args:
         low: The lower end.
@@ -146,7 +146,7 @@ def format_interval(low: float, high: float, write: Callable[[SupportsFloat | No
     if ends[0] == ends[1]:
         return ends[0]
     (first, _, unit), (_, _, same) = ends[0].rpartition(" "), ends[1].rpartition(" ")
-    return f"{first if first and unit == same else ends[0]} … {ends[1]}"
+    return f"{first if first and unit == same else ends[0]}–{ends[1]}"
 
 
 # What a number is measured in -> how it is written. A column's name ends in one of these.

@@ -39,6 +39,8 @@ class Analysis:
         tensor_source: Where Tensor Active comes from: cycles, rounded or none.
         gpus: See ``tcprof.frames.GPUS``.
         samples: See ``tcprof.frames.SAMPLES``.
+        nvtx_ranges: The NVTX ranges as they were recorded, see ``tcprof.frames.RANGES``, in the order in which
+            ``instances``, ``iterations`` and ``launched`` number them.
         ranges: One row for each GPU and path, see ``tcprof.frames.RANGE_SUMMARY``.
         instances: One row for each instance of a range, see ``tcprof.frames.INSTANCES``.
         iterations: The instances of the path that iterates, see ``tcprof.frames.ITERATIONS``; empty where none does.
@@ -61,6 +63,7 @@ class Analysis:
     tensor_source: str
     gpus: pd.DataFrame
     samples: pd.DataFrame
+    nvtx_ranges: pd.DataFrame
     ranges: pd.DataFrame
     instances: pd.DataFrame
     iterations: pd.DataFrame
@@ -121,6 +124,7 @@ def analyze(
         tensor_source=samples.tensor_source,
         gpus=gpus,
         samples=samples.frame,
+        nvtx_ranges=hierarchy.ranges,
         ranges=ranges,
         instances=instances,
         iterations=iterations,

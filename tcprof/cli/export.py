@@ -6,16 +6,9 @@ from typing import Annotated
 
 import typer
 
-from tcprof.cli.app import (
-    RecordingArgument,
-    WarmUpOption,
-    Window,
-    WindowOption,
-    app,
-    print_faults,
-    print_warnings,
-    progress,
-)
+from tcprof.cli.app import app
+from tcprof.cli.options import RecordingArgument, WarmUpOption, Window, WindowOption
+from tcprof.cli.output import print_faults, print_notes, progress
 from tcprof.errors import OutputError, UsageError
 
 TRACE_SUFFIXES = (".json", ".json.gz")
@@ -53,25 +46,23 @@ def export(
     """Write the frames, ranges, kernels and samples among them, or a trace. docs/metrics.md tells each column."""
     _check_targets(output, chrome_trace)
     import tcprof
-    from tcprof.report.data.data import write_frames
-    from tcprof.report.text.tables import describe_base
-    from tcprof.sources.registry import open_source
+    from tcprof.render.frames import write_frames
+    from tcprof.views.recording.facts import describe_base
 
     with progress(f"Reading {recording.name}"):
-        source = open_source(recording)
-        analysis = tcprof.read(source.path, window, warm_up=warm_up)
+        analysis = tcprof.read(recording, window, warm_up=warm_up)
     written = []
     if output is not None:
         with progress(f"Writing {output}"):
-            written += write_frames(analysis, output, file_format)
+            written += write_frames(analysis, analysis.findings, output, file_format)
     if chrome_trace is not None:
         from tcprof.render.chrome_trace.chrome_trace import write_chrome_trace
 
         with progress(f"Writing {chrome_trace.name}"):
-            write_chrome_trace(analysis, source, chrome_trace)
+            write_chrome_trace(analysis, analysis.findings, chrome_trace)
         written.append(chrome_trace)
-    print_faults(analysis.faults, err=True)
-    print_warnings((*describe_base(analysis), *analysis.warnings))
+    print_faults(analysis.faults)
+    print_notes((*describe_base(analysis), *analysis.warnings))
     for path in written:
         typer.echo(path)
 

@@ -9,23 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from tcprof.cli.app import (
-    Format,
-    NsysOption,
-    app,
-    check_page,
-    describe_findings,
-    print_faults,
-    print_listings,
-    print_warnings,
-    progress,
-    wrapped,
-)
+from tcprof.cli.app import app
+from tcprof.cli.options import TEXT, ForceOption, NsysOption
+from tcprof.cli.output import check_page, print_document, print_lines, print_notes, progress
 from tcprof.cli.redact import name_copy, write_copy
 from tcprof.errors import StoppedError
 
 if TYPE_CHECKING:
-    from tcprof.analysis import Analysis
     from tcprof.record.recording.plan import Plan
     from tcprof.record.recording.record import Recording
 
@@ -61,7 +51,6 @@ ReportOption = Annotated[
     Path | None,
     typer.Option("-o", "--output", help="The report; SCRIPT.nsys-rep in this folder by default.", show_default=False),
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing report.")]
 GpusOption = Annotated[str, typer.Option("--gpus", help="GPUs to sample: all, none, or numbers such as 0,2.")]
 FrequencyOption = Annotated[int, typer.Option("--frequency", help="Samples a second.")]
 MetricsOption = Annotated[
@@ -154,13 +143,13 @@ def profile(
         with progress("Looking at this machine and trying the metrics"):
             plan = stack.enter_context(plan_recording(program, options, nsys, prefix))
         if dry_run:
-            print_warnings(plan.notes)
+            print_notes(plan.notes)
             typer.echo(shlex.join(plan.build_command(targets[0])))
             return
         _announce(plan)
         last, outputs = _record_all(plan, targets, redact=redact)
     if last.program_status:
-        print_warnings((_explain_status(last.program_status, stopped=last.was_stopped),))
+        print_notes((_explain_status(last.program_status, stopped=last.was_stopped),))
     typer.echo("\n" + "\n".join(str(path) for path in outputs))
     raise typer.Exit(last.program_status)
 
@@ -211,10 +200,10 @@ def _check_targets(targets: list[Path], force: bool) -> None:
 
 def _announce(plan: "Plan") -> None:
     """Say what will be recorded, and what less well than it could be."""
-    from tcprof.report.text.plan import describe_plan
+    from tcprof.views.plan import describe_plan
 
-    typer.echo(wrapped(describe_plan(plan)), err=True)
-    print_warnings(plan.notes)
+    print_lines((describe_plan(plan),))
+    print_notes(plan.notes)
 
 
 def _record(plan: "Plan", target: Path) -> "Recording":
@@ -233,14 +222,18 @@ def _show(recording: "Recording", *, redact: bool, in_full: bool) -> list[Path]:
     from tcprof.record.export import find_export
     from tcprof.record.locate import find_nsys
     from tcprof.render.html.report import write_report
+    from tcprof.views.recording.ranges import view_ranges
+    from tcprof.views.recording.time import view_iterations
 
     report, page = recording.report, recording.report.with_suffix(".html")
     try:
         with progress(f"Exporting and reading {report.name}"):
             analysis = tcprof.read(report)
-        _print(analysis, in_full)
+        findings = analysis.findings
+        shown = view_ranges(analysis, findings, analysis.ranges) if in_full else view_iterations(analysis, findings)
+        print_document(shown, TEXT)
         with progress(f"Writing {page.name}"):
-            write_report(analysis, page)
+            write_report(analysis, findings, page)
         if not redact:
             return [report, page]
         copy = name_copy(report)
@@ -248,20 +241,3 @@ def _show(recording: "Recording", *, redact: bool, in_full: bool) -> list[Path]:
         return [report, page, copy]
     except KeyboardInterrupt as stop:
         raise StoppedError(f"Stopped while {report} was read.", f"It is whole: tcprof report {report}") from stop
-
-
-def _print(analysis: "Analysis", in_full: bool) -> None:
-    from tcprof.findings.notes import name_iterations
-    from tcprof.report.text import tables as text
-    from tcprof.report.text.timeline import describe_iterations
-
-    if in_full:
-        recorded, source = text.describe_recording(analysis)
-        notes = [recorded, "", *describe_findings(analysis), "", source, *text.describe_base(analysis)]
-        print_listings(text.list_ranges(analysis, analysis.ranges), Format.TEXT, notes, analysis.faults)
-    else:
-        print_faults(analysis.faults)
-        typer.echo(
-            "\n".join(wrapped(line) for line in describe_iterations(analysis.iterations, name_iterations(analysis)))
-        )
-    print_warnings(analysis.warnings)

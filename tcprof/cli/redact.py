@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
-from tcprof.cli.app import RecordingArgument, app, progress, wrapped
+from tcprof.cli.app import app
+from tcprof.cli.options import ForceOption, RecordingArgument
+from tcprof.cli.output import print_lines, progress
 from tcprof.errors import OutputError
 
 
@@ -21,7 +23,7 @@ def redact(
             show_default=False,
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    force: ForceOption = False,
 ) -> None:
     """Write a copy of a recording that is safe to share.
 
@@ -51,10 +53,9 @@ def name_copy(recording: Path) -> Path:
 def write_copy(export: Path, copy: Path) -> None:
     """Write a redacted copy of an export, and tell what it leaves out."""
     from tcprof.files import replace_file
-    from tcprof.report.text.redaction import describe_redaction
     from tcprof.sources.nsys_sqlite.redaction.redact import redact as write_redacted
+    from tcprof.views.redaction import describe_redaction
 
     with progress(f"Writing {copy.name}"), replace_file(copy) as target:
         redaction = write_redacted(export, target)
-    for line in describe_redaction(redaction):
-        typer.echo(wrapped(line), err=True)
+    print_lines(describe_redaction(redaction))

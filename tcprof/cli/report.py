@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from tcprof.cli.app import (
+from tcprof.cli.app import app
+from tcprof.cli.options import (
     OpenOption,
     PlotlyOption,
     RecordingArgument,
@@ -14,15 +15,8 @@ from tcprof.cli.app import (
     WarmUpOption,
     Window,
     WindowOption,
-    app,
-    check_page,
-    describe_findings,
-    open_page,
-    print_faults,
-    print_warnings,
-    progress,
-    wrapped,
 )
+from tcprof.cli.output import check_page, open_page, print_faults, print_lines, print_notes, progress
 from tcprof.render.html.options import PageOptions, PlotlyScript, Theme
 
 
@@ -48,14 +42,14 @@ def report(
     with progress(f"Reading {recording.name}"):
         analysis = tcprof.read(recording, window, warm_up=warm_up)
     with progress(f"Writing {target.name}"):
+        from tcprof.findings import summarize_checks
         from tcprof.render.html.report import write_report
-        from tcprof.report.text.tables import describe_base
+        from tcprof.views.recording.facts import describe_base
 
-        write_report(analysis, target, PageOptions(title, theme, plotlyjs))
-    print_faults(analysis.faults, err=True)
-    for line in [*describe_findings(analysis), *describe_base(analysis)]:
-        typer.echo(wrapped(line), err=True)
-    print_warnings(analysis.warnings)
+        write_report(analysis, analysis.findings, target, PageOptions(title, theme, plotlyjs))
+    print_faults(analysis.faults)
+    print_lines((*analysis.verdict, *summarize_checks(analysis.checks), *describe_base(analysis)))
+    print_notes(analysis.warnings)
     typer.echo(target)
     if open_it:
         open_page(target)

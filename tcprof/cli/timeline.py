@@ -4,19 +4,19 @@ from typing import Annotated
 
 import typer
 
-from tcprof.cli.app import (
+from tcprof.cli.app import app
+from tcprof.cli.options import (
     DepthOption,
     FilterOption,
-    Format,
     FormatOption,
     GpuOption,
+    OutputOption,
     RecordingArgument,
     WarmUpOption,
-    app,
-    print_table,
-    progress,
+    choose_format,
     select_rows,
 )
+from tcprof.cli.output import print_document, progress
 
 
 @app.command(epilog="Example: tcprof timeline run.nsys-rep --filter backward --iteration step")
@@ -35,7 +35,8 @@ def timeline(
         ),
     ] = None,
     warm_up: WarmUpOption = None,
-    output: FormatOption = Format.TEXT,
+    output_format: FormatOption = None,
+    output: OutputOption = None,
 ) -> None:
     """Where every nanosecond of the GPU's time went, and what the figures rest on.
 
@@ -43,30 +44,10 @@ def timeline(
     issue-bound or neither), communication, a copy or set, or idle. The ledger lists what could not be attributed.
     """
     import tcprof
-    from tcprof.findings import describe_warm_up
-    from tcprof.findings.checks import describe_clocks
-    from tcprof.findings.notes import name_iterations
-    from tcprof.report.data import data
-    from tcprof.report.text import kernels as kernel_text
-    from tcprof.report.text import tables as text
-    from tcprof.report.text import timeline as timeline_text
+    from tcprof.views.recording.time import view_timeline
 
+    chosen = choose_format(output_format, output, (recording,))
     with progress(f"Reading {recording.name}"):
         analysis = tcprof.read(recording, warm_up=warm_up, iteration=iteration)
     rows = select_rows(analysis.timeline, gpu, pattern, depth)
-    print_table(
-        rows,
-        output,
-        as_json=lambda: data.render_timeline_json(analysis, rows),
-        as_listings=lambda: [*timeline_text.list_timeline(analysis, rows), *timeline_text.list_ledger(analysis, gpu)],
-        notes=[
-            text.describe_recording(analysis)[0],
-            kernel_text.describe_fit(analysis),
-            timeline_text.MEANING,
-            *timeline_text.describe_iterations(analysis.iterations, name_iterations(analysis)),
-            *describe_clocks(analysis.clocks),
-        ],
-        base=[described] if (described := describe_warm_up(analysis)) else [],
-        faults=analysis.faults,
-        warnings=(*timeline_text.list_remedies(analysis.ledger), *analysis.warnings),
-    )
+    print_document(view_timeline(analysis, analysis.findings, rows, gpu), chosen, output)

@@ -6,9 +6,10 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.timeline import TIME_CLASSES
 from tcprof.findings.bound import CPU_BOUND, LAUNCH_BOUND, WAITING_PCT, find_bound
 from tcprof.findings.iterations import IterationFigures
-from tcprof.findings.words import TIME_NAMES, WINDOW_NAMES
+from tcprof.findings.words import WINDOW_NAMES, class_in_sentence
 from tcprof.untrusted import one_line
 
 NOTABLE_GAP_PCT = 10.0
@@ -101,10 +102,10 @@ def _shares(analysis: Analysis, gpu: int, rows: pd.DataFrame, unit: str, with_id
     window = float(rows["window_ns"].sum())
     if not window > 0:
         return ""
-    share = {name: 100 * float(rows[f"{name}_ns"].sum()) / window for name in TIME_NAMES}
+    share = {name: 100 * float(rows[f"{name}_ns"].sum()) / window for name in TIME_CLASSES}
     others = {name: share[name] for name in _OTHER_KERNELS if share[name] > 0}
     notable = [name for name in others if others[name] >= _NOTABLE_PCT and name != "other_kernel"]
-    parts = ", ".join(f"{TIME_NAMES[name]} {units.format_pct(others[name])}" for name in notable)
+    parts = ", ".join(f"{class_in_sentence(name)} {units.format_pct(others[name])}" for name in notable)
     lead, said = "", []
     if share["tensor_kernel"] > 0:
         said.append(f"tensor kernels had {units.format_pct(share['tensor_kernel'])}{_while_they_ran(analysis, gpu)}")

@@ -1,52 +1,41 @@
-"""What notebooks show of an analysis and of a comparison: the verdict, the main table, and what to distrust."""
+"""Documents as notebooks show them: notes and brief tables as HTML, in which every text is escaped."""
 
-from collections.abc import Sequence
 from html import escape
 
-from tcprof.analysis import Analysis
-from tcprof.comparison import Comparison
-from tcprof.findings import judge, summarize_checks
-from tcprof.report.comparison_words import compare_in_words, told_gpus
-from tcprof.report.text.comparison import list_iterations
-from tcprof.report.text.tables import Listing, all_faults, describe_base, list_ranges
+from tcprof.render.formats.text import brief_columns, label_of
+from tcprof.views.document import Document, Notes, Part, Section, Table
 
 _CELL = "text-align:right;font-variant-numeric:tabular-nums;white-space:pre"
 _FIRST = "text-align:left;white-space:pre-wrap"
 
 
-def render_analysis(analysis: Analysis) -> str:
-    """An analysis as HTML: the verdict of each GPU, its checks, and Tensor Active of its ranges."""
-    findings = judge(analysis)
-    told = [*findings.verdict, *summarize_checks(findings.checks), *describe_base(analysis)]
-    return _render(analysis.recording.file, told, list_ranges(analysis, analysis.ranges), analysis.faults)
+def render_html(document: Document) -> str:
+    """A document as a fragment of HTML: its title, its faults, and its parts."""
+    parts = [f"<p><b>{escape(document.title)}</b></p>"] if document.title else []
+    parts += [f"<p><b>warning:</b> {escape(fault)}</p>" for fault in document.faults]
+    parts += [_render_part(part) for part in document.parts]
+    return f'<div class="tcprof">{"".join(parts)}</div>'
 
 
-def render_comparison(comparison: Comparison) -> str:
-    """A comparison as HTML: the verdict, and the quantities of the iterations."""
-    title = " → ".join(side.name for side in (comparison.base, comparison.new))
-    verdicts = [" ".join(sentences) for _, sentences in compare_in_words(comparison)]
-    tables = [list_iterations(comparison, gpu) for gpu in told_gpus(comparison)]
-    return _render(title, verdicts, tables, all_faults(comparison))
+def _render_part(part: Part) -> str:
+    if isinstance(part, Notes):
+        return "".join(f"<p>{escape(line)}</p>" for line in part.lines)
+    if isinstance(part, Table):
+        return _render_table(part) if part.rows else ""
+    if isinstance(part, Section):
+        return "".join(_render_part(each) for each in part.parts)
+    return ""
 
 
-def _render(title: str, verdicts: Sequence[str], tables: Sequence[Listing], faults: Sequence[str]) -> str:
-    parts = [f"<p><b>{escape(title)}</b></p>"]
-    parts += [f"<p><b>warning:</b> {escape(fault)}</p>" for fault in faults]
-    parts += [f"<p>{escape(verdict)}</p>" for verdict in verdicts]
-    return f'<div class="tcprof">{"".join(parts)}{"".join(map(_table, tables))}</div>'
-
-
-def _table(listing: Listing) -> str:
-    """A listing as an HTML table; all texts are escaped."""
-    head = "".join(
-        f'<th style="{_FIRST if not place else _CELL}">{escape(" ".join(text.split()))}</th>'
-        for place, text in enumerate(listing.headers)
-    )
-    body = "".join(
-        "<tr>"
-        + "".join(f'<td style="{_FIRST if not place else _CELL}">{escape(text)}</td>' for place, text in enumerate(row))
-        + "</tr>"
-        for row in listing.rows
-    )
-    caption = f"<caption>{escape(listing.title)}</caption>" if listing.title else ""
+def _render_table(table: Table) -> str:
+    columns = brief_columns(table)
+    titles = [table.first, *(" ".join(column.title.split()) for column in columns)]
+    rows = [[label_of(row), *(column.texts[number] for column in columns)] for number, row in enumerate(table.rows)]
+    head = "".join(_element("th", place, text) for place, text in enumerate(titles))
+    body = "".join(f"<tr>{''.join(_element('td', place, text) for place, text in enumerate(row))}</tr>" for row in rows)
+    caption = f"<caption>{escape(table.title)}</caption>" if table.title else ""
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _element(tag: str, place: int, text: str) -> str:
+    return f'<{tag} style="{_CELL if place else _FIRST}">{escape(text)}</{tag}>'

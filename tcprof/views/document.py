@@ -24,6 +24,7 @@ class Heading:
         unit: What its numbers are measured in, as ``tcprof.units`` knows it.
         words: Whether its values are words.
         brief: Whether it is shown where space is scarce: in the terminal and in Markdown.
+        brief_value: Whether then the value itself is, and not only what stands behind it.
         before: What stands before a value, such as base and new before their ratio.
         value: What the value itself is then called, such as ratio.
         after: What stands behind it, such as its interval.
@@ -36,6 +37,7 @@ class Heading:
     unit: str = ""
     words: bool = False
     brief: bool = True
+    brief_value: bool = True
     before: tuple[str, ...] = ()
     value: str = ""
     after: tuple[str, ...] = ()
@@ -221,7 +223,31 @@ class Facts:
     things: tuple[str, ...] = ()
 
 
-Part: TypeAlias = "Notes | Table | Figure | Facts | Section | Any"
+@dataclass(frozen=True)
+class Item:
+    """One thing that was checked: pass, warn or fail, what it is, what was found, and what to do."""
+
+    status: str
+    name: str
+    evidence: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Checklist:
+    """Things that were checked."""
+
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True)
+class Commands:
+    """Things with the commands that one copies: of each its name, sentences on it, and the command."""
+
+    items: tuple[tuple[str, tuple[str, ...], str], ...]
+
+
+Part: TypeAlias = "Notes | Summary | Table | Figure | Facts | Checklist | Commands | Section"
 
 
 @dataclass(frozen=True)

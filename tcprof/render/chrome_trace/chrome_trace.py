@@ -13,23 +13,21 @@ import pyarrow as pa
 
 import tcprof
 from tcprof.analysis import Analysis
-from tcprof.analysis.projection import build_hierarchy
 from tcprof.files import replace_file
+from tcprof.findings import Findings
+from tcprof.frames import SAMPLE_METRICS, SAMPLES
 from tcprof.render.chrome_trace.drawing import OUTSIDE, Drawing, Lane, Slices, Texts
 from tcprof.render.chrome_trace.events import clean_json, open_events, quoted
-from tcprof.report.data.data import recording_info, records
-from tcprof.sources import Source
+from tcprof.render.formats.json import plain
+from tcprof.views.recording.facts import recording_data
 
 FAULTS = 2 * OUTSIDE  # the process that they are drawn in; GPUs are processes from OUTSIDE on
-# Column of the samples, name of the track, its unit, and how much of that the column's is.
-COUNTERS = (
-    ("tensor_active_pct", "Tensor Active", "%", 1.0),
-    ("sm_active_pct", "SM Active", "%", 1.0),
-    ("sm_issue_pct", "SM Issue", "%", 1.0),
-    ("gr_active_pct", "GR Active", "%", 1.0),
-    ("dram_read_pct", "DRAM read", "%", 1.0),
-    ("dram_write_pct", "DRAM write", "%", 1.0),
-    ("gpc_clock_hz", "GPC clock", "MHz", 1e-6),
+_UNITS = {"pct": ("%", 1.0), "hz": ("MHz", 1e-6)}  # unit of a column -> that of its track, and the factor
+# Column of the samples, name of the track, its unit, and the factor between both.
+COUNTERS = tuple(
+    (column.name, column.title, *_UNITS.get(column.unit, (column.unit, 1.0)))
+    for column in SAMPLES.columns
+    if column.name in SAMPLE_METRICS and column.unit != "cycles"
 )
 _OF_KERNEL = (
     *("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct", "launch_count", "median_ns"),
@@ -40,7 +38,7 @@ _OF_INSTANCE = ("tensor_active_mean_pct", "tensor_cycles", "coverage_pct", "kern
 Ints = npt.NDArray[np.int64]
 
 
-def write_chrome_trace(analysis: Analysis, source: Source, target: Path) -> None:
+def write_chrome_trace(analysis: Analysis, findings: Findings, target: Path) -> None:
     """Write a recording in the Trace Event Format; compressed, if the file's name ends in .gz.
 
     Times are those of the recording. The format's readers take no negative times: samples from before zero are left
@@ -48,26 +46,26 @@ def write_chrome_trace(analysis: Analysis, source: Source, target: Path) -> None
 
     Args:
         analysis: The analysis, with fitted kernels if their figures are to be in the trace.
-        source: What it was made from; it knows the processes and threads of the ranges.
+        findings: What its figures say.
         target: The file to make or replace.
 
     Raises:
         OutputError: It cannot be written.
     """
-    ranges = build_hierarchy(source.ranges()).ranges  # in the order in which instances number them
+    ranges = analysis.nvtx_ranges
     zero = min([0, *(int(frame["start_ns"].min()) for frame in (ranges, analysis.activities) if len(frame))])
     about = {
         "tcprof": tcprof.__version__,
-        "recording": recording_info(analysis),
+        "recording": plain(recording_data(analysis)),
         "zero_ns": zero,
-        "faults": analysis.faults,
-        "warnings": analysis.warnings,
+        "faults": findings.faults,
+        "warnings": findings.warnings,
     }
     with replace_file(target) as path, open_events(path, about) as file:
         drawing = Drawing(file, zero)
-        if analysis.faults:
+        if findings.faults:
             drawing.process("tcprof: read this before the figures", FAULTS)
-            drawing.slices(FAULTS, _faults(analysis))
+            drawing.slices(FAULTS, _faults(analysis, findings.faults))
         for gpu, name in _recorded_gpus(analysis):
             drawing.process(f"GPU {gpu}: {name}", OUTSIDE + gpu)
             _draw_samples(drawing, OUTSIDE + gpu, analysis.samples, gpu, zero)
@@ -85,9 +83,9 @@ def _recorded_gpus(analysis: Analysis) -> list[tuple[int, str]]:
     return [(gpu, name) for gpu, name in gpus if gpu in recorded]
 
 
-def _faults(analysis: Analysis) -> Slices:
+def _faults(analysis: Analysis, faults: tuple[str, ...]) -> Slices:
     """The faults, over the whole capture."""
-    rows, zeros = np.arange(len(analysis.faults)), np.zeros(len(analysis.faults), dtype=np.int64)
+    rows, zeros = np.arange(len(faults)), np.zeros(len(faults), dtype=np.int64)
     frames = (analysis.samples, analysis.activities, analysis.instances.rename(columns={"host_end_ns": "end_ns"}))
     last = max([1, *(int(frame["end_ns"].max()) for frame in frames if len(frame))])
     return Slices(
@@ -97,7 +95,7 @@ def _faults(analysis: Analysis) -> Slices:
         end=zeros + last,
         row="fault",
         number=rows,
-        name=(rows, quoted(analysis.faults)),
+        name=(rows, quoted(faults)),
         category=(zeros, quoted(["fault"])),
     )
 
@@ -189,7 +187,7 @@ def _kernels(kernels: pd.DataFrame) -> pa.Array:
     """What is known of each kernel over all its launches, as an object."""
     known = [
         {name: value for name, value in row.items() if value is not None and value != ""}
-        for row in records(kernels[list(_OF_KERNEL)].round(6))
+        for row in plain(kernels[list(_OF_KERNEL)].round(6))
     ]
     return pa.array([clean_json(row) for row in known], pa.string())
 

@@ -23,18 +23,18 @@ def render(document: Document, style: Style) -> str:
 
 def render_data(kind: str, data: Mapping[str, Any]) -> str:
     """A document of some kind from its data alone."""
-    whole = {"tcprof": tcprof.__version__, "kind": kind, **_plain(data)}
+    whole = {"tcprof": tcprof.__version__, "kind": kind, **plain(data)}
     return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A value that JSON knows: a frame is the list of its rows, what is not finite is null."""
     if isinstance(value, pd.DataFrame):
-        return [{name: _plain(cell) for name, cell in row.items()} for row in value.to_dict("records")]
+        return [{name: plain(cell) for name, cell in row.items()} for row in value.to_dict("records")]
     if isinstance(value, Mapping):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [plain(each) for each in value]
     if isinstance(value, float):
         return None if not math.isfinite(value) else int(value) if value.is_integer() and abs(value) < 2**53 else value
     return value

@@ -17,7 +17,20 @@ from rich.text import Text
 from tcprof import units
 from tcprof.render.formats import Style
 from tcprof.untrusted import printable
-from tcprof.views.document import Cell, Document, Facts, Heading, Notes, Part, Row, Section, Summary, Table
+from tcprof.views.document import (
+    Cell,
+    Checklist,
+    Commands,
+    Document,
+    Facts,
+    Heading,
+    Notes,
+    Part,
+    Row,
+    Section,
+    Summary,
+    Table,
+)
 from tcprof.views.gate import GateView
 
 HAS = ("faults", "base", "gate")
@@ -26,7 +39,6 @@ WHOLE_CAPTURE = "(whole capture)"
 LONGEST_LABEL = 160  # characters; JSON and CSV have names in full
 _COLORS = {"pass": "32", "warn": "33", "cannot tell": "33", "fail": "1;31"}
 _MARGIN = " " * 13
-_NARROW_SPACE = "\N{NO-BREAK SPACE}"  # keeps a heading's unit with its last word
 
 
 def render(document: Document, style: Style) -> str:
@@ -49,12 +61,14 @@ def render_part(part: Part, style: Style) -> list[str]:
         return ["\n".join(wrap(line, style) for line in part.verdict)]
     if isinstance(part, Table):
         return [render_table(part, style)] if part.rows else []
-    if isinstance(part, Facts):
-        return [_render_facts(part, style)]
     if isinstance(part, Section):
         inner = [text for each in part.parts for text in render_part(each, style)]
         return [f"{part.title}\n{inner[0]}", *inner[1:]] if inner and part.title else inner
-    return []
+    if isinstance(part, Facts):
+        return [_render_facts(part, style)]
+    if isinstance(part, Checklist):
+        return [_render_checklist(part, style)]
+    return _render_commands(part, style) if isinstance(part, Commands) else []
 
 
 def wrap(text: str, style: Style) -> str:
@@ -99,18 +113,20 @@ def brief_columns(table: Table) -> list[Shown]:
 def _columns_of(heading: Heading, cells: Sequence[Cell]) -> list[Shown]:
     """A heading's own column, with those of what stands before and behind its values."""
     symbol = units.unit_of_heading(heading.unit)
-    title = (heading.short or heading.title) + (f"{_NARROW_SPACE}{symbol}" if symbol == "%" else "")
+    title = (heading.short or heading.title) + (" %" if symbol == "%" else "")
 
     def beside(side: str, names: Sequence[str]) -> list[Shown]:
         found = [getattr(cell, side) for cell in cells]
+        measured = ["pct" if "%" in name else heading.unit for name in names]
         return [
-            Shown(name, [units.bare(each[place], heading.unit) if place < len(each) else "" for each in found])
+            Shown(name, [units.bare(each[place], measured[place]) if place < len(each) else "" for each in found])
             for place, name in enumerate(names)
         ]
 
     values = [units.bare(cell.text, heading.unit) for cell in cells]
     before, after = beside("before", heading.before), beside("after", heading.after)
-    columns = [*before, Shown(heading.value if before else title, values, heading.words), *after]
+    own = [Shown(heading.value if before else title, values, heading.words)] if heading.brief_value else []
+    columns = [*before, *own, *after]
     if before:
         columns[0] = replace(columns[0], title=f"{title}\n{columns[0].title}")
     return columns
@@ -143,9 +159,9 @@ def _wrap_heading(column: Shown) -> str:
     """A title in lines that are no wider than they must be."""
     lines = []
     for line in column.title.split("\n"):
-        width = max([1, *map(len, line.split(" ")), *map(len, column.texts)])
+        width = max([1, *map(len, line.replace("-", "- ").split(" ")), *map(len, column.texts)])
         lines += textwrap.wrap(line, width, break_long_words=False) or [""]
-    return "\n".join(lines).replace(_NARROW_SPACE, " ")
+    return "\n".join(lines)
 
 
 def _render_facts(facts: Facts, style: Style) -> str:
@@ -154,6 +170,30 @@ def _render_facts(facts: Facts, style: Style) -> str:
         wrap(f"{name:<{label}}  {'; '.join(text for texts in things for text in texts)}", style)
         for name, _, things in facts.rows
     )
+
+
+def _render_checklist(part: Checklist, style: Style) -> str:
+    """Status, name and evidence of each item, and below it what to do."""
+    margin = " " * (max(len(item.name) for item in part.items) + 8)
+    lines = []
+    for item in part.items:
+        status = f"\x1b[{_COLORS[item.status]}m{item.status}\x1b[0m" if style.color else item.status
+        evidence = _indent(item.evidence, style, margin).lstrip()
+        lines.append(f"{status}  {printable(item.name):<{len(margin) - 6}}{evidence}")
+        if item.remedy:
+            lines.append(_indent(f"→ {item.remedy}", style, margin))
+    return "\n".join(lines)
+
+
+def _render_commands(part: Commands, style: Style) -> list[str]:
+    """Commands stay whole, to be copied."""
+    margin = "  "
+    return [
+        "\n".join(
+            [printable(name), *(_indent(text, style, margin) for text in texts), f"{margin}$ {printable(command)}"]
+        )
+        for name, texts, command in part.items
+    ]
 
 
 def render_gate(gate: GateView, style: Style) -> str:
@@ -167,7 +207,12 @@ def render_gate(gate: GateView, style: Style) -> str:
     return "\n".join([*lines, "", outcome])
 
 
-def _indent(text: str, style: Style) -> str:
+def _indent(text: str, style: Style, margin: str = _MARGIN) -> str:
     return textwrap.fill(
-        printable(text), style.width, initial_indent=_MARGIN, subsequent_indent=_MARGIN, break_on_hyphens=False
+        printable(text),
+        style.width,
+        initial_indent=margin,
+        subsequent_indent=margin,
+        break_on_hyphens=False,
+        break_long_words=False,  # a path or a command is to be copied
     )

@@ -4,7 +4,7 @@ Names in a report are untrusted. The templates escape all text; figures travel a
 the element around it; and a content security policy forbids every request.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from tcprof import __version__
 from tcprof.files import replace_file
 from tcprof.render.html.options import PageOptions, PlotlyScript
 from tcprof.render.html.plotlyjs import provide_script, script_element, script_sources
+from tcprof.views.document import Figure, Notes, Part, Section
 
 # Characters that could end a script element, or a line of JavaScript, as JSON writes them within a string.
 _JSON_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
@@ -54,6 +55,41 @@ def render_page(template: str, values: Mapping[str, Any], options: PageOptions) 
         script_sources=script_sources(options.plotlyjs),
         is_complete=options.plotlyjs is PlotlyScript.EMBED,
     )
+
+
+def split_parts(parts: Sequence[Part]) -> dict[str, Any]:
+    """The parts of a document as templates take them.
+
+    Returns:
+        notes: Lines by their role; sections: name, title, linked and parts, each part with its kind, and a figure as
+        JSON. Sections of which no figure has anything to draw are left out.
+    """
+    notes: dict[str, list[str]] = {}
+    for part in parts:
+        if isinstance(part, Notes):
+            notes.setdefault(part.role, []).extend(part.lines)
+    sections = [
+        {
+            "name": part.name,
+            "title": part.title,
+            "linked": part.linked,
+            "parts": [_with_kind(each) for each in part.parts],
+        }
+        for part in parts
+        if isinstance(part, Section)
+    ]
+    return {"notes": notes, "sections": [section for section in sections if not _is_undrawn(section["parts"])]}
+
+
+def _with_kind(part: Part) -> dict[str, Any]:
+    drawn = figure_json(part.make()) if isinstance(part, Figure) else ""
+    return {"kind": type(part).__name__, "value": part, "json": drawn}
+
+
+def _is_undrawn(parts: Any) -> bool:
+    """Whether a section has figures alone, and nothing to draw in them."""
+    shown = [part for part in parts if part["kind"] != "Notes"]
+    return bool(shown) and all(part["kind"] == "Figure" and not part["json"] for part in shown)
 
 
 def read_asset(name: str) -> Markup:

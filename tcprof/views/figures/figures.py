@@ -12,12 +12,12 @@ import plotly.graph_objects as go
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.findings.words import TIME_NAMES
-from tcprof.report.text.timeline import shown_classes
+from tcprof.findings.words import class_title
 from tcprof.views.figures.curves import sample_panels, shown_gpus, tensor_peak
 from tcprof.views.figures.lanes import Lanes, choose_lanes, label, lane_traces
 from tcprof.views.figures.panels import GRID, Panel, base_layout, highest_range, stack_panels
 from tcprof.views.figures.time_colors import CLASS_COLORS
+from tcprof.views.recording.time import shown_classes
 
 BARS = 4000  # of all GPUs together
 _LANE_PIXELS = 21
@@ -65,7 +65,7 @@ def figure_time_classes(analysis: Analysis, most: int = 14) -> go.Figure:
     figure = go.Figure()
     for name in shown_classes(rows) if len(rows) else ():
         time = rows[f"{name}_ns"]
-        title = TIME_NAMES[name]
+        title = class_title(name)
         figure.add_bar(
             orientation="h",
             x=(100 * time / rows["window_ns"]).to_numpy(np.float64),

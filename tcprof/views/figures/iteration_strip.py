@@ -60,14 +60,6 @@ def figure_iteration_strip(analysis: Analysis) -> go.Figure:
     return figure.update_layout(xaxis=_number_axis(last, int(iterations["number"].max())))
 
 
-def describe_strip(analysis: Analysis) -> list[str]:
-    """What the drawing leaves out."""
-    most = int(analysis.iterations.groupby("gpu").size().max()) if len(analysis.iterations) else 0
-    if most <= MOST_POINTS:
-        return []
-    return [f"Of each {-(-most // MOST_POINTS)} iterations the longest is drawn; bands and medians are over all."]
-
-
 def _as_table(iterations: pd.DataFrame) -> dict[str, object]:
     """The iterations that are drawn, with their exact figures, for the page's button."""
     drawn = pd.concat([_thinned(rows) for _, rows in iterations.groupby("gpu", sort=True)])[_COLUMNS]

@@ -8,13 +8,14 @@ import pandas as pd
 from tcprof import __version__, units
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings, describe_outside, describe_warm_up
+from tcprof.findings.words import WINDOW_NAMES
 from tcprof.untrusted import one_line
 from tcprof.views.document import Facts
 
 WINDOW_MEANINGS = {
-    "gpu": "gpu windows: from a range's first activity on the GPU to its last",
-    "host": "host windows: the range as on the CPU",
-    "busy": "busy windows: the time under at least one of the range's activities",
+    "gpu": f"{WINDOW_NAMES['gpu']}: from a range's first activity on the GPU to its last",
+    "host": f"{WINDOW_NAMES['host']}: the range as on the CPU",
+    "busy": f"{WINDOW_NAMES['busy']}: the time under at least one of the range's activities",
 }
 SOURCE_MEANINGS = {
     "cycles": "exact tensor cycles",

@@ -26,7 +26,7 @@ from tcprof.views.recording.facts import (
 
 _TENSOR_ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
 _SEVERAL = {"total_ns": ("total_ns", "share_pct"), "tensor_active_pct": _TENSOR_ACTIVE}
-_AFTER = {"total_ns": ("%",), "tensor_active_pct": ("95 % interval",)}
+_AFTER = {"total_ns": ("Time %",), "tensor_active_pct": ("95 % interval",)}
 # What a glance needs stands first.
 _BRIEF = ("total_ns", "tensor_active_pct", "launch_count", "median_ns", "tensor_tflops", "name_verdict")
 _FURTHER = (
@@ -39,7 +39,6 @@ _FURTHER = (
     "precision",
     "path",
 )
-_SHORT = {"total_ns": "time", "launch_count": "launches", "median_ns": "median", "name_verdict": "counter and name"}
 _LEFT_OUT = (
     "more kernels are not in this table: those with the least time. 'tcprof kernels --limit 0' lists all of them."
 )
@@ -100,9 +99,9 @@ def list_kernels(
         heading(
             KERNELS[name],
             brief=name in _BRIEF,
+            brief_value=name != "total_ns",
             columns=_SEVERAL.get(name, (name,)),
             after=_AFTER.get(name, ()),
-            short=_SHORT.get(name, ""),
         )
         for name in (*_BRIEF, *_FURTHER)
     )
@@ -115,7 +114,7 @@ def list_kernels(
             Table(
                 name=f"kernels-{gpu}",
                 title=gpu_title_of_several(analysis, gpu),
-                first="kernel",
+                first="Kernel",
                 headings=headings,
                 rows=tuple(_under_paths(listed, kept["path"]) if by_path else listed),
                 hidden=len(of_gpu) - len(kept),

@@ -29,12 +29,6 @@ _FURTHER = (
     *("gpu_window_ns", "host_ns", "kernel_ns", "kernel_count", "tensor_active_p95_pct"),
     *("tensor_tflops", "tensor_peak_pct", "coverage_pct"),
 )
-_SHORT = {
-    "tensor_kernel_share_pct": "tensor kernels",
-    "tensor_active_s": "active time",
-    "tensor_active_peak_pct": "peak",
-    "instance_count": "instances",
-}
 
 
 def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame) -> Document:
@@ -96,7 +90,7 @@ def _table(analysis: Analysis, gpu: int, headings: tuple[Heading, ...], rows: li
     return Table(
         name=f"ranges-{gpu}",
         title=gpu_title_of_several(analysis, gpu),
-        first="range",
+        first="Range",
         headings=headings,
         rows=tuple(rows),
         hidden=hidden,
@@ -119,12 +113,12 @@ def _columns(window: str) -> list[tuple[Column, Heading]]:
     for name in (*_BRIEF, *_FURTHER):
         if name != over.name:
             column = RANGE_SUMMARY[name]
-            found.append((column, heading(column, brief=name in _BRIEF, short=_SHORT.get(name, ""))))
+            found.append((column, heading(column, brief=name in _BRIEF)))
     return found
 
 
 def _cells(row: Mapping[Any, Any], columns: list[Column], whole_ns: float) -> tuple[Cell, ...]:
-    over, active, *rest = columns
+    over, rest = columns[0], columns[2:]
     window = row[over.name] if row[over.name] > 0 else float("nan")
     interval = interval_cell(*(row[name] for name in _TENSOR_ACTIVE))
     return (time_cell(window, whole_ns), interval, *(column_cell(row, column) for column in rest))

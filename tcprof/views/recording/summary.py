@@ -1,79 +1,39 @@
-"""What a page says in words and single figures: verdict, tiles, what to trust, and where the figures come from."""
+"""A recording at a glance: of each GPU the verdict, single figures, and what was checked."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tcprof import __version__, units
+from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.sampling import rounding_slack
 from tcprof.comparison.typical import find_typical
-from tcprof.findings import Check, GpuFindings, judge, why_no_kernels
+from tcprof.findings import Findings, GpuFindings, why_no_kernels
 from tcprof.findings.iterations import IterationFigures
 from tcprof.findings.verdict import describe_span
 from tcprof.findings.words import WINDOW_NAMES
-from tcprof.report.wording import SOURCE_MEANINGS, WINDOW_MEANINGS, Format, format_interval, lower_first
-from tcprof.untrusted import one_line
+from tcprof.views.document import Summary, Tile
+from tcprof.views.recording.facts import gpu_title
 
-SOURCE_NOTES = {
-    "cycles": "Tensor Active comes from exact tensor cycles.",
-    "rounded": "Rounded samples: Tensor Active comes from whole percentages, and anything above 0 reads at least 1, so "
-    "that small means are too high; the interval of a mean says where the truth may lie.",
-    "none": "The recording has no samples of Tensor Active.",
-}
 NOT_TRACED = "no work on a GPU was recorded"
 
 
-@dataclass(frozen=True)
-class Tile:
-    """One summary figure: what, how much, its 95 % interval where it has one, and over which window."""
+def summarize(analysis: Analysis, findings: Findings) -> list[Summary]:
+    """Each GPU of a recording at a glance.
 
-    title: str
-    value: str
-    interval: str
-    caption: str
-
-
-@dataclass(frozen=True)
-class GpuSummary:
-    """One GPU of a recording in words and figures.
-
-    Attributes:
-        gpu: Number of the GPU.
-        title: Number and name.
-        verdict: Sentences, the most important first.
-        tiles: The summary figures.
-        checks: What was checked before the figures can be trusted.
+    Args:
+        analysis: The recording.
+        findings: What its figures say.
     """
-
-    gpu: int
-    title: str
-    verdict: tuple[str, ...]
-    tiles: tuple[Tile, ...]
-    checks: tuple[Check, ...]
+    return [_summarize_gpu(analysis, found) for found in findings.gpus]
 
 
-def summarize(analysis: Analysis) -> list[GpuSummary]:
-    """Each GPU that the range summary has."""
-    return [_summarize_gpu(analysis, found) for found in judge(analysis).gpus]
-
-
-def gpu_title(analysis: Analysis, gpu: int) -> str:
-    """A GPU's number and name."""
-    names = analysis.gpus.loc[analysis.gpus["gpu"] == gpu, "name"]
-    name = one_line(str(names.iloc[0])) if len(names) else ""
-    return f"GPU {gpu}" if name in ("", f"GPU {gpu}") else f"GPU {gpu}, {name}"
-
-
-def _summarize_gpu(analysis: Analysis, found: GpuFindings) -> GpuSummary:
+def _summarize_gpu(analysis: Analysis, found: GpuFindings) -> Summary:
     rows = analysis.ranges[(analysis.ranges["gpu"] == found.gpu) & (analysis.ranges["depth"] == 0)]
     row, figures = rows.iloc[0], found.figures
     tiles = _capture_tiles(analysis, row) if figures is None else _iteration_tiles(analysis, row, figures)
-    return GpuSummary(found.gpu, gpu_title(analysis, found.gpu), found.sentences, tiles, found.checks)
+    return Summary(found.gpu, gpu_title(analysis, found.gpu), found.sentences, tiles, found.checks)
 
 
 def _iteration_tiles(analysis: Analysis, row: pd.Series, figures: IterationFigures) -> tuple[Tile, ...]:
@@ -85,8 +45,8 @@ def _iteration_tiles(analysis: Analysis, row: pd.Series, figures: IterationFigur
     active = f"of the {WINDOW_NAMES[analysis.window]}, {over}{rounded}" if measured else _unsampled(analysis)
     kernels = "of the kernel time" + (", by kernel names" if analysis.tensor_source == "none" else "") + f", {over}"
     if math.isnan(figures.tensor_kernel_share_pct):
-        kernels = f"not known: {lower_first(why_no_kernels(analysis) or 'CUDA graphs were recorded as a whole')}"
-    interval = _interval(figures.low_pct, figures.high_pct, units.format_pct)
+        kernels = f"not known: {why_no_kernels(analysis) or 'CUDA graphs were recorded as a whole'}"
+    interval = units.format_interval(figures.low_pct, figures.high_pct, units.format_pct)
     return (
         *_time_tile(analysis, gpu),
         Tile("Tensor Active", units.format_pct(figures.tensor_active_pct), interval, active),
@@ -102,13 +62,8 @@ def _time_tile(analysis: Analysis, gpu: int) -> tuple[Tile, ...]:
     if typical is None:
         return ()
     time, caption = typical.window_ns, f"first to last activity, median of {_plural(typical.count, 'iteration')}"
-    interval = _interval(time.low, time.high, units.format_ns)
+    interval = units.format_interval(time.low, time.high, units.format_ns)
     return (Tile("Time per iteration", units.format_ns(time.value), interval, caption),)
-
-
-def _interval(low: float, high: float, text: Format) -> str:
-    """An interval; one whose ends read the same is that one figure."""
-    return format_interval(low, high, text) or (text(low) if low <= high else "")
 
 
 def _capture_tiles(analysis: Analysis, row: pd.Series) -> tuple[Tile, ...]:
@@ -162,7 +117,7 @@ def _rounding_interval(analysis: Analysis, gpu: int) -> str:
     value, length = samples["tensor_active_pct"].to_numpy(), samples["end_ns"] - samples["start_ns"]
     below, above = rounding_slack(value)
     low, high = (float(np.average(bound, weights=length)) for bound in (value - below, value + above))
-    return format_interval(low, high, units.format_pct)
+    return units.format_interval(low, high, units.format_pct)
 
 
 def _flop_tile(analysis: Analysis, rows: pd.DataFrame, over: str) -> tuple[Tile, ...]:
@@ -192,36 +147,3 @@ def _peak_tile(analysis: Analysis, row: pd.Series) -> Tile:
         period = units.format_ns((samples["end_ns"] - samples["start_ns"]).median())
         caption = f"highest of {units.format_count(len(samples))} samples of {period}, whole capture"
     return Tile("Highest sample", units.format_pct(row["tensor_active_peak_pct"]), "", caption)
-
-
-def describe_provenance(analysis: Analysis) -> list[tuple[str, str]]:
-    """Where the figures come from: names and values."""
-    recording = analysis.recording
-    chips = [_describe_gpu(gpu) for gpu in analysis.gpus.to_dict("records")]
-    known = analysis.samples["tensor_active_pct"].notna().sum()
-    return [
-        ("File", one_line(recording.file, 120)),
-        *((f"GPU {gpu}", text) for gpu, text in zip(analysis.gpus["gpu"], chips, strict=True)),
-        ("NVIDIA driver", recording.driver_version or units.UNKNOWN),
-        ("Nsight Systems", recording.nsys_version or units.UNKNOWN),
-        ("Export schema", recording.schema_version or units.UNKNOWN),
-        ("Recorded at", recording.started_utc or units.UNKNOWN),
-        ("Length of the recording", units.format_ns(recording.duration_ns)),
-        ("Sampling frequency asked for", units.format_hz(recording.frequency_hz)),
-        ("Samples", f"{units.format_count(len(analysis.samples))}, {units.format_count(known)} with Tensor Active"),
-        ("Activities on the GPU", units.format_count(len(analysis.activities))),
-        ("Tensor Active from", SOURCE_MEANINGS[analysis.tensor_source]),
-        ("Windows", WINDOW_MEANINGS[analysis.window]),
-        ("tcprof", __version__),
-    ]
-
-
-def _describe_gpu(gpu: Mapping[Any, Any]) -> str:
-    """What is known of a GPU, in one line."""
-    facts = (
-        f"{one_line(gpu['name'])}" + (f" ({one_line(gpu['chip'])})" if gpu["chip"] else ""),
-        f"{units.format_count(gpu['sm_count'])} SMs" if gpu["sm_count"] > 0 else "",
-        f"SM clock up to {units.format_hz(gpu['clock_hz'])}" if gpu["clock_hz"] > 0 else "",
-        units.format_bytes(gpu["memory_bytes"]) if gpu["memory_bytes"] > 0 else "",
-    )
-    return ", ".join(fact for fact in facts if fact)

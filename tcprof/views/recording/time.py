@@ -1,147 +1,212 @@
-"""The page's tables of kernels and of where the time went, and the ledger."""
+"""Where the time of a recording went, what its figures rest on, and its iterations."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+import math
+from collections.abc import Mapping
 from typing import Any
 
-from tcprof.report.pages.summary import gpu_title
-from tcprof.report.pages.tables import (
-    MOST_ROWS,
-    Cell,
-    Heading,
-    Row,
-    Table,
-    interval_cell,
-    path_row,
-    share_cell,
-    sort_key,
-)
+import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.kernels.names import short_name
-from tcprof.findings.words import TIME_NAMES
-from tcprof.frames import KERNELS, LEDGER, TIMELINE
-from tcprof.frames.schema import TEXT, Schema
-from tcprof.report.text.timeline import shown_classes
-from tcprof.report.wording import Format
+from tcprof.analysis.timeline import TIME_CLASSES
+from tcprof.findings import Findings, describe_warm_up
+from tcprof.findings.checks import describe_clocks
+from tcprof.findings.notes import name_iterations
+from tcprof.frames import LEDGER, TIMELINE
 from tcprof.untrusted import one_line
-
-# Numbers with how they are written, and words; what a glance needs stands first.
-_COLUMNS: tuple[tuple[str, str, Format | None], ...] = (
-    ("total_ns", "Kernel time", units.format_ns),
-    ("tensor_active_pct", "Tensor Active", units.format_pct),
-    ("launch_count", "Launches", units.format_count),
-    ("median_ns", "Median", units.format_ns),
-    ("name_verdict", "Counter and name", None),
-    ("fit", "Fit", None),
-    ("tensor_tflops", "Tensor FLOP/s", units.format_flops),
-    ("tensor_peak_pct", "Of the peak", units.format_pct),
-    ("tensor_cycles_per_launch", "Tensor cycles per launch", units.format_count),
-    ("dram_pct", "Memory", units.format_pct),
-    ("sm_issue_pct", "Issue slots", units.format_pct),
-    ("bound", "Bound by", None),
-    ("precision", "Precision", None),
-    ("path", "Mostly in", None),
+from tcprof.views.document import Cell, Document, Notes, Row, Table, heading, sort_key, word_cell
+from tcprof.views.paths import LEFT_OUT, MOST_ROWS, keep_longest, path_rows, time_cell
+from tcprof.views.recording.facts import (
+    describe_recording,
+    document_data,
+    gpu_title,
+    gpu_title_of_several,
 )
-_TENSOR_COLUMNS = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
-_SEVERAL = {
-    "total_ns": ("total_ns", "share_pct"),
-    "tensor_active_pct": _TENSOR_COLUMNS,
-    "seconds": ("seconds", "share_pct"),
-}
+from tcprof.views.recording.kernels import describe_fit
+
+SELDOM = ("unresolved_kernel", "graph", "communication", "issue_bound", "memory_bound")  # shown where there are any
+NOTABLE_PCT = 1.0  # entries of the ledger below this are not worth a remedy
+MEANING = (
+    "Each nanosecond of the gpu windows, from a range's first activity to its last, is in exactly one class, the first "
+    "that applies. The GPU's work counts whichever range launched it."
+)
 
 
-def _headings(schema: Schema, columns: Iterable[tuple[str, str]]) -> tuple[Heading, ...]:
-    known = {column.name: column for column in schema.columns}
-    return tuple(
-        Heading(title, known[name].meaning, _SEVERAL.get(name, (name,)), known[name].dtype == TEXT)
-        for name, title in columns
+def shown_classes(rows: pd.DataFrame) -> list[str]:
+    """The time classes that occur, and those that everyone looks for.
+
+    Args:
+        rows: Rows of ``tcprof.frames.TIMELINE``.
+    """
+    return [name for name in TIME_CLASSES if name not in SELDOM or (rows[f"{name}_ns"] > 0).any()]
+
+
+def view_timeline(analysis: Analysis, findings: Findings, rows: pd.DataFrame, gpu: int | None = None) -> Document:
+    """Where the time went.
+
+    Args:
+        analysis: The recording.
+        findings: What its figures say.
+        rows: Rows of ``analysis.timeline`` to list.
+        gpu: Only the ledger of this GPU; None: of all.
+    """
+    frames = {"rows": rows, "ledger": analysis.ledger, "iterations": analysis.iterations, "clocks": analysis.clocks}
+    left_out = describe_warm_up(analysis)
+    base = (left_out,) if left_out else ()
+    ledger = analysis.ledger if gpu is None else analysis.ledger[analysis.ledger["gpu"] == gpu]
+    notes = (
+        describe_recording(analysis),
+        describe_fit(analysis),
+        MEANING,
+        *describe_iterations(analysis),
+        *describe_clocks(analysis.clocks),
+        *base,
+    )
+    return Document(
+        kind="timeline",
+        parts=(Notes(notes), *list_time(analysis, rows), *list_ledger(analysis, ledger)),
+        faults=findings.faults,
+        warnings=(*list_remedies(analysis.ledger), *findings.warnings),
+        base=base,
+        data=document_data(analysis, findings, frames),
+        rows=rows,
     )
 
 
-def list_kernel_tables(analysis: Analysis) -> list[Table]:
-    """The kernels, one table for each GPU; of very many those that took longest."""
-    headings = _headings(KERNELS, [(name, title) for name, title, _ in _COLUMNS])
+def list_time(analysis: Analysis, rows: pd.DataFrame, most: int | None = None) -> list[Table]:
+    """The share of each time class in each path, one table for each GPU; classes that never occur have no column.
+
+    Args:
+        analysis: What the rows belong to.
+        rows: Rows of ``analysis.timeline``.
+        most: Rows to show of all GPUs together, those that took longest; None for all.
+    """
+    columns = [f"{name}_ns" for name in shown_classes(rows)]
+    shares = [f"{name.removesuffix('_ns')}_pct" for name in columns]
+    headings = (
+        heading(TIMELINE["window_ns"]),
+        *(
+            heading(TIMELINE[name], unit="pct", columns=(name, share))
+            for name, share in zip(columns, shares, strict=True)
+        ),
+    )
     tables = []
-    for gpu, rows in analysis.kernels.groupby("gpu", sort=True):
-        kept = rows.head(MOST_ROWS // analysis.kernels["gpu"].nunique())
-        listed = tuple(_kernel_row(row, item) for item, row in zip(kept.index, kept.to_dict("records"), strict=True))
-        tables.append(Table(int(str(gpu)), gpu_title(analysis, int(str(gpu))), headings, listed, len(rows) - len(kept)))
+    for number, of_gpu in rows.groupby("gpu", sort=True):
+        gpu = int(str(number))
+        kept = of_gpu
+        if most is not None:
+            kept = keep_longest(of_gpu, of_gpu["window_ns"], most // rows["gpu"].nunique())
+        cells = [_time_cells(row, columns) for row in kept.to_dict("records")]
+        tables.append(
+            Table(
+                name=f"time-{gpu}",
+                title=gpu_title_of_several(analysis, gpu),
+                first="Range",
+                headings=headings,
+                rows=path_rows(kept, cells),
+                hidden=len(of_gpu) - len(kept),
+                more=LEFT_OUT.format(command="timeline"),
+                gpu=gpu,
+                caption=f"Time on {gpu_title(analysis, gpu)}",
+                search="part of a path",
+            )
+        )
     return tables
 
 
-def _kernel_row(row: Mapping[Any, Any], item: int) -> Row:
-    cells = {name: _word(row[name]) if text is None else _number(row[name], text) for name, _, text in _COLUMNS}
-    share = row["share_pct"]
-    cells["total_ns"] = share_cell(row["total_ns"], 100 * row["total_ns"] / share if share > 0 else float("nan"))
-    cells["tensor_active_pct"] = interval_cell(*(row[name] for name in _TENSOR_COLUMNS))
-    full = one_line(f"{row['name']} {row['launch_geometry']}", 600)
-    geometry = one_line(row["launch_geometry"])
-    return Row(1, "", "", short_name(row["name"], 90), tuple(cells.values()), geometry, full, item)
+def _time_cells(row: Mapping[Any, Any], columns: list[str]) -> tuple[Cell, ...]:
+    window = row["window_ns"] if row["window_ns"] > 0 else math.nan
+    cells = [Cell(units.format_ns(window), sort_key(window))]
+    for column in columns:
+        share = 100 * row[column] / window
+        values = (sort_key(row[column]), sort_key(share))
+        cells.append(Cell(units.format_pct(share), values[1], values=values))
+    return tuple(cells)
 
 
-def _number(value: float, text: Format) -> Cell:
-    return Cell(text(value), sort_key(value))
-
-
-def _word(text: str) -> Cell:
-    shown = one_line(text, 60)
-    return Cell(shown or units.UNKNOWN, shown)
-
-
-def list_time_tables(analysis: Analysis) -> list[Table]:
-    """Where the time went, one table for each GPU: the share of each class, and its time."""
+def cut_time(analysis: Analysis) -> list[Table]:
+    """Where the time went, for a page: of very many paths those that took longest."""
     if not (analysis.timeline["window_ns"] > 0).any():
         return []
-    classes = shown_classes(analysis.timeline)
-    named = [(f"{name}_ns", TIME_NAMES[name][0].upper() + TIME_NAMES[name][1:]) for name in classes]
-    headings = _headings(TIMELINE, [("window_ns", "GPU window"), *named])
-    headings = tuple(replace(each, columns=_time_columns(each.columns[0])) for each in headings)
+    return list_time(analysis, analysis.timeline, MOST_ROWS)
+
+
+def list_ledger(analysis: Analysis, rows: pd.DataFrame) -> list[Table]:
+    """What the figures rest on, one table for each GPU: accounts, and below each what became of its parts.
+
+    Args:
+        analysis: What the rows belong to.
+        rows: Rows of ``analysis.ledger``.
+    """
+    headings = (
+        heading(LEDGER["seconds"], columns=("seconds", "share_pct"), after=("%",)),
+        heading(LEDGER["remedy"], brief=False),
+    )
     tables = []
-    for gpu, rows in analysis.timeline.groupby("gpu", sort=True):
-        kept = rows.head(MOST_ROWS // analysis.timeline["gpu"].nunique())
-        listed = tuple(_time_row(row, [name for name, _ in named]) for row in kept.to_dict("records"))
-        tables.append(Table(int(str(gpu)), gpu_title(analysis, int(str(gpu))), headings, listed, len(rows) - len(kept)))
-    return tables
-
-
-def _time_row(row: Mapping[Any, Any], columns: list[str]) -> Row:
-    window = row["window_ns"]
-    cells = [Cell(units.format_ns(window or None), sort_key(window))]
-    for column in columns:
-        share = 100 * row[column] / window if window else float("nan")
-        values = (sort_key(row[column]), sort_key(share))
-        cells.append(Cell(units.format_pct(share), values[1], units.format_ns(row[column]), values=values))
-    return path_row(row, tuple(cells))
-
-
-def _time_columns(name: str) -> tuple[str, ...]:
-    """What a column of times is called in CSV, and its share of the window beside it."""
-    return (name,) if name == "window_ns" else (name, f"{name.removesuffix('_ns')}_pct")
-
-
-def list_ledger_tables(analysis: Analysis) -> list[Table]:
-    """What the figures rest on, one table for each GPU: accounts, and below each what became of its parts."""
-    headings = _headings(LEDGER, [("seconds", "Time"), ("remedy", "To record it better")])
-    tables = []
-    for gpu, of_gpu in analysis.ledger.groupby("gpu", sort=True):
-        rows = []
+    for number, of_gpu in rows.groupby("gpu", sort=True):
+        gpu = int(str(number))
+        listed: list[Row] = []
         for account, parts in of_gpu.groupby("account", sort=False):
             total_ns = 1e9 * float(parts["seconds"].sum())
-            rows.append(Row(1, "", "", str(account), (_time_cell(total_ns, total_ns), Cell("", ""))))
-            rows += [_ledger_row(str(account), entry, total_ns) for entry in parts.to_dict("records")]
-        tables.append(Table(int(str(gpu)), gpu_title(analysis, int(str(gpu))), headings, tuple(rows), 0))
+            listed.append(Row(str(account), (time_cell(total_ns, total_ns, "s"), Cell("", ""))))
+            listed += [_ledger_row(entry, total_ns) for entry in parts.to_dict("records")]
+        tables.append(
+            Table(
+                name=f"ledger-{gpu}",
+                title=gpu_title_of_several(analysis, gpu),
+                first="Ledger",
+                headings=headings,
+                rows=tuple(listed),
+                gpu=gpu,
+                caption=f"Ledger of {gpu_title(analysis, gpu)}",
+            )
+        )
     return tables
 
 
-def _ledger_row(account: str, entry: Mapping[Any, Any], total_ns: float) -> Row:
+def _ledger_row(entry: Mapping[Any, Any], total_ns: float) -> Row:
     remedy = one_line(entry["remedy"], 200) if entry["seconds"] > 0 else ""
-    cells = (_time_cell(1e9 * entry["seconds"], total_ns), Cell(remedy, remedy))
-    return Row(2, "", f"{account}:", one_line(entry["entry"], 90), cells)
+    cells = (time_cell(1e9 * entry["seconds"], total_ns, "s"), word_cell(remedy))
+    return Row(one_line(entry["entry"], 90), cells, depth=2, ancestors=f"{entry['account']}: ", nested=True)
 
 
-def _time_cell(time_ns: float, whole_ns: float) -> Cell:
-    """A time in nanoseconds whose CSV has seconds, as the frame of the ledger has."""
-    cell = share_cell(time_ns, whole_ns)
-    return replace(cell, values=(sort_key(1e-9 * time_ns), *cell.values[1:]))
+def list_remedies(ledger: pd.DataFrame) -> tuple[str, ...]:
+    """What would record better, for the parts of the ledger that matter."""
+    wanted = ledger[(ledger["remedy"] != "") & (ledger["share_pct"] >= NOTABLE_PCT)]
+    return tuple(
+        f"{units.format_pct(share)} of the {account}: {entry}. To fix this: {remedy}."
+        for account, entry, share, remedy in zip(
+            wanted["account"], wanted["entry"], wanted["share_pct"], wanted["remedy"], strict=True
+        )
+    )
+
+
+def describe_iterations(analysis: Analysis) -> tuple[str, ...]:
+    """What an iteration takes, in a line for each GPU: medians without warm-up."""
+    iterations, name, lines = analysis.iterations, name_iterations(analysis), []
+    for gpu, of_gpu in iterations.groupby("gpu", sort=True):
+        rest = of_gpu[~of_gpu["warm_up"]]
+        where = f"GPU {gpu}: " if iterations["gpu"].nunique() > 1 else ""
+        lines.append(
+            f"{where}{units.format_count(len(rest))} iterations of {name}, medians: host time "
+            f"{units.format_ns(rest['host_ns'].median())}, gpu window "
+            f"{units.format_ns(rest['gpu_window_ns'].median())}, kernels "
+            f"{units.format_ns(rest['kernel_ns'].median())}, Tensor Active "
+            f"{units.format_pct(rest['tensor_active_mean_pct'].median())}."
+        )
+    return tuple(lines) or ("No range iterates: none of the program's with 5 instances holds most of the GPU's work.",)
+
+
+def view_iterations(analysis: Analysis, findings: Findings) -> Document:
+    """What an iteration takes, for one of several recordings of a program.
+
+    Args:
+        analysis: The recording.
+        findings: What its figures say.
+    """
+    return Document(
+        kind="iterations",
+        parts=(Notes(describe_iterations(analysis)),),
+        faults=findings.faults,
+        warnings=findings.warnings,
+    )

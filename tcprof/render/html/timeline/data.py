@@ -16,7 +16,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.timeline import IDLE, TIME_CLASSES
-from tcprof.findings.words import TIME_NAMES
+from tcprof.findings.words import class_title
 from tcprof.render.html.timeline.figure import GpuStrips, draw_skeleton
 from tcprof.render.html.timeline.lanes import (
     STREAM_ROWS,
@@ -28,13 +28,13 @@ from tcprof.render.html.timeline.lanes import (
     short_names,
 )
 from tcprof.render.html.timeline.packing import ArrayStore
-from tcprof.report.pages.summary import gpu_title
 from tcprof.views.figures.curves import CLOCK, METRICS, TENSOR, Metric, shown_gpus
 from tcprof.views.figures.envelope import compute_envelope
 from tcprof.views.figures.flop_rate import FLOP_RATE, flop_rate
 from tcprof.views.figures.lanes import TENSOR_SCALE, UNKNOWN_COLOR, label, scale_colors
 from tcprof.views.figures.panels import highest_range
 from tcprof.views.figures.time_colors import CLASS_COLORS, text_on
+from tcprof.views.recording.facts import gpu_title
 
 MOST_VALUES = 8_000_000  # of all curves together: these are 8 to 11 MB in the page
 PERCENT_STEP = 0.01
@@ -83,7 +83,7 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
     figure = draw_skeleton(analysis, strips)
     header = {"gpus": headers, "figure": json.loads(figure.to_json()), **_describe_bars(analysis, works)}
     shown = [TIME_CLASSES[number] for number in [*classes, IDLE]] if classes else []
-    key = tuple((TIME_NAMES[name], CLASS_COLORS[name]) for name in shown)
+    key = tuple((class_title(name), CLASS_COLORS[name]) for name in shown)
     highest = highest_range(analysis)
     scale = tuple(color for _, color in TENSOR_SCALE)
     return PackedTimeline(store.pack(header), key, scale, units.format_pct(highest) if highest else "", tuple(notes))
@@ -95,7 +95,7 @@ def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
     return {
         "highestRange": highest_range(analysis),
         "rangeColors": [_painted(color) for color in [*_range_colors(), UNKNOWN_COLOR]],
-        "classes": [{"name": TIME_NAMES[name], **_painted(CLASS_COLORS[name])} for name in TIME_CLASSES],
+        "classes": [{"name": class_title(name), **_painted(CLASS_COLORS[name])} for name in TIME_CLASSES],
         "paths": {"names": [label(path, 80) for path in paths["path"]], "cuts": cut_names(paths["name"])},
         "works": {
             "names": [label(name, 90) for name in work["name"]],

@@ -1,0 +1,157 @@
+"""What Python and notebooks have: recordings that are read, compared and made, with what their figures say."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from tcprof.analysis import WINDOWS, Analysis, analyze
+from tcprof.comparison import Comparison, Side
+from tcprof.comparison import compare as compare_sides
+from tcprof.errors import UsageError
+from tcprof.findings import Check, Findings, judge
+from tcprof.frames import SAMPLE_METRICS
+from tcprof.sources.registry import open_source
+
+_Recording: TypeAlias = str | PathLike[str] | Analysis
+_Recordings: TypeAlias = _Recording | Sequence[_Recording]
+_LARGE = 100_000_000  # bytes of an export that takes more than some seconds to fit
+
+
+class JudgedAnalysis(Analysis):
+    """An analysis with what its figures say, which notebooks show."""
+
+    @cached_property
+    def findings(self) -> Findings:
+        """What the figures say, as ``tcprof.findings`` judges them."""
+        return judge(self)
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """A paragraph for each GPU."""
+        return self.findings.verdict
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """What was checked before the figures can be trusted."""
+        return self.findings.checks
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Why the figures cannot be trusted, gravest first; empty for a sound recording."""
+        return self.findings.faults
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What else a reader must know, most important first."""
+        return self.findings.warnings
+
+    def figure_timeline(self) -> Any:
+        """Samples over lanes of ranges, as a plotly figure."""
+        from tcprof.views.figures.figures import figure_timeline
+
+        return figure_timeline(self)
+
+    def __repr__(self) -> str:
+        from tcprof.render.formats import PLAIN
+        from tcprof.render.formats.text import render
+        from tcprof.views.recording.show import view_verdict
+
+        return render(view_verdict(self, self.findings), PLAIN)
+
+    def _repr_html_(self) -> str:
+        from tcprof.render.notebook import render_html
+        from tcprof.views.recording.ranges import view_ranges
+
+        return render_html(view_ranges(self, self.findings, self.ranges))
+
+
+def read(
+    path: str | PathLike[str],
+    window: str = "gpu",
+    metrics: Iterable[str] | None = None,
+    kernels: bool | None = True,
+    warm_up: int | str | None = None,
+    iteration: str | None = None,
+) -> JudgedAnalysis:
+    """Read and analyze a recording.
+
+    Args:
+        path: A report (``.nsys-rep``) or its SQLite export, or another file that one of ``tcprof.sources`` reads. A
+            report is exported beside itself when it has no export that is whole and newer.
+        window: Windows that figures from samples are taken over: gpu, host or busy.
+        metrics: Columns of ``tcprof.frames.SAMPLES`` to read; all by default.
+        kernels: Whether to fit the kernels, which takes most of the time of a large recording. None: unless its export
+            is larger than 100 MB.
+        warm_up: How many first iterations are left out of the figures per range and iteration, or ``all`` to count all
+            iterations. None: those that are found to be warm-up.
+        iteration: The range that iterates, by its name or path. None: the one that is found.
+
+    Raises:
+        InputError: The file is absent, damaged, or not a recording.
+        UsageError: There is no such window, warm-up or range.
+    """
+    if window not in WINDOWS:
+        raise UsageError(f"there is no window {window!r}", f"Choose one of: {', '.join(WINDOWS)}.")
+    source = open_source(Path(path))
+    fit = source.path.stat().st_size < _LARGE if kernels is None else kernels
+    found = analyze(source, window, SAMPLE_METRICS if metrics is None else metrics, fit, warm_up, iteration)
+    return JudgedAnalysis(**vars(found))
+
+
+def compare(
+    base: _Recordings,
+    new: _Recordings,
+    window: str = "gpu",
+    mapping: Mapping[str, str] | None = None,
+    force: bool = False,
+    warm_up: int | str | None = None,
+) -> Comparison:
+    """Compare two sides: one recording each, or several of the same program, given as files or as analyses.
+
+    Args:
+        base: The baseline; a list of several recordings.
+        new: What is compared with it, likewise.
+        window: Windows that figures from samples are taken over, where files are given.
+        mapping: New names of the baseline's ranges by old ones.
+        force: Whether to compare even where the figures mean nothing.
+        warm_up: Iterations that are left out, see ``read``, where files are given.
+
+    Raises:
+        InputError: A file is absent, damaged, or not a recording, or one side has no work on any GPU.
+        UsageError: There is no such window, the analyses have different ones, or the baseline has no range that is to
+            be renamed.
+    """
+    sides = []
+    for name, given in (("base", base), ("new", new)):
+        several = [given] if isinstance(given, str | PathLike | Analysis) else given
+        read_in = (each if isinstance(each, Analysis) else read(each, window, warm_up=warm_up) for each in several)
+        sides.append(Side(name, tuple(read_in)))
+    return compare_sides(sides[0], sides[1], mapping or {}, force)
+
+
+def profile(
+    program: Sequence[str], output: str | PathLike[str], frequency_hz: int = 20_000, **options: Any
+) -> JudgedAnalysis:
+    """Record a program under Nsight Systems with GPU metrics, and analyze the recording.
+
+    Args:
+        program: The program and its arguments; a Python script or ``-m`` module is run by this Python.
+        output: The report to write; an existing one is replaced.
+        frequency_hz: Samples a second.
+        options: Further fields of ``tcprof.record.recording.command.RecordOptions``, such as ``capture_range``.
+
+    Raises:
+        MachineError: This machine cannot record; the message tells why.
+        NsysError: nsys recorded nothing.
+        OutputError: The report cannot be written.
+    """
+    from tcprof.record.recording.command import RecordOptions
+    from tcprof.record.recording.plan import plan_recording
+    from tcprof.record.recording.record import check_output, record
+
+    target = Path(output)
+    check_output(target, force=True)
+    with plan_recording(program, RecordOptions(output=target, frequency_hz=frequency_hz, **options)) as plan:
+        return read(record(plan.nsys, plan.build_command(target), target).report)

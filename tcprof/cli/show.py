@@ -1,0 +1,36 @@
+"""``tcprof show``."""
+
+from typing import Annotated
+
+import typer
+
+from tcprof.cli.app import app
+from tcprof.cli.options import (
+    FormatOption,
+    OutputOption,
+    RecordingArgument,
+    WarmUpOption,
+    Window,
+    WindowOption,
+    choose_format,
+)
+from tcprof.cli.output import print_document, progress
+
+
+@app.command(epilog="Example: tcprof show run.nsys-rep")
+def show(
+    recording: RecordingArgument,
+    window: WindowOption = Window.GPU,
+    warm_up: WarmUpOption = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Ranges, and kernels, to show of each GPU.")] = 8,
+    output_format: FormatOption = None,
+    output: OutputOption = None,
+) -> None:
+    """A recording on one screen: the verdict, what was checked, and the ranges and kernels that matter most."""
+    import tcprof
+    from tcprof.views.recording.show import view_recording
+
+    chosen = choose_format(output_format, output, (recording,))
+    with progress(f"Reading {recording.name}"):
+        analysis = tcprof.read(recording, window, warm_up=warm_up)
+    print_document(view_recording(analysis, analysis.findings, limit, limit), chosen, output)

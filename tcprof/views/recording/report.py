@@ -1,0 +1,112 @@
+"""All that is said of one recording, in sections, for a page; and the figures that stand among its tables."""
+
+from tcprof import units
+from tcprof.analysis import Analysis
+from tcprof.findings import Findings
+from tcprof.untrusted import one_line
+from tcprof.views.document import Document, Figure, Notes, Part, Section
+from tcprof.views.figures.figures import figure_time_classes
+from tcprof.views.figures.iteration_strip import MOST_POINTS, figure_iteration_strip
+from tcprof.views.recording.facts import (
+    SOURCE_NOTES,
+    WINDOW_MEANINGS,
+    describe_base,
+    describe_date,
+    document_data,
+    view_provenance,
+)
+from tcprof.views.recording.kernels import cut_kernels, describe_fit
+from tcprof.views.recording.ranges import cut_ranges
+from tcprof.views.recording.summary import summarize
+from tcprof.views.recording.time import MEANING, cut_time, describe_iterations, list_ledger
+
+TIMELINE = "timeline"  # name of the section in which a page draws samples, ranges and work over time
+_STRIP = (
+    "Dashed lines are medians without warm-up, bands their 95 % intervals; an arrow at the edge lies above it. A click "
+    "on an iteration shows it in the timeline."
+)
+_TREE = "A click on a row shows a typical instance in the timeline. Headings sort; a third click brings the tree back."
+_ACCOUNT = (
+    "All time that was recorded, and what became of it: whatever could not be attributed or fitted is listed, not left "
+    "out."
+)
+_NAMES = (
+    "“Counter and name” agree where both say that a kernel uses the Tensor Cores. Point at a name to read it in full."
+)
+
+
+def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Document:
+    """All that is said of a recording.
+
+    Args:
+        analysis: The recording.
+        findings: What its figures say.
+        title: What it is called; its file's name by default.
+    """
+    base = describe_base(analysis)
+    summaries = summarize(analysis, findings)
+    sections = (
+        Section(TIMELINE, "Timeline", ()),
+        Section("iterations", "Iterations", _iterations(analysis)),
+        Section("ranges", "Ranges", (Notes((_about_ranges(analysis),)), *cut_ranges(analysis))),
+        Section("kernels", "Kernels", _kernels(analysis)),
+        Section("time", "Where the time went", _time(analysis)),
+        Section("ledger", "Ledger: what the figures rest on", _ledger(analysis), linked="Ledger"),
+        Section("provenance", "Where the figures come from", (view_provenance(analysis),)),
+    )
+    return Document(
+        kind="report",
+        title=one_line(title or analysis.recording.file, 160),
+        parts=(
+            Notes((describe_date(analysis),), "subtitle"),
+            *summaries,
+            Notes(base, "base"),
+            *(section for section in sections if section.parts or section.name == TIMELINE),
+        ),
+        faults=findings.faults,
+        warnings=findings.warnings,
+        base=base,
+        data=document_data(analysis, findings, {}),
+    )
+
+
+def _iterations(analysis: Analysis) -> tuple[Part, ...]:
+    if not len(analysis.iterations):
+        return ()
+    most = int(analysis.iterations.groupby("gpu").size().max())
+    step = units.format_count(-(-most // MOST_POINTS))
+    thinned = f"Of each {step} iterations the longest is drawn; bands and medians are over all."
+    notes = (*describe_iterations(analysis), *((thinned,) if most > MOST_POINTS else ()), _STRIP)
+    caption = "GPU window and Tensor Active of each iteration"
+    return Notes(notes, "paragraph"), Figure("iterations", caption, lambda: figure_iteration_strip(analysis))
+
+
+def _about_ranges(analysis: Analysis) -> str:
+    interval = " Beside a mean stands its 95 % interval, from five instances on."
+    return (
+        f"Tensor Active and its coverage are taken over {WINDOW_MEANINGS[analysis.window]}. "
+        f"{SOURCE_NOTES[analysis.tensor_source]}{interval if analysis.tensor_source != 'none' else ''} Beside a time "
+        f"stands its share of the GPU's time from first activity to last; bars reach from 0 to 100 %. {_TREE}"
+    )
+
+
+def _kernels(analysis: Analysis) -> tuple[Part, ...]:
+    tables = cut_kernels(analysis)
+    if not tables:
+        return ()
+    interval = " The figures beside it are its 95 % interval." if analysis.tensor_source != "none" else ""
+    said = f"{describe_fit(analysis)}{interval} Beside a time stands its share of all kernel time. {_NAMES}"
+    return Notes((said,)), *tables
+
+
+def _time(analysis: Analysis) -> tuple[Part, ...]:
+    tables = cut_time(analysis)
+    if not tables:
+        return ()
+    caption = "Share of each time class in the longest ranges"
+    return Notes((MEANING,)), Figure("classes", caption, lambda: figure_time_classes(analysis)), *tables
+
+
+def _ledger(analysis: Analysis) -> tuple[Part, ...]:
+    tables = list_ledger(analysis, analysis.ledger)
+    return (Notes((_ACCOUNT,)), *tables) if tables else ()

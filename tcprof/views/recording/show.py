@@ -1,0 +1,67 @@
+"""A recording on one screen: the verdict, the checks, and the ranges and kernels that matter most."""
+
+import pandas as pd
+
+from tcprof.analysis import Analysis
+from tcprof.findings import Findings, summarize_checks
+from tcprof.untrusted import one_line
+from tcprof.views.document import Document, Notes, Section
+from tcprof.views.recording.facts import describe_base, describe_recording, document_data
+from tcprof.views.recording.kernels import list_kernels
+from tcprof.views.recording.ranges import list_ranges
+
+MOST_RANGES, MOST_KERNELS = 8, 6  # of each GPU, so that all of it is one screen
+
+
+def view_recording(
+    analysis: Analysis, findings: Findings, ranges: int = MOST_RANGES, kernels: int = MOST_KERNELS
+) -> Document:
+    """What a first look at a recording should see.
+
+    Args:
+        analysis: The recording.
+        findings: What its figures say.
+        ranges: Paths of each GPU to show, those with most time on the GPU.
+        kernels: Kernels of each GPU to show, those with most time.
+    """
+    shown = {"ranges": _longest(analysis.ranges, ranges), "kernels": _first(analysis.kernels, kernels)}
+    base = describe_base(analysis)
+    return Document(
+        kind="recording",
+        parts=(
+            Notes((describe_recording(analysis),)),
+            Notes(findings.verdict),
+            Notes((*summarize_checks(findings.checks), *base)),
+            Section("ranges", "", tuple(list_ranges(analysis, shown["ranges"]))),
+            Section("kernels", "", tuple(list_kernels(analysis, shown["kernels"]))),
+        ),
+        faults=findings.faults,
+        warnings=findings.warnings,
+        base=base,
+        data=document_data(analysis, findings, shown),
+        rows=shown["ranges"],
+    )
+
+
+def _longest(rows: pd.DataFrame, most: int) -> pd.DataFrame:
+    """The whole capture and the paths with most time, in the order of the tree."""
+    time = rows["gpu_window_ns"].fillna(0).where(rows["depth"] > 0, float("inf"))
+    kept = time.groupby(rows["gpu"]).rank(method="first", ascending=False) <= most
+    return rows[kept]
+
+
+def _first(rows: pd.DataFrame, most: int) -> pd.DataFrame:
+    return rows.groupby("gpu", sort=False).head(most)
+
+
+def view_verdict(analysis: Analysis, findings: Findings) -> Document:
+    """A recording in some lines: its name, the verdict, the checks, and what is left out.
+
+    Args:
+        analysis: The recording.
+        findings: What its figures say.
+    """
+    base = describe_base(analysis)
+    name = one_line(analysis.recording.file, 120)
+    parts = (Notes((name, *findings.verdict, *summarize_checks(findings.checks), *base)),)
+    return Document(kind="recording", parts=parts, faults=findings.faults, base=base)
