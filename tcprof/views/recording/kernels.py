@@ -28,7 +28,7 @@ _TENSOR_ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_h
 _SEVERAL = {"total_ns": ("total_ns", "share_pct"), "tensor_active_pct": _TENSOR_ACTIVE}
 _AFTER = {"total_ns": ("Time %",), "tensor_active_pct": ("95 % interval",)}
 # What a glance needs stands first.
-_BRIEF = ("total_ns", "tensor_active_pct", "launch_count", "median_ns", "tensor_tflops", "name_verdict")
+_BRIEF = ("total_ns", "tensor_active_pct", "launch_count", "tensor_tflops", "name_verdict")
 _FURTHER = (
     "fit",
     "tensor_peak_pct",
