@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,14 @@ from builders import TraceBuilder
 
 import tcprof
 from tcprof.analysis import Analysis
+from tcprof.analysis.observed import Observed
 from tcprof.analysis.sampling import tensor_functions
 from tcprof.comparison import Comparison, compare
+from tcprof.findings import Finding, Findings, Severity, judge
 from tcprof.frames import (
     ACTIVITIES,
     CLOCKS,
+    DIAGNOSTICS,
     GPUS,
     INSTANCES,
     ITERATIONS,
@@ -25,10 +29,15 @@ from tcprof.frames import (
     OUTSIDE,
     PATHS,
     RANGE_SUMMARY,
+    RANGES,
     SAMPLES,
     TIMELINE,
 )
+from tcprof.render.html import report as page
+from tcprof.render.html.options import USUAL, PageOptions
 from tcprof.sources import Recording
+from tcprof.views.document import Summary
+from tcprof.views.recording.summary import summarize as view_summaries
 
 HOSTILE = (
     "</script><img src=x onerror=window.hacked=1>",
@@ -93,10 +102,32 @@ def make_analysis(
         "clocks": CLOCKS.empty(),
         "outside": OUTSIDE.empty(),
         "tensor": tensor_functions(changes.get("samples", samples)),
-        "faults": (),
-        "warnings": (),
+        "nvtx_ranges": RANGES.empty(),
+        "observed": Observed(DIAGNOSTICS.empty(), 0, False, None, len(paths), (), 0),
     }
     return Analysis(**{**values, **changes})
+
+
+def tell(analysis: Analysis, faults: Sequence[str] = (), warnings: Sequence[str] = ()) -> Findings:
+    """The findings on an analysis, with other faults and cautions in place of its own."""
+    told = [(Severity.FAULT, faults), (Severity.CAUTION, warnings)]
+    found = [Finding("test", severity, text.removesuffix(".")) for severity, texts in told for text in texts]
+    return replace(judge(analysis), found=tuple(found))
+
+
+def render_page(
+    analysis: Analysis,
+    options: PageOptions = USUAL,
+    faults: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+) -> str:
+    """The page of an analysis, with these faults and cautions."""
+    return page.render_report(analysis, tell(analysis, faults, warnings), options)
+
+
+def summarize(analysis: Analysis) -> list[Summary]:
+    """Each GPU of an analysis at a glance, with its own findings."""
+    return view_summaries(analysis, judge(analysis))
 
 
 def make_empty() -> Analysis:
@@ -107,7 +138,6 @@ def make_empty() -> Analysis:
         tensor_source="none",
         ranges=_summary(0, PATHS.empty(), 1, sampled=False),
         activities=ACTIVITIES.empty(),
-        warnings=("GPU metrics were not recorded.",),
     )
 
 

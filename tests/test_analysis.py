@@ -6,7 +6,7 @@ import pytest
 from builders import TraceBuilder, assert_rows
 
 from tcprof.analysis import WINDOWS, analyze
-from tcprof.findings import describe_outside
+from tcprof.findings import describe_outside, judge
 from tcprof.frames import INSTANCES, RANGE_SUMMARY, SAMPLES
 
 ROUNDED = (
@@ -87,7 +87,7 @@ def test_a_training_step(tmp_path, window):
     assert_rows(analysis.ranges, COUNTS)
     assert_rows(analysis.ranges, FIGURES[window])
     assert analysis.window == window
-    assert analysis.warnings == (
+    assert judge(analysis).warnings == (
         ROUNDED,
         "2 of 5 activities were launched by threads without a range (PyTorch's backward pass) and are counted for the "
         "range open in their process.",
@@ -189,7 +189,7 @@ def test_cycles_are_exact_and_their_interval_is_not_widened(tmp_path):
         """
     assert_rows(analysis.ranges, expected)
     assert analysis.tensor_source == "cycles"
-    assert analysis.warnings == (
+    assert judge(analysis).warnings == (
         "The recording has no kernels: record with --trace=cuda,nvtx, and check that the program used a GPU.",
     )
 
@@ -353,7 +353,10 @@ def test_no_nvtx(tmp_path):
         """
     assert_rows(analysis.ranges, expected)
     assert len(analysis.instances) == len(analysis.paths) == 0
-    assert analysis.warnings == (ROUNDED, "The recording has no NVTX ranges: only the whole capture can be shown.")
+    assert judge(analysis).warnings == (
+        ROUNDED,
+        "The recording has no NVTX ranges: only the whole capture can be shown.",
+    )
 
 
 def test_no_kernels(tmp_path):
@@ -366,7 +369,7 @@ def test_no_kernels(tmp_path):
     assert_rows(analyze(trace, "gpu").ranges, expected)
     assert_rows(analyze(trace, "busy").ranges, expected)
     assert analyze(trace, "host").ranges["tensor_active_mean_pct"].tolist() == [20, 15]
-    assert analyze(trace).warnings[1].startswith("The recording has no kernels")
+    assert judge(analyze(trace)).warnings[1].startswith("The recording has no kernels")
 
 
 @pytest.mark.parametrize("window", WINDOWS)
@@ -380,7 +383,7 @@ def test_no_metrics(tmp_path, window):
         """
     assert_rows(analysis.ranges, expected)
     assert analysis.tensor_source == "none"
-    assert analysis.warnings == (NO_METRICS,)
+    assert judge(analysis).warnings == (NO_METRICS,)
 
 
 @pytest.mark.parametrize("window", WINDOWS)
@@ -392,7 +395,7 @@ def test_nothing_at_all(tmp_path, window):
         """
     assert_rows(analysis.ranges, expected)
     assert analysis.samples.columns.tolist() == SAMPLES.names
-    assert len(analysis.warnings) == 2
+    assert len(judge(analysis).warnings) == 2
 
 
 def test_under_half_covered_nothing_is_said_and_the_reason_is(tmp_path):
@@ -412,14 +415,14 @@ def test_under_half_covered_nothing_is_said_and_the_reason_is(tmp_path):
         less  49.99750012499375   –                       –                –                       –
         """
     assert_rows(analysis.ranges, expected)
-    assert "2 of 3 rows have no figures: under half of their window was sampled." in analysis.warnings
+    assert "2 of 3 rows have no figures: under half of their window was sampled." in judge(analysis).warnings
 
 
 # What a reader must know
 
 
 def warnings_of(builder, folder):
-    return analyze(builder.trace(folder)).warnings
+    return judge(analyze(builder.trace(folder))).warnings
 
 
 def test_share_of_the_busy_time_that_whole_graphs_hide(tmp_path):
@@ -472,7 +475,7 @@ def test_sum_of_innermost_and_unattributed_is_all_activity_time(tmp_path):
     analysis = analyze(builder.trace(tmp_path))
     assert analysis.ranges["busy_ns"].tolist() == [64 + 16 + 8 + 4, 64, 16 + 8]
     share = 100 * 4 / 92
-    assert any(text.startswith(f"{share:.1f} % of the GPU's activity time") for text in analysis.warnings)
+    assert any(text.startswith(f"{share:.1f} % of the GPU's activity time") for text in judge(analysis).warnings)
 
 
 def test_diagnostics_that_are_serious(tmp_path):
@@ -498,7 +501,7 @@ def test_metrics_that_were_asked_for_and_did_not_come(tmp_path):
 def test_a_metric_set_without_tensor_active(tmp_path):
     builder = TraceBuilder().samples([1, 2], metric="GR Active [Throughput %]")
     analysis = analyze(builder.trace(tmp_path))
-    assert analysis.warnings[0].startswith("The recording's metric set has no Tensor Active.")
+    assert judge(analysis).warnings[0].startswith("The recording's metric set has no Tensor Active.")
     assert analysis.ranges["tensor_active_mean_pct"].isna().all()
 
 
@@ -560,5 +563,6 @@ def test_an_activity_inherited_in_one_domain_counts_as_inherited_in_the_capture(
     analysis = analyze(builder.trace(tmp_path))
     assert analysis.ranges["inherited_count"].tolist() == [1, 1, 0]
     assert any(
-        text.startswith("1 of 1 activities were launched by threads without a range") for text in analysis.warnings
+        text.startswith("1 of 1 activities were launched by threads without a range")
+        for text in judge(analysis).warnings
     )

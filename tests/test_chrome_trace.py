@@ -22,10 +22,10 @@ from report_inputs import HOSTILE, read_hostile
 
 import tcprof
 from tcprof.analysis.intervals import OpenIntervals
+from tcprof.findings import judge
 from tcprof.render.chrome_trace import events as trace_events
 from tcprof.render.chrome_trace.chrome_trace import COUNTERS, write_chrome_trace
 from tcprof.render.chrome_trace.drawing import OUTSIDE
-from tcprof.sources.nsys_sqlite import NsysExport
 
 run = test_cli.run
 AMP = Path(__file__).parent.parent / "fixtures" / "mnist_amp.sqlite"
@@ -35,7 +35,8 @@ Event = dict[str, Any]
 
 def write(export: Path, target: Path, **changes: Any) -> tuple[dict[str, Any], list[Event]]:
     """The trace of an export, checked against the format; of the analysis some attributes may be changed."""
-    write_chrome_trace(replace(tcprof.read(export), **changes), NsysExport(export), target)
+    analysis = replace(tcprof.read(export), **changes)
+    write_chrome_trace(analysis, judge(analysis), target)
     return read(target)
 
 
@@ -319,7 +320,8 @@ def test_hostile_names_are_only_text(tmp_path: Path) -> None:
     analysis = read_hostile(tmp_path)
     gpus = analysis.gpus.assign(name=pd.Series(['lone \ud800 surrogate \udfff"\x00'], dtype=object))
     target = tmp_path / "trace.json.gz"
-    write_chrome_trace(replace(analysis, gpus=gpus), NsysExport(tmp_path / "trace.sqlite"), target)
+    named = replace(analysis, gpus=gpus)
+    write_chrome_trace(named, judge(named), target)
     events = read(target)[1]
     gzip.decompress(target.read_bytes()).decode("utf-8")
     assert processes_of(events)[OUTSIDE] == 'GPU 0: lone \ufffd surrogate \ufffd"\x00'
@@ -344,7 +346,7 @@ def test_a_trace_says_what_the_frames_say(fixture_file: Path, tmp_path: Path) ->
     """Every launch and every range of each fixture, and every counter as a function of time."""
     analysis = tcprof.read(fixture_file)
     target = tmp_path / "trace.json.gz"
-    write_chrome_trace(analysis, NsysExport(fixture_file), target)
+    write_chrome_trace(analysis, judge(analysis), target)
     events = read(target)[1]
     work = {e["args"]["activity"]: e for e in of(events, "Xb") if "activity" in e["args"]}
     assert sorted(work) == list(range(len(analysis.activities)))

@@ -11,8 +11,8 @@ from builders import TraceBuilder
 from report_inputs import HOSTILE
 
 import tcprof
-from tcprof.analysis.faults import lower_frequency
-from tcprof.cli.app import print_faults
+from tcprof.cli.output import print_faults
+from tcprof.findings.faults import lower_frequency
 from tcprof.sources.nsys_sqlite import NsysExport, schema
 
 OVERFLOW = "GPU Metrics [0]: Sampling buffer overflow"

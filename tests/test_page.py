@@ -6,14 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from report_inputs import HOSTILE, make_analysis, make_empty, make_samples, read_hostile
+from report_inputs import HOSTILE, make_analysis, make_empty, make_samples, read_hostile, render_page, tell
 
 from tcprof.errors import OutputError
 from tcprof.frames import SAMPLES
 from tcprof.render.html import report as page
 from tcprof.render.html.options import PageOptions, Theme
 from tcprof.render.html.plotlyjs import read_bundle
-from tcprof.report.pages.tables import MOST_ROWS, list_range_tables
+from tcprof.views.paths import MOST_ROWS
+from tcprof.views.recording.ranges import cut_ranges
 
 VOID = {"meta", "link", "input", "br", "img"}
 
@@ -62,7 +63,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def report():
-    return Page(page.render_report(make_analysis()))
+    return Page(render_page(make_analysis()))
 
 
 class TestReport:
@@ -71,13 +72,14 @@ class TestReport:
 
     def test_cells(self, report):
         step = report.rows[2]
-        assert step[1:4] == ["17.0 ms94.4 %", "14.5 %13.5 … 15.5 %", "–"]
-        assert step[4:8] == ["6", "19.0 ms", "10.0 ms", "21"]
+        assert step[1:4] == ["17.0 ms94.4 %", "14.5 %13.5–15.5 %", "–"]
+        assert step[4:6] == ["6", "90.0 %"]
+        assert step[7:10] == ["19.0 ms", "10.0 ms", "21"]
         assert step[11:13] == ["–"] * 2
         assert step[13] == "100.0 %"
 
     def test_unknown_is_a_dash(self, report):
-        assert [report.rows[4][place] for place in (2, 8)] == ["–", "–"]
+        assert [report.rows[4][place] for place in (2, 5)] == ["–", "–"]
         unknown = [each for tag, each in report.elements if tag == "td" and each.get("data-values") == "  "]
         assert [each["data-sort"] for each in unknown] == [""]
 
@@ -126,15 +128,15 @@ class TestReport:
 
     def test_size_beside_the_bundle(self):
         samples = SAMPLES.concat([make_samples(np.arange(200_000) % 97, gpu=gpu) for gpu in (0, 1)])
-        text = page.render_report(make_analysis(samples=samples, gpus=(0, 1), instances=3000))
+        text = render_page(make_analysis(samples=samples, gpus=(0, 1), instances=3000))
         assert len(text.encode()) - len(read_bundle().encode()) < 3_000_000
 
     @pytest.mark.parametrize("window", ["gpu", "host", "busy"])
     def test_says_which_window(self, window):
-        assert f"{window} windows:" in page.render_report(make_analysis(window=window))
+        assert f"{window} windows:" in render_page(make_analysis(window=window))
 
     def test_warnings(self):
-        text = Page(page.render_report(make_analysis(warnings=("Half of it <is> missing.",)))).text
+        text = Page(render_page(make_analysis(), warnings=("Half of it <is> missing.",))).text
         assert "Half of it <is> missing." in text
 
 
@@ -143,7 +145,7 @@ class TestFaults:
         assert not any(each.get("role") == "alert" for _, each in report.elements)
 
     def test_stand_between_the_header_and_the_figures(self):
-        text = page.render_report(make_analysis(faults=("Lost <b>it</b>: --frequency 10000.",), warnings=("Odd.",)))
+        text = render_page(make_analysis(), faults=("Lost <b>it</b>: --frequency 10000.",), warnings=("Odd.",))
         assert text.index("</header>") < text.index('role="alert"') < text.index('id="figures"')
         shown = Page(text).text
         assert shown.index("Do not trust the figures of this page") < shown.index("Lost <b>it</b>: --frequency 10000.")
@@ -153,7 +155,7 @@ class TestFaults:
 
 class TestIncomplete:
     def test_nothing_at_all(self):
-        shown = Page(page.render_report(make_empty()))
+        shown = Page(render_page(make_empty(), warnings=("GPU metrics were not recorded.",)))
         assert "Whether the Tensor Cores worked is unknown" in shown.text
         assert "There is nothing to draw" in shown.text
         assert "GPU metrics were not recorded." in shown.text
@@ -161,23 +163,23 @@ class TestIncomplete:
 
     def test_no_samples(self):
         ranges = make_analysis().ranges.assign(tensor_active_mean_pct=math.nan, coverage_pct=0.0)
-        shown = Page(page.render_report(make_analysis(samples=SAMPLES.empty(), tensor_source="none", ranges=ranges)))
+        shown = Page(render_page(make_analysis(samples=SAMPLES.empty(), tensor_source="none", ranges=ranges)))
         assert "55.6 %with kernels or copies, over the 18.0 ms from the GPU's first activity to its last" in shown.text
         assert "not recorded" in shown.text
         assert "Samples none of Tensor Active" in shown.text
 
     def test_no_ranges(self):
-        shown = Page(page.render_report(make_analysis(names=())))
+        shown = Page(render_page(make_analysis(names=())))
         assert shown.first_column() == ["Range", "whole capture"]
         assert "The highest mean" not in shown.text
 
     def test_many_paths_are_cut_and_counted(self):
         analysis = make_analysis(names=[f"range {number}" for number in range(MOST_ROWS + 500)])
-        table = list_range_tables(analysis)[0]
+        table = cut_ranges(analysis)[0]
         assert len(table.rows) == MOST_ROWS
         assert table.hidden == 502
         assert table.rows[0].name == "whole capture"
-        assert "502 more paths are not in this table" in page.render_report(analysis)
+        assert "502 more paths are not in this table" in render_page(analysis)
 
 
 class TestTheme:
@@ -186,14 +188,14 @@ class TestTheme:
         [("auto", "screen and (prefers-color-scheme: dark)"), ("dark", "screen"), ("light", "not all")],
     )
     def test_dark_colors_are_for_those_who_ask(self, theme, media):
-        shown = Page(page.render_report(make_analysis(), PageOptions(theme=Theme(theme))))
+        shown = Page(render_page(make_analysis(), PageOptions(theme=Theme(theme))))
         assert [each["media"] for tag, each in shown.elements if each.get("id") == "dark-colors"] == [media]
 
 
 class TestHostileNames:
     def test_names_are_text(self):
-        analysis = make_analysis(names=HOSTILE, file=HOSTILE[0], faults=HOSTILE, warnings=HOSTILE)
-        shown = Page(page.render_report(analysis, PageOptions(title=HOSTILE[1])))
+        analysis = make_analysis(names=HOSTILE, file=HOSTILE[0])
+        shown = Page(render_page(analysis, PageOptions(title=HOSTILE[1]), HOSTILE, HOSTILE))
         assert not [tag for tag, _ in shown.elements if tag == "img"]
         assert all(each["href"].startswith("#") for tag, each in shown.elements if tag == "a")
         assert not [name for _, each in shown.elements for name in each if name.startswith("on")]
@@ -203,7 +205,7 @@ class TestHostileNames:
         assert any('{{ 7 * 7 }} <!-- & "quotes"' in name for name in names)
 
     def test_figures_hold_no_character_that_ends_their_element(self, tmp_path: Path):
-        shown = Page(page.render_report(read_hostile(tmp_path)))
+        shown = Page(render_page(read_hostile(tmp_path)))
         figures = [script for script in shown.scripts if script.startswith("{")]
         assert len(figures) == 2, "the iterations, and where the time went"
         for script in figures:
@@ -213,13 +215,13 @@ class TestHostileNames:
 class TestWriting:
     def test_file_is_the_page(self, tmp_path: Path):
         path = tmp_path / "report.html"
-        page.write_report(make_analysis(), path, PageOptions(title="My run"))
+        page.write_report(make_analysis(), tell(make_analysis()), path, PageOptions(title="My run"))
         assert "<h1><bdi>My run</bdi></h1>" in path.read_text(encoding="utf-8")
         assert list(tmp_path.iterdir()) == [path]
 
     def test_no_folder(self, tmp_path: Path):
         with pytest.raises(OutputError, match=r"absent.*report\.html"):
-            page.write_report(make_analysis(), tmp_path / "absent" / "report.html")
+            page.write_report(make_analysis(), tell(make_analysis()), tmp_path / "absent" / "report.html")
 
     def test_failure_leaves_the_old_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         path = tmp_path / "report.html"
@@ -230,7 +232,7 @@ class TestWriting:
 
         monkeypatch.setattr(Path, "write_text", full)
         with pytest.raises(OutputError, match="No space left on device"):
-            page.write_report(make_analysis(), path)
+            page.write_report(make_analysis(), tell(make_analysis()), path)
         monkeypatch.undo()
         assert path.read_text() == "old"
         assert list(tmp_path.iterdir()) == [path]

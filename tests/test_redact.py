@@ -16,12 +16,12 @@ from builders import TraceBuilder
 from tcprof import cli
 from tcprof.analysis import analyze
 from tcprof.errors import InputError, OutputError
-from tcprof.report.text.redaction import describe_redaction
 from tcprof.sources.nsys_sqlite import NsysExport, schema
 from tcprof.sources.nsys_sqlite.redaction import allowed
 from tcprof.sources.nsys_sqlite.redaction import redact as redact_module
 from tcprof.sources.nsys_sqlite.redaction.private_texts import Kind
 from tcprof.sources.nsys_sqlite.redaction.redact import Redaction, redact
+from tcprof.views.redaction import describe_redaction
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 SECRETS = (

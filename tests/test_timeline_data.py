@@ -191,12 +191,12 @@ class TestLanes:
         names = [header["works"]["names"][number] for number in work["id"]]
         classes = [header["classes"][header["works"]["class"][number]]["name"] for number in work["id"]]
         assert names == ["gemm", "copy host to device", "memset"]
-        assert classes[1:] == ["copy or set"] * 2
+        assert classes[1:] == ["Copy or set"] * 2
 
     def test_kernels_that_were_not_fitted_are_other_kernels(self):
         analysis = make_analysis()
         header, _ = packed(analysis)
-        assert {header["classes"][number]["name"] for number in header["works"]["class"]} == {"other kernel"}
+        assert {header["classes"][number]["name"] for number in header["works"]["class"]} == {"Other kernel"}
         assert bars(analysis, "work")["tensor_active_pct"].isna().all()
 
     def test_streams_with_little_work_share_a_row(self):

@@ -6,16 +6,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from builders import TraceBuilder
-from report_inputs import HOSTILE, make_analysis, make_empty, make_samples
+from report_inputs import HOSTILE, make_analysis, make_empty, make_samples, summarize
 
 import tcprof
 from tcprof.comparison.typical import find_typical
 from tcprof.findings.iterations import measure_iterations
 from tcprof.frames import SAMPLES
 from tcprof.report.comparison_words import compare_in_words
-from tcprof.report.pages.summary import summarize
-from tcprof.report.wording import format_interval
-from tcprof.units import format_ns, format_pct
+from tcprof.units import format_interval, format_ns, format_pct
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 US = 1000
@@ -236,7 +234,7 @@ class TestTiles:
     def test_of_rounded_samples_leave_room_on_both_sides(self):
         samples = make_samples([0.0, 1.0, 20.0, 3.0])  # each may be 0.5 lower or higher; 0 is 0, and 1 is all above 0
         (summary,) = summarize(make_analysis(tensor_source="rounded", samples=samples))
-        assert summary.tiles[0].interval == "5.5 … 6.4 %"
+        assert summary.tiles[0].interval == "5.5–6.4 %"
 
     def test_peak_is_the_highest_sample(self):
         (summary,) = summarize(make_analysis(samples=SAMPLES.concat([make_samples([10.0] * 400)])))

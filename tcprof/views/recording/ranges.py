@@ -24,7 +24,8 @@ from tcprof.views.recording.facts import (
 # The window that figures are taken over, which stands first.
 _WINDOW_COLUMNS = {"gpu": "gpu_window_ns", "host": "host_ns", "busy": "busy_ns"}
 _TENSOR_ACTIVE = ("tensor_active_mean_pct", "tensor_active_low_pct", "tensor_active_high_pct")
-_BRIEF = ("tensor_kernel_share_pct", "instance_count", "tensor_active_peak_pct", "tensor_active_s")
+_TENSOR_KERNELS = "tensor_kernel_share_pct"
+_BRIEF = (_TENSOR_KERNELS, "instance_count", "tensor_active_peak_pct", "tensor_active_s")
 _FURTHER = (
     *("gpu_window_ns", "host_ns", "kernel_ns", "kernel_count", "tensor_active_p95_pct"),
     *("tensor_tflops", "tensor_peak_pct", "coverage_pct"),
@@ -44,7 +45,7 @@ def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame) -> D
     if missing and has_kernels(analysis):  # that there are none is among the cautions
         remarks.append(as_sentence(missing))
     elif analysis.tensor_source == "none" and len(analysis.launched):
-        remarks.append("The share of tensor kernels is estimated from kernel names.")
+        remarks.append("The share of tensor kernels (~) is estimated from kernel names.")
     said = (*findings.verdict, *summarize_checks(findings.checks))
     base = describe_base(analysis)
     return Document(
@@ -79,7 +80,8 @@ def list_ranges(analysis: Analysis, rows: pd.DataFrame, most: int | None = None)
     for number, of_gpu in rows.groupby("gpu", sort=True):
         gpu = int(str(number))
         kept = of_gpu if most is None else keep_longest(of_gpu, of_gpu["host_ns"], most // rows["gpu"].nunique())
-        cells = [_cells(row, columns, float(wholes[gpu])) for row in kept.to_dict("records")]
+        is_estimated = analysis.tensor_source == "none"
+        cells = [_cells(row, columns, float(wholes[gpu]), is_estimated) for row in kept.to_dict("records")]
         keys = zip(kept["domain"], kept["path"], strict=True)
         listed = [replace(row, item=items.get(key, -1)) for row, key in zip(path_rows(kept, cells), keys, strict=True)]
         tables.append(_table(analysis, gpu, headings, listed, len(of_gpu) - len(kept)))
@@ -117,11 +119,16 @@ def _columns(window: str) -> list[tuple[Column, Heading]]:
     return found
 
 
-def _cells(row: Mapping[Any, Any], columns: list[Column], whole_ns: float) -> tuple[Cell, ...]:
-    over, rest = columns[0], columns[2:]
+def _cells(row: Mapping[Any, Any], columns: list[Column], whole_ns: float, is_estimated: bool) -> tuple[Cell, ...]:
+    over = columns[0]
     window = row[over.name] if row[over.name] > 0 else float("nan")
-    interval = interval_cell(*(row[name] for name in _TENSOR_ACTIVE))
-    return (time_cell(window, whole_ns), interval, *(column_cell(row, column) for column in rest))
+    cells = {column.name: column_cell(row, column) for column in columns}
+    cells[over.name] = time_cell(window, whole_ns)
+    cells[_TENSOR_ACTIVE[0]] = interval_cell(*(row[name] for name in _TENSOR_ACTIVE))
+    share = cells[_TENSOR_KERNELS]
+    if is_estimated and share.sort:
+        cells[_TENSOR_KERNELS] = replace(share, text=f"~{share.text}")
+    return tuple(cells.values())
 
 
 def cut_ranges(analysis: Analysis) -> list[Table]:
