@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tcprof import cli
-from tcprof.record import locate
-from tcprof.record.capabilities import Capabilities, GpuSupport
-from tcprof.record.doctor import machine
-from tcprof.record.locate import Nsys
+from tcprof.record import machine
+from tcprof.record.nsys import locate
+from tcprof.record.nsys.capabilities import Capabilities, GpuSupport
+from tcprof.record.nsys.locate import Nsys
 
 FAKE = Path(__file__).with_name("fake_nsys.py")
 IMPORTER = """#!/bin/sh

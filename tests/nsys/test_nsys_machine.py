@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tcprof.record.doctor.machine import GpuModes, read_gpu_modes, read_machine
+from tcprof.record.machine import GpuModes, read_gpu_modes, read_machine
 
 SMI = """#!/bin/sh
 case "$1" in
@@ -29,7 +29,7 @@ def test_a_machine_with_open_counters(gpu_root: Path):
 
 
 def test_a_machine_of_which_nothing_is_known(gpu_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("tcprof.record.doctor.machine.ROOT", tmp_path / "nothing")
+    monkeypatch.setattr("tcprof.record.machine.ROOT", tmp_path / "nothing")
     machine = read_machine()
     assert (machine.driver, machine.device_count, machine.has_gpu) == ("", 0, False)
     assert (machine.admin_only, machine.paranoid_level) == (None, None)

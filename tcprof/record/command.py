@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tcprof.errors import UsageError
-from tcprof.record.capabilities import Capabilities
-from tcprof.record.importer import REPORT_SUFFIXES, STREAM_SUFFIX
-from tcprof.record.locate import Nsys
+from tcprof.record.nsys.capabilities import Capabilities
+from tcprof.record.nsys.importer import REPORT_SUFFIXES, STREAM_SUFFIX
+from tcprof.record.nsys.locate import Nsys
 
 LOWEST_FREQUENCY_HZ = 10
 HIGHEST_FREQUENCY_HZ = 200_000

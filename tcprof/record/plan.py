@@ -8,13 +8,13 @@ from pathlib import Path
 
 from tcprof import units
 from tcprof.errors import InputError, MachineError, NsysError, UsageError
-from tcprof.record.capabilities import Capabilities, GpuSupport, read_general_metric_set
-from tcprof.record.doctor.checks import Diagnosis, diagnose
-from tcprof.record.locate import Nsys
+from tcprof.record.command import RecordOptions, build_profile_command, name_options
+from tcprof.record.diagnosis import Diagnosis, diagnose
 from tcprof.record.metricset import build_metric_set, count_metrics
-from tcprof.record.recording.command import RecordOptions, build_profile_command, name_options
-from tcprof.record.recording.program import resolve_program
-from tcprof.record.recording.trial import try_metric_set
+from tcprof.record.nsys.capabilities import Capabilities, GpuSupport, read_general_metric_set
+from tcprof.record.nsys.locate import Nsys
+from tcprof.record.program import resolve_program
+from tcprof.record.trial import try_metric_set
 
 CLEAN_HZ = 200_000  # samples a second of all GPUs together that were recorded without loss; twice as many overflowed
 _BYTES_PER_ROW = 31  # of an export, measured
@@ -64,7 +64,7 @@ def plan_recording(
         program: The program and its arguments; a Python script or module gets its interpreter.
         options: How to record.
         nsys: The nsys to use; None looks for one.
-        prefix: What makes a command run as root; see ``tcprof.record.recording.sudo``.
+        prefix: What makes a command run as root; see ``tcprof.record.sudo``.
 
     Raises:
         MachineError: This machine cannot record.

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from tcprof.chips import metric_names
 from tcprof.errors import NsysError
-from tcprof.record.capabilities import Capabilities
-from tcprof.record.export import find_export, read_sampled_metrics
-from tcprof.record.importer import REPORT_SUFFIX
-from tcprof.record.locate import Nsys
-from tcprof.record.problems import explain
+from tcprof.record.command import RecordOptions, build_profile_command
+from tcprof.record.nsys.capabilities import Capabilities
+from tcprof.record.nsys.export import find_export, read_sampled_metrics
+from tcprof.record.nsys.importer import REPORT_SUFFIX
+from tcprof.record.nsys.locate import Nsys
+from tcprof.record.nsys.problems import explain
 from tcprof.record.processes.run import run_quietly
-from tcprof.record.recording.command import RecordOptions, build_profile_command
 
 _SHORTEST_S, _SAMPLES = 0.05, 5
 _LONGEST_S = 60.0
