@@ -11,10 +11,10 @@ from importlib import metadata
 from pathlib import Path
 
 from tcprof import units
-from tcprof.errors import NsysError
+from tcprof.errors import MachineError, NsysError
 from tcprof.record.command import RecordOptions
 from tcprof.record.diagnosis import Diagnosis, MachineCheck, Status, diagnose
-from tcprof.record.machine import GpuModes, Machine, read_gpu_modes, read_machine
+from tcprof.record.machine import Machine, read_gpu_modes, read_machine
 from tcprof.record.nsys.locate import Nsys
 from tcprof.record.nsys.problems import CONFIDENTIAL, MIG, VGPU
 from tcprof.record.plan import write_metric_set
@@ -35,7 +35,7 @@ def check_up(folder: Path, explicit: Path | None = None) -> tuple[MachineCheck, 
     diagnosis = diagnose(explicit)
     return (
         *diagnosis.checks,
-        *([_check_modes(machine, read_gpu_modes())] if machine.has_gpu else []),
+        *([_check_modes(machine)] if machine.has_gpu else []),
         *_check_sampling(diagnosis),
         _check_cpu_sampling(machine),
         *_check_disk(folder),
@@ -43,23 +43,28 @@ def check_up(folder: Path, explicit: Path | None = None) -> tuple[MachineCheck, 
     )
 
 
-def _check_modes(machine: Machine, modes: GpuModes | None) -> MachineCheck:
+def _check_modes(machine: Machine) -> MachineCheck:
     """MIG, virtual GPUs, WSL and Confidential Computing."""
     place = "Windows Subsystem for Linux" if machine.is_wsl else "Linux"
-    if modes is None:
-        return MachineCheck("GPU modes", "warn", f"{place}; nvidia-smi gives no answer, so the modes are not known")
+    try:
+        modes = read_gpu_modes()
+    except MachineError as error:
+        return MachineCheck("GPU modes", "warn", f"{place}; the modes are not known: {error}", error.hint)
+    evidence = place + (f"; the driver does not tell of {', '.join(modes.unknown)}" if modes.unknown else "")
     if modes.confidential:
-        return MachineCheck("GPU modes", "fail", f"{place}; Confidential Computing is on", CONFIDENTIAL.remedy)
+        return MachineCheck("GPU modes", "fail", f"{evidence}; Confidential Computing is on", CONFIDENTIAL.remedy)
     if modes.mig:
         numbers = ", ".join(map(str, modes.mig))
-        return MachineCheck("GPU modes", "warn", f"{place}; GPU {numbers} is divided into MIG instances", MIG.remedy)
+        return MachineCheck("GPU modes", "warn", f"{evidence}; GPU {numbers} is divided into MIG instances", MIG.remedy)
     if modes.vgpu:
-        return MachineCheck("GPU modes", "warn", f"{place}; the GPU is a virtual one", VGPU.remedy)
+        return MachineCheck("GPU modes", "warn", f"{evidence}; the GPU is a virtual one", VGPU.remedy)
     if machine.is_wsl:
         remedy = (
             "If nsys finds no counters: NVIDIA Control Panel, Developer, Manage GPU Performance Counters, Allow all."
         )
-        return MachineCheck("GPU modes", "warn", place, remedy)
+        return MachineCheck("GPU modes", "warn", evidence, remedy)
+    if modes.unknown:
+        return MachineCheck("GPU modes", "warn", evidence, "The sampling below shows whether they matter.")
     return MachineCheck("GPU modes", "pass", f"{place}; no MIG, no virtual GPU, no Confidential Computing")
 
 

@@ -1,6 +1,7 @@
 """What stops a recording is named, with the way out; and what does not is not made much of."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from tcprof.record import doctor
 from tcprof.record.diagnosis import MachineCheck, diagnose
 from tcprof.record.doctor import check_up
-from tcprof.record.machine import GpuModes
+from tcprof.record.machine import GpuModes, read_gpu_modes
 from tcprof.report.text.checks import is_ready, render_checks
 
 REASONS = {  # nsys's reason: (the check that fails, part of its evidence, part of its remedy)
@@ -124,9 +125,8 @@ def test_the_importer_of_another_nsys_serves_too(
     assert (check.status, str(importer) in check.evidence) == ("warn", True)
 
 
-def test_dcgm_is_seen_before_it_hurts(ready: Path):
-    (ready / "proc/77").mkdir()
-    (ready / "proc/77/comm").write_text("nv-hostengine\n")
+def test_dcgm_is_seen_before_it_hurts(ready: Path, add_process):
+    add_process(77, "nv-hostengine")
     check = by_name(diagnose().checks)["sampler"]
     assert (check.status, "nv-hostengine (process 77)" in check.evidence) == ("warn", True)
 
@@ -148,16 +148,27 @@ def test_a_sampling_that_fails(ready: Path, tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("modes", "status", "evidence"),
     [
-        (None, "warn", "nvidia-smi gives no answer"),
+        (GpuModes(None, vgpu=False, confidential=None), "warn", "does not tell of MIG, Confidential Computing"),
+        (GpuModes(None, vgpu=False, confidential=True), "fail", "does not tell of MIG; Confidential Computing is on"),
         (GpuModes((0, 2), vgpu=False, confidential=False), "warn", "GPU 0, 2 is divided"),
         (GpuModes((), vgpu=True, confidential=False), "warn", "virtual"),
         (GpuModes((), vgpu=False, confidential=True), "fail", "Confidential Computing is on"),
     ],
 )
-def test_modes_of_the_gpus(ready, tmp_path, monkeypatch, modes: GpuModes | None, status: str, evidence: str):
+def test_modes_of_the_gpus(ready, tmp_path, monkeypatch, modes: GpuModes, status: str, evidence: str):
     monkeypatch.setattr(doctor, "read_gpu_modes", lambda: modes)
     check = by_name(check_up(tmp_path))["GPU modes"]
-    assert (check.status, evidence in check.evidence) == (status, True)
+    assert (check.status, evidence in check.evidence, bool(check.remedy)) == (status, True, True)
+
+
+def test_modes_that_cannot_be_asked_for(ready, tmp_path, monkeypatch):
+    monkeypatch.setattr(doctor, "read_gpu_modes", read_gpu_modes)
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    checks = by_name(check_up(tmp_path))
+    check = checks["GPU modes"]
+    assert (check.status, check.remedy) == ("warn", "pip install nvidia-ml-py")
+    assert "the modes are not known: the Python package nvidia-ml-py is not installed" in check.evidence
+    assert is_ready(tuple(checks.values()))  # only the doctor would know more
 
 
 @pytest.mark.parametrize(
