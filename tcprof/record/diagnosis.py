@@ -1,4 +1,4 @@
-"""What stops a recording on this machine, and the way out: each check with its evidence and its remedy."""
+"""What prevents a recording on this machine, and what to do about it: each check with its evidence and its remedy."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -114,7 +114,7 @@ def _check_importer(survey: Survey) -> MachineCheck:
 def _check_presence(machine: Machine) -> MachineCheck:
     if machine.has_gpu:
         return MachineCheck(
-            "GPU", "pass", f"driver {machine.driver or 'of the host'}; nsys has to tell whether it can sample"
+            "GPU", "pass", f"driver {machine.driver or 'of the host'}; nsys decides whether it can be sampled"
         )
     if machine.driver:
         evidence = f"driver {machine.driver}, but no /dev/nvidia0: no GPU is passed to this process"
@@ -178,8 +178,11 @@ def _check_sampler(machine: Machine, held: list[GpuSupport]) -> MachineCheck:
     seen = ", ".join(machine.holders)
     if held:
         return MachineCheck(
-            "sampler", "fail", f"{held[0].reason}: {seen or 'by a program not to be seen here'}", SAMPLER_HELD.remedy
+            "sampler",
+            "fail",
+            f"{held[0].reason}: {seen or 'by a program that is not visible here'}",
+            SAMPLER_HELD.remedy,
         )
     if seen:
         return MachineCheck("sampler", "warn", f"free, but these may take it: {seen}", SAMPLER_HELD.remedy)
-    return MachineCheck("sampler", "pass", "free: no other profiler and no DCGM to be seen")
+    return MachineCheck("sampler", "pass", "free: no other profiler or DCGM is running here")

@@ -49,8 +49,8 @@ def _check_modes(machine: Machine) -> MachineCheck:
     try:
         modes = read_gpu_modes()
     except MachineError as error:
-        return MachineCheck("GPU modes", "warn", f"{place}; the modes are not known: {error}", error.hint)
-    evidence = place + (f"; the driver does not tell of {', '.join(modes.unknown)}" if modes.unknown else "")
+        return MachineCheck("GPU modes", "warn", f"{place}; the modes are unknown: {error}", error.hint)
+    evidence = place + (f"; the driver does not report {', '.join(modes.unknown)}" if modes.unknown else "")
     if modes.confidential:
         return MachineCheck("GPU modes", "fail", f"{evidence}; Confidential Computing is on", CONFIDENTIAL.remedy)
     if modes.mig:
@@ -69,7 +69,7 @@ def _check_modes(machine: Machine) -> MachineCheck:
 
 
 def _check_sampling(diagnosis: Diagnosis) -> list[MachineCheck]:
-    """A short sampling of all GPUs, with tensor cycles if they are to be had."""
+    """A short sampling of all GPUs, with tensor cycles where available."""
     nsys, capabilities = diagnosis.nsys, diagnosis.capabilities
     if diagnosis.failures or nsys is None or capabilities is None:
         return []
@@ -93,7 +93,7 @@ def _check_sampling(diagnosis: Diagnosis) -> list[MachineCheck]:
 def _check_cpu_sampling(machine: Machine) -> MachineCheck:
     level = "not known" if machine.paranoid_level is None else machine.paranoid_level
     return MachineCheck(
-        "CPU sampling", "pass", f"kernel.perf_event_paranoid is {level}; it has no bearing on GPU metrics"
+        "CPU sampling", "pass", f"kernel.perf_event_paranoid is {level}; it does not affect GPU metrics"
     )
 
 

@@ -49,13 +49,13 @@ class Machine:
 
     @property
     def has_gpu(self) -> bool:
-        """Whether there is a GPU to be seen; a sandbox may hide the driver's files."""
+        """Whether a GPU is visible; a sandbox may hide the driver's files."""
         return self.is_wsl or self.device_count > 0
 
 
 @dataclass(frozen=True)
 class GpuModes:
-    """Modes of the GPUs that close counters or divide them, as the driver tells them; None where it does not.
+    """Modes of the GPUs that close counters or divide them, as the driver reports them; None where it does not.
 
     Attributes:
         mig: Numbers of the GPUs that are divided into MIG instances.
@@ -69,7 +69,7 @@ class GpuModes:
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """The modes that the driver does not tell."""
+        """The modes that the driver does not report."""
         modes = {"MIG": self.mig, "virtual GPU": self.vgpu, "Confidential Computing": self.confidential}
         return tuple(name for name, mode in modes.items() if mode is None)
 
@@ -128,7 +128,7 @@ def read_gpu_modes() -> GpuModes:
 
 
 def _ask(question: Callable[..., int], *arguments: object) -> int | None:
-    """What NVML answers: 0, off, where the GPU or its driver does not have the mode; None where it does not tell."""
+    """What NVML answers; 0 (off) where the GPU or its driver lacks the mode, None where there is no answer."""
     import pynvml
 
     try:

@@ -55,7 +55,7 @@ class Plan:
 def plan_recording(
     program: Sequence[str], options: RecordOptions, nsys: Path | None = None, prefix: tuple[str, ...] = ()
 ) -> Iterator[Plan]:
-    """Plan a recording with the best metrics that are to be had here: tensor cycles, else percentages.
+    """Plan a recording with the best metrics available here: tensor cycles, else percentages.
 
     A metric set of our own is tried with a short sampling first. It is a temporary file that lasts as long as the
     context.
@@ -104,7 +104,7 @@ def _choose_gpus(capabilities: Capabilities, chosen: str) -> tuple[GpuSupport, .
         known = ", ".join(str(number) for number in by_number) or "none"
         raise UsageError(
             f"nsys cannot sample GPU {', '.join(unknown)} here.",
-            hint=f"It can sample: {known}. 'tcprof doctor' tells why not the others.",
+            hint=f"It can sample: {known}. 'tcprof doctor' says why not the others.",
         )
     return tuple(by_number[int(number)] for number in numbers)
 

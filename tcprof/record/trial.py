@@ -1,4 +1,4 @@
-"""A short sampling before the real one: nsys takes a metric set and then leaves out what it can't count, in silence."""
+"""A short sampling before the real one: nsys accepts a metric set, and then silently drops unsupported metrics."""
 
 import tempfile
 from dataclasses import replace
@@ -54,7 +54,7 @@ def try_metric_set(
             problem = explain(done.output)
             cause = problem.cause if problem else f"exit status {done.status}"
             raise NsysError(
-                f"nsys {nsys.version_text} would not sample: {cause}. It said: {done.last_lines()}",
+                f"nsys {nsys.version_text} did not sample: {cause}. It said: {done.last_lines()}",
                 hint=problem.remedy if problem else "",
             )
         sampled = read_sampled_metrics(find_export(report, lambda: nsys))

@@ -148,8 +148,8 @@ def test_a_sampling_that_fails(ready: Path, tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("modes", "status", "evidence"),
     [
-        (GpuModes(None, vgpu=False, confidential=None), "warn", "does not tell of MIG, Confidential Computing"),
-        (GpuModes(None, vgpu=False, confidential=True), "fail", "does not tell of MIG; Confidential Computing is on"),
+        (GpuModes(None, vgpu=False, confidential=None), "warn", "does not report MIG, Confidential Computing"),
+        (GpuModes(None, vgpu=False, confidential=True), "fail", "does not report MIG; Confidential Computing is on"),
         (GpuModes((0, 2), vgpu=False, confidential=False), "warn", "GPU 0, 2 is divided"),
         (GpuModes((), vgpu=True, confidential=False), "warn", "virtual"),
         (GpuModes((), vgpu=False, confidential=True), "fail", "Confidential Computing is on"),
@@ -167,7 +167,7 @@ def test_modes_that_cannot_be_asked_for(ready, tmp_path, monkeypatch):
     checks = by_name(check_up(tmp_path))
     check = checks["GPU modes"]
     assert (check.status, check.remedy) == ("warn", "pip install nvidia-ml-py")
-    assert "the modes are not known: the Python package nvidia-ml-py is not installed" in check.evidence
+    assert "the modes are unknown: the Python package nvidia-ml-py is not installed" in check.evidence
     assert is_ready(tuple(checks.values()))  # only the doctor would know more
 
 

@@ -1,7 +1,7 @@
 """The processes that a recording started: which they are, which still live, and how to end them.
 
-psutil says what each process is, and keeps a signal from a stranger that has the number of one that is gone. Which
-processes belong together it cannot say: its ``children()`` loses whoever has lost its parent.
+psutil describes each process, and never signals a later process that got the number of one that has ended. Which
+processes belong together is worked out here: psutil's ``children()`` misses those whose parent has ended.
 """
 
 import os
@@ -57,19 +57,19 @@ class Family:
         self._members: dict[int, _Relative] = {}
 
     def gather(self) -> None:
-        """Adds everybody who belongs to the family now; nobody who once did is forgotten."""
-        everybody = {pid: found for pid in psutil.pids() if (found := _read_relative(pid)) is not None}
-        # A number that now is another's is left out; one that is gone still tells its agent.
-        known = {pid for pid, member in self._members.items() if everybody.get(pid, member).process == member.process}
-        fresh = ({self.head} - self._members.keys()) & everybody.keys()
+        """Adds the processes that belong to the family now; former members are kept."""
+        running = {pid: found for pid in psutil.pids() if (found := _read_relative(pid)) is not None}
+        # A number that now belongs to another process is left out; one that has ended still identifies its agent.
+        known = {pid for pid, member in self._members.items() if running.get(pid, member).process == member.process}
+        fresh = ({self.head} - self._members.keys()) & running.keys()
         while True:
-            self._members |= {pid: everybody[pid] for pid in fresh}
+            self._members |= {pid: running[pid] for pid in fresh}
             known |= fresh
             sessions = {member.session for member in self._members.values()} - self._session_of_head()
             names = self._named | {f"profile-{pid}" for pid in known}
             fresh = {
                 pid
-                for pid, found in everybody.items()
+                for pid, found in running.items()
                 if found.parent in known or found.session in sessions or found.agent_of in names
             } - known
             if not fresh:
@@ -92,7 +92,7 @@ class Family:
         return self._send([self.head], number)
 
     def kill(self) -> None:
-        """Kills whoever lives, also those who came since the last look."""
+        """Kills the members that still live, also those that started since the last look."""
         self.gather()
         self._send(self.living(), signal.SIGKILL)
 
@@ -101,7 +101,7 @@ class Family:
         return " ".join([*(["sudo"] if self._sudo else []), "kill -KILL", *map(str, pids)])
 
     def _send(self, pids: Iterable[int], number: int) -> bool:
-        """Sends a signal to some, and tells whether all could be reached; who is gone already counts as reached."""
+        """Sends a signal to some; whether all could be reached. A process that has ended counts as reached."""
         denied = []
         for pid in pids:
             try:
