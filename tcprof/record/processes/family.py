@@ -157,5 +157,5 @@ def _read_agent_session(process: psutil.Process) -> str:
 def _lives(process: psutil.Process) -> bool:
     try:
         return process.is_running() and process.status() not in _DEAD
-    except psutil.NoSuchProcess:
+    except psutil.Error:
         return False
