@@ -10,7 +10,9 @@ from tcprof.record import doctor
 from tcprof.record.diagnosis import MachineCheck, diagnose
 from tcprof.record.doctor import check_up
 from tcprof.record.machine import GpuModes, read_gpu_modes
-from tcprof.report.text.checks import is_ready, render_checks
+from tcprof.render.formats import Style
+from tcprof.render.formats.text import render
+from tcprof.views.doctor import is_ready, view_checks
 
 REASONS = {  # nsys's reason: (the check that fails, part of its evidence, part of its remedy)
     "Insufficient privilege, see https://developer.nvidia.com/ERR_NVGPUCTRPERM": (
@@ -220,9 +222,9 @@ def test_checks_fit_the_terminal_and_paths_stay_whole():
         MachineCheck("nsys", "pass", "2025.3.2 at /usr/bin/nsys"),
         MachineCheck("importer", "fail", f"{path} lacks a \x1b[31mlibrary", "Install it. " * 12),
     )
-    text = render_checks(checks, 80, color=False)
+    text = render(view_checks(checks), Style(80, color=False))
     assert path in text
     assert "\x1b" not in text
     assert all(len(line) <= 80 or path in line for line in text.splitlines())
     assert text.splitlines()[-1] == "Not ready to record: importer."
-    assert "\x1b[1;31mfail" in render_checks(checks, 80, color=True)
+    assert "\x1b[1;31mfail" in render(view_checks(checks), Style(80, color=True))

@@ -17,7 +17,7 @@ from tcprof.record import trial
 from tcprof.record.command import RecordOptions
 from tcprof.record.nsys.capabilities import Capabilities, GpuSupport
 from tcprof.record.plan import Plan, plan_recording, write_metric_set
-from tcprof.report.text.plan import describe_plan
+from tcprof.views.plan import describe_plan
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "mnist_amp.sqlite"
 
