@@ -14,9 +14,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tcprof.record.capabilities import read_capabilities
-from tcprof.record.locate import find_nsys
-from tcprof.record.recording.command import RecordOptions, build_profile_command
+from tcprof.record.command import RecordOptions, build_profile_command
+from tcprof.record.nsys.capabilities import read_capabilities
+from tcprof.record.nsys.locate import find_nsys
 
 WAYS = ("alone", "plain nsys", "tcprof")
 

@@ -140,16 +140,16 @@ def profile(
         program: The program and its arguments; a Python script or ``-m`` module is run by this Python.
         output: The report to write; an existing one is replaced.
         frequency_hz: Samples a second.
-        options: Further fields of ``tcprof.record.recording.command.RecordOptions``, such as ``capture_range``.
+        options: Further fields of ``tcprof.record.command.RecordOptions``, such as ``capture_range``.
 
     Raises:
         MachineError: This machine cannot record; the message tells why.
         NsysError: nsys recorded nothing.
         OutputError: The report cannot be written.
     """
-    from tcprof.record.recording.command import RecordOptions
-    from tcprof.record.recording.plan import plan_recording
-    from tcprof.record.recording.record import check_output, record
+    from tcprof.record.command import RecordOptions
+    from tcprof.record.plan import plan_recording
+    from tcprof.record.recording import check_output, record
 
     target = Path(output)
     check_output(target, force=True)

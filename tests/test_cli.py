@@ -173,7 +173,7 @@ def test_absent_foreign_and_unreadable_inputs(run: Callable[..., Outcome], tmp_p
 
 
 def test_a_report_without_nsys(run: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tcprof.record import locate
+    from tcprof.record.nsys import locate
 
     monkeypatch.setattr(locate, "VENDOR_ROOT", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))

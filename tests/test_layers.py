@@ -100,8 +100,8 @@ def test_only_the_room_of_nsys_starts_programs():
 def test_only_the_room_of_traces_speaks_sql():
     speakers = {name_of(path) for path in MODULES if SQL & top_levels(path)}
     # An export is proved to be a whole database before it is handed over.
-    assert {name for name in speakers if not name.startswith("sources/")} <= {"record/export.py"}
-    exporter = PACKAGE / "record" / "export.py"
+    assert {name for name in speakers if not name.startswith("sources/")} <= {"record/nsys/export.py"}
+    exporter = PACKAGE / "record" / "nsys" / "export.py"
     assert SQL & top_levels(exporter) <= {"sqlite3"}
 
 

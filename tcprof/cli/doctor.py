@@ -18,7 +18,7 @@ def doctor(nsys: NsysOption = None, output_format: FormatOption = None, output: 
     Looks for nsys, its importer, GPUs, permission to read counters, other profilers, disk and Python; then samples the
     GPUs for a moment. Nothing is changed. The exit status is 0 if a recording is possible, else 3.
     """
-    from tcprof.record.doctor.checkup import check_up
+    from tcprof.record.doctor import check_up
     from tcprof.views.doctor import is_ready, view_checks
 
     chosen = choose_format(output_format, output)

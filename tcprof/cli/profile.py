@@ -16,8 +16,8 @@ from tcprof.cli.redact import name_copy, write_copy
 from tcprof.errors import StoppedError
 
 if TYPE_CHECKING:
-    from tcprof.record.recording.plan import Plan
-    from tcprof.record.recording.record import Recording
+    from tcprof.record.plan import Plan
+    from tcprof.record.recording import RecordedRun
 
 SIGNALLED = 128  # an exit status above it is that plus the signal's number
 FOR_NSYS = "tcprof.options_for_nsys"
@@ -35,7 +35,7 @@ class ProfileCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Keeps the options for nsys in the context, and gives the rest to the command."""
-        from tcprof.record.recording.program import split_arguments
+        from tcprof.record.program import split_arguments
 
         options = [parameter for parameter in self.get_params(ctx) if parameter.param_type_name == "option"]
         takes_value = {name: not getattr(option, "is_flag", False) for option in options for name in option.opts}
@@ -120,9 +120,9 @@ def profile(
     The report, its SQLite export and the page stand side by side, named after the script. Options of tcprof and of nsys
     stand before the program; those that are not listed here go to nsys profile unchanged.
     """
-    from tcprof.record.recording.command import RecordOptions
-    from tcprof.record.recording.plan import plan_recording
-    from tcprof.record.recording.sudo import become_root
+    from tcprof.record.command import RecordOptions
+    from tcprof.record.plan import plan_recording
+    from tcprof.record.sudo import become_root
 
     targets = _name_targets(program, output, repeat)
     if not dry_run:
@@ -154,7 +154,7 @@ def profile(
     raise typer.Exit(last.program_status)
 
 
-def _record_all(plan: "Plan", targets: list[Path], *, redact: bool) -> "tuple[Recording, list[Path]]":
+def _record_all(plan: "Plan", targets: list[Path], *, redact: bool) -> "tuple[RecordedRun, list[Path]]":
     """Record and show one run after the other, until one fails or is stopped; returns the last and what was written."""
     outputs: list[Path] = []
     for number, target in enumerate(targets, start=1):
@@ -181,8 +181,8 @@ def _explain_status(status: int, *, stopped: bool) -> str:
 
 def _name_targets(program: list[str], output: Path | None, repeat: int) -> list[Path]:
     """The reports to write, one for each run."""
-    from tcprof.record.recording.command import report_base
-    from tcprof.record.recording.program import name_report
+    from tcprof.record.command import report_base
+    from tcprof.record.program import name_report
 
     base = report_base(output or Path(name_report(program)))
     names = [base.name] if repeat == 1 else [f"{base.name}-{number}" for number in range(1, repeat + 1)]
@@ -191,7 +191,7 @@ def _name_targets(program: list[str], output: Path | None, repeat: int) -> list[
 
 def _check_targets(targets: list[Path], force: bool) -> None:
     """Make sure, before anything is run, that everything can be written."""
-    from tcprof.record.recording.record import check_output
+    from tcprof.record.recording import check_output
 
     for target in targets:
         check_output(target, force)
@@ -206,9 +206,9 @@ def _announce(plan: "Plan") -> None:
     print_notes(plan.notes)
 
 
-def _record(plan: "Plan", target: Path) -> "Recording":
-    from tcprof.record.recording.record import record
-    from tcprof.record.recording.sudo import give_back
+def _record(plan: "Plan", target: Path) -> "RecordedRun":
+    from tcprof.record.recording import record
+    from tcprof.record.sudo import give_back
 
     recording = record(plan.nsys, plan.build_command(target), target)
     if plan.nsys.prefix:
@@ -216,11 +216,11 @@ def _record(plan: "Plan", target: Path) -> "Recording":
     return recording
 
 
-def _show(recording: "Recording", *, redact: bool, in_full: bool) -> list[Path]:
+def _show(recording: "RecordedRun", *, redact: bool, in_full: bool) -> list[Path]:
     """Print a recording's ranges, or its iterations only, and write its page; returns what was written."""
     import tcprof
-    from tcprof.record.export import find_export
-    from tcprof.record.locate import find_nsys
+    from tcprof.record.nsys.export import find_export
+    from tcprof.record.nsys.locate import find_nsys
     from tcprof.render.html.report import write_report
     from tcprof.views.recording.ranges import view_ranges
     from tcprof.views.recording.time import view_iterations

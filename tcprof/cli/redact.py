@@ -31,8 +31,8 @@ def redact(
     and the program's output. The copy has GPU work, metrics, CUDA calls and NVTX ranges only. What was left out is
     listed, and the copy is searched for it. NVTX names are the program's own words and are kept.
     """
-    from tcprof.record.export import find_export
-    from tcprof.record.locate import find_nsys
+    from tcprof.record.nsys.export import find_export
+    from tcprof.record.nsys.locate import find_nsys
 
     copy = output or name_copy(recording)
     if copy.exists() and not force:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tcprof.errors import InputError
-from tcprof.record.export import check_is_file
+from tcprof.record.nsys.export import check_is_file
 from tcprof.sources import Source, SourceType
 from tcprof.sources.nsys_sqlite import NSYS
 

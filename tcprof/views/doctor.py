@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
-from tcprof.record.doctor.checks import Check
+from tcprof.record.diagnosis import MachineCheck
 from tcprof.views.document import Checklist, Document, Item, Notes
 
 
-def is_ready(checks: Sequence[Check]) -> bool:
+def is_ready(checks: Sequence[MachineCheck]) -> bool:
     """Whether a recording is possible."""
     return all(check.status != "fail" for check in checks)
 
 
-def view_checks(checks: Sequence[Check]) -> Document:
+def view_checks(checks: Sequence[MachineCheck]) -> Document:
     """The checks of a machine, and whether it can record."""
     failed = [check.name for check in checks if check.status == "fail"]
     verdict = f"Not ready to record: {', '.join(failed)}." if failed else "Ready to record: tcprof profile SCRIPT"

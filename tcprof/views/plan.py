@@ -1,7 +1,7 @@
 """What will be recorded, in words."""
 
 from tcprof import units
-from tcprof.record.recording.plan import Plan
+from tcprof.record.plan import Plan
 
 
 def describe_plan(plan: Plan) -> str:

@@ -3,13 +3,14 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tcprof import cli
-from tcprof.record import locate
-from tcprof.record.capabilities import Capabilities, GpuSupport
-from tcprof.record.doctor import machine
-from tcprof.record.locate import Nsys
+from tcprof.record import machine
+from tcprof.record.nsys import locate
+from tcprof.record.nsys.capabilities import Capabilities, GpuSupport
+from tcprof.record.nsys.locate import Nsys
 
 FAKE = Path(__file__).with_name("fake_nsys.py")
 IMPORTER = """#!/bin/sh
@@ -87,6 +88,7 @@ def gpu_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "proc/driver/nvidia/params": "EnableMSI: 1\nRmProfilingAdminOnly: 0\n",
         "proc/sys/kernel/perf_event_paranoid": "2\n",
         "proc/self/status": "Name:\tpython\nCapEff:\t0000000000000000\n",
+        "proc/stat": "btime 0\n",
         "proc/1/cgroup": "0::/init.scope\n",
         "dev/nvidia0": "",
         "dev/nvidiactl": "",
@@ -95,7 +97,21 @@ def gpu_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     monkeypatch.setattr(machine, "ROOT", root)
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(root / "proc"))
     return root
+
+
+@pytest.fixture
+def add_process(gpu_root: Path):
+    """Adds a process to the kernel's files, as Linux describes one."""
+
+    def add(pid: int, name: str, state: str = "S") -> None:
+        folder = gpu_root / "proc" / str(pid)
+        folder.mkdir()
+        (folder / "stat").write_text(f"{pid} ({name[:15]}) {state} 1 1 1 {' '.join(['0'] * 46)}\n")
+        (folder / "cmdline").write_text(f"/usr/bin/{name}\0--flag\0")
+
+    return add
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from tcprof.errors import UsageError
-from tcprof.record.capabilities import Capabilities, GpuSupport
-from tcprof.record.locate import Nsys
-from tcprof.record.recording.command import RecordOptions, build_profile_command, report_base
+from tcprof.record.command import RecordOptions, build_profile_command, report_base
+from tcprof.record.nsys.capabilities import Capabilities, GpuSupport
+from tcprof.record.nsys.locate import Nsys
 
 NSYS = Nsys(Path("/opt/nsys"), (2025, 3, 2))
 OPTIONS = RecordOptions(output=Path("out/run.nsys-rep"))

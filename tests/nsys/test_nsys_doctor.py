@@ -1,15 +1,18 @@
 """What stops a recording is named, with the way out; and what does not is not made much of."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
-from tcprof.record.doctor import checkup
-from tcprof.record.doctor.checks import Check, diagnose
-from tcprof.record.doctor.checkup import check_up
-from tcprof.record.doctor.machine import GpuModes
-from tcprof.report.text.checks import is_ready, render_checks
+from tcprof.record import doctor
+from tcprof.record.diagnosis import MachineCheck, diagnose
+from tcprof.record.doctor import check_up
+from tcprof.record.machine import GpuModes, read_gpu_modes
+from tcprof.render.formats import Style
+from tcprof.render.formats.text import render
+from tcprof.views.doctor import is_ready, view_checks
 
 REASONS = {  # nsys's reason: (the check that fails, part of its evidence, part of its remedy)
     "Insufficient privilege, see https://developer.nvidia.com/ERR_NVGPUCTRPERM": (
@@ -35,13 +38,13 @@ def ready(fake_nsys, gpu_root, general_set, install_importer, tmp_path, monkeypa
     monkeypatch.delenv("TCPROF_NSYS", raising=False)
     fixture = Path(__file__).parents[2] / "fixtures" / "mnist_amp.sqlite"
     monkeypatch.setenv("FAKE_NSYS_EXPORT", str(fixture))
-    monkeypatch.setattr(checkup, "read_gpu_modes", lambda: GpuModes((), vgpu=False, confidential=False))
+    monkeypatch.setattr(doctor, "read_gpu_modes", lambda: GpuModes((), vgpu=False, confidential=False))
     versions = {"torch": "2.13.0", "nvtx": "0.2.17"}
-    monkeypatch.setattr(checkup, "_installed", lambda name: versions[name])
+    monkeypatch.setattr(doctor, "_installed", lambda name: versions[name])
     return gpu_root
 
 
-def by_name(checks: tuple[Check, ...]) -> dict[str, Check]:
+def by_name(checks: tuple[MachineCheck, ...]) -> dict[str, MachineCheck]:
     assert len({check.name for check in checks}) == len(checks)
     return {check.name: check for check in checks}
 
@@ -124,9 +127,8 @@ def test_the_importer_of_another_nsys_serves_too(
     assert (check.status, str(importer) in check.evidence) == ("warn", True)
 
 
-def test_dcgm_is_seen_before_it_hurts(ready: Path):
-    (ready / "proc/77").mkdir()
-    (ready / "proc/77/comm").write_text("nv-hostengine\n")
+def test_dcgm_is_seen_before_it_hurts(ready: Path, add_process):
+    add_process(77, "nv-hostengine")
     check = by_name(diagnose().checks)["sampler"]
     assert (check.status, "nv-hostengine (process 77)" in check.evidence) == ("warn", True)
 
@@ -148,16 +150,27 @@ def test_a_sampling_that_fails(ready: Path, tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("modes", "status", "evidence"),
     [
-        (None, "warn", "nvidia-smi gives no answer"),
+        (GpuModes(None, vgpu=False, confidential=None), "warn", "does not report MIG, Confidential Computing"),
+        (GpuModes(None, vgpu=False, confidential=True), "fail", "does not report MIG; Confidential Computing is on"),
         (GpuModes((0, 2), vgpu=False, confidential=False), "warn", "GPU 0, 2 is divided"),
         (GpuModes((), vgpu=True, confidential=False), "warn", "virtual"),
         (GpuModes((), vgpu=False, confidential=True), "fail", "Confidential Computing is on"),
     ],
 )
-def test_modes_of_the_gpus(ready, tmp_path, monkeypatch, modes: GpuModes | None, status: str, evidence: str):
-    monkeypatch.setattr(checkup, "read_gpu_modes", lambda: modes)
+def test_modes_of_the_gpus(ready, tmp_path, monkeypatch, modes: GpuModes, status: str, evidence: str):
+    monkeypatch.setattr(doctor, "read_gpu_modes", lambda: modes)
     check = by_name(check_up(tmp_path))["GPU modes"]
-    assert (check.status, evidence in check.evidence) == (status, True)
+    assert (check.status, evidence in check.evidence, bool(check.remedy)) == (status, True, True)
+
+
+def test_modes_that_cannot_be_asked_for(ready, tmp_path, monkeypatch):
+    monkeypatch.setattr(doctor, "read_gpu_modes", read_gpu_modes)
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    checks = by_name(check_up(tmp_path))
+    check = checks["GPU modes"]
+    assert (check.status, check.remedy) == ("warn", "pip install nvidia-ml-py")
+    assert "the modes are unknown: the Python package nvidia-ml-py is not installed" in check.evidence
+    assert is_ready(tuple(checks.values()))  # only the doctor would know more
 
 
 @pytest.mark.parametrize(
@@ -170,7 +183,7 @@ def test_modes_of_the_gpus(ready, tmp_path, monkeypatch, modes: GpuModes | None,
     ],
 )
 def test_what_the_workloads_need(ready, tmp_path, monkeypatch, versions, nsys_version: str, status: str, remedy: str):
-    monkeypatch.setattr(checkup, "_installed", lambda name: versions[name])
+    monkeypatch.setattr(doctor, "_installed", lambda name: versions[name])
     monkeypatch.setenv("FAKE_NSYS_VERSION", nsys_version)
     check = by_name(check_up(tmp_path))["Python"]
     assert (check.status, remedy in check.remedy) == (status, True)
@@ -179,7 +192,7 @@ def test_what_the_workloads_need(ready, tmp_path, monkeypatch, versions, nsys_ve
 @pytest.mark.parametrize(("free", "status"), [(5e9, "pass"), (1e9, "warn"), (1e7, "fail")])
 def test_disk_space(ready, tmp_path, monkeypatch, free: float, status: str):
     usage = type("Usage", (), {"free": free})
-    monkeypatch.setattr(checkup.shutil, "disk_usage", lambda _: usage)
+    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda _: usage)
     assert by_name(check_up(tmp_path))["disk"].status == status
 
 
@@ -187,7 +200,7 @@ def test_a_folder_without_locks(ready, tmp_path, monkeypatch):
     def refuse(*_: object) -> None:
         raise OSError(37, "No locks available")
 
-    monkeypatch.setattr(checkup.fcntl, "lockf", refuse)
+    monkeypatch.setattr(doctor.fcntl, "lockf", refuse)
     check = by_name(check_up(tmp_path))["file locks"]
     assert (check.status, "local disk" in check.remedy) == ("warn", True)
 
@@ -206,12 +219,12 @@ def test_the_command_is_ready_or_not(run, ready: Path, monkeypatch, capsys: pyte
 def test_checks_fit_the_terminal_and_paths_stay_whole():
     path = "/opt/nvidia/nsight-compute/2025.3.1/host/linux-desktop-glibc_2_11_3-x64/QdstrmImporter"
     checks = (
-        Check("nsys", "pass", "2025.3.2 at /usr/bin/nsys"),
-        Check("importer", "fail", f"{path} lacks a \x1b[31mlibrary", "Install it. " * 12),
+        MachineCheck("nsys", "pass", "2025.3.2 at /usr/bin/nsys"),
+        MachineCheck("importer", "fail", f"{path} lacks a \x1b[31mlibrary", "Install it. " * 12),
     )
-    text = render_checks(checks, 80, color=False)
+    text = render(view_checks(checks), Style(80, color=False))
     assert path in text
     assert "\x1b" not in text
     assert all(len(line) <= 80 or path in line for line in text.splitlines())
     assert text.splitlines()[-1] == "Not ready to record: importer."
-    assert "\x1b[1;31mfail" in render_checks(checks, 80, color=True)
+    assert "\x1b[1;31mfail" in render(view_checks(checks), Style(80, color=True))

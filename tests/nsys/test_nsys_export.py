@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tcprof.errors import InputError, NsysError, OutputError, TcprofError
-from tcprof.record.export import check_export, find_export, read_report_version
-from tcprof.record.locate import Nsys
+from tcprof.record.nsys.export import check_export, find_export, read_report_version
+from tcprof.record.nsys.locate import Nsys
 
 REPORT = b"NVIDIA Tegra Profiler Report 2026@2@1@7-260000000000v0\n the rest"
 

@@ -1,19 +1,15 @@
 """Facts of a machine, read from files as kernels write them."""
 
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+import pynvml
 import pytest
 
-from tcprof.record.doctor.machine import GpuModes, read_gpu_modes, read_machine
-
-SMI = """#!/bin/sh
-case "$1" in
-  --query-gpu*) printf '%b' "{mig}" ;;
-  -q) echo '    Virtualization Mode : {mode}' ;;
-  conf-compute) echo 'CC status: {confidential}' ;;
-esac
-exit {status}
-"""
+from tcprof.errors import MachineError
+from tcprof.record.machine import GpuModes, read_gpu_modes, read_machine
 
 
 def write(root: Path, name: str, text: str) -> None:
@@ -29,7 +25,7 @@ def test_a_machine_with_open_counters(gpu_root: Path):
 
 
 def test_a_machine_of_which_nothing_is_known(gpu_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("tcprof.record.doctor.machine.ROOT", tmp_path / "nothing")
+    monkeypatch.setattr("tcprof.record.machine.ROOT", tmp_path / "nothing")
     machine = read_machine()
     assert (machine.driver, machine.device_count, machine.has_gpu) == ("", 0, False)
     assert (machine.admin_only, machine.paranoid_level) == (None, None)
@@ -69,11 +65,11 @@ def test_containers(gpu_root: Path, name: str, text: str, container: str):
     assert read_machine().container == container
 
 
-def test_other_profilers_are_seen_unless_they_are_dead(gpu_root: Path):
-    for number, (name, state) in enumerate((("nv-hostengine", "S"), ("nsys", "Z"), ("bash", "S")), start=10):
-        write(gpu_root, f"proc/{number}/comm", f"{name}\n")
-        write(gpu_root, f"proc/{number}/stat", f"{number} ({name}) {state} 1 1\n")
-    assert read_machine().holders == ("nv-hostengine (process 10)",)
+def test_other_profilers_are_seen_unless_they_are_dead(add_process):
+    processes = (("nv-hostengine", "S"), ("nsys", "Z"), ("bash", "S"), ("dcgmproftester12", "R"))  # 15 bytes in stat
+    for number, (name, state) in enumerate(processes, start=10):
+        add_process(number, name, state)
+    assert read_machine().holders == ("nv-hostengine (process 10)", "dcgmproftester12 (process 13)")
 
 
 def test_wsl(gpu_root: Path, tmp_path: Path):
@@ -84,25 +80,91 @@ def test_wsl(gpu_root: Path, tmp_path: Path):
     assert machine.has_gpu
 
 
+NO_SUPPORT, NO_FUNCTION = pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND
+FORBIDDEN = pynvml.NVML_ERROR_NO_PERMISSION
+NONE, PASSTHROUGH = pynvml.NVML_GPU_VIRTUALIZATION_MODE_NONE, pynvml.NVML_GPU_VIRTUALIZATION_MODE_PASSTHROUGH
+VGPU, HOST_VGPU = pynvml.NVML_GPU_VIRTUALIZATION_MODE_VGPU, pynvml.NVML_GPU_VIRTUALIZATION_MODE_HOST_VGPU
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An error of NVML in place of an answer."""
+
+    number: int
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch):
+    """NVML of a driver with such GPUs; gives what was called to open and to close it."""
+
+    def give(answer: object) -> object:
+        if isinstance(answer, Refusal):
+            raise pynvml.NVMLError(answer.number)
+        return answer
+
+    def install(mig: Sequence[object], virtual: Sequence[object], confidential: object) -> list[str]:
+        state = pynvml.c_nvmlConfComputeSystemState_t()
+        if isinstance(confidential, int):
+            state.ccFeature = confidential
+        answers = {
+            "nvmlInit": lambda: called.append("open"),
+            "nvmlShutdown": lambda: called.append("closed"),
+            "nvmlDeviceGetCount": lambda: len(mig),
+            "nvmlDeviceGetHandleByIndex": lambda number: number,
+            "nvmlDeviceGetMigMode": lambda gpu: [give(mig[gpu]), 1],  # the current one, and that after a reset
+            "nvmlDeviceGetVirtualizationMode": lambda gpu: give(virtual[gpu]),
+            "nvmlSystemGetConfComputeState": lambda: give(state if isinstance(confidential, int) else confidential),
+        }
+        for name, answer in answers.items():
+            monkeypatch.setattr(pynvml, name, answer)
+        return called
+
+    called: list[str] = []
+    return install
+
+
 @pytest.mark.parametrize(
-    ("mig", "mode", "confidential", "modes"),
+    ("mig", "virtual", "confidential", "modes"),
     [
-        ("0, Disabled\\n", "Pass-Through", "OFF", GpuModes((), vgpu=False, confidential=False)),
-        ("0, Disabled\\n1, Enabled\\n", "None", "OFF", GpuModes((1,), vgpu=False, confidential=False)),
-        ("0, [N/A]\\n", "VGPU", "ON", GpuModes((), vgpu=True, confidential=True)),
+        ([0], [PASSTHROUGH], 0, GpuModes((), vgpu=False, confidential=False)),
+        ([0, 1], [NONE, NONE], 0, GpuModes((1,), vgpu=False, confidential=False)),
+        ([Refusal(NO_SUPPORT)], [VGPU], 1, GpuModes((), vgpu=True, confidential=True)),
+        ([0], [HOST_VGPU], Refusal(NO_FUNCTION), GpuModes((), vgpu=False, confidential=False)),
+        ([Refusal(FORBIDDEN)], [Refusal(FORBIDDEN)], Refusal(FORBIDDEN), GpuModes(None, vgpu=None, confidential=None)),
+        ([Refusal(FORBIDDEN), 1], [Refusal(FORBIDDEN), VGPU], 0, GpuModes((1,), vgpu=True, confidential=False)),
     ],
 )
-def test_modes(tmp_path, monkeypatch, mig: str, mode: str, confidential: str, modes: GpuModes):
-    program = tmp_path / "nvidia-smi"
-    program.write_text(SMI.format(mig=mig, mode=mode, confidential=confidential, status=0))
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+def test_modes(driver, mig, virtual, confidential, modes: GpuModes):
+    called = driver(mig, virtual, confidential)
     assert read_gpu_modes() == modes
+    assert called == ["open", "closed"]
 
 
-def test_modes_are_unknown_without_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert read_gpu_modes() is None
-    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\nexit 9\n")
-    (tmp_path / "nvidia-smi").chmod(0o755)
-    assert read_gpu_modes() is None
+def test_modes_that_the_driver_does_not_tell_are_named():
+    assert GpuModes((), vgpu=False, confidential=False).unknown == ()
+    assert GpuModes(None, vgpu=False, confidential=None).unknown == ("MIG", "Confidential Computing")
+
+
+def test_modes_are_unknown_without_the_package_or_a_driver(monkeypatch: pytest.MonkeyPatch):
+    def refuse() -> None:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_DRIVER_NOT_LOADED)
+
+    monkeypatch.setattr(pynvml, "nvmlInit", refuse)
+    with pytest.raises(MachineError, match=r"no answer: Driver Not Loaded"):
+        read_gpu_modes()
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    with pytest.raises(MachineError, match="nvidia-ml-py is not installed") as caught:
+        read_gpu_modes()
+    assert caught.value.hint == "pip install nvidia-ml-py"
+
+
+def test_gpus_that_the_driver_does_not_list(driver, monkeypatch: pytest.MonkeyPatch):
+    called = driver([0], [NONE], 0)
+
+    def refuse(_number: int) -> None:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)
+
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetHandleByIndex", refuse)
+    with pytest.raises(MachineError, match="does not list the GPUs: GPU is lost"):
+        read_gpu_modes()
+    assert called == ["open", "closed"]

@@ -13,11 +13,11 @@ import yaml
 
 import tcprof
 from tcprof.errors import InputError, MachineError, NsysError, UsageError
-from tcprof.record.capabilities import Capabilities, GpuSupport
-from tcprof.record.recording import trial
-from tcprof.record.recording.command import RecordOptions
-from tcprof.record.recording.plan import Plan, plan_recording, write_metric_set
-from tcprof.report.text.plan import describe_plan
+from tcprof.record import trial
+from tcprof.record.command import RecordOptions
+from tcprof.record.nsys.capabilities import Capabilities, GpuSupport
+from tcprof.record.plan import Plan, plan_recording, write_metric_set
+from tcprof.views.plan import describe_plan
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "mnist_amp.sqlite"
 
@@ -111,7 +111,7 @@ def test_without_metrics_no_gpu_is_needed(machine: Path, gpu_root: Path) -> None
 
 
 def test_options_are_refused_before_anything_is_run(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tcprof.record.recording.plan.try_metric_set", lambda *_: pytest.fail("sampled"))
+    monkeypatch.setattr("tcprof.record.plan.try_metric_set", lambda *_: pytest.fail("sampled"))
     for change in ({"frequency_hz": 5}, {"capture_range": "auto"}, {"duration_s": 0.0}):
         with pytest.raises(UsageError):
             plan(machine, **change)

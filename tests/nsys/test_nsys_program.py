@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tcprof.errors import InputError, UsageError
-from tcprof.record.recording.program import name_report, resolve_program, split_arguments
+from tcprof.record.program import name_report, resolve_program, split_arguments
 
 KNOWN = {"--output": True, "-o": True, "--force": False, "--help": False, "-h": False, "--frequency": True}
 

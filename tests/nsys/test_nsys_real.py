@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 from tcprof.errors import InputError, NsysError, StoppedError
-from tcprof.record.capabilities import Capabilities, read_capabilities
-from tcprof.record.export import find_export, read_report_version
-from tcprof.record.locate import Nsys, find_nsys
+from tcprof.record.command import RecordOptions, build_profile_command
+from tcprof.record.nsys.capabilities import Capabilities, read_capabilities
+from tcprof.record.nsys.export import find_export, read_report_version
+from tcprof.record.nsys.locate import Nsys, find_nsys
 from tcprof.record.processes.run import run_shown
-from tcprof.record.recording.command import RecordOptions, build_profile_command
-from tcprof.record.recording.record import Recording, record
+from tcprof.record.recording import RecordedRun, record
 
 REAL = os.environ.get("NSYS") or shutil.which("nsys")
 pytestmark = [
@@ -79,7 +79,7 @@ def build(nsys: Nsys, tmp_path: Path):
 
 @pytest.fixture
 def run(nsys: Nsys, build, tmp_path: Path):
-    def run(code: str = SCRIPT, **options: object) -> Recording:
+    def run(code: str = SCRIPT, **options: object) -> RecordedRun:
         return record(nsys, build(code, **options), tmp_path / "a 50% run.nsys-rep")
 
     return run
@@ -126,7 +126,7 @@ def after(seconds: float) -> Callable[[], object]:
 
 def test_record_and_export(nsys: Nsys, run, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
     recording = run()
-    assert recording == Recording(tmp_path / "a 50% run.nsys-rep", 5)
+    assert recording == RecordedRun(tmp_path / "a 50% run.nsys-rep", 5)
     assert "the program has ended" in capfd.readouterr().out
     assert read_report_version(recording.report) in (nsys.version, ())  # Nsight Compute's copy writes a build number
     export = find_export(recording.report, lambda: nsys)
@@ -206,7 +206,7 @@ def test_a_program_that_does_not_hear_ctrl_c_can_be_ended_and_the_report_kept(bu
     ],
 )
 def test_a_program_that_fails_still_gives_a_report(run, tmp_path: Path, code: str, status: int):
-    assert run(code) == Recording(tmp_path / "a 50% run.nsys-rep", status)
+    assert run(code) == RecordedRun(tmp_path / "a 50% run.nsys-rep", status)
     assert (tmp_path / "a 50% run.nsys-rep").is_file()
 
 

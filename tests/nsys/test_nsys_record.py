@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from tcprof.errors import NsysError, OutputError, StoppedError
-from tcprof.record.capabilities import Capabilities
-from tcprof.record.locate import Nsys
-from tcprof.record.problems import PROBLEMS, explain
-from tcprof.record.recording.command import RecordOptions, build_profile_command
-from tcprof.record.recording.record import Recording, check_output, record
+from tcprof.record.command import RecordOptions, build_profile_command
+from tcprof.record.nsys.capabilities import Capabilities
+from tcprof.record.nsys.locate import Nsys
+from tcprof.record.nsys.problems import PROBLEMS, explain
+from tcprof.record.recording import RecordedRun, check_output, record
 
 SHOUT = [sys.executable, "-c", "import sys; print('to out'); print('to err', file=sys.stderr); sys.exit(3)"]
 
 
 @pytest.fixture
 def run(fake_nsys: Nsys, h200: Capabilities, tmp_path: Path):
-    def run(program: list[str] = SHOUT, name: str = "run.nsys-rep", **options: object) -> Recording:
+    def run(program: list[str] = SHOUT, name: str = "run.nsys-rep", **options: object) -> RecordedRun:
         output = tmp_path / name
         command = build_profile_command(fake_nsys, h200, RecordOptions(output=output, **options), program)
         return record(fake_nsys, command, output)
@@ -27,7 +27,7 @@ def run(fake_nsys: Nsys, h200: Capabilities, tmp_path: Path):
 
 
 def test_report_and_status_of_the_program(run, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
-    assert run() == Recording(tmp_path / "run.nsys-rep", 3)
+    assert run() == RecordedRun(tmp_path / "run.nsys-rep", 3)
     out, err = capfd.readouterr()
     assert out.startswith("to out\n")
     assert "Generated:" in out
@@ -69,7 +69,7 @@ def test_importer_that_cannot_load(run, tmp_path: Path, install_importer, monkey
 def test_a_raw_recording_is_imported_where_that_is_possible(run, tmp_path, install_importer, monkeypatch):
     monkeypatch.setenv("FAKE_NSYS", "qdstrm")
     install_importer(tmp_path / "host" / "QdstrmImporter")
-    assert run() == Recording(tmp_path / "run.nsys-rep", 3)
+    assert run() == RecordedRun(tmp_path / "run.nsys-rep", 3)
 
 
 def test_report_that_could_not_be_placed(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -128,7 +128,7 @@ def test_ctrl_c_keeps_the_report(run, tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("FAKE_NSYS", "patient")
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    assert run() == Recording(tmp_path / "run.nsys-rep", 130, was_stopped=True)
+    assert run() == RecordedRun(tmp_path / "run.nsys-rep", 130, was_stopped=True)
     timer.join()
 
 
@@ -137,7 +137,7 @@ def test_a_recording_that_was_given_up_leaves_nothing(run, tmp_path: Path, monke
         (tmp_path / "run.nsys-rep").write_bytes(b"")  # as nsys leaves it
         raise StoppedError("given up")
 
-    monkeypatch.setattr("tcprof.record.recording.record.run_shown", give_up)
+    monkeypatch.setattr("tcprof.record.recording.run_shown", give_up)
     with pytest.raises(StoppedError):
         run()
     assert not (tmp_path / "run.nsys-rep").exists()

@@ -168,7 +168,7 @@ signal.signal(signal.SIGINT, lambda *_: heard.append(1))
 print("up", flush=True)
 while not heard:
     time.sleep(0.02)
-time.sleep(1.0)
+time.sleep(2.0)  # long enough for the line to be drawn once more, on a busy machine too
 print(len(heard), "heard", flush=True)
 """
 

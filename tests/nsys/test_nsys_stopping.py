@@ -7,9 +7,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tcprof.errors import StoppedError
@@ -46,7 +46,7 @@ def read_pid(folder: Path, role: str) -> int | None:
 def living(folder: Path) -> list[int]:
     """Those of the stand-in's processes that still live; a zombie does not."""
     pids = [pid for role in ROLES if (pid := read_pid(folder, role))]
-    return [pid for pid in pids if (found := family._read_process(pid)) and not found.is_dead]
+    return [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE]
 
 
 def all_up(folder: Path) -> Callable[[], bool]:
@@ -272,12 +272,37 @@ def test_an_agent_of_a_session_that_the_user_named():
     assert Family(1, ["nsys", "profile", "--session-new", "mine", "python3"])._named == {"mine"}
 
 
-def test_a_later_process_of_the_same_number_is_a_stranger(monkeypatch: pytest.MonkeyPatch):
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen(["sleep", "20"]) as child:
-        found = Family(child.pid, ["sleep"])
-        found.gather()
-        assert found.living() == [child.pid]
-        read = family._read_process
-        monkeypatch.setattr(family, "_read_process", lambda pid: replace(read(pid), began=read(pid).began + 1))
-        assert found.living() == []
+        yield child
         child.kill()
+
+
+def test_a_later_process_of_the_same_number_is_a_stranger(sleeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    found = Family(sleeper.pid, ["sleep"])
+    found.gather()
+    assert found.living() == [sleeper.pid]
+    # the kernel's files of a machine on which that number was given out again, a tick later
+    begin, _, fields = Path(f"/proc/{sleeper.pid}/stat").read_text().rpartition(")")
+    words = fields.split()
+    words[19] = str(int(words[19]) + 1)
+    (tmp_path / "stat").write_text("btime 0\n")
+    (tmp_path / str(sleeper.pid)).mkdir()
+    (tmp_path / str(sleeper.pid) / "stat").write_text(f"{begin}) {' '.join(words)}")
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path))
+    assert found.living() == []
+    found.kill()
+    assert found.ask_to_stop(signal.SIGKILL)  # who is gone counts as reached
+    with pytest.raises(subprocess.TimeoutExpired):
+        sleeper.wait(timeout=0.2)
+
+
+def test_a_head_that_proc_hides_is_signalled_all_the_same(sleeper, monkeypatch: pytest.MonkeyPatch):
+    # as root's sudo is, where /proc is mounted with hidepid
+    monkeypatch.setattr(psutil, "pids", list)
+    found = Family(sleeper.pid, ["sleep"])
+    found.gather()
+    assert found.living() == []
+    assert found.ask_to_stop(signal.SIGINT)
+    assert sleeper.wait(timeout=10) == -signal.SIGINT

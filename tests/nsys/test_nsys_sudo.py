@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tcprof.errors import MachineError
-from tcprof.record.capabilities import Capabilities
-from tcprof.record.locate import Nsys
-from tcprof.record.recording.command import RecordOptions, build_profile_command
-from tcprof.record.recording.sudo import become_root, give_back
+from tcprof.record.command import RecordOptions, build_profile_command
+from tcprof.record.nsys.capabilities import Capabilities
+from tcprof.record.nsys.locate import Nsys
+from tcprof.record.sudo import become_root, give_back
 
 
 @pytest.fixture

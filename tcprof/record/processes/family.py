@@ -1,4 +1,8 @@
-"""The processes that a recording started: which they are, which still live, and how to end them."""
+"""The processes that a recording started: which they are, which still live, and how to end them.
+
+psutil describes each process, and never signals a later process that got the number of one that has ended. Which
+processes belong together is worked out here: psutil's ``children()`` misses those whose parent has ended.
+"""
 
 import os
 import re
@@ -8,27 +12,30 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 _SUDO_ANSWER_S = 10.0
-_NSYS = (b"nsys", b"nsys-launcher", b"nsys-tee", b"sudo")
+_NSYS = ("nsys", "nsys-launcher", "nsys-tee", "sudo")
+_DEAD = (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)  # only an exit status is left
 
 
 @dataclass(frozen=True)
-class _Process:
-    """What the kernel says of a process.
+class _Relative:
+    """A process, and what ties it to others.
 
     Attributes:
+        process: The process; equal to another only if number and beginning are the same.
         name: What it calls itself, which may be anything.
         parent: Its parent's process number.
         session: The process number of its session's leader.
-        began: When it began, in clock ticks since boot; it tells a process from a later one of the same number.
-        is_dead: Whether only its exit status is left.
+        agent_of: The name of the nsys session that it serves as an agent; empty for any other process.
     """
 
-    name: bytes
+    process: psutil.Process
+    name: str
     parent: int
     session: int
-    began: int
-    is_dead: bool
+    agent_of: str
 
 
 class Family:
@@ -47,24 +54,23 @@ class Family:
         self.head = head
         self._sudo = argv[0] if is_sudo(argv) else None
         self._named = set(re.findall(r"--session-new[=\0]([^\0]+)", "\0".join(argv)))
-        self._members: dict[int, _Process] = {}
+        self._members: dict[int, _Relative] = {}
 
     def gather(self) -> None:
-        """Adds everybody who belongs to the family now; nobody who once did is forgotten."""
-        everybody = _read_processes()
-        agents = {pid: session for pid in everybody if (session := _read_agent_session(pid))}
-        # A number that now is another's is left out; one that is gone still tells its agent.
-        known = {pid for pid, process in self._members.items() if everybody.get(pid, process).began == process.began}
-        fresh = ({self.head} - self._members.keys()) & everybody.keys()
+        """Adds the processes that belong to the family now; former members are kept."""
+        running = {pid: found for pid in psutil.pids() if (found := _read_relative(pid)) is not None}
+        # A number that now belongs to another process is left out; one that has ended still identifies its agent.
+        known = {pid for pid, member in self._members.items() if running.get(pid, member).process == member.process}
+        fresh = ({self.head} - self._members.keys()) & running.keys()
         while True:
-            self._members |= {pid: everybody[pid] for pid in fresh}
+            self._members |= {pid: running[pid] for pid in fresh}
             known |= fresh
-            sessions = {process.session for process in self._members.values()} - self._session_of_head()
+            sessions = {member.session for member in self._members.values()} - self._session_of_head()
             names = self._named | {f"profile-{pid}" for pid in known}
             fresh = {
                 pid
-                for pid, process in everybody.items()
-                if process.parent in known or process.session in sessions or agents.get(pid) in names
+                for pid, found in running.items()
+                if found.parent in known or found.session in sessions or found.agent_of in names
             } - known
             if not fresh:
                 return
@@ -75,12 +81,7 @@ class Family:
 
     def living(self) -> list[int]:
         """Process numbers of the gathered members that still live."""
-        now = {pid: _read_process(pid) for pid in self._members}
-        return sorted(
-            pid
-            for pid, process in now.items()
-            if process is not None and not process.is_dead and process.began == self._members[pid].began
-        )
+        return sorted(pid for pid, member in self._members.items() if _lives(member.process))
 
     def living_programs(self) -> list[int]:
         """Those of the living that are not nsys's own: the recorded program and what it started."""
@@ -88,10 +89,10 @@ class Family:
 
     def ask_to_stop(self, number: int) -> bool:
         """Sends a signal to the head alone; whether it could be sent."""
-        return not self._send([self.head], number)
+        return self._send([self.head], number)
 
     def kill(self) -> None:
-        """Kills whoever lives, also those who came since the last look."""
+        """Kills the members that still live, also those that started since the last look."""
         self.gather()
         self._send(self.living(), signal.SIGKILL)
 
@@ -99,22 +100,23 @@ class Family:
         """What the user can type to end some of the family."""
         return " ".join([*(["sudo"] if self._sudo else []), "kill -KILL", *map(str, pids)])
 
-    def _send(self, pids: Iterable[int], number: int) -> list[int]:
-        """Sends a signal, and returns those who could not be reached; who is gone already counts as reached."""
+    def _send(self, pids: Iterable[int], number: int) -> bool:
+        """Sends a signal to some; whether all could be reached. A process that has ended counts as reached."""
         denied = []
         for pid in pids:
             try:
-                os.kill(pid, number)
-            except ProcessLookupError:
+                if pid in self._members:
+                    self._members[pid].process.send_signal(number)
+                else:  # the head, where /proc hides root's processes: a child of ours, so the number is its own
+                    os.kill(pid, number)
+            except (psutil.NoSuchProcess, ProcessLookupError):
                 continue
-            except PermissionError:
+            except (psutil.AccessDenied, PermissionError):
                 denied.append(pid)
         if denied and self._sudo:
             name = signal.Signals(number).name.removeprefix("SIG")
-            command = [self._sudo, "-n", "kill", f"-{name}", *map(str, denied)]
-            if _succeeds(command):
-                return []
-        return denied
+            return _succeeds([self._sudo, "-n", "kill", f"-{name}", *map(str, denied)])
+        return not denied
 
 
 def is_sudo(argv: Sequence[str]) -> bool:
@@ -132,28 +134,28 @@ def _succeeds(command: Sequence[str]) -> bool:
     return done.returncode == 0
 
 
-def _read_processes() -> dict[int, _Process]:
-    numbers = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]  # noqa: PTH208 - names are enough
-    return {number: process for number in numbers if (process := _read_process(number)) is not None}
-
-
-def _read_process(pid: int) -> _Process | None:
-    """A process as /proc/PID/stat has it; None if there is none of that number."""
+def _read_relative(pid: int) -> _Relative | None:
+    """A process and its ties; None if there is none of that number any more, or it may not be looked at."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
+        process = psutil.Process(pid)
+        with process.oneshot():
+            return _Relative(process, process.name(), process.ppid(), os.getsid(pid), _read_agent_session(process))
+    except (psutil.Error, OSError):
         return None
-    begin, _, end = text.rpartition(b")")  # the name may hold spaces and brackets
-    state, parent, _group, session, *rest = end.split()
-    name = begin.partition(b"(")[2]
-    return _Process(name, int(parent), int(session), began=int(rest[15]), is_dead=state in (b"Z", b"X"))
 
 
-def _read_agent_session(pid: int) -> str:
-    """The name of the session that an agent of nsys serves; empty for any other process."""
+def _read_agent_session(process: psutil.Process) -> str:
+    """The name of the session that an agent of nsys serves; empty for any other process, and for a dead one."""
     try:
-        command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
-    except OSError:
+        command = process.cmdline()
+    except (psutil.Error, OSError):
         return ""
-    session = re.search(r"\0--session-name[=\0]([^\0]+)", command)
-    return session[1] if session and "\0--start-agent\0" in command else ""
+    session = re.search(r"\0--session-name[=\0]([^\0]+)", "\0".join(command))
+    return session[1] if session and "--start-agent" in command else ""
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() not in _DEAD
+    except psutil.Error:
+        return False

@@ -74,7 +74,7 @@ def run_quietly(argv: Sequence[str], timeout_s: float | None = None) -> Complete
 
 
 def run_shown(argv: Sequence[str]) -> Completed:
-    """Runs a program whose output the user sees at once, with a line below that says what goes on.
+    """Runs a program whose output the user sees at once, with a status line below it.
 
     Both streams go through tcprof so that nsys's messages can be recognised afterwards. The recorded program
     loses nothing by it: nsys reads its output through a pipe in any case, so it never sees a terminal.
@@ -102,7 +102,7 @@ def run_shown(argv: Sequence[str]) -> Completed:
                 pump.start()
             _follow(process, pumps, received, stopping, line)
     status = process.poll()
-    if status is None:  # it could not be killed; somebody has to wait for its end
+    if status is None:  # it could not be killed; so that it is reaped when it ends
         threading.Thread(target=process.wait, daemon=True).start()
         status = -signal.SIGKILL
     stopping.conclude(has_report=pumps[0].has_line("Generated:"))
@@ -180,19 +180,19 @@ class _Pump(threading.Thread):
         try:
             while chunk := os.read(self._source, _KEPT_BYTES):
                 self._keep(chunk)
-                with self._line.making_room(self._sink, chunk):
+                with self._line.hidden(self._sink, chunk):
                     self._show(chunk)
         finally:
             os.close(self._source)
 
     def _keep(self, chunk: bytes) -> None:
-        room = _KEPT_BYTES - len(self._head)
-        self._head += chunk[:room]
-        self._tail = (self._tail + chunk[room:])[-_KEPT_BYTES:]
+        missing = _KEPT_BYTES - len(self._head)
+        self._head += chunk[:missing]
+        self._tail = (self._tail + chunk[missing:])[-_KEPT_BYTES:]
 
     def _show(self, chunk: bytes) -> None:
         buffer = getattr(self._sink, "buffer", None)  # a notebook's stream has none
-        with contextlib.suppress(OSError, ValueError):  # nobody reads any more: the recording goes on
+        with contextlib.suppress(OSError, ValueError):  # the reader has gone: the recording continues
             if buffer is None:
                 self._sink.write(chunk.decode(errors="replace"))
             else:

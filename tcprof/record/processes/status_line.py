@@ -1,4 +1,9 @@
-"""One line on the terminal that says what the recording does, and gives way to the program's output."""
+"""One line on the terminal that says what the recording does, and gives way to the program's output.
+
+rich's ``Status`` cannot stand below another program's output: its thread redraws at any time, which erases half a line
+such as a prompt; it hides the cursor, scrolls the terminal each time it is stopped, draws in background jobs too and,
+with FORCE_COLOR, into pipes.
+"""
 
 import contextlib
 import os
@@ -45,8 +50,8 @@ class StatusLine:
             self._lock.release()
 
     @contextlib.contextmanager
-    def making_room(self, sink: TextIO, output: bytes) -> Iterator[None]:
-        """Erases the line while output is written, if it comes to a terminal.
+    def hidden(self, sink: TextIO, output: bytes) -> Iterator[None]:
+        """Erases the line while output is written to a terminal.
 
         Args:
             sink: Where the output goes.
@@ -82,7 +87,7 @@ class StatusLine:
         return was_drawn
 
     def _write(self, text: str) -> None:
-        with contextlib.suppress(OSError, ValueError):  # the terminal is gone: the recording goes on
+        with contextlib.suppress(OSError, ValueError):  # the terminal is gone: the recording continues
             self._stream.write(text)
             self._stream.flush()
 

@@ -143,7 +143,7 @@ class Stopping:
         )
 
     def advance(self, *, is_waiting: bool) -> bool:
-        """Kills what has outlived its time, and tells whom nsys waits for.
+        """Kills what has outlived its time, and names the program that nsys waits for.
 
         Args:
             is_waiting: Whether nsys has not begun to write the report.
@@ -161,7 +161,7 @@ class Stopping:
         return True
 
     def _name_program(self) -> None:
-        """Tells, once, how the program can be ended so that nsys goes on to the report."""
+        """Says, once, how to end the program so that nsys continues with the report."""
         programs = self._family.living_programs()
         if programs and not self._has_named_program:
             self._has_named_program = True

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from tcprof.errors import InputError
-from tcprof.record.export import REPORT_MAGIC, SQLITE_MAGIC, find_export, read_tables
-from tcprof.record.importer import REPORT_SUFFIXES, STREAM_SUFFIX
-from tcprof.record.locate import find_nsys
+from tcprof.record.nsys.export import REPORT_MAGIC, SQLITE_MAGIC, find_export, read_tables
+from tcprof.record.nsys.importer import REPORT_SUFFIXES, STREAM_SUFFIX
+from tcprof.record.nsys.locate import find_nsys
 from tcprof.sources.nsys_sqlite.export import NsysExport
 from tcprof.sources.source import Source, SourceType
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tcprof.errors import InputError, NsysError, OutputError
-from tcprof.record import locate
-from tcprof.record.locate import Nsys, survey_nsys
+from tcprof.record.nsys import locate
+from tcprof.record.nsys.locate import Nsys, survey_nsys
 from tcprof.record.processes.run import run_quietly
 
 REPORT_SUFFIX = ".nsys-rep"

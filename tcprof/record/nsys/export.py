@@ -9,9 +9,9 @@ from contextlib import closing
 from pathlib import Path
 
 from tcprof.errors import InputError, NsysError, OutputError
-from tcprof.record.importer import REPORT_SUFFIX, REPORT_SUFFIXES, STREAM_SUFFIX, import_stream
-from tcprof.record.locate import Nsys
-from tcprof.record.problems import explain
+from tcprof.record.nsys.importer import REPORT_SUFFIX, REPORT_SUFFIXES, STREAM_SUFFIX, import_stream
+from tcprof.record.nsys.locate import Nsys
+from tcprof.record.nsys.problems import explain
 from tcprof.record.processes.run import Completed, run_quietly
 
 SQLITE_MAGIC = b"SQLite format 3\0"

@@ -11,20 +11,20 @@ from importlib import metadata
 from pathlib import Path
 
 from tcprof import units
-from tcprof.errors import NsysError
-from tcprof.record.doctor.checks import Check, Diagnosis, Status, diagnose
-from tcprof.record.doctor.machine import GpuModes, Machine, read_gpu_modes, read_machine
-from tcprof.record.locate import Nsys
-from tcprof.record.problems import CONFIDENTIAL, MIG, VGPU
-from tcprof.record.recording.command import RecordOptions
-from tcprof.record.recording.plan import write_metric_set
-from tcprof.record.recording.trial import try_metric_set
+from tcprof.errors import MachineError, NsysError
+from tcprof.record.command import RecordOptions
+from tcprof.record.diagnosis import Diagnosis, MachineCheck, Status, diagnose
+from tcprof.record.machine import Machine, read_gpu_modes, read_machine
+from tcprof.record.nsys.locate import Nsys
+from tcprof.record.nsys.problems import CONFIDENTIAL, MIG, VGPU
+from tcprof.record.plan import write_metric_set
+from tcprof.record.trial import try_metric_set
 
 _SCARCE_BYTES, _TOO_FEW_BYTES = 2_000_000_000, 100_000_000
 _SILENT_NVTX = (0, 2, 12)  # nvtx from this version on records no ranges under nsys 2023
 
 
-def check_up(folder: Path, explicit: Path | None = None) -> tuple[Check, ...]:
+def check_up(folder: Path, explicit: Path | None = None) -> tuple[MachineCheck, ...]:
     """All checks, in the order in which things are needed.
 
     Args:
@@ -35,7 +35,7 @@ def check_up(folder: Path, explicit: Path | None = None) -> tuple[Check, ...]:
     diagnosis = diagnose(explicit)
     return (
         *diagnosis.checks,
-        *([_check_modes(machine, read_gpu_modes())] if machine.has_gpu else []),
+        *([_check_modes(machine)] if machine.has_gpu else []),
         *_check_sampling(diagnosis),
         _check_cpu_sampling(machine),
         *_check_disk(folder),
@@ -43,28 +43,33 @@ def check_up(folder: Path, explicit: Path | None = None) -> tuple[Check, ...]:
     )
 
 
-def _check_modes(machine: Machine, modes: GpuModes | None) -> Check:
+def _check_modes(machine: Machine) -> MachineCheck:
     """MIG, virtual GPUs, WSL and Confidential Computing."""
     place = "Windows Subsystem for Linux" if machine.is_wsl else "Linux"
-    if modes is None:
-        return Check("GPU modes", "warn", f"{place}; nvidia-smi gives no answer, so the modes are not known")
+    try:
+        modes = read_gpu_modes()
+    except MachineError as error:
+        return MachineCheck("GPU modes", "warn", f"{place}; the modes are unknown: {error}", error.hint)
+    evidence = place + (f"; the driver does not report {', '.join(modes.unknown)}" if modes.unknown else "")
     if modes.confidential:
-        return Check("GPU modes", "fail", f"{place}; Confidential Computing is on", CONFIDENTIAL.remedy)
+        return MachineCheck("GPU modes", "fail", f"{evidence}; Confidential Computing is on", CONFIDENTIAL.remedy)
     if modes.mig:
         numbers = ", ".join(map(str, modes.mig))
-        return Check("GPU modes", "warn", f"{place}; GPU {numbers} is divided into MIG instances", MIG.remedy)
+        return MachineCheck("GPU modes", "warn", f"{evidence}; GPU {numbers} is divided into MIG instances", MIG.remedy)
     if modes.vgpu:
-        return Check("GPU modes", "warn", f"{place}; the GPU is a virtual one", VGPU.remedy)
+        return MachineCheck("GPU modes", "warn", f"{evidence}; the GPU is a virtual one", VGPU.remedy)
     if machine.is_wsl:
         remedy = (
             "If nsys finds no counters: NVIDIA Control Panel, Developer, Manage GPU Performance Counters, Allow all."
         )
-        return Check("GPU modes", "warn", place, remedy)
-    return Check("GPU modes", "pass", f"{place}; no MIG, no virtual GPU, no Confidential Computing")
+        return MachineCheck("GPU modes", "warn", evidence, remedy)
+    if modes.unknown:
+        return MachineCheck("GPU modes", "warn", evidence, "The sampling below shows whether they matter.")
+    return MachineCheck("GPU modes", "pass", f"{place}; no MIG, no virtual GPU, no Confidential Computing")
 
 
-def _check_sampling(diagnosis: Diagnosis) -> list[Check]:
-    """A short sampling of all GPUs, with tensor cycles if they are to be had."""
+def _check_sampling(diagnosis: Diagnosis) -> list[MachineCheck]:
+    """A short sampling of all GPUs, with tensor cycles where available."""
     nsys, capabilities = diagnosis.nsys, diagnosis.capabilities
     if diagnosis.failures or nsys is None or capabilities is None:
         return []
@@ -74,23 +79,25 @@ def _check_sampling(diagnosis: Diagnosis) -> list[Check]:
         try:
             metric_set = write_metric_set(nsys, capabilities, capabilities.supported_gpus, Path(folder))
             sampled = try_metric_set(nsys, capabilities, options, metric_set)
-            return [Check("sampling", "pass", f"{len(sampled)} metrics {rate}, exact tensor cycles among them")]
+            return [MachineCheck("sampling", "pass", f"{len(sampled)} metrics {rate}, exact tensor cycles among them")]
         except NsysError as error:
             without_cycles = str(error)
         try:
             sampled = try_metric_set(nsys, capabilities, options, None)
         except NsysError as error:
-            return [Check("sampling", "fail", str(error), error.hint)]
+            return [MachineCheck("sampling", "fail", str(error), error.hint)]
     evidence = f"{len(sampled)} metrics {rate}, whole percentages only. {without_cycles}"
-    return [Check("sampling", "warn", evidence, "A newer nsys may give exact tensor cycles.")]
+    return [MachineCheck("sampling", "warn", evidence, "A newer nsys may give exact tensor cycles.")]
 
 
-def _check_cpu_sampling(machine: Machine) -> Check:
+def _check_cpu_sampling(machine: Machine) -> MachineCheck:
     level = "not known" if machine.paranoid_level is None else machine.paranoid_level
-    return Check("CPU sampling", "pass", f"kernel.perf_event_paranoid is {level}; it has no bearing on GPU metrics")
+    return MachineCheck(
+        "CPU sampling", "pass", f"kernel.perf_event_paranoid is {level}; it does not affect GPU metrics"
+    )
 
 
-def _check_disk(folder: Path) -> list[Check]:
+def _check_disk(folder: Path) -> list[MachineCheck]:
     """Space where nsys collects and where the report goes, and the locks that SQLite needs there."""
     temporary = Path(tempfile.gettempdir())
     free = {place: shutil.disk_usage(place).free for place in dict.fromkeys((folder.absolute(), temporary))}
@@ -98,37 +105,43 @@ def _check_disk(folder: Path) -> list[Check]:
     least = min(free.values())
     status: Status = "fail" if least < _TOO_FEW_BYTES else "warn" if least < _SCARCE_BYTES else "pass"
     remedy = "" if status == "pass" else "Free some space; nsys collects in TMPDIR before it writes the report."
-    return [Check("disk", status, evidence, remedy), _check_locks(folder.absolute())]
+    return [MachineCheck("disk", status, evidence, remedy), _check_locks(folder.absolute())]
 
 
-def _check_locks(folder: Path) -> Check:
+def _check_locks(folder: Path) -> MachineCheck:
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
-            return Check("file locks", "fail", f"{folder} cannot be written", "Go to a folder that you may write.")
+            return MachineCheck(
+                "file locks", "fail", f"{folder} cannot be written", "Go to a folder that you may write."
+            )
         remedy = "Write the report to a local disk: tcprof profile -o /tmp/run ..."
-        return Check("file locks", "warn", f"{folder}: {os.strerror(error.errno or 0)}; SQLite needs locks", remedy)
-    return Check("file locks", "pass", f"work in {folder}")
+        return MachineCheck(
+            "file locks", "warn", f"{folder}: {os.strerror(error.errno or 0)}; SQLite needs locks", remedy
+        )
+    return MachineCheck("file locks", "pass", f"work in {folder}")
 
 
-def _check_python(nsys: Nsys | None) -> list[Check]:
+def _check_python(nsys: Nsys | None) -> list[MachineCheck]:
     """What the workloads need; other programs may run in another Python."""
     versions = {name: _installed(name) for name in ("torch", "nvtx")}
     evidence = f"{sys.executable}: " + ", ".join(f"{name} {version or 'missing'}" for name, version in versions.items())
     if missing := [name for name, version in versions.items() if not version]:
         remedy = f"Only the workloads need them: pip install {' '.join(missing)}"
-        return [Check("Python", "warn", evidence, remedy)]
+        return [MachineCheck("Python", "warn", evidence, remedy)]
     if "+cpu" in versions["torch"]:
         return [
-            Check("Python", "warn", evidence, "This torch is built for the CPU: see pytorch.org for one with CUDA.")
+            MachineCheck(
+                "Python", "warn", evidence, "This torch is built for the CPU: see pytorch.org for one with CUDA."
+            )
         ]
     numbers = tuple(int(part) for part in re.findall(r"\d+", versions["nvtx"])[:3])
     if nsys is not None and nsys.version < (2024,) and numbers >= _SILENT_NVTX:
         remedy = "Under nsys 2023 this nvtx records no ranges: use a newer nsys, or pip install 'nvtx<0.2.12'."
-        return [Check("Python", "warn", evidence, remedy)]
-    return [Check("Python", "pass", evidence)]
+        return [MachineCheck("Python", "warn", evidence, remedy)]
+    return [MachineCheck("Python", "pass", evidence)]
 
 
 def _installed(name: str) -> str:

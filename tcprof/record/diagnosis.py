@@ -1,15 +1,15 @@
-"""What stops a recording on this machine, and the way out: each check with its evidence and its remedy."""
+"""What prevents a recording on this machine, and what to do about it: each check with its evidence and its remedy."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from tcprof.errors import NsysError
-from tcprof.record.capabilities import Capabilities, GpuSupport, read_capabilities
-from tcprof.record.doctor.machine import Machine, read_machine
-from tcprof.record.importer import find_importer
-from tcprof.record.locate import INSTALL_HINT, Nsys, Survey, survey_nsys
-from tcprof.record.problems import COUNTERS_CLOSED, SAMPLER_HELD, explain
+from tcprof.record.machine import Machine, read_machine
+from tcprof.record.nsys.capabilities import Capabilities, GpuSupport, read_capabilities
+from tcprof.record.nsys.importer import find_importer
+from tcprof.record.nsys.locate import INSTALL_HINT, Nsys, Survey, survey_nsys
+from tcprof.record.nsys.problems import COUNTERS_CLOSED, SAMPLER_HELD, explain
 
 Status = Literal["pass", "warn", "fail"]
 WITHOUT_METRICS = "'tcprof profile --gpus none' records ranges and kernels without GPU metrics."
@@ -17,7 +17,7 @@ _OLDEST = (2022,)
 
 
 @dataclass(frozen=True)
-class Check:
+class MachineCheck:
     """One question about this machine, answered.
 
     Attributes:
@@ -43,12 +43,12 @@ class Diagnosis:
         capabilities: What it can do; None where it could not be asked.
     """
 
-    checks: tuple[Check, ...]
+    checks: tuple[MachineCheck, ...]
     nsys: Nsys | None = None
     capabilities: Capabilities | None = None
 
     @property
-    def failures(self) -> tuple[Check, ...]:
+    def failures(self) -> tuple[MachineCheck, ...]:
         """The checks that failed; a recording is possible where there are none."""
         return tuple(check for check in self.checks if check.status == "fail")
 
@@ -59,7 +59,7 @@ def diagnose(explicit: Path | None = None, *, with_gpus: bool = True, prefix: tu
     Args:
         explicit: The nsys to use; None looks for one.
         with_gpus: Whether GPU metrics are wanted.
-        prefix: What makes a command run as root; see ``tcprof.record.recording.sudo``.
+        prefix: What makes a command run as root; see ``tcprof.record.sudo``.
     """
     machine = read_machine()
     survey = survey_nsys(explicit)
@@ -74,27 +74,27 @@ def diagnose(explicit: Path | None = None, *, with_gpus: bool = True, prefix: tu
     try:
         capabilities = read_capabilities(nsys)
     except NsysError as error:
-        return Diagnosis((*checks, Check("GPU", "fail", str(error), error.hint)), nsys)
+        return Diagnosis((*checks, MachineCheck("GPU", "fail", str(error), error.hint)), nsys)
     return Diagnosis((*checks, *_check_gpus(machine, capabilities.gpus)), nsys, capabilities)
 
 
-def _check_nsys(survey: Survey) -> Check:
+def _check_nsys(survey: Survey) -> MachineCheck:
     if not survey.found:
         evidence = "; ".join(survey.failures) or "not on PATH, nor where NVIDIA and Debian install it"
-        return Check("nsys", "fail", evidence, INSTALL_HINT)
+        return MachineCheck("nsys", "fail", evidence, INSTALL_HINT)
     nsys, *others = survey.found
     evidence = f"{nsys.version_text} at {nsys.path}"
     if others:
         evidence += f"; also {', '.join(f'{other.version_text} at {other.path}' for other in others)}"
     if nsys.version < _OLDEST:
-        return Check("nsys", "warn", evidence, f"It is older than 2022. {INSTALL_HINT}")
+        return MachineCheck("nsys", "warn", evidence, f"It is older than 2022. {INSTALL_HINT}")
     if not nsys.is_on_path:
         own_use = f"tcprof uses it as it is. To call it yourself: export PATH={nsys.path.parent}:$PATH"
-        return Check("nsys", "warn", f"not on PATH; {evidence}", own_use)
-    return Check("nsys", "pass", evidence)
+        return MachineCheck("nsys", "warn", f"not on PATH; {evidence}", own_use)
+    return MachineCheck("nsys", "pass", evidence)
 
 
-def _check_importer(survey: Survey) -> Check:
+def _check_importer(survey: Survey) -> MachineCheck:
     """The importer of the nsys that records; that of another one serves as well, after the recording."""
     nsys, *others = survey.found
     own = find_importer(nsys)
@@ -103,27 +103,29 @@ def _check_importer(survey: Survey) -> Check:
     elif own.problem:
         evidence, remedy = f"{own.path}: {own.problem}", own.remedy
     else:
-        return Check("importer", "pass", f"{own.path} runs")
+        return MachineCheck("importer", "pass", f"{own.path} runs")
     for other in others:
         found = find_importer(other) if other.version >= nsys.version else None  # an older one cannot read it
         if found is not None and not found.problem:
-            return Check("importer", "warn", f"{evidence}; {found.path} is used instead", remedy)
-    return Check("importer", "fail", f"{evidence}, so that a recording would not become a report", remedy)
+            return MachineCheck("importer", "warn", f"{evidence}; {found.path} is used instead", remedy)
+    return MachineCheck("importer", "fail", f"{evidence}, so that a recording would not become a report", remedy)
 
 
-def _check_presence(machine: Machine) -> Check:
+def _check_presence(machine: Machine) -> MachineCheck:
     if machine.has_gpu:
-        return Check("GPU", "pass", f"driver {machine.driver or 'of the host'}; nsys has to tell whether it can sample")
+        return MachineCheck(
+            "GPU", "pass", f"driver {machine.driver or 'of the host'}; nsys decides whether it can be sampled"
+        )
     if machine.driver:
         evidence = f"driver {machine.driver}, but no /dev/nvidia0: no GPU is passed to this process"
         remedy = "Start the container with --gpus all, or ask the scheduler for a GPU."
     else:
         evidence = "none: no NVIDIA driver is loaded, and there is no /dev/nvidia0"
         remedy = "Record on a machine with an NVIDIA GPU; reports and exports can be read anywhere."
-    return Check("GPU", "fail", evidence, f"{remedy} {WITHOUT_METRICS}")
+    return MachineCheck("GPU", "fail", evidence, f"{remedy} {WITHOUT_METRICS}")
 
 
-def _check_gpus(machine: Machine, gpus: tuple[GpuSupport, ...]) -> list[Check]:
+def _check_gpus(machine: Machine, gpus: tuple[GpuSupport, ...]) -> list[MachineCheck]:
     """Whether nsys can sample the GPUs; where not, its reason decides which check fails."""
     closed = [gpu for gpu in gpus if not gpu.supported and explain(gpu.reason) is COUNTERS_CLOSED]
     held = [gpu for gpu in gpus if not gpu.supported and explain(gpu.reason) is SAMPLER_HELD]
@@ -134,18 +136,20 @@ def _check_gpus(machine: Machine, gpus: tuple[GpuSupport, ...]) -> list[Check]:
     ]
 
 
-def _check_support(machine: Machine, judged: list[GpuSupport], known: list[GpuSupport]) -> Check:
+def _check_support(machine: Machine, judged: list[GpuSupport], known: list[GpuSupport]) -> MachineCheck:
     """Whether this nsys knows the GPUs; those that it knows and may not read fail another check."""
     can = [gpu for gpu in judged if gpu.supported] + [replace(gpu, supported=True) for gpu in known]
     cannot = [gpu for gpu in judged if not gpu.supported]
     evidence = "; ".join(_describe(gpu) for gpu in (*can, *cannot))
     if can:
         remedy = _explain_reason(cannot[0]) if cannot else ""
-        return Check("GPU", "warn" if cannot else "pass", f"{evidence}; driver {machine.driver or 'unknown'}", remedy)
+        return MachineCheck(
+            "GPU", "warn" if cannot else "pass", f"{evidence}; driver {machine.driver or 'unknown'}", remedy
+        )
     if not cannot:
         remedy = "Check that 'nvidia-smi' lists a GPU, in this container too."
-        return Check("GPU", "fail", "nsys finds none", f"{remedy} {WITHOUT_METRICS}")
-    return Check("GPU", "fail", evidence, f"{_explain_reason(cannot[0])} {WITHOUT_METRICS}")
+        return MachineCheck("GPU", "fail", "nsys finds none", f"{remedy} {WITHOUT_METRICS}")
+    return MachineCheck("GPU", "fail", evidence, f"{_explain_reason(cannot[0])} {WITHOUT_METRICS}")
 
 
 def _describe(gpu: GpuSupport) -> str:
@@ -158,24 +162,27 @@ def _explain_reason(gpu: GpuSupport) -> str:
     return problem.remedy if problem else "A newer nsys may know this GPU; GPUs before Turing have no such counters."
 
 
-def _check_permission(machine: Machine, closed: list[GpuSupport]) -> Check:
+def _check_permission(machine: Machine, closed: list[GpuSupport]) -> MachineCheck:
     place = f"in a {machine.container} container" if machine.container else "outside of a container"
     who = f"{'root' if machine.is_root else 'not root'}, {place}"
     if closed:
         remedy = COUNTERS_CLOSED.remedy_in_container if machine.container else COUNTERS_CLOSED.remedy
-        return Check(
+        return MachineCheck(
             "counters", "fail", f"closed to this user ({who}): {closed[0].reason}", f"{remedy} {WITHOUT_METRICS}"
         )
     setting = {None: "not known", False: "0, open to all users", True: "1, for administrators only"}[machine.admin_only]
-    return Check("counters", "pass", f"permitted; RmProfilingAdminOnly is {setting}; {who}")
+    return MachineCheck("counters", "pass", f"permitted; RmProfilingAdminOnly is {setting}; {who}")
 
 
-def _check_sampler(machine: Machine, held: list[GpuSupport]) -> Check:
+def _check_sampler(machine: Machine, held: list[GpuSupport]) -> MachineCheck:
     seen = ", ".join(machine.holders)
     if held:
-        return Check(
-            "sampler", "fail", f"{held[0].reason}: {seen or 'by a program not to be seen here'}", SAMPLER_HELD.remedy
+        return MachineCheck(
+            "sampler",
+            "fail",
+            f"{held[0].reason}: {seen or 'by a program that is not visible here'}",
+            SAMPLER_HELD.remedy,
         )
     if seen:
-        return Check("sampler", "warn", f"free, but these may take it: {seen}", SAMPLER_HELD.remedy)
-    return Check("sampler", "pass", "free: no other profiler and no DCGM to be seen")
+        return MachineCheck("sampler", "warn", f"free, but these may take it: {seen}", SAMPLER_HELD.remedy)
+    return MachineCheck("sampler", "pass", "free: no other profiler or DCGM is running here")

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tcprof.errors import UsageError
-from tcprof.record.capabilities import Capabilities
-from tcprof.record.importer import REPORT_SUFFIXES, STREAM_SUFFIX
-from tcprof.record.locate import Nsys
+from tcprof.record.nsys.capabilities import Capabilities
+from tcprof.record.nsys.importer import REPORT_SUFFIXES, STREAM_SUFFIX
+from tcprof.record.nsys.locate import Nsys
 
 LOWEST_FREQUENCY_HZ = 10
 HIGHEST_FREQUENCY_HZ = 200_000
@@ -37,7 +37,7 @@ class RecordOptions:
             and a tenth of the 200 kHz at which nsys's buffers overflow on machines with more than one GPU.
         trace: What to trace beside the metrics, in nsys's words.
         gpus: The GPUs to sample, in nsys's words: ``all``, ``none`` or numbers such as ``0,2``.
-        metrics: What to sample: ``tcprof`` (tensor cycles, where they are to be had), ``default`` (nsys's own set
+        metrics: What to sample: ``tcprof`` (tensor cycles, where available), ``default`` (nsys's own set
             for the chip), or a metric-set file.
         capture_range: What to record of the program: ``none`` (all of it), ``cudaProfilerApi`` (from its call
             of cudaProfilerStart; a program that never calls it is not recorded at all) or ``nvtx:NAME`` (the
@@ -71,7 +71,7 @@ def build_profile_command(
 
     CPU sampling and context switches are off: no figure of tcprof needs them, and they cost time in the
     program and space in the report. GPU metrics are left out where no GPU here can be sampled, so
-    that ranges and kernels are recorded nevertheless; ``capabilities.supported_gpus`` tells the caller.
+    that ranges and kernels are recorded nevertheless; the caller sees it from ``capabilities.supported_gpus``.
 
     Args:
         nsys: The nsys to use.

@@ -1,6 +1,6 @@
 """What nsys's messages mean, and what to do about them.
 
-One row a message: the part of it that stays the same over versions, the cause in a sentence, the way out. The
+One row a message: the part of it that stays the same over versions, the cause in a sentence, what to do. The
 rows stand in order: the particular before the general, since nsys likes to say both.
 """
 

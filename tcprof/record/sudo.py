@@ -28,7 +28,7 @@ def become_root() -> tuple[str, ...]:
     if os.geteuid() == 0:
         return ()
     if shutil.which("sudo") is None:
-        raise MachineError("There is no sudo on this machine.", hint="'tcprof doctor' tells whether root is needed.")
+        raise MachineError("There is no sudo on this machine.", hint="'tcprof doctor' says whether root is needed.")
     if subprocess.run(["sudo", "--validate"], check=False).returncode != 0:
         raise MachineError("sudo refused.", hint="Ask the administrator, or see what 'tcprof doctor' proposes.")
     kept = (f"{name}={os.environ[name]}" for name in _HANDED_OVER if name in os.environ)

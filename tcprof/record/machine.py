@@ -1,24 +1,24 @@
 """Facts of this machine that decide whether GPU counters can be read: driver, permissions, container, other profilers.
 
-Everything is read from the kernel's files, and from nvidia-smi where it is installed. Nothing is changed.
+Everything is read from the kernel's files, and the modes of the GPUs from NVIDIA's management library (NVML) where its
+Python package is installed. Nothing is changed.
 """
 
 import os
 import re
-import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tcprof.errors import NsysError
-from tcprof.record.processes.run import run_quietly
+import psutil
+
+from tcprof.errors import MachineError
 
 ROOT = Path("/")
 _SYS_ADMIN, _PERFMON = 21, 38  # bits of Linux capabilities
 _PERFMON_DRIVER = 565  # the first driver to which PERFMON is enough
-_HOLDERS = ("nv-hostengine", "dcgm-exporter", "dcgmi", "dcgmproftester", "nsys", "nsys-launcher", "ncu", "ncu-ui")
+_HOLDERS = re.compile(r"nv-hostengine|dcgm-exporter|dcgmi|dcgmproftester\d*|nsys|nsys-launcher|ncu|ncu-ui")
 _GPU_DEVICE = re.compile(r"nvidia\d+|nvhost-gpu")
-_SMI_ANSWER_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ class Machine:
 
     @property
     def has_gpu(self) -> bool:
-        """Whether there is a GPU to be seen; a sandbox may hide the driver's files."""
+        """Whether a GPU is visible; a sandbox may hide the driver's files."""
         return self.is_wsl or self.device_count > 0
 
 
 @dataclass(frozen=True)
 class GpuModes:
-    """Modes of the GPUs that close counters or divide them, as nvidia-smi tells them.
+    """Modes of the GPUs that close counters or divide them, as the driver reports them; None where it does not.
 
     Attributes:
         mig: Numbers of the GPUs that are divided into MIG instances.
@@ -63,9 +63,15 @@ class GpuModes:
         confidential: Whether Confidential Computing is on.
     """
 
-    mig: tuple[int, ...]
-    vgpu: bool
-    confidential: bool
+    mig: tuple[int, ...] | None
+    vgpu: bool | None
+    confidential: bool | None
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The modes that the driver does not report."""
+        modes = {"MIG": self.mig, "virtual GPU": self.vgpu, "Confidential Computing": self.confidential}
+        return tuple(name for name, mode in modes.items() if mode is None)
 
 
 def read_machine() -> Machine:
@@ -87,26 +93,49 @@ def read_machine() -> Machine:
     )
 
 
-def read_gpu_modes() -> GpuModes | None:
-    """Asks nvidia-smi; None where it is not installed or gives no answer."""
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return None
+def read_gpu_modes() -> GpuModes:
+    """Asks the driver, through NVML, for the modes of all GPUs.
+
+    Raises:
+        MachineError: If NVML's Python package is not installed, or the driver gives no answer.
+    """
     try:
-        mig = run_quietly(
-            [program, "--query-gpu=index,mig.mode.current", "--format=csv,noheader"], timeout_s=_SMI_ANSWER_S
-        )
-        everything = run_quietly([program, "-q"], timeout_s=_SMI_ANSWER_S)
-        confidential = run_quietly([program, "conf-compute", "-f"], timeout_s=_SMI_ANSWER_S)
-    except NsysError:
-        return None
-    if mig.status != 0:
-        return None
+        import pynvml  # an optional dependency
+    except ImportError as error:
+        raise MachineError("the Python package nvidia-ml-py is not installed", "pip install nvidia-ml-py") from error
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        raise MachineError(
+            f"NVIDIA's driver gives no answer: {error}", "Check that 'nvidia-smi' works here."
+        ) from error
+    try:
+        gpus = [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(pynvml.nvmlDeviceGetCount())]
+        divided = [_ask(lambda gpu: pynvml.nvmlDeviceGetMigMode(gpu)[0], gpu) for gpu in gpus]
+        virtual = [_ask(pynvml.nvmlDeviceGetVirtualizationMode, gpu) for gpu in gpus]
+        confidential = _ask(lambda: pynvml.nvmlSystemGetConfComputeState().ccFeature)
+    except pynvml.NVMLError as error:
+        raise MachineError(f"NVIDIA's driver does not list the GPUs: {error}", "See what 'nvidia-smi' says.") from error
+    finally:
+        pynvml.nvmlShutdown()
+    mig = tuple(number for number, mode in enumerate(divided) if mode == pynvml.NVML_DEVICE_MIG_ENABLE)
+    is_virtual = pynvml.NVML_GPU_VIRTUALIZATION_MODE_VGPU in virtual
     return GpuModes(
-        mig=tuple(int(number) for number in re.findall(r"^\s*(\d+), *Enabled", mig.stdout, re.MULTILINE)),
-        vgpu=re.search(r"Virtualization Mode\s*:\s*VGPU", everything.stdout, re.IGNORECASE) is not None,
-        confidential=re.search(r"CC status:\s*ON", confidential.stdout) is not None,
+        mig=None if not mig and None in divided else mig,
+        vgpu=None if not is_virtual and None in virtual else is_virtual,
+        confidential=None if confidential is None else confidential == pynvml.NVML_CC_SYSTEM_FEATURE_ENABLED,
     )
+
+
+def _ask(question: Callable[..., int], *arguments: object) -> int | None:
+    """What NVML answers; 0 (off) where the GPU or its driver lacks the mode, None where there is no answer."""
+    import pynvml
+
+    try:
+        return question(*arguments)
+    except pynvml.NVMLError as error:
+        absent = (pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND)
+        return 0 if error.value in absent else None
 
 
 def _read(name: str) -> str:
@@ -133,7 +162,7 @@ def _is_privileged(driver: int) -> bool:
 
 
 def _find_holders() -> Iterator[str]:
-    for path in (ROOT / "proc").glob("[0-9]*/comm"):
-        name = _read(str(path.relative_to(ROOT))).strip()
-        if name in _HOLDERS and not _read(f"proc/{path.parent.name}/stat").rpartition(")")[2].startswith(" Z"):
-            yield f"{name} (process {path.parent.name})"
+    for process in psutil.process_iter(["name", "status"]):
+        name = process.info["name"] or ""
+        if _HOLDERS.fullmatch(name) and process.info["status"] != psutil.STATUS_ZOMBIE:
+            yield f"{name} (process {process.pid})"

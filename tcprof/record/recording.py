@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tcprof.errors import InputError, NsysError, OutputError, StoppedError
-from tcprof.record.importer import REPORT_SUFFIXES, STREAM_SUFFIX, import_stream
-from tcprof.record.locate import Nsys, survey_nsys
-from tcprof.record.problems import explain
+from tcprof.record.command import name_options, report_base
+from tcprof.record.nsys.importer import REPORT_SUFFIXES, STREAM_SUFFIX, import_stream
+from tcprof.record.nsys.locate import Nsys, survey_nsys
+from tcprof.record.nsys.problems import explain
 from tcprof.record.processes.run import Completed, run_shown
-from tcprof.record.recording.command import name_options, report_base
 
 
 @dataclass(frozen=True)
-class Recording:
+class RecordedRun:
     """What a recording left.
 
     Attributes:
@@ -55,7 +55,7 @@ def check_output(output: Path, force: bool) -> None:
             raise OutputError(f"{path} exists already.", hint="Choose another name, or replace it with --force.")
 
 
-def record(nsys: Nsys, argv: Sequence[str], output: Path) -> Recording:
+def record(nsys: Nsys, argv: Sequence[str], output: Path) -> RecordedRun:
     """Runs a recording to its end.
 
     The program's output appears as it comes. Ctrl-C and SIGTERM end the program, and the report is still
@@ -84,9 +84,9 @@ def record(nsys: Nsys, argv: Sequence[str], output: Path) -> Recording:
     status = 0 if in_time else done.status
     misplaced = left and left[0] not in before and re.search(r"Failed to create '.*rep'", done.output)
     if left and left[0].suffix in REPORT_SUFFIXES and not misplaced:
-        return Recording(left[0], status, done.was_stopped)
+        return RecordedRun(left[0], status, done.was_stopped)
     if streams := [path for path in left if path.suffix == STREAM_SUFFIX]:
-        return Recording(_import(nsys, done, streams[0]), status, done.was_stopped)
+        return RecordedRun(_import(nsys, done, streams[0]), status, done.was_stopped)
     raise _failure(argv, done, left)
 
 

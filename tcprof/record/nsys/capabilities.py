@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 
 from tcprof.errors import NsysError
-from tcprof.record.locate import ANSWER_S, INSTALL_HINT, METRIC_SETS, Nsys
 from tcprof.record.metricset import read_chips
+from tcprof.record.nsys.locate import ANSWER_S, INSTALL_HINT, METRIC_SETS, Nsys
 from tcprof.record.processes.run import Completed, run_quietly
 
 

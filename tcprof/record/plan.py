@@ -8,13 +8,13 @@ from pathlib import Path
 
 from tcprof import units
 from tcprof.errors import InputError, MachineError, NsysError, UsageError
-from tcprof.record.capabilities import Capabilities, GpuSupport, read_general_metric_set
-from tcprof.record.doctor.checks import Diagnosis, diagnose
-from tcprof.record.locate import Nsys
+from tcprof.record.command import RecordOptions, build_profile_command, name_options
+from tcprof.record.diagnosis import Diagnosis, diagnose
 from tcprof.record.metricset import build_metric_set, count_metrics
-from tcprof.record.recording.command import RecordOptions, build_profile_command, name_options
-from tcprof.record.recording.program import resolve_program
-from tcprof.record.recording.trial import try_metric_set
+from tcprof.record.nsys.capabilities import Capabilities, GpuSupport, read_general_metric_set
+from tcprof.record.nsys.locate import Nsys
+from tcprof.record.program import resolve_program
+from tcprof.record.trial import try_metric_set
 
 CLEAN_HZ = 200_000  # samples a second of all GPUs together that were recorded without loss; twice as many overflowed
 _BYTES_PER_ROW = 31  # of an export, measured
@@ -55,7 +55,7 @@ class Plan:
 def plan_recording(
     program: Sequence[str], options: RecordOptions, nsys: Path | None = None, prefix: tuple[str, ...] = ()
 ) -> Iterator[Plan]:
-    """Plan a recording with the best metrics that are to be had here: tensor cycles, else percentages.
+    """Plan a recording with the best metrics available here: tensor cycles, else percentages.
 
     A metric set of our own is tried with a short sampling first. It is a temporary file that lasts as long as the
     context.
@@ -64,7 +64,7 @@ def plan_recording(
         program: The program and its arguments; a Python script or module gets its interpreter.
         options: How to record.
         nsys: The nsys to use; None looks for one.
-        prefix: What makes a command run as root; see ``tcprof.record.recording.sudo``.
+        prefix: What makes a command run as root; see ``tcprof.record.sudo``.
 
     Raises:
         MachineError: This machine cannot record.
@@ -104,7 +104,7 @@ def _choose_gpus(capabilities: Capabilities, chosen: str) -> tuple[GpuSupport, .
         known = ", ".join(str(number) for number in by_number) or "none"
         raise UsageError(
             f"nsys cannot sample GPU {', '.join(unknown)} here.",
-            hint=f"It can sample: {known}. 'tcprof doctor' tells why not the others.",
+            hint=f"It can sample: {known}. 'tcprof doctor' says why not the others.",
         )
     return tuple(by_number[int(number)] for number in numbers)
 

@@ -1,4 +1,4 @@
-"""A short sampling before the real one: nsys takes a metric set and then leaves out what it can't count, in silence."""
+"""A short sampling before the real one: nsys accepts a metric set, and then silently drops unsupported metrics."""
 
 import tempfile
 from dataclasses import replace
@@ -6,13 +6,13 @@ from pathlib import Path
 
 from tcprof.chips import metric_names
 from tcprof.errors import NsysError
-from tcprof.record.capabilities import Capabilities
-from tcprof.record.export import find_export, read_sampled_metrics
-from tcprof.record.importer import REPORT_SUFFIX
-from tcprof.record.locate import Nsys
-from tcprof.record.problems import explain
+from tcprof.record.command import RecordOptions, build_profile_command
+from tcprof.record.nsys.capabilities import Capabilities
+from tcprof.record.nsys.export import find_export, read_sampled_metrics
+from tcprof.record.nsys.importer import REPORT_SUFFIX
+from tcprof.record.nsys.locate import Nsys
+from tcprof.record.nsys.problems import explain
 from tcprof.record.processes.run import run_quietly
-from tcprof.record.recording.command import RecordOptions, build_profile_command
 
 _SHORTEST_S, _SAMPLES = 0.05, 5
 _LONGEST_S = 60.0
@@ -54,7 +54,7 @@ def try_metric_set(
             problem = explain(done.output)
             cause = problem.cause if problem else f"exit status {done.status}"
             raise NsysError(
-                f"nsys {nsys.version_text} would not sample: {cause}. It said: {done.last_lines()}",
+                f"nsys {nsys.version_text} did not sample: {cause}. It said: {done.last_lines()}",
                 hint=problem.remedy if problem else "",
             )
         sampled = read_sampled_metrics(find_export(report, lambda: nsys))

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tcprof.errors import InputError
-from tcprof.record.importer import REPORT_SUFFIXES
+from tcprof.record.nsys.importer import REPORT_SUFFIXES
 
 EXPORT_SUFFIX = ".sqlite"
 _REPEATED = re.compile(r"-(\d+)(?:-redacted)?$")  # as 'tcprof profile --repeat' and '--redact' name them
