@@ -1,4 +1,4 @@
-"""The scripts of the pages, by node's test runner, and their bundles. Skipped aloud where node or packages are absent."""
+"""The scripts of the pages, by node's test runner, and their bundles. Skipped aloud without node or its packages."""
 
 import shutil
 import subprocess
