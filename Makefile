@@ -3,8 +3,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
+# npm writes it last. Where the packages cannot be fetched this is said, and what needs them is skipped.
+NODE_MODULES := web/node_modules/.package-lock.json
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-cpu test-nsys check format bench lessons screenshots record clean
+.PHONY: help demo test test-cpu test-nsys check web format bench lessons screenshots record clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -20,11 +23,14 @@ $(VENV)/installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) --editable '.[dev]'
 	@touch $@ $(VENV)/installed
 
+$(NODE_MODULES): web/package.json web/package-lock.json
+	@sh web/fetch.sh
+
 demo: $(VENV)/installed  ## Compare an FP32 and an FP16 training run, recorded on an H200; write the page
 	@mkdir -p demo
 	@$(BIN)/tcprof compare fixtures/mlp_fp32.sqlite fixtures/mlp_fp16.sqlite --limit 4 -o demo/mlp.html
 
-test: $(VENV)/installed-dev  ## Set up and run all tests; those that need a GPU, nsys or Chromium say when they are skipped
+test: $(VENV)/installed-dev $(NODE_MODULES)  ## Set up and run all tests; those that need a GPU, nsys, Chromium or Node.js say when they are skipped
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 test-cpu: $(VENV)/installed-dev  ## Run the tests of outputs once more with the sums of another CPU's BLAS
@@ -39,12 +45,16 @@ test-nsys: $(VENV)/installed-dev  ## Fetch Debian's nsys (about 190 MB, no root)
 	if [ $$status = 3 ]; then echo "SKIPPED: the tests with a real nsys, which could not be fetched."; exit 0; fi; \
 	[ $$status = 0 ] && NSYS="$$nsys" $(BIN)/python -m pytest -m nsys
 
-check: $(VENV)/installed-dev  ## What CI runs: format, lint, types, tests
+check: $(VENV)/installed-dev $(NODE_MODULES)  ## What CI runs: format, lint, types, tests, and whether the pages' scripts are built
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/oxlint --deny-warnings --ignore-pattern '**/plotly/**' tcprof/render/html/assets tests/js
+	$(BIN)/oxlint --deny-warnings web
+	@if [ -e $(NODE_MODULES) ]; then npm --prefix web run --silent types && npm --prefix web run --silent fresh; fi
 	$(MAKE) test
+
+web: $(NODE_MODULES)  ## Build the pages' scripts from web/src into the package; needs Node.js 18 or newer and npm
+	@[ -e $(NODE_MODULES) ] && npm --prefix web run --silent build
 
 format: $(VENV)/installed-dev  ## Format, and mend what the linter can mend
 	$(BIN)/ruff format .
@@ -68,4 +78,4 @@ record:  ## Record the fixtures anew; needs an NVIDIA GPU, nsys, permission to r
 	$(PYTHON) fixtures/record.py
 
 clean:  ## Remove what make has made
-	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) web/node_modules demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,21 +1,60 @@
-"""The page's own JavaScript, by node's test runner. Skipped aloud where node is absent."""
+"""The scripts of the pages, by node's test runner, and their bundles. Skipped aloud without node or its packages."""
 
 import shutil
 import subprocess
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).parent / "js"
-FILES = sorted(path.name for path in FOLDER.iterdir() if ".test." in path.name)
+WEB = Path(__file__).parent.parent / "web"
+FILES = sorted(path.name for path in (WEB / "test").glob("*.test.ts"))
+BUNDLES = ("page.js", "theme.js")
+
+
+def build(*arguments):
+    """Run the script that builds the bundles and the tests."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is absent: install Node.js 18 or newer")
+    if not (WEB / "node_modules").is_dir():
+        pytest.skip("web/node_modules is absent: 'make test' fetches it where npm can")
+    command = [node, WEB / "build.mjs", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+
+
+def test_there_are_tests_of_the_scripts():
+    assert len(FILES) >= 3
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_scripts_of_the_page(name):
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("node is absent: install Node.js 20 or newer")
-    command = [node, "--test", "--test-reporter", "tap", name]
-    done = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, check=False, timeout=300)
+    done = build("--test", name)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "\n# pass 0\n" not in done.stdout, "a file without tests proves nothing"
+
+
+@pytest.mark.parametrize("name", BUNDLES)
+def test_a_bundle_that_its_sources_do_not_give_is_refused(name, tmp_path):
+    for each in BUNDLES:
+        (tmp_path / each).write_text(read_bundle(each), encoding="utf-8")
+    assert build("--check", tmp_path).stderr == ""
+    (tmp_path / name).write_text(read_bundle(name).replace('"use strict";\n', ""), encoding="utf-8")
+    done = build("--check", tmp_path)
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"{name} in tcprof/render/html/assets is not what web/src gives: run 'make web' and commit it.\n"
+    )
+
+
+@pytest.mark.parametrize("name", BUNDLES)
+def test_a_bundle_leaves_no_globals_and_cannot_end_its_element(name):
+    text = read_bundle(name)
+    header, strict, begin, *_, end = text.splitlines()
+    assert "Generated from web/src by 'make web'" in header
+    assert (strict, begin, end) == ('"use strict";', "(() => {", "})();")
+    assert "</script" not in text
+
+
+def read_bundle(name):
+    return (files("tcprof.render.html") / "assets" / name).read_text(encoding="utf-8")

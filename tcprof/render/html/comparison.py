@@ -78,7 +78,6 @@ def render_comparison(
             "window_note": WINDOW_MEANINGS[comparisons[0].base.first.window],
             "source_note": _source_note(sides),
             "comparison_style": read_asset("comparison.css"),
-            "comparison_script": read_asset("comparison.js"),
         },
         options,
     )

@@ -13,8 +13,6 @@ from tcprof.render.html.timeline.data import pack_timeline
 from tcprof.views.document import Document, Summary
 from tcprof.views.recording.report import view_report
 
-_TIMELINE_SCRIPTS = ("timeline_data.js", "timeline_lanes.js", "timeline_paint.js", "timeline.js")
-
 
 def write_report(analysis: Analysis, findings: Findings, path: Path, options: PageOptions = USUAL) -> None:
     """Write the page of one recording.
@@ -68,5 +66,4 @@ def _timeline(analysis: Analysis) -> dict[str, Any] | None:
         **vars(timeline),
         "packed": Markup(timeline.packed),  # letters of base64
         "style": read_asset("timeline.css"),
-        "script": Markup("\n").join(map(read_asset, _TIMELINE_SCRIPTS)),
     }

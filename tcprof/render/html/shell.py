@@ -50,7 +50,7 @@ def render_page(template: str, values: Mapping[str, Any], options: PageOptions) 
         style=read_asset("page.css"),
         dark_style=read_asset("dark.css"),
         theme_script=read_asset("theme.js"),
-        script=Markup("\n").join((read_asset("tables.js"), read_asset("page.js"))),
+        script=read_asset("page.js"),
         plotly=script_element(options.plotlyjs),
         script_sources=script_sources(options.plotlyjs),
         is_complete=options.plotlyjs is PlotlyScript.EMBED,

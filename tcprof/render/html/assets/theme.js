@@ -1,27 +1,24 @@
+/* tcprof, Apache-2.0. Generated from web/src by 'make web': change it there. */
 "use strict";
-/* The colours: those of the system until the page's maker or its reader chooses. It stands in the head, so that no page
-   is seen in other colours first. A page from a file may have no storage: then a choice lasts as long as the page. */
 (() => {
-  const KEPT = "tcprof-theme";
-  const root = document.documentElement;
-  const style = document.getElementById("dark-colors");
-  const system = matchMedia("(prefers-color-scheme: dark)");
-
-  function apply(name) {
-    style.media = name === "dark" ? "screen" : "not all";
-    root.dataset.theme = name; /* the timeline looks at it */
+  // src/colors.ts
+  var KEPT = "tcprof-theme";
+  var root = document.documentElement;
+  var systemDark = matchMedia("(prefers-color-scheme: dark)");
+  function applyKeptTheme() {
+    try {
+      const kept = localStorage.getItem(KEPT);
+      if (!root.dataset.theme && (kept === "dark" || kept === "light")) applyTheme(kept);
+    } catch {
+    }
+  }
+  function applyTheme(theme) {
+    const style = document.getElementById("dark-colors");
+    style.media = theme === "dark" ? "screen" : "not all";
+    root.dataset.theme = theme;
   }
 
-  function choose(name) {
-    apply(name);
-    try { localStorage.setItem(KEPT, name); } catch { /* there is none */ }
-  }
-
-  root.classList.add("scripted");
-  try {
-    const kept = localStorage.getItem(KEPT);
-    if (!root.dataset.theme && (kept === "dark" || kept === "light")) apply(kept);
-  } catch { /* there is none */ }
-  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
-  (window.tcprof ||= {}).theme = { system, choose, isDark };
+  // src/theme.ts
+  document.documentElement.classList.add("scripted");
+  applyKeptTheme();
 })();

@@ -1,6 +1,6 @@
 """Arrays of whole numbers in a page: as planes of bytes, compressed, in letters that a script element may hold.
 
-The browser undoes it with what it has, ``atob``, ``DecompressionStream`` and typed arrays: ``assets/timeline_data.js``.
+``web/src/timeline/unpack.ts`` undoes it with what browsers have: ``atob``, ``DecompressionStream`` and typed arrays.
 """
 
 import base64

@@ -1,13 +1,13 @@
 // The lanes of a window: which bars, in which colours, and what the pointer shows.
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
 import { test } from "node:test";
+import { formatPercent, formatSeconds } from "../src/format";
+import { makeRows } from "../src/timeline/bars";
+import type { Lanes, RangeBars } from "../src/timeline/gpus";
+import type { Names } from "../src/timeline/header";
+import { fillLanes, type FilledLanes, type View } from "../src/timeline/lanes";
 
-const require = createRequire(import.meta.url);
-const { makeRows } = require("../../tcprof/render/html/assets/timeline_data.js");
-const { fillLanes, formatSeconds, formatPercent } = require("../../tcprof/render/html/assets/timeline_lanes.js");
-
-const NAMES = {
+const NAMES: Names = {
   rangeColors: ["cold", "hot", "unknown"].map((color) => ({ color, text: "dark" })),
   classes: ["tensor", "other", "idle"].map((name) => ({ name, color: name, text: "dark" })),
   paths: { names: ["step", "step / &lt;b&gt;"], cuts: [["step"], ["<b>"]] },
@@ -17,25 +17,25 @@ const NAMES = {
   },
 };
 
-function bars(rows, percents) {
-  const found = { start: [], end: [], row: [], id: [], percents, kernels: rows.map(() => 2) };
-  for (const [start, end, row, id] of rows) {
-    found.start.push(start);
-    found.end.push(end);
-    found.row.push(row);
-    found.id.push(id);
-  }
+type Bar = [start: number, end: number, row: number, id: number];
+function bars(rows: Bar[], percents: Record<string, number[]>): RangeBars {
+  const column = (place: number) => rows.map((bar) => bar[place]);
+  const found = {
+    start: Float64Array.from(column(0)), end: Float64Array.from(column(1)), row: Uint8Array.from(column(2)),
+    id: Uint32Array.from(column(3)), kernels: new Uint32Array(rows.length).fill(2),
+    percents: Object.fromEntries(Object.entries(percents).map(([name, values]) => [name, Float32Array.from(values)])),
+  };
   return { ...found, rows: makeRows(found) };
 }
 const NONE = bars([], { tensor_active_mean_pct: [], coverage_pct: [], tensor_active_pct: [] });
-const lanes = (changes) =>
+const lanes = (changes: Partial<Lanes>): Lanes =>
   ({ host: NONE, windows: NONE, work: NONE, labels: { 4: "stream 7" }, streamRows: 2, highestRange: 10, ...changes });
-const view = (low, high, pixels = 100) =>
+const view = (low: number, high: number, pixels = 100): View =>
   ({ low, high, pixel: (high - low) / pixels, narrow: (2 * (high - low)) / pixels });
 
 /* Painted time of a colour in full heights of a bar. */
-function painted(filled, color, height) {
-  const edges = filled.bars.get(color) || [];
+function painted(filled: FilledLanes, color: string, height: number): number {
+  const edges = filled.bars.get(color) ?? [];
   let sum = 0;
   for (let i = 0; i < edges.length; i += 4) sum += ((edges[i + 1] - edges[i]) * (edges[i + 3] - edges[i + 2])) / height;
   return sum;
@@ -48,7 +48,7 @@ test("ranges have the colour of their Tensor Active; unknown has its own", () =>
   assert.deepEqual([...filled.bars.keys()].sort(), ["cold", "hot", "unknown"]);
   assert.ok(Math.abs(painted(filled, "hot", 0.84) - 30) < 1.1);
   const shown = filled.places.text.find((text) => text.includes("&lt;b&gt;"));
-  assert.match(shown, /Tensor Active mean 10\.0 %, coverage 100\.0 %, 2 kernels/);
+  assert.match(shown ?? "", /Tensor Active mean 10\.0 %, coverage 100\.0 %, 2 kernels/);
 });
 
 test("a bar that reaches out of the window is cut, and its name stands in the part that is seen", () => {
@@ -68,7 +68,7 @@ test("single kernels say name, geometry, stream, time and fitted Tensor Active w
 });
 
 test("short kernels are drawn as shares of the time, which add up", () => {
-  const rows = Array.from({ length: 1000 }, (_, i) => [i, i + (i % 2 ? 0.25 : 0.5), 4, i % 2]);
+  const rows = Array.from({ length: 1000 }, (_, i): Bar => [i, i + (i % 2 ? 0.25 : 0.5), 4, i % 2]);
   const work = bars(rows, { tensor_active_pct: rows.map(() => NaN) });
   const filled = fillLanes(lanes({ work }), NAMES, view(0, 1000));
   assert.ok(Math.abs(painted(filled, "tensor", 1.84) - 250) < 1e-6);
@@ -78,7 +78,7 @@ test("short kernels are drawn as shares of the time, which add up", () => {
 });
 
 test("work that runs at once fills a bin, and no more", () => {
-  const rows = Array.from({ length: 30 }, () => [10, 11, 4, 0]);
+  const rows = Array.from({ length: 30 }, (): Bar => [10, 11, 4, 0]);
   const work = bars(rows, { tensor_active_pct: rows.map(() => NaN) });
   assert.ok(painted(fillLanes(lanes({ work }), NAMES, view(0, 100)), "tensor", 1.84) <= 2 + 1e-9);
 });

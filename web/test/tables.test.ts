@@ -1,57 +1,59 @@
 // Tables of the pages: order, CSV, and what lies in the timeline's window.
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
 import { test } from "node:test";
-
-const require = createRequire(import.meta.url);
-const tables = require("../../tcprof/render/html/assets/tables.js");
+import { csvLine, figureRows } from "../src/csv";
+import { countWithin, preferred, typical } from "../src/intervals";
+import type { Layout, PackedArray, Trace } from "../src/plotly";
+import { compareRows, foldedRows, type Direction, type KeyedRow } from "../src/rows";
 
 const ITEMS = {
   start: Float64Array.of(0, 2, 4, 10), end: Float64Array.of(1, 5, 5, 11), id: Uint32Array.of(7, 7, 8, 7),
 };
 
+const keyed = (...rows: [string, number][]): KeyedRow[] => rows.map(([key, place]) => ({ key, place }));
+
 test("rows are sorted by number, unknown last, and put back into the tree's order", () => {
-  const rows = [["3", 0], ["", 1], ["20", 2], ["3", 3]].map(([key, place]) => ({ key, place }));
-  const order = (direction) => [...rows].sort(tables.compareRows(direction)).map(({ place }) => place);
+  const rows = keyed(["3", 0], ["", 1], ["20", 2], ["3", 3]);
+  const order = (direction: Direction) => [...rows].sort(compareRows(direction)).map(({ place }) => place);
   assert.deepEqual(order(1), [0, 3, 2, 1]);
   assert.deepEqual(order(-1), [2, 0, 3, 1]);
-  assert.deepEqual([...rows].reverse().sort(tables.compareRows(0)).map(({ place }) => place), [0, 1, 2, 3]);
+  assert.deepEqual([...rows].reverse().sort(compareRows(0)).map(({ place }) => place), [0, 1, 2, 3]);
 });
 
 test("CSV quotes what it must, and no name becomes a formula", () => {
-  assert.equal(tables.csvLine(["plain", "1.5", "-3e-9", ""]), "plain,1.5,-3e-9,");
-  assert.equal(tables.csvLine(['a "b", c', "two\nlines"]), '"a ""b"", c","two\nlines"');
-  assert.equal(tables.csvLine(["=1+1", "@x", "+y", "-z"]), "'=1+1,'@x,'+y,'-z");
+  assert.equal(csvLine(["plain", "1.5", "-3e-9", ""]), "plain,1.5,-3e-9,");
+  assert.equal(csvLine(['a "b", c', "two\nlines"]), '"a ""b"", c","two\nlines"');
+  assert.equal(csvLine(["=1+1", "@x", "+y", "-z"]), "'=1+1,'@x,'+y,'-z");
 });
 
 test("a figure's points become rows, and gaps do not", () => {
-  const packed = { dtype: "f8", bdata: Buffer.from(Float64Array.of(50, 25).buffer).toString("base64") };
-  const data = [
+  const packed: PackedArray = { dtype: "f8", bdata: Buffer.from(Float64Array.of(50, 25).buffer).toString("base64") };
+  const data: Trace[] = [
     { name: "line", x: [1, 2, null], y: [3, NaN, null] },
     { name: "idle", orientation: "h", x: packed, y: [0, 1], hovertext: ["<b>a &lt;b&gt; &amp;lt; &#36;x</b><br>more", "c"] },
     { name: "outline", x: [1], y: [1], meta: { role: "band" } },
   ];
-  assert.deepEqual(tables.figureRows({ data }), [
+  assert.deepEqual(figureRows({ data }), [
     ["series", "x", "y"], ["line", 1, 3], ["idle: a <b> &lt; $x", 50, 0], ["idle: c", 25, 1],
   ]);
 });
 
 test("a figure that carries a table is saved as that", () => {
-  const layout = { meta: { csv: { columns: ["number"], rows: [[1], [null]] } } };
-  const rows = tables.figureRows({ data: [{ x: [5], y: [6] }], layout });
+  const layout: Layout = { height: 100, meta: { csv: { columns: ["number"], rows: [[1], [null]] } } };
+  const rows = figureRows({ data: [{ x: [5], y: [6] }], layout });
   assert.deepEqual(rows, [["number"], [1], [null]]);
-  assert.equal(tables.csvLine(rows[2]), "");
+  assert.equal(csvLine(rows[2]), "");
 });
 
 test("words are sorted as words", () => {
-  const rows = [["neither", 0], ["", 1], ["agrees", 2]].map(([key, place]) => ({ key, place }));
-  assert.deepEqual([...rows].sort(tables.compareRows(1, true)).map(({ place }) => place), [2, 0, 1]);
+  const rows = keyed(["neither", 0], ["", 1], ["agrees", 2]);
+  assert.deepEqual([...rows].sort(compareRows(1, true)).map(({ place }) => place), [2, 0, 1]);
 });
 
 test("a closed row folds all that lies in it, and what was closed there stays so", () => {
   const depths = [0, 1, 2, 3, 2, 1, 2];
-  const closedAt = (...places) => depths.map((_, place) => places.includes(place));
-  const folded = (...places) => tables.foldedRows(depths, closedAt(...places)).map(Number).join("");
+  const closedAt = (...places: number[]) => depths.map((_, place) => places.includes(place));
+  const folded = (...places: number[]) => foldedRows(depths, closedAt(...places)).map(Number).join("");
   assert.equal(folded(), "0000000");
   assert.equal(folded(1), "0011100");
   assert.equal(folded(2), "0001000");
@@ -62,17 +64,17 @@ test("a closed row folds all that lies in it, and what was closed there stays so
 test("a range is where its work is, if it has any", () => {
   const work = { start: Float64Array.of(5), end: Float64Array.of(6), id: Uint32Array.of(1) };
   const host = { start: Float64Array.of(0, 1), end: Float64Array.of(1, 2), id: Uint32Array.of(1, 2) };
-  const found = tables.preferred(work, host);
+  const found = preferred(work, host);
   assert.deepEqual([[...found.id], [...found.start], [...found.end]], [[1, 2], [5, 1], [6, 2]]);
 });
 
 test("what lies in a window is counted with its part of it", () => {
-  const found = tables.countWithin(ITEMS, 3, 10);
+  const found = countWithin(ITEMS, 3, 10);
   assert.deepEqual([...found], [[7, { count: 1, seconds: 2 }], [8, { count: 1, seconds: 1 }]]);
 });
 
 test("the typical interval of an id is the one of median length", () => {
-  assert.deepEqual(tables.typical(ITEMS, 7), { start: 10, end: 11 });
-  assert.deepEqual(tables.typical(ITEMS, 8), { start: 4, end: 5 });
-  assert.equal(tables.typical(ITEMS, 9), null);
+  assert.deepEqual(typical(ITEMS, 7), { start: 10, end: 11 });
+  assert.deepEqual(typical(ITEMS, 8), { start: 4, end: 5 });
+  assert.equal(typical(ITEMS, 9), null);
 });

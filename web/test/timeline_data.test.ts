@@ -1,20 +1,19 @@
 // The timeline's data in the page: unpacking, levels of detail, gaps, and bars in rows.
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
 import { test } from "node:test";
 import { deflateSync } from "node:zlib";
+import { makeRows, scanRow } from "../src/timeline/bars";
+import { areaOutline, endsOf, group, makeTrack, stepLine, windowOf, type Level } from "../src/timeline/samples";
+import { unpack } from "../src/timeline/unpack";
 
-const require = createRequire(import.meta.url);
-const data = require("../../tcprof/render/html/assets/timeline_data.js");
-
-const all = (values) => ({ mean: values, low: values, high: values });
-function track(values, { gapAfter = -1, period = 1 } = {}) {
+const all = (values: Uint16Array) => ({ mean: values, low: values, high: values });
+function track(values: number[], { gapAfter = -1, period = 1 } = {}): Level[] {
   const start = new Float64Array(values.length);
   for (let i = 0; i < values.length; i++) start[i] = (i + (gapAfter >= 0 && i > gapAfter ? 1000 : 0)) * period;
   const end = start.map((time) => time + period);
-  return data.makeTrack(start, end, [all(Uint16Array.from(values))], false);
+  return makeTrack(start, end, [all(Uint16Array.from(values))], false);
 }
-function numbers(seed) {
+function numbers(seed: number): () => number {
   let state = seed;
   return () => (state = (state * 48271) % 2147483647) / 2147483647;
 }
@@ -28,19 +27,19 @@ test("unpacks what Python packs: planes of bytes, differences, and a base", asyn
   const size = Buffer.alloc(4);
   size.writeUInt32LE(head.length);
   const planes = Buffer.from([0, 1, 255, 0, 1, 2, 0, 10, 3]);
-  const { header: found, read } = await data.unpack(`\n${deflateSync(Buffer.concat([size, head, planes])).toString("base64")}\n`);
+  const { header: found, read } = await unpack<{ name: string }>(`\n${deflateSync(Buffer.concat([size, head, planes])).toString("base64")}\n`);
   assert.equal(found.name, "x");
   assert.deepEqual([...read(0, Float64Array)], [-5, 252, 762]);
   assert.deepEqual([...read(1, Float64Array, 0.5)], [3.5, 8.5, 10]);
 });
 
 test("the ends of intervals are the next starts, but before gaps", () => {
-  const end = data.endsOf(Float64Array.of(0, 1, 5), Uint32Array.of(1, 2), Float64Array.of(2, 6));
+  const end = endsOf(Float64Array.of(0, 1, 5), Uint32Array.of(1, 2), Float64Array.of(2, 6));
   assert.deepEqual([...end], [1, 2, 6]);
 });
 
 test("few samples are shown as they are", () => {
-  const level = data.windowOf(track([1, 2, 3, 4, 5]), 1.5, 3.5, 100);
+  const level = windowOf(track([1, 2, 3, 4, 5]), 1.5, 3.5, 100);
   assert.equal(level.binned, false);
   assert.deepEqual([...level.start], [1, 2, 3]);
   assert.deepEqual([...level.curves[0].mean], [2, 3, 4]);
@@ -52,9 +51,9 @@ test("bins keep extremes and the mean by time, at every zoom", () => {
   const levels = track(values);
   assert.ok(levels.length >= 3);
   for (const [low, high] of [[0, 100_000], [1000, 60_000], [40_000, 41_000], [500.5, 20_000.5]]) {
-    const level = data.windowOf(levels, low, high, 500);
+    const level = windowOf(levels, low, high, 500);
     assert.ok(level.start.length <= 510 && level.start.length >= 60, `${level.start.length} bins`);
-    assert.ok(level.start[0] <= low && level.end.at(-1) >= Math.min(high, 100_000));
+    assert.ok(level.start[0] <= low && level.end[level.end.length - 1] >= Math.min(high, 100_000));
     for (let g = 0; g < level.start.length; g += 7) {
       const inside = values.slice(level.start[g], level.end[g]);
       assert.equal(level.curves[0].low[g], Math.min(...inside));
@@ -67,14 +66,14 @@ test("bins keep extremes and the mean by time, at every zoom", () => {
 
 test("bins of a window that moves stay where they are", () => {
   const levels = track(Array.from({ length: 50_000 }, (_, i) => 1 + (i % 97)));
-  const first = data.windowOf(levels, 10_000, 20_000, 400);
-  const second = data.windowOf(levels, 10_003, 20_003, 400);
+  const first = windowOf(levels, 10_000, 20_000, 400);
+  const second = windowOf(levels, 10_003, 20_003, 400);
   const starts = new Set(first.start);
   assert.ok([...second.start].filter((time) => time < 20_000).every((time) => starts.has(time)));
 });
 
 test("unknown samples are left out of a bin, and a bin of them is unknown", () => {
-  const level = data.group(track([0, 5, 0, 0])[0], 0, 4, 2);
+  const level = group(track([0, 5, 0, 0])[0], 0, 4, 2);
   assert.deepEqual([...level.curves[0].mean], [5, 0]);
   assert.deepEqual([...level.curves[0].low], [5, 0]);
 });
@@ -85,19 +84,20 @@ test("no bin reaches over a long gap, at any level", () => {
     const over = [...level.start].filter((start, i) => start < 10_000 && level.end[i] > 10_000);
     assert.deepEqual(over, []);
   }
-  const { x, y } = data.stepLine(levels.at(-1), levels.at(-1).curves[0], 1);
+  const coarsest = levels[levels.length - 1];
+  const { x, y } = stepLine(coarsest, coarsest.curves[0], 1);
   assert.deepEqual(x.filter((_, i) => Number.isNaN(y[i])), [10_000, 21_000]);
 });
 
 test("many short gaps do not keep levels from getting coarser", () => {
   const start = Float64Array.from({ length: 100_000 }, (_, i) => 2 * i);
-  const levels = data.makeTrack(start, start.map((time) => time + 1), [all(new Uint16Array(100_000).fill(2))], false);
-  assert.ok(levels.at(-1).start.length <= 4000);
+  const levels = makeTrack(start, start.map((time) => time + 1), [all(new Uint16Array(100_000).fill(2))], false);
+  assert.ok(levels[levels.length - 1].start.length <= 4000);
 });
 
 test("a line steps at the starts and breaks at gaps and unknown samples", () => {
   const [level] = track([1, 11, 0, 21]);
-  const { x, y, customdata } = data.stepLine(level, level.curves[0], 0.1);
+  const { x, y, customdata } = stepLine(level, level.curves[0], 0.1);
   assert.deepEqual(x, [0, 1, 2, 2, 3, 4, 4]);
   assert.deepEqual(y.map((value) => Math.round(10 * value)), [0, 10, 10, NaN, 20, 20, NaN]);
   assert.equal(customdata, null);
@@ -105,41 +105,42 @@ test("a line steps at the starts and breaks at gaps and unknown samples", () => 
 
 test("the area is one polygon for each run", () => {
   const [level] = track([1, 11, 0, 21]);
-  const { x, y } = data.areaOutline(level, level.curves[0], 0.1);
+  const { x, y } = areaOutline(level, level.curves[0], 0.1);
   assert.deepEqual(x, [0, 1, 1, 2, 2, 1, 1, 0, NaN, 3, 4, 4, 3, NaN]);
   assert.equal(Math.max(...y.filter((value) => !Number.isNaN(value))), 2);
 });
 
 test("a window before or after all samples is empty", () => {
   for (const [low, high] of [[-10, -5], [100, 200]]) {
-    const level = data.windowOf(track([1, 2, 3]), low, high, 10);
-    assert.deepEqual(data.stepLine(level, level.curves[0], 1).x, []);
+    const level = windowOf(track([1, 2, 3]), low, high, 10);
+    assert.deepEqual(stepLine(level, level.curves[0], 1).x, []);
   }
 });
 
 test("bars of a window against a naive search, and no time is lost in bins", () => {
   const random = numbers(11);
-  const bars = { start: [], end: [], row: [], id: [] };
+  const [starts, ends, rowOf]: number[][] = [[], [], []];
   for (let time = 0, i = 0; i < 3000; i++) {
     time += random() * 3;
     const length = random() < 0.02 ? 400 * random() : 2 * random();
-    bars.start.push(time);
-    bars.end.push(time + length);
-    bars.row.push(Math.floor(3 * random()));
+    starts.push(time);
+    ends.push(time + length);
+    rowOf.push(Math.floor(3 * random()));
   }
-  const rows = data.makeRows(bars);
+  const bars = { start: Float64Array.from(starts), end: Float64Array.from(ends), row: Uint8Array.from(rowOf) };
+  const rows = makeRows(bars);
   assert.deepEqual([...rows.keys()], [0, 1, 2]);
   for (const [low, high, narrow] of [[0, 5000, 1], [1000, 1100, 0.5], [2000, 2001, 0.001]]) {
     for (const [row, members] of rows) {
-      const wide = [];
+      const wide: number[] = [];
       let time = 0;
-      data.scanRow(bars, members, low, high, narrow, (bar) => wide.push(bar), (bin, bar, seconds) => {
+      scanRow(bars, members, { low, high, narrow }, (bar) => wide.push(bar), (_bin, _bar, seconds) => {
         assert.ok(seconds >= 0 && seconds <= narrow * (1 + 1e-9));
         time += seconds;
       });
-      const inside = bars.start.map((_, i) => i)
+      const inside = starts.map((_, i) => i)
         .filter((i) => bars.row[i] === row && bars.start[i] < high && bars.end[i] > low);
-      const length = (i) => bars.end[i] - bars.start[i];
+      const length = (i: number) => bars.end[i] - bars.start[i];
       assert.deepEqual(wide, inside.filter((i) => length(i) >= narrow));
       const short = inside.filter((i) => length(i) < narrow).reduce((sum, i) => sum + length(i), 0);
       assert.ok(Math.abs(time - short) < 1e-6);

@@ -1,0 +1,40 @@
+/** Light or dark: as the system has it until the page's maker or its reader chooses. */
+
+const KEPT = "tcprof-theme";
+const root = document.documentElement;
+
+export type Theme = "dark" | "light";
+
+/** The system's choice; its "change" event says when it changes. */
+export const systemDark = matchMedia("(prefers-color-scheme: dark)");
+
+/** Whether the page is shown in dark colours. */
+export function isDark(): boolean {
+  return root.dataset.theme ? root.dataset.theme === "dark" : systemDark.matches;
+}
+
+/** Show the page in these colours, and other pages too from now on. */
+export function chooseTheme(theme: Theme): void {
+  applyTheme(theme);
+  // A page from a file may have no storage: then a choice lasts as long as the page.
+  try { localStorage.setItem(KEPT, theme); } catch { /* there is none */ }
+}
+
+/** Apply what the reader chose before, unless the page's maker chose. */
+export function applyKeptTheme(): void {
+  try {
+    const kept = localStorage.getItem(KEPT);
+    if (!root.dataset.theme && (kept === "dark" || kept === "light")) applyTheme(kept);
+  } catch { /* there is none */ }
+}
+
+function applyTheme(theme: Theme): void {
+  const style = document.getElementById("dark-colors") as HTMLStyleElement;
+  style.media = theme === "dark" ? "screen" : "not all";
+  root.dataset.theme = theme; // the timeline looks at it
+}
+
+/** A colour of the page's style sheet, such as "--ink". */
+export function readColor(name: string): string {
+  return getComputedStyle(root).getPropertyValue(name).trim();
+}

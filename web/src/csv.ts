@@ -1,0 +1,47 @@
+/** What a page saves as CSV: lines of it, and a figure as rows. */
+import { ARRAY_TYPES, type Figure, type Value, type Values } from "./plotly";
+
+export type Cells = readonly (Value | undefined)[];
+
+/** One line of CSV. A name that a spreadsheet would take for a formula is marked as text. */
+export function csvLine(cells: Cells): string {
+  return cells.map((cell) => {
+    const text = String(cell ?? "");
+    const isNumber = text !== "" && Number.isFinite(Number(text));
+    const safe = !isNumber && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+    return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  }).join(",");
+}
+
+/** A figure as rows: the table that it carries, or else the points of its traces; gaps are left out. */
+export function figureRows({ data = [], layout }: Partial<Pick<Figure, "data" | "layout">>): Cells[] {
+  const table = layout?.meta?.csv;
+  if (table) return [table.columns, ...table.rows];
+  const rows: Cells[] = [["series", "x", "y"]];
+  for (const trace of data) {
+    if (trace.meta?.role === "band" || trace.meta?.role === "lanes") continue; // outlines, and places of bars
+    const [x, y] = [valuesOf(trace.x), valuesOf(trace.y)];
+    const labels = trace.orientation === "h" ? trace.hovertext ?? [] : [];
+    for (let i = 0; i < Math.max(x.length, y.length); i++) {
+      const name = [trace.name ?? "", labels[i] ?? ""].filter(Boolean).map(plainText).join(": ");
+      if (![x[i], y[i]].some((value) => value === null || Number.isNaN(value))) rows.push([name, x[i], y[i]]);
+    }
+  }
+  return rows;
+}
+
+/** An array of a figure: plain, typed, or as plotly for Python packs it. */
+function valuesOf(values: Values | undefined): ArrayLike<Value> {
+  if (!values) return [];
+  if (!("bdata" in values)) return values;
+  const bytes = Uint8Array.from(atob(values.bdata), (letter) => letter.charCodeAt(0));
+  return new ARRAY_TYPES[values.dtype](bytes.buffer);
+}
+
+const MARKS: Record<string, string> = { "&lt;": "<", "&gt;": ">", "&#36;": "$", "&amp;": "&" };
+
+/** A label of a figure as plain text: its first line, without what is markup. */
+function plainText(label: string): string {
+  const [line = ""] = label.split("<br>");
+  return line.replaceAll(/<[^>]*>/g, "").replaceAll(/&(?:lt|gt|amp|#36);/g, (mark) => MARKS[mark] ?? mark);
+}

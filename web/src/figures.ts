@@ -1,0 +1,89 @@
+/** The figures of a page: each element with data-figure, drawn from the JSON of that id. */
+import { readColor, systemDark } from "./colors";
+import { find, findAll } from "./dom";
+import { coarsePointer, narrowScreen } from "./media";
+import type { Figure, PlotElement } from "./plotly";
+
+const CONFIG = {
+  responsive: true,
+  displaylogo: false,
+  scrollZoom: false,
+  plotlyServerURL: "",
+  topojsonURL: "",
+  showSendToCloud: false,
+  modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+  toImageButtonOptions: { filename: "tcprof", scale: 2 },
+};
+
+/** A4 between its margins, in pixels. */
+const PAPER = 690;
+
+export type ShowWindow = (gpu: number, start: number, end: number) => void;
+
+/** Draw all figures.
+ *
+ * @param showWindow - What a click on a point of an iteration does, with its GPU and seconds.
+ * @returns What redraws them in the page's colours, and a promise for each that it is drawn.
+ */
+export function startFigures(showWindow: ShowWindow): { restyle: () => void; drawn: Promise<void>[] } {
+  const plots = findAll<PlotElement>("[data-figure]");
+  const drawn = plots.map((plot) => drawFigure(plot, showWindow));
+  const restyle = () => plots.forEach((plot) => void Plotly.relayout(plot, appearance()));
+  systemDark.addEventListener("change", restyle);
+  narrowScreen.addEventListener("change", restyle);
+  addEventListener("beforeprint", restyle);
+  addEventListener("afterprint", restyle);
+  return { restyle, drawn };
+}
+
+/** Give figures in parts that open, and on paper, the width that there is.
+ *
+ * A figure that was drawn while its part was closed has none yet, and on paper there is less than in the window.
+ */
+export function fitFigures(): void {
+  const plots = findAll("[data-figure]");
+  // Each is done when it returns: print does not wait.
+  const relayout = (change: object) => plots.forEach((plot) => void Plotly.relayout(plot, change));
+  for (const part of findAll<HTMLDetailsElement>("details.part")) {
+    part.addEventListener("toggle", () => {
+      if (part.open) plots.filter((plot) => part.contains(plot)).forEach((plot) => Plotly.Plots.resize(plot));
+    });
+  }
+  addEventListener("beforeprint", () => relayout({ autosize: false, width: PAPER }));
+  addEventListener("afterprint", () => relayout({ autosize: true, width: null }));
+}
+
+async function drawFigure(plot: PlotElement, showWindow: ShowWindow): Promise<void> {
+  const packed = document.getElementById(plot.dataset.figure ?? "");
+  const figure = JSON.parse(packed?.textContent ?? "") as Figure;
+  plot.style.height = `${figure.layout.height}px`; // plotly takes it from here when the window is resized
+  for (const [path, value] of Object.entries(appearance())) put(figure.layout, path.split("."), value);
+  await Plotly.newPlot(plot, figure.data, figure.layout, CONFIG);
+  if (plot.parentElement) find(".undrawn", HTMLElement, plot.parentElement).remove();
+  plot.on("plotly_click", ({ points: [{ data, customdata }] }) => {
+    if (data.meta?.inTimeline) showWindow(...customdata);
+  });
+}
+
+/** The page lends its figures the colour of its text, and less margin where it is narrow. */
+function appearance(): Record<string, unknown> {
+  return {
+    "font.color": readColor("--ink"),
+    "hoverlabel.bgcolor": readColor("--card"),
+    "hoverlabel.bordercolor": readColor("--soft"),
+    "hoverlabel.font.color": readColor("--ink"),
+    "hoverlabel.align": "left",
+    "modebar.bgcolor": "rgba(0,0,0,0)",
+    "modebar.color": readColor("--soft"),
+    "modebar.activecolor": readColor("--accent"),
+    "font.size": narrowScreen.matches ? 11 : 12,
+    dragmode: coarsePointer.matches ? false : "zoom",
+  };
+}
+
+/** Set a value in nested objects; those that are missing are made. */
+function put(target: object, [name = "", ...rest]: string[], value: unknown): void {
+  const values = target as Record<string, unknown>;
+  if (rest.length) put((values[name] ??= {}) as object, rest, value);
+  else values[name] = value;
+}

@@ -1,0 +1,92 @@
+/** The part of plotly.js that the pages use; its own script stands beside ours in the page. */
+
+/** An array of a figure as plotly for Python packs it: its type, and its bytes as base64. */
+export interface PackedArray {
+  dtype: keyof typeof ARRAY_TYPES;
+  bdata: string;
+}
+
+export const ARRAY_TYPES = {
+  f8: Float64Array, f4: Float32Array, i4: Int32Array, u4: Uint32Array,
+  i2: Int16Array, u2: Uint16Array, i1: Int8Array, u1: Uint8Array,
+};
+
+/** A value of a figure; NaN and null are gaps. */
+export type Value = number | string | null;
+export type Values = ArrayLike<Value> | PackedArray;
+
+/** What a figure says of one of its traces: see the functions in tcprof that write `meta`. */
+export interface TraceMeta {
+  /** A click on a point shows it in the timeline; its customdata are GPU, start and end in seconds. */
+  inTimeline?: boolean;
+  /** Of the timeline's traces: what it fills them with. */
+  role?: "curve" | "band" | "lanes";
+}
+
+export interface Trace<Meta = TraceMeta> {
+  name?: string;
+  orientation?: "h" | "v";
+  x?: Values;
+  y?: Values;
+  hovertext?: ArrayLike<string>;
+  visible?: boolean | "legendonly";
+  yaxis?: string;
+  meta?: Meta;
+}
+
+export interface Axis {
+  range: [number, number];
+  autorange?: boolean;
+  domain: [number, number];
+}
+
+export interface Layout {
+  height: number;
+  font?: object;
+  dragmode?: string | false;
+  /** The table that is saved in place of the figure's points. */
+  meta?: { csv?: { columns: string[]; rows: Value[][] } };
+}
+
+export interface Figure {
+  data: Trace[];
+  layout: Layout;
+}
+
+/** What plotly leaves on a plot: pixels beside its axes and of them, and the axes as they are now. */
+export interface FullLayout {
+  _size: { l: number; t: number; w: number; h: number };
+  xaxis: { range: [number, number] };
+}
+
+export interface ClickEvent {
+  points: [{ data: Trace; customdata: [gpu: number, start: number, end: number] }];
+}
+
+/** What changed in a layout: by the path of each value, as plotly gives them. */
+export interface LayoutChange {
+  dragmode?: string | false;
+  "xaxis.range"?: [number, number];
+  "xaxis.range[0]"?: number;
+  "xaxis.range[1]"?: number;
+}
+
+/** An element in which plotly has drawn. */
+export interface PlotElement extends HTMLElement {
+  on(event: "plotly_click", call: (event: ClickEvent) => void): void;
+  on(event: "plotly_relayout" | "plotly_relayouting", call: (change: LayoutChange) => void): void;
+  on(event: "plotly_afterplot" | "plotly_doubleclick" | "plotly_restyle", call: () => void): void;
+  readonly _fullLayout?: FullLayout;
+}
+
+interface Library {
+  newPlot(plot: HTMLElement, data: readonly object[], layout: object, config: object): Promise<void>;
+  react(plot: HTMLElement, data: readonly object[], layout: object, config: object): Promise<void>;
+  relayout(plot: HTMLElement, change: object): Promise<void>;
+  toImage(plot: HTMLElement, options: { format: "png"; width: number; height: number; scale: number }): Promise<string>;
+  Plots: { resize(plot: HTMLElement): void };
+}
+
+declare global {
+  const Plotly: Library;
+}

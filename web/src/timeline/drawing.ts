@@ -1,0 +1,167 @@
+/** The timeline as it is drawn: plotly's traces, filled for a window, over bars that are painted on a canvas. */
+import { readColor } from "../colors";
+import { find } from "../dom";
+import { formatSeconds } from "../format";
+import { coarsePointer, narrowScreen } from "../media";
+import type { FullLayout, PlotElement } from "../plotly";
+import type { Gpu } from "./gpus";
+import type { Header, TimelineFigure, TimelineMeta, TimelineTrace } from "./header";
+import { fillLanes, type FilledLanes } from "./lanes";
+import { paint, penOf } from "./paint";
+import { areaOutline, stepLine, windowOf, type Level } from "./samples";
+import type { Shown } from "./shown";
+
+const CONFIG = {
+  responsive: true,
+  displaylogo: false,
+  doubleClick: false,
+  plotlyServerURL: "",
+  showSendToCloud: false,
+  modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"],
+};
+const BINS = 4000; // of all curves together
+const NARROW = 2; // pixels below which bars are drawn together
+const BESIDE_AXES = 76; // pixels, before plotly has laid out
+
+/** The part of a window that one level of detail gives, of the GPU at a place. */
+type Cut = (gpu: number, levels: readonly Level[]) => Level;
+
+export class Drawing {
+  readonly figure: TimelineFigure;
+  private readonly plot: PlotElement;
+  private readonly box: HTMLElement;
+  private readonly canvas: HTMLCanvasElement;
+  private readonly header: Header;
+  private readonly gpus: readonly Gpu[];
+  private readonly shown: Shown;
+  private filled: FilledLanes[] = [];
+  private filledPixels = 0;
+  private waiting = 0;
+
+  constructor(plot: PlotElement, box: HTMLElement, header: Header, gpus: readonly Gpu[], shown: Shown) {
+    this.figure = header.figure;
+    this.plot = plot;
+    this.box = box;
+    this.canvas = find("canvas", HTMLCanvasElement, box);
+    this.header = header;
+    this.gpus = gpus;
+    this.shown = shown;
+  }
+
+  /** Draw before the next frame. */
+  readonly schedule = (): void => {
+    this.waiting ||= requestAnimationFrame(() => void this.draw());
+  };
+
+  /** Draw the window that is to be shown. */
+  readonly draw = async (): Promise<void> => {
+    this.waiting = 0;
+    this.fillTraces();
+    Object.assign(this.figure.layout, this.appearance(), { shapes: this.markShape() });
+    Object.assign(this.figure.layout.xaxis, { range: [this.shown.low, this.shown.high], autorange: false });
+    await Plotly.react(this.plot, this.figure.data, this.figure.layout, CONFIG);
+    const { low, high, length, isWhole } = this.shown;
+    find(".shown", HTMLElement, this.box).textContent = isWhole
+      ? `all that was recorded, ${formatSeconds(high - low)}`
+      : `${formatSeconds(high - low)} of ${formatSeconds(length)}`;
+    this.plot.dataset.window = `${low} ${high}`;
+  };
+
+  /** Paint the bars where the axes are now: plotly also lays out by itself, some time after a resize. */
+  readonly followAxes = (): void => {
+    const { xaxis, _size } = this.layout;
+    this.paintLanes(xaxis.range);
+    if (_size.w !== this.filledPixels) this.schedule();
+  };
+
+  /** Paint the bars below the axes; in a window that is only moved, before its traces are filled. */
+  paintLanes([low, high]: readonly [number, number]): void {
+    const { l, t, w, h } = this.layout._size;
+    const frame = { left: l, width: w, top: t, height: h, low, high };
+    const lanes = this.figure.data.filter(({ meta }) => meta?.role === "lanes").map((trace) => {
+      const { domain, range } = this.axisOf(trace);
+      const [bottom, top] = domain.map((share) => t + (1 - share) * h);
+      const place = (row: number) => top + ((row - range[1]) / (range[0] - range[1])) * (bottom - top);
+      return { ...this.filled[trace.meta?.gpu ?? 0], place };
+    });
+    paint(this.canvas, this.plot.clientWidth, this.plot.clientHeight, frame, lanes);
+  }
+
+  /** The vertical axis of a trace. */
+  axisOf({ yaxis = "y" }: TimelineTrace): TimelineFigure["layout"]["yaxis"] {
+    return this.figure.layout[yaxis.replace("y", "yaxis") as "yaxis"];
+  }
+
+  /** The axes over the bars over the page's colour, as a PNG. */
+  async picture(): Promise<string> {
+    const [width, height, scale] = [this.plot.clientWidth, this.plot.clientHeight, 2];
+    const axes = new Image();
+    axes.src = await Plotly.toImage(this.plot, { format: "png", width, height, scale });
+    await axes.decode();
+    const whole = Object.assign(document.createElement("canvas"), { width: scale * width, height: scale * height });
+    const pen = penOf(whole);
+    pen.fillStyle = getComputedStyle(document.body).backgroundColor;
+    pen.fillRect(0, 0, whole.width, whole.height);
+    for (const layer of [this.canvas, axes]) pen.drawImage(layer, 0, 0, whole.width, whole.height);
+    return whole.toDataURL();
+  }
+
+  private get layout(): FullLayout {
+    if (!this.plot._fullLayout) throw new Error("plotly has not drawn yet");
+    return this.plot._fullLayout;
+  }
+
+  private fillTraces(): void {
+    const { low, high } = this.shown;
+    const pixels = this.plot._fullLayout ? this.plot._fullLayout._size.w : this.plot.clientWidth - BESIDE_AXES;
+    this.filledPixels = pixels;
+    const pixel = (high - low) / Math.max(pixels, 100);
+    const view = { low, high, pixel, narrow: NARROW * pixel };
+    const drawn = this.figure.data.filter(({ meta, visible }) => meta && visible !== "legendonly");
+    const curves = drawn.filter(({ meta }) => meta?.role === "curve").length;
+    const most = Math.min(pixels / 1.5, Math.max(BINS / curves, 150));
+    this.filled = this.gpus.map(({ lanes }) => fillLanes(lanes, this.header, view));
+    const cut = makeCut(this.gpus, low, high, most);
+    for (const trace of drawn) if (trace.meta) Object.assign(trace, this.fillTrace(trace.meta, cut));
+    for (const trace of this.figure.data) trace.x ||= trace.y = [null]; // without a point it has no place in the legend
+  }
+
+  private fillTrace(meta: TimelineMeta, cut: Cut): object {
+    if (meta.role === "lanes") return this.filled[meta.gpu].places;
+    const curve = this.gpus[meta.gpu].curves.get(meta.curve);
+    if (!curve) throw new Error(`it has no curve ${meta.curve}`);
+    const level = cut(meta.gpu, curve.levels);
+    if (meta.role === "band") return areaOutline(level, level.curves[curve.place], curve.step);
+    const hovertemplate = meta.templates[level.binned ? 1 : 0];
+    return { ...stepLine(level, level.curves[curve.place], curve.step), hovertemplate };
+  }
+
+  private appearance(): object {
+    return {
+      font: { ...this.figure.layout.font, color: readColor("--ink"), size: narrowScreen.matches ? 11 : 12 },
+      hoverlabel: {
+        bgcolor: readColor("--card"), bordercolor: readColor("--soft"), font: { color: readColor("--ink") },
+        align: "left", namelength: -1,
+      },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: readColor("--soft"), activecolor: readColor("--accent") },
+      dragmode: coarsePointer.matches ? false : this.figure.layout.dragmode || "zoom",
+    };
+  }
+
+  private markShape(): object[] {
+    if (!this.shown.mark) return [];
+    const [x0, x1] = this.shown.mark;
+    const line = { color: "rgba(128,128,128,0.7)", width: 1, dash: "dot" };
+    return [{ type: "rect", xref: "x", yref: "paper", x0, x1, y0: 0, y1: 1, line, layer: "above" }];
+  }
+}
+
+/** Gives the window's part of a track, made once. */
+function makeCut(gpus: readonly Gpu[], low: number, high: number, most: number): Cut {
+  const made = gpus.map(() => new Map<readonly Level[], Level>());
+  return (gpu, levels) => {
+    const level = made[gpu].get(levels) ?? windowOf(levels, low, high, most);
+    made[gpu].set(levels, level);
+    return level;
+  };
+}

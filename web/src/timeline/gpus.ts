@@ -1,0 +1,106 @@
+/** What the packed data holds of each GPU, as typed arrays. */
+import type { Intervals } from "../intervals";
+import { makeRows, type PlacedBars, type Row } from "./bars";
+import type { Header, PackedBars, PackedGpu, PackedRanges, PackedTrack } from "./header";
+import { endsOf, makeTrack, type Level } from "./samples";
+import type { ReadArray } from "./unpack";
+
+/** Bars with what is said of each: percentages by name, NaN where unknown. */
+export interface Bars extends PlacedBars {
+  percents: Record<string, Float32Array>;
+  rows: Map<number, Row>;
+}
+
+export interface RangeBars extends Bars {
+  /** How many kernels each launched. */
+  kernels: Uint32Array;
+}
+
+/** The lanes of one GPU: ranges on the CPU, where their work is on the GPU, and the work by stream. */
+export interface Lanes {
+  host: RangeBars;
+  windows: RangeBars;
+  work: Bars;
+  labels: Record<number, string>;
+  /** How many rows a stream has. */
+  streamRows: number;
+  /** Tensor Active of the last colour of ranges. */
+  highestRange: number;
+}
+
+/** Where the values of a metric are: the levels of its track, its place in their curves, and the step of its values. */
+export interface PlacedCurve {
+  levels: Level[];
+  place: number;
+  step: number;
+}
+
+export interface Gpu {
+  gpu: number;
+  curves: Map<string, PlacedCurve>;
+  lanes: Lanes;
+}
+
+export function readGpu(read: ReadArray, packed: PackedGpu, highestRange: number): Gpu {
+  const { gpu, labels, rows: streamRows, percentStep } = packed;
+  const curves = new Map(packed.tracks.flatMap((track) => readTrack(read, track)));
+  const host = readRanges(read, packed.host, percentStep);
+  const windows = readRanges(read, packed.windows, percentStep);
+  const work = readBars(read, packed.work, percentStep);
+  return { gpu, curves, lanes: { host, windows, work, labels, streamRows, highestRange } };
+}
+
+function readTrack(read: ReadArray, track: PackedTrack): [string, PlacedCurve][] {
+  const start = read(track.start, Float64Array, 1e-9);
+  const end = endsOf(start, read(track.breaks, Uint32Array), read(track.ends, Float64Array, 1e-9));
+  const curves = track.curves.map(({ values }) => {
+    const [mean, low = mean, high = mean] = values.map((number) => read(number, Uint16Array));
+    return { mean, low, high };
+  });
+  const levels = makeTrack(start, end, curves, track.curves[0].values.length > 1);
+  return track.curves.map(({ metric, step }, place) => [metric, { levels, place, step }]);
+}
+
+function readBars(read: ReadArray, packed: PackedBars, step: number): Bars {
+  const start = read(packed.start, Float64Array, 1e-9);
+  const length = read(packed.length, Float64Array, 1e-9);
+  const percents: Bars["percents"] = {};
+  for (const [name, number] of Object.entries(packed.percents)) {
+    percents[name] = read(number, Float32Array).map((value) => (value ? step * (value - 1) : NaN));
+  }
+  const bars = {
+    start, end: length.map((value, i) => start[i] + value), percents,
+    row: read(packed.row, Uint8Array), id: read(packed.id, Uint32Array),
+  };
+  return { ...bars, rows: makeRows(bars) };
+}
+
+function readRanges(read: ReadArray, packed: PackedRanges, step: number): RangeBars {
+  return { ...readBars(read, packed, step), kernels: read(packed.kernels, Uint32Array) };
+}
+
+/** What the rest of the page may know of the timeline's data. */
+export interface TimelineData {
+  gpus: GpuIntervals[];
+  names: { kernels: readonly string[]; ranges: readonly string[] };
+  /** Ids of kernels are below it, those of copies not. */
+  kernelCount: number;
+}
+
+/** Intervals on one GPU: kernels and copies, ranges on the CPU, and where the ranges' work is on the GPU. */
+export interface GpuIntervals {
+  gpu: number;
+  kernels: Intervals;
+  ranges: Intervals;
+  windows: Intervals;
+}
+
+export function describeData(header: Header, gpus: readonly Gpu[]): TimelineData {
+  const part = ({ start, end, id }: Intervals) => ({ start, end, id });
+  return {
+    gpus: gpus.map(({ gpu, lanes: { host, windows, work } }) =>
+      ({ gpu, kernels: part(work), ranges: part(host), windows: part(windows) })),
+    names: { kernels: header.works.names, ranges: header.paths.names },
+    kernelCount: header.works.kernels,
+  };
+}

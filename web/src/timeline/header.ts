@@ -1,0 +1,94 @@
+/** The header of the packed data: what tcprof/render/html/timeline/data.py writes. */
+import type { Axis, Layout, Trace, TraceMeta } from "../plotly";
+
+/** A number that stands for an array of the packed data. */
+export type ArrayNumber = number;
+
+/** Bars of one kind, by start. */
+export interface PackedBars {
+  start: ArrayNumber;
+  length: ArrayNumber;
+  row: ArrayNumber;
+  /** Of what each bar is an instance: the place in the header's `paths` or `works`. */
+  id: ArrayNumber;
+  percents: Record<string, ArrayNumber>;
+}
+
+export interface PackedRanges extends PackedBars {
+  kernels: ArrayNumber;
+}
+
+/** Curves that share their times; where an interval does not reach to the next one's start, its end is in `ends`. */
+export interface PackedTrack {
+  start: ArrayNumber;
+  breaks: ArrayNumber;
+  ends: ArrayNumber;
+  /** Values of samples, or mean, smallest and largest of bins; in steps, from 1 on, 0 is unknown. */
+  curves: { metric: string; step: number; values: ArrayNumber[] }[];
+}
+
+export interface PackedGpu {
+  gpu: number;
+  tracks: PackedTrack[];
+  host: PackedRanges;
+  windows: PackedRanges;
+  work: PackedBars;
+  percentStep: number;
+  /** What stands beside rows: the streams, by row. */
+  labels: Record<number, string>;
+  /** How many rows a stream has. */
+  rows: number;
+}
+
+/** A colour, and the one in which text is read on it. */
+export interface Look {
+  color: string;
+  text: string;
+}
+
+/** What bars are called and how they look; names are labels of plotly, `cuts` plain text, shortest first. */
+export interface Names {
+  /** The scale of Tensor Active, lowest first; the last is for unknown. */
+  rangeColors: readonly Look[];
+  /** Classes of work; the last is for idle time. */
+  classes: readonly (Look & { name: string })[];
+  paths: { names: readonly string[]; cuts: readonly (readonly string[])[] };
+  works: {
+    names: readonly string[];
+    cuts: readonly (readonly string[])[];
+    geometry: readonly string[];
+    class: readonly number[];
+    /** The 95 % interval of a kernel's Tensor Active; null where unknown. */
+    low: readonly (number | null)[];
+    high: readonly (number | null)[];
+  };
+}
+
+/** What a trace of the timeline is filled with: a curve, the band around it, or the places of a GPU's bars. */
+export type TimelineMeta = TraceMeta & (
+  | { role: "curve"; gpu: number; curve: string; templates: [samples: string, bins: string] }
+  | { role: "band"; gpu: number; curve: string }
+  | { role: "lanes"; gpu: number }
+);
+
+export type TimelineTrace = Trace<TimelineMeta>;
+
+export interface TimelineLayout extends Layout {
+  xaxis: Axis;
+  yaxis: Axis;
+  margin: { t: number; r: number; b: number; l: number };
+  /** The other axes: yaxis2 and so on. */
+  [axis: `yaxis${number}`]: Axis;
+}
+
+export interface TimelineFigure {
+  data: TimelineTrace[];
+  layout: TimelineLayout;
+}
+
+export interface Header extends Names {
+  gpus: PackedGpu[];
+  figure: TimelineFigure;
+  highestRange: number;
+  works: Names["works"] & { kernels: number };
+}

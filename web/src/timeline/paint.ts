@@ -1,0 +1,79 @@
+/** Bars on a canvas below the axes. Plotly draws the axes and shows what the pointer finds. */
+import type { FilledLanes } from "./lanes";
+
+const FONT = "10.5px system-ui, sans-serif";
+const BESIDE = 6; // pixels beside a name
+
+/** Where the axes are, in pixels, and the seconds that they show. */
+export interface Frame {
+  left: number;
+  width: number;
+  top: number;
+  height: number;
+  low: number;
+  high: number;
+}
+
+/** The lanes of one GPU, and where a row is, in pixels. */
+export interface PlacedLanes extends FilledLanes {
+  place: (row: number) => number;
+}
+
+export function paint(
+  canvas: HTMLCanvasElement, width: number, height: number, frame: Frame, lanes: readonly PlacedLanes[],
+): void {
+  const pen = prepare(canvas, width, height, frame);
+  const across = (seconds: number) => frame.left + ((seconds - frame.low) / (frame.high - frame.low)) * frame.width;
+  for (const { bars, names, place } of lanes) {
+    for (const [color, edges] of bars) {
+      pen.fillStyle = color;
+      for (let i = 0; i < edges.length; i += 4) {
+        const left = across(edges[i]);
+        const top = place(edges[i + 2]);
+        pen.fillRect(left, top, Math.max(across(edges[i + 1]) - left, 1), place(edges[i + 3]) - top);
+      }
+    }
+    for (const { left, right, middle, cuts, color } of names) {
+      const [from, to] = [Math.max(across(left), frame.left), Math.min(across(right), frame.left + frame.width)];
+      const text = longestFitting(pen, cuts, to - from - BESIDE);
+      pen.fillStyle = color;
+      if (text) pen.fillText(text, (from + to) / 2, place(middle) + 0.5);
+    }
+  }
+}
+
+/** An empty canvas of a size in CSS pixels, on which nothing is drawn outside the axes. */
+function prepare(canvas: HTMLCanvasElement, width: number, height: number, frame: Frame): CanvasRenderingContext2D {
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const pen = penOf(canvas);
+  pen.scale(ratio, ratio);
+  pen.beginPath();
+  pen.rect(frame.left, frame.top, frame.width, frame.height);
+  pen.clip();
+  pen.font = FONT;
+  pen.textAlign = "center";
+  pen.textBaseline = "middle";
+  return pen;
+}
+
+export function penOf(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
+  const pen = canvas.getContext("2d");
+  if (!pen) throw new Error("this browser cannot draw on a canvas");
+  return pen;
+}
+
+const widths = new Map<string, number>();
+
+function longestFitting(pen: CanvasRenderingContext2D, cuts: readonly string[], available: number): string {
+  for (let i = cuts.length - 1; i >= 0; i--) {
+    const text = cuts[i];
+    const width = widths.get(text) ?? pen.measureText(text).width;
+    widths.set(text, width);
+    if (width <= available) return text;
+  }
+  return "";
+}

@@ -1,0 +1,159 @@
+/** Samples of the timeline: levels of detail, and the points of one window. Knows neither page nor plotly. */
+import { firstAbove } from "./search";
+
+/** A curve's smallest, mean and largest value of each interval, in steps, from 1 on; 0 is unknown. */
+export interface Curve<Values = Uint16Array | Float32Array> {
+  low: Values;
+  mean: Values;
+  high: Values;
+}
+
+/** Intervals, in seconds, and the curves over them. */
+export interface Level {
+  start: Float64Array;
+  end: Float64Array;
+  curves: Curve[];
+  /** Whether intervals are bins of samples, not samples. */
+  binned: boolean;
+  /** The mean distance from one interval to the next, in seconds. */
+  period: number;
+}
+
+/** Points of a line. */
+export interface Line {
+  x: number[];
+  y: number[];
+}
+
+/** Each coarser level has an eighth of the intervals of the one before it. */
+const FACTOR = 8;
+const FEW = 4000;
+
+/** The ends of intervals: the next one's start, but at breaks. */
+export function endsOf(start: Float64Array, breaks: Uint32Array, ends: Float64Array): Float64Array {
+  const end = new Float64Array(start.length);
+  end.set(start.subarray(1));
+  breaks.forEach((place, i) => { end[place] = ends[i]; });
+  return end;
+}
+
+/** Levels of detail: first what was stored, then coarser ones. */
+export function makeTrack(start: Float64Array, end: Float64Array, curves: Curve[], binned: boolean): Level[] {
+  const period = start.length ? (end[end.length - 1] - start[0]) / start.length : 0;
+  let coarsest: Level = { start, end, curves, binned, period };
+  const levels = [coarsest];
+  while (coarsest.start.length > FEW) {
+    coarsest = group(coarsest, 0, coarsest.start.length, FACTOR);
+    levels.push(coarsest);
+  }
+  return levels;
+}
+
+/** Where groups of so many intervals begin; a group does not reach over a gap that is longer than a group. */
+function groupStarts(level: Level, from: number, to: number, size: number): number[] {
+  const edges = [];
+  const longest = size * level.period;
+  for (let i = from; i < to; i++) {
+    if (i === from || i % size === 0 || level.start[i] - level.end[i - 1] > longest) edges.push(i);
+  }
+  edges.push(to);
+  return edges;
+}
+
+/** Neighbouring intervals as one: their smallest, mean (by time) and largest value. */
+export function group(level: Level, from: number, to: number, size: number): Level {
+  const edges = groupStarts(level, from, to, size);
+  const count = edges.length - 1;
+  const start = new Float64Array(count);
+  const end = new Float64Array(count);
+  for (let g = 0; g < count; g++) {
+    start[g] = level.start[edges[g]];
+    end[g] = level.end[edges[g + 1] - 1];
+  }
+  const curves = level.curves.map((curve) => groupCurve(level, curve, edges));
+  return { start, end, curves, binned: true, period: level.period * size };
+}
+
+function groupCurve(level: Level, { low, mean, high }: Curve, edges: readonly number[]): Curve<Float32Array> {
+  const count = edges.length - 1;
+  const grouped = { low: new Float32Array(count), mean: new Float32Array(count), high: new Float32Array(count) };
+  for (let g = 0; g < count; g++) {
+    let [sum, time, smallest, largest] = [0, 0, Infinity, 0];
+    for (let i = edges[g]; i < edges[g + 1]; i++) {
+      if (mean[i] === 0) continue;
+      const length = level.end[i] - level.start[i];
+      sum += length * mean[i];
+      time += length;
+      if (low[i] < smallest) smallest = low[i];
+      if (high[i] > largest) largest = high[i];
+    }
+    if (!time) continue;
+    grouped.mean[g] = Math.min(Math.max(sum / time, smallest), largest);
+    grouped.low[g] = smallest;
+    grouped.high[g] = largest;
+  }
+  return grouped;
+}
+
+/** The intervals of a window in at most about so many bins: samples where they are few enough. */
+export function windowOf(levels: readonly Level[], low: number, high: number, most: number): Level {
+  for (const level of levels) {
+    const from = firstAbove(level.end, low);
+    const to = Math.max(from, firstAbove(level.start, high));
+    const size = Math.ceil((to - from) / most);
+    if (size > 4 * FACTOR && level !== levels[levels.length - 1]) continue;
+    return size > 1 ? group(level, from - (from % size), to, size) : cutLevel(level, from, to);
+  }
+  throw new Error("a track has no level");
+}
+
+function cutLevel(level: Level, from: number, to: number): Level {
+  const curves = level.curves.map(({ low, mean, high }) =>
+    ({ low: low.subarray(from, to), mean: mean.subarray(from, to), high: high.subarray(from, to) }));
+  return { ...level, start: level.start.subarray(from, to), end: level.end.subarray(from, to), curves };
+}
+
+/** Whether the line or the area goes on from an interval to the next one. */
+function goesOn(level: Level, curve: Curve, i: number): boolean {
+  return level.start[i + 1] <= level.end[i] && curve.mean[i + 1] !== 0;
+}
+
+/** Points of a line that steps at the starts, broken where values are unknown; of bins their extremes too. */
+export function stepLine(level: Level, curve: Curve, step: number): Line & { customdata: [number, number][] | null } {
+  const [x, y]: number[][] = [[], []];
+  const extremes: [number, number][] = [];
+  const add = (time: number, value: number, pair: [number, number]) => { x.push(time); y.push(value); extremes.push(pair); };
+  for (let i = 0; i < level.start.length; i++) {
+    if (curve.mean[i] === 0) continue;
+    const value = step * (curve.mean[i] - 1);
+    const pair: [number, number] = [step * (curve.low[i] - 1), step * (curve.high[i] - 1)];
+    add(level.start[i], value, pair);
+    if (!goesOn(level, curve, i)) {
+      add(level.end[i], value, pair);
+      add(level.end[i], NaN, [NaN, NaN]);
+    }
+  }
+  return { x, y, customdata: level.binned ? extremes : null };
+}
+
+/** Outline of the area between smallest and largest value, or under the samples themselves: a polygon for each run. */
+export function areaOutline(level: Level, curve: Curve, step: number): Line {
+  const [x, y]: number[][] = [[], []];
+  let [backX, backY]: number[][] = [[], []];
+  for (let i = 0; i < level.start.length; i++) {
+    if (curve.mean[i] === 0) continue;
+    const top = step * (curve.high[i] - 1);
+    const bottom = level.binned ? step * (curve.low[i] - 1) : 0;
+    x.push(level.start[i], level.end[i]);
+    y.push(top, top);
+    backX.push(level.start[i], level.end[i]);
+    backY.push(bottom, bottom);
+    if (!goesOn(level, curve, i)) {
+      for (let j = backX.length - 1; j >= 0; j--) { x.push(backX[j]); y.push(backY[j]); }
+      x.push(NaN);
+      y.push(NaN);
+      [backX, backY] = [[], []];
+    }
+  }
+  return { x, y };
+}

@@ -1,0 +1,159 @@
+/** The timeline of a page: reads its data, draws it, and follows buttons, keys, the wheel, and plotly's own dragging. */
+import { systemDark } from "../colors";
+import { download, find, findAll, whenParsed } from "../dom";
+import { narrowScreen, reducedMotion } from "../media";
+import type { PlotElement } from "../plotly";
+import { Drawing } from "./drawing";
+import { describeData, readGpu, type TimelineData } from "./gpus";
+import type { Header } from "./header";
+import { Shown } from "./shown";
+import { unpack } from "./unpack";
+
+/** What the rest of the page sees of the timeline. */
+export interface Timeline {
+  /** Resolves when it is drawn, or cannot be. */
+  drawn: Promise<void>;
+  /** Null until it has been read. */
+  data: TimelineData | null;
+  /** Moves it to these seconds, with a margin, and scrolls to that GPU. Does nothing before it has been read. */
+  showWindow(gpu: number, start: number, end: number): void;
+}
+
+/** The window that is shown, in seconds, and whether that is all. */
+export interface WindowChange {
+  start: number;
+  end: number;
+  whole: boolean;
+}
+
+declare global {
+  interface DocumentEventMap {
+    /** The timeline shows another window. */
+    "tcprof:window": CustomEvent<WindowChange>;
+  }
+}
+
+/** Start the page's timeline; null where the page has none. */
+export function startTimeline(): Timeline | null {
+  const plot = document.getElementById("timeline") as PlotElement | null;
+  if (!plot) return null;
+  const box = plot.closest<HTMLElement>(".timeline")!;
+  const message = find(".undrawn", HTMLElement, box);
+  const timeline: Timeline = { drawn: Promise.resolve(), data: null, showWindow: () => {} };
+  timeline.drawn = start(timeline, plot, box).then(() => {
+    message.remove();
+    find(".timeline-tools", HTMLElement, box).hidden = false;
+    plot.dataset.drawn = "true";
+  }).catch((error: Error) => {
+    message.textContent = `The timeline cannot be drawn: ${error.message}.`;
+    plot.dataset.drawn = "failed";
+  });
+  return timeline;
+}
+
+async function start(timeline: Timeline, plot: PlotElement, box: HTMLElement): Promise<void> {
+  const { header, read } = await readData();
+  const gpus = header.gpus.map((gpu) => readGpu(read, gpu, header.highestRange));
+  const { layout } = header.figure;
+  plot.style.height = `${layout.height}px`; // plotly takes it from here when the window is resized
+  const shown = new Shown(layout.xaxis.range, ({ low, high, isWhole }) => {
+    drawing.schedule();
+    const detail = { start: low, end: high, whole: isWhole };
+    document.dispatchEvent(new CustomEvent("tcprof:window", { detail }));
+  });
+  const drawing = new Drawing(plot, box, header, gpus, shown);
+  await new Promise<void>((done) => { whenParsed(done); });
+  timeline.data = describeData(header, gpus);
+  timeline.showWindow = (gpu, begin, end) => {
+    shown.show(begin, end);
+    scrollToGpu(plot, box, drawing, gpus.findIndex((each) => each.gpu === gpu));
+  };
+  await drawing.draw();
+  performance.mark("timeline drawn");
+  listenToPlot(plot, drawing, shown);
+  listenToReader(plot, box, drawing, shown);
+  listenToPage(plot, drawing);
+  drawing.followAxes();
+}
+
+async function readData() {
+  const packed = find("#timeline-data", HTMLScriptElement);
+  if (typeof DecompressionStream === "undefined") {
+    throw new Error("this browser is too old: it has no DecompressionStream (Chrome 80, Firefox 113, Safari 16.4)");
+  }
+  const unpacked = await unpack<Header>(packed.textContent);
+  packed.remove(); // its letters take memory, and are needed no more
+  return unpacked;
+}
+
+/** Scroll to the strips of the GPU at a place; to the timeline's tools for the first. */
+function scrollToGpu(plot: HTMLElement, box: HTMLElement, drawing: Drawing, place: number): void {
+  const { data, layout } = drawing.figure;
+  const first = data.find(({ meta }) => meta?.gpu === place);
+  const axis = first ? drawing.axisOf(first) : layout.yaxis;
+  const { t, b } = layout.margin;
+  const above = place > 0 ? t + (1 - axis.domain[1]) * (layout.height - t - b) - 30 : 0;
+  const top = (place > 0 ? plot : box).getBoundingClientRect().top + scrollY + above;
+  scrollTo({ top: top - 8, behavior: reducedMotion.matches ? "auto" : "smooth" });
+}
+
+/** What the reader does with plotly's own tools. */
+function listenToPlot(plot: PlotElement, drawing: Drawing, shown: Shown): void {
+  const { layout } = drawing.figure;
+  plot.on("plotly_relayout", (change) => {
+    const [low, high] = change["xaxis.range"] ?? [change["xaxis.range[0]"], change["xaxis.range[1]"]];
+    if (change.dragmode !== undefined) layout.dragmode = change.dragmode;
+    if (low !== undefined && high !== undefined) shown.set(Number(low), Number(high));
+  });
+  plot.on("plotly_relayouting", (change) => {
+    const low = Number(change["xaxis.range[0]"]);
+    const high = Number(change["xaxis.range[1]"]);
+    if (layout.dragmode === "pan" && low < high) drawing.paintLanes([low, high]);
+  });
+  plot.on("plotly_afterplot", drawing.followAxes);
+  plot.on("plotly_doubleclick", shown.showAll);
+  plot.on("plotly_restyle", drawing.schedule); // a curve that was hidden has no points yet
+}
+
+const KEYS: Record<string, string> = { "+": "in", "=": "in", "-": "out", ArrowLeft: "left", ArrowRight: "right", 0: "whole" };
+
+/** The timeline's buttons and keys, and the wheel. */
+function listenToReader(plot: HTMLElement, box: HTMLElement, drawing: Drawing, shown: Shown): void {
+  const actions: Record<string, () => void> = {
+    in: () => shown.zoom(0.5),
+    out: () => shown.zoom(2),
+    left: () => shown.move(-0.4),
+    right: () => shown.move(0.4),
+    whole: shown.showAll,
+    picture: () => void drawing.picture().then((picture) => download(picture, "tcprof-timeline.png")),
+  };
+  for (const button of findAll<HTMLButtonElement>("button[data-action]", box)) {
+    button.addEventListener("click", actions[button.dataset.action!]);
+  }
+  box.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in KEYS)) return;
+    event.preventDefault();
+    actions[KEYS[event.key]]();
+  });
+  plot.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    const { l, r } = drawing.figure.layout.margin;
+    const place = (event.clientX - plot.getBoundingClientRect().left - l) / (plot.clientWidth - l - r);
+    shown.zoom(Math.exp(Math.min(Math.max(event.deltaY, -100), 100) / 250), Math.min(Math.max(place, 0), 1));
+  }, { passive: false });
+}
+
+/** What becomes of the page: its width, its colours, and paper. */
+function listenToPage(plot: HTMLElement, drawing: Drawing): void {
+  let width = plot.clientWidth;
+  new ResizeObserver(() => {
+    if (plot.clientWidth !== width) drawing.schedule();
+    width = plot.clientWidth;
+  }).observe(plot);
+  const attributeFilter = ["data-theme", "class", "style"];
+  new MutationObserver(drawing.schedule).observe(document.documentElement, { attributeFilter });
+  for (const query of [systemDark, narrowScreen]) query.addEventListener("change", drawing.schedule);
+  addEventListener("beforeprint", drawing.draw);
+  addEventListener("afterprint", drawing.draw);
+}
