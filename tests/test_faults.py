@@ -11,8 +11,10 @@ from builders import TraceBuilder
 from report_inputs import HOSTILE
 
 import tcprof
-from tcprof.cli.output import print_faults
+from tcprof.cli.output import has_color, print_faults
 from tcprof.findings.faults import lower_frequency
+from tcprof.render.formats import Style, text
+from tcprof.views.document import Document
 from tcprof.sources.nsys_sqlite import NsysExport, schema
 
 OVERFLOW = "GPU Metrics [0]: Sampling buffer overflow"
@@ -357,14 +359,15 @@ def test_the_word_is_red_on_a_terminal_with_colour_only(
     monkeypatch.setenv("TERM", "xterm-256color")
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    for err in (False, True):
-        monkeypatch.setattr(sys.stderr if err else sys.stdout, "isatty", lambda: True)
-        print_faults(("Samples were lost.",), err=err)
-        captured = capsys.readouterr()
-        plain = (captured.err if err else captured.out).replace("\x1b[31m\x1b[1m", "<").replace("\x1b[0m", ">")
-        assert plain == ("<warning:> Samples were lost.\n\n" if colored else "warning: Samples were lost.\n\n")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    print_faults(("Samples were lost.",))
+    said = [capsys.readouterr().err]
+    document = Document(kind="test", faults=("Samples were lost.",))
+    said.append(f"{text.render(document, Style(80, color=has_color(sys.stderr)))}\n\n")
+    plain = [each.replace("\x1b[31m\x1b[1m", "<").replace("\x1b[0m", ">") for each in said]
+    assert plain == ["<warning:> Samples were lost.\n\n" if colored else "warning: Samples were lost.\n\n"] * 2
 
 
 def test_a_fault_cannot_act_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     print_faults(("a\x1b[31mb\u202ec",))
-    assert capsys.readouterr().out == "warning: a\ufffd[31mb\ufffdc\n\n"
+    assert capsys.readouterr().err == "warning: a\ufffd[31mb\ufffdc\n\n"
