@@ -1,12 +1,22 @@
-"""Rates and peaks of chips: FLOP for each active cycle of a tensor pipe."""
+"""The files of chips: names, counters, rates and peaks; and that a new chip is one file."""
 
 import math
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
+from builders import TraceBuilder
 
 import tcprof
-from tcprof.chips import find_chip
+from tcprof.chips import Board, files, find_chip
+from tcprof.errors import NsysError
+from tcprof.frames import SAMPLE_METRICS, SAMPLES
+from tcprof.record.metricset import build_metric_set
+from tcprof.sources.nsys_sqlite import samples
 
 
 @pytest.mark.parametrize(
@@ -69,6 +79,185 @@ def test_peaks_are_those_of_the_white_papers(
 @pytest.mark.parametrize(("chip", "precision"), [("unheard of", "fp16"), ("GH100", ""), ("GA100", "fp8")])
 def test_a_peak_that_is_not_known(chip: str, precision: str) -> None:
     assert math.isnan(find_chip(chip).peak_flop_per_cycle(precision))
+
+
+FILES = {path.name: files.read_file(path) for path in sorted(files.DATA.glob("*.toml"))}
+NOT_A_COLUMN = {"sm_cycles"}  # read for the percentages, and not kept
+BOARDS = [
+    (file.chips[0], name, precision)
+    for file in FILES.values()
+    for name, board in file.boards.items()
+    for precision in board.peak_tflops
+]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_figure_has_a_source(name: str) -> None:
+    file = FILES[name]
+    rates = [rate for of_family in file.rates.values() for rate in of_family.values()]
+    figures = [*file.metrics.values(), *rates, *file.boards.values()]
+    assert figures
+    assert all(len(figure.source) > 20 for figure in figures)
+    assert all(rate.flop_per_cycle > 0 for rate in rates)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_metrics_are_columns_of_the_samples(name: str) -> None:
+    metrics = FILES[name].metrics
+    assert set(metrics) <= {*SAMPLE_METRICS} | NOT_A_COLUMN
+    assert all(metric.names and metric.counters for metric in metrics.values())
+
+
+def test_every_sampled_column_has_a_name() -> None:
+    assert set(FILES["common.toml"].metrics) == {*SAMPLE_METRICS} - {"pipe_cycles"} | NOT_A_COLUMN
+
+
+def test_a_chip_has_one_file_and_a_name_one_column() -> None:
+    chips = [chip for file in FILES.values() for chip in file.chips]
+    names = [name for file in FILES.values() for metric in file.metrics.values() for name in metric.names]
+    assert len(chips) == len(set(chips))
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(("chip", "name", "precision"), BOARDS)
+def test_peaks_of_boards_follow_from_rates(chip: str, name: str, precision: str) -> None:
+    found = find_chip(chip)
+    board = found.boards[name]
+    rate = found.peak_flop_per_cycle(precision)
+    if math.isnan(rate):  # of GA102 it depends on the board: 512 FLOP a cycle and SM on GeForce
+        assert (chip, name, precision) == ("GA102", "GeForce RTX 3090", "fp16")
+        rate = 128
+    peak = rate * board.sm_count * 4 * board.boost_clock_hz / 1e12
+    assert peak == pytest.approx(board.peak_tflops[precision], rel=0.01)
+
+
+def test_an_unknown_chip_is_one_of_unknowns() -> None:
+    chip = find_chip("unheard of")
+    assert (chip.name, chip.rates, chip.boards) == ("unheard of", {}, {})
+    assert chip.metrics["tensor_active_pct"][0].names[0] == "Tensor Active [Throughput %]"
+    board = Board()
+    assert all(map(math.isnan, (board.sm_count, board.boost_clock_hz, board.bandwidth_bytes_per_s)))
+
+
+METRIC = 'names = ["A"]\ncounters = ["a"]\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('chips = ["X"]\nsources = {}\nclock = 3', "clock, which nothing reads"),
+        ('chips = ["X"]\n', "'sources'"),
+        ("sources = {}\n", "each other file names its own"),
+        ('chips = ["X"]\nsources = {}\n[flop_per_cycle.mma]\n', "mma, which nothing reads"),
+        ('chips = ["X"]\nsources = {}\n[flop_per_cycle.wgmma]\nfp32 = {value = 1}\n', "fp32, which nothing reads"),
+        ('chips = ["X"]\nsources = {}\n[flop_per_cycle.wgmma]\nfp16 = {value = 1}\n', "wgmma fp16 has no source"),
+        ('chips = ["X"]\nsources = {}\n[flop_per_cycle.wgmma]\nfp16 = 1\n', "wgmma fp16 is no table"),
+        (f'chips = ["X"]\nsources = {{}}\n[metrics.a]\n{METRIC}', "a has no source"),
+        (f'chips = ["X"]\nsources = {{}}\n[metrics.a]\n{METRIC}unit = "W"\n', "unit, which nothing reads"),
+        ('chips = ["X"]\nsources = {}\n[boards.B]\nsm_count = 3\n', "B has no source"),
+        ('chips = ["X"]\nsources = {}\n[boards.B]\nsms = 3\n', "sms, which nothing reads"),
+        ("chips = ", "Invalid value"),
+    ],
+)
+def test_a_file_with_a_mistake(content: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=re.escape(said)) as caught:
+        files.read_file(path)
+    assert str(path) in str(caught.value)
+
+
+# A chip that does not exist, with names and counters of its own.
+STUB = """
+chips = ["GB100"]
+sources = { stub = "made up for this test" }
+[metrics.tensor_active_pct]
+names = ["UTC Active [Throughput %]"]
+counters = ["sm__pipe_utc_cycles_active"]
+source = "stub"
+[metrics.tensor_cycles]
+names = ["UTC Active [Sum]"]
+counters = ["sm__pipe_utc_cycles_active"]
+sums = "Sum"
+source = "stub"
+[flop_per_cycle.tcgen05]
+bf16 = { value = 2048, source = "stub" }
+"""
+# A metric that there was none of before.
+POWER = """
+[metrics.power_w]
+names = ["Board Power [mW]"]
+counters = ["pwr__board"]
+scale = 1e-3
+source = "stub"
+"""
+
+
+@pytest.fixture
+def write_stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Adds a file for GB100 to those of the package."""
+
+    def write(content: str) -> None:
+        folder = tmp_path / "chips"
+        shutil.copytree(files.DATA, folder)
+        (folder / "gb100.toml").write_text(content)
+        monkeypatch.setattr(files, "DATA", folder)
+
+    return write
+
+
+def metric_set(*metrics: tuple[str, str]) -> str:
+    """nsys's own set for GB100: names and counters."""
+    percent = [{"name": "Throughput %", "suffix": ".avg.pct_of_peak_sustained_elapsed"}]
+    listed = [{"name": name, "id": counter, "subMetrics": percent} for name, counter in metrics]
+    return yaml.safe_dump({"version": 5, "metricSets": [{"alias": "own", "chips": ["GB100"], "metrics": listed}]})
+
+
+def names_of(metric_set: str) -> list[str]:
+    (made,) = yaml.safe_load(metric_set)["metricSets"]
+    return [f"{metric['name']} [{sub['name']}]" for metric in made["metrics"] for sub in metric["subMetrics"]]
+
+
+def test_a_new_chip_is_one_file(write_stub: Callable[[str], None], tmp_path: Path) -> None:
+    write_stub(STUB)
+    own = metric_set(("UTC Active", "TPC.Triage.sm__pipe_utc_cycles_active"), ("SMs Active", "TPC.sm__cycles_active"))
+    recorded = names_of(build_metric_set(own, "GB100"))
+    assert recorded == [
+        "UTC Active [Throughput %]",
+        "UTC Active [Sum]",
+        "SMs Active [Throughput %]",
+        "SM Cycles [Sum]",
+    ]
+    builder = TraceBuilder().gpu(chip="GB100").recorded(40_000)
+    builder.samples([4000] * 4, metric=recorded[1]).samples([2500] * 4, metric=recorded[3])
+    builder.kernel("nvjet_sm100_tst_128x256_64x6_2x1_v_bz_TNT", 0, 40_000)
+    analysis = tcprof.read(builder.write(tmp_path))
+    assert analysis.tensor_source == "cycles"
+    assert analysis.samples["tensor_active_pct"].tolist() == [40] * 4
+    (kernel,) = analysis.kernels.to_dict("records")
+    assert (kernel["family"], kernel["precision"]) == ("tcgen05", "bf16")
+    assert kernel["tensor_flop"] == pytest.approx(16_000 * 2048)
+
+
+def test_a_new_chip_without_its_file_has_no_figures(tmp_path: Path) -> None:
+    own = metric_set(("UTC Active", "TPC.Triage.sm__pipe_utc_cycles_active"))
+    with pytest.raises(NsysError, match="no counter"):
+        build_metric_set(own, "GB100")
+    builder = TraceBuilder().gpu(chip="GB100").samples([4000] * 4, metric="UTC Active [Sum]")
+    assert builder.trace(tmp_path).samples().tensor_source == "none"
+
+
+def test_a_new_metric_is_a_column_and_its_names(
+    write_stub: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_stub(STUB + POWER)
+    power = replace(SAMPLES.columns[-1], name="power_w")
+    monkeypatch.setattr(samples, "SAMPLES", replace(SAMPLES, columns=(*SAMPLES.columns, power)))
+    own = metric_set(("UTC Active", "sm__pipe_utc_cycles_active"), ("Board Power", "PWR.pwr__board"))
+    assert "Board Power [Throughput %]" in names_of(build_metric_set(own, "GB100"))
+    builder = TraceBuilder().gpu(chip="GB100").samples([700_000, 650_500], metric="Board Power [mW]")
+    frame = builder.trace(tmp_path).samples(("power_w",)).frame
+    assert frame["power_w"].tolist() == [700.0, 650.5]
 
 
 @pytest.fixture(scope="module")

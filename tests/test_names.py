@@ -2,7 +2,8 @@
 
 import pytest
 
-from tcprof.analysis.kernels.names import NO_MATRIX, read_names
+from tcprof.analysis.kernels.names import parse_name, read_names, short_name
+from tcprof.chips import NO_MATRIX
 
 # Precision, instructions and tile, which the names of kernels for the Tensor Cores tell.
 TENSOR = """
@@ -181,3 +182,57 @@ def test_names_are_read_in_their_order() -> None:
     names = ["", "nvjet_sm90_hsh_128x128_64x6_2x1_v_bz_NNT", "graph", "ampere_h16816gemm_128x64_ldg8_stages_64x3_nn"]
     assert read_names(names)["family"].tolist() == ["", "wgmma", "", "mma.sync"]
     assert read_names([]).columns.tolist() == ["named_tensor", "communication", "precision", "family", "tile"]
+
+
+def test_a_name_is_parsed_once() -> None:
+    name = f"ampere_h16816gemm_128x64_ldg8_stages_64x3_nn_{id(object())}"  # as no other test has
+    misses = parse_name.cache_info().misses
+    read_names([name, name])
+    assert parse_name(name).work == "products"
+    assert parse_name.cache_info().misses == misses + 1
+
+
+@pytest.mark.parametrize(
+    ("name", "work", "words"),
+    [
+        ("graph", "CUDA graphs", {"graph"}),
+        (
+            "ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)",
+            "communication",
+            {"nccldevkernel", "allreduce", "sum", "ring", "ll"},
+        ),
+        ("triton_poi_fused_add_clone_11", "fused kernels", {"add", "clone"}),
+        ("void flash_fwd_kernel<(int)64>(float *)", "attention", {"flash", "fwd"}),
+        ("void splitKreduce_kernel<(int)32, float>(T4 *)", "helpers of products", {"splitkreduce"}),
+        ("ampere_sgemm_128x64_nn", "products", {"ampere", "sgemm", "x64", "nn"}),
+        (
+            "void cudnn::bn_fw_tr_1C11_batchnorm<float>(int)",
+            "normalization",
+            {"cudnn", "bn", "fw", "tr", "c11", "batchnorm"},
+        ),
+        ("my_kernel", "other kernels", {"my"}),
+    ],
+)
+def test_the_work_that_a_name_tells_of(name: str, work: str, words: set[str]) -> None:
+    parsed = parse_name(name)
+    assert (parsed.work, parsed.words) == (work, words)
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("void at::native::vectorized_elementwise_kernel<(int)4, at::native::FillFunctor<float>>(int)",
+         "vectorized_elementwise_kernel<FillFunctor>"),
+        ("void cutlass::Kernel2<cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1>(T1::Params)",
+         "cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1"),
+        ("void at::native::<unnamed>::max_pool_backward_nhwc<float>(const T1 *)", "max_pool_backward_nhwc"),
+        ("sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize32x32x64_execute_kernel__5x_cublas",
+         "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize32x32x64"),
+        ("", "(unnamed)"),
+        ("a\x1b[31mb", "a\ufffd[31mb"),
+        ("x" * 30 + "y" * 70, "x" * 30 + "y" * 8 + "…" + "y" * 25),
+    ],
+)  # fmt: skip
+def test_short_names(name: str, short: str) -> None:
+    assert short_name(name) == short
+    assert len(short) <= 64

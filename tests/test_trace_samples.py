@@ -17,6 +17,7 @@ from builders import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tcprof.chips import metric_names
 from tcprof.frames import SAMPLES
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.samples import unwrap
@@ -377,6 +378,18 @@ def test_json_of_other_events_is_not_read(tmp_path):
 
 
 def test_names_of_the_metrics_that_the_builder_writes():
-    assert schema.split_metric_name(TENSOR_CYCLES) == ("Tensor Active", "Sum")
-    assert schema.split_metric_name(SM_CYCLES) == ("SM Cycles", "Sum")
-    assert schema.split_metric_name("Tensor Active") == ("Tensor Active", "")
+    assert TENSOR_ACTIVE in metric_names("tensor_active_pct")
+    assert TENSOR_CYCLES in metric_names("tensor_cycles")
+    assert SM_CYCLES in metric_names("sm_cycles")
+    assert CLOCK in metric_names("gpc_clock_hz")
+    assert "Tensor Active" in metric_names("tensor_active_pct")  # as in 2022, without a unit
+
+
+def test_a_chips_own_names_come_first(tmp_path):
+    """On Turing the shared pipe is what there is; a name of another chip is read where nothing else is."""
+    shared, alone = "Tensor Active / FP16 Active [Throughput %]", "Tensor Active [Throughput %]"
+    for chip, expected in (("TU102", 7), ("GH100", 1), (None, 1)):
+        builder = TraceBuilder().gpu(chip=chip).samples([1], metric=alone).samples([7], metric=shared)
+        samples = builder.trace(tmp_path).samples()
+        assert samples.frame["tensor_active_pct"].tolist() == [expected]
+        assert samples.shared_pipe is (chip == "TU102")

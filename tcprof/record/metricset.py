@@ -52,16 +52,17 @@ def build_metric_set(own: str, chip: str, alias: str = "tcprof", *, keep_links: 
     document = _parse(own)
     source = _first_set(document)
     columns = find_chip(chip).metrics
-    kept = {
-        counter for known in columns.values() for metric in known if not metric.beside for counter in metric.counters
-    }
+    known = [metric for of_column in columns.values() for metric in of_column]
+    kept = {counter for metric in known if not metric.beside for counter in metric.counters}
     metrics = [
         {**metric, "subMetrics": _flatten(metric.get("subMetrics", []))}
         for metric in source.get("metrics", [])
         if _counter(metric) in kept or (keep_links and _counter(metric).startswith(_LINK_PREFIXES))
     ]
     summed = [
-        column for column, known in columns.items() if any(_add_sum(metrics, sums) for sums in known if sums.sums)
+        column
+        for column, of_column in columns.items()
+        if any(_add_sum(metrics, metric) for metric in of_column if metric.sums)
     ]
     if "tensor_cycles" not in summed:
         raise NsysError(f"nsys's metric set for {chip} has no counter for the tensor pipe alone.")

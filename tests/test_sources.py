@@ -1,0 +1,173 @@
+"""Which source reads a file, and that a second source is a class and a line: recordings as JSON."""
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from builders import TraceBuilder
+
+import tcprof
+from tcprof.errors import InputError
+from tcprof.frames import ACTIVITIES, DIAGNOSTICS, GPUS, LAUNCHES, RANGES, SAMPLES, Schema
+from tcprof.sources import Recording, Samples, SourceType, registry
+from tcprof.sources.nsys_sqlite import NsysExport, recognition
+from tcprof.sources.registry import open_source
+
+
+class JsonSource:
+    """A recording whose frames are lists of records in one JSON file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._frames = path, json.loads(path.read_text())["frames"]
+
+    def _frame(self, schema: Schema) -> pd.DataFrame:
+        given = self._frames.get(schema.name)
+        return schema.conform(pd.DataFrame(given)) if given else schema.empty()
+
+    def recording(self) -> Recording:
+        return Recording(self.path.name, "", "", "", "", 40_000.0, 100_000.0, True)
+
+    def gpus(self) -> pd.DataFrame:
+        return self._frame(GPUS)
+
+    def samples(self, metrics: Iterable[str]) -> Samples:
+        return Samples(self._frame(SAMPLES), "rounded", False, 0)
+
+    def ranges(self) -> pd.DataFrame:
+        return self._frame(RANGES)
+
+    def launches(self) -> pd.DataFrame:
+        return self._frame(LAUNCHES)
+
+    def lost_launches(self) -> int | None:
+        return None
+
+    def activities(self, geometry: bool = False) -> pd.DataFrame:
+        return self._frame(ACTIVITIES)
+
+    def diagnostics(self) -> pd.DataFrame:
+        return self._frame(DIAGNOSTICS)
+
+
+JSON = SourceType("recordings as JSON", lambda path, header: header.startswith(b'{"frames"'), JsonSource)
+
+
+@pytest.fixture
+def json_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "SOURCE_TYPES", (JSON, *registry.SOURCE_TYPES))
+
+
+def write_json(path: Path) -> Path:
+    """A range of 40 µs with one kernel in its second half, sampled four times."""
+    launch = {"process": 7, "thread": 8, "correlation": 1, "start_ns": 1000}
+    kernel = {"gpu": 0, "kind": "kernel", "name": "k", "launch_geometry": "", "stream": 3, "process": 7}
+    opened = {"process": 7, "thread": 8, "domain": "", "name": "step", "start_ns": 0, "end_ns": 40_000}
+    frames: dict[str, list[dict[str, Any]]] = {
+        "gpus": [{"gpu": 0, "name": "A GPU", "chip": "GH100"}],
+        "samples": [
+            {"gpu": 0, "start_ns": start, "end_ns": start + 10_000, "tensor_active_pct": percent}
+            for start, percent in ((0, 0), (10_000, 0), (20_000, 60), (30_000, 80))
+        ],
+        "ranges": [{**opened, "start_end": False}],
+        "launches": [launch],
+        "activities": [{**kernel, "correlation": 1, "start_ns": 20_000, "end_ns": 40_000}],
+    }
+    path.write_text(json.dumps({"frames": frames}))
+    return path
+
+
+@pytest.mark.usefixtures("json_is_read")
+def test_a_second_source_is_analyzed_like_the_first(tmp_path: Path) -> None:
+    analysis = tcprof.read(write_json(tmp_path / "run.json"))
+    assert analysis.recording.file == "run.json"
+    step = analysis.ranges.set_index("path").loc["step"]
+    assert (step["window_ns"], step["kernel_count"]) == (20_000, 1)
+    assert step["tensor_active_mean_pct"] == pytest.approx(70, abs=0.5)
+    assert analysis.kernels["name"].tolist() == ["k"]
+
+
+@pytest.mark.usefixtures("json_is_read")
+def test_content_decides_and_not_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recognition, "find_nsys", lambda: pytest.fail("sent to nsys"))
+    for name in ("run.nsys-rep", "run.sqlite", "run"):
+        assert isinstance(open_source(write_json(tmp_path / name)), JsonSource)
+    export = TraceBuilder().kernel("k", 0, 1).write(tmp_path, "export.json")
+    assert isinstance(open_source(export), NsysExport)
+
+
+def test_a_report_is_read_by_its_export(tmp_path: Path) -> None:
+    export = TraceBuilder().kernel("k", 0, 1).write(tmp_path, "run.sqlite")
+    report = tmp_path / "run.nsys-rep"
+    report.write_bytes(b"NVIDIA Tegra Profiler Report 2025@3@2@1\n")
+    shutil.copystat(export, report)
+    assert open_source(report).path == export
+
+
+def test_a_report_without_nsys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent() -> None:
+        raise tcprof.NsysError("no nsys was found", "Install it.")
+
+    monkeypatch.setattr(recognition, "find_nsys", absent)
+    report = tmp_path / "run.nsys-rep"
+    report.write_bytes(b"NVIDIA Tegra Profiler Report 2025@3@2@1\n")
+    with pytest.raises(InputError, match="no nsys was found"):
+        open_source(report)
+
+
+@pytest.mark.parametrize("content", [b'{"frames": {}}', b"hello, world\n" * 100, b"a", b"SQLite"])
+def test_a_file_that_no_source_knows(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "run.bin"
+    path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        tcprof.read(path)
+    assert f"{path} is no recording that tcprof reads: reports and SQLite exports of Nsight Systems." in str(
+        caught.value
+    )
+    assert "tcprof profile -o RUN.nsys-rep -- PROGRAM" in caught.value.hint
+    assert "nsys export --type=sqlite REPORT.nsys-rep" in caught.value.hint
+
+
+@pytest.mark.usefixtures("json_is_read")
+def test_all_sources_are_named(tmp_path: Path) -> None:
+    (tmp_path / "run.txt").write_text("hello")
+    with pytest.raises(InputError, match="reads: recordings as JSON, reports and SQLite exports of Nsight Systems"):
+        open_source(tmp_path / "run.txt")
+
+
+def test_another_programs_database(tmp_path: Path) -> None:
+    path = tmp_path / "nvprof.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("create table StringTable (id integer)")
+    with pytest.raises(InputError, match="no recording that tcprof reads"):
+        open_source(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "does not exist"),
+        (b"", "is empty"),
+        (bytes(5000), "an export that was interrupted: it begins with zeros"),
+        (b"SQLite format 3\0", "is cut off"),
+        (b"SQLite format 3\0" + b"\xff" * 500, "is (damaged|cut off)"),
+        (b"NVIDIA Tegra Profiler Report 2025", "a report of nsys, not its SQLite export"),
+    ],
+)
+def test_damaged_files_are_told_from_foreign_ones(content: bytes | None, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.sqlite"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=said) as caught:
+        open_source(path)
+    assert caught.value.hint
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is a folder"):
+        open_source(tmp_path)
