@@ -12,11 +12,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tcprof.errors import InputError, MachineError, NsysError, OutputError, StoppedError, TcprofError, UsageError
+from tcprof.version import __version__
 
 if TYPE_CHECKING:
     from tcprof.api import compare, profile, read
 
-__version__ = "0.1.0"
 __all__ = [
     "InputError",
     "MachineError",

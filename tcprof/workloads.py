@@ -8,10 +8,9 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-import tcprof
 from tcprof.errors import InputError
 
-_PACKAGE = Path(tcprof.__file__).parent
+_PACKAGE = Path(__file__).parent
 # A wheel takes the folder along inside the package; in a checkout it stands beside the package.
 FOLDERS = (_PACKAGE / "_workloads", _PACKAGE.parent / "workloads")
 _PROFILE = "tcprof profile --capture-range cudaProfilerApi"

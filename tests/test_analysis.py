@@ -486,9 +486,9 @@ def test_diagnostics_that_are_serious(tmp_path):
         builder.diagnostic("error", text)
     found = [text for text in warnings_of(builder, tmp_path) if text.startswith("Nsight Systems:")]
     assert found == [
-        "Nsight Systems: order was broken",
-        "Nsight Systems: b",
-        "Nsight Systems: c",
+        "Nsight Systems: order was broken.",
+        "Nsight Systems: b.",
+        "Nsight Systems: c.",
         "Nsight Systems: 2 more warnings in the report's diagnostics.",
     ]
 

@@ -13,9 +13,10 @@ from report_inputs import HOSTILE
 import tcprof
 from tcprof.cli.output import has_color, print_faults
 from tcprof.findings.faults import lower_frequency
-from tcprof.render.formats import Style, text
-from tcprof.views.document import Document
+from tcprof.render.formats import Style
+from tcprof.render.formats.text import render
 from tcprof.sources.nsys_sqlite import NsysExport, schema
+from tcprof.views.document import Document
 
 OVERFLOW = "GPU Metrics [0]: Sampling buffer overflow"
 DISORDER = "GPU Metrics event chronological order was broken"
@@ -363,7 +364,7 @@ def test_the_word_is_red_on_a_terminal_with_colour_only(
     print_faults(("Samples were lost.",))
     said = [capsys.readouterr().err]
     document = Document(kind="test", faults=("Samples were lost.",))
-    said.append(f"{text.render(document, Style(80, color=has_color(sys.stderr)))}\n\n")
+    said.append(f"{render(document, Style(80, color=has_color(sys.stderr)))}\n\n")
     plain = [each.replace("\x1b[31m\x1b[1m", "<").replace("\x1b[0m", ">") for each in said]
     assert plain == ["<warning:> Samples were lost.\n\n" if colored else "warning: Samples were lost.\n\n"] * 2
 

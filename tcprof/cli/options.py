@@ -26,7 +26,7 @@ class Window(StrEnum):
 class Format(StrEnum):
     """How a document is shown: one member for each module of ``tcprof.render.formats``."""
 
-    _ignore_ = ["name_of_format"]
+    _ignore_ = ["name_of_format"]  # noqa: RUF012 - Enum takes it out
     for name_of_format in FORMATS:
         locals()[name_of_format.upper()] = name_of_format
 

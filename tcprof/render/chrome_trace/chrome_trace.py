@@ -11,7 +11,6 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-import tcprof
 from tcprof.analysis import Analysis
 from tcprof.files import replace_file
 from tcprof.findings import Findings
@@ -19,6 +18,7 @@ from tcprof.frames import SAMPLE_METRICS, SAMPLES
 from tcprof.render.chrome_trace.drawing import OUTSIDE, Drawing, Lane, Slices, Texts
 from tcprof.render.chrome_trace.events import clean_json, open_events, quoted
 from tcprof.render.formats.json import plain
+from tcprof.version import __version__
 from tcprof.views.recording.facts import recording_data
 
 FAULTS = 2 * OUTSIDE  # the process that they are drawn in; GPUs are processes from OUTSIDE on
@@ -55,7 +55,7 @@ def write_chrome_trace(analysis: Analysis, findings: Findings, target: Path) -> 
     ranges = analysis.nvtx_ranges
     zero = min([0, *(int(frame["start_ns"].min()) for frame in (ranges, analysis.activities) if len(frame))])
     about = {
-        "tcprof": tcprof.__version__,
+        "tcprof": __version__,
         "recording": plain(recording_data(analysis)),
         "zero_ns": zero,
         "faults": findings.faults,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-import tcprof
 from tcprof.render.formats import Style
+from tcprof.version import __version__
 from tcprof.views.document import Document
 
 HAS = ("faults", "warnings", "base", "gate")
@@ -23,7 +23,7 @@ def render(document: Document, style: Style) -> str:
 
 def render_data(kind: str, data: Mapping[str, Any]) -> str:
     """A document of some kind from its data alone."""
-    whole = {"tcprof": tcprof.__version__, "kind": kind, **plain(data)}
+    whole = {"tcprof": __version__, "kind": kind, **plain(data)}
     return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
 
 

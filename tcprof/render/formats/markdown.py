@@ -14,7 +14,7 @@ SUFFIXES = (".md",)
 
 def render(document: Document, style: Style) -> str:
     """A document as Markdown; names are escaped."""
-    parts = [f"**warning:** {escape(fault)}" for fault in document.faults]
+    parts = [f"warning: {escape(fault)}" for fault in document.faults]
     for part in document.parts:
         parts += _render_part(part)
     if document.gate is not None:

@@ -13,10 +13,10 @@ import plotly.graph_objects as go
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from tcprof import __version__
 from tcprof.files import replace_file
 from tcprof.render.html.options import PageOptions, PlotlyScript
 from tcprof.render.html.plotlyjs import provide_script, script_element, script_sources
+from tcprof.version import __version__
 from tcprof.views.document import Figure, Notes, Part, Section
 
 # Characters that could end a script element, or a line of JavaScript, as JSON writes them within a string.

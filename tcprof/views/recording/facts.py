@@ -5,11 +5,12 @@ from typing import Any
 
 import pandas as pd
 
-from tcprof import __version__, units
+from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings, describe_outside, describe_warm_up
 from tcprof.findings.words import WINDOW_NAMES
 from tcprof.untrusted import one_line
+from tcprof.version import __version__
 from tcprof.views.document import Facts
 
 WINDOW_MEANINGS = {

@@ -1,0 +1,3 @@
+"""The version of tcprof."""
+
+__version__ = "0.1.0"
