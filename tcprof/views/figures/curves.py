@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import StepFunction, union
+from tcprof.frames import SAMPLE_METRICS, SAMPLES
 from tcprof.views.figures.envelope import Envelope, Floats, band_points, compute_envelope, step_points
 from tcprof.views.figures.panels import Panel
 
@@ -35,19 +36,42 @@ class Metric:
     visible: bool | str = True
     width: float = 1.1
 
+    @property
+    def unit(self) -> str:
+        """What its values are measured in."""
+        return SAMPLES[self.columns[0]].unit if self.columns else "pct"
+
     def values(self, samples: pd.DataFrame) -> Floats:
         """Its value in each sample; unknown where one of its columns is."""
         return np.asarray(samples[list(self.columns)].sum(axis=1, skipna=False), dtype=np.float64)
 
 
-TENSOR = Metric("Tensor Active", ("tensor_active_pct",), TENSOR_COLOR, width=1.6)
-METRICS = (
-    Metric("GR Active", ("gr_active_pct",), "#8A8F98"),
-    Metric("SM Active", ("sm_active_pct",), "#2E8BC0"),
-    Metric("SM Issue", ("sm_issue_pct",), "#B08900", "legendonly"),
-    Metric("DRAM read + write", ("dram_read_pct", "dram_write_pct"), "#009E73", "legendonly"),
+def _metric(name: str, color: str, visible: bool | str = True, width: float = 1.1) -> Metric:
+    """The curve of a column of the samples."""
+    return Metric(SAMPLES[name].title, (name,), color, visible, width)
+
+
+_DRAM = ("dram_read_pct", "dram_write_pct")
+TENSOR = _metric("tensor_active_pct", TENSOR_COLOR, width=1.6)
+CLOCK = _metric("gpc_clock_hz", "#C46A9F")
+_COLORS = {"gr_active_pct": "#8A8F98", "sm_active_pct": "#2E8BC0", "sm_issue_pct": "#B08900"}
+_FURTHER_COLORS = ("#9467BD", "#8C564B", "#17BECF", "#BCBD22")
+_SHOWN = ("gr_active_pct", "sm_active_pct")  # before anything is clicked in the legend
+_DRAWN_ALREADY = (*TENSOR.columns, *CLOCK.columns, *_DRAM)
+_OTHERS = tuple(
+    _metric(
+        column.name,
+        _COLORS.get(column.name, _FURTHER_COLORS[place % len(_FURTHER_COLORS)]),
+        True if column.name in _SHOWN or column.unit != "pct" else "legendonly",
+    )
+    for place, column in enumerate(SAMPLES.columns)
+    if column.name in SAMPLE_METRICS and column.unit != "cycles" and column.name not in _DRAWN_ALREADY
 )
-CLOCK = Metric("GPC clock", ("gpc_clock_hz",), "#C46A9F")
+METRICS = (
+    *(metric for metric in _OTHERS if metric.unit == "pct"),
+    Metric("DRAM read + write", _DRAM, "#009E73", "legendonly"),
+)
+MEASURED = tuple(metric for metric in _OTHERS if metric.unit != "pct")  # each in a strip of its own, in its unit
 BUSY = Metric("GPU busy (kernels, copies, sets)", (), "#9C7FC4")
 
 

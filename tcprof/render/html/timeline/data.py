@@ -28,7 +28,7 @@ from tcprof.render.html.timeline.lanes import (
     short_names,
 )
 from tcprof.render.html.timeline.packing import ArrayStore
-from tcprof.views.figures.curves import CLOCK, METRICS, TENSOR, Metric, shown_gpus
+from tcprof.views.figures.curves import CLOCK, MEASURED, METRICS, TENSOR, Metric, shown_gpus
 from tcprof.views.figures.envelope import compute_envelope
 from tcprof.views.figures.flop_rate import FLOP_RATE, flop_rate
 from tcprof.views.figures.lanes import TENSOR_SCALE, UNKNOWN_COLOR, label, scale_colors
@@ -128,7 +128,7 @@ def _add_samples(
     """The curves of one GPU: the largest value of each, tracks of curves that share their times, and what to say."""
     samples = analysis.samples[analysis.samples["gpu"] == gpu].sort_values("start_ns", kind="stable")
     start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
-    values = {metric: metric.values(samples) for metric in (TENSOR, *METRICS, CLOCK)}
+    values = {metric: metric.values(samples) for metric in (TENSOR, *METRICS, CLOCK, *MEASURED)}
     values[FLOP_RATE] = flop_rate(analysis, gpu, start, end)
     values = {metric: value for metric, value in values.items() if np.isfinite(value).any()}
     peaks = {metric: float(np.nanmax(value)) for metric, value in values.items()}
@@ -166,7 +166,7 @@ def _add_curve(store: ArrayStore, metric: Metric, peak: float, *values: Floats) 
 
 def _step_of(metric: Metric, peak: float) -> float:
     """The step in which values are kept: 0.01 % or finer for percentages, a 60,000th of the largest for the rest."""
-    if metric in (FLOP_RATE, CLOCK):
+    if metric in (FLOP_RATE, CLOCK, *MEASURED):
         return max(peak, 1.0) / 60_000
     step = PERCENT_STEP
     while 0 < peak < _FINEST_STEPS * step and step > 1e-5:
