@@ -9,7 +9,7 @@ from builders import TraceBuilder
 from report_inputs import HOSTILE, make_analysis, make_empty, make_samples
 
 import tcprof
-from tcprof.comparison.typical import find_typical
+from tcprof.findings.typical import find_typical
 from tcprof.findings.iterations import measure_iterations
 from tcprof.frames import SAMPLES
 from tcprof.report.comparison_words import compare_in_words
