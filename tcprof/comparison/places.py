@@ -122,9 +122,7 @@ def find_unmapped(recordings: Sequence[Analysis], mapping: Mapping[str, str]) ->
     """Old and new names of the mappings whose new name no range of the new side has: there is nothing to compare."""
     paths = {path for recording in recordings for path in recording.paths["path"]}
     return tuple(
-        (old, new)
-        for old, new in mapping.items()
-        if not any(rename_path(path, {new: "\0"}) != path for path in paths)
+        (old, new) for old, new in mapping.items() if not any(rename_path(path, {new: "\0"}) != path for path in paths)
     )
 
 

@@ -8,7 +8,12 @@ KERNEL_CHANGES = Schema(
     "Figures are per iteration, without warm-up; of the whole captures where one recording has no iterations.",
     (
         GPU,
-        Column("path", TEXT, "The path within the iteration, as in the new recording; of removed ones the baseline's.", title="In"),
+        Column(
+            "path",
+            TEXT,
+            "The path within the iteration, as in the new recording; of removed ones the baseline's.",
+            title="In",
+        ),
         Column(
             "kind",
             TEXT,
@@ -26,13 +31,28 @@ KERNEL_CHANGES = Schema(
         Column("base_ns", FLOAT, "Sum of their durations in the baseline.", title="Time, base"),
         Column("new_ns", FLOAT, "Sum of their durations in the new recording.", title="Time, new"),
         Column("difference_ns", FLOAT, "new - base.", title="Change"),
-        Column("base_tensor_active_pct", FLOAT, "Tensor Active while they ran, from the fit; unknown for new ones.", title="Tensor Active, base"),
-        Column("new_tensor_active_pct", FLOAT, "The same in the new recording; unknown for removed ones.", title="Tensor Active, new"),
+        Column(
+            "base_tensor_active_pct",
+            FLOAT,
+            "Tensor Active while they ran, from the fit; unknown for new ones.",
+            title="Tensor Active, base",
+        ),
+        Column(
+            "new_tensor_active_pct",
+            FLOAT,
+            "The same in the new recording; unknown for removed ones.",
+            title="Tensor Active, new",
+        ),
         Column(
             "base_tensor_kernel", BOOL, "Whether the baseline's is a tensor kernel, see *kernels*; no for new ones."
         ),
         Column("new_tensor_kernel", BOOL, "Whether the new recording's is one; no for removed ones."),
-        Column("base_precision", TEXT, "Precision of the inputs, as the name has it; empty where it does not tell.", title="Precision"),
+        Column(
+            "base_precision",
+            TEXT,
+            "Precision of the inputs, as the name has it; empty where it does not tell.",
+            title="Precision",
+        ),
         Column("new_precision", TEXT, "The same in the new recording."),
         Column("base_fit", TEXT, "What the fit can tell of it in the baseline, see *kernels*; empty for new ones."),
         Column("new_fit", TEXT, "The same in the new recording; empty for removed ones."),

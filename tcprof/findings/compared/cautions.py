@@ -83,7 +83,9 @@ def _about_recorders(base: Side, new: Side) -> list[Finding]:
     if sources[0] != sources[1]:
         sentence = f"Tensor Active comes from {sources[0]} in the baseline and from {sources[1]} in the other recording"
         found.append(_caution("different-samples", sentence=sentence))
-    frequencies = [join_facts(units.format_hz(each.recording.frequency_hz) for each in side.recordings) for side in sides]
+    frequencies = [
+        join_facts(units.format_hz(each.recording.frequency_hz) for each in side.recordings) for side in sides
+    ]
     for rule, what, told in (
         ("different-drivers", "driver", [_facts(side, "driver_version") for side in sides]),
         ("different-recorders", "Nsight Systems version", [_facts(side, "nsys_version") for side in sides]),

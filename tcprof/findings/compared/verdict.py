@@ -119,7 +119,12 @@ def _cause(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     row = decisive(time_row(comparison, gpu))
     part = largest_part(comparison.waterfall, gpu, TIME)
     # Medians are compared, and means divided into parts: what the means do not share needs no cause.
-    if part is None or row["verdict"] == EQUAL or abs(row["ratio"] - 1) < ALIKE or part["change"] * row["difference"] < 0:
+    if (
+        part is None
+        or row["verdict"] == EQUAL
+        or abs(row["ratio"] - 1) < ALIKE
+        or part["change"] * row["difference"] < 0
+    ):
         return _launch_bound(comparison, gpu)
     return (
         f"Most of the difference: {_replaced(comparison, gpu, part) or _describe_part(part)}.",

@@ -24,7 +24,9 @@ def render(document: Document, style: Style) -> str:
     both sides, and the suite's error output is what else the document has to say.
     """
     gate: GateView = document.gate
-    results = ["failure" if each.verdict != "pass" and gate.is_strict else _RESULTS[each.verdict] for each in gate.conditions]
+    results = [
+        "failure" if each.verdict != "pass" and gate.is_strict else _RESULTS[each.verdict] for each in gate.conditions
+    ]
     counts = {"failures": results.count("failure"), "errors": 0, "skipped": results.count("skipped")}
     totals = {name: str(count) for name, count in {"tests": len(results), **counts}.items()}
     root = ElementTree.Element("testsuites")

@@ -33,7 +33,7 @@ from tcprof.views.document import (
 )
 from tcprof.views.gate import GateView
 
-HAS = ("faults", "base", "gate")
+HAS = ("faults", "base", "gate", "doubt")
 SUFFIXES = (".txt",)
 WHOLE_CAPTURE = "(whole capture)"
 LONGEST_LABEL = 160  # characters; JSON and CSV have names in full

@@ -20,8 +20,6 @@ from tcprof.views.document import Document, Notes, Table
 from tcprof.views.gate import view_gate
 from tcprof.views.recording.facts import gpu_title_of_several, recording_data
 
-_NOTHING = "Nothing in the recordings is what the options ask for."
-
 
 def view_comparison(
     comparisons: Sequence[Comparison],
@@ -51,7 +49,7 @@ def view_comparison(
         kind="comparison",
         parts=(said, *(table for table in tables if table.rows)),
         faults=faults,
-        warnings=(*(() if any(len(each) for each in rows) else (_NOTHING,)), *warnings),
+        warnings=warnings,
         base=base,
         data=data[0] if len(data) == 1 else {"comparisons": data},
         rows=_merge(comparisons, rows),

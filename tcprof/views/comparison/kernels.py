@@ -52,8 +52,8 @@ def list_kernel_changes(
     kept = rows.head(most) if most else rows
     return Table(
         name=f"kernels-{number}-{gpu}",
-        title="",
-        first=f"kernels, by change per {iteration_name(comparison)}",
+        title=f"kernels, by change per {iteration_name(comparison)}",
+        first="kernel",
         headings=tuple(_heading(name) for name in _COLUMNS),
         rows=tuple(_row(row) for row in kept.to_dict("records")),
         hidden=len(rows) - len(kept),
@@ -110,9 +110,7 @@ def _row(row: Mapping[Any, Any]) -> Row:
 def _pair(row: Mapping[Any, Any], sides: list[str], figure: str) -> list[Cell]:
     """A figure of both sides; unknown on one that has no such kernel."""
     names = {side: f"{side}_{figure}" for side in ("base", "new")}
-    return [
-        number_cell(row[name], KERNEL_CHANGES[name]) if side in sides else _NONE for side, name in names.items()
-    ]
+    return [number_cell(row[name], KERNEL_CHANGES[name]) if side in sides else _NONE for side, name in names.items()]
 
 
 def _words(*texts: str) -> Cell:

@@ -70,7 +70,9 @@ def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
 def _list_sides(comparisons: Sequence[Comparison], gpu: int) -> Table:
     first = comparisons[0]
     headings = (
-        Heading("time", "The gpu window, or where there is none the time on the CPU: the median.", columns=("time_ns",)),
+        Heading(
+            "time", "The gpu window, or where there is none the time on the CPU: the median.", columns=("time_ns",)
+        ),
         Heading("ratio"),
         Heading("95 % interval", columns=("low", "high")),
         Heading("verdict", words=True),
@@ -102,7 +104,7 @@ def _change(comparison: Comparison, gpu: int) -> tuple[Cell, Cell, Cell]:
 
 def list_noise(comparisons: Sequence[Comparison]) -> list[Table]:
     """How much recordings of one side differ, one table for each GPU; the baseline's rows stand once."""
-    tables = []
+    tables: list[Table] = []
     for gpu in shared_gpus(comparisons):
         rows = tuple(dict.fromkeys(row for each in comparisons for row in _noise_rows(each, gpu)))
         if rows:

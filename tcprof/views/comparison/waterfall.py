@@ -12,7 +12,6 @@ from tcprof.findings.compared.rows import iteration_name
 from tcprof.views.document import Cell, Heading, Row, Table, sort_key
 
 
-
 def list_parts(comparison: Comparison, gpu: int, number: int = 1) -> list[Table]:
     """A table of the parts of time, and one of those of Tensor Active; their sum stands last.
 
