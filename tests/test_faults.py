@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from builders import TraceBuilder
 from report_inputs import HOSTILE
+from tcprof.analysis.faults import lower_frequency
 
 import tcprof
-from tcprof.analysis.faults import lower_frequency
 from tcprof.cli.app import print_faults
 from tcprof.sources.nsys_sqlite import NsysExport, schema
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from report_inputs import HOSTILE, make_analysis, make_empty, make_samples, read_hostile
+from tcprof.report.pages.tables import MOST_ROWS, list_range_tables
 
 from tcprof.errors import OutputError
 from tcprof.frames import SAMPLES
 from tcprof.render.html import report as page
 from tcprof.render.html.options import PageOptions, Theme
 from tcprof.render.html.plotlyjs import read_bundle
-from tcprof.report.pages.tables import MOST_ROWS, list_range_tables
 
 VOID = {"meta", "link", "input", "br", "img"}
 

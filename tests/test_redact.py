@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 from builders import TraceBuilder
+from tcprof.report.text.redaction import describe_redaction
 
 from tcprof import cli
 from tcprof.analysis import analyze
 from tcprof.errors import InputError, OutputError
-from tcprof.report.text.redaction import describe_redaction
 from tcprof.sources.nsys_sqlite import NsysExport, schema
 from tcprof.sources.nsys_sqlite.redaction import allowed
 from tcprof.sources.nsys_sqlite.redaction import redact as redact_module

@@ -9,7 +9,7 @@ from tcprof import units
 from tcprof.comparison.gate.judgements import CANNOT_TELL, HOLDS_BOUND, NO_INTERVAL, Found, Judgement, exit_status
 from tcprof.comparison.statistics.rows import MEAN, MEDIAN, TOO_FEW
 from tcprof.frames import quantity_of
-from tcprof.untrusted import one_line, printable
+from tcprof.untrusted import printable
 from tcprof.views.paths import WHOLE_CAPTURE
 
 _LARGE_RATIO = 10  # from here on "12.9x" is easier to read than "+1190.0 %"
@@ -80,7 +80,8 @@ def name_condition(judgement: Judgement) -> str:
     """
     places = []
     if judgement.condition.path != judgement.path:
-        places.append(one_line(judgement.path, _LONGEST_PATH) if judgement.path else WHOLE_CAPTURE)
+        path = printable(judgement.path or WHOLE_CAPTURE)
+        places.append(path if len(path) <= _LONGEST_PATH else f"{path[: _LONGEST_PATH - 1]}…")
     if judgement.gpu_count > 1:
         places.append(f"GPU {judgement.gpu}")
     text = printable(judgement.condition.text.strip())

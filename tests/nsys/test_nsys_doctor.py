@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from tcprof.report.text.checks import is_ready, render_checks
 
 from tcprof.record.doctor import checkup
 from tcprof.record.doctor.checks import Check, diagnose
 from tcprof.record.doctor.checkup import check_up
 from tcprof.record.doctor.machine import GpuModes
-from tcprof.report.text.checks import is_ready, render_checks
 
 REASONS = {  # nsys's reason: (the check that fails, part of its evidence, part of its remedy)
     "Insufficient privilege, see https://developer.nvidia.com/ERR_NVGPUCTRPERM": (

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tcprof.report.text.plan import describe_plan
 
 import tcprof
 from tcprof.errors import InputError, MachineError, NsysError, UsageError
@@ -17,7 +18,6 @@ from tcprof.record.capabilities import Capabilities, GpuSupport
 from tcprof.record.recording import trial
 from tcprof.record.recording.command import RecordOptions
 from tcprof.record.recording.plan import Plan, plan_recording, write_metric_set
-from tcprof.report.text.plan import describe_plan
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "mnist_amp.sqlite"
 
