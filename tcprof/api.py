@@ -11,11 +11,13 @@ from tcprof.comparison import Comparison, Side
 from tcprof.comparison import compare as compare_sides
 from tcprof.errors import UsageError
 from tcprof.findings import Check, Findings, judge
+from tcprof.findings.compared import ComparedFindings, judge_comparison
 from tcprof.frames import SAMPLE_METRICS
 from tcprof.sources.registry import open_source
 
 _Recording: TypeAlias = str | PathLike[str] | Analysis
 _Recordings: TypeAlias = _Recording | Sequence[_Recording]
+_KERNELS_SHOWN = 8  # of a comparison, in a notebook
 _LARGE = 100_000_000  # bytes of an export that takes more than some seconds to fit
 
 
@@ -67,6 +69,39 @@ class JudgedAnalysis(Analysis):
         return render_html(view_ranges(self, self.findings, self.ranges))
 
 
+class JudgedComparison(Comparison):
+    """A comparison with what it says, which notebooks show."""
+
+    @cached_property
+    def findings(self) -> ComparedFindings:
+        """What it says, as ``tcprof.findings.compared`` judges it."""
+        return judge_comparison(self)
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """A paragraph for each GPU."""
+        return self.findings.verdict
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Why the figures of a side cannot be trusted; each begins with the side."""
+        return self.findings.faults
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What makes the sides hard to compare, and what else a reader must know of each."""
+        return self.findings.warnings
+
+    def __repr__(self) -> str:
+        return "\n".join(self.verdict)
+
+    def _repr_html_(self) -> str:
+        from tcprof.render.notebook import render_html
+        from tcprof.views.comparison import view_comparison
+
+        return render_html(view_comparison([self], [self.findings], limit=_KERNELS_SHOWN))
+
+
 def read(
     path: str | PathLike[str],
     window: str = "gpu",
@@ -107,7 +142,7 @@ def compare(
     mapping: Mapping[str, str] | None = None,
     force: bool = False,
     warm_up: int | str | None = None,
-) -> Comparison:
+) -> JudgedComparison:
     """Compare two sides: one recording each, or several of the same program, given as files or as analyses.
 
     Args:
@@ -128,7 +163,7 @@ def compare(
         several = [given] if isinstance(given, str | PathLike | Analysis) else given
         read_in = (each if isinstance(each, Analysis) else read(each, window, warm_up=warm_up) for each in several)
         sides.append(Side(name, tuple(read_in)))
-    return compare_sides(sides[0], sides[1], mapping or {}, force)
+    return JudgedComparison(**vars(compare_sides(sides[0], sides[1], mapping or {}, force)))
 
 
 def profile(

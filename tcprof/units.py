@@ -11,6 +11,7 @@ from typing import SupportsFloat
 UNKNOWN = "–"
 _LEAST_NS = 0.0005  # what is less comes from rounding alone
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+_NEAR_ONE = 0.1  # ratios so near to 1 need three decimals
 _SI = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -64,16 +65,51 @@ def format_pct(value: SupportsFloat | None) -> str:
     return f"{number:z.{decimals}f} %"
 
 
+def _signed_percentage(value: float) -> str:
+    """The digits of a difference of percentages: "+37.5"."""
+    if value == 0:
+        return "0.0"
+    if abs(value) < 0.001:
+        return "<0.001"
+    return f"{value:+.{1 if abs(value) >= 1 else 2 if abs(value) >= 0.1 else 3}f}"
+
+
 def format_points(value: SupportsFloat | None) -> str:
     """A difference of two percentages, signed: "+37.5 points"."""
     number = _known(value)
-    if number is None:
+    return UNKNOWN if number is None else f"{_signed_percentage(number)} points"
+
+
+def format_signed_pct(value: SupportsFloat | None) -> str:
+    """A change in percent, signed: "+12.3 %"."""
+    number = _known(value)
+    return UNKNOWN if number is None else f"{_signed_percentage(number)} %"
+
+
+def _change_digits(value: float, in_points: bool) -> str:
+    """The digits of a change; of a ratio near 1 so many that they show a difference."""
+    if in_points:
+        return _signed_percentage(value)
+    return f"{value:.3f}" if abs(value - 1) < _NEAR_ONE else _digits(value)
+
+
+def format_change(value: SupportsFloat | None, in_points: bool) -> str:
+    """A change of a quantity: "+8.7 pt" of a percentage, else a ratio, "1.42x" or near 1 "1.003x".
+
+    Args:
+        value: The difference in points, or the ratio.
+        in_points: Which of them it is.
+    """
+    number = _known(value)
+    return UNKNOWN if number is None else _change_digits(number, in_points) + (" pt" if in_points else "x")
+
+
+def format_change_interval(low: SupportsFloat | None, high: SupportsFloat | None, in_points: bool) -> str:
+    """Both ends of a change's interval: "+8.0 to +9.3 pt", "1.38 to 1.46x"."""
+    ends = _known(low), _known(high)
+    if ends[0] is None or ends[1] is None:
         return UNKNOWN
-    if number == 0:
-        return "0.0 points"
-    if abs(number) < 0.001:
-        return "<0.001 points"
-    return f"{number:+.{1 if abs(number) >= 1 else 2 if abs(number) >= 0.1 else 3}f} points"
+    return f"{_change_digits(ends[0], in_points)} to {format_change(ends[1], in_points)}"
 
 
 def format_count(value: SupportsFloat | None) -> str:

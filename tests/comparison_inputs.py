@@ -1,6 +1,7 @@
 """Comparisons for the tests of their page: recordings whose steps iterate, with kernels that change."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,14 @@ from report_inputs import HOSTILE
 import tcprof
 from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison, Side, compare
+from tcprof.comparison.gate.judgements import Judgement
+from tcprof.findings import Finding, Severity
+from tcprof.findings.compared import ComparedFindings, judge_comparison
+from tcprof.render.formats.text import brief_columns, label_of
+from tcprof.render.html.comparison import render_comparison, write_comparison
+from tcprof.render.html.options import USUAL, PageOptions
+from tcprof.views.comparison.page import view_comparison_page
+from tcprof.views.document import Table
 
 US = 1_000
 
@@ -89,3 +98,57 @@ def compare_hostile(folder: Path) -> list[Comparison]:
         for place, name in enumerate(HOSTILE[1:3], start=1)
     ]
     return [compare(base, side) for side in others]
+
+
+def tell(
+    comparison: Comparison,
+    base: Sequence[str] = (),
+    new: Sequence[str] = (),
+    cautions: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+) -> ComparedFindings:
+    """The findings on a comparison, with others on its sides and on what makes these hard to compare.
+
+    Args:
+        comparison: The comparison.
+        base: Faults of the baseline.
+        new: Faults of the other side.
+        cautions: What makes the sides hard to compare.
+        warnings: Cautions on the other side.
+    """
+
+    def find(texts: Sequence[str], severity: Severity = Severity.CAUTION) -> tuple[Finding, ...]:
+        return tuple(Finding("test", severity, text.removesuffix(".")) for text in texts)
+
+    found = judge_comparison(comparison)
+    faults = [find(texts, Severity.FAULT) for texts in (base, new)]
+    return replace(found, base=faults[0], new=(*faults[1], *find(warnings)), cautions=find(cautions))
+
+
+def render_page(
+    comparisons: Sequence[Comparison],
+    options: PageOptions = USUAL,
+    judged: Sequence[Judgement] = (),
+    findings: Sequence[ComparedFindings] = (),
+) -> str:
+    """The page of comparisons, as text, with these findings or their own."""
+    findings = findings or [judge_comparison(each) for each in comparisons]
+    document = view_comparison_page(comparisons, findings, judged, title=options.title or "")
+    return render_comparison(document, options)
+
+
+def write_page(
+    comparisons: Sequence[Comparison],
+    path: Path,
+    options: PageOptions = USUAL,
+    findings: Sequence[ComparedFindings] = (),
+) -> None:
+    """The page of comparisons, as a file."""
+    findings = findings or [judge_comparison(each) for each in comparisons]
+    write_comparison(comparisons, findings, path, options)
+
+
+def texts_of(table: Table) -> list[list[str]]:
+    """The rows of a table as a terminal shows them: names, and the columns that are brief."""
+    columns = brief_columns(table)
+    return [[label_of(row), *(column.texts[place] for column in columns)] for place, row in enumerate(table.rows)]

@@ -13,10 +13,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from builders import TraceBuilder
+from tcprof.report.data import data
 
 import tcprof
 from tcprof import cli
-from tcprof.report.data import data
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 FP32, AMP = FIXTURES / "mnist_fp32.sqlite", FIXTURES / "mnist_amp.sqlite"

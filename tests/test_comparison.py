@@ -10,6 +10,8 @@ import tcprof
 from tcprof.analysis import analyze
 from tcprof.comparison import Side, compare
 from tcprof.errors import InputError, UsageError
+from tcprof.findings.compared import judge_comparison
+from tcprof.findings.finding import texts_of
 from tcprof.frames import COMPARISON
 from tcprof.sources.nsys_sqlite import NsysExport
 
@@ -36,6 +38,11 @@ def steps(count, kernel_ns, value, *, inner=("forward",), gpu="NVIDIA H200"):
 
 def analyzed(builder, folder, name="trace.sqlite", window="gpu"):
     return analyze(NsysExport(builder.write(folder, name)), window)
+
+
+def cautions_of(comparison):
+    """What makes the sides hard to compare."""
+    return texts_of(judge_comparison(comparison).cautions)
 
 
 def quantity(comparison, name):
@@ -173,7 +180,7 @@ def test_rows_of_two_gpus_stay_apart(tmp_path):
 def test_a_recording_with_itself(tmp_path):
     analysis = analyzed(steps(5, 10_000, 30), tmp_path)
     comparison = compare(analysis, analysis)
-    assert comparison.warnings == (ASSUMED,)
+    assert cautions_of(comparison) == (ASSUMED,)
     known = comparison.rows.dropna(subset="base")
     assert (known["difference"] == 0).all()
     assert (known["ratio"].dropna() == 1).all()
@@ -201,7 +208,7 @@ def test_what_makes_figures_hard_to_compare_is_said(tmp_path):
         .cycles([5, 5], sm=[10, 10])
     )
     sides = analyzed(base, tmp_path, "a.sqlite"), analyzed(new, tmp_path, "b.sqlite")
-    assert compare(*sides, force=True).warnings == (
+    assert cautions_of(compare(*sides, force=True)) == (
         "Different GPUs: NVIDIA H200 against NVIDIA A100. Times cannot be compared; shares only with care.",
         "Tensor Active comes from rounded percentages in the baseline and from exact cycles in the other recording.",
         "Different driver: 535.86.05 against 580.95.05.",
@@ -307,7 +314,7 @@ def test_warm_up_is_left_out_with_all_that_lies_in_it(tmp_path):
 def test_renamed_ranges_are_compared(tmp_path):
     base = analyzed(runs(6, names=("train", "iter")), tmp_path, "a.sqlite")
     new = analyzed(runs(6, names=("step",)), tmp_path, "b.sqlite")
-    assert "no range in common" in " ".join(compare(base, new).warnings)
+    assert "no range in common" in " ".join(cautions_of(compare(base, new)))
     comparison = compare(base, new, {"train / iter": "step"})
     found = row(comparison, "step / inner", "kernel_ns")
     assert (found["depth"], found["base"], found["new"], found["verdict"]) == (2, 40_000, 40_000, "=")
@@ -326,7 +333,7 @@ def test_repeats_measure_how_much_runs_differ(tmp_path):
     ]
     comparison = compare(*sides)
     assert comparison.spread == "measured"
-    assert not any("not independent" in warning for warning in comparison.warnings)
+    assert not any("not independent" in warning for warning in cautions_of(comparison))
     window = row(comparison, "step", "gpu_window_ns")
     assert (window["base"], window["new"], window["verdict"]) == (40_000, 30_500, "lower")
     assert (window["base_recording_count"], window["base_instance_count"]) == (3, 18)
@@ -357,12 +364,12 @@ def test_a_side_without_work_is_refused_unless_forced(tmp_path):
 def test_other_clocks_lengths_and_numbers_of_iterations_are_said(tmp_path):
     base = analyzed(runs(20, clock=1_980_000_000), tmp_path, "a.sqlite")
     new = analyzed(runs(10, clock=1_600_000_000), tmp_path, "b.sqlite")
-    told = " ".join(compare(base, new).warnings)
+    told = " ".join(cautions_of(compare(base, new)))
     assert "clock under load was 19.2 % lower than in the baseline (1.6 GHz against 1.98 GHz)" in told
     assert "The captures are 4.00 ms and 2.00 ms long" in told
     assert "The baseline has 20 iterations, the other recording 10" in told
     idle = analyzed(runs(20, clock=1_600_000_000, gr=10), tmp_path, "c.sqlite")
-    assert "clock" not in " ".join(compare(base, idle).warnings)
+    assert "clock" not in " ".join(cautions_of(compare(base, idle)))
 
 
 @pytest.mark.parametrize("name", ["mlp_tf32", "transformer_compiled"])

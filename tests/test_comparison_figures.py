@@ -11,8 +11,8 @@ from report_inputs import make_comparison
 
 from tcprof.comparison import Side, compare
 from tcprof.comparison.kernels.waterfall import TENSOR_ACTIVE, TIME
+from tcprof.findings.compared.rows import find_row
 from tcprof.frames import WATERFALL
-from tcprof.report.comparison_words import find_row
 from tcprof.views.figures.compared_iterations import figure_iterations, figure_small_multiples
 from tcprof.views.figures.compared_series import MOST_POINTS, SIDE_COLORS, shown_sides
 from tcprof.views.figures.waterfall import LESS_COLOR, MORE_COLOR, figure_waterfall

@@ -9,7 +9,7 @@ from tcprof.comparison import compare
 from tcprof.comparison.gate.conditions import parse_condition
 from tcprof.comparison.gate.judgements import judge_condition
 from tcprof.comparison.statistics.rows import WHOLE_GRAPHS
-from tcprof.report.comparison_words import compare_in_words
+from tcprof.findings.compared import judge_comparison
 from tcprof.sources.nsys_sqlite import NsysExport
 
 STEP = 200_000
@@ -58,7 +58,7 @@ def test_kernels_that_became_a_graph_are_neither_new_nor_removed(tmp_path, swapp
     total = comparison.waterfall[comparison.waterfall["quantity"] == "time_ns"]
     assert total["base"].iloc[1:].sum() == total["base"].iloc[0]
     assert set(comparison.matching.changes["kind"]) == {"same", "hidden"}
-    assert "CUDA graphs were recorded as a whole in the " in " ".join(comparison.warnings)
+    assert "CUDA graphs were recorded as a whole in the " in " ".join(judge_comparison(comparison).warnings)
 
 
 def test_kernels_that_a_graph_hides_are_not_counted(tmp_path):
@@ -73,7 +73,7 @@ def test_kernels_that_a_graph_hides_are_not_counted(tmp_path):
     for name in ("kernel_count", "kernel_time"):
         judged = judge_condition(parse_condition(f"{name} > +5%"), comparison.rows, "step")
         assert (judged.verdict, judged.reason) == ("cannot tell", WHOLE_GRAPHS)
-    words = " ".join(sentence for _, sentences in compare_in_words(comparison) for sentence in sentences)
+    words = " ".join(judge_comparison(comparison).verdict)
     assert "launches" not in words
     same = compare(whole, whole).rows
     both = same[same["path"] == "step"].set_index("quantity")
@@ -84,7 +84,7 @@ def test_kernels_that_a_graph_hides_are_not_counted(tmp_path):
 def test_the_largest_part_names_the_remedy(tmp_path):
     eager = analyzed(steps(whole=False), tmp_path, "a.sqlite")
     longer = analyzed(steps(whole=True, inside=((GEMM, 80_000), (ADD, 20_000))), tmp_path, "b.sqlite")
-    words = " ".join(sentence for _, sentences in compare_in_words(compare(eager, longer)) for sentence in sentences)
+    words = " ".join(judge_comparison(compare(eager, longer)).verdict)
     assert "kernels hidden in whole CUDA graphs 60.0 µs → 100 µs; to see them record with --cuda-graph-trace" in words
 
 

@@ -7,6 +7,7 @@ from tcprof.analysis import analyze
 from tcprof.comparison import compare
 from tcprof.comparison.gate.conditions import parse_condition
 from tcprof.comparison.gate.judgements import judge_condition
+from tcprof.findings.compared import judge_comparison
 from tcprof.sources.nsys_sqlite import NsysExport
 
 STEP = 200_000
@@ -46,7 +47,7 @@ def test_4_steps_are_the_iterations_of_20(tmp_path, swapped):
     assert "an interval needs 5 instances on each side" in row["not_judged"]
     time = comparison.waterfall[comparison.waterfall["quantity"] == "time_ns"].iloc[0]
     assert max(time["base"], time["new"]) == 79_990  # of a step, not of the whole capture
-    assert "has only 4 iterations: that is too few for an interval" in " ".join(comparison.warnings)
+    assert "has only 4 iterations: that is too few for an interval" in " ".join(judge_comparison(comparison).warnings)
     judged = judge_condition(parse_condition("kernel_time > +5%"), rows, comparison.iteration_path)
     assert (judged.path, judged.verdict) == ("step", "cannot tell")
     assert judged.reason == row["not_judged"]

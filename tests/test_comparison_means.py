@@ -11,11 +11,11 @@ from builders import TraceBuilder
 from tcprof.analysis import analyze
 from tcprof.comparison import Side, compare
 from tcprof.comparison.gate.conditions import parse_condition
-from tcprof.comparison.gate.doubts import list_doubts
 from tcprof.comparison.gate.judgements import judge_condition
-from tcprof.report.comparison_words import compare_in_words
-from tcprof.report.text.comparison import list_iterations, list_ranges
+from tcprof.findings.compared import judge_comparison
 from tcprof.sources.nsys_sqlite import NsysExport
+from tcprof.views.comparison.quantities import list_quantities
+from tcprof.views.comparison.ranges import list_range_changes
 
 run = test_cli.run
 US = 1000
@@ -47,7 +47,7 @@ def row(comparison, name, path="step"):
 
 
 def words(comparison):
-    return " ".join(sentence for _, sentences in compare_in_words(comparison) for sentence in sentences)
+    return " ".join(judge_comparison(comparison).verdict)
 
 
 @pytest.fixture
@@ -71,9 +71,10 @@ def test_work_of_every_4th_step_moves_the_mean(every_4th):
     assert "Some iterations take longer." in said
     assert "Most of the difference: new kernels (" in said
     assert "0 ns → 225 µs." in said
-    labels = [cells[0] for cells in list_iterations(comparison, 0).rows]
-    assert labels[labels.index("GPU window") + 1] == "  mean"
-    assert list_ranges(comparison, comparison.rows).rows[-1][3].endswith(" m")
+    labels = [row.name for row in list_quantities(comparison, 0).rows]
+    assert labels[labels.index("GPU window") + 1] == "mean"
+    assert list_quantities(comparison, 0).rows[labels.index("GPU window") + 1].depth == 2
+    assert list_range_changes(comparison, comparison.rows, 0).rows[-1].cells[0].mark == "m"
     back = words(compare(*every_4th[::-1]))
     assert "but the mean is 1.09x faster (" in back
     assert "Some iterations take less time." in back
@@ -179,7 +180,7 @@ def lossy(tmp_path):
 @pytest.mark.parametrize("name", ["time", "kernel_time", "kernel_count", "tensor_active", "tensor_cycles"])
 def test_lost_kernels_cannot_pass(lossy, name):
     comparison = compare(*(analyze(NsysExport(path)) for path in lossy))
-    doubts = list_doubts(comparison)
+    doubts = judge_comparison(comparison).doubts
     for text in (f"{name} > +50%", f"{name} < -50%"):
         judged = judge_condition(parse_condition(text), comparison.rows, "step", doubts)
         assert judged.verdict == "cannot tell"

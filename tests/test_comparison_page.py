@@ -5,7 +5,16 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from comparison_inputs import compare_hostile, compare_several, compare_steps, read_steps
+from comparison_inputs import (
+    compare_hostile,
+    compare_several,
+    compare_steps,
+    read_steps,
+    render_page,
+    tell,
+    texts_of,
+    write_page,
+)
 from report_inputs import HOSTILE, make_analysis, make_comparison, make_empty
 from test_page import Page
 
@@ -14,12 +23,16 @@ from tcprof.comparison import Side, compare
 from tcprof.comparison.gate.conditions import parse_condition
 from tcprof.comparison.gate.judgements import judge_condition
 from tcprof.errors import OutputError
-from tcprof.render.html.comparison import render_comparison, write_comparison
+from tcprof.findings.compared import judge_comparison
+from tcprof.findings.compared.rows import find_row
 from tcprof.render.html.options import PageOptions
-from tcprof.report.comparison_words import compare_in_words, find_row
-from tcprof.report.pages.comparison.tables import MOST_KERNELS, list_kernel_changes, list_quantities, list_range_changes
-from tcprof.report.pages.tables import MOST_ROWS
-from tcprof.report.text.comparison import list_all, list_iterations, list_sides, list_waterfall
+from tcprof.views.comparison import view_comparison
+from tcprof.views.comparison.kernels import MOST_KERNELS, list_kernel_changes
+from tcprof.views.comparison.quantities import list_quantities
+from tcprof.views.comparison.ranges import list_range_changes
+from tcprof.views.comparison.sides import list_sides
+from tcprof.views.comparison.waterfall import list_parts
+from tcprof.views.paths import MOST_ROWS
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 
@@ -36,12 +49,12 @@ def several(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(steps):
-    return Page(render_comparison([steps]))
+    return Page(render_page([steps]))
 
 
 @pytest.fixture(scope="module")
 def page_of_several(several):
-    return Page(render_comparison(several))
+    return Page(render_page(several))
 
 
 def plain(shown):
@@ -55,35 +68,36 @@ def ids(shown):
 
 class TestTwoSides:
     def test_the_verdict_is_what_the_terminal_says(self, page, steps):
-        ((_, sentences),) = compare_in_words(steps)
-        assert sentences[0].startswith("opt is 1.8")
-        assert " ".join(sentences) in plain(page)
+        (said,) = judge_comparison(steps).verdict
+        assert said.startswith("opt is 1.8")
+        assert said in plain(page)
         assert "base → opt" in page.text
 
     def test_no_line_ends_between_a_number_and_its_unit(self, steps):
-        text = render_comparison([steps])
-        times = compare_in_words(steps)[0][1][0].rpartition(": ")[2]
+        text = render_page([steps])
+        times = judge_comparison(steps).gpus[0].sentences[0].rpartition(": ")[2]
         assert times not in text
         assert times.replace(" µs", "\N{NO-BREAK SPACE}µs") in text
 
     def test_quantities_of_the_iterations(self, page, steps):
-        rows = list_iterations(steps, 0).rows
+        rows = texts_of(list_quantities(steps, 0))
         assert len(rows) >= 6
         for row in rows:
-            shown = next(each for each in page.rows if each[0] == row[0].strip() and len(each) == 7)
-            assert shown[1:] == [*row[1:6], row[6] or "–"]
+            assert [row[0].strip(), *row[1:]] in page.rows
 
     def test_strips_say_which_way(self, steps):
-        strips = {row.cells[0]: row.strip for row in list_quantities(steps, 0)}
+        strips = {row.name: row.cells[3].strip for row in list_quantities(steps, 0).rows}
         assert strips["GPU window"].value < 50
         assert strips["GPU window"].low < strips["GPU window"].value < strips["GPU window"].low + 50
-        assert strips["kernels"].value > 50
-        assert strips["  peak"] is None
+        assert strips["Kernels"].value > 50
+        assert strips["Peak"] is None
 
     def test_parts_of_the_change_with_their_sum_last(self, page, steps):
-        for listing in list_waterfall(steps, 0):
-            for row in listing.rows:
-                assert list(row) in page.rows
+        for table in list_parts(steps, 0):
+            assert table.total
+            assert table.rows[-1].name == "sum"
+            for row in texts_of(table):
+                assert row in page.rows
         assert any("ampere" not in row[0] and row[0].startswith("renamed kernels: ") for row in page.rows)
 
     def test_kernels_with_what_became_of_them(self, steps):
@@ -99,33 +113,38 @@ class TestTwoSides:
     def test_of_very_many_kernels_the_largest_changes(self, steps):
         changes = pd.concat([steps.matching.changes] * 300, ignore_index=True)
         many = dataclasses.replace(steps, matching=dataclasses.replace(steps.matching, changes=changes))
-        table = list_kernel_changes(many, 0)
+        table = list_kernel_changes(many, 0, MOST_KERNELS)
         assert len(table.rows) == MOST_KERNELS
         assert table.hidden == len(changes) - MOST_KERNELS
-        assert f"{table.hidden} more kernels are not in this table" in render_comparison([many])
+        assert f"{table.hidden} more kernels are not in this table" in render_page([many])
 
     def test_ranges_as_a_tree_and_what_shows_nothing(self, steps):
-        table = list_range_changes(steps, 0)
+        table = list_range_changes(steps, steps.rows, 0)
         assert [(row.depth, row.name) for row in table.rows] == [(0, "whole capture"), (1, "step"), (2, "forward")]
-        verdicts = steps.rows[steps.rows["path"] == "step"]["verdict"].tolist()
-        assert "~" in verdicts
-        assert "lower" in verdicts
-        assert [cell.text.endswith(" ~") for cell in table.rows[1].cells] == [each == "~" for each in verdicts]
+        verdicts = steps.rows[steps.rows["path"] == "step"].set_index("quantity")["verdict"]
+        assert {"~", "lower"} <= set(verdicts)
+        marks = {
+            heading.columns[0]: cell.mark for heading, cell in zip(table.headings, table.rows[1].cells, strict=True)
+        }
+        assert marks == {f"{name}_base": "~" * (each == "~") for name, each in verdicts.items()}
+        assert f"{table.rows[1].cells[3].text} ~" in Page(render_page([steps])).text
 
     def test_iterations_of_several_epochs_are_one_row(self):
         base, new = (tcprof.read(FIXTURES / f"mnist_{name}.sqlite") for name in ("fp32", "amp"))
-        table = list_range_changes(compare(base, new), 0)
+        comparison = compare(base, new)
+        table = list_range_changes(comparison, comparison.rows, 0)
         (step,) = [row for row in table.rows if row.name == "step"]
-        assert (step.ancestors, step.depth) == ("epoch * /", 2)
+        assert (step.ancestors, step.depth) == ("epoch * / ", 2)
 
     def test_many_ranges_are_cut_and_counted(self):
         analysis = make_analysis(names=[f"range {number}" for number in range(MOST_ROWS + 500)])
-        table = list_range_changes(compare(analysis, analysis), 0)
+        comparison = compare(analysis, analysis)
+        table = list_range_changes(comparison, comparison.rows, 0, MOST_ROWS)
         assert (len(table.rows), table.hidden) == (MOST_ROWS, 502)
         assert table.rows[0].name == "whole capture"
 
     def test_ranges_of_one_side(self):
-        rows = Page(render_comparison([make_comparison()])).first_column()
+        rows = Page(render_page([make_comparison()])).first_column()
         assert "step / extra only in the new" in rows
 
     def test_where_the_figures_come_from(self, page):
@@ -139,17 +158,18 @@ class TestTwoSides:
 
     def test_each_gpu_has_its_part_and_every_id_is_its_own(self, tmp_path):
         base, new = (read_steps(tmp_path, f"{name}.sqlite", gpus=(0, 1)) for name in ("a", "b"))
-        shown = Page(render_comparison([compare(base, new)]))
+        shown = Page(render_page([compare(base, new)]))
         assert len(ids(shown)) == len(set(ids(shown)))
         assert {"iterations-0", "iterations-1", "waterfall-time_ns-1-0", "waterfall-time_ns-1-1"} <= set(ids(shown))
-        assert shown.text.count("GPU 1: NVIDIA H200") >= 2
+        assert shown.text.count("GPU 1, NVIDIA H200") >= 2
 
     def test_a_gpu_that_was_only_sampled_has_its_ranges_alone(self, tmp_path):
         base, new = (read_steps(tmp_path, f"{name}.sqlite", gpus=(0, 1), busy=(0,)) for name in ("a", "b"))
         comparison = compare(base, new)
         assert set(comparison.rows["gpu"]) == {0, 1}
-        assert [listing.rows[0][0] for listing in list_all([comparison], [comparison.rows], 0)][-1] == "(whole capture)"
-        assert not [each for each in ids(Page(render_comparison([comparison]))) if each.endswith("-1-1")]
+        tables = view_comparison([comparison], [judge_comparison(comparison)]).parts[1:]
+        assert (tables[-1].title, texts_of(tables[-1])[0][0]) == ("GPU 1, NVIDIA H200", "(whole capture)")
+        assert not [each for each in ids(Page(render_page([comparison]))) if each.endswith("-1-1")]
 
 
 class TestGate:
@@ -159,20 +179,20 @@ class TestGate:
         text = f"time {bound or f'< {change:.2f}%'}"
         judged = [judge_condition(parse_condition(text), steps.rows, steps.iteration_path)]
         assert judged[0].verdict == verdict
-        shown = plain(Page(render_comparison([steps], judged=judged)))
+        shown = plain(Page(render_page([steps], judged=judged)))
         assert f"{verdict} {text}" in shown
         assert shown.index(text) < shown.index("Iterations")
 
     def test_none(self, steps):
-        assert 'class="gate"' not in render_comparison([steps])
+        assert 'class="gate"' not in render_page([steps])
 
 
 class TestMoreSides:
     def test_one_row_a_side(self, page_of_several, several):
-        (listing,) = list_sides(several)
-        assert [row[0] for row in listing.rows] == ["slow", "middle", "fast"]
-        for row in listing.rows:
-            assert list(row) in page_of_several.rows
+        (table,) = list_sides(several)
+        assert [row.name for row in table.rows] == ["slow", "middle", "fast"]
+        for row in table.rows:
+            assert [row.name, *(cell.text for cell in row.cells)] in page_of_several.rows
 
     def test_a_part_for_each_of_which_the_first_is_open(self, page_of_several):
         parts = [each for tag, each in page_of_several.elements if tag == "details" and each.get("class") == "part"]
@@ -186,7 +206,7 @@ class TestMoreSides:
 
     def test_a_verdict_for_each(self, page_of_several, several):
         for each in several:
-            assert compare_in_words(each)[0][1][0] in plain(page_of_several)
+            assert judge_comparison(each).gpus[0].sentences[0] in plain(page_of_several)
 
     def test_noise_floor_of_each_side_once(self, page_of_several):
         rows = [row for row in page_of_several.rows if row[0] == "GPU window" and len(row) == 4]
@@ -201,50 +221,54 @@ class TestMoreSides:
         base = Side("base", (read_steps(tmp_path, "base.sqlite", gpus=(0, 1)),))
         both = Side("both", (read_steps(tmp_path, "both.sqlite", gpus=(0, 2)),))
         one = Side("one", (read_steps(tmp_path, "one.sqlite"),))
-        shown = Page(render_comparison([compare(base, both), compare(base, one)]))
+        shown = Page(render_page([compare(base, both), compare(base, one)]))
         assert "iterations-0" in ids(shown)
         assert "ranges" in " ".join(ids(shown))
 
 
 class TestFaultsAndWarnings:
-    def test_faults_stand_first_and_name_the_side(self):
-        base, new = make_analysis(faults=("Lost a.", "Lost b.")), make_analysis(faults=("Lost c.",), file="new.sqlite")
-        shown = plain(Page(render_comparison([compare(base, new)])))
-        assert "Baseline: Lost a. Baseline: Lost b. New: Lost c." in shown
+    def test_faults_stand_first_and_name_the_side(self, steps):
+        findings = tell(steps, base=("Lost a.", "Lost b."), new=("Lost c.",))
+        shown = plain(Page(render_page([steps], findings=[findings])))
+        assert "base: Lost a. base: Lost b. new: Lost c." in shown
         assert shown.index("Lost c.") < shown.index("Tensor Active")
-        one = Page(render_comparison([compare(make_analysis(), new)]))
+        one = Page(render_page([steps], findings=[tell(steps, new=("Lost c.",))]))
         assert sum(each.get("role") == "alert" for _, each in one.elements) == 1
-        assert "Baseline: Lost" not in one.text
+        assert "base: Lost" not in one.text
 
-    def test_warnings_are_counted_below_the_verdict(self):
-        comparison = make_comparison(warnings=("New is odd.",))
-        comparison = dataclasses.replace(comparison, warnings=("Different GPUs.", "Different clocks."))
-        text = plain(Page(render_comparison([comparison])))
+    def test_of_several_sides_each_fault_names_its_own(self, several):
+        findings = [tell(each, base=("Lost a.",), new=("Lost b.",)) for each in several]
+        shown = plain(Page(render_page(several, findings=findings)))
+        assert "base: Lost a. middle: Lost b. fast: Lost b." in shown
+
+    def test_warnings_are_counted_below_the_verdict(self, steps):
+        findings = tell(steps, cautions=("Different GPUs.", "Different clocks."), warnings=("New is odd.",))
+        text = plain(Page(render_page([steps], findings=[findings])))
         assert text.index("2 things make") < text.index("Iterations") < text.index("Different GPUs.")
         assert text.index("Different clocks.") < text.index("New is odd.")
 
     def test_those_of_several_comparisons_stand_once(self, several):
-        text = Page(render_comparison(several)).text
-        shared = set(several[0].warnings) & set(several[1].warnings)
-        for warning in shared:
+        findings = [tell(each, cautions=("Different GPUs.", f"Different {each.new.name}.")) for each in several]
+        text = Page(render_page(several, findings=findings)).text
+        for warning in ("Different GPUs.", "Different middle.", "Different fast."):
             assert text.count(warning) == 1
 
 
 class TestIncomplete:
     def test_unknown_on_one_side(self):
-        text = Page(render_comparison([compare(make_analysis(), make_empty(), force=True)])).text
+        text = Page(render_page([compare(make_analysis(), make_empty(), force=True)])).text
         assert "Baseline: Tensor Active comes from exact tensor cycles. New: The recording has no samples" in text
         assert "The sides have no iterations to draw" in text
 
     def test_with_nothing(self):
-        shown = Page(render_comparison([compare(make_empty(), make_empty(), force=True)]))
+        shown = Page(render_page([compare(make_empty(), make_empty(), force=True)]))
         assert "whole capture" in shown.first_column()
         assert "Why" not in shown.text.split()
 
 
 class TestHostileNames:
     def test_names_are_text(self, tmp_path):
-        shown = Page(render_comparison(compare_hostile(tmp_path), PageOptions(title=HOSTILE[1])))
+        shown = Page(render_page(compare_hostile(tmp_path), PageOptions(title=HOSTILE[1])))
         assert not [tag for tag, _ in shown.elements if tag == "img"]
         assert {each["href"] for tag, each in shown.elements if tag == "a"} <= {"#figures", "#differs"}
         for name in HOSTILE[:2]:
@@ -258,8 +282,9 @@ class TestHostileNames:
             assert "\u202e" not in script
 
     def test_faults_warnings_and_files(self):
-        comparison = make_comparison(names=HOSTILE, faults=HOSTILE, warnings=HOSTILE, file=HOSTILE[0])
-        shown = Page(render_comparison([comparison]))
+        comparison = make_comparison(names=HOSTILE, file=HOSTILE[0])
+        findings = tell(comparison, base=HOSTILE, new=HOSTILE, cautions=HOSTILE, warnings=HOSTILE)
+        shown = Page(render_page([comparison], findings=[findings]))
         assert not [tag for tag, _ in shown.elements if tag == "img"]
         assert HOSTILE[0] in shown.text
 
@@ -267,13 +292,13 @@ class TestHostileNames:
 class TestWriting:
     def test_file_is_the_page(self, tmp_path: Path, steps):
         path = tmp_path / "page.html"
-        write_comparison([steps], path, PageOptions(title="My runs"))
+        write_page([steps], path, PageOptions(title="My runs"))
         assert "<h1><bdi>My runs</bdi></h1>" in path.read_text(encoding="utf-8")
         assert list(tmp_path.iterdir()) == [path]
 
     def test_no_folder(self, tmp_path: Path, steps):
         with pytest.raises(OutputError, match=r"absent.*page\.html"):
-            write_comparison([steps], tmp_path / "absent" / "page.html")
+            write_page([steps], tmp_path / "absent" / "page.html")
 
     def test_nothing_is_fetched(self, page):
         fetched = [

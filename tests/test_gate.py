@@ -10,13 +10,15 @@ from gate_inputs import UNKNOWN, make_row, make_rows, make_share, without_interv
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcprof.comparison.gate.conditions import QUANTITIES, Condition, parse_condition
+from tcprof.comparison.gate.conditions import CONDITIONS, Condition, parse_condition
 from tcprof.comparison.gate.doubts import Doubt
 from tcprof.comparison.gate.judgements import Found, exit_status, judge_condition
 from tcprof.comparison.statistics.rows import ONE_SAMPLE
 from tcprof.errors import UsageError
 from tcprof.frames import COMPARISON, RANGE_SUMMARY
-from tcprof.report.text.gate import describe_judgement, name_condition, render_gate, render_gate_markdown
+from tcprof.render.formats import Style, markdown, text
+from tcprof.views.document import Document
+from tcprof.views.gate import describe_judgement, name_condition, view_gate
 
 DOCS = Path(__file__).parent.parent / "docs" / "ci.md"
 
@@ -65,7 +67,7 @@ def test_a_relative_bound_is_the_ratio_to_the_last_bit():
 
 
 def test_every_quantity_is_one_of_the_ranges():
-    assert set(QUANTITIES.values()) <= set(RANGE_SUMMARY.names)
+    assert {quantity.name for quantity in CONDITIONS.values()} <= set(RANGE_SUMMARY.names)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +120,7 @@ def test_the_nearest_quantity_is_suggested_and_all_are_listed():
     with pytest.raises(UsageError) as raised:
         parse_condition("tensor_activ < 30")
     assert raised.value.hint.startswith("Did you mean tensor_active? Quantities: time, host_time,")
-    assert all(name in raised.value.hint for name in QUANTITIES)
+    assert all(name in raised.value.hint for name in CONDITIONS)
 
 
 def test_the_caret_stands_below_what_it_points_at_whatever_the_width_of_characters():
@@ -130,7 +132,7 @@ def test_the_caret_stands_below_what_it_points_at_whatever_the_width_of_characte
 
 
 PARTS = st.sampled_from(
-    [*QUANTITIES, "[", "]", "step", " / ", ">", "<", ">=", "+", "-", "5", ".", "30", "%", "pt", "ms", " "]
+    [*CONDITIONS, "[", "]", "step", " / ", ">", "<", ">=", "+", "-", "5", ".", "30", "%", "pt", "ms", " "]
 )
 
 
@@ -141,7 +143,7 @@ def test_any_text_is_a_condition_or_a_wrong_one(text):
     except UsageError as error:
         message, pointer = str(error), str(error).split("\n")[-1]
     else:
-        assert condition.quantity in QUANTITIES.values()
+        assert condition.quantity in {quantity.name for quantity in CONDITIONS.values()}
         assert condition.path is None or condition.path.strip()
         assert math.isfinite(condition.bound)
         return
@@ -446,6 +448,14 @@ def test_a_condition_is_named_with_what_it_leaves_open():
     assert name_condition(judge("time[step] > +5%", make_row(), make_row(gpu=1))) == "time[step] > +5% (GPU 0)"
 
 
+def render_gate(judgements, strict, width, color):
+    return text.render_gate(view_gate(judgements, strict), Style(width, color))
+
+
+def render_gate_markdown(judgements, strict):
+    return markdown.render(Document("comparison", gate=view_gate(judgements, strict)), Style())
+
+
 def test_the_verdicts_on_a_terminal():
     unknown = judge("tensor_cycles > +5%", make_row())
     assert render_gate([FAIL, UNSURE, PASS, unknown], strict=False, width=80, color=False) == (
@@ -481,20 +491,20 @@ def test_the_verdicts_as_markdown():
         "\n"
         "| fails if | verdict | found |\n"
         "|---|---:|---:|\n"
-        "| time \\> \\+5% \\(step\\) | fail | +10.0 %, 95 % interval +8.0 % to +12.0 % |\n"
+        "| time \\> \\+5% \\(step\\) | fail | \\+10.0 %, 95 % interval \\+8.0 % to \\+12.0 % |\n"
         "| time \\> \\+9% \\(step\\) | cannot tell "
-        "| +10.0 %, 95 % interval +8.0 % to +12.0 %: the interval holds the bound |\n"
+        "| \\+10.0 %, 95 % interval \\+8.0 % to \\+12.0 %: the interval holds the bound |\n"
         "\n"
-        "The more recordings a side has, the more can be told: tcprof profile --repeat 5 SCRIPT"
+        "The more recordings a side has, the more can be told: tcprof profile \\-\\-repeat 5 SCRIPT"
     )
 
 
 def test_names_of_a_recording_cannot_forge_the_output():
     name = "a\x1b[2J\n| x | <img src=x> `b` \u202e" + "n" * 10_000
     found = [judge("time > +5%", make_row(path=name), iterations=name)]
-    for text in (render_gate(found, strict=False, width=80, color=False), render_gate_markdown(found, strict=False)):
-        assert all(line.isprintable() for line in text.split("\n"))
-        assert len(text) < 1000
+    for shown in (render_gate(found, strict=False, width=80, color=False), render_gate_markdown(found, strict=False)):
+        assert all(line.isprintable() for line in shown.split("\n"))
+        assert len(shown) < 1000
     markdown = render_gate_markdown(found, strict=False)
     assert len(markdown.split("\n")) == 5
     assert r"\| x \| \<img src=x\> \`b\`" in markdown
@@ -527,4 +537,4 @@ def test_the_documented_conditions_can_be_read():
     for name, cell in re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", page, re.MULTILINE):
         conditions += [f"{name} > {bound}" for bound in re.findall(r"`(.*?)`", cell)]
     parsed = [parse_condition(text) for text in conditions]
-    assert {condition.quantity for condition in parsed} == set(QUANTITIES.values())
+    assert {condition.quantity for condition in parsed} == {quantity.name for quantity in CONDITIONS.values()}

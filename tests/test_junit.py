@@ -7,7 +7,10 @@ from gate_inputs import make_row, make_rows
 
 from tcprof.comparison.gate.conditions import parse_condition
 from tcprof.comparison.gate.judgements import judge_condition
-from tcprof.render.junit import render_junit
+from tcprof.render.formats import Style
+from tcprof.render.formats.junit import render
+from tcprof.views.document import Document
+from tcprof.views.gate import view_gate
 
 
 def judge(text, path="step"):
@@ -18,7 +21,8 @@ JUDGEMENTS = [judge("time > +5%"), judge("time > +9%"), judge("time > +15%")]
 
 
 def read(judgements, strict=False, base=("base.sqlite",), new=("new.sqlite",)):
-    text = render_junit(judgements, base, new, strict)
+    files = {side: [{"file": name} for name in names] for side, names in (("base", base), ("new", new))}
+    text = render(Document("comparison", data={"recordings": files}, gate=view_gate(judgements, strict)), Style())
     assert text.isascii()
     root = ElementTree.fromstring(text.encode("ascii"))
     assert root.tag == "testsuites"

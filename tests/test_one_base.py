@@ -6,14 +6,14 @@ import re
 from html import escape
 
 import pytest
+from tcprof.report.data import data
+from tcprof.report.pages.summary import summarize
+from tcprof.report.text.tables import list_ranges
 
 import tcprof
 from tcprof.analysis import Analysis
 from tcprof.findings import describe, judge
 from tcprof.render.notebook import render_analysis
-from tcprof.report.data import data
-from tcprof.report.pages.summary import summarize
-from tcprof.report.text.tables import list_ranges
 from tcprof.units import format_pct
 
 

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from tcprof.report.text.comparison import list_kernels as list_changes
+from tcprof.report.text.kernels import list_kernels
 
 import tcprof
 from tcprof.analysis.kernels import classes
-from tcprof.report.text.comparison import list_kernels as list_changes
-from tcprof.report.text.kernels import list_kernels
 from tcprof.report.wording import format_fitted
 from tcprof.units import format_pct
 

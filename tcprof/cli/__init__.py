@@ -13,6 +13,7 @@ from tcprof.errors import TcprofError
 def main() -> None:
     """Run the command line; errors that are meant for the user become two lines and an exit status."""
     from tcprof.cli import (  # noqa: F401 - they add their commands
+        compare,
         doctor,
         export,
         kernels,

@@ -1,13 +1,12 @@
 """``tcprof compare``."""
 
-import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tcprof.cli.app import (
+from tcprof.cli.app import app
+from tcprof.cli.options import (
     DepthOption,
     FilterOption,
     Format,
@@ -19,35 +18,14 @@ from tcprof.cli.app import (
     WarmUpOption,
     Window,
     WindowOption,
-    app,
-    check_page,
-    has_color,
-    open_page,
-    print_table,
-    progress,
     select_rows,
-    width,
-    wrapped,
 )
+from tcprof.cli.output import check_page, open_page, print_document, progress
 from tcprof.errors import UsageError
 from tcprof.render.html.options import PageOptions, PlotlyScript, Theme
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from tcprof.comparison import Comparison, Side
-    from tcprof.comparison.gate.judgements import Judgement
-
-
-class CompareFormat(StrEnum):
-    """How a comparison is printed."""
-
-    TEXT = "text"
-    JSON = "json"
-    CSV = "csv"
-    MARKDOWN = "markdown"
-    JUNIT = "junit"
-
 
 SidesArgument = Annotated[
     list[Path],
@@ -75,7 +53,8 @@ GateOption = Annotated[
     ),
 ]
 LimitOption = Annotated[int, typer.Option("--limit", min=0, help="Kernels to list; 0 for all.")]
-CompareFormatOption = Annotated[CompareFormat, typer.Option("--format", help="How to print it.")]
+CompareFormatOption = Annotated[Format, typer.Option("--format", help="How to print it.")]
+_TEXT, _JUNIT = Format("text"), Format("junit")
 
 
 @app.command(
@@ -92,10 +71,10 @@ def compare(
     depth: DepthOption = None,
     renamed: MapOption = None,
     fail_if: GateOption = None,
-    strict: Annotated[bool, typer.Option("--strict", help="A condition that cannot be told fails, too.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Also fail if a condition is inconclusive.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Compare even what cannot be compared.")] = False,
     limit: LimitOption = 8,
-    output: CompareFormatOption = CompareFormat.TEXT,
+    output: CompareFormatOption = _TEXT,
     title: TitleOption = None,
     theme: ThemeOption = Theme.AUTO,
     plotlyjs: PlotlyOption = PlotlyScript.EMBED,
@@ -107,53 +86,38 @@ def compare(
     give several recordings a side, otherwise run-to-run variation is assumed, and smaller changes are inconclusive.
     """
     from tcprof.comparison.gate.conditions import parse_condition
-    from tcprof.comparison.gate.doubts import list_doubts
     from tcprof.comparison.gate.judgements import exit_status, judge_condition
+    from tcprof.findings.compared import judge_comparison
+    from tcprof.views.comparison import view_comparison
 
     conditions = [parse_condition(text) for text in fail_if or ()]
     _check_usage(sides, bool(conditions), output, page, open_it)
-    mapping = _parse_mapping(renamed or [])
-    comparisons = _compare_sides(sides, window, mapping, force, warm_up)
+    comparisons = _compare_sides(sides, window, _parse_mapping(renamed or []), force, warm_up)
+    findings = [judge_comparison(each) for each in comparisons]
     # Conditions are for two sides only, so that there is one comparison to judge.
-    rows = select_rows(comparisons[0].rows, gpu, None, None)
-    doubts = list_doubts(comparisons[0]) if conditions else ()
-    judged = [judge_condition(condition, rows, comparisons[0].iteration_path, doubts) for condition in conditions]
-    if output is CompareFormat.JUNIT:
-        _print_junit(comparisons[0], judged, strict)
-    else:
-        selected = [select_rows(each.rows, gpu, pattern, depth) for each in comparisons]
-        _print(comparisons, selected, judged, output, strict, limit)
+    first, doubts = comparisons[0], findings[0].doubts
+    rows = select_rows(first.rows, gpu, None, None)
+    judged = [judge_condition(condition, rows, first.iteration_path, doubts) for condition in conditions]
+    selected = [select_rows(each.rows, gpu, pattern, depth) for each in comparisons]
+    print_document(view_comparison(comparisons, findings, selected, judged, strict, limit or None), output.value)
     if page is not None:
         from tcprof.render.html.comparison import write_comparison
 
         with progress(f"Writing {page.name}"):
-            write_comparison(comparisons, page, PageOptions(title, theme, plotlyjs), judged)
-        typer.echo(page, err=output is not CompareFormat.TEXT)
+            write_comparison(comparisons, findings, page, PageOptions(title, theme, plotlyjs), judged, strict)
+        typer.echo(page, err=output is not _TEXT)
         if open_it:
             open_page(page)
     raise typer.Exit(exit_status(judged, strict))
 
 
-def _print_junit(comparison: "Comparison", judged: list["Judgement"], strict: bool) -> None:
-    """The conditions as test results, with the faults and warnings."""
-    from tcprof.render.junit import render_junit
-    from tcprof.report.text.gate import summarize_doubtful
-    from tcprof.report.text.tables import all_faults, all_warnings
-
-    files = [[each.recording.file for each in side.recordings] for side in (comparison.base, comparison.new)]
-    notes = (*all_faults(comparison), *all_warnings(comparison))
-    typer.echo(render_junit(judged, files[0], files[1], strict, notes))
-    if summary := summarize_doubtful(judged):
-        typer.echo(wrapped(summary), err=True)
-
-
-def _check_usage(sides: list[Path], gated: bool, output: CompareFormat, page: Path | None, open_it: bool) -> None:
+def _check_usage(sides: list[Path], gated: bool, output: Format, page: Path | None, open_it: bool) -> None:
     """Refuse what makes no sense before anything is read."""
     if len(sides) < 2:
         raise UsageError("a comparison needs two sides", "For example: tcprof compare base.nsys-rep new.nsys-rep")
     if gated and len(sides) > 2:
         raise UsageError("--fail-if judges one side against one baseline", "Give two sides.")
-    if output is CompareFormat.JUNIT and not gated:
+    if output is _JUNIT and not gated:
         raise UsageError("--format junit shows conditions, and there is none", "Add --fail-if 'time > +5%'.")
     if open_it and page is None:
         raise UsageError("--open shows a page, and none is written", "Add -o comparison.html.")
@@ -202,48 +166,3 @@ def _read_side(path: Path, name: str, window: Window, warm_up: str | None) -> "S
         with progress(f"Reading {recording.name}"):
             recordings.append(tcprof.read(recording, window, warm_up=warm_up))
     return Side(name, tuple(recordings))
-
-
-def _print(
-    comparisons: list["Comparison"],
-    rows: list["pd.DataFrame"],
-    judged: list["Judgement"],
-    output: CompareFormat,
-    strict: bool,
-    limit: int,
-) -> None:
-    """The verdict, the gate, the tables, and what to distrust."""
-    import pandas as pd
-
-    from tcprof.report.comparison_words import compare_in_words, describe_left_out, describe_recordings
-    from tcprof.report.data import data
-    from tcprof.report.text import comparison as comparison_text
-    from tcprof.report.text import gate as gate_text
-    from tcprof.report.text import tables as text
-
-    merged = rows[0] if len(rows) == 1 else pd.concat(rows, keys=[each.new.name for each in comparisons], names=["new"])
-    notes = [
-        sentence
-        for each in comparisons
-        for heading, sentences in compare_in_words(each)
-        for sentence in ((heading,) if heading else ()) + sentences
-    ] + describe_recordings(comparisons)
-    print_table(
-        merged,
-        Format(output),
-        as_json=lambda: data.render_comparisons_json(comparisons, rows, judged),
-        as_listings=lambda: comparison_text.list_all(comparisons, rows, limit),
-        notes=notes,
-        base=describe_left_out([comparisons[0].base, *(each.new for each in comparisons)]),
-        faults=tuple(dict.fromkeys(fault for each in comparisons for fault in text.all_faults(each))),
-        warnings=tuple(dict.fromkeys(warning for each in comparisons for warning in text.all_warnings(each))),
-    )
-    summary = gate_text.summarize_doubtful(judged)
-    if judged and output is CompareFormat.MARKDOWN:
-        typer.echo("\n" + gate_text.render_gate_markdown(judged, strict))
-    if summary and output in (CompareFormat.MARKDOWN, CompareFormat.JSON):
-        typer.echo(wrapped(summary), err=True)
-    elif judged and output in (CompareFormat.TEXT, CompareFormat.CSV):
-        is_text = output is CompareFormat.TEXT
-        color = has_color(sys.stdout if is_text else sys.stderr)
-        typer.echo("\n" * is_text + gate_text.render_gate(judged, strict, width(), color), err=not is_text)

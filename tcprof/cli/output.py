@@ -66,6 +66,8 @@ def _print_rest(document: "Document", has: Iterable[str]) -> None:
         from tcprof.render.formats.text import render_gate
 
         typer.echo(render_gate(document.gate, style_of(sys.stderr)), err=True)
+    elif document.gate is not None and document.gate.doubt and "doubt" not in has:
+        print_lines((document.gate.doubt,))
 
 
 def print_faults(faults: Iterable[str]) -> None:

@@ -2,17 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from types import MappingProxyType
 
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.comparison.caveats import list_caveats, refuse
 from tcprof.comparison.iterations import share_iterations
 from tcprof.comparison.kernels.matching import Matching, match_kernels
 from tcprof.comparison.kernels.waterfall import explain_changes
 from tcprof.comparison.places import Renaming, check_mapping, find_renamings, find_unmapped, list_places, rename_paths
+from tcprof.comparison.refusal import refuse
 from tcprof.comparison.side import Side
 from tcprof.comparison.statistics.repeats import is_measured
 from tcprof.comparison.statistics.rows import list_rows
@@ -40,8 +39,7 @@ class Comparison:
             assumed, see ``docs/statistics.md``.
         noise_floor: How much the recordings of one side differ, see ``tcprof.frames.NOISE_FLOOR``; empty without
             repeats.
-        unmapped: What is said of new names of ranges that the new side does not have.
-        warnings: What differs between the sides and makes the figures hard to compare.
+        unmapped: Old and new names of ranges that were mapped, but which the new side does not have.
     """
 
     base: Side
@@ -52,12 +50,7 @@ class Comparison:
     waterfall: pd.DataFrame
     spread: str
     noise_floor: pd.DataFrame
-    unmapped: tuple[str, ...]
-    warnings: tuple[str, ...]
-
-    def _repr_html_(self) -> str:
-        # A room above, which a notebook reaches through a comparison; nothing here depends on it.
-        return str(import_module("tcprof.render.notebook").render_comparison(self))
+    unmapped: tuple[tuple[str, str], ...]
 
 
 def compare(
@@ -81,7 +74,6 @@ def compare(
     refuse(base, new, force)
     check_mapping(base.recordings, mapping)
     base, new = share_iterations(base, new, mapping)
-    unmapped = find_unmapped(new.recordings, mapping)
     renamings = find_renamings(base.recordings, new.recordings, mapping)
     places = list_places(
         [
@@ -102,8 +94,7 @@ def compare(
         waterfall=explain_changes(*typical, matching),
         spread=MEASURED if measured else ASSUMED,
         noise_floor=NOISE_FLOOR.concat([_noise_floor(side) for side in (base, new)]),
-        unmapped=unmapped,
-        warnings=list_caveats(base, new, measured, unmapped),
+        unmapped=find_unmapped(new.recordings, mapping),
     )
 
 

@@ -118,13 +118,11 @@ def check_mapping(recordings: Sequence[Analysis], mapping: Mapping[str, str]) ->
             raise UsageError(f"the range {old!r} has no new name", "Write --map OLD=NEW.")
 
 
-def find_unmapped(recordings: Sequence[Analysis], mapping: Mapping[str, str]) -> tuple[str, ...]:
-    """A sentence for each new name that no range of the new side has: what was to be compared has no counterpart."""
+def find_unmapped(recordings: Sequence[Analysis], mapping: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Old and new names of the mappings whose new name no range of the new side has: there is nothing to compare."""
     paths = {path for recording in recordings for path in recording.paths["path"]}
     return tuple(
-        f"The new side has no range {new!r}, which {old!r} of the baseline was mapped to."
-        for old, new in mapping.items()
-        if not any(rename_path(path, {new: "\0"}) != path for path in paths)
+        (old, new) for old, new in mapping.items() if not any(rename_path(path, {new: "\0"}) != path for path in paths)
     )
 
 

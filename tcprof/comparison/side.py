@@ -34,16 +34,30 @@ class Side:
         order = np.argsort(np.nan_to_num(medians, nan=np.inf), kind="stable")
         return self.recordings[int(order[(len(order) - 1) // 2])]
 
-    @property
-    def faults(self) -> tuple[str, ...]:
-        """The faults of its recordings; one that several have stands once."""
-        return _distinct(fault for recording in self.recordings for fault in recording.faults)
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """The warnings of its recordings, likewise."""
-        return _distinct(warning for recording in self.recordings for warning in recording.warnings)
+def gpu_models(base: Side, new: Side) -> tuple[str, str]:
+    """The models of the GPUs that each side worked on, with their chips where the names alone do not differ."""
+    sides = [[_used_models(recording) for recording in side.recordings] for side in (base, new)]
+    told = [join_facts(", ".join(dict.fromkeys(name for name, _ in models)) for models in side) for side in sides]
+    if told[0] == told[1] and set(sides[0]) != set(sides[1]):
+        told = [
+            join_facts(
+                ", ".join(dict.fromkeys(f"{name} ({chip or 'chip unknown'})" for name, chip in models))
+                for models in side
+            )
+            for side in sides
+        ]
+    return told[0], told[1]
 
 
-def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(texts))
+def _used_models(analysis: Analysis) -> tuple[tuple[str, str], ...]:
+    """Name and chip of the GPUs that worked, of all where none did, each once."""
+    gpus = analysis.gpus
+    used = gpus[gpus["gpu"].isin(analysis.activities["gpu"].unique())]
+    models = gpus if used.empty else used
+    return tuple(sorted({*zip(models["name"], models["chip"], strict=True)}))
+
+
+def join_facts(texts: Iterable[str]) -> str:
+    """What the recordings of a side have, each once; an empty text is unknown."""
+    return ", ".join(dict.fromkeys(text or "unknown" for text in texts))

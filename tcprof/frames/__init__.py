@@ -7,6 +7,7 @@ ask. ``docs/metrics.md`` is generated from this package.
 from tcprof.frames.accounts import CLOCKS, LEDGER, OUTSIDE, TIMELINE
 from tcprof.frames.compared import COMPARISON, KERNEL_CHANGES, NOISE_FLOOR, WATERFALL
 from tcprof.frames.places import INSTANCES, ITERATIONS, PATHS, RANGE_SUMMARY
+from tcprof.frames.quantities import LISTED_QUANTITIES, QUANTITIES, Quantity, quantity_of
 from tcprof.frames.recorded import (
     ACTIVITIES,
     DIAGNOSTICS,
@@ -34,9 +35,11 @@ __all__ = [
     "LAUNCHED",
     "LAUNCHES",
     "LEDGER",
+    "LISTED_QUANTITIES",
     "NOISE_FLOOR",
     "OUTSIDE",
     "PATHS",
+    "QUANTITIES",
     "RANGES",
     "RANGE_SUMMARY",
     "SAMPLES",
@@ -46,7 +49,9 @@ __all__ = [
     "WARM_UP_PATH",
     "WATERFALL",
     "Column",
+    "Quantity",
     "Schema",
+    "quantity_of",
 ]
 
 SCHEMAS = (

@@ -83,6 +83,7 @@ class Cell:
         bar: Length of a bar below it, in percent; negative for none.
         values: Its numbers in a file, one for each column of the heading; what it is sorted by if empty.
         strip: A change with its interval, to be drawn.
+        mark: A remark on the value that stands behind it, such as ~ where it is inconclusive.
     """
 
     text: str
@@ -92,6 +93,7 @@ class Cell:
     bar: float = -1.0
     values: tuple[str, ...] = ()
     strip: Strip | None = None
+    mark: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,20 @@
 """What a gate says: of each condition the verdict and what was found, and the outcome."""
 
+import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from tcprof import units
+from tcprof.comparison.gate.judgements import CANNOT_TELL, HOLDS_BOUND, NO_INTERVAL, Found, Judgement, exit_status
+from tcprof.comparison.statistics.rows import MEAN, MEDIAN, TOO_FEW
+from tcprof.frames import quantity_of
+from tcprof.untrusted import printable
+from tcprof.views.paths import WHOLE_CAPTURE
+
+_LARGE_RATIO = 10  # from here on "12.9x" is easier to read than "+1190.0 %"
+_LONGEST_PATH = 160
+_MORE_RECORDINGS = "The more recordings a side has, the more can be told: tcprof profile --repeat 5 SCRIPT"
 
 
 @dataclass(frozen=True)
@@ -35,3 +49,80 @@ class GateView:
     advice: tuple[str, ...]
     doubt: str
     is_strict: bool
+
+
+def view_gate(judgements: Sequence[Judgement], strict: bool) -> GateView:
+    """What a gate says.
+
+    Args:
+        judgements: One for each condition.
+        strict: Whether a condition that cannot be told fails.
+    """
+    conditions = tuple(
+        ConditionView(name_condition(each), each.verdict, describe_judgement(each)) for each in judgements
+    )
+    unsure = (f"{name_condition(each)}: {each.reason}" for each in judgements if each.verdict == CANNOT_TELL)
+    doubt = printable("; ".join(unsure))
+    helps = any(judgement.reason in (NO_INTERVAL, TOO_FEW, HOLDS_BOUND) for judgement in judgements)
+    return GateView(
+        conditions=conditions,
+        outcome=_conclude(judgements, strict),
+        advice=(_MORE_RECORDINGS,) if helps else (),
+        doubt=f"Gate cannot tell {doubt}." if doubt else "",
+        is_strict=strict,
+    )
+
+
+def name_condition(judgement: Judgement) -> str:
+    """The condition as it was given, with what that leaves open: the path and, of several, the GPU; in printable form.
+
+    The path is a recording's, and is not escaped.
+    """
+    places = []
+    if judgement.condition.path != judgement.path:
+        path = printable(judgement.path or WHOLE_CAPTURE)
+        places.append(path if len(path) <= _LONGEST_PATH else f"{path[: _LONGEST_PATH - 1]}…")
+    if judgement.gpu_count > 1:
+        places.append(f"GPU {judgement.gpu}")
+    text = printable(judgement.condition.text.strip())
+    return f"{text} ({', '.join(places)})" if places else text
+
+
+def describe_judgement(judgement: Judgement) -> str:
+    """What was found, and why it cannot be told where it cannot, in printable form.
+
+    "+12.3 %, 95 % interval +10.1 % to +14.5 %"; where median and mean differ both, and which of them decides.
+    """
+    median, mean = _describe_found(judgement, judgement.median), _describe_found(judgement, judgement.mean)
+    found = median if median == mean else f"median {median or units.UNKNOWN}; mean {mean or units.UNKNOWN}"
+    if median != mean and judgement.decided_by in (MEDIAN, MEAN):
+        found += f" (the {judgement.decided_by} decides)"
+    return ": ".join(part for part in (found, printable(judgement.reason)) if part)
+
+
+def _describe_found(judgement: Judgement, found: Found) -> str:
+    """A figure with its interval; empty where it is unknown."""
+    parts = [] if math.isnan(found.value) else [_format(judgement, found.value)]
+    if not (math.isnan(found.low) or math.isnan(found.high)):
+        parts.append(f"95 % interval {_format(judgement, found.low)} to {_format(judgement, found.high)}")
+    return ", ".join(parts)
+
+
+def _format(judgement: Judgement, value: float) -> str:
+    """A figure of a judgement: a change in percent or in points, or a value with its unit."""
+    condition = judgement.condition
+    if condition.kind == "relative":
+        return units.format_signed_pct(100 * (value - 1)) if value < _LARGE_RATIO else units.format_ratio(value)
+    if condition.kind == "points":
+        return units.format_points(value)
+    return quantity_of(condition.quantity).column.format(value)
+
+
+def _conclude(judgements: Sequence[Judgement], strict: bool) -> str:
+    """The outcome in one sentence."""
+    counts = Counter(judgement.verdict for judgement in judgements)
+    told = [f"{counts[verdict]} {verdict}" for verdict in ("fail", CANNOT_TELL, "pass") if counts[verdict]]
+    ended = "Gate cannot tell" if counts[CANNOT_TELL] else "Gate passed"
+    if exit_status(judgements, strict):
+        ended = "Gate failed"
+    return f"{ended}: of {len(judgements)} condition{'s'[: len(judgements) > 1]} {', '.join(told)}."

@@ -1,11 +1,10 @@
 """The page of a comparison as a browser shows it."""
 
 import pytest
-from comparison_inputs import compare_hostile, compare_several, compare_steps, read_steps
+from comparison_inputs import compare_hostile, compare_several, compare_steps, read_steps, tell, write_page
 from report_inputs import HOSTILE, make_comparison, make_empty
 
 from tcprof.comparison import compare
-from tcprof.render.html.comparison import write_comparison
 
 pytestmark = pytest.mark.browser
 NAMES = ("two", "several", "hostile", "gpus", "faulty", "empty")
@@ -14,14 +13,15 @@ NAMES = ("two", "several", "hostile", "gpus", "faulty", "empty")
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("comparisons")
-    write_comparison([compare_steps(folder)], folder / "two.html")
-    write_comparison(compare_several(folder), folder / "several.html")
-    write_comparison(compare_hostile(folder), folder / "hostile.html")
+    write_page([compare_steps(folder)], folder / "two.html")
+    write_page(compare_several(folder), folder / "several.html")
+    write_page(compare_hostile(folder), folder / "hostile.html")
     base, new = (read_steps(folder, f"{name}.sqlite", gpus=(0, 1)) for name in ("a", "b"))
-    write_comparison([compare(base, new)], folder / "gpus.html")
+    write_page([compare(base, new)], folder / "gpus.html")
     lost = ("Samples were lost: record again with --frequency 100000.", "Kernels may be missing.")
-    write_comparison([make_comparison(faults=lost)], folder / "faulty.html")
-    write_comparison([compare(make_empty(), make_empty(), force=True)], folder / "empty.html")
+    faulty = make_comparison()
+    write_page([faulty], folder / "faulty.html", findings=[tell(faulty, new=lost)])
+    write_page([compare(make_empty(), make_empty(), force=True)], folder / "empty.html")
     return folder
 
 
@@ -107,8 +107,8 @@ def test_a_closed_part_fits_its_figures_when_it_is_opened(visit, pages):
     [
         ("iterations-0", "series,x,y", '"base, GPU window per step",0,'),
         ("quantities-1-0", "per step,base,new,change,low,high,p,verdict", "gpu_window_ns,"),
-        ("table-kernels-1-0", "Kernel,Kind,difference_ns,base_ns,new_ns,", ",renamed,-2"),
-        ("table-ranges-1-0", "Range,gpu_window_ns_base,gpu_window_ns_new,gpu_window_ns_ratio,", "step,"),
+        ("table-kernels-1-0", "kernel,kind,difference_ns,base_ns,new_ns,", ",renamed,-2"),
+        ("table-ranges-1-0", "range,gpu_window_ns_base,gpu_window_ns_new,gpu_window_ns_ratio,", "step,"),
     ],
 )
 def test_figures_and_tables_are_saved_as_csv(visit, pages, target, first, holds):

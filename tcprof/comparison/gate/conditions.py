@@ -19,22 +19,11 @@ from typing import Literal
 from rich.cells import cell_len
 
 from tcprof.errors import UsageError
+from tcprof.frames import LISTED_QUANTITIES
 
 Kind = Literal["relative", "points", "absolute"]
 
-QUANTITIES = MappingProxyType(
-    {
-        "time": "gpu_window_ns",
-        "host_time": "host_ns",
-        "kernel_time": "kernel_ns",
-        "kernel_count": "kernel_count",
-        "tensor_active": "tensor_active_mean_pct",
-        "tensor_active_peak": "tensor_active_peak_pct",
-        "tensor_active_time": "tensor_active_s",
-        "tensor_cycles": "tensor_cycles",
-        "tensor_kernel_share": "tensor_kernel_share_pct",
-    }
-)
+CONDITIONS = MappingProxyType({quantity.gate_name: quantity for quantity in LISTED_QUANTITIES if quantity.gate_name})
 
 _EXAMPLES = "For example: --fail-if 'time > +5%' or --fail-if 'tensor_active[step / forward] < 30'."
 _NS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9}  # the micro sign and the letter
@@ -73,11 +62,6 @@ class Condition:
     kind: Kind
 
 
-def unit_of(quantity: str) -> str:
-    """The unit at the end of a quantity's name: ns, s, pct, count or cycles."""
-    return quantity.rpartition("_")[2]
-
-
 def parse_condition(text: str) -> Condition:
     """Parse an expression of the grammar above.
 
@@ -90,17 +74,17 @@ def parse_condition(text: str) -> Condition:
     word = _QUANTITY.match(text)
     assert word is not None  # it matches nothing, too
     name, at = word[1], word.end()
-    if name not in QUANTITIES:
-        near = difflib.get_close_matches(name, QUANTITIES, 1)
+    if name not in CONDITIONS:
+        near = difflib.get_close_matches(name, CONDITIONS, 1)
         meant = f"Did you mean {near[0]}? " if near else ""
         what = f"there is no quantity {name!r}" if name else "a quantity must stand here"
-        raise wrong_condition(text, word.start(1), what, f"{meant}Quantities: {', '.join(QUANTITIES)}. {_EXAMPLES}")
+        raise wrong_condition(text, word.start(1), what, f"{meant}Quantities: {', '.join(CONDITIONS)}. {_EXAMPLES}")
     path, at = _read_path(text, at)
     compares = _OPERATOR.match(text, at)
     if compares is None:
         raise wrong_condition(text, _skip_blanks(text, at), "> or <, >= or <= must stand here", _EXAMPLES)
     kind, bound = _read_threshold(text, compares.end(), name)
-    return Condition(text, QUANTITIES[name], path, compares[1], bound, kind)
+    return Condition(text, CONDITIONS[name].name, path, compares[1], bound, kind)
 
 
 def _read_path(text: str, at: int) -> tuple[str | None, int]:
@@ -121,7 +105,7 @@ def _read_path(text: str, at: int) -> tuple[str | None, int]:
 
 def _read_threshold(text: str, at: int, name: str) -> tuple[Kind, float]:
     """What is compared, and the bound, from the rest of an expression that begins with the quantity's name."""
-    unit = unit_of(QUANTITIES[name])
+    unit = CONDITIONS[name].column.unit
     takes = f"{name} takes {_BOUNDS[unit]}. {_EXAMPLES}"
     found = _THRESHOLD.match(text, at)
     if found is None:

@@ -8,20 +8,17 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.comparison.places import KEYS, Renaming, rename_paths
+from tcprof.frames import QUANTITIES
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 PEAK = "tensor_active_peak_pct"
-QUANTITIES = (
-    *("host_ns", "gpu_window_ns", "kernel_ns", "idle_ns", "kernel_count"),
-    *("tensor_active_mean_pct", PEAK, "tensor_active_s", "tensor_cycles", "tensor_kernel_share_pct"),
-)
 # Further figures, which tell how much a run would differ. Awaited is the time under the GPU's work that the CPU spent
 # within the range until that work had ended.
 CONTEXT = ("activity_count", "awaited_ns")
-MEASURED = (*(name for name in QUANTITIES if name != PEAK), *CONTEXT)
+MEASURED = (*(quantity.name for quantity in QUANTITIES if quantity.name != PEAK), *CONTEXT)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from tcprof.comparison.statistics.estimates import (
     survived_spread,
 )
 from tcprof.comparison.statistics.noise import Deviations, run_deviations
-from tcprof.comparison.statistics.quantities import MEASURED, PEAK, QUANTITIES, Measured, measure
+from tcprof.comparison.statistics.quantities import MEASURED, PEAK, Measured, measure
 from tcprof.comparison.statistics.repeats import compare_repeats, is_measured
 from tcprof.comparison.statistics.rounding import (
     ROUNDED_QUANTITIES,
@@ -31,7 +31,7 @@ from tcprof.comparison.statistics.rounding import (
     widen_change,
     widen_side,
 )
-from tcprof.frames import COMPARISON
+from tcprof.frames import COMPARISON, QUANTITIES
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -93,7 +93,8 @@ def list_rows(
         instances = np.stack([each.centers[MEDIAN]["host_ns"].count for each in side]).sum(axis=0)
         counts[f"{name}_instance_count"] = np.where(present.any(axis=0), instances, np.nan)
         counts[f"{name}_recording_count"] = present.sum(axis=0)
-    parts = [places.assign(quantity=name, **counts, **_compare(name, sides)) for name in QUANTITIES]
+    names = (quantity.name for quantity in QUANTITIES)
+    parts = [places.assign(quantity=name, **counts, **_compare(name, sides)) for name in names]
     return COMPARISON.conform(pd.concat(parts).sort_index(kind="stable"))
 
 

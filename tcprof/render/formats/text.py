@@ -33,7 +33,7 @@ from tcprof.views.document import (
 )
 from tcprof.views.gate import GateView
 
-HAS = ("faults", "base", "gate")
+HAS = ("faults", "base", "gate", "doubt")
 SUFFIXES = (".txt",)
 WHOLE_CAPTURE = "(whole capture)"
 LONGEST_LABEL = 160  # characters; JSON and CSV have names in full
@@ -124,6 +124,8 @@ def _columns_of(heading: Heading, cells: Sequence[Cell]) -> list[Shown]:
         ]
 
     values = [units.bare(cell.text, heading.unit) for cell in cells]
+    if marked := max((len(cell.mark) for cell in cells), default=0):  # the digits stand below each other all the same
+        values = [f"{value} {cell.mark:<{marked}}" for value, cell in zip(values, cells, strict=True)]
     before, after = beside("before", heading.before), beside("after", heading.after)
     own = [Shown(heading.value if before else title, values, heading.words)] if heading.brief_value else []
     columns = [*before, *own, *after]

@@ -8,7 +8,7 @@ from plotly.colors import hex_to_rgb
 
 from tcprof import units
 from tcprof.comparison import Comparison
-from tcprof.report.comparison_words import find_row
+from tcprof.findings.compared.rows import find_row
 from tcprof.views.figures.compared_series import LONGEST_NAME, Panel, Series, ShownSide, list_panels
 from tcprof.views.figures.lanes import label
 from tcprof.views.figures.panels import GRID, base_layout
@@ -191,7 +191,7 @@ def _hover(panel: Panel, series: Series) -> list[str]:
         f"<b>{series.name}</b><br>iteration {x:,.0f}"
         + (f" to {x + series.block - 1:,.0f}, median" if series.block > 1 else "")
         + (", warm-up" if warm_up else "")
-        + f"<br>{panel.title.partition(' per ')[0]} {form(y)}"
+        + f"<br>{panel.name} {form(y)}"
         for x, y, warm_up in zip(series.x, series.y, series.warm_up, strict=True)
     ]
 

@@ -9,7 +9,8 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison, Side
-from tcprof.report.comparison_words import find_row, iteration_name, side_names, time_row
+from tcprof.findings.compared.rows import find_row, iteration_name, side_names, time_row
+from tcprof.frames import quantity_of
 from tcprof.views.figures.lanes import label
 
 # Distinct for the colour-blind, and read on white and on black; the baseline's is the first. Symbols differ too.
@@ -61,14 +62,17 @@ def shown_sides(comparisons: Sequence[Comparison]) -> list[ShownSide]:
 
 
 def _quantities(comparisons: Sequence[Comparison], gpu: int) -> list[tuple[str, str, float]]:
-    """What is drawn of the iterations: column, title, and what makes seconds or percent of it."""
-    time = str(time_row(comparisons[0], gpu)["quantity"])
-    name = "host time" if time == "host_ns" else "GPU window"
-    found = [(time, f"{name} per {label(iteration_name(comparisons[0]), LONGEST_NAME)}", 1e-9)]
+    """What is drawn of the iterations: column, whose value it is, and what makes seconds or percent of it."""
+    found = [(str(time_row(comparisons[0], gpu)["quantity"]), f"per {_unit(comparisons[0])}", 1e-9)]
     active = [find_row(each, gpu, "tensor_active_mean_pct") for each in comparisons]
     if any(row[["base", "new"]].notna().any() for row in active):
-        found.append(("tensor_active_mean_pct", "Tensor Active, mean", 1.0))
+        found.append(("tensor_active_mean_pct", f"per {_unit(comparisons[0])}", 1.0))
     return found
+
+
+def _unit(comparison: Comparison) -> str:
+    """What the iterations are called, as plotly may show it."""
+    return label(iteration_name(comparison), LONGEST_NAME)
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,7 @@ class Panel:
     Attributes:
         gpu: The GPU.
         column: The quantity.
-        title: What it is called, as plotly may show it.
+        per: Whose value it is, as plotly may show it.
         scale: What makes seconds or percent of it.
         sides: The sides, each with its recordings' iterations.
         low: Lower end of the axis.
@@ -120,11 +124,21 @@ class Panel:
 
     gpu: int
     column: str
-    title: str
+    per: str
     scale: float
     sides: list[tuple[ShownSide, list[Series]]]
     low: float
     high: float
+
+    @property
+    def name(self) -> str:
+        """What the quantity is called."""
+        return quantity_of(self.column).column.title
+
+    @property
+    def title(self) -> str:
+        """What stands above the drawing."""
+        return f"{self.name} {self.per}"
 
     @property
     def is_percent(self) -> bool:
@@ -152,10 +166,10 @@ def list_panels(comparisons: Sequence[Comparison], gpu: int) -> list[Panel]:
     sides = [shown for shown in shown_sides(comparisons) if shown.comparison.iteration_path or shown.number == 0]
     sides[0] = replace(sides[0], comparison=found[0])
     panels = []
-    for column, title, scale in _quantities(found, gpu):
+    for column, per, scale in _quantities(found, gpu):
         drawn = [(s, [_series(s, each, gpu, column, scale) for each in s.side.recordings]) for s in sides]
         if any(len(series.x) for _, several in drawn for series in several):
-            panels.append(Panel(gpu, column, title, scale, drawn, *_axis_range(drawn, scale == 1.0)))
+            panels.append(Panel(gpu, column, per, scale, drawn, *_axis_range(drawn, scale == 1.0)))
     return panels
 
 

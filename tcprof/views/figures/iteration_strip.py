@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.comparison.typical import Typical, find_typical
+from tcprof.findings.typical import Typical, find_typical
 from tcprof.views.figures.curves import TENSOR_COLOR
 from tcprof.views.figures.lanes import label
 from tcprof.views.figures.panels import GRID, base_layout

@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.comparison.kernels.waterfall import TIME
-from tcprof.report.comparison_words import side_names
-from tcprof.report.text.comparison import format_points, part_label, signed_ns
+from tcprof.findings.compared.rows import side_names
+from tcprof.views.comparison.waterfall import part_label
 from tcprof.views.figures.compared_series import SIDE_COLORS
 from tcprof.views.figures.lanes import label
 from tcprof.views.figures.panels import GRID, base_layout
@@ -78,7 +78,7 @@ def _steps(comparison: Comparison, parts: pd.DataFrame, is_time: bool) -> list[_
     """The bars from above: the baseline, the parts in their order, those that hardly show as one, and the new side."""
     total, rows = parts.iloc[0], parts.iloc[1:]
     rows = rows[rows["change"] != 0]
-    whole, part = (units.format_ns, signed_ns) if is_time else (units.format_pct, format_points)
+    whole, part = (units.format_ns, units.format_signed_ns) if is_time else (units.format_pct, _format_points)
     base, new = side_names(comparison)
     steps = [_Step(base, 0.0, float(total["base"]), whole(total["base"]), SIDE_COLORS[0])]
     small = rows["change"].abs() < _SMALLEST * max(total["base"], total["new"])
@@ -93,6 +93,10 @@ def _steps(comparison: Comparison, parts: pd.DataFrame, is_time: bool) -> list[_
         steps.append(_Step(name, at, float(change), part(change), MORE_COLOR if change > 0 else LESS_COLOR))
         at += float(change)
     return [*steps, _Step(new, 0.0, float(total["new"]), whole(total["new"]), SIDE_COLORS[1])]
+
+
+def _format_points(value: float) -> str:
+    return units.format_change(value, in_points=True)
 
 
 def _connectors(steps: list[_Step], place: list[int], scale: float) -> list[dict[str, object]]:

@@ -8,9 +8,9 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.sampling import rounding_slack
-from tcprof.comparison.typical import find_typical
 from tcprof.findings import Findings, GpuFindings, why_no_kernels
 from tcprof.findings.iterations import IterationFigures
+from tcprof.findings.typical import find_typical
 from tcprof.findings.verdict import describe_span
 from tcprof.findings.words import WINDOW_NAMES
 from tcprof.views.document import Summary, Tile

@@ -1,87 +1,31 @@
-"""What a comparison says in words: is it faster, by how much, how sure, and why."""
+"""The verdict on a comparison: is it faster, by how much, how sure, and why."""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
 
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.projection import SEPARATOR
-from tcprof.comparison import Comparison, Side
+from tcprof.comparison import Comparison
 from tcprof.comparison.kernels.waterfall import COMMUNICATION, COPIES, IDLE, IN_GRAPHS, TIME, largest_part
-from tcprof.comparison.statistics.rows import EQUAL, HIGHER, LOWER, WHOLE_GRAPHS, of_means
-from tcprof.findings import describe_warm_up
+from tcprof.comparison.statistics.rows import EQUAL, HIGHER, NOTHING_SHOWN, WHOLE_GRAPHS, of_means
 from tcprof.findings.bound import find_bound
+from tcprof.findings.compared.rows import (
+    ALIKE,
+    Row,
+    decisive,
+    find_row,
+    is_shown,
+    iteration_name,
+    mean_differs,
+    side_names,
+    time_row,
+)
 from tcprof.findings.iterations import measure_iterations
-from tcprof.report.text.tables import describe_recording, gpu_title
-from tcprof.untrusted import one_line, printable
-
-ALIKE = 0.01  # ratios so near to 1 are told as no difference
-_LONGEST_NAME = 40
-Row: TypeAlias = Mapping[Any, Any] | pd.Series  # of ``tcprof.frames.COMPARISON``
 
 
-def side_names(comparison: Comparison) -> tuple[str, str]:
-    """What both sides are called: their names, as texts of one line that are not escaped."""
-    names = [one_line(side.name, _LONGEST_NAME) for side in (comparison.base, comparison.new)]
-    return names[0], names[1]
-
-
-def iteration_name(comparison: Comparison) -> str:
-    """What the compared unit is called: the innermost name of the iterations, or the capture."""
-    path = comparison.iteration_path
-    return one_line(path.rpartition(SEPARATOR)[2], _LONGEST_NAME) if path else "capture"
-
-
-def told_gpus(comparison: Comparison) -> list[int]:
-    """The GPUs on which the iterations have work; one that was only sampled has rows of the capture alone."""
-    rows = comparison.rows
-    return sorted({int(gpu) for gpu in rows.loc[rows["path"] == comparison.iteration_path, "gpu"]})
-
-
-def find_row(comparison: Comparison, gpu: int, quantity: str, path: str | None = None) -> pd.Series:
-    """The row of a quantity, of the iterations unless a path is given."""
-    rows = comparison.rows
-    path = comparison.iteration_path if path is None else path
-    found = rows[(rows["gpu"] == gpu) & (rows["quantity"] == quantity) & (rows["path"] == path)]
-    return found.iloc[0]
-
-
-def time_row(comparison: Comparison, gpu: int) -> pd.Series:
-    """The row of the iterations' time: the gpu window, or where there is none the time on the CPU."""
-    window = find_row(comparison, gpu, "gpu_window_ns")
-    unknown = math.isnan(window["base"]) or math.isnan(window["new"])
-    return find_row(comparison, gpu, "host_ns") if unknown or comparison.base.first.window == "host" else window
-
-
-def compare_in_words(comparison: Comparison) -> list[tuple[str, tuple[str, ...]]]:
-    """For each GPU that works its title and its sentences, the verdict first."""
-    titled = []
-    for gpu in told_gpus(comparison):
-        sentences = (*_verdict(comparison, gpu), *_tensor(comparison, gpu), *_cause(comparison, gpu))
-        titled.append((gpu_title(comparison.base.first, gpu), tuple(text for text in sentences if text)))
-    return titled
-
-
-def is_shown(row: Row) -> bool:
-    """Whether a difference is claimed."""
-    return row["verdict"] in (HIGHER, LOWER)
-
-
-def mean_differs(row: Row) -> bool:
-    """Whether the mean says something else than the median: another verdict, or a change well outside its interval."""
-    mean = of_means(row)
-    if is_shown(row) != is_shown(mean) or (is_shown(row) and row["verdict"] != mean["verdict"]):
-        return True
-    far = abs(mean["ratio"] - row["ratio"]) >= ALIKE * row["ratio"]
-    return is_shown(row) and bool(far and not row["ratio_low"] <= mean["ratio"] <= row["ratio_high"])
-
-
-def decisive(row: Row) -> Row:
-    """The row of a quantity: of medians, or of means where only these show a difference."""
-    mean = of_means(row)
-    return mean if is_shown(mean) and not is_shown(row) else row
+def judge_change(comparison: Comparison, gpu: int) -> tuple[str, ...]:
+    """What the iterations of a GPU show, in sentences, the verdict first."""
+    return (*_verdict(comparison, gpu), *_tensor(comparison, gpu), *_cause(comparison, gpu))
 
 
 def _verdict(comparison: Comparison, gpu: int) -> tuple[str, ...]:
@@ -95,14 +39,14 @@ def _verdict(comparison: Comparison, gpu: int) -> tuple[str, ...]:
         same = "is unchanged" if abs(row["ratio"] - 1) < ALIKE else "is not shown to differ"
         median = f"The median {unit} {same} ({times}; {_interval(row)})"
         said = f"{median}, but the mean {_changed(mean)}: {_times(mean)}. Some iterations {some}."
-        return said, _survives(mean)
+        return said, *_survives(mean)
     if not is_shown(row):
         return (_not_shown(row, name, unit),)
     said = f"{name} {_changed(row, f' per {unit}')}: {times}."
     if not mean_differs(row):
-        return said, _survives(row)
+        return said, *_survives(row)
     told = _changed(mean) if is_shown(mean) else f"is not shown to differ ({_interval(mean)})"
-    return said, f"The mean {told}: {_times(mean)}.", _survives(row)
+    return said, f"The mean {told}: {_times(mean)}.", *_survives(row)
 
 
 def _times(row: Row) -> str:
@@ -139,14 +83,14 @@ def _not_shown(row: Row, name: str, unit: str) -> str:
     )
 
 
-def _survives(row: Row) -> str:
-    """How much of what was assumed a claim needs; empty where it was measured."""
+def _survives(row: Row) -> tuple[str, ...]:
+    """How much of what was assumed a claim needs; nothing where it was measured."""
     if math.isnan(row["survives_spread_pct"]):
-        return ""
+        return ()
     most, assumed = (units.format_pct(row[f"{name}_spread_pct"]) for name in ("survives", "assumed"))
     return (
         f"This holds as long as runs of one program differ by less than {most} (assumed: {assumed}); record each side "
-        "several times to measure it."
+        "several times to measure it.",
     )
 
 
@@ -166,7 +110,7 @@ def _tensor(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     source = " It comes from rounded samples, which make small means too high." if rounded else ""
     if math.isnan(row["base"]) and math.isnan(row["new"]):
         return ("Its Tensor Active is not known.",)
-    shown = " (nothing is shown)" if row["verdict"] == "~" and row["base"] != row["new"] else ""
+    shown = " (nothing is shown)" if row["verdict"] == NOTHING_SHOWN and row["base"] != row["new"] else ""
     return (f"Tensor Active {values}{shown}.{source}",)
 
 
@@ -175,10 +119,15 @@ def _cause(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     row = decisive(time_row(comparison, gpu))
     part = largest_part(comparison.waterfall, gpu, TIME)
     # Medians are compared, and means divided into parts: what the means do not share needs no cause.
-    if part is None or row["verdict"] == "=" or abs(row["ratio"] - 1) < ALIKE or part["change"] * row["difference"] < 0:
+    if (
+        part is None
+        or row["verdict"] == EQUAL
+        or abs(row["ratio"] - 1) < ALIKE
+        or part["change"] * row["difference"] < 0
+    ):
         return _launch_bound(comparison, gpu)
     return (
-        f"Most of the difference: {_replaced(comparison, gpu, part) or describe_part(part)}.",
+        f"Most of the difference: {_replaced(comparison, gpu, part) or _describe_part(part)}.",
         *_launch_bound(comparison, gpu),
     )
 
@@ -201,7 +150,7 @@ def _replaced(comparison: Comparison, gpu: int, largest: pd.Series) -> str:
     return f"{told[0]} are gone, {told[1]} are new"
 
 
-def describe_part(part: pd.Series) -> str:
+def _describe_part(part: pd.Series) -> str:
     """A part of the waterfall of time: "11.1 ms of FP32 products became 1.80 ms of FP16 tensor kernels"."""
     base, new = units.format_ns(part["base"]), units.format_ns(part["new"])
     if part["part"] == IN_GRAPHS:
@@ -237,19 +186,3 @@ def _launch_bound(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     if bounds[0] != bounds[1]:
         runs = " and ".join(f"{name} is {bound}" for name, bound in ((base, bounds[0]), (new, bounds[1])) if bound)
     return (f"The GPU is idle {told} of the {unit}, while the CPU launches {launches}: {runs}.",)
-
-
-def describe_left_out(sides: Sequence[Side]) -> list[str]:
-    """What is left out of each side's figures as warm-up; of recordings that leave out the same it is told once."""
-    told = ((side.name, describe_warm_up(recording)) for side in sides for recording in side.recordings)
-    return list(dict.fromkeys(printable(f"{name}: {text}") for name, text in told if text))
-
-
-def describe_recordings(comparisons: Sequence[Comparison]) -> list[str]:
-    """All recordings, a line each, and what the figures are taken from and over."""
-    sides = [("base", comparisons[0].base)]
-    sides += [("new" if len(comparisons) == 1 else each.new.name, each.new) for each in comparisons]
-    told = [(name, *describe_recording(recording)) for name, side in sides for recording in side.recordings]
-    several = len({source for _, _, source in told}) > 1
-    sources = dict.fromkeys(f"{name}: {source}" if several else source for name, _, source in told)
-    return [*(printable(f"{name}: {line}") for name, line, _ in told), *sources]

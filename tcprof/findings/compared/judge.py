@@ -1,0 +1,118 @@
+"""The findings on a comparison: for each GPU the verdict, what makes the sides hard to compare, and each side's own."""
+
+from dataclasses import dataclass
+
+from tcprof.comparison import Comparison, Side
+from tcprof.comparison.gate.doubts import Doubt
+from tcprof.comparison.side import gpu_models
+from tcprof.findings import cautions, faults
+from tcprof.findings.compared.cautions import find_cautions, find_unmapped
+from tcprof.findings.compared.rows import list_gpus
+from tcprof.findings.compared.verdict import judge_change
+from tcprof.findings.finding import Finding, Severity, texts_of
+
+_ON_THE_CPU = ("host_ns",)  # faults are about samples and kernels, and leave it alone
+_HAS_FAULT = {"base": "the baseline has a fault", "new": "the new recording has a fault"}
+
+
+@dataclass(frozen=True)
+class ComparedGpu:
+    """What the iterations of one GPU show.
+
+    Attributes:
+        gpu: Number of the GPU.
+        sentences: The verdict, the most important sentence first.
+    """
+
+    gpu: int
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ComparedFindings:
+    """What a comparison says.
+
+    Attributes:
+        gpus: Of each GPU on which the iterations have work.
+        cautions: What makes the sides hard to compare, gravest first.
+        base: What was found in the recordings of the baseline: faults, then cautions.
+        new: The same of the other side.
+        doubts: Why a gate must not trust it, those that concern most first.
+    """
+
+    gpus: tuple[ComparedGpu, ...]
+    cautions: tuple[Finding, ...]
+    base: tuple[Finding, ...]
+    new: tuple[Finding, ...]
+    doubts: tuple[Doubt, ...]
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """A paragraph for each GPU."""
+        return tuple(" ".join(gpu.sentences) for gpu in self.gpus)
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Why the figures of a side cannot be trusted, as paragraphs that begin with the side."""
+        return self.name_faults("base", "new")
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What else a reader must know; what both sides have stands once, the rest begins with the side."""
+        return self.name_warnings("base", "new")
+
+    def name_faults(self, base: str, new: str) -> tuple[str, ...]:
+        """The faults, with other names of the sides."""
+        return (*_named(base, _faults(self.base)), *_named(new, _faults(self.new)))
+
+    def name_warnings(self, base: str, new: str) -> tuple[str, ...]:
+        """The warnings, likewise."""
+        sides = texts_of(_cautions(self.base)), texts_of(_cautions(self.new))
+        of_base = [text if text in sides[1] else f"{base}: {text}" for text in sides[0]]
+        rest = [text for text in sides[1] if text not in sides[0]]
+        return (*texts_of(self.cautions), *of_base, *(f"{new}: {text}" for text in rest))
+
+
+def judge_comparison(comparison: Comparison) -> ComparedFindings:
+    """Judge a comparison."""
+    sides = {"base": _judge_side(comparison.base), "new": _judge_side(comparison.new)}
+    return ComparedFindings(
+        gpus=tuple(ComparedGpu(gpu, judge_change(comparison, gpu)) for gpu in list_gpus(comparison)),
+        cautions=find_cautions(comparison),
+        base=sides["base"],
+        new=sides["new"],
+        doubts=_list_doubts(comparison, sides),
+    )
+
+
+def _judge_side(side: Side) -> tuple[Finding, ...]:
+    """Faults, then cautions of its recordings; what several have stands once."""
+    found = [each for recording in side.recordings for each in faults.find_faults(recording)]
+    found += [each for recording in side.recordings for each in cautions.find_cautions(recording)]
+    return tuple(dict.fromkeys(found))
+
+
+def _list_doubts(comparison: Comparison, sides: dict[str, tuple[Finding, ...]]) -> tuple[Doubt, ...]:
+    found = [Doubt(finding.sentence) for finding in find_unmapped(comparison)]
+    models = gpu_models(comparison.base, comparison.new)
+    if models[0] != models[1]:
+        found.append(Doubt(f"different GPUs: {models[0]} against {models[1]}"))
+    # What is lost comes first; what that means, and what to do, stands with the faults in full.
+    found += [
+        Doubt(f"{_HAS_FAULT[side]}: {fault.sentence}", side, _ON_THE_CPU)
+        for side, of_side in sides.items()
+        for fault in _faults(of_side)
+    ]
+    return tuple(found)
+
+
+def _faults(found: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    return tuple(finding for finding in found if finding.severity == Severity.FAULT)
+
+
+def _cautions(found: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    return tuple(finding for finding in found if finding.severity == Severity.CAUTION)
+
+
+def _named(side: str, found: tuple[Finding, ...]) -> tuple[str, ...]:
+    return tuple(f"{side}: {text}" for text in texts_of(found))

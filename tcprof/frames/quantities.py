@@ -1,0 +1,60 @@
+"""The quantities of a range that are compared between recordings: the only list of them."""
+
+from dataclasses import dataclass
+
+from tcprof.frames.places import RANGE_SUMMARY
+from tcprof.frames.schema import FLOAT, Column
+
+IDLE = Column("idle_ns", FLOAT, "The gpu window, less the time under its work.", title="GPU idle")
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A quantity that is compared.
+
+    Attributes:
+        column: Its name, title, unit and meaning.
+        gate_name: What conditions of a gate call it; empty where there is no condition on it.
+        part_of: The quantity below which a table shows it; empty for none.
+    """
+
+    column: Column
+    gate_name: str = ""
+    part_of: str = ""
+
+    @property
+    def name(self) -> str:
+        """What the rows of a comparison call it."""
+        return self.column.name
+
+    @property
+    def in_points(self) -> bool:
+        """Whether its change is a difference of percentages in points; else it is a ratio."""
+        return self.column.unit == "pct"
+
+    @property
+    def change(self) -> str:
+        """The column of ``tcprof.frames.COMPARISON`` that has its change."""
+        return "difference" if self.in_points else "ratio"
+
+
+QUANTITIES = (
+    Quantity(RANGE_SUMMARY["host_ns"], "host_time"),
+    Quantity(RANGE_SUMMARY["gpu_window_ns"], "time"),
+    Quantity(RANGE_SUMMARY["kernel_ns"], "kernel_time"),
+    Quantity(IDLE),
+    Quantity(RANGE_SUMMARY["kernel_count"], "kernel_count"),
+    Quantity(RANGE_SUMMARY["tensor_active_mean_pct"], "tensor_active"),
+    Quantity(RANGE_SUMMARY["tensor_active_peak_pct"], "tensor_active_peak", part_of="tensor_active_mean_pct"),
+    Quantity(RANGE_SUMMARY["tensor_active_s"], "tensor_active_time"),
+    Quantity(RANGE_SUMMARY["tensor_cycles"], "tensor_cycles"),
+    Quantity(RANGE_SUMMARY["tensor_kernel_share_pct"], "tensor_kernel_share"),
+)
+# As tables and messages list them: what a glance needs stands first.
+LISTED_QUANTITIES = (QUANTITIES[1], QUANTITIES[0], *QUANTITIES[2:])
+_BY_NAME = {quantity.name: quantity for quantity in QUANTITIES}
+
+
+def quantity_of(name: str) -> Quantity:
+    """The quantity of a row of ``tcprof.frames.COMPARISON``."""
+    return _BY_NAME[name]

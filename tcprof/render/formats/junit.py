@@ -1,0 +1,55 @@
+"""The verdicts of a gate as JUnit XML, which CI systems show as test results.
+
+Names are in printable form, so that they hold nothing that XML cannot; the document is ASCII, so that it is what it
+says whatever the locale.
+"""
+
+from xml.etree import ElementTree
+
+from tcprof.render.formats import Style
+from tcprof.untrusted import printable
+from tcprof.views.document import Document
+from tcprof.views.gate import ConditionView, GateView
+
+HAS = ("faults", "warnings", "base", "gate")
+SUFFIXES = (".xml",)
+NEEDS = "gate"
+_RESULTS = {"fail": "failure", "pass": "", "cannot tell": "skipped"}
+
+
+def render(document: Document, style: Style) -> str:
+    """One suite, in which each condition is a test case.
+
+    A condition that cannot be told is a skipped test, or of a strict gate a failed one. Properties are the files of
+    both sides, and the suite's error output is what else the document has to say.
+    """
+    gate: GateView = document.gate
+    results = [
+        "failure" if each.verdict != "pass" and gate.is_strict else _RESULTS[each.verdict] for each in gate.conditions
+    ]
+    counts = {"failures": results.count("failure"), "errors": 0, "skipped": results.count("skipped")}
+    totals = {name: str(count) for name, count in {"tests": len(results), **counts}.items()}
+    root = ElementTree.Element("testsuites")
+    suite = ElementTree.SubElement(root, "testsuite", {"name": "tcprof", **totals})
+    properties = ElementTree.SubElement(suite, "properties")
+    for side, recordings in document.data.get("recordings", {}).items():
+        for recording in recordings:
+            ElementTree.SubElement(properties, "property", name=side, value=printable(recording["file"]))
+    for condition, result in zip(gate.conditions, results, strict=True):
+        _add_case(suite, condition, result)
+    if notes := (*document.faults, *document.base, *document.warnings):
+        ElementTree.SubElement(suite, "system-err").text = "\n".join(map(printable, notes))
+    ElementTree.indent(root)
+    written: bytes = ElementTree.tostring(root, encoding="us-ascii", xml_declaration=True)
+    return written.decode("ascii")
+
+
+def _add_case(suite: ElementTree.Element, condition: ConditionView, result: str) -> None:
+    """A test case with how it ended; one that passed has no such element."""
+    case = ElementTree.SubElement(suite, "testcase", classname="tcprof.compare", name=printable(condition.name))
+    if not result:
+        ElementTree.SubElement(case, "system-out").text = condition.found
+        return
+    message = f"{condition.verdict}: {condition.found}"
+    ended = ElementTree.SubElement(case, result, message=message)
+    ended.text = message  # some systems show one, some the other

@@ -1,1 +1,0 @@
-"""Frames and documents as JSON, CSV, Parquet and JUnit."""

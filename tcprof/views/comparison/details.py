@@ -1,0 +1,106 @@
+"""What a page says of one side against the baseline, GPU by GPU."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from tcprof.comparison import Comparison
+from tcprof.comparison.comparison import MEASURED
+from tcprof.comparison.kernels.waterfall import TENSOR_ACTIVE, TIME
+from tcprof.findings.compared.rows import iteration_name
+from tcprof.views.comparison.kernels import MOST_KERNELS, describe_kernels, list_kernel_changes
+from tcprof.views.comparison.quantities import list_quantities
+from tcprof.views.comparison.ranges import NOTE, list_range_changes
+from tcprof.views.comparison.sides import shared_gpus, title_of
+from tcprof.views.comparison.waterfall import list_parts
+from tcprof.views.document import Figure, Notes, Part, Section
+from tcprof.views.figures.waterfall import LESS_COLOR, MORE_COLOR, figure_waterfall
+from tcprof.views.paths import MOST_ROWS
+from tcprof.views.recording.facts import gpu_title_of_several
+
+_QUANTITIES = (
+    "Medians per iteration without warm-up, and the change with its 95 % interval; below one its mean, where that says "
+    "something else. higher and lower are shown by the recordings; ~ is inconclusive, which is not the same as no "
+    "change."
+)
+_PARTS = (
+    "Means, not medians: only these add up. Each nanosecond of the gpu windows is in one part. Of Tensor Active: idle "
+    "is how much of the window is under kernels, mix which kernels have that time, intensity Tensor Active of matched "
+    "kernels."
+)
+
+
+@dataclass(frozen=True)
+class ColorKey(Notes):
+    """What colours mean, and what is to be said beside it.
+
+    Attributes:
+        colors: Colours with their meanings.
+    """
+
+    colors: tuple[tuple[str, str], ...] = ()
+
+
+def list_details(comparison: Comparison, number: int, name: str = "") -> tuple[Part, ...]:
+    """What is said of one side against the baseline.
+
+    Args:
+        comparison: The comparison.
+        number: Number of the side among those compared with the baseline.
+        name: Its name, where there are others.
+    """
+    of_side, parts = f": {name}" if name else "", []
+    for gpu in shared_gpus([comparison]):
+        title = gpu_title_of_several(comparison.base.first, gpu)
+        sections = (
+            _view_quantities(comparison, gpu, number, of_side),
+            *_view_parts(comparison, gpu, number, of_side),
+            _view_ranges(comparison, gpu, number, of_side),
+            *_view_kernels(comparison, gpu, number, of_side),
+        )
+        parts.append(Section(f"gpu-{number}-{gpu}", title, sections))
+    return tuple(parts)
+
+
+def _view_quantities(comparison: Comparison, gpu: int, number: int, of_side: str) -> Section:
+    unit = iteration_name(comparison)
+    table = list_quantities(comparison, gpu, number=number, caption=f"Quantities per {unit}{of_side}")
+    advice = "" if comparison.spread == MEASURED else f", not {MEASURED}: give several recordings a side"
+    note = f"{_QUANTITIES} How much runs of one program differ is {comparison.spread}{advice}."
+    return Section(f"changed-{number}-{gpu}", f"What changed per {unit}", (table, Notes((note,))))
+
+
+def _view_parts(comparison: Comparison, gpu: int, number: int, of_side: str) -> list[Section]:
+    """What the change consists of: a drawing of each quantity, with its table."""
+    found = comparison.waterfall[comparison.waterfall["gpu"] == gpu]
+    unit = iteration_name(comparison)
+    told = {
+        TIME: (f"Where the time of the mean {unit} goes", "time"),
+        TENSOR_ACTIVE: ("Why its mean Tensor Active changed", "Tensor Active"),
+    }
+    drawn = [quantity for quantity in told if (found["quantity"] == quantity).any()]
+    sections = []
+    for quantity, table in zip(drawn, list_parts(comparison, gpu, number), strict=True):
+        title, what = told[quantity]
+        caption = f"Baseline, what each part of the {what} adds or takes away, and the new mean{of_side}"
+        make = partial(figure_waterfall, comparison, gpu, quantity)
+        figure = Figure(f"waterfall-{quantity}-{number}-{gpu}", caption, make)
+        sections.append(Section(f"{quantity}-{number}-{gpu}", title, (figure, table)))
+    if not sections:
+        return []
+    key = ColorKey((_PARTS,), "key", ((LESS_COLOR, "less than in the baseline"), (MORE_COLOR, "more")))
+    return [Section(f"why-{number}-{gpu}", "Why", (*sections, key))]
+
+
+def _view_ranges(comparison: Comparison, gpu: int, number: int, of_side: str) -> Section:
+    caption = f"Ranges on {title_of(comparison, gpu)}{of_side}"
+    table = list_range_changes(comparison, comparison.rows, gpu, MOST_ROWS, number, caption)
+    return Section(f"all-ranges-{number}-{gpu}", "Ranges", (Notes((NOTE,)), table))
+
+
+def _view_kernels(comparison: Comparison, gpu: int, number: int, of_side: str) -> list[Section]:
+    caption = f"Kernels on {title_of(comparison, gpu)}{of_side}"
+    table = list_kernel_changes(comparison, gpu, MOST_KERNELS, number, caption)
+    if not table.rows:
+        return []
+    notes = Notes((" ".join(describe_kernels(comparison)),))
+    return [Section(f"all-kernels-{number}-{gpu}", "Kernels", (notes, table))]

@@ -1,0 +1,198 @@
+"""The page of a comparison: of two sides in detail, of more in an overview and a part for each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from tcprof import units
+from tcprof.comparison import Comparison
+from tcprof.comparison.gate.judgements import Judgement
+from tcprof.findings import describe_warm_up
+from tcprof.findings.compared import ComparedFindings
+from tcprof.findings.finding import Finding, Severity, texts_of
+from tcprof.untrusted import one_line
+from tcprof.views.comparison.details import list_details
+from tcprof.views.comparison.document import name_findings, title_sides
+from tcprof.views.comparison.sides import compare_provenance, list_noise, list_sides, shared_gpus
+from tcprof.views.document import Document, Figure, Notes, Part, Section, Summary, Table
+from tcprof.views.figures.compared_iterations import figure_iterations, figure_small_multiples
+from tcprof.views.figures.compared_series import MOST_POINTS, ShownSide, shown_sides
+from tcprof.views.gate import view_gate
+from tcprof.views.recording.facts import SOURCE_NOTES, WINDOW_MEANINGS, gpu_title_of_several, name_gpus
+
+WARNINGS, LINKED = "warnings", "linked"  # roles of notes: a list of warnings, and a link to the section of that role
+HARD = "differs"  # the section on what makes the sides hard to compare
+_LONGEST_FILE, _LONGEST_TITLE = 80, 160
+_ITERATIONS = (
+    "Each line is a recording, each symbol an iteration; open ones are warm-up and left out of all figures, arrows lie "
+    "above the axis. Dashed: the side's median, with its 95 % interval as a band. Right: how the iterations are "
+    "distributed. Drag to zoom in all strips at once, double-click to see all again."
+)
+_NO_ITERATIONS = "The sides have no iterations to draw: no range of theirs has five instances with work on this GPU."
+_MULTIPLES = "The dashed line and the band are the baseline's median and its interval."
+_NOISE = (
+    "How much recordings of one side differ, though the program is the same: the largest of their medians over the "
+    "smallest."
+)
+
+
+@dataclass(frozen=True)
+class ComparedSide(Section):
+    """A side, and what is said of it against the baseline.
+
+    Attributes:
+        role: baseline or new.
+        color: Its colour in all figures.
+        facts: Its recordings and GPUs.
+    """
+
+    role: str = ""
+    color: str = ""
+    facts: tuple[str, ...] = ()
+
+
+def view_comparison_page(
+    comparisons: Sequence[Comparison],
+    findings: Sequence[ComparedFindings],
+    judged: Sequence[Judgement] = (),
+    strict: bool = False,
+    title: str = "",
+) -> Document:
+    """What the page of comparisons with one baseline says.
+
+    Args:
+        comparisons: The comparisons.
+        findings: What each says, see ``tcprof.findings.compared``.
+        judged: A gate's judgements, where there is one comparison.
+        strict: Whether a condition that cannot be told fails.
+        title: Its title; empty for the names of the sides.
+    """
+    sides = shown_sides(comparisons)
+    faults, _ = name_findings(comparisons, findings)
+    cautions = texts_of(caution for each in findings for caution in each.cautions)
+    return Document(
+        kind="comparison",
+        parts=(
+            *_summaries(sides, findings),
+            *_count_cautions(cautions),
+            *(_view_iterations(comparisons, gpu) for gpu in shared_gpus(comparisons)),
+            *(_view_side(shown, len(sides)) for shown in sides),
+            Section(HARD, "What makes these recordings hard to compare", (Notes(cautions, WARNINGS),)),
+            *_side_warnings(sides, findings),
+            *_view_noise(comparisons),
+            _view_provenance(sides),
+        ),
+        faults=faults,
+        gate=view_gate(judged, strict) if judged else None,
+        title=one_line(title or title_sides(comparisons), _LONGEST_TITLE),
+    )
+
+
+def _summaries(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings]) -> list[Summary]:
+    """The verdict on each side and GPU, below what these are called where there are several."""
+    found = []
+    for shown, of_side in zip(sides[1:], findings, strict=True):
+        for each in of_side.gpus:
+            gpu = gpu_title_of_several(shown.comparison.base.first, each.gpu)
+            title = f"{shown.name}: {gpu}" if gpu and len(sides) > 2 else gpu
+            found.append(Summary(each.gpu, title, each.sentences, (), ()))
+    return found
+
+
+def _count_cautions(cautions: Sequence[str]) -> list[Notes]:
+    if not cautions:
+        return []
+    things = "1 thing makes" if len(cautions) == 1 else f"{len(cautions)} things make"
+    return [Notes((f"{things} these recordings hard to compare: see below.",), LINKED)]
+
+
+def _view_iterations(comparisons: Sequence[Comparison], gpu: int) -> Section:
+    """The iterations of all sides on one GPU, and of more than two their table and a strip for each."""
+    several = len(comparisons) > 1
+    title = gpu_title_of_several(comparisons[0].base.first, gpu)
+    parts: list[Part] = [table for table in list_sides(comparisons) if several and table.gpu == gpu]
+    parts.append(Notes((_ITERATIONS,)))
+    parts.append(
+        Figure(
+            f"iterations-{gpu}",
+            "Time and Tensor Active of each iteration, of all sides over each other",
+            partial(figure_iterations, comparisons, gpu),
+            _iteration_notes(comparisons, gpu),
+            _NO_ITERATIONS,
+        )
+    )
+    if several:
+        make = partial(figure_small_multiples, comparisons, gpu)
+        multiples = Figure(f"multiples-{gpu}", "The same, with a strip for each side", make)
+        parts.append(Section(f"each-{gpu}", "Each side by itself", (Notes((_MULTIPLES,)), multiples)))
+    return Section(f"iterations-of-{gpu}", f"{title}: Iterations" if title else "Iterations", tuple(parts))
+
+
+def _iteration_notes(comparisons: Sequence[Comparison], gpu: int) -> tuple[str, ...]:
+    """What the drawing of the iterations leaves out."""
+    recordings = [each for shown in shown_sides(comparisons) for each in shown.side.recordings]
+    most = max(int((each.iterations["gpu"] == gpu).sum()) for each in recordings)
+    if most <= MOST_POINTS:
+        return ()
+    return (f"Of recordings with more than {units.format_count(MOST_POINTS)} iterations medians of blocks are drawn.",)
+
+
+def _view_side(shown: ShownSide, count: int) -> ComparedSide:
+    """A side: what it is called, its colour, its recordings, and what is said of it against the baseline."""
+    recordings = shown.side.recordings
+    gpus = dict.fromkeys(name for each in recordings for name in name_gpus(each))
+    first = recordings[0].recording
+    facts = (
+        one_line(first.file, _LONGEST_FILE) if len(recordings) == 1 else f"{len(recordings)} recordings",
+        ", ".join(gpus),
+        f"recorded {first.started_utc}" if first.started_utc else "",
+    )
+    is_base = shown.role == "base"
+    return ComparedSide(
+        name=f"side-{shown.number}",
+        title=shown.name,
+        parts=() if is_base else list_details(shown.comparison, shown.number, shown.name if count > 2 else ""),
+        role="baseline" if is_base else "new",
+        color=shown.color,
+        facts=tuple(fact for fact in facts if fact),
+    )
+
+
+def _side_warnings(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings]) -> list[Section]:
+    """What else a reader must know of each side."""
+    found = [findings[0].base, *(each.new for each in findings)]
+    sections = []
+    for shown, of_side in zip(sides, found, strict=True):
+        left_out = dict.fromkeys(filter(None, map(describe_warm_up, shown.side.recordings)))
+        lines = (*left_out, *_cautions(of_side))
+        title = f"{_role(shown, len(sides))}: before you trust its figures"
+        if lines:
+            sections.append(Section(f"trust-{shown.number}", title, (Notes(lines, WARNINGS),)))
+    return sections
+
+
+def _cautions(found: Sequence[Finding]) -> tuple[str, ...]:
+    return texts_of(finding for finding in found if finding.severity == Severity.CAUTION)
+
+
+def _role(shown: ShownSide, count: int) -> str:
+    """What a heading or a sentence about a side begins with."""
+    if shown.role == "base":
+        return "Baseline"
+    return "New" if count == 2 else shown.name
+
+
+def _view_noise(comparisons: Sequence[Comparison]) -> list[Section]:
+    tables: list[Table] = list_noise(comparisons)
+    return [Section("noise", "Noise floor", (Notes((_NOISE,)), *tables))] if tables else []
+
+
+def _view_provenance(sides: Sequence[ShownSide]) -> Section:
+    """Where the figures come from, and where Tensor Active does, of each side if they differ."""
+    notes = {_role(shown, len(sides)): SOURCE_NOTES[shown.side.first.tensor_source] for shown in sides}
+    sources = set(notes.values())
+    source = [*sources] if len(sources) == 1 else [f"{name}: {note}" for name, note in notes.items()]
+    window = f"Tensor Active is taken over {WINDOW_MEANINGS[sides[0].side.first.window]}."
+    note = " ".join((window, *source, "The sides differ in what is marked ≠."))
+    facts = compare_provenance([(shown.name, shown.side) for shown in sides])
+    return Section("provenance", "Where the figures come from", (Notes((note,)), facts))

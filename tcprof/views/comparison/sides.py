@@ -1,0 +1,149 @@
+"""The sides of a comparison: what they are called, the time of each against the baseline, and their recordings."""
+
+from collections.abc import Sequence
+
+from tcprof import units
+from tcprof.comparison import Comparison, Side
+from tcprof.findings import describe_warm_up
+from tcprof.findings.compared.rows import (
+    decisive,
+    find_row,
+    iteration_name,
+    list_gpus,
+    side_names,
+    time_row,
+)
+from tcprof.frames import NOISE_FLOOR, quantity_of
+from tcprof.untrusted import one_line
+from tcprof.views.comparison.quantities import change_cell
+from tcprof.views.document import Cell, Facts, Heading, Row, Table, heading, number_cell, sort_key, word_cell
+from tcprof.views.recording.facts import (
+    describe_recording,
+    describe_source,
+    gpu_title,
+    gpu_title_of_several,
+    list_provenance,
+)
+
+_ACTIVE, _SHARE = (quantity_of(name) for name in ("tensor_active_mean_pct", "tensor_kernel_share_pct"))
+_NONE = Cell("")
+
+
+def name_sides(comparisons: Sequence[Comparison]) -> list[tuple[str, Side]]:
+    """The sides with what lines about them begin with: base and new, or of several the names of these."""
+    several = len(comparisons) > 1
+    others = ((side_names(each)[1] if several else "new", each.new) for each in comparisons)
+    return [("base", comparisons[0].base), *others]
+
+
+def describe_recordings(comparisons: Sequence[Comparison]) -> list[str]:
+    """All recordings, a line each, and what the figures are taken from and over."""
+    told = [(name, recording) for name, side in name_sides(comparisons) for recording in side.recordings]
+    sources = dict.fromkeys((name, describe_source(recording)) for name, recording in told)
+    distinct = dict.fromkeys(source for _, source in sources)
+    lines = [f"{name}: {describe_recording(recording)}" for name, recording in told]
+    return [*lines, *(distinct if len(distinct) == 1 else (f"{name}: {source}" for name, source in sources))]
+
+
+def describe_left_out(sides: Sequence[Side]) -> list[str]:
+    """What is left out of each side's figures as warm-up; of recordings that leave out the same it is told once."""
+    told = ((one_line(side.name), describe_warm_up(recording)) for side in sides for recording in side.recordings)
+    return list(dict.fromkeys(f"{name}: {text}" for name, text in told if text))
+
+
+def title_of(comparison: Comparison, gpu: int) -> str:
+    """A GPU's number and name on the side that has it."""
+    base, new = comparison.base.first, comparison.new.first
+    return gpu_title(base if gpu in set(base.gpus["gpu"]) else new, gpu)
+
+
+def shared_gpus(comparisons: Sequence[Comparison]) -> list[int]:
+    """The GPUs on which the iterations of all sides have work."""
+    return sorted(set.intersection(*(set(list_gpus(each)) for each in comparisons)))
+
+
+def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
+    """Several sides against one baseline: one row each, one table for each GPU."""
+    return [_list_sides(comparisons, gpu) for gpu in shared_gpus(comparisons)]
+
+
+def _list_sides(comparisons: Sequence[Comparison], gpu: int) -> Table:
+    first = comparisons[0]
+    headings = (
+        Heading(
+            "time", "The gpu window, or where there is none the time on the CPU: the median.", columns=("time_ns",)
+        ),
+        Heading("ratio"),
+        Heading("95 % interval", columns=("low", "high")),
+        Heading("verdict", words=True),
+        heading(_ACTIVE.column),
+        heading(_SHARE.column),
+    )
+    rows = [_side_row(side_names(first)[0], first, gpu, "base")]
+    rows += [_side_row(side_names(each)[1], each, gpu, "new") for each in comparisons]
+    title = gpu_title_of_several(first.base.first, gpu)
+    return Table(f"sides-{gpu}", title, f"per {iteration_name(first)}", headings, tuple(rows), gpu=gpu)
+
+
+def _side_row(name: str, comparison: Comparison, gpu: int, side: str) -> Row:
+    time = time_row(comparison, gpu)
+    shares = [number_cell(find_row(comparison, gpu, each.name)[side], each.column) for each in (_ACTIVE, _SHARE)]
+    change = (_NONE, _NONE, _NONE) if side == "base" else _change(comparison, gpu)
+    return Row(name, (Cell(units.format_ns(time[side]), sort_key(time[side])), *change, *shares))
+
+
+def _change(comparison: Comparison, gpu: int) -> tuple[Cell, Cell, Cell]:
+    """The change of a side's time, of the mean where that alone shows one."""
+    time = time_row(comparison, gpu)
+    row = decisive(time)
+    low, high = row["ratio_low"], row["ratio_high"]
+    interval = Cell(units.format_change_interval(low, high, False), values=(sort_key(low), sort_key(high)))
+    verdict = row["verdict"] if row is time else f"mean {row['verdict']}"
+    return change_cell(quantity_of(str(time["quantity"])), row), interval, word_cell(verdict)
+
+
+def list_noise(comparisons: Sequence[Comparison]) -> list[Table]:
+    """How much recordings of one side differ, one table for each GPU; the baseline's rows stand once."""
+    tables: list[Table] = []
+    for gpu in shared_gpus(comparisons):
+        rows = tuple(dict.fromkeys(row for each in comparisons for row in _noise_rows(each, gpu)))
+        if rows:
+            title = gpu_title_of_several(comparisons[0].base.first, gpu)
+            headings = (
+                Heading("side", words=True),
+                heading(NOISE_FLOOR["recording_count"], title="recordings"),
+                heading(NOISE_FLOOR["ratio"], title="largest / smallest"),
+            )
+            name = f"noise-{len(tables) + 1}"
+            tables.append(Table(name, title, "median per iteration", headings, rows, gpu=gpu))
+    return tables
+
+
+def _noise_rows(comparison: Comparison, gpu: int) -> list[Row]:
+    rows = comparison.noise_floor[comparison.noise_floor["gpu"] == gpu]
+    return [
+        Row(
+            quantity_of(row["quantity"]).column.title,
+            (
+                word_cell(one_line(row["side"], 40)),
+                number_cell(row["recording_count"], NOISE_FLOOR["recording_count"]),
+                Cell(units.format_change(row["ratio"], False), sort_key(row["ratio"])),
+            ),
+        )
+        for row in rows.to_dict("records")
+    ]
+
+
+def compare_provenance(sides: Sequence[tuple[str, Side]]) -> Facts:
+    """Facts of all recordings side by side: for each side what its recordings have.
+
+    Args:
+        sides: What each is called, and the side.
+    """
+    facts = [[dict(list_provenance(each)) for each in side.recordings] for _, side in sides]
+    names = dict.fromkeys(name for side in facts for each in side for name in each)
+    told = []
+    for name in names:
+        texts = tuple(tuple(dict.fromkeys(each.get(name, units.UNKNOWN) for each in side)) for side in facts)
+        told.append((name, len(set(texts)) > 1, texts))
+    return Facts(tuple(told), tuple(name for name, _ in sides))
