@@ -14,6 +14,7 @@ from tcprof.findings import Check, Findings, judge
 from tcprof.findings.compared import ComparedFindings, judge_comparison
 from tcprof.frames import SAMPLE_METRICS
 from tcprof.sources.registry import open_source
+from tcprof.untrusted import one_line
 
 _Recording: TypeAlias = str | PathLike[str] | Analysis
 _Recordings: TypeAlias = _Recording | Sequence[_Recording]
@@ -93,7 +94,8 @@ class JudgedComparison(Comparison):
         return self.findings.warnings
 
     def __repr__(self) -> str:
-        return "\n".join(self.verdict)
+        names = " → ".join(side.name for side in (self.base, self.new))
+        return "\n".join((one_line(names), *self.verdict))
 
     def _repr_html_(self) -> str:
         from tcprof.render.notebook import render_html

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from builders import TraceBuilder
-from tcprof.report.text.redaction import describe_redaction
 
 from tcprof import cli
 from tcprof.analysis import analyze

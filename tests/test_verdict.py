@@ -1,6 +1,7 @@
 """What a page says first: the verdict, the figures with their intervals, and what was checked."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -252,7 +253,8 @@ class TestChecks:
         assert states["Clock check"] == "unknown"
 
     def test_faults_and_rounding_are_poor(self):
-        states = self.states(make_analysis(faults=("Lost.",), tensor_source="rounded"))
+        lost = replace(make_analysis().observed, lost_ns=1000)
+        states = self.states(make_analysis(observed=lost, tensor_source="rounded"))
         assert states["Lost samples or kernels"] == "poor"
         assert states["Samples"] == "poor"
 
@@ -273,12 +275,12 @@ class TestChecks:
 @pytest.mark.parametrize(
     ("low", "high", "text", "shown"),
     [
-        (13.5, 15.5, format_pct, "13.5 … 15.5 %"),
-        (857_000, 1_690_000, format_ns, "857 µs … 1.69 ms"),
-        (0.0001, 0.0002, format_pct, ""),
-        (0.0, 0.0005, format_pct, "0.0 … <0.001 %"),
+        (13.5, 15.5, format_pct, "13.5–15.5 %"),
+        (857_000, 1_690_000, format_ns, "857 µs–1.69 ms"),
+        (0.0001, 0.0002, format_pct, "<0.001 %"),
+        (0.0, 0.0005, format_pct, "0.0–<0.001 %"),
         (math.nan, 1.0, format_pct, ""),
-        (5.0, 5.0, format_pct, ""),
+        (5.0, 5.0, format_pct, "5.0 %"),
     ],
 )
 def test_interval_is_written_with_one_unit(low, high, text, shown):

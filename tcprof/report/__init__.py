@@ -1,1 +1,0 @@
-"""Renders analyses and comparisons: terminal text, JSON, CSV, Markdown, HTML. Knows no trace and no nsys."""

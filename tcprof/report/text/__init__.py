@@ -1,1 +1,0 @@
-"""What the terminal and Markdown show."""
