@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, SupportsFloat
 
 import pandas as pd
@@ -81,6 +82,13 @@ def interval_cell(percent: float, low: float, high: float) -> Cell:
         return Cell(text, "", after=(units.UNKNOWN,), values=values)
     interval = units.format_interval(low, high, units.format_pct) or units.UNKNOWN
     return Cell(text, values[0], after=(interval,), bar=bar_length(percent), values=values)
+
+
+def plus_minus_cell(percent: float, low: float, high: float) -> Cell:
+    """A percentage with the larger half of its interval behind it, and a bar."""
+    half = max(high - percent, percent - low)
+    beside = f"±{units.format_pct(half)}" if half >= 0 else units.UNKNOWN
+    return replace(interval_cell(percent, low, high), after=(beside,))
 
 
 def column_cell(row: Mapping[Any, Any], column: Column, value: SupportsFloat | None = None) -> Cell:

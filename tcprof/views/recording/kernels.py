@@ -15,7 +15,7 @@ from tcprof.findings.notes import as_sentence
 from tcprof.frames import KERNELS
 from tcprof.untrusted import one_line
 from tcprof.views.document import Cell, Document, Notes, Row, Table, heading, number_cell, sort_key, word_cell
-from tcprof.views.paths import MOST_ROWS, interval_cell, time_cell
+from tcprof.views.paths import MOST_ROWS, plus_minus_cell, time_cell
 from tcprof.views.recording.facts import (
     SOURCE_MEANINGS,
     describe_recording,
@@ -26,9 +26,9 @@ from tcprof.views.recording.facts import (
 
 _TENSOR_ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
 _SEVERAL = {"total_ns": ("total_ns", "share_pct"), "tensor_active_pct": _TENSOR_ACTIVE}
-_AFTER = {"total_ns": ("Time %",), "tensor_active_pct": ("95 % interval",)}
+_AFTER = {"total_ns": ("Time %",), "tensor_active_pct": ("95 %",)}
 # What a glance needs stands first.
-_BRIEF = ("total_ns", "tensor_active_pct", "launch_count", "tensor_tflops", "name_verdict")
+_BRIEF = ("total_ns", "tensor_active_pct", "launch_count", "median_ns", "tensor_tflops", "name_verdict")
 _FURTHER = (
     "fit",
     "tensor_peak_pct",
@@ -140,9 +140,8 @@ def _row(row: Mapping[Any, Any], item: int) -> Row:
         for name in (*_BRIEF, *_FURTHER)
     }
     cells["total_ns"] = time_cell(row["total_ns"], 100 * row["total_ns"] / share if share > 0 else np.nan)
-    cells["tensor_active_pct"] = interval_cell(*(row[name] for name in _TENSOR_ACTIVE))
-    mark = mark_fit(row["fit"], row["name_verdict"])
-    cells["name_verdict"] = Cell(mark or units.UNKNOWN, mark)
+    cells["tensor_active_pct"] = plus_minus_cell(*(row[name] for name in _TENSOR_ACTIVE))
+    cells["name_verdict"] = word_cell(mark_fit(row["fit"], row["name_verdict"]))
     full = one_line(f"{row['name']} {row['launch_geometry']}", _LONGEST_NAME)
     geometry = one_line(row["launch_geometry"])
     return Row(short_name(row["name"], NAME_LENGTH), tuple(cells.values()), tag=geometry, full=full, item=item)
@@ -160,7 +159,7 @@ def mark_fit(fit: str, verdict: str) -> str:
     """What the fit cannot tell, or else what counter and name say; beside it that the figure is a pool's."""
     if fit in UNDECIDED:
         return fit
-    return ", ".join([verdict] * (verdict != "neither") + [POOLED] * (fit == POOLED))
+    return ", ".join([verdict, *[POOLED] * (fit == POOLED)])
 
 
 def fitted_text(value: float, fit: str) -> str:

@@ -94,7 +94,7 @@ def _kernels(analysis: Analysis) -> tuple[Part, ...]:
     tables = cut_kernels(analysis)
     if not tables:
         return ()
-    interval = " The figures beside it are its 95 % interval." if analysis.tensor_source != "none" else ""
+    interval = " Behind ± stands the larger half of its 95 % interval." if analysis.tensor_source != "none" else ""
     said = f"{describe_fit(analysis)}{interval} Beside a time stands its share of all kernel time. {_NAMES}"
     return Notes((said,)), *tables
 
