@@ -27,6 +27,8 @@ from tcprof.render.chrome_trace import events as trace_events
 from tcprof.render.chrome_trace.chrome_trace import COUNTERS, write_chrome_trace
 from tcprof.render.chrome_trace.drawing import OUTSIDE
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 run = test_cli.run
 AMP = Path(__file__).parent.parent / "fixtures" / "mnist_amp.sqlite"
 Run = Callable[..., test_cli.Outcome]

@@ -16,6 +16,8 @@ from test_cli import AMP, FIXTURES, FP32, Golden, Outcome
 import tcprof
 from tcprof.frames import COMPARISON, KERNEL_CHANGES, WATERFALL
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 run = test_cli.run
 Run = Callable[..., Outcome]
 EAGER, COMPILED = FIXTURES / "transformer_eager.sqlite", FIXTURES / "transformer_compiled.sqlite"

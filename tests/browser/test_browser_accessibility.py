@@ -11,7 +11,7 @@ from tcprof.render.html import report as page
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 GRAVE = ("serious", "critical")
 
 
