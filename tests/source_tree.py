@@ -58,21 +58,18 @@ def read_modules(folder: Path = PACKAGE) -> dict[str, Module]:
     return found
 
 
-def targets_of(module: Module, modules: Mapping[str, Module]) -> Iterator[tuple[int, str, str]]:
-    """Line, target and name of each import of one of the modules; the name is empty where the target is all of it."""
+def targets_of(module: Module, modules: Mapping[str, Module]) -> Iterator[tuple[int, str]]:
+    """Line and target of each import of one of the modules, or from it."""
     for line, origin, name in module.imports:
         if f"{origin}.{name}" in modules:
-            yield line, f"{origin}.{name}", ""
+            yield line, f"{origin}.{name}"
         elif origin in modules:
-            yield line, origin, name
+            yield line, origin
 
 
 def graph_of(modules: Mapping[str, Module]) -> dict[str, set[str]]:
-    """For each module those that it imports; ``__version__`` is a constant of the package, and no import of it."""
-    return {
-        name: {target for _, target, what in targets_of(module, modules) if what != "__version__"} - {name}
-        for name, module in modules.items()
-    }
+    """For each module those that it imports."""
+    return {name: {target for _, target in targets_of(each, modules)} - {name} for name, each in modules.items()}
 
 
 def reachable(graph: Mapping[str, set[str]], start: str) -> set[str]:

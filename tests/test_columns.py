@@ -1,14 +1,26 @@
 """A column that no frame has is told here, since no type checker sees it; see column_names.py for the rule."""
 
+import tomllib
+
 import pytest
 from column_names import find_unknown_columns
-from source_tree import Module, read_modules
+from source_tree import PACKAGE, Module, read_modules
 
 from tcprof.frames import SCHEMAS
 
 COLUMNS = {column.name for schema in SCHEMAS for column in schema.columns}
-# Keys of what libraries hand over: of a column, by the inspector of SQLAlchemy.
-FOREIGN = {"type"}
+DATA = [tomllib.loads(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.toml")]
+
+
+def keys_of(data: object) -> set[str]:
+    """All keys of nested dicts."""
+    if isinstance(data, list):
+        return set().union(*map(keys_of, data))
+    return set(data).union(*map(keys_of, data.values())) if isinstance(data, dict) else set()
+
+
+# Keys of dicts that come from elsewhere: of the package's own data files, and of a column by SQLAlchemy's inspector.
+FOREIGN = keys_of(DATA) | {"type"}
 MODULES = read_modules()
 
 
