@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 NODE_MODULES := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-cpu test-nsys check web format bench lessons screenshots record clean
+.PHONY: help demo test test-slow test-cpu test-nsys test-lowest test-sdist check web format bench lessons screenshots record clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -31,19 +31,37 @@ demo: $(VENV)/installed  ## Compare an FP32 and an FP16 training run, recorded o
 	@$(BIN)/tcprof compare fixtures/mlp_fp32.sqlite fixtures/mlp_fp16.sqlite --limit 4 -o demo/mlp.html
 
 test: $(VENV)/installed-dev $(NODE_MODULES)  ## Set up and run all tests; those that need a GPU, nsys, Chromium or Node.js say when they are skipped
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
+
+test-slow: $(VENV)/installed-dev  ## Run the tests that 'make test' leaves out, as they take long
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --slow -m slow
 
 test-cpu: $(VENV)/installed-dev  ## Run the tests of outputs once more with the sums of another CPU's BLAS
 	@core=$$($(BIN)/python tests/core_types.py) || exit; \
 	if [ -z "$$core" ]; then echo "SKIPPED: the outputs as on another CPU."; exit 0; fi; \
 	echo "The outputs with the sums of $$core:"; \
-	OPENBLAS_CORETYPE=$$core $(BIN)/python -m pytest --numprocesses auto --dist loadfile tests/test_cli*.py tests/test_faults.py
+	OPENBLAS_CORETYPE=$$core $(BIN)/python -m pytest --numprocesses auto --dist worksteal tests/test_cli*.py tests/test_faults.py
 
 test-nsys: $(VENV)/installed-dev  ## Fetch Debian's nsys (about 190 MB, no root) unless NSYS names one, and run the tests that need one
 	@nsys="$$NSYS"; status=0; \
 	[ -n "$$nsys" ] || nsys=$$(sh tests/nsys/fetch.sh build/nsys) || status=$$?; \
 	if [ $$status = 3 ]; then echo "SKIPPED: the tests with a real nsys, which could not be fetched."; exit 0; fi; \
 	[ $$status = 0 ] && NSYS="$$nsys" $(BIN)/python -m pytest -m nsys
+
+LOWEST := build/lowest/bin/python
+test-lowest: $(VENV)/installed-dev  ## Install tcprof with the lowest versions that it takes, and run the tests of its commands
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python build/lowest
+	$(BIN)/uv pip install --quiet --python $(LOWEST) --resolution lowest-direct .
+	$(BIN)/uv pip install --quiet --python $(LOWEST) --constraint constraints.txt hypothesis pytest pytest-timeout pytest-xdist
+	build/lowest/bin/tcprof ranges fixtures/mlp_fp16.sqlite >/dev/null
+	$(LOWEST) -m pytest -W default --numprocesses auto --dist worksteal tests/test_cli*.py tests/test_redact.py \
+	  tests/test_fixtures.py tests/test_notebook.py tests/test_comparison_page.py
+
+test-sdist: $(VENV)/installed-dev  ## Build what is published; run the demo and the tests from the unpacked sdist
+	rm -rf build/sdist
+	$(BIN)/python -m hatchling build -d build/sdist
+	tar -xzf build/sdist/*.tar.gz -C build/sdist
+	cd build/sdist/tcprof-*/ && $(MAKE) demo && $(abspath $(BIN))/python -m pytest --numprocesses auto --dist worksteal
 
 check: $(VENV)/installed-dev $(NODE_MODULES)  ## What CI runs: format, lint, types, tests, and whether the pages' scripts are built
 	$(BIN)/ruff format --check .

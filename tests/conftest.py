@@ -1,11 +1,18 @@
-"""Settings for the tests of the package itself; those of nsys and the browser have their own."""
+"""Settings for all tests; those of nsys and the browser have more of their own."""
 
+import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+
+# As many processes as cores run tests: more threads in each, or in what they start, only wait for one another.
+os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tcprof import api
 
 # The same examples on every machine: a failure in CI is one that can be repeated here.
 settings.register_profile(
@@ -16,6 +23,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 settings.load_profile("tcprof")
+
+LEFT_OUT = pytest.StashKey[int]()
 
 
 def folder_from(variable: str) -> Path | None:
@@ -32,6 +41,31 @@ def folder_from(variable: str) -> Path | None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``pytest --update-golden`` writes the expected outputs anew; look at the difference before you commit it."""
     parser.addoption("--update-golden", action="store_true", help="write the expected outputs anew")
+    parser.addoption("--slow", action="store_true", help="run the tests marked slow too, which are left out otherwise")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what is marked slow, unless it is asked for: by ``--slow``, or by its name."""
+    if config.getoption("--slow") or any("::" in each for each in config.args):
+        return
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    items[:] = [item for item in items if not item.get_closest_marker("slow")]
+    config.hook.pytest_deselected(items=slow)
+    config.stash[LEFT_OUT] = len(slow)
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["left_out"] = len(slow)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Each process of xdist collects all tests, and tells how many it left out."""
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Says how many slow tests were left out, and how they are run."""
+    if left_out := config.stash.get(LEFT_OUT, 0):
+        terminalreporter.write_line(f"{left_out} slow tests were left out: make test-slow runs them, or pytest --slow")
 
 
 @pytest.fixture
@@ -66,7 +100,35 @@ def recordings() -> Path:
     return folder
 
 
-FIXTURES = sorted((Path(__file__).parent.parent / "fixtures").glob("*.sqlite"))
+FOLDER = Path(__file__).parent.parent / "fixtures"
+FIXTURES = sorted(FOLDER.glob("*.sqlite"))
+ANALYSES: dict[tuple[object, ...], Any] = {}
+
+
+@pytest.fixture(scope="module")
+def shared_reads() -> Iterator[None]:
+    """Reads each recording of fixtures/ once for all tests of the modules that use this, by the same options.
+
+    For tests of what is made of an analysis: nothing changes one. What patches the analysis itself must not use it.
+    """
+    read = api.read
+
+    def read_once(*args: Any, **options: Any) -> Any:
+        given = inspect.signature(read).bind(*args, **options)
+        given.apply_defaults()
+        path = Path(given.arguments["path"]).resolve()
+        if path.parent != FOLDER or not path.is_file():
+            return read(*args, **options)
+        if given.arguments["kernels"] is None:
+            given.arguments["kernels"] = path.stat().st_size < api._LARGE
+        key = tuple(map(repr, given.arguments.values()))
+        if key not in ANALYSES:
+            ANALYSES[key] = read(*given.args, **given.kwargs)
+        return ANALYSES[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(api, "read", read_once)  # tcprof.read is looked up there
+        yield
 
 
 @pytest.fixture(params=FIXTURES, ids=lambda path: path.stem)

@@ -12,6 +12,8 @@ import pytest
 
 import tcprof
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "benchmarks"))
 accuracy = importlib.import_module("accuracy")

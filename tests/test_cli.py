@@ -18,6 +18,8 @@ import tcprof
 from tcprof import cli
 from tcprof.render.frames import FRAMES
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 FP32, AMP = FIXTURES / "mnist_fp32.sqlite", FIXTURES / "mnist_amp.sqlite"
 RANGE_COLUMNS = {

@@ -14,6 +14,8 @@ from test_cli import AMP, Golden, Outcome
 import tcprof
 from tcprof.frames import KERNELS
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 run = test_cli.run
 Run = Callable[..., Outcome]
 

@@ -12,6 +12,8 @@ from builders import TraceBuilder
 
 from tcprof.render.html.plotlyjs import FILE, VERSION, read_bundle
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 run = test_cli.run
 
 

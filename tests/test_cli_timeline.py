@@ -10,6 +10,8 @@ from test_cli import AMP, Golden, Outcome
 
 from tcprof.frames import CLOCKS, ITERATIONS, LEDGER, TIMELINE
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 run = test_cli.run
 Run = Callable[..., Outcome]
 

@@ -11,6 +11,8 @@ import tcprof
 from tcprof.analysis.clock import check_clocks
 from tcprof.frames import ACTIVITIES, SAMPLES
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 PERIOD = 50_000
 
 

@@ -15,6 +15,8 @@ from tcprof.findings.finding import texts_of
 from tcprof.frames import COMPARISON
 from tcprof.sources.nsys_sqlite import NsysExport
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 GEMM = "nvjet_hsh_128x128_64x4_1x2_h_bz_NNT"
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 ASSUMED = (

@@ -34,6 +34,8 @@ from tcprof.views.comparison.sides import list_sides
 from tcprof.views.comparison.waterfall import list_parts
 from tcprof.views.paths import MOST_ROWS
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 

@@ -4,11 +4,18 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import test_cli
 
 import tcprof
+
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
+run = test_cli.run
+Run = Callable[..., test_cli.Outcome]
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "fixtures" / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -32,12 +39,12 @@ def test_there_are_commands_to_run() -> None:
 
 
 @pytest.mark.parametrize("command", runnable())
-def test_documented_commands_run(command: str, tmp_path: Path) -> None:
+def test_documented_commands_run(command: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
     (tmp_path / "workloads").symlink_to(ROOT / "workloads")
-    argv = [sys.executable, "-m", "tcprof", *shlex.split(command)[1:]]
-    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    monkeypatch.chdir(tmp_path)
+    done = run(*shlex.split(command)[1:])
+    assert done.status == 0, done.err
 
 
 @pytest.mark.parametrize(

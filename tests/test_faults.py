@@ -18,6 +18,8 @@ from tcprof.render.formats.text import render
 from tcprof.sources.nsys_sqlite import NsysExport, schema
 from tcprof.views.document import Document
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 OVERFLOW = "GPU Metrics [0]: Sampling buffer overflow"
 DISORDER = "GPU Metrics event chronological order was broken"
 LOST_BUFFER = (

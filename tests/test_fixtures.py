@@ -15,6 +15,8 @@ from tcprof.sources.nsys_sqlite import NsysExport
 from tcprof.sources.nsys_sqlite.database import Database
 from tcprof.sources.nsys_sqlite.samples import read_samples
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 NAMES = ["mnist_fp32", "mnist_amp"]
 STEPS, EPOCHS = 25, 2

@@ -12,6 +12,8 @@ from tcprof.analysis.kernels.launches import fit_kernels
 from tcprof.analysis.kernels.summary import UNRESOLVED, summarize_kernels
 from tcprof.frames import PATHS
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 LEAST_SHARE_PCT = 1.0  # of the kernel time of both halves
 AGREE = 0.9
 EQUAL_POINTS = 0.001

@@ -1,16 +1,15 @@
-"""The order of the house: what may import what, who may use what, and how long things are."""
+"""The order of the package: what may import what, who may use what, and how long things are. One test lists all."""
 
 import ast
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from source_tree import PACKAGE, Module, cycles_of, graph_of, read_modules, siblings_of, targets_of
 
-PACKAGE = Path(__file__).parent.parent / "tcprof"
-MODULES = sorted(PACKAGE.rglob("*.py"))
-# Lowest first: a module imports only from rooms that stand before its own.
-ROOMS = (
+# Lowest first: a module imports only from layers that stand before its own.
+LAYERS = (
+    "version",
     "errors",
     "units",
     "untrusted",
@@ -19,55 +18,87 @@ ROOMS = (
     "frames",
     "chips",
     "record",
+    "annotate",
     "sources",
     "analysis",
-    "findings",
     "comparison",
-    "report",
+    "findings",
     "views",
     "render",
+    "store",
+    "api",
     "cli",
 )
+# The same inside of packages that have layers of their own; what is not named lies beside them.
+LAYERS_WITHIN = {
+    "record": ("processes", "nsys"),
+    "render": ("formats", "html"),
+    "views": ("figures", "recording", "comparison"),
+    "comparison": ("statistics", "kernels", "gate"),
+}
+# The public face imports from all of them, inside its functions.
+FACE = ("tcprof", "tcprof.__main__")
 LONGEST_FILE = 300
 LONGEST_FUNCTION = 40
 SQL = {"sqlalchemy", "sqlite3", "adbc_driver_sqlite", "adbc_driver_manager"}
 HEAVY = ("plotly", "scipy", "torch", "pandas", "numpy", "sqlalchemy", "pyarrow")
-# The public face, which imports inside its functions.
-FACE = {"__init__.py", "__main__.py"}
+MODULES = read_modules()
 
 
-def name_of(path: Path) -> str:
-    return path.relative_to(PACKAGE).as_posix()
+def assert_none(found: list[str]) -> None:
+    assert not found, "\n".join(["", *found])
 
 
-def room_of(path: Path) -> str:
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+def layer_of(name: str) -> str:
+    return name.split(".")[1]
 
 
-def imports_of(path: Path) -> set[str]:
-    """Everything that a module imports, in functions and for type checkers too; relative imports are banned by ruff."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{name_of(path)} imports relatively"
-            found |= {node.module or ""} | {f"{node.module}.{alias.name}" for alias in node.names}
+def find_upward_imports(modules: dict[str, Module]) -> list[str]:
+    """Imports from a layer above, or of the face, which only commands take their functions from."""
+    found = []
+    for module in modules.values():
+        if module.name in FACE:
+            continue
+        for line, target in targets_of(module, modules):
+            if target in FACE:
+                wrong = layer_of(module.name) != "cli"
+            else:
+                wrong = LAYERS.index(layer_of(target)) > LAYERS.index(layer_of(module.name))
+            if wrong:
+                found.append(f"{module.name}:{line} imports {target}")
     return found
 
 
-def top_levels(path: Path) -> set[str]:
-    return {name.split(".")[0] for name in imports_of(path)}
+def find_hidden_imports(module: Module) -> list[str]:
+    """Every use of ``import_module`` or ``__import__``, by whatever name: an import that no reader of imports sees."""
+    found = [
+        node.lineno
+        for node in ast.walk(module.tree)
+        if (isinstance(node, ast.Name) and node.id in ("import_module", "__import__"))
+        or (isinstance(node, ast.Attribute) and node.attr in ("import_module", "__import__"))
+        or (isinstance(node, ast.alias) and node.name in ("import_module", "importlib"))
+        or (isinstance(node, ast.Constant) and node.value in ("import_module", "__import__"))
+    ]
+    return [f"{module.name}:{line}" for line in sorted(set(found))]
 
 
-def longest_functions(path: Path) -> list[tuple[str, int]]:
-    nodes = ast.walk(ast.parse(path.read_text()))
+def find_unordered(modules: dict[str, Module], package: str, order: tuple[str, ...]) -> list[str]:
+    """Imports inside of a package against the order of its parts."""
+    graph = siblings_of(graph_of(modules), package)
+    above = {name: set(order[place + 1 :]) for place, name in enumerate(order)}
+    return [
+        f"{package}.{name} imports {sorted(graph[name] & above[name])}" for name in order if graph[name] & above[name]
+    ]
+
+
+def find_long_functions(module: Module) -> list[str]:
+    nodes = ast.walk(module.tree)
     functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    lengths = [(node.name, _lines(node, is_command=room_of(path) == "cli")) for node in functions]
-    return [(name, length) for name, length in lengths if length > LONGEST_FUNCTION]
+    lengths = [(node.name, count_lines(node, module.name.startswith("tcprof.cli."))) for node in functions]
+    return [f"{module.name}.{name}: {length}" for name, length in lengths if length > LONGEST_FUNCTION]
 
 
-def _lines(function: ast.FunctionDef | ast.AsyncFunctionDef, is_command: bool) -> int:
+def count_lines(function: ast.FunctionDef | ast.AsyncFunctionDef, is_command: bool) -> int:
     """Lines of a function without its docstring, and of a command without its parameters: both are for its readers."""
     first = function.body[0]
     begin = first.lineno if is_command else function.lineno
@@ -76,50 +107,67 @@ def _lines(function: ast.FunctionDef | ast.AsyncFunctionDef, is_command: bool) -
 
 
 def test_the_package_is_where_these_tests_look():
-    assert {"sources/nsys_sqlite/export.py", "analysis/analysis.py", "errors.py"} <= {name_of(path) for path in MODULES}
+    assert {"tcprof", "tcprof.analysis.analysis", "tcprof.frames", "tcprof.errors"} <= set(MODULES)
+    assert len(MODULES) == len(list(PACKAGE.rglob("*.py")))
+    assert_none(
+        [str(path) for path in {path.parent for path in PACKAGE.rglob("*.py")} if not (path / "__init__.py").is_file()]
+    )
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_a_module_stands_in_a_room_of_the_house(path):
-    assert room_of(path) in ROOMS or name_of(path) in FACE
+def test_every_module_stands_in_a_layer():
+    assert {layer_of(name) for name in MODULES if name not in FACE} <= set(LAYERS)
+    for package, order in LAYERS_WITHIN.items():
+        assert set(order) <= set(siblings_of(graph_of(MODULES), f"tcprof.{package}")), package
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if name_of(path) not in FACE], ids=name_of)
-def test_a_module_imports_only_from_rooms_below_its_own(path):
-    # "from tcprof import x" may name what the face itself defines, such as __version__
-    names = [name.split(".")[1] for name in imports_of(path) if name.startswith("tcprof.")]
-    known = {name for name in names if name in ROOMS}
-    above = ROOMS[ROOMS.index(room_of(path)) + 1 :]
-    assert not known & set(above), f"{name_of(path)} imports from {sorted(known & set(above))}"
+def test_no_module_imports_from_a_layer_above_its_own():
+    assert_none(find_upward_imports(MODULES))
 
 
-def test_only_the_room_of_nsys_starts_programs():
-    assert {room_of(path) for path in MODULES if "subprocess" in top_levels(path)} <= {"record"}
+def test_parts_of_a_package_import_in_their_order():
+    orders = LAYERS_WITHIN.items()
+    assert_none([found for package, order in orders for found in find_unordered(MODULES, f"tcprof.{package}", order)])
 
 
-def test_only_the_room_of_traces_speaks_sql():
-    speakers = {name_of(path) for path in MODULES if SQL & top_levels(path)}
+def test_no_import_is_hidden():
+    assert_none([place for module in MODULES.values() for place in find_hidden_imports(module)])
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    assert_none(cycles_of(graph_of(MODULES)))
+
+
+def test_no_parts_of_a_package_import_each_other_in_a_circle():
+    graph = graph_of(MODULES)
+    packages = [name for name, module in MODULES.items() if module.is_package and name not in FACE]
+    assert_none([f"in {name}: {cycle}" for name in packages for cycle in cycles_of(siblings_of(graph, name))])
+
+
+def test_only_record_starts_programs():
+    assert {layer_of(name) for name, module in MODULES.items() if "subprocess" in module.top_levels} <= {"record"}
+
+
+def test_only_sources_speak_sql():
+    speakers = {name for name, module in MODULES.items() if SQL & module.top_levels}
     # An export is proved to be a whole database before it is handed over.
-    assert {name for name in speakers if not name.startswith("sources/")} <= {"record/nsys/export.py"}
-    exporter = PACKAGE / "record" / "nsys" / "export.py"
-    assert SQL & top_levels(exporter) <= {"sqlite3"}
+    assert {name for name in speakers if layer_of(name) != "sources"} <= {"tcprof.record.nsys.export"}
+    assert SQL & MODULES["tcprof.record.nsys.export"].top_levels <= {"sqlite3"}
 
 
 def test_workloads_and_package_do_not_know_each_other():
-    assert not [name_of(path) for path in MODULES if {"torch", "nvtx", "workloads"} & top_levels(path)]
-    workloads = sorted((PACKAGE.parent / "workloads").glob("*.py"))
+    assert_none([name for name, module in MODULES.items() if {"torch", "nvtx", "workloads"} & module.top_levels])
+    workloads = {path.name: Module(path.stem, path.read_text()) for path in (PACKAGE.parent / "workloads").glob("*.py")}
     assert workloads
-    assert not [path.name for path in workloads if "tcprof" in top_levels(path)]
+    assert [name for name, module in workloads.items() if "tcprof" in module.top_levels] == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_no_file_is_too_long(path):
-    assert len(path.read_text().splitlines()) <= LONGEST_FILE
+def test_no_file_is_too_long():
+    lengths = {name: len(module.text.splitlines()) for name, module in MODULES.items()}
+    assert_none([f"{name}: {length}" for name, length in lengths.items() if length > LONGEST_FILE])
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_no_function_is_too_long(path):
-    assert longest_functions(path) == []
+def test_no_function_is_too_long():
+    assert_none([found for module in MODULES.values() for found in find_long_functions(module)])
 
 
 @pytest.mark.parametrize("module", ["tcprof", "tcprof.cli"])
@@ -127,3 +175,98 @@ def test_importing_the_package_loads_nothing_heavy(module):
     code = f"import sys, {module}; print(*sorted({{name.split('.')[0] for name in sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()).isdisjoint(HEAVY)
+
+
+# The rules themselves, held against packages that break them.
+
+
+def package_of(**texts):
+    """Modules by their names, with ``__`` for a dot; every package around them is there too."""
+    found = {f"tcprof.{name.replace('__', '.')}": text for name, text in texts.items()}
+    packages = {name.rsplit(".", depth)[0] for name in found for depth in range(1, name.count(".") + 1)}
+    return {
+        name: Module(name, found.get(name, ""), name in packages) for name in sorted(found | dict.fromkeys(packages))
+    }
+
+
+IMPORTS_OF_VIEWS = {
+    "plain": "from tcprof.views.page import x",
+    "a module": "from tcprof.views import page",
+    "all of it": "import tcprof.views.page",
+    "in a function": "def f():\n    from tcprof.views.page import x",
+    "for type checkers": "if TYPE_CHECKING:\n    from tcprof.views.page import x",
+    "in a class in a try": "try:\n    class A:\n        import tcprof.views.page as p\nexcept ImportError: pass",
+    "relative": "from ..views import page",
+}
+
+
+@pytest.mark.parametrize("text", IMPORTS_OF_VIEWS.values(), ids=IMPORTS_OF_VIEWS)
+def test_an_upward_import_is_seen(text):
+    (found,) = find_upward_imports(package_of(analysis__fit=text, views__page=""))
+    assert found.startswith("tcprof.analysis.fit:")
+    assert found.endswith(" imports tcprof.views.page")
+    assert find_upward_imports(package_of(cli__show=text, views__page="")) == []
+
+
+def test_the_face_is_above_all_but_the_commands():
+    below = package_of(analysis__fit="import tcprof", frames__schema="from tcprof import read", cli__x="import tcprof")
+    assert [found.split(":")[0] for found in find_upward_imports(below)] == [
+        "tcprof.analysis.fit",
+        "tcprof.frames.schema",
+    ]
+    assert find_upward_imports(package_of(analysis__fit="from tcprof import units", units="")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'from importlib import import_module\ndef f(): return import_module("tcprof.views")',
+        'import importlib\ndef f(name): return importlib.import_module(f"tcprof.{name}")',
+        "import importlib as i\n",
+        'def f(name): return __import__("tcprof." + name)',
+        'import builtins\ngetattr(builtins, "__import__")("tcprof.views")',
+    ],
+)
+def test_a_hidden_import_is_seen(text):
+    assert find_hidden_imports(Module("tcprof.analysis.fit", text))
+
+
+def test_reading_files_of_the_package_is_no_hidden_import():
+    assert find_hidden_imports(Module("m", "from importlib.resources import files\nimport importlib.metadata\n")) == []
+
+
+def test_circles_are_seen_through_deferred_imports():
+    modules = package_of(
+        analysis__a="def f():\n    from tcprof.analysis.b import x",
+        analysis__b="if TYPE_CHECKING:\n    from tcprof.analysis import c",
+        analysis__c="import tcprof.analysis.a",
+        analysis__d="from tcprof.analysis.a import y",
+    )
+    (found,) = cycles_of(graph_of(modules))
+    assert found == "tcprof.analysis.a -> tcprof.analysis.b -> tcprof.analysis.c -> tcprof.analysis.a"
+    assert len(cycles_of({"a": {"b"}, "b": {"a"}, "c": {"c", "a"}})) == 2
+
+
+def test_circles_between_parts_are_seen_where_no_module_is_in_one():
+    modules = package_of(
+        record__doctor__a="from tcprof.record.recording import plan",
+        record__doctor__machine="",
+        record__recording__plan="",
+        record__recording__run="from tcprof.record.doctor.machine import x",
+    )
+    assert cycles_of(graph_of(modules)) == []
+    assert cycles_of(siblings_of(graph_of(modules), "tcprof.record")) == ["doctor -> recording -> doctor"]
+    assert find_unordered(modules, "tcprof.record", ("recording", "doctor")) == [
+        "tcprof.record.recording imports ['doctor']"
+    ]
+
+
+def test_a_circle_through_the_package_itself_is_seen():
+    modules = package_of(analysis="from tcprof.analysis.a import x", analysis__a="from tcprof.analysis import y")
+    assert cycles_of(graph_of(modules)) == ["tcprof.analysis -> tcprof.analysis.a -> tcprof.analysis"]
+
+
+def test_a_long_function_is_seen_without_its_docstring():
+    body = "\n".join(f"    x{number} = 1" for number in range(LONGEST_FUNCTION - 1))
+    assert find_long_functions(Module("tcprof.m", f'def f():\n    """A.\n\n    B.\n    """\n{body}\n')) == []
+    assert find_long_functions(Module("tcprof.m", f"def f():\n{body}\n    return 1\n")) == ["tcprof.m.f: 41"]

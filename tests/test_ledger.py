@@ -11,6 +11,8 @@ from builders import TraceBuilder
 
 import tcprof
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 NVJET = "nvjet_hsh_128x128_64x4_1x2_h_bz_NNT"  # float16 by wgmma: 1024 FLOP a cycle on GH100
 ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<(int)4, at::native::CUDAFunctor_add<float>>(int)"
 

@@ -12,6 +12,8 @@ import pytest
 import tcprof
 from tcprof.chips import find_chip
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 ROOT = Path(__file__).parent.parent
 FIXTURES = ROOT / "fixtures"
 

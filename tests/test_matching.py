@@ -21,6 +21,8 @@ from tcprof.comparison.kernels.matching import match_kernels
 from tcprof.frames import KERNEL_CHANGES, KERNELS
 from tcprof.sources.nsys_sqlite import NsysExport
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 SGEMM = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize32x32x8_ffma_kernel__5x_cublas"
 NVJET = "nvjet_sm90_hsh_128x128_64x6_2x1_v_bz_TNT"

@@ -8,6 +8,8 @@ from builders import TraceBuilder
 
 import tcprof
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 HOSTILE = '</script><img src=x onerror="alert(1)"> $x^2$ & "\''
 

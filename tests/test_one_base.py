@@ -16,6 +16,8 @@ from tcprof.render.formats.json import render
 from tcprof.units import format_pct
 from tcprof.views.recording.ranges import list_ranges, view_ranges
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 
 @pytest.fixture(scope="module")
 def read_once():

@@ -11,6 +11,8 @@ import tcprof
 from tcprof.analysis.timeline import IDLE, TIME_CLASSES, compute_timeline
 from tcprof.frames import TIMELINE
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 TIMES = [column.name for column in TIMELINE.columns if column.name.endswith("_ns")]
 ACTIVITIES = st.lists(
     st.tuples(st.integers(0, 60), st.integers(0, 30), st.integers(0, IDLE - 1)), min_size=1, max_size=25

@@ -22,6 +22,8 @@ from tcprof.render.html.timeline.packing import ArrayStore
 from tcprof.views.figures.flop_rate import flop_rate
 from tcprof.views.figures.time_colors import CLASS_COLORS, text_on
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 
 def unpack(text):
     """The header, and a function that gives an array by its number; as the page's script does it."""

@@ -15,6 +15,8 @@ from tcprof.findings.typical import find_typical
 from tcprof.frames import SAMPLES
 from tcprof.units import format_interval, format_ns, format_pct
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 US = 1000
 

@@ -18,6 +18,8 @@ from tcprof.comparison.kernels.waterfall import explain_changes, largest_part
 from tcprof.frames import WATERFALL
 from tcprof.sources.nsys_sqlite import NsysExport
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 SGEMM = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize32x32x8_ffma_kernel__5x_cublas"
 NVJET = "nvjet_sm90_hsh_128x128_64x6_2x1_v_bz_TNT"

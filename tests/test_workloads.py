@@ -37,10 +37,10 @@ def annotate(message):
 
 
 def run_script(name, *arguments, **environment):
-    """Run a script on the CPU as a user does, with as many threads on every machine."""
+    """Run a script on the CPU as a user does, on one thread as conftest.py has it, on every machine."""
     return subprocess.run(
         [sys.executable, WORKLOADS / name, "--device", "cpu", *map(str, arguments)],
-        env={**os.environ, "OMP_NUM_THREADS": "2", **environment},
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         timeout=120,
@@ -99,6 +99,7 @@ def pack(folder):
 
 
 class TestTraining:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("script", "precision"),
         [
@@ -107,7 +108,6 @@ class TestTraining:
         ],
     )
     def test_full_epoch_learns_the_drawn_digits(self, script, precision):
-        """Slow: a whole epoch, 10 to 15 s on two cores."""
         output = run_well(script)
         assert "12,032 training and 2,000 test images drawn by this script, not MNIST" in output
         assert f"precision: {precision}\n" in output
@@ -116,6 +116,7 @@ class TestTraining:
         assert "GPU" not in output
         assert accuracy_of(output) > 97
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("script", SCRIPTS)
     def test_same_seed_same_loss(self, script, idx_folder):
         options = ("--data", idx_folder, "--batch-size", 4, "--steps", 1, "--epochs", 3)

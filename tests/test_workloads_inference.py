@@ -1,5 +1,6 @@
 """Inference in workloads/, small and on the CPU."""
 
+import functools
 import re
 from types import SimpleNamespace
 
@@ -13,26 +14,28 @@ pytest.importorskip("nvtx", reason="the workloads need nvtx: pip install 'tcprof
 pytestmark = pytest.mark.workload
 
 SMALL = ("--size", 32, "--steps", 2, "--batch-sizes", 4, 1, 32, 4)
-CASES = {
+OPTIONS = {
     "fp32": ("--precision", "fp32"),
     "bf16": ("--precision", "bf16", "--channels-last"),
     "bf16 again": ("--precision", "bf16", "--channels-last"),
 }
+CASES = ["fp32", *(pytest.param(name, marks=pytest.mark.slow) for name in ("bf16", "bf16 again"))]
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """What each case prints, and the paths of the ranges that it opens."""
+    """What each case prints, and the paths of the ranges that it opens; each runs once, when it is asked for."""
 
-    def run(options):
+    @functools.cache
+    def run(name):
         folder = tmp_path_factory.mktemp("run")
         (folder / "nvtx.py").write_text(NVTX_RECORDER)
         ranges = folder / "ranges"
-        output = run_well("inference.py", *SMALL, *options, PYTHONPATH=str(folder), RANGES=str(ranges))
+        output = run_well("inference.py", *SMALL, *OPTIONS[name], PYTHONPATH=str(folder), RANGES=str(ranges))
         paths = test_workloads.TestRanges.opened_paths(ranges.read_text().splitlines())
         return SimpleNamespace(output=output, paths=paths)
 
-    return {name: run(options) for name, options in CASES.items()}
+    return run
 
 
 def result(output):
@@ -43,28 +46,30 @@ def result(output):
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_table_has_each_size_once_and_the_largest_is_the_time_per_step(runs, case):
-    lines = runs[case].output.splitlines()
+    lines = runs(case).output.splitlines()
     rows = [line.split() for line in lines[1:4]]
     assert lines[0].split() == ["batch", "size", "ms", "per", "batch", "images/s"]
     assert [int(size) for size, *_ in rows] == [1, 4, 32]
     _, milliseconds, rate = rows[-1]
     times = [line for line in lines if line.startswith("time per step")]
     assert times == [f"time per step: {milliseconds} ms, {rate} images/s (batches of 32)"]
-    assert "GPU" not in runs[case].output
+    assert "GPU" not in runs(case).output
 
 
 def test_float32_is_the_yardstick(runs):
-    assert result(runs["fp32"].output) == [0, 100, 100]  # it knows the 32 images by heart
+    assert result(runs("fp32").output) == [0, 100, 100]  # it knows the 32 images by heart
 
 
+@pytest.mark.slow
 def test_bfloat16_differs_a_little_and_decides_the_same(runs):
-    difference, same, accuracy = result(runs["bf16"].output)
+    difference, same, accuracy = result(runs("bf16").output)
     assert 1e-4 < difference < 0.05
     assert min(same, accuracy) > 90
 
 
+@pytest.mark.slow
 def test_same_seed_same_result(runs):
-    assert result(runs["bf16 again"].output) == result(runs["bf16"].output)
+    assert result(runs("bf16 again").output) == result(runs("bf16").output)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -73,7 +78,7 @@ def test_ranges_nest_as_promised(runs, case):
         parts = ["", *["/step", "/step/copy", "/step/forward"] * steps]
         return [f"{parent}{size}{part}" for size in (1, 4, 32) for part in parts]
 
-    assert runs[case].paths == ["warm-up", *batches("warm-up/batch ", 5), *batches("batch ", 2)]
+    assert runs(case).paths == ["warm-up", *batches("warm-up/batch ", 5), *batches("batch ", 2)]
 
 
 @pytest.mark.parametrize("options", [("--batch-sizes", 0, 4), ("--steps", 0, "--size", 31)])

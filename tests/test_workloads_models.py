@@ -29,7 +29,7 @@ def losses(output: str) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("script", SMALL)
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("precision", ["fp32", pytest.param("bf16", marks=pytest.mark.slow)])
 def test_the_loss_falls(script, precision):
     output = run_well(script, *SMALL[script], "--steps", 40, "--precision", precision)
     first, last = losses(output)
@@ -38,6 +38,7 @@ def test_the_loss_falls(script, precision):
     assert "GPU" not in output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SMALL)
 def test_same_seed_same_loss(script):
     options = (*SMALL[script], "--steps", 2, "--precision", "fp32")
@@ -46,6 +47,7 @@ def test_same_seed_same_loss(script):
     assert first != other
 
 
+@pytest.mark.slow
 def test_the_best_possible_loss_is_not_beaten():
     """A transformer cannot know the surprises in its text: a loss below theirs would be a leak of the answer."""
     output = run_well("transformer.py", *SMALL["transformer.py"], "--steps", 150, "--precision", "fp32")

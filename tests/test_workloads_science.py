@@ -47,7 +47,7 @@ def workload(monkeypatch):
 def here(workload, monkeypatch, capsys):
     """Runs a script without starting Python and torch once more, and returns what it printed."""
     threads = torch.get_num_threads()
-    torch.set_num_threads(2)  # as run_script does: sums of floats depend on it
+    torch.set_num_threads(1)  # as in run_script: sums of floats depend on it
 
     def run(name, *arguments):
         monkeypatch.setattr("sys.argv", [f"{name}.py", "--device", "cpu", *map(str, arguments)])
@@ -82,6 +82,7 @@ def steps(parent, count, parts=PARTS):
 
 
 class TestMnistPinned:
+    @pytest.mark.slow
     def test_learns_exactly_what_the_baseline_learns(self, pinned_run, here):
         output = pinned_run[0]
         baseline = here("mnist_baseline", *MNIST)
@@ -133,6 +134,7 @@ class TestFashion:
         assert figures(first) == figures(again)  # pinned memory changes no batch
         assert figures(first) != figures(other)
 
+    @pytest.mark.slow
     def test_torch_profiler_and_bf16(self, tmp_path):
         trace = tmp_path / "trace.json"
         options = ("--loader", "gpu", "--precision", "bf16", "--torch-profiler", "--trace", trace)
@@ -192,6 +194,7 @@ class TestPinn:
         assert paths[:2] == ["warm-up", "warm-up/step"]
         assert "l-bfgs/forward" in paths
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("problem", "iterations", "bound"), [("function", 500, 3), ("ode", 300, 3), ("poisson", 60, 20)]
     )

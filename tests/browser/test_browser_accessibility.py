@@ -11,7 +11,7 @@ from tcprof.render.html import report as page
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 GRAVE = ("serious", "critical")
 
 
@@ -25,9 +25,19 @@ def pages(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", ["recorded", "hostile", "empty"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize(
+    ("name", "width", "scheme"),
+    [
+        ("recorded", 1280, "light"),
+        ("recorded", 400, "dark"),
+        *(
+            pytest.param(name, width, scheme, marks=pytest.mark.slow)
+            for name in ("recorded", "hostile", "empty")
+            for width, scheme in ((1280, "light"), (1280, "dark"), (400, "light"), (400, "dark"))
+            if name != "recorded" or (width, scheme) not in ((1280, "light"), (400, "dark"))
+        ),
+    ],
+)
 def test_no_serious_finding(visit, pages, axe, name, scheme, width):
     opened = visit(pages / f"{name}.html", width, scheme)
     grave = [each for each in axe(opened) if each[1] in GRAVE]

@@ -25,8 +25,14 @@ def pages(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("name", "scheme"),
+    [
+        *(("two", "light"), ("hostile", "dark")),
+        *(pytest.param(name, "dark", marks=pytest.mark.slow) for name in NAMES if name != "hostile"),
+        *(pytest.param(name, "light", marks=pytest.mark.slow) for name in NAMES if name != "two"),
+    ],
+)
 def test_axe_finds_nothing_serious(visit, axe, pages, name, scheme):
     opened = visit(pages / f"{name}.html", scheme=scheme)
     opened.locator("details").evaluate_all("all => all.forEach(each => { each.open = true; })")
@@ -37,8 +43,14 @@ def texts(opened, selector):
     return [text.strip() for text in opened.locator(selector).all_text_contents()]
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+@pytest.mark.parametrize(
+    ("name", "width", "scheme"),
+    [
+        *((name, 1280, "light") for name in NAMES),
+        ("hostile", 390, "dark"),
+        *(pytest.param(name, 390, "dark", marks=pytest.mark.slow) for name in NAMES if name != "hostile"),
+    ],
+)
 def test_opens_silently_and_asks_for_nothing(visit, check_silent, pages, name, width, scheme):
     path = pages / f"{name}.html"
     opened = visit(path, width, scheme)

@@ -11,7 +11,7 @@ from tcprof.render.html import report as page
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 
 
 @pytest.fixture(scope="module")
@@ -50,18 +50,28 @@ def texts(opened, selector):
     return [text.strip() for text in opened.locator(selector).all_text_contents()]
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+@pytest.mark.parametrize(
+    ("name", "width", "scheme"),
+    [
+        *((name, 1280, "light") for name in NAMES),
+        ("hostile", 390, "dark"),
+        *(pytest.param(name, 390, "dark", marks=pytest.mark.slow) for name in NAMES if name != "hostile"),
+    ],
+)
 def test_opens_silently_and_asks_for_nothing(visit, check_silent, pages, name, width, scheme):
     path = pages / f"{name}.html"
     check_silent(visit(path, width, scheme), path)
 
 
-@pytest.mark.parametrize("name", ["faulty"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 380])
-def test_faults_are_read_first(visit, pages, name, scheme, width):
-    opened = visit(pages / f"{name}.html", width, scheme)
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        *((1280, "light"), (380, "dark")),
+        *(pytest.param(*pair, marks=pytest.mark.slow) for pair in ((1280, "dark"), (380, "light"))),
+    ],
+)
+def test_faults_are_read_first(visit, pages, width, scheme):
+    opened = visit(pages / "faulty.html", width, scheme)
     alert = opened.get_by_role("alert")
     box, header = alert.bounding_box(), opened.locator("header").bounding_box()
     assert header["y"] + header["height"] <= box["y"] < 300
@@ -70,8 +80,7 @@ def test_faults_are_read_first(visit, pages, name, scheme, width):
         assert element.evaluate(CONTRAST) > 4.5
     assert opened.locator(".option").first.evaluate("e => e.getClientRects().length") == 1
     color = "e => getComputedStyle(e).backgroundColor"
-    if name == "faulty":
-        assert alert.evaluate(color) != opened.locator(".warnings").evaluate(color)
+    assert alert.evaluate(color) != opened.locator(".warnings").evaluate(color)
 
 
 def test_time_classes_fill_each_bar(visit, pages):

@@ -12,7 +12,7 @@ from tcprof.render.html import report as page
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 STEP_S = 3e-3  # the synthetic steps are 3 ms each, one after the other
 
 

@@ -13,7 +13,7 @@ from tcprof.render.html import report as page
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 PERIOD_S = 50e-6
 # What the curve of a name shows, and the places at which the pointer finds bars.
 CURVE = "name => {const t = document.getElementById('timeline').data.find(t => t.name === name); return [t.x, t.y]}"

@@ -69,9 +69,9 @@ def name_work(analysis: Analysis) -> WorkNames:
     rest = np.flatnonzero(number < 0)
     is_kernel = (activities["kind"] == "kernel").to_numpy()
     time_class[rest[is_kernel[rest]]] = TIME_CLASSES.index("other_kernel")  # it was not fitted
-    kinds = pd.MultiIndex.from_arrays([activities["kind"].astype(str)[rest], activities["name"].astype(str)[rest]])
-    codes, others = kinds.factorize()
-    number[rest] = codes + len(kernels)
+    kinds = activities[["kind", "name"]].iloc[rest].astype(str)
+    number[rest] = kinds.groupby(["kind", "name"], sort=False).ngroup() + len(kernels)
+    others = kinds.drop_duplicates().itertuples(index=False, name=None)
     names = [name if name == kind else f"{_VERBS.get(kind, '')}{name}" for kind, name in others]
     columns = {"name": "name", "launch_geometry": "launch_geometry"}
     columns |= {"tensor_active_low_pct": "low", "tensor_active_high_pct": "high"}

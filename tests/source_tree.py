@@ -1,0 +1,124 @@
+"""The package as syntax trees: its modules, and what each of them imports, wherever in a module that stands."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent.parent / "tcprof"
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module by its dotted name; a package is its ``__init__.py``."""
+
+    name: str
+    text: str
+    is_package: bool = False
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text)
+
+    @cached_property
+    def imports(self) -> list[tuple[int, str, str]]:
+        """Line, module and name of every import: in functions, under ``TYPE_CHECKING``; the name is empty for all."""
+        found = []
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                found += [(node.lineno, alias.name, "") for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                found += [(node.lineno, _absolute(self, node), alias.name) for alias in node.names]
+        return found
+
+    @property
+    def top_levels(self) -> set[str]:
+        """The distributions and packages that it imports from."""
+        return {module.split(".")[0] for _, module, _ in self.imports}
+
+
+def _absolute(module: Module, node: ast.ImportFrom) -> str:
+    """The module that ``from ... import`` names; relative ones count although ruff bans them."""
+    if not node.level:
+        return node.module or ""
+    parts = module.name.split(".")
+    around = parts[: len(parts) - node.level + module.is_package]
+    return ".".join([*around, node.module] if node.module else around)
+
+
+def read_modules(folder: Path = PACKAGE) -> dict[str, Module]:
+    """The modules of a package, by name."""
+    found = {}
+    for path in sorted(folder.rglob("*.py")):
+        parts = path.relative_to(folder.parent).with_suffix("").parts
+        is_package = parts[-1] == "__init__"
+        name = ".".join(parts[:-1] if is_package else parts)
+        found[name] = Module(name, path.read_text(encoding="utf-8"), is_package)
+    return found
+
+
+def targets_of(module: Module, modules: Mapping[str, Module]) -> Iterator[tuple[int, str]]:
+    """Line and target of each import of one of the modules, or from it."""
+    for line, origin, name in module.imports:
+        if f"{origin}.{name}" in modules:
+            yield line, f"{origin}.{name}"
+        elif origin in modules:
+            yield line, origin
+
+
+def graph_of(modules: Mapping[str, Module]) -> dict[str, set[str]]:
+    """For each module those that it imports."""
+    return {name: {target for _, target in targets_of(each, modules)} - {name} for name, each in modules.items()}
+
+
+def reachable(graph: Mapping[str, set[str]], start: str) -> set[str]:
+    """What can be reached from a node in one step or more."""
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        new = graph[waiting.pop()] - found
+        found |= new
+        waiting += new
+    return found
+
+
+def cycles_of(graph: Mapping[str, set[str]]) -> list[str]:
+    """One cycle, the shortest, for each set of nodes that reach each other, such as ``a -> b -> a``."""
+    found, told = [], set()
+    for name in sorted(graph):
+        if name not in told and name in (around := reachable(graph, name)):
+            told |= {other for other in around if name in reachable(graph, other)}
+            found.append(" -> ".join(_shortest(graph, name)))
+    return found
+
+
+def _shortest(graph: Mapping[str, set[str]], name: str) -> list[str]:
+    """The shortest way from a node back to it."""
+    ways = [[name]]
+    seen = set()
+    while True:
+        longer = []
+        for way in ways:
+            for following in sorted(graph[way[-1]]):
+                if following == name:
+                    return [*way, name]
+                if following not in seen:
+                    seen.add(following)
+                    longer.append([*way, following])
+        ways = longer
+
+
+def siblings_of(graph: Mapping[str, set[str]], package: str) -> dict[str, set[str]]:
+    """The same between what lies directly in a package, each with all that is in it; the package itself is left out."""
+    prefix = f"{package}."
+
+    def child(name: str) -> str | None:
+        return name.removeprefix(prefix).split(".")[0] if name.startswith(prefix) else None
+
+    found: dict[str, set[str]] = {}
+    for name, targets in graph.items():
+        if mine := child(name):
+            others = {other for target in targets if (other := child(target))}
+            found[mine] = found.get(mine, set()) | others - {mine}
+    return found

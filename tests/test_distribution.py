@@ -1,0 +1,65 @@
+"""What is published has all that it needs: the source distribution what its tests read, the wheel what tcprof reads."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+NOT_NEEDED = (".ci/", ".gitignore")  # of those who have the repository
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the source distribution, unpacked, and the wheel."""
+    pytest.importorskip("hatchling", reason="needs hatchling: pip install hatchling")
+    folder = tmp_path_factory.mktemp("built")
+    subprocess.run([sys.executable, "-m", "hatchling", "build", "-d", folder], cwd=ROOT, check=True)
+    with tarfile.open(next(folder.glob("*.tar.gz"))) as packed:
+        packed.extractall(folder / "unpacked", filter="data")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def unpacked(built: Path) -> Path:
+    (folder,) = (built / "unpacked").iterdir()
+    return folder
+
+
+def test_the_source_distribution_has_every_file_of_the_repository(unpacked: Path) -> None:
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        pytest.skip("this is no checkout of the repository")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    tracked = [name for name in listed.split("\0") if (ROOT / name).is_file()]
+    missing = [name for name in tracked if not name.startswith(NOT_NEEDED) and not (unpacked / name).is_file()]
+    assert not missing, "\n".join(["", *missing])
+
+
+def test_its_tests_find_what_they_read(unpacked: Path) -> None:
+    """All are found, and those run that read fixtures, docs, benchmarks, workloads and the Makefile."""
+    pytest_in = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    environment = {**os.environ, "PYTHONPATH": str(unpacked)}
+    reading = [f"tests/test_{name}.py" for name in ("docs", "lessons", "cli_workloads", "layers", "names")]
+    for arguments in (["--collect-only"], reading):
+        done = subprocess.run([*pytest_in, *arguments], cwd=unpacked, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_the_wheel_has_all_that_a_command_needs(built: Path, tmp_path: Path) -> None:
+    with_wheel = tmp_path / "installed"
+    (wheel,) = built.glob("*.whl")
+    shutil.unpack_archive(wheel, with_wheel, "zip")
+    environment = {**os.environ, "PYTHONPATH": str(with_wheel)}
+    fixture = ROOT / "fixtures" / "mlp_fp16.sqlite"
+    for command in (["ranges", fixture], ["report", fixture, "-o", tmp_path / "page.html"], ["workloads"]):
+        run = [sys.executable, "-m", "tcprof", *map(str, command)]
+        done = subprocess.run(run, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert str(with_wheel / "tcprof" / "_workloads") in done.stdout
+    assert (tmp_path / "page.html").stat().st_size > 1_000_000
