@@ -105,11 +105,11 @@ def format_change(value: SupportsFloat | None, in_points: bool) -> str:
 
 
 def format_change_interval(low: SupportsFloat | None, high: SupportsFloat | None, in_points: bool) -> str:
-    """Both ends of a change's interval: "+8.0 to +9.3 pt", "1.38 to 1.46x"."""
+    """Both ends of a change's interval, beside which the change has the unit: "+8.0 to +9.3", "1.38 to 1.46"."""
     ends = _known(low), _known(high)
     if ends[0] is None or ends[1] is None:
         return UNKNOWN
-    return f"{_change_digits(ends[0], in_points)} to {format_change(ends[1], in_points)}"
+    return " to ".join(_change_digits(end, in_points) for end in ends if end is not None)
 
 
 def format_count(value: SupportsFloat | None) -> str:

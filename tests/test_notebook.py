@@ -48,7 +48,7 @@ def test_a_comparison_shows_its_verdict_and_its_iterations():
     base, new = (tcprof.read(FIXTURES / f"mlp_{name}.sqlite") for name in ("fp32", "tf32"))
     seen = Seen(tcprof.compare(base, new)._repr_html_())
     assert "faster per step" in seen.text
-    assert "tensor cycles" in seen.text
+    assert "Tensor cycles" in seen.text
 
 
 def test_names_are_text(hostile):
