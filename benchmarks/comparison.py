@@ -35,7 +35,7 @@ from tcprof.frames import (
     LEDGER,
     OUTSIDE,
     PATHS,
-    RANGE_SUMMARY,
+    RANGES,
     SAMPLES,
     TIMELINE,
 )
@@ -160,7 +160,7 @@ def _wrap(instances: pd.DataFrame, pairs: int) -> Analysis:
         recording=Recording("synthetic", "", "", "", "", 1e9, 20_000.0, True),
         window="gpu",
         tensor_source="cycles",
-        ranges=RANGE_SUMMARY.conform(paths.assign(gpu=0, **dict.fromkeys(counts, 1))),
+        ranges=RANGES.conform(paths.assign(gpu=0, **dict.fromkeys(counts, 1))),
         instances=instances,
         paths=paths,
         tensor={},

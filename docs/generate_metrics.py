@@ -15,8 +15,9 @@ def render() -> str:
     """The page as Markdown."""
     parts = [HEAD]
     for schema in SCHEMAS:
-        rows = "\n".join(f"| `{c.name}` | {c.dtype} | {c.meaning} |" for c in schema.columns)
-        parts.append(f"## {schema.name}\n\n{schema.meaning}\n\n| column | dtype | meaning |\n|---|---|---|\n{rows}\n")
+        rows = "\n".join(f"| `{c.name}` | {c.title} | {c.unit} | {c.dtype} | {c.meaning} |" for c in schema.columns)
+        head = "| column | title | unit | dtype | meaning |\n|---|---|---|---|---|"
+        parts.append(f"## {schema.name}\n\n{schema.meaning}\n\n{head}\n{rows}\n")
     return "\n".join(parts)
 
 

@@ -26,9 +26,9 @@ from tcprof.frames import (
     KERNELS,
     LAUNCHED,
     LEDGER,
+    NVTX_RANGES,
     OUTSIDE,
     PATHS,
-    RANGE_SUMMARY,
     RANGES,
     SAMPLES,
     TIMELINE,
@@ -90,7 +90,7 @@ def make_analysis(
         ),
         "samples": samples,
         "paths": paths,
-        "ranges": RANGE_SUMMARY.conform(pd.concat([_summary(gpu, paths, instances) for gpu in gpus])),
+        "ranges": RANGES.conform(pd.concat([_summary(gpu, paths, instances) for gpu in gpus])),
         "instances": INSTANCES.concat([_instances(gpu, paths, instances) for gpu in gpus]),
         "activities": ACTIVITIES.concat([_activities(gpu) for gpu in gpus]),
         "launched": LAUNCHED.empty(),
@@ -102,7 +102,7 @@ def make_analysis(
         "clocks": CLOCKS.empty(),
         "outside": OUTSIDE.empty(),
         "tensor": tensor_functions(changes.get("samples", samples)),
-        "nvtx_ranges": RANGES.empty(),
+        "nvtx_ranges": NVTX_RANGES.empty(),
         "observed": Observed(DIAGNOSTICS.empty(), 0, False, None, len(paths), (), 0),
     }
     return Analysis(**{**values, **changes})
@@ -182,7 +182,7 @@ def _summary(gpu: int, paths: pd.DataFrame, count: int, sampled: bool = True) ->
     rows = pd.concat([whole, paths], ignore_index=True)
     number = np.arange(len(rows))
     mean = np.where(sampled & (number != 3), 12.5 * number + 2.0, np.nan)
-    return RANGE_SUMMARY.conform(
+    return RANGES.conform(
         rows.assign(
             gpu=gpu,
             instance_count=np.where(number == 0, 1, count),

@@ -7,7 +7,7 @@ from builders import TraceBuilder, assert_rows
 
 from tcprof.analysis import WINDOWS, analyze
 from tcprof.findings import describe_outside, judge
-from tcprof.frames import INSTANCES, RANGE_SUMMARY, SAMPLES
+from tcprof.frames import INSTANCES, RANGES, SAMPLES
 
 ROUNDED = (
     "Rounded samples: Nsight Systems gives whole percentages, and 1 for anything above 0, so small means are too high. "
@@ -122,7 +122,7 @@ def test_instances(tmp_path):
 
 def test_frames_have_their_columns(tmp_path):
     analysis = analyze(training_step().trace(tmp_path))
-    for frame, schema in ((analysis.ranges, RANGE_SUMMARY), (analysis.instances, INSTANCES)):
+    for frame, schema in ((analysis.ranges, RANGES), (analysis.instances, INSTANCES)):
         assert [(n, str(d)) for n, d in frame.dtypes.items()] == [(c.name, c.dtype) for c in schema.columns]
 
 

@@ -13,9 +13,9 @@ from tcprof.comparison import Side, compare
 from tcprof.comparison.kernels.waterfall import TENSOR_ACTIVE, TIME
 from tcprof.findings.compared.rows import find_row
 from tcprof.frames import WATERFALL
-from tcprof.views.figures.compared_iterations import figure_iterations, figure_small_multiples
-from tcprof.views.figures.compared_series import MOST_POINTS, SIDE_COLORS, shown_sides
-from tcprof.views.figures.waterfall import LESS_COLOR, MORE_COLOR, figure_waterfall
+from tcprof.views.comparison.iterations_figure import figure_iterations, figure_small_multiples
+from tcprof.views.comparison.series import MOST_POINTS, SIDE_COLORS, shown_sides
+from tcprof.views.comparison.waterfall_figure import LESS_COLOR, MORE_COLOR, figure_waterfall
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,8 @@ Run = Callable[..., test_cli.Outcome]
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "fixtures" / "README.md", *(ROOT / "docs").glob("*.md")])
-COMMANDS = sorted(path.stem for path in (ROOT / "tcprof" / "cli").glob("*.py") if path.stem not in ("__init__", "app"))
+NO_COMMANDS = ("__init__", "app", "options", "output")
+COMMANDS = sorted(path.stem for path in (ROOT / "tcprof" / "cli").glob("*.py") if path.stem not in NO_COMMANDS)
 
 
 def console_commands(page: Path) -> list[str]:

@@ -15,7 +15,7 @@ from tcprof.comparison.gate.doubts import Doubt
 from tcprof.comparison.gate.judgements import Found, exit_status, judge_condition
 from tcprof.comparison.statistics.rows import ONE_SAMPLE
 from tcprof.errors import UsageError
-from tcprof.frames import COMPARISON, RANGE_SUMMARY
+from tcprof.frames import COMPARISON, RANGES
 from tcprof.render.formats import Style, markdown, text
 from tcprof.views.document import Document
 from tcprof.views.gate import describe_judgement, name_condition, view_gate
@@ -67,7 +67,7 @@ def test_a_relative_bound_is_the_ratio_to_the_last_bit():
 
 
 def test_every_quantity_is_one_of_the_ranges():
-    assert {quantity.name for quantity in CONDITIONS.values()} <= set(RANGE_SUMMARY.names)
+    assert {quantity.name for quantity in CONDITIONS.values()} <= set(RANGES.names)
 
 
 @pytest.mark.parametrize(

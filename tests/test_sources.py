@@ -14,7 +14,7 @@ from builders import TraceBuilder
 
 import tcprof
 from tcprof.errors import InputError
-from tcprof.frames import ACTIVITIES, DIAGNOSTICS, GPUS, LAUNCHES, RANGES, SAMPLES, Schema
+from tcprof.frames import ACTIVITIES, DIAGNOSTICS, GPUS, LAUNCHES, NVTX_RANGES, SAMPLES, Schema
 from tcprof.sources import Recording, Samples, SourceType, registry
 from tcprof.sources.nsys_sqlite import NsysExport, recognition
 from tcprof.sources.registry import open_source
@@ -40,7 +40,7 @@ class JsonSource:
         return Samples(self._frame(SAMPLES), "rounded", False, 0)
 
     def ranges(self) -> pd.DataFrame:
-        return self._frame(RANGES)
+        return self._frame(NVTX_RANGES)
 
     def launches(self) -> pd.DataFrame:
         return self._frame(LAUNCHES)

@@ -20,7 +20,7 @@ from tcprof.render.html.timeline import lanes as timeline_lanes
 from tcprof.render.html.timeline.data import pack_timeline
 from tcprof.render.html.timeline.packing import ArrayStore
 from tcprof.views.figures.flop_rate import flop_rate
-from tcprof.views.figures.time_colors import CLASS_COLORS, text_on
+from tcprof.views.figures.time_classes import CLASS_COLORS, text_on
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 

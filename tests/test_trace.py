@@ -8,7 +8,7 @@ import pytest
 from builders import PROCESS, TraceBuilder, assert_rows, global_id
 
 from tcprof.errors import InputError
-from tcprof.frames import ACTIVITIES, DIAGNOSTICS, GPUS, LAUNCHES, RANGES
+from tcprof.frames import ACTIVITIES, DIAGNOSTICS, GPUS, LAUNCHES, NVTX_RANGES
 from tcprof.sources import Recording
 from tcprof.sources.nsys_sqlite import NsysExport, schema
 
@@ -124,7 +124,7 @@ def test_ranges(tmp_path):
         1000     1       -       negative  -50       -10
         """
     assert_rows(trace.ranges(), expected)
-    assert_dtypes(trace.ranges(), RANGES)
+    assert_dtypes(trace.ranges(), NVTX_RANGES)
 
 
 def test_the_largest_ids_of_process_and_thread(tmp_path):
@@ -239,9 +239,9 @@ def test_ranges_of_an_export_without_domains_and_registered_strings(tmp_path):
 
 
 def test_no_ranges(tmp_path):
-    assert_dtypes(TraceBuilder().recorded(duration=1).trace(tmp_path).ranges(), RANGES)
+    assert_dtypes(TraceBuilder().recorded(duration=1).trace(tmp_path).ranges(), NVTX_RANGES)
     only_a_mark = TraceBuilder().row(schema.NVTX, start=1, eventType=34, globalTid=global_id(1), text="m")
-    assert_dtypes(only_a_mark.trace(tmp_path).ranges(), RANGES)
+    assert_dtypes(only_a_mark.trace(tmp_path).ranges(), NVTX_RANGES)
 
 
 # Activities and launches

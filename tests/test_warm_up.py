@@ -5,7 +5,7 @@ from builders import TraceBuilder, assert_rows
 
 import tcprof
 from tcprof.errors import UsageError
-from tcprof.frames import RANGE_SUMMARY
+from tcprof.frames import RANGES
 
 US = 1_000
 
@@ -43,7 +43,7 @@ def test_it_is_out_of_every_figure_of_a_path(tmp_path):
 
 def test_a_path_of_warm_up_alone_has_no_known_figures(tmp_path):
     ranges = tcprof.read(training().write(tmp_path)).ranges.set_index("path")
-    unknown = [column.name for column in RANGE_SUMMARY.columns if column.dtype == "float64"]
+    unknown = [column.name for column in RANGES.columns if column.dtype == "float64"]
     assert ranges.loc["epoch / step / compile", unknown].isna().all()
 
 

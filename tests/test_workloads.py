@@ -28,10 +28,10 @@ import contextlib, os
 
 @contextlib.contextmanager
 def annotate(message):
-    with open(os.environ["RANGES"], "a") as file:
+    with open(os.environ["NVTX_RANGES"], "a") as file:
         file.write(f"push {message}\\n")
     yield
-    with open(os.environ["RANGES"], "a") as file:
+    with open(os.environ["NVTX_RANGES"], "a") as file:
         file.write("pop\\n")
 """
 
@@ -150,7 +150,7 @@ class TestRanges:
         recorder.mkdir()
         (recorder / "nvtx.py").write_text(NVTX_RECORDER)
         options = ("--data", idx_folder, "--batch-size", 2, "--steps", 2, "--epochs", 2)
-        run_well(script, *options, PYTHONPATH=str(recorder), RANGES=str(ranges))
+        run_well(script, *options, PYTHONPATH=str(recorder), NVTX_RANGES=str(ranges))
 
         def steps(parent, count):
             parts = [f"{parent}/step/{part}" for part in ("copy", "forward", "backward", "optimizer")]

@@ -31,7 +31,7 @@ def runs(tmp_path_factory):
         folder = tmp_path_factory.mktemp("run")
         (folder / "nvtx.py").write_text(NVTX_RECORDER)
         ranges = folder / "ranges"
-        output = run_well("inference.py", *SMALL, *OPTIONS[name], PYTHONPATH=str(folder), RANGES=str(ranges))
+        output = run_well("inference.py", *SMALL, *OPTIONS[name], PYTHONPATH=str(folder), NVTX_RANGES=str(ranges))
         paths = test_workloads.TestRanges.opened_paths(ranges.read_text().splitlines())
         return SimpleNamespace(output=output, paths=paths)
 

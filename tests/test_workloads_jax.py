@@ -28,7 +28,7 @@ def test_the_loss_falls_and_ranges_nest(precision, tmp_path):
     (tmp_path / "nvtx.py").write_text(NVTX_RECORDER)
     ranges = tmp_path / "ranges"
     options = (*SMALL, "--steps", 40, "--precision", precision)
-    output = run_well("jax_mlp.py", *options, PYTHONPATH=str(tmp_path), RANGES=str(ranges))
+    output = run_well("jax_mlp.py", *options, PYTHONPATH=str(tmp_path), NVTX_RANGES=str(ranges))
     first, last = map(float, re.search(r"^loss: ([\d.]+) to ([\d.]+) in 40 steps$", output, re.MULTILINE).groups())
     assert last < 0.8 * first
     assert len(re.findall(r"^time per step: [\d.]+ ms, [\d,]+ rows/s$", output, re.MULTILINE)) == 1

@@ -60,7 +60,7 @@ def test_ranges_nest_as_promised(script, tmp_path):
     recorder, ranges = tmp_path / "recorder", tmp_path / "ranges"
     recorder.mkdir()
     (recorder / "nvtx.py").write_text(NVTX_RECORDER)
-    run_well(script, *SMALL[script], "--steps", 2, PYTHONPATH=str(recorder), RANGES=str(ranges))
+    run_well(script, *SMALL[script], "--steps", 2, PYTHONPATH=str(recorder), NVTX_RANGES=str(ranges))
     paths = test_workloads.TestRanges.opened_paths(ranges.read_text().splitlines())
     step = ["step", "step/copy", "step/forward", "step/backward", "step/optimizer"]
     assert paths[0] == "warm-up"

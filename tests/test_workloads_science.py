@@ -30,7 +30,7 @@ def recorded(tmp_path_factory):
         folder = tmp_path_factory.mktemp("recorded")
         (folder / "nvtx.py").write_text(NVTX_RECORDER)
         ranges = folder / "ranges"
-        output = run_well(*arguments, PYTHONPATH=str(folder), RANGES=str(ranges))
+        output = run_well(*arguments, PYTHONPATH=str(folder), NVTX_RANGES=str(ranges))
         return output, test_workloads.TestRanges.opened_paths(ranges.read_text().splitlines())
 
     return run

@@ -11,7 +11,7 @@ import pandas as pd
 from tcprof.analysis.instances import Work, group_by_path, instance_windows, work_by_depth
 from tcprof.analysis.projection import Attribution, Hierarchy, ranges_of_activities
 from tcprof.analysis.rates import range_rates, values_of_launches
-from tcprof.frames import INSTANCES, KERNELS, LAUNCHED, LEDGER, RANGE_SUMMARY, TIMELINE, WARM_UP_PATH
+from tcprof.frames import INSTANCES, KERNELS, LAUNCHED, LEDGER, RANGES, TIMELINE, WARM_UP_PATH
 
 if TYPE_CHECKING:
     from tcprof.analysis.kernels.launches import KernelFit
@@ -134,7 +134,7 @@ def add_rates(ranges: pd.DataFrame, account: Account, evidence: Evidence) -> pd.
     """The range summary with the columns that come from the fit.
 
     Args:
-        ranges: See ``tcprof.frames.RANGE_SUMMARY``: the rows of one GPU after the other, each the capture, then paths.
+        ranges: See ``tcprof.frames.RANGES``: the rows of one GPU after the other, each the capture, then paths.
         account: The account.
         evidence: What it was made from.
     """
@@ -153,7 +153,7 @@ def add_rates(ranges: pd.DataFrame, account: Account, evidence: Evidence) -> pd.
     rates = range_rates(values, members(), ranges["window_ns"].to_numpy())
     # Where no kernel of a GPU was traced, what ran there is not known: a sum over nothing is not 0.
     known = ranges["gpu"].isin(account.launched["gpu"]) & (ranges["instance_count"] > 0)
-    return RANGE_SUMMARY.conform(ranges.assign(**{name: column.where(known) for name, column in rates.items()}))
+    return RANGES.conform(ranges.assign(**{name: column.where(known) for name, column in rates.items()}))
 
 
 def add_tensor_time(instances: pd.DataFrame, account: Account, evidence: Evidence) -> pd.DataFrame:

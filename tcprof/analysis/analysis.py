@@ -17,7 +17,7 @@ from tcprof.analysis.observed import Observed, observe
 from tcprof.analysis.projection import Attribution, Hierarchy, attribute, build_hierarchy
 from tcprof.analysis.sampling import Tensor, Windows, tensor_functions
 from tcprof.analysis.warm_up import choose_warm_up, find_left_out, parse_warm_up
-from tcprof.frames import GPUS, INSTANCES, RANGE_SUMMARY, SAMPLE_METRICS
+from tcprof.frames import GPUS, INSTANCES, RANGES, SAMPLE_METRICS
 from tcprof.sources import Recording, Samples, Source
 
 WINDOWS = ("host", "gpu", "busy")
@@ -39,9 +39,9 @@ class Analysis:
         tensor_source: Where Tensor Active comes from: cycles, rounded or none.
         gpus: See ``tcprof.frames.GPUS``.
         samples: See ``tcprof.frames.SAMPLES``.
-        nvtx_ranges: The NVTX ranges as they were recorded, see ``tcprof.frames.RANGES``, in the order in which
+        nvtx_ranges: The NVTX ranges as they were recorded, see ``tcprof.frames.NVTX_RANGES``, in the order in which
             ``instances``, ``iterations`` and ``launched`` number them.
-        ranges: One row for each GPU and path, see ``tcprof.frames.RANGE_SUMMARY``.
+        ranges: One row for each GPU and path, see ``tcprof.frames.RANGES``.
         instances: One row for each instance of a range, see ``tcprof.frames.INSTANCES``.
         iterations: The instances of the path that iterates, see ``tcprof.frames.ITERATIONS``; empty where none does.
         paths: See ``tcprof.frames.PATHS``.
@@ -107,16 +107,15 @@ def analyze(
     gpus, used = _list_gpus(source.gpus(), samples.frame, activities)
     found = fit_launches(activities, hierarchy, attribution, samples.frame, gpus, clocks) if kernels else None
     tensor = tensor_functions(samples.frame, rate_launches(activities, found))
-    listed, work = list_instances(hierarchy, attribution, activities, used)
-    windows = instance_windows(listed, work, window)
-    measured = summary.measure_instances(listed, windows, tensor)
-    iterations = _find_iterations(measured, hierarchy, activities, iteration, warm_up)
-    measured = measured.assign(warm_up=find_left_out(measured, iterations))
-    evidence = Evidence(activities, samples.frame, gpus, hierarchy, attribution, measured, work)
-    ranges = _summarize(evidence, windows, tensor, used, recording.duration_ns, samples.tensor_source == "rounded")
-    account, instances = NO_ACCOUNT, _with_busy_time(evidence)
+    instances, work = list_instances(hierarchy, attribution, activities, used)
+    windows = instance_windows(instances, work, window)
+    instances = summary.measure_instances(instances, windows, tensor)
+    iterations = _find_iterations(instances, hierarchy, activities, iteration, warm_up)
+    instances = instances.assign(warm_up=find_left_out(instances, iterations))
+    evidence = Evidence(activities, samples.frame, gpus, hierarchy, attribution, instances, work)
+    ranges = _summarize(evidence, windows, tensor, used, recording.duration_ns, samples.tensor_source)
+    instances, account = _with_busy_time(evidence), make_account(evidence, found) if found else NO_ACCOUNT
     if found:
-        account = make_account(evidence, found)
         ranges, instances = add_rates(ranges, account, evidence), add_tensor_time(instances, account, evidence)
     return Analysis(
         recording=recording,
@@ -125,10 +124,10 @@ def analyze(
         gpus=gpus,
         samples=samples.frame,
         nvtx_ranges=hierarchy.ranges,
+        paths=hierarchy.paths,
         ranges=ranges,
         instances=instances,
         iterations=iterations,
-        paths=hierarchy.paths,
         activities=activities,
         **vars(account),
         clocks=clocks,
@@ -163,16 +162,16 @@ def _summarize(
     tensor: dict[int, Tensor],
     gpus: list[int],
     duration_ns: float,
-    rounded: bool,
+    tensor_source: str,
 ) -> pd.DataFrame:
     """The range summary, from samples and counts: of each GPU the whole capture, then the paths."""
     per_path = summary.summarize_paths(
-        evidence.instances, windows, evidence.work, evidence.hierarchy.paths, tensor, rounded
+        evidence.instances, windows, evidence.work, evidence.hierarchy.paths, tensor, tensor_source == "rounded"
     )
     capture = summary.summarize_capture(
         gpus, evidence.activities, evidence.attribution, evidence.samples, duration_ns, tensor
     )
-    return RANGE_SUMMARY.concat([capture, per_path]).sort_values("gpu", kind="stable", ignore_index=True)
+    return RANGES.concat([capture, per_path]).sort_values("gpu", kind="stable", ignore_index=True)
 
 
 def _with_busy_time(evidence: Evidence) -> pd.DataFrame:

@@ -16,7 +16,7 @@ import pandas as pd
 
 from tcprof.analysis.intervals import OpenIntervals, run_starts
 from tcprof.analysis.nesting import Nesting
-from tcprof.frames import PATHS, RANGES
+from tcprof.frames import NVTX_RANGES, PATHS
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -41,7 +41,7 @@ class Hierarchy:
     """Ranges in order of thread and time, with what they lie in.
 
     Attributes:
-        ranges: The ranges, see ``tcprof.frames.RANGES``; the arrays below have one value for each row.
+        ranges: The ranges, see ``tcprof.frames.NVTX_RANGES``; the arrays below have one value for each row.
         parent: Row of the range that a range lies in, -1 for an outermost one.
         path_id: Row of its path in ``paths``.
         paths: See ``tcprof.frames.PATHS``, in the order in which a tree is read.
@@ -85,12 +85,12 @@ def build_hierarchy(ranges: pd.DataFrame) -> Hierarchy:
     """Nest ranges within each thread and domain, and name their paths.
 
     Args:
-        ranges: See ``tcprof.frames.RANGES``.
+        ranges: See ``tcprof.frames.NVTX_RANGES``.
     """
     lane = ranges.groupby(["process", "thread", "domain"], observed=True, sort=True).ngroup().to_numpy(np.int64)
     start, end = ranges["start_ns"].to_numpy(), ranges["end_ns"].to_numpy()
     order = OpenIntervals.order(lane, start, end)
-    ordered = RANGES.conform(ranges.iloc[order])
+    ordered = NVTX_RANGES.conform(ranges.iloc[order])
     nesting = Nesting(lane[order], start[order], end[order], ordered["start_end"].to_numpy())
     parent = nesting.parents()
     levels = _levels(parent)

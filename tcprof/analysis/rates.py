@@ -43,7 +43,7 @@ def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.
 def range_rates(
     values: pd.DataFrame, members: Iterable[tuple[Ints, Ints]], window_ns: npt.NDArray[np.float64]
 ) -> dict[str, pd.Series]:
-    """Columns of ``tcprof.frames.RANGE_SUMMARY`` that come from the fit.
+    """Columns of ``tcprof.frames.RANGES`` that come from the fit.
 
     Args:
         values: See ``values_of_launches``.

@@ -16,7 +16,7 @@ from tcprof.analysis.sampling import (
     measure,
     measure_distribution,
 )
-from tcprof.frames import KERNEL_KINDS, OUTSIDE, RANGE_SUMMARY
+from tcprof.frames import KERNEL_KINDS, OUTSIDE, RANGES
 
 Ints = npt.NDArray[np.int64]
 Functions = dict[int, Tensor]
@@ -76,7 +76,7 @@ def summarize_paths(
     no instance and unknown figures.
     """
     if not len(instances):
-        return RANGE_SUMMARY.empty()
+        return RANGES.empty()
     group, groups = group_by_path(instances, paths)
     count, gpu_of = len(groups), groups["gpu"].to_numpy()
     chosen = united_windows(group, gpu_of, windows)
@@ -89,7 +89,7 @@ def summarize_paths(
     spans = np.bincount(gpu_windows.group, gpu_windows.end - gpu_windows.start, minlength=count)
     tensor = _tensor_columns(chosen, count, functions, rounded, interval)
     instance_count = np.bincount(of, minlength=count)
-    return RANGE_SUMMARY.conform(
+    return RANGES.conform(
         groups.assign(
             **{
                 "instance_count": instance_count,
@@ -122,7 +122,7 @@ def summarize_capture(
     rows = [
         _capture_row(gpu, flagged[flagged["gpu"] == gpu], span, duration_ns, functions) for gpu, span in spans.items()
     ]
-    return RANGE_SUMMARY.conform(pd.DataFrame(rows).assign(domain="", path="", name="", depth=0, instance_count=1))
+    return RANGES.conform(pd.DataFrame(rows).assign(domain="", path="", name="", depth=0, instance_count=1))
 
 
 def capture_spans(gpus: list[int], activities: pd.DataFrame, samples: pd.DataFrame) -> dict[int, tuple[int, int]]:

@@ -6,7 +6,7 @@ ask. ``docs/metrics.md`` is generated from this package.
 
 from tcprof.frames.accounts import CLOCKS, LEDGER, OUTSIDE, TIMELINE
 from tcprof.frames.compared import COMPARISON, KERNEL_CHANGES, NOISE_FLOOR, WATERFALL
-from tcprof.frames.places import INSTANCES, ITERATIONS, PATHS, RANGE_SUMMARY
+from tcprof.frames.places import INSTANCES, ITERATIONS, PATHS, RANGES
 from tcprof.frames.quantities import LISTED_QUANTITIES, QUANTITIES, Quantity, quantity_of
 from tcprof.frames.recorded import (
     ACTIVITIES,
@@ -14,7 +14,7 @@ from tcprof.frames.recorded import (
     GPUS,
     KERNEL_KINDS,
     LAUNCHES,
-    RANGES,
+    NVTX_RANGES,
     SAMPLE_METRICS,
     SAMPLES,
 )
@@ -37,11 +37,11 @@ __all__ = [
     "LEDGER",
     "LISTED_QUANTITIES",
     "NOISE_FLOOR",
+    "NVTX_RANGES",
     "OUTSIDE",
     "PATHS",
     "QUANTITIES",
     "RANGES",
-    "RANGE_SUMMARY",
     "SAMPLES",
     "SAMPLE_METRICS",
     "SCHEMAS",
@@ -55,7 +55,7 @@ __all__ = [
 ]
 
 SCHEMAS = (
-    *(GPUS, SAMPLES, RANGES, LAUNCHES, ACTIVITIES, DIAGNOSTICS),
-    *(PATHS, INSTANCES, RANGE_SUMMARY, LAUNCHED, KERNELS, TIMELINE, LEDGER, ITERATIONS, CLOCKS, OUTSIDE),
+    *(GPUS, SAMPLES, NVTX_RANGES, LAUNCHES, ACTIVITIES, DIAGNOSTICS),
+    *(PATHS, INSTANCES, RANGES, LAUNCHED, KERNELS, TIMELINE, LEDGER, ITERATIONS, CLOCKS, OUTSIDE),
     *(COMPARISON, NOISE_FLOOR, KERNEL_CHANGES, WATERFALL),
 )

@@ -50,8 +50,8 @@ INSTANCES = Schema(
     "its path on that thread, of its thread or of its process, the first of these that had some.",
     (
         GPU,
-        Column("range", INT, "Row of the range in the frame of ranges."),
-        Column("path_id", INT, "Row of its path in the frame of paths."),
+        Column("range", INT, "Row of the range in *nvtx_ranges*."),
+        Column("path_id", INT, "Row of its path in *paths*."),
         Column("host_start_ns", INT, "Start of the range on the CPU."),
         Column("host_end_ns", INT, "End of the range on the CPU."),
         Column("activity_count", INT, "Activities launched in it."),
@@ -85,8 +85,8 @@ PATHS = Schema(
     ),
 )
 
-RANGE_SUMMARY = Schema(
-    "range_summary",
+RANGES = Schema(
+    "ranges",
     "One row for each GPU and path, over its instances without those of warm-up, and one with an empty path for the "
     f"whole capture: {_CAPTURE}.",
     (
@@ -138,7 +138,7 @@ ITERATIONS = Schema(
     (
         GPU,
         Column("number", INT, "Number of the iteration, from 0."),
-        Column("range", INT, "Row of its range in the frame of ranges."),
+        Column("range", INT, "Row of its range in *nvtx_ranges*."),
         Column("path", TEXT, "Their path."),
         Column(
             "warm_up",

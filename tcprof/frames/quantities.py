@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tcprof.frames.places import RANGE_SUMMARY
+from tcprof.frames.places import RANGES
 from tcprof.frames.schema import FLOAT, Column
 
 IDLE = Column("idle_ns", FLOAT, "The gpu window, less the time under its work.", title="GPU idle")
@@ -39,16 +39,16 @@ class Quantity:
 
 
 QUANTITIES = (
-    Quantity(RANGE_SUMMARY["host_ns"], "host_time"),
-    Quantity(RANGE_SUMMARY["gpu_window_ns"], "time"),
-    Quantity(RANGE_SUMMARY["kernel_ns"], "kernel_time"),
+    Quantity(RANGES["host_ns"], "host_time"),
+    Quantity(RANGES["gpu_window_ns"], "time"),
+    Quantity(RANGES["kernel_ns"], "kernel_time"),
     Quantity(IDLE),
-    Quantity(RANGE_SUMMARY["kernel_count"], "kernel_count"),
-    Quantity(RANGE_SUMMARY["tensor_active_mean_pct"], "tensor_active"),
-    Quantity(RANGE_SUMMARY["tensor_active_peak_pct"], "tensor_active_peak", part_of="tensor_active_mean_pct"),
-    Quantity(RANGE_SUMMARY["tensor_active_s"], "tensor_active_time"),
-    Quantity(RANGE_SUMMARY["tensor_cycles"], "tensor_cycles"),
-    Quantity(RANGE_SUMMARY["tensor_kernel_share_pct"], "tensor_kernel_share"),
+    Quantity(RANGES["kernel_count"], "kernel_count"),
+    Quantity(RANGES["tensor_active_mean_pct"], "tensor_active"),
+    Quantity(RANGES["tensor_active_peak_pct"], "tensor_active_peak", part_of="tensor_active_mean_pct"),
+    Quantity(RANGES["tensor_active_s"], "tensor_active_time"),
+    Quantity(RANGES["tensor_cycles"], "tensor_cycles"),
+    Quantity(RANGES["tensor_kernel_share_pct"], "tensor_kernel_share"),
 )
 # As tables and messages list them: what a glance needs stands first.
 LISTED_QUANTITIES = (QUANTITIES[1], QUANTITIES[0], *QUANTITIES[2:])

@@ -54,8 +54,8 @@ SAMPLES = Schema(
 )
 SAMPLE_METRICS = tuple(SAMPLES.names[3:])
 
-RANGES = Schema(
-    "ranges",
+NVTX_RANGES = Schema(
+    "nvtx_ranges",
     "NVTX ranges as recorded: push/pop and start/end.",
     (
         Column("process", INT, "Process that opened the range."),

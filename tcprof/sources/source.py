@@ -69,7 +69,7 @@ class Source(Protocol):
         """The GPU metric samples; of the columns of ``tcprof.frames.SAMPLES``, the others may be left unknown."""
 
     def ranges(self) -> pd.DataFrame:
-        """The NVTX ranges, see ``tcprof.frames.RANGES``."""
+        """The NVTX ranges, see ``tcprof.frames.NVTX_RANGES``."""
 
     def launches(self) -> pd.DataFrame:
         """The API calls that started work on a GPU, see ``tcprof.frames.LAUNCHES``."""

@@ -4,14 +4,11 @@ A document is a sequence of parts: notes, tables, figures, tiles and facts, alon
 frames and values that JSON and CSV have, whole, where a table may leave out rows and columns.
 """
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, SupportsFloat, TypeAlias
+from typing import Any, TypeAlias
 
 import pandas as pd
-
-from tcprof.frames import Column
 
 
 @dataclass(frozen=True)
@@ -43,23 +40,6 @@ class Heading:
     after: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     short: str = ""
-
-
-def heading(column: Column, **changes: Any) -> Heading:
-    """The heading of a frame's column.
-
-    Args:
-        column: What it shows.
-        changes: Attributes of the heading that differ from the column's.
-    """
-    known = {
-        "title": column.title,
-        "meaning": column.meaning,
-        "unit": column.unit,
-        "words": column.is_text,
-        "columns": (column.name,),
-    }
-    return Heading(**{**known, **changes})
 
 
 @dataclass(frozen=True)
@@ -294,24 +274,3 @@ class Document:
     rows: pd.DataFrame | None = None
     gate: Any = None
     title: str = ""
-
-
-def sort_key(value: SupportsFloat) -> str:
-    """A number as a file and a page's script read it; empty where unknown."""
-    number = float(value)
-    return f"{number:.9g}" if math.isfinite(number) else ""
-
-
-def number_cell(value: float, column: Column) -> Cell:
-    """A number of a frame's column."""
-    return Cell(column.format(value), sort_key(value))
-
-
-def word_cell(text: str) -> Cell:
-    """A word, already fit to be shown."""
-    return Cell(text or "–", text)
-
-
-def bar_length(percent: float) -> float:
-    """The length of a bar for a percentage."""
-    return round(min(max(float(percent), 0), 100), 2) if math.isfinite(percent) else -1.0

@@ -11,7 +11,8 @@ from tcprof import units
 from tcprof.analysis.projection import SEPARATOR
 from tcprof.frames import Column
 from tcprof.untrusted import one_line
-from tcprof.views.document import Cell, Row, bar_length, sort_key
+from tcprof.views.cells import bar_length, sort_key
+from tcprof.views.document import Cell, Row
 
 MOST_ROWS = 1000  # of a document's tables of one kind together
 WHOLE_CAPTURE = "whole capture"

@@ -74,7 +74,7 @@ class NsysExport:
         return read_samples(self._database, self.gpus(), metrics)
 
     def ranges(self) -> pd.DataFrame:
-        """The NVTX ranges, see ``tcprof.frames.RANGES``."""
+        """The NVTX ranges, see ``tcprof.frames.NVTX_RANGES``."""
         duration = self._first(schema.CAPTURE, "duration", 0)
         return read_ranges(self._database, int(duration))
 

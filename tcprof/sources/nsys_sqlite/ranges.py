@@ -6,7 +6,7 @@ import pandas as pd
 import pyarrow as pa
 from sqlalchemy import func, select
 
-from tcprof.frames import RANGES
+from tcprof.frames import NVTX_RANGES
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.database import UNKNOWN, UNNAMED, Database, decode, distinct_pairs, text_bytes
 from tcprof.sources.source import UNNAMED_DOMAIN
@@ -17,10 +17,10 @@ Ints = npt.NDArray[np.int64]
 
 
 def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
-    """The NVTX push/pop and start/end ranges, see ``tcprof.frames.RANGES``."""
+    """The NVTX push/pop and start/end ranges, see ``tcprof.frames.NVTX_RANGES``."""
     nvtx = schema.NVTX
     if not database.has(nvtx):
-        return RANGES.empty()
+        return NVTX_RANGES.empty()
     is_range = nvtx.c.eventType.in_((schema.NVTX_PUSH_POP, schema.NVTX_START_END)) & nvtx.c.start.is_not(None)
     table = database.table(
         select(
@@ -31,11 +31,11 @@ def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
         ).where(is_range)
     )
     if table is None:
-        return RANGES.empty()
+        return NVTX_RANGES.empty()
     start, end, thread, domain, text_id, kind = (table.column(i).to_numpy() for i in range(6))
     process = (thread >> 24) & 0xFFFFFF
     closed = np.where(end == OPEN, max(end_of_recording, int(start.max()), int(end.max())), end)
-    return RANGES.conform(
+    return NVTX_RANGES.conform(
         pd.DataFrame(
             {
                 "process": process,

@@ -12,8 +12,8 @@ from tcprof.views.comparison.quantities import list_quantities
 from tcprof.views.comparison.ranges import NOTE, list_range_changes
 from tcprof.views.comparison.sides import shared_gpus, title_of
 from tcprof.views.comparison.waterfall import list_parts
+from tcprof.views.comparison.waterfall_figure import LESS_COLOR, MORE_COLOR, figure_waterfall
 from tcprof.views.document import Figure, Notes, Part, Section
-from tcprof.views.figures.waterfall import LESS_COLOR, MORE_COLOR, figure_waterfall
 from tcprof.views.paths import MOST_ROWS
 from tcprof.views.recording.facts import gpu_title_of_several
 

@@ -9,7 +9,8 @@ from tcprof.comparison import Comparison
 from tcprof.findings.compared.rows import iteration_name
 from tcprof.frames import KERNEL_CHANGES
 from tcprof.untrusted import one_line
-from tcprof.views.document import Cell, Heading, Row, Table, heading, number_cell, sort_key, word_cell
+from tcprof.views.cells import heading, number_cell, sort_key, word_cell
+from tcprof.views.document import Cell, Heading, Row, Table
 from tcprof.views.recording.kernels import NAME_LENGTH, fitted_cell
 
 MOST_KERNELS = 500

@@ -13,10 +13,10 @@ from tcprof.findings.finding import Finding, Severity, texts_of
 from tcprof.untrusted import one_line
 from tcprof.views.comparison.details import list_details
 from tcprof.views.comparison.document import name_findings, title_sides
+from tcprof.views.comparison.iterations_figure import figure_iterations, figure_small_multiples
+from tcprof.views.comparison.series import MOST_POINTS, ShownSide, shown_sides
 from tcprof.views.comparison.sides import compare_provenance, list_noise, list_sides, shared_gpus
 from tcprof.views.document import Document, Figure, Notes, Part, Section, Summary, Table
-from tcprof.views.figures.compared_iterations import figure_iterations, figure_small_multiples
-from tcprof.views.figures.compared_series import MOST_POINTS, ShownSide, shown_sides
 from tcprof.views.gate import view_gate
 from tcprof.views.recording.facts import SOURCE_NOTES, WINDOW_MEANINGS, gpu_title_of_several, name_gpus
 

@@ -10,8 +10,9 @@ from tcprof.comparison import Comparison
 from tcprof.comparison.statistics.rows import HIGHER, LOWER, NOTHING_SHOWN
 from tcprof.findings.compared.rows import Row as ComparedRow
 from tcprof.frames import LISTED_QUANTITIES, Quantity
+from tcprof.views.cells import heading, sort_key
 from tcprof.views.comparison.quantities import change_cell
-from tcprof.views.document import Cell, Heading, Table, heading, sort_key
+from tcprof.views.document import Cell, Heading, Table
 from tcprof.views.paths import LEFT_OUT, keep_longest, path_rows
 
 MEAN_ALONE = "m"  # marks a change that the mean alone shows

@@ -15,8 +15,9 @@ from tcprof.findings.compared.rows import (
 )
 from tcprof.frames import NOISE_FLOOR, quantity_of
 from tcprof.untrusted import one_line
+from tcprof.views.cells import heading, number_cell, sort_key, word_cell
 from tcprof.views.comparison.quantities import change_cell
-from tcprof.views.document import Cell, Facts, Heading, Row, Table, heading, number_cell, sort_key, word_cell
+from tcprof.views.document import Cell, Facts, Heading, Row, Table
 from tcprof.views.recording.facts import (
     describe_recording,
     describe_source,

@@ -9,7 +9,8 @@ from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.comparison.kernels.waterfall import TENSOR_ACTIVE, TIME, TOTAL
 from tcprof.findings.compared.rows import iteration_name
-from tcprof.views.document import Cell, Heading, Row, Table, sort_key
+from tcprof.views.cells import sort_key
+from tcprof.views.document import Cell, Heading, Row, Table
 
 
 def list_parts(comparison: Comparison, gpu: int, number: int = 1) -> list[Table]:

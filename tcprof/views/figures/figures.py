@@ -16,8 +16,7 @@ from tcprof.findings.words import class_title
 from tcprof.views.figures.curves import sample_panels, shown_gpus, tensor_peak
 from tcprof.views.figures.lanes import Lanes, choose_lanes, label, lane_traces
 from tcprof.views.figures.panels import GRID, Panel, base_layout, highest_range, stack_panels
-from tcprof.views.figures.time_colors import CLASS_COLORS
-from tcprof.views.recording.time import shown_classes
+from tcprof.views.figures.time_classes import CLASS_COLORS, shown_classes
 
 BARS = 4000  # of all GPUs together
 _LANE_PIXELS = 21

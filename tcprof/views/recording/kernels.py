@@ -14,7 +14,8 @@ from tcprof.findings import Findings, describe_warm_up, why_no_kernels
 from tcprof.findings.notes import as_sentence
 from tcprof.frames import KERNELS
 from tcprof.untrusted import one_line
-from tcprof.views.document import Cell, Document, Notes, Row, Table, heading, number_cell, sort_key, word_cell
+from tcprof.views.cells import heading, number_cell, sort_key, word_cell
+from tcprof.views.document import Cell, Document, Notes, Row, Table
 from tcprof.views.paths import MOST_ROWS, plus_minus_cell, time_cell
 from tcprof.views.recording.facts import (
     SOURCE_MEANINGS,

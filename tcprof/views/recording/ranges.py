@@ -9,8 +9,9 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings, summarize_checks, why_no_kernels
 from tcprof.findings.notes import as_sentence, has_kernels
-from tcprof.frames import RANGE_SUMMARY, Column
-from tcprof.views.document import Cell, Document, Heading, Notes, Row, Table, heading
+from tcprof.frames import RANGES, Column
+from tcprof.views.cells import heading
+from tcprof.views.document import Cell, Document, Heading, Notes, Row, Table
 from tcprof.views.paths import LEFT_OUT, MOST_ROWS, column_cell, interval_cell, keep_longest, path_rows, time_cell
 from tcprof.views.recording.facts import (
     describe_base,
@@ -106,15 +107,15 @@ def _table(analysis: Analysis, gpu: int, headings: tuple[Heading, ...], rows: li
 
 def _columns(window: str) -> list[tuple[Column, Heading]]:
     """The columns with their headings; the window that figures are taken over and Tensor Active first."""
-    over = RANGE_SUMMARY[_WINDOW_COLUMNS[window]]
-    active = RANGE_SUMMARY["tensor_active_mean_pct"]
+    over = RANGES[_WINDOW_COLUMNS[window]]
+    active = RANGES["tensor_active_mean_pct"]
     found = [
         (over, heading(over, columns=(over.name, "share_pct"))),
         (active, heading(active, columns=_TENSOR_ACTIVE, after=("95 % interval",))),
     ]
     for name in (*_BRIEF, *_FURTHER):
         if name != over.name:
-            column = RANGE_SUMMARY[name]
+            column = RANGES[name]
             found.append((column, heading(column, brief=name in _BRIEF)))
     return found
 

@@ -6,7 +6,6 @@ from tcprof.findings import Findings
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Figure, Notes, Part, Section
 from tcprof.views.figures.figures import figure_time_classes
-from tcprof.views.figures.iteration_strip import MOST_POINTS, figure_iteration_strip
 from tcprof.views.recording.facts import (
     SOURCE_NOTES,
     WINDOW_MEANINGS,
@@ -15,6 +14,7 @@ from tcprof.views.recording.facts import (
     document_data,
     view_provenance,
 )
+from tcprof.views.recording.iteration_strip import MOST_POINTS, figure_iteration_strip
 from tcprof.views.recording.kernels import cut_kernels, describe_fit
 from tcprof.views.recording.ranges import cut_ranges
 from tcprof.views.recording.summary import summarize

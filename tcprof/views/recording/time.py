@@ -8,13 +8,14 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.timeline import TIME_CLASSES
 from tcprof.findings import Findings, describe_warm_up
 from tcprof.findings.checks import describe_clocks
 from tcprof.findings.notes import name_iterations
 from tcprof.frames import LEDGER, TIMELINE
 from tcprof.untrusted import one_line
-from tcprof.views.document import Cell, Document, Notes, Row, Table, heading, sort_key, word_cell
+from tcprof.views.cells import heading, sort_key, word_cell
+from tcprof.views.document import Cell, Document, Notes, Row, Table
+from tcprof.views.figures.time_classes import shown_classes
 from tcprof.views.paths import LEFT_OUT, MOST_ROWS, keep_longest, path_rows, time_cell
 from tcprof.views.recording.facts import (
     describe_recording,
@@ -24,21 +25,11 @@ from tcprof.views.recording.facts import (
 )
 from tcprof.views.recording.kernels import describe_fit
 
-SELDOM = ("unresolved_kernel", "graph", "communication", "issue_bound", "memory_bound")  # shown where there are any
 NOTABLE_PCT = 1.0  # entries of the ledger below this are not worth a remedy
 MEANING = (
     "Each nanosecond of the gpu windows, from a range's first activity to its last, is in exactly one class, the first "
     "that applies. The GPU's work counts whichever range launched it."
 )
-
-
-def shown_classes(rows: pd.DataFrame) -> list[str]:
-    """The time classes that occur, and those that everyone looks for.
-
-    Args:
-        rows: Rows of ``tcprof.frames.TIMELINE``.
-    """
-    return [name for name in TIME_CLASSES if name not in SELDOM or (rows[f"{name}_ns"] > 0).any()]
 
 
 def view_timeline(analysis: Analysis, findings: Findings, rows: pd.DataFrame, gpu: int | None = None) -> Document:

@@ -33,7 +33,7 @@ from tcprof.views.figures.envelope import compute_envelope
 from tcprof.views.figures.flop_rate import FLOP_RATE, flop_rate
 from tcprof.views.figures.lanes import TENSOR_SCALE, UNKNOWN_COLOR, label, scale_colors
 from tcprof.views.figures.panels import highest_range
-from tcprof.views.figures.time_colors import CLASS_COLORS, text_on
+from tcprof.views.figures.time_classes import CLASS_COLORS, text_on
 from tcprof.views.recording.facts import gpu_title
 
 MOST_VALUES = 8_000_000  # of all curves together: these are 8 to 11 MB in the page

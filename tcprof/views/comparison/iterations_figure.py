@@ -9,7 +9,7 @@ from plotly.colors import hex_to_rgb
 from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.findings.compared.rows import find_row
-from tcprof.views.figures.compared_series import LONGEST_NAME, Panel, Series, ShownSide, list_panels
+from tcprof.views.comparison.series import LONGEST_NAME, Panel, Series, ShownSide, list_panels
 from tcprof.views.figures.lanes import label
 from tcprof.views.figures.panels import GRID, base_layout
 

@@ -11,8 +11,8 @@ from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.comparison.kernels.waterfall import TIME
 from tcprof.findings.compared.rows import side_names
+from tcprof.views.comparison.series import SIDE_COLORS
 from tcprof.views.comparison.waterfall import part_label
-from tcprof.views.figures.compared_series import SIDE_COLORS
 from tcprof.views.figures.lanes import label
 from tcprof.views.figures.panels import GRID, base_layout
 

@@ -1,8 +1,12 @@
-"""The colours of the time classes, the same in every drawing."""
+"""The time classes: which are shown, and their colours, the same in every drawing."""
 
+import pandas as pd
+
+from tcprof.analysis.timeline import TIME_CLASSES
 from tcprof.views.figures.curves import TENSOR_COLOR
 from tcprof.views.figures.lanes import BAR_TEXT
 
+SELDOM = ("unresolved_kernel", "graph", "communication", "issue_bound", "memory_bound")  # shown where there are any
 CLASS_COLORS = {
     "tensor_kernel": TENSOR_COLOR,
     "memory_bound": "#0072B2",
@@ -14,6 +18,15 @@ CLASS_COLORS = {
     "copy": "#E6C229",
     "idle": "rgba(128,128,128,0.22)",
 }
+
+
+def shown_classes(rows: pd.DataFrame) -> list[str]:
+    """The time classes that occur, and those that everyone looks for.
+
+    Args:
+        rows: Rows of ``tcprof.frames.TIMELINE``.
+    """
+    return [name for name in TIME_CLASSES if name not in SELDOM or (rows[f"{name}_ns"] > 0).any()]
 
 
 def text_on(color: str) -> str:
