@@ -101,7 +101,21 @@ def recordings() -> Path:
 
 
 FOLDER = Path(__file__).parent.parent / "fixtures"
-FIXTURES = sorted(FOLDER.glob("*.sqlite"))
+# One recording of each kind of program; the others, which have more of the same, are slow.
+KINDS = (
+    "gan_fp16",
+    "inference_fp32",
+    "jax_mlp",
+    "matmul",
+    "mlp_fp32",
+    "mnist_amp",
+    "pinn_fp32",
+    "transformer_compiled",
+)
+FIXTURES = [
+    path if path.stem in KINDS else pytest.param(path, marks=pytest.mark.slow)
+    for path in sorted(FOLDER.glob("*.sqlite"))
+]
 ANALYSES: dict[tuple[object, ...], Any] = {}
 
 

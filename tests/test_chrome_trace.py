@@ -29,11 +29,6 @@ from tcprof.render.chrome_trace.drawing import OUTSIDE
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
-# One fixture of each kind of program; the others, which have more of the same, are slow.
-KINDS = {"gan_fp16", "jax_mlp", "mlp_fp32", "mnist_pinned", "pinn_fp32", "transformer_compiled", "wmma"}
-FIXTURES = sorted((Path(__file__).parent.parent / "fixtures").glob("*.sqlite"))
-EACH_KIND = [path if path.stem in KINDS else pytest.param(path, marks=pytest.mark.slow) for path in FIXTURES]
-
 run = test_cli.run
 AMP = Path(__file__).parent.parent / "fixtures" / "mnist_amp.sqlite"
 Run = Callable[..., test_cli.Outcome]
@@ -349,7 +344,6 @@ def test_nothing_recorded(tmp_path: Path) -> None:
     assert draw(TraceBuilder(), tmp_path) == []
 
 
-@pytest.mark.parametrize("fixture_file", EACH_KIND, ids=lambda path: path.stem)
 def test_a_trace_says_what_the_frames_say(fixture_file: Path, tmp_path: Path) -> None:
     """Every launch and every range of each fixture, and every counter as a function of time."""
     analysis = tcprof.read(fixture_file)

@@ -33,6 +33,7 @@ def mean_pct(name: str) -> float:
     return float(rows[rows["name"] == "step"]["tensor_active_mean_pct"].max())
 
 
+@pytest.mark.slow
 def test_the_tables_are_those_of_the_fixtures() -> None:
     code = (
         "import runpy, pathlib; page = runpy.run_path('docs/generate_lessons.py'); print(page['render']("
