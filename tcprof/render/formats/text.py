@@ -159,9 +159,11 @@ def render_table(table: Table, style: Style) -> str:
 
 def _wrap_heading(column: Shown) -> str:
     """A title in lines that are no wider than they must be."""
-    lines = []
+    lines, several = [], "\n" in column.title  # the title of a group may be somewhat wider than its first column
     for line in column.title.split("\n"):
-        width = max([1, *map(len, line.replace("-", "- ").split(" ")), *map(len, column.texts)])
+        width = max(
+            [1, *map(len, line.replace("-", "- ").split(" ")), *(len(text) + 3 * several for text in column.texts)]
+        )
         lines += textwrap.wrap(line, width, break_long_words=False) or [""]
     return "\n".join(lines)
 

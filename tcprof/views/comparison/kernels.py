@@ -54,7 +54,7 @@ def list_kernel_changes(
     return Table(
         name=f"kernels-{number}-{gpu}",
         title=f"kernels, by change per {iteration_name(comparison)}",
-        first="kernel",
+        first="Kernel",
         headings=tuple(_heading(name) for name in _COLUMNS),
         rows=tuple(_row(row) for row in kept.to_dict("records")),
         hidden=len(rows) - len(kept),

@@ -50,7 +50,7 @@ def list_range_changes(
     return Table(
         name=f"ranges-{number}-{gpu}",
         title="",
-        first="range",
+        first="Range",
         headings=tuple(_heading(quantity, quantity.name in brief) for quantity in LISTED_QUANTITIES),
         rows=path_rows(kept, cells, _tags(kept)),
         hidden=len(places) - len(kept),
