@@ -13,161 +13,25 @@ import argparse
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from accuracy import FIXTURES, table, write
+from programs import PROGRAMS, Program, make_recording
 
 import tcprof
 from tcprof.analysis import Analysis
 from tcprof.comparison import Side, compare
 from tcprof.comparison.statistics import noise
-from tcprof.frames import (
-    ACTIVITIES,
-    CLOCKS,
-    GPUS,
-    INSTANCES,
-    ITERATIONS,
-    KERNELS,
-    LAUNCHED,
-    LEDGER,
-    OUTSIDE,
-    PATHS,
-    RANGES,
-    SAMPLES,
-    TIMELINE,
-)
-from tcprof.sources import Recording
 
-PAIRS, ITERATIONS_EACH = 1000, 40
+PAIRS = 1000
 SIDES = (1, 3, 5)
 SPREADS = (0.005, 0.01, 0.02)  # true deviations of runs, where noise.WORK is assumed
 SHIFTS = (1.02, 1.05, 1.10, 1.50, 3.00)
 CLAIMS = ("higher", "lower")
 STATISTICS = ("median", "mean", "either")
 TIMES = ("host_ns", "gpu_window_ns", "kernel_ns", "tensor_active_mean_pct")
-
-
-@dataclass(frozen=True)
-class Program:
-    """What an iteration consists of, and how much iterations of a run differ.
-
-    Attributes:
-        name: What it is called in the tables.
-        busy_ns: Time under kernels.
-        waiting_ns: Time in which the GPU waits for the CPU.
-        deviation: Of the logarithm of an iteration's time, within a run.
-        correlation: Of an iteration with the one before.
-        every: The optimizer runs in every so many iterations; 0 for none.
-        optimizer: Its time, as a share of an iteration's.
-        tail: Deviation of the logarithm of what is now and then in the way of the CPU, a skewed jitter; 0 for none.
-    """
-
-    name: str
-    busy_ns: float
-    waiting_ns: float
-    deviation: float
-    correlation: float
-    every: int = 0
-    optimizer: float = 0.0
-    tail: float = 0.0
-
-
-# As measured on an H200: the transformer, and MNIST with automatic mixed precision.
-PROGRAMS = (
-    Program("GPU-bound", 10e6, 0.0, 0.002, 0.5),
-    Program("launch-bound", 0.4e6, 1.8e6, 0.06, 0.3),
-    # Made up: an optimizer in every 4th step, of which a recording has one more or less; and a skewed jitter.
-    Program("every 4th step", 10e6, 0.0, 0.002, 0.5, every=4, optimizer=0.36),
-    Program("skewed jitter", 0.4e6, 1.8e6, 0.06, 0.3, tail=1.0),
-)
-
-
-def make_recording(
-    program: Program,
-    generator: np.random.Generator,
-    shift: float = 1.0,
-    pairs: int = PAIRS,
-    spread: float = noise.WORK,
-) -> Analysis:
-    """One run of so many programs of a kind, each as a path of its own.
-
-    Args:
-        program: The kind.
-        generator: Where chance comes from.
-        shift: What the time under kernels and that of waiting are multiplied by.
-        pairs: Number of paths.
-        spread: Deviation of runs' logarithm, of the time under kernels.
-    """
-    parts = [(program.busy_ns, spread), (program.waiting_ns, noise.WAITING)]
-    busy, waiting = (shift * mean * np.exp(generator.normal(0, deviation, pairs)) for mean, deviation in parts)
-    steps = generator.normal(0, 1, (ITERATIONS_EACH, pairs))
-    for before, step in itertools.pairwise(steps):
-        step *= np.sqrt(1 - program.correlation**2)
-        step += program.correlation * before
-    factor = np.exp(program.deviation * steps)
-    if program.every:
-        phase = np.arange(ITERATIONS_EACH)[:, None] + generator.integers(0, program.every, pairs)
-        factor = factor + program.optimizer * (phase % program.every == 0)
-    late = program.tail and 0.1 * np.exp(generator.normal(0, program.tail, factor.shape))
-    window = np.round((busy + waiting) * (factor + late)).ravel()
-    path = np.tile(np.arange(pairs), ITERATIONS_EACH)
-    start = np.repeat(np.arange(ITERATIONS_EACH), pairs) * 1_000_000_000
-    kernel = np.round(busy * factor if program.waiting_ns == 0 else np.broadcast_to(busy, factor.shape)).ravel()
-    active_ns = 0.3 * np.broadcast_to(program.busy_ns, window.shape)
-    instances = pd.DataFrame(
-        {
-            "gpu": 0,
-            "range": np.arange(len(path)),
-            "path_id": path,
-            "host_start_ns": start,
-            "host_end_ns": start + window + 1000,
-            "gpu_start_ns": start,
-            "gpu_end_ns": start + window,
-            "activity_count": 1,
-            "inherited_count": 0,
-            "kernel_count": 1,
-            "kernel_ns": kernel,
-            "busy_ns": kernel,
-            "tensor_active_mean_pct": 100 * active_ns / window,
-            "warm_up": False,
-        }
-    )
-    return _wrap(INSTANCES.conform(instances), pairs)
-
-
-def _wrap(instances: pd.DataFrame, pairs: int) -> Analysis:
-    """An analysis of which only the instances matter."""
-    names = [f"program {number}" for number in range(pairs)]
-    paths = PATHS.conform(pd.DataFrame({"domain": "", "path": names, "name": names, "depth": 1}))
-    counts = ["instance_count", "activity_count", "inherited_count", "kernel_count", "host_ns", "kernel_ns"]
-    empty = {
-        "gpus": GPUS,
-        "samples": SAMPLES,
-        "iterations": ITERATIONS,
-        "launched": LAUNCHED,
-        "kernels": KERNELS,
-        "kernels_by_path": KERNELS,
-        "timeline": TIMELINE,
-        "ledger": LEDGER,
-        "clocks": CLOCKS,
-        "outside": OUTSIDE,
-        "activities": ACTIVITIES,
-    }
-    return Analysis(
-        recording=Recording("synthetic", "", "", "", "", 1e9, 20_000.0, True),
-        window="gpu",
-        tensor_source="cycles",
-        ranges=RANGES.conform(paths.assign(gpu=0, **dict.fromkeys(counts, 1))),
-        instances=instances,
-        paths=paths,
-        tensor={},
-        faults=(),
-        warnings=(),
-        **{name: schema.empty() for name, schema in empty.items()},
-    )
 
 
 def compare_runs(

@@ -34,7 +34,7 @@ from tcprof.render.html.report import write_report
 start = time.perf_counter()
 analysis = tcprof.read(sys.argv[1])
 read = time.perf_counter()
-write_report(analysis, Path(sys.argv[2]))
+write_report(analysis, analysis.findings, Path(sys.argv[2]))
 print(read - start, time.perf_counter() - read, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 STEP = """async action => {

@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, sync_playwright
 import tcprof
 from tcprof.comparison import Side
 from tcprof.comparison import compare as compare_sides
+from tcprof.findings.compared import judge_comparison
 from tcprof.render.html.comparison import write_comparison
 from tcprof.render.html.report import write_report
 
@@ -32,9 +33,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as running:
         browser = running.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         page = Path(folder) / "page.html"
-        write_report(new, page)
+        write_report(new, new.findings, page)
         take(browser, page, "report", "light")
-        write_comparison([compare_sides(Side("eager", (base,)), Side("compiled", (new,)))], page)
+        comparison = compare_sides(Side("eager", (base,)), Side("compiled", (new,)))
+        write_comparison([comparison], [judge_comparison(comparison)], page)
         take(browser, page, "comparison", "dark")
         browser.close()
 
