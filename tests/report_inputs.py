@@ -125,6 +125,12 @@ def render_page(
     return page.render_report(analysis, tell(analysis, faults, warnings), options)
 
 
+def write_page(analysis: Analysis, path: Path, faults: Sequence[str] = (), warnings: Sequence[str] = ()) -> None:
+    """Write the page of an analysis, with these faults and cautions, or with its own where none are given."""
+    findings = tell(analysis, faults, warnings) if faults or warnings else judge(analysis)
+    page.write_report(analysis, findings, path)
+
+
 def summarize(analysis: Analysis) -> list[Summary]:
     """Each GPU of an analysis at a glance, with its own findings."""
     return view_summaries(analysis, judge(analysis))

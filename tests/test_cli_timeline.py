@@ -67,7 +67,7 @@ def test_remedies_stand_below(run: Run, tmp_path) -> None:
 @pytest.mark.parametrize("size", ["small", "large"])
 def test_ranges_fit_kernels_unless_the_export_is_large(size: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     if size == "large":
-        monkeypatch.setattr("tcprof._LARGE", 1000)
+        monkeypatch.setattr("tcprof.api._LARGE", 1000)
     done = run("ranges", AMP, "--format", "csv", "--depth", 0)
     header, row = (line.split(",") for line in done.out.splitlines())
     share = dict(zip(header, row, strict=True))["tensor_kernel_share_pct"]

@@ -105,7 +105,7 @@ def test_readme_shows_what_its_commands_print() -> None:
 
 
 def test_public_names_are_complete() -> None:
-    public = {name for name in vars(tcprof) if not name.startswith("_")}
+    public = {name for name in dir(tcprof) if not name.startswith("_")}
     assert {name for name in tcprof.__all__ if name != "__version__"} <= public
     assert all(getattr(tcprof, name).__doc__ for name in tcprof.__all__ if name != "__version__")
     assert tcprof.__version__ in (ROOT / "CHANGELOG.md").read_text()

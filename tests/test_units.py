@@ -1,5 +1,6 @@
 import math
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,10 +10,16 @@ from hypothesis import strategies as st
 
 from tcprof import units
 
-FUNCTIONS = [getattr(units, name) for name in dir(units) if name.startswith("format_")]
+OF_MORE = ("format_value", "format_interval", "format_change", "format_change_interval")
+FUNCTIONS = [getattr(units, name) for name in dir(units) if name.startswith("format_") and name not in OF_MORE]
+WITH_UNITS = [
+    *(partial(units.format_value, unit=unit) for unit in ("", "W", *sorted(units.SUFFIXES))),
+    partial(units.format_change, in_points=True),
+    partial(units.format_change, in_points=False),
+]
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", [*FUNCTIONS, *WITH_UNITS])
 @pytest.mark.parametrize(
     "unknown", [None, math.nan, np.nan, np.float32("nan"), pd.NA, pd.NaT, math.inf, -math.inf], ids=repr
 )

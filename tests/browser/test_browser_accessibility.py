@@ -4,10 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from report_inputs import HOSTILE, make_analysis, make_empty
+from report_inputs import HOSTILE, make_analysis, make_empty, write_page
 
 import tcprof
-from tcprof.render.html import report as page
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
@@ -19,9 +18,9 @@ GRAVE = ("serious", "critical")
 def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("accessible")
     warned = {"faults": ("Samples were lost.",), "warnings": ("Rounded samples.",)}
-    page.write_report(make_analysis(names=HOSTILE, gpus=(0, 1), **warned), folder / "hostile.html")
-    page.write_report(make_empty(), folder / "empty.html")
-    page.write_report(tcprof.read(FIXTURES / "transformer_compiled.sqlite"), folder / "recorded.html")
+    write_page(make_analysis(names=HOSTILE, gpus=(0, 1)), folder / "hostile.html", **warned)
+    write_page(make_empty(), folder / "empty.html")
+    write_page(tcprof.read(FIXTURES / "transformer_compiled.sqlite"), folder / "recorded.html")
     return folder
 
 

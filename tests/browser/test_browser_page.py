@@ -4,10 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from report_inputs import HOSTILE, make_analysis, make_empty, make_samples, read_hostile
+from report_inputs import HOSTILE, make_analysis, make_empty, make_samples, read_hostile, write_page
 
 import tcprof
-from tcprof.render.html import report as page
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
 
@@ -17,21 +16,23 @@ pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
-    page.write_report(make_analysis(), folder / "plain.html")
-    page.write_report(make_empty(), folder / "empty.html")
+    write_page(make_analysis(), folder / "plain.html")
+    write_page(make_empty(), folder / "empty.html")
     long = make_samples(np.arange(60_000) % 97)
-    page.write_report(
-        make_analysis(names=HOSTILE, file=HOSTILE[0], faults=HOSTILE, warnings=HOSTILE, samples=long),
+    write_page(
+        make_analysis(names=HOSTILE, file=HOSTILE[0], samples=long),
         folder / "hostile.html",
+        faults=HOSTILE,
+        warnings=HOSTILE,
     )
-    page.write_report(make_analysis(gpus=(0, 1)), folder / "gpus.html")
-    page.write_report(read_hostile(folder), folder / "hostile_kernels.html")
-    page.write_report(tcprof.read(FIXTURE), folder / "recorded.html")
+    write_page(make_analysis(gpus=(0, 1)), folder / "gpus.html")
+    write_page(read_hostile(folder), folder / "hostile_kernels.html")
+    write_page(tcprof.read(FIXTURE), folder / "recorded.html")
     lost = (
         "Samples were lost: GPU 0 has none for 1.21 s. Record again with --frequency 100000.",
         "Kernels may be missing.",
     )
-    page.write_report(make_analysis(faults=lost, warnings=("Rounded samples.",)), folder / "faulty.html")
+    write_page(make_analysis(), folder / "faulty.html", faults=lost, warnings=("Rounded samples.",))
     return folder
 
 

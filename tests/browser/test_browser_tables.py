@@ -5,10 +5,9 @@ import io
 from pathlib import Path
 
 import pytest
-from report_inputs import HOSTILE, make_analysis, read_hostile
+from report_inputs import HOSTILE, make_analysis, read_hostile, write_page
 
 import tcprof
-from tcprof.render.html import report as page
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
 
@@ -19,10 +18,10 @@ STEP_S = 3e-3  # the synthetic steps are 3 ms each, one after the other
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tables")
-    page.write_report(make_analysis(), folder / "plain.html")
-    page.write_report(make_analysis(names=[f"range {number}" for number in range(80)]), folder / "many.html")
-    page.write_report(read_hostile(folder), folder / "hostile.html")
-    page.write_report(tcprof.read(FIXTURE), folder / "recorded.html")
+    write_page(make_analysis(), folder / "plain.html")
+    write_page(make_analysis(names=[f"range {number}" for number in range(80)]), folder / "many.html")
+    write_page(read_hostile(folder), folder / "hostile.html")
+    write_page(tcprof.read(FIXTURE), folder / "recorded.html")
     return folder
 
 

@@ -5,11 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders import TraceBuilder
-from report_inputs import HOSTILE, make_analysis, make_samples, read_hostile
+from report_inputs import HOSTILE, make_analysis, make_samples, read_hostile, write_page
 
 import tcprof
 from tcprof.frames import SAMPLES
-from tcprof.render.html import report as page
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
 
@@ -58,12 +57,12 @@ def pages(tmp_path_factory):
     peak = np.zeros(60_000)
     peak[40_000] = 97.0
     samples = SAMPLES.concat([make_samples(peak), make_samples([5.0] * 400, gpu=1)])
-    page.write_report(make_analysis(samples=samples, gpus=(0, 1)), folder / "long.html")
-    page.write_report(make_analysis(names=HOSTILE), folder / "hostile.html")
-    page.write_report(read_hostile(folder), folder / "hostile_kernels.html")
-    page.write_report(tcprof.read(FIXTURE), folder / "recorded.html")
+    write_page(make_analysis(samples=samples, gpus=(0, 1)), folder / "long.html")
+    write_page(make_analysis(names=HOSTILE), folder / "hostile.html")
+    write_page(read_hostile(folder), folder / "hostile_kernels.html")
+    write_page(tcprof.read(FIXTURE), folder / "recorded.html")
     trace = TraceBuilder().gpu().kernel("lonely", 1_000_000, 1_500_000).copy("host to device", 2_000_000, 2_500_000)
-    page.write_report(tcprof.read(trace.write(folder)), folder / "unsampled.html")
+    write_page(tcprof.read(trace.write(folder)), folder / "unsampled.html")
     return folder
 
 
