@@ -202,6 +202,7 @@ _FORMATS: Mapping[str, Callable[[SupportsFloat | None], str]] = MappingProxyType
     }
 )
 SUFFIXES = frozenset(_FORMATS)
+_SYMBOLS = MappingProxyType({"pct": "%", "hz": "Hz", "bytes": "B", "count": "", "ratio": "x"})
 _IN_HEADINGS = MappingProxyType({"pct": (" %", "%"), "tflops": ("FLOP/s", "FLOP/s")})
 
 
@@ -223,6 +224,11 @@ def format_value(value: object, unit: str) -> str:
     if not unit:
         return f"{number:g}"
     return format_hz(number).removesuffix("Hz") + unit
+
+
+def symbol_of(unit: str) -> str:
+    """What stands behind an axis' numbers, with a prefix before it: "Hz" for hz; a symbol such as W is its own."""
+    return _SYMBOLS.get(unit, unit)
 
 
 def unit_of_heading(unit: str) -> str:

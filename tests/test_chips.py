@@ -169,7 +169,7 @@ def test_a_file_with_a_mistake(content: str, said: str, tmp_path: Path) -> None:
 
 # A chip that does not exist, with names and counters of its own.
 STUB = """
-chips = ["GB100"]
+chips = ["GX999"]
 sources = { stub = "made up for this test" }
 [metrics.tensor_active_pct]
 names = ["UTC Active [Throughput %]"]
@@ -195,22 +195,22 @@ source = "stub"
 
 @pytest.fixture
 def write_stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Adds a file for GB100 to those of the package."""
+    """Adds a file for GX999 to those of the package."""
 
     def write(content: str) -> None:
         folder = tmp_path / "chips"
         shutil.copytree(files.DATA, folder)
-        (folder / "gb100.toml").write_text(content)
+        (folder / "gx999.toml").write_text(content)
         monkeypatch.setattr(files, "DATA", folder)
 
     return write
 
 
 def metric_set(*metrics: tuple[str, str]) -> str:
-    """nsys's own set for GB100: names and counters."""
+    """nsys's own set for GX999: names and counters."""
     percent = [{"name": "Throughput %", "suffix": ".avg.pct_of_peak_sustained_elapsed"}]
     listed = [{"name": name, "id": counter, "subMetrics": percent} for name, counter in metrics]
-    return yaml.safe_dump({"version": 5, "metricSets": [{"alias": "own", "chips": ["GB100"], "metrics": listed}]})
+    return yaml.safe_dump({"version": 5, "metricSets": [{"alias": "own", "chips": ["GX999"], "metrics": listed}]})
 
 
 def names_of(metric_set: str) -> list[str]:
@@ -221,14 +221,14 @@ def names_of(metric_set: str) -> list[str]:
 def test_a_new_chip_is_one_file(write_stub: Callable[[str], None], tmp_path: Path) -> None:
     write_stub(STUB)
     own = metric_set(("UTC Active", "TPC.Triage.sm__pipe_utc_cycles_active"), ("SMs Active", "TPC.sm__cycles_active"))
-    recorded = names_of(build_metric_set(own, "GB100"))
+    recorded = names_of(build_metric_set(own, "GX999"))
     assert recorded == [
         "UTC Active [Throughput %]",
         "UTC Active [Sum]",
         "SMs Active [Throughput %]",
         "SM Cycles [Sum]",
     ]
-    builder = TraceBuilder().gpu(chip="GB100").recorded(40_000)
+    builder = TraceBuilder().gpu(chip="GX999").recorded(40_000)
     builder.samples([4000] * 4, metric=recorded[1]).samples([2500] * 4, metric=recorded[3])
     builder.kernel("nvjet_sm100_tst_128x256_64x6_2x1_v_bz_TNT", 0, 40_000)
     analysis = tcprof.read(builder.write(tmp_path))
@@ -242,8 +242,8 @@ def test_a_new_chip_is_one_file(write_stub: Callable[[str], None], tmp_path: Pat
 def test_a_new_chip_without_its_file_has_no_figures(tmp_path: Path) -> None:
     own = metric_set(("UTC Active", "TPC.Triage.sm__pipe_utc_cycles_active"))
     with pytest.raises(NsysError, match="no counter"):
-        build_metric_set(own, "GB100")
-    builder = TraceBuilder().gpu(chip="GB100").samples([4000] * 4, metric="UTC Active [Sum]")
+        build_metric_set(own, "GX999")
+    builder = TraceBuilder().gpu(chip="GX999").samples([4000] * 4, metric="UTC Active [Sum]")
     assert builder.trace(tmp_path).samples().tensor_source == "none"
 
 
@@ -254,8 +254,8 @@ def test_a_new_metric_is_a_column_and_its_names(
     power = replace(SAMPLES.columns[-1], name="power_w")
     monkeypatch.setattr(samples, "SAMPLES", replace(SAMPLES, columns=(*SAMPLES.columns, power)))
     own = metric_set(("UTC Active", "sm__pipe_utc_cycles_active"), ("Board Power", "PWR.pwr__board"))
-    assert "Board Power [Throughput %]" in names_of(build_metric_set(own, "GB100"))
-    builder = TraceBuilder().gpu(chip="GB100").samples([700_000, 650_500], metric="Board Power [mW]")
+    assert "Board Power [Throughput %]" in names_of(build_metric_set(own, "GX999"))
+    builder = TraceBuilder().gpu(chip="GX999").samples([700_000, 650_500], metric="Board Power [mW]")
     frame = builder.trace(tmp_path).samples(("power_w",)).frame
     assert frame["power_w"].tolist() == [700.0, 650.5]
 

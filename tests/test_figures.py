@@ -2,14 +2,17 @@
 
 import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from report_inputs import HOSTILE, make_analysis, make_empty, make_samples
 
-from tcprof.frames import SAMPLES
+from tcprof.frames import SAMPLES, Column
+from tcprof.render.html.timeline import data, figure
 from tcprof.untrusted import one_line
-from tcprof.views.figures.curves import BINS
+from tcprof.views.figures import curves
+from tcprof.views.figures.curves import BINS, Metric
 from tcprof.views.figures.envelope import band_points, compute_envelope, step_points
 from tcprof.views.figures.figures import figure_timeline
 from tcprof.views.figures.lanes import choose_lanes, label
@@ -169,6 +172,36 @@ class TestTimeline:
 
     def test_nothing_at_all(self):
         assert len(figure_timeline(make_empty()).data) == 0
+
+
+class TestMetricsThatAreNoPercentages:
+    """Each is a strip of its own in its unit, in a notebook and in the page, with nothing said but its column."""
+
+    @pytest.fixture
+    def draw(self, monkeypatch):
+        def draw(unit):
+            power = Column("power_w", "float64", "Power.", title="GPU power", unit=unit)
+            curve = Metric("GPU power", ("power_w",), "#9467BD")
+            monkeypatch.setattr(curves, "SAMPLES", replace(SAMPLES, columns=(*SAMPLES.columns, power)))
+            for module in (curves, data, figure):
+                monkeypatch.setattr(module, "MEASURED", (curve,))
+            analysis = make_analysis(samples=make_samples([10.0] * 20).assign(power_w=np.arange(681.0, 701.0)))
+            strips = [figure.GpuStrips(0, {curve: 700.0}, data.lay_lanes(analysis, 0, data.name_work(analysis)))]
+            return figure_timeline(analysis), figure.draw_skeleton(analysis, strips)
+
+        return draw
+
+    @pytest.mark.parametrize(("unit", "symbol"), [("W", "W"), ("hz", "Hz"), ("count", ""), ("furlong", "furlong")])
+    def test_it_is_a_strip_in_its_unit(self, draw, unit, symbol):
+        notebook, page = draw(unit)
+        for drawn in (notebook, page):
+            (line,) = named(drawn, "GPU power")
+            axis = drawn.layout[line.yaxis.replace("y", "yaxis", 1)]
+            assert (axis.ticksuffix, axis.range[0], axis.range[1]) == (symbol, 0, pytest.approx(770))
+            assert "GPU power" in [note.text for note in drawn.layout.annotations]
+        assert np.nanmax(named(notebook, "GPU power")[0].y) == 700
+        assert f"%{{y:.3~s}}{symbol}<br>" in named(notebook, "GPU power")[0].hovertemplate
+        assert f"%{{y:.3~s}}{symbol}<br>" in named(page, "GPU power")[0].meta["templates"][0]
 
 
 class TestLabels:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import StepFunction, union
 from tcprof.frames import SAMPLE_METRICS, SAMPLES
@@ -15,7 +16,7 @@ from tcprof.views.figures.panels import Panel
 BINS = 4000  # of all GPUs and recordings of a figure together
 TENSOR_COLOR = "#D55E00"
 TENSOR_BAND = "rgba(213,94,0,0.28)"
-TENSOR_PIXELS, OTHERS_PIXELS = 170, 110
+TENSOR_PIXELS, OTHERS_PIXELS, MEASURED_PIXELS = 170, 110, 80
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ BUSY = Metric("GPU busy (kernels, copies, sets)", (), "#9C7FC4")
 
 
 def sample_panels(analysis: Analysis, gpu: int, peak: float) -> list[Panel]:
-    """Tensor Active on its own scale, and the other metrics from 0 to 100 %."""
+    """Tensor Active on its own scale, the other percentages from 0 to 100 %, and each other metric in its unit."""
     panels = []
     tensor = _envelope(analysis, gpu, TENSOR)
     if len(tensor):
@@ -93,7 +94,18 @@ def sample_panels(analysis: Analysis, gpu: int, peak: float) -> list[Panel]:
     if others:
         title = "SM Active and other metrics" if len(others) > 1 else "GPU busy: kernels, copies, sets"
         panels.append(Panel(title, OTHERS_PIXELS, others, PERCENT_AXIS))
+    for metric in MEASURED:
+        envelope = _envelope(analysis, gpu, metric)
+        if len(envelope):
+            line = _line(envelope, metric, metric.visible)
+            panels.append(Panel(metric.name, MEASURED_PIXELS, [line], measured_axis(metric, envelope.high.max())))
     return panels
+
+
+def measured_axis(metric: Metric, peak: float) -> dict[str, object]:
+    """The axis of a metric that is no percentage, from 0 to its largest value."""
+    top = 1.1 * (peak or 1.0)
+    return {"range": [0, top], "tickformat": ".3~s", "ticksuffix": units.symbol_of(metric.unit), "nticks": 4}
 
 
 def tensor_axis(peak: float) -> dict[str, object]:
@@ -144,12 +156,13 @@ def _line(envelope: Envelope, metric: Metric, visible: bool | str) -> go.Scatter
     x, y = step_points(envelope, table)
     binned = bool(envelope.bin_ns) and bool((envelope.high > envelope.low).any())
     line = empty_line(metric, visible)
+    number = (":.3~f", " %") if metric.unit == "pct" else (":.3~s", units.symbol_of(metric.unit))
     return line.update(
         x=x,
         y=y[:, 0].astype(np.float32),
         customdata=y[:, 1:].astype(np.float32) if binned else None,
         fill="tozeroy" if metric is TENSOR and not binned else None,
-        hovertemplate=hover_templates(metric, ":.3~f", " %")[binned],
+        hovertemplate=hover_templates(metric, *number)[binned],
     )
 
 

@@ -11,11 +11,13 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.render.html.timeline.lanes import STREAM_ROWS, GpuLanes
 from tcprof.views.figures.curves import (
     CLOCK,
     MEASURED,
+    MEASURED_PIXELS,
     METRICS,
     OTHERS_PIXELS,
     PERCENT_AXIS,
@@ -25,6 +27,7 @@ from tcprof.views.figures.curves import (
     empty_band,
     empty_line,
     hover_templates,
+    measured_axis,
     tensor_axis,
     tensor_peak,
 )
@@ -72,7 +75,17 @@ def _curve_panels(strips: GpuStrips, place: int, peak: float) -> list[Panel]:
         ("Tensor FLOP/s, from the fit of the kernels", (FLOP_RATE,), _RATE_PIXELS, rates, ":.3~s", "FLOP/s"),
         ("SM Active and other metrics", METRICS, OTHERS_PIXELS, PERCENT_AXIS, ":.3~f", " %"),
         ("Clock of the SMs", (CLOCK,), _CLOCK_PIXELS, clocks, ":.4~s", "Hz"),
-        *((each.name, (each,), _RATE_PIXELS, _axis_of(each, curves), ":.3~s", each.unit) for each in MEASURED),
+        *(
+            (
+                each.name,
+                (each,),
+                MEASURED_PIXELS,
+                measured_axis(each, curves.get(each, 0.0)),
+                ":.3~s",
+                units.symbol_of(each.unit),
+            )
+            for each in MEASURED
+        ),
     )
     panels = []
     for title, metrics, pixels, axis, number, unit in kinds:
@@ -87,12 +100,6 @@ def _curve_panels(strips: GpuStrips, place: int, peak: float) -> list[Panel]:
         if traces:
             panels.append(Panel(title, pixels, traces, axis))
     return panels
-
-
-def _axis_of(metric: Metric, curves: Mapping[Metric, float]) -> dict[str, Any]:
-    """The axis of a metric that is no percentage."""
-    top = 1.1 * (curves.get(metric) or 1.0)
-    return {"range": [0, top], "tickformat": ".3~s", "ticksuffix": metric.unit, "nticks": 4}
 
 
 def _lane_panel(lanes: GpuLanes, place: int) -> list[Panel]:
