@@ -119,8 +119,8 @@ def test_a_closed_part_fits_its_figures_when_it_is_opened(visit, pages):
     [
         ("iterations-0", "series,x,y", '"base, GPU window per step",0,'),
         ("quantities-1-0", "per step,base,new,change,low,high,p,verdict", "gpu_window_ns,"),
-        ("table-kernels-1-0", "kernel,kind,difference_ns,base_ns,new_ns,", ",renamed,-2"),
-        ("table-ranges-1-0", "range,gpu_window_ns_base,gpu_window_ns_new,gpu_window_ns_ratio,", "step,"),
+        ("table-kernels-1-0", "Kernel,kind,difference_ns,base_ns,new_ns,", ",renamed,-2"),
+        ("table-ranges-1-0", "Range,gpu_window_ns_base,gpu_window_ns_new,gpu_window_ns_ratio,", "step,"),
     ],
 )
 def test_figures_and_tables_are_saved_as_csv(visit, pages, target, first, holds):

@@ -87,7 +87,7 @@ def test_faults_are_read_first(visit, pages, width, scheme):
 def test_time_classes_fill_each_bar(visit, pages):
     opened = visit(pages / "recorded.html")
     assert opened.locator("#classes .barlayer .point path").count() >= 6 * 4
-    rows = opened.locator("#table-time-1 tbody tr")
+    rows = opened.locator("#table-time-0 tbody tr")
     assert rows.count() == 6
     shares = rows.evaluate_all("rows => rows.map(r => [...r.cells].slice(2).map(c => Number(c.dataset.sort)))")
     assert [sum(row) for row in shares] == pytest.approx([100] * 6)
@@ -183,7 +183,7 @@ def test_prints_light_with_everything_open(visit, pages):
     for hidden in (".table-tools", ".figure-tools", ".timeline-tools", "button.theme", "nav", "button.fold"):
         assert not [each for each in opened.locator(hidden).all() if each.is_visible()], hidden
     assert opened.locator("details:not([open])").count() == 0
-    rows = opened.locator("#table-1 tbody tr")
+    rows = opened.locator("#table-ranges-0 tbody tr")
     assert rows.evaluate_all("rows => rows.filter(row => row.getClientRects().length).length") == rows.count()
     assert opened.evaluate("document.documentElement.scrollWidth") <= 711
     opened.evaluate("dispatchEvent(new Event('afterprint'))")

@@ -25,7 +25,7 @@ FAULTS = 2 * OUTSIDE  # the process that they are drawn in; GPUs are processes f
 _UNITS = {"pct": ("%", 1.0), "hz": ("MHz", 1e-6)}  # unit of a column -> that of its track, and the factor
 # Column of the samples, name of the track, its unit, and the factor between both.
 COUNTERS = tuple(
-    (column.name, column.title, *_UNITS.get(column.unit, (column.unit, 1.0)))
+    (column.name, column.title, *_UNITS.get(column.unit, (column.unit or "value", 1.0)))
     for column in SAMPLES.columns
     if column.name in SAMPLE_METRICS and column.unit != "cycles"
 )

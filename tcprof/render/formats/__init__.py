@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 
-FORMATS = tuple(sorted(module.name for module in pkgutil.iter_modules(__path__)))
+FORMATS = tuple(sorted(each.name for each in pkgutil.iter_modules(__path__) if not each.name.startswith("_")))
 
 
 @dataclass(frozen=True)
