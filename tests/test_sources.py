@@ -126,7 +126,7 @@ def test_a_file_that_no_source_knows(content: bytes, tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
         tcprof.read(path)
-    assert f"{path} is no recording that tcprof reads: reports and SQLite exports of Nsight Systems." in str(
+    assert f"{path} is not a recording that tcprof can read: reports and SQLite exports of Nsight Systems." in str(
         caught.value
     )
     assert "tcprof profile -o RUN.nsys-rep -- PROGRAM" in caught.value.hint
