@@ -74,7 +74,7 @@ check: $(VENV)/installed-dev $(NODE_MODULES)  ## What CI runs: format, lint, typ
 web: $(NODE_MODULES)  ## Build the pages' scripts from web/src into the package; needs Node.js 18 or newer and npm
 	@[ -e $(NODE_MODULES) ] && npm --prefix web run --silent build
 
-format: $(VENV)/installed-dev  ## Format, and mend what the linter can mend
+format: $(VENV)/installed-dev  ## Format, and fix what the linter can fix
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

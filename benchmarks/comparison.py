@@ -191,7 +191,7 @@ def main() -> None:
         labels = ("program", "recordings a side")
         tables = {
             "false positives": table((*labels, "of"), FALSE, false),
-            "spreads": table(("runs differ by",), SURVIVED, spread_rows()),
+            "spreads": table(("run-to-run variation",), SURVIVED, spread_rows()),
             "power": table(labels, POWER, power),
         }
     for label, text in tables.items():

@@ -180,7 +180,7 @@ def profile(
         options: Further fields of ``tcprof.record.command.RecordOptions``, such as ``capture_range``.
 
     Raises:
-        MachineError: This machine cannot record; the message tells why.
+        MachineError: This machine cannot record; the message says why.
         NsysError: nsys recorded nothing.
         OutputError: The report cannot be written.
     """

@@ -232,10 +232,10 @@ def symbol_of(unit: str) -> str:
 
 
 def unit_of_heading(unit: str) -> str:
-    """The unit that stands in a column's heading where space is scarce, so that its values need none."""
+    """The unit that goes into a column's heading where space is scarce, so that its values need none."""
     return _IN_HEADINGS.get(unit, ("", ""))[1]
 
 
 def bare(text: str, unit: str) -> str:
-    """A value without the unit that stands in its column's heading."""
+    """A value without the unit that is in its column's heading."""
     return text.removesuffix(_IN_HEADINGS.get(unit, ("", ""))[0]).rstrip()

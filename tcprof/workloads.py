@@ -11,7 +11,7 @@ from pathlib import Path
 from tcprof.errors import InputError
 
 _PACKAGE = Path(__file__).parent
-# A wheel takes the folder along inside the package; in a checkout it stands beside the package.
+# A wheel takes the folder along inside the package; in a checkout it lies beside the package.
 FOLDERS = (_PACKAGE / "_workloads", _PACKAGE.parent / "workloads")
 _PROFILE = "tcprof profile --capture-range cudaProfilerApi"
 
@@ -42,7 +42,7 @@ def find_workloads() -> Path:
     for folder in FOLDERS:
         if folder.is_dir():
             return folder
-    raise InputError("This tcprof came without its workloads.", "Install it anew: pip install --force-reinstall tcprof")
+    raise InputError("This tcprof came without its workloads.", "Reinstall it: pip install --force-reinstall tcprof")
 
 
 def read_workloads(folder: Path, relative_to: Path) -> list[Workload]:
@@ -74,7 +74,7 @@ def _about(path: Path) -> str | None:
         source = path.read_text(encoding="utf-8")
         module = ast.parse(source) if path.suffix == ".py" else None
     except (OSError, ValueError, SyntaxError) as error:
-        raise InputError(f"{path} cannot be read: {error}.", "Mend it, or take it out of the folder.") from error
+        raise InputError(f"{path} cannot be read: {error}.", "Fix it, or take it out of the folder.") from error
     if module is None:
         lines = source.splitlines()
         comment = lines[: next((n for n, line in enumerate(lines) if not line.startswith("//")), len(lines))]

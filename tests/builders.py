@@ -409,7 +409,7 @@ def count_at(
 def assert_rows(frame: pd.DataFrame, expected: str, **tolerance: float) -> None:
     """Hold a frame's columns against a table of text.
 
-    The first line names columns of the frame, each line below is a row; columns stand at least two blanks apart.
+    The first line names columns of the frame, each line below is a row; columns are at least two blanks apart.
     "–" is unknown, "-" an empty text; numbers may have underscores.
 
     Args:

@@ -15,7 +15,7 @@ from itertools import product
 
 from source_tree import Module, graph_of, reachable
 
-# Methods whose first argument names columns, and arguments that do wherever they stand.
+# Methods whose first argument names columns, and arguments that do at any position.
 BY_POSITION = {
     "groupby",
     "sort_values",
@@ -54,7 +54,7 @@ def find_unknown_columns(modules: Mapping[str, Module], known: set[str]) -> list
 
 
 def asked_by(module: Module) -> list[tuple[int, str]]:
-    """Line and name of each column that a module reads, as far as it stands there in letters or in a constant."""
+    """Line and name of each column that a module reads, as far as it is written there, or in a constant."""
     names = constants_of(module)
     types = set(_nodes_of_types(module.tree))
     asking = (part for node in ast.walk(module.tree) if node not in types for part in _asking(node))
@@ -106,7 +106,7 @@ def _literals(node: ast.expr, names: Strings) -> Iterator[tuple[int, str]]:
 
 
 def _nodes_of_types(tree: ast.Module) -> Iterator[ast.AST]:
-    """What stands in annotations, or lists the values of a Literal: these are types, and no columns."""
+    """What is in annotations, or lists the values of a Literal: these are types, and no columns."""
     for node in ast.walk(tree):
         types = [getattr(node, "annotation", None), getattr(node, "returns", None)]
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "Literal":

@@ -1,4 +1,4 @@
-"""The package as syntax trees: its modules, and what each of them imports, wherever in a module that stands."""
+"""The package as syntax trees: its modules, and what each of them imports, wherever in a module that is."""
 
 import ast
 from collections.abc import Iterator, Mapping

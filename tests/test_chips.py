@@ -151,7 +151,7 @@ METRIC = 'names = ["A"]\ncounters = ["a"]\n'
         ('chips = ["X"]\nsources = {}\n[flop_per_cycle.mma]\n', "mma, which nothing reads"),
         ('chips = ["X"]\nsources = {}\n[flop_per_cycle.wgmma]\nfp32 = {value = 1}\n', "fp32, which nothing reads"),
         ('chips = ["X"]\nsources = {}\n[flop_per_cycle.wgmma]\nfp16 = {value = 1}\n', "wgmma fp16 has no source"),
-        ('chips = ["X"]\nsources = {}\n[flop_per_cycle.wgmma]\nfp16 = 1\n', "wgmma fp16 is no table"),
+        ('chips = ["X"]\nsources = {}\n[flop_per_cycle.wgmma]\nfp16 = 1\n', "wgmma fp16 is not a table"),
         (f'chips = ["X"]\nsources = {{}}\n[metrics.a]\n{METRIC}', "a has no source"),
         (f'chips = ["X"]\nsources = {{}}\n[metrics.a]\n{METRIC}unit = "W"\n', "unit, which nothing reads"),
         ('chips = ["X"]\nsources = {}\n[boards.B]\nsm_count = 3\n', "B has no source"),

@@ -117,7 +117,7 @@ def test_rows_are_selected(run: Callable[..., Outcome]) -> None:
     assert run("ranges", AMP, "--gpu", 7).status == 2
     wrong = run("ranges", AMP, "--filter", "(")
     assert wrong.status == 2
-    assert "no regular expression" in wrong.err
+    assert "is not a regular expression" in wrong.err
 
 
 def test_windows_differ(run: Callable[..., Outcome]) -> None:

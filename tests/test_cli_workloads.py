@@ -108,7 +108,7 @@ def test_absent_workloads_are_told(run: Run, monkeypatch: pytest.MonkeyPatch, tm
     assert (done.status, done.out) == (3, "")
     assert done.err.splitlines() == [
         "tcprof: This tcprof came without its workloads.",
-        "  Install it anew: pip install --force-reinstall tcprof",
+        "  Reinstall it: pip install --force-reinstall tcprof",
     ]
 
 

@@ -62,7 +62,7 @@ class TestIterations:
         assert {trace.xaxis for trace in figure.data if trace.type == "box"} == {"x2"}
         assert figure.layout.xaxis2.fixedrange
         boxes = [trace.yaxis for trace in figure.data if trace.type == "box"]
-        assert boxes == ["y"] * 3 + ["y2"] * 3, "the distribution stands at the height of its iterations"
+        assert boxes == ["y"] * 3 + ["y2"] * 3, "the distribution is at the height of its iterations"
 
     def test_warm_up_is_open_and_not_in_the_distribution(self, steps):
         figure = figure_iterations([steps], 0)

@@ -113,8 +113,8 @@ def test_gaps_of_which_nsys_says_nothing(tmp_path: Path) -> None:
 
 def test_samples_out_of_order_cannot_be_trusted(tmp_path: Path) -> None:
     assert faults_of(recorded(20_000).diagnostic("warning", DISORDER), tmp_path) == (
-        f"Samples are out of order ({DISORDER}). A sample may stand at a time that is not its own: no figure that is "
-        "taken from samples can be trusted. Record again with --frequency 10000 (this was at 20 kHz).",
+        f"Samples are out of order ({DISORDER}). The time stamps of samples may be wrong: no figure that "
+        "comes from samples can be trusted. Record again with --frequency 10000 (this was at 20 kHz).",
     )
     both = recorded(times=[0, 10_000, 90_000]).diagnostic("warning", DISORDER).diagnostic("error", OVERFLOW)
     (fault,) = faults_of(both, tmp_path)

@@ -1,4 +1,4 @@
-"""What the fixtures, recorded on a real GPU, show about Nsight Systems: the facts that the analysis stands on."""
+"""What the fixtures, recorded on a real GPU, show about Nsight Systems: the facts that the analysis relies on."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -7,7 +7,7 @@ import sys
 import pytest
 from source_tree import PACKAGE, Module, cycles_of, graph_of, read_modules, siblings_of, targets_of
 
-# Lowest first: a module imports only from layers that stand before its own.
+# Lowest first: a module imports only from layers before its own.
 LAYERS = (
     "version",
     "errors",

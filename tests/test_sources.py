@@ -126,7 +126,7 @@ def test_a_file_that_no_source_knows(content: bytes, tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
         tcprof.read(path)
-    assert f"{path} is no recording that tcprof reads: reports and SQLite exports of Nsight Systems." in str(
+    assert f"{path} is not a recording that tcprof can read: reports and SQLite exports of Nsight Systems." in str(
         caught.value
     )
     assert "tcprof profile -o RUN.nsys-rep -- PROGRAM" in caught.value.hint
@@ -136,7 +136,7 @@ def test_a_file_that_no_source_knows(content: bytes, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("json_is_read")
 def test_all_sources_are_named(tmp_path: Path) -> None:
     (tmp_path / "run.txt").write_text("hello")
-    with pytest.raises(InputError, match="reads: recordings as JSON, reports and SQLite exports of Nsight Systems"):
+    with pytest.raises(InputError, match="can read: recordings as JSON, reports and SQLite exports of Nsight Systems"):
         open_source(tmp_path / "run.txt")
 
 
@@ -144,7 +144,7 @@ def test_another_programs_database(tmp_path: Path) -> None:
     path = tmp_path / "nvprof.sqlite"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("create table StringTable (id integer)")
-    with pytest.raises(InputError, match="no recording that tcprof reads"):
+    with pytest.raises(InputError, match="is not a recording that tcprof can read"):
         open_source(path)
 
 

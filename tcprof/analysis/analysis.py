@@ -31,7 +31,7 @@ class Analysis:
     """One recording, analyzed.
 
     Figures per path, iteration and step are without warm-up; those of the whole capture and of ranges around the
-    iterations have it. ``instances`` and ``iterations`` hold all, with a column that tells warm-up.
+    iterations have it. ``instances`` and ``iterations`` hold all, with a column that marks warm-up.
 
     Attributes:
         recording: What is known about the recording.

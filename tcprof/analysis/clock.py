@@ -18,7 +18,7 @@ ENGINE_LEAD_NS = (
     600  # GR Active leads the kernels by so much: 0 to 1.1 µs in the 24 recordings of an H200 where it shows
 )
 MOVED_ERROR_NS = 500.0  # how well samples that were moved lie then
-SMALLEST_OFFSET_NS = 1000  # what differs from that by less is not told from it
+SMALLEST_OFFSET_NS = 1000  # smaller differences are not significant
 LOWEST_CORRELATION = 0.9
 BRIDGED_NS = 5_000  # the engine stays active between kernels that follow each other this closely
 FLAT, WIDEST_NS = 5e-4, 1500  # correlations that differ by less are alike; where they reach further, none is best
@@ -51,7 +51,7 @@ def check_clocks(activities: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFram
 
 
 def _find_shift(offset_ns: float, correlation: float) -> int:
-    """By how much samples are too late, in ns; 0 where it cannot be told."""
+    """By how much samples are too late, in ns; 0 where this is unknown."""
     late = offset_ns + ENGINE_LEAD_NS
     return round(late) if correlation >= LOWEST_CORRELATION and abs(late) > SMALLEST_OFFSET_NS else 0
 

@@ -17,7 +17,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
-FEWEST = 5  # instances of a path that iterates; and instances that tell what is usual
+FEWEST = 5  # instances of a path that iterates; and instances that show what is usual
 MOST_WARM_UP = 100
 MAD_TO_DEVIATION = 1.4826
 LEAST_SHARE = 0.5  # of the GPU's busy time between the first and the last instance, that these have to hold

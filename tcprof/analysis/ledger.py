@@ -73,7 +73,7 @@ def _activity_time(activities: pd.DataFrame, cause: np.ndarray) -> Iterator[_Ent
 
 
 def _kernel_time(kernels: pd.DataFrame) -> Iterator[_Entry]:
-    """Durations of kernels by what the fit can tell about them."""
+    """Durations of kernels by how well the fit resolves them."""
     seconds = kernels.groupby("fit")["total_ns"].sum() * 1e-9
     for state, remedy in _STATES.items():
         if state in seconds.index:

@@ -38,7 +38,7 @@ class Observed:
         lost_ns: Time that the recorder marked as having no samples.
         shared_pipe: Whether the tensor counter also counts plain half-precision arithmetic.
         lost_launches: Launches whose kernels are not in the recording; None where the diagnostics give no reason to
-            count them, or it cannot be told.
+            count them, or this is unknown.
         range_count: NVTX ranges in the recording.
         unattributed: Activities that belong to no range, by reason, the largest share first.
         inherited_count: Activities launched by a thread without a range, and counted for one of its process.

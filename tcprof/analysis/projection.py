@@ -247,7 +247,7 @@ def _common_depth(hierarchy: Hierarchy, one: Ints, other: Ints) -> Ints:
 def ranges_of_activities(attribution: Attribution, activities: int) -> Ints:
     """For each activity its innermost range, of the default domain where it has one there; -1 for none."""
     found = np.full(activities, -1, dtype=np.int64)
-    # Domains stand in the order of their names, the default one first, so that it is written last.
+    # Domains are in the order of their names, the default one first, so that it is written last.
     found[attribution.activity[::-1]] = attribution.range[::-1]
     return found
 

@@ -186,7 +186,7 @@ def _merged_overlaps(windows: Windows, rows: Ints, active: StepFunction) -> tupl
     group, step, overlap = group[keep], step[keep], overlap[keep]
     if not len(group):
         return group, step, overlap
-    # Windows of a group are disjoint and in order, so that a sample under two of them stands in adjacent rows.
+    # Windows of a group are disjoint and in order, so that a sample under two of them has adjacent rows.
     first = run_starts(group, step)
     return group[first], step[first], np.add.reduceat(overlap, first)
 

@@ -130,7 +130,7 @@ def _source(what: str, given: dict[str, Any], sources: dict[str, str]) -> str:
 
 def _check_keys(what: str, given: Any, known: set[str]) -> None:
     if not isinstance(given, dict):
-        raise TypeError(f"{what} is no table")
+        raise TypeError(f"{what} is not a table")
     unknown = sorted(given.keys() - known)
     if unknown:
         raise ValueError(f"{what} has {', '.join(unknown)}, which nothing reads; known are {', '.join(sorted(known))}")

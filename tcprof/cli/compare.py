@@ -31,29 +31,27 @@ SidesArgument = Annotated[
     list[Path],
     typer.Argument(
         metavar="BASE NEW...",
-        help="The baseline, then what is compared with it: each a report or its SQLite export, a folder of recordings "
+        help="The baseline, then what to compare with it: each a report or its SQLite export, a folder of recordings "
         "of one program, or NAME for NAME-1, NAME-2 and so on.",
         show_default=False,
     ),
 ]
-PageOption = Annotated[
-    Path | None, typer.Option("-o", "--output", help="Write an HTML page as well.", show_default=False)
-]
+PageOption = Annotated[Path | None, typer.Option("-o", "--output", help="Also write an HTML page.", show_default=False)]
 MapOption = Annotated[
     list[str] | None,
-    typer.Option("--map", metavar="OLD=NEW", help="A range of the baseline that has a new name.", show_default=False),
+    typer.Option("--map", metavar="OLD=NEW", help="A range that was renamed since the baseline.", show_default=False),
 ]
 GateOption = Annotated[
     list[str] | None,
     typer.Option(
         "--fail-if",
         metavar="CONDITION",
-        help="End with status 1 if this is shown, such as 'time > +5%' or 'tensor_active[step / forward] < 30'.",
+        help="Exit with status 1 if this holds, such as 'time > +5%' or 'tensor_active[step / forward] < 30'.",
         show_default=False,
     ),
 ]
-LimitOption = Annotated[int, typer.Option("--limit", min=0, help="Kernels to list; 0 for all.")]
-CompareFormatOption = Annotated[Format, typer.Option("--format", help="How to print it.")]
+LimitOption = Annotated[int, typer.Option("--limit", min=0, help="Number of kernels to list; 0 for all.")]
+CompareFormatOption = Annotated[Format, typer.Option("--format", help="Output format.")]
 _TEXT, _JUNIT = Format("text"), Format("junit")
 
 
@@ -72,7 +70,7 @@ def compare(
     renamed: MapOption = None,
     fail_if: GateOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="Also fail if a condition is inconclusive.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Compare even what cannot be compared.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Compare even if the result is meaningless.")] = False,
     limit: LimitOption = 8,
     output: CompareFormatOption = _TEXT,
     title: TitleOption = None,
@@ -83,7 +81,7 @@ def compare(
     """Compare recordings: is it faster, by how much, how sure, and what role did the Tensor Cores play?
 
     Figures are medians per instance of a range, each with the 95 % interval of its change. Runs of one program differ:
-    give several recordings a side, otherwise run-to-run variation is assumed, and smaller changes are inconclusive.
+    give several recordings a side; otherwise run-to-run variation is assumed, and smaller changes are inconclusive.
     """
     from tcprof.comparison.gate.conditions import parse_condition
     from tcprof.comparison.gate.judgements import exit_status, judge_condition

@@ -13,10 +13,10 @@ NOT_READY = 3
 
 @app.command(epilog="Examples: tcprof doctor;  tcprof doctor --format json")
 def doctor(nsys: NsysOption = None, output_format: FormatOption = None, output: OutputOption = None) -> None:
-    """Tell whether GPU metrics can be recorded on this machine, and if not, why and what to do.
+    """Check whether GPU metrics can be recorded on this machine, and if not, why and what to do.
 
-    Looks for nsys, its importer, GPUs, permission to read counters, other profilers, disk and Python; then samples the
-    GPUs for a moment. Nothing is changed. The exit status is 0 if a recording is possible, else 3.
+    Checks nsys, its importer, GPUs, permission to read counters, other profilers, disk and Python; then samples the
+    GPUs for a moment. Nothing is changed. The exit status is 0 if a recording is possible, otherwise 3.
     """
     from tcprof.record.doctor import check_up
     from tcprof.views.doctor import is_ready, view_checks

@@ -26,11 +26,11 @@ def export(
     recording: RecordingArgument,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="The folder to write the frames into; made if absent.", show_default=False),
+        typer.Option("-o", "--output", help="Folder for the frames; created if absent.", show_default=False),
     ] = None,
     window: WindowOption = Window.GPU,
     warm_up: WarmUpOption = None,
-    file_format: Annotated[FrameFormat, typer.Option("--format", help="What to write the frames as.")] = (
+    file_format: Annotated[FrameFormat, typer.Option("--format", help="File format of the frames.")] = (
         FrameFormat.CSV
     ),
     chrome_trace: Annotated[
@@ -38,12 +38,15 @@ def export(
         typer.Option(
             "--chrome-trace",
             metavar="FILE",
-            help="A trace for Perfetto and chrome://tracing: a name that ends in .json or .json.gz.",
+            help="Write a trace for Perfetto and chrome://tracing; the name must end in .json or .json.gz.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Write the frames, ranges, kernels and samples among them, or a trace. docs/metrics.md tells each column."""
+    """Write the frames behind all figures, or a trace.
+
+    Ranges, kernels and samples are among the frames; docs/metrics.md explains each column.
+    """
     _check_targets(output, chrome_trace)
     import tcprof
     from tcprof.render.frames import write_frames
@@ -71,7 +74,7 @@ def _check_targets(output: Path | None, chrome_trace: Path | None) -> None:
     """Make sure that there is something to write, before a large recording is read.
 
     Raises:
-        UsageError: Nothing is asked for, or the trace's name is no trace's.
+        UsageError: Nothing is asked for, or the trace's name does not end like a trace's.
         OutputError: The trace's name is a folder's, or its folder is absent.
     """
     if output is None and chrome_trace is None:
@@ -89,5 +92,5 @@ def _check_targets(output: Path | None, chrome_trace: Path | None) -> None:
         if not chrome_trace.parent.is_dir():
             raise OutputError(
                 f"{chrome_trace} cannot be written: there is no folder {chrome_trace.parent}.",
-                "Make the folder, or give another name with --chrome-trace.",
+                "Create the folder, or give another name with --chrome-trace.",
             )

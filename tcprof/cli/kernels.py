@@ -30,21 +30,21 @@ class Rows(StrEnum):
 def kernels(
     recording: RecordingArgument,
     by: Annotated[
-        Rows, typer.Option("--by", help="A row for each kernel and launch geometry, or for each path as well.")
+        Rows, typer.Option("--by", help="One row for each kernel and launch geometry, or also for each path.")
     ] = Rows.KERNEL,
     gpu: GpuOption = None,
     pattern: FilterOption = None,
     limit: Annotated[
-        int, typer.Option("--limit", min=0, help="Show so many, those that took longest; 0 for all.")
+        int, typer.Option("--limit", min=0, help="Number of kernels to show, longest first; 0 for all.")
     ] = 20,
     warm_up: WarmUpOption = None,
     output_format: FormatOption = None,
     output: OutputOption = None,
 ) -> None:
-    """Tensor Active of every kernel, fitted from the samples, and whether its name says the same.
+    """Show Tensor Active of every kernel, fitted from the samples, and whether its name agrees.
 
-    Samples are longer than most kernels, so the figures are solved for: they hold for the kernel's own time. JSON and
-    CSV have all rows and columns.
+    Samples are longer than most kernels, so each kernel's figures are solved for; they cover its own time only. JSON
+    and CSV have all rows and columns.
     """
     import tcprof
     from tcprof.views.recording.kernels import view_kernels

@@ -40,8 +40,8 @@ WindowOption = Annotated[
     Window,
     typer.Option(
         "--window",
-        help="Where samples are taken: gpu, from a range's first activity to its last; host, the range as on the CPU; "
-        "busy, the time under its activities.",
+        help="Window that samples are taken from: gpu, from a range's first GPU activity to its last; host, the range "
+        "as on the CPU; busy, the time under its activities.",
     ),
 ]
 WarmUpOption = Annotated[
@@ -49,8 +49,8 @@ WarmUpOption = Annotated[
     typer.Option(
         "--warm-up",
         metavar="N|all",
-        help="Leave the first N iterations out of the figures per range, or count all; by default those found to be "
-        "warm-up are left out.",
+        help="Leave the first N iterations out of the figures per range, or count all; by default, detected warm-up is "
+        "left out.",
         show_default=False,
     ),
 ]
@@ -58,7 +58,7 @@ FormatOption = Annotated[
     Format | None,
     typer.Option(
         "--format",
-        help="How to show it; by default as the name after -o ends, else as text.",
+        help="Output format; by default what the name of -o ends in, otherwise text.",
         show_default=False,
     ),
 ]
@@ -73,14 +73,16 @@ NsysOption = Annotated[
 GpuOption = Annotated[int | None, typer.Option("--gpu", help="Only this GPU.", show_default=False)]
 FilterOption = Annotated[
     str | None,
-    typer.Option("--filter", metavar="REGEX", help="Only names in which this is found.", show_default=False),
+    typer.Option("--filter", metavar="REGEX", help="Only names that match.", show_default=False),
 ]
 DepthOption = Annotated[
     int | None,
-    typer.Option("--depth", min=0, help="Only ranges nested so deep: 1 for the outermost.", show_default=False),
+    typer.Option(
+        "--depth", min=0, help="Only ranges up to this nesting depth; 1 is the outermost.", show_default=False
+    ),
 ]
-TitleOption = Annotated[str | None, typer.Option("--title", help="The page's title.", show_default=False)]
-ThemeOption = Annotated[Theme, typer.Option("--theme", help="The page's colours; auto: those of the reader's system.")]
+TitleOption = Annotated[str | None, typer.Option("--title", help="Title of the page.", show_default=False)]
+ThemeOption = Annotated[Theme, typer.Option("--theme", help="Colours of the page; auto follows the reader's system.")]
 PlotlyOption = Annotated[
     PlotlyScript,
     typer.Option("--plotlyjs", help="Where the page loads plotly.js from: itself, a file beside it, or the network."),
@@ -90,7 +92,7 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing 
 
 
 def choose_format(given: Format | None, output: Path | None, inputs: tuple[Path, ...] = ()) -> str:
-    """The format that was asked for, or that the output's name ends in.
+    """The format that was asked for, or the one that the output's name ends in.
 
     Args:
         given: The option, if there is one.
@@ -98,7 +100,7 @@ def choose_format(given: Format | None, output: Path | None, inputs: tuple[Path,
         inputs: Files that it must not be.
 
     Raises:
-        UsageError: The name's end is no format's, and no format was given.
+        UsageError: The name does not end in a format's suffix, and no format was given.
         OutputError: The output is a folder, or one of the inputs.
     """
     if output is None:
@@ -122,7 +124,7 @@ def select_rows(
     """The rows of a table that the options ask for.
 
     Raises:
-        UsageError: The recording has no such GPU, or the pattern is no regular expression.
+        UsageError: The recording has no such GPU, or the pattern is not a regular expression.
     """
     selected = rows
     if gpu is not None:
@@ -134,6 +136,6 @@ def select_rows(
         try:
             matches = re.compile(pattern)
         except re.error as error:
-            raise UsageError(f"--filter {pattern!r} is no regular expression: {error}.") from error
+            raise UsageError(f"--filter {pattern!r} is not a regular expression: {error}.") from error
         selected = selected[[matches.search(path) is not None for path in selected[column]]]
     return selected if depth is None else selected[selected["depth"] <= depth]

@@ -149,9 +149,9 @@ def check_page(path: Path, inputs: tuple[Path, ...]) -> None:
     """Make sure that writing a page destroys nothing else.
 
     Raises:
-        OutputError: The path is an input, or an existing file that is no page.
+        OutputError: The path is an input, or an existing file that is not a page.
     """
     if path.is_dir():
         raise OutputError(f"{path} is a folder.", "Give a file name with -o.")
     if path.exists() and (path.suffix not in PAGE_SUFFIXES or path.resolve() in {p.resolve() for p in inputs}):
-        raise OutputError(f"{path} exists and is no page: it is not overwritten.", "Give another name with -o.")
+        raise OutputError(f"{path} exists and is not a page, so it is not overwritten.", "Give another name with -o.")

@@ -45,20 +45,20 @@ class ProfileCommand(TyperCommand):
 
 ProgramArgument = Annotated[
     list[str],
-    typer.Argument(metavar="PROGRAM", help="A Python script, -m MODULE, or any command; and what it is to be given."),
+    typer.Argument(metavar="PROGRAM", help="A Python script, -m MODULE, or any command, with its arguments."),
 ]
 ReportOption = Annotated[
     Path | None,
-    typer.Option("-o", "--output", help="The report; SCRIPT.nsys-rep in this folder by default.", show_default=False),
+    typer.Option("-o", "--output", help="The report; by default SCRIPT.nsys-rep in this folder.", show_default=False),
 ]
 GpusOption = Annotated[str, typer.Option("--gpus", help="GPUs to sample: all, none, or numbers such as 0,2.")]
-FrequencyOption = Annotated[int, typer.Option("--frequency", help="Samples a second.")]
+FrequencyOption = Annotated[int, typer.Option("--frequency", help="Samples per second.")]
 MetricsOption = Annotated[
     str,
     typer.Option(
         "--metrics",
         metavar="tcprof|default|FILE",
-        help="What to sample: tcprof, exact tensor cycles where they are to be had; default, nsys's own set; or a "
+        help="What to sample: tcprof, exact tensor cycles where available; default, nsys's own set; or a "
         "metric-set file.",
     ),
 ]
@@ -67,25 +67,28 @@ CaptureRangeOption = Annotated[
     typer.Option(
         "--capture-range",
         help="What to record: none (all of it), cudaProfilerApi (between torch.cuda.profiler.start() and stop()) "
-        "or nvtx:NAME (the first range of that name). The program runs on after it.",
+        "or nvtx:NAME (the first range of that name). The program continues after it.",
     ),
 ]
 DelayOption = Annotated[
-    float | None, typer.Option("--delay", metavar="SECONDS", help="Begin so much later.", show_default=False)
+    float | None,
+    typer.Option("--delay", metavar="SECONDS", help="Start recording after this time.", show_default=False),
 ]
 DurationOption = Annotated[
     float | None,
-    typer.Option("--duration", metavar="SECONDS", help="Record so long, then end the program.", show_default=False),
+    typer.Option(
+        "--duration", metavar="SECONDS", help="Record for this long, then end the program.", show_default=False
+    ),
 ]
 GraphOption = Annotated[
     GraphTrace | None,
     typer.Option(
         "--cuda-graph-trace",
-        help="CUDA graphs as a whole (graph, nsys's default) or kernel by kernel (node, which costs time).",
+        help="Record CUDA graphs as a whole (graph, nsys's default) or kernel by kernel (node, which is slower).",
         show_default=False,
     ),
 ]
-RepeatOption = Annotated[int, typer.Option("--repeat", min=1, help="Record so many times, for comparisons.")]
+RepeatOption = Annotated[int, typer.Option("--repeat", min=1, help="Number of runs to record, for comparisons.")]
 SudoOption = Annotated[bool, typer.Option("--sudo", help="Run nsys as root, and the program as you.")]
 RedactOption = Annotated[bool, typer.Option("--redact", help="Also write a copy that is safe to share.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Print nsys's command line and do nothing.")]
@@ -117,8 +120,8 @@ def profile(
 ) -> None:
     """Record a program under Nsight Systems with GPU metrics, print its ranges and write a page.
 
-    The report, its SQLite export and the page stand side by side, named after the script. Options of tcprof and of nsys
-    stand before the program; those that are not listed here go to nsys profile unchanged.
+    The report, its SQLite export and the page are written side by side, named after the script. Options of tcprof and
+    nsys go before the program; those that are not listed here are passed to nsys profile unchanged.
     """
     from tcprof.record.command import RecordOptions
     from tcprof.record.plan import plan_recording

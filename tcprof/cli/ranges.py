@@ -33,18 +33,18 @@ def ranges(
         bool | None,
         typer.Option(
             "--kernels/--no-kernels",
-            help="Fit the kernels, for the share of tensor kernels; by default unless the export is over 100 MB.",
+            help="Fit the kernels, for the share of tensor kernels; by default if the export is below 100 MB.",
             show_default=False,
         ),
     ] = None,
     output_format: FormatOption = None,
     output: OutputOption = None,
 ) -> None:
-    """Tensor Active of every NVTX range and of the whole capture.
+    """Show Tensor Active of every NVTX range and of the whole capture.
 
-    A row stands for all instances of a range with the same path. The interval is the 95 % interval of the mean over
-    the instances; tensor-active time is Tensor Active integrated over the window, and adds up; "Tensor kernels" is the
-    share of the kernel time that they have.
+    A row is all instances of a range with the same path. The interval is the 95 % interval of the mean over the
+    instances; tensor-active time is Tensor Active integrated over the window, and adds up; "Tensor kernels" is the
+    tensor kernels' share of the kernel time.
     """
     import tcprof
     from tcprof.findings import judge

@@ -19,7 +19,7 @@ def redact(
         typer.Option(
             "-o",
             "--output",
-            help="The copy, an SQLite export; NAME-redacted.sqlite beside the recording by default.",
+            help="The copy, an SQLite export; by default NAME-redacted.sqlite beside the recording.",
             show_default=False,
         ),
     ] = None,
@@ -28,8 +28,8 @@ def redact(
     """Write a copy of a recording that is safe to share.
 
     A report holds the environment variables and command lines of the processes on the machine, host and user names,
-    and the program's output. The copy has GPU work, metrics, CUDA calls and NVTX ranges only. What was left out is
-    listed, and the copy is searched for it. NVTX names are the program's own words and are kept.
+    and the program's output. The copy has GPU work, metrics, CUDA calls and NVTX ranges only. What is left out is
+    listed, and the copy is searched for it. NVTX names come from the program itself and are kept.
     """
     from tcprof.record.nsys.export import find_export
     from tcprof.record.nsys.locate import find_nsys
@@ -51,7 +51,7 @@ def name_copy(recording: Path) -> Path:
 
 
 def write_copy(export: Path, copy: Path) -> None:
-    """Write a redacted copy of an export, and tell what it leaves out."""
+    """Write a redacted copy of an export, and say what it leaves out."""
     from tcprof.files import replace_file
     from tcprof.sources.nsys_sqlite.redaction.redact import redact as write_redacted
     from tcprof.views.redaction import describe_redaction

@@ -25,7 +25,7 @@ def report(
     recording: RecordingArgument,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="The page; RECORDING.html in this folder by default.", show_default=False),
+        typer.Option("-o", "--output", help="The page; by default RECORDING.html in this folder.", show_default=False),
     ] = None,
     window: WindowOption = Window.GPU,
     warm_up: WarmUpOption = None,
@@ -34,7 +34,7 @@ def report(
     plotlyjs: PlotlyOption = PlotlyScript.EMBED,
     open_it: OpenOption = False,
 ) -> None:
-    """Write one HTML page about a recording: it opens offline and can be mailed."""
+    """Write one HTML page about a recording; it is self-contained and opens offline."""
     import tcprof
 
     target = output or Path(f"{recording.stem}.html")

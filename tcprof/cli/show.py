@@ -22,11 +22,13 @@ def show(
     recording: RecordingArgument,
     window: WindowOption = Window.GPU,
     warm_up: WarmUpOption = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Ranges, and kernels, to show of each GPU.")] = 8,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, help="Number of ranges, and of kernels, to show for each GPU.")
+    ] = 8,
     output_format: FormatOption = None,
     output: OutputOption = None,
 ) -> None:
-    """A recording on one screen: the verdict, what was checked, and the ranges and kernels that matter most."""
+    """Show a recording on one screen: the verdict, the checks, and the ranges and kernels that matter most."""
     import tcprof
     from tcprof.views.recording.show import view_recording
 

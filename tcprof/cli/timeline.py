@@ -30,7 +30,7 @@ def timeline(
         typer.Option(
             "--iteration",
             metavar="NAME",
-            help="The range that iterates; by default the outermost with 5 instances and most time on the GPU.",
+            help="The range that iterates; by default the outermost with 5 or more instances and the most GPU time.",
             show_default=False,
         ),
     ] = None,
@@ -38,7 +38,7 @@ def timeline(
     output_format: FormatOption = None,
     output: OutputOption = None,
 ) -> None:
-    """Where every nanosecond of the GPU's time went, and what the figures rest on.
+    """Show where every nanosecond of the GPU's time went, and what the figures are based on.
 
     Each moment between a range's first activity and its last is a tensor kernel, another kernel (memory-bound,
     issue-bound or neither), communication, a copy or set, or idle. The ledger lists what could not be attributed.

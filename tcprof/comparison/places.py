@@ -112,7 +112,7 @@ def check_mapping(recordings: Sequence[Analysis], mapping: Mapping[str, str]) ->
             name = recordings[0].recording.file
             raise UsageError(
                 f"the baseline has no range {old!r} that could be renamed",
-                f"'tcprof ranges {name}' lists its ranges; write --map OLD=NEW with OLD as it stands there.",
+                f"'tcprof ranges {name}' lists its ranges; write --map OLD=NEW with OLD as it is shown there.",
             )
         if not new.strip():
             raise UsageError(f"the range {old!r} has no new name", "Write --map OLD=NEW.")
@@ -139,7 +139,7 @@ def list_places(ranges: Sequence[pd.DataFrame]) -> pd.DataFrame:
         The columns of ``KEYS``; the row is the place's number.
     """
     rows = [list(dict.fromkeys(frame[KEYS].itertuples(index=False, name=None))) for frame in ranges]
-    start: Place = (None, None, None, -1)  # stands before all places, and holds them
+    start: Place = (None, None, None, -1)  # comes before all places, and holds them
     chain: list[Place | None] = [*rows[0], None]
     after: dict[Place, Place | None] = dict(zip([start, *rows[0]], chain, strict=True))
     for others in rows[1:]:

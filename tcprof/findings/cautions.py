@@ -24,7 +24,7 @@ _ROUTINE = re.compile(
 )
 _SKIPPED_TENSOR = re.compile(r"Skipping metric [\w.]*tensor[\w.]* \(requires unsupported")
 _SHOWN = 3
-_NOTABLE_PCT = 1.0  # of the activity time, from which work outside of all ranges is told
+_NOTABLE_PCT = 1.0  # of the activity time, from which work outside of all ranges is reported
 _NOT_RECORDED = "were not recorded"
 _METRICS = (
     "Record with 'tcprof profile SCRIPT', or with 'nsys profile --gpu-metrics-devices=all' (until 2023: "

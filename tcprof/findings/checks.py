@@ -36,7 +36,7 @@ class Check:
 
     @property
     def mark(self) -> str:
-        """A sign for the state, which tells it without a colour."""
+        """A sign for the state, which works without colour."""
         return _MARKS[self.state][0]
 
     @property

@@ -27,9 +27,7 @@ NOTABLE_OTHER_SHARE = 0.01  # of the time traced: recordings of one program alon
 _MEANING_OF_LOSS = (
     "Figures are of what is left: sums are too small, means may be far off, and samples beside a gap may be displaced."
 )
-_MEANING_OF_DISORDER = (
-    "A sample may stand at a time that is not its own: no figure that is taken from samples can be trusted."
-)
+_MEANING_OF_DISORDER = "The time stamps of samples may be wrong: no figure that comes from samples can be trusted."
 _TO_YOURSELF = "Record again, with the GPU to yourself."
 _TRACE_ALL = (
     "Record with the GPU to yourself, trace every process that uses it, and graphs with --cuda-graph-trace node."
@@ -40,7 +38,7 @@ _DISORDERED = re.compile(r"GPU Metrics(?: \[\d{1,4}\])?:? event chronological or
 _OVERFLOW = re.compile(r"(?:GPU Metrics(?: \[\d{1,4}\])?: *)?Sampling buffer overflow")
 _FAILED = re.compile(r"GPU Metrics(?: \[\d{1,4}\])?: NVPA_STATUS_[A-Z_]{1,40}")
 _NOT_RETURNED = re.compile(r"CUPTI buffers: (\d{1,9}) of (\d{1,9})\. Some CUPTI events might be missing")
-# Messages about lost events of CUDA: what is counted, and where the number stands.
+# Messages about lost events of CUDA: what is counted, and where the number is.
 _LOST_EVENTS = {
     "records dropped": re.compile(r"CUPTI dropped (\d{1,15}) records"),
     "incomplete events dropped": re.compile(r"incomplete CUPTI events dropped: (\d{1,15})"),
@@ -62,7 +60,7 @@ def find_faults(analysis: Analysis) -> tuple[Finding, ...]:
 
 
 def is_fault(text: str) -> bool:
-    """Whether a diagnostic of nsys is told among the faults."""
+    """Whether a diagnostic of nsys is reported among the faults."""
     patterns = (_DISORDERED, _OVERFLOW, _FAILED, _TRUNCATED, *_LOST_EVENTS.values())
     return any(pattern.search(text) for pattern in patterns)
 

@@ -40,5 +40,5 @@ class Finding:
 
 
 def texts_of(findings: Iterable[Finding]) -> tuple[str, ...]:
-    """The findings as paragraphs; what several say stands once."""
+    """The findings as paragraphs; what several say appears once."""
     return tuple(dict.fromkeys(finding.text for finding in findings))

@@ -43,7 +43,7 @@ class Findings:
 
     @property
     def verdict(self) -> tuple[str, ...]:
-        """A paragraph for each GPU; of several, its number stands first."""
+        """A paragraph for each GPU, which begins with its number if there are several."""
         several = len(self.gpus) > 1
         return tuple((f"GPU {gpu.gpu}: " if several else "") + " ".join(gpu.sentences) for gpu in self.gpus)
 

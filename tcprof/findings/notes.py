@@ -49,7 +49,7 @@ def describe_outside(analysis: Analysis) -> str:
 
 
 def as_sentence(clause: str) -> str:
-    """A clause that stands alone."""
+    """A clause as a sentence of its own."""
     return f"{clause[:1].upper()}{clause[1:]}."
 
 

@@ -29,7 +29,7 @@ class TypicalIteration:
     Attributes:
         count: How many have work on the GPU.
         window_ns: From an iteration's first activity on the GPU to its last.
-        tensor_active_pct: Its mean Tensor Active; for rounded samples the interval has room for the rounding.
+        tensor_active_pct: Its mean Tensor Active; for rounded samples the interval allows for the rounding.
     """
 
     count: int

@@ -58,7 +58,7 @@ def judge_capture(analysis: Analysis, row: pd.Series) -> tuple[str, ...]:
         first = f"The Tensor Cores were busy {units.format_pct(mean)} of {unit}{_rounding(analysis)}."
         unit = "that time"
     timeline = analysis.timeline[(analysis.timeline["gpu"] == gpu) & (analysis.timeline["depth"] == 0)]
-    # The highest mean of a range stands behind the shares, whose "that time" is the capture's.
+    # The highest mean of a range comes after the shares, whose "that time" is the capture's.
     sentences = (first, _shares(analysis, gpu, timeline, unit, with_idle=True), _highest_range(analysis, gpu))
     return tuple(sentence for sentence in sentences if sentence)
 

@@ -50,11 +50,11 @@ KERNEL_CHANGES = Schema(
         Column(
             "base_precision",
             TEXT,
-            "Precision of the inputs, as the name has it; empty where it does not tell.",
+            "Precision of the inputs, from the name; empty if the name does not say.",
             title="Precision",
         ),
         Column("new_precision", TEXT, "The same in the new recording."),
-        Column("base_fit", TEXT, "What the fit can tell of it in the baseline, see *kernels*; empty for new ones."),
+        Column("base_fit", TEXT, "How well the fit resolves it in the baseline, see *kernels*; empty for new ones."),
         Column("new_fit", TEXT, "The same in the new recording; empty for removed ones."),
     ),
 )
@@ -135,17 +135,14 @@ COMPARISON = Schema(
     "comparison",
     "One row for each GPU, path and quantity of two sides, which are one or more recordings each. Values are medians "
     "over instances, without those of warm-up iterations; of several recordings the median of theirs. Intervals are "
-    "those of 95 %, over instances and runs. All stands twice, of medians and of means: work that only some of the "
-    "steps do moves the mean alone. How they are made, and what they were held against: "
-    "[statistics.md](statistics.md).",
+    "those of 95 %, over instances and runs. Everything is given twice, for medians and for means: work that only some "
+    "steps do moves the mean alone. [statistics.md](statistics.md) explains the methods and how they were validated.",
     (
         GPU,
         Column("domain", TEXT, "NVTX domain; empty for the default one."),
         Column("path", TEXT, "The path, with the new side's names; empty for the whole capture."),
         Column("depth", INT, "1 for an outermost range, 0 for the whole capture."),
-        Column(
-            "quantity", TEXT, "What is compared; its unit stands at the end. idle_ns is gpu_window_ns less busy_ns."
-        ),
+        Column("quantity", TEXT, "What is compared, with its unit at the end. idle_ns is gpu_window_ns less busy_ns."),
         *_OF_MEDIANS,
         *(
             Column(f"mean_{column.name}", column.dtype, f"The same as `{column.name}`, of means over the instances.")
@@ -169,7 +166,7 @@ NOISE_FLOOR = Schema(
     (
         GPU,
         Column("side", TEXT, "The side's name."),
-        Column("quantity", TEXT, "What differs; its unit stands at the end."),
+        Column("quantity", TEXT, "What differs, with its unit at the end."),
         Column("ratio", FLOAT, "The largest of the recordings' medians, over the smallest."),
         Column("recording_count", INT, "Recordings of the side that have iterations on the GPU."),
     ),

@@ -50,7 +50,7 @@ QUANTITIES = (
     Quantity(RANGES["tensor_cycles"], "tensor_cycles"),
     Quantity(RANGES["tensor_kernel_share_pct"], "tensor_kernel_share"),
 )
-# As tables and messages list them: what a glance needs stands first.
+# As tables and messages list them: what matters at a glance comes first.
 LISTED_QUANTITIES = (QUANTITIES[1], QUANTITIES[0], *QUANTITIES[2:])
 _BY_NAME = {quantity.name: quantity for quantity in QUANTITIES}
 

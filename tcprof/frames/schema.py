@@ -13,7 +13,7 @@ FLOAT = "float64"
 TEXT = "object"
 CATEGORY = "category"
 BOOL = "bool"
-_UNITS_ALONE = ("ns", "s", "pct", "hz", "bytes")  # which tell nothing but the unit; a count says what is counted
+_UNITS_ALONE = ("ns", "s", "pct", "hz", "bytes")  # which say only the unit; a count says what is counted
 _ACRONYMS = {"gpu": "GPU", "sm": "SM"}
 
 
@@ -22,7 +22,7 @@ class Column:
     """One column of a frame: the only place that says what it is called, measured in and means.
 
     Attributes:
-        name: Its name; a unit stands at its end (``_ns``, ``_s``, ``_pct``, ``_hz``, ``_bytes``, ``_count``).
+        name: Its name, with a unit at the end (``_ns``, ``_s``, ``_pct``, ``_hz``, ``_bytes``, ``_count``).
         dtype: Its pandas dtype. Unknown values are NaN, so only columns that are always known are integers.
         meaning: What a value says, in one or two sentences.
         title: What tables and figures call it; by default its name without the unit.

@@ -74,7 +74,7 @@ KERNELS = Schema(
         Column(
             "fit",
             TEXT,
-            "resolved; pooled with other rare kernels; unresolved, the samples cannot tell; not sampled; or estimated "
+            "resolved; pooled with other rare kernels; unresolved by the samples; not sampled; or estimated "
             "from kernel names, where the recording has no samples at all.",
             title="Fit",
         ),

@@ -33,7 +33,7 @@ class RecordOptions:
     Attributes:
         output: The report to write; ``.nsys-rep`` is added where it is missing.
         frequency_hz: Samples of each GPU metric a second. The default of 20 kHz is a sample every 50
-            microseconds: twice as fine as nsys's own default, so that kernels of that length are told apart,
+            microseconds: twice as fine as nsys's own default, so that kernels of that length are distinguished,
             and a tenth of the 200 kHz at which nsys's buffers overflow on machines with more than one GPU.
         trace: What to trace beside the metrics, in nsys's words.
         gpus: The GPUs to sample, in nsys's words: ``all``, ``none`` or numbers such as ``0,2``.
@@ -156,7 +156,7 @@ def _capture_range(capture_range: str) -> list[str]:
             "--env-var=NSYS_NVTX_PROFILER_REGISTER_ONLY=0",  # else only registered strings match
         ]
     raise UsageError(
-        f"'{capture_range}' is no capture range.",
+        f"'{capture_range}' is not a capture range.",
         hint="Use cudaProfilerApi, nvtx:NAME, or none for the whole program.",
     )
 

@@ -85,7 +85,7 @@ def _add_sum(metrics: list[_Mapping], known: Metric) -> bool:
         known: The sum.
 
     Returns:
-        Whether the chip has the counter, as far as nsys's set tells.
+        Whether the chip has the counter, as far as nsys's set shows.
     """
     sums = {"name": known.sums, "suffix": _SUFFIX}
     if known.beside:

@@ -66,7 +66,7 @@ def resolve_program(args: Sequence[str], python: str = sys.executable) -> list[s
 
 
 def name_report(args: Sequence[str]) -> str:
-    """What to call a report: after the script, wherever it stands in the command, else the module or the command."""
+    """What to call a report: after the script, wherever it is in the command, else the module or the command."""
     if args[:1] == [MODULE_OPTION] and len(args) > 1:
         return args[1].removesuffix(".__main__").rpartition(".")[2]
     script = next((arg for arg in args if arg.endswith(".py") and not arg.startswith("-")), args[0] if args else "")

@@ -67,7 +67,7 @@ def record(nsys: Nsys, argv: Sequence[str], output: Path) -> RecordedRun:
         output: The report that was asked for.
 
     Raises:
-        NsysError: If there is no report afterwards; it tells why and what to do.
+        NsysError: If there is no report afterwards; the message says why and what to do.
         StoppedError: If the user gave the recording up; nothing of it is left.
     """
     before = {path: _stamp(path) for path in (*_report_paths(output), _stream_path(output))}

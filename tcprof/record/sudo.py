@@ -17,7 +17,7 @@ _HANDED_OVER = ("PATH", "HOME", "USER", "LOGNAME", "LD_LIBRARY_PATH", "LD_PRELOA
 
 
 def become_root() -> tuple[str, ...]:
-    """Asks for the password, if there is one, and returns what stands before a command to run it as root.
+    """Asks for the password, if there is one, and returns what to put before a command to run it as root.
 
     Returns:
         Nothing if the user is root already.

@@ -27,7 +27,7 @@ def open_source(path: Path) -> Source:
         return found.open(path)
     check_is_file(path)
     raise InputError(
-        f"{path} is no recording that tcprof reads: {', '.join(kind.title for kind in SOURCE_TYPES)}.",
+        f"{path} is not a recording that tcprof can read: {', '.join(kind.title for kind in SOURCE_TYPES)}.",
         "Record one with 'tcprof profile -o RUN.nsys-rep -- PROGRAM', or give a report of nsys (.nsys-rep) or what "
         "'nsys export --type=sqlite REPORT.nsys-rep' makes of it.",
     )

@@ -75,7 +75,7 @@ class Source(Protocol):
         """The API calls that started work on a GPU, see ``tcprof.frames.LAUNCHES``."""
 
     def lost_launches(self) -> int | None:
-        """Launches of kernels whose kernels are not in the recording; None where it cannot be told."""
+        """Launches of kernels whose kernels are not in the recording; None where this is unknown."""
 
     def activities(self, geometry: bool = False) -> pd.DataFrame:
         """Work on the GPUs, see ``tcprof.frames.ACTIVITIES``; with the kernels' launch geometry if asked for."""

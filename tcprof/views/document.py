@@ -1,6 +1,6 @@
 """A document: what is said, with no medium in it. Views make documents; ``tcprof.render`` shows them.
 
-A document is a sequence of parts: notes, tables, figures, tiles and facts, alone or in sections. Beside them stand the
+A document is a sequence of parts: notes, tables, figures, tiles and facts, alone or in sections. Beside them are the
 frames and values that JSON and CSV have, whole, where a table may leave out rows and columns.
 """
 
@@ -21,10 +21,10 @@ class Heading:
         unit: What its numbers are measured in, as ``tcprof.units`` knows it.
         words: Whether its values are words.
         brief: Whether it is shown where space is scarce: in the terminal and in Markdown.
-        brief_value: Whether then the value itself is, and not only what stands behind it.
-        before: What stands before a value, such as base and new before their ratio.
+        brief_value: Whether then the value itself is, and not only what follows it.
+        before: What precedes a value, such as base and new before their ratio.
         value: What the value itself is then called, such as ratio.
-        after: What stands behind it, such as its interval.
+        after: What follows it, such as its interval.
         columns: What its numbers are called in a file, with their units; the title if empty.
         short: Its title where space is scarce; the title if empty.
     """
@@ -63,7 +63,7 @@ class Cell:
         bar: Length of a bar below it, in percent; negative for none.
         values: Its numbers in a file, one for each column of the heading; what it is sorted by if empty.
         strip: A change with its interval, to be drawn.
-        mark: A remark on the value that stands behind it, such as ~ where it is inconclusive.
+        mark: A remark on the value, shown behind it, such as ~ where it is inconclusive.
     """
 
     text: str
@@ -109,7 +109,7 @@ class Table:
 
     Attributes:
         name: What it is called among the parts of its document, such as ``ranges-0``.
-        title: What stands above it; may be empty.
+        title: The heading above it; may be empty.
         first: Title of the column of names.
         headings: Its other columns.
         rows: Its rows.

@@ -24,7 +24,7 @@ class ConditionView:
     Attributes:
         name: The condition as it was given, with what that leaves open: the path and, of several, the GPU.
         verdict: pass, fail or cannot tell.
-        found: The figures that decide, with their intervals, and why it cannot be told where it cannot.
+        found: The figures that decide, with their intervals, and why they are inconclusive, if they are.
     """
 
     name: str
@@ -39,9 +39,9 @@ class GateView:
     Attributes:
         conditions: The conditions in the order given.
         outcome: One sentence.
-        advice: What would help where something cannot be told, in sentences.
-        doubt: The conditions that cannot be told, as one line for a log; empty where all can.
-        is_strict: Whether a condition that cannot be told fails.
+        advice: What would help where something is inconclusive, in sentences.
+        doubt: The inconclusive conditions, as one line for a log; empty if there are none.
+        is_strict: Whether an inconclusive condition fails.
     """
 
     conditions: tuple[ConditionView, ...]
@@ -56,7 +56,7 @@ def view_gate(judgements: Sequence[Judgement], strict: bool) -> GateView:
 
     Args:
         judgements: One for each condition.
-        strict: Whether a condition that cannot be told fails.
+        strict: Whether an inconclusive condition fails.
     """
     conditions = tuple(
         ConditionView(name_condition(each), each.verdict, describe_judgement(each)) for each in judgements
@@ -89,7 +89,7 @@ def name_condition(judgement: Judgement) -> str:
 
 
 def describe_judgement(judgement: Judgement) -> str:
-    """What was found, and why it cannot be told where it cannot, in printable form.
+    """What was found, and why it is inconclusive, if it is, in printable form.
 
     "+12.3 %, 95 % interval +10.1 % to +14.5 %"; where median and mean differ both, and which of them decides.
     """

@@ -72,7 +72,7 @@ def test_parts_have_names(visit, pages):
 def test_state_of_a_check_is_told_without_its_colour(visit, pages):
     opened = visit(pages / "recorded.html")
     for check in opened.locator(".checks li").all():
-        assert check.text_content().split(":")[0].strip("✓!– ") in ("in order", "mind this", "not known")
+        assert check.text_content().split(":")[0].strip("✓!– ") in ("passes", "needs attention", "not known")
 
 
 def test_nothing_moves_for_those_who_asked(visit, pages):

@@ -157,7 +157,7 @@ BAD_EXPORTS = {
     "is empty": spoiled(b""),
     "interrupted: it begins with zeros": spoiled(bytes(8192)),
     "a report of nsys, not its SQLite export": spoiled(REPORT),
-    "is no SQLite file": spoiled(b"hello, world\n" * 100),
+    "is not an SQLite file": spoiled(b"hello, world\n" * 100),
     "is cut off": lambda path, whole: spoiled(whole[:-100])(path, whole),
     "cut off": lambda path, whole: spoiled(whole[:50])(path, whole),
     "is damaged": lambda path, whole: spoiled(whole[:100] + b"\xff" * (len(whole) - 100))(path, whole),

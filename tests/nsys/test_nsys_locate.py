@@ -98,7 +98,7 @@ def test_capabilities_of_an_old_nsys_without_gpu(fake_nsys: Nsys, monkeypatch: p
 
 def test_capabilities_need_an_answer(fake_nsys: Nsys):
     fake_nsys.path.write_text("#!/bin/sh\necho nothing of use\n")
-    with pytest.raises(NsysError, match="does not tell which GPUs it can sample: nothing of use"):
+    with pytest.raises(NsysError, match="does not say which GPUs it can sample: nothing of use"):
         read_capabilities(fake_nsys)
 
 

@@ -90,7 +90,7 @@ def test_the_line_gives_way_to_output_which_is_unchanged(terminal: Terminal):
 
 
 def shown(received: bytes) -> list[bytes]:
-    """The lines that stand on the screen in the end."""
+    """The lines that are on the screen in the end."""
     return [line.rpartition(ERASE)[2] for line in received.split(b"\n")]
 
 

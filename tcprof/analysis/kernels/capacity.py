@@ -17,7 +17,7 @@ from tcprof.analysis.kernels.fit import fit
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-CLOCK_ERROR = 0.003  # of the highest clock: how well a sample tells it
+CLOCK_ERROR = 0.003  # of the highest clock: how well a sample shows it
 LOWEST_CLOCK = 0.2  # of the highest: it cannot be lower
 
 

@@ -18,7 +18,7 @@ def conserve(
 
     What is left over goes to each launch in proportion to its variance, as the best linear prediction has it
     (Robinson, That BLUP is a good thing, 1991); what then lies outside of what can be is shared in proportion to the
-    counts, and in the end to the room below the ceiling.
+    counts, and finally to the space below the ceiling.
 
     Args:
         counted: What each launch counts by its class.

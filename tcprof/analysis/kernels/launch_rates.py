@@ -1,6 +1,6 @@
 """What samples are shared among: the Tensor Active of every launch, in parts where it was fitted.
 
-This stands above the fit; how samples are shared (``analysis.borders``) stands below it.
+This is one layer above the fit; how samples are shared (``analysis.borders``) is below it.
 """
 
 from typing import TYPE_CHECKING

@@ -28,7 +28,7 @@ OTHER_METRICS = {
     "sm_issue": ("sm_issue_pct",),
     "dram": ("dram_read_pct", "dram_write_pct"),
 }
-_OTHER_PASSES = 1  # these tell only memory-bound from issue-bound kernels: more would not change them
+_OTHER_PASSES = 1  # these only separate memory-bound from issue-bound kernels: more would not change them
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class KernelFit:
     Attributes:
         launched: One row for each launch of a kernel or graph, see ``tcprof.frames.LAUNCHED``; in order of GPU.
         gpus: The fit of each GPU that has launches.
-        from_samples: Whether the recording has samples of the tensor pipe; else only names can tell.
+        from_samples: Whether the recording has samples of the tensor pipe; otherwise only names decide.
     """
 
     launched: pd.DataFrame

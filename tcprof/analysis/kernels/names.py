@@ -2,7 +2,7 @@
 
 The names are those of cuBLAS and cuBLASLt, cuDNN, CUTLASS, FlashAttention, PyTorch, Triton, XLA and TransformerEngine,
 and of any code, mangled or not, that names its matrix instructions. A name is a witness, not a measurement: what it
-says stands in columns of its own.
+says is in columns of its own.
 """
 
 import re
@@ -24,7 +24,7 @@ def _mma(*prefixes: str) -> str:
     """A pattern for mma as a word or a part of a CamelCase name, not as letters of gamma, summary or xmma.
 
     Args:
-        prefixes: What stands before it, such as wg for wgmma, Wgmma and WGMMA; empty for mma alone.
+        prefixes: What may precede it, such as wg for wgmma, Wgmma and WGMMA; empty for mma alone.
     """
     forms = [
         ("(?<![A-Za-z])", [f"{prefix}mma" for prefix in prefixes]),
@@ -34,7 +34,7 @@ def _mma(*prefixes: str) -> str:
     return "|".join(f"{before}(?:{'|'.join(words)})(?![a-z])" for before, words in forms)
 
 
-# Products and convolutions, on whichever cores: the precision of these is told for the CUDA cores too.
+# Products and convolutions, on whichever cores: the precision of these is given for the CUDA cores too.
 PRODUCTS = re.compile(
     r"gemm|gemv|nvjet|xmma|cutlass|wgrad|dgrad|fprop|convol|conv\dd|winograd|triton_(?:tem|mm|bmm)|dot_kernel|matmul"
     r"|(?:maxwell|pascal|volta|turing|ampere)_\w*cudnn_",
@@ -92,7 +92,7 @@ _FAMILIES = (
         ),
     ),
 )
-# Meant for the Tensor Cores, with instructions that the name does not tell.
+# Meant for the Tensor Cores, with instructions that the name does not give.
 _TENSOR = _either(
     r"xmma_(?:gemm|fprop|dgrad|wgrad)|cutlass.*tensor|triton_(?:tem|mm|bmm)|_scaled_mm|te_gemm|sdpa.*flash",
     r"transformer_engine::.*(?:gemm|attn)",
@@ -159,11 +159,11 @@ _WORDLESS = re.compile(
     r"|opmathsymmetric|params|wrapper|t|func|reduce|reduceop|vec|triton|poi|red|per|fused"
 )
 LONGEST_NAME = 64
-# What an element-wise kernel of PyTorch computes stands among its template arguments.
+# What an element-wise kernel of PyTorch computes is among its template arguments.
 _FUNCTION = re.compile(
     r"(\w*(?:_kernel_cuda|_cuda_kernel|[Ff]unctor|_kernel_impl|MeanOps|NormOps|WelfordOps|_kernel)\w*)"
 )
-# What cuDNN and cuBLAS append, which tells little.
+# What cuDNN and cuBLAS append, which says little.
 _NOISE = re.compile(
     r"_warpgroupsize\w+?_g\d+|_(?:strided_)?execute(?:_segment_k_o(?:n|ff))?_kernel|_kernel__5x_\w+|__5x_\w+"
 )
@@ -172,12 +172,12 @@ _WRAPPERS = ("Kernel", "Kernel2", "kernel", "device_kernel")  # CUTLASS: the ker
 
 @dataclass(frozen=True)
 class KernelName:
-    """What a kernel's name tells.
+    """What a kernel's name says.
 
     Attributes:
         named_tensor: Whether it is meant for the Tensor Cores.
         communication: Whether it is a collective operation between GPUs.
-        precision: Of its products, such as bf16; empty where the name does not tell.
+        precision: Of its products, such as bf16; empty where the name does not say.
         family: Its matrix instructions; ``NO_MATRIX`` where its source is known to have none; empty likewise.
         tile: Of its products, such as 128x128x64; empty likewise.
         work: What kind of work it does, for people, such as ``PRODUCT`` or softmax.
@@ -194,7 +194,7 @@ class KernelName:
 
 
 def read_names(names: Iterable[str]) -> pd.DataFrame:
-    """What the names tell of matrix instructions, a row for each.
+    """What the names say about matrix instructions, a row for each.
 
     Returns:
         named_tensor and communication (bool), precision, family and tile, see ``KernelName``.
@@ -206,7 +206,7 @@ def read_names(names: Iterable[str]) -> pd.DataFrame:
 
 @lru_cache(maxsize=100_000)
 def parse_name(name: str) -> KernelName:
-    """What a kernel's name tells."""
+    """What a kernel's name says."""
     work = next((work for work, pattern in _WORKS if pattern.search(name)), _OTHER_KIND)
     words = {word.lower() for word in re.findall(r"[A-Za-z][A-Za-z0-9]*", name.replace("_", " "))}
     return KernelName(*_matrix(name), work, frozenset(word for word in words if not _WORDLESS.fullmatch(word)))
@@ -243,5 +243,5 @@ def short_name(name: str, length: int = LONGEST_NAME) -> str:
         base = re.split(r"[<>,(]", arguments, maxsplit=1)[0].rpartition("::")[2].strip() or base
     inner = next((match for match in _FUNCTION.findall(arguments) if match != base), "") if arguments else ""
     short = _NOISE.sub("", f"{base}<{inner}>" if inner else base) or "(unnamed)"
-    kept = length * 3 // 5  # what tells kernels of one family apart stands at the end
+    kept = length * 3 // 5  # what distinguishes kernels of one family is at the end
     return short if len(short) <= length else f"{short[:kept]}…{short[kept + 1 - length :]}"

@@ -69,7 +69,7 @@ def parse_condition(text: str) -> Condition:
         text: Says when the build fails, such as ``time[step] > +5%``.
 
     Raises:
-        UsageError: It is no such expression; the message shows where.
+        UsageError: It is not such an expression; the message shows where.
     """
     word = _QUANTITY.match(text)
     assert word is not None  # it matches nothing, too
@@ -77,12 +77,12 @@ def parse_condition(text: str) -> Condition:
     if name not in CONDITIONS:
         near = difflib.get_close_matches(name, CONDITIONS, 1)
         meant = f"Did you mean {near[0]}? " if near else ""
-        what = f"there is no quantity {name!r}" if name else "a quantity must stand here"
+        what = f"there is no quantity {name!r}" if name else "a quantity is expected here"
         raise wrong_condition(text, word.start(1), what, f"{meant}Quantities: {', '.join(CONDITIONS)}. {_EXAMPLES}")
     path, at = _read_path(text, at)
     compares = _OPERATOR.match(text, at)
     if compares is None:
-        raise wrong_condition(text, _skip_blanks(text, at), "> or <, >= or <= must stand here", _EXAMPLES)
+        raise wrong_condition(text, _skip_blanks(text, at), "> or <, >= or <= is expected here", _EXAMPLES)
     kind, bound = _read_threshold(text, compares.end(), name)
     return Condition(text, CONDITIONS[name].name, path, compares[1], bound, kind)
 
@@ -98,7 +98,7 @@ def _read_path(text: str, at: int) -> tuple[str | None, int]:
     path = text[at + 1 : end].strip()
     if not path:
         raise wrong_condition(
-            text, at, "a path must stand in the brackets", f"Without brackets: the iterations. {_EXAMPLES}"
+            text, at, "a path is expected in the brackets", f"Without brackets: the iterations. {_EXAMPLES}"
         )
     return path, end + 1
 
@@ -109,7 +109,7 @@ def _read_threshold(text: str, at: int, name: str) -> tuple[Kind, float]:
     takes = f"{name} takes {_BOUNDS[unit]}. {_EXAMPLES}"
     found = _THRESHOLD.match(text, at)
     if found is None:
-        raise wrong_condition(text, _skip_blanks(text, at), "a bound must stand here", takes)
+        raise wrong_condition(text, _skip_blanks(text, at), "a bound is expected here", takes)
     whole, sign, number, suffix = found.groups()
     if found.end() < len(text):
         raise wrong_condition(text, found.end(), "nothing may follow the bound", takes)
@@ -125,7 +125,7 @@ def _read_threshold(text: str, at: int, name: str) -> tuple[Kind, float]:
         return "absolute", float(value * _NS[suffix] / (1 if unit == "ns" else 10**9))
     elif not sign and unit in ("count", "cycles") and not suffix:
         return "absolute", float(value)
-    raise wrong_condition(text, found.start(1), f"{whole!r} is no bound for {name}", takes)
+    raise wrong_condition(text, found.start(1), f"{whole!r} is not a bound for {name}", takes)
 
 
 def _skip_blanks(text: str, at: int) -> int:

@@ -8,7 +8,7 @@ from tcprof.comparison.gate.conditions import Condition
 
 @dataclass(frozen=True)
 class Doubt:
-    """A reason for which a condition cannot be told.
+    """A reason why a condition is inconclusive.
 
     Attributes:
         reason: The reason, as words without a full stop.
@@ -27,5 +27,5 @@ class Doubt:
 
 
 def find_doubt(condition: Condition, doubts: Sequence[Doubt]) -> str:
-    """Why the condition cannot be told; empty where nothing is in doubt."""
+    """Why the condition is inconclusive; empty where nothing is in doubt."""
     return "; ".join(dict.fromkeys(doubt.reason for doubt in doubts if doubt.touches(condition)))

@@ -64,7 +64,7 @@ class Judgement:
         mean: What was found by their mean.
         verdict: fail where all of either interval says so, pass where all of both does, else cannot tell.
         decided_by: median or mean: which of them has this verdict; both where both have; empty where neither counts.
-        reason: Why it cannot be told; empty for the other verdicts.
+        reason: Why it is inconclusive; empty for the other verdicts.
     """
 
     condition: Condition
@@ -87,7 +87,7 @@ def judge_condition(
         condition: The condition.
         rows: Rows of a comparison, see ``tcprof.frames.COMPARISON``.
         iteration_path: The path of a condition that names none; empty for the whole capture.
-        doubts: See ``tcprof.comparison.gate.doubts.list_doubts``: nothing that they touch can be told.
+        doubts: See ``tcprof.comparison.gate.doubts.list_doubts``: everything that they touch is inconclusive.
 
     Raises:
         UsageError: The rows have no such path, or several.
@@ -106,7 +106,7 @@ def judge_condition(
 
 
 def exit_status(judgements: Iterable[Judgement], strict: bool) -> int:
-    """1 where a condition fails, or with ``strict`` cannot be told; else 0."""
+    """1 where a condition fails, or with ``strict`` is inconclusive; else 0."""
     verdicts = {judgement.verdict for judgement in judgements}
     return int("fail" in verdicts or (strict and CANNOT_TELL in verdicts))
 

@@ -1,4 +1,4 @@
-"""Two sequences aligned: which element of one stands where an element of the other does."""
+"""Two sequences aligned: which element of one takes the place of which element of the other."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What kind of work a kernel does, as its name has it: which kernels can stand in for each other in two recordings."""
+"""What kind of work a kernel does, going by its name: which kernels can replace each other in two recordings."""
 
 from collections.abc import Sequence
 
@@ -37,7 +37,7 @@ def _classify(name: str, tensor_kernel: bool, precision: str) -> tuple[str, str]
 
 
 def similarities(base: Sequence[str], new: Sequence[str]) -> Floats:
-    """How well kernels of these names can stand in for each other, a row for each of the baseline's.
+    """How well kernels of these names can replace each other, a row for each of the baseline's.
 
     3.5 for the same name; up to 3 for two that do the same work, such as two products; up to 2 for two that share most
     of the words that say what they do; else 0.

@@ -152,7 +152,7 @@ def _measure(
 def _hidden_in_graphs(frame: pd.DataFrame) -> npt.NDArray[np.bool_]:
     """Kernels without a counterpart where the other side has graphs recorded as a whole, which may hold it; and these.
 
-    They did not come or go, as far as can be told.
+    As far as is known, they did not come or go.
     """
     hidden = np.zeros(len(frame), dtype=bool)
     for kind, label, lone in (("new", "new_class", "removed"), ("removed", "base_class", "new")):

@@ -64,7 +64,7 @@ class Scope:
 
 
 def compared_gpus(base: Analysis, new: Analysis) -> list[int]:
-    """The GPUs on which both recordings have activities, and whose kernels were told apart in both."""
+    """The GPUs on which both recordings have activities, and whose kernels were distinguished in both."""
     for analysis in (base, new):
         if analysis.launched.empty and analysis.activities["kind"].isin(KERNEL_KINDS).any():
             return []

@@ -1,8 +1,8 @@
 """Slots: the places of kernels in a typical iteration, and which slot of a recording is which of another.
 
 A *slot* is the n-th launch of a kernel in a path of a typical iteration. The slots of a path are aligned in order of
-launch with those of the same path in the other recording, so that a product in FP32 is matched with what stands in its
-place in FP16, and a cast that was added between them stays new. All launches go the way of their slot.
+launch with those of the same path in the other recording, so that a product in FP32 is matched with what takes its
+place in FP16, and a cast that was added between them stays new. All launches follow their slot.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from tcprof.comparison.kernels.families import similarities
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-MOST_ALIGNED = 20_000  # launches of a path in an iteration; those behind go the way of others of their kernel
+MOST_ALIGNED = 20_000  # launches of a path in an iteration; later launches follow their kernel's usual match
 SAME_GEOMETRY = 0.5  # of similarity: a hint only, less than that of names
 NONE = -1
 
@@ -109,7 +109,7 @@ def match_slots(base: pd.DataFrame, new: pd.DataFrame, names: Names) -> None:
             free[second[pairs[1]]] = False
         for of_kernel in (np.arange(len(name)), name):
             _match_equals(base, new, partner, free, of_kernel, with_path)
-        # What a range has left, a second time: those that can stand in for each other may come in another order.
+        # What a range has left, a second time: those that can replace each other may come in another order.
         groups = {
             path: (first[partner[first] < 0], second[free[second]])
             for path, (first, second) in groups.items()
@@ -158,7 +158,7 @@ def _match_equals(
 
 
 def _join_rare(base: pd.DataFrame, new: pd.DataFrame) -> None:
-    """Let all free slots of a kernel in a path join a pair of that kernel with itself, if one side has it but rarely.
+    """Let all free slots of a kernel in a path join a pair of that kernel with itself, if it is rare on either side.
 
     A rare slot stands for any number of launches, so how many slots the other side has does not matter.
     """

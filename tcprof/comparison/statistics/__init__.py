@@ -1,1 +1,1 @@
-"""How sure a difference is: medians, intervals, what runs differ by, and verdicts."""
+"""How sure a difference is: medians, intervals, run-to-run variation, and verdicts."""

@@ -30,7 +30,7 @@ class Estimate:
 
     Attributes:
         value: Median, or mean, over instances; of several recordings the median of theirs.
-        low: Lower end of its 95 % interval, over instances and runs; NaN where it cannot be told.
+        low: Lower end of its 95 % interval, over instances and runs; NaN where it is unknown.
         high: Its upper end.
         constant: Whether all instances of all recordings have the same value.
         recordings: Recordings that have a value.
@@ -48,7 +48,7 @@ class Change:
     """The difference between two sides at each place.
 
     Attributes:
-        ratio_low: Lower end of the 95 % interval of new / base; NaN where it cannot be told, or the baseline is 0.
+        ratio_low: Lower end of the 95 % interval of new / base; NaN where it is unknown, or the baseline is 0.
         ratio_high: Its upper end.
         difference_low: Lower end of the 95 % interval of new - base.
         difference_high: Its upper end.
@@ -102,9 +102,9 @@ def estimate_within(recordings: Sequence[Centers], required: bool = True) -> Est
 
 
 def add_run_deviation(side: Estimate, relative: Floats, absolute: Floats) -> Estimate:
-    """A side whose interval also holds what runs differ by.
+    """A side whose interval also includes run-to-run variation.
 
-    Several recordings do not make that less here: they are too few to tell whether their runs were usual ones.
+    Several recordings do not make that less here: they are too few to show whether their runs were usual ones.
 
     Args:
         side: See ``estimate_within``.
@@ -202,15 +202,15 @@ def _needed_instances(shift: Floats, within: Floats, error: Floats, count: Ints)
         error: Its standard error over instances and runs.
         count: Instances that there are.
     """
-    room = (shift / (NORMAL_95 + NORMAL_80)) ** 2 - (error**2 - within**2)
-    needed = np.ceil(count * within**2 / np.where(room > 0, room, np.nan))
+    allowed = (shift / (NORMAL_95 + NORMAL_80)) ** 2 - (error**2 - within**2)
+    needed = np.ceil(count * within**2 / np.where(allowed > 0, allowed, np.nan))
     return np.where(needed > count, needed, np.nan)
 
 
 def mann_whitney(pairs: Sequence[tuple[Floats, Floats]]) -> Floats:
     """The p values of Mann-Whitney tests of pairs of samples; those of equal sizes are tested together.
 
-    Of more than 1000 values only some at equal distances are taken. Values that only the arithmetic tells apart are
+    Of more than 1000 values only some at equal distances are taken. Values that only rounding errors separate are
     equal: which of them is larger differs between CPUs.
     """
     thinned = [tuple(side[:: max(-(-len(side) // MOST_VALUES), 1)] for side in pair) for pair in pairs]

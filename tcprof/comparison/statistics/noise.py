@@ -1,6 +1,6 @@
 """How much another recording of the same program would differ, where there is only one a side.
 
-Nothing in one recording tells it. The deviations here are assumed: they were taken from repeated recordings, and
+A single recording cannot show this. The deviations here are assumed: they were taken from repeated recordings, and
 ``docs/statistics.md`` has those figures and their limits. Work on the GPU reproduces to a fraction of a percent. Time
 in which the GPU waits for the CPU does not: it was seen to differ by a factor of two between runs of one program.
 Nor do copies, which wait for the host's memory.
@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 
 WORK = 0.005  # deviation of the logarithm of time under kernels
 COPYING = 0.2  # of the time in which only copies run
-GAP_NS, GAPS = 2_000.0, 0.05  # the GPU's own gap between two that were launched in time; its deviation likewise
+GAP_NS, GAPS = 2_000.0, 0.05  # max gap between back-to-back launches (ns); its relative deviation
 WAITING = 0.35  # that of the time in which the GPU waits for the CPU, and of the CPU's own
 TIMER_NS = 50.0  # deviation of any time on the GPU
 BORDER = 0.05  # that of the part of the sample at a window's border that belongs to the window

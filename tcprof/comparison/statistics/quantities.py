@@ -15,8 +15,8 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 PEAK = "tensor_active_peak_pct"
-# Further figures, which tell how much a run would differ. Awaited is the time under the GPU's work that the CPU spent
-# within the range until that work had ended.
+# Further figures, which determine how much a run would differ. Awaited is the time under the GPU's work that the CPU
+# spent within the range until that work had ended.
 CONTEXT = ("activity_count", "awaited_ns")
 MEASURED = (*(quantity.name for quantity in QUANTITIES if quantity.name != PEAK), *CONTEXT)
 

@@ -36,9 +36,9 @@ class _Runs:
 
 
 def is_measured(base_count: Ints | int, new_count: Ints | int) -> Bools:
-    """Whether so many recordings tell how much runs differ: two on both sides.
+    """Whether so many recordings measure run-to-run variation: two on both sides.
 
-    One against many is not enough: nothing tells whether that one was an unusual run.
+    One against many is not enough: there is no way to know whether that one was an unusual run.
     """
     return np.asarray(np.minimum(base_count, new_count) >= 2)
 

@@ -47,7 +47,7 @@ TOO_FEW = f"an interval needs {FEWEST_INSTANCES} instances on each side, or seve
 WHOLE_GRAPHS = (
     "CUDA graphs were recorded as a whole, so the kernels in them are not known: record with --cuda-graph-trace node"
 )
-# Of these even two sides with whole graphs do not tell; of the others two that both have them are alike.
+# These are unknown even if both sides have whole graphs; the others are comparable if both have them.
 _HIDDEN_IN_GRAPHS = ("kernel_count", "tensor_kernel_share_pct")
 _UNLIKE_WITH_GRAPHS = ("kernel_ns", "idle_ns")
 

@@ -58,7 +58,7 @@ class ComparedFindings:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What else a reader must know; what both sides have stands once, the rest begins with the side."""
+        """What else a reader must know; what both sides have is said once, the rest begins with the side."""
         return self.name_warnings("base", "new")
 
     def name_faults(self, base: str, new: str) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ def judge_comparison(comparison: Comparison) -> ComparedFindings:
 
 
 def _judge_side(side: Side) -> tuple[Finding, ...]:
-    """Faults, then cautions of its recordings; what several have stands once."""
+    """Faults, then cautions of its recordings; what several have is said once."""
     found = [each for recording in side.recordings for each in faults.find_faults(recording)]
     found += [each for recording in side.recordings for each in cautions.find_cautions(recording)]
     return tuple(dict.fromkeys(found))
@@ -97,7 +97,7 @@ def _list_doubts(comparison: Comparison, sides: dict[str, tuple[Finding, ...]]) 
     models = gpu_models(comparison.base, comparison.new)
     if models[0] != models[1]:
         found.append(Doubt(f"different GPUs: {models[0]} against {models[1]}"))
-    # What is lost comes first; what that means, and what to do, stands with the faults in full.
+    # What is lost comes first; what that means, and what to do, is said in full with the faults.
     found += [
         Doubt(f"{_HAS_FAULT[side]}: {fault.sentence}", side, _ON_THE_CPU)
         for side, of_side in sides.items()

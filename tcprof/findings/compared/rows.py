@@ -11,7 +11,7 @@ from tcprof.comparison import Comparison
 from tcprof.comparison.statistics.rows import HIGHER, LOWER, of_means
 from tcprof.untrusted import one_line
 
-ALIKE = 0.01  # ratios so near to 1 are told as no difference
+ALIKE = 0.01  # ratios so near to 1 are reported as no difference
 _LONGEST_NAME = 40
 Row: TypeAlias = Mapping[Any, Any] | pd.Series  # of ``tcprof.frames.COMPARISON``
 

@@ -15,7 +15,7 @@ class GpuSupport:
 
     Attributes:
         number: nsys's number for it; None where nsys names none.
-        chip: For instance GH100; empty where this nsys does not tell.
+        chip: For instance GH100; empty where this nsys does not say.
         name: For instance NVIDIA H200.
         supported: Whether its metrics can be sampled.
         reason: Why not, in nsys's words; empty if supported, or if nsys gives none.
@@ -60,7 +60,7 @@ def read_capabilities(nsys: Nsys) -> Capabilities:
     devices = _ask(nsys, f"{option}=help")
     if not re.search(r"Possible --gpu-metrics-device|GPUs are (not )?supported", devices.output):
         raise NsysError(
-            f"nsys {nsys.version_text} does not tell which GPUs it can sample: {devices.last_lines()}",
+            f"nsys {nsys.version_text} does not say which GPUs it can sample: {devices.last_lines()}",
             hint=INSTALL_HINT,
         )
     sets = _ask(nsys, "--gpu-metrics-set=help").output

@@ -66,7 +66,7 @@ def check_export(path: Path) -> None:
     """Makes sure that a file is a whole SQLite export of Nsight Systems, without changing it.
 
     Raises:
-        InputError: If it is not; the message tells what it is instead.
+        InputError: If it is not; the message says what it is instead.
     """
     check_is_file(path)
     with path.open("rb") as file:
@@ -81,7 +81,7 @@ def check_export(path: Path) -> None:
         )
     if not header.startswith(SQLITE_MAGIC):
         raise InputError(
-            f"{path} is no SQLite file.",
+            f"{path} is not an SQLite file.",
             hint="Give a .nsys-rep, or what 'nsys export --type=sqlite' makes of it.",
         )
     if len(header) < _HEADER_BYTES or path.stat().st_size < _promised_bytes(header):
@@ -126,7 +126,7 @@ def read_sampled_metrics(export: Path) -> frozenset[str]:
 
 
 def read_report_version(report: Path) -> tuple[int, ...]:
-    """The version of nsys that wrote a report; empty if its first bytes do not tell."""
+    """The version of nsys that wrote a report; empty if its first bytes do not say."""
     with report.open("rb") as file:
         match = re.search(rb"Report (\d+(?:@\d+)+)", file.read(256))
     return tuple(int(part) for part in match[1].split(b"@")) if match else ()

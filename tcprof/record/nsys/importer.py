@@ -83,7 +83,7 @@ def import_stream(stream: Path, nsys: Iterable[Nsys] | None = None) -> Path:
         ``X.nsys-rep``.
 
     Raises:
-        InputError: If no importer here can read it; the message tells what each one said.
+        InputError: If no importer here can read it; the message repeats what each one said.
         OutputError: If the report cannot be written.
     """
     report = stream.with_suffix(REPORT_SUFFIX)

@@ -37,7 +37,7 @@ class Nsys:
     Attributes:
         path: The executable.
         version: For instance (2025, 3, 2, 474).
-        prefix: What stands before it on a command line that reads counters: sudo with what it needs, or nothing.
+        prefix: What comes before it on a command line that reads counters: sudo with what it needs, or nothing.
     """
 
     path: Path
@@ -51,7 +51,7 @@ class Nsys:
 
     @property
     def folder(self) -> Path:
-        """Where the program itself stands, with its metric sets beside it."""
+        """Where the program itself is, with its metric sets beside it."""
         return self.path.resolve().parent
 
     @property

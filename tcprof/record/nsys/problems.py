@@ -1,7 +1,7 @@
 """What nsys's messages mean, and what to do about them.
 
 One row a message: the part of it that stays the same over versions, the cause in a sentence, what to do. The
-rows stand in order: the particular before the general, since nsys likes to say both.
+rows are in order: the specific before the general, since nsys often says both.
 """
 
 import re
@@ -82,7 +82,7 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem(
         r"Illegal --gpu-metrics-frequency argument",
         "this nsys cannot sample at that frequency with that metric set",
-        "Choose another --frequency; 'nsys profile --gpu-metrics-set=help' tells the lowest of each set.",
+        "Choose another --frequency; 'nsys profile --gpu-metrics-set=help' shows the lowest of each set.",
     ),
     Problem(
         r"None of the installed GPUs are supported|Unsupported architecture",

@@ -1,6 +1,6 @@
 """One line on the terminal that says what the recording does, and gives way to the program's output.
 
-rich's ``Status`` cannot stand below another program's output: its thread redraws at any time, which erases half a line
+rich's ``Status`` cannot stay below another program's output: its thread redraws at any time, which erases half a line
 such as a prompt; it hides the cursor, scrolls the terminal each time it is stopped, draws in background jobs too and,
 with FORCE_COLOR, into pipes.
 """
@@ -20,7 +20,7 @@ _ERASE = "\r\x1b[K"
 class StatusLine:
     """A line that is drawn over and over at the bottom of a terminal; nothing at all elsewhere.
 
-    It stands only where the last output has ended its line. Several threads may use it.
+    It is shown only where the last output has ended its line. Several threads may use it.
 
     Args:
         stream: Where to draw.

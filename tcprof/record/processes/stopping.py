@@ -68,7 +68,7 @@ class Stopping:
 
     Args:
         family: The processes of the recording.
-        line: Where to tell the user.
+        line: Where to inform the user.
         has_own_group: Whether the recording is out of a terminal's reach.
     """
 

@@ -1,7 +1,7 @@
 """A recording as a trace for Perfetto and chrome://tracing: ranges, work on the GPUs, and the counters beside them.
 
 A GPU is a process of the trace, with a row for each stream and a track for each counter; so is each process that
-opened ranges, with a row for each of its threads and NVTX domains. docs/export.md tells how to read it.
+opened ranges, with a row for each of its threads and NVTX domains. docs/export.md explains how to read it.
 """
 
 from pathlib import Path
@@ -22,8 +22,8 @@ from tcprof.version import __version__
 from tcprof.views.recording.facts import recording_data
 
 FAULTS = 2 * OUTSIDE  # the process that they are drawn in; GPUs are processes from OUTSIDE on
-_UNITS = {"pct": ("%", 1.0), "hz": ("MHz", 1e-6)}  # unit of a column -> that of its track, and the factor
-# Column of the samples, name of the track, its unit, and the factor between both.
+_UNITS = {"pct": ("%", 1.0), "hz": ("MHz", 1e-6)}  # unit of a column -> that of its track, and the scale factor
+# Column of the samples, name of the track, its unit, and the scale factor.
 COUNTERS = tuple(
     (column.name, column.title, *_UNITS.get(column.unit, (column.unit or "value", 1.0)))
     for column in SAMPLES.columns

@@ -33,7 +33,7 @@ class EventFile:
 
     Args:
         file: Where to.
-        about: What is known of the whole trace; stands before the events.
+        about: What is known of the whole trace; precedes the events.
     """
 
     def __init__(self, file: BinaryIO, about: Mapping[str, Any]) -> None:
@@ -53,7 +53,7 @@ class EventFile:
         self._between = b",\n"
 
     def name(self, what: str, pid: int, tid: int, name: str, place: int) -> None:
-        """Name a ``process`` or a ``thread``, and say where it stands among the others."""
+        """Name a ``process`` or a ``thread``, and give its position among the others."""
         row = {"ph": "M", "pid": pid, "tid": tid}
         events = (
             {**row, "name": f"{what}_name", "args": {"name": name}},

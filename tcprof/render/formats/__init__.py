@@ -4,7 +4,7 @@ A format is a module with:
 
 * ``render(document, style)``: the document as text.
 * ``HAS``: which of a document's ``faults``, ``warnings``, ``base`` and ``gate`` that text holds; what it has no place
-  for goes to the error stream. With ``doubt`` its reader sees at once which conditions of a gate cannot be told; else
+  for goes to the error stream. With ``doubt`` its reader sees at once which conditions of a gate are inconclusive; else
   the error stream, which is the log of a build, says that too.
 * ``SUFFIXES``: ends of the names of files that are written in it.
 * ``NEEDS``, where it cannot show every document: what a document must have, ``rows``, ``data`` or ``gate``.

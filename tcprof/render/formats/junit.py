@@ -20,7 +20,7 @@ _RESULTS = {"fail": "failure", "pass": "", "cannot tell": "skipped"}
 def render(document: Document, style: Style) -> str:
     """One suite, in which each condition is a test case.
 
-    A condition that cannot be told is a skipped test, or of a strict gate a failed one. Properties are the files of
+    An inconclusive condition is a skipped test, or with a strict gate a failed one. Properties are the files of
     both sides, and the suite's error output is what else the document has to say.
     """
     gate: GateView = document.gate

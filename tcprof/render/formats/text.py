@@ -101,7 +101,7 @@ class Shown:
 
 
 def brief_columns(table: Table) -> list[Shown]:
-    """The columns that are shown where space is scarce. Units stand in the titles."""
+    """The columns that are shown where space is scarce. Units go into the titles."""
     columns: list[Shown] = []
     for place, heading in enumerate(table.headings):
         if heading.brief:
@@ -111,7 +111,7 @@ def brief_columns(table: Table) -> list[Shown]:
 
 
 def _columns_of(heading: Heading, cells: Sequence[Cell]) -> list[Shown]:
-    """A heading's own column, with those of what stands before and behind its values."""
+    """A heading's own column, with those of what precedes and follows its values."""
     symbol = units.unit_of_heading(heading.unit)
     title = (heading.short or heading.title) + (" %" if symbol == "%" else "")
 
@@ -124,7 +124,7 @@ def _columns_of(heading: Heading, cells: Sequence[Cell]) -> list[Shown]:
         ]
 
     values = [units.bare(cell.text, heading.unit) for cell in cells]
-    if marked := max((len(cell.mark) for cell in cells), default=0):  # the digits stand below each other all the same
+    if marked := max((len(cell.mark) for cell in cells), default=0):  # the digits stay aligned all the same
         values = [f"{value} {cell.mark:<{marked}}" for value, cell in zip(values, cells, strict=True)]
     before, after = beside("before", heading.before), beside("after", heading.after)
     own = [Shown(heading.value if before else title, values, heading.words)] if heading.brief_value else []

@@ -33,7 +33,7 @@ def write_comparison(
         path: The file to make or replace.
         options: How to make it; the title is by default what the sides are called.
         judged: What a gate says of the first.
-        strict: Whether a condition that cannot be told fails.
+        strict: Whether an inconclusive condition fails.
 
     Raises:
         OutputError: The file cannot be written. What was there before is left as it was.

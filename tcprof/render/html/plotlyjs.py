@@ -35,7 +35,7 @@ def script_element(source: PlotlyScript) -> Markup:
 
 
 def script_sources(source: PlotlyScript) -> str:
-    """What the page's content security policy allows as scripts, beside those that stand in it."""
+    """What the page's content security policy allows as scripts, besides those inside it."""
     return {PlotlyScript.EMBED: "", PlotlyScript.DIRECTORY: " 'self' file:", PlotlyScript.CDN: f" {_ADDRESS}"}[source]
 
 

@@ -98,5 +98,5 @@ def read_asset(name: str) -> Markup:
 
 
 def figure_json(figure: go.Figure) -> Markup:
-    """A figure as JSON that may stand in a script element; empty where there is nothing to draw."""
+    """A figure as JSON that is safe inside a script element; empty where there is nothing to draw."""
     return Markup(figure.to_json().translate(_JSON_ESCAPES)) if figure.data else Markup("")

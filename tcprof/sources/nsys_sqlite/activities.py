@@ -141,7 +141,7 @@ def count_lost_launches(database: Database) -> int | None:
     """How many launches have no kernel in the recording, although it went on long enough to have it.
 
     A launch is surely lost if every stream that its process uses much has a kernel that was launched later; the kernels
-    of other launches may have run after the recording had ended. None where it cannot be told: launches that are
+    of other launches may have run after the recording had ended. None where this is unknown: launches that are
     captured into a CUDA graph have no kernel of their own either.
     """
     calls, names, kernels = schema.API_CALLS, schema.STRINGS, schema.KERNELS

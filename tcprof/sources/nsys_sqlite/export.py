@@ -83,7 +83,7 @@ class NsysExport:
         return read_launches(self._database)
 
     def lost_launches(self) -> int | None:
-        """Launches of kernels whose kernels are not in the recording; None where it cannot be told."""
+        """Launches of kernels whose kernels are not in the recording; None where this is unknown."""
         return count_lost_launches(self._database)
 
     def activities(self, geometry: bool = False) -> pd.DataFrame:

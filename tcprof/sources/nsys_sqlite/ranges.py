@@ -51,7 +51,7 @@ def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
 
 
 def _names(database: Database, texts: pa.ChunkedArray, ids: Ints) -> pd.Categorical:
-    """Names that stand in the row itself, or in the string table (registered strings)."""
+    """Names that are in the row itself, or in the string table (registered strings)."""
     encoded = texts.combine_chunks().dictionary_encode()
     inline = [decode(value) for value in encoded.dictionary.to_pylist()]
     unique_ids, id_codes = np.unique(ids, return_inverse=True)

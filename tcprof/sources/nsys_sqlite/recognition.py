@@ -19,7 +19,7 @@ def _recognizes(path: Path, header: bytes) -> bool:
     try:
         return "StringIds" in read_tables(path, header)
     except InputError:
-        return True  # damaged: whoever opens it tells how
+        return True  # damaged: whoever opens it reports how
 
 
 def _open(path: Path) -> Source:

@@ -52,7 +52,7 @@ class Wanted:
 
     Attributes:
         metrics: Columns of ``SAMPLES``.
-        clocks: What can tell the cycles that passed in a sample, best first.
+        clocks: Sources of the cycles that passed in a sample, best first.
         chips: The chip of each GPU.
     """
 
@@ -70,7 +70,8 @@ def read_samples(database: Database, gpus: pd.DataFrame, metrics: Iterable[str])
 
     Args:
         database: The export.
-        gpus: See ``tcprof.frames.GPUS``: the chip tells the metrics' names, the number of SMs what a cycle is worth.
+        gpus: See ``tcprof.frames.GPUS``: the chip determines the metrics' names, the number of SMs what a
+            cycle is worth.
         metrics: Columns of ``SAMPLES`` to read; the others are left unknown, which saves time on large recordings.
     """
     sm_counts = dict(zip(gpus["gpu"], gpus["sm_count"], strict=True))

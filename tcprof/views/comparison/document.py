@@ -36,7 +36,7 @@ def view_comparison(
         findings: What each says, see ``tcprof.findings.compared``.
         rows: Rows of each that were asked for; None for all.
         judged: A gate's judgements, where there is one comparison.
-        strict: Whether a condition that cannot be told fails.
+        strict: Whether an inconclusive condition fails.
         limit: Kernels to list; None for all.
     """
     rows = [each.rows for each in comparisons] if rows is None else rows

@@ -96,7 +96,7 @@ def _name(axis: str) -> str:
 
 
 def _above(left: float, top: float) -> dict[str, object]:
-    """Where the title of a strip stands."""
+    """Where the title of a strip goes."""
     place = {"xref": "paper", "yref": "paper", "x": left, "y": top, "xanchor": "left", "yanchor": "bottom"}
     return {**place, "showarrow": False}
 

@@ -64,7 +64,7 @@ def view_comparison_page(
         comparisons: The comparisons.
         findings: What each says, see ``tcprof.findings.compared``.
         judged: A gate's judgements, where there is one comparison.
-        strict: Whether a condition that cannot be told fails.
+        strict: Whether an inconclusive condition fails.
         title: Its title; empty for the names of the sides.
     """
     sides = shown_sides(comparisons)

@@ -35,7 +35,7 @@ def list_quantities(comparison: Comparison, gpu: int, title: str = "", number: i
     Args:
         comparison: The comparison.
         gpu: The GPU.
-        title: What stands above the table.
+        title: The heading above the table.
         number: Number of the side among those compared with the baseline.
         caption: What it holds, for those who see it alone.
     """

@@ -88,7 +88,7 @@ def _cell(quantity: Quantity, row: Mapping[Any, Any]) -> Cell:
 
 
 def change_mark(row: ComparedRow) -> str:
-    """What stands behind a change: nothing where it is shown, or not judged."""
+    """What follows a change: nothing where it is shown, or not judged."""
     if row["verdict"] != NOTHING_SHOWN:
         return ""
     return MEAN_ALONE if row["mean_verdict"] in (HIGHER, LOWER) else NOTHING_SHOWN

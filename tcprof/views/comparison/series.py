@@ -29,7 +29,7 @@ class ShownSide:
     Attributes:
         name: Its name, as one line that is not escaped.
         role: base or new: its columns in the comparison's rows.
-        number: 0 for the baseline, then in the order given; it tells the colour and the symbol.
+        number: 0 for the baseline, then in the order given; it determines the colour and the symbol.
         side: Its recordings.
         comparison: The comparison that has its figures.
     """
@@ -137,7 +137,7 @@ class Panel:
 
     @property
     def title(self) -> str:
-        """What stands above the drawing."""
+        """The heading above the plot."""
         return f"{self.name} {self.per}"
 
     @property
@@ -180,5 +180,5 @@ def _axis_range(sides: list[tuple[ShownSide, list[Series]]], is_percent: bool) -
     most = steady.max() if len(steady) else values.max()
     high = most if values.max() > _BEYOND * most else values.max()
     low = 0.0 if is_percent or values.min() < high / 2 else values.min()
-    room = 0.08 * max(high - low, 0.1 * high) or 1.0
-    return max(low - room, 0.0), high + room
+    margin = 0.08 * max(high - low, 0.1 * high) or 1.0
+    return max(low - margin, 0.0), high + margin

@@ -47,7 +47,7 @@ def describe_recordings(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def describe_left_out(sides: Sequence[Side]) -> list[str]:
-    """What is left out of each side's figures as warm-up; of recordings that leave out the same it is told once."""
+    """What is left out of each side's figures as warm-up; said once for recordings that leave out the same."""
     told = ((one_line(side.name), describe_warm_up(recording)) for side in sides for recording in side.recordings)
     return list(dict.fromkeys(f"{name}: {text}" for name, text in told if text))
 
@@ -104,7 +104,7 @@ def _change(comparison: Comparison, gpu: int) -> tuple[Cell, Cell, Cell]:
 
 
 def list_noise(comparisons: Sequence[Comparison]) -> list[Table]:
-    """How much recordings of one side differ, one table for each GPU; the baseline's rows stand once."""
+    """How much recordings of one side differ, one table for each GPU; the baseline's rows appear once."""
     tables: list[Table] = []
     for gpu in shared_gpus(comparisons):
         rows = tuple(dict.fromkeys(row for each in comparisons for row in _noise_rows(each, gpu)))

@@ -14,7 +14,7 @@ from tcprof.views.document import Cell, Heading, Row, Table
 
 
 def list_parts(comparison: Comparison, gpu: int, number: int = 1) -> list[Table]:
-    """A table of the parts of time, and one of those of Tensor Active; their sum stands last.
+    """A table of the parts of time, and one of those of Tensor Active; their sum comes last.
 
     Args:
         comparison: The comparison.

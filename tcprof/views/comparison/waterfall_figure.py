@@ -110,7 +110,7 @@ def _connectors(steps: list[_Step], place: list[int], scale: float) -> list[dict
 
 
 def _axes(steps: list[_Step], scale: float, pixels: int) -> dict[str, object]:
-    """From 0 to the farthest end; the vertical axis counts pixels, so that each label has its room."""
+    """From 0 to the farthest end; the vertical axis counts pixels, so that each label has enough space."""
     ends = [edge * scale for step in steps for edge in (step.begin, step.begin + step.change)]
     low, high = min(*ends, 0.0), max(ends) or 1.0
     is_time = scale != 1.0

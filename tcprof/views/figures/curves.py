@@ -184,7 +184,7 @@ def hover_templates(metric: Metric, number: str, unit: str) -> tuple[str, str]:
     Args:
         metric: The metric.
         number: How its values are written, in d3's format.
-        unit: What stands behind them.
+        unit: The unit that follows them.
     """
     head = f"<b>{metric.name}</b> %{{y{number}}}{unit}<br>at %{{x}}"
     rest = f"smallest %{{customdata[0]{number}}}{unit}, largest %{{customdata[1]{number}}}{unit}"

@@ -18,7 +18,7 @@ class Panel:
     """One strip of a timeline, with its own vertical axis.
 
     Attributes:
-        title: What stands above it.
+        title: The heading above it.
         pixels: Its height.
         traces: What is drawn in it; their ``yaxis`` is set when the strips are stacked.
         axis: Settings of the vertical axis.

@@ -120,7 +120,7 @@ def _add_median(figure: go.Figure, found: Typical, scale: float, axis: str, colo
 
 
 def _mark_warm_up(figure: go.Figure, iterations: pd.DataFrame) -> None:
-    """The iterations of warm-up stand on grey, with a word."""
+    """A labelled grey background for the warm-up iterations."""
     warm_up = iterations.loc[iterations["warm_up"], "number"]
     if warm_up.empty:
         return

@@ -28,7 +28,7 @@ from tcprof.views.recording.facts import (
 _TENSOR_ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
 _SEVERAL = {"total_ns": ("total_ns", "share_pct"), "tensor_active_pct": _TENSOR_ACTIVE}
 _AFTER = {"total_ns": ("Time %",), "tensor_active_pct": ("95 %",)}
-# What a glance needs stands first.
+# What matters at a glance comes first.
 _BRIEF = ("total_ns", "tensor_active_pct", "launch_count", "median_ns", "tensor_tflops", "name_verdict")
 _FURTHER = (
     "fit",
@@ -157,14 +157,14 @@ def _under_paths(rows: list[Row], paths: "pd.Series[Any]") -> list[Row]:
 
 
 def mark_fit(fit: str, verdict: str) -> str:
-    """What the fit cannot tell, or else what counter and name say; beside it that the figure is a pool's."""
+    """Whether the fit fails to resolve it, otherwise what counter and name say; and whether the figure is a pool's."""
     if fit in UNDECIDED:
         return fit
     return ", ".join([verdict, *[POOLED] * (fit == POOLED)])
 
 
 def fitted_text(value: float, fit: str) -> str:
-    """A percentage from the fit of a kernel: unknown where the fit cannot tell, and marked where it is a pool's."""
+    """A percentage from the fit of a kernel: unknown where that did not resolve it; marked where it is a pool's."""
     if fit in UNDECIDED:
         return units.UNKNOWN
     return f"{units.format_pct(value)} {POOLED}" if fit == POOLED else units.format_pct(value)

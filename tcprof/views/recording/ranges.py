@@ -22,7 +22,7 @@ from tcprof.views.recording.facts import (
     gpu_title_of_several,
 )
 
-# The window that figures are taken over, which stands first.
+# The window that figures are taken over, which comes first.
 _WINDOW_COLUMNS = {"gpu": "gpu_window_ns", "host": "host_ns", "busy": "busy_ns"}
 _TENSOR_ACTIVE = ("tensor_active_mean_pct", "tensor_active_low_pct", "tensor_active_high_pct")
 _TENSOR_KERNELS = "tensor_kernel_share_pct"

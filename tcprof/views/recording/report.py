@@ -1,4 +1,4 @@
-"""All that is said of one recording, in sections, for a page; and the figures that stand among its tables."""
+"""All that is said of one recording, in sections, for a page; and the figures among its tables."""
 
 from tcprof import units
 from tcprof.analysis import Analysis
@@ -82,11 +82,11 @@ def _iterations(analysis: Analysis) -> tuple[Part, ...]:
 
 
 def _about_ranges(analysis: Analysis) -> str:
-    interval = " Beside a mean stands its 95 % interval, from five instances on."
+    interval = " Each mean has its 95 % interval, from five instances on."
     return (
         f"Tensor Active and its coverage are taken over {WINDOW_MEANINGS[analysis.window]}. "
-        f"{SOURCE_NOTES[analysis.tensor_source]}{interval if analysis.tensor_source != 'none' else ''} Beside a time "
-        f"stands its share of the GPU's time from first activity to last; bars reach from 0 to 100 %. {_TREE}"
+        f"{SOURCE_NOTES[analysis.tensor_source]}{interval if analysis.tensor_source != 'none' else ''} Each time has "
+        f"its share of the GPU's time from first activity to last beside it; bars reach from 0 to 100 %. {_TREE}"
     )
 
 
@@ -94,8 +94,8 @@ def _kernels(analysis: Analysis) -> tuple[Part, ...]:
     tables = cut_kernels(analysis)
     if not tables:
         return ()
-    interval = " Behind ± stands the larger half of its 95 % interval." if analysis.tensor_source != "none" else ""
-    said = f"{describe_fit(analysis)}{interval} Beside a time stands its share of all kernel time. {_NAMES}"
+    interval = " ± is the larger half of its 95 % interval." if analysis.tensor_source != "none" else ""
+    said = f"{describe_fit(analysis)}{interval} Each time has its share of all kernel time beside it. {_NAMES}"
     return Notes((said,)), *tables
 
 

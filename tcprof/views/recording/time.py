@@ -28,7 +28,7 @@ from tcprof.views.recording.kernels import describe_fit
 NOTABLE_PCT = 1.0  # entries of the ledger below this are not worth a remedy
 MEANING = (
     "Each nanosecond of the gpu windows, from a range's first activity to its last, is in exactly one class, the first "
-    "that applies. The GPU's work counts whichever range launched it."
+    "that applies. All GPU work in the window counts, whichever range launched it."
 )
 
 

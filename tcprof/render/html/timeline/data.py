@@ -1,7 +1,7 @@
 """What the page's timeline is drawn from: samples, ranges and work as compressed arrays, and a figure without points.
 
 The page's script fills the figure's traces for the window that is shown: each trace says in its ``meta`` what it is.
-Samples are kept as they are where a page has room for them, so that zooming in ends at single ones; the coarser
+Samples are kept as they are where a page has space for them, so that zooming in ends at single ones; the coarser
 levels are made by the script, which takes it a tenth of a second.
 """
 

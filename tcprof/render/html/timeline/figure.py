@@ -114,7 +114,7 @@ def _lane_panel(lanes: GpuLanes, place: int) -> list[Panel]:
         meta={"gpu": place, "role": "lanes"},
     )
     axis = {
-        "range": [lanes.rows - 0.45, 0.5],  # the strip's own title stands in place of row 0
+        "range": [lanes.rows - 0.45, 0.5],  # the strip's own title takes the place of row 0
         "showgrid": False,
         "tickvals": [row + (STREAM_ROWS - 1) / 2 for row in lanes.labels],
         "ticktext": list(lanes.labels.values()),

@@ -25,7 +25,7 @@ class GpuLanes:
     """Bars of one GPU. Their frames have ``start_ns``, ``end_ns`` and ``row``, and are sorted by start.
 
     Attributes:
-        titles: What stands above a block of rows, by row.
+        titles: The heading above a block of rows, by row.
         labels: Names of the streams, by the first of their rows.
         rows: Number of rows, titles included.
         host: Ranges on the CPU, with the columns of ``tcprof.frames.INSTANCES``.
@@ -94,7 +94,7 @@ def cut_names(names: pd.Series) -> list[list[str]]:
 
 
 def short_names(frame: pd.DataFrame) -> pd.Series:
-    """The names of work without what tells little."""
+    """The names of work without their uninformative parts."""
     return frame["name"].map(short_name)
 
 

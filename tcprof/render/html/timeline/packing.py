@@ -25,7 +25,7 @@ class ArrayStore:
     def add(self, values: npt.NDArray[np.int64], ascending: bool = False) -> int:
         """Store whole numbers, exactly.
 
-        Numbers are stored from their smallest on, in as few bytes as they need, and all first bytes stand before all
+        Numbers are stored from their smallest on, in as few bytes as they need, and all first bytes come before all
         second bytes: most planes are then nearly constant.
 
         Args:

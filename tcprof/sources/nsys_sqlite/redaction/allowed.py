@@ -58,7 +58,7 @@ _NVTX_KINDS = (schema.NVTX_PUSH_POP, schema.NVTX_START_END, schema.NVTX_DOMAIN_C
 _OWN_VALUES = ("CAPTURE_EVENT_TYPE", "EXPORT_PRODUCT_NAME", *_SYSTEM_KEYS)
 # Tables of names with values.
 SETTINGS_TABLES = (schema.CAPTURE_METADATA, schema.EXPORT_METADATA, schema.OLD_EXPORT_METADATA, schema.SYSTEM)
-# What the choice of a table's rows goes by. A table without it is no table of nsys, and is left out.
+# The columns that decide which rows of a table are kept. A table without them is not one of nsys's, and is left out.
 _NEEDED = {
     **{table.name: {"name", "value"} for table in SETTINGS_TABLES},
     schema.NVTX.name: {"eventType"},
@@ -145,7 +145,7 @@ def left_out(table: Table, tables: dict[str, Table]) -> ColumnElement[bool]:
 
 
 def users_of(columns: tuple[tuple[str, str], ...], tables: dict[str, Table]) -> Any:
-    """The numbers of strings that stand in some columns, each a table and its column, of the rows that are kept."""
+    """The numbers of strings that occur in some columns, each a table and its column, of the rows that are kept."""
     found = list(_string_numbers(columns, tables))
     return union(*found) if found else select(literal(None))
 

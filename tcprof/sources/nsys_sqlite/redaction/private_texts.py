@@ -53,7 +53,7 @@ _SHORTEST = 6
 _SHORTEST_NAME = 4
 _WORD = re.compile(r"[^\W_]+")
 _WORD_ONLY = 12  # a text shorter than this is found as a whole word only
-# Words that are on every machine or in every message of nsys, and tell nothing of one.
+# Words that are on every machine or in every message of nsys, and reveal nothing about one.
 _COMMON = re.compile(
     r"python[\d.]*|local(?:host)?|root|users?|admin|nobody|host|home|node|worker|master|main|test|name|data|trace|"
     r"docker|container|ubuntu|debian|linux|windows|nvidia|nsight-systems|default|unknown|redacted|noninteractive|"
@@ -106,7 +106,7 @@ class PrivateTexts:
 
     @cached_property
     def _words(self) -> dict[str, set[str]]:
-        """For each text the words that stand in every text in which it can be found."""
+        """For each text, the words that occur in every text in which it can be found."""
         return {text: set(_WORD.findall(text if len(text) < _WORD_ONLY else _inner(text))) for text in self.kinds}
 
     def rule(self, texts: Iterable[str]) -> re.Pattern[str]:
@@ -173,7 +173,7 @@ def numbers_in(connection: Connection, tables: dict[str, Table], table: str, col
 
 
 def gather_private(connection: Connection, tables: dict[str, Table]) -> PrivateTexts:
-    """The texts of an export that would tell something of the machine if a copy had them.
+    """The texts of an export that would reveal something about the machine if a copy had them.
 
     Environment variables, commands and their arguments are searched for as a whole and in pieces, paths by their
     folder. Short texts, numbers and common words are left out, and so is what nsys and the driver write themselves.
@@ -206,7 +206,7 @@ def _text(column: ColumnElement[Any]) -> ColumnElement[str]:
 
 
 def _texts_with_parts(connection: Connection, tables: dict[str, Table]) -> Iterator[tuple[Kind, str]]:
-    """What an export holds, as a whole and in the parts that tell something too."""
+    """What an export holds, as a whole and in the parts that reveal something too."""
     for kind, text in _texts(connection, tables):
         if kind is not Kind.PATHS:
             yield kind, text.strip()
@@ -215,7 +215,7 @@ def _texts_with_parts(connection: Connection, tables: dict[str, Table]) -> Itera
         if kind is Kind.NAMES:
             yield kind, text.partition(".")[0]  # of a host with its domain
         for path in [text.strip()] if is_path(text) else _PATH.findall(text):
-            folder = _FOLDER.match(path)  # other files in it tell the same
+            folder = _FOLDER.match(path)  # other files in it reveal the same
             yield Kind.PATHS, folder[0] if folder else path
         yield from ((Kind.NAMES, owner) for owner in _OWNER.findall(text))
 
@@ -258,7 +258,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _is_telling(kind: Kind, text: str) -> bool:
-    """Whether finding a text elsewhere would tell something: it is not too short, no number and no common word."""
+    """Whether finding a text elsewhere would reveal something: it is not too short, no number and no common word."""
     shortest = _SHORTEST_NAME if kind is Kind.NAMES else _SHORTEST
     return len(text) >= shortest and not _NUMBER.fullmatch(text) and not _COMMON.fullmatch(text)
 
