@@ -143,13 +143,11 @@ def counted(work):
     return found, last - first
 
 
-@settings(max_examples=25)
-@given(intervals, intervals)
-def test_time_is_as_counted_nanosecond_by_nanosecond(tmp_path, base, new):
+def check_time_is_as_counted(folder, base, new):
     works = [
         [(name, 100 + 10 * start, 100 + 10 * (start + length)) for name, start, length in work] for work in (base, new)
     ]
-    sides = [analyzed(program(*work, steps=1), tmp_path, f"{n}.sqlite") for n, work in enumerate(works)]
+    sides = [analyzed(program(*work, steps=1), folder, f"{n}.sqlite") for n, work in enumerate(works)]
     rows = of(waterfall(*sides), "time_ns")
     assert_adds_up(rows)
     for column, work in (("base", base), ("new", new)):
@@ -161,6 +159,19 @@ def test_time_is_as_counted_nanosecond_by_nanosecond(tmp_path, base, new):
         assert value["communication"] == 10 * found[NCCL]
         assert value["copies and sets"] == 10 * found[""]
         assert value["idle"] == 10 * found[None]
+
+
+@settings(max_examples=8)
+@given(intervals, intervals)
+def test_time_is_as_counted_nanosecond_by_nanosecond(tmp_path, base, new):
+    check_time_is_as_counted(tmp_path, base, new)
+
+
+@pytest.mark.slow
+@settings(max_examples=50)
+@given(intervals, intervals)
+def test_time_is_as_counted_in_more_examples(tmp_path, base, new):
+    check_time_is_as_counted(tmp_path, base, new)
 
 
 def test_windows_that_overlap_each_count():
