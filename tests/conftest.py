@@ -1,5 +1,6 @@
 """Settings for all tests; those of nsys and the browser have more of their own."""
 
+import functools
 import inspect
 import os
 from collections.abc import Callable, Iterator
@@ -127,6 +128,7 @@ def shared_reads() -> Iterator[None]:
     """
     read = api.read
 
+    @functools.wraps(read)
     def read_once(*args: Any, **options: Any) -> Any:
         given = inspect.signature(read).bind(*args, **options)
         given.apply_defaults()

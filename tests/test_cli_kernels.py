@@ -105,7 +105,7 @@ def test_a_name_that_no_kernel_has_leaves_an_empty_table(run: Run, tmp_path: Pat
     ("args", "said"),
     [
         (["--by", "stream"], "Invalid value for '--by'"),
-        (["--filter", "("], "no regular expression"),
+        (["--filter", "("], "not a regular expression"),
         (["--gpu", 7], "The recording has no GPU 7"),
         (["--limit", -1], "Invalid value for '--limit'"),
         (["--format", "xml"], "Invalid value for '--format'"),
