@@ -5,6 +5,7 @@ import importlib
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,12 +23,17 @@ reference = importlib.import_module("reference")
 FIXTURES = ["convnet_channels_last", "net_amp", "transformer_compiled", "transformer_eager"]
 FEW_STEPS = ["gan_fp16", "matmul", "mlp_fp16", "mlp_fp16_4097", "mlp_tf32", "transformer_tf32"]  # of the lessons
 RECORDINGS = ["matmul_dtypes", "mnist_amp", "mnist_fp32", "net_amp", "net_bad", "net_tf32"]
+QUICK = ("transformer_compiled", "mlp_fp16", "matmul")  # the others are slow
 PAIRS_BACK_TO_BACK = 3  # % of a kernel that runs once a step, right beside another: only their sum is sure
 
 # What transformer.py multiplies in a step, with its default sizes.
 TOKENS, WIDTH, LAYERS, HEADS, VOCABULARY, BATCH, CONTEXT, STEPS = 8192, 1024, 4, 16, 8192, 8, 1024, 12
 LINEAR_FLOP = 2 * TOKENS * (LAYERS * 12 * WIDTH**2 + WIDTH * VOCABULARY)
 ATTENTION_FLOP = LAYERS * 4 * BATCH * HEADS * CONTEXT**2 * (WIDTH // HEADS)
+
+
+def with_slow(names: list[str]) -> list[Any]:
+    return [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in names]
 
 
 @functools.cache
@@ -54,14 +60,14 @@ def check_percentages_and_cycles(frames: dict[str, pd.DataFrame], few_steps: boo
     assert found["to_none_pct"] <= 0.2
 
 
-@pytest.mark.parametrize("name", FIXTURES)
+@pytest.mark.parametrize("name", with_slow(FIXTURES))
 def test_errors_of_fixtures(name: str) -> None:
     frames = frames_of(ROOT / "fixtures", name)
     check_percentages_and_cycles(frames)
     assert accuracy.score(frames["cycles"])["matched_pct"] > 99.9
 
 
-@pytest.mark.parametrize("name", FEW_STEPS)
+@pytest.mark.parametrize("name", with_slow(FEW_STEPS))
 def test_errors_of_fixtures_with_few_steps(name: str) -> None:
     check_percentages_and_cycles(frames_of(ROOT / "fixtures", name), few_steps=True)
 

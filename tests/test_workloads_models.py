@@ -55,7 +55,7 @@ def test_the_best_possible_loss_is_not_beaten():
     assert losses(output)[1] > 0.5 * best  # a batch of 256 tokens has 26 ± 5 surprises
 
 
-@pytest.mark.parametrize("script", SMALL)
+@pytest.mark.parametrize("script", ["transformer.py", pytest.param("convnet.py", marks=pytest.mark.slow)])
 def test_ranges_nest_as_promised(script, tmp_path):
     recorder, ranges = tmp_path / "recorder", tmp_path / "ranges"
     recorder.mkdir()
