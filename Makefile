@@ -57,11 +57,12 @@ test-lowest: $(VENV)/installed-dev  ## Install tcprof with the lowest versions t
 	$(LOWEST) -m pytest -W default --numprocesses auto --dist worksteal tests/test_cli*.py tests/test_redact.py \
 	  tests/test_fixtures.py tests/test_notebook.py tests/test_comparison_page.py
 
-test-sdist: $(VENV)/installed-dev  ## Build what is published; run the demo and the tests from the unpacked sdist
+test-sdist: $(VENV)/installed-dev  ## Build what is published; from the unpacked sdist run the demo, collect all tests, and run those of its files
 	rm -rf build/sdist
 	$(BIN)/python -m hatchling build -d build/sdist
 	tar -xzf build/sdist/*.tar.gz -C build/sdist
-	cd build/sdist/tcprof-*/ && $(MAKE) demo && $(abspath $(BIN))/python -m pytest --numprocesses auto --dist worksteal
+	cd build/sdist/tcprof-*/ && $(MAKE) demo && $(abspath $(BIN))/python -m pytest --quiet --collect-only >/dev/null && \
+	  $(abspath $(BIN))/python -m pytest --numprocesses auto --dist worksteal tests/test_layers.py tests/test_docs.py tests/test_fixtures.py tests/test_cli*.py
 
 check: $(VENV)/installed-dev $(NODE_MODULES)  ## What CI runs: format, lint, types, tests, and whether the pages' scripts are built
 	$(BIN)/ruff format --check .

@@ -1,3 +1,4 @@
+import signal
 import sqlite3
 import sys
 from contextlib import closing
@@ -47,6 +48,14 @@ def write_fake_nsys(path: Path) -> Path:
     path.write_text(f"#!{sys.executable}\n{FAKE.read_text()}")
     path.chmod(0o755)
     return path
+
+
+@pytest.fixture(autouse=True)
+def signals_arrive() -> None:
+    """Programs started by ``nohup`` or in the background ignore signals, and so would all that a test starts."""
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, usual)
 
 
 @pytest.fixture
