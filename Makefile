@@ -1,13 +1,18 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# A file's tests run in one process: its fixtures are made once, and what its tests read is read once.
+PARALLEL := --numprocesses auto --dist loadfile
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 # npm writes it last. Where the packages cannot be fetched this is said, and what needs them is skipped.
 NODE_MODULES := web/node_modules/.package-lock.json
 
+# Many images set it: then each of some hundred processes of the tests compiles all that it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-cpu test-nsys test-lowest test-sdist check web format bench lessons screenshots record clean
+.PHONY: help demo test test-slow test-cpu fuzz test-nsys test-lowest test-sdist check web format bench lessons screenshots record clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -31,16 +36,21 @@ demo: $(VENV)/installed  ## Compare an FP32 and an FP16 training run, recorded o
 	@$(BIN)/tcprof compare fixtures/mlp_fp32.sqlite fixtures/mlp_fp16.sqlite --limit 4 -o demo/mlp.html
 
 test: $(VENV)/installed-dev $(NODE_MODULES)  ## Set up and run all tests; those that need a GPU, nsys, Chromium or Node.js say when they are skipped
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
+	$(BIN)/python -m pytest $(PARALLEL)
 
 test-slow: $(VENV)/installed-dev  ## Run the tests that 'make test' leaves out, as they take long
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --slow -m slow
+	$(BIN)/python -m pytest $(PARALLEL) --slow -m slow
 
 test-cpu: $(VENV)/installed-dev  ## Run the tests of outputs once more with the sums of another CPU's BLAS
 	@core=$$($(BIN)/python tests/core_types.py) || exit; \
 	if [ -z "$$core" ]; then echo "SKIPPED: the outputs as on another CPU."; exit 0; fi; \
 	echo "The outputs with the sums of $$core:"; \
-	OPENBLAS_CORETYPE=$$core $(BIN)/python -m pytest --numprocesses auto --dist worksteal tests/test_cli*.py tests/test_faults.py
+	OPENBLAS_CORETYPE=$$core $(BIN)/python -m pytest $(PARALLEL) -m golden
+
+CASES := 300
+SEED := 0
+fuzz: $(VENV)/installed-dev  ## Run commands on recordings that are changed by chance: make fuzz CASES=5000 SEED=1
+	PYTHONPATH=tests $(BIN)/python -m fuzz --cases $(CASES) --seed $(SEED)
 
 test-nsys: $(VENV)/installed-dev  ## Fetch Debian's nsys (about 190 MB, no root) unless NSYS names one, and run the tests that need one
 	@nsys="$$NSYS"; status=0; \
@@ -54,15 +64,15 @@ test-lowest: $(VENV)/installed-dev  ## Install tcprof with the lowest versions t
 	$(BIN)/uv pip install --quiet --python $(LOWEST) --resolution lowest-direct .
 	$(BIN)/uv pip install --quiet --python $(LOWEST) --constraint constraints.txt hypothesis pytest pytest-timeout pytest-xdist
 	build/lowest/bin/tcprof ranges fixtures/mlp_fp16.sqlite >/dev/null
-	$(LOWEST) -m pytest -W default --numprocesses auto --dist worksteal tests/test_cli*.py tests/test_redact.py \
-	  tests/test_fixtures.py tests/test_notebook.py tests/test_comparison_page.py
+	$(LOWEST) -m pytest -W default $(PARALLEL) tests/test_cli*.py tests/test_redact.py \
+	  tests/test_fixtures.py tests/test_notebook.py tests/test_comparison_page.py tests/test_annotate_nvtx.py
 
 test-sdist: $(VENV)/installed-dev  ## Build what is published; from the unpacked sdist run the demo, collect all tests, and run those of its files
 	rm -rf build/sdist
 	$(BIN)/python -m hatchling build -d build/sdist
 	tar -xzf build/sdist/*.tar.gz -C build/sdist
 	cd build/sdist/tcprof-*/ && $(MAKE) demo && $(abspath $(BIN))/python -m pytest --quiet --collect-only >/dev/null && \
-	  $(abspath $(BIN))/python -m pytest --numprocesses auto --dist worksteal tests/test_layers.py tests/test_docs.py tests/test_fixtures.py tests/test_cli*.py
+	  $(abspath $(BIN))/python -m pytest $(PARALLEL) tests/test_layers.py tests/test_docs.py tests/test_fixtures.py tests/test_cli.py
 
 check: $(VENV)/installed-dev $(NODE_MODULES)  ## What CI runs: format, lint, types, tests, and whether the pages' scripts are built
 	$(BIN)/ruff format --check .
@@ -79,8 +89,8 @@ format: $(VENV)/installed-dev  ## Format, and fix what the linter can fix
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/installed-dev  ## Time and memory of 'tcprof ranges' and of the fit, of the page; errors of kernels' figures and of comparisons
-	$(BIN)/python benchmarks/ranges.py
+bench: $(VENV)/installed-dev  ## Time and memory of the commands by size, of the fit, of the page; errors of kernels' figures and of comparisons
+	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/fit.py
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/synthetic.py

@@ -1,81 +1,129 @@
-"""Make a large recording out of a small one: repeated in time, and once more on a second GPU.
+"""Make a large recording: an export as nsys 2025.3 writes it, of as many samples, kernels and ranges as are asked for.
 
-    python benchmarks/large_recording.py fixtures/mnist_amp.sqlite /tmp/large.sqlite --metric-rows 10000000
+    python benchmarks/large_recording.py /tmp/large.sqlite --metric-rows 10000000 --kernels 100000
+    python benchmarks/large_recording.py /tmp/deep.sqlite --metric-rows 0 --ranges 5000 --paths 5000 --depth 5000
 
-The copies carry everything that tcprof reads: samples, ranges, launches, kernels, copies. All is done in SQL; the
-source is not changed.
+Each GPU has a process of its own. Its main thread opens ranges, the same tree of paths in each iteration, and launches
+two thirds of the kernels; the rest are launched by a thread that opens no range, as PyTorch's backward pass is. The
+samples are what the kernels count, so that a fit finds them. Times and values vary: nothing repeats exactly. The same
+sizes and seed give the same recording.
 """
 
 import argparse
 import shutil
 import sqlite3
+from dataclasses import fields
 from pathlib import Path
 
-PID_SHIFT = 1 << 24  # the process number begins at bit 24 of every global id
-TIMES = {
-    "GPU_METRICS": ("timestamp", "rawTimestamp"),
-    "NVTX_EVENTS": ("start", "end"),
-    "CUPTI_ACTIVITY_KIND_RUNTIME": ("start", "end"),
-    "CUPTI_ACTIVITY_KIND_KERNEL": ("start", "end"),
-    "CUPTI_ACTIVITY_KIND_MEMCPY": ("start", "end"),
-    "CUPTI_ACTIVITY_KIND_MEMSET": ("start", "end"),
+import adbc_driver_sqlite.dbapi as adbc
+import numpy as np
+from large_contents import (
+    API_NAME,
+    CLASSES,
+    FIRST_METRIC_TYPE,
+    FIRST_PROCESS,
+    KERNEL_NAME,
+    METRICS,
+    TENSOR_CLASSES,
+    Size,
+    kernel_columns,
+    launch_columns,
+    lay_out_kernels,
+    lay_out_ranges,
+    range_columns,
+    sample_columns,
+)
+
+FIXTURE = Path(__file__).parent.parent / "fixtures" / "mnist_amp.sqlite"  # its small tables are taken as they are
+EMPTIED = (
+    *("GPU_METRICS", "NVTX_EVENTS", "DIAGNOSTIC_EVENT", "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL"),
+    *("CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET", "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "PROCESSES"),
+)
+GPU_TABLES = {  # the columns that number GPUs and processes, and what they are for the fixture's
+    "TARGET_INFO_GPU": {"id": 0, "cuDevice": 0},
+    "TARGET_INFO_GPU_METRICS": {"typeId": FIRST_METRIC_TYPE},
+    "TARGET_INFO_CUDA_DEVICE": {"gpuId": 0, "cudaId": 0, "pid": 1000},
 }
-GPU_COLUMNS = {"deviceId": 1, "typeId": 1, "globalPid": PID_SHIFT, "globalTid": PID_SHIFT, "endGlobalTid": PID_SHIFT}
 
 
-def copy_rows(connection: sqlite3.Connection, table: str, changes: dict[str, str], where: str = "") -> None:
-    """Insert every row of a table once more, with some columns replaced by expressions."""
-    columns = [row[1] for row in connection.execute(f'pragma table_info("{table}")')]
-    values = ", ".join(changes.get(column, f'"{column}"') for column in columns)
-    connection.execute(f'insert into "{table}" select {values} from "{table}" {where}')  # noqa: S608
+def write_recording(target: Path, size: Size) -> None:
+    """Write a recording, over what is there."""
+    target.unlink(missing_ok=True)
+    _begin(target, size)
+    options = "pragma journal_mode = off", "pragma synchronous = off", "pragma locking_mode = exclusive"
+    with adbc.connect(f"file:{target.absolute()}", autocommit=True) as connection, connection.cursor() as cursor:
+        for option in options:
+            cursor.execute(option)
+        cursor.execute("begin")
+        generator = np.random.default_rng(size.seed)
+        for gpu in range(size.gpus):
+            ranges, kernels = lay_out_ranges(size), lay_out_kernels(size, generator)
+            for table, columns in (
+                ("NVTX_EVENTS", range_columns(ranges, gpu)),
+                ("CUPTI_ACTIVITY_KIND_RUNTIME", launch_columns(kernels, gpu)),
+                ("CUPTI_ACTIVITY_KIND_KERNEL", kernel_columns(kernels, gpu)),
+            ):
+                if columns.num_rows:
+                    cursor.adbc_ingest(table, columns, mode="append")
+            for columns in sample_columns(size, kernels, gpu, generator):
+                cursor.adbc_ingest("GPU_METRICS", columns, mode="append")
+        cursor.execute("commit")
 
 
-def repeat(connection: sqlite3.Connection, tables: dict[str, list[str]], times: int) -> None:
-    """Append the recording to itself, each time later and with higher correlation ids."""
-    first, last = connection.execute("select min(timestamp), max(timestamp) from GPU_METRICS").fetchone()
-    period = last - first + 1_000_000
-    (launches,) = connection.execute("select max(correlationId) + 1 from CUPTI_ACTIVITY_KIND_RUNTIME").fetchone()
-    for table, columns in tables.items():
-        (rows,) = connection.execute(f'select max(rowid) from "{table}"').fetchone()  # noqa: S608
-        for number in range(1, times):
-            changes = {column: f'"{column}" + {number * period}' for column in TIMES[table] if column in columns}
-            if "correlationId" in columns:
-                changes["correlationId"] = f'"correlationId" + {number * launches}'
-            copy_rows(connection, table, changes, f"where rowid <= {rows}")
+def _begin(target: Path, size: Size) -> None:
+    """The fixture's tables without its recording, and the GPUs, names and messages of the new one."""
+    shutil.copyfile(FIXTURE, target)
+    connection = sqlite3.connect(target)
+    for table in EMPTIED:
+        connection.execute(f"delete from {table}")  # noqa: S608
+    connection.execute("update ANALYSIS_DETAILS set duration = ?", (size.seconds * 10**9,))
+    connection.execute(
+        "update META_DATA_CAPTURE set value = ? where name = 'GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY'",
+        (round(size.metric_rows / METRICS / size.gpus / size.seconds),),
+    )
+    _add_gpus(connection, size.gpus)
+    names = [(KERNEL_NAME + number, _kernel_name(number)) for number in range(CLASSES)]
+    connection.executemany("insert into StringIds values (?, ?)", [*names, (API_NAME, "cudaLaunchKernel_v7000")])
+    texts = ((f"{number}: {METRICS} GPU metrics were collected.",) for number in range(size.messages))
+    connection.executemany(
+        "insert into DIAGNOSTIC_EVENT (timestamp, timestampType, source, severity, text) values (0, 1, 1, 1, ?)", texts
+    )
+    connection.commit()
+    connection.execute("vacuum")
+    connection.close()
 
 
-def add_gpu(connection: sqlite3.Connection, tables: dict[str, list[str]]) -> None:
-    """Everything once more, on a second GPU and from a second process."""
-    for table, columns in tables.items():
-        copy_rows(connection, table, {c: f'"{c}" + {by}' for c, by in GPU_COLUMNS.items() if c in columns})
-    copy_rows(connection, "TARGET_INFO_GPU_METRICS", {"typeId": '"typeId" + 1'})
-    copy_rows(connection, "TARGET_INFO_GPU", {"id": "1", "cuDevice": "1"})
-    copy_rows(connection, "TARGET_INFO_CUDA_DEVICE", {"gpuId": "1", "cudaId": "1", "pid": '"pid" + 1'})
+def _add_gpus(connection: sqlite3.Connection, gpus: int) -> None:
+    """The GPU of the fixture more than once, each with its metrics and the process that uses it."""
+    connection.execute("update TARGET_INFO_CUDA_DEVICE set pid = ?", (FIRST_PROCESS,))
+    for table, numbered in GPU_TABLES.items():
+        columns = [row[1] for row in connection.execute(f"pragma table_info({table})")]
+        first, smallest = next(iter(numbered.items()))
+        for gpu in range(1, gpus):
+            values = ", ".join(f"{column} + {gpu}" if column in numbered else column for column in columns)
+            connection.execute(f"insert into {table} select {values} from {table} where {first} = {smallest}")  # noqa: S608
+
+
+def _kernel_name(number: int) -> str:
+    if number < TENSOR_CLASSES:
+        return f"nvjet_sm90_hsh_{64 + 8 * number}x128_64x{4 + number % 3}_1x2_h_bz_coopA_NNT"
+    return (
+        f"void at::native::vectorized_elementwise_kernel<4, at::native::Functor{number}<float>, "
+        "std::array<char*, 3ul>>(int, T2, T3)"
+    )
 
 
 def main() -> None:
-    """Repeat the recording until it has about the metric rows asked for."""
+    """Make the recording that the options ask for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("source", type=Path)
     parser.add_argument("target", type=Path)
-    parser.add_argument("--metric-rows", type=int, default=10_000_000)
-    options = parser.parse_args()
-    shutil.copyfile(options.source, options.target)
-    connection = sqlite3.connect(options.target)
-    connection.executescript("pragma journal_mode = off; pragma synchronous = off;")
-    present = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
-    tables = {
-        table: [row[1] for row in connection.execute(f'pragma table_info("{table}")')]
-        for table in TIMES
-        if table in present
-    }
-    connection.execute("update NVTX_EVENTS set end = start where end is null")
-    (rows,) = connection.execute("select count(*) from GPU_METRICS").fetchone()
-    times = max(1, round(options.metric_rows / (2 * rows)))
-    repeat(connection, tables, times)
-    add_gpu(connection, tables)
-    connection.commit()
-    print(f"{2 * times * rows:,} metric rows: {options.target}")
+    for field in fields(Size):
+        option = f"--{field.name.replace('_', '-')}"
+        parser.add_argument(option, type=int, default=field.default, help="default: %(default)s")
+    options = vars(parser.parse_args())
+    target = options.pop("target")
+    write_recording(target, Size(**options))
+    print(f"{target}: {target.stat().st_size / 1e6:,.0f} MB")
 
 
 if __name__ == "__main__":

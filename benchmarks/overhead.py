@@ -1,8 +1,9 @@
-"""What recording costs the program: time per step alone, under plain nsys, and under tcprof; needs a GPU.
+"""What recording costs the program: time per step alone, under plain nsys, under tcprof, and with ranges of tcprof.
 
     python benchmarks/overhead.py [--rounds 5] workloads/mnist_amp.py ...
 
-Plain nsys has the options that tcprof gives it, but nsys's own metric set, so that the difference is what tcprof adds.
+It needs a GPU. Plain nsys has the options that tcprof gives it, but nsys's own metric set, so that the difference is
+what tcprof adds.
 The ways take turns, so that a GPU that warms up or a busy host is not taken for one of them.
 """
 
@@ -17,8 +18,9 @@ from pathlib import Path
 from tcprof.record.command import RecordOptions, build_profile_command
 from tcprof.record.nsys.capabilities import read_capabilities
 from tcprof.record.nsys.locate import find_nsys
+from tcprof.record.nsys.report import ReportFiles
 
-WAYS = ("alone", "plain nsys", "tcprof")
+WAYS = ("alone", "plain nsys", "tcprof", "annotated")
 
 
 def main() -> None:
@@ -44,10 +46,14 @@ def measure(script: list[str], rounds: int) -> dict[str, list[float]]:
         report = Path(folder) / "run.nsys-rep"
         program = [sys.executable, *script]
         nsys = find_nsys()
+        tcprof = [sys.executable, "-m", "tcprof", "profile", "--force", "-o", str(report)]
         commands = {
             "alone": program,
-            "plain nsys": build_profile_command(nsys, read_capabilities(nsys), RecordOptions(report), program),
-            "tcprof": [sys.executable, "-m", "tcprof", "profile", "--force", "-o", str(report), *script],
+            "plain nsys": build_profile_command(
+                nsys, read_capabilities(nsys), RecordOptions(), program, ReportFiles.named(report)
+            ),
+            "tcprof": [*tcprof, "--annotate", "off", *script],
+            "annotated": [*tcprof, *script],
         }
         run(program)  # fills the caches of files and of compiled kernels
         rates: dict[str, list[float]] = {way: [] for way in WAYS}

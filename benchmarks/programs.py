@@ -1,7 +1,7 @@
 """Synthetic recordings for the benchmark of comparisons: programs whose iterations and runs differ as real ones do."""
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -10,23 +10,7 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.observed import Observed
 from tcprof.comparison.statistics import noise
-from tcprof.frames import (
-    ACTIVITIES,
-    CLOCKS,
-    DIAGNOSTICS,
-    GPUS,
-    INSTANCES,
-    ITERATIONS,
-    KERNELS,
-    LAUNCHED,
-    LEDGER,
-    NVTX_RANGES,
-    OUTSIDE,
-    PATHS,
-    RANGES,
-    SAMPLES,
-    TIMELINE,
-)
+from tcprof.frames import DIAGNOSTICS, INSTANCES, KERNELS, PATHS, RANGES, SCHEMAS
 from tcprof.sources import Recording
 
 ITERATIONS_EACH = 40
@@ -129,30 +113,20 @@ def _draw_factors(program: Program, generator: np.random.Generator, pairs: int) 
 def _wrap(instances: pd.DataFrame, pairs: int) -> Analysis:
     """An analysis of which only the instances matter."""
     names = [f"program {number}" for number in range(pairs)]
-    paths = PATHS.conform(pd.DataFrame({"domain": "", "path": names, "name": names, "depth": 1}))
+    paths = PATHS.conform(pd.DataFrame({"domain": "", "path": names, "name": names, "depth": 1, "parent_id": -1}))
     counts = ["instance_count", "activity_count", "inherited_count", "kernel_count", "host_ns", "kernel_ns"]
-    empty = {
-        "gpus": GPUS,
-        "samples": SAMPLES,
-        "iterations": ITERATIONS,
-        "launched": LAUNCHED,
-        "kernels": KERNELS,
-        "kernels_by_path": KERNELS,
-        "timeline": TIMELINE,
-        "ledger": LEDGER,
-        "clocks": CLOCKS,
-        "outside": OUTSIDE,
-        "activities": ACTIVITIES,
-        "nvtx_ranges": NVTX_RANGES,
+    schemas = {schema.name: schema for schema in SCHEMAS} | {"kernels_by_path": KERNELS}
+    frames = {field.name: schemas[field.name].empty() for field in fields(Analysis) if field.name in schemas}
+    given = {
+        "ranges": RANGES.conform(paths.assign(gpu=0, path_id=range(pairs), **dict.fromkeys(counts, 1))),
+        "instances": instances,
+        "paths": paths,
     }
     return Analysis(
         recording=Recording("synthetic", "", "", "", "", 1e9, 20_000.0, True),
         window="gpu",
         tensor_source="cycles",
-        ranges=RANGES.conform(paths.assign(gpu=0, **dict.fromkeys(counts, 1))),
-        instances=instances,
-        paths=paths,
         tensor={},
         observed=Observed(DIAGNOSTICS.empty(), 0, False, None, pairs, (), 0),
-        **{name: schema.empty() for name, schema in empty.items()},
+        **frames | given,
     )

@@ -81,7 +81,7 @@ def _rates(run: dict[str, str]) -> str:
 
 
 def _ranges(run: dict[str, str]) -> str:
-    """The recorded steps and the ranges in them: how often each ran, its times a run, and its Tensor Active."""
+    """The recorded steps and the ranges in them: instances, times per instance, and Tensor Active."""
     ranges = tcprof.read(ROOT / "fixtures" / f"{run['name']}.sqlite").ranges
     rows = []
     for row in ranges[ranges["path"].str.contains(r"(?:^| / )step(?: / |$)")].to_dict("records"):
@@ -90,7 +90,8 @@ def _ranges(run: dict[str, str]) -> str:
         )
         active = units.format_pct(row["tensor_active_mean_pct"])
         rows.append((row["path"], units.format_count(row["instance_count"]), *times, active))
-    return _markdown(("range", "runs", "on the CPU", "on the GPU, first to last", "kernels", "Tensor Active"), rows)
+    head = ("range", "instances", "on the CPU", "on the GPU, first to last", "kernels", "Tensor Active")
+    return _markdown(head, rows)
 
 
 def _printed(run: dict[str, str]) -> str:

@@ -9,12 +9,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from tcprof.errors import InputError, MachineError, NsysError, OutputError, StoppedError, TcprofError, UsageError
 from tcprof.version import __version__
 
 if TYPE_CHECKING:
+    from tcprof import annotate
     from tcprof.api import compare, profile, read
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "TcprofError",
     "UsageError",
     "__version__",
+    "annotate",
     "compare",
     "profile",
     "read",
@@ -38,6 +41,10 @@ def __getattr__(name: str) -> Any:
         from tcprof import api
 
         return getattr(api, name)
+    if name == "annotate":  # a package that can be called
+        import tcprof.annotate
+
+        return sys.modules[tcprof.annotate.__name__]
     raise AttributeError(f"module 'tcprof' has no attribute {name!r}")
 
 

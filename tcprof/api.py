@@ -16,13 +16,36 @@ from tcprof.frames import SAMPLE_METRICS
 from tcprof.sources.registry import open_source
 from tcprof.untrusted import one_line
 
-_Recording: TypeAlias = str | PathLike[str] | Analysis
-_Recordings: TypeAlias = _Recording | Sequence[_Recording]
+_Input: TypeAlias = str | PathLike[str] | Analysis
+_Inputs: TypeAlias = _Input | Sequence[_Input]
 _KERNELS_SHOWN = 8  # of a comparison, in a notebook
-_LARGE = 100_000_000  # bytes of an export that takes more than some seconds to fit
 
 
-class JudgedAnalysis(Analysis):
+class _Judged:
+    """What figures say, of a recording and of a comparison alike."""
+
+    @property
+    def findings(self) -> Findings | ComparedFindings:
+        """All of it, with what it rests on."""
+        raise NotImplementedError
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """A paragraph for each GPU."""
+        return self.findings.verdict
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Why the figures cannot be trusted, gravest first, or empty; of a comparison each begins with its side."""
+        return self.findings.faults
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What else a reader must know, such as what makes two sides hard to compare, most important first."""
+        return self.findings.warnings
+
+
+class JudgedAnalysis(_Judged, Analysis):
     """An analysis with what its figures say, which notebooks show."""
 
     @cached_property
@@ -31,28 +54,13 @@ class JudgedAnalysis(Analysis):
         return judge(self)
 
     @property
-    def verdict(self) -> tuple[str, ...]:
-        """A paragraph for each GPU."""
-        return self.findings.verdict
-
-    @property
     def checks(self) -> tuple[Check, ...]:
         """What was checked before the figures can be trusted."""
         return self.findings.checks
 
-    @property
-    def faults(self) -> tuple[str, ...]:
-        """Why the figures cannot be trusted, gravest first; empty for a sound recording."""
-        return self.findings.faults
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What else a reader must know, most important first."""
-        return self.findings.warnings
-
     def figure_timeline(self) -> Any:
         """Samples over lanes of ranges, as a plotly figure."""
-        from tcprof.views.figures.figures import figure_timeline
+        from tcprof.views.figures.timeline import figure_timeline
 
         return figure_timeline(self)
 
@@ -70,28 +78,13 @@ class JudgedAnalysis(Analysis):
         return render_html(view_ranges(self, self.findings, self.ranges))
 
 
-class JudgedComparison(Comparison):
+class JudgedComparison(_Judged, Comparison):
     """A comparison with what it says, which notebooks show."""
 
     @cached_property
     def findings(self) -> ComparedFindings:
         """What it says, as ``tcprof.findings.compared`` judges it."""
         return judge_comparison(self)
-
-    @property
-    def verdict(self) -> tuple[str, ...]:
-        """A paragraph for each GPU."""
-        return self.findings.verdict
-
-    @property
-    def faults(self) -> tuple[str, ...]:
-        """Why the figures of a side cannot be trusted; each begins with the side."""
-        return self.findings.faults
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What makes the sides hard to compare, and what else a reader must know of each."""
-        return self.findings.warnings
 
     def __repr__(self) -> str:
         names = " → ".join(side.name for side in (self.base, self.new))
@@ -108,7 +101,7 @@ def read(
     path: str | PathLike[str],
     window: str = "gpu",
     metrics: Iterable[str] | None = None,
-    kernels: bool | None = True,
+    kernels: bool = True,
     warm_up: int | str | None = None,
     iteration: str | None = None,
 ) -> JudgedAnalysis:
@@ -119,8 +112,7 @@ def read(
             report is exported beside itself when it has no export that is whole and newer.
         window: Windows that figures from samples are taken over: gpu, host or busy.
         metrics: Columns of ``tcprof.frames.SAMPLES`` to read; all by default.
-        kernels: Whether to fit the kernels, which takes most of the time of a large recording. None: unless its export
-            is larger than 100 MB.
+        kernels: Whether to fit the kernels; without, a large recording is read in about half the time.
         warm_up: How many first iterations are left out of the figures per range and iteration, or ``all`` to count all
             iterations. None: those that are found to be warm-up.
         iteration: The range that iterates, by its name or path. None: the one that is found.
@@ -132,14 +124,13 @@ def read(
     if window not in WINDOWS:
         raise UsageError(f"there is no window {window!r}", f"Choose one of: {', '.join(WINDOWS)}.")
     source = open_source(Path(path))
-    fit = source.path.stat().st_size < _LARGE if kernels is None else kernels
-    found = analyze(source, window, SAMPLE_METRICS if metrics is None else metrics, fit, warm_up, iteration)
+    found = analyze(source, window, SAMPLE_METRICS if metrics is None else metrics, kernels, warm_up, iteration)
     return JudgedAnalysis(**vars(found))
 
 
 def compare(
-    base: _Recordings,
-    new: _Recordings,
+    base: _Inputs,
+    new: _Inputs,
     window: str = "gpu",
     mapping: Mapping[str, str] | None = None,
     force: bool = False,
@@ -185,10 +176,9 @@ def profile(
         OutputError: The report cannot be written.
     """
     from tcprof.record.command import RecordOptions
-    from tcprof.record.plan import plan_recording
-    from tcprof.record.recording import check_output, record
+    from tcprof.record.recording import Session
 
-    target = Path(output)
-    check_output(target, force=True)
-    with plan_recording(program, RecordOptions(output=target, frequency_hz=frequency_hz, **options)) as plan:
-        return read(record(plan.nsys, plan.build_command(target), target).report)
+    session = Session(program, Path(output))
+    session.check_reports(force=True)
+    with session.plan(RecordOptions(frequency_hz=frequency_hz, **options)) as plan:
+        return read(session.record(plan, session.reports[0]).report)

@@ -10,10 +10,12 @@
     ├── NsysError     exit 4  nsys is absent, or it failed
     └── StoppedError  exit 130  the user ended it
 
-Any other exception that leaves the package is a defect of tcprof.
+Any other exception that leaves the package is a defect of tcprof; the command line ends with status 70 then.
 """
 
 from typing import ClassVar
+
+DEFECT_STATUS = 70  # as EX_SOFTWARE in sysexits.h
 
 
 class TcprofError(Exception):
@@ -24,7 +26,7 @@ class TcprofError(Exception):
         hint: What to do about it: a command, an option, a package. Empty where nothing can be advised.
     """
 
-    exit_status: ClassVar[int] = 1
+    exit_status: ClassVar[int] = DEFECT_STATUS
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)

@@ -22,4 +22,11 @@ def _visible(character: str) -> str:
 
 def printable(text: str) -> str:
     """Text without control characters, line breaks and direction marks, which could forge a terminal's output."""
+    if text.isprintable():
+        return text
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+
+
+def printable_lines(text: str) -> str:
+    """Text of several lines, each of them printable."""
+    return "\n".join(map(printable, text.split("\n")))

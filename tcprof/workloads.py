@@ -13,7 +13,8 @@ from tcprof.errors import InputError
 _PACKAGE = Path(__file__).parent
 # A wheel takes the folder along inside the package; in a checkout it lies beside the package.
 FOLDERS = (_PACKAGE / "_workloads", _PACKAGE.parent / "workloads")
-_PROFILE = "tcprof profile --capture-range cudaProfilerApi"
+_PROFILE = "tcprof profile"
+_PROFILE_PART = f"{_PROFILE} --capture-range cudaProfilerApi"
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def read_workloads(folder: Path, relative_to: Path) -> list[Workload]:
         if not summary:
             raise InputError(f"{path} does not say what it does.", "Begin it with a line that says it.")
         shown = path.relative_to(relative_to) if path.is_relative_to(relative_to) else path
-        workloads.append(Workload(path.name, summary, point, _command(shown)))
+        workloads.append(Workload(path.name, summary, point, _command(shown, _is_unprepared(path))))
     return workloads
 
 
@@ -83,10 +84,21 @@ def _about(path: Path) -> str | None:
     return ast.get_docstring(module) or "" if "__name__ == '__main__'" in tests else None
 
 
-def _command(path: Path) -> str:
+def _is_unprepared(path: Path) -> bool:
+    """Whether a script uses PyTorch and nothing that opens ranges or says what to record: it is recorded whole."""
+    if path.suffix != ".py":
+        return False
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    beside = {each.stem for each in path.parent.glob("*.py")}
+    return "torch" in names and not names & {"nvtx", *beside}
+
+
+def _command(path: Path, is_unprepared: bool) -> str:
     """The command that records a script; a CUDA program is compiled first."""
     script = shlex.quote(str(path))
     if path.suffix == ".py":
-        return f"{_PROFILE} {script}"
+        return f"{_PROFILE if is_unprepared else _PROFILE_PART} {script}"
     program = shlex.quote(path.stem)
-    return f"nvcc -O3 -arch=native {script} -o {program} && {_PROFILE} ./{program}"
+    return f"nvcc -O3 -arch=native {script} -o {program} && {_PROFILE_PART} ./{program}"

@@ -14,7 +14,7 @@ from tcprof.comparison import Comparison, Side, compare
 from tcprof.comparison.gate.judgements import Judgement
 from tcprof.findings import Finding, Severity
 from tcprof.findings.compared import ComparedFindings, judge_comparison
-from tcprof.render.formats.text import brief_columns, label_of
+from tcprof.render.formats._tables import brief_columns, label_rows
 from tcprof.render.html.comparison import render_comparison, write_comparison
 from tcprof.render.html.options import USUAL, PageOptions
 from tcprof.views.comparison.page import view_comparison_page
@@ -151,4 +151,4 @@ def write_page(
 def texts_of(table: Table) -> list[list[str]]:
     """The rows of a table as a terminal shows them: names, and the columns that are brief."""
     columns = brief_columns(table)
-    return [[label_of(row), *(column.texts[place] for column in columns)] for place, row in enumerate(table.rows)]
+    return [[str(label), *(column.texts[place] for column in columns)] for place, label in enumerate(label_rows(table))]

@@ -1,6 +1,7 @@
 """Settings for all tests; those of nsys and the browser have more of their own."""
 
 import functools
+import hashlib
 import inspect
 import os
 from collections.abc import Callable, Iterator
@@ -9,11 +10,13 @@ from typing import Any
 
 # As many processes as cores run tests: more threads in each, or in what they start, only wait for one another.
 os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
+os.environ["COLUMNS"] = "80"  # outputs are as a terminal of this width shows them
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tcprof import api
+from tcprof import api, comparison
+from tcprof.comparison import Side
 
 # The same examples on every machine: a failure in CI is one that can be repeated here.
 settings.register_profile(
@@ -46,7 +49,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what is marked slow, unless it is asked for: by ``--slow``, or by its name."""
+    """Marks the tests of golden files; leaves out what is slow, unless ``--slow`` or its name asks for it."""
+    for item in items:
+        if "golden" in getattr(item, "fixturenames", ()):
+            item.add_marker("golden")
     if config.getoption("--slow") or any("::" in each for each in config.args):
         return
     slow = [item for item in items if item.get_closest_marker("slow")]
@@ -102,49 +108,63 @@ def recordings() -> Path:
 
 
 FOLDER = Path(__file__).parent.parent / "fixtures"
-# One recording of each kind of program; the others, which have more of the same, are slow.
-KINDS = (
-    "gan_fp16",
-    "inference_fp32",
-    "jax_mlp",
-    "matmul",
-    "mlp_fp32",
-    "mnist_amp",
-    "pinn_fp32",
-    "transformer_compiled",
-)
+# With graphs recorded whole, without steps, with steps, with steps in epochs, and in nested modules. The others, which
+# have more of the same, are slow.
+KINDS = ("jax_mlp", "matmul", "mlp_fp32", "mnist_amp", "transformer_compiled")
 FIXTURES = [
     path if path.stem in KINDS else pytest.param(path, marks=pytest.mark.slow)
     for path in sorted(FOLDER.glob("*.sqlite"))
 ]
 ANALYSES: dict[tuple[object, ...], Any] = {}
+COMPARISONS: dict[tuple[object, ...], Any] = {}
 
 
 @pytest.fixture(scope="module")
 def shared_reads() -> Iterator[None]:
-    """Reads each recording of fixtures/ once for all tests of the modules that use this, by the same options.
+    """Reads each recording, and compares each two sides, once for all tests of the modules that use this.
 
-    For tests of what is made of an analysis: nothing changes one. What patches the analysis itself must not use it.
+    A recording is the same where its file has the same name and content, and the options are the same. For tests of
+    what is made of an analysis: nothing changes one. What patches the analysis itself must not use it.
     """
-    read = api.read
-
-    @functools.wraps(read)
-    def read_once(*args: Any, **options: Any) -> Any:
-        given = inspect.signature(read).bind(*args, **options)
-        given.apply_defaults()
-        path = Path(given.arguments["path"]).resolve()
-        if path.parent != FOLDER or not path.is_file():
-            return read(*args, **options)
-        if given.arguments["kernels"] is None:
-            given.arguments["kernels"] = path.stat().st_size < api._LARGE
-        key = tuple(map(repr, given.arguments.values()))
-        if key not in ANALYSES:
-            ANALYSES[key] = read(*given.args, **given.kwargs)
-        return ANALYSES[key]
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(api, "read", read_once)  # tcprof.read is looked up there
+        patch.setattr(api, "read", _once(api.read, ANALYSES, _recording_key))  # tcprof.read is looked up there
+        compare_once = _once(comparison.compare, COMPARISONS, _sides_key)
+        for place in ((api, "compare_sides"), (comparison, "compare")):  # commands import it when they run
+            patch.setattr(*place, compare_once)
         yield
+
+
+def _once(function: Callable[..., Any], made: dict[Any, Any], key_of: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which is called once for each key of its arguments; None is for those that are not shared."""
+
+    @functools.wraps(function)
+    def call_once(*args: Any, **options: Any) -> Any:
+        given = inspect.signature(function).bind(*args, **options)
+        given.apply_defaults()
+        key = key_of(**given.arguments)
+        if key is None:
+            return function(*args, **options)
+        if key not in made:
+            made[key] = function(*args, **options)
+        return made[key]
+
+    return call_once
+
+
+def _recording_key(path: Any, **options: object) -> object:
+    path = Path(path)
+    if path.suffix != ".sqlite" or not path.is_file():
+        return None
+    return path.name, hashlib.sha256(path.read_bytes()).digest(), *map(repr, options.values())
+
+
+def _sides_key(base: Any, new: Any, mapping: Any, force: bool) -> object:
+    sides = [side if isinstance(side, Side) else Side("", (side,)) for side in (base, new)]
+    read = {id(analysis) for analysis in ANALYSES.values()}  # these stay, and so nothing else gets their numbers
+    numbers = [tuple(map(id, side.recordings)) for side in sides]
+    if not read.issuperset(numbers[0] + numbers[1]):
+        return None
+    return *(side.name for side in sides), *numbers, tuple(mapping.items()), force
 
 
 @pytest.fixture(params=FIXTURES, ids=lambda path: path.stem)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +18,15 @@ from tcprof.comparison import Comparison, compare
 from tcprof.findings import Finding, Findings, Severity, judge
 from tcprof.frames import (
     ACTIVITIES,
-    CLOCKS,
     DIAGNOSTICS,
     GPUS,
     INSTANCES,
-    ITERATIONS,
     KERNELS,
-    LAUNCHED,
-    LEDGER,
-    NVTX_RANGES,
-    OUTSIDE,
     PATHS,
     RANGES,
     SAMPLES,
-    TIMELINE,
+    SCHEMAS,
+    WHOLE_CAPTURE,
 )
 from tcprof.render.html import report as page
 from tcprof.render.html.options import USUAL, PageOptions
@@ -81,7 +76,9 @@ def make_analysis(
     if samples is None:
         samples = SAMPLES.concat([make_samples(10.0 * (np.arange(400) % 10), gpu=gpu) for gpu in gpus])
     paths = _paths(names)
+    schemas = {schema.name: schema for schema in SCHEMAS} | {"kernels_by_path": KERNELS}
     values: dict[str, Any] = {
+        **{field.name: schemas[field.name].empty() for field in fields(Analysis) if field.name in schemas},
         "recording": Recording(file, "2025.3.2", "3.20.3", "580.1", "2026-11-20T16:28:30Z", 20e6, 20_000.0, True),
         "window": "gpu",
         "tensor_source": "cycles",
@@ -93,16 +90,7 @@ def make_analysis(
         "ranges": RANGES.conform(pd.concat([_summary(gpu, paths, instances) for gpu in gpus])),
         "instances": INSTANCES.concat([_instances(gpu, paths, instances) for gpu in gpus]),
         "activities": ACTIVITIES.concat([_activities(gpu) for gpu in gpus]),
-        "launched": LAUNCHED.empty(),
-        "kernels": KERNELS.empty(),
-        "kernels_by_path": KERNELS.empty(),
-        "iterations": ITERATIONS.empty(),
-        "timeline": TIMELINE.empty(),
-        "ledger": LEDGER.empty(),
-        "clocks": CLOCKS.empty(),
-        "outside": OUTSIDE.empty(),
         "tensor": tensor_functions(changes.get("samples", samples)),
-        "nvtx_ranges": NVTX_RANGES.empty(),
         "observed": Observed(DIAGNOSTICS.empty(), 0, False, None, len(paths), (), 0),
     }
     return Analysis(**{**values, **changes})
@@ -154,7 +142,7 @@ def make_comparison(**changes: Any) -> Comparison:
 
 
 def _paths(names: Sequence[str]) -> pd.DataFrame:
-    rows = [("", "step", "step", 1), *(("", f"step / {name}", name, 2) for name in names)] if names else []
+    rows = [("", "step", "step", 1, -1), *(("", f"step / {name}", name, 2, 0) for name in names)] if names else []
     return PATHS.conform(pd.DataFrame(rows, columns=PATHS.names))
 
 
@@ -184,8 +172,7 @@ def _activities(gpu: int) -> pd.DataFrame:
 
 
 def _summary(gpu: int, paths: pd.DataFrame, count: int, sampled: bool = True) -> pd.DataFrame:
-    whole = pd.DataFrame([("", "", "", 0)], columns=PATHS.names)
-    rows = pd.concat([whole, paths], ignore_index=True)
+    rows = pd.concat([pd.DataFrame([WHOLE_CAPTURE]), paths.assign(path_id=paths.index)], ignore_index=True)
     number = np.arange(len(rows))
     mean = np.where(sampled & (number != 3), 12.5 * number + 2.0, np.nan)
     return RANGES.conform(

@@ -103,6 +103,13 @@ def test_parts_of_a_recording_sum_to_the_whole(recordings, name, window):
     assert ((percentages >= 0) & (percentages <= 100) | np.isnan(percentages)).all()
 
 
+@pytest.mark.usefixtures("shared_reads")
+def test_no_mean_is_above_its_peak(fixture_file):
+    """Samples that a window cuts are shared among launches, of which it may hold those with most."""
+    ranges = tcprof.read(fixture_file).ranges
+    assert not (ranges["tensor_active_mean_pct"] > ranges["tensor_active_peak_pct"]).any()
+
+
 def test_every_export_of_the_corpus_is_analyzed_or_refused(corpus_file):
     try:
         analysis = analyze(NsysExport(corpus_file))

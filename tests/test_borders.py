@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tcprof.analysis.borders import NO_LAUNCHES, SharedMetric, border_errors, split_samples
+from tcprof.analysis import pieces
+from tcprof.analysis.borders import SharedMetric, border_errors
+from tcprof.analysis.pieces import NO_LAUNCHES, Rates, even_rates, split_samples
 from tcprof.analysis.sampling import Windows, measure, tensor_functions
 from tcprof.frames import SAMPLES
 
@@ -19,19 +21,18 @@ def samples(*percent: float) -> pd.DataFrame:
     return SAMPLES.conform(frame)
 
 
-def launches(*rows: tuple[int, int, float, float]) -> pd.DataFrame:
+def launches(*rows: tuple[int, int, float, float]) -> Rates:
     """Start and end in µs, rate, and the error that its class has in common; single launches do not differ."""
-    frame = pd.DataFrame(rows, columns=["start_ns", "end_ns", "rate", "error"])
-    times = frame[["start_ns", "end_ns"]] * US
-    return frame.assign(**times, gpu=0, spread=0.0)
+    start, end, rate, error = (np.array(column) for column in zip(*rows, strict=True))
+    return even_rates(start * US, end * US, rate, error, np.zeros(len(rate)))
 
 
 NEIGHBOURS = launches((10, 20, 0.8, 0.0), (20, 30, 0.01, 0.0))  # of 16.2 % of the sample
 
 
-def active_ns(frame: pd.DataFrame, of: pd.DataFrame, start: int, end: int) -> float:
+def active_ns(frame: pd.DataFrame, of: Rates, start: int, end: int) -> float:
     rows = Windows(*(np.array([value]) for value in (0, 0, US * start, US * end)))
-    return measure(rows, 1, tensor_functions(frame, of))["active_ns"].item()
+    return measure(rows, 1, tensor_functions(frame, {0: of}))["active_ns"].item()
 
 
 def test_neighbours_have_what_the_fit_gives_them() -> None:
@@ -74,8 +75,8 @@ def test_a_border_inside_a_launch_is_known_to_half_a_microsecond() -> None:
 def test_launches_that_end_leave_nothing_behind() -> None:
     """Not by rounding either: a hundred thousand launches of odd rates, then a sample in which nothing runs."""
     start = np.arange(100_000)
-    rows = pd.DataFrame({"gpu": 0, "start_ns": start, "end_ns": start + 1, "rate": 0.1 + start % 7 / 9})
-    split = split_samples(samples(50, 50, 50), rows.assign(error=rows["rate"], spread=0.0))
+    rate = 0.1 + start % 7 / 9
+    split = split_samples(samples(50, 50, 50), even_rates(start, start + 1, rate, rate, np.zeros(len(start))))
     common, _ = border_errors(split, SharedMetric(split, np.array([50.0] * 3)), np.array([120 * US]))
     assert common == pytest.approx(0.5 * 20 * US), "the third sample has no launch"
 
@@ -107,9 +108,9 @@ def test_a_full_sample_is_even_whatever_ran(percent: float) -> None:
 def test_windows_that_cut_no_sample_have_exactly_what_was_recorded() -> None:
     """To the last bit, behind thousands of pieces of odd shares."""
     start = 15_000 * np.arange(1000)
-    rows = pd.DataFrame({"gpu": 0, "start_ns": start, "end_ns": start + 7_000, "rate": 0.1 + start % 7 / 9})
+    rows = even_rates(start, start + 7_000, 0.1 + start % 7 / 9, *np.zeros((2, len(start))))
     frame = samples(*(np.arange(300) % 101.0))
-    functions = tensor_functions(frame, rows.assign(error=0.0, spread=0.0))
+    functions = tensor_functions(frame, {0: rows})
     at = frame["start_ns"].to_numpy()
     assert functions[0].active.integral(at, at + WHOLE).tolist() == (frame["tensor_active_pct"] * WHOLE).tolist()
     assert functions[0].active.integral(at, at + 20_001) != pytest.approx(frame["tensor_active_pct"] * 20_001)
@@ -126,14 +127,27 @@ def test_no_window_has_less_than_nothing() -> None:
     """Whatever is rounded off: each of a sample's nanoseconds, with some idle ones last."""
     rng = np.random.default_rng(0)
     start = np.arange(200) * 1000
+    at = np.flatnonzero(np.arange(190_000) % 1000 < 990)
     split = split_samples(
         SAMPLES.conform(pd.DataFrame({"gpu": 0, "start_ns": start, "end_ns": start + 1000, "tensor_active_pct": 71.0})),
-        pd.DataFrame({"start_ns": np.arange(190_000), "end_ns": np.arange(190_000) + 1})
-        .assign(rate=rng.random(190_000), error=0.0, spread=0.0)
-        .query("start_ns % 1000 < 990"),
+        even_rates(at, at + 1, rng.random(190_000)[at], *np.zeros((2, len(at)))),
     )
     at = np.arange(200_000)
     found = SharedMetric(split, np.full(200, 71.0)).integral(at, at + 1)
     assert (found >= 0).all()
     assert (found <= 100 + 1e-6).all()
     assert found.sum() == pytest.approx(71 * 200_000)
+
+
+def test_samples_are_cut_alike_however_many_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Launches that reach over many samples, and some of several parts, are there for each of them."""
+    rng = np.random.default_rng(0)
+    start = np.sort(rng.integers(0, 40 * WHOLE, 90))
+    parts = rng.integers(1, 4, 90)
+    rates = Rates(start, start + rng.integers(0, 5 * WHOLE, 90), *rng.random((3, 90)), parts, parts - 1, rng.random(6))
+    frame = samples(*rng.uniform(0, 100, 40))
+    whole = split_samples(frame, rates).pieces
+    monkeypatch.setattr(pieces, "SAMPLES_AT_ONCE", 3)
+    some = split_samples(frame, rates).pieces
+    for name in ("cut", "first", "start", "share"):
+        assert getattr(some, name).tolist() == getattr(whole, name).tolist()

@@ -80,11 +80,33 @@ def test_ranges_as_text_fits_80_columns_and_leaves_notes_to_the_error_stream(run
     assert done.status == 0
     assert max(map(len, done.out.splitlines())) <= 80
     names = [
-        line.split()[0] for line in done.out.splitlines() if re.match(r" +(step|copy|forward|backward|optim)", line)
+        line.split()[0] for line in done.out.splitlines() if re.match(r" *(step|copy|forward|backward|optim)", line)
     ]
     assert names == ["step", "copy", "forward", "backward", "optimizer"] * 2
     assert "note: " not in done.out
     assert "launched by threads without a range" in done.err.replace("\n  ", " ")
+
+
+def test_ranges_shows_the_largest_with_what_they_lie_in(run: Callable[..., Outcome], tmp_path: Path) -> None:
+    builder = TraceBuilder().gpu().recorded(duration=6_000_000).samples([50] * 600)
+    for number in range(50):
+        begin = number * 100_000
+        builder.range("odd" if number % 2 else "even", begin, begin + 90_000)
+        builder.range(f"r{number}", begin, begin + 80_000)
+        builder.kernel("k", begin + 10, begin + 10 + 1_000 * (number + 1), launched=begin + 5)
+    path = builder.write(tmp_path)
+    names = [line.split("  ")[0] for line in _rows_of(run("ranges", path, "--limit", 6).out)]
+    assert names == ["(whole capture)", "even", "r48", "odd", "r47", "r49"]
+    assert len(_rows_of(run("ranges", path).out)) == 40
+    assert "13 more paths are not in this table" in " ".join(run("ranges", path).out.split())
+    assert len(_rows_of(run("ranges", path, "--limit", 0).out)) == 53
+    assert len(json.loads(run("ranges", path, "--format", "json", "--limit", 6).out)["rows"]) == 53
+
+
+def _rows_of(text: str) -> list[str]:
+    """The rows of the table of ranges."""
+    table = text.split("──\n")[-1].split("\n")
+    return [line.strip() for line in table if re.match(r" *(\(whole|even|odd|r\d)", line)]
 
 
 def test_ranges_as_json(run: Callable[..., Outcome]) -> None:
@@ -174,6 +196,15 @@ def test_absent_foreign_and_unreadable_inputs(run: Callable[..., Outcome], tmp_p
         assert path.name in done.err
 
 
+def test_a_link_to_itself_is_no_recording(run: Callable[..., Outcome], tmp_path: Path) -> None:
+    loop = tmp_path / "loop.sqlite"
+    loop.symlink_to(loop)
+    for args in (["report", loop, "-o", tmp_path / "page.html"], ["compare", loop, loop]):
+        done = run(*args)
+        assert done.status == 3
+        assert "loop.sqlite cannot be read" in done.err
+
+
 def test_a_report_without_nsys(run: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tcprof.record.nsys import locate
 
@@ -223,9 +254,11 @@ def test_names_cannot_act_on_the_terminal(run: Callable[..., Outcome], tmp_path:
     assert "\u202e" not in text
     assert "[bold]x" in text
     long = TraceBuilder().gpu().range("x" * 10_000, 0, 9_000).kernel("k", 2_000, 3_000, launched=1_000)
-    shown = run("ranges", long.write(tmp_path, "long.sqlite")).out
-    assert shown.count("x") == 157
-    assert "…" in shown
+    written = long.write(tmp_path, "long.sqlite")
+    shown = run("ranges", written).out
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "x…x" in shown
+    assert 500 < run("ranges", written, "--wide").out.count("x") < 600, "of a name that no program has, even then"
     markdown = run("ranges", path, "--format", "markdown").out
     assert "\\|" in markdown
     assert "\\<b\\>" in markdown

@@ -85,7 +85,7 @@ def test_kernels_are_selected_by_name_and_told_apart_by_path(run: Run) -> None:
 def test_a_limit_is_said_and_is_for_each_gpu(run: Run, tmp_path: Path) -> None:
     builder = names_only("a", "b", "c").gpu(1).kernel("d", 0, 10, device=1).kernel("e", 20, 50, device=1)
     done = run("kernels", builder.write(tmp_path), "--limit", 1)
-    shown = [line.split()[0] for line in done.out.splitlines() if line.startswith(" ")]
+    shown = [line.split()[0] for line in done.out.splitlines() if line]
     assert [name for name in shown if name in "abcde"] == ["a", "e"]
     said = " ".join(done.out.split())
     assert said.count("'tcprof kernels --limit 0' lists all of them.") == 2
@@ -121,7 +121,7 @@ def test_wrong_options_are_explained(args: list[object], said: str, run: Run, tm
 @pytest.mark.parametrize("file_format", ["text", "markdown"])
 def test_without_samples_it_says_that_names_are_all_there_is(file_format: str, run: Run, tmp_path: Path) -> None:
     path = names_only("nvjet_sm90_hsh_128x128_64x6_2x1_v_bz_NNT", "other").write(tmp_path)
-    done = run("kernels", path, "--format", file_format)
+    done = run("kernels", path, "--format", file_format, "--wide")
     assert done.status == 0
     assert "Estimated from kernel names" in done.out
     row = next(line for line in done.out.splitlines() if "50.0 µs" in line)
@@ -150,7 +150,7 @@ def test_names_cannot_act_on_the_terminal(file_format: str, name: str, run: Run,
 
 def test_markup_is_shown_as_it_is_and_escaped_in_markdown(run: Run, tmp_path: Path) -> None:
     path = names_only("[bold]k|`_[/bold]").write(tmp_path)
-    assert " [bold]k|`_[/bold] " in run("kernels", path).out
+    assert "\n[bold]k|`_[/bold] " in run("kernels", path).out
     assert "| \\[bold\\]k\\|\\`\\_\\[/bold\\] |" in run("kernels", path, "--format", "markdown").out
 
 

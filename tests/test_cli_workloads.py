@@ -121,6 +121,7 @@ def test_those_of_the_checkout_are_listed_and_each_has_a_point(run: Run, monkeyp
     assert not {"session.py", "digits.py", "mnist.py"} & set(rows)
     assert [name for name, row in rows.items() if not row["point"]] == []
     assert rows["convnet.py"]["command"] == "tcprof profile --capture-range cudaProfilerApi workloads/convnet.py"
+    assert rows["llama.py"]["command"] == "tcprof profile workloads/llama.py"
 
 
 def test_wheels_take_them_along() -> None:

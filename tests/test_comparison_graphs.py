@@ -57,7 +57,7 @@ def test_kernels_that_became_a_graph_are_neither_new_nor_removed(tmp_path, swapp
     assert found["same kernels"] == (30_000, 30_000)
     total = comparison.waterfall[comparison.waterfall["quantity"] == "time_ns"]
     assert total["base"].iloc[1:].sum() == total["base"].iloc[0]
-    assert set(comparison.matching.changes["kind"]) == {"same", "hidden"}
+    assert set(comparison.matching.changes["status"]) == {"same", "hidden"}
     assert "CUDA graphs were recorded as a whole in the " in " ".join(judge_comparison(comparison).warnings)
 
 
@@ -72,7 +72,7 @@ def test_kernels_that_a_graph_hides_are_not_counted(tmp_path):
     assert rows.loc["gpu_window_ns", "verdict"] in ("=", "~")
     for name in ("kernel_count", "kernel_time"):
         judged = judge_condition(parse_condition(f"{name} > +5%"), comparison.rows, "step")
-        assert (judged.verdict, judged.reason) == ("cannot tell", WHOLE_GRAPHS)
+        assert (judged.verdict, judged.reason) == ("inconclusive", WHOLE_GRAPHS)
     words = " ".join(judge_comparison(comparison).verdict)
     assert "launches" not in words
     same = compare(whole, whole).rows

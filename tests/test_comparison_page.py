@@ -175,7 +175,7 @@ class TestTwoSides:
 
 
 class TestGate:
-    @pytest.mark.parametrize(("bound", "verdict"), [("> +5%", "pass"), ("< -5%", "fail"), ("", "cannot tell")])
+    @pytest.mark.parametrize(("bound", "verdict"), [("> +5%", "pass"), ("< -5%", "fail"), ("", "inconclusive")])
     def test_conditions_with_their_verdicts(self, steps, bound, verdict):
         change = 100 * (find_row(steps, 0, "gpu_window_ns")["ratio"] - 1)
         text = f"time {bound or f'< {change:.2f}%'}"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from builders import TraceBuilder
 from report_inputs import HOSTILE
+from slow import slow
 
 import tcprof
 from tcprof.cli.output import has_color, print_faults
@@ -240,7 +241,7 @@ def test_lost_samples_stand_before_lost_kernels(tmp_path: Path) -> None:
     assert [fault.split()[0] for fault in faults] == ["Samples", "Kernels"]
 
 
-@pytest.mark.parametrize("text", [*HOSTILE, b"\xff\xfe", 12])
+@pytest.mark.parametrize("text", [HOSTILE[0], HOSTILE[3], b"\xff\xfe", *slow([*HOSTILE[1:3], *HOSTILE[4:], 12])])
 def test_nothing_of_a_diagnostic_is_passed_on_but_known_words(tmp_path: Path, text: str | bytes | int) -> None:
     builder = recorded()
     hostile = text if isinstance(text, bytes | int) else f"{text} CUPTI dropped 2 records {DISORDER} {text}"
@@ -276,7 +277,7 @@ def faulty(tmp_path: Path) -> Path:
     return builder.write(tmp_path, "faulty.sqlite")
 
 
-@pytest.mark.parametrize("output", ["text", "markdown"])
+@pytest.mark.parametrize("output", ["text", *slow(["markdown"])])
 @pytest.mark.parametrize("command", ["ranges", "kernels", "timeline"])
 def test_faults_stand_above_the_table_on_the_same_stream(
     run: Callable[..., tuple[str, str]], faulty: Path, command: str, output: str

@@ -14,8 +14,8 @@ from tcprof.untrusted import one_line
 from tcprof.views.figures import curves
 from tcprof.views.figures.curves import BINS, Metric
 from tcprof.views.figures.envelope import band_points, compute_envelope, step_points
-from tcprof.views.figures.figures import figure_timeline
 from tcprof.views.figures.lanes import choose_lanes, label
+from tcprof.views.figures.timeline import figure_timeline
 
 
 def arrays(*values):
@@ -186,7 +186,7 @@ class TestMetricsThatAreNoPercentages:
             for module in (curves, data, figure):
                 monkeypatch.setattr(module, "MEASURED", (curve,))
             analysis = make_analysis(samples=make_samples([10.0] * 20).assign(power_w=np.arange(681.0, 701.0)))
-            strips = [figure.GpuStrips(0, {curve: 700.0}, data.lay_lanes(analysis, 0, data.name_work(analysis)))]
+            strips = [figure.GpuStrips(0, {curve: 700.0}, data.lay_lanes(analysis, 0, data.name_work(analysis), 100))]
             return figure_timeline(analysis), figure.draw_skeleton(analysis, strips)
 
         return draw

@@ -34,7 +34,7 @@ def exact_and_rounded(path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[np.n
     exact = read_samples(database, gpus, ("tensor_active_pct",))
     chip = find_chip("GH100")
     without_cycles = replace(chip, metrics={**chip.metrics, "tensor_cycles": ()})
-    monkeypatch.setattr("tcprof.sources.nsys_sqlite.samples.find_chip", lambda name: without_cycles)
+    monkeypatch.setattr("tcprof.sources.nsys_sqlite.readings.find_chip", lambda name: without_cycles)
     rounded = read_samples(database, gpus, ("tensor_active_pct",))
     assert (exact.tensor_source, rounded.tensor_source) == ("cycles", "rounded")
     assert exact.frame["start_ns"].equals(rounded.frame["start_ns"])

@@ -1,10 +1,30 @@
 """Every format keeps what ``tcprof.render.formats`` asks of one, and none takes the file names of another."""
 
+import io
+import re
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
+import test_cli
 
 from tcprof.render.formats import FORMATS, PLAIN, load_format
 from tcprof.views.document import Document, Notes
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
+run = test_cli.run
+LISTS = {"json", "markdown", "text"}
+TABLES = {*LISTS, "csv", "spreadsheet"}
+TAKES = {
+    "ranges": TABLES,
+    "kernels": TABLES,
+    "timeline": TABLES,
+    "show": TABLES,
+    "compare": {*TABLES, "junit"},
+    "doctor": LISTS,
+    "workloads": LISTS,
+}
 PARTS = {"faults", "warnings", "base", "gate", "doubt"}
 
 
@@ -12,9 +32,8 @@ PARTS = {"faults", "warnings", "base", "gate", "doubt"}
 def test_a_format_says_what_it_holds_and_what_its_files_are_called(name: str) -> None:
     form = load_format(name)
     assert set(form.HAS) <= PARTS
-    assert form.SUFFIXES
     assert all(suffix.startswith(".") for suffix in form.SUFFIXES)
-    assert getattr(form, "NEEDS", "") in ("", "rows", "data", "gate")
+    assert getattr(form, "NEEDS", "") in ("", "rows", "gate")
 
 
 def test_no_two_formats_share_a_file_name() -> None:
@@ -26,4 +45,39 @@ def test_no_two_formats_share_a_file_name() -> None:
 def test_hostile_text_is_harmless(name: str) -> None:
     hostile = "a\x1b[31mb\u202ec"
     document = Document(kind="test", parts=(Notes((hostile,)),), faults=(hostile,))
-    assert not {"\x1b", "\u202e"} & set(load_format(name).render(document, PLAIN))
+    written = io.StringIO()
+    load_format(name).write(document, PLAIN, written)
+    assert not {"\x1b", "\u202e"} & set(written.getvalue())
+
+
+@pytest.mark.parametrize(("command", "takes"), TAKES.items())
+def test_a_command_offers_the_formats_that_show_its_document_and_refuses_the_others(
+    command: str, takes: set[str], run: Callable[..., test_cli.Outcome], tmp_path: Path
+) -> None:
+    offered = re.search(r"--format \[([a-z|]+)\]", run(command, "--help").out)
+    assert offered is not None
+    assert set(offered[1].split("|")) == takes
+    recordings = {"compare": ["a", "b"], "doctor": [], "workloads": []}.get(command, ["a"])
+    for name in set(FORMATS) - takes:
+        refused = run(command, *recordings, "--format", name)
+        assert refused.status == 2
+        assert f"'{name}' is not one of {', '.join(sorted(takes))}." in " ".join(refused.err.split())
+        for suffix in load_format(name).SUFFIXES:
+            refused = run(command, *recordings, "-o", tmp_path / f"x{suffix}")
+            assert refused.status == 2
+            assert "does not end in the suffix of a format that this command takes" in refused.err
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", [command for command in TAKES if command not in ("compare", "doctor")])
+def test_every_format_that_is_offered_shows_the_document(
+    command: str, run: Callable[..., test_cli.Outcome], tmp_path: Path
+) -> None:
+    recordings = [] if command == "workloads" else [test_cli.small_trace(tmp_path)]
+    for name in TAKES[command]:
+        by_option = run(command, *recordings, "--format", name)
+        form = load_format(name)
+        named = [tmp_path / f"out{suffix}" for suffix in form.SUFFIXES]
+        written = [run(command, *recordings, "-o", output).status for output in named]
+        assert (by_option.status, written) == (0, [0] * len(named))
+        assert {output.read_text() for output in named} <= {by_option.out + getattr(form, "SIGNATURE", "")}

@@ -35,7 +35,7 @@ def verdict(text, *rows, **options):
 
 
 @pytest.mark.parametrize(
-    ("text", "quantity", "path", "operator", "bound", "kind"),
+    ("text", "quantity", "path", "operator", "bound", "scale"),
     [
         ("time > +5%", "gpu_window_ns", None, ">", 1.05, "relative"),
         ("host_time>=-10 %", "host_ns", None, ">=", 0.9, "relative"),
@@ -57,8 +57,8 @@ def verdict(text, *rows, **options):
         ("time[a] > b] > +5%", "gpu_window_ns", "a] > b", ">", 1.05, "relative"),
     ],
 )
-def test_what_an_expression_means(text, quantity, path, operator, bound, kind):
-    assert parse_condition(text) == Condition(text, quantity, path, operator, bound, kind)
+def test_what_an_expression_means(text, quantity, path, operator, bound, scale):
+    assert parse_condition(text) == Condition(text, quantity, path, operator, bound, scale)
 
 
 def test_a_relative_bound_is_the_ratio_to_the_last_bit():
@@ -158,23 +158,23 @@ def test_any_text_is_a_condition_or_a_wrong_one(text):
     ("text", "expected"),
     [
         ("time > +5%", "fail"),
-        ("time > +9%", "cannot tell"),
+        ("time > +9%", "inconclusive"),
         ("time > +15%", "pass"),
         ("time < +15%", "fail"),
-        ("time < +9%", "cannot tell"),
+        ("time < +9%", "inconclusive"),
         ("time < +5%", "pass"),
         ("time > 10.5ms", "fail"),
-        ("time > 11ms", "cannot tell"),
+        ("time > 11ms", "inconclusive"),
         ("time > 11.5ms", "pass"),
         # where the interval ends at the bound
-        ("time > +8%", "cannot tell"),
+        ("time > +8%", "inconclusive"),
         ("time >= +8%", "fail"),
         ("time > +12%", "pass"),
-        ("time >= +12%", "cannot tell"),
-        ("time < +12%", "cannot tell"),
+        ("time >= +12%", "inconclusive"),
+        ("time < +12%", "inconclusive"),
         ("time <= +12%", "fail"),
         ("time < +8%", "pass"),
-        ("time <= +8%", "cannot tell"),
+        ("time <= +8%", "inconclusive"),
     ],
 )
 def test_only_the_whole_interval_proves(text, expected):
@@ -185,7 +185,7 @@ def test_only_the_whole_interval_proves(text, expected):
     ("text", "figures", "expected"),
     [
         ("tensor_active < -2pt", (-5, -6, -4), "fail"),
-        ("tensor_active < -5pt", (-5, -6, -4), "cannot tell"),
+        ("tensor_active < -5pt", (-5, -6, -4), "inconclusive"),
         ("tensor_active < -10pt", (-5, -6, -4), "pass"),
         ("tensor_active < -5%", (0.875, 0.85, 0.90), "fail"),
         ("tensor_active < 36", (35, 34.5, 35.5), "fail"),
@@ -203,7 +203,7 @@ FIGURES = st.floats(0.5, 2) | st.just(1.05)
 def test_what_proves_a_condition_disproves_its_opposite(one, other, opposites):
     low, high = sorted((one, other))
     row = make_row(ratio_low=low, ratio_high=high)
-    turned = {"fail": "pass", "pass": "fail", "cannot tell": "cannot tell"}
+    turned = {"fail": "pass", "pass": "fail", "inconclusive": "inconclusive"}
     assert verdict(opposites[0], row) == turned[verdict(opposites[1], row)]
 
 
@@ -236,7 +236,7 @@ def test_what_proves_a_condition_disproves_its_opposite(one, other, opposites):
 )
 def test_why_it_cannot_be_told(text, row, reason):
     found = judge(text, row)
-    assert (found.verdict, found.reason) == ("cannot tell", reason)
+    assert (found.verdict, found.reason) == ("inconclusive", reason)
 
 
 def test_an_absolute_bound_needs_no_baseline():
@@ -273,9 +273,9 @@ def unmoved(**means):
     ("figures", "expected", "decided_by"),
     [
         ((1.09, 1.06, 1.12), "fail", "mean"),
-        ((1.09, 1.02, 1.16), "cannot tell", "mean"),
+        ((1.09, 1.02, 1.16), "inconclusive", "mean"),
         ((1.02, 1.00, 1.04), "pass", "both"),
-        ((UNKNOWN, UNKNOWN, UNKNOWN), "cannot tell", "mean"),
+        ((UNKNOWN, UNKNOWN, UNKNOWN), "inconclusive", "mean"),
     ],
 )
 def test_either_of_median_and_mean_fails_a_build_and_both_must_pass(figures, expected, decided_by):
@@ -310,7 +310,7 @@ def test_it_is_said_which_of_them_decides():
 def test_what_is_in_doubt_cannot_be_told(text, doubt, is_touched):
     rows = make_rows(make_row(), make_row(quantity="host_ns"))
     found = judge_condition(parse_condition(text), rows, "step", [doubt])
-    assert (found.verdict, found.reason) == (("cannot tell", doubt.reason) if is_touched else ("fail", ""))
+    assert (found.verdict, found.reason) == (("inconclusive", doubt.reason) if is_touched else ("fail", ""))
 
 
 # Places
@@ -382,7 +382,7 @@ def test_of_several_gpus_the_worst_counts():
         return judgement.gpu, judgement.gpu_count, judgement.verdict
 
     assert found(1.0, 1.0) == (0, 2, "pass")
-    assert found(1.0, 1.04) == (1, 2, "cannot tell")
+    assert found(1.0, 1.04) == (1, 2, "inconclusive")
     assert found(1.04, 1.0, 1.2) == (2, 3, "fail")
 
 
@@ -459,40 +459,40 @@ def render_gate_markdown(judgements, strict):
 def test_the_verdicts_on_a_terminal():
     unknown = judge("tensor_cycles > +5%", make_row())
     assert render_gate([FAIL, UNSURE, PASS, unknown], strict=False, width=80, color=False) == (
-        "fail         time > +5% (step)\n"
-        "             +10.0 %, 95 % interval +8.0 % to +12.0 %\n"
-        "cannot tell  time > +9% (step)\n"
-        "             +10.0 %, 95 % interval +8.0 % to +12.0 %: the interval holds the\n"
-        "             bound\n"
-        "pass         time > +15% (step)\n"
-        "             +10.0 %, 95 % interval +8.0 % to +12.0 %\n"
-        "cannot tell  tensor_cycles > +5% (step)\n"
-        "             not recorded\n"
+        "fail          time > +5% (step)\n"
+        "              +10.0 %, 95 % interval +8.0 % to +12.0 %\n"
+        "inconclusive  time > +9% (step)\n"
+        "              +10.0 %, 95 % interval +8.0 % to +12.0 %: the interval holds the\n"
+        "              bound\n"
+        "pass          time > +15% (step)\n"
+        "              +10.0 %, 95 % interval +8.0 % to +12.0 %\n"
+        "inconclusive  tensor_cycles > +5% (step)\n"
+        "              not recorded\n"
         "\n"
-        "Gate failed: of 4 conditions 1 fail, 2 cannot tell, 1 pass. The more recordings\n"
+        "Gate failed: of 4 conditions 1 fail, 2 inconclusive, 1 pass. The more recordings\n"
         "a side has, the more can be told: tcprof profile --repeat 5 SCRIPT"
     )
     assert render_gate([unknown], strict=False, width=80, color=False).endswith(
-        "\n\nGate cannot tell: of 1 condition 1 cannot tell."
+        "\n\nGate inconclusive: of 1 condition 1 inconclusive."
     )
-    assert "\n\nGate failed: of 2 conditions 1 cannot tell, 1 pass." in render_gate(
+    assert "\n\nGate failed: of 2 conditions 1 inconclusive, 1 pass." in render_gate(
         [unknown, PASS], strict=True, width=100, color=False
     )
     assert render_gate([PASS], strict=True, width=80, color=False).endswith("\n\nGate passed: of 1 condition 1 pass.")
     assert render_gate([unknown], strict=True, width=80, color=False).endswith(
-        "\n\nGate failed: of 1 condition 1 cannot tell."
+        "\n\nGate failed: of 1 condition 1 inconclusive."
     )
-    assert render_gate([FAIL], strict=False, width=80, color=True).startswith("\x1b[1;31mfail\x1b[0m         time")
+    assert render_gate([FAIL], strict=False, width=80, color=True).startswith("\x1b[1;31mfail\x1b[0m          time")
 
 
 def test_the_verdicts_as_markdown():
     assert render_gate_markdown([FAIL, UNSURE], strict=False) == (
-        "**Gate failed: of 2 conditions 1 fail, 1 cannot tell.**\n"
+        "**Gate failed: of 2 conditions 1 fail, 1 inconclusive.**\n"
         "\n"
         "| fails if | verdict | found |\n"
         "|---|---:|---:|\n"
         "| time \\> \\+5% \\(step\\) | fail | \\+10.0 %, 95 % interval \\+8.0 % to \\+12.0 % |\n"
-        "| time \\> \\+9% \\(step\\) | cannot tell "
+        "| time \\> \\+9% \\(step\\) | inconclusive "
         "| \\+10.0 %, 95 % interval \\+8.0 % to \\+12.0 %: the interval holds the bound |\n"
         "\n"
         "The more recordings a side has, the more can be told: tcprof profile \\-\\-repeat 5 SCRIPT"

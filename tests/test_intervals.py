@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tcprof.analysis.intervals import OpenIntervals, StepFunction, union
+from tcprof.analysis.intervals import OpenIntervals, StepFunction, search, union
 
 TIMES = st.integers(-12, 20)
 # Few distinct times, so that intervals often touch, coincide, are empty and overlap only in part.
@@ -145,7 +145,8 @@ def test_integrals(steps, windows):
     assert function.integral(low, high) == pytest.approx([sum(values) for values in known], abs=1e-9)
     assert function.covered(low, high).tolist() == [len(values) for values in known]
     weights = (function.value != 0).astype(float)
-    assert function.integrals_of([weights], low, high)[0].tolist() == [sum(v != 0 for v in values) for values in known]
+    (counted,) = function.integrals_of([weights], low, high)
+    assert counted.tolist() == [sum(v != 0 for v in values) for values in known]
 
 
 @given(step_functions(), WINDOWS)
@@ -153,7 +154,7 @@ def test_an_integral_over_zeros_is_exactly_0_and_none_is_negative(steps, windows
     low, high = arrays(windows, width=2)
     function = StepFunction(*steps)
     integral = function.integral(low, high)
-    nonzero = function.integrals_of([(function.value != 0).astype(float)], low, high)[0]
+    (nonzero,) = function.integrals_of([(function.value != 0).astype(float)], low, high)
     assert (integral >= 0).all()
     assert ((integral == 0) == (nonzero == 0)).all()
 
@@ -187,3 +188,9 @@ def test_a_function_without_steps_knows_nothing():
     low, high = np.array([0, 5]), np.array([10, 5])
     assert empty.integral(low, high).tolist() == empty.covered(low, high).tolist() == [0, 0]
     assert empty.overlaps(low, high)[0].tolist() == []
+
+
+@given(st.lists(st.integers(-5, 30)), st.lists(st.integers(-9, 40)), st.sampled_from(["left", "right"]))
+def test_times_are_found_whatever_their_order(times, wanted, side):
+    times, wanted = np.sort(np.array(times, dtype=np.int64)), np.array(wanted, dtype=np.int64)
+    assert search(times, wanted, side).tolist() == np.searchsorted(times, wanted, side).tolist()

@@ -9,12 +9,19 @@ from builders import TraceBuilder
 
 import tcprof
 from tcprof.analysis.iterations import find_iterations
+from tcprof.analysis.kernel_order import KERNEL_ORDER, KERNEL_ORDER_DOMAIN
 from tcprof.errors import UsageError
 from tcprof.sources.nsys_sqlite import schema
 
 
 def read(trace, tmp_path):
     return tcprof.read(trace.write(tmp_path))
+
+
+def iterating(analysis):
+    """The paths of ranges that iterate; without one, what repeats in the order of the kernels does."""
+    paths = analysis.iterations["path"].unique().tolist()
+    return [path for path in paths if path != KERNEL_ORDER]
 
 
 def named(analysis, name):
@@ -62,7 +69,7 @@ def test_steps_of_epochs_with_names_of_their_own_belong_together(tmp_path):
 def test_four_instances_do_not_iterate(tmp_path):
     trace = TraceBuilder().gpu()
     loop(trace, "step", 0, [6_000] * 4)
-    assert read(trace, tmp_path).iterations.empty
+    assert iterating(read(trace, tmp_path)) == []
 
 
 def test_a_name_or_the_end_of_a_path_chooses(tmp_path):
@@ -98,11 +105,17 @@ def test_each_gpu_numbers_its_own(tmp_path):
     assert found.groupby("gpu")["number"].apply(list).to_dict() == {0: list(range(6)), 1: list(range(6))}
 
 
-@pytest.mark.parametrize("domain", ["CCCL", "NCCL", "cuBLAS", "cuBLASLt", "cuDNN", "TensorRT", "Thrust", "NVSHMEM"])
+@pytest.mark.parametrize(
+    "domain",
+    [
+        *("CCCL", "NCCL", "cuBLAS", "cuBLASLt", "cuDNN", "cuSPARSE", "TensorRT", "Thrust", "NVSHMEM", "TSL", "xprof"),
+        *("MPI", "com.nvidia.nccl.proxy", "libcudf"),
+    ],
+)
 def test_a_range_of_a_library_is_no_iteration(domain, tmp_path):
     trace = TraceBuilder().gpu()
     loop(trace, "cub::DeviceRadixSort", 0, [8_000] * 12, domain)
-    assert read(trace, tmp_path).iterations.empty
+    assert iterating(read(trace, tmp_path)) == []
 
 
 def test_a_range_in_a_domain_without_a_name_is_no_iteration(tmp_path):
@@ -114,15 +127,15 @@ def test_a_range_in_a_domain_without_a_name_is_no_iteration(tmp_path):
         connection.execute("delete from NVTX_EVENTS where eventType = ?", (schema.NVTX_DOMAIN_CREATE,))
         connection.commit()
     analysis = tcprof.read(path)
-    assert analysis.paths["domain"].tolist() == ["domain 1"]
-    assert analysis.iterations.empty
+    assert analysis.paths["domain"].tolist() == ["domain 1", KERNEL_ORDER_DOMAIN]
+    assert iterating(analysis) == []
 
 
 def test_a_domain_of_the_program_counts_where_the_default_one_has_no_iterations(tmp_path):
     trace = TraceBuilder().gpu()
     end = loop(trace, "step", 0, [8_000] * 6, "my trainer")
     assert read(trace, tmp_path).iterations["path"].unique().tolist() == ["step"]
-    loop(trace, "default", end, [4_000] * 6)
+    loop(trace, "default", end, [9_000] * 6)
     assert read(trace, tmp_path).iterations["path"].unique().tolist() == ["default"]
 
 
@@ -135,10 +148,10 @@ def test_a_range_that_holds_little_of_the_work_is_no_iteration(tmp_path):
             trace.range("Model", start, start + 1_000)
             trace.kernel("forward", start + 100, start + 100 + share * 50, launched=start + 10)
             trace.kernel("backward", start + 5_000, start + 5_000 + (100 - share) * 50, launched=start + 2_000)
-        return read(trace, tmp_path).iterations
+        return iterating(read(trace, tmp_path))
 
-    assert forward(36).empty
-    assert len(forward(60)) == 8
+    assert forward(36) == []
+    assert forward(60) == ["Model"]
 
 
 def test_what_runs_before_and_after_the_iterations_does_not_matter(tmp_path):
@@ -159,3 +172,18 @@ def test_a_thread_for_each_gpu_has_iterations_of_its_own(tmp_path):
     assert kernel_ns == {0: [3_980] * 6, 1: [3_980] * 6}  # and no second half of zeros
     steps = analysis.ranges[analysis.ranges["path"] == "step"]
     assert steps[["gpu", "instance_count", "kernel_count"]].to_numpy().tolist() == [[0, 6, 6], [1, 6, 6]]
+
+
+def test_a_range_with_less_than_half_of_the_work_gives_way_to_one_with_more(tmp_path):
+    """An evaluation in the default domain, in a program whose steps are in a domain of its own."""
+    trace = TraceBuilder().gpu()
+    end = loop(trace, "step", 0, [8_000] * 9, "trainer")
+    loop(trace, "evaluate", end, [8_000] * 6)
+    assert iterating(read(trace, tmp_path)) == ["step"]
+
+
+def test_a_range_with_less_than_half_of_the_work_iterates_where_no_other_one_holds_more(tmp_path):
+    trace = TraceBuilder().gpu()
+    end = loop(trace, "step", 0, [8_000] * 6)
+    trace.kernel("export", end, end + 100_000, launched=end)
+    assert iterating(read(trace, tmp_path)) == ["step"]

@@ -123,12 +123,28 @@ def test_what_a_whole_graph_holds_is_unknown(tmp_path):
 def test_ranges_add_up_in_every_fixture(fixture_file):
     """What the outermost ranges hold, and what lies in none, is what the capture holds."""
     analysis = tcprof.read(fixture_file, warm_up="all")
-    ranges = analysis.ranges[analysis.ranges["domain"] == ""]
-    capture = ranges[ranges["depth"] == 0].iloc[0]
-    outside = analysis.launched[analysis.launched["path_id"] < 0]["tensor_active_ns"].sum() * 1e-9
+    capture = analysis.ranges[analysis.ranges["depth"] == 0].iloc[0]
+    outermost = analysis.ranges[analysis.ranges["depth"] == 1]
+    domain = outermost.loc[outermost["kernel_ns"].idxmax(), "domain"] if len(outermost) else ""
+    ranges = analysis.ranges[analysis.ranges["domain"] == domain]
+    of_domain = analysis.paths.index[analysis.paths["domain"] == domain]
+    outside = analysis.launched[~analysis.launched["path_id"].isin(of_domain)]["tensor_active_ns"].sum() * 1e-9
     inside = ranges[ranges["depth"] == 1]["fitted_active_s"].sum()
     assert inside + outside == pytest.approx(capture["fitted_active_s"])
     assert not (ranges["tensor_kernel_share_pct"] > 100).any()  # of a graph recorded as a whole it is unknown
+
+
+def test_a_fit_that_resolves_little_gives_no_more_than_was_sampled(tmp_path):
+    """CUDA graphs of a damaged recording, which all begin with the first."""
+    copy = tmp_path / "graphs.sqlite"
+    shutil.copy(Path(__file__).parent.parent / "fixtures" / "jax_mlp.sqlite", copy)
+    with closing(sqlite3.connect(copy)) as connection:
+        table = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
+        connection.execute("DELETE FROM GPU_METRICS WHERE timestamp > (SELECT avg(timestamp) FROM GPU_METRICS)")
+        connection.execute(f'UPDATE {table} SET "start" = (SELECT min("start") FROM {table})')  # noqa: S608
+        connection.commit()
+    shares = tcprof.read(copy).ledger["share_pct"]
+    assert shares.between(0, 100 + 1e-9).all()
 
 
 def test_what_was_not_sampled_is_not_counted_as_fitted(tmp_path):

@@ -1,5 +1,6 @@
 """The same figures in all outputs of a recording: verdict, tiles, ranges, timeline, comparison with itself, JSON."""
 
+import io
 import json
 import math
 import re
@@ -12,7 +13,7 @@ import tcprof
 from tcprof.analysis import Analysis
 from tcprof.findings import judge
 from tcprof.render.formats import PLAIN
-from tcprof.render.formats.json import render
+from tcprof.render.formats.json import write
 from tcprof.units import format_pct
 from tcprof.views.recording.ranges import list_ranges, view_ranges
 
@@ -115,7 +116,9 @@ def test_the_same_sentences_in_every_output(fixture_file, read_once):
     findings = judge(analysis)
     assert analysis.verdict == findings.verdict
     assert [" ".join(gpu.verdict) for gpu in summarize(analysis)] == list(findings.verdict)
-    document = json.loads(render(view_ranges(analysis, findings, analysis.ranges), PLAIN))
+    written = io.StringIO()
+    write(view_ranges(analysis, findings, analysis.ranges), PLAIN, written)
+    document = json.loads(written.getvalue())
     assert document["verdict"] == list(findings.verdict)
     assert [check["sentence"] for check in document["checks"]] == [check.sentence for check in analysis.checks]
     assert math.isclose(document["rows"][0]["window_ns"], analysis.ranges["window_ns"].iloc[0])

@@ -2,6 +2,8 @@
 
 from builders import PROCESS, TraceBuilder, assert_rows
 
+import tcprof
+from tcprof.analysis.paths import LONGEST_PATH, SEPARATOR
 from tcprof.analysis.projection import attribute, build_hierarchy, ranges_of_activities
 
 A, B, C = 1, 2, 3  # threads
@@ -129,6 +131,43 @@ def steps_with_prefetch(count, *, before=""):
     return builder.range(before, 0, 100 * count + 100) if before else builder
 
 
+def test_the_tree_is_in_the_numbers_of_paths(tmp_path):
+    builder = (
+        TraceBuilder().range("step", 0, 100).range("forward", 10, 50).range("linear", 20, 30).range("loss", 60, 70)
+    )
+    paths = build_hierarchy(builder.trace(tmp_path).ranges()).paths
+    assert paths["name"].tolist() == ["step", "forward", "linear", "loss"]
+    assert paths["parent_id"].tolist() == [-1, 0, 1, 0]
+
+
+def test_texts_of_deep_paths_are_short_and_distinct(tmp_path):
+    """Whole ones would be 27 million characters."""
+    builder, depth = TraceBuilder(), 3000
+    for level in range(depth):
+        builder.range(f"level {level % 7}", level, 2 * depth - level).range("leaf", level, level)
+    paths = build_hierarchy(builder.trace(tmp_path).ranges()).paths
+    assert paths["path"].is_unique
+    assert paths["path"].str.len().max() < LONGEST_PATH + 50
+    whole = paths[~paths["path"].str.contains("…")]
+    around = [paths["path"][parent] + SEPARATOR if parent >= 0 else "" for parent in whole["parent_id"]]
+    assert whole["path"].tolist() == [above + name for above, name in zip(around, whole["name"], strict=True)]
+    deepest = paths.loc[paths["depth"].idxmax()]
+    assert deepest["depth"] == depth + 1
+    assert deepest["path"].startswith("level 0 / … ")
+    assert deepest["path"].endswith(" / level 2 / level 3 / leaf")
+
+
+def test_the_text_of_a_deep_path_depends_on_all_its_names(tmp_path):
+    texts = []
+    for middle in ("one", "another"):
+        builder = TraceBuilder()
+        for level in range(500):
+            builder.range(middle if level == 100 else f"level {level}", level, 1000 - level)
+        texts.append(build_hierarchy(builder.trace(tmp_path).ranges()).paths["path"].iloc[-1])
+    assert texts[0] != texts[1]
+    assert texts[0].split("…")[0] == texts[1].split("…")[0]
+
+
 def test_a_start_end_range_that_crosses_lies_beside_what_it_crosses(tmp_path):
     hierarchy, _, _ = project(steps_with_prefetch(16, before="epoch"), tmp_path)
     expected = """
@@ -193,7 +232,7 @@ def test_ranges_that_touch_do_not_nest_and_empty_ones_do(tmp_path):
 
 def test_no_ranges(tmp_path):
     hierarchy, attribution, _ = project(TraceBuilder().kernel("gemm", 20, 30, launched=10), tmp_path)
-    assert hierarchy.paths.columns.tolist() == ["domain", "path", "name", "depth"]
+    assert hierarchy.paths.columns.tolist() == ["domain", "path", "name", "depth", "parent_id"]
     assert len(hierarchy.paths) == len(attribution.activity) == 0
     assert attribution.cause.tolist() == ["its process opened no range"]
 
@@ -467,3 +506,39 @@ def test_a_hierarchy_keeps_every_range(tmp_path):
     inside = hierarchy.parent >= 0
     assert (depth[inside] == depth[hierarchy.parent[inside]] + 1).all()
     assert (depth[~inside] == 1).all()
+
+
+def recomputation(builder, thread, *, forward=20_000):
+    """A step of training whose forward pass is run again on a thread of autograd's."""
+    return (
+        builder.range("step", 0, 100_000, domain="tcprof", start_end=True)
+        .range("backward", forward, 90_000, domain="tcprof")
+        .range("recompute", 30_000, 50_000, thread=thread, domain="tcprof")
+        .range("Net.layer", 31_000, 49_000, thread=thread, domain="tcprof")
+    )
+
+
+def test_a_recomputation_lies_in_the_backward_pass_that_waits_for_it(tmp_path):
+    builder = (
+        recomputation(TraceBuilder().gpu(), B)
+        .kernel("again", 60_000, 70_000, thread=B, launched=40_000)
+        .kernel("between", 70_000, 75_000, thread=B, launched=55_000)
+    )
+    assert owners(builder, tmp_path) == {
+        "again": "tcprof: step / backward / recompute / Net.layer",
+        "between": "tcprof: step / backward +",
+    }
+    kernels = tcprof.read(builder.write(tmp_path)).ranges.set_index("path")["kernel_count"]
+    assert kernels.to_dict() == {
+        "": 2,
+        "step": 2,
+        "step / backward": 2,
+        "step / backward / recompute": 1,
+        "step / backward / recompute / Net.layer": 1,
+    }
+
+
+def test_a_recomputation_of_two_backward_passes_at_once_lies_in_neither(tmp_path):
+    builder = recomputation(TraceBuilder().gpu(), B).range("backward", 0, 90_000, thread=C, domain="tcprof")
+    hierarchy, _, _ = project(builder.kernel("again", 60_000, 70_000, thread=B, launched=40_000), tmp_path)
+    assert "recompute / Net.layer" in hierarchy.paths["path"].tolist()

@@ -6,12 +6,16 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
+import test_cli
 from builders import TraceBuilder
+from slow import slow
+from sqlalchemy import Engine, event
 
 from tcprof import cli
 from tcprof.analysis import analyze
@@ -23,6 +27,7 @@ from tcprof.sources.nsys_sqlite.redaction.private_texts import Kind
 from tcprof.sources.nsys_sqlite.redaction.redact import Redaction, redact
 from tcprof.views.redaction import describe_redaction
 
+run_any = test_cli.run  # any command
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 SECRETS = (
     "hunter2",
@@ -156,13 +161,8 @@ def test_messages_stay_readable(tmp_path: Path) -> None:
     ]
 
 
-FEW = ("jax_mlp", "matmul", "mlp_fp16", "wmma")  # the others have more of the same
-
-
-OF_EACH_KIND = [
-    path if path.stem in FEW else pytest.param(path, marks=pytest.mark.slow)
-    for path in sorted(FIXTURES.glob("*.sqlite"))
-]
+OF_EACH_KIND = [FIXTURES / f"{name}.sqlite" for name in ("jax_mlp", "wmma")]  # the others have more of the same
+OF_EACH_KIND += slow(path for path in sorted(FIXTURES.glob("*.sqlite")) if path not in OF_EACH_KIND)
 
 
 @pytest.mark.parametrize("source", [None, *OF_EACH_KIND], ids=lambda path: path.stem if path else "secrets")
@@ -205,15 +205,15 @@ WEAKENED: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
         "its PROCESSES.name would hold a text of the process names",
     ),
     "hosts and files": (
-        lambda patch: patch.setattr(allowed, "_EXPORT_KEYS", ("EXPORT_%",)),
+        lambda patch: patch.setitem(allowed._SETTINGS, "META_DATA_EXPORT", {"EXPORT_*": ""}),
         "its META_DATA_EXPORT.value would hold a text of the paths",
     ),
     "environment": (
-        lambda patch: patch.setattr(allowed, "_SYSTEM_KEYS", ("DeviceEnvironment",)),
+        lambda patch: patch.setitem(allowed._SETTINGS, "TARGET_INFO_SYSTEM_ENV", {"DeviceEnvironment": ""}),
         "its TARGET_INFO_SYSTEM_ENV.value would hold a text of the commands and arguments",
     ),
     "messages": (
-        lambda patch: patch.setattr(redact_module, "_blanking", lambda rule: lambda text: text),
+        lambda patch: patch.setattr(redact_module, "blanking", lambda private, texts: lambda text: text),
         "its DIAGNOSTIC_EVENT.text would hold",
     ),
     "file names": (keep_streams, "its StringIds.value would hold a text of the paths"),
@@ -400,6 +400,59 @@ def test_a_table_without_what_its_rows_are_chosen_by_is_left_out(
     assert b"secret text" not in target.read_bytes()
 
 
+@pytest.fixture
+def statements() -> Iterator[list[str]]:
+    """What is executed through SQLAlchemy."""
+    executed: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        executed.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    yield executed
+    event.remove(Engine, "before_cursor_execute", note)
+
+
+def with_tables(path: Path, names: Iterable[str]) -> Path:
+    """An export with more tables, all of them empty."""
+    with closing(sqlite3.connect(path)) as connection:
+        for name in names:
+            connection.execute(f"create table {name} (id INTEGER, name TEXT)")
+        connection.commit()
+    return path
+
+
+def test_of_a_table_that_is_left_out_only_its_rows_are_looked_for(tmp_path: Path, statements: list[str]) -> None:
+    source = with_tables(recording().write(tmp_path, "source.sqlite"), (f"OTHER_{number}" for number in range(20)))
+    redact(source, tmp_path / "copy.sqlite")
+    assert len([each for each in statements if "OTHER_" in each]) == 20
+
+
+def test_definitions_of_tables_are_not_read_again_for_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every connection reads all of them."""
+    plain = recording().write(tmp_path, "plain.sqlite")
+    more = with_tables(recording().write(tmp_path, "more.sqlite"), (f"ENUM_MORE_{number}" for number in range(20)))
+    connect, counts = sqlite3.connect, []
+    for source in (plain, more):
+        opened: list[object] = []
+
+        def note(*given: Any, opened: list[object] = opened, **named: Any) -> sqlite3.Connection:
+            opened.append(given)
+            return connect(*given, **named)
+
+        monkeypatch.setattr(sqlite3, "connect", note)
+        redact(source, source.with_suffix(".copy"))
+        counts.append(len(opened))
+    assert counts[0] == counts[1] > 0
+
+
+def test_thousands_of_tables_of_constants_are_refused(tmp_path: Path) -> None:
+    source = with_tables(recording().write(tmp_path), (f"ENUM_MORE_{number}" for number in range(1001)))
+    with pytest.raises(InputError, match=r"1,0\d\d tables are named as"):
+        redact(source, tmp_path / "copy.sqlite")
+    assert not (tmp_path / "copy.sqlite").exists()
+
+
 def test_any_file_name_will_do(tmp_path: Path) -> None:
     source, target = recording().write(tmp_path, "what? 100%.sqlite"), tmp_path / "what?mode=ro&50%.sqlite"
     redact(source, target)
@@ -432,7 +485,8 @@ def test_the_list_is_readable_and_printable(tmp_path: Path) -> None:
     shown = ", ".join(f"A_TABLE_{letter}\N{REPLACEMENT CHARACTER}" for letter in "ABCDEFGH")
     assert tables == f"  whole tables                       13: {shown}, 5 more"
     assert not any("\x1b" in line for line in lines)
-    told = lines[-1]
+    told, kept = lines[-2:]
+    assert "marks and domains" in kept
     assert "NVTX names in which such a text was found: 2, namely" in told
     assert "“hunter2”" in told
     assert re.search("“…x{47} hunter2\N{REPLACEMENT CHARACTER}\\[31m”", told)
@@ -536,3 +590,69 @@ def test_a_real_recording(tmp_path: Path) -> None:
     assert redaction.removed[Kind.COMMANDS] == 1 + 3
     assert redaction.removed[Kind.ENVIRONMENT] >= len(environment)
     assert redaction.removed[Kind.OUTPUT] == 1
+
+
+@pytest.mark.parametrize(
+    ("table", "name"),
+    [
+        ("META_DATA_CAPTURE", "CAPTURE_EVENT_TYPE"),
+        ("META_DATA_CAPTURE", "GPU_METRICS_OPTIONS:PASSWORD"),
+        ("META_DATA_CAPTURE", "xyzzyplugh:CUDA_GRAPH_TRACE_OPTIONS:MODE"),
+        ("META_DATA_EXPORT", "EXPORT_LAZY"),
+        ("TARGET_INFO_SYSTEM_ENV", "CudaDriverVersion"),
+        *slow(
+            [
+                ("META_DATA_CAPTURE", "GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY"),
+                ("META_DATA_CAPTURE", "GPU_METRICS_OPTIONS:GPU_0:ID"),
+                ("META_DATA_CAPTURE", "RUN_DURATION_MS"),
+                ("META_DATA_CAPTURE", "PROCESS_0:CUDA_GRAPH_TRACE_OPTIONS:MODE"),
+                ("META_DATA_EXPORT", "EXPORT_PRODUCT_VERSION"),
+                ("META_DATA_EXPORT", "EXPORT_PRODUCT_OWNER"),
+                ("META_DATA_EXPORT", "EXPORT_SCHEMA_VERSION"),
+                ("TARGET_INFO_SYSTEM_ENV", "CpuArchitecture"),
+            ]
+        ),
+    ],
+)
+def test_a_single_word_passes_for_no_setting(table: str, name: str, tmp_path: Path) -> None:
+    """Not even where a setting is kept: its values are numbers, or words that are known."""
+    builder = recording().captured("RUN_DURATION_MS", "100").system("CpuCores", "8")
+    source = builder.write(tmp_path, "source.sqlite")
+    with closing(sqlite3.connect(source)) as connection:
+        connection.execute(f"insert into {table} (name, value) values (?, 'xyzzyplugh')", (name,))  # noqa: S608
+        connection.commit()
+    redact(source, tmp_path / "copy.sqlite")
+    assert b"xyzzyplugh" not in (tmp_path / "copy.sqlite").read_bytes()
+
+
+def test_messages_of_nsys_are_shown_without_what_is_private(
+    run_any: Callable[..., test_cli.Outcome], tmp_path: Path
+) -> None:
+    """As in a copy: wherever a message is shown, it is of the same text."""
+    from tcprof.api import read
+
+    source = recording_with_secrets().write(tmp_path, "source.sqlite")
+    with closing(sqlite3.connect(source)) as connection:
+        text = "The collector on build-host-7 failed for alice: /home/alice/x.qdstrm, TOKEN=hunter2 (10.1.2.3)"
+        connection.execute("insert into DIAGNOSTIC_EVENT (severity, text) values (3, ?)", (text,))
+        connection.commit()
+    original = read(source)
+    redact(source, tmp_path / "copy.sqlite")
+    assert original.warnings == read(tmp_path / "copy.sqlite").warnings
+    assert any("The collector on <redacted> failed" in warning for warning in original.warnings)
+    outputs = {
+        "page.html": ["report"],
+        "x.json": ["ranges"],
+        "x.md": ["show"],
+        "x.txt": ["timeline"],
+        "trace.json": ["export"],
+        "frames": ["export"],
+    }
+    for name, command in outputs.items():
+        option = "--chrome-trace" if name == "trace.json" else "-o"
+        done = run_any(*command, source, option, tmp_path / name)
+        assert done.status == 0, done.err
+        written = (tmp_path / name / "recording.json" if name == "frames" else tmp_path / name).read_text()
+        for secret in ("hunter2", "/home/alice", "build-host-7", "10.1.2.3"):
+            assert secret not in written + done.out + done.err.replace(str(tmp_path), ""), (name, secret)
+        assert "The collector on" in written + done.err

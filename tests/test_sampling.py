@@ -16,6 +16,7 @@ from tcprof.analysis.sampling import (
     bootstrap_interval,
     measure,
     measure_distribution,
+    measure_errors,
     tensor_functions,
 )
 from tcprof.frames import SAMPLES
@@ -39,15 +40,16 @@ def windows(*rows):
 
 def test_samples_are_weighted_by_overlap_and_not_counted_by_time_stamp():
     """[5, 22): half of 0, all of 50, a fifth of 100."""
-    sums = measure(windows((0, 5, 22)), 1, tensor_functions(samples([0, 50, 100])))
-    assert sums.drop(columns="border_ns").iloc[0].to_dict() == {
+    window, functions = windows((0, 5, 22)), tensor_functions(samples([0, 50, 100]))
+    assert measure(window, 1, functions).iloc[0].to_dict() == {
         "window_ns": 17,
         "covered_ns": 17,
         "active_ns": pytest.approx(10 * 0.5 + 2 * 1.0),
-        "below_ns": pytest.approx(12 * 0.005),
-        "above_ns": pytest.approx(12 * 0.005),
         "tensor_cycles": pytest.approx(math.nan, nan_ok=True),
     }
+    for rounded in (True, False):
+        errors = measure_errors(window, 1, functions, rounded)
+        assert errors[["below_ns", "above_ns"]].iloc[0].tolist() == pytest.approx([12 * 0.005 * rounded] * 2)
 
 
 def test_what_lies_under_no_sample_is_not_covered():
@@ -83,7 +85,7 @@ def test_tensor_active_time_adds_up(values, cuts):
     functions = tensor_functions(samples(values))
     parts = measure(windows(*((0, *cut) for cut in itertools.pairwise(cuts))), 1, functions)
     whole = measure(windows((0, cuts[0], cuts[-1])), 1, functions)
-    pd.testing.assert_frame_equal(*(sums.drop(columns="border_ns") for sums in (parts, whole)))
+    pd.testing.assert_frame_equal(parts, whole)
 
 
 # Peak and percentile
@@ -100,14 +102,14 @@ def distribution(values, *rows, groups=1, **how):
         (0, 40, 100),
         (0, 25, 100),  # half of 100 is inside
         (0, 24, 50),  # less than half
-        (36, 40, 30),  # no sample half inside: the one with most overlap
-        (27, 31, 100),  # 3 ns of 100 and 1 ns of 30
-        (29, 32, 30),
-        (28, 32, 100),  # of equal overlaps the larger
+        (35, 40, 30),
+        (36, 40, None),  # no sample is half inside
+        (27, 34, None),  # nor of two
     ],
 )
-def test_the_peak_is_the_largest_sample_half_inside_else_the_one_with_most_overlap(start, end, peak):
-    assert distribution([0, 50, 100, 30], (0, start, end))[0] == [peak]
+def test_the_peak_is_the_largest_sample_half_inside(start, end, peak):
+    found = distribution([0, 50, 100, 30], (0, start, end))[0][0]
+    assert found == peak if peak is not None else math.isnan(found)
 
 
 def test_a_sample_is_half_inside_by_all_windows_of_the_group_together():
@@ -144,7 +146,7 @@ def naive_distribution(values, rows, period=10):
     if not under:
         return None
     half = [value for value, o in under if 2 * o >= period]
-    peak = max(half) if half else max((o, value) for value, o in under)[1]
+    peak = max(half, default=None)
     total, running = sum(o for _, o in under), 0
     for value, o in under:
         running += o
@@ -167,7 +169,8 @@ def test_distribution_against_plain_loops(values, cuts, pairs_at_once):
         patch.setattr(sampling, "PAIRS_AT_ONCE", pairs_at_once)
         found = zip(*distribution(values, *rows, groups=len(groups)), strict=True)
     expected = [naive_distribution(values, of_group) for of_group in groups]
-    assert [None if math.isnan(peak) else (peak, percentile) for peak, percentile in found] == expected
+    found = [(None if math.isnan(peak) else peak, percentile) for peak, percentile in found]
+    assert [None if math.isnan(pair[1]) else pair for pair in found] == expected
 
 
 # The interval

@@ -3,21 +3,25 @@
 import json
 import shutil
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+import test_cli
 from builders import TraceBuilder
 
 import tcprof
 from tcprof.errors import InputError
-from tcprof.frames import ACTIVITIES, DIAGNOSTICS, GPUS, LAUNCHES, NVTX_RANGES, SAMPLES, Schema
-from tcprof.sources import Recording, Samples, SourceType, registry
+from tcprof.frames import ACTIVITIES, ALONE, DIAGNOSTICS, GPUS, LAUNCHES, NVTX_RANGES, SAMPLES, Schema
+from tcprof.sources import Recording, Samples, SourceType, Wrong, registry
 from tcprof.sources.nsys_sqlite import NsysExport, recognition
+from tcprof.sources.recordings import find_recordings
 from tcprof.sources.registry import open_source
+
+run = test_cli.run
 
 
 class JsonSource:
@@ -54,8 +58,14 @@ class JsonSource:
     def diagnostics(self) -> pd.DataFrame:
         return self._frame(DIAGNOSTICS)
 
+    def alone(self) -> pd.DataFrame:
+        return self._frame(ALONE)
 
-JSON = SourceType("recordings as JSON", lambda path, header: header.startswith(b'{"frames"'), JsonSource)
+    def wrong(self) -> tuple[Wrong, ...]:
+        return ()
+
+
+JSON = SourceType("recordings as JSON", (".json",), lambda path, header: header.startswith(b'{"frames"'), JsonSource)
 
 
 @pytest.fixture
@@ -90,6 +100,41 @@ def test_a_second_source_is_analyzed_like_the_first(tmp_path: Path) -> None:
     assert (step["window_ns"], step["kernel_count"]) == (20_000, 1)
     assert step["tensor_active_mean_pct"] == pytest.approx(70, abs=0.5)
     assert analysis.kernels["name"].tolist() == ["k"]
+
+
+@pytest.mark.usefixtures("json_is_read")
+def test_folders_of_a_second_source_are_compared_like_those_of_the_first(
+    tmp_path: Path, run: Callable[..., test_cli.Outcome]
+) -> None:
+    for side in ("base", "new"):
+        (tmp_path / side).mkdir()
+        for number in (1, 2, 10):
+            write_json(tmp_path / side / f"run-{number}.json")
+        (tmp_path / side / "notes.txt").write_text("not a recording")
+    names = ["run-1.json", "run-2.json", "run-10.json"]
+    assert [path.name for path in find_recordings(tmp_path / "base")] == names
+    assert [path.name for path in find_recordings(tmp_path / "base" / "run")] == names
+    done = run("compare", tmp_path / "base", tmp_path / "new", "--format", "json")
+    assert done.status == 0, done.err
+    sides = json.loads(done.out)["recordings"]
+    assert [[each["file"] for each in sides[side]] for side in ("base", "new")] == [names, names]
+
+
+@pytest.mark.usefixtures("json_is_read")
+def test_a_file_of_another_source_is_not_redacted_and_says_what_it_is(
+    tmp_path: Path, run: Callable[..., test_cli.Outcome]
+) -> None:
+    path = write_json(tmp_path / "run.json")
+    done = run("redact", path)
+    assert (done.status, list(tmp_path.iterdir())) == (3, [path])
+    assert "run.json is one of the recordings as JSON; only reports and SQLite exports" in " ".join(done.err.split())
+    assert "nsys export" not in done.err
+
+
+def test_a_report_and_its_export_are_one_recording(tmp_path: Path) -> None:
+    for name in ("a.sqlite", "b.nsys-rep", "b.qdrep", "b.sqlite", "c.qdrep", "c.sqlite", "d.json", ".e.sqlite"):
+        (tmp_path / name).touch()
+    assert [path.name for path in find_recordings(tmp_path)] == ["a.sqlite", "b.nsys-rep", "c.qdrep"]
 
 
 @pytest.mark.usefixtures("json_is_read")

@@ -59,7 +59,7 @@ def curve(analysis, metric, gpu=0):
 def bars(analysis, kind, gpu=0):
     header, read = packed(analysis)
     found = header["gpus"][gpu][kind]
-    frame = pd.DataFrame({name: read(found[name]) for name in ("start", "length", "row", "id")})
+    frame = pd.DataFrame({name: read(found[name]) for name in ("start", "length", "row", "id", "merged")})
     for name, number in found["percents"].items():
         code = read(number)
         frame[name] = np.where(code > 0, (code - 1) * header["gpus"][gpu]["percentStep"], np.nan)
@@ -212,12 +212,18 @@ class TestLanes:
         first = work["row"].min()
         assert work[work["length"] <= 8000]["row"].unique().tolist() == [first + 12 * timeline_lanes.STREAM_ROWS]
 
-    def test_of_too_many_bars_the_longest_stay(self, monkeypatch):
-        monkeypatch.setattr(timeline_lanes, "MOST_BARS", 10)
+    def test_of_too_many_bars_short_ones_are_merged_and_none_is_left_out(self, monkeypatch):
         analysis = make_analysis()
-        assert len(bars(analysis, "host")) == len(bars(analysis, "work")) == 10
-        assert (bars(analysis, "host")["id"] == 0).sum() == 6
-        assert "18 bars are not drawn" in pack_timeline(analysis).notes[1]
+        whole = {kind: bars(analysis, kind) for kind in ("host", "windows", "work")}
+        monkeypatch.setattr(timeline_data, "MOST_BARS", 30)
+        for kind, before in whole.items():
+            after = bars(analysis, kind)
+            assert len(after) <= 10 < len(before)
+            assert after["merged"].sum() == len(before)
+            for column in ("merged", "length"):
+                assert after.groupby("id")[column].sum().equals(before.groupby("id")[column].sum())
+        merged = sum(after[after > 1].sum() for after in (bars(analysis, kind)["merged"] for kind in whole))
+        assert f"{merged} short bars are drawn as fewer" in pack_timeline(analysis).notes[1]
 
     def test_hostile_names(self):
         header, _ = packed(make_analysis(names=HOSTILE))
@@ -265,3 +271,14 @@ def test_names_can_be_read_on_every_colour(name):
 
 def test_a_page_of_a_fixture_is_small():
     assert len(pack_timeline(tcprof.read(FIXTURE)).packed) < 100_000
+
+
+def test_ops_lie_below_all_other_ranges(tmp_path):
+    """They are many and short; the default domain is above, then others by name."""
+    builder = TraceBuilder().gpu().recorded(1_000_000)
+    for domain, name in (("tcprof", "step"), ("", "aten::mm, seq = 1, op_id = 1"), ("", "mine"), ("NCCL", "reduce")):
+        builder.range(name, 0, 900_000, domain=domain)
+    builder.kernel("k", 100_000, 200_000, launched=10)
+    paths = tcprof.read(builder.write(tmp_path)).paths
+    ordered = paths.assign(place=timeline_lanes._places(paths)).sort_values("place")["path"].tolist()
+    assert ordered == ["mine", "reduce", "step", "aten::mm"]

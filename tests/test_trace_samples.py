@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tcprof.chips import metric_names
 from tcprof.frames import SAMPLES
 from tcprof.sources.nsys_sqlite import schema
-from tcprof.sources.nsys_sqlite.samples import unwrap
+from tcprof.sources.nsys_sqlite.readings import unwrap
 
 
 def test_a_sample_lasts_from_its_time_stamp_to_the_next_one(tmp_path):

@@ -68,6 +68,16 @@ class TestIterations:
     def test_none_without_iterations(self):
         assert measure_iterations(make_analysis(), 0) is None
 
+    def test_none_where_a_warm_up_iteration_of_another_thread_is_around_all(self, tmp_path):
+        trace = TraceBuilder().gpu().range("step", 500, 400_000, thread=2)
+        for start in range(1_000, 61_000, 10_000):
+            trace.range("step", start, start + 9_000).kernel("k", start + 20, start + 4_000, launched=start + 10)
+            trace.kernel("other", start + 5_000, start + 6_000, launched=start + 5_000, thread=2)
+        analysis = tcprof.read(trace.write(tmp_path))
+        assert analysis.iterations["warm_up"].tolist() == [True] + [False] * 6
+        assert measure_iterations(analysis, 0) is None
+        assert analysis.verdict
+
     def test_work_of_others_is_not_idle_time(self, tmp_path):
         trace = step_trace(gap=25 * US)
         trace.kernel("other", 1_000 * US, 1_000 * US + 10 * 150 * US, stream=9)
@@ -89,6 +99,12 @@ class TestIterations:
         figures, found = measure_iterations(analysis, 0), find_typical(analysis, 0).tensor_active_pct
         assert found.low < found.value < found.high
         assert figures.low_pct < figures.tensor_active_pct < figures.high_pct
+
+    def test_rounded_samples_make_no_interval_of_too_few_iterations(self, tmp_path):
+        found = find_typical(tcprof.read(step_trace(active=1).write(tmp_path), warm_up=7), 0).tensor_active_pct
+        assert found.value == pytest.approx(1)
+        assert math.isnan(found.low)
+        assert math.isnan(found.high)
 
     def test_two_paths_are_pooled_by_their_windows(self):
         """The steps of two epochs: what is covered weighs, not the path."""

@@ -8,6 +8,7 @@ import pytest
 from builders import TraceBuilder, assert_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slow import slow
 
 import tcprof
 from tcprof.analysis import analyze
@@ -161,7 +162,7 @@ def check_time_is_as_counted(folder, base, new):
         assert value["idle"] == 10 * found[None]
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(intervals, intervals)
 def test_time_is_as_counted_nanosecond_by_nanosecond(tmp_path, base, new):
     check_time_is_as_counted(tmp_path, base, new)
@@ -263,11 +264,10 @@ def test_where_most_of_the_windows_is_not_sampled_tensor_active_is_left_out(tmp_
 
 PAIRS = (
     ("mnist_fp32", "mnist_amp"),
-    ("mlp_fp32", "mlp_tf32"),
     ("mlp_fp32", "mlp_fp16"),
-    ("transformer_eager", "transformer_compiled"),
-    ("polynomial", "matmul"),
+    *slow([("mlp_fp32", "mlp_tf32"), ("transformer_eager", "transformer_compiled")]),
     ("jax_mlp", "gan_fp16"),
+    *slow([("polynomial", "matmul")]),
 )
 
 

@@ -1,14 +1,10 @@
 """The scripts in workloads/ about mixed precision itself: wide layers, a polynomial and a GAN, small and on the CPU."""
 
-import contextlib
-import io
 import re
-import runpy
-import sys
-import types
 
 import pytest
-import test_workloads
+from slow import slow
+from test_workloads import run_recorded
 
 pytest.importorskip("torch", reason="the workloads need torch: pip install 'tcprof[workloads]'")
 pytest.importorskip("nvtx", reason="the workloads need nvtx: pip install 'tcprof[workloads]'")
@@ -31,24 +27,6 @@ def without_times(output):
     return [line for line in output.splitlines() if not line.startswith(("time per step", "epochs: "))]
 
 
-def run_recorded(script, *options):
-    """Run a script in this process, as starting torch takes longer than it: its output and the ranges it opened."""
-    events, output = [], io.StringIO()
-
-    @contextlib.contextmanager
-    def annotate(message):
-        events.append(f"push {message}")
-        yield
-        events.append("pop")
-
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(output):
-        patch.setattr(sys, "argv", [script, "--device", "cpu", *map(str, options)])
-        patch.syspath_prepend(test_workloads.WORKLOADS)
-        patch.setitem(sys.modules, "nvtx", types.SimpleNamespace(annotate=annotate))
-        runpy.run_path(str(test_workloads.WORKLOADS / script), run_name="__main__")
-    return output.getvalue(), test_workloads.TestRanges.opened_paths(events)
-
-
 def run(script, *options):
     """What a script printed."""
     return run_recorded(script, *options)[0]
@@ -59,7 +37,7 @@ def step_paths(parent, *parts):
 
 
 class TestMlp:
-    @pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16"])
+    @pytest.mark.parametrize("precision", ["fp16", *slow(["fp32", "bf16"])])
     def test_learns_in_every_precision(self, precision):
         output, paths = run_recorded(*MLP, "--precision", precision)
         first, last, steps = figures(output, "loss: # to # in # steps")
@@ -129,6 +107,13 @@ class TestPolynomial:
         assert first != other
 
 
+OTHER_PRECISIONS = (
+    ("--precision", "fp32"),
+    ("--precision", "bf16", "--bad-sizes"),
+    ("--precision", "fp16", "--no-scaling"),
+)
+
+
 class TestGan:
     @staticmethod
     def zeros(output, kind):
@@ -140,10 +125,8 @@ class TestGan:
     @pytest.mark.parametrize(
         "options",
         [
-            ("--precision", "fp32"),
-            ("--precision", "bf16", "--bad-sizes"),
             ("--precision", "fp16"),
-            ("--precision", "fp16", "--no-scaling"),
+            *(pytest.param(each, marks=pytest.mark.slow) for each in OTHER_PRECISIONS),
         ],
     )
     def test_neither_network_wins(self, options):

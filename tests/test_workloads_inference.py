@@ -5,8 +5,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
-import test_workloads
-from test_workloads import NVTX_RECORDER, run_script, run_well
+from test_workloads import run_recorded
 
 pytest.importorskip("torch", reason="the workloads need torch: pip install 'tcprof[workloads]'")
 pytest.importorskip("nvtx", reason="the workloads need nvtx: pip install 'tcprof[workloads]'")
@@ -23,16 +22,12 @@ CASES = ["fp32", *(pytest.param(name, marks=pytest.mark.slow) for name in ("bf16
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
+def runs():
     """What each case prints, and the paths of the ranges that it opens; each runs once, when it is asked for."""
 
     @functools.cache
     def run(name):
-        folder = tmp_path_factory.mktemp("run")
-        (folder / "nvtx.py").write_text(NVTX_RECORDER)
-        ranges = folder / "ranges"
-        output = run_well("inference.py", *SMALL, *OPTIONS[name], PYTHONPATH=str(folder), NVTX_RANGES=str(ranges))
-        paths = test_workloads.TestRanges.opened_paths(ranges.read_text().splitlines())
+        output, paths = run_recorded("inference.py", *SMALL, *OPTIONS[name])
         return SimpleNamespace(output=output, paths=paths)
 
     return run
@@ -82,7 +77,8 @@ def test_ranges_nest_as_promised(runs, case):
 
 
 @pytest.mark.parametrize("options", [("--batch-sizes", 0, 4), ("--steps", 0, "--size", 31)])
-def test_impossible_options_are_refused(options):
-    run = run_script("inference.py", *options)
-    assert run.returncode == 2
-    assert run.stderr.endswith("error: --steps and --batch-sizes begin at 1, --size at 32\n")
+def test_impossible_options_are_refused(options, capsys):
+    with pytest.raises(SystemExit) as stop:
+        run_recorded("inference.py", *options)
+    assert stop.value.code == 2
+    assert capsys.readouterr().err.endswith("error: --steps and --batch-sizes begin at 1, --size at 32\n")

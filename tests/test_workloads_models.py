@@ -1,13 +1,9 @@
 """The transformer and the convolution network in workloads/, small and on the CPU."""
 
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
-import test_workloads
-from test_workloads import NVTX_RECORDER, run_script, run_well
+from test_workloads import run_recorded, run_script
 
 pytest.importorskip("torch", reason="the workloads need torch: pip install 'tcprof[workloads]'")
 pytest.importorskip("nvtx", reason="the workloads need nvtx: pip install 'tcprof[workloads]'")
@@ -20,6 +16,7 @@ SMALL = {
     ),
     "convnet.py": ("--batch-size", 4, "--size", 32),
 }
+LLAMA = (*("--batch-size", 4, "--context", 16, "--layers", 2, "--width", 64, "--heads", 4, "--vocabulary", 32),)
 
 
 def losses(output: str) -> tuple[float, float]:
@@ -31,7 +28,7 @@ def losses(output: str) -> tuple[float, float]:
 @pytest.mark.parametrize("script", SMALL)
 @pytest.mark.parametrize("precision", ["fp32", pytest.param("bf16", marks=pytest.mark.slow)])
 def test_the_loss_falls(script, precision):
-    output = run_well(script, *SMALL[script], "--steps", 40, "--precision", precision)
+    output, _ = run_recorded(script, *SMALL[script], "--steps", 40, "--precision", precision)
     first, last = losses(output)
     assert last < 0.8 * first
     assert re.search(r"^time per step: [\d.]+ ms", output, re.MULTILINE)
@@ -42,7 +39,7 @@ def test_the_loss_falls(script, precision):
 @pytest.mark.parametrize("script", SMALL)
 def test_same_seed_same_loss(script):
     options = (*SMALL[script], "--steps", 2, "--precision", "fp32")
-    first, again, other = (losses(run_well(script, *options, "--seed", seed)) for seed in (5, 5, 6))
+    first, again, other = (losses(run_recorded(script, *options, "--seed", seed)[0]) for seed in (5, 5, 6))
     assert first == again
     assert first != other
 
@@ -50,18 +47,20 @@ def test_same_seed_same_loss(script):
 @pytest.mark.slow
 def test_the_best_possible_loss_is_not_beaten():
     """A transformer cannot know the surprises in its text: a loss below theirs would be a leak of the answer."""
-    output = run_well("transformer.py", *SMALL["transformer.py"], "--steps", 150, "--precision", "fp32")
+    output, _ = run_recorded("transformer.py", *SMALL["transformer.py"], "--steps", 150, "--precision", "fp32")
     best = float(re.search(r"best possible is about ([\d.]+)", output)[1])
     assert losses(output)[1] > 0.5 * best  # a batch of 256 tokens has 26 ± 5 surprises
 
 
+def test_the_llama_learns_to_count_and_opens_no_range():
+    output, paths = run_recorded("llama.py", *LLAMA, "--steps", 60)
+    assert float(re.search(r"^loss: (\S+) after 60 steps", output)[1]) < 1.5
+    assert paths == []
+
+
 @pytest.mark.parametrize("script", ["transformer.py", pytest.param("convnet.py", marks=pytest.mark.slow)])
-def test_ranges_nest_as_promised(script, tmp_path):
-    recorder, ranges = tmp_path / "recorder", tmp_path / "ranges"
-    recorder.mkdir()
-    (recorder / "nvtx.py").write_text(NVTX_RECORDER)
-    run_well(script, *SMALL[script], "--steps", 2, PYTHONPATH=str(recorder), NVTX_RANGES=str(ranges))
-    paths = test_workloads.TestRanges.opened_paths(ranges.read_text().splitlines())
+def test_ranges_nest_as_promised(script):
+    _, paths = run_recorded(script, *SMALL[script], "--steps", 2)
     step = ["step", "step/copy", "step/forward", "step/backward", "step/optimizer"]
     assert paths[0] == "warm-up"
     assert [path for path in paths if not path.startswith("warm-up")] == step * 2
@@ -73,18 +72,21 @@ def test_ranges_nest_as_promised(script, tmp_path):
         ("transformer.py", ["--heads", 3], "multiple of --heads"),
         ("transformer.py", ["--steps", 0], "sizes begin at 1"),
         ("transformer.py", ["--cuda-graphs"], "needs --device cuda"),
+        ("llama.py", ["--heads", 3], "multiple of twice --heads"),
         ("convnet.py", ["--batch-size", 1], "--batch-size at 2"),
         ("convnet.py", ["--precision", "fp8"], "invalid choice"),
     ],
 )
-def test_impossible_options_are_refused(script, options, said):
-    run = run_script(script, *options)
-    assert run.returncode == 2
-    assert said in run.stderr
+def test_impossible_options_are_refused(script, options, said, capsys):
+    with pytest.raises(SystemExit) as stop:
+        run_recorded(script, *options)
+    assert stop.value.code == 2
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("script", SMALL)
 def test_help_says_what_it_does(script):
-    workload = Path(__file__).parent.parent / "workloads" / script
-    run = subprocess.run([sys.executable, workload, "--help"], capture_output=True, text=True, check=True)
+    """As a user starts it, in a process of its own."""
+    run = run_script(script, "--help")
+    assert run.returncode == 0
     assert "Train" in run.stdout

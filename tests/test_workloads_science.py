@@ -7,7 +7,15 @@ import re
 
 import pytest
 import test_workloads
-from test_workloads import NVTX_RECORDER, WORKLOADS, accuracy_of, losses_of, run_script, run_well
+from test_workloads import (
+    NVTX_RECORDER,
+    WORKLOADS,
+    accuracy_of,
+    losses_of,
+    run_recorded,
+    run_script,
+    run_well,
+)
 
 torch = pytest.importorskip("torch", reason="the workloads need torch: pip install 'tcprof[workloads]'")
 pytest.importorskip("nvtx", reason="the workloads need nvtx: pip install 'tcprof[workloads]'")
@@ -64,13 +72,13 @@ def pinned_run(recorded):
 
 
 @pytest.fixture(scope="module")
-def fashion_run(recorded):
-    return recorded("fashion.py", *FASHION)
+def fashion_run():
+    return run_recorded("fashion.py", *FASHION, "--workers", 0)
 
 
 @pytest.fixture(scope="module")
-def matmul_run(recorded):
-    return recorded("matmul.py", "--steps", 2)
+def matmul_run():
+    return run_recorded("matmul.py", "--steps", 2)
 
 
 def value_of(label, output):
@@ -92,9 +100,17 @@ class TestMnistPinned:
         assert accuracy_of(output) == accuracy_of(alone) == accuracy_of(baseline)
         assert TIME.search(output)[3] == "images"
 
+    @pytest.mark.slow
     def test_ranges_nest_as_promised(self, pinned_run):
+        self.check_ranges(pinned_run[1])
+
+    def test_ranges_are_the_same_without_processes_that_load(self):
+        self.check_ranges(run_recorded("mnist_pinned.py", *MNIST, "--workers", 0)[1])
+
+    @staticmethod
+    def check_ranges(found):
         epochs = [path for epoch in range(2) for path in (f"epoch {epoch}", *steps(f"epoch {epoch}/", 3))]
-        assert pinned_run[1] == ["warm-up", *steps("warm-up/", 10), *epochs, "test"]
+        assert found == ["warm-up", *steps("warm-up/", 10), *epochs, "test"]
 
     def test_each_batch_comes_once_and_whole(self, workload):
         digits, pinned = workload("digits"), workload("mnist_pinned")
@@ -122,6 +138,12 @@ class TestFashion:
     def test_ranges_nest_as_promised(self, fashion_run):
         parts = ("load", *PARTS)
         assert fashion_run[1] == ["warm-up", *steps("warm-up/", 5, parts), *steps("", 20, parts), "validation"]
+
+    @pytest.mark.slow
+    def test_processes_that_load_change_neither(self, recorded, fashion_run):
+        output, ranges = recorded("fashion.py", *FASHION)
+        assert value_of("validation accuracy", output) > 80
+        assert ranges == fashion_run[1]
 
     def test_same_seed_same_result(self, here):
         def figures(output):
@@ -184,8 +206,8 @@ class TestMatmul:
 
 
 class TestPinn:
-    def test_opens_its_ranges_and_the_loss_falls(self, recorded):
-        output, paths = recorded("pinn.py", *PINN, "--warm-up", 20, "--lbfgs", 5)
+    def test_opens_its_ranges_and_the_loss_falls(self):
+        output, paths = run_recorded("pinn.py", *PINN, "--warm-up", 20, "--lbfgs", 5)
         first, last = map(float, re.search(r"^loss: (\S+) to (\S+) in 23 steps", output, re.MULTILINE).groups())
         assert last < first
         assert TIME.search(output)[3] == "points"

@@ -1,6 +1,5 @@
 """The account of the GPU's time: the fit of the kernels, and all that follows from it."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -8,15 +7,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tcprof.analysis.instances import Work, group_by_path, instance_windows, work_by_depth
+from tcprof.analysis.instances import Work, group_by_path, instance_windows, sum_up
 from tcprof.analysis.projection import Attribution, Hierarchy, ranges_of_activities
 from tcprof.analysis.rates import range_rates, values_of_launches
 from tcprof.frames import INSTANCES, KERNELS, LAUNCHED, LEDGER, RANGES, TIMELINE, WARM_UP_PATH
+from tcprof.memory import return_freed_memory
 
 if TYPE_CHECKING:
     from tcprof.analysis.kernels.launches import KernelFit
 
-Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,7 @@ def fit_launches(
     innermost = ranges_of_activities(attribution, len(activities))
     path_id = np.append(hierarchy.path_id, -1)[innermost]  # -1, for none, is the last
     found = fit_kernels(activities, path_id, samples, gpus, clocks)
+    return_freed_memory()
     return replace(found, launched=found.launched.assign(range=innermost[found.launched["activity"].to_numpy()]))
 
 
@@ -123,9 +124,15 @@ def make_account(evidence: Evidence, found: "KernelFit") -> Account:
 def _set_warm_up_apart(launched: pd.DataFrame, evidence: Evidence) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The launches, those in warm-up with a path of their own; and the paths with that one, which is the last."""
     paths, instances = evidence.hierarchy.paths, evidence.instances
-    warm_up = instances.loc[instances["warm_up"], ["gpu", "range"]]
-    apart = pd.MultiIndex.from_arrays([launched["gpu"], launched["range"]]).isin(pd.MultiIndex.from_frame(warm_up))
-    own = pd.DataFrame({"domain": [""], "path": [WARM_UP_PATH], "name": [WARM_UP_PATH], "depth": [1]})
+    warm_up = instances[instances["warm_up"]]
+    keys = [
+        rows["gpu"].to_numpy() * len(evidence.hierarchy.ranges) + rows["range"].to_numpy()
+        for rows in (launched, warm_up)
+    ]
+    apart = np.isin(keys[0], keys[1]) & (launched["range"] >= 0).to_numpy()
+    own = pd.DataFrame(
+        {"domain": [""], "path": [WARM_UP_PATH], "name": [WARM_UP_PATH], "depth": [1], "parent_id": [-1]}
+    )
     path_id = launched["path_id"].where(~apart, len(paths))
     return launched.assign(path_id=path_id), pd.concat([paths, own], ignore_index=True)
 
@@ -143,14 +150,14 @@ def add_rates(ranges: pd.DataFrame, account: Account, evidence: Evidence) -> pd.
     is_capture = (ranges["depth"] == 0).to_numpy()
     row_of_path, row_of_gpu = np.flatnonzero(~is_capture), np.flatnonzero(is_capture)
     captured = pd.Series(row_of_gpu, index=ranges["gpu"].to_numpy()[row_of_gpu])
-
-    def members() -> Iterator[tuple[Ints, Ints]]:
-        yield captured[account.launched["gpu"].to_numpy()].to_numpy(), np.arange(len(account.launched))
-        for instance, row in _launches_by_depth(account, evidence):
-            counted = group[instance] >= 0
-            yield row_of_path[group[instance][counted]], row[counted]
-
-    rates = range_rates(values, members(), ranges["window_ns"].to_numpy())
+    of_gpu = captured[account.launched["gpu"].to_numpy()].to_numpy()
+    counted = group >= 0
+    sums = {}
+    for name, of_instance in _sum_by_instance(account, evidence, values).items():
+        total = np.bincount(of_gpu, values[name], minlength=len(ranges))
+        total[row_of_path] = np.bincount(group[counted], of_instance[counted], minlength=len(row_of_path))
+        sums[name] = total
+    rates = range_rates(pd.DataFrame(sums), ranges["window_ns"].to_numpy())
     # Where no kernel of a GPU was traced, what ran there is not known: a sum over nothing is not 0.
     known = ranges["gpu"].isin(account.launched["gpu"]) & (ranges["instance_count"] > 0)
     return RANGES.conform(ranges.assign(**{name: column.where(known) for name, column in rates.items()}))
@@ -165,18 +172,15 @@ def add_tensor_time(instances: pd.DataFrame, account: Account, evidence: Evidenc
         evidence: What it was made from.
     """
     values = values_of_launches(account.launched, account.kernels, evidence.activities["kind"])
-    sums = {name: np.zeros(len(instances)) for name in ("tensor_kernel_ns", "graph_ns")}
-    for instance, row in _launches_by_depth(account, evidence):
-        for name, total in sums.items():
-            total += np.bincount(instance, values[name].to_numpy()[row], minlength=len(instances))
+    sums = _sum_by_instance(account, evidence, values[["tensor_kernel_ns", "graph_ns"]])
     tensor_kernel_ns = np.where(sums["graph_ns"] > 0, np.nan, sums["tensor_kernel_ns"])
     return INSTANCES.conform(instances.assign(tensor_kernel_ns=tensor_kernel_ns))
 
 
-def _launches_by_depth(account: Account, evidence: Evidence) -> Iterator[tuple[Ints, Ints]]:
-    """Every pair of an instance and a launch in it, by their rows, one depth after the other."""
-    launched_row = np.full(len(evidence.activities), -1, dtype=np.int64)
-    launched_row[account.launched["activity"].to_numpy()] = np.arange(len(account.launched))
-    for instance, index in work_by_depth(evidence.instances, evidence.work):
-        row = launched_row[evidence.attribution.activity[index]]
-        yield instance[row >= 0], row[row >= 0]
+def _sum_by_instance(account: Account, evidence: Evidence, values: pd.DataFrame) -> dict[str, Floats]:
+    """Sums of the launches' values over each instance with all that lies in it."""
+    of_launch = np.full(len(evidence.activities), len(values), dtype=np.int64)  # what is no launch adds nothing
+    of_launch[account.launched["activity"].to_numpy()] = np.arange(len(values))
+    row = of_launch[evidence.attribution.activity]
+    weights = [np.append(values[name].to_numpy(dtype=np.float64), 0.0)[row] for name in values.columns]
+    return dict(zip(values.columns, sum_up(evidence.instances, evidence.work, weights), strict=True))

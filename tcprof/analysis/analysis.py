@@ -3,22 +3,36 @@
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from tcprof.analysis import summary
-from tcprof.analysis.account import NO_ACCOUNT, Evidence, add_rates, add_tensor_time, fit_launches, make_account
+from tcprof.analysis.account import (
+    NO_ACCOUNT,
+    Account,
+    Evidence,
+    add_rates,
+    add_tensor_time,
+    fit_launches,
+    make_account,
+)
 from tcprof.analysis.clock import align_samples, check_clocks
-from tcprof.analysis.instances import busy_time, instance_windows, list_instances
-from tcprof.analysis.iterations import find_iterations
+from tcprof.analysis.instances import Work, busy_time, instance_windows, list_instances
+from tcprof.analysis.iterations import find_iterations, has_iterations
+from tcprof.analysis.kernel_order import KERNEL_ORDER, KERNEL_ORDER_DOMAIN, add_to_ranges, find_ordered_iterations
 from tcprof.analysis.kernels.launch_rates import rate_launches
 from tcprof.analysis.observed import Observed, observe
 from tcprof.analysis.projection import Attribution, Hierarchy, attribute, build_hierarchy
 from tcprof.analysis.sampling import Tensor, Windows, tensor_functions
 from tcprof.analysis.warm_up import choose_warm_up, find_left_out, parse_warm_up
-from tcprof.frames import GPUS, INSTANCES, RANGES, SAMPLE_METRICS
+from tcprof.frames import GPUS, INSTANCES, MODULES, RANGES, SAMPLE_METRICS
+from tcprof.memory import return_freed_memory
 from tcprof.sources import Recording, Samples, Source
+
+if TYPE_CHECKING:
+    from tcprof.analysis.kernels.launches import KernelFit
 
 WINDOWS = ("host", "gpu", "busy")
 # What a fit needs beside Tensor Active, for the SM clock and for what bounds a kernel: else the verdict on a recording
@@ -40,16 +54,19 @@ class Analysis:
         gpus: See ``tcprof.frames.GPUS``.
         samples: See ``tcprof.frames.SAMPLES``.
         nvtx_ranges: The NVTX ranges as they were recorded, see ``tcprof.frames.NVTX_RANGES``, in the order in which
-            ``instances``, ``iterations`` and ``launched`` number them.
+            ``instances``, ``iterations`` and ``launched`` number them; after them the iterations from the kernels'
+            order, if there are any.
         ranges: One row for each GPU and path, see ``tcprof.frames.RANGES``.
         instances: One row for each instance of a range, see ``tcprof.frames.INSTANCES``.
-        iterations: The instances of the path that iterates, see ``tcprof.frames.ITERATIONS``; empty where none does.
+        iterations: The instances of the path that iterates, see ``tcprof.frames.ITERATIONS``; where none does, what
+            repeats in the order of the kernels; empty where nothing does.
         paths: See ``tcprof.frames.PATHS``.
         activities: See ``tcprof.frames.ACTIVITIES``.
         launched: One row for each launch of a kernel, see ``tcprof.frames.LAUNCHED``; empty where the kernels were
             not fitted.
         kernels: One row for each GPU, kernel and launch geometry, see ``tcprof.frames.KERNELS``.
         kernels_by_path: The same, with a row for each path as well.
+        modules: One row for each GPU, module and phase, see ``tcprof.frames.MODULES``; empty where no range names one.
         timeline: Where the time went, see ``tcprof.frames.TIMELINE``; these too are empty without a fit.
         ledger: What the figures rest on, see ``tcprof.frames.LEDGER``.
         clocks: Whether samples and trace agree on the time, see ``tcprof.frames.CLOCKS``.
@@ -72,6 +89,7 @@ class Analysis:
     launched: pd.DataFrame
     kernels: pd.DataFrame
     kernels_by_path: pd.DataFrame
+    modules: pd.DataFrame
     timeline: pd.DataFrame
     ledger: pd.DataFrame
     clocks: pd.DataFrame
@@ -98,27 +116,27 @@ def analyze(
             faster without the others. The fit adds what it needs, the clock check too.
         kernels: Whether to fit the kernels.
         warm_up: How many first iterations are warm-up, or ``all`` to count all; None: those that are found to be.
-        iteration: The range that iterates, see ``find_iterations``; None: the one that is found.
+        iteration: The range that iterates, see ``find_iterations``, or ``tcprof.analysis.kernel_order.KERNEL_ORDER``;
+            None: the one that is found.
 
     Raises:
         UsageError: There is no such warm-up, or no such range.
     """
-    recording, activities, hierarchy, attribution, samples, clocks = _read(source, metrics, kernels)
+    recorded = _read(source, metrics, kernels)
+    activities, samples, clocks = recorded.activities, recorded.samples, recorded.clocks
     gpus, used = _list_gpus(source.gpus(), samples.frame, activities)
+    hierarchy, attribution, instances, work = _place(source, recorded, used, iteration)
     found = fit_launches(activities, hierarchy, attribution, samples.frame, gpus, clocks) if kernels else None
     tensor = tensor_functions(samples.frame, rate_launches(activities, found))
-    instances, work = list_instances(hierarchy, attribution, activities, used)
     windows = instance_windows(instances, work, window)
     instances = summary.measure_instances(instances, windows, tensor)
     iterations = _find_iterations(instances, hierarchy, activities, iteration, warm_up)
     instances = instances.assign(warm_up=find_left_out(instances, iterations))
     evidence = Evidence(activities, samples.frame, gpus, hierarchy, attribution, instances, work)
-    ranges = _summarize(evidence, windows, tensor, used, recording.duration_ns, samples.tensor_source)
-    instances, account = _with_busy_time(evidence), make_account(evidence, found) if found else NO_ACCOUNT
-    if found:
-        ranges, instances = add_rates(ranges, account, evidence), add_tensor_time(instances, account, evidence)
+    ranges = _summarize(evidence, windows, tensor, used, recorded.recording.duration_ns, samples.tensor_source)
+    ranges, instances, account, modules = _account(evidence, found, ranges, iterations)
     return Analysis(
-        recording=recording,
+        recording=recorded.recording,
         window=window,
         tensor_source=samples.tensor_source,
         gpus=gpus,
@@ -130,30 +148,59 @@ def analyze(
         iterations=iterations,
         activities=activities,
         **vars(account),
+        modules=modules,
         clocks=clocks,
-        outside=summary.measure_outside(used, activities, samples.frame, tensor),
+        outside=summary.measure_outside(used, activities, samples.frame, recorded.recording.duration_ns, tensor),
         tensor=tensor,
-        observed=observe(source, samples, hierarchy, activities, attribution),
+        observed=observe(source, samples, recorded.hierarchy, activities, recorded.attribution),
     )
 
 
-def _read(
-    source: Source, metrics: Iterable[str], kernels: bool
-) -> tuple[Recording, pd.DataFrame, Hierarchy, Attribution, Samples, pd.DataFrame]:
-    """What is in a recording, its activities attributed to its ranges, its samples on the clock of the trace.
+@dataclass(frozen=True)
+class _Recorded:
+    """What is in a recording: its activities attributed to its ranges, its samples on the clock of the trace."""
 
-    With what a fit needs, if there is to be one.
-    """
+    recording: Recording
+    launches: pd.DataFrame
+    activities: pd.DataFrame
+    hierarchy: Hierarchy
+    attribution: Attribution
+    samples: Samples
+    clocks: pd.DataFrame
+
+
+def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
+    """What is in a recording, with what a fit needs, if there is to be one."""
     metrics = {*metrics, "gr_active_pct", *(_OF_FIT if kernels else ())}
     with ThreadPoolExecutor() as pool:  # reading is most of the work, and it waits for SQLite
         read_samples, read_launches = pool.submit(source.samples, metrics), pool.submit(source.launches)
         recording, activities = source.recording(), source.activities(geometry=kernels)
         hierarchy = build_hierarchy(source.ranges())
-        attribution = attribute(hierarchy, read_launches.result(), activities)
+        launches = read_launches.result()
+        attribution = attribute(hierarchy, launches, activities)
         samples = read_samples.result()
     clocks = check_clocks(activities, samples.frame)
     samples = replace(samples, frame=align_samples(samples.frame, clocks))
-    return recording, activities, hierarchy, attribution, samples, clocks
+    return_freed_memory()
+    return _Recorded(recording, launches, activities, hierarchy, attribution, samples, clocks)
+
+
+def _place(
+    source: Source, recorded: _Recorded, gpus: list[int], iteration: str | None
+) -> tuple[Hierarchy, Attribution, pd.DataFrame, Work]:
+    """The ranges with what belongs to them; where none iterates, with the iterations from the kernels' order."""
+    hierarchy, attribution, activities = recorded.hierarchy, recorded.attribution, recorded.activities
+    instances, work = list_instances(hierarchy, attribution, activities, gpus)
+    if iteration not in (None, KERNEL_ORDER):
+        return hierarchy, attribution, instances, work
+    if iteration is None and has_iterations(instances, hierarchy.paths, activities):
+        return hierarchy, attribution, instances, work
+    found = find_ordered_iterations(recorded.launches, source.activities(geometry=True))
+    if found is None:
+        return hierarchy, attribution, instances, work
+    hierarchy, attribution = add_to_ranges(found, hierarchy, attribution)
+    instances, work = list_instances(hierarchy, attribution, activities, gpus)
+    return hierarchy, attribution, found.set_windows(instances, len(recorded.hierarchy.ranges)), work
 
 
 def _summarize(
@@ -174,6 +221,20 @@ def _summarize(
     return RANGES.concat([capture, per_path]).sort_values("gpu", kind="stable", ignore_index=True)
 
 
+def _account(
+    evidence: Evidence, found: "KernelFit | None", ranges: pd.DataFrame, iterations: pd.DataFrame
+) -> tuple[pd.DataFrame, pd.DataFrame, Account, pd.DataFrame]:
+    """The ranges, the instances, the account of the time, and the modules; without a fit only what needs none."""
+    instances = _with_busy_time(evidence)
+    if found is None:
+        return ranges, instances, NO_ACCOUNT, MODULES.empty()
+    from tcprof.analysis.modules.summary import summarize_modules  # here, since what needs no fit should not wait
+
+    account = make_account(evidence, found)
+    modules = summarize_modules(found, account, evidence, iterations)
+    return add_rates(ranges, account, evidence), add_tensor_time(instances, account, evidence), account, modules
+
+
 def _with_busy_time(evidence: Evidence) -> pd.DataFrame:
     """The instances with the time under their work."""
     instances = evidence.instances
@@ -185,6 +246,8 @@ def _find_iterations(
     instances: pd.DataFrame, hierarchy: Hierarchy, activities: pd.DataFrame, name: str | None, warm_up: int | str | None
 ) -> pd.DataFrame:
     """The iterations, with what is warm-up."""
+    if name is None and (hierarchy.paths["domain"] == KERNEL_ORDER_DOMAIN).any():
+        name = KERNEL_ORDER
     return choose_warm_up(find_iterations(instances, hierarchy.paths, activities, name), parse_warm_up(warm_up))
 
 

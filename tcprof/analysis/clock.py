@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.sampling import samples_by_gpu
 from tcprof.frames import CLOCKS, KERNEL_KINDS
 
 Ints = npt.NDArray[np.int64]
@@ -40,12 +41,15 @@ def check_clocks(activities: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFram
         See ``tcprof.frames.CLOCKS``; a GPU has a row if it has both samples of GR Active and kernels.
     """
     kernels = activities[activities["kind"].isin(KERNEL_KINDS)]
-    known = samples[samples["gr_active_pct"].notna()]
     rows = []
-    for gpu in sorted(set(kernels["gpu"]) & set(known["gpu"])):
-        busy = _busy(kernels[kernels["gpu"] == gpu])
-        inside = (known["gpu"] == gpu) & (known["start_ns"] >= busy.start[0]) & (known["end_ns"] <= busy.end[-1])
-        found = _compare(busy, known[inside].head(MOST_SAMPLES))
+    for gpu, sampled in samples_by_gpu(samples).items():
+        known = sampled["gr_active_pct"].notna().to_numpy()
+        of_gpu = kernels[kernels["gpu"] == gpu]
+        if not known.any() or of_gpu.empty:
+            continue
+        busy = _busy(of_gpu)
+        inside = known & (sampled["start_ns"] >= busy.start[0]) & (sampled["end_ns"] <= busy.end[-1])
+        found = _compare(busy, sampled.iloc[np.flatnonzero(inside)[:MOST_SAMPLES]])
         rows.append({"gpu": gpu, **found, "shift_ns": _find_shift(**found)})
     return CLOCKS.conform(pd.DataFrame(rows, columns=CLOCKS.names))
 
@@ -96,7 +100,10 @@ def _compare(busy: StepFunction, samples: pd.DataFrame) -> dict[str, float]:
         return unknown
     start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
     active = samples["gr_active_pct"].to_numpy() / 100
-    shares = [busy.integral(start + offset, end + offset) / (end - start) for offset in _OFFSETS]
+    busy = busy.between(start[0] + _OFFSETS[0], end[-1] + _OFFSETS[-1])
+    times, place = np.unique(np.append(start, end), return_inverse=True)  # most samples begin where another ends
+    until = (busy.until(times + offset) for offset in _OFFSETS)
+    shares = [(at[place[len(start) :]] - at[place[: len(start)]]) / (end - start) for at in until]
     if np.std(shares[len(_OFFSETS) // 2]) < SMALLEST_DEVIATION:
         return unknown
     correlations = np.array([_correlation(active, share) for share in shares])

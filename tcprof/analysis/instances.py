@@ -1,13 +1,14 @@
 """The instances of ranges on each GPU: their activities counted, and their windows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tcprof.analysis.intervals import union
+from tcprof.analysis.intervals import search, union
 from tcprof.analysis.projection import Attribution, Hierarchy
 from tcprof.analysis.sampling import Windows
 from tcprof.frames import KERNEL_KINDS
@@ -16,6 +17,7 @@ _COUNTS = ("activity_count", "inherited_count", "kernel_count", "kernel_ns")
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+_Numbers = TypeVar("_Numbers", Ints, npt.NDArray[np.float64])
 
 
 @dataclass(frozen=True)
@@ -27,12 +29,14 @@ class Work:
         counted: Depth of the instances down to which it counts already.
         start: Starts in ns.
         end: Ends in ns.
+        alone: Whether nothing else ran on their GPU at the same time.
     """
 
     instance: Ints
     counted: Ints
     start: Ints
     end: Ints
+    alone: Bools
 
 
 def list_instances(
@@ -68,14 +72,15 @@ def list_instances(
             "depth": hierarchy.paths["depth"].to_numpy()[hierarchy.path_id[row]],
             "host_start_ns": ranges["start_ns"].to_numpy(),
             "host_end_ns": ranges["end_ns"].to_numpy(),
-            "parent": np.where(around < 0, -1, np.searchsorted(keys, place * len(hierarchy.ranges) + around)),
+            "parent": np.where(around < 0, -1, search(keys, place * len(hierarchy.ranges) + around)),
         }
     )
     work = Work(
-        instance=np.searchsorted(keys, gpu_of[attribution.activity] * len(hierarchy.ranges) + attribution.range),
+        instance=search(keys, gpu_of[attribution.activity] * len(hierarchy.ranges) + attribution.range),
         counted=attribution.counted,
         start=activities["start_ns"].to_numpy()[attribution.activity],
         end=activities["end_ns"].to_numpy()[attribution.activity],
+        alone=_run_alone(gpu_of, activities)[attribution.activity],
     )
     is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()[attribution.activity]
     return instances.assign(**_count(instances, work, attribution.inherited, is_kernel)), work
@@ -134,19 +139,71 @@ def _count(
     instances: pd.DataFrame, work: Work, inherited: Bools, is_kernel: Bools
 ) -> dict[str, Ints | npt.NDArray[np.float64]]:
     """Counts and times of each instance: of its own activities, and of those of the instances in it."""
-    total = len(instances)
     kernel_ns = np.where(is_kernel, work.end - work.start, 0)
     weights = (np.ones_like(kernel_ns), inherited.astype(np.int64), is_kernel.astype(np.int64), kernel_ns)
-    counts = [np.zeros(total, dtype=np.int64) for _ in weights]
+    counts = sum_up(instances, work, weights)
+    total, parent = len(instances), instances["parent"].to_numpy()
     first, last = np.full(total, np.iinfo(np.int64).max), np.full(total, np.iinfo(np.int64).min)
-    for row, index in work_by_depth(instances, work):
-        for count, weight in zip(counts, weights, strict=True):
-            np.add.at(count, row, weight[index])
-        np.minimum.at(first, row, work.start[index])
-        np.maximum.at(last, row, work.end[index])
+    np.minimum.at(first, work.instance, work.start)
+    np.maximum.at(last, work.instance, work.end)
+    for rows in _levels_upwards(instances):
+        np.minimum.at(first, parent[rows], first[rows])
+        np.maximum.at(last, parent[rows], last[rows])
     used = counts[0] > 0
     times = {"gpu_start_ns": np.where(used, first, np.nan), "gpu_end_ns": np.where(used, last, np.nan)}
     return {**dict(zip(_COUNTS, counts, strict=True)), **times}
+
+
+def sum_up(instances: pd.DataFrame, work: Work, weights: Sequence[_Numbers]) -> list[_Numbers]:
+    """For each instance sums over its activities and those of all instances in it.
+
+    Each activity is added where it was launched, and each instance once to the one around it: that takes as long for
+    deep ranges as for flat ones.
+
+    Args:
+        instances: See ``list_instances``.
+        work: Their activities.
+        weights: What is summed, of each row of ``work``.
+    """
+    parent = instances["parent"].to_numpy()
+    sums = [np.zeros(len(instances), dtype=weight.dtype) for weight in weights]
+    crossing = np.flatnonzero(work.counted > 0)
+    stop = _around(instances, work.instance[crossing], work.counted[crossing])
+    for total, weight in zip(sums, weights, strict=True):
+        np.add.at(total, work.instance, weight)
+        np.subtract.at(total, stop, weight[crossing])  # from here on outwards it counts by another row
+    for rows in _levels_upwards(instances):
+        for total in sums:
+            np.add.at(total, parent[rows], total[rows])
+    return sums
+
+
+def _around(instances: pd.DataFrame, row: Ints, depth: Ints) -> Ints:
+    """The instance of a depth that an instance lies in, or is."""
+    parent, depths = instances["parent"].to_numpy(), instances["depth"].to_numpy()
+    while len(index := np.flatnonzero(depths[row] > depth)):
+        row = row.copy()
+        row[index] = parent[row[index]]
+    return row
+
+
+def _levels_upwards(instances: pd.DataFrame) -> list[Ints]:
+    """The rows of instances that lie in others, those of one depth after the other from the innermost."""
+    depth = instances["depth"].to_numpy()
+    order = np.argsort(-depth, kind="stable")
+    order = order[: np.count_nonzero(depth > 1)]
+    return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1) if len(order) else []
+
+
+def _run_alone(gpu: Ints, activities: pd.DataFrame) -> Bools:
+    """Which activities overlap no other one on their GPU; those of each GPU are in order of start."""
+    alone = np.zeros(len(activities), dtype=bool)
+    for number in np.unique(gpu):
+        rows = np.flatnonzero(gpu == number)
+        start, end = (activities[name].to_numpy()[rows] for name in ("start_ns", "end_ns"))
+        reach = np.maximum.accumulate(end)
+        alone[rows] = np.append(True, start[1:] >= reach[:-1]) & np.append(reach[:-1] <= start[1:], True)
+    return alone
 
 
 def work_by_depth(instances: pd.DataFrame, work: Work) -> Iterator[tuple[Ints, Ints]]:
@@ -160,7 +217,7 @@ def work_by_depth(instances: pd.DataFrame, work: Work) -> Iterator[tuple[Ints, I
     """
     parent, depth = instances["parent"].to_numpy(), instances["depth"].to_numpy()
     row = work.instance.copy()
-    for level in range(int(depth.max(initial=0)), 0, -1):
+    for level in range(int(depth[row].max(initial=0)), 0, -1):
         index = np.flatnonzero((depth[row] == level) & (work.counted < level))
         yield row[index], index
         row[index] = parent[row[index]]
@@ -190,7 +247,12 @@ def busy_time(instances: pd.DataFrame, work: Work, group: Ints, groups: int) -> 
         group: Group of each instance, -1 for none; the instances of a group have one depth.
         groups: Number of groups.
     """
-    total = np.zeros(groups)
+    # What runs alone adds up. Only what overlaps has to be united, for every depth anew.
+    (alone_ns,) = sum_up(instances, work, [np.where(work.alone, work.end - work.start, 0)])
+    counted = group >= 0
+    total: npt.NDArray[np.float64] = np.bincount(group[counted], alone_ns[counted], minlength=groups).astype(float)
+    rows = np.flatnonzero(~work.alone)
+    work = Work(work.instance[rows], work.counted[rows], work.start[rows], work.end[rows], work.alone[rows])
     for row, index in work_by_depth(instances, work):
         counted = group[row] >= 0
         row, index = row[counted], index[counted]

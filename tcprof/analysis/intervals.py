@@ -4,8 +4,10 @@ Intervals come as arrays of starts and ends; several kinds of them at once are t
 function treats every group as a time line of its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +45,16 @@ def run_starts(*keys: Ints) -> Ints:
         return np.empty(0, dtype=np.int64)
     changes = np.any([key[1:] != key[:-1] for key in keys], axis=0)
     return np.flatnonzero(np.append(True, changes))
+
+
+def search(times: Ints, wanted: Ints | Floats, side: Literal["left", "right"] = "left") -> Ints:
+    """As ``np.searchsorted``, but what is wanted is looked for in order: far quicker where there is much of both."""
+    if np.all(wanted[1:] >= wanted[:-1]):
+        return np.searchsorted(times, wanted, side)
+    order = np.argsort(wanted)
+    found = np.empty(len(wanted), dtype=np.int64)
+    found[order] = np.searchsorted(times, wanted[order], side)
+    return found
 
 
 def _offsets(group: Ints, start: Ints, end: Ints) -> Ints:
@@ -109,7 +121,7 @@ class OpenIntervals:
         known &= (time >= self._low) & (time < self._low + self._span - 1)
         times = np.where(known, codes * self._span + (time - self._low), -1)
         ends = times if until is None else times + (until - time)
-        return self._find(np.searchsorted(self._start, times, side="right"), ends)
+        return self._find(search(self._start, times, "right"), ends)
 
     def _find(self, before: Ints, times: Ints) -> Ints:
         """The last interval whose position is under ``before`` and whose end is after the time; -1 for none."""
@@ -129,6 +141,18 @@ class OpenIntervals:
             node[index] = np.where(below[right] > times[index], right, 2 * node[index])
             found_level[index] = height - 1
         return np.where(found_level == 0, node, -1)
+
+
+class Places(NamedTuple):
+    """Where times lie among the steps of a function.
+
+    Attributes:
+        step: The step that each time lies in, or the last one before it; 0 where there is none.
+        past: How much of that step lies before the time, in ns.
+    """
+
+    step: Ints
+    past: Ints
 
 
 @dataclass(frozen=True)
@@ -151,29 +175,66 @@ class StepFunction:
             for name, array in (("start", self.start), ("end", self.end), ("value", self.value)):
                 object.__setattr__(self, name, array[known])
 
+    def between(self, low: int, high: int) -> "StepFunction":
+        """The steps that overlap [low, high), whole."""
+        steps = slice(np.searchsorted(self.end, low, side="right"), np.searchsorted(self.start, high, side="left"))
+        return StepFunction(self.start[steps], self.end[steps], self.value[steps])
+
     def integral(self, low: Ints, high: Ints) -> Floats:
         """The integral over [low, high) of what is known: value x ns."""
-        return self.integrals_of([self.value], low, high)[0]
+        return self.until(high) - self.until(low)
+
+    def until(self, time: Ints) -> Floats:
+        """The integral from the first step's start to a time of what is known: value x ns."""
+        return self.before(self.places(time))
+
+    def places(self, time: Ints) -> Places:
+        """Where times lie among the steps: also among those of any other function with the same steps."""
+        if not len(self.start):
+            return Places(np.zeros(len(time), dtype=np.int64), np.zeros(len(time), dtype=np.int64))
+        index = search(self.start, time, "right") - 1
+        step = np.maximum(index, 0)
+        start = self.start[step]
+        return Places(step, np.where(index < 0, 0, np.clip(time - start, 0, self.end[step] - start)))
+
+    def before(self, places: Places) -> Floats:
+        """The integral up to places among the steps: value x ns."""
+        return self._at(self.value, self._before, places)
+
+    def known_until(self, time: Ints) -> Floats:
+        """How much is known before a time, in ns."""
+        return self._at(np.broadcast_to(1.0, len(self.value)), self._known_before, self.places(time))
 
     def covered(self, low: Ints, high: Ints) -> Floats:
         """How much of [low, high) is known, in ns."""
-        return self.integrals_of([np.ones(len(self.value))], low, high)[0]
+        return self.known_until(high) - self.known_until(low)
 
-    def integrals_of(self, weights: Sequence[Floats], low: Ints, high: Ints) -> list[Floats]:
+    def integrals_of(self, weights: Iterable[Floats], low: Ints, high: Ints) -> Iterator[Floats]:
         """The integrals over [low, high) of other functions that are constant on the same steps."""
-        if not len(self.start):
-            return [np.zeros(len(low)) for _ in weights]
-        length = self.end - self.start
-        places = []
-        for time in (low, high):
-            index = np.searchsorted(self.start, time, side="right") - 1
-            step = np.maximum(index, 0)
-            places.append((step, np.where(index < 0, 0, np.clip(time - self.start[step], 0, length[step]))))
-        found = []
+        begin, end = self.places(low), self.places(high)
         for weight in weights:
-            before = np.append(0.0, np.cumsum(weight * length)[:-1])  # the integral up to each step's start
-            ends = [before[step] + weight[step] * inside for step, inside in places]
-            found.append(ends[1] - ends[0])
+            before = self._sum_before(weight)
+            yield self._at(weight, before, end) - self._at(weight, before, begin)
+
+    # Kept, since most functions are integrated more than once, and have far more steps than there are queries.
+    @cached_property
+    def _before(self) -> Floats:
+        return self._sum_before(self.value)
+
+    @cached_property
+    def _known_before(self) -> Floats:
+        return self._sum_before(np.broadcast_to(1.0, len(self.value)))
+
+    def _sum_before(self, weight: Floats) -> Floats:
+        """The integral up to each step's start."""
+        found = np.zeros(len(weight))
+        np.cumsum((weight * (self.end - self.start))[:-1], out=found[1:])
+        return found
+
+    def _at(self, weight: Floats, before: Floats, places: Places) -> Floats:
+        if not len(weight):
+            return np.zeros(len(places.step))
+        found: Floats = before[places.step] + weight[places.step] * places.past
         return found
 
     def overlaps(self, low: Ints | Floats, high: Ints | Floats) -> tuple[Ints, Ints, Ints]:
@@ -182,8 +243,8 @@ class StepFunction:
         Returns:
             Number of the query, number of the step, and their overlap in ns; by query, then by step.
         """
-        first = np.searchsorted(self.end, low, side="right")
-        count = np.maximum(np.searchsorted(self.start, high, side="left") - first, 0)
+        first = search(self.end, low, "right")
+        count = np.maximum(search(self.start, high) - first, 0)
         query = np.repeat(np.arange(len(low)), count)
         step = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
         overlap = np.minimum(self.end[step], high[query]) - np.maximum(self.start[step], low[query])

@@ -7,10 +7,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.intervals import StepFunction, union
-from tcprof.analysis.projection import SEPARATOR
+from tcprof.analysis.paths import SEPARATOR
 from tcprof.analysis.sampling import NORMAL_95
 from tcprof.errors import UsageError
-from tcprof.frames import ITERATIONS
+from tcprof.frames import ITERATIONS, OPS_DOMAIN
 from tcprof.sources import UNNAMED_DOMAIN
 
 Ints = npt.NDArray[np.int64]
@@ -21,11 +21,13 @@ FEWEST = 5  # instances of a path that iterates; and instances that show what is
 MOST_WARM_UP = 100
 MAD_TO_DEVIATION = 1.4826
 LEAST_SHARE = 0.5  # of the GPU's busy time between the first and the last instance, that these have to hold
-# Domains that libraries open ranges in by themselves, and those of which the recording has no name.
+# Domains that libraries and recorders open ranges in by themselves, and those of which the recording has no name. CCCL
+# (CUB and Thrust), TSL (XLA's runtime, so JAX and TensorFlow), TensorRT and MPI stand in recordings that were read;
+# com.nvidia.nccl.proxy and xprof in the sources of NCCL and XLA; the others are called like their libraries.
 _LIBRARY = re.compile(
-    "(cccl|cub|thrust|nccl|nvshmem|openshmem|mpi|ucx|raft|rmm|(lib)?cudf)"
-    "|(cublas|cudnn|cusparse|cusolver|cufft|curand|cutensor|cutlass|tensorrt).*"
-    rf"|{re.escape(UNNAMED_DOMAIN)}-?\d+",
+    "(cccl|cub|thrust|nccl|nvshmem|openshmem|mpi|ucx|raft|rmm|librmm|cudf|libcudf|dali|tsl|xla|xprof)"
+    r"|(com\.nvidia\.|cublas|cudnn|cusparse|cusolver|cufft|curand|cutensor|cutlass|tensorrt).*"
+    rf"|{re.escape(OPS_DOMAIN)}|{re.escape(UNNAMED_DOMAIN)}-?\d+",
     re.IGNORECASE,
 )
 NARROWEST_BAND = 0.05  # of the median: iterations are never more alike than this
@@ -37,8 +39,8 @@ def find_iterations(
     """The instances of the path that iterates.
 
     It is the one named; else, of the outermost paths with at least 5 instances that hold most of what the GPU does
-    from the first to the last of them, that with most time on the GPU. Paths of the default domain come first; those
-    of libraries are none.
+    from the first to the last of them, that with most time on the GPU. Paths of the default domain come first, those
+    of libraries are none; nor is one that holds less than half of all that the GPU does, where another one holds more.
 
     Args:
         instances: See ``tcprof.frames.INSTANCES``.
@@ -72,6 +74,11 @@ def find_iterations(
     return ITERATIONS.conform(frame.assign(warm_up=np.concatenate(warm_up)))
 
 
+def has_iterations(instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame) -> bool:
+    """Whether ``find_iterations`` finds a path that iterates."""
+    return bool(_find_paths(instances, paths, activities))
+
+
 def _named_paths(paths: pd.DataFrame, name: str) -> list[int]:
     """The paths that are so called, or end so."""
     found = paths.index[(paths["path"] == name) | paths["path"].str.endswith(SEPARATOR + name)]
@@ -92,24 +99,27 @@ def _find_paths(instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.Dat
     of_kin = pd.Series(kin[instances["path_id"].to_numpy()], index=instances.index)
     count = instances.groupby([of_kin, "gpu"]).size().groupby(level=0).max()
     spent = (instances["gpu_end_ns"] - instances["gpu_start_ns"]).fillna(0).groupby(of_kin).sum()
-    share = _shares(instances, of_kin.to_numpy(), len(domain), activities)
-    repeated = count.index[(count >= FEWEST) & (spent > 0) & (share[count.index] >= LEAST_SHARE)]
-    own = [number for number in repeated if not domain[number]]
-    others = [number for number in repeated if domain[number] and not _LIBRARY.fullmatch(domain[number])]
+    between, held = _shares(instances, of_kin.to_numpy(), len(domain), activities)
+    repeated = count.index[(count >= FEWEST) & (spent > 0) & (between[count.index] >= LEAST_SHARE)]
+    programs = [number for number in repeated if not _LIBRARY.fullmatch(domain[number])]
+    most = min(LEAST_SHARE, max(held[programs], default=0.0))
+    own = [number for number in programs if not domain[number] and held[number] >= most]
+    others = [number for number in programs if domain[number] and held[number] >= most]
     found = set(own or others)
     inside = _kin_inside(kin, paths["depth"].to_numpy(), found)
     outermost = spent[[number for number in sorted(found) if number not in inside]]
     return np.flatnonzero(kin == outermost.idxmax()).tolist() if len(outermost) else []
 
 
-def _shares(instances: pd.DataFrame, group: Ints, groups: int, activities: pd.DataFrame) -> Floats:
-    """Which share of the busy time of the GPUs, from a group's first window to its last, lies in its windows."""
-    inside, between = np.zeros(groups), np.zeros(groups)
+def _shares(instances: pd.DataFrame, group: Ints, groups: int, activities: pd.DataFrame) -> tuple[Floats, Floats]:
+    """Which share of the GPUs' busy time lies in a group's windows: of that from its first to its last, and of all."""
+    inside, between, total = np.zeros(groups), np.zeros(groups), 0.0
     known = instances["gpu_start_ns"].notna().to_numpy()
     for gpu, work in activities.groupby("gpu"):
         begin, finish = (work[name].to_numpy() for name in ("start_ns", "end_ns"))
         _, begin, finish = union(np.zeros_like(begin), begin, finish)
         busy = StepFunction(begin, finish, np.ones(len(begin)))
+        total += float((finish - begin).sum())
         rows = np.flatnonzero(known & (instances["gpu"] == gpu).to_numpy())
         windows = (instances[name].to_numpy()[rows].astype(np.int64) for name in ("gpu_start_ns", "gpu_end_ns"))
         of_group, start, end = union(group[rows], *windows)
@@ -117,7 +127,7 @@ def _shares(instances: pd.DataFrame, group: Ints, groups: int, activities: pd.Da
         found, first = np.unique(of_group, return_index=True)
         last = np.append(first[1:], len(of_group)) - 1
         between[found] += busy.integral(start[first], end[last[: len(found)]])
-    return inside / np.where(between > 0, between, 1)
+    return inside / np.where(between > 0, between, 1), inside / max(total, 1.0)
 
 
 def _kin_inside(kin: Ints, depth: Ints, around: set[int]) -> set[int]:

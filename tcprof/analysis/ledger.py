@@ -89,14 +89,16 @@ def _tensor_time(samples: pd.DataFrame, activities: pd.DataFrame, kernel_fit: Ke
     amount = tensor_counts(known)[0]
     traced = (known["end_ns"] > activities["start_ns"].min()) & (known["start_ns"] < activities["end_ns"].max())
     total, inside = float(amount.sum()), float(amount[traced].sum())
-    fitted = float((counted.per_launch * _sampled_share(known, activities)).sum())
+    # A fit that resolves little may give launches more than was sampled: no more than all of it is fitted.
+    under_kernels = min(counted.sampled, inside)
+    fitted = min(float((counted.per_launch * _sampled_share(known, activities)).sum()), under_kernels)
     active_ns = known["tensor_active_pct"].to_numpy() / 100 * (known["end_ns"] - known["start_ns"]).to_numpy()
     seconds = float(active_ns.sum()) * 1e-9 / total if total > 0 else 0.0
     unexplained = min(counted.unexplained, fitted) if kernel_fit.gpus[gpu].in_cycles else 0.0
     yield TENSOR_TIME, FITTED, (fitted - unexplained) * seconds, ""
     yield TENSOR_TIME, UNEXPLAINED, unexplained * seconds, _VARIES
-    yield TENSOR_TIME, NOT_FITTED, _rest(counted.sampled, fitted) * seconds, _MORE_SAMPLES
-    yield TENSOR_TIME, NO_KERNEL, _rest(inside, counted.sampled) * seconds, "trace its process: --trace=cuda,nvtx"
+    yield TENSOR_TIME, NOT_FITTED, _rest(under_kernels, fitted) * seconds, _MORE_SAMPLES
+    yield TENSOR_TIME, NO_KERNEL, _rest(inside, under_kernels) * seconds, "trace its process: --trace=cuda,nvtx"
     yield TENSOR_TIME, NOT_TRACED, _rest(total, inside) * seconds, ""
 
 

@@ -1,12 +1,13 @@
 """What was noticed while a recording was read and attributed, beside the frames: facts, which findings judge."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
 from tcprof.analysis.projection import CAUSES, REMEDIES, Attribution, Hierarchy
-from tcprof.sources import Samples, Source
+from tcprof.frames import ALONE
+from tcprof.sources import Samples, Source, Wrong
 
 # Words of diagnostics that speak of lost events of CUDA: only then the launches without a kernel are counted.
 _OF_LOST_EVENTS = "CUPTI|GPU events were discarded|Trace data will likely be truncated"
@@ -42,6 +43,8 @@ class Observed:
         range_count: NVTX ranges in the recording.
         unattributed: Activities that belong to no range, by reason, the largest share first.
         inherited_count: Activities launched by a thread without a range, and counted for one of its process.
+        wrong: What the file held that cannot be, and is not in the frames.
+        alone: The steps of a run without a profiler, if there was one, see ``tcprof.frames.ALONE``.
     """
 
     diagnostics: pd.DataFrame
@@ -51,6 +54,8 @@ class Observed:
     range_count: int
     unattributed: tuple[Unattributed, ...]
     inherited_count: int
+    wrong: tuple[Wrong, ...] = ()
+    alone: pd.DataFrame = field(default_factory=ALONE.empty)
 
 
 def observe(
@@ -67,14 +72,17 @@ def observe(
     """
     diagnostics = source.diagnostics()
     mentioned = diagnostics["text"].astype(str).str.contains(_OF_LOST_EVENTS, regex=True).any()
+    lost_launches = source.lost_launches() if mentioned else None
     return Observed(
         diagnostics=diagnostics,
         lost_ns=samples.lost_ns,
         shared_pipe=samples.shared_pipe,
-        lost_launches=source.lost_launches() if mentioned else None,
+        lost_launches=lost_launches,
         range_count=len(hierarchy.ranges),
         unattributed=_list_unattributed(activities, attribution),
         inherited_count=len(np.unique(attribution.activity[attribution.inherited])),
+        alone=source.alone(),
+        wrong=source.wrong(),  # in all that was read: the last
     )
 
 

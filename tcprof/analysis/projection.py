@@ -5,7 +5,11 @@ ranges of the program. Within a domain an activity belongs to the ranges that we
 launch's start: the innermost one, those that it lies in, and start/end ranges that cross these. Where that thread has
 no range open, as PyTorch's autograd thread has none, the activity is *inherited* from the other threads of the process:
 from the only one with a range open then, or, of several, from the one that launched last before. A launch inside a
-range of its own thread in the default domain, the program's own, inherits nothing in other domains.
+range of its own thread in the default domain, the program's own, inherits nothing in other domains. PyTorch's ops are
+what one thread does, and are never inherited.
+
+What ``tcprof.annotate`` opens on autograd's thread for a forward pass that is run again lies in the backward pass,
+which is open on the thread that waits for it.
 """
 
 from dataclasses import dataclass
@@ -16,12 +20,14 @@ import pandas as pd
 
 from tcprof.analysis.intervals import OpenIntervals, run_starts
 from tcprof.analysis.nesting import Nesting
-from tcprof.frames import NVTX_RANGES, PATHS
+from tcprof.analysis.paths import name_paths
+from tcprof.annotate.ranges import DOMAIN
+from tcprof.annotate.steps import BACKWARD, RECOMPUTE
+from tcprof.frames import NVTX_RANGES, OPS_DOMAIN
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-SEPARATOR = " / "
 NO_LAUNCH = "no launch recorded"
 OTHER_PROCESS = "its process opened no range"
 NO_RANGE = "no range was open"
@@ -45,7 +51,6 @@ class Hierarchy:
         parent: Row of the range that a range lies in, -1 for an outermost one.
         path_id: Row of its path in ``paths``.
         paths: See ``tcprof.frames.PATHS``, in the order in which a tree is read.
-        above: For each path the one that it lies in, -1 for an outermost one.
         levels: The rows at each depth, outermost first.
         lane: Number of its process, thread and domain together.
         open: Finds the open ranges of a lane.
@@ -55,7 +60,6 @@ class Hierarchy:
     parent: Ints
     path_id: Ints
     paths: pd.DataFrame
-    above: Ints
     levels: list[Ints]
     lane: Ints
     open: Nesting
@@ -93,32 +97,25 @@ def build_hierarchy(ranges: pd.DataFrame) -> Hierarchy:
     ordered = NVTX_RANGES.conform(ranges.iloc[order])
     nesting = Nesting(lane[order], start[order], end[order], ordered["start_end"].to_numpy())
     parent = nesting.parents()
+    _bring_into_backward(parent, ordered, lane[order], nesting)
     levels = _levels(parent)
-    path_id, paths = _name_paths(ordered, parent, levels)
-    above = np.full(len(paths), -1, dtype=np.int64)
-    above[path_id] = np.where(parent >= 0, path_id[parent], -1)
-    return Hierarchy(ordered, parent, path_id, paths, above, levels, lane[order], nesting)
+    path_id, paths = name_paths(ordered, parent, levels)
+    return Hierarchy(ordered, parent, path_id, paths, levels, lane[order], nesting)
 
 
-def _name_paths(ranges: pd.DataFrame, parent: Ints, levels: list[Ints]) -> tuple[Ints, pd.DataFrame]:
-    """Number the paths, level by level from the outermost, then in the order in which a tree is read."""
-    names, domains = ranges["name"].cat.codes.to_numpy(np.int64), ranges["domain"].cat.codes.to_numpy(np.int64)
-    start = ranges["start_ns"].to_numpy()
-    path_id = np.full(len(ranges), -1, dtype=np.int64)
-    rows: list[tuple[int, int, int, int, int]] = []  # domain, parent path, name, depth, first start
-    for depth, level in enumerate(levels, start=1):
-        above = np.where(parent[level] < 0, -1 - domains[level], path_id[parent[level]])
-        codes, keys = pd.factorize((above << 32) + names[level])
-        first = pd.Series(start[level]).groupby(codes).min().to_numpy()
-        path_id[level] = len(rows) + codes
-        for key, begin in zip(keys.tolist(), first.tolist(), strict=True):
-            over = key >> 32
-            domain = -1 - over if over < 0 else rows[over][0]
-            rows.append((domain, max(over, -1), key & 0xFFFFFFFF, depth, begin))
-    tree = _tree_order(rows)
-    number = np.empty(len(rows), dtype=np.int64)
-    number[tree] = np.arange(len(rows))
-    return number[path_id] if len(rows) else path_id, _paths_frame(ranges, [rows[i] for i in tree], number)
+def _bring_into_backward(parent: Ints, ranges: pd.DataFrame, lane: Ints, nesting: Nesting) -> None:
+    """Have recomputations on threads of autograd lie in the only backward pass that is open in their process."""
+    annotated = (ranges["domain"] == DOMAIN).to_numpy()
+    is_backward = annotated & (ranges["name"] == BACKWARD).to_numpy()
+    process, start = (ranges[name].to_numpy() for name in ("process", "start_ns"))
+    rows = np.flatnonzero(annotated & (ranges["name"] == RECOMPUTE).to_numpy() & (parent < 0))
+    count, found = np.zeros(len(rows), dtype=np.int64), np.full(len(rows), -1, dtype=np.int64)
+    for each in np.unique(lane[is_backward]) if len(rows) else ():
+        around = nesting.at(np.full(len(rows), each), start[rows])
+        is_open = (around >= 0) & is_backward[around] & (process[around] == process[rows])
+        count += is_open
+        found = np.where(is_open, around, found)
+    parent[rows] = np.where(count == 1, found, -1)
 
 
 def _levels(parent: Ints) -> list[Ints]:
@@ -132,35 +129,6 @@ def _levels(parent: Ints) -> list[Ints]:
     return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1) if len(order) else []
 
 
-def _tree_order(rows: list[tuple[int, int, int, int, int]]) -> list[int]:
-    """Paths as a tree is read: each followed by those in it, siblings by their first start."""
-    below: dict[int, list[int]] = {}
-    for number, (_, over, _, _, _) in enumerate(rows):
-        below.setdefault(over, []).append(number)
-    order: list[int] = []
-    stack = sorted(below.get(-1, []), key=lambda i: rows[i][4])[::-1]
-    while stack:
-        number = stack.pop()
-        order.append(number)
-        stack.extend(sorted(below.get(number, []), key=lambda i: rows[i][4])[::-1])
-    return order
-
-
-def _paths_frame(ranges: pd.DataFrame, rows: list[tuple[int, int, int, int, int]], number: Ints) -> pd.DataFrame:
-    """The frame of paths; the rows name the path above by its old number."""
-    names, domains = ranges["name"].cat.categories, ranges["domain"].cat.categories
-    texts: list[str] = []
-    for _, over, name, _, _ in rows:
-        texts.append(f"{texts[number[over]]}{SEPARATOR}{names[name]}" if over >= 0 else names[name])
-    columns = {
-        "domain": [domains[row[0]] for row in rows],
-        "path": texts,
-        "name": [names[row[2]] for row in rows],
-        "depth": [row[3] for row in rows],
-    }
-    return PATHS.conform(pd.DataFrame(columns, columns=PATHS.names))
-
-
 def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataFrame) -> Attribution:
     """Find the ranges of every domain that each activity belongs to.
 
@@ -169,7 +137,7 @@ def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataF
         launches: See ``tcprof.frames.LAUNCHES``.
         activities: See ``tcprof.frames.ACTIVITIES``.
     """
-    launch = _launch_of(launches, activities)
+    launch = launches_of(launches, activities)
     launched = np.flatnonzero(launch >= 0)
     process, thread, time = (launches[name].to_numpy()[launch[launched]] for name in ("process", "thread", "start_ns"))
     first = run_starts(hierarchy.lane)
@@ -178,16 +146,14 @@ def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataF
     with_ranges = np.isin(process, lanes["process"])
     cause[launched] = np.where(with_ranges, CAUSES.index(NO_RANGE), CAUSES.index(OTHER_PROCESS))
     parts: list[_Pairs] = []
-    annotated = np.zeros(
-        len(launched), dtype=bool
-    )  # launched inside a range of the thread's own, in the default domain
-    for domain, of_domain in sorted(lanes.groupby("domain", observed=True), key=lambda part: str(part[0])):
+    annotated = np.zeros(len(launched), dtype=bool)  # in a range of the thread's own, of the default domain
+    for domain, of_domain in sorted(lanes.groupby("domain", observed=True), key=lambda part: _order(str(part[0]))):
         key = of_domain["process"].to_numpy() << 32 | of_domain["thread"].to_numpy()
         lane_of = pd.Series(of_domain["lane"].to_numpy(), index=key)
         own = lane_of.reindex(process << 32 | thread).fillna(-1).to_numpy(np.int64)
         found = hierarchy.open.at(own, time)
         annotated |= (found >= 0) & (domain == "")
-        free = np.flatnonzero((found < 0) & ~annotated)
+        free = np.flatnonzero((found < 0) & ~annotated & (domain != OPS_DOMAIN))
         inherited, ambiguous = _inherit(hierarchy, of_domain, launches, process[free], time[free])
         cause[launched[free[ambiguous]]] = CAUSES.index(AMBIGUOUS)
         found[free] = inherited
@@ -198,6 +164,11 @@ def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataF
     cause[activity] = CAUSES.index("")
     categories = pd.Categorical.from_codes(cause, list(CAUSES))
     return Attribution(activity, rows, counted, inherited_flags.astype(bool), categories)
+
+
+def _order(domain: str) -> tuple[bool, str]:
+    """Where a domain comes: the default one first, ops last."""
+    return domain == OPS_DOMAIN, domain
 
 
 def _all_open(hierarchy: Hierarchy, activity: Ints, innermost: Ints, time: Ints, inherited: Bools) -> _Pairs:
@@ -234,7 +205,7 @@ def _followed(index: Ints, path: Ints, hierarchy: Hierarchy) -> Bools:
 
 def _common_depth(hierarchy: Hierarchy, one: Ints, other: Ints) -> Ints:
     """Depth of the innermost path that two paths lie in, or of the one that the other lies in; 0 for none."""
-    above, depth = np.append(hierarchy.above, -1), np.append(hierarchy.paths["depth"].to_numpy(), 0)
+    above, depth = (np.append(hierarchy.paths[name], end) for name, end in (("parent_id", -1), ("depth", 0)))
     while (one != other).any():
         low, high = depth[one], depth[other]
         one, other = (
@@ -245,14 +216,14 @@ def _common_depth(hierarchy: Hierarchy, one: Ints, other: Ints) -> Ints:
 
 
 def ranges_of_activities(attribution: Attribution, activities: int) -> Ints:
-    """For each activity its innermost range, of the default domain where it has one there; -1 for none."""
+    """For each activity its innermost range, first of the default domain, last of ops; -1 for none."""
     found = np.full(activities, -1, dtype=np.int64)
-    # Domains are in the order of their names, the default one first, so that it is written last.
+    # The default domain comes first and ops last, so that they are written last and first.
     found[attribution.activity[::-1]] = attribution.range[::-1]
     return found
 
 
-def _launch_of(launches: pd.DataFrame, activities: pd.DataFrame) -> Ints:
+def launches_of(launches: pd.DataFrame, activities: pd.DataFrame) -> Ints:
     """For each activity the row of its launch, -1 where none is recorded."""
     keys = [frame["process"].to_numpy() << 39 | frame["correlation"].to_numpy() for frame in (launches, activities)]
     return np.asarray(pd.Index(keys[0]).get_indexer(keys[1]), dtype=np.int64)

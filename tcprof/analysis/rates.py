@@ -1,14 +1,10 @@
 """What the fit says about ranges: the share of tensor kernels, tensor-active time, and FLOP on the Tensor Cores."""
 
-from collections.abc import Iterable
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.kernels.summary import could_be_tensor
-
-Ints = npt.NDArray[np.int64]
 
 LARGEST_UNKNOWN_SHARE = 0.01  # of the cycles of what is or could be a tensor kernel, with FLOP per cycle not known
 
@@ -40,20 +36,13 @@ def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.
     )
 
 
-def range_rates(
-    values: pd.DataFrame, members: Iterable[tuple[Ints, Ints]], window_ns: npt.NDArray[np.float64]
-) -> dict[str, pd.Series]:
+def range_rates(sums: pd.DataFrame, window_ns: npt.NDArray[np.float64]) -> dict[str, pd.Series]:
     """Columns of ``tcprof.frames.RANGES`` that come from the fit.
 
     Args:
-        values: See ``values_of_launches``.
-        members: Groups, and rows of ``values`` that lie in them.
-        window_ns: Length of each group's windows.
+        sums: What ``values_of_launches`` gives, summed over each range.
+        window_ns: Length of each range's windows.
     """
-    sums = pd.DataFrame(0.0, index=range(len(window_ns)), columns=values.columns)
-    for group, row in members:
-        for name in values.columns:
-            sums[name] += np.bincount(group, values[name].to_numpy()[row], minlength=len(sums))
     known = sums["unknown_cycles"] <= LARGEST_UNKNOWN_SHARE * sums["cycles"]  # not where cycles are unknown
     flop = sums["flop"].where(known)
     # What a whole graph holds is unknown, and so is a share of it.

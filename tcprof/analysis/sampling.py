@@ -6,13 +6,15 @@ samples by their time stamps.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tcprof.analysis.borders import NO_LAUNCHES, SharedMetric, SplitSamples, border_errors, split_samples
-from tcprof.analysis.intervals import StepFunction, run_starts
+from tcprof.analysis.borders import SharedMetric, border_errors
+from tcprof.analysis.intervals import StepFunction, run_starts, search
+from tcprof.analysis.pieces import NO_LAUNCHES, Rates, SplitSamples, split_samples
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -62,18 +64,33 @@ class Tensor:
     split: SplitSamples
 
 
-def tensor_functions(samples: pd.DataFrame, launches: pd.DataFrame = NO_LAUNCHES) -> dict[int, Tensor]:
+def samples_by_gpu(samples: pd.DataFrame) -> dict[int, pd.DataFrame]:
+    """The samples of each GPU, as parts of the same memory.
+
+    Args:
+        samples: See ``tcprof.frames.SAMPLES``.
+    """
+    gpu = samples["gpu"].to_numpy()
+    first = run_starts(gpu)
+    return {int(gpu[low]): samples.iloc[low:high] for low, high in pairwise([*first.tolist(), len(gpu)])}
+
+
+def tensor_functions(samples: pd.DataFrame, launches: Mapping[int, Rates] | None = None) -> dict[int, Tensor]:
     """Of each GPU, Tensor Active and tensor cycles as functions of time.
 
     Args:
         samples: See ``tcprof.frames.SAMPLES``.
-        launches: What to share the samples among, see ``tcprof.analysis.kernels.launch_rates``.
+        launches: What to share the samples of each GPU among, see ``tcprof.analysis.kernels.launch_rates``.
     """
     functions = {}
-    for gpu, of_gpu in samples[samples["tensor_active_pct"].notna()].groupby("gpu"):
-        split = split_samples(of_gpu, launches[launches["gpu"] == gpu])
+    for gpu, sampled in samples_by_gpu(samples).items():
+        known = sampled["tensor_active_pct"].notna().to_numpy()
+        of_gpu = sampled if known.all() else sampled[known]
+        if of_gpu.empty:
+            continue
+        split = split_samples(of_gpu, (launches or {}).get(gpu, NO_LAUNCHES))
         percent = of_gpu["tensor_active_pct"].to_numpy()
-        functions[int(gpu)] = Tensor(
+        functions[gpu] = Tensor(
             StepFunction(split.start, split.end, percent),
             SharedMetric(split, percent),
             SharedMetric(split, of_gpu["tensor_cycles"].to_numpy() / np.maximum(split.end - split.start, 1)),
@@ -113,34 +130,63 @@ def measure(windows: Windows, groups: int, functions: Mapping[int, Tensor]) -> p
         functions: See ``tensor_functions``.
 
     Returns:
-        window_ns, covered_ns, active_ns (the integral of Tensor Active, as a share, over time), below_ns and above_ns
-        (by how much it could be lower or higher, were it rounded), tensor_cycles (NaN where not recorded), and
-        border_ns (standard error of active_ns from samples that a border cuts).
+        window_ns, covered_ns, active_ns (the integral of Tensor Active, as a share, over time) and tensor_cycles (NaN
+        where not recorded).
     """
-    names = ("covered_ns", "below_ns", "above_ns", "active_ns", "tensor_cycles", "common_ns", "single_ns2")
-    sums = {name: np.zeros(groups) for name in names}
+    sums = {name: np.zeros(groups) for name in ("covered_ns", "active_ns", "tensor_cycles")}
     for gpu, of_gpu in functions.items():
         rows = np.flatnonzero(windows.gpu == gpu)
         group, low, high = windows.group[rows], windows.start[rows], windows.end[rows]
-        below, above = rounding_slack(of_gpu.recorded.value)
-        weights = [np.ones(len(below)), below / 100, above / 100]
-        integrals = of_gpu.recorded.integrals_of(weights, low, high)
-        integrals.append(of_gpu.active.integral(low, high) / 100)
-        cycles = of_gpu.cycles
-        integrals.append(cycles.integral(low, high) if cycles.known else np.full(len(low), np.nan))
-        errors = [border_errors(of_gpu.split, of_gpu.active, time) for time in (low, high)]
-        integrals += [errors[0][0] + errors[1][0], errors[0][1] ** 2 + errors[1][1] ** 2]
-        for name, integral in zip(names, integrals, strict=True):
-            sums[name] += np.bincount(group, weights=integral, minlength=groups)
-    border = np.sqrt(sums.pop("common_ns") ** 2 + sums.pop("single_ns2"))
+        times, place = np.unique(np.append(low, high), return_inverse=True)  # most windows share borders with others
+        at = of_gpu.split.places(times)
+        until = (
+            of_gpu.recorded.known_until(times),
+            of_gpu.active.before(at),
+            of_gpu.cycles.before(at) if of_gpu.cycles.known else np.full(len(times), np.nan),
+        )
+        for (name, total), values in zip(sums.items(), until, strict=True):
+            integral = values[place[len(low) :]] - values[place[: len(low)]]
+            weights = integral / 100 if name == "active_ns" else integral
+            total += np.bincount(group, weights=weights, minlength=groups)
     window = np.bincount(windows.group, weights=windows.end - windows.start, minlength=groups)
-    return pd.DataFrame({"window_ns": window, **sums, "border_ns": border})
+    return pd.DataFrame({"window_ns": window, **sums})
+
+
+def measure_errors(windows: Windows, groups: int, functions: Mapping[int, Tensor], rounded: bool) -> pd.DataFrame:
+    """How far the integral of Tensor Active over each group's windows may be off.
+
+    Args:
+        windows: The windows.
+        groups: Number of groups; the result has one row for each.
+        functions: See ``tensor_functions``.
+        rounded: Whether samples are whole percentages.
+
+    Returns:
+        below_ns and above_ns (by how much it could be lower or higher, since samples are rounded), and border_ns
+        (standard error from samples that a border cuts).
+    """
+    sums = {name: np.zeros(groups) for name in ("below_ns", "above_ns", "common_ns", "single_ns2")}
+    for gpu, of_gpu in functions.items():
+        rows = np.flatnonzero(windows.gpu == gpu)
+        group, low, high = windows.group[rows], windows.start[rows], windows.end[rows]
+        integrals = [np.zeros(len(low))] * 2
+        if rounded:
+            slack = [points / 100 for points in rounding_slack(of_gpu.recorded.value)]
+            integrals = list(of_gpu.recorded.integrals_of(slack, low, high))
+        times, place = np.unique(np.append(low, high), return_inverse=True)
+        common, single = border_errors(of_gpu.split, of_gpu.active, times)
+        begin, end = place[: len(low)], place[len(low) :]
+        integrals += [common[begin] + common[end], single[begin] ** 2 + single[end] ** 2]
+        for total, integral in zip(sums.values(), integrals, strict=True):
+            total += np.bincount(group, weights=integral, minlength=groups)
+    border = np.sqrt(sums.pop("common_ns") ** 2 + sums.pop("single_ns2"))
+    return pd.DataFrame({**sums, "border_ns": border})
 
 
 def measure_distribution(windows: Windows, groups: int, functions: Mapping[int, Tensor]) -> pd.DataFrame:
     """Peak and 95th percentile of Tensor Active over each group's windows.
 
-    The peak is the largest sample that lies at least half inside the windows, else the one with the most overlap. The
+    The peak is the largest sample that lies at least half inside the windows: where none does, there is no peak. The
     percentile is weighted by overlap.
 
     Args:
@@ -158,18 +204,16 @@ def measure_distribution(windows: Windows, groups: int, functions: Mapping[int, 
             values = active.value[step]
             first = run_starts(group)
             found = group[first]
-            counts = np.diff(np.append(first, len(group)))
-            eligible = 2 * overlap >= (active.end - active.start)[step]
-            none = np.repeat(~np.logical_or.reduceat(eligible, first), counts)
-            eligible |= none & (overlap == np.repeat(np.maximum.reduceat(overlap, first), counts))
-            peak[found] = np.maximum.reduceat(np.where(eligible, values, -np.inf), first)
+            is_inside = 2 * overlap >= (active.end - active.start)[step]
+            highest = np.maximum.reduceat(np.where(is_inside, values, -np.inf), first)
+            peak[found] = np.where(highest >= 0, highest, np.nan)
             percentile[found] = _weighted_percentile(group, first, values, overlap)
     return pd.DataFrame({"peak_pct": peak, "p95_pct": percentile})
 
 
 def _chunks(windows: Windows, rows: Ints, active: StepFunction) -> Iterator[Ints]:
     """Rows of windows, whole groups at a time, with no more than some millions of samples under them."""
-    counts = np.searchsorted(active.start, windows.end[rows]) - np.searchsorted(active.end, windows.start[rows])
+    counts = search(active.start, windows.end[rows]) - search(active.end, windows.start[rows])
     part = np.cumsum(counts) // PAIRS_AT_ONCE
     group = windows.group[rows]
     # A group goes to the part of its first window.

@@ -15,12 +15,14 @@ from tcprof.analysis.sampling import (
     bootstrap_interval,
     measure,
     measure_distribution,
+    measure_errors,
 )
-from tcprof.frames import KERNEL_KINDS, OUTSIDE, RANGES
+from tcprof.frames import KERNEL_KINDS, OUTSIDE, RANGES, WHOLE_CAPTURE
 
 Ints = npt.NDArray[np.int64]
 Functions = dict[int, Tensor]
 
+ROUNDING = 1e-9  # by so much the sum over a window may be above that of its samples
 _SUMMED = ("activity_count", "inherited_count", "kernel_count", "kernel_ns", "host_ns")
 
 
@@ -49,16 +51,22 @@ def _tensor_columns(
     sums = measure(windows, groups, functions)
     shape = measure_distribution(windows, groups, functions)
     columns = _mean_columns(sums)
-    known = columns["tensor_active_mean_pct"].notna()
-    below, above = (100 * sums[name] / sums["covered_ns"] * rounded for name in ("below_ns", "above_ns"))
-    border = 100 * NORMAL_95 * sums["border_ns"] / sums["covered_ns"]
+    mean = columns["tensor_active_mean_pct"]
+    known = mean.notna()
+    # Samples are shared among launches: the mean of a window that cuts the samples with most can be above all others.
+    # Samples of which less than half is inside, the peak leaves out; in the percentile they count as no more than it.
+    has_peak = known & (shape["peak_pct"] >= (1 - ROUNDING) * mean)
+    peak = np.maximum(shape["peak_pct"], mean).where(has_peak)
+    errors = measure_errors(windows, groups, functions, rounded)
+    below, above = (100 * errors[name] / sums["covered_ns"] for name in ("below_ns", "above_ns"))
+    border = 100 * NORMAL_95 * errors["border_ns"] / sums["covered_ns"]
     low, high = pd.Series(100 * interval[0]) - below - border, pd.Series(100 * interval[1]) + above + border
     return columns | {
         "window_ns": sums["window_ns"],
         "tensor_active_low_pct": low.clip(lower=0).where(known),
         "tensor_active_high_pct": high.clip(upper=100).where(known),
-        "tensor_active_peak_pct": shape["peak_pct"].where(known),
-        "tensor_active_p95_pct": shape["p95_pct"].where(known),
+        "tensor_active_peak_pct": peak,
+        "tensor_active_p95_pct": np.minimum(shape["p95_pct"], peak),
     }
 
 
@@ -122,7 +130,7 @@ def summarize_capture(
     rows = [
         _capture_row(gpu, flagged[flagged["gpu"] == gpu], span, duration_ns, functions) for gpu, span in spans.items()
     ]
-    return RANGES.conform(pd.DataFrame(rows).assign(domain="", path="", name="", depth=0, instance_count=1))
+    return RANGES.conform(pd.DataFrame(rows).assign(**WHOLE_CAPTURE, instance_count=1))
 
 
 def capture_spans(gpus: list[int], activities: pd.DataFrame, samples: pd.DataFrame) -> dict[int, tuple[int, int]]:
@@ -130,12 +138,12 @@ def capture_spans(gpus: list[int], activities: pd.DataFrame, samples: pd.DataFra
 
     Where the GPU has no activity, it is the span of its samples; without these either, it is empty.
     """
-    spans = {}
-    for gpu in gpus:
-        found = [times[times["gpu"] == gpu] for times in (activities, samples)]
-        whole = found[0] if len(found[0]) else found[1]
-        spans[gpu] = (int(whole["start_ns"].min()), int(whole["end_ns"].max())) if len(whole) else (0, 0)
-    return spans
+    borders = {"start_ns": "min", "end_ns": "max"}
+    found: dict[int, tuple[int, int]] = {}
+    for times in (samples, activities):  # activities last, so that theirs count
+        of_each = times.groupby("gpu").agg(borders)
+        found |= dict(zip(of_each.index.tolist(), of_each.itertuples(index=False, name=None), strict=True))
+    return {gpu: found.get(gpu, (0, 0)) for gpu in gpus}
 
 
 def _capture_row(
@@ -163,26 +171,33 @@ def _capture_row(
 
 
 def measure_outside(
-    gpus: list[int], activities: pd.DataFrame, samples: pd.DataFrame, functions: Functions
+    gpus: list[int], activities: pd.DataFrame, samples: pd.DataFrame, duration_ns: float, functions: Functions
 ) -> pd.DataFrame:
-    """What was sampled outside of each GPU's whole capture, see ``tcprof.frames.OUTSIDE``."""
-    captures = capture_spans(gpus, activities, samples)
-    sampled = samples.groupby("gpu").agg(start=("start_ns", "min"), end=("end_ns", "max"))
-    rows = [
-        (number, gpu, *part)
-        for number, gpu in enumerate(sampled.index.tolist())
-        for part in (
-            (sampled.loc[gpu, "start"], captures[gpu][0]),
-            (captures[gpu][1], sampled.loc[gpu, "end"]),
-        )
-        if part[1] > part[0]
-    ]
-    windows = Windows(*(np.array([row[column] for row in rows], dtype=np.int64) for column in range(4)))
-    sums = measure(windows, len(sampled), functions)
+    """What lies before and after each GPU's whole capture, see ``tcprof.frames.OUTSIDE``.
+
+    A recording of known length begins at 0 or with its first sample, whichever is earlier, and ends likewise; another
+    one reaches as far as its samples.
+    """
+    spans = capture_spans(gpus, activities, samples)
+    captures = np.array([spans[gpu] for gpu in gpus], dtype=np.int64).reshape(-1, 2)
+    sampled = samples.groupby("gpu").agg(start=("start_ns", "min"), end=("end_ns", "max")).reindex(gpus)
+    begin = 0.0 if duration_ns > 0 else np.nan
+    low = np.fmin(np.fmin(sampled["start"].to_numpy(float), begin), captures[:, 0])
+    high = np.fmax(np.fmax(sampled["end"].to_numpy(float), duration_ns), captures[:, 1])
+    known = (sampled["end"].notna() | (duration_ns > 0)).to_numpy()
+    number = np.repeat(np.arange(len(gpus)), 2)
+    start, end = (np.column_stack(part).ravel() for part in ((low, captures[:, 1]), (captures[:, 0], high)))
+    kept = end > start
+    parts = Windows(
+        number[kept], np.array(gpus)[number[kept]], start[kept].astype(np.int64), end[kept].astype(np.int64)
+    )
+    sums = measure(parts, len(gpus), functions)
     return OUTSIDE.conform(
         pd.DataFrame(
             {
-                "gpu": sampled.index,
+                "gpu": gpus,
+                "before_s": np.where(known, captures[:, 0] - low, np.nan) * 1e-9,
+                "after_s": np.where(known, high - captures[:, 1], np.nan) * 1e-9,
                 "sampled_s": sums["covered_ns"] * 1e-9,
                 "tensor_active_s": (sums["active_ns"] * 1e-9).where(sums["covered_ns"] > 0, 0),
             }

@@ -12,7 +12,7 @@ from tcprof.analysis.instances import group_by_path, united_windows
 from tcprof.analysis.intervals import StepFunction, run_starts
 from tcprof.analysis.kernels.summary import could_be_tensor
 from tcprof.analysis.sampling import Windows
-from tcprof.frames import TIMELINE
+from tcprof.frames import TIMELINE, WHOLE_CAPTURE
 
 Ints = npt.NDArray[np.int64]
 
@@ -107,7 +107,7 @@ def account_for_time(
     first = np.array([timeline.start[0] for timeline in timelines.values()], dtype=np.int64)
     last = np.array([timeline.end[-1] for timeline in timelines.values()], dtype=np.int64)
     sums = _sum_classes(Windows(np.arange(len(gpus)), gpus, first, last), len(gpus), timelines)
-    capture = pd.DataFrame({"gpu": gpus, "domain": "", "path": "", "name": "", "depth": 0, "instance_count": 1, **sums})
+    capture = pd.DataFrame({"gpu": gpus, "instance_count": 1, **sums}).assign(**WHOLE_CAPTURE)
     group, groups = group_by_path(instances, paths)
     sums = _sum_classes(united_windows(group, groups["gpu"].to_numpy(), windows), len(groups), timelines)
     per_path = groups.assign(instance_count=np.bincount(group[group >= 0], minlength=len(groups)), **sums)
@@ -122,7 +122,7 @@ def _sum_classes(
     sums = {name: np.zeros(groups) for name in TIME_CLASSES}
     for gpu, timeline in timelines.items():
         rows = np.flatnonzero(windows.gpu == gpu)
-        masks = [(timeline.value == number).astype(np.float64) for number in range(IDLE)]
+        masks = ((timeline.value == number).astype(np.float64) for number in range(IDLE))
         integrals = timeline.integrals_of(masks, windows.start[rows], windows.end[rows])
         for name, integral in zip(TIME_CLASSES, integrals, strict=False):
             sums[name] += np.bincount(windows.group[rows], integral, minlength=groups)

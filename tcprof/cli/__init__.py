@@ -1,22 +1,55 @@
 """The command line: one file a command, which parses, calls and prints.
 
-Exit status: 0 done, 1 a gate failed, 2 wrong use, 3 the input lacks what is needed, 4 nsys failed.
+Exit status: 0 done, 1 a gate failed, 2 wrong use, 3 the input lacks what is needed or an output cannot be written, 4
+nsys failed, 70 a defect of tcprof; ended by a signal, or by a reader that has gone, 128 and the signal's number.
 """
 
+import gc
+import io
 import os
+import platform
 import sys
+import traceback
+
+import typer
 
 from tcprof.cli.app import app
-from tcprof.errors import TcprofError
+from tcprof.cli.signals import ended_in_order
+from tcprof.cli.streams import READER_GONE, close_streams, open_streams, tell
+from tcprof.errors import DEFECT_STATUS, InputError, OutputError, StoppedError, TcprofError
+from tcprof.version import __version__
+
+TRACEBACK = "TCPROF_TRACEBACK"
+GARBAGE = (100_000, 20, 100)  # objects, then collections, between two collections: Python's own are far more frequent
+_READERS = ("sqlite3", "sqlalchemy", "adbc_driver_manager", "pyarrow")  # which complain about what is in a file
 
 
 def main() -> None:
-    """Run the command line; errors that are meant for the user become two lines and an exit status."""
+    """Run the command line, whatever happens, to an exit status and lines that its user understands."""
+    gc.set_threshold(*GARBAGE)  # each collection walks what pandas and SQLAlchemy have loaded: a tenth of the time
+    open_streams()
+    try:
+        status = _run()
+    except SystemExit as end:
+        # typer ends with status 1 where the reader has gone, which would be a gate that failed.
+        gone = isinstance(end.__context__, BrokenPipeError)
+        status = READER_GONE if gone else end.code if isinstance(end.code, int) else 0
+    except (KeyboardInterrupt, typer.Abort):
+        status = _explain(StoppedError("Stopped."))
+    except Exception as error:
+        status = _explain(error)
+    close_streams()
+    sys.exit(status)
+
+
+def _run() -> int:
+    """The command that the arguments ask for; returns its exit status."""
     from tcprof.cli import (  # noqa: F401 - they add their commands
         compare,
         doctor,
         export,
         kernels,
+        modules,
         profile,
         ranges,
         redact,
@@ -26,14 +59,63 @@ def main() -> None:
         workloads,
     )
 
-    try:
-        app()
-    except TcprofError as error:
-        print(f"tcprof: {error}", file=sys.stderr)  # noqa: T201
-        if error.hint:
-            print(f"  {error.hint}", file=sys.stderr)  # noqa: T201
-        sys.exit(error.exit_status)
-    except BrokenPipeError:
-        # The reader, head perhaps, has gone. Python would complain when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
+    with ended_in_order():
+        status = app(standalone_mode=False)
+    return status if isinstance(status, int) else 0
+
+
+def _explain(error: BaseException) -> int:
+    """Say what went wrong, and what to do; returns the exit status.
+
+    Names of files, and what SQLite and nsys say, are shown so that they cannot act on the terminal, nor begin a line.
+    """
+    if os.environ.get(TRACEBACK):
+        tell("".join(traceback.format_exception(error)))
+    if hasattr(error, "show") and hasattr(error, "exit_code"):  # typer's own, about arguments, of classes that it hides
+        printed = io.StringIO()
+        error.show(file=printed)
+        tell(printed.getvalue().rstrip("\n"))
+        return int(error.exit_code)
+    known = _as_known(error)
+    if known is None:
+        return _explain_defect(error)
+    tell(f"tcprof: {known}".replace("\n", "\n  "))
+    if known.hint:
+        tell(f"  {known.hint}".replace("\n", "\n  "))
+    return known.exit_status
+
+
+def _as_known(error: BaseException) -> TcprofError | None:
+    """The error as one that is meant for the user; None for a defect.
+
+    What reads files complains with errors of its own where their content is not what it should be: a source turns these
+    into errors that name the file, and this is the net below it.
+    """
+    if isinstance(error, TcprofError):
+        return error
+    reason = _first_line(error)
+    if isinstance(error, OSError):
+        where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
+        return OutputError(f"{where}{error.strerror or reason}.")
+    if isinstance(error, MemoryError):
+        return InputError("There is not enough memory for this recording.", "Record less: --capture-range, --duration.")
+    if type(error).__module__.partition(".")[0] in _READERS:
+        return InputError(
+            f"What the recording holds cannot be read: {reason}",
+            "The file may be damaged: export it again with 'nsys export --type=sqlite --force-overwrite=true'.",
+        )
+    return None
+
+
+def _explain_defect(error: BaseException) -> int:
+    tell(f"tcprof: This is a defect of tcprof: {type(error).__name__}: {_first_line(error)}")
+    tell(
+        f"  Please report it, with the command and the traceback that {TRACEBACK}=1 shows.\n"
+        f"  tcprof {__version__}, Python {platform.python_version()}, {platform.platform(terse=True)}"
+    )
+    return DEFECT_STATUS
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).splitlines()
+    return lines[0] if lines else type(error).__name__

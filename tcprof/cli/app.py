@@ -1,13 +1,33 @@
 """The application that the commands are added to."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import tcprof
+from tcprof.cli.streams import show
+from tcprof.errors import StoppedError
+
+
+class Commands(TyperGroup):
+    """All commands; Ctrl-C ends each of them with the same status, whatever the version of typer makes of it."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was named.
+
+        Raises:
+            StoppedError: The user ended it.
+        """
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            raise StoppedError("Stopped.") from stop
+
 
 app = typer.Typer(
     name="tcprof",
+    cls=Commands,
     help="Are the Tensor Cores working, where not, why, and did my change help?",
     epilog="Example: tcprof profile train.py, then tcprof compare base.nsys-rep opt.nsys-rep",
     no_args_is_help=True,
@@ -24,5 +44,5 @@ def common(
 ) -> None:
     """Are the Tensor Cores working, where not, why, and did my change help?"""
     if version:
-        typer.echo(f"tcprof {tcprof.__version__}")
+        show(f"tcprof {tcprof.__version__}\n")
         raise typer.Exit

@@ -1,5 +1,6 @@
 """``tcprof compare``."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,21 +8,26 @@ import typer
 
 from tcprof.cli.app import app
 from tcprof.cli.options import (
+    TEXT,
     DepthOption,
     FilterOption,
-    Format,
     GpuOption,
     OpenOption,
     PlotlyOption,
     ThemeOption,
     TitleOption,
     WarmUpOption,
+    WideOption,
     Window,
     WindowOption,
+    format_option,
     select_rows,
 )
-from tcprof.cli.output import check_page, open_page, print_document, progress
+from tcprof.cli.output import open_page, print_document, progress
+from tcprof.cli.streams import show_path, tell
+from tcprof.cli.targets import check_target
 from tcprof.errors import UsageError
+from tcprof.render.formats import formats_for
 from tcprof.render.html.options import PageOptions, PlotlyScript, Theme
 
 if TYPE_CHECKING:
@@ -50,9 +56,18 @@ GateOption = Annotated[
         show_default=False,
     ),
 ]
+ForceOption = Annotated[
+    bool,
+    typer.Option(
+        "--force", help="Compare even if the result is meaningless; and replace a page that tcprof did not write."
+    ),
+]
 LimitOption = Annotated[int, typer.Option("--limit", min=0, help="Number of kernels to list; 0 for all.")]
-CompareFormatOption = Annotated[Format, typer.Option("--format", help="Output format.")]
-_TEXT, _JUNIT = Format("text"), Format("junit")
+CompareFormatOption = Annotated[
+    str,
+    format_option(formats_for("rows", "gate"), "Output format, by default text; junit shows the --fail-if conditions."),
+]
+_JUNIT = "junit"
 
 
 @app.command(
@@ -70,9 +85,10 @@ def compare(
     renamed: MapOption = None,
     fail_if: GateOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="Also fail if a condition is inconclusive.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Compare even if the result is meaningless.")] = False,
+    force: ForceOption = False,
     limit: LimitOption = 8,
-    output: CompareFormatOption = _TEXT,
+    output: CompareFormatOption = TEXT,
+    wide: WideOption = False,
     title: TitleOption = None,
     theme: ThemeOption = Theme.AUTO,
     plotlyjs: PlotlyOption = PlotlyScript.EMBED,
@@ -89,7 +105,7 @@ def compare(
     from tcprof.views.comparison import view_comparison
 
     conditions = [parse_condition(text) for text in fail_if or ()]
-    _check_usage(sides, bool(conditions), output, page, open_it)
+    _check_usage(sides, bool(conditions), output, page, open_it, force)
     comparisons = _compare_sides(sides, window, _parse_mapping(renamed or []), force, warm_up)
     findings = [judge_comparison(each) for each in comparisons]
     # Conditions are for two sides only, so that there is one comparison to judge.
@@ -97,30 +113,34 @@ def compare(
     rows = select_rows(first.rows, gpu, None, None)
     judged = [judge_condition(condition, rows, first.iteration_path, doubts) for condition in conditions]
     selected = [select_rows(each.rows, gpu, pattern, depth) for each in comparisons]
-    print_document(view_comparison(comparisons, findings, selected, judged, strict, limit or None), output.value)
+    document = view_comparison(comparisons, findings, selected, judged, strict, limit or None)
+    print_document(document, output, wide=wide)
     if page is not None:
         from tcprof.render.html.comparison import write_comparison
 
         with progress(f"Writing {page.name}"):
             write_comparison(comparisons, findings, page, PageOptions(title, theme, plotlyjs), judged, strict)
-        typer.echo(page, err=output is not _TEXT)
+        if output == TEXT:
+            show_path(page)
+        else:
+            tell(str(page))
         if open_it:
             open_page(page)
     raise typer.Exit(exit_status(judged, strict))
 
 
-def _check_usage(sides: list[Path], gated: bool, output: Format, page: Path | None, open_it: bool) -> None:
+def _check_usage(sides: list[Path], gated: bool, output: str, page: Path | None, open_it: bool, force: bool) -> None:
     """Refuse what makes no sense before anything is read."""
     if len(sides) < 2:
         raise UsageError("a comparison needs two sides", "For example: tcprof compare base.nsys-rep new.nsys-rep")
     if gated and len(sides) > 2:
         raise UsageError("--fail-if judges one side against one baseline", "Give two sides.")
-    if output is _JUNIT and not gated:
+    if output == _JUNIT and not gated:
         raise UsageError("--format junit shows conditions, and there is none", "Add --fail-if 'time > +5%'.")
     if open_it and page is None:
         raise UsageError("--open shows a page, and none is written", "Add -o comparison.html.")
     if page is not None:
-        check_page(page, tuple(sides))
+        check_target(page, sides, force=force)
 
 
 def _parse_mapping(pairs: list[str]) -> dict[str, str]:
@@ -151,7 +171,7 @@ def _name_sides(given: list[Path]) -> list[str]:
     stems = [path.stem if path.suffix else path.name for path in given]
     if len(set(stems)) == len(stems):
         return stems
-    return [f"{path.resolve().parent.name}/{stem}" for path, stem in zip(given, stems, strict=True)]
+    return [f"{Path(os.path.realpath(path)).parent.name}/{stem}" for path, stem in zip(given, stems, strict=True)]
 
 
 def _read_side(path: Path, name: str, window: Window, warm_up: str | None) -> "Side":

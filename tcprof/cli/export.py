@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 from tcprof.cli.app import app
-from tcprof.cli.options import RecordingArgument, WarmUpOption, Window, WindowOption
+from tcprof.cli.options import ForceOption, RecordingArgument, WarmUpOption, Window, WindowOption
 from tcprof.cli.output import print_faults, print_notes, progress
-from tcprof.errors import OutputError, UsageError
+from tcprof.cli.streams import show_path
+from tcprof.cli.targets import check_folder, check_target
+from tcprof.errors import UsageError
 
 TRACE_SUFFIXES = (".json", ".json.gz")
 
@@ -18,6 +20,7 @@ class FrameFormat(StrEnum):
     """What a frame is written as."""
 
     CSV = "csv"
+    SPREADSHEET = "spreadsheet"
     PARQUET = "parquet"
 
 
@@ -42,16 +45,21 @@ def export(
             show_default=False,
         ),
     ] = None,
+    force: ForceOption = False,
 ) -> None:
     """Write the frames behind all figures, or a trace.
 
     Ranges, kernels and samples are among the frames; docs/metrics.md explains each column.
     """
-    _check_targets(output, chrome_trace)
+    _check_usage(output, chrome_trace)
     import tcprof
-    from tcprof.render.frames import write_frames
+    from tcprof.render.frames import list_files, write_frames
     from tcprof.views.recording.facts import describe_base
 
+    if output is not None:
+        check_folder(output, list_files(file_format), (recording,), force=force)
+    if chrome_trace is not None:
+        check_target(chrome_trace, (recording,), force=force)
     with progress(f"Reading {recording.name}"):
         analysis = tcprof.read(recording, window, warm_up=warm_up)
     written = []
@@ -67,30 +75,23 @@ def export(
     print_faults(analysis.faults)
     print_notes((*describe_base(analysis), *analysis.warnings))
     for path in written:
-        typer.echo(path)
+        show_path(path)
 
 
-def _check_targets(output: Path | None, chrome_trace: Path | None) -> None:
+def _check_usage(output: Path | None, chrome_trace: Path | None) -> None:
     """Make sure that there is something to write, before a large recording is read.
 
     Raises:
         UsageError: Nothing is asked for, or the trace's name does not end like a trace's.
-        OutputError: The trace's name is a folder's, or its folder is absent.
     """
     if output is None and chrome_trace is None:
         raise UsageError(
             "There is nothing to write.", "Give a folder for the frames with -o, or a file with --chrome-trace."
         )
-    if chrome_trace is not None:
-        if not chrome_trace.name.endswith(TRACE_SUFFIXES) or chrome_trace.name in TRACE_SUFFIXES:
-            raise UsageError(
-                f"--chrome-trace {chrome_trace} ends neither in .json nor in .json.gz.",
-                "Perfetto and chrome://tracing read these: give such a name.",
-            )
-        if chrome_trace.is_dir():
-            raise OutputError(f"{chrome_trace} is a folder.", "Give a file name with --chrome-trace.")
-        if not chrome_trace.parent.is_dir():
-            raise OutputError(
-                f"{chrome_trace} cannot be written: there is no folder {chrome_trace.parent}.",
-                "Create the folder, or give another name with --chrome-trace.",
-            )
+    if chrome_trace is not None and (
+        not chrome_trace.name.endswith(TRACE_SUFFIXES) or chrome_trace.name in TRACE_SUFFIXES
+    ):
+        raise UsageError(
+            f"--chrome-trace {chrome_trace} ends neither in .json nor in .json.gz.",
+            "Perfetto and chrome://tracing read these: give such a name.",
+        )

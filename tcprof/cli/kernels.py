@@ -8,11 +8,13 @@ import typer
 from tcprof.cli.app import app
 from tcprof.cli.options import (
     FilterOption,
-    FormatOption,
+    ForceOption,
     GpuOption,
     OutputOption,
     RecordingArgument,
+    TableFormatOption,
     WarmUpOption,
+    WideOption,
     choose_format,
     select_rows,
 )
@@ -38,8 +40,10 @@ def kernels(
         int, typer.Option("--limit", min=0, help="Number of kernels to show, longest first; 0 for all.")
     ] = 20,
     warm_up: WarmUpOption = None,
-    output_format: FormatOption = None,
+    output_format: TableFormatOption = None,
     output: OutputOption = None,
+    wide: WideOption = False,
+    force: ForceOption = False,
 ) -> None:
     """Show Tensor Active of every kernel, fitted from the samples, and whether its name agrees.
 
@@ -49,9 +53,11 @@ def kernels(
     import tcprof
     from tcprof.views.recording.kernels import view_kernels
 
-    chosen = choose_format(output_format, output, (recording,))
+    chosen = choose_format(output_format, output, (recording,), force=force)
     with progress(f"Reading {recording.name}"):
         analysis = tcprof.read(recording, warm_up=warm_up)
     table = analysis.kernels_by_path if by is Rows.PATH else analysis.kernels
     rows = select_rows(table, gpu, pattern, None, column="name")
-    print_document(view_kernels(analysis, analysis.findings, rows, by is Rows.PATH, limit or None), chosen, output)
+    print_document(
+        view_kernels(analysis, analysis.findings, rows, by is Rows.PATH, limit or None), chosen, output, wide=wide
+    )

@@ -3,12 +3,13 @@
 import re
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tcprof.errors import OutputError, UsageError
-from tcprof.render.formats import FORMATS
+from tcprof.cli.targets import check_target
+from tcprof.errors import UsageError
+from tcprof.render.formats import formats_for, load_format
 from tcprof.render.html.options import PlotlyScript, Theme
 
 if TYPE_CHECKING:
@@ -23,15 +24,21 @@ class Window(StrEnum):
     BUSY = "busy"
 
 
-class Format(StrEnum):
-    """How a document is shown: one member for each module of ``tcprof.render.formats``."""
+def format_option(formats: tuple[str, ...], help_text: str) -> Any:
+    """A ``--format`` that offers and takes these formats only."""
 
-    _ignore_ = ["name_of_format"]  # noqa: RUF012 - Enum takes it out
-    for name_of_format in FORMATS:
-        locals()[name_of_format.upper()] = name_of_format
+    def check(given: str) -> str:
+        if given not in formats:
+            raise typer.BadParameter(f"{given!r} is not one of {', '.join(formats)}.")
+        return given
+
+    return typer.Option("--format", metavar=f"[{'|'.join(formats)}]", parser=check, help=help_text, show_default=False)
 
 
 TEXT = "text"
+LIST_FORMATS = formats_for()
+TABLE_FORMATS = formats_for("rows")
+_FORMAT_HELP = "Output format; by default what the name of -o ends in, otherwise text."
 
 RecordingArgument = Annotated[
     Path, typer.Argument(metavar="RECORDING", help="A report (.nsys-rep) or its SQLite export.", show_default=False)
@@ -54,17 +61,14 @@ WarmUpOption = Annotated[
         show_default=False,
     ),
 ]
-FormatOption = Annotated[
-    Format | None,
-    typer.Option(
-        "--format",
-        help="Output format; by default what the name of -o ends in, otherwise text.",
-        show_default=False,
-    ),
-]
+ListFormatOption = Annotated[str | None, format_option(LIST_FORMATS, _FORMAT_HELP)]
+TableFormatOption = Annotated[str | None, format_option(TABLE_FORMATS, _FORMAT_HELP)]
 OutputOption = Annotated[
     Path | None,
     typer.Option("-o", "--output", help="Write to this file instead of the terminal.", show_default=False),
+]
+WideOption = Annotated[
+    bool, typer.Option("--wide", help="Show all columns and whole names in tables, however long the lines get.")
 ]
 NsysOption = Annotated[
     Path | None,
@@ -88,33 +92,43 @@ PlotlyOption = Annotated[
     typer.Option("--plotlyjs", help="Where the page loads plotly.js from: itself, a file beside it, or the network."),
 ]
 OpenOption = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Replace files that tcprof did not write; a recording only by a recording.")
+]
 
 
-def choose_format(given: Format | None, output: Path | None, inputs: tuple[Path, ...] = ()) -> str:
+def choose_format(
+    given: str | None,
+    output: Path | None,
+    inputs: tuple[Path, ...] = (),
+    formats: tuple[str, ...] = TABLE_FORMATS,
+    *,
+    force: bool = False,
+) -> str:
     """The format that was asked for, or the one that the output's name ends in.
 
     Args:
         given: The option, if there is one.
         output: The file to write, if there is one.
         inputs: Files that it must not be.
+        formats: Those that the command takes.
+        force: Whether a file that tcprof did not write may be replaced.
 
     Raises:
-        UsageError: The name does not end in a format's suffix, and no format was given.
-        OutputError: The output is a folder, or one of the inputs.
+        UsageError: The name does not end in a suffix of these, and no format was given.
+        OutputError: The output cannot be written, or must not be.
     """
     if output is None:
-        return given.value if given else TEXT
-    if output.is_dir() or output.resolve() in {path.resolve() for path in inputs}:
-        what = "is a folder" if output.is_dir() else "is what is read"
-        raise OutputError(f"{output} {what}.", "Give another name with -o.")
+        return given or TEXT
+    check_target(output, inputs, force=force)
     if given is not None:
-        return given.value
-    from tcprof.render.formats import load_format
-
-    ends = {suffix: name for name in FORMATS for suffix in load_format(name).SUFFIXES}
+        return given
+    ends = {suffix: name for name in formats for suffix in load_format(name).SUFFIXES}
     if output.suffix not in ends:
-        raise UsageError(f"-o {output} does not say which format", f"Add --format, or end it in {', '.join(ends)}.")
+        raise UsageError(
+            f"-o {output} does not end in the suffix of a format that this command takes",
+            f"End it in {', '.join(ends)}, or add --format {'|'.join(formats)}.",
+        )
     return ends[output.suffix]
 
 

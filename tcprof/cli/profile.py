@@ -10,16 +10,18 @@ import typer
 from typer.core import TyperCommand
 
 from tcprof.cli.app import app
-from tcprof.cli.options import TEXT, ForceOption, NsysOption
-from tcprof.cli.output import check_page, print_document, print_lines, print_notes, progress
+from tcprof.cli.options import TEXT, ForceOption, NsysOption, WideOption
+from tcprof.cli.output import print_document, print_lines, print_notes, progress
 from tcprof.cli.redact import name_copy, write_copy
+from tcprof.cli.streams import show, show_path, tell
+from tcprof.cli.targets import check_target, origin_of
 from tcprof.errors import StoppedError
 
 if TYPE_CHECKING:
+    from tcprof.cli.alone import AloneRuns
     from tcprof.record.plan import Plan
-    from tcprof.record.recording import RecordedRun
+    from tcprof.record.recording import RecordedRun, Session
 
-SIGNALLED = 128  # an exit status above it is that plus the signal's number
 FOR_NSYS = "tcprof.options_for_nsys"
 
 
@@ -30,6 +32,16 @@ class GraphTrace(StrEnum):
     NODE = "node"
 
 
+class Annotate(StrEnum):
+    """What of a program gets ranges that it does not open itself."""
+
+    AUTO = "auto"
+    OFF = "off"
+    MODULES = "modules"
+    OPS = "ops"
+    SHAPES = "shapes"
+
+
 class ProfileCommand(TyperCommand):
     """Takes nsys's own options out of the arguments, so that they need no place of their own."""
 
@@ -38,7 +50,11 @@ class ProfileCommand(TyperCommand):
         from tcprof.record.program import split_arguments
 
         options = [parameter for parameter in self.get_params(ctx) if parameter.param_type_name == "option"]
-        takes_value = {name: not getattr(option, "is_flag", False) for option in options for name in option.opts}
+        takes_value = {
+            name: not getattr(option, "is_flag", False)
+            for option in options
+            for name in (*option.opts, *option.secondary_opts)
+        }
         ours, ctx.meta[FOR_NSYS], program = split_arguments(args, takes_value)
         return super().parse_args(ctx, [*ours, "--", *program])
 
@@ -88,6 +104,23 @@ GraphOption = Annotated[
         show_default=False,
     ),
 ]
+AnnotateOption = Annotated[
+    Annotate,
+    typer.Option(
+        "--annotate",
+        help="Ranges for a program that imports PyTorch: for its steps, phases and modules (auto, modules), for each "
+        "op too (ops), with the sizes of its operands (shapes), or only its own (off).",
+    ),
+]
+AloneOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--alone/--no-alone",
+        help="Run the program once more, without nsys and in silence, to see what recording costs its steps. By "
+        "default where steps were recorded and it takes under a minute.",
+        show_default=False,
+    ),
+]
 RepeatOption = Annotated[int, typer.Option("--repeat", min=1, help="Number of runs to record, for comparisons.")]
 SudoOption = Annotated[bool, typer.Option("--sudo", help="Run nsys as root, and the program as you.")]
 RedactOption = Annotated[bool, typer.Option("--redact", help="Also write a copy that is safe to share.")]
@@ -112,9 +145,12 @@ def profile(
     delay: DelayOption = None,
     duration: DurationOption = None,
     cuda_graph_trace: GraphOption = None,
+    annotate: AnnotateOption = Annotate.AUTO,
+    alone: AloneOption = None,
     repeat: RepeatOption = 1,
     sudo: SudoOption = False,
     redact: RedactOption = False,
+    wide: WideOption = False,
     nsys: NsysOption = None,
     dry_run: DryRunOption = False,
 ) -> None:
@@ -123,16 +159,21 @@ def profile(
     The report, its SQLite export and the page are written side by side, named after the script. Options of tcprof and
     nsys go before the program; those that are not listed here are passed to nsys profile unchanged.
     """
+    from tcprof.cli.alone import AloneRuns
     from tcprof.record.command import RecordOptions
-    from tcprof.record.plan import plan_recording
+    from tcprof.record.recording import Session
     from tcprof.record.sudo import become_root
+    from tcprof.views.profile import describe_end, describe_plan
 
-    targets = _name_targets(program, output, repeat)
+    session = Session(program, output, repeat)
     if not dry_run:
-        _check_targets(targets, force)
+        session.check_reports(force)
+        for files in session.reports:
+            check_target(files.report.with_suffix(".html"), (), force=force)
+            if redact:
+                check_target(name_copy(files.report), (), force=force, for_recording=True)
     prefix = become_root() if sudo else ()
     options = RecordOptions(
-        output=targets[0],
         frequency_hz=frequency,
         gpus=gpus,
         metrics=metrics,
@@ -140,103 +181,63 @@ def profile(
         delay_s=delay,
         duration_s=duration,
         cuda_graph_trace=None if cuda_graph_trace is None else cuda_graph_trace.value,
+        annotate=annotate.value,
         extra_args=tuple(context.meta[FOR_NSYS]),
     )
     with ExitStack() as stack:
         with progress("Looking at this machine and trying the metrics"):
-            plan = stack.enter_context(plan_recording(program, options, nsys, prefix))
+            plan = stack.enter_context(session.plan(options, nsys, prefix))
         if dry_run:
             print_notes(plan.notes)
-            typer.echo(shlex.join(plan.build_command(targets[0])))
+            show(f"{shlex.join(plan.build_command(session.reports[0]))}\n")
             return
-        _announce(plan)
-        last, outputs = _record_all(plan, targets, redact=redact)
-    if last.program_status:
-        print_notes((_explain_status(last.program_status, stopped=last.was_stopped),))
-    typer.echo("\n" + "\n".join(str(path) for path in outputs))
+        print_lines((describe_plan(plan),))
+        print_notes(plan.notes)
+        last, written = _record_all(session, plan, AloneRuns(session, alone, options), redact=redact, wide=wide)
+    print_notes(describe_end(last))
+    show("\n")
+    for path in written:
+        show_path(path)
     raise typer.Exit(last.program_status)
 
 
-def _record_all(plan: "Plan", targets: list[Path], *, redact: bool) -> "tuple[RecordedRun, list[Path]]":
+def _record_all(
+    session: "Session", plan: "Plan", alone: "AloneRuns", *, redact: bool, wide: bool
+) -> "tuple[RecordedRun, list[Path]]":
     """Record and show one run after the other, until one fails or is stopped; returns the last and what was written."""
-    outputs: list[Path] = []
-    for number, target in enumerate(targets, start=1):
-        if len(targets) > 1:
-            typer.echo(f"run {number} of {len(targets)}", err=True)
-        recording = _record(plan, target)
-        outputs += _show(recording, redact=redact, in_full=len(targets) == 1)
-        if recording.program_status or recording.was_stopped:
+    written: list[Path] = []
+    count = len(session.reports)
+    for number, files in enumerate(session.reports, start=1):
+        if count > 1:
+            tell(f"run {number} of {count}")
+        run = session.record(plan, files)
+        written += _show(run, alone, redact=redact, in_full=count == 1, wide=wide)
+        if run.program_status or run.was_stopped:
             break
-    return recording, outputs
+    return run, written
 
 
-def _explain_status(status: int, *, stopped: bool) -> str:
-    """Why the program did not end with status 0, as far as that is known."""
-    if stopped:
-        return f"the program was stopped; its exit status is {status}."
-    if status > SIGNALLED:
-        return (
-            f"the program was killed by signal {status - SIGNALLED}. What CUDA had not handed over to nsys until then "
-            "is lost: record a --capture-range that ends earlier."
-        )
-    return f"the program ended with exit status {status}."
-
-
-def _name_targets(program: list[str], output: Path | None, repeat: int) -> list[Path]:
-    """The reports to write, one for each run."""
-    from tcprof.record.command import report_base
-    from tcprof.record.program import name_report
-
-    base = report_base(output or Path(name_report(program)))
-    names = [base.name] if repeat == 1 else [f"{base.name}-{number}" for number in range(1, repeat + 1)]
-    return [base.with_name(f"{name}.nsys-rep") for name in names]
-
-
-def _check_targets(targets: list[Path], force: bool) -> None:
-    """Make sure, before anything is run, that everything can be written."""
-    from tcprof.record.recording import check_output
-
-    for target in targets:
-        check_output(target, force)
-        check_page(target.with_suffix(".html"), ())
-
-
-def _announce(plan: "Plan") -> None:
-    """Say what will be recorded, and what less well than it could be."""
-    from tcprof.views.plan import describe_plan
-
-    print_lines((describe_plan(plan),))
-    print_notes(plan.notes)
-
-
-def _record(plan: "Plan", target: Path) -> "RecordedRun":
-    from tcprof.record.recording import record
-    from tcprof.record.sudo import give_back
-
-    recording = record(plan.nsys, plan.build_command(target), target)
-    if plan.nsys.prefix:
-        give_back(recording.report)
-    return recording
-
-
-def _show(recording: "RecordedRun", *, redact: bool, in_full: bool) -> list[Path]:
+def _show(run: "RecordedRun", alone: "AloneRuns", *, redact: bool, in_full: bool, wide: bool) -> list[Path]:
     """Print a recording's ranges, or its iterations only, and write its page; returns what was written."""
     import tcprof
     from tcprof.record.nsys.export import find_export
     from tcprof.record.nsys.locate import find_nsys
+    from tcprof.render.html.options import PageOptions
     from tcprof.render.html.report import write_report
     from tcprof.views.recording.ranges import view_ranges
     from tcprof.views.recording.time import view_iterations
 
-    report, page = recording.report, recording.report.with_suffix(".html")
+    report = run.report
+    page = report.with_suffix(".html")
     try:
         with progress(f"Exporting and reading {report.name}"):
             analysis = tcprof.read(report)
+        analysis = alone.add_to(analysis, run)
         findings = analysis.findings
         shown = view_ranges(analysis, findings, analysis.ranges) if in_full else view_iterations(analysis, findings)
-        print_document(shown, TEXT)
+        print_document(shown, TEXT, wide=wide)
         with progress(f"Writing {page.name}"):
-            write_report(analysis, findings, page)
+            write_report(analysis, findings, page, PageOptions(origin=origin_of(report)))
         if not redact:
             return [report, page]
         copy = name_copy(report)

@@ -8,11 +8,13 @@ from tcprof.cli.app import app
 from tcprof.cli.options import (
     DepthOption,
     FilterOption,
-    FormatOption,
+    ForceOption,
     GpuOption,
     OutputOption,
     RecordingArgument,
+    TableFormatOption,
     WarmUpOption,
+    WideOption,
     Window,
     WindowOption,
     choose_format,
@@ -30,28 +32,37 @@ def ranges(
     pattern: FilterOption = None,
     depth: DepthOption = None,
     kernels: Annotated[
-        bool | None,
+        bool,
         typer.Option(
             "--kernels/--no-kernels",
-            help="Fit the kernels, for the share of tensor kernels; by default if the export is below 100 MB.",
-            show_default=False,
+            help="Fit the kernels, for the share of tensor kernels; without, large recordings are read faster.",
         ),
-    ] = None,
-    output_format: FormatOption = None,
+    ] = True,
+    limit: Annotated[
+        int,
+        typer.Option(
+            "--limit",
+            min=0,
+            help="Number of rows to show, those with the most GPU time and the ranges around them; 0 for all.",
+        ),
+    ] = 40,
+    output_format: TableFormatOption = None,
     output: OutputOption = None,
+    wide: WideOption = False,
+    force: ForceOption = False,
 ) -> None:
     """Show Tensor Active of every NVTX range and of the whole capture.
 
     A row is all instances of a range with the same path. The interval is the 95 % interval of the mean over the
     instances; tensor-active time is Tensor Active integrated over the window, and adds up; "Tensor kernels" is the
-    tensor kernels' share of the kernel time.
+    tensor kernels' share of the kernel time. JSON and CSV have all rows and columns.
     """
     import tcprof
     from tcprof.findings import judge
     from tcprof.views.recording.ranges import view_ranges
 
-    chosen = choose_format(output_format, output, (recording,))
+    chosen = choose_format(output_format, output, (recording,), force=force)
     with progress(f"Reading {recording.name}"):
         analysis = tcprof.read(recording, window, ("tensor_active_pct",), kernels, warm_up)
     rows = select_rows(analysis.ranges, gpu, pattern, depth)
-    print_document(view_ranges(analysis, judge(analysis, gpu), rows), chosen, output)
+    print_document(view_ranges(analysis, judge(analysis, gpu), rows, limit or None), chosen, output, wide=wide)

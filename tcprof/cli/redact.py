@@ -8,7 +8,9 @@ import typer
 from tcprof.cli.app import app
 from tcprof.cli.options import ForceOption, RecordingArgument
 from tcprof.cli.output import print_lines, progress
-from tcprof.errors import OutputError
+from tcprof.cli.streams import show_path
+from tcprof.cli.targets import check_target
+from tcprof.errors import InputError
 
 
 @app.command(epilog="Example: tcprof redact run.nsys-rep")
@@ -33,16 +35,20 @@ def redact(
     """
     from tcprof.record.nsys.export import find_export
     from tcprof.record.nsys.locate import find_nsys
+    from tcprof.sources.nsys_sqlite import NSYS
+    from tcprof.sources.registry import find_type
 
     copy = output or name_copy(recording)
-    if copy.exists() and not force:
-        raise OutputError(f"{copy} exists already.", "Choose another name with -o, or replace it with --force.")
+    check_target(copy, (recording,), force=force, for_recording=True)
+    if (found := find_type(recording)) is not NSYS:
+        raise InputError(
+            f"{recording} is one of the {found.title}; only {NSYS.title} can be redacted.",
+            "tcprof does not know what private data such a file holds: look at it before you share it.",
+        )
     with progress(f"Reading {recording.name}"):
         source = find_export(recording, find_nsys)
-    if copy.resolve() in (recording.resolve(), source.resolve()):
-        raise OutputError(f"{copy} is what the copy is made of.", "Choose another name with -o.")
     write_copy(source, copy)
-    typer.echo(copy)
+    show_path(copy)
 
 
 def name_copy(recording: Path) -> Path:
@@ -56,6 +62,6 @@ def write_copy(export: Path, copy: Path) -> None:
     from tcprof.sources.nsys_sqlite.redaction.redact import redact as write_redacted
     from tcprof.views.redaction import describe_redaction
 
-    with progress(f"Writing {copy.name}"), replace_file(copy) as target:
+    with progress(f"Writing {copy.name}"), replace_file(copy, for_recording=True) as target:
         redaction = write_redacted(export, target)
     print_lines(describe_redaction(redaction))

@@ -7,6 +7,7 @@ import typer
 
 from tcprof.cli.app import app
 from tcprof.cli.options import (
+    ForceOption,
     OpenOption,
     PlotlyOption,
     RecordingArgument,
@@ -16,7 +17,9 @@ from tcprof.cli.options import (
     Window,
     WindowOption,
 )
-from tcprof.cli.output import check_page, open_page, print_faults, print_lines, print_notes, progress
+from tcprof.cli.output import open_page, print_faults, print_lines, print_notes, progress
+from tcprof.cli.streams import show_path
+from tcprof.cli.targets import check_target, origin_of
 from tcprof.render.html.options import PageOptions, PlotlyScript, Theme
 
 
@@ -33,12 +36,13 @@ def report(
     theme: ThemeOption = Theme.AUTO,
     plotlyjs: PlotlyOption = PlotlyScript.EMBED,
     open_it: OpenOption = False,
+    force: ForceOption = False,
 ) -> None:
     """Write one HTML page about a recording; it is self-contained and opens offline."""
     import tcprof
 
-    target = output or Path(f"{recording.stem}.html")
-    check_page(target, (recording,))
+    target, origin = output or Path(f"{recording.stem}.html"), origin_of(recording)
+    check_target(target, (recording,), force=force, origin="" if output else origin)
     with progress(f"Reading {recording.name}"):
         analysis = tcprof.read(recording, window, warm_up=warm_up)
     with progress(f"Writing {target.name}"):
@@ -46,10 +50,10 @@ def report(
         from tcprof.render.html.report import write_report
         from tcprof.views.recording.facts import describe_base
 
-        write_report(analysis, analysis.findings, target, PageOptions(title, theme, plotlyjs))
+        write_report(analysis, analysis.findings, target, PageOptions(title, theme, plotlyjs, origin))
     print_faults(analysis.faults)
     print_lines((*analysis.verdict, *summarize_checks(analysis.checks), *describe_base(analysis)))
     print_notes(analysis.warnings)
-    typer.echo(target)
+    show_path(target)
     if open_it:
         open_page(target)

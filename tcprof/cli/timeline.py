@@ -8,11 +8,13 @@ from tcprof.cli.app import app
 from tcprof.cli.options import (
     DepthOption,
     FilterOption,
-    FormatOption,
+    ForceOption,
     GpuOption,
     OutputOption,
     RecordingArgument,
+    TableFormatOption,
     WarmUpOption,
+    WideOption,
     choose_format,
     select_rows,
 )
@@ -35,8 +37,10 @@ def timeline(
         ),
     ] = None,
     warm_up: WarmUpOption = None,
-    output_format: FormatOption = None,
+    output_format: TableFormatOption = None,
     output: OutputOption = None,
+    wide: WideOption = False,
+    force: ForceOption = False,
 ) -> None:
     """Show where every nanosecond of the GPU's time went, and what the figures are based on.
 
@@ -46,8 +50,8 @@ def timeline(
     import tcprof
     from tcprof.views.recording.time import view_timeline
 
-    chosen = choose_format(output_format, output, (recording,))
+    chosen = choose_format(output_format, output, (recording,), force=force)
     with progress(f"Reading {recording.name}"):
         analysis = tcprof.read(recording, warm_up=warm_up, iteration=iteration)
     rows = select_rows(analysis.timeline, gpu, pattern, depth)
-    print_document(view_timeline(analysis, analysis.findings, rows, gpu), chosen, output)
+    print_document(view_timeline(analysis, analysis.findings, rows, gpu), chosen, output, wide=wide)

@@ -10,16 +10,17 @@ from tcprof.analysis import Analysis
 from tcprof.comparison.iterations import share_iterations
 from tcprof.comparison.kernels.matching import Matching, match_kernels
 from tcprof.comparison.kernels.waterfall import explain_changes
+from tcprof.comparison.modules import compare_modules
 from tcprof.comparison.places import Renaming, check_mapping, find_renamings, find_unmapped, list_places, rename_paths
 from tcprof.comparison.refusal import refuse
 from tcprof.comparison.side import Side
 from tcprof.comparison.statistics.repeats import is_measured
 from tcprof.comparison.statistics.rows import list_rows
-from tcprof.frames import NOISE_FLOOR
+from tcprof.frames import HEADLINE, NOISE_FLOOR
 
 MEASURED, ASSUMED = "measured", "assumed"
 _NOTHING: Mapping[str, str] = MappingProxyType({})
-_REPEATED = ("host_ns", "gpu_window_ns", "kernel_ns", "tensor_active_mean_pct")
+_REPEATED = ("host_ns", "gpu_window_ns", "kernel_ns", HEADLINE.name)
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Comparison:
         iteration_path: The path of the iterations in ``rows``; empty where the sides have none in common, for the whole
             capture.
         matching: The kernels of a typical recording of each side, matched.
+        modules: The modules of a typical recording of each side, see ``tcprof.frames.MODULE_CHANGES``.
         waterfall: What the changes of time and Tensor Active consist of, see ``tcprof.frames.WATERFALL``; of typical
             recordings.
         spread: How it is known how much runs of one program differ: measured, from several recordings a side, or
@@ -47,6 +49,7 @@ class Comparison:
     rows: pd.DataFrame
     iteration_path: str
     matching: Matching
+    modules: pd.DataFrame
     waterfall: pd.DataFrame
     spread: str
     noise_floor: pd.DataFrame
@@ -91,6 +94,7 @@ def compare(
         rows=list_rows(base.recordings, new.recordings, places, renamings),
         iteration_path=_iteration_path(typical, renamings),
         matching=matching,
+        modules=compare_modules(*typical),
         waterfall=explain_changes(*typical, matching),
         spread=MEASURED if measured else ASSUMED,
         noise_floor=NOISE_FLOOR.concat([_noise_floor(side) for side in (base, new)]),

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.iterations import find_iterations
-from tcprof.analysis.projection import SEPARATOR
+from tcprof.analysis.paths import SEPARATOR
 from tcprof.comparison.places import rename_path
 from tcprof.comparison.side import Side
 from tcprof.frames import ITERATIONS

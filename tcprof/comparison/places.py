@@ -7,7 +7,7 @@ from itertools import takewhile
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.projection import SEPARATOR
+from tcprof.analysis.paths import SEPARATOR
 from tcprof.errors import UsageError
 
 KEYS = ["gpu", "domain", "path", "depth"]

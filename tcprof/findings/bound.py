@@ -13,9 +13,11 @@ def find_bound(figures: IterationFigures) -> str:
 
     The GPU idles most of the iterations' gpu windows, and the CPU is at work about as long. If so many kernels are
     launched meanwhile that each has no more time than a launch takes, the launches are what takes the CPU's time.
+    What recording is known to add to the idle time does not count; and of iterations from the kernels' order it is not
+    known how long the CPU is at work.
     """
-    waits = figures.idle_pct >= WAITING_PCT
-    if not waits or figures.host_ns < _KEEPS_UP * figures.window_ns:
+    waits = figures.idle_alone_pct >= WAITING_PCT
+    if not waits or not figures.host_ns >= _KEEPS_UP * figures.window_ns:
         return ""
     launches = figures.kernel_count > 0 and figures.window_ns / figures.kernel_count < _LAUNCH_NS
     return LAUNCH_BOUND if launches else CPU_BOUND

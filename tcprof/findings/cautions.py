@@ -12,6 +12,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import union
 from tcprof.findings.faults import is_fault
 from tcprof.findings.finding import Finding, Severity
+from tcprof.findings.recording_cost import find_recording_cost
 from tcprof.frames import KERNEL_KINDS
 
 Ints = npt.NDArray[np.int64]
@@ -39,6 +40,8 @@ _ROUNDED = (
 _caution = partial(Finding, severity=Severity.CAUTION)
 NO_KERNELS = "no-kernels"
 
+_ONLY_THE_CAPTURE = "only the whole capture can be shown"
+
 
 def find_cautions(analysis: Analysis) -> tuple[Finding, ...]:
     """What a reader must know, most important first."""
@@ -46,6 +49,7 @@ def find_cautions(analysis: Analysis) -> tuple[Finding, ...]:
         *_about_samples(analysis),
         *_about_coverage(analysis),
         *_about_clocks(analysis.clocks),
+        *find_recording_cost(analysis),
         *_about_graphs(analysis.activities),
         *_about_diagnostics(analysis.observed.diagnostics),
         *_about_activities(analysis),
@@ -140,7 +144,8 @@ def _about_activities(analysis: Analysis) -> list[Finding]:
         sentence = f"The recording has {what}: record with --trace=cuda,nvtx, and check that the program used a GPU"
         absent.append(_caution(NO_KERNELS, sentence=sentence))
     if len(activities) and not analysis.observed.range_count:
-        sentence = "The recording has no NVTX ranges: only the whole capture can be shown"
+        shown = "iterations come from the order of the kernels" if len(analysis.iterations) else _ONLY_THE_CAPTURE
+        sentence = f"The recording has no NVTX ranges: {shown}"
         return [*absent, _caution("no-ranges", sentence=sentence)]
     return absent + (_about_attribution(analysis) if len(activities) else [])
 

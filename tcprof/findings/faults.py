@@ -15,7 +15,9 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.clock import LOWEST_CORRELATION
 from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.sampling import samples_by_gpu
 from tcprof.findings.finding import Finding, Severity
+from tcprof.sources import Wrong
 
 LOWEST_ADVISED_HZ = 10_000  # nsys's own default
 LOWEST_HZ = 10  # nsys samples no slower
@@ -31,6 +33,10 @@ _MEANING_OF_DISORDER = "The time stamps of samples may be wrong: no figure that 
 _TO_YOURSELF = "Record again, with the GPU to yourself."
 _TRACE_ALL = (
     "Record with the GPU to yourself, trace every process that uses it, and graphs with --cuda-graph-trace node."
+)
+_EXPORT_AGAIN = (
+    "Export it again: nsys export --type=sqlite --force-overwrite=true REPORT.nsys-rep, or copy it again from where it "
+    "was made."
 )
 _SHOWN = 4
 
@@ -56,7 +62,8 @@ def find_faults(analysis: Analysis) -> tuple[Finding, ...]:
     about_samples = _about_samples(analysis, texts.index.tolist())
     about_clocks = _about_clocks(analysis.clocks, bool(about_samples))
     about_kernels = _about_kernels(texts, analysis.observed.lost_launches)
-    return (*about_samples, *about_clocks, *about_kernels, *_about_other_work(analysis))
+    about_file = _about_file(analysis.observed.wrong)
+    return (*about_file, *about_samples, *about_clocks, *about_kernels, *_about_other_work(analysis))
 
 
 def is_fault(text: str) -> bool:
@@ -79,6 +86,20 @@ def lower_frequency(frequency_hz: float) -> int | None:
 
 
 _fault = partial(Finding, severity=Severity.FAULT)
+
+
+def _about_file(wrong: Sequence[Wrong]) -> list[Finding]:
+    """Rows and values that no recorder writes."""
+    if not wrong:
+        return []
+    told = [f"{units.format_count(each.count)} of {each.place} ({each.what})" for each in wrong]
+    more = f"; and {len(told) - _SHOWN} more kinds" if len(told) > _SHOWN else ""
+    kept = all(each.kept for each in wrong)
+    sentence = f"The recording holds what cannot be: {'; '.join(told[:_SHOWN])}{more}"
+    consequence = (
+        "These were counted as far as they make sense." if kept else "These were left out; figures are of what is left."
+    )
+    return [_fault("damaged-file", sentence=sentence, consequence=consequence, remedy=_EXPORT_AGAIN)]
 
 
 def _about_samples(analysis: Analysis, texts: Sequence[str]) -> list[Finding]:
@@ -203,10 +224,10 @@ def _about_kernels(texts: pd.Series, lost_launches: int | None) -> list[Finding]
 
 def _about_other_work(analysis: Analysis) -> list[Finding]:
     """Samples that show a busy GPU where nothing was traced: what ran there also ran beside the traced kernels."""
-    found = []
+    found, samples = [], samples_by_gpu(analysis.samples)
     for gpu, traced in analysis.activities.groupby("gpu"):
         first, last = int(traced["start_ns"].min()), int(traced["end_ns"].max())
-        unknown = _untraced_ns(analysis.samples[analysis.samples["gpu"] == gpu], traced, first, last)
+        unknown = _untraced_ns(samples.get(gpu, analysis.samples[:0]), traced, first, last)
         if unknown > NOTABLE_OTHER_SHARE * (last - first):
             sentence = (
                 f"GPU {gpu}: it was busy for {units.format_ns(unknown)} of {units.format_ns(last - first)} with work "
@@ -220,13 +241,13 @@ def _about_other_work(analysis: Analysis) -> list[Finding]:
 def _untraced_ns(samples: pd.DataFrame, traced: pd.DataFrame, first: int, last: int) -> int:
     """Time between two moments in which samples show a busy GPU, away from all traced work."""
     start, end = traced["start_ns"].to_numpy(), traced["end_ns"].to_numpy()
-    mine = samples[(samples["start_ns"] >= first) & (samples["end_ns"] <= last)]
+    busy = (samples["gr_active_pct"] >= BUSY_PCT) | (samples["tensor_active_pct"] > ROUNDED_UP_PCT)
+    mine = samples[["start_ns", "end_ns"]][busy & (samples["start_ns"] >= first) & (samples["end_ns"] <= last)]
     group = np.zeros(len(start), dtype=np.int64)
     _, low, high = union(group, start - BESIDE_NS, np.maximum(end, start + 1) + BESIDE_NS)
     near = StepFunction(low, high, np.ones(len(low)))
     begin, finish = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
-    busy = (mine["gr_active_pct"] >= BUSY_PCT) | (mine["tensor_active_pct"] > ROUNDED_UP_PCT)
-    return int((finish - begin)[(near.covered(begin, finish) == 0) & busy.to_numpy()].sum())
+    return int((finish - begin)[near.covered(begin, finish) == 0].sum())
 
 
 def _matches(pattern: re.Pattern[str], texts: pd.Series) -> list[tuple[re.Match[str], int]]:

@@ -9,7 +9,10 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.kernel_order import KERNEL_ORDER
 from tcprof.analysis.sampling import MINIMUM_COVERAGE
+from tcprof.findings.recording_cost import idle_alone, measure_cost
+from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
 from tcprof.untrusted import one_line
 
 Ints = npt.NDArray[np.int64]
@@ -29,9 +32,11 @@ class IterationFigures:
         high_pct: Upper end.
         tensor_kernel_share_pct: Share of their kernel time that tensor kernels have.
         idle_pct: Share of their gpu windows in which nothing runs on the GPU.
+        idle_alone_pct: The same without what recording adds; as recorded where that is unknown.
         gap_pct: Share of the time from one iteration's start to the next one's that the GPU idles between both.
         window_ns: Mean gpu window of an iteration.
-        host_ns: Mean time of an iteration on the CPU.
+        host_ns: Mean time of an iteration on the CPU; unknown of those from the kernels' order, which reach from one to
+            the next.
         kernel_count: Mean number of kernels launched in an iteration.
         kernel_ns: Mean duration of such a kernel.
         coverage_pct: Share of their windows that lies under samples.
@@ -46,6 +51,7 @@ class IterationFigures:
     high_pct: float
     tensor_kernel_share_pct: float
     idle_pct: float
+    idle_alone_pct: float
     gap_pct: float
     window_ns: float
     host_ns: float
@@ -55,7 +61,7 @@ class IterationFigures:
 
 
 def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
-    """The iterations of a GPU; nothing where no path iterates there, or none but warm-up has work on it."""
+    """The iterations of a GPU; nothing where no path iterates there, or where all with work are, or lie in, warm-up."""
     columns = ["gpu", "range", "path_id", "gpu_start_ns", "gpu_end_ns"]
     iterations = analysis.iterations[(analysis.iterations["gpu"] == gpu) & ~analysis.iterations["warm_up"]]
     found = iterations.merge(analysis.instances[columns], on=["gpu", "range"]).sort_values("number")
@@ -63,6 +69,8 @@ def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
         return None
     paths = analysis.paths.loc[found["path_id"].unique(), ["domain", "path", "name"]]
     rows = _rows_of(analysis.ranges, gpu, paths)
+    if rows.empty:
+        return None
     count, kernels = int(rows["instance_count"].sum()), float(rows["kernel_count"].sum())
     active, low, high, coverage = _pool_tensor_active(rows)
     kernel_ns = rows["kernel_ns"].astype(float)
@@ -78,13 +86,19 @@ def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
         high_pct=high,
         tensor_kernel_share_pct=_ratio((share * kernel_ns).sum(skipna=False), kernel_ns.sum()),
         idle_pct=idle,
+        idle_alone_pct=idle_alone(idle, measure_cost(analysis)),
         gap_pct=gap,
         window_ns=float(rows["gpu_window_ns"].sum()) / count,
-        host_ns=float(rows["host_ns"].sum()) / count,
+        host_ns=math.nan if from_kernel_order(analysis) else float(rows["host_ns"].sum()) / count,
         kernel_count=kernels / count,
         kernel_ns=_ratio(kernel_ns.sum(), kernels),
         coverage_pct=coverage,
     )
+
+
+def from_kernel_order(analysis: Analysis) -> bool:
+    """Whether the iterations are what repeats in the kernels' order, since no range iterates."""
+    return bool((analysis.iterations["path"] == KERNEL_ORDER).any())
 
 
 def _rows_of(frame: pd.DataFrame, gpu: int, paths: pd.DataFrame) -> pd.DataFrame:
@@ -99,10 +113,10 @@ def _pool_tensor_active(rows: pd.DataFrame) -> tuple[float, float, float, float]
 
     The ends are those of the paths, weighted as their means are: errors of rounding go the same way in all of them.
     """
-    columns = ("tensor_active_mean_pct", "tensor_active_low_pct", "tensor_active_high_pct")
+    columns = (HEADLINE.name, *HEADLINE_INTERVAL)
     whole = float(rows["window_ns"].sum())
     coverage = _ratio((rows["window_ns"] * rows["coverage_pct"]).sum(), whole)
-    known = rows[rows["tensor_active_mean_pct"].notna()]
+    known = rows[rows[HEADLINE.name].notna()]
     if not coverage >= 100 * MINIMUM_COVERAGE or not len(known):
         return math.nan, math.nan, math.nan, coverage
     if len(known) == 1:

@@ -3,6 +3,7 @@
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.summary import NOT_SAMPLED
+from tcprof.findings.iterations import from_kernel_order
 from tcprof.frames import KERNEL_KINDS
 from tcprof.untrusted import one_line
 
@@ -34,18 +35,32 @@ def describe_warm_up(analysis: Analysis) -> str:
     )
 
 
+def describe_kernel_order(analysis: Analysis) -> str:
+    """What iterations from the kernels' order are; empty where a range iterates, or nothing does."""
+    if not from_kernel_order(analysis):
+        return ""
+    return (
+        "No NVTX range iterates: an iteration is what repeats in the order of the kernels, from the start of its first "
+        "kernel to that of the next one's."
+    )
+
+
 def describe_outside(analysis: Analysis) -> str:
-    """What was sampled outside of the whole capture; empty if nothing was."""
-    rows = analysis.outside[analysis.outside["sampled_s"] > 0]
-    told = [
-        f"{units.format_seconds(sampled)} with {units.format_seconds(active)} of tensor-active time"
-        for sampled, active in zip(rows["sampled_s"], rows["tensor_active_s"], strict=True)
-    ]
+    """What lies before and after the whole capture, and in no figure; empty if nothing does."""
+    rows = analysis.outside[(analysis.outside["before_s"] > 0) | (analysis.outside["after_s"] > 0)]
+    several = analysis.ranges["gpu"].nunique() > 1
+    told = []
+    for row in rows.to_dict("records"):
+        before = f"the first one {units.format_seconds(row['before_s'])} after the recording began"
+        after = f"the last one {units.format_seconds(row['after_s'])} before it ended"
+        parts = [part for part, length in ((before, row["before_s"]), (after, row["after_s"])) if length > 0]
+        active = units.format_seconds(row["tensor_active_s"])
+        if row["tensor_active_s"] > 0:
+            parts.append(f"with {active} of tensor-active time outside of them")
+        told.append((f"GPU {row['gpu']}: " if several else "") + ", ".join(parts))
     if not told:
         return ""
-    if analysis.ranges["gpu"].nunique() > 1:
-        told = [f"GPU {gpu}: {text}" for gpu, text in zip(rows["gpu"], told, strict=True)]
-    return f"Sampled outside of the whole capture, and in no figure: {'; '.join(told)}."
+    return f"All figures are between the first and the last activity on the GPU: {'; '.join(told)}."
 
 
 def as_sentence(clause: str) -> str:
@@ -63,7 +78,7 @@ def why_no_kernels(analysis: Analysis) -> str:
     if not has_kernels(analysis):
         return "the recording has no kernels"
     if analysis.launched.empty:
-        return "kernels were not fitted, as the recording is large or --no-kernels was given: --kernels does it"
+        return "kernels were not fitted, as --no-kernels asks"
     if (analysis.kernels["fit"] == NOT_SAMPLED).all():
         return "no kernel ran while Tensor Active was sampled"
     return ""

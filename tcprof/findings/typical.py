@@ -60,5 +60,6 @@ def _with_rounding(found: Typical, analysis: Analysis, gpu: int, iterations: pd.
     rows = analysis.ranges[(analysis.ranges["gpu"] == gpu) & analysis.ranges["path"].isin(iterations["path"])]
     if analysis.tensor_source != "rounded" or math.isnan(found.value):
         return found
-    low = np.nanmin([found.value, found.low, rows["tensor_active_low_pct"].min()])
-    return Typical(found.value, float(low), float(np.nanmax([found.high, rows["tensor_active_high_pct"].max()])))
+    low = np.fmin(found.low, rows["tensor_active_low_pct"].min())  # of two, the one that is known
+    high = np.fmax(found.high, rows["tensor_active_high_pct"].max())
+    return Typical(found.value, float(np.minimum(low, found.value)), float(np.maximum(high, found.value)))

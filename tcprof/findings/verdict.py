@@ -10,6 +10,7 @@ from tcprof.analysis.timeline import TIME_CLASSES
 from tcprof.findings.bound import CPU_BOUND, LAUNCH_BOUND, WAITING_PCT, find_bound
 from tcprof.findings.iterations import IterationFigures
 from tcprof.findings.words import WINDOW_NAMES, class_in_sentence
+from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
 from tcprof.untrusted import one_line
 
 NOTABLE_GAP_PCT = 10.0
@@ -50,7 +51,7 @@ def judge_capture(analysis: Analysis, row: pd.Series) -> tuple[str, ...]:
         analysis: The recording.
         row: The capture's row of the range summary.
     """
-    gpu, mean = int(row["gpu"]), row["tensor_active_mean_pct"]
+    gpu, mean = int(row["gpu"]), row[HEADLINE.name]
     unit = f"the {describe_span(row)}"
     if math.isnan(mean):
         first = f"Whether the Tensor Cores worked is unknown: {_why_unknown(analysis, row['coverage_pct'])}."
@@ -94,6 +95,9 @@ def _waiting(figures: IterationFigures, unit: str) -> str:
         return f"The GPU waited for the CPU {idle} of {unit}, since {kernels}: the run is {bound}."
     if bound == CPU_BOUND:
         return f"The GPU idled {idle} of {unit}, and an iteration takes the CPU as long: the run is {bound}."
+    if figures.idle_alone_pct < WAITING_PCT:
+        alone = units.format_pct(figures.idle_alone_pct)
+        return f"The GPU idled {idle} of {unit}, as recording slows the program; without that it idles about {alone}."
     return f"The GPU idled {idle} of {unit}."
 
 
@@ -144,17 +148,17 @@ def _while_they_ran(analysis: Analysis, gpu: int) -> str:
 def _highest_range(analysis: Analysis, gpu: int) -> str:
     """The path with the highest mean, if there is any."""
     rows = analysis.ranges[(analysis.ranges["gpu"] == gpu) & (analysis.ranges["path"] != "")]
-    known = rows[rows["tensor_active_mean_pct"].notna()]
+    known = rows[rows[HEADLINE.name].notna()]
     if not len(known):
         return ""
-    best = known.loc[known["tensor_active_mean_pct"].idxmax()]
-    if not best["tensor_active_mean_pct"] > 0:
+    best = known.loc[known[HEADLINE.name].idxmax()]
+    if not best[HEADLINE.name] > 0:
         return "No range had any Tensor Active."
     count = int(best["instance_count"])
     times = "its only instance" if count == 1 else f"its {units.format_count(count)} instances"
-    low, high = best["tensor_active_low_pct"], best["tensor_active_high_pct"]
+    low, high = (best[end] for end in HEADLINE_INTERVAL)
     interval = f" (95 % interval {units.format_pct(low)} to {units.format_pct(high)})" if low <= high else ""
     return (
-        f"The highest mean of a range is {units.format_pct(best['tensor_active_mean_pct'])}{interval}, in "
+        f"The highest mean of a range is {HEADLINE.format(best)}{interval}, in "
         f"“{one_line(best['path'], 90)}” over {times}."
     )

@@ -6,15 +6,18 @@ ask. ``docs/metrics.md`` is generated from this package.
 
 from tcprof.frames.accounts import CLOCKS, LEDGER, OUTSIDE, TIMELINE
 from tcprof.frames.compared import COMPARISON, KERNEL_CHANGES, NOISE_FLOOR, WATERFALL
-from tcprof.frames.places import INSTANCES, ITERATIONS, PATHS, RANGES
-from tcprof.frames.quantities import LISTED_QUANTITIES, QUANTITIES, Quantity, quantity_of
+from tcprof.frames.modules import FOLDED_MODULES, IN_NO_MODULE, MODULE_CHANGES, MODULES
+from tcprof.frames.places import INSTANCES, ITERATIONS, PATHS, RANGES, WHOLE_CAPTURE
+from tcprof.frames.quantities import HEADLINE, HEADLINE_INTERVAL, LISTED_QUANTITIES, QUANTITIES, Quantity, quantity_of
 from tcprof.frames.recorded import (
     ACTIVITIES,
+    ALONE,
     DIAGNOSTICS,
     GPUS,
     KERNEL_KINDS,
     LAUNCHES,
     NVTX_RANGES,
+    OPS_DOMAIN,
     SAMPLE_METRICS,
     SAMPLES,
 )
@@ -23,11 +26,16 @@ from tcprof.frames.work import KERNELS, LAUNCHED, WARM_UP_PATH
 
 __all__ = [
     "ACTIVITIES",
+    "ALONE",
     "CLOCKS",
     "COMPARISON",
     "DIAGNOSTICS",
+    "FOLDED_MODULES",
     "GPUS",
+    "HEADLINE",
+    "HEADLINE_INTERVAL",
     "INSTANCES",
+    "IN_NO_MODULE",
     "ITERATIONS",
     "KERNELS",
     "KERNEL_CHANGES",
@@ -36,8 +44,11 @@ __all__ = [
     "LAUNCHES",
     "LEDGER",
     "LISTED_QUANTITIES",
+    "MODULES",
+    "MODULE_CHANGES",
     "NOISE_FLOOR",
     "NVTX_RANGES",
+    "OPS_DOMAIN",
     "OUTSIDE",
     "PATHS",
     "QUANTITIES",
@@ -48,6 +59,7 @@ __all__ = [
     "TIMELINE",
     "WARM_UP_PATH",
     "WATERFALL",
+    "WHOLE_CAPTURE",
     "Column",
     "Quantity",
     "Schema",
@@ -55,7 +67,7 @@ __all__ = [
 ]
 
 SCHEMAS = (
-    *(GPUS, SAMPLES, NVTX_RANGES, LAUNCHES, ACTIVITIES, DIAGNOSTICS),
-    *(PATHS, INSTANCES, RANGES, LAUNCHED, KERNELS, TIMELINE, LEDGER, ITERATIONS, CLOCKS, OUTSIDE),
-    *(COMPARISON, NOISE_FLOOR, KERNEL_CHANGES, WATERFALL),
+    *(GPUS, SAMPLES, NVTX_RANGES, LAUNCHES, ACTIVITIES, DIAGNOSTICS, ALONE),
+    *(PATHS, INSTANCES, RANGES, LAUNCHED, KERNELS, MODULES, TIMELINE, LEDGER, ITERATIONS, CLOCKS, OUTSIDE),
+    *(COMPARISON, NOISE_FLOOR, KERNEL_CHANGES, MODULE_CHANGES, WATERFALL),
 )

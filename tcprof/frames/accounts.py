@@ -81,10 +81,21 @@ CLOCKS = Schema(
 
 OUTSIDE = Schema(
     "outside",
-    "For each GPU that was sampled, what was sampled before and after the whole capture; it is in no figure.",
+    "For each GPU that was used or sampled, what lies before and after the whole capture; it is in no figure.",
     (
         GPU,
-        Column("sampled_s", FLOAT, "How long."),
-        Column("tensor_active_s", FLOAT, "Tensor Active integrated over that time; unknown if it is not known there."),
+        Column(
+            "before_s",
+            FLOAT,
+            "From the beginning of the recording, or its first sample, to the first activity; unknown if neither is "
+            "known.",
+        ),
+        Column(
+            "after_s",
+            FLOAT,
+            "From the last activity to the end of the recording, or its last sample; unknown if neither is known.",
+        ),
+        Column("sampled_s", FLOAT, "How much of that was sampled."),
+        Column("tensor_active_s", FLOAT, "Tensor Active integrated over it; unknown if it is not known there."),
     ),
 )

@@ -15,7 +15,7 @@ KERNEL_CHANGES = Schema(
             title="In",
         ),
         Column(
-            "kind",
+            "status",
             TEXT,
             "same: name and launch geometry agree; renamed: matched, by place or by name, with another name or "
             "geometry; new; removed; or hidden: one side has CUDA graphs recorded as a whole, which may hold them.",
@@ -111,8 +111,8 @@ _OF_MEDIANS = (
     Column(
         "verdict",
         TEXT,
-        "higher or lower than the baseline; ~, nothing is shown: p is 0.05 or more, or the interval holds no "
-        "change; =, all instances of both have one and the same value; empty where it cannot be judged.",
+        "higher or lower than the baseline; ~, inconclusive: p is 0.05 or more, or the interval includes "
+        "no change; =, all instances of both have one and the same value; empty where it cannot be judged.",
     ),
     Column(
         "needed_count",

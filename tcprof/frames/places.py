@@ -2,12 +2,16 @@
 
 from tcprof.frames.schema import BOOL, FLOAT, GPU, INT, TEXT, Column, Schema
 
+_PARENT = "Row in *paths* of the path that it lies in; -1 for an outermost one"
 PLACE = (
     Column("domain", TEXT, "NVTX domain; empty for the default one."),
     Column("path", TEXT, "The path; empty for the whole capture."),
     Column("name", TEXT, "The innermost name of the path; empty for the whole capture."),
     Column("depth", INT, "1 for an outermost range, 0 for the whole capture."),
+    Column("path_id", INT, "Row of the path in *paths*; -1 for the whole capture."),
+    Column("parent_id", INT, f"{_PARENT} and for the whole capture."),
 )
+WHOLE_CAPTURE = {"domain": "", "path": "", "name": "", "depth": 0, "path_id": -1, "parent_id": -1}  # its place
 _TENSOR = (
     Column(
         "tensor_active_mean_pct",
@@ -22,11 +26,16 @@ _TENSOR = (
         "can have done where samples are rounded.",
     ),
     Column("tensor_active_high_pct", FLOAT, "Upper end of the mean's 95 % interval."),
-    Column("tensor_active_peak_pct", FLOAT, "Largest sample at least half inside the window.", title="Peak"),
+    Column(
+        "tensor_active_peak_pct",
+        FLOAT,
+        "Largest sample at least half inside the window; unknown where none is as high as the mean.",
+        title="Peak",
+    ),
     Column(
         "tensor_active_p95_pct",
         FLOAT,
-        "95th percentile of the samples, weighted by overlap with the window.",
+        "95th percentile of the samples, weighted by overlap with the window; at most the peak, unknown without.",
         title="p95",
     ),
     Column(
@@ -79,9 +88,15 @@ PATHS = Schema(
     "Each path: the names of a range and of the ranges that it lies in, joined by ' / '.",
     (
         Column("domain", TEXT, "NVTX domain; empty for the default one."),
-        Column("path", TEXT, "The names from the outermost range inwards, joined by ' / '."),
+        Column(
+            "path",
+            TEXT,
+            "The names from the outermost range inwards, joined by ' / '; where that is longer than 2,000 characters, "
+            "those in the middle are replaced by their number and a checksum.",
+        ),
         Column("name", TEXT, "The innermost name."),
         Column("depth", INT, "1 for an outermost range."),
+        Column("parent_id", INT, f"{_PARENT}."),
     ),
 )
 
@@ -134,7 +149,8 @@ RANGES = Schema(
 
 ITERATIONS = Schema(
     "iterations",
-    "The iterations of the capture: the instances of one path, on each GPU.",
+    "The iterations of the capture: the instances of one path, on each GPU. Where no range iterates, they are what "
+    "repeats in the order of the kernels, in the domain *not NVTX*.",
     (
         GPU,
         Column("number", INT, "Number of the iteration, from 0."),
@@ -145,8 +161,18 @@ ITERATIONS = Schema(
             BOOL,
             "Whether it is warm-up: by default one of the first, and longer than the others' 95 % band.",
         ),
-        Column("host_ns", INT, "Duration of the range on the CPU."),
-        Column("gpu_window_ns", FLOAT, "Time from its first activity to its last; unknown if it has none."),
+        Column(
+            "host_ns",
+            INT,
+            "Duration of the range on the CPU; from the kernels' order, the time from its first launch to the next "
+            "one's.",
+        ),
+        Column(
+            "gpu_window_ns",
+            FLOAT,
+            "Time from its first activity to its last, unknown if it has none; from the kernels' order, to the next "
+            "one's first kernel.",
+        ),
         Column("kernel_ns", INT, "Sum of its kernels' durations."),
         Column("tensor_active_mean_pct", FLOAT, "Mean Tensor Active over the sampled part of the window."),
         Column("tensor_active_s", FLOAT, "Tensor Active integrated over the window."),

@@ -1,6 +1,8 @@
-"""The quantities of a range that are compared between recordings: the only list of them."""
+"""The quantities of a range that are compared between recordings: the only list of them, and its headline."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from tcprof.frames.places import RANGES
 from tcprof.frames.schema import FLOAT, Column
@@ -27,6 +29,10 @@ class Quantity:
         """What the rows of a comparison call it."""
         return self.column.name
 
+    def format(self, row: Mapping[Any, Any]) -> str:
+        """The value in a row of the ranges, instances or iterations, with its unit."""
+        return self.column.format(row[self.name])
+
     @property
     def in_points(self) -> bool:
         """Whether its change is a difference of percentages in points; else it is a ratio."""
@@ -38,14 +44,17 @@ class Quantity:
         return "difference" if self.in_points else "ratio"
 
 
+# The figure that tcprof is about: mean Tensor Active, which leads tables and sentences, and the ends of its interval.
+HEADLINE = Quantity(RANGES["tensor_active_mean_pct"], "tensor_active")
+HEADLINE_INTERVAL = ("tensor_active_low_pct", "tensor_active_high_pct")
 QUANTITIES = (
     Quantity(RANGES["host_ns"], "host_time"),
     Quantity(RANGES["gpu_window_ns"], "time"),
     Quantity(RANGES["kernel_ns"], "kernel_time"),
     Quantity(IDLE),
     Quantity(RANGES["kernel_count"], "kernel_count"),
-    Quantity(RANGES["tensor_active_mean_pct"], "tensor_active"),
-    Quantity(RANGES["tensor_active_peak_pct"], "tensor_active_peak", part_of="tensor_active_mean_pct"),
+    HEADLINE,
+    Quantity(RANGES["tensor_active_peak_pct"], "tensor_active_peak", part_of=HEADLINE.name),
     Quantity(RANGES["tensor_active_s"], "tensor_active_time"),
     Quantity(RANGES["tensor_cycles"], "tensor_cycles"),
     Quantity(RANGES["tensor_kernel_share_pct"], "tensor_kernel_share"),

@@ -53,6 +53,7 @@ SAMPLES = Schema(
     ),
 )
 SAMPLE_METRICS = tuple(SAMPLES.names[3:])
+OPS_DOMAIN = "PyTorch ops"  # what the ranges of emit_nvtx are told apart by
 
 NVTX_RANGES = Schema(
     "nvtx_ranges",
@@ -60,11 +61,16 @@ NVTX_RANGES = Schema(
     (
         Column("process", INT, "Process that opened the range."),
         Column("thread", INT, "Thread that opened the range, within its process."),
-        Column("domain", CATEGORY, "NVTX domain; empty for the default one."),
-        Column("name", CATEGORY, "The range's name; (unnamed) where it has none."),
+        Column(
+            "domain",
+            CATEGORY,
+            f"NVTX domain; empty for the default one, {OPS_DOMAIN} for those of PyTorch's emit_nvtx.",
+        ),
+        Column("name", CATEGORY, "The range's name, of an op without its numbers; (unnamed) where it has none."),
         START,
         Column("end_ns", INT, "End on the recording's clock; of a range that never closed, the end of the recording."),
         Column("start_end", BOOL, "Whether it is a start/end range: unlike push/pop ranges, these may cross others."),
+        Column("sequence", FLOAT, "Number of the autograd node that an op made or ran; unknown where it has none."),
     ),
 )
 
@@ -92,6 +98,17 @@ ACTIVITIES = Schema(
         Column("stream", INT, "CUDA stream within the process's context."),
         Column("process", INT, "Process that started it; -1 where the export does not say."),
         Column("correlation", INT, "Number of the launch within the process; -1 where there is none."),
+        START,
+        END,
+    ),
+)
+
+ALONE = Schema(
+    "alone",
+    "The steps of a run of the same program without a profiler, on a clock of its own, by ``tcprof profile --alone``.",
+    (
+        Column("process", INT, "Process that ran the step."),
+        Column("training", BOOL, "Whether it trains; else it is a call of a model."),
         START,
         END,
     ),

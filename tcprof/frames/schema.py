@@ -13,6 +13,7 @@ FLOAT = "float64"
 TEXT = "object"
 CATEGORY = "category"
 BOOL = "bool"
+_DTYPES = {name: pd.api.types.pandas_dtype(name) for name in (INT, FLOAT, TEXT, CATEGORY, BOOL)}
 _UNITS_ALONE = ("ns", "s", "pct", "hz", "bytes")  # which say only the unit; a count says what is counted
 _ACRONYMS = {"gpu": "GPU", "sm": "SM"}
 
@@ -87,17 +88,21 @@ class Schema:
         Raises:
             KeyError: A column that cannot be unknown is absent: a defect of the caller.
         """
-        data = {}
+        index, present, data = pd.RangeIndex(len(frame)), set(frame.columns), {}
         for column in self.columns:
-            if column.name in frame.columns:
-                values = frame[column.name].astype(column.dtype).array
-                # A Series, since pandas 3 would infer a dtype of its own for an array of objects.
-                data[column.name] = pd.Series(values, dtype=values.dtype, copy=False)
+            if column.name in present:
+                values = frame[column.name]
+                if values.dtype != _DTYPES[column.dtype]:
+                    values = values.astype(column.dtype)
+                array = values.array
+                # pandas 3 would infer a dtype of its own for an array of objects.
+                is_object = column.dtype == TEXT
+                data[column.name] = pd.Series(array, index, object, copy=False) if is_object else array
             elif column.dtype == FLOAT:
                 data[column.name] = np.broadcast_to(np.nan, len(frame))  # takes no memory
             else:
                 raise KeyError(f"{self.name}.{column.name} is missing")
-        return pd.DataFrame(data, copy=False)  # copying would double the memory of large recordings
+        return pd.DataFrame(data, index, copy=False)  # copying would double the memory of large recordings
 
     def empty(self) -> pd.DataFrame:
         """A frame of this kind without rows."""

@@ -7,12 +7,11 @@ from pathlib import Path
 
 from tcprof.errors import UsageError
 from tcprof.record.nsys.capabilities import Capabilities
-from tcprof.record.nsys.importer import REPORT_SUFFIXES, STREAM_SUFFIX
 from tcprof.record.nsys.locate import Nsys
+from tcprof.record.nsys.report import ReportFiles
 
 LOWEST_FREQUENCY_HZ = 10
 HIGHEST_FREQUENCY_HZ = 200_000
-_WRITTEN_SUFFIXES = (*REPORT_SUFFIXES, STREAM_SUFFIX, ".sqlite")
 _SHORT = {
     "-t": "--trace",
     "-s": "--sample",
@@ -31,7 +30,6 @@ class RecordOptions:
     """How to record.
 
     Attributes:
-        output: The report to write; ``.nsys-rep`` is added where it is missing.
         frequency_hz: Samples of each GPU metric a second. The default of 20 kHz is a sample every 50
             microseconds: twice as fine as nsys's own default, so that kernels of that length are distinguished,
             and a tenth of the 200 kHz at which nsys's buffers overflow on machines with more than one GPU.
@@ -45,10 +43,12 @@ class RecordOptions:
         delay_s: Seconds to wait before recording.
         duration_s: Seconds to record; nsys then ends the program. None to its end.
         cuda_graph_trace: ``graph`` or ``node``; None for nsys's default.
+        annotate: What of a program that imports PyTorch gets ranges: ``modules`` (with its steps and their phases),
+            ``ops`` too, or these with their ``shapes``; ``auto`` for modules, unless the environment variable
+            TCPROF_ANNOTATE says otherwise; ``off`` for nothing.
         extra_args: Further options for nsys. Where they name an option that is also set here, they win.
     """
 
-    output: Path
     frequency_hz: int = 20_000
     trace: str = "cuda,nvtx,osrt"
     gpus: str = "all"
@@ -57,6 +57,7 @@ class RecordOptions:
     delay_s: float | None = None
     duration_s: float | None = None
     cuda_graph_trace: str | None = None
+    annotate: str = "auto"
     extra_args: tuple[str, ...] = ()
 
 
@@ -65,6 +66,7 @@ def build_profile_command(
     capabilities: Capabilities,
     options: RecordOptions,
     program: Sequence[str],
+    report: ReportFiles,
     metric_set: Path | None = None,
 ) -> list[str]:
     """Puts together the command that records a program.
@@ -78,12 +80,13 @@ def build_profile_command(
         capabilities: What it can do here.
         options: How to record.
         program: The program and its arguments.
+        report: The report to write.
         metric_set: A metric-set file to sample; None for nsys's own.
 
     Raises:
         UsageError: If an option has no meaning.
     """
-    output = report_base(options.output).as_posix().replace("%", "%%")  # nsys substitutes %-patterns
+    output = report.base.as_posix().replace("%", "%%")  # nsys substitutes %-patterns
     ours = [
         f"--trace={options.trace}",
         *_gpu_metrics(capabilities, options, metric_set),
@@ -100,9 +103,15 @@ def build_profile_command(
     return [*nsys.prefix, str(nsys.path), "profile", *kept, *options.extra_args, *program]
 
 
-def report_base(output: Path) -> Path:
-    """The path of a report without the suffix that nsys gives it."""
-    return output.with_suffix("") if output.suffix in _WRITTEN_SUFFIXES else output
+def check_options(capabilities: Capabilities, options: RecordOptions) -> None:
+    """Refuses, before anything is run, what ``build_profile_command`` refuses.
+
+    Raises:
+        UsageError: If an option has no meaning.
+    """
+    _gpu_metrics(capabilities, options, None)
+    _capture_range(options.capture_range)
+    _stretch(options)
 
 
 def _gpu_metrics(capabilities: Capabilities, options: RecordOptions, metric_set: Path | None) -> list[str]:

@@ -14,11 +14,13 @@ from tcprof import units
 from tcprof.errors import MachineError, NsysError
 from tcprof.record.command import RecordOptions
 from tcprof.record.diagnosis import Diagnosis, MachineCheck, Status, diagnose
-from tcprof.record.machine import Machine, read_gpu_modes, read_machine
+from tcprof.record.gpu_modes import SilentDriverError, read_gpu_modes
+from tcprof.record.machine import Machine, read_machine
 from tcprof.record.nsys.locate import Nsys
 from tcprof.record.nsys.problems import CONFIDENTIAL, MIG, VGPU
 from tcprof.record.plan import write_metric_set
 from tcprof.record.trial import try_metric_set
+from tcprof.temporary import temporary_folder
 
 _SCARCE_BYTES, _TOO_FEW_BYTES = 2_000_000_000, 100_000_000
 _SILENT_NVTX = (0, 2, 12)  # nvtx from this version on records no ranges under nsys 2023
@@ -48,6 +50,8 @@ def _check_modes(machine: Machine) -> MachineCheck:
     place = "Windows Subsystem for Linux" if machine.is_wsl else "Linux"
     try:
         modes = read_gpu_modes()
+    except SilentDriverError as error:
+        return MachineCheck("GPU modes", "fail", f"{place}; {error}", error.hint)
     except MachineError as error:
         return MachineCheck("GPU modes", "warn", f"{place}; the modes are unknown: {error}", error.hint)
     evidence = place + (f"; the driver does not report {', '.join(modes.unknown)}" if modes.unknown else "")
@@ -73,11 +77,11 @@ def _check_sampling(diagnosis: Diagnosis) -> list[MachineCheck]:
     nsys, capabilities = diagnosis.nsys, diagnosis.capabilities
     if diagnosis.failures or nsys is None or capabilities is None:
         return []
-    with tempfile.TemporaryDirectory(prefix="tcprof-") as folder:
-        options = RecordOptions(output=Path(folder) / "trial")
+    with temporary_folder() as folder:
+        options = RecordOptions()
         rate = f"at {units.format_hz(options.frequency_hz)}"
         try:
-            metric_set = write_metric_set(nsys, capabilities, capabilities.supported_gpus, Path(folder))
+            metric_set = write_metric_set(nsys, capabilities, capabilities.supported_gpus, folder)
             sampled = try_metric_set(nsys, capabilities, options, metric_set)
             return [MachineCheck("sampling", "pass", f"{len(sampled)} metrics {rate}, exact tensor cycles among them")]
         except NsysError as error:

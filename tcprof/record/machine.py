@@ -1,18 +1,15 @@
 """Facts of this machine that decide whether GPU counters can be read: driver, permissions, container, other profilers.
 
-Everything is read from the kernel's files, and the modes of the GPUs from NVIDIA's management library (NVML) where its
-Python package is installed. Nothing is changed.
+Everything is read from the kernel's files. Nothing is changed.
 """
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-
-from tcprof.errors import MachineError
 
 ROOT = Path("/")
 _SYS_ADMIN, _PERFMON = 21, 38  # bits of Linux capabilities
@@ -53,27 +50,6 @@ class Machine:
         return self.is_wsl or self.device_count > 0
 
 
-@dataclass(frozen=True)
-class GpuModes:
-    """Modes of the GPUs that close counters or divide them, as the driver reports them; None where it does not.
-
-    Attributes:
-        mig: Numbers of the GPUs that are divided into MIG instances.
-        vgpu: Whether a GPU is a virtual one.
-        confidential: Whether Confidential Computing is on.
-    """
-
-    mig: tuple[int, ...] | None
-    vgpu: bool | None
-    confidential: bool | None
-
-    @property
-    def unknown(self) -> tuple[str, ...]:
-        """The modes that the driver does not report."""
-        modes = {"MIG": self.mig, "virtual GPU": self.vgpu, "Confidential Computing": self.confidential}
-        return tuple(name for name, mode in modes.items() if mode is None)
-
-
 def read_machine() -> Machine:
     """Reads the facts; what cannot be read is not known."""
     driver = re.search(r"Kernel Module.*?\s(\d+(?:\.\d+)+)\s", _read("proc/driver/nvidia/version"))
@@ -91,51 +67,6 @@ def read_machine() -> Machine:
         paranoid_level=int(paranoid) if re.fullmatch(r"-?\d+", paranoid) else None,
         holders=tuple(_find_holders()),
     )
-
-
-def read_gpu_modes() -> GpuModes:
-    """Asks the driver, through NVML, for the modes of all GPUs.
-
-    Raises:
-        MachineError: If NVML's Python package is not installed, or the driver gives no answer.
-    """
-    try:
-        import pynvml  # an optional dependency
-    except ImportError as error:
-        raise MachineError("the Python package nvidia-ml-py is not installed", "pip install nvidia-ml-py") from error
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError as error:
-        raise MachineError(
-            f"NVIDIA's driver gives no answer: {error}", "Check that 'nvidia-smi' works here."
-        ) from error
-    try:
-        gpus = [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(pynvml.nvmlDeviceGetCount())]
-        divided = [_ask(lambda gpu: pynvml.nvmlDeviceGetMigMode(gpu)[0], gpu) for gpu in gpus]
-        virtual = [_ask(pynvml.nvmlDeviceGetVirtualizationMode, gpu) for gpu in gpus]
-        confidential = _ask(lambda: pynvml.nvmlSystemGetConfComputeState().ccFeature)
-    except pynvml.NVMLError as error:
-        raise MachineError(f"NVIDIA's driver does not list the GPUs: {error}", "See what 'nvidia-smi' says.") from error
-    finally:
-        pynvml.nvmlShutdown()
-    mig = tuple(number for number, mode in enumerate(divided) if mode == pynvml.NVML_DEVICE_MIG_ENABLE)
-    is_virtual = pynvml.NVML_GPU_VIRTUALIZATION_MODE_VGPU in virtual
-    return GpuModes(
-        mig=None if not mig and None in divided else mig,
-        vgpu=None if not is_virtual and None in virtual else is_virtual,
-        confidential=None if confidential is None else confidential == pynvml.NVML_CC_SYSTEM_FEATURE_ENABLED,
-    )
-
-
-def _ask(question: Callable[..., int], *arguments: object) -> int | None:
-    """What NVML answers; 0 (off) where the GPU or its driver lacks the mode, None where there is no answer."""
-    import pynvml
-
-    try:
-        return question(*arguments)
-    except pynvml.NVMLError as error:
-        absent = (pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND)
-        return 0 if error.value in absent else None
 
 
 def _read(name: str) -> str:

@@ -1,20 +1,21 @@
 """Decide how to record on this machine: which nsys, which GPUs, which metrics, which command line."""
 
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from tcprof import units
 from tcprof.errors import InputError, MachineError, NsysError, UsageError
-from tcprof.record.command import RecordOptions, build_profile_command, name_options
+from tcprof.record.command import RecordOptions, build_profile_command, check_options, name_options
 from tcprof.record.diagnosis import Diagnosis, diagnose
 from tcprof.record.metricset import build_metric_set, count_metrics
 from tcprof.record.nsys.capabilities import Capabilities, GpuSupport, read_general_metric_set
 from tcprof.record.nsys.locate import Nsys
-from tcprof.record.program import resolve_program
+from tcprof.record.nsys.report import ReportFiles
+from tcprof.record.program import annotated
 from tcprof.record.trial import try_metric_set
+from tcprof.temporary import temporary_folder
 
 CLEAN_HZ = 200_000  # samples a second of all GPUs together that were recorded without loss; twice as many overflowed
 _BYTES_PER_ROW = 31  # of an export, measured
@@ -45,15 +46,14 @@ class Plan:
     bytes_per_s: float
     notes: tuple[str, ...]
 
-    def build_command(self, output: Path) -> list[str]:
-        """Nsys's command line for a report of that name."""
-        options = replace(self.options, output=output)
-        return build_profile_command(self.nsys, self.capabilities, options, self.program, self.metric_set)
+    def build_command(self, report: ReportFiles) -> list[str]:
+        """Nsys's command line for a report."""
+        return build_profile_command(self.nsys, self.capabilities, self.options, self.program, report, self.metric_set)
 
 
 @contextmanager
 def plan_recording(
-    program: Sequence[str], options: RecordOptions, nsys: Path | None = None, prefix: tuple[str, ...] = ()
+    program: tuple[str, ...], options: RecordOptions, nsys: Path | None = None, prefix: tuple[str, ...] = ()
 ) -> Iterator[Plan]:
     """Plan a recording with the best metrics available here: tensor cycles, else percentages.
 
@@ -61,28 +61,28 @@ def plan_recording(
     context.
 
     Args:
-        program: The program and its arguments; a Python script or module gets its interpreter.
+        program: The program and its arguments, as they are started.
         options: How to record.
         nsys: The nsys to use; None looks for one.
         prefix: What makes a command run as root; see ``tcprof.record.sudo``.
 
     Raises:
         MachineError: This machine cannot record.
-        InputError: The program or the metric-set file does not exist.
+        InputError: The metric-set file does not exist.
         UsageError: An option has no meaning.
     """
-    command = tuple(resolve_program(program))
     with_gpus = options.gpus != "none"
     found, capabilities = _ready(diagnose(nsys, with_gpus=with_gpus, prefix=prefix))
-    build_profile_command(found, capabilities, options, command)  # refuses options that have no meaning
+    check_options(capabilities, options)
     gpus = _choose_gpus(capabilities, options.gpus)
-    with tempfile.TemporaryDirectory(prefix="tcprof-") as folder:
+    with temporary_folder() as folder:
         metric_set: Path | None = None
         notes: list[str] = []
         if gpus and "--gpu-metrics-set" not in name_options(options.extra_args):
-            metric_set, notes = _choose_metrics(found, capabilities, options, gpus, Path(folder))
+            metric_set, notes = _choose_metrics(found, capabilities, options, gpus, folder)
         rate = _estimate_bytes_per_s(options, gpus, metric_set)
         notes += _warn_of_overflow(options, gpus)
+        command = annotated(program, options.annotate)
         yield Plan(found, capabilities, options, command, metric_set, gpus, rate, tuple(notes))
 
 

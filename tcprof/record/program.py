@@ -1,13 +1,18 @@
 """The program to be recorded, as the user names it: a script, a module, a command."""
 
+import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tcprof.errors import InputError, UsageError
 
 MODULE_OPTION = "-m"
+AUTO, OFF = "auto", "off"
+LEVEL_VARIABLE, STEP_TIMES_VARIABLE = "TCPROF_ANNOTATE", "TCPROF_STEP_TIMES"  # as tcprof.annotate reads them
+_ANNOTATION = Path(__file__).parents[1] / "annotate" / "startup"  # what Python runs at its start if it is on PYTHONPATH
 
 
 def split_arguments(args: Sequence[str], known: Mapping[str, bool]) -> tuple[list[str], list[str], list[str]]:
@@ -38,8 +43,21 @@ def split_arguments(args: Sequence[str], known: Mapping[str, bool]) -> tuple[lis
     return ours, theirs, []
 
 
-def resolve_program(args: Sequence[str], python: str = sys.executable) -> list[str]:
-    """Makes a command of what the user named.
+@dataclass(frozen=True)
+class Program:
+    """A program that is there.
+
+    Attributes:
+        command: It and its arguments, as they are started.
+        name: What a report of it is called.
+    """
+
+    command: tuple[str, ...]
+    name: str
+
+
+def find_program(args: Sequence[str], python: str = sys.executable) -> Program:
+    """Finds what the user named.
 
     ``train.py --fast`` and ``-m train --fast`` get the Python that runs tcprof, so that virtual environments hold; a
     command that is not on PATH is looked for beside that Python, where pip installs torchrun.
@@ -51,18 +69,36 @@ def resolve_program(args: Sequence[str], python: str = sys.executable) -> list[s
     if not args or (args[0] == MODULE_OPTION and len(args) == 1):
         raise UsageError("There is no program to record.", hint="Name it: tcprof profile train.py")
     if args[0] == MODULE_OPTION:
-        return [python, *args]
+        return Program((python, *args), name_report(args))
     if args[0].endswith(".py"):
         if not Path(args[0]).is_file():
             raise InputError(f"The script {args[0]} does not exist.", hint="Check its path.")
-        return [python, *args]
+        return Program((python, *args), name_report(args))
     beside = Path(python).parent / args[0]
     if shutil.which(args[0]) is None and not beside.is_file():
         raise InputError(
             f"The program {args[0]} was not found.",
             hint="Check its name; a program in this folder needs './' in front of it.",
         )
-    return list(args) if shutil.which(args[0]) else [str(beside), *args[1:]]
+    return Program(tuple(args) if shutil.which(args[0]) else (str(beside), *args[1:]), name_report(args))
+
+
+def annotated(command: tuple[str, ...], level: str, step_times: Path | None = None) -> tuple[str, ...]:
+    """Has the program, and every Python that it starts, annotate itself once it imports PyTorch: ``tcprof.annotate``.
+
+    The environment is set in the command, so that what is printed can be run as it stands.
+
+    Args:
+        command: The program and its arguments, as they are started.
+        level: See ``RecordOptions.annotate``.
+        step_times: A folder that the times of its steps are written to, in place of ranges.
+    """
+    if level == OFF:
+        return command
+    folders = os.pathsep.join(filter(None, (str(_ANNOTATION), os.environ.get("PYTHONPATH"))))
+    chosen = () if level == AUTO else (f"{LEVEL_VARIABLE}={level}",)
+    timed = () if step_times is None else (f"{STEP_TIMES_VARIABLE}={step_times}",)
+    return ("env", f"PYTHONPATH={folders}", *chosen, *timed, *command)
 
 
 def name_report(args: Sequence[str]) -> str:

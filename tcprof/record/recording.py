@@ -1,18 +1,26 @@
 """Record a program with nsys: run it, pass its output and signals on, find what it wrote."""
 
-import os
+import math
 import re
 import signal
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tcprof.errors import InputError, NsysError, OutputError, StoppedError
-from tcprof.record.command import name_options, report_base
-from tcprof.record.nsys.importer import REPORT_SUFFIXES, STREAM_SUFFIX, import_stream
+from tcprof.errors import InputError, NsysError, StoppedError
+from tcprof.record.alone import AloneRun, run_alone
+from tcprof.record.command import RecordOptions, name_options
+from tcprof.record.nsys.importer import import_stream
 from tcprof.record.nsys.locate import Nsys, survey_nsys
 from tcprof.record.nsys.problems import explain
-from tcprof.record.processes.run import Completed, run_shown
+from tcprof.record.nsys.report import REPORT_SUFFIXES, STREAM_SUFFIX, ReportFiles
+from tcprof.record.plan import Plan, plan_recording
+from tcprof.record.processes.run import Completed
+from tcprof.record.processes.shown import run_shown
+from tcprof.record.program import find_program
+from tcprof.record.sudo import give_back
 
 
 @dataclass(frozen=True)
@@ -24,38 +32,78 @@ class RecordedRun:
         program_status: Exit status of the recorded program, which nsys makes its own; not 0 does not mean
             that the report is bad. 0 where nsys ended the program because the duration asked for was over.
         was_stopped: Whether the user, or a job scheduler, ended it.
+        seconds: How long it took, with nsys's own work.
     """
 
     report: Path
     program_status: int
     was_stopped: bool = False
+    seconds: float = math.inf
 
 
-def check_output(output: Path, force: bool) -> None:
-    """Makes sure, before anything is run, that a report can be written.
-
-    nsys finds out only at the end, and then leaves the report in a temporary folder with exit status 0.
+class Session:
+    """Recordings of one program: one, or several alike, each with a report of its own.
 
     Args:
-        output: The report to be written.
-        force: Whether an existing one may be replaced.
+        program: The program and its arguments as the user names them; a Python script or module gets its interpreter.
+        output: The report to write, with or without its suffix; None for one in this folder, named after the program.
+        repeat: How often to record it; the reports of more than one are numbered.
+
+    Attributes:
+        reports: The files of each report.
 
     Raises:
-        OutputError: If it exists, or if its folder is absent or closed.
+        UsageError: There is no program.
+        InputError: The program does not exist.
     """
-    folder = output.parent
-    if not folder.is_dir():
-        raise OutputError(f"The folder {folder} does not exist.", hint=f"Make it first: mkdir -p '{folder}'")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise OutputError(f"The folder {folder} cannot be written.", hint="Choose another place for the report.")
-    for path in _report_paths(output):
-        if path.is_dir():
-            raise OutputError(f"{path} is a folder.", hint="Choose another name for the report.")
-        if path.exists() and not force:
-            raise OutputError(f"{path} exists already.", hint="Choose another name, or replace it with --force.")
+
+    def __init__(self, program: Sequence[str], output: Path | None = None, repeat: int = 1) -> None:
+        found = find_program(program)
+        self._program = found.command
+        self.reports = ReportFiles.named(output or Path(found.name)).numbered(repeat)
+
+    def check_reports(self, force: bool) -> None:
+        """Makes sure, before anything is run, that all reports can be written.
+
+        Args:
+            force: Whether existing ones may be replaced.
+
+        Raises:
+            OutputError: If not.
+        """
+        for report in self.reports:
+            report.check(force)
+
+    def plan(
+        self, options: RecordOptions, nsys: Path | None = None, prefix: tuple[str, ...] = ()
+    ) -> AbstractContextManager[Plan]:
+        """How all of them are recorded; see ``plan_recording``."""
+        return plan_recording(self._program, options, nsys, prefix)
+
+    def record(self, plan: Plan, report: ReportFiles) -> RecordedRun:
+        """Records the program once; see ``record``.
+
+        Args:
+            plan: How.
+            report: One of ``reports``.
+        """
+        began = time.monotonic()
+        run = record(plan.nsys, plan.build_command(report), report)
+        run = replace(run, seconds=time.monotonic() - began)
+        if plan.nsys.prefix:
+            give_back(run.report)
+        return run
+
+    def run_alone(self, limit_s: float | None) -> AloneRun:
+        """Runs the program once without nsys; see ``tcprof.record.alone``.
+
+        Args:
+            limit_s: Seconds after which it is ended; None: it runs to its end.
+        """
+        return run_alone(self._program, limit_s)
 
 
-def record(nsys: Nsys, argv: Sequence[str], output: Path) -> RecordedRun:
+def record(nsys: Nsys, argv: Sequence[str], asked: ReportFiles) -> RecordedRun:
     """Runs a recording to its end.
 
     The program's output appears as it comes. Ctrl-C and SIGTERM end the program, and the report is still
@@ -64,22 +112,20 @@ def record(nsys: Nsys, argv: Sequence[str], output: Path) -> RecordedRun:
     Args:
         nsys: The nsys that records.
         argv: The command, from ``build_profile_command``.
-        output: The report that was asked for.
+        asked: The files of the report that was asked for.
 
     Raises:
         NsysError: If there is no report afterwards; the message says why and what to do.
         StoppedError: If the user gave the recording up; nothing of it is left.
     """
-    before = {path: _stamp(path) for path in (*_report_paths(output), _stream_path(output))}
+    before = asked.stamps()
     try:
         done = run_shown(argv)
     except StoppedError:
-        for path in (path for path in before if _stamp(path) not in (None, before[path])):
+        for path in asked.written_since(before):
             path.unlink()  # nsys had begun to write it
         raise
-    left = [path for path in before if _stamp(path) not in (None, before[path])]
-    if not left:
-        left = [path for path in _generated(done.stdout) if path.is_file()]
+    left = asked.written_since(before) or [path for path in _generated(done.stdout) if path.is_file()]
     in_time = done.status == 128 + signal.SIGTERM and "--duration" in name_options(argv)
     status = 0 if in_time else done.status
     misplaced = left and left[0] not in before and re.search(r"Failed to create '.*rep'", done.output)
@@ -127,27 +173,8 @@ def _import(nsys: Nsys, done: Completed, stream: Path) -> Path:
         ) from error
 
 
-def _report_paths(output: Path) -> tuple[Path, ...]:
-    base = report_base(output)
-    return tuple(base.with_name(base.name + suffix) for suffix in REPORT_SUFFIXES)
-
-
-def _stream_path(output: Path) -> Path:
-    base = report_base(output)
-    return base.with_name(base.name + STREAM_SUFFIX)
-
-
 def _generated(stdout: str) -> list[Path]:
     """The files that nsys says it has written: where the user's own options put them, or where it had to."""
     _, _, listed = stdout.rpartition("Generated:")
     paths = [Path(line.strip()) for line in listed.splitlines()]
     return [path for path in paths if path.suffix in (*REPORT_SUFFIXES, STREAM_SUFFIX)]
-
-
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    """What changes when a file is written anew; None if there is no file."""
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return None
-    return status.st_mtime_ns, status.st_ino, status.st_size

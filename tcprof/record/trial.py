@@ -1,6 +1,5 @@
 """A short sampling before the real one: nsys accepts a metric set, and then silently drops unsupported metrics."""
 
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,10 +8,11 @@ from tcprof.errors import NsysError
 from tcprof.record.command import RecordOptions, build_profile_command
 from tcprof.record.nsys.capabilities import Capabilities
 from tcprof.record.nsys.export import find_export, read_sampled_metrics
-from tcprof.record.nsys.importer import REPORT_SUFFIX
 from tcprof.record.nsys.locate import Nsys
 from tcprof.record.nsys.problems import explain
+from tcprof.record.nsys.report import ReportFiles
 from tcprof.record.processes.run import run_quietly
+from tcprof.temporary import temporary_folder
 
 _SHORTEST_S, _SAMPLES = 0.05, 5
 _LONGEST_S = 60.0
@@ -35,11 +35,10 @@ def try_metric_set(
     Raises:
         NsysError: If nsys refuses, or samples no tensor cycles although the metric set asks for them.
     """
-    with tempfile.TemporaryDirectory(prefix="tcprof-") as folder:
-        report = Path(folder) / f"trial{REPORT_SUFFIX}"
+    with temporary_folder() as folder:
+        files = ReportFiles(folder / "trial")
         short = replace(
             options,
-            output=report,
             trace="none",
             capture_range="none",
             delay_s=None,
@@ -48,16 +47,16 @@ def try_metric_set(
             extra_args=(),
         )
         program = ("sleep", f"{max(_SHORTEST_S, _SAMPLES / options.frequency_hz):g}")
-        command = build_profile_command(nsys, capabilities, short, program, metric_set)
+        command = build_profile_command(nsys, capabilities, short, program, files, metric_set)
         done = run_quietly(command, timeout_s=_LONGEST_S)
-        if done.status != 0 or not report.is_file():
+        if done.status != 0 or not files.report.is_file():
             problem = explain(done.output)
             cause = problem.cause if problem else f"exit status {done.status}"
             raise NsysError(
                 f"nsys {nsys.version_text} did not sample: {cause}. It said: {done.last_lines()}",
                 hint=problem.remedy if problem else "",
             )
-        sampled = read_sampled_metrics(find_export(report, lambda: nsys))
+        sampled = read_sampled_metrics(find_export(files.report, lambda: nsys))
     if metric_set is not None and sampled.isdisjoint(metric_names("tensor_cycles")):
         raise NsysError(f"nsys {nsys.version_text} took the metric set, but sampled no tensor cycles.")
     return tuple(sorted(sampled))

@@ -5,53 +5,68 @@ from pathlib import Path
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.errors import OutputError
-from tcprof.files import replace_file
+from tcprof.files import replace_folder
 from tcprof.findings import Findings
-from tcprof.render.formats.json import render_data
+from tcprof.render.authorship import PARQUET_KEY
+from tcprof.render.formats.csv import write_csv
+from tcprof.render.formats.json import write_data
+from tcprof.render.formats.spreadsheet import without_formulas
+from tcprof.version import __version__
 from tcprof.views.recording.facts import document_data
 
+ABOUT = "recording.json"
 FRAMES = (
     *("ranges", "instances", "iterations", "paths", "nvtx_ranges", "samples", "activities", "gpus"),
-    *("kernels", "kernels_by_path", "launched", "timeline", "ledger", "clocks", "outside"),
+    *("modules", "kernels", "kernels_by_path", "launched", "timeline", "ledger", "clocks", "outside"),
 )
+
+
+def list_files(file_format: str) -> list[str]:
+    """The names of all files that ``write_frames`` writes in a format."""
+    suffix = "parquet" if file_format == "parquet" else "csv"
+    return [ABOUT, *(f"{name}.{suffix}" for name in FRAMES)]
 
 
 def write_frames(analysis: Analysis, findings: Findings, folder: Path, file_format: str) -> list[Path]:
     """Write every frame of an analysis into a folder, made if it is absent, and what is known of the recording.
 
     The latter is ``recording.json``: frames have no place for the verdict, faults and warnings that their reader must
-    know.
+    know. It is the last file to be there: a folder that has it has all files, and all of them of this recording.
 
     Args:
         analysis: The analysis.
         findings: What its figures say.
-        folder: Where to write; files of the same names are replaced.
-        file_format: csv or parquet.
+        folder: Where to write; files of the same names are replaced, unless one is a recording.
+        file_format: csv, spreadsheet (see ``tcprof.render.formats.spreadsheet``) or parquet.
 
     Returns:
         The files written.
 
     Raises:
-        OutputError: The folder or a file cannot be written.
+        OutputError: The folder or a file cannot be written; then all is as it was.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(
-            f"The folder {folder} cannot be made: {error.strerror}.", "Choose another with -o."
-        ) from error
-    written = [folder / "recording.json"]
-    about = render_data("export", document_data(analysis, findings, {}))
-    with replace_file(written[0]) as path:
-        path.write_text(about, encoding="utf-8", errors="replace")
-    for name in FRAMES:
-        frame: pd.DataFrame = getattr(analysis, name)
-        target = folder / f"{name}.{file_format}"
-        with replace_file(target) as path:
-            if file_format == "parquet":
-                frame.to_parquet(path, index=False)
-            else:
-                frame.to_csv(path, index=False)
-        written.append(target)
-    return written
+    names = list_files(file_format)
+    with replace_folder(folder, last=ABOUT) as staged:
+        with (staged / ABOUT).open("w", encoding="utf-8", errors="replace") as file:
+            write_data("export", document_data(analysis, findings, {}), file)
+        for name, frame_name in zip(names[1:], FRAMES, strict=True):
+            _write_frame(getattr(analysis, frame_name), staged / name, file_format)
+    return [folder / name for name in names]
+
+
+def _write_frame(frame: pd.DataFrame, path: Path, file_format: str) -> None:
+    if file_format == "parquet":
+        _write_parquet(frame, path)
+        return
+    with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
+        write_csv(without_formulas(frame) if file_format == "spreadsheet" else frame, file)
+
+
+def _write_parquet(frame: pd.DataFrame, path: Path) -> None:
+    """With tcprof's version in the file's metadata."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    metadata = {**(table.schema.metadata or {}), PARQUET_KEY: __version__.encode()}
+    pq.write_table(table.replace_schema_metadata(metadata), path)

@@ -2,7 +2,7 @@
 
 from html import escape
 
-from tcprof.render.formats.text import brief_columns, label_of
+from tcprof.render.formats._tables import brief_columns, label_rows
 from tcprof.views.document import Document, Notes, Part, Section, Table
 
 _CELL = "text-align:right;font-variant-numeric:tabular-nums;white-space:pre"
@@ -29,8 +29,9 @@ def _render_part(part: Part) -> str:
 
 def _render_table(table: Table) -> str:
     columns = brief_columns(table)
-    titles = [table.first, *(" ".join(column.title.split()) for column in columns)]
-    rows = [[label_of(row), *(column.texts[number] for column in columns)] for number, row in enumerate(table.rows)]
+    titles = [table.first, *(column.full_title for column in columns)]
+    names = map(str, label_rows(table))
+    rows = [[name, *(column.texts[number] for column in columns)] for number, name in enumerate(names)]
     head = "".join(_element("th", place, text) for place, text in enumerate(titles))
     body = "".join(f"<tr>{''.join(_element('td', place, text) for place, text in enumerate(row))}</tr>" for row in rows)
     caption = f"<caption>{escape(table.title)}</caption>" if table.title else ""

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tcprof.errors import InputError
-from tcprof.record.nsys.export import check_is_file
+from tcprof.files import check_is_file, check_is_unpacked
 from tcprof.sources import Source, SourceType
 from tcprof.sources.nsys_sqlite import NSYS
 
@@ -19,15 +19,25 @@ def open_source(path: Path) -> Source:
         path: A recording: for Nsight Systems a report, which is exported first, or its SQLite export.
 
     Raises:
-        InputError: The file is absent, damaged, or of no kind that tcprof reads.
+        InputError: The file is absent, damaged, or of no type that tcprof reads.
+    """
+    return find_type(path).open(path)
+
+
+def find_type(path: Path) -> SourceType:
+    """The type of source that a recording belongs to, by its content.
+
+    Raises:
+        InputError: The file is absent, or of no type that tcprof reads.
     """
     header = _header(path)
-    found = next((kind for kind in SOURCE_TYPES if kind.recognizes(path, header)), None)
+    found = next((each for each in SOURCE_TYPES if each.recognizes(path, header)), None)
     if found:
-        return found.open(path)
+        return found
     check_is_file(path)
+    check_is_unpacked(path, header)
     raise InputError(
-        f"{path} is not a recording that tcprof can read: {', '.join(kind.title for kind in SOURCE_TYPES)}.",
+        f"{path} is not a recording that tcprof can read: {', '.join(each.title for each in SOURCE_TYPES)}.",
         "Record one with 'tcprof profile -o RUN.nsys-rep -- PROGRAM', or give a report of nsys (.nsys-rep) or what "
         "'nsys export --type=sqlite REPORT.nsys-rep' makes of it.",
     )
@@ -35,6 +45,8 @@ def open_source(path: Path) -> Source:
 
 def _header(path: Path) -> bytes:
     try:
+        if not path.is_file():
+            return b""  # opening a pipe would wait for whoever writes it
         with path.open("rb") as file:
             return file.read(HEADER_BYTES)
     except OSError:

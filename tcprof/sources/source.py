@@ -52,6 +52,23 @@ class Samples:
     lost_ns: int
 
 
+@dataclass(frozen=True)
+class Wrong:
+    """What a file holds that cannot be: it is damaged, or no recorder wrote it.
+
+    Attributes:
+        place: Where, as ``TABLE.column``.
+        what: What is wrong, in words that follow a number: "text", "over 100 %".
+        count: How many rows or values.
+        kept: Whether they are still counted as far as they make sense; otherwise they are left out.
+    """
+
+    place: str
+    what: str
+    count: int
+    kept: bool = False
+
+
 class Source(Protocol):
     """One recording, as ``tcprof.analysis.analyze`` reads it. Its methods may be called from several threads."""
 
@@ -83,6 +100,12 @@ class Source(Protocol):
     def diagnostics(self) -> pd.DataFrame:
         """What the profiler said about the recording, see ``tcprof.frames.DIAGNOSTICS``."""
 
+    def alone(self) -> pd.DataFrame:
+        """The steps of a run of the same program without a profiler, if known; see ``tcprof.frames.ALONE``."""
+
+    def wrong(self) -> tuple[Wrong, ...]:
+        """What was found to be wrong in all that has been read so far: it is not in the frames."""
+
 
 @dataclass(frozen=True)
 class SourceType:
@@ -90,11 +113,14 @@ class SourceType:
 
     Attributes:
         title: What the files are, for people, in the plural.
+        suffixes: What the names of its files end in. Files of one folder whose names differ in nothing else, such as a
+            report and its export, are the same recording: that with the first suffix is read.
         recognizes: Whether a file is of this kind, by its path and its first bytes (256, fewer of a
             shorter file, none of one that cannot be read). It may look further into the file, and must not raise.
         open: Opens it; raises an ``InputError`` where the file is of this kind, but damaged.
     """
 
     title: str
+    suffixes: tuple[str, ...]
     recognizes: Callable[[Path, bytes], bool]
     open: Callable[[Path], Source]

@@ -6,9 +6,13 @@ frames and values that JSON and CSV have, whole, where a table may leave out row
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+BECAME = " → "  # between what something was and what it became, in the name of a row
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,10 @@ class Heading:
         value: What the value itself is then called, such as ratio.
         after: What follows it, such as its interval.
         columns: What its numbers are called in a file, with their units; the title if empty.
-        short: Its title where space is scarce; the title if empty.
+        short: Its title where space is scarce; the title if empty. What precedes a line break is the title of a group,
+            of all columns beside each other that have it.
+        spare: Where a terminal has no space for all that is brief, columns leave, those with the highest number first;
+            0 for one that stays.
     """
 
     title: str
@@ -40,6 +47,7 @@ class Heading:
     after: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     short: str = ""
+    spare: int = 0
 
 
 @dataclass(frozen=True)
@@ -89,6 +97,7 @@ class Row:
         nested: Whether the row that it lies in is shown, so that its indentation says where it is.
         tag: A remark on it.
         full: What its name was cut from.
+        short: Its name where a long one is in the way, as on a page; the name if empty.
         item: Row of the frame of paths or kernels, by which a page's timeline knows it; -1 for none.
     """
 
@@ -100,6 +109,7 @@ class Row:
     nested: bool = False
     tag: str = ""
     full: str = ""
+    short: str = ""
     item: int = -1
 
 
@@ -271,6 +281,6 @@ class Document:
     warnings: tuple[str, ...] = ()
     base: tuple[str, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
-    rows: pd.DataFrame | None = None
+    rows: "pd.DataFrame | None" = None
     gate: Any = None
     title: str = ""

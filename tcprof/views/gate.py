@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcprof import units
-from tcprof.comparison.gate.judgements import CANNOT_TELL, HOLDS_BOUND, NO_INTERVAL, Found, Judgement, exit_status
+from tcprof.comparison.gate.judgements import HOLDS_BOUND, INCONCLUSIVE, NO_INTERVAL, Found, Judgement, exit_status
 from tcprof.comparison.statistics.rows import MEAN, MEDIAN, TOO_FEW
 from tcprof.frames import quantity_of
 from tcprof.untrusted import printable
@@ -23,7 +23,7 @@ class ConditionView:
 
     Attributes:
         name: The condition as it was given, with what that leaves open: the path and, of several, the GPU.
-        verdict: pass, fail or cannot tell.
+        verdict: pass, fail or inconclusive.
         found: The figures that decide, with their intervals, and why they are inconclusive, if they are.
     """
 
@@ -61,14 +61,14 @@ def view_gate(judgements: Sequence[Judgement], strict: bool) -> GateView:
     conditions = tuple(
         ConditionView(name_condition(each), each.verdict, describe_judgement(each)) for each in judgements
     )
-    unsure = (f"{name_condition(each)}: {each.reason}" for each in judgements if each.verdict == CANNOT_TELL)
+    unsure = (f"{name_condition(each)}: {each.reason}" for each in judgements if each.verdict == INCONCLUSIVE)
     doubt = printable("; ".join(unsure))
     helps = any(judgement.reason in (NO_INTERVAL, TOO_FEW, HOLDS_BOUND) for judgement in judgements)
     return GateView(
         conditions=conditions,
         outcome=_conclude(judgements, strict),
         advice=(_MORE_RECORDINGS,) if helps else (),
-        doubt=f"Gate cannot tell {doubt}." if doubt else "",
+        doubt=f"Gate inconclusive: {doubt}." if doubt else "",
         is_strict=strict,
     )
 
@@ -111,9 +111,9 @@ def _describe_found(judgement: Judgement, found: Found) -> str:
 def _format(judgement: Judgement, value: float) -> str:
     """A figure of a judgement: a change in percent or in points, or a value with its unit."""
     condition = judgement.condition
-    if condition.kind == "relative":
+    if condition.scale == "relative":
         return units.format_signed_pct(100 * (value - 1)) if value < _LARGE_RATIO else units.format_ratio(value)
-    if condition.kind == "points":
+    if condition.scale == "points":
         return units.format_points(value)
     return quantity_of(condition.quantity).column.format(value)
 
@@ -121,8 +121,8 @@ def _format(judgement: Judgement, value: float) -> str:
 def _conclude(judgements: Sequence[Judgement], strict: bool) -> str:
     """The outcome in one sentence."""
     counts = Counter(judgement.verdict for judgement in judgements)
-    told = [f"{counts[verdict]} {verdict}" for verdict in ("fail", CANNOT_TELL, "pass") if counts[verdict]]
-    ended = "Gate cannot tell" if counts[CANNOT_TELL] else "Gate passed"
+    told = [f"{counts[verdict]} {verdict}" for verdict in ("fail", INCONCLUSIVE, "pass") if counts[verdict]]
+    ended = "Gate inconclusive" if counts[INCONCLUSIVE] else "Gate passed"
     if exit_status(judgements, strict):
         ended = "Gate failed"
     return f"{ended}: of {len(judgements)} condition{'s'[: len(judgements) > 1]} {', '.join(told)}."

@@ -19,8 +19,8 @@ def describe_redaction(redaction: Redaction) -> list[str]:
         "and IPv4 addresses."
     )
     found = [*_about("NVTX", "ranges", redaction.names.nvtx), *_about("kernel", "kernels", redaction.names.kernels)]
-    nothing = ["Nothing was found. Names of NVTX ranges and of kernels are the program's own words and are kept."]
-    return [*_list_removed(redaction), searched, *(found or nothing)]
+    kept = "Names of NVTX ranges, marks and domains, and of kernels, are the program's own words and are kept."
+    return [*_list_removed(redaction), searched, *(found or ["Nothing was found."]), kept]
 
 
 def _list_removed(redaction: Redaction) -> list[str]:

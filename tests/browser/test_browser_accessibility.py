@@ -20,7 +20,8 @@ def pages(tmp_path_factory):
     warned = {"faults": ("Samples were lost.",), "warnings": ("Rounded samples.",)}
     write_page(make_analysis(names=HOSTILE, gpus=(0, 1)), folder / "hostile.html", **warned)
     write_page(make_empty(), folder / "empty.html")
-    write_page(tcprof.read(FIXTURES / "transformer_compiled.sqlite"), folder / "recorded.html")
+    write_page(tcprof.read(FIXTURES / "mlp_fp16.sqlite"), folder / "recorded.html")
+    write_page(tcprof.read(FIXTURES / "transformer_compiled.sqlite"), folder / "long.html")
     return folder
 
 
@@ -31,7 +32,7 @@ def pages(tmp_path_factory):
         ("recorded", 400, "dark"),
         *(
             pytest.param(name, width, scheme, marks=pytest.mark.slow)
-            for name in ("recorded", "hostile", "empty")
+            for name in ("recorded", "long", "hostile", "empty")
             for width, scheme in ((1280, "light"), (1280, "dark"), (400, "light"), (400, "dark"))
             if name != "recorded" or (width, scheme) not in ((1280, "light"), (400, "dark"))
         ),
@@ -69,12 +70,14 @@ def test_parts_have_names(visit, pages):
     assert opened.get_by_role("group", name="Share of each time class").count() == 1
 
 
+@pytest.mark.slow
 def test_state_of_a_check_is_told_without_its_colour(visit, pages):
     opened = visit(pages / "recorded.html")
     for check in opened.locator(".checks li").all():
         assert check.text_content().split(":")[0].strip("✓!– ") in ("passes", "needs attention", "not known")
 
 
+@pytest.mark.slow
 def test_nothing_moves_for_those_who_asked(visit, pages):
     opened = visit(pages / "recorded.html", reduced_motion="reduce")
     durations = opened.evaluate(

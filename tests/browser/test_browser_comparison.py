@@ -3,11 +3,13 @@
 import pytest
 from comparison_inputs import compare_hostile, compare_several, compare_steps, read_steps, tell, write_page
 from report_inputs import HOSTILE, make_comparison, make_empty
+from slow import slow
 
 from tcprof.comparison import compare
 
 pytestmark = pytest.mark.browser
 NAMES = ("two", "several", "hostile", "gpus", "faulty", "empty")
+FEW = ("several", "gpus", "empty")
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +31,8 @@ def pages(tmp_path_factory):
     ("name", "scheme"),
     [
         *(("two", "light"), ("hostile", "dark")),
-        *(pytest.param(name, "dark", marks=pytest.mark.slow) for name in NAMES if name != "hostile"),
-        *(pytest.param(name, "light", marks=pytest.mark.slow) for name in NAMES if name != "two"),
+        *slow((name, "dark") for name in NAMES if name != "hostile"),
+        *slow((name, "light") for name in NAMES if name != "two"),
     ],
 )
 def test_axe_finds_nothing_serious(visit, axe, pages, name, scheme):
@@ -46,9 +48,10 @@ def texts(opened, selector):
 @pytest.mark.parametrize(
     ("name", "width", "scheme"),
     [
-        *((name, 1280, "light") for name in NAMES),
+        *((name, 1280, "light") for name in FEW),
         ("hostile", 390, "dark"),
-        *(pytest.param(name, 390, "dark", marks=pytest.mark.slow) for name in NAMES if name != "hostile"),
+        *slow((name, 1280, "light") for name in NAMES if name not in FEW),
+        *slow((name, 390, "dark") for name in NAMES if name != "hostile"),
     ],
 )
 def test_opens_silently_and_asks_for_nothing(visit, check_silent, pages, name, width, scheme):
@@ -73,6 +76,7 @@ def test_iterations_of_both_are_drawn_in_two_strips(visit, pages):
     assert texts(opened, "#iterations-0 .legendtext") == ["base", "opt"]
 
 
+@pytest.mark.slow
 def test_zoom_moves_both_strips(visit, pages):
     opened = visit(pages / "two.html")
     lines = opened.locator("#iterations-0 .scatterlayer path.js-line")
@@ -89,6 +93,7 @@ def test_zoom_of_small_multiples_is_linked(visit, pages):
     assert opened.evaluate("document.getElementById('multiples-0')._fullLayout.xaxis2.range") == [2, 5]
 
 
+@pytest.mark.slow
 def test_kernels_are_sorted_and_searched(visit, pages):
     opened = visit(pages / "two.html")
     table = opened.locator("#table-kernels-1-0")
@@ -118,13 +123,17 @@ def test_a_closed_part_fits_its_figures_when_it_is_opened(visit, pages):
     ("target", "first", "holds"),
     [
         ("iterations-0", "series,x,y", '"base, GPU window per step",0,'),
-        ("quantities-1-0", "per step,base,new,change,low,high,p,verdict", "gpu_window_ns,"),
-        ("table-kernels-1-0", "Kernel,kind,difference_ns,base_ns,new_ns,", ",renamed,-2"),
-        ("table-ranges-1-0", "Range,gpu_window_ns_base,gpu_window_ns_new,gpu_window_ns_ratio,", "step,"),
+        ("table-kernels-1-0", "Kernel,status,difference_ns,base_ns,new_ns,", ",renamed,-2"),
+        *slow(
+            [
+                ("quantities-1-0", "per step,base,new,change,low,high,p,verdict", "gpu_window_ns,"),
+                ("table-ranges-1-0", "Range,gpu_window_ns_base,gpu_window_ns_new,gpu_window_ns_ratio,", "step,"),
+            ]
+        ),
     ],
 )
 def test_figures_and_tables_are_saved_as_csv(visit, pages, target, first, holds):
-    opened = visit(pages / "two.html", accept_downloads=True)
+    opened = visit(pages / "two.html")
     with opened.expect_download() as download:
         opened.locator(f"[data-csv='{target}']").click()
     lines = download.value.path().read_text().splitlines()
@@ -151,6 +160,7 @@ def test_hostile_names_are_shown_as_text(visit, pages):
     assert opened.messages == []
 
 
+@pytest.mark.slow
 def test_prints_light_with_all_parts(visit, pages):
     opened = visit(pages / "several.html", scheme="dark")
     opened.emulate_media(media="print", color_scheme="dark")

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from report_inputs import HOSTILE, make_analysis, make_empty, make_samples, read_hostile, write_page
+from slow import slow
 
 import tcprof
 
@@ -36,7 +37,8 @@ def pages(tmp_path_factory):
     return folder
 
 
-NAMES = (*("plain", "empty", "hostile", "hostile_kernels", "recorded", "gpus", "faulty"),)
+NAMES = ("plain", "empty", "hostile", "hostile_kernels", "recorded", "gpus", "faulty")
+FEW = ("empty", "recorded", "gpus")
 CONTRAST = """element => {
     const light = color => color.match(/[0-9.]+/g).slice(0, 3).map(Number).map(c => c / 255)
         .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
@@ -54,9 +56,10 @@ def texts(opened, selector):
 @pytest.mark.parametrize(
     ("name", "width", "scheme"),
     [
-        *((name, 1280, "light") for name in NAMES),
+        *((name, 1280, "light") for name in FEW),
         ("hostile", 390, "dark"),
-        *(pytest.param(name, 390, "dark", marks=pytest.mark.slow) for name in NAMES if name != "hostile"),
+        *slow((name, 1280, "light") for name in NAMES if name not in FEW),
+        *slow((name, 390, "dark") for name in NAMES if name != "hostile"),
     ],
 )
 def test_opens_silently_and_asks_for_nothing(visit, check_silent, pages, name, width, scheme):
@@ -67,8 +70,8 @@ def test_opens_silently_and_asks_for_nothing(visit, check_silent, pages, name, w
 @pytest.mark.parametrize(
     ("width", "scheme"),
     [
-        *((1280, "light"), (380, "dark")),
-        *(pytest.param(*pair, marks=pytest.mark.slow) for pair in ((1280, "dark"), (380, "light"))),
+        (380, "dark"),
+        *slow([(1280, "light"), (1280, "dark"), (380, "light")]),
     ],
 )
 def test_faults_are_read_first(visit, pages, width, scheme):
@@ -101,7 +104,7 @@ def test_iterations_are_drawn_and_warm_up_is_open(visit, pages):
     assert [symbol.endswith("-open") for symbol in symbols] == iterations["warm_up"].tolist()
 
 
-@pytest.mark.parametrize("name", ["hostile", "hostile_kernels"])
+@pytest.mark.parametrize("name", ["hostile_kernels", *slow(["hostile"])])
 def test_hostile_names_are_shown_as_text(visit, pages, name):
     opened = visit(pages / f"{name}.html")
     shown = texts(opened, "tbody th .name")
@@ -139,6 +142,7 @@ def wait_until_not(opened, expression, value):
     pytest.fail(f"{expression} stays {value}")
 
 
+@pytest.mark.slow
 def test_theme_changes_with_the_system(visit, pages):
     opened = visit(pages / "plain.html")
     light = opened.evaluate(TICKS)
@@ -147,7 +151,7 @@ def test_theme_changes_with_the_system(visit, pages):
     assert opened.evaluate(BACKGROUND) == DARK
 
 
-@pytest.mark.parametrize(("scheme", "first", "other"), [("light", LIGHT, DARK), ("dark", DARK, LIGHT)])
+@pytest.mark.parametrize(("scheme", "first", "other"), [("light", LIGHT, DARK), *slow([("dark", DARK, LIGHT)])])
 def test_theme_is_chosen_by_a_button_and_kept(visit, pages, scheme, first, other):
     opened = visit(pages / "plain.html", scheme=scheme)
     before = opened.evaluate(TICKS)
@@ -165,10 +169,10 @@ def test_theme_is_chosen_by_a_button_and_kept(visit, pages, scheme, first, other
     assert opened.messages == []
 
 
+@pytest.mark.slow
 def test_theme_works_without_storage(visit, pages):
-    opened = visit(pages / "plain.html")
-    opened.add_init_script("Object.defineProperty(window, 'localStorage', {get() { throw new Error('denied'); }})")
-    opened.reload()
+    denied = "Object.defineProperty(window, 'localStorage', {get() { throw new Error('denied'); }})"
+    opened = visit(pages / "plain.html", script=denied)
     opened.get_by_role("button", name="Show the page in dark colours").click()
     assert opened.evaluate(BACKGROUND) == DARK
     assert opened.messages == []
@@ -200,6 +204,7 @@ def test_without_scripts_the_figures_are_read_in_the_table(browser, pages):
     context.close()
 
 
+@pytest.mark.slow
 def test_picture_can_be_saved_under_the_policy(visit, pages):
     opened = visit(pages / "plain.html")
     picture = opened.evaluate("Plotly.toImage('timeline', {format: 'png', width: 400, height: 300})")

@@ -64,6 +64,7 @@ def test_headings_sort_by_mouse_and_keyboard(visit, pages):
     assert opened.locator("th[aria-sort=none]").count() == 14
 
 
+@pytest.mark.slow
 def test_names_and_words_are_sorted_upwards_first(visit, pages):
     opened = visit(pages / "recorded.html")
     opened.locator("#table-ranges-0").get_by_role("button", name="Range", exact=True).click()
@@ -98,6 +99,7 @@ def test_tree_is_folded_by_keyboard(visit, pages):
     assert names(opened) == tree
 
 
+@pytest.mark.slow
 def test_large_tree_shows_its_first_two_levels(visit, pages):
     opened = visit(pages / "many.html")
     assert opened.locator("#table-ranges-0 tbody tr").count() == 82
@@ -118,6 +120,7 @@ def test_click_on_a_range_moves_the_timeline_to_a_typical_instance(visit, pages)
     assert opened.locator(".timeline").bounding_box()["y"] < 450
 
 
+@pytest.mark.slow
 def test_click_on_an_iteration_moves_the_timeline(visit, pages):
     opened = visit(pages / "recorded.html", reduced_motion="reduce")
     step = tcprof.read(FIXTURE).iterations.merge(tcprof.read(FIXTURE).instances, on=["gpu", "range"]).iloc[3]
@@ -155,6 +158,7 @@ def test_window_of_the_timeline_is_shown_by_the_tables(visit, pages):
     assert opened.messages == []
 
 
+@pytest.mark.slow
 def test_counts_in_the_window_are_those_of_the_recording(visit, pages):
     opened = visit(pages / "recorded.html")
     analysis = tcprof.read(FIXTURE)
@@ -191,6 +195,7 @@ def test_table_is_saved_as_csv_with_exact_numbers(visit, pages):
     assert sum(float(row[1]) for row in ledger[1:] if ":" in row[0]) == pytest.approx(analysis.ledger["seconds"].sum())
 
 
+@pytest.mark.slow
 def test_search_is_what_is_saved(visit, pages):
     opened = visit(pages / "plain.html")
     opened.get_by_label("Search").fill("forward")
@@ -198,6 +203,7 @@ def test_search_is_what_is_saved(visit, pages):
     assert [row[0] for row in rows] == ["Range", "step / forward"]
 
 
+@pytest.mark.slow
 def test_figures_are_saved_as_csv(visit, pages):
     opened = visit(pages / "recorded.html")
     analysis = tcprof.read(FIXTURE)

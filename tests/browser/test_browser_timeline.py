@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from builders import TraceBuilder
 from report_inputs import HOSTILE, make_analysis, make_samples, read_hostile, write_page
+from slow import slow
 
 import tcprof
 from tcprof.frames import SAMPLES
@@ -103,6 +104,7 @@ def test_peak_of_one_sample_is_seen_in_the_whole_capture(timeline):
     assert opened.locator("#timeline .scatterlayer path.js-line").count() >= 2
 
 
+@pytest.mark.slow
 def test_zoom_ends_at_single_samples(timeline):
     opened = timeline("long")
     opened.evaluate(f"window.tcprof.showWindow(0, {39_998 * PERIOD_S}, {40_003 * PERIOD_S})")
@@ -129,6 +131,7 @@ def test_window_is_told_to_the_page(timeline):
     assert settled(opened) == [told[2]["start"], told[2]["end"]]
 
 
+@pytest.mark.slow
 def test_dragging_zooms(timeline):
     opened = timeline("recorded")
     before = settled(opened)
@@ -168,6 +171,7 @@ def test_wheel_with_ctrl_zooms_at_the_pointer_and_without_scrolls(timeline):
     assert settled(opened) == whole
     opened.keyboard.down("Control")
     opened.mouse.wheel(0, -100)
+    opened.keyboard.up("Control")  # the tab is shared: a key that stays down changes every later test's keys
     low, high = settled(opened)
     pointed = whole[0] + 0.1 * (whole[1] - whole[0])
     assert high - low < whole[1] - whole[0]
@@ -207,6 +211,7 @@ def test_work_is_shown_where_nothing_was_sampled(timeline):
     assert {text.split("</b>")[0] for text in texts} == {"<b>lonely", "<b>copy host to device"}
 
 
+@pytest.mark.slow
 def test_bars_are_read_and_tables_can_be_computed(timeline):
     opened = timeline("recorded")
     analysis = tcprof.read(FIXTURE)
@@ -219,6 +224,7 @@ def test_bars_are_read_and_tables_can_be_computed(timeline):
     assert found[1:] == [len(analysis.activities), len(analysis.instances), "Float64Array"]
 
 
+@pytest.mark.slow
 def test_second_gpu_is_scrolled_to(timeline):
     opened = timeline("long", reduced_motion="reduce")
     opened.evaluate("window.tcprof.showWindow(1, 0.001, 0.002)")
@@ -227,7 +233,7 @@ def test_second_gpu_is_scrolled_to(timeline):
     assert 0 <= title["y"] < 300
 
 
-@pytest.mark.parametrize("name", ["hostile", "hostile_kernels"])
+@pytest.mark.parametrize("name", ["hostile_kernels", *slow(["hostile"])])
 def test_hostile_names_are_text_under_the_pointer(timeline, name):
     opened = timeline(name)
     texts = opened.evaluate(PLACES)
@@ -242,6 +248,7 @@ def test_hostile_names_are_text_under_the_pointer(timeline, name):
     assert opened.messages == []
 
 
+@pytest.mark.slow
 def test_hidden_curve_has_points_when_it_is_shown(timeline):
     opened = timeline("recorded")
     opened.evaluate(
@@ -267,7 +274,7 @@ def test_theme_and_width_are_followed(timeline):
     assert opened.messages == []
 
 
-@pytest.mark.parametrize("width", [1280, 700, 390])
+@pytest.mark.parametrize("width", [700, *slow([1280, 390])])
 def test_bars_are_painted_at_the_times_of_the_axis_after_resizing_too(timeline, width):
     opened = timeline("unsampled", width)
     for resized in (width, 900, 1100, 600):

@@ -4,17 +4,22 @@ from pathlib import Path
 import pytest
 
 from tcprof.errors import UsageError
-from tcprof.record.command import RecordOptions, build_profile_command, report_base
+from tcprof.record.command import RecordOptions, build_profile_command
 from tcprof.record.nsys.capabilities import Capabilities, GpuSupport
 from tcprof.record.nsys.locate import Nsys
+from tcprof.record.nsys.report import ReportFiles
 
 NSYS = Nsys(Path("/opt/nsys"), (2025, 3, 2))
-OPTIONS = RecordOptions(output=Path("out/run.nsys-rep"))
+OPTIONS = RecordOptions()
+REPORT = ReportFiles(Path("out/run"))
 PROGRAM = ["python", "train.py", "--epochs=2"]
 
 
-def build(capabilities: Capabilities, metric_set: Path | None = None, **changes: object) -> list[str]:
-    return build_profile_command(NSYS, capabilities, dataclasses.replace(OPTIONS, **changes), PROGRAM, metric_set)
+def build(
+    capabilities: Capabilities, metric_set: Path | None = None, report: ReportFiles = REPORT, **changes: object
+) -> list[str]:
+    options = dataclasses.replace(OPTIONS, **changes)
+    return build_profile_command(NSYS, capabilities, options, PROGRAM, report, metric_set)
 
 
 def test_default_command(h200: Capabilities):
@@ -157,9 +162,9 @@ def test_nsys_own_spelling_of_a_stretch_wins(h200: Capabilities, extra: tuple[st
         ("50%", "50%"),
     ],
 )
-def test_report_base(output: str, base: str):
-    assert report_base(Path(output)) == Path(base)
+def test_base_of_a_report(output: str, base: str):
+    assert ReportFiles.named(Path(output)).base == Path(base)
 
 
 def test_percent_is_not_a_pattern(h200: Capabilities):
-    assert "--output=50%%" in build(h200, output=Path("50%.nsys-rep"))
+    assert "--output=50%%" in build(h200, report=ReportFiles.named(Path("50%.nsys-rep")))

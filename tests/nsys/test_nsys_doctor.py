@@ -1,15 +1,16 @@
 """What stops a recording is named, with the way out; and what does not is not made much of."""
 
 import json
-import sys
+import os
+import time
 from pathlib import Path
 
 import pytest
 
-from tcprof.record import doctor
+from tcprof.record import doctor, gpu_modes
 from tcprof.record.diagnosis import MachineCheck, diagnose
 from tcprof.record.doctor import check_up
-from tcprof.record.machine import GpuModes, read_gpu_modes
+from tcprof.record.gpu_modes import GpuModes, read_gpu_modes
 from tcprof.render.formats import Style
 from tcprof.render.formats.text import render
 from tcprof.views.doctor import is_ready, view_checks
@@ -36,7 +37,7 @@ def ready(fake_nsys, gpu_root, general_set, install_importer, tmp_path, monkeypa
     install_importer(tmp_path / "host-linux-x64" / "QdstrmImporter")
     monkeypatch.setenv("PATH", f"{fake_nsys.path.parent}:/usr/bin:/bin")
     monkeypatch.delenv("TCPROF_NSYS", raising=False)
-    fixture = Path(__file__).parents[2] / "fixtures" / "mnist_amp.sqlite"
+    fixture = Path(__file__).parents[2] / "fixtures" / "mlp_fp16.sqlite"  # a small one
     monkeypatch.setenv("FAKE_NSYS_EXPORT", str(fixture))
     monkeypatch.setattr(doctor, "read_gpu_modes", lambda: GpuModes((), vgpu=False, confidential=False))
     versions = {"torch": "2.13.0", "nvtx": "0.2.17"}
@@ -147,6 +148,51 @@ def test_a_sampling_that_fails(ready: Path, tmp_path: Path, monkeypatch: pytest.
     assert (check.status, "dcgmi" in check.remedy) == ("fail", True)
 
 
+@pytest.fixture
+def install_nvml(ready, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Has the driver asked, through a package with this text in place of NVML's."""
+
+    def install(text: str) -> None:
+        folder = tmp_path / "packages"
+        folder.mkdir()
+        (folder / "pynvml.py").write_text(text)
+        path = os.environ.get("PYTHONPATH", "")
+        monkeypatch.setenv("PYTHONPATH", f"{folder}{os.pathsep}{path}")
+        monkeypatch.setattr(doctor, "read_gpu_modes", read_gpu_modes)
+
+    return install
+
+
+NVML = """
+NVMLError = type("NVMLError", (Exception,), {})
+NVML_DEVICE_MIG_ENABLE = NVML_GPU_VIRTUALIZATION_MODE_VGPU = NVML_CC_SYSTEM_FEATURE_ENABLED = 1
+nvmlInit = nvmlShutdown = lambda: None
+nvmlDeviceGetCount = lambda: 2
+nvmlDeviceGetHandleByIndex = lambda number: number
+nvmlDeviceGetMigMode = lambda gpu: [gpu, gpu]
+nvmlDeviceGetVirtualizationMode = lambda gpu: 0
+nvmlSystemGetConfComputeState = lambda: type("State", (), {"ccFeature": 0})
+"""
+
+
+def test_the_driver_is_asked_by_a_process_of_its_own(install_nvml):
+    install_nvml(NVML)
+    assert read_gpu_modes() == GpuModes((1,), vgpu=False, confidential=False)
+
+
+def test_a_driver_that_hangs(install_nvml, tmp_path, monkeypatch):
+    install_nvml("import time\n" + NVML + "nvmlInit = lambda: time.sleep(600)\n")
+    monkeypatch.setattr(gpu_modes, "ANSWER_S", 1.0)
+    began = time.monotonic()
+    checks = by_name(check_up(tmp_path))
+    assert time.monotonic() - began < 100
+    check = checks["GPU modes"]
+    assert check.status == "fail"
+    assert "NVIDIA's driver does not answer" in check.evidence
+    assert "nvidia-smi" in check.remedy
+    assert not is_ready(tuple(checks.values()))
+
+
 @pytest.mark.parametrize(
     ("modes", "status", "evidence"),
     [
@@ -163,9 +209,8 @@ def test_modes_of_the_gpus(ready, tmp_path, monkeypatch, modes: GpuModes, status
     assert (check.status, evidence in check.evidence, bool(check.remedy)) == (status, True, True)
 
 
-def test_modes_that_cannot_be_asked_for(ready, tmp_path, monkeypatch):
-    monkeypatch.setattr(doctor, "read_gpu_modes", read_gpu_modes)
-    monkeypatch.setitem(sys.modules, "pynvml", None)
+def test_modes_that_cannot_be_asked_for(ready, tmp_path, install_nvml):
+    install_nvml("raise ImportError")
     checks = by_name(check_up(tmp_path))
     check = checks["GPU modes"]
     assert (check.status, check.remedy) == ("warn", "pip install nvidia-ml-py")

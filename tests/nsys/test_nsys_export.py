@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tcprof.errors import InputError, NsysError, OutputError, TcprofError
-from tcprof.record.nsys.export import check_export, find_export, read_report_version
+from tcprof.record.nsys.export import check_export, find_export
 from tcprof.record.nsys.locate import Nsys
+from tcprof.record.nsys.report import read_report_version
 
 REPORT = b"NVIDIA Tegra Profiler Report 2026@2@1@7-260000000000v0\n the rest"
 
@@ -128,11 +129,27 @@ def test_folder_in_the_way(report: Path, fake_nsys: Nsys):
         find_export(report, lambda: fake_nsys)
 
 
+@pytest.mark.parametrize("foreign", ["database", "text"])
+def test_what_another_program_wrote_is_not_replaced_by_an_export(
+    report: Path, fake_nsys: Nsys, write_sqlite, foreign: str
+):
+    there = report.with_suffix(".sqlite")
+    if foreign == "database":
+        write_sqlite(there, "results")
+    else:
+        there.write_text("mine")
+    before = there.read_bytes()
+    with pytest.raises(OutputError, match="is no export of nsys") as caught:
+        find_export(report, lambda: fake_nsys)
+    assert "Rename it" in caught.value.hint
+    assert there.read_bytes() == before
+
+
 def test_closed_folder(report: Path, fake_nsys: Nsys, monkeypatch: pytest.MonkeyPatch):
-    def refuse(**options: object) -> None:
+    def refuse(**options: object) -> str:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(tempfile, "TemporaryDirectory", refuse)  # root may write even in closed folders
+    monkeypatch.setattr(tempfile, "mkdtemp", refuse)  # root may write even in closed folders
     with pytest.raises(OutputError, match="cannot be written beside it: Permission denied") as caught:
         find_export(report, lambda: fake_nsys)
     assert "Copy run.nsys-rep" in caught.value.hint

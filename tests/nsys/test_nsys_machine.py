@@ -9,7 +9,8 @@ import pynvml
 import pytest
 
 from tcprof.errors import MachineError
-from tcprof.record.machine import GpuModes, read_gpu_modes, read_machine
+from tcprof.record.gpu_modes import GpuModes, ask_driver
+from tcprof.record.machine import read_machine
 
 
 def write(root: Path, name: str, text: str) -> None:
@@ -136,7 +137,7 @@ def driver(monkeypatch: pytest.MonkeyPatch):
 )
 def test_modes(driver, mig, virtual, confidential, modes: GpuModes):
     called = driver(mig, virtual, confidential)
-    assert read_gpu_modes() == modes
+    assert ask_driver() == modes
     assert called == ["open", "closed"]
 
 
@@ -151,10 +152,10 @@ def test_modes_are_unknown_without_the_package_or_a_driver(monkeypatch: pytest.M
 
     monkeypatch.setattr(pynvml, "nvmlInit", refuse)
     with pytest.raises(MachineError, match=r"no answer: Driver Not Loaded"):
-        read_gpu_modes()
+        ask_driver()
     monkeypatch.setitem(sys.modules, "pynvml", None)
     with pytest.raises(MachineError, match="nvidia-ml-py is not installed") as caught:
-        read_gpu_modes()
+        ask_driver()
     assert caught.value.hint == "pip install nvidia-ml-py"
 
 
@@ -166,5 +167,5 @@ def test_gpus_that_the_driver_does_not_list(driver, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(pynvml, "nvmlDeviceGetHandleByIndex", refuse)
     with pytest.raises(MachineError, match="does not list the GPUs: GPU is lost"):
-        read_gpu_modes()
+        ask_driver()
     assert called == ["open", "closed"]

@@ -16,10 +16,12 @@ from tcprof.errors import InputError, MachineError, NsysError, UsageError
 from tcprof.record import trial
 from tcprof.record.command import RecordOptions
 from tcprof.record.nsys.capabilities import Capabilities, GpuSupport
-from tcprof.record.plan import Plan, plan_recording, write_metric_set
-from tcprof.views.plan import describe_plan
+from tcprof.record.nsys.report import ReportFiles
+from tcprof.record.plan import Plan, write_metric_set
+from tcprof.record.recording import Session
+from tcprof.views.profile import describe_plan
 
-FIXTURE = Path(__file__).parents[2] / "fixtures" / "mnist_amp.sqlite"
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "mlp_fp16.sqlite"  # a small one
 
 
 @pytest.fixture
@@ -36,13 +38,13 @@ def machine(fake_nsys, gpu_root, install_importer, tmp_path: Path, monkeypatch: 
 
 
 def plan(folder: Path, *program: str, **options: object) -> Plan:
-    with plan_recording(program or ["train.py"], RecordOptions(output=folder / "run", **options)) as planned:
+    with Session(program or ["train.py"]).plan(RecordOptions(**options)) as planned:
         return planned
 
 
 def test_cycles_are_planned_where_they_can_be_had(machine: Path, general_set: Path) -> None:
-    with plan_recording(["train.py", "--fast"], RecordOptions(output=machine / "run")) as planned:
-        command = planned.build_command(machine / "run.nsys-rep")
+    with Session(["train.py", "--fast"]).plan(RecordOptions()) as planned:
+        command = planned.build_command(ReportFiles(machine / "run"))
         (chosen,) = [arg for arg in command if arg.startswith("--gpu-metrics-set=file:")]
         written = Path(chosen.partition(":")[2])
         assert "sm__cycles_elapsed" in written.read_text()
@@ -54,7 +56,7 @@ def test_cycles_are_planned_where_they_can_be_had(machine: Path, general_set: Pa
 
 def test_without_a_set_for_the_chip_percentages_are_planned(machine: Path) -> None:
     planned = plan(machine)
-    command = planned.build_command(machine / "run")
+    command = planned.build_command(ReportFiles(machine / "run"))
     assert not any(arg.startswith("--gpu-metrics-set") for arg in command)
     assert "--gpu-metrics-devices=all" in command
     assert [note.partition(":")[0] for note in planned.notes] == [
@@ -104,7 +106,7 @@ def test_without_metrics_no_gpu_is_needed(machine: Path, gpu_root: Path) -> None
     for name in ("proc/driver/nvidia/version", "dev/nvidia0"):
         (gpu_root / name).unlink()
     planned = plan(machine, gpus="none")
-    assert not any("gpu-metrics" in arg for arg in planned.build_command(machine / "run"))
+    assert not any("gpu-metrics" in arg for arg in planned.build_command(ReportFiles(machine / "run")))
     assert describe_plan(planned) == "nsys 2025.3.2; no GPU metrics"
     with pytest.raises(MachineError, match="no NVIDIA driver is loaded"):
         plan(machine)

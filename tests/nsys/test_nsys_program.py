@@ -1,11 +1,16 @@
 """What the user names becomes a command; options are told apart from the program."""
 
+import os
 from pathlib import Path
 
 import pytest
 
+from tcprof.annotate import VARIABLE, step_times
+from tcprof.annotate.ops import AUTO, LEVELS, OFF
+from tcprof.cli.profile import Annotate
 from tcprof.errors import InputError, UsageError
-from tcprof.record.program import name_report, resolve_program, split_arguments
+from tcprof.record import program as record_program
+from tcprof.record.program import annotated, find_program, name_report, split_arguments
 
 KNOWN = {"--output": True, "-o": True, "--force": False, "--help": False, "-h": False, "--frequency": True}
 
@@ -48,28 +53,29 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["sh", "-c", "true"], ["sh", "-c", "true"]),
     ],
 )
-def test_resolve_program(folder: Path, args: list[str], resolved: list[str]):
-    assert resolve_program(args, python="PY") == resolved
+def test_find_program(folder: Path, args: list[str], resolved: list[str]):
+    assert find_program(args, python="PY").command == tuple(resolved)
 
 
 def test_a_command_of_the_virtual_environment_needs_no_activation(folder: Path):
     (folder / "bin").mkdir()
     (folder / "bin" / "torchrun-of-the-venv").touch()
     python = str(folder / "bin" / "python")
-    found = resolve_program(["torchrun-of-the-venv", "train.py"], python=python)
-    assert found == [str(folder / "bin" / "torchrun-of-the-venv"), "train.py"]
+    found = find_program(["torchrun-of-the-venv", "train.py"], python=python)
+    assert found.command == (str(folder / "bin" / "torchrun-of-the-venv"), "train.py")
+    assert found.name == "train"
 
 
 @pytest.mark.parametrize("args", [[], ["-m"]])
 def test_no_program(args: list[str]):
     with pytest.raises(UsageError, match="no program"):
-        resolve_program(args)
+        find_program(args)
 
 
 @pytest.mark.parametrize("args", [["missing.py"], ["no-such-command"], ["sub/missing.py"]])
 def test_a_program_that_is_not_there(folder: Path, args: list[str]):
     with pytest.raises(InputError, match=args[0]):
-        resolve_program(args)
+        find_program(args)
 
 
 @pytest.mark.parametrize(
@@ -87,3 +93,32 @@ def test_a_program_that_is_not_there(folder: Path, args: list[str]):
 )
 def test_name_report(args: list[str], name: str):
     assert name_report(args) == name
+
+
+@pytest.mark.parametrize(
+    ("level", "set_to"),
+    [
+        ("auto", []),
+        ("modules", ["TCPROF_ANNOTATE=modules"]),
+        ("ops", ["TCPROF_ANNOTATE=ops"]),
+        ("shapes", ["TCPROF_ANNOTATE=shapes"]),
+    ],
+)
+def test_a_program_is_annotated_by_its_environment(monkeypatch: pytest.MonkeyPatch, level: str, set_to: list[str]):
+    monkeypatch.setenv("PYTHONPATH", "mine")
+    env, path, *rest = annotated(("python", "train.py"), level)
+    assert env == "env"
+    startup, mine = path.removeprefix("PYTHONPATH=").split(os.pathsep)
+    assert (Path(startup) / "sitecustomize.py").is_file()
+    assert mine == "mine"
+    assert rest == [*set_to, "python", "train.py"]
+
+
+def test_a_program_that_is_not_annotated_is_as_it_was():
+    assert annotated(("python", "train.py"), "off") == ("python", "train.py")
+
+
+def test_profile_has_the_levels_of_the_annotation():
+    assert {level.value for level in Annotate} == {*LEVELS, AUTO, OFF}
+    assert (record_program.AUTO, record_program.OFF, record_program.LEVEL_VARIABLE) == (AUTO, OFF, VARIABLE)
+    assert record_program.STEP_TIMES_VARIABLE == step_times.VARIABLE

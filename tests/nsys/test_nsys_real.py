@@ -18,9 +18,10 @@ import pytest
 from tcprof.errors import InputError, NsysError, StoppedError
 from tcprof.record.command import RecordOptions, build_profile_command
 from tcprof.record.nsys.capabilities import Capabilities, read_capabilities
-from tcprof.record.nsys.export import find_export, read_report_version
+from tcprof.record.nsys.export import find_export
 from tcprof.record.nsys.locate import Nsys, find_nsys
-from tcprof.record.processes.run import run_shown
+from tcprof.record.nsys.report import ReportFiles, read_report_version
+from tcprof.record.processes.shown import run_shown
 from tcprof.record.recording import RecordedRun, record
 
 REAL = os.environ.get("NSYS") or shutil.which("nsys")
@@ -70,9 +71,11 @@ def build(nsys: Nsys, tmp_path: Path):
     def build(code: str, **options: object) -> list[str]:
         script = tmp_path / "script.py"
         script.write_text(code)
-        chosen = RecordOptions(output=tmp_path / "a 50% run.nsys-rep", trace="nvtx", gpus="none", **options)
+        chosen = RecordOptions(trace="nvtx", gpus="none", **options)
         program = [sys.executable, str(script), str(tmp_path / "up")]
-        return build_profile_command(nsys, Capabilities("", False, ()), chosen, program)
+        return build_profile_command(
+            nsys, Capabilities("", False, ()), chosen, program, ReportFiles(tmp_path / "a 50% run")
+        )
 
     return build
 
@@ -80,7 +83,7 @@ def build(nsys: Nsys, tmp_path: Path):
 @pytest.fixture
 def run(nsys: Nsys, build, tmp_path: Path):
     def run(code: str = SCRIPT, **options: object) -> RecordedRun:
-        return record(nsys, build(code, **options), tmp_path / "a 50% run.nsys-rep")
+        return record(nsys, build(code, **options), ReportFiles(tmp_path / "a 50% run"))
 
     return run
 
@@ -149,7 +152,7 @@ def test_one_signal_keeps_the_report(build, left_over, tmp_path: Path, number: s
 
 def test_signals_to_the_whole_group_keep_the_report(build, left_over, tmp_path: Path):
     # as timeout(1) does: to its program, and then to the group that both are in
-    code = "from tcprof.record.processes.run import run_shown; import sys; sys.exit(run_shown(sys.argv[1:]).status)"
+    code = "from tcprof.record.processes.shown import run_shown; import sys; sys.exit(run_shown(sys.argv[1:]).status)"
     with subprocess.Popen([sys.executable, "-c", code, *build(PATIENT)], start_new_session=True) as tcprof:
         while not (tmp_path / "up").exists():
             time.sleep(0.05)
@@ -242,10 +245,10 @@ def test_the_users_own_options_win(run, tmp_path: Path):
 
 
 def test_program_that_is_not_there(nsys: Nsys, tmp_path: Path):
-    options = RecordOptions(output=tmp_path / "x", trace="nvtx")
-    command = build_profile_command(nsys, Capabilities("", False, ()), options, [str(tmp_path / "none")])
+    options, report = RecordOptions(trace="nvtx"), ReportFiles(tmp_path / "x")
+    command = build_profile_command(nsys, Capabilities("", False, ()), options, [str(tmp_path / "none")], report)
     with pytest.raises(NsysError, match="the program to be recorded was not found"):
-        record(nsys, command, options.output)
+        record(nsys, command, report)
 
 
 def test_damaged_report(nsys: Nsys, run):

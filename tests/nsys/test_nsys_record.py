@@ -11,7 +11,8 @@ from tcprof.record.command import RecordOptions, build_profile_command
 from tcprof.record.nsys.capabilities import Capabilities
 from tcprof.record.nsys.locate import Nsys
 from tcprof.record.nsys.problems import PROBLEMS, explain
-from tcprof.record.recording import RecordedRun, check_output, record
+from tcprof.record.nsys.report import ReportFiles
+from tcprof.record.recording import RecordedRun, record
 
 SHOUT = [sys.executable, "-c", "import sys; print('to out'); print('to err', file=sys.stderr); sys.exit(3)"]
 
@@ -19,9 +20,9 @@ SHOUT = [sys.executable, "-c", "import sys; print('to out'); print('to err', fil
 @pytest.fixture
 def run(fake_nsys: Nsys, h200: Capabilities, tmp_path: Path):
     def run(program: list[str] = SHOUT, name: str = "run.nsys-rep", **options: object) -> RecordedRun:
-        output = tmp_path / name
-        command = build_profile_command(fake_nsys, h200, RecordOptions(output=output, **options), program)
-        return record(fake_nsys, command, output)
+        report = ReportFiles.named(tmp_path / name)
+        command = build_profile_command(fake_nsys, h200, RecordOptions(**options), program, report)
+        return record(fake_nsys, command, report)
 
     return run
 
@@ -143,7 +144,10 @@ def test_a_recording_that_was_given_up_leaves_nothing(run, tmp_path: Path, monke
     assert not (tmp_path / "run.nsys-rep").exists()
 
 
-def test_check_output(tmp_path: Path):
+def test_what_cannot_be_written_is_found_before(tmp_path: Path):
+    def check_output(path: Path, force: bool) -> None:
+        ReportFiles.named(path).check(force)
+
     check_output(tmp_path / "x.nsys-rep", force=False)
     (tmp_path / "x.nsys-rep").touch()
     (tmp_path / "folder.nsys-rep").mkdir()

@@ -10,6 +10,7 @@ from tcprof.errors import MachineError
 from tcprof.record.command import RecordOptions, build_profile_command
 from tcprof.record.nsys.capabilities import Capabilities
 from tcprof.record.nsys.locate import Nsys
+from tcprof.record.nsys.report import ReportFiles
 from tcprof.record.sudo import become_root, give_back
 
 
@@ -28,9 +29,11 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_nsys_is_root_and_the_program_is_the_user(user: Path):
     nsys = Nsys(Path("/opt/nsys"), (2025, 3, 2), become_root())
-    options = RecordOptions(output=Path("run"))
+    options = RecordOptions()
     capabilities = Capabilities("", metric_set_files=False, gpus=())
-    command = build_profile_command(nsys, capabilities, options, ["/venv/bin/python", "train.py"])
+    command = build_profile_command(
+        nsys, capabilities, options, ["/venv/bin/python", "train.py"], ReportFiles(Path("run"))
+    )
     assert command[:3] == ["sudo", "--preserve-env", "env"]
     assert {f"PATH={user}", "LD_LIBRARY_PATH=/some/lib"} < set(command)
     assert not any(word.startswith("PYTHONHOME") for word in command)

@@ -4,6 +4,8 @@ export interface Intervals {
   start: Float64Array;
   end: Float64Array;
   id: Uint32Array;
+  /** How many instances each stands for, one after the other: 1 for most. */
+  merged: Uint32Array;
 }
 
 /** How often an id lies in a window, and for how long. */
@@ -13,12 +15,12 @@ export interface Share {
 }
 
 /** How often each id lies in a window, and for how long, in seconds. */
-export function countWithin({ start, end, id }: Intervals, from: number, to: number): Map<number, Share> {
+export function countWithin({ start, end, id, merged }: Intervals, from: number, to: number): Map<number, Share> {
   const found = new Map<number, Share>();
   for (let i = 0; i < id.length; i++) {
     if (end[i] <= from || start[i] >= to) continue;
     const entry = found.get(id[i]) ?? { count: 0, seconds: 0 };
-    entry.count += 1;
+    entry.count += merged[i];
     entry.seconds += Math.min(end[i], to) - Math.max(start[i], from);
     found.set(id[i], entry);
   }
@@ -33,6 +35,7 @@ export function preferred(first: Intervals, others: Intervals): Intervals {
     start: join(Float64Array, first.start, others.start, places),
     end: join(Float64Array, first.end, others.end, places),
     id: join(Uint32Array, first.id, others.id, places),
+    merged: join(Uint32Array, first.merged, others.merged, places),
   };
 }
 
@@ -45,9 +48,11 @@ function join<T extends Float64Array | Uint32Array>(
   return joined;
 }
 
-/** The one of an id's intervals whose length is the median; null where there is none. */
-export function typical({ start, end, id }: Intervals, wanted: number): { start: number; end: number } | null {
-  const mine = Array.from(id.keys()).filter((place) => id[place] === wanted);
+/** The one of an id's intervals whose length is the median, of those that are not merged if there are any; or null. */
+export function typical({ start, end, id, merged }: Intervals, wanted: number): { start: number; end: number } | null {
+  const all = Array.from(id.keys()).filter((place) => id[place] === wanted);
+  const single = all.filter((place) => merged[place] === 1);
+  const mine = single.length ? single : all;
   mine.sort((a, b) => end[a] - start[a] - (end[b] - start[b]));
   const middle = mine[(mine.length - 1) >> 1];
   return middle === undefined ? null : { start: start[middle], end: end[middle] };

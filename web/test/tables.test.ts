@@ -8,6 +8,7 @@ import { compareRows, foldedRows, type Direction, type KeyedRow } from "../src/r
 
 const ITEMS = {
   start: Float64Array.of(0, 2, 4, 10), end: Float64Array.of(1, 5, 5, 11), id: Uint32Array.of(7, 7, 8, 7),
+  merged: Uint32Array.of(1, 1, 1, 1),
 };
 
 const keyed = (...rows: [string, number][]): KeyedRow[] => rows.map(([key, place]) => ({ key, place }));
@@ -62,10 +63,11 @@ test("a closed row folds all that lies in it, and what was closed there stays so
 });
 
 test("a range is where its work is, if it has any", () => {
-  const work = { start: Float64Array.of(5), end: Float64Array.of(6), id: Uint32Array.of(1) };
-  const host = { start: Float64Array.of(0, 1), end: Float64Array.of(1, 2), id: Uint32Array.of(1, 2) };
+  const work = { start: Float64Array.of(5), end: Float64Array.of(6), id: Uint32Array.of(1), merged: Uint32Array.of(4) };
+  const host = { start: Float64Array.of(0, 1), end: Float64Array.of(1, 2), id: Uint32Array.of(1, 2), merged: Uint32Array.of(1, 3) };
   const found = preferred(work, host);
   assert.deepEqual([[...found.id], [...found.start], [...found.end]], [[1, 2], [5, 1], [6, 2]]);
+  assert.deepEqual([...found.merged], [4, 3]);
 });
 
 test("what lies in a window is counted with its part of it", () => {
@@ -77,4 +79,11 @@ test("the typical interval of an id is the one of median length", () => {
   assert.deepEqual(typical(ITEMS, 7), { start: 10, end: 11 });
   assert.deepEqual(typical(ITEMS, 8), { start: 4, end: 5 });
   assert.equal(typical(ITEMS, 9), null);
+});
+
+test("a merged interval counts for all that it stands for, and is typical only of what has no other", () => {
+  const items = { ...ITEMS, merged: Uint32Array.of(1, 1, 30, 9) };
+  assert.deepEqual(countWithin(items, 3, 11).get(7), { count: 10, seconds: 3 });
+  assert.deepEqual(typical(items, 7), { start: 0, end: 1 });
+  assert.deepEqual(typical(items, 8), { start: 4, end: 5 });
 });

@@ -17,12 +17,13 @@ const NAMES: Names = {
   },
 };
 
-type Bar = [start: number, end: number, row: number, id: number];
+type Bar = [start: number, end: number, row: number, id: number, merged?: number];
 function bars(rows: Bar[], percents: Record<string, number[]>): RangeBars {
   const column = (place: number) => rows.map((bar) => bar[place]);
   const found = {
     start: Float64Array.from(column(0)), end: Float64Array.from(column(1)), row: Uint8Array.from(column(2)),
     id: Uint32Array.from(column(3)), kernels: new Uint32Array(rows.length).fill(2),
+    merged: Uint32Array.from(rows.map((bar) => bar[4] ?? 1)),
     percents: Object.fromEntries(Object.entries(percents).map(([name, values]) => [name, Float32Array.from(values)])),
   };
   return { ...found, rows: makeRows(found) };
@@ -55,6 +56,14 @@ test("a bar that reaches out of the window is cut, and its name stands in the pa
   const host = bars([[-1000, 50, 1, 0]], { tensor_active_mean_pct: [1], coverage_pct: [100] });
   const [name] = fillLanes(lanes({ host }), NAMES, view(0, 100)).names;
   assert.ok(name.left >= -1 && name.right === 50);
+});
+
+test("a bar that stands for several says so, and counts for all", () => {
+  const percents = { tensor_active_mean_pct: [1, 1, 1], coverage_pct: [100, 100, 100] };
+  const host = bars([[0, 50, 1, 0, 34], [60, 60.5, 1, 0, 3], [60.5, 61, 1, 0]], percents);
+  const said = fillLanes(lanes({ host }), NAMES, view(0, 100)).places.text;
+  assert.match(said[0], /<b>step<\/b>, 34 short ones drawn as one<br>/);
+  assert.match(said[said.length - 1], /<b>4 short ranges<\/b>/);
 });
 
 test("single kernels say name, geometry, stream, time and fitted Tensor Active with its interval", () => {

@@ -16,6 +16,7 @@ PART_NS = 2500.0  # target length of a part of a kernel's duration (ns)
 MOST_PARTS = 8  # max parts per class
 MOST_UNKNOWNS = 600  # max unknowns
 CLUSTER = 8  # max samples per cluster
+LAUNCHES_AT_ONCE = 1 << 16
 WHOLE = 0.999  # share of a launch under samples from which it counts as sampled whole
 
 
@@ -93,35 +94,49 @@ class Design:
 
 @dataclass(frozen=True)
 class _Parts:
-    """The parts of each class, and those of each launch, one after the other.
+    """The parts of each class.
 
     Attributes:
         count: Parts of each class.
         first: Number of each class's first part.
-        launch: Launch that each piece belongs to.
-        place: Its place among the pieces of the launch.
-        column: Its part.
     """
 
     count: Ints
     first: Ints
-    launch: Ints
-    place: Ints
+
+
+@dataclass(frozen=True)
+class _Overlaps:
+    """Where launches lie under samples.
+
+    Attributes:
+        sample: Sample of each overlap of a part of a launch.
+        column: That part.
+        share: How much of the part lies in the sample, times the launch's weight.
+        launch: Launch of each overlap of a whole launch, by launch, then by sample.
+        of_sample: The sample.
+        of_launch: How much of the launch lies in the sample.
+    """
+
+    sample: Ints
     column: Ints
+    share: Floats
+    launch: Ints
+    of_sample: Ints
+    of_launch: Floats
 
 
 def build_design(launches: Launches, samples: StepFunction) -> Design:
     """Cut launches into parts, lay them under the samples, and find the borders between stretches."""
     kind, duration = launches.kind, launches.end - launches.start
     mean = np.bincount(kind, duration) / np.bincount(kind)
-    parts = _divide(kind, _count_parts(mean))
-    length = (duration / parts.count[kind])[parts.launch]
-    low = launches.start[parts.launch] + parts.place * length
-    piece, step, overlap = samples.overlaps(low, low + length)
-    share = np.maximum(overlap, 0) / length[piece]
-    row, place = np.unique(step, return_inverse=True)
-    of_launch, weight = parts.launch[piece], launches.weight[parts.launch[piece]]
-    shares = csr_array((share * weight, (place, parts.column[piece])), shape=(len(row), int(parts.count.sum())))
+    count = _count_parts(mean)
+    parts = _Parts(count, np.cumsum(count) - count)
+    found = _find_overlaps(launches, parts, samples)
+    is_row = np.zeros(len(samples.start), dtype=bool)
+    is_row[found.sample] = True
+    row, place_of = np.flatnonzero(is_row), np.cumsum(is_row) - 1
+    shares = csr_array((found.share, (place_of[found.sample], found.column)), shape=(len(row), int(count.sum())))
     start, end = samples.start[row], samples.end[row]
     adjacent = np.append(False, end[:-1] == start[1:]) if len(row) else np.zeros(0, dtype=bool)
     begins, ends = (_find_cuts(launches, parts, border) for border in (start, end))
@@ -129,11 +144,10 @@ def build_design(launches: Launches, samples: StepFunction) -> Design:
     inside[begins.row] = True
     stretch = np.cumsum(~(inside & adjacent)) - 1
     cluster = _clusters(stretch)
-    of_whole = share / parts.count[kind[of_launch]]
-    counts = of_whole * weight
-    part_kind = np.repeat(np.arange(len(parts.count)), parts.count)
-    part_ns = (mean / parts.count)[part_kind]
+    part_kind = np.repeat(np.arange(len(count)), count)
+    part_ns = (mean / count)[part_kind]
     of_class = csr_array((part_ns, (np.arange(len(part_ns)), part_kind)), shape=(len(part_ns), len(mean)))
+    place = place_of[found.of_sample]
     return Design(
         shares,
         part_kind,
@@ -143,13 +157,33 @@ def build_design(launches: Launches, samples: StepFunction) -> Design:
         adjacent,
         stretch,
         cluster,
-        _squares(launches, place, of_launch, counts),
-        _squares(launches, cluster[place], of_launch, counts),
+        _squares(launches, place, found),
+        _squares(launches, cluster[place], found),
         shares @ of_class,
-        _stretches_of_launches(launches, start, stretch, place, of_launch, of_whole),
+        _stretches_of_launches(launches, start, stretch, place, found),
         row,
         end - start,
     )
+
+
+def _find_overlaps(launches: Launches, parts: _Parts, samples: StepFunction) -> _Overlaps:
+    """Lay launches under samples, some at a time."""
+    found = []
+    for first in range(0, len(launches.start), LAUNCHES_AT_ONCE):
+        some = slice(first, first + LAUNCHES_AT_ONCE)
+        kind, start, weight = launches.kind[some], launches.start[some], launches.weight[some]
+        count = parts.count[kind]
+        launch = np.repeat(np.arange(len(kind)), count)
+        place = np.arange(len(launch)) - np.repeat(np.cumsum(count) - count, count)
+        length = ((launches.end[some] - start) / count)[launch]
+        low = start[launch] + place * length
+        piece, sample, overlap = samples.overlaps(low, low + length)
+        share = np.maximum(overlap, 0) / length[piece]
+        launch, column = launch[piece], (parts.first[kind[launch]] + place)[piece]
+        whole = run_starts(launch, sample)
+        of_launch = np.add.reduceat(share / count[launch], whole) if len(whole) else share
+        found.append((sample, column, share * weight[launch], first + launch[whole], sample[whole], of_launch))
+    return _Overlaps(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 
 def _count_parts(duration: Floats) -> Ints:
@@ -160,14 +194,6 @@ def _count_parts(duration: Floats) -> Ints:
         if parts.sum() <= max(MOST_UNKNOWNS, len(duration)) or parts.max() == 1:
             return parts
         length *= 1.25
-
-
-def _divide(kind: Ints, count: Ints) -> _Parts:
-    of_launch = count[kind]
-    first, begin = np.cumsum(count) - count, np.cumsum(of_launch) - of_launch
-    launch = np.repeat(np.arange(len(kind)), of_launch)
-    place = np.arange(len(launch)) - np.repeat(begin, of_launch)
-    return _Parts(count, first, launch, place, first[kind[launch]] + place)
 
 
 def _find_cuts(launches: Launches, parts: _Parts, border: Ints) -> Cuts:
@@ -188,22 +214,26 @@ def _clusters(stretch: Ints) -> Ints:
     return np.cumsum(place % CLUSTER == 0) - 1
 
 
-def _squares(launches: Launches, group: Ints, launch: Ints, share: Floats) -> csr_array:
-    """For each group of rows and class, the sum over launches of the square of the share that lies in the group."""
-    shape = (int(group.max(initial=-1)) + 1, len(launches.start))
-    summed = csr_array((share, (group, launch)), shape=shape).tocoo()
-    of_class = (summed.row, launches.kind[summed.col])
-    return csr_array((summed.data**2, of_class), shape=(shape[0], int(launches.kind.max(initial=-1)) + 1))
+def _squares(launches: Launches, group: Ints, found: _Overlaps) -> csr_array:
+    """For each group of rows and class, the sum over launches of the square of the share that lies in the group.
+
+    Args:
+        launches: The launches.
+        group: Group of each overlap of a launch; ascending for each launch.
+        found: The overlaps.
+    """
+    first = run_starts(found.launch, group)
+    share = np.add.reduceat(found.of_launch, first) if len(first) else found.of_launch
+    launch, shape = found.launch[first], (int(group.max(initial=-1)) + 1, int(launches.kind.max(initial=-1)) + 1)
+    return csr_array(((share * launches.weight[launch]) ** 2, (group[first], launches.kind[launch])), shape=shape)
 
 
-def _stretches_of_launches(
-    launches: Launches, start: Ints, stretch: Ints, row: Ints, launch: Ints, share: Floats
-) -> Ints:
+def _stretches_of_launches(launches: Launches, start: Ints, stretch: Ints, row: Ints, found: _Overlaps) -> Ints:
     """The stretch of each launch, of those stretches in which all launches were sampled whole; else -1."""
     if not len(start):
         return np.full(len(launches.start), -1)
-    whole = np.bincount(launch, share, minlength=len(launches.start)) > WHOLE
+    whole = np.bincount(found.launch, found.of_launch, minlength=len(launches.start)) > WHOLE
     clear = np.ones(int(stretch[-1]) + 1, dtype=bool)
-    clear[stretch[row[~whole[launch]]]] = False
-    found = stretch[np.clip(np.searchsorted(start, launches.start, side="right") - 1, 0, None)]
-    return np.where(whole & clear[found], found, -1)
+    clear[stretch[row[~whole[found.launch]]]] = False
+    of_start = stretch[np.clip(np.searchsorted(start, launches.start, side="right") - 1, 0, None)]
+    return np.where(whole & clear[of_start], of_start, -1)

@@ -163,7 +163,7 @@ def _reweighted(
     variation, trust = np.full(len(duration), START), np.ones(int(design.stretch[-1]) + 1)
     stretch_of_cluster = design.stretch[run_starts(design.cluster)]
     common = None
-    for _ in range(passes):
+    for number in range(passes):
         at_border = ((rate + BORDER_FLOOR * highest) * border_ns) ** 2
         borders = _border_variance(design, at_border)
         varied = variation * (rate * duration) ** 2
@@ -178,7 +178,8 @@ def _reweighted(
         variation = estimate_variation(variation, design, count, residual, reading, borders)
         of_cluster = design.cluster_squares @ (variation * count**2)
         expected = np.bincount(design.stretch, reading) + np.bincount(stretch_of_cluster, of_cluster, len(trust))
-        common = None if unit is None else _common_rounding(targets[:, 0], targets[:, 0] - residual, unit)
+        if unit is not None and number == passes - 2:  # only the last solution's errors are asked for
+            common = _common_rounding(targets[:, 0], targets[:, 0] - residual, unit)
         trust = (DEGREES + 1) / (DEGREES + np.bincount(design.stretch, residual) ** 2 / expected)
     return _Solution(parts, precision, right, noise, residual, variation)
 

@@ -102,7 +102,7 @@ def fit_kernels(
             mine = samples[samples["gpu"] == gpu]
             fitted[gpu] = _fit_gpu(launches, (code, geometry), mine, errors.get(gpu, LEAST_OFFSET_NS))
         frame = _launched(gpu, rows, path_id[rows], launches, classes, fitted[gpu])
-        parts.append(_with_flop(frame, fitted[gpu].capacity, names.iloc[code], find_chip(chips.get(gpu, ""))))
+        parts.append(_with_flop(frame, fitted[gpu].capacity, names, code, find_chip(chips.get(gpu, ""))))
     return KernelFit(LAUNCHED.concat(parts), fitted, bool(samples["tensor_active_pct"].notna().any()))
 
 
@@ -207,11 +207,18 @@ def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: 
     )
 
 
-def _with_flop(frame: pd.DataFrame, capacity: Floats, names: pd.DataFrame, chip: Chip) -> pd.DataFrame:
-    """Launches with their FLOP, and the time these would take at the chip's peak and the sampled clock."""
-    keys, rows = np.unique((names["family"] + "/" + names["precision"]).to_numpy(dtype=str), return_inverse=True)
-    pairs = [key.split("/") for key in keys]
-    rate = np.array([chip.flop_per_cycle(family, precision) for family, precision in pairs])[rows]
-    peak = np.array([chip.peak_flop_per_cycle(precision) for _, precision in pairs])[rows]
+def _with_flop(frame: pd.DataFrame, capacity: Floats, names: pd.DataFrame, code: Ints, chip: Chip) -> pd.DataFrame:
+    """Launches with their FLOP, and the time these would take at the chip's peak and the sampled clock.
+
+    Args:
+        frame: The launches of one GPU.
+        capacity: See ``GpuFit``.
+        names: See ``read_names``.
+        code: Row of each launch's name there.
+        chip: The GPU's chip.
+    """
+    pairs = zip(names["family"], names["precision"], strict=True)
+    rate = np.array([chip.flop_per_cycle(family, precision) for family, precision in pairs])[code]
+    peak = np.array([chip.peak_flop_per_cycle(precision) for precision in names["precision"]])[code]
     flop = frame["tensor_cycles"] * rate
     return LAUNCHED.conform(frame.assign(tensor_flop=flop, tensor_ideal_ns=flop / (peak * capacity)))

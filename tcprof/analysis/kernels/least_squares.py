@@ -4,13 +4,17 @@ The errors of two neighbouring samples are one error with opposite signs where t
 covariance of the samples is tridiagonal (Aitken, On least squares and linear combinations of observations, 1935).
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from os import cpu_count
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve, solve_triangular, solveh_banded
-from scipy.optimize import lsq_linear, nnls
+from scipy.linalg.lapack import dpttrf
+from scipy.sparse import csr_array
 
+from tcprof.analysis.intervals import run_starts
 from tcprof.analysis.kernels.design import Design
 
 Ints = npt.NDArray[np.int64]
@@ -19,7 +23,10 @@ Floats = npt.NDArray[np.float64]
 SHAPE, SHAPE_FLOOR = 0.3, 0.005  # how much neighbouring parts differ: of the class's rate, and of the highest rate
 RIDGE = 1e-10  # of a normal matrix scaled to a diagonal of 1: keeps it invertible
 NEGLIGIBLE = 1e-5  # of the largest count per ns: less is below what the ridge resolves, and differs between CPUs
-SAMPLES_AT_ONCE = 256
+LONGEST = 256  # samples of a stretch
+SAMPLES_AT_ONCE = 16_384
+MOST_THREADS = 4
+NOTHING = 1e-18  # of the diagonal: less makes no difference to a sum of doubles
 
 
 @dataclass(frozen=True)
@@ -34,13 +41,33 @@ class Noise:
     diagonal: Floats
     coupling: Floats
 
-    def weigh(self, columns: Floats, begin: int = 0, end: int | None = None) -> Floats:
-        """The inverse of the covariance of the rows from ``begin`` to ``end``, times columns of that many rows."""
-        diagonal, coupling = self.diagonal[begin:end], self.coupling[begin:end]
-        if len(diagonal) < 2:  # LAPACK refuses a matrix of one
-            return np.asarray((columns.T / diagonal).T)
-        banded = np.vstack([-np.append(0, coupling[1:]), diagonal])
+    def weigh(self, columns: Floats) -> Floats:
+        """The inverse of the covariance, times columns."""
+        if len(self.diagonal) < 2:  # LAPACK refuses a matrix of one
+            return np.asarray((columns.T / self.diagonal).T)
+        banded = np.vstack([-np.append(0, self.coupling[1:]), self.diagonal])
         return np.asarray(solveh_banded(banded, columns, check_finite=False))
+
+    def whitening(self, begin: int, end: int) -> csr_array:
+        """What makes the errors of some rows independent, each of variance 1: V, where V'V is the inverse covariance.
+
+        What falls off to nothing away from the diagonal is left out.
+        """
+        rows = np.arange(end - begin)
+        if len(rows) < 2:  # LAPACK refuses a matrix of one
+            return csr_array((self.diagonal[begin:end] ** -0.5, (rows, rows)), shape=(len(rows), len(rows)))
+        pivot, below, _ = dpttrf(self.diagonal[begin:end], -self.coupling[begin + 1 : end])
+        # The covariance is LDL', and what L has below its diagonal of ones gives the inverse of L, column by column.
+        factor, found = -np.append(0, below), [(rows, rows, np.ones(len(rows)))]
+        row, value = rows, np.ones(len(rows))
+        while len(row):
+            column = row - len(found)
+            value = value * factor[column + 1]
+            kept = np.abs(value) > NOTHING
+            row, value = row[kept], value[kept]
+            found.append((row, column[kept], value))
+        row, column, value = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return csr_array((value / np.sqrt(pivot[row]), (row, column)), shape=(len(rows), len(rows)))
 
 
 @dataclass(frozen=True)
@@ -55,11 +82,10 @@ class Common:
     group: Ints
     error: Floats
 
-    def columns(self, begin: int, end: int) -> Floats:
+    def columns(self, begin: int, end: int) -> csr_array:
         """The errors of rows from ``begin`` to ``end``, a column for each group."""
-        found = np.zeros((end - begin, int(self.group.max(initial=-1)) + 1))
-        found[np.arange(end - begin), self.group[begin:end]] = self.error[begin:end]
-        return found
+        place = (np.arange(end - begin), self.group[begin:end])
+        return csr_array((self.error[begin:end], place), shape=(end - begin, int(self.group.max(initial=-1)) + 1))
 
 
 def normal_equations(
@@ -67,8 +93,9 @@ def normal_equations(
 ) -> tuple[Floats, Floats]:
     """The normal equations, summed over runs of samples.
 
-    Runs end between stretches, where errors do not cross; stretches longer than a run are cut, which only loses what
-    one border tells. So the cost is linear in the samples.
+    A sample has few parts in it, and errors do not cross from one stretch to another, so all is sparse: time is linear
+    in the samples, and memory does not grow with them. Stretches of more than ``LONGEST`` samples are cut, which only
+    loses what one border tells.
 
     Args:
         design: See ``tcprof.analysis.kernels.design.build_design``.
@@ -76,34 +103,35 @@ def normal_equations(
         noise: The rows' covariance.
         common: Errors that become more columns.
     """
-    unknowns, groups = design.shares.shape[1], 0 if common is None else int(common.group.max(initial=-1)) + 1
-    normal, right = np.zeros((unknowns, unknowns)), np.zeros((unknowns, targets.shape[1] + groups))
-    for begin, end in _runs(design.stretch):
-        block = design.shares[begin:end]
-        used = np.unique(block.indices)
-        dense = block[:, used].toarray()
-        of_run = [targets[begin:end]] if common is None else [targets[begin:end], common.columns(begin, end)]
-        weighted = noise.weigh(np.column_stack([dense, *of_run]), begin, end)
-        normal[np.ix_(used, used)] += dense.T @ weighted[:, : len(used)]
-        right[used] += dense.T @ weighted[:, len(used) :]
-    return normal, right
+    unknowns = design.shares.shape[1]
+    normal, right, of_common = np.zeros((unknowns, unknowns)), np.zeros((unknowns, targets.shape[1])), []
+    begins = _uncoupled(design.stretch)
+    apart = Noise(noise.diagonal, noise.coupling.copy())
+    apart.coupling[begins] = 0
+    ends = np.append(begins[run_starts(begins // SAMPLES_AT_ONCE)], len(targets))
+
+    def sum_run(begin: int, end: int) -> tuple[csr_array, Floats, csr_array | None]:
+        # The inverse covariance itself has far more entries than this, where a row is tied to many.
+        whitening = apart.whitening(begin, end)
+        rows = whitening @ design.shares[begin:end]
+        others = None if common is None else rows.T @ (whitening @ common.columns(begin, end))
+        return rows.T @ rows, rows.T @ (whitening @ targets[begin:end]), others
+
+    with ThreadPoolExecutor(min(cpu_count() or 1, MOST_THREADS)) as pool:
+        # Added up in order, whichever is done first: so that the sums are the same to the last bit.
+        for of_parts, of_targets, others in pool.map(sum_run, ends[:-1].tolist(), ends[1:].tolist()):
+            normal += of_parts.toarray()
+            right += of_targets
+            if others is not None:
+                of_common.append(others.toarray())
+    return normal, np.hstack([right, *([sum(of_common)] if of_common else [])])
 
 
-def _runs(stretch: Ints) -> list[tuple[int, int]]:
-    """Rows from and to, whole stretches at a time where they fit."""
-    ends = np.append(np.flatnonzero(np.diff(stretch)) + 1, len(stretch))
-    runs, begin, reach = [], 0, 0
-    for end in ends.tolist():
-        if end - begin > SAMPLES_AT_ONCE and reach > begin:
-            runs.append((begin, reach))
-            begin = reach
-        while end - begin > SAMPLES_AT_ONCE:
-            runs.append((begin, begin + SAMPLES_AT_ONCE))
-            begin += SAMPLES_AT_ONCE
-        reach = end
-    if len(stretch) > begin:
-        runs.append((begin, len(stretch)))
-    return runs
+def _uncoupled(stretch: Ints) -> Ints:
+    """The first rows of all stretches, and those at which long ones are cut."""
+    first = run_starts(stretch)
+    place = np.arange(len(stretch)) - np.repeat(first, np.diff(np.append(first, len(stretch))))
+    return np.flatnonzero(place % LONGEST == 0)
 
 
 def smoothing_prior(design: Design, rate: Floats, highest: float, ceiling: float) -> Floats:
@@ -151,6 +179,8 @@ class Precision:
             right: r.
             negligible: What is below this is 0.
         """
+        from scipy.optimize import lsq_linear, nnls  # dear to load, and only a fit needs it
+
         wanted = solve_triangular(self._lower, right / self._scale, lower=True)
         try:
             found: Floats = nnls(self._lower.T, wanted, maxiter=30 * len(right))[0]

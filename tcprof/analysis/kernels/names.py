@@ -163,9 +163,10 @@ LONGEST_NAME = 64
 _FUNCTION = re.compile(
     r"(\w*(?:_kernel_cuda|_cuda_kernel|[Ff]unctor|_kernel_impl|MeanOps|NormOps|WelfordOps|_kernel)\w*)"
 )
-# What cuDNN and cuBLAS append, which says little.
+# What cuDNN and cuBLAS put into names, which says little.
 _NOISE = re.compile(
-    r"_warpgroupsize\w+?_g\d+|_(?:strided_)?execute(?:_segment_k_o(?:n|ff))?_kernel|_kernel__5x_\w+|__5x_\w+"
+    r"(?<=^cudnn)_generated_fort_native|_knob_\d+(?=_)|_cga\d\w*_kernel\d\w*"
+    r"|_warpgroupsize\w+?_g\d+|_(?:strided_)?execute(?:_segment_k_o(?:n|ff))?_kernel|_kernel__5x_\w+|__5x_\w+"
 )
 _WRAPPERS = ("Kernel", "Kernel2", "kernel", "device_kernel")  # CUTLASS: the kernel itself is the first argument
 

@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.sparse import csr_array
 
 from tcprof.analysis.kernels.design import Launches
 from tcprof.analysis.kernels.fit import Fit
@@ -22,6 +23,7 @@ COUNTER_ACTIVE_PCT = 1.0  # all above: more than the index arithmetic of most ke
 COUNTER_DECIDES_PCT = 20.0  # all above: more than index arithmetic reaches
 RESOLVED_POINTS, RESOLVED_SHARE = 5.0, 0.1  # half the interval of a resolved kernel: in points, or of its value
 OTHER_RESOLVED_POINTS = 20.0  # the same for other metrics
+ROWS_AT_ONCE = 4096
 BOUND_PCT = 60.0  # as in Nsight Compute's speed-of-light rules
 RESOLVED, POOLED, UNRESOLVED, NOT_SAMPLED = "resolved", "pooled", "unresolved", "not sampled"
 UNDECIDED = (UNRESOLVED, NOT_SAMPLED)  # the counter cannot say whether these used the Tensor Cores
@@ -70,8 +72,8 @@ def summarize_kernels(
 
 def _group(keys: dict[str, Ints]) -> tuple[Ints, pd.DataFrame]:
     """Number of the group of each launch, and the groups' keys."""
-    group, unique = pd.MultiIndex.from_arrays(list(keys.values()), names=list(keys)).factorize()
-    return group.astype(np.int64), unique.to_frame(index=False, name=list(keys))
+    by = pd.DataFrame(keys).groupby(list(keys), sort=False)
+    return by.ngroup().to_numpy(np.int64), by.size().index.to_frame(index=False)
 
 
 def _longest_path(group: Ints, launched: pd.DataFrame) -> Ints:
@@ -91,7 +93,7 @@ def _measure(kernel_fit: KernelFit, launched: pd.DataFrame, group: Ints) -> dict
     flop = np.where(by["tensor_flop"].count().to_numpy() == count, flop, np.nan)
     ideal = np.where(np.isnan(flop), np.nan, by["tensor_ideal_ns"].sum(min_count=1).to_numpy())
     percent = 100 * active / total
-    points = 100 * _sums(kernel_fit, group, "tensor")[1] / total
+    points = 100 * sum_fit(kernel_fit, group, "tensor")[1] / total
     return {
         "launch_count": count,
         "total_ns": total,
@@ -113,7 +115,7 @@ def _measure_others(kernel_fit: KernelFit, group: Ints, total: Floats) -> dict[s
     """The other metrics of each group, in percent; unknown where the fit cannot tell."""
     found = {}
     for name in OTHER_METRICS:
-        active, half = _sums(kernel_fit, group, name)
+        active, half = sum_fit(kernel_fit, group, name)
         known = 100 * half / total <= OTHER_RESOLVED_POINTS
         found[f"{name}_pct"] = np.where(known, np.minimum(100 * active / total, 100), np.nan)
     return found
@@ -127,8 +129,17 @@ def _bound(others: dict[str, Floats]) -> npt.NDArray[np.object_]:
     return np.asarray(np.select(choices, ["", "memory", "issue"], "neither"), dtype=object)
 
 
-def _sums(kernel_fit: KernelFit, group: Ints, metric: str) -> tuple[Floats, Floats]:
-    """Each group's ns of full activity, and half the interval of that; groups are on one GPU each."""
+def sum_fit(kernel_fit: KernelFit, group: Ints, metric: str) -> tuple[Floats, Floats]:
+    """What the fit gives groups of launches.
+
+    Args:
+        kernel_fit: See ``fit_kernels``.
+        group: Group of each launch, from 0; each is on one GPU.
+        metric: ``tensor`` or one of ``OTHER_METRICS``.
+
+    Returns:
+        Each group's ns of full activity, and half the 95 % interval of that.
+    """
     gpu = kernel_fit.launched["gpu"].to_numpy()
     active, half = (np.full(int(group.max(initial=-1)) + 1, np.nan) for _ in range(2))
     for number, of_gpu in kernel_fit.gpus.items():
@@ -148,12 +159,13 @@ def _half_of_sums(fit: Fit, row: Ints, launches: Launches) -> Floats:
     A sum over some of a class's launches also varies with the choice. What each launch adds to that is at most the
     variance of the class's mean, times the number of all its launches.
     """
-    counts, squares = (np.zeros((int(row.max()) + 1, len(fit.value))) for _ in range(2))
-    np.add.at(counts, (row, launches.kind), launches.weight)
-    np.add.at(squares, (row, launches.kind), launches.weight**2)
+    place, shape = (row, launches.kind), (int(row.max()) + 1, len(fit.value))
+    counts, squares = (csr_array((launches.weight**power, place), shape=shape) for power in (1, 2))
     whole = np.bincount(launches.kind, launches.weight)
-    variance = np.einsum("ij,jk,ik->i", counts, fit.covariance, counts, optimize=True)
-    variance += (squares * (whole - counts)) @ np.diag(fit.covariance)
+    chosen = squares.multiply(whole) - squares.multiply(counts)
+    some = (counts[first : first + ROWS_AT_ONCE] for first in range(0, shape[0], ROWS_AT_ONCE))
+    of_classes = np.concatenate([rows.multiply(rows @ fit.covariance).sum(axis=1) for rows in some])
+    variance = of_classes + chosen @ np.diag(fit.covariance)
     return np.asarray(NORMAL_95 * np.sqrt(np.maximum(variance, 0)) + np.abs(counts @ fit.bias))
 
 
@@ -162,7 +174,7 @@ def _judge(frame: pd.DataFrame, from_samples: bool) -> dict[str, npt.NDArray[np.
 
     Names decide where they can, unless the counter is all but 0; the counter decides where they tell nothing.
     """
-    narrow = frame["half_points"] <= np.maximum(RESOLVED_POINTS, RESOLVED_SHARE * frame["tensor_active_pct"])
+    narrow = is_resolved(frame["tensor_active_pct"], frame["half_points"])
     measured = frame["tensor_active_pct"].notna()
     found = np.select([~measured, ~narrow, frame["pooled"] > 0.5], [NOT_SAMPLED, UNRESOLVED, POOLED], RESOLVED)
     named = frame["named_tensor"].to_numpy(dtype=bool)
@@ -176,6 +188,16 @@ def _judge(frame: pd.DataFrame, from_samples: bool) -> dict[str, npt.NDArray[np.
     tensor = np.where(named, ~(high < COUNTER_ZERO_PCT), decided)
     counted = low > np.select([named, told_none], [0.0, COUNTER_DECIDES_PCT], COUNTER_ACTIVE_PCT)
     return {"fit": found, "tensor_kernel": tensor, "name_verdict": _verdict(counted, named)}
+
+
+def is_resolved(percent: pd.Series, half_points: pd.Series) -> pd.Series:
+    """Whether the samples tell what Tensor Active is: not where the interval is wide, or nothing was sampled.
+
+    Args:
+        percent: Tensor Active.
+        half_points: Half its 95 % interval.
+    """
+    return half_points <= np.maximum(RESOLVED_POINTS, RESOLVED_SHARE * percent)
 
 
 def _verdict(counted: npt.NDArray[np.bool_], named: npt.NDArray[np.bool_]) -> npt.NDArray[np.object_]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 from scipy.sparse import csr_array
 
 from tcprof.analysis.kernels.design import Design
@@ -18,6 +18,8 @@ from tcprof.analysis.sampling import NORMAL_95
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+
+CLUSTERS_AT_ONCE = 16_384
 
 
 @dataclass(frozen=True)
@@ -44,11 +46,16 @@ def misfit_covariance(design: Design, precision: Precision, weighted: Floats, ki
     """
     rows, clusters = np.arange(len(weighted)), int(design.cluster[-1]) + 1
     summed = csr_array((weighted, (design.cluster, rows)), shape=(clusters, len(rows)))
-    influence = (summed @ design.shares) @ response(design, precision, kinds)
+    of_parts = summed @ design.shares
+    answer = response(design, precision, kinds)
+    influence = np.zeros((kinds, kinds))
+    for first in range(0, clusters, CLUSTERS_AT_ONCE):
+        some = of_parts[first : first + CLUSTERS_AT_ONCE] @ answer
+        influence += some.T @ some
     seen = np.bincount(design.cluster_squares.indices, minlength=kinds)  # clusters that each class is in
     degrees = np.maximum(seen - 1, 1)
-    wider = np.where(seen > 1, stats.t.ppf(0.975, degrees) / NORMAL_95 * np.sqrt(seen / degrees), 1)
-    return np.asarray(influence.T @ influence * np.outer(wider, wider))
+    wider = np.where(seen > 1, special.stdtrit(degrees, 0.975) / NORMAL_95 * np.sqrt(seen / degrees), 1)
+    return np.asarray(influence * np.outer(wider, wider))
 
 
 def response(design: Design, precision: Precision, kinds: int) -> Floats:

@@ -21,7 +21,7 @@ from rich.cells import cell_len
 from tcprof.errors import UsageError
 from tcprof.frames import LISTED_QUANTITIES
 
-Kind = Literal["relative", "points", "absolute"]
+Scale = Literal["relative", "points", "absolute"]
 
 CONDITIONS = MappingProxyType({quantity.gate_name: quantity for quantity in LISTED_QUANTITIES if quantity.gate_name})
 
@@ -50,7 +50,7 @@ class Condition:
         path: Path, or its last names, as given; None for that of the iterations.
         operator: >, <, >= or <=.
         bound: With what it is compared: a ratio (1.05 for +5%), points, or a value in the quantity's own unit.
-        kind: What is compared: relative, the ratio of new value and baseline; points, their difference; absolute, the
+        scale: What is compared: relative, the ratio of new value and baseline; points, their difference; absolute, the
             new value.
     """
 
@@ -59,7 +59,7 @@ class Condition:
     path: str | None
     operator: str
     bound: float
-    kind: Kind
+    scale: Scale
 
 
 def parse_condition(text: str) -> Condition:
@@ -83,8 +83,8 @@ def parse_condition(text: str) -> Condition:
     compares = _OPERATOR.match(text, at)
     if compares is None:
         raise wrong_condition(text, _skip_blanks(text, at), "> or <, >= or <= is expected here", _EXAMPLES)
-    kind, bound = _read_threshold(text, compares.end(), name)
-    return Condition(text, CONDITIONS[name].name, path, compares[1], bound, kind)
+    scale, bound = _read_threshold(text, compares.end(), name)
+    return Condition(text, CONDITIONS[name].name, path, compares[1], bound, scale)
 
 
 def _read_path(text: str, at: int) -> tuple[str | None, int]:
@@ -103,7 +103,7 @@ def _read_path(text: str, at: int) -> tuple[str | None, int]:
     return path, end + 1
 
 
-def _read_threshold(text: str, at: int, name: str) -> tuple[Kind, float]:
+def _read_threshold(text: str, at: int, name: str) -> tuple[Scale, float]:
     """What is compared, and the bound, from the rest of an expression that begins with the quantity's name."""
     unit = CONDITIONS[name].column.unit
     takes = f"{name} takes {_BOUNDS[unit]}. {_EXAMPLES}"

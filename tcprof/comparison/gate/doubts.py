@@ -22,7 +22,7 @@ class Doubt:
 
     def touches(self, condition: Condition) -> bool:
         """Whether the condition is about what is in doubt; one with an absolute bound needs no baseline."""
-        unused = self.side == "base" and condition.kind == "absolute"
+        unused = self.side == "base" and condition.scale == "absolute"
         return condition.quantity not in self.spares and not unused
 
 

@@ -12,22 +12,22 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from tcprof.analysis.projection import SEPARATOR
-from tcprof.comparison.gate.conditions import Condition, Kind, wrong_condition
+from tcprof.analysis.paths import SEPARATOR
+from tcprof.comparison.gate.conditions import Condition, Scale, wrong_condition
 from tcprof.comparison.gate.doubts import Doubt, find_doubt
 from tcprof.comparison.statistics.rows import EQUAL, MEAN, MEDIAN, of_means
 
-Verdict = Literal["fail", "pass", "cannot tell"]
-CANNOT_TELL: Verdict = "cannot tell"
+Verdict = Literal["fail", "pass", "inconclusive"]
+INCONCLUSIVE: Verdict = "inconclusive"
 
 NO_INTERVAL = "no 95 % interval is known"
 HOLDS_BOUND = "the interval holds the bound"
 NOT_RECORDED = "not recorded"
 NO_RATIO = "the baseline is 0, so that there is no change in percent"
 
-_COLUMNS: dict[Kind, str] = {"relative": "ratio", "points": "difference", "absolute": "new"}
+_COLUMNS: dict[Scale, str] = {"relative": "ratio", "points": "difference", "absolute": "new"}
 _OPERATORS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
-_SEVERITY: tuple[Verdict, ...] = ("pass", "cannot tell", "fail")
+_SEVERITY: tuple[Verdict, ...] = ("pass", "inconclusive", "fail")
 _SIDES = {"base": "the baseline", "new": "the new recording"}
 _MOST_NAMED = 5
 _LONGEST_NAME = 80  # characters of a name that an error shows; a recording's names may be of any length
@@ -35,7 +35,7 @@ _LONGEST_NAME = 80  # characters of a name that an error shows; a recording's na
 
 @dataclass(frozen=True)
 class Found:
-    """What was compared with the bound, as the condition's kind has it.
+    """What was compared with the bound, on the condition's scale.
 
     Attributes:
         value: The figure; NaN where unknown.
@@ -62,7 +62,7 @@ class Judgement:
         path: The path that was judged; empty for the whole capture.
         median: What was found over the instances by their median.
         mean: What was found by their mean.
-        verdict: fail where all of either interval says so, pass where all of both does, else cannot tell.
+        verdict: fail where all of either interval says so, pass where all of both does, else inconclusive.
         decided_by: median or mean: which of them has this verdict; both where both have; empty where neither counts.
         reason: Why it is inconclusive; empty for the other verdicts.
     """
@@ -97,18 +97,18 @@ def judge_condition(
     of_quantity = place[place["quantity"] == condition.quantity]
     if of_quantity.empty:
         gpu, path = int(place["gpu"].iloc[0]), place["path"].iloc[0]
-        return Judgement(condition, gpu, gpu_count, path, _UNKNOWN, _UNKNOWN, CANNOT_TELL, "", NOT_RECORDED)
+        return Judgement(condition, gpu, gpu_count, path, _UNKNOWN, _UNKNOWN, INCONCLUSIVE, "", NOT_RECORDED)
     judged = [_judge_row(condition, row, gpu_count) for row in of_quantity.to_dict("records")]
     doubt = find_doubt(condition, doubts)
     if doubt:
-        judged = [replace(each, verdict=CANNOT_TELL, decided_by="", reason=doubt) for each in judged]
+        judged = [replace(each, verdict=INCONCLUSIVE, decided_by="", reason=doubt) for each in judged]
     return max(judged, key=lambda judgement: _SEVERITY.index(judgement.verdict))
 
 
 def exit_status(judgements: Iterable[Judgement], strict: bool) -> int:
     """1 where a condition fails, or with ``strict`` is inconclusive; else 0."""
     verdicts = {judgement.verdict for judgement in judgements}
-    return int("fail" in verdicts or (strict and CANNOT_TELL in verdicts))
+    return int("fail" in verdicts or (strict and INCONCLUSIVE in verdicts))
 
 
 def _judge_row(condition: Condition, row: dict[Any, Any], gpu_count: int) -> Judgement:
@@ -118,7 +118,7 @@ def _judge_row(condition: Condition, row: dict[Any, Any], gpu_count: int) -> Jud
     verdicts = {statistic: _judge(condition, each) for statistic, each in found.items()}
     verdict = max(verdicts.values(), key=_SEVERITY.index)
     decisive = [statistic for statistic, each in verdicts.items() if each == verdict]
-    reason = _why_unknown(condition, rows[decisive[0]], found[decisive[0]]) if verdict == CANNOT_TELL else ""
+    reason = _why_unknown(condition, rows[decisive[0]], found[decisive[0]]) if verdict == INCONCLUSIVE else ""
     decided_by = decisive[0] if len(decisive) == 1 else "both"
     median, mean = found[MEDIAN], found[MEAN]
     return Judgement(condition, row["gpu"], gpu_count, row["path"], median, mean, verdict, decided_by, reason)
@@ -126,7 +126,7 @@ def _judge_row(condition: Condition, row: dict[Any, Any], gpu_count: int) -> Jud
 
 def _find(condition: Condition, row: dict[Any, Any]) -> Found:
     """The figure that a condition is about, with its interval."""
-    column = _COLUMNS[condition.kind]
+    column = _COLUMNS[condition.scale]
     if row["verdict"] == EQUAL and math.isnan(row[f"{column}_low"]):
         # Constants, and equal: nothing about them is uncertain.
         value = {"ratio": 1.0, "difference": 0.0, "new": row["new"]}[column]
@@ -141,12 +141,12 @@ def _judge(condition: Condition, found: Found) -> Verdict:
     last, first = (found.low, found.high) if condition.operator.startswith(">") else (found.high, found.low)
     if meets(last, condition.bound):
         return "fail"
-    return "pass" if not math.isnan(first) and not meets(first, condition.bound) else CANNOT_TELL
+    return "pass" if not math.isnan(first) and not meets(first, condition.bound) else INCONCLUSIVE
 
 
 def _why_unknown(condition: Condition, row: dict[Any, Any], found: Found) -> str:
     """Why a row neither meets a condition nor fails to."""
-    needed = {"new": "the new recording"} if condition.kind == "absolute" else _SIDES
+    needed = {"new": "the new recording"} if condition.scale == "absolute" else _SIDES
     lacking = [name for side, name in needed.items() if math.isnan(row[side])]
     if lacking:
         return f"unknown in {' and in '.join(lacking)}"

@@ -17,7 +17,7 @@ from tcprof.frames import KERNEL_CHANGES
 Ints = npt.NDArray[np.int64]
 
 HIDDEN = "hidden"
-_KINDS = ("same", "renamed", "new", "removed")
+_STATUSES = ("same", "renamed", "new", "removed")
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def match_kernels(base: Analysis, new: Analysis, mapping: Mapping[str, str] | No
 
 def _matched(changes: pd.DataFrame) -> tuple[float, float]:
     """The share of the kernel time of each side that matched kernels have, in percent."""
-    is_matched = changes["kind"].isin(["same", "renamed"])
+    is_matched = changes["status"].isin(["same", "renamed"])
     total = changes[["base_ns", "new_ns"]].sum()
     share = 100 * changes.loc[is_matched, ["base_ns", "new_ns"]].sum() / total.where(total > 0)
     return float(share["base_ns"]), float(share["new_ns"])
@@ -107,8 +107,8 @@ def _pair(launches: list[pd.DataFrame], names: Names) -> tuple[pd.DataFrame, lis
     for side, of_side, order in zip(launches, slots, (("base", "new"), ("new", "base")), strict=True):
         place, other = follow_slots(side, of_side)
         keys.append(pd.DataFrame({"path": place, order[0]: side["kernel"], order[1]: other})[["path", "base", "new"]])
-    number, unique = pd.MultiIndex.from_frame(pd.concat(keys)).factorize()
-    return unique.to_frame(index=False, name=["path", "base", "new"]), np.split(number, [len(keys[0])])
+    by = pd.concat(keys, ignore_index=True).groupby(["path", "base", "new"], sort=False)
+    return by.size().index.to_frame(index=False), np.split(by.ngroup().to_numpy(), [len(keys[0])])
 
 
 def _measure(
@@ -143,9 +143,9 @@ def _measure(
         ):
             columns[f"{side}_{name}"] = np.append(kernels[column].to_numpy(dtype=object), absent)[row]
     base, new = pairs["base"], pairs["new"]
-    kind = np.select([base == new, (base >= 0) & (new >= 0), base < 0], _KINDS[:3], _KINDS[3])
-    frame = pd.DataFrame({**columns, "kind": kind}).astype({"kind": object})
-    frame.loc[_hidden_in_graphs(frame), "kind"] = HIDDEN
+    status = np.select([base == new, (base >= 0) & (new >= 0), base < 0], _STATUSES[:3], _STATUSES[3])
+    frame = pd.DataFrame({**columns, "status": status}).astype({"status": object})
+    frame.loc[_hidden_in_graphs(frame), "status"] = HIDDEN
     return frame.assign(difference_ns=frame["new_ns"] - frame["base_ns"])
 
 
@@ -155,9 +155,9 @@ def _hidden_in_graphs(frame: pd.DataFrame) -> npt.NDArray[np.bool_]:
     As far as is known, they did not come or go.
     """
     hidden = np.zeros(len(frame), dtype=bool)
-    for kind, label, lone in (("new", "new_class", "removed"), ("removed", "base_class", "new")):
-        is_graph = ((frame["kind"] == kind) & (frame[label] == GRAPH)).to_numpy()
-        is_lone = (frame["kind"] == lone).to_numpy()
+    for status, label, lone in (("new", "new_class", "removed"), ("removed", "base_class", "new")):
+        is_graph = ((frame["status"] == status) & (frame[label] == GRAPH)).to_numpy()
+        is_lone = (frame["status"] == lone).to_numpy()
         if is_graph.any() and is_lone.any():
             hidden |= is_graph | is_lone
     return hidden

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.projection import SEPARATOR
+from tcprof.analysis.paths import SEPARATOR
 from tcprof.comparison.places import Renaming, rename_paths
 from tcprof.frames import KERNEL_KINDS
 

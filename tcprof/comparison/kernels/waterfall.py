@@ -124,7 +124,7 @@ def _measure(analysis: Analysis, gpu: int, spans: Spans, row: Ints, rows: int) -
 
 def _pool_hidden(side: _Busy, changes: pd.DataFrame) -> _Busy:
     """The kernels that one side hides in graphs as one row: what came and went among them is not known."""
-    hidden = (changes["kind"] == HIDDEN).to_numpy()
+    hidden = (changes["status"] == HIDDEN).to_numpy()
     row = np.where(hidden, int(np.argmax(hidden)) if hidden.any() else 0, np.arange(len(changes)))
     kernels = np.zeros_like(side.kernels)
     np.add.at(kernels, row, side.kernels)
@@ -139,17 +139,17 @@ def _covered(spans: Spans, start: Ints, end: Ints) -> int:
 
 def _explain_time(changes: pd.DataFrame, base: _Busy, new: _Busy) -> list[tuple[str, str, str, float, float, float]]:
     """The mean window, and its parts."""
-    times = changes[["kind", "base_class", "new_class"]].assign(
-        base=base.kernels[changes.index], new=new.kernels[changes.index], order=changes["kind"].map([*_KERNELS].index)
+    times = changes[["status", "base_class", "new_class"]].assign(
+        base=base.kernels[changes.index], new=new.kernels[changes.index], order=changes["status"].map([*_KERNELS].index)
     )
-    is_one = times["kind"].isin(["same", HIDDEN])
+    is_one = times["status"].isin(["same", HIDDEN])
     times[["base_class", "new_class"]] = times[["base_class", "new_class"]].mask(is_one, "")
-    groups = times.groupby(["order", "kind", "base_class", "new_class"])[["base", "new"]].sum().reset_index()
+    groups = times.groupby(["order", "status", "base_class", "new_class"])[["base", "new"]].sum().reset_index()
     size = (groups["new"] / new.count - groups["base"] / base.count).abs()
     groups = groups.assign(size=-size).sort_values(["order", "size"], kind="stable")
     groups = groups[(groups["base"] > 0) | (groups["new"] > 0)]
-    columns = [groups[name].tolist() for name in ("kind", "base_class", "new_class", "base", "new")]
-    parts = [(_KERNELS[kind], *rest) for kind, *rest in zip(*columns, strict=True)]
+    columns = [groups[name].tolist() for name in ("status", "base_class", "new_class", "base", "new")]
+    parts = [(_KERNELS[status], *rest) for status, *rest in zip(*columns, strict=True)]
     parts += [(COMMUNICATION, "", "", base.communication, new.communication), (COPIES, "", "", base.copies, new.copies)]
     busy = [sum(part[side] for part in parts) for side in (3, 4)]
     parts.append((IDLE, "", "", base.window - busy[0], new.window - busy[1]))

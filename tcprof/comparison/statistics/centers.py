@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -16,7 +16,7 @@ Bools = npt.NDArray[np.bool_]
 
 FEWEST_INSTANCES = 5  # whose median or mean has an interval
 LEVEL = 0.05
-NORMAL_95 = float(stats.norm.ppf(1 - LEVEL / 2))
+NORMAL_95 = float(special.ndtri(1 - LEVEL / 2))
 BATCHES, FEWEST_FOR_BATCHES = 10, 50
 FEWEST_EFFECTIVE = 2
 LARGEST_CORRELATION = 0.9
@@ -128,7 +128,7 @@ def find_means(group: Ints, values: Floats, groups: int) -> Centers:
         effective = count / spread
         error = np.sqrt(moments[0] * count / np.maximum(count - 1, 1) / effective)
         skewness = np.where(moments[0] > 0, moments[1] / moments[0] ** 1.5, 0)
-        reach = stats.t.ppf(1 - LEVEL / 2, np.maximum(effective - 1, FEWEST_EFFECTIVE))
+        reach = special.stdtrit(np.maximum(effective - 1, FEWEST_EFFECTIVE), 1 - LEVEL / 2)
         toward_tail = np.maximum(_hall(np.abs(skewness) / np.sqrt(effective), reach), reach)
     down, up = (error * np.where(skewness * sign > 0, toward_tail, reach) for sign in (-1, 1))
     return _with_enough(Centers(count, mean, mean - down, mean + up, constant))

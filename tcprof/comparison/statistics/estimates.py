@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 from tcprof.comparison.statistics.centers import LEVEL, NORMAL_95, Centers
 
@@ -17,9 +17,9 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-NORMAL_80 = float(stats.norm.ppf(0.8))
+NORMAL_80 = float(special.ndtri(0.8))
 # The deviations assumed for runs come from 5 runs of each of 5 programs: 20 degrees of freedom.
-STUDENT_95 = float(stats.t.ppf(1 - LEVEL / 2, 20))
+STUDENT_95 = float(special.stdtrit(20, 1 - LEVEL / 2))
 MOST_VALUES = 1000  # of a side, in the Mann-Whitney test
 EQUAL = 1e-9  # of the largest value: values closer than this are equal
 
@@ -190,7 +190,7 @@ def two_sided(shift: Floats, error: Floats) -> Floats:
     """The p value of a normal shift with that standard error; without any error it is 0, or 1 where nothing changed."""
     with np.errstate(divide="ignore", invalid="ignore"):
         score = np.where(shift == 0, 0, np.abs(shift) / error)
-    return np.asarray(2 * stats.norm.sf(score))
+    return np.asarray(2 * special.ndtr(-score))
 
 
 def _needed_instances(shift: Floats, within: Floats, error: Floats, count: Ints) -> Floats:
@@ -213,6 +213,8 @@ def mann_whitney(pairs: Sequence[tuple[Floats, Floats]]) -> Floats:
     Of more than 1000 values only some at equal distances are taken. Values that only rounding errors separate are
     equal: which of them is larger differs between CPUs.
     """
+    from scipy.stats import mannwhitneyu  # takes longer to load than all the rest of a comparison
+
     thinned = [tuple(side[:: max(-(-len(side) // MOST_VALUES), 1)] for side in pair) for pair in pairs]
     p_value = np.full(len(pairs), np.nan)
     by_size: dict[tuple[int, int], list[int]] = {}
@@ -224,5 +226,5 @@ def mann_whitney(pairs: Sequence[tuple[Floats, Floats]]) -> Floats:
         largest = np.maximum(np.abs(base).max(axis=1), np.abs(new).max(axis=1))[:, None]
         equal = np.where(largest > 0, EQUAL * largest, 1.0)
         base, new = np.round(base / equal), np.round(new / equal)
-        p_value[numbers] = stats.mannwhitneyu(base, new, axis=1, method="asymptotic").pvalue
+        p_value[numbers] = mannwhitneyu(base, new, axis=1, method="asymptotic").pvalue
     return p_value

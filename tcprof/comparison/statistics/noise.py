@@ -57,7 +57,8 @@ def run_deviations(medians: Mapping[str, Floats], window: str, period_ns: float,
     busy = _combine(kernels, copies, none, none)
     over = {"host": found["host_ns"][0], "gpu": found["gpu_window_ns"][0], "busy": busy}
     length_ns = {"host": host, "gpu": span, "busy": span - idle}[window]
-    border_ns = BORDER * np.nan_to_num(period_ns) * known["tensor_active_peak_pct"] / 100
+    highest = np.maximum(known["tensor_active_peak_pct"], known["tensor_active_mean_pct"])  # short windows have no peak
+    border_ns = BORDER * np.nan_to_num(period_ns) * highest / 100
     if rounded:
         border_ns = np.hypot(border_ns, ROUNDING_PCT / 100 * length_ns)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 from tcprof.comparison.statistics.centers import LEVEL, Centers
 from tcprof.comparison.statistics.estimates import Change, Estimate, compare_estimates, estimate_within
@@ -19,7 +19,7 @@ MOST_NEEDED = 1000  # recordings a side that are ever said to be needed
 
 
 @dataclass(frozen=True)
-class _Runs:
+class _Moments:
     """Mean and variance of the recordings' values at each place, as they are or as logarithms."""
 
     count: Ints
@@ -27,7 +27,7 @@ class _Runs:
     variance: Floats
 
     @classmethod
-    def of(cls, values: Floats) -> "_Runs":
+    def of(cls, values: Floats) -> "_Moments":
         known = ~np.isnan(values)
         count = known.sum(axis=0)
         mean = np.where(known, values, 0).sum(axis=0) / count
@@ -58,8 +58,8 @@ def compare_repeats(base: Sequence[Centers], new: Sequence[Centers]) -> tuple[Es
     use_ratio = np.logical_and(*(np.fmin.reduce(side) > 0 for side in values))
     floor = compare_estimates(*within, within, np.zeros_like(within[0].recordings))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        logs = [_Runs.of(np.where(use_ratio, np.log(side), side)) for side in values]
-        plain = [_Runs.of(side) for side in values]
+        logs = [_Moments.of(np.where(use_ratio, np.log(side), side)) for side in values]
+        plain = [_Moments.of(side) for side in values]
         log, log_half, p_value, needed = _welch(*logs)
         shift, half, _, _ = _welch(*plain)
         p_value = np.fmax(p_value, floor.p_value)
@@ -75,11 +75,11 @@ def compare_repeats(base: Sequence[Centers], new: Sequence[Centers]) -> tuple[Es
         np.where(p_value < LEVEL, np.nan, needed),
     )
     with np.errstate(invalid="ignore", over="ignore"):
-        sides = [_with_interval(side, runs, use_ratio) for side, runs in zip(within, logs, strict=True)]
+        sides = [_with_interval(side, moments, use_ratio) for side, moments in zip(within, logs, strict=True)]
     return sides[0], sides[1], change
 
 
-def _welch(base: _Runs, new: _Runs) -> tuple[Floats, Floats, Floats, Floats]:
+def _welch(base: _Moments, new: _Moments) -> tuple[Floats, Floats, Floats, Floats]:
     """Shift, half its 95 % interval, p, and recordings a side that would show it in 80 % of cases."""
     parts = [side.variance / side.count for side in (base, new)]
     shift, error = new.mean - base.mean, np.sqrt(parts[0] + parts[1])
@@ -87,22 +87,24 @@ def _welch(base: _Runs, new: _Runs) -> tuple[Floats, Floats, Floats, Floats]:
     freedom = np.where(error == 0, 1, freedom)  # then they are unknown, and do not matter
     score = np.where(shift == 0, 0, np.abs(shift) / error)
     deviation = np.sqrt((base.variance + new.variance) / 2)
-    half = stats.t.ppf(1 - LEVEL / 2, freedom) * error
-    return shift, half, 2 * stats.t.sf(score, freedom), _needed_recordings(shift, deviation)
+    half = special.stdtrit(freedom, 1 - LEVEL / 2) * error
+    return shift, half, 2 * special.stdtr(freedom, -score), _needed_recordings(shift, deviation)
 
 
 def _needed_recordings(shift: Floats, deviation: Floats) -> Floats:
     """Recordings a side for which the t test shows the shift in 80 % of cases; NaN for more than 1000."""
     count = np.arange(2, MOST_NEEDED + 1)
     freedom = 2 * count - 2
-    least = (stats.t.ppf(1 - LEVEL / 2, freedom) + stats.t.ppf(POWER, freedom)) * np.sqrt(2 / count)  # falls with count
+    reach = special.stdtrit(freedom, 1 - LEVEL / 2) + special.stdtrit(freedom, POWER)
+    least = reach * np.sqrt(2 / count)  # falls with count
     size = np.abs(shift) / deviation
     place = np.searchsorted(-least, -size)
     return np.where((place < len(count)) & (size > 0), count[np.minimum(place, len(count) - 1)], np.nan)
 
 
-def _with_interval(side: Estimate, runs: _Runs, is_log: Bools) -> Estimate:
+def _with_interval(side: Estimate, moments: _Moments, is_log: Bools) -> Estimate:
     """A side with the t interval of its recordings' mean."""
-    half = stats.t.ppf(1 - LEVEL / 2, np.maximum(runs.count - 1, 1)) * np.sqrt(runs.variance / runs.count)
-    ends = [np.where(is_log, np.exp(end), end) for end in (runs.mean - half, runs.mean + half)]
+    reach = special.stdtrit(np.maximum(moments.count - 1, 1), 1 - LEVEL / 2)
+    half = reach * np.sqrt(moments.variance / moments.count)
+    ends = [np.where(is_log, np.exp(end), end) for end in (moments.mean - half, moments.mean + half)]
     return replace(side, low=np.maximum(np.fmin(ends[0], side.low), 0), high=np.fmax(ends[1], side.high))

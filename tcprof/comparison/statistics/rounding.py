@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 from tcprof.comparison.statistics.estimates import Change, Estimate, decided_by_ratio
 
@@ -45,7 +45,7 @@ def widen_change(change: Change, base: Estimate, new: Estimate, slacks: tuple[Sl
     with np.errstate(divide="ignore", invalid="ignore"):
         shift = np.where(decided_by_ratio(base, new), np.log(new.value / base.value), new.value - base.value)
         left = 1 - slack_toward_none(base, new, slacks) / np.abs(shift)
-        p_value = 2 * stats.norm.sf(stats.norm.isf(change.p_value / 2) * left)
+        p_value = 2 * special.ndtr(special.ndtri(change.p_value / 2) * left)
     p_value = np.where(left > 0, p_value, np.where(np.isnan(change.p_value), np.nan, 1.0))
     return replace(
         change,

@@ -38,7 +38,7 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Columns = dict[str, Floats | npt.NDArray[np.object_]]
 
-HIGHER, LOWER, NOTHING_SHOWN, EQUAL, NOT_JUDGED = "higher", "lower", "~", "=", ""
+HIGHER, LOWER, INCONCLUSIVE, EQUAL, NOT_JUDGED = "higher", "lower", "~", "=", ""
 MEDIAN, MEAN = "median", "mean"
 _FIND = {MEDIAN: find_medians, MEAN: find_means}
 
@@ -59,7 +59,7 @@ def of_means(row: Mapping[Any, Any] | pd.Series) -> dict[Any, Any]:
 
 
 @dataclass(frozen=True)
-class _Recording:
+class _RecordingFigures:
     """One recording's figures, medians and means at each place, and how much another run is assumed to differ."""
 
     measured: Measured
@@ -68,8 +68,8 @@ class _Recording:
     tensor_source: str
 
 
-_Kind = TypeVar("_Kind", Estimate, Change)
-_Sides = tuple[Sequence[_Recording], Sequence[_Recording]]
+_Figures = TypeVar("_Figures", Estimate, Change)
+_Sides = tuple[Sequence[_RecordingFigures], Sequence[_RecordingFigures]]
 
 
 def list_rows(
@@ -98,7 +98,7 @@ def list_rows(
     return COMPARISON.conform(pd.concat(parts).sort_index(kind="stable"))
 
 
-def _read(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> _Recording:
+def _read(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> _RecordingFigures:
     measured = measure(analysis, places, renaming)
     period_ns = float((analysis.samples["end_ns"] - analysis.samples["start_ns"]).median())
     rounded = analysis.tensor_source == "rounded"
@@ -108,7 +108,7 @@ def _read(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> _Reco
         values = {**{name: center.value for name, center in found.items()}, PEAK: measured.peak_pct}
         centers[statistic] = found
         deviations[statistic] = run_deviations(values, analysis.window, period_ns, rounded)
-    return _Recording(measured, centers, deviations, analysis.tensor_source)
+    return _RecordingFigures(measured, centers, deviations, analysis.tensor_source)
 
 
 def _compare(quantity: str, sides: _Sides) -> Columns:
@@ -186,7 +186,7 @@ def _rounding(quantity: str, statistic: str, sides: _Sides) -> tuple[Slack, Slac
     return found[0], found[1]
 
 
-def _middle_peak(side: Sequence[_Recording]) -> Floats:
+def _middle_peak(side: Sequence[_RecordingFigures]) -> Floats:
     return np.asarray(pd.DataFrame([each.measured.peak_pct for each in side]).median(), dtype=np.float64)
 
 
@@ -195,7 +195,7 @@ def _values(base: Floats, new: Floats) -> dict[str, Floats]:
     return {"base": base, "new": new, "difference": new - base, "ratio": ratio}
 
 
-def _choose(where: Bools, first: _Kind, second: _Kind) -> _Kind:
+def _choose(where: Bools, first: _Figures, second: _Figures) -> _Figures:
     """One where the condition holds, the other elsewhere."""
     return replace(second, **{name: np.where(where, vars(first)[name], old) for name, old in vars(second).items()})
 
@@ -230,7 +230,7 @@ def _test_ranks(quantity: str, sides: _Sides, p_value: Floats, tested: Bools) ->
     return raised
 
 
-def _instances_of(quantity: str, side: Sequence[_Recording], places: Ints) -> list[Floats]:
+def _instances_of(quantity: str, side: Sequence[_RecordingFigures], places: Ints) -> list[Floats]:
     """The known values of all instances at each of the places."""
     place = np.concatenate([each.measured.place for each in side])
     values = np.concatenate([each.measured.values[quantity] for each in side])
@@ -251,7 +251,7 @@ def _judge(base: Estimate, new: Estimate, change: Change, equal: Bools) -> npt.N
     )
     shown = (change.p_value < LEVEL) & ~holds_none
     verdict = np.where(new.value > base.value, HIGHER, LOWER).astype(object)
-    verdict[~shown] = NOTHING_SHOWN
+    verdict[~shown] = INCONCLUSIVE
     verdict[np.isnan(change.p_value)] = NOT_JUDGED
     verdict[equal] = EQUAL
     return verdict

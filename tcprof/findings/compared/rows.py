@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from tcprof.analysis.projection import SEPARATOR
+from tcprof.analysis.paths import SEPARATOR
 from tcprof.comparison import Comparison
 from tcprof.comparison.statistics.rows import HIGHER, LOWER, of_means
 from tcprof.untrusted import one_line

@@ -7,7 +7,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.comparison.kernels.waterfall import COMMUNICATION, COPIES, IDLE, IN_GRAPHS, TIME, largest_part
-from tcprof.comparison.statistics.rows import EQUAL, HIGHER, NOTHING_SHOWN, WHOLE_GRAPHS, of_means
+from tcprof.comparison.statistics.rows import EQUAL, HIGHER, INCONCLUSIVE, WHOLE_GRAPHS, of_means
 from tcprof.findings.bound import find_bound
 from tcprof.findings.compared.rows import (
     ALIKE,
@@ -21,6 +21,7 @@ from tcprof.findings.compared.rows import (
     time_row,
 )
 from tcprof.findings.iterations import measure_iterations
+from tcprof.frames import HEADLINE
 
 
 def judge_change(comparison: Comparison, gpu: int) -> tuple[str, ...]:
@@ -78,9 +79,7 @@ def _not_shown(row: Row, name: str, unit: str) -> str:
     said = (
         f"In these recordings {name} takes {units.format_ratio(row['ratio'])} as long per {unit} ({times}), but that "
     )
-    return (
-        f"{said}is not shown for the program: other runs of it would lie anywhere from {_interval(row)}. {_advice(row)}"
-    )
+    return f"{said}is inconclusive: other runs of the program would lie anywhere from {_interval(row)}. {_advice(row)}"
 
 
 def _survives(row: Row) -> tuple[str, ...]:
@@ -104,13 +103,13 @@ def _advice(row: Row) -> str:
 
 
 def _tensor(comparison: Comparison, gpu: int) -> tuple[str, ...]:
-    row = find_row(comparison, gpu, "tensor_active_mean_pct")
+    row = find_row(comparison, gpu, HEADLINE.name)
     values = f"{units.format_pct(row['base'])} → {units.format_pct(row['new'])}"
     rounded = "rounded" in {side.first.tensor_source for side in (comparison.base, comparison.new)}
     source = " It comes from rounded samples, which make small means too high." if rounded else ""
     if math.isnan(row["base"]) and math.isnan(row["new"]):
         return ("Its Tensor Active is not known.",)
-    shown = " (nothing is shown)" if row["verdict"] == NOTHING_SHOWN and row["base"] != row["new"] else ""
+    shown = " (inconclusive)" if row["verdict"] == INCONCLUSIVE and row["base"] != row["new"] else ""
     return (f"Tensor Active {values}{shown}.{source}",)
 
 

@@ -3,20 +3,22 @@
 import os
 import re
 import sqlite3
-import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 from tcprof.errors import InputError, NsysError, OutputError
-from tcprof.record.nsys.importer import REPORT_SUFFIX, REPORT_SUFFIXES, STREAM_SUFFIX, import_stream
+from tcprof.files import REPORT_MAGIC, SQLITE_MAGIC, check_is_file, check_is_unpacked
+from tcprof.record.nsys.importer import import_stream
 from tcprof.record.nsys.locate import Nsys
 from tcprof.record.nsys.problems import explain
+from tcprof.record.nsys.report import REPORT_SUFFIXES, STREAM_SUFFIX, ReportFiles, read_report_version
 from tcprof.record.processes.run import Completed, run_quietly
+from tcprof.temporary import temporary_folder
+from tcprof.untrusted import one_line
 
-SQLITE_MAGIC = b"SQLite format 3\0"
-REPORT_MAGIC = b"NVIDIA Tegra Profiler Report"
 _HEADER_BYTES = 100
+_WRITE_AHEAD = b"\2"  # at byte 19 of the header
 _DAMAGED = r"magic number mismatch|Cannot read from stream|Invalid version prefix|Version tag is not found|protobuf"
 _NEWER = r"newer than your current version"
 _UNWRITABLE = r"unable to open database file|No space left|disk is full|database is locked|Read-only file system"
@@ -41,12 +43,12 @@ def find_export(report: Path, nsys: Callable[[], Nsys]) -> Path:
     """
     if report.suffix == STREAM_SUFFIX:
         check_is_file(report)
-        made = report.with_suffix(REPORT_SUFFIX)
+        made = ReportFiles.named(report).report
         report = made if made.exists() else import_stream(report)
     if report.suffix not in REPORT_SUFFIXES:
         check_export(report)
         return report
-    export = report.with_suffix(".sqlite")
+    export = ReportFiles.named(report).export
     _check_report(report, export)
     if _is_right(export, report):
         return export
@@ -79,6 +81,7 @@ def check_export(path: Path) -> None:
             f"{path} is a report of nsys, not its SQLite export.",
             hint="Let its name end in .nsys-rep: tcprof exports it.",
         )
+    check_is_unpacked(path, header)
     if not header.startswith(SQLITE_MAGIC):
         raise InputError(
             f"{path} is not an SQLite file.",
@@ -86,30 +89,35 @@ def check_export(path: Path) -> None:
         )
     if len(header) < _HEADER_BYTES or path.stat().st_size < _promised_bytes(header):
         raise InputError(f"{path} is cut off: it is shorter than its header says.", hint=again)
-    journal = path.with_name(path.name + "-journal")
-    if journal.exists() and journal.stat().st_size:
+    if _has_content(_beside(path, "-journal")):
         raise InputError(f"{path} is still being written, or its writing was interrupted.", hint=again)
-    if "StringIds" not in read_tables(path, header):
+    if "StringIds" not in read_tables(path):
         raise InputError(
             f"{path} is a SQLite file, but no export of Nsight Systems: it has no table StringIds.",
             hint="nvprof and Nsight Compute write other files. Record with nsys, or with 'tcprof profile'.",
         )
 
 
-def check_is_file(path: Path) -> None:
-    """Makes sure that there is a file which may be read and is not empty.
+def read_only_uri(path: Path) -> str:
+    """How SQLite opens a file without changing anything in its folder.
 
-    Raises:
-        InputError: If not.
+    Even a reader would make a write-ahead log beside a file that wants one, and fail in a folder that it may not write.
+    Where there is no such log the file is whole, and is opened as one that does not change.
     """
-    if not path.exists():
-        raise InputError(f"{path} does not exist.", hint="Check the name.")
-    if path.is_dir():
-        raise InputError(f"{path} is a folder.", hint="Give the .nsys-rep or .sqlite file in it.")
-    if not os.access(path, os.R_OK):
-        raise InputError(f"{path} may not be read.", hint="Ask its owner for permission.")
-    if path.stat().st_size == 0:
-        raise InputError(f"{path} is empty.", hint="Its writing was interrupted, or the disk was full: record again.")
+    with path.open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    is_whole = header[19:20] == _WRITE_AHEAD and not _has_content(_beside(path, "-wal"))
+    return f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_whole else ''}"
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    """SQLite's own file beside a database: of a link, beside what it leads to."""
+    whole = path.resolve()
+    return whole.with_name(whole.name + suffix)
+
+
+def _has_content(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
 
 
 def read_sampled_metrics(export: Path) -> frozenset[str]:
@@ -123,13 +131,6 @@ def read_sampled_metrics(export: Path) -> frozenset[str]:
             return frozenset(str(name) for (name,) in connection.execute(statement))
     except sqlite3.Error:  # tables exist only if they have rows
         return frozenset()
-
-
-def read_report_version(report: Path) -> tuple[int, ...]:
-    """The version of nsys that wrote a report; empty if its first bytes do not say."""
-    with report.open("rb") as file:
-        match = re.search(rb"Report (\d+(?:@\d+)+)", file.read(256))
-    return tuple(int(part) for part in match[1].split(b"@")) if match else ()
 
 
 def _check_report(report: Path, export: Path) -> None:
@@ -155,24 +156,29 @@ def _promised_bytes(header: bytes) -> int:
     return (65536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
 
 
-def read_tables(path: Path, header: bytes) -> set[str]:
-    """The names of an SQLite file's tables.
+def read_tables(path: Path) -> set[str]:
+    """The names of an SQLite file's tables and views.
 
     Args:
         path: The file; it is not changed.
-        header: Its first hundred bytes, or more; fewer of a file that is cut off.
 
     Raises:
-        InputError: If SQLite cannot read it.
+        InputError: If SQLite cannot read it, or not without making a file beside it.
     """
-    logged = header[19:20] == b"\2" and not path.with_name(path.name + "-wal").exists()
-    mode = "?mode=ro&immutable=1" if logged else "?mode=ro"  # even a reader would make a write-ahead log
+    with path.open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    if header[19:20] == _WRITE_AHEAD and _has_content(_beside(path, "-wal")):
+        raise InputError(
+            f"{path} is open in another program, or was not closed: part of it is in {path.name}-wal.",
+            hint=f"Close that program, or run: sqlite3 {path.name} 'PRAGMA journal_mode=DELETE'",
+        )
     try:
-        with closing(sqlite3.connect(path.resolve().as_uri() + mode, uri=True)) as connection:
-            rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-            return {name for (name,) in rows}
-    except sqlite3.Error as error:
-        raise InputError(f"{path} is damaged: {error}.", hint="Export the report again.") from error
+        with closing(sqlite3.connect(read_only_uri(path), uri=True)) as connection:
+            connection.text_factory = bytes
+            rows = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
+            return {name.decode("utf-8", "replace") for (name,) in rows}
+    except (sqlite3.Error, UnicodeError) as error:  # the latter where SQLite's own message has a name of the file's
+        raise InputError(f"{path} is damaged: {one_line(str(error))}.", hint="Export the report again.") from error
 
 
 def _make_export(nsys: Nsys, report: Path, export: Path) -> None:
@@ -180,8 +186,10 @@ def _make_export(nsys: Nsys, report: Path, export: Path) -> None:
     if export.is_dir():
         raise OutputError(f"{export} is a folder where the export should be.", hint="Rename it.")
     try:
-        with tempfile.TemporaryDirectory(prefix=".tcprof-", dir=report.parent) as folder:
-            made = Path(folder) / export.name
+        if export.exists():
+            _check_replaceable(export, report)
+        with temporary_folder(report.parent) as folder:
+            made = folder / export.name
             command = [str(nsys.path), "export", "--type=sqlite", f"--output={made}", str(report)]
             done = run_quietly(command)
             if done.status != 0 or not made.exists():
@@ -196,6 +204,25 @@ def _make_export(nsys: Nsys, report: Path, export: Path) -> None:
             made.replace(export)
     except OSError as error:
         raise _unwritable(report, error.strerror or str(error)) from error
+
+
+def _check_replaceable(export: Path, report: Path) -> None:
+    """Makes sure that what is replaced is an export, though an old or a broken one: it may be a program's database.
+
+    Raises:
+        OutputError: If another program wrote it, as far as that can be told.
+    """
+    with export.open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    try:
+        is_export = not header.strip(b"\0") or (header.startswith(SQLITE_MAGIC) and "StringIds" in read_tables(export))
+    except InputError:  # damaged, unless it is open in another program
+        is_export = not _has_content(_beside(export, "-wal"))
+    if not is_export:
+        raise OutputError(
+            f"{export} exists already, and is no export of nsys.",
+            hint=f"Rename it: the export of {report.name} goes there.",
+        )
 
 
 def _not_older(made: Path, report: Path) -> None:

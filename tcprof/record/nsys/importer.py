@@ -4,7 +4,6 @@ nsys calls it at the end of a recording. Where it cannot be loaded, nsys leaves 
 """
 
 import re
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +11,10 @@ from pathlib import Path
 from tcprof.errors import InputError, NsysError, OutputError
 from tcprof.record.nsys import locate
 from tcprof.record.nsys.locate import Nsys, survey_nsys
+from tcprof.record.nsys.report import ReportFiles
 from tcprof.record.processes.run import run_quietly
+from tcprof.temporary import temporary_folder
 
-REPORT_SUFFIX = ".nsys-rep"
-REPORT_SUFFIXES = (REPORT_SUFFIX, ".qdrep")  # nsys before 2021.4 wrote .qdrep
-STREAM_SUFFIX = ".qdstrm"
 _NAME = "QdstrmImporter"
 _PACKAGES = {  # library: its package in Debian and Ubuntu, in Fedora and RHEL
     "libdw.so.1": ("libdw1", "elfutils-libs"),
@@ -86,7 +84,7 @@ def import_stream(stream: Path, nsys: Iterable[Nsys] | None = None) -> Path:
         InputError: If no importer here can read it; the message repeats what each one said.
         OutputError: If the report cannot be written.
     """
-    report = stream.with_suffix(REPORT_SUFFIX)
+    report = ReportFiles.named(stream).report
     said = []
     try:
         for candidate in survey_nsys().found if nsys is None else nsys:
@@ -109,8 +107,8 @@ def import_stream(stream: Path, nsys: Iterable[Nsys] | None = None) -> Path:
 
 def _import(importer: Path, stream: Path, report: Path) -> str:
     """Imports into a folder beside the report and renames; returns what went wrong."""
-    with tempfile.TemporaryDirectory(prefix=".tcprof-", dir=report.parent) as folder:
-        made = Path(folder) / report.name
+    with temporary_folder(report.parent) as folder:
+        made = folder / report.name
         done = run_quietly([str(importer), "-i", str(stream), "-o", str(made)])
         if done.status == 0 and made.exists():
             made.replace(report)

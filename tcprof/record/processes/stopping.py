@@ -3,6 +3,8 @@
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections import deque
@@ -12,6 +14,7 @@ from types import FrameType
 
 from tcprof.errors import StoppedError
 from tcprof.record.processes.family import Family, is_sudo
+from tcprof.record.processes.run import start
 from tcprof.record.processes.status_line import StatusLine
 
 _GRACE_S = 2.0  # from the second Ctrl-C on; nsys needs a moment to give up
@@ -50,8 +53,8 @@ def can_catch_signals() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-def needs_own_group(argv: Sequence[str]) -> bool:
-    """Whether a program is to be kept away from the signals that go to tcprof's process group.
+def start_stoppable(argv: Sequence[str]) -> tuple[subprocess.Popen[bytes], "Stopping", StatusLine]:
+    """Starts nsys, away from the signals that go to tcprof's process group.
 
     nsys gives the report up at the second signal, however soon it comes, and a terminal's Ctrl-C, timeout(1) and
     Jupyter signal the whole group: tcprof alone must pass them on. sudo stays in the group, since it asks for the
@@ -59,8 +62,17 @@ def needs_own_group(argv: Sequence[str]) -> bool:
 
     Args:
         argv: The command line.
+
+    Returns:
+        The process, what ends it, and the line that informs the user.
+
+    Raises:
+        NsysError: If it cannot be started.
     """
-    return can_catch_signals() and not is_sudo(argv)
+    has_own_group = can_catch_signals() and not is_sudo(argv)
+    process = start(argv, has_own_group=has_own_group)
+    line = StatusLine(sys.stderr, is_free=has_own_group)  # else sudo may be asking there
+    return process, Stopping(Family(process.pid, argv), line, has_own_group=has_own_group), line
 
 
 class Stopping:

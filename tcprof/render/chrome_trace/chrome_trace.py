@@ -146,7 +146,8 @@ def _activities(analysis: Analysis, gpu: int) -> Slices:
     """Work on a GPU, a lane for each stream."""
     rows = np.flatnonzero(analysis.activities["gpu"] == gpu)
     work = analysis.activities.iloc[rows]
-    lane, streams = pd.MultiIndex.from_frame(work[["process", "stream"]]).factorize(sort=True)
+    by = work.groupby(["process", "stream"])
+    streams = by.size().index
     several = len({process for process, _ in streams}) > 1
     lanes = [Lane(f"stream {s} of process {p}" if several else f"stream {s}") for p, s in streams]
     own, kernel = _fitted(analysis, rows)
@@ -155,7 +156,7 @@ def _activities(analysis: Analysis, gpu: int) -> Slices:
     names = [*kinds, *(f"{kind},tensor" for kind in kinds)]
     return Slices(
         lanes=lanes,
-        lane=lane.astype(np.int64),
+        lane=by.ngroup().to_numpy(np.int64),
         start=work["start_ns"].to_numpy(),
         end=work["end_ns"].to_numpy(),
         row="activity",
@@ -211,7 +212,7 @@ def _texts(column: pd.Series) -> Texts:
 def _ranges(analysis: Analysis, ranges: pd.DataFrame, process: int) -> Slices:
     """The ranges of a process as on the CPU, a lane for each thread and domain."""
     rows = np.flatnonzero(ranges["process"] == process)
-    lane, threads = pd.MultiIndex.from_frame(ranges.iloc[rows][["thread", "domain"]]).factorize(sort=True)
+    by = ranges.iloc[rows].groupby(["thread", "domain"], observed=True)
     instances = analysis.instances[analysis.instances["range"].isin(rows)]
     path = np.full(len(ranges), -1, dtype=np.int64)
     path[instances["range"]] = instances["path_id"]
@@ -224,8 +225,8 @@ def _ranges(analysis: Analysis, ranges: pd.DataFrame, process: int) -> Slices:
             values = np.append(of_gpu[name].to_numpy(np.float64), np.nan)
             own[f"GPU {gpu} {name}" if several else name] = values[place]
     return Slices(
-        lanes=[Lane(_thread_name(thread, domain), None if domain else thread) for thread, domain in threads],
-        lane=lane.astype(np.int64),
+        lanes=[Lane(_thread_name(thread, domain), None if domain else thread) for thread, domain in by.size().index],
+        lane=by.ngroup().to_numpy(np.int64),
         start=ranges["start_ns"].to_numpy()[rows],
         end=ranges["end_ns"].to_numpy()[rows],
         row="range",
@@ -242,7 +243,8 @@ def _projected(analysis: Analysis, ranges: pd.DataFrame, gpu: int) -> Slices:
     instances = analysis.instances
     instances = instances[(instances["gpu"] == gpu) & instances["gpu_start_ns"].notna()]
     origin = ranges.iloc[instances["range"].to_numpy()]
-    lane, owners = pd.MultiIndex.from_frame(origin[["process", "thread", "domain"]]).factorize(sort=True)
+    by = origin.groupby(["process", "thread", "domain"], observed=True)
+    owners = by.size().index
     several = len({process for process, _, _ in owners}) > 1
     names = [
         f"ranges of {_thread_name(thread, domain)}" + (f" of process {process}" if several else "")
@@ -250,7 +252,7 @@ def _projected(analysis: Analysis, ranges: pd.DataFrame, gpu: int) -> Slices:
     ]
     return Slices(
         lanes=[Lane(name) for name in names],
-        lane=lane.astype(np.int64),
+        lane=by.ngroup().to_numpy(np.int64),
         start=instances["gpu_start_ns"].to_numpy(np.int64),
         end=instances["gpu_end_ns"].to_numpy(np.int64),
         row="range",

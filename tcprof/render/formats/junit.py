@@ -4,20 +4,28 @@ Names are in printable form, so that they hold nothing that XML cannot; the docu
 says whatever the locale.
 """
 
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from tcprof.render.formats import Style
+from tcprof.render.formats import Style, Writer
 from tcprof.untrusted import printable
-from tcprof.views.document import Document
-from tcprof.views.gate import ConditionView, GateView
+
+if TYPE_CHECKING:
+    from tcprof.views.document import Document
+    from tcprof.views.gate import ConditionView, GateView
 
 HAS = ("faults", "warnings", "base", "gate")
 SUFFIXES = (".xml",)
 NEEDS = "gate"
-_RESULTS = {"fail": "failure", "pass": "", "cannot tell": "skipped"}
+_RESULTS = {"fail": "failure", "pass": "", "inconclusive": "skipped"}
 
 
-def render(document: Document, style: Style) -> str:
+def write(document: "Document", style: Style, file: Writer) -> None:
+    """A document, and the end of its last line."""
+    file.write(f"{render(document)}\n")
+
+
+def render(document: "Document") -> str:
     """One suite, in which each condition is a test case.
 
     An inconclusive condition is a skipped test, or with a strict gate a failed one. Properties are the files of
@@ -44,7 +52,7 @@ def render(document: Document, style: Style) -> str:
     return written.decode("ascii")
 
 
-def _add_case(suite: ElementTree.Element, condition: ConditionView, result: str) -> None:
+def _add_case(suite: ElementTree.Element, condition: "ConditionView", result: str) -> None:
     """A test case with how it ended; one that passed has no such element."""
     case = ElementTree.SubElement(suite, "testcase", classname="tcprof.compare", name=printable(condition.name))
     if not result:

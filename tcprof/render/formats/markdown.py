@@ -1,15 +1,25 @@
 """Documents as Markdown, for issues, pull requests and summaries of CI."""
 
 import re
+from typing import TYPE_CHECKING
 
-from tcprof.render.formats import Style
-from tcprof.render.formats.text import brief_columns, label_of
+from tcprof.render.formats import Style, Writer
+from tcprof.render.formats._tables import brief_columns, label_rows
 from tcprof.untrusted import printable
+from tcprof.version import MADE_BY
 from tcprof.views.document import Document, Notes, Part, Section, Summary, Table
-from tcprof.views.gate import GateView
+
+if TYPE_CHECKING:
+    from tcprof.views.gate import GateView
 
 HAS = ("faults", "base", "gate")
 SUFFIXES = (".md",)
+SIGNATURE = f"\n<!-- {MADE_BY} -->\n"
+
+
+def write(document: Document, style: Style, file: Writer) -> None:
+    """A document, and the end of its last line."""
+    file.write(f"{render(document, style)}\n")
 
 
 def render(document: Document, style: Style) -> str:
@@ -39,20 +49,20 @@ def _render_part(part: Part) -> list[str]:
 def render_table(table: Table) -> str:
     """A table; names are escaped."""
     columns = brief_columns(table)
-    headings = [table.first, *(" ".join(column.title.split()) for column in columns)]
+    headings = [table.first, *(column.full_title for column in columns)]
     lines = [f"**{escape(table.title)}**\n"] if table.title else []
     lines.append(f"| {' | '.join(map(escape, headings))} |")
     lines.append("|" + "|".join(["---", *["---:"] * len(columns)]) + "|")
-    for number, row in enumerate(table.rows):
+    for number, label in enumerate(label_rows(table)):
         texts = [escape(each.texts[number]) if each.words else each.texts[number] for each in columns]
-        cells = [escape(label_of(row)), *texts]
+        cells = [escape(str(label)), *texts]
         lines.append(f"| {' | '.join(cells)} |")
     if table.hidden and table.more:
         lines.append(f"\n{escape(f'{table.hidden} {table.more}')}")
     return "\n".join(lines)
 
 
-def _render_gate(gate: GateView) -> list[str]:
+def _render_gate(gate: "GateView") -> list[str]:
     lines = ["| fails if | verdict | found |", "|---|---:|---:|"]
     lines += [f"| {escape(each.name)} | {each.verdict} | {escape(each.found)} |" for each in gate.conditions]
     return [f"**{escape(gate.outcome)}**", "\n".join(lines), *map(escape, gate.advice)]

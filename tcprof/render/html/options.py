@@ -28,11 +28,13 @@ class PageOptions:
         title: Its title; the file names by default.
         theme: Its colours.
         plotlyjs: Where it has plotly's script from.
+        origin: A number for where the recording lies, so that a page is not taken for one of another recording.
     """
 
     title: str | None = None
     theme: Theme = Theme.AUTO
     plotlyjs: PlotlyScript = PlotlyScript.EMBED
+    origin: str = ""
 
 
 USUAL = PageOptions()

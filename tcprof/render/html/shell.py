@@ -47,6 +47,7 @@ def render_page(template: str, values: Mapping[str, Any], options: PageOptions) 
         **values,
         version=__version__,
         theme=options.theme,
+        origin=options.origin,
         style=read_asset("page.css"),
         dark_style=read_asset("dark.css"),
         theme_script=read_asset("theme.js"),

@@ -6,18 +6,18 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from pandas.api.types import union_categoricals
-from sqlalchemy import Select, Table, literal, select, union_all
+from sqlalchemy import Select, Table, func, select, union_all
 
 from tcprof.frames import ACTIVITIES, LAUNCHES
 from tcprof.sources.nsys_sqlite import schema
-from tcprof.sources.nsys_sqlite.database import UNKNOWN, UNNAMED, Database, distinct_pairs
+from tcprof.sources.nsys_sqlite.database import UNNAMED, Database, distinct_pairs
+from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 
 Ints = npt.NDArray[np.int64]
 
 _GEOMETRY = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
 _BLOCK = 3  # where the block begins
-
-
+_LONGEST_CALL = 256  # characters of a call's name
 _MUCH_USED = 0.01  # of the kernels of a process: a stream with fewer may have been left long before the end
 
 
@@ -47,18 +47,12 @@ def _read_kind(
     database: Database, table: Table, kind: str, gpu_of: dict[tuple[int, int], int], geometry: bool
 ) -> dict[str, Ints | pd.Categorical]:
     """The columns of one kind of activity."""
-    code = {"kernel": "demangledName", "memcpy": "copyKind"}.get(kind)
-    code_column = database.integers(table, code)[0] if code else literal(0)
+    code = {"kernel": ("demangledName",), "memcpy": ("copyKind",)}.get(kind, ())
     sizes = _GEOMETRY if geometry and kind == "kernel" else ()
-    start, end, device, stream, correlation, pid, codes, *dimensions = database.arrays(
-        select(
-            table.c.start,
-            table.c.end,
-            *database.integers(table, "deviceId", "streamId", "correlationId", "globalPid"),
-            code_column.label("code"),
-            *database.integers(table, *sizes),
-        ).where(table.c.start.is_not(None) & table.c.end.is_not(None))
-    )
+    places = ("deviceId", "streamId", "correlationId", "globalPid", *code, *sizes)
+    found = database.read(Query(table, required=("start", "end"), optional=dict.fromkeys(places, UNKNOWN)))
+    start, device, pid = found["start"], found["deviceId"], found["globalPid"]
+    codes = found[code[0]] if code else np.zeros(len(start), dtype=np.int64)
     process = np.where(pid == UNKNOWN, UNKNOWN, (pid >> 24) & 0xFFFFFF)
     if len(process) and (process == UNKNOWN).all():
         process[:] = _only_process(database)
@@ -70,12 +64,12 @@ def _read_kind(
         "gpu": _gpu_numbers(process, device, gpu_of),
         "kind": pd.Categorical.from_codes(np.zeros(len(start), dtype=np.int8), [kind]),
         "name": _named(name_codes, [names.get(int(code)) or UNNAMED for code in unique_codes]),
-        "launch_geometry": _named_geometry(dimensions, len(start)),
-        "stream": stream,
+        "launch_geometry": _named_geometry([found[size] for size in sizes], len(start)),
+        "stream": found["streamId"],
         "process": process,
-        "correlation": correlation,
+        "correlation": found["correlationId"],
         "start_ns": start,
-        "end_ns": np.maximum(end, start),
+        "end_ns": database.close_backwards(table, start, found["end"]),
     }
 
 
@@ -105,11 +99,9 @@ def _gpu_numbers(process: Ints, device: Ints, gpu_of: dict[tuple[int, int], int]
 
 def _only_process(database: Database) -> int:
     """The process that made all API calls, or -1: old exports do not say which process a kernel belongs to."""
-    if not database.has(schema.API_CALLS):
-        return UNKNOWN
-    owner = schema.API_CALLS.c.globalTid.op(">>")(24)
-    processes = database.rows(select(owner).distinct().where(owner.is_not(None)).limit(2))
-    return int(processes[0][0]) & 0xFFFFFF if len(processes) == 1 else UNKNOWN
+    threads = database.read(Query(schema.API_CALLS, required=("globalTid",)))["globalTid"]
+    processes = np.unique((threads >> 24) & 0xFFFFFF)
+    return int(processes[0]) if len(processes) == 1 else UNKNOWN
 
 
 def read_launches(database: Database) -> pd.DataFrame:
@@ -118,11 +110,10 @@ def read_launches(database: Database) -> pd.DataFrame:
     started = _correlations(database)
     if not database.has(calls) or started is None:
         return LAUNCHES.empty()
-    start, thread, correlation = database.arrays(
-        select(calls.c.start, calls.c.globalTid, calls.c.correlationId).where(
-            calls.c.correlationId.in_(started) & calls.c.globalTid.is_not(None) & calls.c.start.is_not(None)
-        )
+    found = database.read(
+        Query(calls, required=("start", "globalTid", "correlationId"), where=calls.c.correlationId.in_(started))
     )
+    start, thread, correlation = found.values()
     # A driver call inside a runtime call may bear the same number; the outer one began first.
     order = np.argsort(start, kind="stable")
     process = ((thread >> 24) & 0xFFFFFF)[order]
@@ -145,18 +136,21 @@ def count_lost_launches(database: Database) -> int | None:
     captured into a CUDA graph have no kernel of their own either.
     """
     calls, names, kernels = schema.API_CALLS, schema.STRINGS, schema.KERNELS
-    if not (database.has(calls) and database.has(kernels)) or database.has(schema.GRAPHS):
+    if not (database.has_column(calls, "nameId") and database.has(kernels)) or database.has(schema.GRAPHS):
         return None
-    owned = database.has_column(kernels, "globalPid") and database.has_column(calls, "globalTid")
-    owners = (calls.c.globalTid, kernels.c.globalPid) if owned else (literal(0), literal(0))
-    launching = calls.c.nameId.in_(select(names.c.id).where(names.c.value.like("%aunch%Kernel%")))
-    start, thread, number = database.arrays(select(calls.c.start, owners[0], calls.c.correlationId).where(launching))
-    if not len(start):
+    # Nothing that is longer is a call's name, and finding a pattern with two gaps takes long in megabytes.
+    named = (func.length(names.c.value) < _LONGEST_CALL) & names.c.value.like("%aunch%Kernel%")
+    launching = calls.c.nameId.in_(select(names.c.id).where(named))
+    called = database.read(Query(calls, ("start", "correlationId"), {"globalTid": UNKNOWN}, where=launching))
+    if not len(called["start"]):
         return None
-    owner, ran, stream = database.arrays(select(owners[1], kernels.c.correlationId, kernels.c.streamId))
-    launches = pd.DataFrame({"process": thread >> 24, "correlation": number, "start": start})
+    ran = database.read(Query(kernels, optional=dict.fromkeys(("globalPid", "correlationId", "streamId"), UNKNOWN)))
+    owner, thread = ran["globalPid"] >> 24, called["globalTid"] >> 24
+    if not (database.has_column(kernels, "globalPid") and database.has_column(calls, "globalTid")):
+        owner, thread = np.zeros_like(owner), np.zeros_like(thread)
+    launches = pd.DataFrame({"process": thread, "correlation": called["correlationId"], "start": called["start"]})
     launches = launches.sort_values("start", kind="stable").drop_duplicates(["process", "correlation"])
-    recorded = pd.DataFrame({"process": owner >> 24, "correlation": ran, "stream": stream})
+    recorded = pd.DataFrame({"process": owner, "correlation": ran["correlationId"], "stream": ran["streamId"]})
     found = launches.merge(recorded.drop_duplicates(["process", "correlation"]), how="left")
     streams = found.groupby(["process", "stream"])["start"].agg(["max", "size"])
     much = streams[streams["size"] >= _MUCH_USED * streams.groupby("process")["size"].transform("sum")]

@@ -1,34 +1,49 @@
-"""An export as an SQLite database, opened read-only: small tables by SQLAlchemy, big ones by ADBC.
+"""An export as an SQLite database, opened read-only: the border behind which no number is doubted.
 
-ADBC hands over Arrow columns without a Python object for each value, several times faster than rows.
+ADBC hands over Arrow columns without a Python object for each value, several times faster than rows. Whatever is not
+what the schema allows is left out, counted, and told.
 """
 
-import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from os import cpu_count
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
+from typing import Any, TypeVar
 
 import adbc_driver_sqlite.dbapi as adbc
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from adbc_driver_manager import Error as AdbcError
-from sqlalchemy import ColumnElement, LargeBinary, Select, Table, cast, create_engine, func, inspect, null, select
+from sqlalchemy import ClauseElement, ColumnElement, Select, Table, func, literal_column, select
 from sqlalchemy.dialects import sqlite
-from sqlalchemy.exc import DatabaseError
-from sqlalchemy.pool import NullPool
 
 from tcprof.errors import InputError
-from tcprof.sources.nsys_sqlite.schema import STRINGS
+from tcprof.sources.nsys_sqlite import schema
+from tcprof.sources.nsys_sqlite.opening import OpenedExport, decode
+from tcprof.sources.nsys_sqlite.query import LONGEST_TEXT, Query
+from tcprof.sources.nsys_sqlite.schema import STRINGS, Limits
+from tcprof.sources.source import Wrong
 
 READ_AT_ONCE = 65_536
+ROWS_OF_PART = 2_000_000  # of a table that is read by several threads
+MOST_READERS = 4
+MOST_PARTS = 1000  # more are numbers with holes between them
 IDS_AT_ONCE = 10_000  # SQLite takes some ten thousand values in one statement
 UNNAMED = "(unnamed)"
-UNKNOWN = -1  # in place of NULL where an id or a count is read as an integer
+BEYOND = 10  # times the recording's duration, and
+BEYOND_NS = 60 * 10**9  # more than that: no time of a recording is so far out
 
 Ints = npt.NDArray[np.int64]
+Columns = dict[str, Any]  # arrays of int64; of texts, Arrow's arrays of bytes
+_Taken = TypeVar("_Taken")
+_DIALECT = sqlite.dialect()
+
+
+class _WrongError(Exception):
+    """A batch holds what the schema does not allow."""
 
 
 class Database:
@@ -38,104 +53,175 @@ class Database:
         path: The SQLite file. It is never written.
 
     Raises:
-        InputError: SQLite cannot read the file.
+        InputError: SQLite cannot read the file, or a table is no plain one.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._uri = f"file:{quote(str(path.absolute()))}?mode=ro"
-        self._engine = create_engine("sqlite://", creator=lambda: _connect(self._uri), poolclass=NullPool)
-        try:
-            inspector = inspect(self._engine)
-            self._columns = {
-                name: {str(column["name"]) for column in inspector.get_columns(name)}
-                for name in inspector.get_table_names()
-            }
-        except DatabaseError as error:
-            raise self._damaged(error) from error
+        self._file = OpenedExport(path, schema.metadata.tables.__contains__)
+        self._wrong: dict[tuple[str, str], Wrong] = {}
+        self._times = schema.TIME
+        self._limit_times()
 
     def has(self, table: Table) -> bool:
         """Whether the export has the table; nsys leaves out tables without rows."""
-        return table.name in self._columns
+        return table.name in self._file.columns
 
     def has_column(self, table: Table, name: str) -> bool:
         """Whether this version's table has the column."""
-        return name in self._columns.get(table.name, ())
+        return name in self._file.columns.get(table.name, ())
 
-    def column(self, table: Table, name: str) -> ColumnElement[Any]:
-        """The table's column, or NULL where this version's table lacks it."""
-        return table.c[name] if self.has_column(table, name) else null().label(name)
+    def read(self, query: Query) -> Columns:
+        """The columns of a query, without rows that are wrong; empty ones where the export lacks the table."""
+        parts = self.collect(query, lambda columns: columns)
+        if not parts:
+            numbers = {name: np.empty(0, dtype=np.int64) for name in query.defaults}
+            return numbers | {name: pa.array([], pa.binary()) for name in query.texts}
+        joined: Columns = {name: np.concatenate([part[name] for part in parts]) for name in query.defaults}
+        return joined | {name: pa.concat_arrays([part[name] for part in parts]) for name in query.texts}
 
-    def integers(self, table: Table, *names: str, default: int = UNKNOWN) -> list[ColumnElement[Any]]:
-        """Integer columns with a number in place of NULL, so that a big one is read without becoming float."""
-        return [func.coalesce(self.column(table, name), default).label(name) for name in names]
+    def collect(self, query: Query, take: Callable[[Columns], _Taken]) -> list[_Taken]:
+        """What a function makes of the rows of a big table, some ten thousand at a time.
 
-    def rows(self, statement: Select[Any]) -> list[Any]:
-        """The rows of a small table."""
+        Args:
+            query: What is read.
+            take: Gets the columns of some rows, and must not keep anything beside what it returns.
+
+        Raises:
+            InputError: The table is damaged, or lacks a column that is required.
+        """
+        if not self.has(query.table):
+            return []
+        columns = self._file.columns[query.table.name]
+        if absent := [name for name in query.required if name not in columns]:
+            raise InputError(
+                f"{self.path}: {query.table.name} has no column {absent[0]}.",
+                "Export the report again: nsys export --type=sqlite --force-overwrite=true REPORT.nsys-rep",
+            )
+        self._file.admit(query.table.name)
+        limits = self._limits(query)
+        plain = query.plain(columns, self._file.is_small)
         try:
-            with self._engine.connect() as connection:
-                return list(connection.execute(statement))
-        except DatabaseError as error:
-            raise self._damaged(error) from error
-
-    def batches(self, statement: Select[Any]) -> Iterator[pa.RecordBatch]:
-        """The rows of a big table, some ten thousand at a time. Columns hold integers, or are ``text_bytes``."""
-        text = str(statement.compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True}))
-        options = {"adbc.sqlite.query.batch_rows": READ_AT_ONCE}
+            return self._collect_plain(query, plain, limits, take)
+        except (_WrongError, AdbcError, pa.ArrowException) as error:
+            _raise_interruption(error)
+            self._count_wrong(query, limits)
         try:
-            with adbc.connect(self._uri) as connection, connection.cursor(adbc_stmt_kwargs=options) as cursor:
-                cursor.execute(text)
-                yield from cursor.fetch_record_batch()
+            strict = (_columns(batch, query) for batch in self._batches(query.table, query.strict(columns, limits)))
+            return [take(self._measured(query, found)) for found in strict]
         except (AdbcError, pa.ArrowException) as error:
-            raise self._damaged(error) from error
+            _raise_interruption(error)
+            raise self._file.damaged(error) from error
 
-    def table(self, statement: Select[Any]) -> pa.Table | None:
-        """The rows of a big table at once, see ``batches``; None where there are none."""
-        batches = [batch for batch in self.batches(statement) if batch.num_rows]
-        return pa.Table.from_batches(batches) if batches else None
+    def look_through(self, query: Query) -> None:
+        """Count and tell what is wrong in a table whose rows that were read are not all that there should be."""
+        self._count_wrong(query, self._limits(query))
 
-    def arrays(self, statement: Select[Any]) -> list[Ints]:
-        """The columns of a big table of integers; none may be NULL."""
-        batches = [batch.columns for batch in self.batches(statement) if batch.num_rows]
-        if not batches:
-            return [np.empty(0, dtype=np.int64) for _ in statement.selected_columns]
-        return [np.concatenate([column.to_numpy() for column in columns]) for columns in zip(*batches, strict=True)]
+    def _collect_plain(
+        self, query: Query, statement: Select[Any], limits: dict[str, Limits], take: Callable[[Columns], _Taken]
+    ) -> list[_Taken]:
+        """What ``collect`` gives of a sound table: parts of a big one at the same time, in order."""
+
+        def collect_part(part: Select[Any]) -> list[_Taken]:
+            plain = (_checked(batch, query, limits) for batch in self._batches(query.table, part))
+            return [take(self._measured(query, found)) for found in plain]
+
+        parts = self._parts(query.table, statement)
+        if len(parts) == 1:
+            return collect_part(parts[0])
+        with ThreadPoolExecutor(min(cpu_count() or 1, MOST_READERS)) as pool:
+            return [taken for part in pool.map(collect_part, parts) for taken in part]
+
+    def _parts(self, table: Table, statement: Select[Any]) -> list[Select[Any]]:
+        """A statement, for each some million rows of a table that has more."""
+        named_so = any(name.lower() == "rowid" for name in self._file.columns[table.name])
+        if named_so or self._file.is_small:  # too small to have so many rows
+            return [statement]
+        row: ColumnElement[int] = literal_column("rowid")
+        ends = (select(end(row)).select_from(table).scalar_subquery() for end in (func.min, func.max))
+        try:
+            with self._file.connect() as connection:
+                first, last = connection.execute(_sql(select(*ends))).fetchone()
+        except InputError:  # a table without row numbers, or a damaged one, which reading will tell
+            return [statement]
+        if first is None or not ROWS_OF_PART <= last - first < MOST_PARTS * ROWS_OF_PART:
+            return [statement]
+        starts = range(first, last + 1, ROWS_OF_PART)
+        return [statement.where(row.between(start, min(start + ROWS_OF_PART - 1, last))) for start in starts]
 
     def strings(self, ids: Iterable[int]) -> dict[int, str]:
         """The entries of the export's string table with these ids, as far as they are there."""
-        if not self.has(STRINGS):
-            return {}
         found: dict[int, str] = {}
         wanted = sorted({int(key) for key in ids})
         for first in range(0, len(wanted), IDS_AT_ONCE):
             some = wanted[first : first + IDS_AT_ONCE]
-            rows = self.rows(select(STRINGS.c.id, STRINGS.c.value).where(STRINGS.c.id.in_(some)))
-            found |= {key: str(value) for key, value in rows}
+            rows = self.read(Query(STRINGS, required=("id",), texts=("value",), where=STRINGS.c.id.in_(some)))
+            found |= dict(zip(rows["id"].tolist(), texts(rows["value"]), strict=True))
         return found
 
-    def _damaged(self, error: Exception) -> InputError:
-        reason = str(getattr(error, "orig", error)).splitlines()[0]
-        return InputError(
-            f"{self.path} cannot be read: {reason}",
-            "The file is damaged. Export it again: nsys export --type=sqlite --force-overwrite=true REPORT.nsys-rep",
-        )
+    def tell(self, table: Table, column: str, what: str, count: int, *, kept: bool = False) -> None:
+        """Note something wrong, see ``Wrong``; what is read again is not counted again."""
+        place = f"{table.name}.{column}"
+        if count > getattr(self._wrong.get((place, what)), "count", 0):
+            self._wrong[place, what] = Wrong(place, what, count, kept)
+
+    def wrong(self) -> tuple[Wrong, ...]:
+        """What has been found to be wrong, in order of places."""
+        return tuple(self._wrong[key] for key in sorted(self._wrong))
+
+    def close_backwards(self, table: Table, start: Ints, end: Ints) -> Ints:
+        """The ends, where they lie before their start the start: told, and kept as empty."""
+        backwards = int((end < start).sum())
+        if backwards:
+            self.tell(table, "end", "before the start", backwards, kept=True)
+        return np.maximum(end, start)
+
+    def _limit_times(self) -> None:
+        """Bound all times by the recording's duration, if it is known."""
+        durations = self.read(Query(schema.CAPTURE, required=("duration",)))["duration"]
+        if len(durations):
+            most = min(BEYOND * int(durations.max()) + BEYOND_NS, schema.TIME.high)
+            self._times = Limits(-most, most)
+
+    def _limits(self, query: Query) -> dict[str, Limits]:
+        declared = {name: query.table.c[name].info["limits"] for name in query.defaults}
+        return {name: self._times if limits is schema.TIME else limits for name, limits in declared.items()}
+
+    def _batches(self, table: Table, statement: Select[Any]) -> Iterator[pa.RecordBatch]:
+        options, count = {"adbc.sqlite.query.batch_rows": READ_AT_ONCE}, 0
+        with adbc.connect(self._file.uri) as connection, connection.cursor(adbc_stmt_kwargs=options) as cursor:
+            cursor.execute("PRAGMA cell_size_check = ON")
+            cursor.execute(_sql(statement))
+            for batch in cursor.fetch_record_batch():
+                count += batch.num_rows
+                self._file.check_count(count, table.name)
+                if batch.num_rows:
+                    yield batch
+
+    def _count_wrong(self, query: Query, limits: dict[str, Limits]) -> None:
+        """Look through a table in which something is wrong."""
+        self._file.check(query.table.name)
+        columns = self._file.columns[query.table.name]
+        found = query.wrong(columns, limits)
+        if found:
+            with self._file.connect() as connection:
+                counts = connection.execute(_sql(query.count_wrong(columns, limits))).fetchone()
+            for (column, what), count in zip(found, counts, strict=True):
+                if count:
+                    self.tell(query.table, column, what, count)
+
+    def _measured(self, query: Query, columns: Columns) -> Columns:
+        """The same columns; texts that were cut, since they are too long, are told."""
+        for name in query.texts:
+            long = int(pc.sum(pc.equal(pc.binary_length(columns[name]), LONGEST_TEXT)).as_py() or 0)
+            if long:
+                self.tell(query.table, name, f"of {LONGEST_TEXT:,} bytes or more", long, kept=True)
+        return columns
 
 
-def _connect(uri: str) -> sqlite3.Connection:
-    """A connection that reads text which is not valid UTF-8, as names in reports may be."""
-    connection = sqlite3.connect(uri, uri=True)
-    connection.text_factory = decode
-    return connection
-
-
-def text_bytes(column: ColumnElement[Any]) -> ColumnElement[Any]:
-    """A text column as bytes, for ``Database.table``: Arrow takes only valid UTF-8 for text."""
-    return cast(column, LargeBinary)
-
-
-def decode(value: bytes) -> str:
-    """Bytes as text; those that are no UTF-8 become U+FFFD."""
-    return value.decode("utf-8", "replace")
+def texts(column: pa.Array) -> list[str]:
+    """A column of texts."""
+    return [decode(value) for value in column.to_pylist()]
 
 
 def distinct_pairs(process: Ints, number: Ints) -> tuple[Ints, list[tuple[int, int]]]:
@@ -143,3 +229,39 @@ def distinct_pairs(process: Ints, number: Ints) -> tuple[Ints, list[tuple[int, i
     codes, keys = pd.factorize((process << 32) + (number & 0xFFFFFFFF))
     lower = ((keys + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)  # as it was, with its sign
     return codes, list(zip((keys >> 32).tolist(), lower.tolist(), strict=True))
+
+
+def _sql(statement: ClauseElement) -> str:
+    return str(statement.compile(dialect=_DIALECT, compile_kwargs={"literal_binds": True}))
+
+
+def _raise_interruption(error: Exception) -> None:
+    """Go on with Ctrl-C: ADBC takes it, and cannot cancel a query of SQLite."""
+    if isinstance(error.__cause__, KeyboardInterrupt):
+        raise error.__cause__ from error
+
+
+def _columns(batch: pa.RecordBatch, query: Query) -> Columns:
+    columns = dict(zip((*query.defaults, *query.texts), batch.columns, strict=True))
+    return {name: column.to_numpy() if name in query.defaults else _bytes(column) for name, column in columns.items()}
+
+
+def _bytes(column: pa.Array) -> pa.Array:
+    """A column of texts as bytes; ADBC takes empty ones for NULL, and where all are empty for numbers."""
+    return column.fill_null(b"") if pa.types.is_binary(column.type) else pa.array([b""] * len(column), pa.binary())
+
+
+def _checked(batch: pa.RecordBatch, query: Query, limits: dict[str, Limits]) -> Columns:
+    """A batch's columns, if all their numbers are what they may be."""
+    for name, column in zip(query.defaults, batch.columns, strict=False):
+        if column.type != pa.int64() or column.null_count:
+            raise _WrongError(name)
+    columns = _columns(batch, query)
+    for name, default in query.defaults.items():
+        low, high = limits[name]
+        values = columns[name]
+        if values.min() < low or values.max() > high:
+            beyond = (values < low) | (values > high)
+            if default is None or (values[beyond] != default).any():
+                raise _WrongError(name)
+    return columns

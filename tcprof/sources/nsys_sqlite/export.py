@@ -1,20 +1,25 @@
 """An SQLite export of Nsight Systems: frames of samples, ranges, launches and activities, and what is known of it."""
 
+import os
+import re
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import Table, func, select
+from sqlalchemy import Table
 
 from tcprof.frames import DIAGNOSTICS, GPUS, SAMPLE_METRICS
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.activities import count_lost_launches, read_activities, read_launches
-from tcprof.sources.nsys_sqlite.database import UNKNOWN, Database
+from tcprof.sources.nsys_sqlite.alone import read_alone
+from tcprof.sources.nsys_sqlite.database import Database, texts
+from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 from tcprof.sources.nsys_sqlite.ranges import read_ranges
+from tcprof.sources.nsys_sqlite.redaction.messages import without_private
 from tcprof.sources.nsys_sqlite.samples import read_samples
-from tcprof.sources.source import Recording, Samples
+from tcprof.sources.source import Recording, Samples, Wrong
 
 HIGHEST_KILOHERTZ = 1e7  # a clock below this is in kHz, as old exports have it
 
@@ -38,15 +43,14 @@ class NsysExport:
         exported = self._properties(schema.OLD_EXPORT_METADATA) | self._properties(schema.EXPORT_METADATA)
         captured = self._properties(schema.CAPTURE_METADATA)
         system = self._properties(schema.SYSTEM)
-        frequency = captured.get("GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY", "")
         return Recording(
-            file=self.path.name,
+            file=os.fsencode(self.path.name).decode("utf-8", "replace"),
             nsys_version=exported.get("EXPORT_PRODUCT_VERSION", ""),
             schema_version=exported.get("EXPORT_SCHEMA_VERSION", ""),
             driver_version=_driver_version(system.get("NvDriverVersion", "")),
             started_utc=self._started(),
-            duration_ns=float(self._first(schema.CAPTURE, "duration", float("nan"))),
-            frequency_hz=float(frequency) if frequency.isdigit() and int(frequency) > 0 else float("nan"),
+            duration_ns=float(self._duration() or "nan"),
+            frequency_hz=_frequency(captured.get("GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY", "")),
             metrics_requested=any(name.startswith("GPU_METRICS_OPTIONS:GPU_") for name in captured),
         )
 
@@ -57,17 +61,13 @@ class NsysExport:
             table, number, count, clock = schema.CUDA_GPUS, "deviceId", "numMultiprocessors", "coreClockRate"
         if not self._database.has(table):
             return GPUS.empty()
-        names = (number, "name", "chipName", count, clock, "totalMemory")
-        rows = self._database.rows(select(*(self._column(table, name) for name in names)))
-        frame = pd.DataFrame(rows, columns=["gpu", "name", "chip", "sm_count", "clock_hz", "memory_bytes"])
-        numbers = {
-            name: pd.to_numeric(frame[name], errors="coerce").astype("float64").replace(0, float("nan"))
-            for name in ("sm_count", "clock_hz", "memory_bytes")
-        }
-        numbers["clock_hz"] *= np.where(numbers["clock_hz"] < HIGHEST_KILOHERTZ, 1e3, 1)
-        texts = {name: frame[name].fillna("").astype(str) for name in ("name", "chip")}
-        known = frame.assign(**numbers, **texts).dropna(subset="gpu")
-        return GPUS.conform(known.drop_duplicates("gpu").sort_values("gpu"))
+        facts = dict.fromkeys((count, clock, "totalMemory"), 0)
+        rows = self._database.read(Query(table, required=(number,), facts=facts, texts=("name", "chipName")))
+        columns = {"gpu": rows[number], "name": texts(rows["name"]), "chip": texts(rows["chipName"])}
+        for name, fact in zip(("sm_count", "clock_hz", "memory_bytes"), facts, strict=True):
+            columns[name] = np.where(rows[fact] == 0, np.nan, rows[fact])
+        columns["clock_hz"] *= np.where(columns["clock_hz"] < HIGHEST_KILOHERTZ, 1e3, 1)
+        return GPUS.conform(pd.DataFrame(columns).drop_duplicates("gpu").sort_values("gpu"))
 
     def samples(self, metrics: Iterable[str] = SAMPLE_METRICS) -> Samples:
         """The GPU metric samples; only the given columns of ``tcprof.frames.SAMPLES`` are read."""
@@ -75,8 +75,7 @@ class NsysExport:
 
     def ranges(self) -> pd.DataFrame:
         """The NVTX ranges, see ``tcprof.frames.NVTX_RANGES``."""
-        duration = self._first(schema.CAPTURE, "duration", 0)
-        return read_ranges(self._database, int(duration))
+        return read_ranges(self._database, self._duration())
 
     def launches(self) -> pd.DataFrame:
         """The API calls that started work on a GPU, see ``tcprof.frames.LAUNCHES``."""
@@ -91,38 +90,40 @@ class NsysExport:
         return read_activities(self._database, self._gpu_numbers(), geometry)
 
     def diagnostics(self) -> pd.DataFrame:
-        """What nsys said about the recording, see ``tcprof.frames.DIAGNOSTICS``."""
-        if not self._database.has(schema.DIAGNOSTICS):
+        """What nsys said about the recording, without what is private; see ``tcprof.frames.DIAGNOSTICS``."""
+        table = schema.DIAGNOSTICS
+        if not self._database.has_column(table, "text"):
             return DIAGNOSTICS.empty()
-        table = schema.DIAGNOSTICS.c
-        rows = self._database.rows(select(table.severity, table.text).where(table.text.is_not(None)))
-        # SQLite keeps numbers, and bytes, in columns of text.
-        known = [(schema.SEVERITIES.get(severity, "information"), str(text)) for severity, text in rows]
-        return DIAGNOSTICS.conform(pd.DataFrame(known, columns=DIAGNOSTICS.names, dtype=object))
+        rows = self._database.read(
+            Query(table, facts={"severity": UNKNOWN}, texts=("text",), where=table.c.text.is_not(None))
+        )
+        severities = [schema.SEVERITIES.get(severity, "information") for severity in rows["severity"].tolist()]
+        known = {"severity": severities, "text": without_private(self.path, texts(rows["text"]))}
+        return DIAGNOSTICS.conform(pd.DataFrame(known, dtype=object))
 
-    def _column(self, table: Table, name: str) -> Any:
-        return self._database.column(table, name)
+    def alone(self) -> pd.DataFrame:
+        """The steps of a run without a profiler, see ``tcprof.frames.ALONE``."""
+        return read_alone(self._database)
+
+    def wrong(self) -> tuple[Wrong, ...]:
+        """What was found to be wrong in all that has been read so far: it is not in the frames."""
+        return self._database.wrong()
 
     def _properties(self, table: Table) -> dict[str, str]:
         """A table of names and values; of a repeated name the last value."""
-        if not self._database.has(table):
-            return {}
-        rows = self._database.rows(select(self._column(table, "name"), self._column(table, "value")))
-        return {str(name): "" if value is None else str(value) for name, value in rows}
+        rows = self._database.read(Query(table, texts=("name", "value")))
+        return dict(zip(texts(rows["name"]), texts(rows["value"]), strict=True))
 
-    def _first(self, table: Table, name: str, default: float) -> Any:
-        """A value of a table of one row, or the default."""
-        if not self._database.has(table):
-            return default
-        rows = self._database.rows(select(self._column(table, name)).limit(1))
-        return rows[0][0] if rows and isinstance(rows[0][0], int) else default
+    def _duration(self) -> int:
+        """The recording's length in ns, 0 where it is not known."""
+        durations = self._database.read(Query(schema.CAPTURE, required=("duration",)))["duration"]
+        return int(durations[0]) if len(durations) else 0
 
     def _started(self) -> str:
-        if not self._database.has(schema.SESSION_START):
+        epochs = self._database.read(Query(schema.SESSION_START, required=("utcEpochNs",)))["utcEpochNs"]
+        if not len(epochs):
             return ""
-        epoch = self._column(schema.SESSION_START, "utcEpochNs")
-        rows = self._database.rows(select(func.strftime("%Y-%m-%dT%H:%M:%SZ", epoch / 1_000_000_000, "unixepoch")))
-        return str(rows[0][0] or "") if rows else ""
+        return datetime.fromtimestamp(int(epochs[0]) // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def _gpu_numbers(self) -> dict[tuple[int, int], int]:
         """The GPU's number for a process and its CUDA device number; process -1 stands for any.
@@ -130,19 +131,21 @@ class NsysExport:
         CUDA_VISIBLE_DEVICES renumbers devices for each process, so the newer table by process comes first.
         """
         numbers: dict[tuple[int, int], int] = {}
-        if self._database.has(schema.GPUS):
-            columns = (self._column(schema.GPUS, name) for name in ("cuDevice", "id"))
-            for device, gpu in self._database.rows(select(*columns)):
-                if device is not None and gpu is not None:
-                    numbers.setdefault((UNKNOWN, device), gpu)
-        if self._database.has(schema.CUDA_DEVICES):
-            columns = (self._column(schema.CUDA_DEVICES, name) for name in ("pid", "cudaId", "gpuId"))
-            for pid, device, gpu in self._database.rows(select(*columns)):
-                if pid is not None and gpu is not None:
-                    numbers[(pid, device)] = gpu
+        named = self._database.read(Query(schema.GPUS, required=("id",), facts={"cuDevice": UNKNOWN}))
+        for device, gpu in zip(named["cuDevice"].tolist(), named["id"].tolist(), strict=True):
+            if device != UNKNOWN:
+                numbers.setdefault((UNKNOWN, device), gpu)
+        visible = self._database.read(Query(schema.CUDA_DEVICES, required=("pid", "cudaId", "gpuId")))
+        for pid, device, gpu in zip(*(visible[name].tolist() for name in ("pid", "cudaId", "gpuId")), strict=True):
+            numbers[pid, device] = gpu
         return numbers
+
+
+def _frequency(text: str) -> float:
+    """A frequency that was asked for, in Hz; NaN where the option has no such value."""
+    return float(text) if re.fullmatch(r"[1-9][0-9]{0,6}", text) else float("nan")
 
 
 def _driver_version(text: str) -> str:
     """A driver's version; exports until 2022 leave out the dots: 5358605 is 535.86.05."""
-    return f"{text[:3]}.{text[3:5]}.{text[5:]}" if text.isdigit() and len(text) == 7 else text
+    return f"{text[:3]}.{text[3:5]}.{text[5:]}" if re.fullmatch(r"[0-9]{7}", text) else text

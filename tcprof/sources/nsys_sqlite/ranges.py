@@ -4,56 +4,66 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
-from sqlalchemy import func, select
 
-from tcprof.frames import NVTX_RANGES
+from tcprof.frames import NVTX_RANGES, OPS_DOMAIN
 from tcprof.sources.nsys_sqlite import schema
-from tcprof.sources.nsys_sqlite.database import UNKNOWN, UNNAMED, Database, decode, distinct_pairs, text_bytes
+from tcprof.sources.nsys_sqlite.database import UNNAMED, Database, distinct_pairs, texts
+from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 from tcprof.sources.source import UNNAMED_DOMAIN
+from tcprof.sources.torch_ops import split_names
 
 OPEN = -(1 << 62)  # in place of the end of a range that never closed
 
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
     """The NVTX push/pop and start/end ranges, see ``tcprof.frames.NVTX_RANGES``."""
-    nvtx = schema.NVTX
-    if not database.has(nvtx):
-        return NVTX_RANGES.empty()
-    is_range = nvtx.c.eventType.in_((schema.NVTX_PUSH_POP, schema.NVTX_START_END)) & nvtx.c.start.is_not(None)
-    table = database.table(
-        select(
-            nvtx.c.start,
-            *database.integers(nvtx, "end", default=OPEN),
-            *database.integers(nvtx, "globalTid", "domainId", "textId", "eventType"),
-            text_bytes(func.coalesce(database.column(nvtx, "text"), "")).label("text"),
-        ).where(is_range)
+    found = database.read(
+        Query(
+            schema.NVTX,
+            required=("start", "eventType"),
+            optional={"end": OPEN, "globalTid": UNKNOWN, "domainId": UNKNOWN, "textId": UNKNOWN},
+            texts=("text",),
+            among=("eventType", (schema.NVTX_PUSH_POP, schema.NVTX_START_END)),
+        )
     )
-    if table is None:
+    start, end, thread = found["start"], found["end"], found["globalTid"]
+    if not len(start):
         return NVTX_RANGES.empty()
-    start, end, thread, domain, text_id, kind = (table.column(i).to_numpy() for i in range(6))
     process = (thread >> 24) & 0xFFFFFF
+    ops = split_names(_names(database, found["text"], found["textId"]))
     closed = np.where(end == OPEN, max(end_of_recording, int(start.max()), int(end.max())), end)
     return NVTX_RANGES.conform(
         pd.DataFrame(
             {
                 "process": process,
                 "thread": thread & 0xFFFFFF,
-                "domain": _domains(database, process, domain),
-                "name": _names(database, table.column(6), text_id),
+                "domain": _set_apart(_domains(database, process, found["domainId"]), ops.is_op),
+                "name": ops.name,
                 "start_ns": start,
-                "end_ns": np.maximum(closed, start),
-                "start_end": kind == schema.NVTX_START_END,
+                "end_ns": database.close_backwards(schema.NVTX, start, closed),
+                "start_end": found["eventType"] == schema.NVTX_START_END,
+                "sequence": ops.sequence,
             }
         )
     )
 
 
-def _names(database: Database, texts: pa.ChunkedArray, ids: Ints) -> pd.Categorical:
+def _set_apart(domain: pd.Categorical, is_op: Bools) -> pd.Categorical:
+    """The domains, with one for ops: else they would lie between the program's ranges, and end what these inherit."""
+    if not is_op.any():
+        return domain
+    named = domain.add_categories([name for name in (OPS_DOMAIN,) if name not in domain.categories])
+    codes = np.where(is_op, named.categories.get_loc(OPS_DOMAIN), named.codes)
+    return pd.Categorical.from_codes(codes, dtype=named.dtype).remove_unused_categories()
+
+
+def _names(database: Database, inline_texts: pa.Array, ids: Ints) -> pd.Categorical:
     """Names that are in the row itself, or in the string table (registered strings)."""
-    encoded = texts.combine_chunks().dictionary_encode()
-    inline = [decode(value) for value in encoded.dictionary.to_pylist()]
+    encoded = inline_texts.dictionary_encode()
+    inline = texts(encoded.dictionary)
     unique_ids, id_codes = np.unique(ids, return_inverse=True)
     strings = database.strings(unique_ids)
     names = inline + [strings.get(int(key), "") for key in unique_ids]
@@ -65,12 +75,21 @@ def _names(database: Database, texts: pa.ChunkedArray, ids: Ints) -> pd.Categori
 
 def _domains(database: Database, process: Ints, domain: Ints) -> pd.Categorical:
     """The names of the ranges' domains. Domain 0 is the default one and has none."""
-    nvtx = schema.NVTX
-    columns = database.integers(nvtx, "globalTid", "domainId", "textId"), database.column(nvtx, "text")
-    created = database.rows(select(*columns[0], columns[1]).where(nvtx.c.eventType == schema.NVTX_DOMAIN_CREATE))
-    strings = database.strings(row.textId for row in created)
+    created = database.read(
+        Query(
+            schema.NVTX,
+            required=("eventType",),
+            optional={"globalTid": UNKNOWN, "domainId": UNKNOWN, "textId": UNKNOWN},
+            texts=("text",),
+            among=("eventType", (schema.NVTX_DOMAIN_CREATE,)),
+        )
+    )
+    ids = created["textId"].tolist()
+    strings = database.strings(ids)
+    owners = zip(((created["globalTid"] >> 24) & 0xFFFFFF).tolist(), created["domainId"].tolist(), strict=True)
     name_of = {
-        (schema.process_of(tid), number): text or strings.get(text_id, "") for tid, number, text_id, text in created
+        owner: text or strings.get(text_id, "")
+        for owner, text_id, text in zip(owners, ids, texts(created["text"]), strict=True)
     }
     codes, pairs = distinct_pairs(process, domain)
     names = ["" if pair[1] in (0, UNKNOWN) else name_of.get(pair) or f"{UNNAMED_DOMAIN}{pair[1]}" for pair in pairs]

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from tcprof.errors import InputError
-from tcprof.record.nsys.export import REPORT_MAGIC, SQLITE_MAGIC, find_export, read_tables
-from tcprof.record.nsys.importer import REPORT_SUFFIXES, STREAM_SUFFIX
+from tcprof.files import REPORT_MAGIC, SQLITE_MAGIC
+from tcprof.record.nsys.export import find_export, read_tables
 from tcprof.record.nsys.locate import find_nsys
+from tcprof.record.nsys.report import EXPORT_SUFFIX, REPORT_SUFFIXES, STREAM_SUFFIX
 from tcprof.sources.nsys_sqlite.export import NsysExport
 from tcprof.sources.source import Source, SourceType
 
@@ -17,7 +18,7 @@ def _recognizes(path: Path, header: bytes) -> bool:
     if not header.startswith(SQLITE_MAGIC):
         return bool(header) and not header.strip(b"\0")  # an export that was interrupted
     try:
-        return "StringIds" in read_tables(path, header)
+        return "StringIds" in read_tables(path)
     except InputError:
         return True  # damaged: whoever opens it reports how
 
@@ -26,4 +27,4 @@ def _open(path: Path) -> Source:
     return NsysExport(find_export(path, find_nsys))
 
 
-NSYS = SourceType("reports and SQLite exports of Nsight Systems", _recognizes, _open)
+NSYS = SourceType("reports and SQLite exports of Nsight Systems", (*REPORT_SUFFIXES, EXPORT_SUFFIX), _recognizes, _open)

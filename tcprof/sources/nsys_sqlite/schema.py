@@ -1,18 +1,46 @@
-"""The tables of an export that tcprof reads, and what their absence means.
+"""The tables of an export that tcprof reads, what their columns may hold, and what their absence means.
 
 Nsight Systems writes a table only if it has rows, and adds and drops columns from version to version. The tables
-below name the columns that are read; one that an export lacks is read as NULL. ``tests/builders.py`` makes synthetic
-exports from the same definitions.
+below name the columns that are read, each with the numbers that it may hold; ``Database`` holds every row against
+them. A column that an export lacks is read as NULL. ``tests/builders.py`` makes synthetic exports from the same
+definitions.
 """
+
+from typing import NamedTuple
 
 from sqlalchemy import BigInteger, Column, MetaData, Table, Text
 
 metadata = MetaData()
 
 
+class Limits(NamedTuple):
+    """The lowest and the highest number that a column may hold."""
+
+    low: int
+    high: int
+
+
+ANY = Limits(-(1 << 63), (1 << 63) - 1)
+TIME = Limits(-(1 << 53), 1 << 53)  # ns: 104 days, all of which floats hold exactly
+_LIMITS = {
+    "": ANY,
+    "time": TIME,
+    "duration": Limits(1, TIME.high),
+    "epoch": Limits(946_684_800 * 10**9, 4_102_444_800 * 10**9),  # the years 2000 to 2100
+    "gpu": Limits(0, 255),  # what a typeId holds
+    "number": Limits(0, (1 << 32) - 1),
+    "metric": Limits(0, (1 << 16) - 1),
+    "size": Limits(0, (1 << 31) - 1),
+    "sms": Limits(0, 10_000),
+    "clock": Limits(0, 10**10),  # Hz, or kHz in old exports: above any chip's
+    "memory": Limits(0, 1 << 50),
+}
+
+
 def _table(name: str, integers: str, texts: str = "") -> Table:
-    """A table of 64-bit integer columns and text columns, both given as words."""
-    numbers = (Column(column, BigInteger) for column in integers.split())
+    """A table of 64-bit integer columns and text columns, given as words: ``name``, or ``name:limits``."""
+    named = (word.partition(":") for word in integers.split())
+    numbers = (Column(column, BigInteger, info={"limits": _LIMITS[limits]}) for column, _, limits in named)
     return Table(name, metadata, *numbers, *(Column(column, Text) for column in texts.split()))
 
 
@@ -20,31 +48,39 @@ STRINGS = _table("StringIds", "id", "value")
 EXPORT_METADATA = _table("META_DATA_EXPORT", "", "name value")
 OLD_EXPORT_METADATA = _table("EXPORT_META_DATA", "", "name value")  # its name until 2022
 CAPTURE_METADATA = _table("META_DATA_CAPTURE", "", "name value")
-SESSION_START = _table("TARGET_INFO_SESSION_START_TIME", "utcEpochNs")
-CAPTURE = _table("ANALYSIS_DETAILS", "duration startTime stopTime")
+SESSION_START = _table("TARGET_INFO_SESSION_START_TIME", "utcEpochNs:epoch")
+CAPTURE = _table("ANALYSIS_DETAILS", "duration:duration startTime stopTime")
 SYSTEM = _table("TARGET_INFO_SYSTEM_ENV", "nameEnum", "name value")
 DIAGNOSTICS = _table("DIAGNOSTIC_EVENT", "timestamp source severity globalPid", "text")
 
-GPUS = _table("TARGET_INFO_GPU", "id cuDevice smCount clockRate totalMemory", "name chipName")
-CUDA_GPUS = _table("TARGET_INFO_CUDA_GPU", "deviceId numMultiprocessors coreClockRate", "name")
-CUDA_DEVICES = _table("TARGET_INFO_CUDA_DEVICE", "gpuId cudaId pid")
+GPUS = _table("TARGET_INFO_GPU", "id:gpu cuDevice:gpu smCount:sms clockRate:clock totalMemory:memory", "name chipName")
+CUDA_GPUS = _table(
+    "TARGET_INFO_CUDA_GPU",
+    "deviceId:gpu numMultiprocessors:sms coreClockRate:clock totalMemory:memory",
+    "name chipName",
+)
+CUDA_DEVICES = _table("TARGET_INFO_CUDA_DEVICE", "gpuId:gpu cudaId:gpu pid:number")
 
-METRIC_NAMES = _table("TARGET_INFO_GPU_METRICS", "typeId metricId", "metricName")
-METRICS = _table("GPU_METRICS", "timestamp typeId metricId value")
+METRIC_NAMES = _table("TARGET_INFO_GPU_METRICS", "typeId metricId:metric", "metricName")
+METRICS = _table("GPU_METRICS", "timestamp:time typeId metricId:metric value")
 GENERIC_TYPES = _table("GENERIC_EVENT_TYPES", "typeId", "data")
-GENERIC_EVENTS = _table("GENERIC_EVENTS", "rawTimestamp timestamp typeId", "data")
+GENERIC_EVENTS = _table("GENERIC_EVENTS", "rawTimestamp:time timestamp:time typeId", "data")
 
-NVTX = _table("NVTX_EVENTS", "start end eventType globalTid domainId textId", "text")
-API_CALLS = _table("CUPTI_ACTIVITY_KIND_RUNTIME", "start end globalTid correlationId nameId")
-_ACTIVITY = "start end deviceId streamId correlationId globalPid "
+NVTX = _table("NVTX_EVENTS", "start:time end:time eventType:number globalTid domainId:number textId", "text")
+API_CALLS = _table("CUPTI_ACTIVITY_KIND_RUNTIME", "start:time end:time globalTid correlationId:number nameId")
+_ACTIVITY = "start:time end:time deviceId:gpu streamId:number correlationId:number globalPid "
 KERNELS = _table(
     "CUPTI_ACTIVITY_KIND_KERNEL",
-    _ACTIVITY + "demangledName shortName gridX gridY gridZ blockX blockY blockZ graphNodeId",
+    _ACTIVITY
+    + "demangledName shortName gridX:size gridY:size gridZ:size blockX:size blockY:size blockZ:size graphNodeId",
 )
-COPIES = _table("CUPTI_ACTIVITY_KIND_MEMCPY", _ACTIVITY + "bytes copyKind graphNodeId")
+COPIES = _table("CUPTI_ACTIVITY_KIND_MEMCPY", _ACTIVITY + "bytes copyKind:number graphNodeId")
 SETS = _table("CUPTI_ACTIVITY_KIND_MEMSET", _ACTIVITY + "bytes graphNodeId")
 GRAPHS = _table("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", _ACTIVITY + "graphId graphExecId")
 ACTIVITY_TABLES = (KERNELS, COPIES, SETS, GRAPHS)
+
+# Not of Nsight Systems: see tcprof.sources.nsys_sqlite.alone.
+ALONE = _table("TCPROF_ALONE", "process:number training:number start:time end:time")
 
 # NVTX_EVENTS.eventType
 NVTX_PUSH_POP = 59
@@ -71,8 +107,3 @@ COPY_KINDS = {
 # typeId of a metric: bits 0 to 7 are the GPU's number, bits 8 to 15 the kind of row.
 SAMPLE_ROW = 0
 DIAGNOSTIC_ROW = 2
-
-
-def process_of(global_id: int) -> int:
-    """The process in a ``globalPid`` or ``globalTid``."""
-    return (global_id >> 24) & 0xFFFFFF

@@ -8,6 +8,7 @@ from tcprof.comparison.comparison import MEASURED
 from tcprof.comparison.kernels.waterfall import TENSOR_ACTIVE, TIME
 from tcprof.findings.compared.rows import iteration_name
 from tcprof.views.comparison.kernels import MOST_KERNELS, describe_kernels, list_kernel_changes
+from tcprof.views.comparison.modules import MEANING, list_module_changes
 from tcprof.views.comparison.quantities import list_quantities
 from tcprof.views.comparison.ranges import NOTE, list_range_changes
 from tcprof.views.comparison.sides import shared_gpus, title_of
@@ -55,10 +56,17 @@ def list_details(comparison: Comparison, number: int, name: str = "") -> tuple[P
             _view_quantities(comparison, gpu, number, of_side),
             *_view_parts(comparison, gpu, number, of_side),
             _view_ranges(comparison, gpu, number, of_side),
+            *_view_modules(comparison, gpu, number, of_side),
             *_view_kernels(comparison, gpu, number, of_side),
         )
         parts.append(Section(f"gpu-{number}-{gpu}", title, sections))
     return tuple(parts)
+
+
+def _view_modules(comparison: Comparison, gpu: int, number: int, of_side: str) -> tuple[Section, ...]:
+    caption = f"Modules per {iteration_name(comparison)}{of_side}"
+    table = list_module_changes(comparison, gpu, MOST_ROWS, number, caption)
+    return (Section(f"modules-{number}-{gpu}-part", "Modules", (Notes((MEANING,)), table)),) if table.rows else ()
 
 
 def _view_quantities(comparison: Comparison, gpu: int, number: int, of_side: str) -> Section:

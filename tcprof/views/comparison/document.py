@@ -12,6 +12,7 @@ from tcprof.comparison.statistics.rows import MEAN, MEDIAN
 from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.compared.rows import list_gpus
 from tcprof.views.comparison.kernels import list_kernel_changes
+from tcprof.views.comparison.modules import list_module_changes
 from tcprof.views.comparison.quantities import list_quantities
 from tcprof.views.comparison.ranges import list_range_changes
 from tcprof.views.comparison.sides import describe_left_out, describe_recordings, list_sides, name_sides
@@ -95,7 +96,8 @@ def _list_all(comparison: Comparison, rows: pd.DataFrame, limit: int | None) -> 
             tables.append(list_quantities(comparison, gpu, title))
         else:
             ranges = replace(ranges, title=title)
-        tables += [ranges, *list_parts(comparison, gpu), list_kernel_changes(comparison, gpu, limit)]
+        modules = list_module_changes(comparison, gpu)
+        tables += [ranges, modules, *list_parts(comparison, gpu), list_kernel_changes(comparison, gpu, limit)]
     return tables
 
 
@@ -120,6 +122,7 @@ def _data(
         "spread": comparison.spread,
         "verdict": findings.verdict,
         "rows": rows,
+        "modules": comparison.modules,
         "waterfall": comparison.waterfall,
         "kernels": comparison.matching.changes,
         "base_matched_pct": comparison.matching.base_matched_pct,

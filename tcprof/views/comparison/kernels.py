@@ -10,11 +10,12 @@ from tcprof.findings.compared.rows import iteration_name
 from tcprof.frames import KERNEL_CHANGES
 from tcprof.untrusted import one_line
 from tcprof.views.cells import heading, number_cell, sort_key, word_cell
-from tcprof.views.document import Cell, Heading, Row, Table
-from tcprof.views.recording.kernels import NAME_LENGTH, fitted_cell
+from tcprof.views.document import BECAME, Cell, Heading, Row, Table
+from tcprof.views.paths import LONGEST_NAME
+from tcprof.views.recording.kernels import SHORT_NAME, fitted_cell
 
 MOST_KERNELS = 500
-_LONGEST_FILE, _LONGEST_NAME = 80, 600
+_LONGEST_FILE = 80
 _LEFT_OUT = (
     "more kernels are not in this table: those whose time changed least. 'tcprof compare --limit 0' lists all of them."
 )
@@ -25,11 +26,11 @@ _SHORT = {
     "new_tensor_active_pct": "Tensor Active\nnew",
 }
 _COLUMNS = (
-    *("kind", "difference_ns", "base_ns", "new_ns", "base_tensor_active_pct", "new_tensor_active_pct"),
+    *("status", "difference_ns", "base_ns", "new_ns", "base_tensor_active_pct", "new_tensor_active_pct"),
     *("base_precision", "base_class", "path", "base_count", "new_count"),
 )
-_BRIEF = ("kind", *_SHORT)
-_KINDS = (
+_BRIEF = ("status", *_SHORT)
+_STATUSES = (
     "same: name and launch geometry agree; renamed: matched by place or by name, with another name or geometry; new "
     "and removed have no counterpart; hidden ones may be in a CUDA graph that the other side recorded as a whole."
 )
@@ -66,7 +67,7 @@ def list_kernel_changes(
 
 
 def describe_kernels(comparison: Comparison) -> tuple[str, ...]:
-    """How much of the kernel time has a counterpart, of which recordings the figures are, and what the kinds are."""
+    """How much of the kernel time has a counterpart, whose figures these are, and what the statuses mean."""
     base, new = (
         units.format_pct(share) for share in (comparison.matching.base_matched_pct, comparison.matching.new_matched_pct)
     )
@@ -81,19 +82,23 @@ def describe_kernels(comparison: Comparison) -> tuple[str, ...]:
     ]
     if named:
         told.append(f"They are those of one typical recording of a side: {', '.join(named)}.")
-    return (*told, _KINDS)
+    return (*told, _STATUSES)
 
 
 def _heading(name: str) -> Heading:
-    return heading(KERNEL_CHANGES[name], brief=name in _BRIEF, short=_SHORT.get(name, ""))
+    spare = int(name == "base_tensor_active_pct")  # on a narrow terminal
+    return heading(KERNEL_CHANGES[name], brief=name in _BRIEF, short=_SHORT.get(name, ""), spare=spare)
 
 
 def _row(row: Mapping[Any, Any]) -> Row:
     sides = [side for side in ("base", "new") if row[f"{side}_name"]]
-    names = dict.fromkeys(short_name(row[f"{side}_name"], NAME_LENGTH) for side in sides)
-    full = dict.fromkeys(one_line(f"{row[f'{side}_name']} {row[f'{side}_geometry']}", _LONGEST_NAME) for side in sides)
+    names, short = (
+        BECAME.join(dict.fromkeys(short_name(row[f"{side}_name"], length) for side in sides))
+        for length in (LONGEST_NAME, SHORT_NAME)
+    )
+    full = dict.fromkeys(one_line(f"{row[f'{side}_name']} {row[f'{side}_geometry']}", LONGEST_NAME) for side in sides)
     cells = (
-        word_cell(row["kind"]),
+        word_cell(row["status"]),
         Cell(units.format_signed_ns(row["difference_ns"]), sort_key(row["difference_ns"])),
         *_pair(row, sides, "ns"),
         *(
@@ -105,7 +110,7 @@ def _row(row: Mapping[Any, Any]) -> Row:
         _words(row["path"]),
         *_pair(row, sides, "count"),
     )
-    return Row(" → ".join(names), cells, full=" → ".join(full))
+    return Row(names, cells, full=BECAME.join(full), short=short)
 
 
 def _pair(row: Mapping[Any, Any], sides: list[str], figure: str) -> list[Cell]:
@@ -117,5 +122,5 @@ def _pair(row: Mapping[Any, Any], sides: list[str], figure: str) -> list[Cell]:
 def _words(*texts: str) -> Cell:
     """What both sides are, once where they agree."""
     known = [one_line(text, 40) for text in texts]
-    shown = " → ".join(dict.fromkeys(text or units.UNKNOWN for text in known))
+    shown = BECAME.join(dict.fromkeys(text or units.UNKNOWN for text in known))
     return Cell(shown, shown if any(known) else "")

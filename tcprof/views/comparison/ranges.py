@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 
 from tcprof.comparison import Comparison
-from tcprof.comparison.statistics.rows import HIGHER, LOWER, NOTHING_SHOWN
+from tcprof.comparison.statistics.rows import HIGHER, INCONCLUSIVE, LOWER
 from tcprof.findings.compared.rows import Row as ComparedRow
-from tcprof.frames import LISTED_QUANTITIES, Quantity
+from tcprof.frames import HEADLINE, LISTED_QUANTITIES, Quantity
 from tcprof.views.cells import heading, sort_key
 from tcprof.views.comparison.quantities import change_cell
 from tcprof.views.document import Cell, Heading, Table
@@ -42,7 +42,7 @@ def list_range_changes(
     length = pd.Series(time.reindex(pd.MultiIndex.from_frame(places[_PLACE])).to_numpy(), index=places.index)
     kept = places if most is None else keep_longest(places, length, most)
     figures = {name: part.set_index(_PLACE).to_dict("index") for name, part in rows.groupby("quantity")}
-    brief = ("host_ns" if comparison.base.first.window == "host" else "gpu_window_ns", "tensor_active_mean_pct")
+    brief = ("host_ns" if comparison.base.first.window == "host" else "gpu_window_ns", HEADLINE.name)
     cells = (
         tuple(_cell(quantity, figures[quantity.name][place]) for quantity in LISTED_QUANTITIES)
         for place in kept[_PLACE].itertuples(index=False, name=None)
@@ -65,6 +65,7 @@ def _heading(quantity: Quantity, brief: bool) -> Heading:
     return heading(
         quantity.column,
         brief=brief,
+        spare=int(quantity is HEADLINE),
         before=("base", "new"),
         value="change" if quantity.in_points else "ratio",
         columns=tuple(f"{quantity.name}_{figure}" for figure in _figures(quantity)),
@@ -89,9 +90,9 @@ def _cell(quantity: Quantity, row: Mapping[Any, Any]) -> Cell:
 
 def change_mark(row: ComparedRow) -> str:
     """What follows a change: nothing where it is shown, or not judged."""
-    if row["verdict"] != NOTHING_SHOWN:
+    if row["verdict"] != INCONCLUSIVE:
         return ""
-    return MEAN_ALONE if row["mean_verdict"] in (HIGHER, LOWER) else NOTHING_SHOWN
+    return MEAN_ALONE if row["mean_verdict"] in (HIGHER, LOWER) else INCONCLUSIVE
 
 
 def _tags(places: pd.DataFrame) -> Iterator[str]:

@@ -10,7 +10,7 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison, Side
 from tcprof.findings.compared.rows import find_row, iteration_name, side_names, time_row
-from tcprof.frames import quantity_of
+from tcprof.frames import HEADLINE, quantity_of
 from tcprof.views.figures.lanes import label
 
 # Distinct for the colour-blind, and read on white and on black; the baseline's is the first. Symbols differ too.
@@ -64,9 +64,9 @@ def shown_sides(comparisons: Sequence[Comparison]) -> list[ShownSide]:
 def _quantities(comparisons: Sequence[Comparison], gpu: int) -> list[tuple[str, str, float]]:
     """What is drawn of the iterations: column, whose value it is, and what makes seconds or percent of it."""
     found = [(str(time_row(comparisons[0], gpu)["quantity"]), f"per {_unit(comparisons[0])}", 1e-9)]
-    active = [find_row(each, gpu, "tensor_active_mean_pct") for each in comparisons]
+    active = [find_row(each, gpu, HEADLINE.name) for each in comparisons]
     if any(row[["base", "new"]].notna().any() for row in active):
-        found.append(("tensor_active_mean_pct", f"per {_unit(comparisons[0])}", 1.0))
+        found.append((HEADLINE.name, f"per {_unit(comparisons[0])}", 1.0))
     return found
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tcprof import units
 from tcprof.comparison import Comparison, Side
-from tcprof.findings import describe_warm_up
+from tcprof.findings import describe_kernel_order, describe_warm_up
 from tcprof.findings.compared.rows import (
     decisive,
     find_row,
@@ -13,7 +13,7 @@ from tcprof.findings.compared.rows import (
     side_names,
     time_row,
 )
-from tcprof.frames import NOISE_FLOOR, quantity_of
+from tcprof.frames import HEADLINE, NOISE_FLOOR, quantity_of
 from tcprof.untrusted import one_line
 from tcprof.views.cells import heading, number_cell, sort_key, word_cell
 from tcprof.views.comparison.quantities import change_cell
@@ -26,7 +26,7 @@ from tcprof.views.recording.facts import (
     list_provenance,
 )
 
-_ACTIVE, _SHARE = (quantity_of(name) for name in ("tensor_active_mean_pct", "tensor_kernel_share_pct"))
+_SHARE = quantity_of("tensor_kernel_share_pct")
 _NONE = Cell("")
 
 
@@ -47,8 +47,13 @@ def describe_recordings(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def describe_left_out(sides: Sequence[Side]) -> list[str]:
-    """What is left out of each side's figures as warm-up; said once for recordings that leave out the same."""
-    told = ((one_line(side.name), describe_warm_up(recording)) for side in sides for recording in side.recordings)
+    """Iterations that are no ranges, and each side's warm-up; said once for recordings of which the same is said."""
+    told = (
+        (one_line(side.name), describe(recording))
+        for side in sides
+        for describe in (describe_kernel_order, describe_warm_up)
+        for recording in side.recordings
+    )
     return list(dict.fromkeys(f"{name}: {text}" for name, text in told if text))
 
 
@@ -75,10 +80,10 @@ def _list_sides(comparisons: Sequence[Comparison], gpu: int) -> Table:
             "time", "The gpu window, or where there is none the time on the CPU: the median.", columns=("time_ns",)
         ),
         Heading("ratio"),
-        Heading("95 % interval", columns=("low", "high")),
+        Heading("95 % interval", columns=("low", "high"), spare=1),
         Heading("verdict", words=True),
-        heading(_ACTIVE.column),
-        heading(_SHARE.column),
+        heading(HEADLINE.column, spare=2),
+        heading(_SHARE.column, spare=3),
     )
     rows = [_side_row(side_names(first)[0], first, gpu, "base")]
     rows += [_side_row(side_names(each)[1], each, gpu, "new") for each in comparisons]
@@ -88,7 +93,7 @@ def _list_sides(comparisons: Sequence[Comparison], gpu: int) -> Table:
 
 def _side_row(name: str, comparison: Comparison, gpu: int, side: str) -> Row:
     time = time_row(comparison, gpu)
-    shares = [number_cell(find_row(comparison, gpu, each.name)[side], each.column) for each in (_ACTIVE, _SHARE)]
+    shares = [number_cell(find_row(comparison, gpu, each.name)[side], each.column) for each in (HEADLINE, _SHARE)]
     change = (_NONE, _NONE, _NONE) if side == "base" else _change(comparison, gpu)
     return Row(name, (Cell(units.format_ns(time[side]), sort_key(time[side])), *change, *shares))
 

@@ -10,7 +10,7 @@ from tcprof.comparison import Comparison
 from tcprof.comparison.kernels.waterfall import TENSOR_ACTIVE, TIME, TOTAL
 from tcprof.findings.compared.rows import iteration_name
 from tcprof.views.cells import sort_key
-from tcprof.views.document import Cell, Heading, Row, Table
+from tcprof.views.document import BECAME, Cell, Heading, Row, Table
 
 
 def list_parts(comparison: Comparison, gpu: int, number: int = 1) -> list[Table]:
@@ -55,4 +55,4 @@ def part_label(row: Mapping[Any, Any] | pd.Series) -> str:
     if row["part"] == TOTAL:
         return "sum"
     classes = dict.fromkeys(row[name] for name in ("base_class", "new_class") if row[name])
-    return f"{row['part']}: {' → '.join(classes)}" if classes else str(row["part"])
+    return f"{row['part']}: {BECAME.join(classes)}" if classes else str(row["part"])

@@ -20,7 +20,7 @@ BAR_TEXT = "#0D1218"  # reads on every colour below
 TENSOR_SCALE = ((0.0, "#CBD8E6"), (0.4, "#F2C27B"), (0.75, "#E8862E"), (1.0, "#CF5A0C"))
 BAR_OUTLINE = "rgba(90,100,115,0.6)"
 LANE_HEIGHT = 0.84
-_KINDS = {
+_WINDOWS = {
     "host": ("host_start_ns", "host_end_ns", "on the CPU"),
     "gpu": ("gpu_start_ns", "gpu_end_ns", "on the GPU"),
 }
@@ -60,15 +60,15 @@ def choose_lanes(analysis: Analysis, gpu: int, most: int) -> Lanes:
     instances = analysis.instances[analysis.instances["gpu"] == gpu]
     named = instances.join(analysis.paths[["path", "name", "depth"]], on="path_id")
     bars, merged_ns, hidden = {}, 0.0, 0
-    for kind, (start, end, _) in _KINDS.items():
+    for window, (start, end, _) in _WINDOWS.items():
         timed = named[named[start].notna()]
         timed = timed.assign(start_ns=timed[start].astype(float), end_ns=timed[end].astype(float))
         shallow = timed[timed["depth"] <= MOST_DEPTHS]
         width = _merge_width(shallow, most)
         merged = _merge(shallow, width)
-        bars[kind] = merged.nlargest(most, "length_ns").sort_values("start_ns", ignore_index=True)
+        bars[window] = merged.nlargest(most, "length_ns").sort_values("start_ns", ignore_index=True)
         merged_ns = max(merged_ns, width)
-        hidden += len(timed) - int(bars[kind]["count"].sum())
+        hidden += len(timed) - int(bars[window]["count"].sum())
     return Lanes(bars["host"], bars["gpu"], merged_ns, hidden)
 
 
@@ -112,17 +112,17 @@ def _merge(rows: pd.DataFrame, width: float) -> pd.DataFrame:
     return bars.assign(length_ns=bars["end_ns"] - bars["start_ns"], tensor_active_mean_pct=bars["product"] / known)
 
 
-def lane_traces(lanes: Lanes, kind: str, name: str, highest: float) -> list[go.Bar]:
+def lane_traces(lanes: Lanes, window: str, name: str, highest: float) -> list[go.Bar]:
     """One bar for each instance, coloured by its Tensor Active.
 
     Args:
         lanes: The ranges.
-        kind: ``host`` or ``gpu``.
+        window: ``host`` or ``gpu``.
         name: The trace's name.
         highest: Tensor Active that has the last colour of the scale.
     """
-    rows: pd.DataFrame = getattr(lanes, kind)
-    where = _KINDS[kind][2]
+    rows: pd.DataFrame = getattr(lanes, window)
+    where = _WINDOWS[window][2]
     names = np.where(rows["count"] > 1, "", rows["name"].astype(object))
     bar = go.Bar(
         orientation="h",

@@ -10,10 +10,12 @@ import plotly.graph_objects as go
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings.typical import Typical, find_typical
+from tcprof.frames import HEADLINE
 from tcprof.views.figures.curves import TENSOR_COLOR
 from tcprof.views.figures.lanes import label
 from tcprof.views.figures.panels import GRID, base_layout
 
+MOST_TICKS = 12
 MOST_POINTS = 3000  # of a GPU; of more iterations the longest of each group is drawn
 TIME_COLOR = "#1F7FC4"
 _WARM_UP_COLOR = "rgba(128,128,128,0.14)"
@@ -21,7 +23,7 @@ _HIGHEST = 2.0  # warm-up above this many times the longest of the others is dra
 _STRIP, _GAP, _TOP, _BOTTOM = 150, 34, 30, 48  # pixels
 _COLUMNS = [
     *("gpu", "number", "path", "warm_up", "host_ns", "gpu_window_ns", "kernel_ns"),
-    *("tensor_active_mean_pct", "tensor_active_s", "tensor_cycles"),
+    *(HEADLINE.name, "tensor_active_s", "tensor_cycles"),
 ]
 _SYMBOLS = ("circle", "diamond", "square", "cross", "triangle-left", "star", "hexagon", "pentagon")
 
@@ -34,8 +36,8 @@ def figure_iteration_strip(analysis: Analysis) -> go.Figure:
     started = analysis.iterations.merge(analysis.instances[["gpu", "range", "gpu_start_ns"]], on=["gpu", "range"])
     iterations = started[started["gpu_window_ns"] > 0]
     strips = [("gpu_window_ns", "GPU window of each iteration", "window_ns", TIME_COLOR)]
-    if iterations["tensor_active_mean_pct"].notna().any():
-        strips.append(("tensor_active_mean_pct", "Tensor Active, mean", "tensor_active_pct", TENSOR_COLOR))
+    if iterations[HEADLINE.name].notna().any():
+        strips.append((HEADLINE.name, "Tensor Active, mean", "tensor_active_pct", TENSOR_COLOR))
     inner = len(strips) * (_STRIP + _GAP) - _GAP
     figure = go.Figure().update_layout(**base_layout(inner + _TOP + _BOTTOM, _TOP, _BOTTOM), showlegend=False)
     if iterations.empty:
@@ -105,7 +107,7 @@ def _describe(row: Mapping[Any, Any]) -> str:
     return (
         f"<b>{label(str(row['path']), 60)}</b>, iteration {row['number']} on GPU {row['gpu']}{warm_up}<br>"
         f"GPU window {units.format_ns(row['gpu_window_ns'])}, on the CPU {units.format_ns(row['host_ns'])}<br>"
-        f"Tensor Active {units.format_pct(row['tensor_active_mean_pct'])}"
+        f"Tensor Active {HEADLINE.format(row)}"
     )
 
 
@@ -151,6 +153,6 @@ def _number_axis(anchor: str, last: int) -> dict[str, object]:
         "gridcolor": GRID,
         "zeroline": False,
         "tickformat": ",d",
-        "nticks": 12,
+        **({"dtick": 1} if last < MOST_TICKS else {"nticks": MOST_TICKS}),  # else numbers would come twice
         "title": {"text": "iteration", "standoff": 6},
     }

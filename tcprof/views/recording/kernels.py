@@ -1,6 +1,7 @@
 """The kernels of a recording: Tensor Active of each, from the fit."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from tcprof.frames import KERNELS
 from tcprof.untrusted import one_line
 from tcprof.views.cells import heading, number_cell, sort_key, word_cell
 from tcprof.views.document import Cell, Document, Notes, Row, Table
-from tcprof.views.paths import MOST_ROWS, plus_minus_cell, time_cell
+from tcprof.views.paths import LONGEST_NAME, MOST_ROWS, plus_minus_cell, time_cell, without_repeats
 from tcprof.views.recording.facts import (
     SOURCE_MEANINGS,
     describe_recording,
@@ -30,6 +31,7 @@ _SEVERAL = {"total_ns": ("total_ns", "share_pct"), "tensor_active_pct": _TENSOR_
 _AFTER = {"total_ns": ("Time %",), "tensor_active_pct": ("95 %",)}
 # What matters at a glance comes first.
 _BRIEF = ("total_ns", "tensor_active_pct", "launch_count", "median_ns", "tensor_tflops", "name_verdict")
+_SPARE = ("name_verdict", "launch_count", "median_ns", "tensor_tflops")  # on a narrow terminal; the last one first
 _FURTHER = (
     "fit",
     "tensor_peak_pct",
@@ -43,7 +45,7 @@ _FURTHER = (
 _LEFT_OUT = (
     "more kernels are not in this table: those with the least time. 'tcprof kernels --limit 0' lists all of them."
 )
-NAME_LENGTH, _LONGEST_NAME = 64, 600
+SHORT_NAME = 64
 
 
 def describe_fit(analysis: Analysis) -> str:
@@ -100,6 +102,7 @@ def list_kernels(
         heading(
             KERNELS[name],
             brief=name in _BRIEF,
+            spare=_SPARE.index(name) + 1 if name in _SPARE else 0,
             brief_value=name != "total_ns",
             columns=_SEVERAL.get(name, (name,)),
             after=_AFTER.get(name, ()),
@@ -143,17 +146,23 @@ def _row(row: Mapping[Any, Any], item: int) -> Row:
     cells["total_ns"] = time_cell(row["total_ns"], 100 * row["total_ns"] / share if share > 0 else np.nan)
     cells["tensor_active_pct"] = plus_minus_cell(*(row[name] for name in _TENSOR_ACTIVE))
     cells["name_verdict"] = word_cell(mark_fit(row["fit"], row["name_verdict"]))
-    full = one_line(f"{row['name']} {row['launch_geometry']}", _LONGEST_NAME)
-    geometry = one_line(row["launch_geometry"])
-    return Row(short_name(row["name"], NAME_LENGTH), tuple(cells.values()), tag=geometry, full=full, item=item)
+    return Row(
+        short_name(row["name"], LONGEST_NAME),
+        tuple(cells.values()),
+        tag=one_line(row["launch_geometry"]),
+        full=one_line(f"{row['name']} {row['launch_geometry']}", LONGEST_NAME),
+        short=short_name(row["name"], SHORT_NAME),
+        item=item,
+    )
 
 
 def _under_paths(rows: list[Row], paths: "pd.Series[Any]") -> list[Row]:
     """The kernels of each path below a row with its name; the path of the kernel that took longest comes first."""
     found: dict[str, list[Row]] = {}
     for path, row in zip(paths, rows, strict=True):
-        found.setdefault(path, []).append(Row(row.name, row.cells, 2, nested=True, full=row.full, item=row.item))
-    return [line for path, of in found.items() for line in (Row(one_line(path, 160) or "(no range)", ()), *of)]
+        found.setdefault(path, []).append(replace(row, depth=2, nested=True, tag=""))
+    titles = (one_line(without_repeats(path), LONGEST_NAME) or "(no range)" for path in found)
+    return [line for title, of in zip(titles, found.values(), strict=True) for line in (Row(title, ()), *of)]
 
 
 def mark_fit(fit: str, verdict: str) -> str:

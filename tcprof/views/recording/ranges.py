@@ -9,10 +9,10 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings, summarize_checks, why_no_kernels
 from tcprof.findings.notes import as_sentence, has_kernels
-from tcprof.frames import RANGES, Column
+from tcprof.frames import HEADLINE, HEADLINE_INTERVAL, RANGES, Column
 from tcprof.views.cells import heading
 from tcprof.views.document import Cell, Document, Heading, Notes, Row, Table
-from tcprof.views.paths import LEFT_OUT, MOST_ROWS, column_cell, interval_cell, keep_longest, path_rows, time_cell
+from tcprof.views.paths import LEFT_OUT, MOST_ROWS, column_cell, interval_cell, keep_largest, path_rows, time_cell
 from tcprof.views.recording.facts import (
     describe_base,
     describe_recording,
@@ -24,8 +24,9 @@ from tcprof.views.recording.facts import (
 
 # The window that figures are taken over, which comes first.
 _WINDOW_COLUMNS = {"gpu": "gpu_window_ns", "host": "host_ns", "busy": "busy_ns"}
-_TENSOR_ACTIVE = ("tensor_active_mean_pct", "tensor_active_low_pct", "tensor_active_high_pct")
+_TENSOR_ACTIVE = (HEADLINE.name, *HEADLINE_INTERVAL)
 _TENSOR_KERNELS = "tensor_kernel_share_pct"
+# The most important first: where a terminal is narrow, the last of these leaves first.
 _BRIEF = (_TENSOR_KERNELS, "instance_count", "tensor_active_peak_pct", "tensor_active_s")
 _FURTHER = (
     *("gpu_window_ns", "host_ns", "kernel_ns", "kernel_count", "tensor_active_p95_pct"),
@@ -33,13 +34,18 @@ _FURTHER = (
 )
 
 
-def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame) -> Document:
+ROWS_SHOWN = 40  # of all GPUs together, where nothing else is asked for
+_FEWEST_SHOWN = 5  # of each GPU
+
+
+def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame, limit: int | None = ROWS_SHOWN) -> Document:
     """The ranges of a recording, with the verdict before them.
 
     Args:
         analysis: The recording.
         findings: What its figures say.
         rows: Rows of ``analysis.ranges`` to list.
+        limit: Rows to show in tables, those with most time on the GPU and what these lie in; None for all.
     """
     remarks = []
     missing = why_no_kernels(analysis)
@@ -55,7 +61,7 @@ def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame) -> D
             Notes((describe_recording(analysis),)),
             Notes(said),
             Notes((describe_source(analysis), *base)),
-            *list_ranges(analysis, rows),
+            *list_ranges(analysis, _largest(rows, limit), rows),
         ),
         faults=findings.faults,
         warnings=(*findings.warnings, *remarks),
@@ -65,26 +71,33 @@ def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame) -> D
     )
 
 
-def list_ranges(analysis: Analysis, rows: pd.DataFrame, most: int | None = None) -> list[Table]:
+def _largest(rows: pd.DataFrame, limit: int | None) -> pd.DataFrame:
+    """The rows to show: of each GPU those with most time on it, and what they lie in."""
+    if limit is None or len(rows) <= limit:
+        return rows
+    of_gpus = [of_gpu for _, of_gpu in rows.groupby("gpu", sort=False)]
+    most = max(limit // len(of_gpus), _FEWEST_SHOWN)
+    return pd.concat([keep_largest(of_gpu, of_gpu["gpu_window_ns"], most) for of_gpu in of_gpus])
+
+
+def list_ranges(analysis: Analysis, rows: pd.DataFrame, every: pd.DataFrame | None = None) -> list[Table]:
     """The range summary, one table for each GPU.
 
     Args:
         analysis: What the rows belong to.
         rows: Rows of ``analysis.ranges``.
-        most: Rows to show of all GPUs together, those that took longest; None for all.
+        every: The rows that these were chosen from; None if they are all.
     """
     columns = [column for column, _ in _columns(analysis.window)]
     headings = tuple(made for _, made in _columns(analysis.window))
-    items = {key: row for row, key in enumerate(zip(analysis.paths["domain"], analysis.paths["path"], strict=True))}
     wholes = analysis.ranges[analysis.ranges["depth"] == 0].groupby("gpu")[columns[0].name].max()
     tables = []
-    for number, of_gpu in rows.groupby("gpu", sort=True):
+    for number, kept in rows.groupby("gpu", sort=True):
         gpu = int(str(number))
-        kept = of_gpu if most is None else keep_longest(of_gpu, of_gpu["host_ns"], most // rows["gpu"].nunique())
+        of_gpu = kept if every is None else every[every["gpu"] == gpu]
         is_estimated = analysis.tensor_source == "none"
         cells = [_cells(row, columns, float(wholes[gpu]), is_estimated) for row in kept.to_dict("records")]
-        keys = zip(kept["domain"], kept["path"], strict=True)
-        listed = [replace(row, item=items.get(key, -1)) for row, key in zip(path_rows(kept, cells), keys, strict=True)]
+        listed = [replace(row, item=item) for row, item in zip(path_rows(kept, cells), kept["path_id"], strict=True)]
         tables.append(_table(analysis, gpu, headings, listed, len(of_gpu) - len(kept)))
     return tables
 
@@ -97,7 +110,7 @@ def _table(analysis: Analysis, gpu: int, headings: tuple[Heading, ...], rows: li
         headings=headings,
         rows=tuple(rows),
         hidden=hidden,
-        more=LEFT_OUT.format(command="ranges"),
+        more=LEFT_OUT.format(command="ranges --limit 0"),
         gpu=gpu,
         caption=f"Ranges on {gpu_title(analysis, gpu)}",
         items="ranges",
@@ -108,15 +121,15 @@ def _table(analysis: Analysis, gpu: int, headings: tuple[Heading, ...], rows: li
 def _columns(window: str) -> list[tuple[Column, Heading]]:
     """The columns with their headings; the window that figures are taken over and Tensor Active first."""
     over = RANGES[_WINDOW_COLUMNS[window]]
-    active = RANGES["tensor_active_mean_pct"]
     found = [
         (over, heading(over, columns=(over.name, "share_pct"))),
-        (active, heading(active, columns=_TENSOR_ACTIVE, after=("95 % interval",))),
+        (HEADLINE.column, heading(HEADLINE.column, columns=_TENSOR_ACTIVE, after=("95 % interval",))),
     ]
     for name in (*_BRIEF, *_FURTHER):
         if name != over.name:
             column = RANGES[name]
-            found.append((column, heading(column, brief=name in _BRIEF)))
+            spare = _BRIEF.index(name) + 1 if name in _BRIEF else 0
+            found.append((column, heading(column, brief=spare > 0, spare=spare)))
     return found
 
 
@@ -125,7 +138,7 @@ def _cells(row: Mapping[Any, Any], columns: list[Column], whole_ns: float, is_es
     window = row[over.name] if row[over.name] > 0 else float("nan")
     cells = {column.name: column_cell(row, column) for column in columns}
     cells[over.name] = time_cell(window, whole_ns)
-    cells[_TENSOR_ACTIVE[0]] = interval_cell(*(row[name] for name in _TENSOR_ACTIVE))
+    cells[HEADLINE.name] = interval_cell(*(row[name] for name in _TENSOR_ACTIVE))
     share = cells[_TENSOR_KERNELS]
     if is_estimated and share.sort:
         cells[_TENSOR_KERNELS] = replace(share, text=f"~{share.text}")
@@ -133,5 +146,5 @@ def _cells(row: Mapping[Any, Any], columns: list[Column], whole_ns: float, is_es
 
 
 def cut_ranges(analysis: Analysis) -> list[Table]:
-    """The range summary for a page: of very many paths those that took longest."""
-    return list_ranges(analysis, analysis.ranges, MOST_ROWS)
+    """The range summary for a page: of very many paths those with most time on the GPU."""
+    return list_ranges(analysis, _largest(analysis.ranges, MOST_ROWS), analysis.ranges)

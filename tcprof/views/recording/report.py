@@ -3,9 +3,10 @@
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings
+from tcprof.findings.modules import describe_homes, describe_modules
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Figure, Notes, Part, Section
-from tcprof.views.figures.figures import figure_time_classes
+from tcprof.views.figures.time_bars import figure_time_classes
 from tcprof.views.recording.facts import (
     SOURCE_NOTES,
     WINDOW_MEANINGS,
@@ -16,6 +17,7 @@ from tcprof.views.recording.facts import (
 )
 from tcprof.views.recording.iteration_strip import MOST_POINTS, figure_iteration_strip
 from tcprof.views.recording.kernels import cut_kernels, describe_fit
+from tcprof.views.recording.modules import cut_modules
 from tcprof.views.recording.ranges import cut_ranges
 from tcprof.views.recording.summary import summarize
 from tcprof.views.recording.time import MEANING, cut_time, describe_iterations, list_ledger
@@ -48,6 +50,7 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
     sections = (
         Section(TIMELINE, "Timeline", ()),
         Section("iterations", "Iterations", _iterations(analysis)),
+        Section("modules", "Modules", _modules(analysis)),
         Section("ranges", "Ranges", (Notes((_about_ranges(analysis),)), *cut_ranges(analysis))),
         Section("kernels", "Kernels", _kernels(analysis)),
         Section("time", "Where the time went", _time(analysis)),
@@ -79,6 +82,11 @@ def _iterations(analysis: Analysis) -> tuple[Part, ...]:
     notes = (*describe_iterations(analysis), *((thinned,) if most > MOST_POINTS else ()), _STRIP)
     caption = "GPU window and Tensor Active of each iteration"
     return Notes(notes, "paragraph"), Figure("iterations", caption, lambda: figure_iteration_strip(analysis))
+
+
+def _modules(analysis: Analysis) -> tuple[Part, ...]:
+    tables = cut_modules(analysis)
+    return (Notes((describe_modules(analysis), *describe_homes(analysis)), "paragraph"), *tables) if tables else ()
 
 
 def _about_ranges(analysis: Analysis) -> str:

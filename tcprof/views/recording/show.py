@@ -4,8 +4,10 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings, summarize_checks
+from tcprof.frames import OPS_DOMAIN
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Notes, Section
+from tcprof.views.paths import keep_largest
 from tcprof.views.recording.facts import describe_base, describe_recording, document_data
 from tcprof.views.recording.kernels import list_kernels
 from tcprof.views.recording.ranges import list_ranges
@@ -44,10 +46,12 @@ def view_recording(
 
 
 def _longest(rows: pd.DataFrame, most: int) -> pd.DataFrame:
-    """The whole capture and the paths with most time, in the order of the tree."""
-    time = rows["gpu_window_ns"].fillna(0).where(rows["depth"] > 0, float("inf"))
-    kept = time.groupby(rows["gpu"]).rank(method="first", ascending=False) <= most
-    return rows[kept]
+    """The whole capture and the paths with most time, each with what it lies in; ops only where there is no other."""
+    no_ops = rows[rows["domain"] != OPS_DOMAIN]
+    rows = no_ops if (no_ops["depth"] > 0).any() else rows
+    return pd.concat(
+        [keep_largest(of_gpu, of_gpu["gpu_window_ns"], most) for _, of_gpu in rows.groupby("gpu", sort=False)]
+    )
 
 
 def _first(rows: pd.DataFrame, most: int) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from tcprof.findings.iterations import IterationFigures
 from tcprof.findings.typical import find_typical
 from tcprof.findings.verdict import describe_span
 from tcprof.findings.words import WINDOW_NAMES
+from tcprof.frames import HEADLINE
 from tcprof.views.document import Summary, Tile
 from tcprof.views.recording.facts import gpu_title
 
@@ -69,7 +70,7 @@ def _time_tile(analysis: Analysis, gpu: int) -> tuple[Tile, ...]:
 def _capture_tiles(analysis: Analysis, row: pd.Series) -> tuple[Tile, ...]:
     """Figures of the whole capture."""
     gpu = int(row["gpu"])
-    known = not math.isnan(row["tensor_active_mean_pct"])
+    known = not math.isnan(row[HEADLINE.name])
     over = f"over the {describe_span(row)}"
     rounded = "; rounded samples" if analysis.tensor_source == "rounded" else ""
     traced = len(analysis.activities) > 0
@@ -81,7 +82,7 @@ def _capture_tiles(analysis: Analysis, row: pd.Series) -> tuple[Tile, ...]:
     return (
         Tile(
             "Tensor Active",
-            units.format_pct(row["tensor_active_mean_pct"]),
+            HEADLINE.format(row),
             _rounding_interval(analysis, gpu) if known else "",
             f"mean {over}{rounded}" if known else _unsampled(analysis),
         ),

@@ -8,16 +8,17 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.findings import Findings, describe_warm_up
+from tcprof.findings import Findings
 from tcprof.findings.checks import describe_clocks
 from tcprof.findings.notes import name_iterations
-from tcprof.frames import LEDGER, TIMELINE
+from tcprof.frames import HEADLINE, LEDGER, TIMELINE
 from tcprof.untrusted import one_line
 from tcprof.views.cells import heading, sort_key, word_cell
 from tcprof.views.document import Cell, Document, Notes, Row, Table
 from tcprof.views.figures.time_classes import shown_classes
 from tcprof.views.paths import LEFT_OUT, MOST_ROWS, keep_longest, path_rows, time_cell
 from tcprof.views.recording.facts import (
+    describe_base,
     describe_recording,
     document_data,
     gpu_title,
@@ -26,9 +27,16 @@ from tcprof.views.recording.facts import (
 from tcprof.views.recording.kernels import describe_fit
 
 NOTABLE_PCT = 1.0  # entries of the ledger below this are not worth a remedy
+# On a narrow terminal; the last one first.
+_SPARE = ("memory_bound", "graph", "communication", "unresolved_kernel", "copy", "issue_bound")
 MEANING = (
     "Each nanosecond of the gpu windows, from a range's first activity to its last, is in exactly one class, the first "
     "that applies. All GPU work in the window counts, whichever range launched it."
+)
+
+_NO_ITERATIONS = (
+    "No iterations were found: no range of the program's with 5 instances holds most of the GPU's work, and the order "
+    "of the kernels does not repeat."
 )
 
 
@@ -42,8 +50,7 @@ def view_timeline(analysis: Analysis, findings: Findings, rows: pd.DataFrame, gp
         gpu: Only the ledger of this GPU; None: of all.
     """
     frames = {"rows": rows, "ledger": analysis.ledger, "iterations": analysis.iterations, "clocks": analysis.clocks}
-    left_out = describe_warm_up(analysis)
-    base = (left_out,) if left_out else ()
+    base = describe_base(analysis)
     ledger = analysis.ledger if gpu is None else analysis.ledger[analysis.ledger["gpu"] == gpu]
     notes = (
         describe_recording(analysis),
@@ -72,13 +79,18 @@ def list_time(analysis: Analysis, rows: pd.DataFrame, most: int | None = None) -
         rows: Rows of ``analysis.timeline``.
         most: Rows to show of all GPUs together, those that took longest; None for all.
     """
-    columns = [f"{name}_ns" for name in shown_classes(rows)]
-    shares = [f"{name.removesuffix('_ns')}_pct" for name in columns]
+    classes = shown_classes(rows)
+    columns = [f"{name}_ns" for name in classes]
     headings = (
         heading(TIMELINE["window_ns"]),
         *(
-            heading(TIMELINE[name], unit="pct", columns=(name, share))
-            for name, share in zip(columns, shares, strict=True)
+            heading(
+                TIMELINE[column],
+                unit="pct",
+                columns=(column, f"{name}_pct"),
+                spare=_SPARE.index(name) + 1 if name in _SPARE else 0,
+            )
+            for name, column in zip(classes, columns, strict=True)
         ),
     )
     tables = []
@@ -183,9 +195,9 @@ def describe_iterations(analysis: Analysis) -> tuple[str, ...]:
             f"{units.format_ns(rest['host_ns'].median())}, gpu window "
             f"{units.format_ns(rest['gpu_window_ns'].median())}, kernels "
             f"{units.format_ns(rest['kernel_ns'].median())}, Tensor Active "
-            f"{units.format_pct(rest['tensor_active_mean_pct'].median())}."
+            f"{units.format_pct(rest[HEADLINE.name].median())}."
         )
-    return tuple(lines) or ("No range iterates: none of the program's with 5 instances holds most of the GPU's work.",)
+    return tuple(lines) or (_NO_ITERATIONS,)
 
 
 def view_iterations(analysis: Analysis, findings: Findings) -> Document:

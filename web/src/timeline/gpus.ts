@@ -70,7 +70,7 @@ function readBars(read: ReadArray, packed: PackedBars, step: number): Bars {
   }
   const bars = {
     start, end: length.map((value, i) => start[i] + value), percents,
-    row: read(packed.row, Uint8Array), id: read(packed.id, Uint32Array),
+    row: read(packed.row, Uint8Array), id: read(packed.id, Uint32Array), merged: read(packed.merged, Uint32Array),
   };
   return { ...bars, rows: makeRows(bars) };
 }
@@ -96,7 +96,7 @@ export interface GpuIntervals {
 }
 
 export function describeData(header: Header, gpus: readonly Gpu[]): TimelineData {
-  const part = ({ start, end, id }: Intervals) => ({ start, end, id });
+  const part = ({ start, end, id, merged }: Intervals) => ({ start, end, id, merged });
   return {
     gpus: gpus.map(({ gpu, lanes: { host, windows, work } }) =>
       ({ gpu, kernels: part(work), ranges: part(host), windows: part(windows) })),

@@ -11,6 +11,8 @@ export interface PackedBars {
   row: ArrayNumber;
   /** Of what each bar is an instance: the place in the header's `paths` or `works`. */
   id: ArrayNumber;
+  /** How many each bar stands for: more than one where the page would hold too many. */
+  merged: ArrayNumber;
   percents: Record<string, ArrayNumber>;
 }
 

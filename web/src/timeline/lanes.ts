@@ -115,9 +115,14 @@ function rangeLook({ lanes, names }: Filling, percent: number): Look {
   return names.rangeColors[Number.isNaN(percent) ? last : step];
 }
 
+/** What is said of a bar that stands for several. */
+function describeMerged({ merged }: Bars, bar: number): string {
+  return merged[bar] > 1 ? `, ${merged[bar]} short ones drawn as one` : "";
+}
+
 function describeRange({ names }: Filling, bars: RangeBars, bar: number, where: string): string {
   const { tensor_active_mean_pct: active, coverage_pct: coverage } = bars.percents;
-  return `<b>${names.paths.names[bars.id[bar]]}</b><br>${where} from ` +
+  return `<b>${names.paths.names[bars.id[bar]]}</b>${describeMerged(bars, bar)}<br>${where} from ` +
     `${formatMoment(bars.start[bar])}, for ${formatSeconds(bars.end[bar] - bars.start[bar])}<br>` +
     `Tensor Active mean ${formatPercent(active[bar])}, coverage ${formatPercent(coverage[bar])}, ` +
     `${bars.kernels[bar]} kernels`;
@@ -125,6 +130,7 @@ function describeRange({ names }: Filling, bars: RangeBars, bar: number, where: 
 
 /** Short ranges of one bin; `time` is that of those whose Tensor Active is known, `sum` its sum over that time. */
 interface RangeBin {
+  bars: number;
   count: number;
   time: number;
   sum: number;
@@ -141,8 +147,9 @@ function fillRanges(filling: Filling, bars: RangeBars, where: string): void {
     scanRow(bars, members, filling.view,
       (bar) => addWide(filling, bars, bar, span, rangeLook(filling, active[bar]), names.paths.cuts[bars.id[bar]], describe),
       (number, bar, seconds) => {
-        const bin = getOrAdd(bins, number, () => ({ count: 0, time: 0, sum: 0, first: bar }));
-        bin.count++;
+        const bin = getOrAdd(bins, number, () => ({ bars: 0, count: 0, time: 0, sum: 0, first: bar }));
+        bin.count += bars.merged[bar];
+        bin.bars++;
         if (Number.isNaN(active[bar])) return;
         bin.time += seconds;
         bin.sum += seconds * active[bar];
@@ -158,7 +165,7 @@ function addRangeBin(
   const mean = bin.time ? bin.sum / bin.time : NaN;
   const left = view.low + number * view.narrow;
   filling.paint(rangeLook(filling, mean), left, left + view.narrow, top, bottom);
-  const text = bin.count === 1 ? describe(bin.first) : `<b>${bin.count} short ranges</b>, the first ` +
+  const text = bin.bars === 1 ? describe(bin.first) : `<b>${bin.count} short ranges</b>, the first ` +
     `${names.paths.names[bars.id[bin.first]]}<br>Tensor Active mean ${formatPercent(mean)}`;
   filling.point(left + view.narrow / 2, middle, text);
 }
@@ -169,7 +176,7 @@ function describeWork({ lanes, names: { works, classes } }: Filling, bars: Bars,
   const [low, high] = [works.low[id], works.high[id]];
   const interval = low === null || high === null ? "" : ` (95 % interval of its kernel ` +
     `${formatPercent(low)} to ${formatPercent(high)})`;
-  return `<b>${works.names[id]}</b><br>${works.geometry[id] ? `grid and block ${works.geometry[id]}<br>` : ""}` +
+  return `<b>${works.names[id]}</b>${describeMerged(bars, bar)}<br>${works.geometry[id] ? `grid and block ${works.geometry[id]}<br>` : ""}` +
     `${lanes.labels[bars.row[bar]]}, from ${formatMoment(bars.start[bar])}, for ` +
     `${formatSeconds(bars.end[bar] - bars.start[bar])}<br>${classes[works.class[id]].name}` +
     (Number.isNaN(active) ? "" : `, Tensor Active ${formatPercent(active)}${interval}`);
@@ -177,6 +184,7 @@ function describeWork({ lanes, names: { works, classes } }: Filling, bars: Bars,
 
 /** Short work of one bin: seconds of each class. */
 interface WorkBin {
+  bars: number;
   count: number;
   first: number;
   time: Map<number, number>;
@@ -194,8 +202,9 @@ function fillWork(filling: Filling, bars: Bars): void {
     scanRow(bars, members, view,
       (bar) => addWide(filling, bars, bar, span, classes[classOf(bar)], works.cuts[bars.id[bar]], describe),
       (number, bar, seconds) => {
-        const bin = getOrAdd(bins, number, () => ({ count: 0, first: bar, time: new Map<number, number>() }));
-        bin.count++;
+        const bin = getOrAdd(bins, number, () => ({ bars: 0, count: 0, first: bar, time: new Map<number, number>() }));
+        bin.count += bars.merged[bar];
+        bin.bars++;
         bin.time.set(classOf(bar), (bin.time.get(classOf(bar)) ?? 0) + seconds);
       });
     for (const [number, bin] of bins) stackBin(filling, span, number, bin, describe);
@@ -216,7 +225,7 @@ function stackBin(filling: Filling, span: Span, number: number, bin: WorkBin, de
     bottom -= height * time;
     shares.push(`${classes[place].name} ${formatPercent((100 * time) / view.narrow)}`);
   }
-  const text = bin.count === 1 ? describe(bin.first) : `<b>${bin.count} short kernels and copies</b><br>in ` +
+  const text = bin.bars === 1 ? describe(bin.first) : `<b>${bin.count} short kernels and copies</b><br>in ` +
     `${formatSeconds(view.narrow)} from ${formatMoment(left)}<br>${shares.join(", ")} of the time`;
   filling.point(left + view.narrow / 2, span.middle, text);
 }

@@ -236,12 +236,12 @@
   }
 
   // src/intervals.ts
-  function countWithin({ start: start2, end, id }, from, to) {
+  function countWithin({ start: start2, end, id, merged }, from, to) {
     const found = /* @__PURE__ */ new Map();
     for (let i = 0; i < id.length; i++) {
       if (end[i] <= from || start2[i] >= to) continue;
       const entry = found.get(id[i]) ?? { count: 0, seconds: 0 };
-      entry.count += 1;
+      entry.count += merged[i];
       entry.seconds += Math.min(end[i], to) - Math.max(start2[i], from);
       found.set(id[i], entry);
     }
@@ -253,7 +253,8 @@
     return {
       start: join(Float64Array, first.start, others.start, places),
       end: join(Float64Array, first.end, others.end, places),
-      id: join(Uint32Array, first.id, others.id, places)
+      id: join(Uint32Array, first.id, others.id, places),
+      merged: join(Uint32Array, first.merged, others.merged, places)
     };
   }
   function join(type, first, others, places) {
@@ -264,8 +265,10 @@
     });
     return joined;
   }
-  function typical({ start: start2, end, id }, wanted) {
-    const mine = Array.from(id.keys()).filter((place) => id[place] === wanted);
+  function typical({ start: start2, end, id, merged }, wanted) {
+    const all = Array.from(id.keys()).filter((place) => id[place] === wanted);
+    const single = all.filter((place) => merged[place] === 1);
+    const mine = single.length ? single : all;
     mine.sort((a, b) => end[a] - start2[a] - (end[b] - start2[b]));
     const middle = mine[mine.length - 1 >> 1];
     return middle === void 0 ? null : { start: start2[middle], end: end[middle] };
@@ -508,9 +511,12 @@
     const step = Math.min(last - 1, Math.floor(last * percent / (lanes.highestRange || 1)));
     return names.rangeColors[Number.isNaN(percent) ? last : step];
   }
+  function describeMerged({ merged }, bar) {
+    return merged[bar] > 1 ? `, ${merged[bar]} short ones drawn as one` : "";
+  }
   function describeRange({ names }, bars, bar, where) {
     const { tensor_active_mean_pct: active, coverage_pct: coverage } = bars.percents;
-    return `<b>${names.paths.names[bars.id[bar]]}</b><br>${where} from ${formatMoment(bars.start[bar])}, for ${formatSeconds(bars.end[bar] - bars.start[bar])}<br>Tensor Active mean ${formatPercent(active[bar])}, coverage ${formatPercent(coverage[bar])}, ${bars.kernels[bar]} kernels`;
+    return `<b>${names.paths.names[bars.id[bar]]}</b>${describeMerged(bars, bar)}<br>${where} from ${formatMoment(bars.start[bar])}, for ${formatSeconds(bars.end[bar] - bars.start[bar])}<br>Tensor Active mean ${formatPercent(active[bar])}, coverage ${formatPercent(coverage[bar])}, ${bars.kernels[bar]} kernels`;
   }
   function fillRanges(filling, bars, where) {
     const { names } = filling;
@@ -525,8 +531,9 @@
         filling.view,
         (bar) => addWide(filling, bars, bar, span, rangeLook(filling, active[bar]), names.paths.cuts[bars.id[bar]], describe),
         (number, bar, seconds) => {
-          const bin = getOrAdd(bins, number, () => ({ count: 0, time: 0, sum: 0, first: bar }));
-          bin.count++;
+          const bin = getOrAdd(bins, number, () => ({ bars: 0, count: 0, time: 0, sum: 0, first: bar }));
+          bin.count += bars.merged[bar];
+          bin.bars++;
           if (Number.isNaN(active[bar])) return;
           bin.time += seconds;
           bin.sum += seconds * active[bar];
@@ -540,7 +547,7 @@
     const mean = bin.time ? bin.sum / bin.time : NaN;
     const left = view.low + number * view.narrow;
     filling.paint(rangeLook(filling, mean), left, left + view.narrow, top, bottom);
-    const text = bin.count === 1 ? describe(bin.first) : `<b>${bin.count} short ranges</b>, the first ${names.paths.names[bars.id[bin.first]]}<br>Tensor Active mean ${formatPercent(mean)}`;
+    const text = bin.bars === 1 ? describe(bin.first) : `<b>${bin.count} short ranges</b>, the first ${names.paths.names[bars.id[bin.first]]}<br>Tensor Active mean ${formatPercent(mean)}`;
     filling.point(left + view.narrow / 2, middle, text);
   }
   function describeWork({ lanes, names: { works, classes } }, bars, bar) {
@@ -548,7 +555,7 @@
     const active = bars.percents.tensor_active_pct[bar];
     const [low, high] = [works.low[id], works.high[id]];
     const interval = low === null || high === null ? "" : ` (95 % interval of its kernel ${formatPercent(low)} to ${formatPercent(high)})`;
-    return `<b>${works.names[id]}</b><br>${works.geometry[id] ? `grid and block ${works.geometry[id]}<br>` : ""}${lanes.labels[bars.row[bar]]}, from ${formatMoment(bars.start[bar])}, for ${formatSeconds(bars.end[bar] - bars.start[bar])}<br>${classes[works.class[id]].name}` + (Number.isNaN(active) ? "" : `, Tensor Active ${formatPercent(active)}${interval}`);
+    return `<b>${works.names[id]}</b>${describeMerged(bars, bar)}<br>${works.geometry[id] ? `grid and block ${works.geometry[id]}<br>` : ""}${lanes.labels[bars.row[bar]]}, from ${formatMoment(bars.start[bar])}, for ${formatSeconds(bars.end[bar] - bars.start[bar])}<br>${classes[works.class[id]].name}` + (Number.isNaN(active) ? "" : `, Tensor Active ${formatPercent(active)}${interval}`);
   }
   function fillWork(filling, bars) {
     const { view, lanes, names: { works, classes } } = filling;
@@ -565,8 +572,9 @@
         view,
         (bar) => addWide(filling, bars, bar, span, classes[classOf(bar)], works.cuts[bars.id[bar]], describe),
         (number, bar, seconds) => {
-          const bin = getOrAdd(bins, number, () => ({ count: 0, first: bar, time: /* @__PURE__ */ new Map() }));
-          bin.count++;
+          const bin = getOrAdd(bins, number, () => ({ bars: 0, count: 0, first: bar, time: /* @__PURE__ */ new Map() }));
+          bin.count += bars.merged[bar];
+          bin.bars++;
           bin.time.set(classOf(bar), (bin.time.get(classOf(bar)) ?? 0) + seconds);
         }
       );
@@ -586,7 +594,7 @@
       bottom -= height * time;
       shares.push(`${classes[place].name} ${formatPercent(100 * time / view.narrow)}`);
     }
-    const text = bin.count === 1 ? describe(bin.first) : `<b>${bin.count} short kernels and copies</b><br>in ${formatSeconds(view.narrow)} from ${formatMoment(left)}<br>${shares.join(", ")} of the time`;
+    const text = bin.bars === 1 ? describe(bin.first) : `<b>${bin.count} short kernels and copies</b><br>in ${formatSeconds(view.narrow)} from ${formatMoment(left)}<br>${shares.join(", ")} of the time`;
     filling.point(left + view.narrow / 2, span.middle, text);
   }
 
@@ -938,7 +946,8 @@
       end: length.map((value, i) => start2[i] + value),
       percents,
       row: read(packed.row, Uint8Array),
-      id: read(packed.id, Uint32Array)
+      id: read(packed.id, Uint32Array),
+      merged: read(packed.merged, Uint32Array)
     };
     return { ...bars, rows: makeRows(bars) };
   }
@@ -946,7 +955,7 @@
     return { ...readBars(read, packed, step), kernels: read(packed.kernels, Uint32Array) };
   }
   function describeData(header, gpus) {
-    const part = ({ start: start2, end, id }) => ({ start: start2, end, id });
+    const part = ({ start: start2, end, id, merged }) => ({ start: start2, end, id, merged });
     return {
       gpus: gpus.map(({ gpu, lanes: { host, windows, work } }) => ({ gpu, kernels: part(work), ranges: part(host), windows: part(windows) })),
       names: { kernels: header.works.names, ranges: header.paths.names },

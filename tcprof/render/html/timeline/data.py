@@ -19,6 +19,7 @@ from tcprof.analysis.timeline import IDLE, TIME_CLASSES
 from tcprof.findings.words import class_title
 from tcprof.render.html.timeline.figure import GpuStrips, draw_skeleton
 from tcprof.render.html.timeline.lanes import (
+    MOST_BARS,
     STREAM_ROWS,
     GpuLanes,
     WorkNames,
@@ -73,11 +74,15 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
     strips, headers, notes = [], [], []
     for gpu in gpus:
         curves, track, note = _add_samples(store, analysis, gpu, MOST_VALUES // len(gpus))
-        lanes = lay_lanes(analysis, gpu, works)
+        lanes = lay_lanes(analysis, gpu, works, MOST_BARS // len(gpus))
         strips.append(GpuStrips(gpu, curves, lanes))
         headers.append({"gpu": gpu, "tracks": track, **_add_lanes(store, lanes)})
         if lanes.hidden:
-            note.append(f"{units.format_count(lanes.hidden)} bars are not drawn: too deeply nested, or too many.")
+            note.append(f"{units.format_count(lanes.hidden)} ranges are not drawn: they are too deeply nested.")
+        if lanes.merged:
+            note.append(
+                f"{units.format_count(lanes.merged)} short bars are drawn as fewer: neighbours of one name are merged."
+            )
         notes += [f"{gpu_title(analysis, gpu)}: {line}" for line in note] if len(gpus) > 1 else note
     classes = sorted(set(works.frame["time_class"]))
     figure = draw_skeleton(analysis, strips)
@@ -189,6 +194,7 @@ def _add_lanes(store: ArrayStore, lanes: GpuLanes) -> Header:
             "length": store.add((bars["end_ns"] - bars["start_ns"]).to_numpy()),
             "row": store.add(bars["row"].to_numpy()),
             "id": store.add(bars[number].to_numpy()),
+            "merged": store.add(bars["merged"].to_numpy()),
             "percents": percents,
         }
 

@@ -10,10 +10,12 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.timeline import TIME_CLASSES, classes_of_activities
+from tcprof.frames import OPS_DOMAIN
+from tcprof.render.html.timeline.merging import merge_bars
 from tcprof.untrusted import one_line
 from tcprof.views.figures.lanes import MOST_DEPTHS
 
-MOST_BARS = 2_000_000  # of a GPU's ranges, and of its work: beyond, the shortest are left out
+MOST_BARS = 1_500_000  # of all GPUs together: beyond, short ones are merged
 MOST_STREAMS = 12
 STREAM_ROWS = 2  # work has taller bars, since the shares of short kernels are drawn in them
 CUTS = (8, 12, 16, 22, 30, 42, 60)  # lengths of a name: a bar shows the longest for which it is wide enough
@@ -31,7 +33,8 @@ class GpuLanes:
         host: Ranges on the CPU, with the columns of ``tcprof.frames.INSTANCES``.
         gpu: The same from first activity to last, where they have any.
         work: Activities, with ``work``, the number of their name, and ``tensor_active_pct``.
-        hidden: Bars left out: nested too deep, or too many.
+        hidden: Ranges left out: nested too deep.
+        merged: Bars that are drawn merged with others, as there are too many.
     """
 
     titles: Mapping[int, str]
@@ -41,6 +44,7 @@ class GpuLanes:
     gpu: pd.DataFrame
     work: pd.DataFrame
     hidden: int
+    merged: int
 
 
 @dataclass(frozen=True)
@@ -98,8 +102,15 @@ def short_names(frame: pd.DataFrame) -> pd.Series:
     return frame["name"].map(short_name)
 
 
-def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames) -> GpuLanes:
-    """The rows of one GPU's lanes, and the bars on them."""
+def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames, most: int) -> GpuLanes:
+    """The rows of one GPU's lanes, and the bars on them.
+
+    Args:
+        analysis: The recording.
+        gpu: The GPU.
+        works: See ``name_work``.
+        most: How many bars there may be.
+    """
     instances = analysis.instances[analysis.instances["gpu"] == gpu].join(_places(analysis.paths), on="path_id")
     shallow = instances[instances["place"] <= MOST_DEPTHS]
     titles: dict[int, str] = {}
@@ -109,7 +120,13 @@ def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames) -> GpuLanes:
     for kind, title in (("host", "NVTX ranges on the CPU"), ("gpu", "Their work on the GPU, first activity to last")):
         timed = shallow[shallow[f"{kind}_start_ns"].notna()]
         starts, ends = (timed[f"{kind}_{side}_ns"].astype(np.int64) for side in ("start", "end"))
-        bars[kind] = _longest(timed.assign(start_ns=starts, end_ns=ends, row=rows + timed["place"]))
+        bars[kind] = merge_bars(
+            timed.assign(start_ns=starts, end_ns=ends, row=rows + timed["place"]),
+            most // 3,
+            "path_id",
+            ("tensor_active_mean_pct", "coverage_pct"),
+            ("kernel_count",),
+        )
         if len(timed):
             titles[rows] = title
             rows += 1 + int(timed["place"].max())
@@ -124,31 +141,29 @@ def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames) -> GpuLanes:
         work=works.of_activity[is_here],
         tensor_active_pct=works.tensor_active_pct[is_here],
     )
-    kept = _longest(work)
-    hidden = len(instances) - len(bars["host"]) + len(work) - len(kept)
+    bars["work"] = merge_bars(work, most // 3, "work", ("tensor_active_pct",))
     rows += 1 + STREAM_ROWS * len(names) if names else 0
-    return GpuLanes(titles, labels, rows, bars["host"], bars["gpu"], kept, hidden)
+    merged = sum(int(drawn.loc[drawn["merged"] > 1, "merged"].sum()) for drawn in bars.values())
+    hidden = len(instances) - len(shallow)
+    return GpuLanes(titles, labels, rows, bars["host"], bars["gpu"], bars["work"], hidden, merged)
 
 
 def _places(paths: pd.DataFrame) -> pd.Series:
-    """The row of each path among its GPU's: by depth, those of one NVTX domain below those of the one before."""
-    deepest = paths.groupby("domain")["depth"].max()  # the default domain, which has no name, is the first
+    """The row of each path among its GPU's: by depth, those of one NVTX domain below those of the one before.
+
+    The default domain, which has no name, is the first; ops of PyTorch, which are many and short, are the last.
+    """
+    deepest = paths.groupby("domain")["depth"].max()
+    deepest = deepest.loc[sorted(deepest.index, key=lambda domain: (domain == OPS_DOMAIN, domain))]
     return (paths["depth"] + paths["domain"].map(deepest.cumsum() - deepest)).astype(np.int64).rename("place")
-
-
-def _longest(bars: pd.DataFrame) -> pd.DataFrame:
-    """By start; of too many the longest."""
-    length = bars["end_ns"] - bars["start_ns"]
-    kept = bars if len(bars) <= MOST_BARS else bars.loc[length.nlargest(MOST_BARS).index]
-    return kept.sort_values("start_ns", kind="stable", ignore_index=True)
 
 
 def _streams(activities: pd.DataFrame) -> tuple[Ints, list[str]]:
     """The place of each activity's stream, and the streams' names; those with the least time share the last place."""
     if not len(activities):
         return np.empty(0, dtype=np.int64), []
-    keys = pd.MultiIndex.from_frame(activities[["process", "stream"]])
-    codes, streams = keys.factorize(sort=True)
+    by = activities.groupby(["process", "stream"])
+    codes, streams = by.ngroup().to_numpy(np.int64), by.size().index
     time = np.bincount(codes, activities["end_ns"] - activities["start_ns"], minlength=len(streams))
     kept = np.sort(np.argsort(-time, kind="stable")[:MOST_STREAMS])
     place = np.full(len(streams), len(kept), dtype=np.int64)

@@ -1,6 +1,6 @@
 """What a copy that is safe to share may hold: an allow-list of tables, texts and rows."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from sqlalchemy import (
@@ -11,6 +11,7 @@ from sqlalchemy import (
     MetaData,
     Numeric,
     Select,
+    String,
     Table,
     and_,
     func,
@@ -22,6 +23,7 @@ from sqlalchemy import (
     union,
 )
 from sqlalchemy.sql.elements import ColumnElement
+from sqlalchemy.types import NullType, TypeEngine
 
 from tcprof.sources.nsys_sqlite import schema
 
@@ -35,6 +37,7 @@ _KEPT_TEXT: dict[str, set[str]] = {
     "TARGET_INFO_CUDA_CONTEXT_INFO": set(),
     "PROCESSES": set(),
     schema.CUDA_DEVICES.name: set(),
+    schema.ALONE.name: set(),
     schema.METRIC_NAMES.name: {"metricName"},
     schema.NVTX.name: {"text"},
     schema.GPUS.name: {"name", "chipName"},
@@ -49,13 +52,43 @@ _KEPT_TEXT: dict[str, set[str]] = {
     schema.GENERIC_TYPES.name: {"data"},
     schema.GENERIC_EVENTS.name: {"data"},
 }
-_EXPORT_KEYS = ("EXPORT_PRODUCT_%", "EXPORT_SCHEMA_VERSION%", "EXPORT_TIME_UTC", "EXPORT_LAZY", "EXPORT_PARAM_LAZY")
-_CAPTURE_KEYS = ("CAPTURE_EVENT_TYPE", "GPU_METRICS_OPTIONS:%", "RUN_DURATION_MS", "%CUDA_GRAPH_TRACE_OPTIONS:MODE")
-_MORE_THAN_A_WORD = "*[^A-Za-z0-9]*"  # no value of these options has more than letters and digits
-_SYSTEM_KEYS = ("CpuCores", "CpuArchitecture", "NvDriverVersion", "CudaDriverVersion")
+# Settings that are kept, and what their values are: any other word may be a name or a password.
+_NUMBERS = "*[^0-9TZ:. -]*"  # what a number, a version or a date does not have
+_BOOLEANS = ("true", "false")
+_GPUS = ("[0-9]", "[0-9][0-9]")
+_CAPTURE_SETTINGS: dict[str, str | tuple[str, ...]] = {
+    "CAPTURE_EVENT_TYPE": ("OSRuntime", "NvtxEvents", "CuBLAS", "CuDNN", "Graphics", "Cuda"),
+    "GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY": _NUMBERS,
+    **{f"GPU_METRICS_OPTIONS:GPU_{gpu}:{what}": _NUMBERS for gpu in _GPUS for what in ("ID", "METRIC_SET_INDEX")},
+    "RUN_DURATION_MS": _NUMBERS,
+    "CUDA_GRAPH_TRACE_OPTIONS:MODE": ("Graph", "Node"),
+    "PROCESS_[0-9]*:CUDA_GRAPH_TRACE_OPTIONS:MODE": ("Graph", "Node"),
+}
+_EXPORT_SETTINGS: dict[str, str | tuple[str, ...]] = {
+    "EXPORT_PRODUCT_NAME": ("NVIDIA Nsight Systems",),
+    "EXPORT_PRODUCT_VERSION": _NUMBERS,
+    "EXPORT_PRODUCT_DATE": _NUMBERS,
+    "EXPORT_SCHEMA_VERSION": _NUMBERS,
+    "EXPORT_SCHEMA_VERSION_*": _NUMBERS,
+    "EXPORT_TIME_UTC": _NUMBERS,
+    "EXPORT_LAZY": _BOOLEANS,
+    "EXPORT_PARAM_LAZY": _BOOLEANS,
+}
+_SYSTEM_SETTINGS: dict[str, str | tuple[str, ...]] = {
+    "CpuCores": _NUMBERS,
+    "CpuArchitecture": ("x86_64", "aarch64"),
+    "NvDriverVersion": _NUMBERS,
+    "CudaDriverVersion": _NUMBERS,
+}
+_SETTINGS = {
+    schema.CAPTURE_METADATA.name: _CAPTURE_SETTINGS,
+    schema.EXPORT_METADATA.name: _EXPORT_SETTINGS,
+    schema.OLD_EXPORT_METADATA.name: _EXPORT_SETTINGS,
+    schema.SYSTEM.name: _SYSTEM_SETTINGS,
+}
+_FORMS = [form for settings in _SETTINGS.values() for form in settings.values()]
+_KNOWN_WORDS = {word for form in _FORMS if isinstance(form, tuple) for word in form}
 _NVTX_KINDS = (schema.NVTX_PUSH_POP, schema.NVTX_START_END, schema.NVTX_DOMAIN_CREATE, 34, 76)  # marks, domain ends
-# Settings whose values nsys and the driver choose.
-_OWN_VALUES = ("CAPTURE_EVENT_TYPE", "EXPORT_PRODUCT_NAME", *_SYSTEM_KEYS)
 # Tables of names with values.
 SETTINGS_TABLES = (schema.CAPTURE_METADATA, schema.EXPORT_METADATA, schema.OLD_EXPORT_METADATA, schema.SYSTEM)
 # The columns that decide which rows of a table are kept. A table without them is not one of nsys's, and is left out.
@@ -73,23 +106,40 @@ _API_STRINGS = ((schema.API_CALLS.name, "nameId"),)
 _API_NAMES = "cu*"  # cudaLaunchKernel_v7000, cuEventRecord: whatever else is numbered as a call is none
 
 
-def reflect_tables(connection: Connection, database: str | None = None) -> dict[str, Table]:
+def reflect_tables(
+    connection: Connection, database: str | None = None, *, is_read: Callable[[str], bool] = bool
+) -> dict[str, Table]:
     """A database's tables with their columns' names and types, without keys and constraints.
 
     Args:
         connection: A connection to it.
         database: The name that it is attached under.
+        is_read: Tells by its name whether a table is looked at; all are by default.
     """
     inspector = inspect(connection)
     return {
         name: Table(
             name,
             MetaData(),
-            *(Column(column["name"], column["type"]) for column in inspector.get_columns(name, schema=database)),
+            *(
+                Column(column["name"], _plain(column["type"]))
+                for column in inspector.get_columns(name, schema=database)
+            ),
             schema=database,
         )
         for name in inspector.get_table_names(schema=database)
+        if is_read(name)
     }
+
+
+def _plain(declared: TypeEngine[Any]) -> TypeEngine[Any]:
+    """A column's type as one whose values are read as SQLite has them, whatever they are."""
+    return declared if isinstance(declared, Integer | Float | String) else NullType()
+
+
+def is_known(name: str) -> bool:
+    """Whether a table of this name may be in a copy."""
+    return name in _KEPT_TEXT or name.startswith("ENUM_")
 
 
 def is_kept(name: str, tables: dict[str, Table]) -> bool:
@@ -100,7 +150,7 @@ def is_kept(name: str, tables: dict[str, Table]) -> bool:
         return is_kept(schema.GENERIC_TYPES.name, tables)
     if name == schema.GENERIC_TYPES.name:
         return schema.METRICS.name not in tables  # only there do generic events hold the GPU metrics
-    return name in _KEPT_TEXT or name.startswith("ENUM_")
+    return is_known(name)
 
 
 def is_number(column: ColumnElement[Any]) -> bool:
@@ -122,13 +172,8 @@ def keeps_text(column: ColumnElement[Any]) -> bool:
 def wanted(table: Table, tables: dict[str, Table]) -> ColumnElement[bool]:
     """Which rows of a table are kept."""
     name, c = table.name, table.c
-    if name in (schema.EXPORT_METADATA.name, schema.OLD_EXPORT_METADATA.name):
-        return or_(*(c.name.like(key) for key in _EXPORT_KEYS))
-    if name == schema.CAPTURE_METADATA.name:
-        is_word = c.value.op("NOT GLOB")(_MORE_THAN_A_WORD)
-        return and_(or_(*(c.name.like(key) for key in _CAPTURE_KEYS)), is_word)
-    if name == schema.SYSTEM.name:
-        return c.name.in_(_SYSTEM_KEYS)
+    if name in _SETTINGS:
+        return or_(*(and_(c.name.op("GLOB")(key), _fits(c.value, form)) for key, form in _SETTINGS[name].items()))
     if name == schema.NVTX.name:
         return c.eventType.in_(_NVTX_KINDS)
     if name == schema.STRINGS.name:
@@ -137,6 +182,11 @@ def wanted(table: Table, tables: dict[str, Table]) -> ColumnElement[bool]:
     if name in (schema.GENERIC_TYPES.name, schema.GENERIC_EVENTS.name):
         return c.typeId.in_(_metric_types(tables[schema.GENERIC_TYPES.name]))
     return true()
+
+
+def _fits(value: ColumnElement[Any], form: str | tuple[str, ...]) -> ColumnElement[bool]:
+    """Whether a setting's value is one of some words, or has none of the characters that a pattern finds."""
+    return value.in_(form) if isinstance(form, tuple) else value.op("NOT GLOB")(form)
 
 
 def left_out(table: Table, tables: dict[str, Table]) -> ColumnElement[bool]:
@@ -161,7 +211,7 @@ def own_words(tables: dict[str, Table]) -> Iterator[Select[Any]]:
             yield from (select(column) for column in table.c if keeps_text(column))
         elif name in (settings.name for settings in SETTINGS_TABLES):
             yield select(table.c.name).where(wanted(table, tables))
-            yield select(table.c.value).where(table.c.name.in_(_OWN_VALUES))
+            yield select(table.c.value).where(table.c.value.in_(_KNOWN_WORDS))
         elif name == schema.STRINGS.name:
             yield select(table.c.value).where(_is_call(table, tables))
 

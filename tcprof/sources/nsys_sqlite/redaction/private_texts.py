@@ -11,8 +11,14 @@ from sqlalchemy import Connection, Select, Table, Text, select, type_coerce
 from sqlalchemy.sql.elements import ColumnElement
 
 from tcprof.sources.nsys_sqlite import schema
-from tcprof.sources.nsys_sqlite.database import decode
-from tcprof.sources.nsys_sqlite.redaction.allowed import SETTINGS_TABLES, is_kept, left_out, own_words
+from tcprof.sources.nsys_sqlite.opening import decode
+from tcprof.sources.nsys_sqlite.redaction.allowed import (
+    SETTINGS_TABLES,
+    is_kept,
+    is_known,
+    left_out,
+    own_words,
+)
 
 
 class Kind(StrEnum):
@@ -49,6 +55,7 @@ _BETWEEN_WORDS = re.compile(r"[\s\"'()<>\[\]{}]+")
 _BETWEEN_PIECES = re.compile(r"[:;,=@&?|]+")
 _VALUE = re.compile(r"^[^=,;]*=([^=,;:]+)$|:([^:@/]+)@")  # --password=sesame, https://bob:sesame@host
 _NUMBER = re.compile(r"[\d\s.,:;x+-]*")
+_THREADS, _STREAMS = "ThreadNames", "ProcessStreams"
 _SHORTEST = 6
 _SHORTEST_NAME = 4
 _WORD = re.compile(r"[^\W_]+")
@@ -165,7 +172,22 @@ def strings_in(connection: Connection, tables: dict[str, Table]) -> list[tuple[i
     return [(number, as_text(value), bool(is_left_out)) for number, value, is_left_out in rows if value]
 
 
-def numbers_in(connection: Connection, tables: dict[str, Table], table: str, column: str) -> set[int]:
+def is_gathered(name: str) -> bool:
+    """Whether a table of this name tells what is private, or what is not."""
+    return is_known(name) or name in (_THREADS, _STREAMS)
+
+
+def thread_names(connection: Connection, tables: dict[str, Table]) -> set[int]:
+    """The numbers of the strings that are names of threads."""
+    return _numbers_in(connection, tables, _THREADS, "nameId")
+
+
+def captured_outputs(connection: Connection, tables: dict[str, Table]) -> set[int]:
+    """The numbers of the strings that are what processes wrote."""
+    return _numbers_in(connection, tables, _STREAMS, "contentId")
+
+
+def _numbers_in(connection: Connection, tables: dict[str, Table], table: str, column: str) -> set[int]:
     """The distinct numbers in a column; none where the export lacks it."""
     if table not in tables or column not in tables[table].c:
         return set()
@@ -182,12 +204,13 @@ def gather_private(connection: Connection, tables: dict[str, Table]) -> PrivateT
         connection: A connection to the export.
         tables: Its tables.
     """
-    own = "\n".join(text for statement in own_words(tables) for text in texts_of(connection, statement))
     kinds: dict[str, Kind] = {}
     for kind, text in _texts_with_parts(connection, tables):
-        if _is_telling(kind, text) and text not in own:
+        if _is_telling(kind, text):
             kinds.setdefault(text, kind)
-    return PrivateTexts(kinds)
+    statements = own_words(tables) if kinds else ()  # some fifty, which take longest
+    own = "\n".join(text for statement in statements for text in texts_of(connection, statement))
+    return PrivateTexts({text: kind for text, kind in kinds.items() if text not in own})
 
 
 def texts_of(connection: Connection, statement: Select[Any]) -> list[str]:
@@ -229,7 +252,7 @@ def _texts(connection: Connection, tables: dict[str, Table]) -> Iterator[tuple[K
         if name in tables and column in tables[name].c:
             texts = texts_of(connection, select(_text(tables[name].c[column])).distinct())
             yield from ((kind, text) for text in texts)
-    threads = numbers_in(connection, tables, "ThreadNames", "nameId")
+    threads = thread_names(connection, tables)
     for number, text, is_left_out in strings_in(connection, tables):
         if "\0" in text:
             yield from _of_setting("environment", text)

@@ -6,10 +6,8 @@ names, metric names. NVTX names are the program's own words and stay as they are
 copy is searched for it.
 """
 
-import re
 import sqlite3
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,11 +19,13 @@ from sqlalchemy import (
     Engine,
     MetaData,
     Table,
+    TableClause,
     Text,
     and_,
     case,
     create_engine,
     func,
+    inspect,
     literal,
     select,
     type_coerce,
@@ -37,11 +37,12 @@ from sqlalchemy.types import NullType
 
 from tcprof.errors import InputError, OutputError
 from tcprof.sources.nsys_sqlite import schema
-from tcprof.sources.nsys_sqlite.database import decode
+from tcprof.sources.nsys_sqlite.opening import OpenedExport, prepare
 from tcprof.sources.nsys_sqlite.redaction.allowed import (
     SETTINGS_TABLES,
     holds_text,
     is_kept,
+    is_known,
     is_number,
     keeps_text,
     left_out,
@@ -49,29 +50,24 @@ from tcprof.sources.nsys_sqlite.redaction.allowed import (
     wanted,
 )
 from tcprof.sources.nsys_sqlite.redaction.copy_check import CheckedNames, check_copy
+from tcprof.sources.nsys_sqlite.redaction.messages import blanking
 from tcprof.sources.nsys_sqlite.redaction.private_texts import (
     Kind,
     PrivateTexts,
-    as_text,
+    captured_outputs,
     gather_private,
+    is_gathered,
     is_path,
     kind_of,
-    numbers_in,
     settings_in,
     strings_in,
     texts_of,
+    thread_names,
     variables,
 )
 
 SOURCE = "source"
 COPY = "main"
-REDACTED = "<redacted>"
-_REPEATED = re.compile(f"(?:{REDACTED})+")
-# Paths, addresses and settings in a message of nsys; "IP/backtrace" is none.
-_PRIVATE = re.compile(
-    r"(?<!\w)(?:/[\w.@%+=~-]+)+/?|[\w.~$-]{1,64}(?:/[\w.@%+=~-]+){2,}/?|\b[A-Za-z]:\\[^\s\"']*"
-    r"|(?<![\w.-])[\w.-]{1,64}@[\w.-]+|\b\w+=\S+|\b\d{1,3}(?:\.\d{1,3}){3}\b"
-)
 
 
 @dataclass(frozen=True)
@@ -103,13 +99,16 @@ def redact(source: Path, target: Path) -> Redaction:
         InputError: The export cannot be read.
         OutputError: The copy cannot be written, or it would hold something private and was removed.
     """
-    engine = _open(source, target)
+    opened = OpenedExport(source, is_known)
+    engine = _open(opened.uri, target)
     try:
         with engine.begin() as connection:
-            tables = reflect_tables(connection, SOURCE)
+            tables = reflect_tables(connection, SOURCE, is_read=is_gathered)
+            opened.admit(*(name for name in tables if is_kept(name, tables)))
             private = gather_private(connection, tables)
             removed = _copy(connection, tables, private)
-            whole = tuple(name for name in tables if not is_kept(name, tables) and _has_rows(connection, tables[name]))
+            others = (name for name in inspect(connection).get_table_names(SOURCE) if not is_kept(name, tables))
+            whole = tuple(name for name in others if _has_rows(connection, name))
         with engine.connect() as connection:
             found = _check(connection, target, private)
     except DatabaseError as error:
@@ -120,20 +119,21 @@ def redact(source: Path, target: Path) -> Redaction:
     return Redaction({kind: removed[kind] for kind in Kind if removed[kind]}, whole, len(private.kinds), found)
 
 
-def _open(source: Path, target: Path) -> Engine:
-    """An engine that writes the target and has the source attached, read-only."""
+def _open(uri: str, target: Path) -> Engine:
+    """An engine that writes the target and has the source, given as a read-only URI, attached."""
 
     def connect() -> sqlite3.Connection:
         connection = sqlite3.connect(target.absolute().as_uri(), uri=True)
-        connection.text_factory = decode
-        connection.execute("attach database ? as source", (f"{source.absolute().as_uri()}?mode=ro",))
+        prepare(connection)
+        connection.execute("attach database ? as source", (uri,))
         return connection
 
     return create_engine("sqlite://", creator=connect, poolclass=NullPool)
 
 
-def _has_rows(connection: Connection, table: Table) -> bool:
-    return connection.execute(select(literal(1)).select_from(table).limit(1)).first() is not None
+def _has_rows(connection: Connection, name: str) -> bool:
+    rows = select(literal(1)).select_from(TableClause(name, schema=SOURCE)).limit(1)
+    return connection.execute(rows).first() is not None
 
 
 def _check(connection: Connection, target: Path, private: PrivateTexts) -> CheckedNames:
@@ -174,16 +174,7 @@ def _set_blanking(connection: Connection, tables: dict[str, Table], private: Pri
     """Give the connection a function that blanks what is private in the messages of nsys."""
     messages = tables.get(schema.DIAGNOSTICS.name)
     texts = [] if messages is None or "text" not in messages.c else texts_of(connection, select(messages.c.text))
-    connection.connection.create_function("blank", 1, _blanking(private.rule(texts)), deterministic=True)
-
-
-def _blanking(rule: re.Pattern[str]) -> Callable[[Any], str | None]:
-    def blank(text: Any) -> str | None:
-        if text is None:
-            return None
-        return _REPEATED.sub(REDACTED, _PRIVATE.sub(REDACTED, rule.sub(REDACTED, as_text(text))))
-
-    return blank
+    connection.connection.create_function("blank", 1, blanking(private, texts), deterministic=True)
 
 
 def _count_rows(connection: Connection, table: Table, tables: dict[str, Table]) -> Counter[Kind]:
@@ -206,8 +197,7 @@ def _count_settings(settings: list[tuple[str, str]]) -> Counter[Kind]:
 
 def _count_strings(connection: Connection, tables: dict[str, Table]) -> Counter[Kind]:
     """Entries of the string table by what they are; an environment by its variables, output by its lines."""
-    threads = numbers_in(connection, tables, "ThreadNames", "nameId")
-    contents = numbers_in(connection, tables, "ProcessStreams", "contentId")
+    threads, contents = thread_names(connection, tables), captured_outputs(connection, tables)
     counts: Counter[Kind] = Counter()
     for number, text in ((number, text) for number, text, is_left_out in strings_in(connection, tables) if is_left_out):
         if number in contents:

@@ -1,0 +1,1 @@
+"""Which module of a network, and which phase of a step, each kernel belongs to."""

@@ -1,0 +1,115 @@
+"""The backward pass, brought home: which op of the forward pass made the autograd node that an op belongs to.
+
+PyTorch numbers autograd nodes as they are made, on each thread. An op of the forward pass carries the number of the
+next node that will be made, so that the last op to begin with a number made that node. The backward pass carries the
+numbers of the nodes that it runs. See ``torch.autograd.profiler.emit_nvtx``.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tcprof.analysis.projection import Hierarchy
+from tcprof.frames import OPS_DOMAIN
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+NONE = -1
+_ENGINE = "autograd::engine::evaluate_function: "  # the engine's range around each node that it runs
+_OPTIMIZER = "Optimizer.step#"
+_NODE = re.compile(r"(?P<op>\w+?)Backward\d*")
+
+
+@dataclass(frozen=True)
+class Backward:
+    """What the ranges of ops belong to; one value for each range.
+
+    Attributes:
+        engine: The innermost range of the autograd engine that it lies in or is, ``NONE`` for none.
+        forward: The range of the op of the forward pass that made its node, ``NONE`` where there is none or it is not
+            known.
+        optimizer: Whether it lies in a step of an optimizer.
+    """
+
+    engine: Ints
+    forward: Ints
+    optimizer: Bools
+
+
+def trace_back(hierarchy: Hierarchy) -> Backward:
+    """Find the op of the forward pass for all ops of the backward pass.
+
+    Args:
+        hierarchy: The nested ranges.
+    """
+    ranges, parent = hierarchy.ranges, hierarchy.parent
+    is_op = (ranges["domain"] == OPS_DOMAIN).to_numpy()
+    names = ranges["name"].cat.categories
+    starts_with = [
+        np.array([name.startswith(prefix) for name in names], dtype=bool) for prefix in (_ENGINE, _OPTIMIZER)
+    ]
+    codes = ranges["name"].cat.codes.to_numpy()
+    is_engine, optimizer = (is_op & found[codes] for found in starts_with)
+    sequence = ranges["sequence"].fillna(NONE).to_numpy()
+    is_node = is_op & (parent >= 0) & is_engine[parent] & (sequence >= 0)
+    made = np.flatnonzero(is_op & ~is_node & ~is_engine & (sequence >= 0))
+    engine = np.where(is_engine, np.arange(len(ranges)), NONE)
+    for rows in hierarchy.levels[1:]:
+        rows = rows[~is_engine[rows]]
+        engine[rows] = engine[parent[rows]]
+        optimizer[rows] |= optimizer[parent[rows]]
+    nodes = np.flatnonzero(is_node)
+    forward_of_engine = np.full(len(ranges) + 1, NONE)  # the last one is for ops of no engine
+    forward_of_engine[parent[nodes]] = _find_makers(ranges, nodes, made)
+    is_numbered = np.zeros(len(ranges), dtype=bool)
+    is_numbered[parent[nodes]] = True
+    _give_to_accumulation(forward_of_engine, np.flatnonzero(is_engine), is_numbered, hierarchy.lane)
+    return Backward(engine, forward_of_engine[engine], optimizer)
+
+
+def _find_makers(ranges: pd.DataFrame, nodes: Ints, made: Ints) -> Ints:
+    """For each node the last op before it that carries its number: one of its name, where there is one.
+
+    Every thread numbers nodes for itself, so that several ops may carry a number; the name tells them apart.
+    """
+    kinds = pd.factorize(np.array([_kind(name) for name in ranges["name"].cat.categories], dtype=object))[0]
+    kind = kinds[ranges["name"].cat.codes.to_numpy()] if len(kinds) else np.empty(0, dtype=np.int64)
+    keys = ranges[["process", "sequence"]].assign(kind=kind)
+    start = ranges["start_ns"].to_numpy()
+    found = np.full(len(nodes), NONE)
+    for by in (["process", "sequence"], ["process", "sequence", "kind"]):
+        group = keys[by].iloc[np.append(nodes, made)].groupby(by, sort=False).ngroup().to_numpy()
+        last = _last_before(group[: len(nodes)], start[nodes], group[len(nodes) :], start[made])
+        found = np.where(last >= 0, np.append(made, NONE)[last], found)
+    return found
+
+
+def _last_before(group: Ints, time: Ints, of_group: Ints, start: Ints) -> Ints:
+    """For each query the row that starts last before its time, of those of its group; -1 for none."""
+    order = np.lexsort((start, of_group))
+    if not len(order) or not len(time):
+        return np.full(len(time), NONE)
+    low = min(int(start.min()), int(time.min()))
+    span = max(int(start.max()), int(time.max())) - low + 1  # groups are moved apart on one time line
+    key = of_group[order] * span + (start[order] - low)
+    place = np.searchsorted(key, group * span + (time - low)) - 1
+    held = (place >= 0) & (of_group[order][place] == group)
+    return np.where(held, order[place], NONE)
+
+
+def _give_to_accumulation(forward: Ints, engines: Ints, is_numbered: Bools, lane: Ints) -> None:
+    """Nodes without a number accumulate a parameter's gradient, just after the node that computed it."""
+    before = np.maximum.accumulate(np.where(is_numbered[engines], np.arange(len(engines)), -1))
+    held = (before >= 0) & (lane[engines[before]] == lane[engines])
+    forward[engines] = np.where(held, forward[engines[before]], NONE)
+
+
+def _kind(name: str) -> str:
+    """What an op and its node have in common: ``aten::_to_copy`` and ``ToCopyBackward0`` are both ``tocopy``."""
+    node = _NODE.fullmatch(name)
+    stem = node.group("op") if node else name.rpartition("::")[2]
+    return stem.replace("_", "").lower()

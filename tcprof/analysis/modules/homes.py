@@ -1,0 +1,108 @@
+"""Which module and phase each activity belongs to."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tcprof.analysis.modules.backward import Backward, trace_back
+from tcprof.analysis.modules.tree import (
+    BACKWARD_CODE,
+    NO_MODULE,
+    OPTIMIZER_CODE,
+    OTHER_CODE,
+    PHASES,
+    Tree,
+    find_modules,
+)
+from tcprof.analysis.projection import Attribution, Hierarchy
+from tcprof.frames import IN_NO_MODULE, OPS_DOMAIN
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+_IN_NONE = pd.DataFrame(
+    {
+        "module": [IN_NO_MODULE.format(phase=phase) for phase in PHASES],
+        "name": [IN_NO_MODULE.format(phase=phase) for phase in PHASES],
+        "depth": 1,
+        "parent_id": NO_MODULE,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Homes:
+    """Where activities belong.
+
+    Attributes:
+        modules: See ``Tree.modules``; at the end one for each phase, for what belongs to no module.
+        module: For each activity the innermost module that it belongs to.
+        phase: Its phase, as a number in ``PHASES``.
+    """
+
+    modules: pd.DataFrame
+    module: Ints
+    phase: Ints
+
+
+def find_homes(hierarchy: Hierarchy, attribution: Attribution, activities: int) -> Homes:
+    """Bring each activity to its module and phase.
+
+    What was launched inside a range of its own thread belongs to that one's module and phase. A node of the autograd
+    engine belongs to the module of the op that made it; of two around a launch, that counts which began last: the
+    engine may call modules, to compute activations again. What another thread launched has the phase, not the module.
+
+    Args:
+        hierarchy: The nested ranges.
+        attribution: Which range each activity belongs to.
+        activities: How many there are.
+    """
+    tree, back = find_modules(hierarchy), trace_back(hierarchy)
+    place, inherited = _innermost(hierarchy, attribution, tree.domain, activities)
+    op, _ = _innermost(hierarchy, attribution, OPS_DOMAIN, activities)  # ops are never inherited
+    start = np.append(hierarchy.ranges["start_ns"].to_numpy(), np.iinfo(np.int64).min)
+    own = np.where(inherited, -1, place)
+    module, phase = np.append(tree.module_of_range, NO_MODULE)[own], np.append(tree.phase_of_range, OTHER_CODE)[place]
+    engine = np.append(back.engine, -1)[op]
+    in_engine = (engine >= 0) & (start[engine] >= start[own])
+    module = np.where(in_engine, np.append(_homes_of_ops(hierarchy, tree, back), NO_MODULE)[op], module)
+    phase = np.where(in_engine, BACKWARD_CODE, phase)
+    in_optimizer = np.append(back.optimizer, False)[op] & (phase == OTHER_CODE)
+    phase = np.where(in_optimizer, OPTIMIZER_CODE, phase)
+    named = len(tree.modules)
+    module = np.where(module == NO_MODULE, named + phase, module)
+    return Homes(pd.concat([tree.modules, _IN_NONE], ignore_index=True), module, phase)
+
+
+def _innermost(hierarchy: Hierarchy, attribution: Attribution, domain: str, activities: int) -> tuple[Ints, Bools]:
+    """For each activity its innermost range of a domain, -1 for none; and whether another thread opened that."""
+    found, inherited = np.full(activities, -1), np.zeros(activities, dtype=bool)
+    of_domain = (hierarchy.ranges["domain"] == domain).to_numpy()
+    pairs = np.flatnonzero(of_domain[attribution.range])[::-1]  # the innermost one comes first, so it is written last
+    found[attribution.activity[pairs]] = attribution.range[pairs]
+    inherited[attribution.activity[pairs]] = attribution.inherited[pairs]
+    return found, inherited
+
+
+def _homes_of_ops(hierarchy: Hierarchy, tree: Tree, back: Backward) -> Ints:
+    """For each range the module in which the op of the forward pass was called that made its node."""
+    ranges = hierarchy.ranges
+    found = np.full(len(ranges), NO_MODULE)
+    rows = np.flatnonzero(back.forward >= 0)
+    if not len(rows):
+        return found
+    named = ranges[ranges["domain"] == tree.domain]
+    lanes = pd.Series(hierarchy.lane[named.index], index=_thread(named))
+    lanes = lanes[~lanes.index.duplicated()]
+    made, which = np.unique(back.forward[rows], return_inverse=True)
+    lane = lanes.reindex(_thread(ranges.iloc[made])).fillna(-1).to_numpy(np.int64)
+    around = hierarchy.open.at(lane, ranges["start_ns"].to_numpy()[made])
+    found[rows] = np.append(tree.module_of_range, NO_MODULE)[around][which]
+    return found
+
+
+def _thread(ranges: pd.DataFrame) -> Ints:
+    found: Ints = ranges["process"].to_numpy() << 32 | ranges["thread"].to_numpy()
+    return found

@@ -1,0 +1,137 @@
+"""What the kernels of each module and phase did on the Tensor Cores."""
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tcprof.analysis.account import Account, Evidence
+from tcprof.analysis.kernels.launches import KernelFit
+from tcprof.analysis.kernels.summary import sum_fit
+from tcprof.analysis.modules.homes import Homes, find_homes
+from tcprof.analysis.modules.tree import ALL, OTHER_CODE, PHASES
+from tcprof.analysis.rates import range_rates, values_of_launches
+from tcprof.frames import MODULES
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+_ROWS = (*PHASES, ALL)  # the phases of a module's rows
+
+
+def summarize_modules(found: KernelFit, account: Account, evidence: Evidence, iterations: pd.DataFrame) -> pd.DataFrame:
+    """Sums over the kernels of each module, with all modules in it.
+
+    Args:
+        found: The fit.
+        account: What follows from it.
+        evidence: What was recorded.
+        iterations: See ``tcprof.frames.ITERATIONS``; those without warm-up are summed over.
+
+    Returns:
+        See ``tcprof.frames.MODULES``; empty where no range names a module or a phase.
+    """
+    launched = account.launched
+    homes = find_homes(evidence.hierarchy, evidence.attribution, len(evidence.activities))
+    activity = launched["activity"].to_numpy()
+    counted = _are_counted(evidence, iterations, launched)
+    phase = homes.phase[activity]
+    if (phase == OTHER_CODE).all():
+        return MODULES.empty()
+    gpus, gpu = np.unique(launched["gpu"].to_numpy(), return_inverse=True)
+    levels = _levels(homes, homes.module[activity])
+    values = values_of_launches(launched, account.kernels, evidence.activities["kind"]).assign(
+        kernel_count=1, all_cycles=launched["tensor_cycles"]
+    )
+    parts = []
+    for number, module in enumerate(levels):
+        for rows in (phase, np.full(len(phase), len(PHASES))):
+            inside = counted & ((module >= 0) | (number == 0))
+            key = (gpu * (len(homes.modules) + 1) + module + 1) * len(_ROWS) + rows
+            parts.append(_sum(found, values, key, inside))
+    sums = pd.concat(parts).sort_index()
+    own = _own_time(values["kernel_ns"].to_numpy(), gpu, homes.module[activity], phase, counted, len(homes.modules))
+    place, row = np.divmod(sums.index.to_numpy(), len(_ROWS))
+    on_gpu, module = np.divmod(place, len(homes.modules) + 1)
+    steady = iterations[~iterations["warm_up"].astype(bool)].groupby("gpu").size()
+    frame = sums.assign(
+        gpu=gpus[on_gpu],
+        module_id=module - 1,
+        phase=np.array(_ROWS, dtype=object)[row],
+        iteration_count=steady.reindex(gpus[on_gpu]).fillna(0).to_numpy(),
+    )
+    return _measure(frame.assign(own_kernel_ns=own[sums.index]), homes.modules)
+
+
+def _are_counted(evidence: Evidence, iterations: pd.DataFrame, launched: pd.DataFrame) -> Bools:
+    """Which launches lie in iterations that are not warm-up; all, where nothing iterates."""
+    if iterations.empty:
+        return np.ones(len(launched), dtype=bool)
+    hierarchy, attribution = evidence.hierarchy, evidence.attribution
+    gpu = evidence.activities["gpu"].to_numpy()
+    found = np.zeros(len(evidence.activities), dtype=bool)
+    for number, of_gpu in iterations[~iterations["warm_up"]].groupby("gpu"):
+        inside = np.zeros(len(hierarchy.ranges), dtype=bool)
+        inside[of_gpu["range"].to_numpy()] = True
+        for rows in hierarchy.levels[1:]:
+            inside[rows] |= inside[hierarchy.parent[rows]]
+        in_iteration = attribution.activity[inside[attribution.range]]
+        found[in_iteration[gpu[in_iteration] == number]] = True
+    counted: Bools = found[launched["activity"].to_numpy()]
+    return counted
+
+
+def _levels(homes: Homes, module: Ints) -> list[Ints]:
+    """For each depth from 0 the module of each launch at that depth, -1 for none."""
+    parent, depth = (homes.modules[name].to_numpy() for name in ("parent_id", "depth"))
+    levels = [np.full(len(module), -1)]
+    at = module.copy()
+    for level in range(int(depth.max(initial=0)), 0, -1):
+        here = (at >= 0) & (np.append(depth, 0)[at] == level)
+        levels.insert(1, np.where(here, at, -1))
+        at = np.where(here, np.append(parent, -1)[at], at)
+    return levels
+
+
+def _sum(found: KernelFit, values: pd.DataFrame, key: Ints, inside: Bools) -> pd.DataFrame:
+    """The sums over the launches of each key, and half the interval of their tensor-active time."""
+    if not inside.any():
+        return pd.DataFrame()
+    keys, group = np.unique(key[inside], return_inverse=True)
+    groups = np.full(len(key), -1)
+    groups[inside] = group
+    sums = values[inside].groupby(group).sum(min_count=1)
+    # What is in no group has one of its own on each GPU, since the fit's sums are over all launches.
+    _, gpu = np.unique(found.launched["gpu"].to_numpy(), return_inverse=True)
+    half = sum_fit(found, np.where(groups >= 0, groups, len(keys) + gpu), "tensor")[1][: len(keys)]
+    return sums.assign(half_ns=half).set_index(keys)
+
+
+def _own_time(time: Ints, gpu: Ints, module: Ints, phase: Ints, counted: Bools, modules: int) -> Ints:
+    """The time of the kernels that belong to each module itself, by the same keys."""
+    place = gpu * (modules + 1) + module + 1
+    size = (int(gpu.max(initial=0)) + 1) * (modules + 1) * len(_ROWS)
+    found = np.zeros(size, dtype=np.int64)
+    for row in (phase, np.full(len(phase), len(PHASES))):
+        np.add.at(found, (place * len(_ROWS) + row)[counted], time[counted])
+    return found
+
+
+def _measure(sums: pd.DataFrame, modules: pd.DataFrame) -> pd.DataFrame:
+    """The frame, from its sums."""
+    whole = sums[(sums["module_id"] < 0) & (sums["phase"] == ALL)].set_index("gpu")["kernel_ns"]
+    time = sums["kernel_ns"].astype(float)
+    percent, points = 100 * sums["active_ns"] / time, 100 * sums["half_ns"] / time
+    rates = range_rates(sums.reset_index(drop=True), time.to_numpy())
+    known = rates["tensor_flop"].notna().to_numpy()
+    root = pd.DataFrame({"module": [""], "name": [""], "depth": [0], "parent_id": [-1]}, index=[-1])
+    frame = sums.join(pd.concat([modules, root]), on="module_id").assign(
+        share_pct=100 * time / sums["gpu"].map(whole),
+        tensor_active_pct=percent,
+        tensor_active_low_pct=(percent - points).clip(0, 100),
+        tensor_active_high_pct=(percent + points).clip(0, 100),
+        tensor_cycles=sums["all_cycles"],
+        lost_ns=(time - sums["ideal_ns"]).where(known),
+        **{name: column.to_numpy() for name, column in rates.items() if name != "fitted_active_s"},
+    )
+    return MODULES.conform(frame)

@@ -1,0 +1,248 @@
+"""Samples cut into pieces where launches begin and end, and what each counted shared among its pieces.
+
+A sample of 50 µs holds many kernels. What it counted is shared among its launches in proportion to what the fit gives
+them; where nothing was fitted, to the time under them. No moment gets more than full activity: what is above that goes
+to the rest of the sample, idle time last.
+"""
+
+from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tcprof.analysis.intervals import StepFunction, run_starts, search
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+FIXED_POINT = 2.0**40
+LEAST_RATE = 1e-7  # of full activity, for every launch: what a sample counted must be of one of them
+IDLE_RATE = 1e-30  # for time without any: it has what no launch can have
+ROUNDING = 1e-9  # of full activity: by so much a moment may be above it
+SAMPLES_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True)
+class Rates:
+    """The launches of one GPU, and how active the tensor pipes were in each: what samples are shared among.
+
+    Attributes:
+        start: Starts in ns.
+        end: Ends in ns.
+        rate: Mean Tensor Active of each launch, from 0 to 1.
+        error: Standard error of that that all launches of a class have in common.
+        spread: That by which single launches differ.
+        parts: How many equal parts of its time each launch has.
+        first: Where the first of these is in ``shape``.
+        shape: Rates of parts, over the mean of their launch.
+    """
+
+    start: Ints
+    end: Ints
+    rate: Floats
+    error: Floats
+    spread: Floats
+    parts: Ints
+    first: Ints
+    shape: Floats
+
+    def between(self, low: int, high: int) -> tuple[Ints, Ints, Floats]:
+        """Start, end and rate of all parts of the launches that touch [low, high]."""
+        rows = np.flatnonzero((self.end >= low) & (self.start <= high))
+        count = self.parts[rows]
+        launch = np.repeat(rows, count)
+        place = np.arange(len(launch)) - np.repeat(np.cumsum(count) - count, count)
+        start, parts = self.start[launch], self.parts[launch]
+        duration = self.end[launch] - start
+        begin, finish = (start + duration * step // parts for step in (place, place + 1))
+        return begin, finish, self.rate[launch] * self.shape[self.first[launch] + place]
+
+
+def even_rates(start: Ints, end: Ints, rate: Floats, error: Floats, spread: Floats) -> Rates:
+    """Launches of which each has one rate, see ``Rates``."""
+    one = np.ones(len(start), dtype=np.int64)
+    return Rates(start, end, rate, error, spread, one, np.zeros_like(one), np.ones(1))
+
+
+_NO_TIMES = np.empty(0, dtype=np.int64)
+NO_LAUNCHES = even_rates(_NO_TIMES, _NO_TIMES, np.empty(0), np.empty(0), np.empty(0))
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """What samples are cut into where launches, or parts of them, begin and end.
+
+    Attributes:
+        cut: Rows of the samples that are cut, ascending.
+        first: The first piece of each of them.
+        start: Start of each piece; it lasts until the next one of its sample, or until the sample's end.
+        share: Its mean over that of its sample: times the sample's value it is the piece's.
+        before: Integral of that over pieces before it. Only differences within a sample mean something.
+    """
+
+    cut: Ints
+    first: Ints
+    start: Ints
+    share: Floats
+    before: Floats
+
+
+@dataclass(frozen=True)
+class SplitSamples:
+    """The samples of one GPU, cut where launches begin and end; as functions of time.
+
+    Most samples of a long recording are not cut: only those that are have pieces.
+
+    Attributes:
+        start: Starts of the samples.
+        end: Their ends.
+        pieces: Their pieces.
+        launched: 1 while a launch runs, else 0.
+        error: Standard error of Tensor Active (0 to 1) that all launches of a class have in common, on the same steps.
+        spread: That by which single launches differ, on the same steps.
+    """
+
+    start: Ints
+    end: Ints
+    pieces: Pieces
+    launched: StepFunction
+    error: StepFunction
+    spread: StepFunction
+
+    def places(self, time: Ints) -> "CutPlaces":
+        """Where times lie among the samples and their pieces."""
+        number = search(self.start, time, "right")
+        sample = np.maximum(number - 1, 0)
+        part = np.flatnonzero((number > 0) & (time < self.end[sample]))
+        sample, at = sample[part], time[part]
+        cut = search(self.pieces.cut, sample)
+        inside = np.flatnonzero(np.append(self.pieces.cut, -1)[cut] == sample)
+        first = self.pieces.first[cut[inside]]
+        piece = search(self.pieces.start, at[inside], "right") - 1
+        past = at[inside] - self.pieces.start[piece]
+        return CutPlaces(number, part, sample, at - self.start[sample], inside, first, piece, past)
+
+
+class CutPlaces(NamedTuple):
+    """Where times lie among samples and their pieces.
+
+    Attributes:
+        number: How many samples begin before each time, or at it.
+        part: Those of the times that lie in a sample; the next two have a value for each of these.
+        sample: The sample.
+        past: How much of it lies before the time, in ns.
+        inside: Those of them whose sample has pieces; the last three have a value for each of these.
+        first: The first piece of the sample.
+        piece: The piece that the time lies in.
+        past_piece: How much of it lies before the time, in ns.
+    """
+
+    number: Ints
+    part: Ints
+    sample: Ints
+    past: Ints
+    inside: Ints
+    first: Ints
+    piece: Ints
+    past_piece: Ints
+
+
+def split_samples(samples: pd.DataFrame, launches: Rates) -> SplitSamples:
+    """Cut the samples of one GPU at the borders of its launches, and of their parts; some samples at a time.
+
+    Args:
+        samples: See ``tcprof.frames.SAMPLES``; of one GPU, with Tensor Active known.
+        launches: The GPU's launches.
+    """
+    start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
+    value = samples["tensor_active_pct"].to_numpy() / 100
+    cuts: list[Pieces] = []
+    count = 0
+    for first in range(0, len(start), SAMPLES_AT_ONCE):
+        some = slice(first, first + SAMPLES_AT_ONCE)
+        parts = launches.between(int(start[some][0]), int(end[some][-1]))
+        found = _cut(start[some], end[some], value[some], *parts)
+        cuts.append(replace(found, cut=found.cut + first, first=found.first + count))
+        count += len(found.start)
+    joined = [np.concatenate([getattr(each, field.name) for each in cuts]) for field in fields(Pieces)]
+    borders = _distinct(launches.start, launches.end)
+    opened, closed = (search(borders, at) for at in (launches.start, launches.end))
+    columns = np.ones(len(launches.start)), launches.error, launches.spread
+    running, error, spread = (
+        StepFunction(borders[:-1], borders[1:], _sum_open(len(borders), opened, closed, column)[:-1])
+        for column in columns
+    )
+    launched = replace(running, value=(running.value > 0).astype(np.float64))
+    return SplitSamples(start, end, Pieces(*joined), launched, error, spread)
+
+
+def _cut(start: Ints, end: Ints, value: Floats, low: Ints, high: Ints, rate: Floats) -> Pieces:
+    """Cut some samples.
+
+    Args:
+        start: Their starts.
+        end: Their ends.
+        value: Their Tensor Active, from 0 to 1.
+        low: Starts of the parts of launches.
+        high: Their ends.
+        rate: Their Tensor Active, from 0 to 1.
+    """
+    borders = _distinct(low, high)
+    opened, closed = (search(borders, at) for at in (low, high))
+    of_step = _sum_open(len(borders), opened, closed, rate + LEAST_RATE)
+    around = np.searchsorted(start, borders, side="right") - 1
+    inside = (around >= 0) & (borders > start[around]) & (borders < end[around])
+    cut = around[inside]
+    cut = cut[run_starts(cut)]
+    times = _distinct(start[cut], end[cut], borders[inside])
+    begin, finish = times[:-1], times[1:]
+    place = np.searchsorted(start[cut], begin, side="right") - 1
+    kept = finish <= end[cut][place]  # not what lies between samples that are cut
+    begin, finish, place = begin[kept], finish[kept], place[kept]
+    step = np.searchsorted(borders, begin, side="right") - 1
+    of_piece = np.where(step >= 0, of_step[step], 0.0)
+    length, whole = (finish - begin).astype(np.float64), value[cut]
+    active = _share_out(place, of_piece, length, whole)
+    share = np.divide(active, whole[place], out=np.ones(len(begin)), where=whole[place] > 0)
+    before = np.zeros(len(begin))
+    np.cumsum((share * length)[:-1], out=before[1:])
+    return Pieces(cut, run_starts(place), begin, share, before)
+
+
+def _distinct(*times: Ints) -> Ints:
+    """All times, each once, ascending."""
+    every = np.sort(np.concatenate(times), kind="stable")  # linear, where each of them is in order
+    return every[run_starts(every)]
+
+
+def _share_out(sample: Ints, rate: Floats, length: Floats, value: Floats) -> Floats:
+    """Tensor Active (0 to 1) of each piece: in proportion to the rates, but none above full activity.
+
+    Args:
+        sample: Sample that each piece lies in.
+        rate: Rate of each piece.
+        length: Its length in ns.
+        value: Tensor Active of each sample. One that reads above full activity is even.
+    """
+    most = np.maximum(value, 1.0)
+    rate = np.maximum(rate, IDLE_RATE)
+    left = value * np.bincount(sample, length, len(value))
+    full = np.zeros(len(sample), dtype=bool)
+    while True:  # each pass fills pieces, and a sample is never all full before what it counted is shared out
+        free = np.bincount(sample, rate * length * ~full, len(value))
+        scale = np.divide(left, free, out=np.zeros(len(value)), where=free > 0)
+        active: Floats = np.where(full, most[sample], rate * scale[sample])
+        over = ~full & (active > most[sample] + ROUNDING)
+        if not over.any():
+            return active
+        full |= over
+        left = left - most * np.bincount(sample, length * over, len(value))
+
+
+def _sum_open(times: int, opened: Ints, closed: Ints, value: Floats) -> Floats:
+    """The sum over the intervals that are open from each time on; in whole units, so that what ends is gone."""
+    units = np.round(value * FIXED_POINT)
+    change = np.bincount(opened, units, times) - np.bincount(closed, units, times)
+    return np.cumsum(change.astype(np.int64)) / FIXED_POINT

@@ -1,0 +1,106 @@
+"""NVTX ranges for a PyTorch program that has none: its steps, their phases, and each module by its path.
+
+Runs inside the user's program, in whatever Python that has, and imports nothing else of tcprof. Three ways lead here:
+``tcprof profile``, which puts ``startup`` on PYTHONPATH; and for those who record with nsys themselves
+``python -m tcprof.annotate train.py``, or in a program or notebook::
+
+    with tcprof.annotate():
+        train()
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from tcprof.annotate.guard import Guard
+from tcprof.annotate.hooks import Hooks
+from tcprof.annotate.ops import AUTO, LEVELS, MODULES, OFF, Ops
+from tcprof.annotate.ranges import open_ranges
+from tcprof.annotate.step_times import VARIABLE as STEP_TIMES
+from tcprof.annotate.step_times import StepTimes
+from tcprof.annotate.torch_import import when_imported
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+VARIABLE = "TCPROF_ANNOTATE"  # a level, or off: what is annotated unless the program says otherwise
+_GUARD = Guard()
+_installed: list[Hooks] = []
+_levels = [MODULES]  # that are in force; the last one counts
+
+
+def start(level: str | None = None) -> None:
+    """Annotate this process from the import of PyTorch on, now if it is imported already.
+
+    Calling it again changes nothing but the level. It never raises: what cannot be annotated is told on the error
+    stream.
+
+    Args:
+        level: What gets ranges: ``modules`` (with steps and phases), ``ops`` too, or also their ``shapes``; None for
+            what the environment variable TCPROF_ANNOTATE says, by default modules. Nothing where that says ``off``.
+    """
+    chosen = level or _default_level()
+    if chosen == OFF:
+        return
+    _GUARD.is_on = True
+    _levels[-1] = max(_levels[-1], chosen, key=LEVELS.index)
+    when_imported(_GUARD.protect(_install))
+
+
+def _default_level() -> str:
+    level = os.environ.get(VARIABLE) or AUTO
+    if level not in (*LEVELS, AUTO, OFF):
+        _GUARD.tell(f"{VARIABLE} is none of {', '.join((*LEVELS, OFF))}: {level}")
+    return level if level in (*LEVELS, OFF) else MODULES
+
+
+def _install(torch: Any) -> None:
+    if not _installed:
+        folder = os.environ.get(STEP_TIMES)
+        ranges = StepTimes(folder) if folder else open_ranges()
+        hooks = Hooks(torch, ranges, _GUARD, Ops(torch, Guard("annotation of ops")))
+        _installed.append(hooks)
+        hooks.install()
+        atexit.register(_GUARD.protect(hooks.close))
+    _installed[0].want(_levels[-1])
+
+
+class _Annotate(ModuleType):
+    """This package, callable: ``with tcprof.annotate():``."""
+
+    @contextlib.contextmanager
+    def __call__(self, level: str | None = None) -> Iterator[None]:
+        """Annotate what runs within the context, in this process.
+
+        Where ``tcprof profile`` or ``python -m tcprof.annotate`` annotates the whole program already, nothing changes
+        but the level, if this one is higher.
+
+        Args:
+            level: See ``start``.
+
+        Raises:
+            ValueError: If there is no such level.
+        """
+        if level is not None and level not in LEVELS:
+            raise ValueError(f"{level!r} is none of {', '.join(LEVELS)}")
+        was_on = bool(_installed) and _GUARD.is_on
+        _levels.append(_levels[-1])
+        start(level)
+        try:
+            yield
+        finally:
+            _levels.pop()
+            for hooks in _installed:
+                if was_on:
+                    hooks.want(_levels[-1])
+                else:
+                    _GUARD.protect(hooks.close)()
+            _GUARD.is_on = _GUARD.is_on and was_on
+
+
+sys.modules[__name__].__class__ = _Annotate

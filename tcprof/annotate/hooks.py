@@ -1,0 +1,262 @@
+"""What is attached to PyTorch: its global hooks for modules and optimizers, and wrappers where it has none."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+import warnings
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from tcprof.annotate.names import Names
+from tcprof.annotate.steps import NAMES, RECOMPUTE, Optimizers, Steps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch.nn import Module
+
+    from tcprof.annotate.guard import Guard
+    from tcprof.annotate.ops import Ops
+    from tcprof.annotate.ranges import Ranges
+
+OPTIMIZERS = "torch.optim.optimizer"  # torch.optim itself hides it
+COMPILE_WARNING = r"Using `torch.compile\(module\)` when there are global hooks"  # it would call ours twice: see Names
+LOADER = "torch.utils.data.dataloader"
+SCALERS = ("torch.amp.grad_scaler", "torch.cuda.amp.grad_scaler")
+
+
+class _Thread(threading.local):
+    """What is open on a thread: the modules that are being called, innermost last; whether each has a range."""
+
+    def __init__(self, make_steps: Callable[[], Steps]) -> None:
+        self.calls: list[tuple[Module, str, bool]] = []
+        self.recomputes = False  # whether these run in the backward pass, for activation checkpointing
+        self.steps = make_steps()
+
+
+class Hooks:
+    """Annotates what PyTorch runs in this process.
+
+    Args:
+        torch: The imported package.
+        ranges: Where ranges go.
+        guard: What an error in here is told to, and what then switches everything off.
+        ops: The ranges of ops; they follow the program from thread to thread.
+    """
+
+    def __init__(self, torch: Any, ranges: Ranges, guard: Guard, ops: Ops) -> None:
+        self._torch, self._ranges, self._guard, self._ops = torch, ranges, guard, ops
+        self._is_compiling: Any = getattr(getattr(torch, "compiler", None), "is_compiling", None)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Start anew; in a child process what was open belongs to the parent."""
+        self._optimizers = Optimizers()
+        self._names = Names(NAMES)
+        self._is_model: dict[str, bool] = {}  # of each root, whether it has parameters: a loss function has none
+        self._trained: set[str] = set()
+        self._last_model_trains = True
+        self._thread = _Thread(lambda: Steps(self._ranges, self._optimizers))
+
+    def want(self, level: str) -> None:
+        """Have ranges for ops, too, or not, from now on."""
+        if self._is_compiling is not None:
+            self._ops.want(level)
+
+    def _forget_parent(self) -> None:
+        self._ops.leave()  # they are switched on again should the child use the GPU
+        self._forget()
+
+    def install(self) -> None:
+        """Attach everything; what this PyTorch lacks is told and left out."""
+        if self._is_compiling is None:
+            self._guard.tell("nothing is annotated: that needs PyTorch 2.3 or newer")
+            return
+        modules, optimizers = self._torch.nn.modules.module, sys.modules[OPTIMIZERS]
+        warnings.filterwarnings("ignore", message=COMPILE_WARNING, category=UserWarning)
+        modules.register_module_forward_pre_hook(self._hook(self._enter))
+        modules.register_module_forward_hook(self._hook(self._leave), always_call=True)
+        self._wrap(optimizers.Optimizer, "__init__", after=self._note_optimizer)
+        optimizers.register_optimizer_step_pre_hook(self._hook(self._begin_optimizer))
+        optimizers.register_optimizer_step_post_hook(self._hook(self._end_optimizer))
+        self._wrap(self._torch.autograd, "backward", self._begin_backward, self._end_backward)
+        self._wrap(self._torch.autograd, "grad", self._begin_gradient, self._end_backward)
+        for name in ("clip_grad_norm_", "clip_grad_value_"):
+            self._wrap(self._torch.nn.utils, name, self._begin_optimizer, self._end_phase)
+        for scaler in filter(None, map(sys.modules.get, SCALERS)):
+            self._wrap(scaler.GradScaler, "unscale_", self._begin_optimizer, self._end_phase)
+            self._wrap(scaler.GradScaler, "step", self._begin_optimizer, self._end_scaled)
+        if LOADER in sys.modules:
+            self._wrap(sys.modules[LOADER]._BaseDataLoaderIter, "__next__", self._begin_data, self._end_phase)
+        os.register_at_fork(after_in_child=self._forget_parent)
+
+    def _hook(self, function: Callable[..., None]) -> Callable[..., None]:
+        """A hook of PyTorch's, whose first argument alone matters; nothing where torch.compile traces it."""
+        is_compiling, guard = self._is_compiling, self._guard
+
+        def hook(subject: Any, *_rest: Any) -> None:
+            if is_compiling() or not guard.is_on:
+                return
+            try:
+                function(subject)
+            except Exception as error:  # the program is not ours to stop
+                guard.switch_off(error)
+
+        return hook
+
+    def _wrap(
+        self,
+        owner: Any,
+        name: str,
+        before: Callable[..., None] | None = None,
+        after: Callable[..., None] | None = None,
+    ) -> None:
+        """Have a function of PyTorch's preceded and followed by ours, with its own arguments."""
+        wrapped, is_compiling = getattr(owner, name, None), self._is_compiling
+        if wrapped is None:
+            return
+        begin, end = (self._guard.protect(each) if each else None for each in (before, after))
+
+        @functools.wraps(wrapped)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            if is_compiling():
+                return wrapped(*args, **kwargs)
+            if begin is not None:
+                begin(*args)
+            try:
+                return wrapped(*args, **kwargs)
+            finally:
+                if end is not None:
+                    end(*args)
+
+        setattr(owner, name, wrapper)
+
+    def _enter(self, module: Module) -> None:
+        """A module is called."""
+        calls = self._thread.calls
+        if calls:
+            name = self._names.known(module) or self._names.below(module, calls[-1][1])
+            is_new = name != calls[-1][1]  # a wrapper has the name of what it wraps
+        elif self._is_in_backward():
+            self._thread.recomputes = True
+            self._ranges.push(RECOMPUTE)
+            name, is_new = self._names.known(module) or self._names.root(module), True
+        else:
+            name, is_new = self._begin_call(module), True
+        if is_new:
+            self._ranges.push(name)
+        calls.append((module, name, is_new))
+
+    def _is_in_backward(self) -> bool:
+        """Whether autograd runs this: for activation checkpointing, which calls modules and the backward pass in it."""
+        return bool(self._torch._C._current_graph_task_id() != -1)
+
+    def _begin_call(self, module: Module) -> str:
+        """The program itself calls a module; returns its name."""
+        name = self._names.known(module)
+        if name is None:
+            name = self._names.root(module)
+        if name not in self._is_model:
+            self._is_model[name] = _has_parameters(module)
+        if self._is_model[name] and not getattr(module, "_is_replica", False):
+            self._last_model_trains = module.training
+            trains = self._trains()
+            self._trained.update([name] if trains else [])
+            evaluates = name in self._trained and not module.training
+            self._begin().begin_call(name, trains=trains, evaluates=evaluates)
+        return name
+
+    def _trains(self) -> bool:
+        return bool(self._optimizers.expected) and self._last_model_trains and self._torch.is_grad_enabled()
+
+    def _leave(self, module: Module) -> None:
+        """A module returns, or raises."""
+        calls = self._thread.calls
+        if not calls or (calls[-1][0] is not module and not any(module is each for each, _, _ in calls)):
+            return  # entered before the annotation was on, or in the backward pass
+        left = None
+        while left is not module:  # usually the last; those above it lost their hooks on the way
+            left, name, has_range = calls.pop()
+            if has_range:
+                self._ranges.pop()
+        if not calls and not self._end_recomputation() and self._is_model.get(name):
+            self._thread.steps.end_call()
+
+    def _end_recomputation(self) -> bool:
+        """The outermost call has returned: end the recomputation that it was, if it was one."""
+        did_recompute, self._thread.recomputes = self._thread.recomputes, False
+        if did_recompute:
+            self._ranges.pop()
+        return did_recompute
+
+    def _unwind(self) -> None:
+        """Forget calls that never returned to us: the program has removed the hooks meanwhile."""
+        while self._thread.calls:
+            if self._thread.calls.pop()[2]:
+                self._ranges.pop()
+        self._end_recomputation()
+
+    def _begin(self) -> Steps:
+        """The steps of this thread, in which something begins."""
+        self._ops.follow()
+        return self._thread.steps
+
+    def _note_optimizer(self, optimizer: Any, *_: Any) -> None:
+        self._optimizers.add(id(optimizer))
+        weakref.finalize(optimizer, self._optimizers.discard, id(optimizer))
+
+    def _begin_data(self, batches: Any, *_: Any) -> None:
+        self._unwind()
+        self._begin().begin_data(trains=self._trains() and not _is_exhausted(batches))
+
+    def _begin_backward(self, *_: Any) -> None:
+        if not self._is_in_backward():
+            self._begin().begin_backward(ends_forward=True)
+
+    def _begin_gradient(self, *_: Any) -> None:
+        if not self._is_in_backward():
+            self._begin().begin_backward(ends_forward=False)
+
+    def _end_backward(self, *_: Any) -> None:
+        if not self._is_in_backward():
+            self._thread.steps.end_phase()
+
+    def _begin_optimizer(self, *_: Any) -> None:
+        self._unwind()
+        self._begin().begin_optimizer()
+
+    def _end_optimizer(self, optimizer: Any) -> None:
+        self._thread.steps.end_phase()
+        self._thread.steps.count_optimizer(id(optimizer))
+
+    def _end_scaled(self, _scaler: Any, optimizer: Any, *_: Any) -> None:
+        self._thread.steps.end_phase()
+        self._thread.steps.count_scaled(id(optimizer))
+
+    def _end_phase(self, *_: Any) -> None:
+        self._thread.steps.end_phase()
+
+    def close(self) -> None:
+        """End what this thread has open."""
+        self._ops.close()
+        self._unwind()
+        self._thread.steps.close()
+
+
+def _has_parameters(module: Module) -> bool:
+    """Whether a module is a model; one that cannot list what is in it counts as one."""
+    try:
+        return any(True for _ in module.parameters())
+    except Exception:  # a program's own named_modules may do anything
+        return True
+
+
+def _is_exhausted(batches: Any) -> bool:
+    """Whether an iterator of a DataLoader will say that it is at its end; False where its length is unknown."""
+    try:
+        return bool(batches._num_yielded >= len(batches))
+    except (AttributeError, TypeError):
+        return False

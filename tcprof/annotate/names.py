@@ -1,0 +1,84 @@
+"""What a module is called: the class of its root, and its path in it."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch.nn import Module
+
+# What wraps a module adds a part to the path that says nothing about the model.
+_WRAPPED = {"_fsdp_wrapped_module", "_orig_mod", "_checkpoint_wrapped_module"}
+_WRAPPERS = {"DistributedDataParallel", "DataParallel", "FullyShardedDataParallel", "DeepSpeedEngine"}
+_WRAPPED_BY_THEM = "module"
+
+
+class Names:
+    """The names of the modules that were seen, each under the first root that it was seen in.
+
+    Args:
+        reserved: Names that a root must not have.
+    """
+
+    def __init__(self, reserved: frozenset[str]) -> None:
+        self._names: dict[int, tuple[weakref.ref[Module], str]] = {}
+        self._taken = dict.fromkeys(reserved, 1)
+
+    def known(self, module: Module) -> str | None:
+        """The name of a module that was seen before."""
+        entry = self._names.get(id(module))
+        return entry[1] if entry is not None and entry[0]() is module else None
+
+    def below(self, module: Module, parent: str) -> str:
+        """Name a module that is called inside another and is not registered in its root."""
+        return self._keep(module, f"{parent}.{type(module).__name__}")
+
+    def root(self, module: Module) -> str:
+        """Name a module that is called by the program itself, and all modules in it that have no name yet.
+
+        Where the modules in it cannot be listed, they get their names when they are called.
+        """
+        try:
+            listed = list(module.named_modules())
+        except Exception:  # a program's own named_modules may do anything
+            listed = [("", module)]
+        modules = dict(listed)
+        inner = module
+        while (found := _wrapped(inner)) is not None:
+            inner = found
+        name = self.known(inner) or self._free(type(inner).__name__)
+        clean = {"": name}
+        for path, each in listed:
+            above, _, last = path.rpartition(".")
+            if path:
+                base = clean.get(above, name)
+                clean[path] = base if _is_wrapped(path, modules) else f"{base}.{last}"
+            if self.known(each) is None:
+                self._keep(each, clean[path])
+        return name
+
+    def _keep(self, module: Module, name: str) -> str:
+        key = id(module)
+        self._names[key] = (weakref.ref(module, lambda _: self._names.pop(key, None)), name)
+        return name
+
+    def _free(self, name: str) -> str:
+        """A root's name, numbered from the second of its class on."""
+        number = self._taken.get(name, 0) + 1
+        self._taken[name] = number
+        return name if number == 1 else f"{name}#{number}"
+
+
+def _is_wrapped(path: str, modules: dict[str, Module]) -> bool:
+    above, _, last = path.rpartition(".")
+    return last in _WRAPPED or (last == _WRAPPED_BY_THEM and type(modules.get(above)).__name__ in _WRAPPERS)
+
+
+def _wrapped(module: Module) -> Module | None:
+    """The module that a wrapper holds; None for other modules."""
+    children = module._modules
+    for name in _WRAPPED:
+        if children.get(name) is not None:
+            return children[name]
+    return children.get(_WRAPPED_BY_THEM) if type(module).__name__ in _WRAPPERS else None

@@ -1,0 +1,148 @@
+"""The steps and phases of a thread, from what the program calls: a loader, a model, the backward pass, an optimizer.
+
+A step of training begins with what follows the optimizers of the step before: the wait for data, or the forward pass.
+It so holds gradient accumulation whole, and every optimizer of a program that has several. Where nothing is trained,
+each call of a model is a step. The forward pass lasts from the model's call to the backward pass: the loss is in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import Any
+
+from tcprof.annotate.ranges import Ranges
+
+STEP, DATA, FORWARD, BACKWARD, OPTIMIZER = "step", "data", "forward", "backward", "optimizer"
+RECOMPUTE = "recompute"  # a forward pass that is run again within the backward pass
+NAMES = frozenset((STEP, DATA, FORWARD, BACKWARD, OPTIMIZER, RECOMPUTE))
+INFERENCE = "inference"  # a step that trains nothing is named after the model: "inference Llama"
+
+
+class Optimizers:
+    """The optimizers of a program, and which of them a step is expected to hold.
+
+    All that there are, at first; one that another steps twice without is none of them.
+    """
+
+    def __init__(self) -> None:
+        self.expected: set[int] = set()
+        self._known: set[int] = set()
+
+    def add(self, optimizer: int) -> None:
+        """An optimizer was made, or has stepped."""
+        if optimizer not in self._known:
+            self._known.add(optimizer)
+            self.expected.add(optimizer)
+
+    def discard(self, optimizer: int) -> None:
+        """An optimizer is gone; another may get its number."""
+        self._known.discard(optimizer)
+        self.expected.discard(optimizer)
+
+
+class Steps:
+    """The open step and phase of one thread.
+
+    Args:
+        ranges: Where ranges go.
+        optimizers: Those of the program, by identity; shared by all threads.
+    """
+
+    def __init__(self, ranges: Ranges, optimizers: Optimizers) -> None:
+        self._ranges, self._optimizers = ranges, optimizers
+        self._process = os.getpid()
+        self._stepped: set[int] = set()  # the optimizers that stepped in this step
+        self._step: Any = None
+        self._forward: Any = None
+        self._trains = False
+        self._has_called = False  # whether a model was called in this step
+
+    def begin_data(self, *, trains: bool) -> None:
+        """The program asks its loader for a batch."""
+        self._end_forward()
+        if self._stepped or (self._has_called and not self._trains):
+            self._end_step()
+        if trains and self._step is None:
+            self._begin_step(STEP, trains=True)
+        self._ranges.push(DATA)
+
+    def begin_call(self, root: str, *, trains: bool, evaluates: bool = False) -> None:
+        """The program calls a model.
+
+        Args:
+            root: Its name.
+            trains: Whether what it computes will be trained on.
+            evaluates: Whether it was trained before, and is now tried.
+        """
+        if self._is_over(trains, evaluates):
+            self._end_step()
+        if self._step is None:
+            self._begin_step(STEP if trains else f"{INFERENCE} {root}", trains=trains)
+        self._has_called = True
+        if self._forward is None:
+            self._forward = self._ranges.start(FORWARD)
+
+    def end_call(self) -> None:
+        """A model has returned."""
+        if not self._trains:
+            self._end_forward()
+
+    def begin_backward(self, *, ends_forward: bool) -> None:
+        """Gradients are computed: by the backward pass, or on the way to a loss that holds gradients."""
+        if ends_forward:
+            self._end_forward()
+        self._ranges.push(BACKWARD)
+
+    def begin_optimizer(self) -> None:
+        """An optimizer, or what prepares gradients for it, begins."""
+        self._end_forward()
+        self._ranges.push(OPTIMIZER)
+
+    def end_phase(self) -> None:
+        """What was begun last, other than a call, has ended."""
+        self._ranges.pop()
+
+    def count_optimizer(self, optimizer: int) -> None:
+        """An optimizer has stepped."""
+        self._optimizers.add(optimizer)
+        if optimizer in self._stepped:
+            self._optimizers.expected &= self._stepped
+        self._stepped.add(optimizer)
+
+    def count_scaled(self, optimizer: int) -> None:
+        """A gradient scaler had an optimizer step, or did not, as a gradient had overflowed: one step either way."""
+        if optimizer not in self._stepped:
+            self.count_optimizer(optimizer)
+
+    def close(self) -> None:
+        """End what is open."""
+        self._end_forward()
+        self._end_step()
+
+    def __del__(self) -> None:
+        """The thread has ended, or is not in this process, which its own was forked into: see ``Hooks._forget``."""
+        with contextlib.suppress(Exception):  # the interpreter may be ending, too
+            if os.getpid() == self._process:
+                self.close()
+
+    def _is_over(self, trains: bool, evaluates: bool) -> bool:
+        """Whether a call begins another step: a model that is not trained, a teacher, may be called within one."""
+        if not self._trains:
+            return self._has_called or trains
+        has_only_data = evaluates and not self._has_called
+        return has_only_data or (bool(self._stepped) and self._stepped >= self._optimizers.expected)
+
+    def _begin_step(self, name: str, *, trains: bool) -> None:
+        self._step, self._trains = self._ranges.start(name), trains
+
+    def _end_step(self) -> None:
+        if self._step is None:
+            return
+        self._ranges.end(self._step)
+        self._step, self._stepped, self._has_called = None, set(), False
+
+    def _end_forward(self) -> None:
+        if self._forward is not None:
+            self._ranges.end(self._forward)
+            self._forward = None

@@ -1,0 +1,125 @@
+"""What recording costs the program: its steps under nsys beside its steps alone."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tcprof import units
+from tcprof.analysis import Analysis
+from tcprof.annotate.ranges import DOMAIN
+from tcprof.annotate.steps import INFERENCE, STEP
+from tcprof.comparison.statistics.centers import FEWEST_INSTANCES, find_medians
+from tcprof.findings.finding import Finding, Severity
+
+_RULE = "recording-cost"
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """The median time from one step's begin to the next one's, in ns, with its 95 % interval; NaN where unknown."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class RecordingCost:
+    """The steps of a program, alone and recorded, by the same hooks and without warm-up."""
+
+    alone: StepTime
+    recorded: StepTime
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long a recorded step takes."""
+        return self.recorded.value / self.alone.value
+
+    @property
+    def is_known(self) -> bool:
+        """Whether recording is known to slow the steps."""
+        return self.recorded.low > self.alone.high
+
+
+def list_steps(ranges: pd.DataFrame) -> pd.DataFrame:
+    """The steps that ``tcprof.annotate`` opened: those of training, if there are any, else calls of models.
+
+    Args:
+        ranges: See ``tcprof.frames.NVTX_RANGES``.
+
+    Returns:
+        Their columns of ``tcprof.frames.ALONE``.
+    """
+    ours = ranges[(ranges["domain"] == DOMAIN) & ranges["start_end"]]
+    names = ours["name"].astype(str)
+    ours = ours[(names == STEP) | names.str.startswith(f"{INFERENCE} ")]
+    return _of_one_kind(ours.assign(training=ours["name"] == STEP)[["process", "training", "start_ns", "end_ns"]])
+
+
+def measure_cost(analysis: Analysis) -> RecordingCost | None:
+    """What recording costs; None where the program was not run alone."""
+    if analysis.observed.alone.empty:
+        return None
+    warm_up = _count_warm_up(analysis)
+    alone, recorded = _of_one_kind(analysis.observed.alone), list_steps(analysis.nvtx_ranges)
+    if alone.empty or recorded.empty or alone["training"].iloc[0] != recorded["training"].iloc[0]:
+        return None
+    return RecordingCost(_step_time(alone, warm_up), _step_time(recorded, warm_up))
+
+
+def find_recording_cost(analysis: Analysis) -> list[Finding]:
+    """The cost in a sentence; none where the program was not run alone."""
+    cost = measure_cost(analysis)
+    if cost is None:
+        return []
+    alone, recorded = (units.format_ns(each.value) for each in (cost.alone, cost.recorded))
+    known = not math.isnan(cost.alone.low + cost.recorded.low)
+    if cost.is_known:
+        sentence = (
+            f"Recording slowed a step from {alone} to {recorded} ({cost.ratio:.2f}x): idle time is overstated by about "
+            "that"
+        )
+    elif known:
+        spans = [f"{units.format_ns(each.low)} to {units.format_ns(each.high)}" for each in (cost.alone, cost.recorded)]
+        took = f"a step took {alone} alone ({spans[0]}) and {recorded} recorded ({spans[1]})"
+        sentence = f"Whether recording slowed the steps is inconclusive: {took}"
+    else:
+        sentence = "Whether recording slowed the steps is unknown: too few of them follow the warm-up"
+    return [Finding(_RULE, Severity.CAUTION, sentence=sentence)]
+
+
+def idle_alone(idle_pct: float, cost: RecordingCost | None) -> float:
+    """The idle share of a time in percent as it would be without a recording, which only adds idle time.
+
+    Args:
+        idle_pct: The share as recorded.
+        cost: What recording costs; None where unknown.
+    """
+    if cost is None or not cost.is_known:
+        return idle_pct
+    added_pct = 100 * (1 - 1 / cost.ratio)
+    return max(idle_pct - added_pct, 0.0) / (1 - added_pct / 100)
+
+
+def _of_one_kind(steps: pd.DataFrame) -> pd.DataFrame:
+    return steps[steps["training"]] if steps["training"].any() else steps
+
+
+def _count_warm_up(analysis: Analysis) -> int:
+    """The most iterations that are left out of the figures; at least the first step."""
+    counts = analysis.iterations.groupby("gpu")["warm_up"].sum()
+    return max(1, int(counts.max())) if len(counts) else 1
+
+
+def _step_time(steps: pd.DataFrame, warm_up: int) -> StepTime:
+    """Over all processes, each without its first steps."""
+    ordered = steps.sort_values(["process", "start_ns"])
+    distance = ordered.groupby("process")["start_ns"].diff().shift(-1)
+    number = ordered.groupby("process").cumcount()
+    kept = distance[(number >= warm_up) & distance.notna()].to_numpy(float)
+    if len(kept) < FEWEST_INSTANCES:
+        return StepTime(math.nan, math.nan, math.nan)
+    found = find_medians(np.zeros(len(kept), dtype=np.int64), kept, 1)
+    return StepTime(float(found.value[0]), float(found.low[0]), float(found.high[0]))

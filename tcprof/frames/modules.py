@@ -1,0 +1,106 @@
+"""The frame of modules, as ``tcprof.analysis.modules`` gives it."""
+
+from tcprof.frames.schema import FLOAT, GPU, INT, TEXT, Column, Schema
+
+IN_NO_MODULE = "({phase})"  # the module of kernels that belong to none
+PHASE = Column(
+    "phase",
+    TEXT,
+    "data, forward, backward, recompute (activation checkpointing runs the forward pass again), optimizer, other, or "
+    "all for their sum.",
+)
+MODULES = Schema(
+    "modules",
+    "One row for each GPU, module and phase, over the kernels of the iterations without those of warm-up (where "
+    "nothing iterates, over all kernels), and for each GPU rows without a module for all of them. A kernel of the "
+    "backward pass belongs to the module whose op of the forward pass made its autograd node, where ops were recorded. "
+    "Kernels that belong to none are in a module of their own for each phase, such as (optimizer).",
+    (
+        GPU,
+        Column("module_id", INT, "Number of the module, -1 for the rows of all kernels."),
+        Column(
+            "parent_id", INT, "Number of the module that it lies in; -1 for a root, and for the rows of all kernels."
+        ),
+        Column("module", TEXT, "Path of the module, its root's class first; empty for the rows of all kernels."),
+        Column("name", TEXT, "The last part of the path."),
+        Column("depth", INT, "1 for a root, 0 for the rows of all kernels."),
+        PHASE,
+        Column("iteration_count", INT, "Iterations that its figures are over; 0 where nothing iterates."),
+        Column("kernel_count", INT, "Kernels launched in it.", title="Kernels"),
+        Column("kernel_ns", INT, "Sum of their durations.", title="Kernel time"),
+        Column("own_kernel_ns", INT, "Of this, of kernels that belong to no module in it."),
+        Column("share_pct", FLOAT, "Its share of the time of all kernels.", title="Share of the time"),
+        Column(
+            "tensor_kernel_share_pct",
+            FLOAT,
+            "Share of its kernel time that tensor kernels have, see *kernels*; unknown where whole graphs ran.",
+            title="Tensor kernels",
+        ),
+        Column("tensor_active_pct", FLOAT, "Tensor Active while its kernels ran, from the fit.", title="Tensor Active"),
+        Column("tensor_active_low_pct", FLOAT, "Lower end of the 95 % interval."),
+        Column("tensor_active_high_pct", FLOAT, "Upper end of the 95 % interval."),
+        Column("tensor_cycles", FLOAT, "Tensor cycles of its kernels, where recorded."),
+        Column(
+            "tensor_flop",
+            FLOAT,
+            "FLOP of its kernels; unknown where over 1 % of the tensor kernels' cycles have an unknown rate.",
+        ),
+        Column("tensor_tflops", FLOAT, "These per second of its kernel time, in 10^12.", title="Tensor FLOP/s"),
+        Column(
+            "tensor_peak_pct",
+            FLOAT,
+            "That rate, of the chip's peak for the precisions, at the sampled clock.",
+            title="Of the peak",
+        ),
+        Column(
+            "lost_ns",
+            FLOAT,
+            "Its kernel time, less what its FLOP would take at that peak.",
+            title="Lost to the peak",
+        ),
+    ),
+)
+FOLDED_MODULES = Schema(
+    "folded_modules",
+    "The modules of one GPU, those that are alike in one row, whose figures are over them together.",
+    (
+        *MODULES.columns,
+        Column("alike_count", INT, "How many modules a row stands for."),
+        Column("shortest_ns", INT, "Kernel time of that which took least, over all phases."),
+        Column("longest_ns", INT, "Kernel time of that which took most, over all phases."),
+    ),
+)
+
+_SIDES = {"base": "the baseline", "new": "the other side"}
+MODULE_CHANGES = Schema(
+    "module_changes",
+    "Modules of a typical recording of each of two sides, matched by path, per iteration; empty where only one of them "
+    "iterates. Numbers in paths are \\*: a row is all layers of a list together.",
+    (
+        GPU,
+        Column("module_id", INT, "Number of the row's module, -1 for all kernels."),
+        Column("parent_id", INT, "Number of the module that it lies in; -1 for a root and for all kernels."),
+        Column("module", TEXT, "Path of the module; empty for all kernels."),
+        Column("depth", INT, "1 for a root, 0 for all kernels."),
+        PHASE,
+        *(
+            Column(
+                f"{side}_{name}",
+                FLOAT,
+                f"{meaning} {of}; unknown where it has no such module.",
+                f"{title}, {side}",
+                unit,
+            )
+            for name, meaning, title, unit in (
+                ("alike_count", "How many modules it stands for, of", "Modules", "count"),
+                ("ns", "Kernel time per iteration of", "Time", "ns"),
+                ("tensor_active_pct", "Tensor Active while its kernels ran, of", "Tensor Active", "pct"),
+                ("tensor_active_low_pct", "Lower end of the 95 % interval, of", "Low", "pct"),
+                ("tensor_active_high_pct", "Upper end of the 95 % interval, of", "High", "pct"),
+            )
+            for side, of in _SIDES.items()
+        ),
+        Column("difference_ns", FLOAT, "new - base; a module that a side lacks takes no time there.", title="Change"),
+        Column("ratio", FLOAT, "new / base; unknown where a side lacks it."),
+    ),
+)

@@ -1,0 +1,246 @@
+"""Tables in lines of text: which columns there is space for, how wide they are, and how names are shortened."""
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+
+from tcprof import units
+from tcprof.render.formats import Style
+from tcprof.render.formats._names import Name, shorten, shorten_all, width_of
+from tcprof.untrusted import printable
+from tcprof.views.document import Cell, Heading, Table
+
+DEEPEST_INDENT = 15  # levels; what lies deeper is not moved further
+_NAME_ROOM = 28  # columns that a name gets, behind its indentation, before columns of figures leave for it
+_LEAST_ROOM = 12  # what names keep however narrow the terminal is: then lines are longer than it
+_MOST_ROOM = 64  # what names take of a terminal, or half of it: figures far from their names are hard to read
+_MOST_LINES = 3  # of a head
+_INDENT = _GAP = "  "
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A column as it is shown where space is scarce.
+
+    Attributes:
+        title: Its title.
+        texts: Its texts, one for each row.
+        words: Whether these are words.
+        group: Title of the columns that it belongs to; empty where it stands alone.
+        heading: The heading that it belongs to: its place in the table.
+        before: Whether it precedes the heading's own values.
+    """
+
+    title: str
+    texts: list[str]
+    words: bool = False
+    group: str = ""
+    heading: int = 0
+    before: bool = False
+
+    @property
+    def full_title(self) -> str:
+        """Its title in one line, with that of its group."""
+        return f"{self.group} {self.title}".lstrip()
+
+    @cached_property
+    def width(self) -> int:
+        """What its texts need."""
+        return max([0, *map(width_of, self.texts)])
+
+
+def brief_columns(table: Table) -> list[Shown]:
+    """The columns that are shown where space is scarce. Units go into the titles."""
+    columns: list[Shown] = []
+    for place, heading in enumerate(table.headings):
+        if heading.brief:
+            cells = [row.cells[place] if place < len(row.cells) else Cell("") for row in table.rows]
+            columns += _columns_of(heading, cells, place)
+    return columns
+
+
+def _columns_of(heading: Heading, cells: Sequence[Cell], place: int) -> list[Shown]:
+    """A heading's own column, with those of what precedes and follows its values."""
+    unit = " %" if units.unit_of_heading(heading.unit) == "%" else ""
+    group, _, title = (heading.short or heading.title).rpartition("\n")
+    if heading.before:
+        group, title = title, heading.value
+    group, title = (f"{group}{unit}", title) if group else ("", f"{title}{unit}")
+
+    def beside(side: str, names: Sequence[str]) -> list[Shown]:
+        found = [getattr(cell, side) for cell in cells]
+        measured = ["pct" if "%" in name else heading.unit for name in names]
+        return [
+            Shown(
+                name,
+                [printable(units.bare(each[number], measured[number])) if number < len(each) else "" for each in found],
+                group=group if side == "before" else "",
+                heading=place,
+                before=side == "before",
+            )
+            for number, name in enumerate(names)
+        ]
+
+    values = [printable(units.bare(cell.text, heading.unit)) for cell in cells]
+    if marked := max((len(cell.mark) for cell in cells), default=0):  # the digits stay aligned all the same
+        values = [f"{value} {cell.mark:<{marked}}" for value, cell in zip(values, cells, strict=True)]
+    own = [Shown(title, values, heading.words, group, place)] if heading.brief_value else []
+    return [*beside("before", heading.before), *own, *beside("after", heading.after)]
+
+
+@dataclass(frozen=True)
+class Label:
+    """The name of a row.
+
+    Attributes:
+        name: The name; of a row that does not lie in the one above it, with all that it lies in.
+        indent: Columns that it is moved to the right.
+        last: Characters at the name's end that are the row's own; 0 for all.
+    """
+
+    name: str
+    indent: int = 0
+    last: int = 0
+
+    def __str__(self) -> str:
+        return " " * self.indent + self.name
+
+    def wanted(self, most: int) -> int:
+        """The columns that it should have, at most so many."""
+        return min(min(self.indent, most // 2) + min(width_of(self.name), _NAME_ROOM), most)
+
+
+def label_rows(table: Table) -> list[Label]:
+    """The names of all rows: in a tree by indentation, or whole where the row that one lies in is not shown."""
+    labels, root = [], 1  # the depth of the row that a tree begins with
+    for row in table.rows:
+        if not row.depth:
+            labels.append(Label(f"({printable(row.name)})"))
+        elif row.nested:
+            levels = min(max(row.depth - root, 0), DEEPEST_INDENT)
+            labels.append(Label(printable(row.name), len(_INDENT) * levels))
+        else:
+            root = row.depth
+            own = f"{row.name} [{row.domain}]" if row.domain else row.name
+            labels.append(Label(printable(f"{row.ancestors}{own}"), last=len(own) if row.ancestors else 0))
+    return labels
+
+
+def _fit(labels: Sequence[Label], rooms: Sequence[int]) -> list[str]:
+    """The names in so many columns each."""
+    indents = [min(label.indent, room // 2) for label, room in zip(labels, rooms, strict=True)]
+    names = [
+        Name(label.name, room - indent, label.last) for label, room, indent in zip(labels, rooms, indents, strict=True)
+    ]
+    return [" " * indent + name for indent, name in zip(indents, shorten_all(names), strict=True)]
+
+
+@dataclass(frozen=True)
+class _Figures:
+    """The columns beside the names: how wide each is, and the lines above them."""
+
+    columns: list[Shown]
+    widths: list[int]
+    head: list[str]
+
+    @property
+    def width(self) -> int:
+        """All of them, each with the gap before it."""
+        return sum(len(_GAP) + width for width in self.widths)
+
+    def line(self, number: int) -> str:
+        """The texts of a row."""
+        texts = (_right(column.texts[number], width) for column, width in zip(self.columns, self.widths, strict=True))
+        return "".join(f"{_GAP}{text}" for text in texts)
+
+
+def set_table(table: Table, style: Style) -> tuple[list[str], list[str], list[str]]:
+    """A table in lines: its head, its rows, and the titles of the columns that there is no space for.
+
+    A row is one line. Where names have too little space, the headings with a ``spare`` leave, the highest first; then
+    names lose their middle.
+    """
+    labels = label_rows(table)
+    beside = [label for label, row in zip(labels, table.rows, strict=True) if row.cells]
+    longest = max((width_of(str(label)) for label in beside), default=0)
+    every = brief_columns(table)
+    figures = _set_figures(every)
+    room = max(longest, width_of(table.first))
+    if not style.wide:
+        wanted = max((label.wanted(style.width // 2) for label in beside), default=0)
+        while style.width - figures.width < wanted and (kept := _spare(table, figures.columns)) != figures.columns:
+            figures = _set_figures(kept)
+        most = min(style.width - figures.width, max(_MOST_ROOM, style.width // 2))
+        room = min(room, max(most, _LEAST_ROOM))
+    first = [shorten(line, room) for line in _wrap_title(printable(table.first), room)]
+    room = max(min(room, longest), *map(width_of, first))
+    head = [line.rstrip() for line in _stack([[_left(line, room) for line in first], figures.head])]
+    # Nothing stands beside the title of a group of rows.
+    rooms = [room if row.cells else max(style.width, room) for row in table.rows]
+    names = list(map(str, labels)) if style.wide else _fit(labels, rooms)
+    rows = [f"{_left(name, room)}{figures.line(number)}".rstrip() for number, name in enumerate(names)]
+    return head, rows, _name_left(table, every, figures.columns)
+
+
+def _spare(table: Table, columns: list[Shown]) -> list[Shown]:
+    """The columns without those of the heading that can be spared best, or without what precedes its values."""
+    spare = {each.heading: table.headings[each.heading].spare for each in columns}
+    leaving = max(spare, key=lambda place: (spare[place], place), default=None)
+    if leaving is None or not spare[leaving]:
+        return columns
+    before = [each for each in columns if each.heading == leaving and each.before]
+    return [each for each in columns if (each not in before if before else each.heading != leaving)]
+
+
+def _name_left(table: Table, every: list[Shown], kept: list[Shown]) -> list[str]:
+    """What columns that were left out are called."""
+    names = []
+    for place, several in groupby((each for each in every if each not in kept), key=lambda each: each.heading):
+        part = f" {' and '.join(each.title for each in several)}" if any(each.heading == place for each in kept) else ""
+        names.append(f"{table.headings[place].title}{part}")
+    return names
+
+
+def _set_figures(columns: list[Shown]) -> _Figures:
+    """Columns in as little space as their texts and titles take; the title of a group stands over all of it."""
+    widths: list[int] = []
+    blocks: list[list[str]] = []
+    for group, several in groupby(columns, key=lambda column: column.group or id(column)):
+        members = list(several)
+        titles = [_wrap_title(each.title, each.width, _MOST_LINES - bool(each.group)) for each in members]
+        taken = [max(each.width, *map(width_of, lines)) for each, lines in zip(members, titles, strict=True)]
+        above: list[str] = []
+        if isinstance(group, str):
+            whole = sum(taken) + len(_GAP) * (len(taken) - 1)
+            lines = _wrap_title(group, whole, _MOST_LINES - max(map(len, titles)))
+            taken[0] += max(0, *(width_of(line) - whole for line in lines))
+            above = [line.center(max(whole, *map(width_of, lines))) for line in lines]
+        stacked = _stack([[_right(line, n) for line in lines] for lines, n in zip(titles, taken, strict=True)], _GAP)
+        widths += taken
+        blocks.append([_GAP + line for line in (*above, *stacked)])
+    return _Figures(columns, widths, _stack(blocks))
+
+
+def _wrap_title(title: str, width: int, most: int = _MOST_LINES) -> list[str]:
+    """A title in lines that are no wider than they must be, whole words each."""
+    width = max(1, width, *map(len, title.replace("-", "- ").split(" ")))
+    while len(lines := textwrap.wrap(title, width, break_long_words=False)) > most:
+        width += 1
+    return lines or [""]
+
+
+def _stack(blocks: Sequence[Sequence[str]], gap: str = "") -> list[str]:
+    """Blocks of lines side by side, their last lines in one line."""
+    height = max(map(len, blocks), default=0)
+    filled = [[" " * width_of(block[0])] * (height - len(block)) + list(block) for block in blocks if block]
+    return [gap.join(parts) for parts in zip(*filled, strict=True)]
+
+
+def _left(text: str, width: int) -> str:
+    return text + " " * (width - width_of(text))
+
+
+def _right(text: str, width: int) -> str:
+    return " " * (width - width_of(text)) + text

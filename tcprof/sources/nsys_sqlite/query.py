@@ -1,0 +1,158 @@
+"""What is read of one table, and what its columns must hold: as SQL that reads it, and as SQL that finds what is wrong.
+
+A sound export is read by a plain statement, and its numbers are checked as they come, which costs next to nothing.
+Only where one is not what the schema allows, the table is looked through: SQLite keeps values of any type in columns
+of any type.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    LargeBinary,
+    Select,
+    Table,
+    and_,
+    case,
+    cast,
+    false,
+    func,
+    literal,
+    not_,
+    or_,
+    select,
+    true,
+)
+
+from tcprof.sources.nsys_sqlite.schema import Limits
+
+UNKNOWN = -1  # in place of NULL where an id or a count is read as an integer
+LONGEST_TEXT = 65_536  # bytes: names of kernels have some ten thousand at most
+MOST_COMPARED = 16  # numbers that a column is compared with one by one
+_TYPES = {"text": "text", "blob": "bytes", "real": "fractions", "null": "without a value"}
+
+
+@dataclass(frozen=True)
+class Query:
+    """Rows of a table.
+
+    Attributes:
+        table: The table.
+        required: Columns of integers: a row without one of them is left out.
+        optional: Columns of integers that may be absent or NULL, and the number that is read then.
+        facts: The same, but what is no such integer is unknown too, instead of its row being left out.
+        texts: Columns of text, read as bytes, since Arrow takes only valid UTF-8; absent and NULL are empty.
+        among: A required column, and the numbers of it that are wanted; rows where it holds none count as wrong.
+        where: A further condition.
+    """
+
+    table: Table
+    required: tuple[str, ...] = ()
+    optional: Mapping[str, int] = field(default_factory=dict)
+    facts: Mapping[str, int] = field(default_factory=dict)
+    texts: tuple[str, ...] = ()
+    among: tuple[str, tuple[int, ...]] | None = None
+    where: ColumnElement[bool] | None = None
+
+    @property
+    def defaults(self) -> dict[str, int | None]:
+        """The columns of integers, and what is read in place of NULL."""
+        return {**dict.fromkeys(self.required), **self.optional, **self.facts}
+
+    def plain(self, columns: set[str], thorough: bool) -> Select[Any]:
+        """The statement that reads a sound table.
+
+        Args:
+            columns: The columns that this export's table has.
+            thorough: Whether to read rows, too, that ``among`` cannot choose since its column holds no number for it.
+                That takes a fifth longer.
+        """
+        numbers = (self._number(name, default, columns) for name, default in self.defaults.items())
+        texts = (self._text(name, columns) for name in self.texts)
+        return select(*numbers, *texts).select_from(self.table).where(self._wanted(thorough))
+
+    def strict(self, columns: set[str], limits: Mapping[str, Limits]) -> Select[Any]:
+        """The same without the rows, and the facts, that are wrong.
+
+        Args:
+            columns: The columns that this export's table has.
+            limits: What each column of integers may hold.
+        """
+        facts = (
+            case((self._sound(name, limits[name]), self.table.c[name]), else_=default).label(name)
+            if name in columns
+            else literal(default).label(name)
+            for name, default in self.facts.items()
+        )
+        others = {**dict.fromkeys(self.required), **self.optional}
+        numbers = (self._number(name, default, columns) for name, default in others.items())
+        texts = (self._text(name, columns) for name in self.texts)
+        sound = (self._allowed(name, limits[name]) for name in others if name in columns)
+        return select(*numbers, *facts, *texts).select_from(self.table).where(self._wanted(thorough=False), *sound)
+
+    def wrong(self, columns: set[str], limits: Mapping[str, Limits]) -> dict[tuple[str, str], ColumnElement[int]]:
+        """Counts of what is wrong: by column and what it is, in words."""
+        found: dict[tuple[str, str], ColumnElement[int]] = {}
+        for name in (name for name in self.defaults if name in columns):
+            c = self.table.c[name]
+            for kind, words in _TYPES.items():
+                if kind != "null" or name in self.required:
+                    found[name, words] = _count(func.typeof(c) == kind)
+            beyond = and_(func.typeof(c) == "integer", not_(c.between(*limits[name])))
+            found[name, "out of range"] = _count(beyond)
+        return found
+
+    def count_wrong(self, columns: set[str], limits: Mapping[str, Limits]) -> Select[Any]:
+        """The statement for the counts of ``wrong``, in their order."""
+        counts: list[ColumnElement[Any]] = list(self.wrong(columns, limits).values())
+        return select(*counts).select_from(self.table).where(self._wanted())
+
+    def _wanted(self, thorough: bool = True) -> ColumnElement[bool]:
+        where = true() if self.where is None else self.where
+        if self.among is None:
+            return where
+        c = self.table.c[self.among[0]]
+        if not thorough:
+            return and_(where, _among(c, self.among[1]))
+        # Where the number is wrong, the row may be one that is wanted.
+        beyond = not_(c.between(*c.info["limits"]))
+        return and_(where, or_(_among(c, self.among[1]), beyond, c != cast(c, BigInteger), c.is_(None)))
+
+    def _number(self, name: str, default: int | None, columns: set[str]) -> ColumnElement[Any]:
+        c = self.table.c[name]
+        if name not in columns:
+            return literal(default).label(name)
+        return c if default is None else func.coalesce(c, default).label(name)
+
+    def _text(self, name: str, columns: set[str]) -> ColumnElement[Any]:
+        text = func.coalesce(self.table.c[name], "") if name in columns else literal("")
+        return func.substr(cast(text, LargeBinary), 1, LONGEST_TEXT).label(name)
+
+    def _sound(self, name: str, limits: Limits) -> ColumnElement[bool]:
+        c = self.table.c[name]
+        return and_(func.typeof(c) == "integer", c.between(*limits))
+
+    def _allowed(self, name: str, limits: Limits) -> ColumnElement[bool]:
+        sound = self._sound(name, limits)
+        return sound if name in self.required else or_(self.table.c[name].is_(None), sound)
+
+
+def _among(column: ColumnElement[Any], numbers: tuple[int, ...]) -> ColumnElement[bool]:
+    """Whether a column holds one of some numbers.
+
+    They are compared run by run: SQLite looks for more than two of ``IN`` in a tree, which takes as long as reading.
+    """
+    ordered = sorted(set(numbers))
+    if len(ordered) > MOST_COMPARED:
+        return column.in_(ordered)
+    breaks = [0, *(place for place in range(1, len(ordered)) if ordered[place] != ordered[place - 1] + 1), len(ordered)]
+    runs = [(ordered[low], ordered[high - 1]) for low, high in pairwise(breaks)]
+    return or_(false(), *(column == low if low == high else column.between(low, high) for low, high in runs))
+
+
+def _count(condition: ColumnElement[bool]) -> ColumnElement[int]:
+    return func.coalesce(func.sum(case((condition, 1), else_=0)), 0)

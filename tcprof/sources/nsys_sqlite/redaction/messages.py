@@ -1,0 +1,58 @@
+"""The messages of nsys without what they reveal of the machine: as shown, and as a copy that is shared has them."""
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import create_engine
+from sqlalchemy.exc import DatabaseError
+from sqlalchemy.pool import StaticPool
+
+from tcprof.sources.nsys_sqlite.opening import OpenedExport
+from tcprof.sources.nsys_sqlite.redaction.allowed import is_known, reflect_tables
+from tcprof.sources.nsys_sqlite.redaction.private_texts import PrivateTexts, as_text, gather_private, is_gathered
+
+REDACTED = "<redacted>"
+_REPEATED = re.compile(f"(?:{REDACTED})+")
+# Paths, addresses and settings in a message of nsys; "IP/backtrace" is none.
+_PRIVATE = re.compile(
+    r"(?<!\w)(?:/[\w.@%+=~-]+)+/?|[\w.~$-]{1,64}(?:/[\w.@%+=~-]+){2,}/?|\b[A-Za-z]:\\[^\s\"']*"
+    r"|(?<![\w.-])[\w.-]{1,64}@[\w.-]+|\b\w+=\S+|\b\d{1,3}(?:\.\d{1,3}){3}\b"
+)
+
+
+def without_private(export: Path, messages: list[str]) -> list[str]:
+    """The messages of an export, with what is private in them replaced.
+
+    Args:
+        export: The export, which is only read.
+        messages: Its messages.
+
+    Raises:
+        InputError: The export cannot be read.
+    """
+    if not messages:
+        return []
+    opened = OpenedExport(export, is_known)
+    try:
+        with opened.connect() as connection:
+            engine = create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
+            with engine.connect() as reading:
+                private = gather_private(reading, reflect_tables(reading, is_read=is_gathered))
+    except DatabaseError as error:
+        raise opened.damaged(error.orig or error) from error
+    blank = blanking(private, messages)
+    return [blank(text) or "" for text in messages]
+
+
+def blanking(private: PrivateTexts, messages: Iterable[str]) -> Callable[[Any], str | None]:
+    """A function that replaces what is private in these messages: known texts, paths, addresses and settings."""
+    rule = private.rule(messages)
+
+    def blank(text: Any) -> str | None:
+        if text is None:
+            return None
+        return _REPEATED.sub(REDACTED, _PRIVATE.sub(REDACTED, rule.sub(REDACTED, as_text(text))))
+
+    return blank

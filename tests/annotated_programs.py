@@ -1,0 +1,324 @@
+"""Small programs on the CPU, run annotated in a process of their own; prints the ranges of each as JSON.
+
+    python tests/annotated_programs.py
+
+A range is a line: "> name" for one that is pushed, "[ name" for one that is started, indented by what is pushed;
+"<" and "]" where they end. Nothing is imported from PyTorch before the annotation waits for it.
+"""
+
+import contextlib
+import functools
+import json
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import tcprof.annotate
+from tcprof.annotate import hooks
+
+LOG: list[str] = []
+
+
+class Written:
+    """Ranges that are written down."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+
+    def push(self, name: str) -> None:
+        LOG.append("  " * self.depth + f"> {name}")
+        self.depth += 1
+
+    def pop(self) -> None:
+        self.depth -= 1
+        LOG.append("  " * self.depth + "<")
+
+    def start(self, name: str) -> str:
+        LOG.append("  " * self.depth + f"[ {name}")
+        return name
+
+    def end(self, handle: str) -> None:
+        LOG.append("  " * self.depth + f"] {handle}")
+
+
+assert "torch" not in sys.modules
+tcprof.annotate.open_ranges = Written
+tcprof.annotate.start()
+assert "torch" not in sys.modules
+
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
+
+warnings.simplefilter("error")  # what the annotation adds must not warn
+warnings.filterwarnings("ignore", message=hooks.COMPILE_WARNING)
+PROGRAMS: list[Callable[[], None]] = []
+
+
+def program(function: Callable[[], None]) -> Callable[[], None]:
+    PROGRAMS.append(function)
+    return function
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.proj = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.proj(x).relu()
+
+
+class Net(nn.Module):
+    def __init__(self, depth: int = 1) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Block() for _ in range(depth))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+def loader(batches: int) -> Any:
+    data = torch.utils.data.TensorDataset(torch.ones(2 * batches, 4), torch.zeros(2 * batches, 4))
+    return torch.utils.data.DataLoader(data, batch_size=2)
+
+
+def sgd(net: nn.Module) -> torch.optim.Optimizer:
+    return torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+@program
+def training() -> None:
+    net, loss = Net(), nn.MSELoss()
+    optimizer = sgd(net)
+    for x, y in loader(2):
+        optimizer.zero_grad()
+        loss(net(x), y).backward()
+        optimizer.step()
+
+
+@program
+def validation() -> None:
+    net = Net()
+    optimizer = sgd(net)
+    for x, _ in loader(1):
+        net(x).sum().backward()
+        optimizer.step()
+    net.eval()
+    with torch.no_grad():
+        for x, _ in loader(2):
+            net(x)
+
+
+@program
+def inference() -> None:
+    net = Net().eval()
+    with torch.inference_mode():
+        for _ in range(2):
+            net(torch.ones(2, 4))
+
+
+@program
+def accumulation() -> None:
+    net = Net()
+    optimizer = sgd(net)
+    for number, (x, _) in enumerate(loader(4)):
+        net(x).sum().backward()
+        if number % 2:
+            torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+            optimizer.step()
+
+
+@program
+def two_models() -> None:
+    one, other = Net(), Net()
+    first, second = sgd(one), sgd(other)
+    for _ in range(3):
+        for net, optimizer in ((one, first), (other, second)):
+            net(torch.ones(2, 4)).sum().backward()
+            optimizer.step()
+
+
+@program
+def teacher() -> None:
+    net, guide = Net(), Net().eval()
+    optimizer = sgd(net)
+    for x, _ in loader(2):
+        with torch.no_grad():
+            goal = guide(x)
+        (net(x) - goal).sum().backward()
+        optimizer.step()
+
+
+@program
+def gradient_penalty() -> None:
+    net = Net()
+    optimizer = sgd(net)
+    x = torch.ones(2, 4, requires_grad=True)
+    (slope,) = torch.autograd.grad(net(x).sum(), x, create_graph=True)
+    slope.square().sum().backward()
+    optimizer.step()
+
+
+class Checkpointed(Net):
+    """Each layer's forward pass is run again in the backward pass; ``inner`` layers of it once more."""
+
+    def __init__(self, use_reentrant: bool, inner: bool = False) -> None:
+        super().__init__(depth=2)
+        self.run = functools.partial(checkpoint, use_reentrant=use_reentrant)
+        self.inner = inner
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = self.run(self.nested if self.inner else layer, x)
+        return x
+
+    def nested(self, x: torch.Tensor) -> torch.Tensor:
+        return self.run(self.layers[0], self.layers[1](x))
+
+
+def train_checkpointed(net: nn.Module) -> None:
+    optimizer = sgd(net)
+    net(torch.ones(2, 4, requires_grad=True)).sum().backward()
+    optimizer.step()
+
+
+@program
+def checkpointing() -> None:
+    train_checkpointed(Checkpointed(use_reentrant=False))
+
+
+@program
+def checkpointing_reentrant() -> None:
+    train_checkpointed(Checkpointed(use_reentrant=True))
+
+
+@program
+def checkpointing_nested() -> None:
+    train_checkpointed(Checkpointed(use_reentrant=False, inner=True))
+
+
+@program
+def checkpointing_nested_reentrant() -> None:
+    with warnings.catch_warnings():  # the inner one's input needs no gradient while the outer one runs without any
+        warnings.filterwarnings("ignore", message="None of the inputs have requires_grad=True")
+        train_checkpointed(Checkpointed(use_reentrant=True, inner=True))
+
+
+@program
+def checkpointing_a_model() -> None:
+    checkpoint(Net(), torch.ones(2, 4, requires_grad=True), use_reentrant=False).sum().backward()
+
+
+@program
+def wrapped() -> None:
+    class DistributedDataParallel(nn.Module):  # PyTorch's own wants a process group
+        def __init__(self, module: nn.Module) -> None:
+            super().__init__()
+            self.module = module
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.module(x)
+
+    DistributedDataParallel(Net())(torch.ones(2, 4))
+
+
+@program
+def compiled() -> None:
+    net = Net()
+    optimizer = sgd(net)
+    run = torch.compile(net, backend="eager", fullgraph=True)
+    run(torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+
+
+@program
+def raising() -> None:
+    class Broken(Block):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            raise ValueError
+
+    class Outer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.broken, self.block = Broken(), Block()
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            with contextlib.suppress(ValueError):
+                self.broken(x)
+            return self.block(x)
+
+    Outer()(torch.ones(2, 4))
+
+
+@program
+def unlisted() -> None:
+    """A module that cannot list what is in it, and one that is made on the way."""
+
+    class Strange(nn.Module):
+        def named_modules(self, *_: Any, **__: Any) -> Any:
+            raise RuntimeError
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return Block()(x)
+
+    Strange()(torch.ones(2, 4))
+
+
+@program
+def recursive() -> None:
+    class Tree(nn.Module):
+        def forward(self, x: torch.Tensor, depth: int = 2) -> torch.Tensor:
+            return self(x, depth - 1) if depth else x
+
+    Tree()(torch.ones(2))
+
+
+@program
+def unhooked() -> None:
+    """The program removes the hooks while a module runs; the next step is whole again."""
+    hooked = nn.modules.module._global_forward_hooks
+    kept = hooked.copy()
+
+    class Rude(Block):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            hooked.clear()
+            return super().forward(x)
+
+    Rude()(torch.ones(2, 4))
+    hooked.update(kept)
+    for x, _ in loader(1):
+        Net()(x)
+
+
+@program
+def threads() -> None:
+    def run() -> None:
+        net = Net().eval()
+        with torch.no_grad():
+            for _ in range(2):
+                net(torch.ones(2, 4))
+
+    several = [threading.Thread(target=run) for _ in range(2)]
+    for each in several:
+        each.start()
+        each.join()
+
+
+def main() -> None:
+    found = {}
+    (installed,) = tcprof.annotate._installed
+    for each in PROGRAMS:
+        installed._forget()
+        LOG.clear()
+        each()
+        installed.close()
+        found[each.__name__] = LOG.copy()
+    json.dump(found, sys.stdout)
+
+
+main()

@@ -1,0 +1,131 @@
+"""A case: an original, its mutations and a command, all chosen by a seed and a number."""
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from fuzz import contents, damage, recording, structure
+
+IN_DATABASE = (contents.MUTATIONS, structure.MUTATIONS, recording.MUTATIONS)
+FORMATS = ("text", "json", "csv", "markdown", "junit")
+Mutation = Callable[[Random, sqlite3.Connection], str]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case that was made.
+
+    Attributes:
+        path: The file that was mutated; whatever else the case reads lies in the same folder.
+        mutations: What was done, in words.
+        arguments: The command.
+    """
+
+    path: Path
+    mutations: list[str]
+    arguments: list[str]
+
+
+def make_case(seed: int, number: int, originals: list[Path], folder: Path, only: set[int] | None = None) -> Case:
+    """Make a case's files.
+
+    Args:
+        seed: The seed.
+        number: Number of the case.
+        originals: What mutations begin with.
+        folder: Where the files go; it must be there.
+        only: Numbers of the mutations to apply, from 0; None for all.
+    """
+    random = Random(f"{seed}:{number}")
+    original = random.choice(originals)
+    path = folder / "run.sqlite"
+    shutil.copyfile(original, path)
+    in_database, in_file = _choose(random)
+    words = [f"{original.stem}"]
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA synchronous = OFF")
+    connection.execute("PRAGMA legacy_alter_table = ON")
+    for place, change in enumerate(in_database):
+        if only is None or place in only:
+            words.append(_apply(change, Random(f"{seed}:{number}:{place}"), connection))
+    connection.close()
+    for place, damaged in enumerate(in_file, len(in_database)):
+        if only is None or place in only:
+            try:
+                path, done = damaged(Random(f"{seed}:{number}:{place}"), path)
+                words.append(done)
+            except sqlite3.Error as error:
+                words.append(f"{damaged.__name__}: {error}")
+    return Case(path, words, choose_command(random, path, original))
+
+
+def _choose(random: Random) -> tuple[list[Mutation], list[Callable[..., tuple[Path, str]]]]:
+    """One to four mutations: first those of the database, then those of its file."""
+    number = random.choice((1, 1, 2, 2, 3, 4))
+    in_file = sum(random.random() < 0.2 for _ in range(number))
+    database = [random.choice(random.choice(IN_DATABASE)) for _ in range(number - in_file)]
+    return database, [random.choice(damage.MUTATIONS) for _ in range(in_file)]
+
+
+def _apply(change: Mutation, random: Random, connection: sqlite3.Connection) -> str:
+    """Change the database in one transaction, which an earlier mutation may make impossible."""
+    try:
+        connection.execute("BEGIN")
+        done = change(random, connection)
+        connection.execute("COMMIT")
+    except (sqlite3.Error, IndexError, OverflowError) as error:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        return f"{change.__name__}: {error}"
+    return done
+
+
+def choose_command(random: Random, path: Path, original: Path) -> list[str]:
+    """A command with options, which runs in a folder of its own."""
+    run = str(path)
+    command = random.choice(
+        ("ranges", "ranges", "kernels", "timeline", "show", "report", "compare", "export", "trace", "redact", "redact")
+    )
+    form = ["--format", random.choice(FORMATS[:-1])] if random.random() < 0.8 else []
+    window = ["--window", random.choice(("gpu", "host", "busy"))] if random.random() < 0.5 else []
+    warm = ["--warm-up", random.choice(("all", "0", "2"))] if random.random() < 0.3 else []
+    if command == "report":
+        return [command, run, "-o", "page.html", *window, *warm, "--plotlyjs", "cdn"]
+    if command == "export":
+        return [command, run, "-o", "frames", "--format", random.choice(("csv", "csv", "parquet")), *window, *warm]
+    if command == "trace":
+        return ["export", run, "--chrome-trace", random.choice(("trace.json", "trace.json.gz")), *window]
+    if command == "redact":
+        return [command, run, "-o", "copy.sqlite"]
+    if command == "compare":
+        return _choose_comparison(random, run, original, [*window, *warm])
+    own = {
+        "ranges": (
+            (),
+            window,
+            ("--depth", "1"),
+            ("--gpu", "0"),
+            ("--filter", "step"),
+            ("--kernels",),
+            ("--no-kernels",),
+        ),
+        "kernels": ((), ("--by", "path"), ("--limit", "0"), ("--gpu", "0"), ("--filter", "gemm")),
+        "timeline": ((), ("--depth", "2"), ("--iteration", "step"), ("--gpu", "0")),
+        "show": ((), window, ("--limit", "3")),
+    }[command]
+    out = ["-o", f"out.{random.choice(('json', 'csv', 'md', 'txt'))}"] if not form and random.random() < 0.7 else []
+    return [command, run, *form, *random.choice(own), *warm, *out]
+
+
+def _choose_comparison(random: Random, run: str, original: Path, options: list[str]) -> list[str]:
+    """The mutated file against its original, the other way round, or against itself."""
+    sides = random.choice(([run, str(original)], [str(original), run], [run, run]))
+    form = random.choice(FORMATS)
+    gate = ["--fail-if", random.choice(("time > +5%", "tensor_active < 30", "kernel_time > +0%"))]
+    gated = gate if form == "junit" or random.random() < 0.3 else []
+    page = ["-o", "page.html", "--plotlyjs", "cdn"] if random.random() < 0.4 else []
+    more = random.choice(([], ["--force"], ["--limit", "0"], ["--strict"], ["--depth", "1"]))
+    return ["compare", *sides, "--format", form, *gated, *page, *more, *options]

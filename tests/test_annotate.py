@@ -1,0 +1,187 @@
+"""The annotation of programs that hold no range: what it opens, and that it never harms the program."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tcprof
+
+pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
+
+PACKAGE = Path(tcprof.__file__).parent / "annotate"
+PROGRAMS = Path(__file__).with_name("annotated_programs.py")
+OLDEST_PYTHON = (3, 8)  # that PyTorch 2.3 runs on
+NET = "Net(Net.layers.0(Net.layers.0.proj))"
+TRAINED = f"forward({NET}) backward optimizer"
+
+
+def run_python(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run Python in a process of its own, with the package to be found."""
+    path = os.pathsep.join(filter(None, (environment.pop("PYTHONPATH", ""), str(PACKAGE.parents[1]))))
+    return subprocess.run(
+        [sys.executable, *args],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path, **environment},
+        timeout=120,
+    )
+
+
+def outline(log: list[str]) -> str:
+    """Ranges as one line: ``outer(inner inner)``."""
+    text = ""
+    for line in log:
+        mark, _, name = line.strip().partition(" ")
+        text += f" {name}(" if mark in (">", "[") else ")"
+    return text.replace("()", "").replace("( ", "(").strip()
+
+
+@pytest.fixture(scope="module")
+def outlines() -> dict[str, str]:
+    done = run_python(str(PROGRAMS))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return {name: outline(log) for name, log in json.loads(done.stdout).items()}
+
+
+class TestRanges:
+    @pytest.mark.parametrize(
+        ("program", "expected"),
+        [
+            ("inference", " ".join([f"inference Net(forward({NET}))"] * 2)),
+            ("gradient_penalty", f"step(forward({NET} backward) backward optimizer)"),
+            ("checkpointing_a_model", f"inference Net(forward({NET}) backward(recompute({NET})))"),
+            ("wrapped", f"inference Net(forward({NET}))"),
+            ("compiled", "step(forward(Net) backward optimizer)"),
+            ("raising", "inference Outer(forward(Outer(Outer.broken Outer.block(Outer.block.proj))))"),
+            ("unlisted", "inference Strange(forward(Strange(Strange.Block(Strange.Block.Linear))))"),
+            ("recursive", "Tree"),
+        ],
+    )
+    def test_ranges_of_a_program(self, outlines: dict[str, str], program: str, expected: str) -> None:
+        assert outlines[program] == expected
+
+    def test_a_step_of_training_holds_its_phases_and_the_loss(self, outlines: dict[str, str]) -> None:
+        step = f"step(data forward({NET} MSELoss) backward optimizer)"
+        assert outlines["training"] == f"{step} {step} data"  # at last the loader said that it is at its end
+
+    @pytest.mark.parametrize(
+        ("program", "called", "run_again"),
+        [
+            ("checkpointing", (0, 1), (1, 0)),
+            ("checkpointing_reentrant", (0, 1), (1, 0)),
+            ("checkpointing_nested", (1, 0, 1, 0), (1, 0, 1, 0)),
+            ("checkpointing_nested_reentrant", (1, 0, 1, 0), (1, 0, 0, 1, 0, 0)),  # the inner one with the outer, too
+        ],
+    )
+    def test_a_forward_pass_that_is_run_again_is_a_phase_within_the_backward_pass(
+        self, outlines: dict[str, str], program: str, called: tuple[int, ...], run_again: tuple[int, ...]
+    ) -> None:
+        def layers(numbers: tuple[int, ...], around: str = "{}") -> str:
+            texts = (f"Checkpointed.layers.{number}(Checkpointed.layers.{number}.proj)" for number in numbers)
+            return " ".join(around.format(text) for text in texts)
+
+        backward = layers(run_again, "recompute({})")
+        expected = f"step(forward(Checkpointed({layers(called)})) backward({backward}) optimizer)"
+        assert outlines[program] == expected
+
+    def test_validation_is_no_step_of_training(self, outlines: dict[str, str]) -> None:
+        tried = f"inference Net(forward({NET})) data"
+        assert outlines["validation"] == f"step(data {TRAINED}) data data {tried} {tried}"
+
+    def test_a_step_holds_the_batches_whose_gradients_it_adds_up(self, outlines: dict[str, str]) -> None:
+        batch = f"data forward({NET}) backward"
+        step = f"step({batch} {batch} optimizer optimizer)"  # clipping gradients is the optimizer's work, too
+        assert outlines["accumulation"] == f"{step} {step} data"
+
+    def test_a_step_holds_every_optimizer_of_the_program(self, outlines: dict[str, str]) -> None:
+        step = f"step({TRAINED} {TRAINED.replace('Net', 'Net#2')})"
+        assert outlines["two_models"] == " ".join([step] * 3)
+
+    def test_a_model_that_is_not_trained_may_be_called_within_a_step(self, outlines: dict[str, str]) -> None:
+        step = f"step(data forward({NET} {NET.replace('Net', 'Net#2')}) backward optimizer)"
+        assert outlines["teacher"] == f"{step} {step} data"
+
+    def test_a_step_is_whole_again_after_the_program_removed_the_hooks(self, outlines: dict[str, str]) -> None:
+        first, again = "inference Rude(forward(Rude(Rude.proj)))", f"inference Net(forward({NET}))"
+        assert outlines["unhooked"] == f"{first} data {again} data"
+
+    def test_each_thread_has_steps_of_its_own(self, outlines: dict[str, str]) -> None:
+        steps = " ".join([f"inference Net(forward({NET}))"] * 2)
+        assert outlines["threads"] == f"{steps} {steps.replace('Net', 'Net#2')}"
+
+
+class TestHarmlessness:
+    def test_the_package_needs_nothing_else_of_tcprof_and_runs_in_old_pythons(self) -> None:
+        for path in PACKAGE.rglob("*.py"):
+            tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=OLDEST_PYTHON)
+            for node in ast.walk(tree):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tcprof"):
+                    assert (node.module or "").startswith("tcprof.annotate"), path
+
+    def test_startup_waits_for_torch_and_runs_the_users_own_sitecustomize(self, tmp_path: Path) -> None:
+        (tmp_path / "sitecustomize.py").write_text("print('mine')\n", encoding="utf-8")
+        script = "import sys; print('torch' in sys.modules, 'tcprof' in sys.modules, 'tcprof.annotate' in sys.modules)"
+        path = os.pathsep.join((str(PACKAGE / "startup"), str(tmp_path)))
+        done = run_python("-c", script, PYTHONPATH=path)
+        assert (done.stdout, done.stderr) == ("mine\nFalse False True\n", "")
+
+    def test_an_error_of_the_annotation_is_told_once_and_the_program_goes_on(self) -> None:
+        script = (
+            "import tcprof.annotate as a; a.open_ranges = lambda: None; a.start(); import torch;"
+            "n = torch.nn.Linear(1, 1); n(torch.ones(1)); n(torch.ones(1)); print('done')"
+        )
+        done = run_python("-c", script)
+        assert (done.returncode, done.stdout) == (0, "done\n")
+        assert done.stderr.count("tcprof: the annotation was switched off") == 1
+
+    def test_a_torch_without_what_is_needed_is_told_and_left_alone(self, tmp_path: Path) -> None:
+        (tmp_path / "torch").mkdir()
+        (tmp_path / "torch" / "__init__.py").write_text("__version__ = '2.0'\n", encoding="utf-8")
+        (tmp_path / "torch" / "cuda.py").write_text("", encoding="utf-8")
+        path = os.pathsep.join((str(PACKAGE / "startup"), str(tmp_path)))
+        done = run_python("-c", "import torch; print(torch.__version__)", PYTHONPATH=path)
+        assert (done.returncode, done.stdout) == (0, "2.0\n")
+        assert "nothing is annotated" in done.stderr
+
+    @pytest.mark.parametrize("code", ["raise SystemExit(7)", "import os; os._exit(7)", "import no_such_module"])
+    def test_the_programs_status_is_its_own(self, tmp_path: Path, code: str) -> None:
+        plain = run_python("-c", code)
+        annotated = run_python("-c", code, PYTHONPATH=str(PACKAGE / "startup"))
+        assert (annotated.returncode, annotated.stdout) == (plain.returncode, plain.stdout)
+        assert annotated.stderr == plain.stderr
+
+    def test_python_m_runs_a_script_as_python_does(self, tmp_path: Path) -> None:
+        script = tmp_path / "train.py"
+        script.write_text("import sys; print(__name__, sys.argv, sys.path[0])\n", encoding="utf-8")
+        plain = run_python(str(script), "--fast")
+        assert run_python("-m", "tcprof.annotate", str(script), "--fast").stdout == plain.stdout
+
+    def test_python_m_without_a_program_says_how(self) -> None:
+        done = run_python("-m", "tcprof.annotate")
+        assert done.returncode == 1
+        assert "usage: python -m tcprof.annotate" in done.stderr
+
+    def test_a_child_process_starts_anew(self) -> None:
+        script = (
+            "import tcprof.annotate as a; a.start(); import os, torch; hooks = a._installed[0];"
+            "hooks._enter(torch.nn.Linear(1, 1)); child = os.fork(); calls = len(hooks._thread.calls);"
+            "child or os._exit(calls); print(calls, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
+        )
+        assert run_python("-c", script).stdout == "1 0\n"
+
+    def test_the_context_annotates_what_is_within(self) -> None:
+        script = (
+            "import torch, tcprof, tcprof.annotate; log = []; nothing = lambda *_: None;"
+            "R = type('R', (), dict(push=lambda _, name: log.append(name), pop=nothing, start=nothing, end=nothing));"
+            "tcprof.annotate.open_ranges = R; n = torch.nn.Linear(1, 1); x = torch.ones(1); n(x)\n"
+            "with tcprof.annotate(): n(x)\n"
+            "n(x); print(log)"
+        )
+        done = run_python("-c", script)
+        assert done.stdout == "['Linear']\n", done.stderr

@@ -1,0 +1,172 @@
+"""Programs that are hard to annotate: what they do is theirs, and what could not be annotated is told."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from test_annotate import PACKAGE, run_python
+
+pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
+
+# NVTX that does nothing, as without a profiler: a PyTorch for CPUs has none.
+START = """
+import sys, tcprof.annotate as annotation
+class Quiet:
+    push = start = end = pop = staticmethod(lambda *_: None)
+annotation.open_ranges = Quiet
+annotation.start()
+"""
+NET = """
+import torch
+from torch import nn
+net, x = nn.Sequential(nn.Linear(2, 2), nn.ReLU()), torch.ones(1, 2)
+torch.manual_seed(0)
+"""
+PROGRAMS = {
+    "exits at import": "sys_exit = exec('import torch; raise SystemExit(5)')",
+    "fails after import": NET + "net(x); raise ValueError('mine')",
+    "named_modules raises": NET
+    + """
+class Odd(nn.Module):
+    def named_modules(self, *_, **__):
+        raise RuntimeError("not listed")
+    def forward(self, x):
+        return net(x)
+print(Odd()(x).shape)
+""",
+    "parameters raises": NET
+    + """
+class Odd(nn.Module):
+    def parameters(self, *_, **__):
+        raise RuntimeError("not listed")
+    def forward(self, x):
+        return net(x)
+print(Odd()(x).shape)
+""",
+    "hooks removed": NET
+    + """
+import torch.nn.modules.module as module
+for hooks in (module._global_forward_hooks, module._global_forward_pre_hooks):
+    hooks.clear()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(2):
+    net(x).sum().backward()
+    optimizer.step()
+print("trained")
+""",
+    "recursion": NET
+    + """
+class Deep(nn.Module):
+    def forward(self, x, depth=0):
+        return self(x, depth + 1) if depth < 100 else x
+print(Deep()(x).shape)
+class Endless(nn.Module):
+    def forward(self, x):
+        return self(x)
+try:
+    Endless()(x)
+except RecursionError:
+    print("too deep")
+print(net(x).shape)
+""",
+    "threads": NET
+    + """
+import threading
+done = []
+def work():
+    with torch.no_grad():
+        for _ in range(50):
+            net(x)
+    done.append(1)
+several = [threading.Thread(target=work) for _ in range(8)]
+for each in several: each.start()
+for each in several: each.join()
+print(len(done))
+""",
+    "fork": NET
+    + """
+import os, warnings
+y = net(x)
+child = os.fork()
+if not child:
+    net(x)
+    os._exit(4)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+y.sum().backward()
+""",
+    "modules that hide their attributes": NET
+    + """
+class Hidden(nn.Module):
+    training = property(lambda self: 1 / 0, lambda self, value: None)
+    def __init__(self):
+        super().__init__()
+        self.inner = net
+    def forward(self, x):
+        return self.inner(x)
+print(Hidden()(x).shape)
+""",
+    "killed": "import torch, os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+}
+TOLD = {"modules that hide their attributes"}  # an error of the annotation's own: told, and it is switched off
+
+
+def run(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
+    script = folder / "program.py"
+    script.write_text(program, encoding="utf-8")
+    return run_python(str(script))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_programs_output_and_status_are_its_own(tmp_path: Path, name: str) -> None:
+    plain, annotated = (run(tmp_path, text + PROGRAMS[name]) for text in ("", f"exec({START!r})\n"))
+    assert (annotated.returncode, annotated.stdout) == (plain.returncode, plain.stdout)
+    told = [line for line in annotated.stderr.splitlines() if line.startswith("tcprof: ")]
+    assert len(told) == (name in TOLD)
+    if name not in ("fails after import",):  # its traceback has other line numbers
+        assert [line for line in annotated.stderr.splitlines() if line not in told] == plain.stderr.splitlines()
+
+
+def test_a_torch_without_nvtx_is_told_once_and_the_program_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "nvtx.py").write_text("raise ImportError", encoding="utf-8")
+    path = os.pathsep.join((str(PACKAGE / "startup"), str(tmp_path)))
+    done = run_python("-c", NET + "print(net(x).shape, net(x).shape)", PYTHONPATH=path)
+    plain = run_python("-c", NET + "print(net(x).shape, net(x).shape)")
+    assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("tcprof: ")
+
+
+def test_a_torch_of_2_0_is_told_once_and_the_program_goes_on(tmp_path: Path) -> None:
+    """It has modules and optimizers, but no torch.compiler.is_compiling."""
+    stub = """
+__version__ = "2.0.1"
+import sys, types
+for name in "nn nn.modules nn.modules.module optim optim.optimizer autograd utils cuda compiler".split():
+    sys.modules[f"torch.{name}"] = module = types.ModuleType(f"torch.{name}")
+    parent, _, last = f"torch.{name}".rpartition(".")
+    setattr(sys.modules[parent], last, module)
+"""
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text(stub, encoding="utf-8")
+    path = os.pathsep.join((str(PACKAGE / "startup"), str(tmp_path)))
+    done = run_python("-c", "import torch; print(torch.__version__)", PYTHONPATH=path, TCPROF_ANNOTATE="ops")
+    assert (done.returncode, done.stdout) == (0, "2.0.1\n")
+    assert done.stderr == "tcprof: nothing is annotated: that needs PyTorch 2.3 or newer\n"
+
+
+def test_a_model_of_100_000_modules_is_named_once_and_called_in_linear_time(tmp_path: Path) -> None:
+    script = """
+import time
+net = nn.Sequential(*(nn.Identity() for _ in range(100_000)))
+def took():
+    begin = time.process_time()
+    with torch.no_grad():
+        net(x)
+    return time.process_time() - begin
+first, second = took(), took()
+names = annotation._installed[0]._names
+print(len(names._names) >= 100_000, first < 60, second < 30)
+"""
+    done = run(tmp_path, START + NET + script)
+    assert (done.stdout, done.stderr) == ("True True True\n", "")

@@ -1,0 +1,56 @@
+"""Ranges of the annotation by the nvtx package: the one that is installed, old ones, and others of its name."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from source_tree import PACKAGE
+
+USE = "r.push('outer'); h = r.start('step'); r.push('outer'); r.pop(); r.end(h); r.pop()"
+OLD = """
+def push_range(message=None, color="blue", domain=None): print("push", message, domain)
+def pop_range(domain=None): print("pop", domain)
+def start_range(message=None, color="blue", domain=None): print("start", message, domain); return message
+def end_range(range_id): print("end", range_id)
+"""
+
+
+def run(code: str, folder: Path) -> str:
+    whole = f"import sys; sys.path[:0] = [{str(folder)!r}, {str(PACKAGE.parent)!r}]; {code}"
+    return subprocess.run([sys.executable, "-c", whole], capture_output=True, text=True, check=True).stdout
+
+
+def test_the_installed_package_gives_a_domain(tmp_path: Path) -> None:
+    pytest.importorskip("nvtx")
+    code = f"from tcprof.annotate.ranges import open_ranges; r = open_ranges(); {USE}; print(type(r).__name__)"
+    assert run(code, tmp_path).strip() in ("_OwnDomain", "_NamedDomain")
+
+
+@pytest.mark.parametrize(
+    "more", ["", "class Domain: pass\ndef get_domain(name): return Domain()\n"], ids=["0.2.10", "0.2.11"]
+)
+def test_old_packages_are_given_the_domain_each_time(tmp_path: Path, more: str) -> None:
+    (tmp_path / "nvtx.py").write_text(OLD + more, encoding="utf-8")
+    said = run(f"from tcprof.annotate.ranges import open_ranges; r = open_ranges(); {USE}", tmp_path).splitlines()
+    assert said == [
+        "push outer tcprof",
+        "start step tcprof",
+        "push outer tcprof",
+        "pop tcprof",
+        "end step",
+        "pop tcprof",
+    ]
+
+
+@pytest.mark.parametrize("nvtx", ["raise ImportError", "mine = 1"])
+def test_without_the_package_ranges_are_those_of_pytorch(tmp_path: Path, nvtx: str) -> None:
+    """A module of the program's own may have the package's name."""
+    (tmp_path / "nvtx.py").write_text(nvtx, encoding="utf-8")
+    (tmp_path / "torch" / "cuda").mkdir(parents=True)
+    for name in ("torch/__init__.py", "torch/cuda/__init__.py"):
+        (tmp_path / name).write_text("", encoding="utf-8")
+    functions = "range_push = range_start = range_end = lambda what: print(what)\ndef range_pop(): print('pop')\n"
+    (tmp_path / "torch" / "cuda" / "nvtx.py").write_text(functions, encoding="utf-8")
+    code = "from tcprof.annotate.ranges import open_ranges; r = open_ranges(); r.push('outer'); r.pop()"
+    assert run(code, tmp_path) == "outer\npop\n"

@@ -1,0 +1,130 @@
+"""``tcprof modules`` as a user meets it, on a Llama that nobody prepared: ``workloads/llama.py``."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+
+import pytest
+import test_cli
+from test_cli import AMP, FIXTURES, Golden, Outcome
+
+import tcprof
+from tcprof.frames import MODULES
+
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
+run = test_cli.run
+Run = Callable[..., Outcome]
+LLAMA = FIXTURES / "llama.sqlite"
+STEPS, LAYERS, TOKENS, WIDTH, HIDDEN, VOCABULARY = 5, 4, 8 * 512, 1024, 2688, 8192
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("modules.txt", []),
+        ("modules-lost.txt", ["--sort", "lost", "--depth", 3]),
+        ("modules-markdown.txt", ["--format", "markdown", "--filter", "mlp"]),
+    ],
+)
+def test_output_is_as_before(name: str, args: list[object], run: Run, golden: Golden) -> None:
+    done = run("modules", LLAMA, *args)
+    assert done.status == 0
+    golden(name, done.out)
+
+
+def test_json_and_csv_have_all_rows_and_columns(run: Run) -> None:
+    document = json.loads(run("modules", LLAMA, "--format", "json", "--limit", 1).out)
+    assert list(document) == ["tcprof", "kind", "recording", "verdict", "checks", "steps", "rows", "faults", "warnings"]
+    assert (document["kind"], document["steps"]) == ("modules", {"0": STEPS})
+    frame = tcprof.read(LLAMA).modules
+    assert len(document["rows"]) == len(frame) > 100
+    assert all(list(row) == MODULES.names for row in document["rows"])
+    lines = list(csv.DictReader(io.StringIO(run("modules", LLAMA, "--format", "csv").out)))
+    assert [line["module"] for line in lines] == frame["module"].tolist()
+
+
+def test_sums_are_those_of_the_iterations() -> None:
+    analysis = tcprof.read(LLAMA)
+    whole = analysis.modules[(analysis.modules["depth"] == 0) & (analysis.modules["phase"] == "all")].iloc[0]
+    step = analysis.ranges[analysis.ranges["path"] == "step"].iloc[0]
+    assert (whole["kernel_ns"], whole["kernel_count"]) == (step["kernel_ns"], step["kernel_count"])
+    roots = analysis.modules[(analysis.modules["depth"] == 1) & (analysis.modules["phase"] == "all")]
+    assert roots["kernel_ns"].sum() == whole["kernel_ns"]
+    assert roots["tensor_cycles"].sum() == pytest.approx(whole["tensor_cycles"], rel=1e-12)
+    launched = analysis.launched[analysis.launched["path_id"] >= 0]
+    assert whole["tensor_cycles"] == pytest.approx(launched["tensor_cycles"].sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("module", "inputs", "outputs"),
+    [
+        *((f"attention.{name}_proj", WIDTH, WIDTH) for name in "qkvo"),
+        *((f"mlp.{name}_proj", WIDTH, HIDDEN) for name in ("gate", "up")),
+        ("mlp.down_proj", HIDDEN, WIDTH),
+    ],
+)
+@pytest.mark.parametrize(("phase", "products"), [("forward", 1), ("backward", 2)])
+def test_flop_of_each_product_are_what_its_sizes_say(
+    module: str, inputs: int, outputs: int, phase: str, products: int
+) -> None:
+    """The backward pass multiplies twice, for the input and for the weight. Nothing else in these uses Tensor Cores."""
+    modules = tcprof.read(LLAMA).modules
+    rows = modules[modules["module"].str.endswith(f".{module}") & (modules["phase"] == phase)]
+    assert len(rows) == LAYERS
+    expected = 2.0 * TOKENS * inputs * outputs * LAYERS * STEPS * products
+    assert rows["tensor_flop"].sum() == pytest.approx(expected, rel=0.01)
+
+
+def test_the_backward_pass_is_in_its_modules() -> None:
+    """What is left is the gradient of the loss, which no module computes."""
+    modules = tcprof.read(LLAMA).modules
+    shares = modules[modules["phase"] == "backward"].set_index("module")["share_pct"]
+    assert shares[""] == pytest.approx(52, abs=1)
+    assert shares["(backward)"] < 0.04 * shares[""]
+
+
+def test_what_the_samples_do_not_resolve_is_marked(run: Run) -> None:
+    """The kernel of ``down_proj`` is launched so few times that its forward pass is anything from 23 to 100 %."""
+    analysis = tcprof.read(LLAMA)
+    rows = analysis.modules.set_index(["module", "phase"]).loc["Llama.layers.0.mlp.down_proj"]
+    interval = ["tensor_active_low_pct", "tensor_active_high_pct"]
+    assert rows.loc["forward", interval].tolist() == pytest.approx([23, 100], abs=1)
+    lines = {line.split()[0]: line for line in run("modules", LLAMA).out.splitlines() if line}
+    assert lines["down_proj"].count("~") == 3
+    assert lines["q_proj"].count("~") == 0
+    assert "JSON has the intervals" in lines["points,"]
+
+
+def test_filter_and_depth_choose_modules(run: Run) -> None:
+    rows = json.loads(run("modules", LLAMA, "--filter", r"layers\.2\.mlp$", "--format", "json").out)["rows"]
+    assert {row["module"] for row in rows} == {"Llama.layers.2.mlp"}
+    rows = json.loads(run("modules", LLAMA, "--depth", 1, "--format", "json").out)["rows"]
+    assert {row["module"] for row in rows} == {"", "Llama", "(forward)", "(backward)", "(optimizer)"}
+
+
+def test_no_fold_lists_each_layer(run: Run) -> None:
+    folded, whole = (run("modules", LLAMA, *args).out for args in ((), ("--no-fold", "--limit", 0)))
+    assert "0–3 (4" in folded
+    assert "alike" not in whole
+    assert whole.count("q_proj") == LAYERS
+
+
+def test_a_limit_says_what_is_left_out(run: Run) -> None:
+    done = run("modules", LLAMA, "--limit", 5)
+    assert "more modules are not in this table" in " ".join(done.out.split())
+
+
+def test_a_recording_without_modules_says_how_to_get_them(run: Run) -> None:
+    done = run("modules", AMP)
+    assert (done.status, done.out) == (3, "")
+    assert done.err.splitlines()[0].endswith("The recording names no module.")
+    assert "tcprof profile" in done.err
+
+
+def test_another_order_is_by_what_is_lost(run: Run) -> None:
+    out = run("modules", LLAMA, "--sort", "lost", "--depth", 1).out
+    table = out.partition("──\n")[2].splitlines()
+    order = [line.split()[0] for line in table[1:]]
+    assert order == ["Llama", "(optimizer)", "(forward)", "(backward)"]

@@ -1,0 +1,626 @@
+"""Recordings that are damaged, altered or hostile: refused in clear words, or what is wrong is left out and told."""
+
+import gzip
+import os
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import TraceBuilder, read_back_signed
+from slow import slow
+
+import tcprof
+from tcprof.errors import InputError
+from tcprof.sources import Wrong
+from tcprof.sources.nsys_sqlite import NsysExport, opening, schema
+from tcprof.sources.nsys_sqlite.query import LONGEST_TEXT
+from tcprof.sources.nsys_sqlite.redaction.redact import redact
+from tcprof.sources.recordings import find_recordings
+from tcprof.sources.registry import open_source
+
+TIME = 1 << 53
+
+
+def sound() -> TraceBuilder:
+    """A recording of 100 µs: ten samples, five ranges with a kernel each."""
+    builder = TraceBuilder().gpu().recorded(duration=100_000).samples([50] * 10)
+    builder.samples([99] * 10, metric="GR Active [Throughput %]")
+    for number in range(5):
+        start = 10_000 * number
+        builder.range(f"step {number}", start, start + 9_000, registered=True)
+        builder.kernel(f"kernel {number}", start + 2_000, start + 8_000, launched=start + 1_000)
+    return builder
+
+
+def alter(path: Path, *statements: str, **values: Any) -> Path:
+    """Change a file behind its schema's back: a column's declared type no longer holds it to anything."""
+    with closing(sqlite3.connect(path)) as connection:
+        for statement in statements:
+            connection.execute(statement, values)
+        connection.commit()
+    return path
+
+
+def last_row(place: str, value: str) -> str:
+    """The statement that writes an SQL expression into a column of a table's last row."""
+    table, column = place.split(".")
+    return f"UPDATE {table} SET {column} = {value} WHERE rowid = (SELECT max(rowid) FROM {table})"  # noqa: S608
+
+
+def read_everything(path: Path) -> NsysExport:
+    trace = NsysExport(path)
+    for read in (trace.recording, trace.gpus, trace.samples, trace.ranges, trace.launches, trace.activities):
+        read()
+    trace.diagnostics(), trace.lost_launches(), trace.activities(geometry=True)
+    return trace
+
+
+WRONG_VALUES = {
+    "'words'": "text",
+    "x'00ff'": "bytes",
+    "1.5": "fractions",
+    "9e999": "fractions",
+    "-9e999": "fractions",
+    "NULL": "without a value",
+}
+REQUIRED = (
+    "GPU_METRICS.timestamp",
+    "GPU_METRICS.typeId",
+    "GPU_METRICS.metricId",
+    "GPU_METRICS.value",
+    "NVTX_EVENTS.start",
+    "NVTX_EVENTS.eventType",
+    "CUPTI_ACTIVITY_KIND_KERNEL.start",
+    "CUPTI_ACTIVITY_KIND_KERNEL.end",
+    "CUPTI_ACTIVITY_KIND_RUNTIME.start",
+    "CUPTI_ACTIVITY_KIND_RUNTIME.globalTid",
+    "TARGET_INFO_GPU.id",
+    "TARGET_INFO_GPU_METRICS.typeId",
+    "TARGET_INFO_GPU_METRICS.metricId",
+    "ANALYSIS_DETAILS.duration",
+)
+OPTIONAL = (
+    "NVTX_EVENTS.end",
+    "NVTX_EVENTS.globalTid",
+    "NVTX_EVENTS.textId",
+    "CUPTI_ACTIVITY_KIND_KERNEL.deviceId",
+    "CUPTI_ACTIVITY_KIND_KERNEL.correlationId",
+    "CUPTI_ACTIVITY_KIND_KERNEL.demangledName",
+    "CUPTI_ACTIVITY_KIND_KERNEL.gridX",
+    "TARGET_INFO_GPU.smCount",
+    "TARGET_INFO_GPU.clockRate",
+)
+
+
+# By default each type of value in one column of each kind, and text in every column.
+EACH_TYPE = ("GPU_METRICS.value", "NVTX_EVENTS.end")
+WRONG = [(place, value) for place in (*REQUIRED, *OPTIONAL) for value in WRONG_VALUES]
+FEW = [(place, value) for place, value in WRONG if place in EACH_TYPE or value == "'words'"]
+
+
+@pytest.mark.parametrize(("place", "value"), [*FEW, *slow(each for each in WRONG if each not in FEW)])
+def test_a_value_of_another_type_is_told_and_left_out(tmp_path: Path, place: str, value: str) -> None:
+    path = sound().write(tmp_path)
+    alter(path, last_row(place, value))
+    wrong = read_everything(path).wrong()
+    if value == "NULL" and place in OPTIONAL:
+        assert wrong == ()
+    else:
+        assert Wrong(place, WRONG_VALUES[value], 1) in wrong
+
+
+TIMES = (
+    ("GPU_METRICS.timestamp", (1 << 63) - 1),
+    ("NVTX_EVENTS.start", -(1 << 63)),
+    ("CUPTI_ACTIVITY_KIND_KERNEL.start", 3_000_000_000_000),  # an hour in a recording of 100 µs
+    ("ANALYSIS_DETAILS.duration", 1 << 61),
+)
+OUT_OF_RANGE = (
+    ("GPU_METRICS.metricId", -5),
+    ("NVTX_EVENTS.end", 1 << 62),
+    ("CUPTI_ACTIVITY_KIND_KERNEL.end", TIME),
+    ("CUPTI_ACTIVITY_KIND_KERNEL.deviceId", 4_000_000_000),
+    ("CUPTI_ACTIVITY_KIND_KERNEL.correlationId", 1 << 40),
+    ("CUPTI_ACTIVITY_KIND_KERNEL.blockX", -7),
+    ("CUPTI_ACTIVITY_KIND_RUNTIME.start", 1 << 60),
+    ("TARGET_INFO_GPU.id", -1),
+    ("TARGET_INFO_GPU.clockRate", 10**15),
+    ("TARGET_INFO_GPU.smCount", 1 << 40),
+    ("TARGET_INFO_GPU.totalMemory", -1),
+    ("ANALYSIS_DETAILS.duration", -1),
+)
+
+
+@pytest.mark.parametrize(("place", "value"), [*TIMES, *OUT_OF_RANGE])
+def test_a_number_that_cannot_be_is_told(tmp_path: Path, place: str, value: int) -> None:
+    path = alter(sound().write(tmp_path), last_row(place, str(value)))
+    assert Wrong(place, "out of range", 1) in read_everything(path).wrong()
+
+
+@pytest.mark.parametrize(("place", "value"), [*TIMES, *slow(OUT_OF_RANGE)])
+def test_no_figure_comes_of_a_number_that_cannot_be(tmp_path: Path, place: str, value: int) -> None:
+    path = alter(sound().write(tmp_path), last_row(place, str(value)))
+    analysis = tcprof.read(path)
+    assert f"1 of {place} (out of range)" in analysis.faults[0]
+    for frame in (analysis.ranges, analysis.instances, analysis.timeline):
+        lengths = frame.filter(regex="_ns$").to_numpy(dtype=float)
+        assert not (lengths < -1_000_000).any()
+        assert not (lengths > 1e12).any()
+
+
+def test_what_is_wrong_is_the_first_fault_of_the_analysis(tmp_path: Path) -> None:
+    path = sound().write(tmp_path)
+    alter(
+        path,
+        "UPDATE GPU_METRICS SET value = 'x' WHERE rowid < 4",
+        "UPDATE NVTX_EVENTS SET start = NULL WHERE rowid = 1",
+    )
+    (fault,) = tcprof.read(path).faults
+    assert fault == (
+        "The recording holds what cannot be: 3 of GPU_METRICS.value (text); 1 of NVTX_EVENTS.start (without a value). "
+        "These were left out; figures are of what is left. Export it again: nsys export --type=sqlite "
+        "--force-overwrite=true REPORT.nsys-rep, or copy it again from where it was made."
+    )
+
+
+def test_other_rows_are_read_as_if_the_wrong_ones_were_not_there(tmp_path: Path) -> None:
+    path = sound().write(tmp_path)
+    before = NsysExport(path)
+    ranges, activities, samples = before.ranges(), before.activities(), before.samples().frame
+    alter(
+        path,
+        "INSERT INTO NVTX_EVENTS (start, end, eventType, globalTid) VALUES ('x', 1, 59, 1), (1, 'x', 59, 1)",
+        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end) VALUES (9e999, 1), (1, x'00')",
+        "INSERT INTO GPU_METRICS (timestamp, typeId, metricId, value) VALUES ('a', 'b', 'c', 'd')",
+    )
+    after = NsysExport(path)
+    assert after.ranges().equals(ranges)
+    assert after.activities().equals(activities)
+    assert after.samples().frame.equals(samples)
+    assert sum(each.count for each in after.wrong()) == 8
+
+
+def test_a_table_without_a_sound_row_is_empty(tmp_path: Path) -> None:
+    path = alter(sound().write(tmp_path), "UPDATE NVTX_EVENTS SET start = 'x'", "UPDATE GPU_METRICS SET value = 'x'")
+    trace = read_everything(path)
+    assert len(trace.ranges()) == 0
+    assert len(trace.samples().frame) == 0
+    assert {(each.place, each.count) for each in trace.wrong()} == {("NVTX_EVENTS.start", 5), ("GPU_METRICS.value", 20)}
+
+
+@pytest.mark.parametrize("declared", ["", "BLOB", "DATETIME", "TEXT", "REAL", "NUMERIC", "VARCHAR(9)"])
+def test_columns_of_other_declared_types(tmp_path: Path, declared: str) -> None:
+    """What is there decides: numbers kept as text, or as fractions, are none."""
+    path = sound().write(tmp_path)
+    names = ", ".join(f"{name} {declared}" for name in ("timestamp", "typeId", "metricId", "value"))
+    alter(path, "ALTER TABLE GPU_METRICS RENAME TO old", f"CREATE TABLE GPU_METRICS ({names})",
+          "INSERT INTO GPU_METRICS SELECT * FROM old", "DROP TABLE old")  # fmt: skip
+    trace = read_everything(path)
+    kept = declared in ("", "BLOB", "DATETIME", "NUMERIC")
+    assert len(trace.samples().frame) == (10 if kept else 0)
+    assert bool(trace.wrong()) is not kept
+
+
+def test_an_end_before_its_start_is_empty_and_told(tmp_path: Path) -> None:
+    path = sound().range("odd", 50, 10).kernel("odd", 80, 20).write(tmp_path)
+    trace = read_everything(path)
+    assert trace.ranges()["end_ns"].min() == 50
+    assert trace.wrong() == (
+        Wrong("CUPTI_ACTIVITY_KIND_KERNEL.end", "before the start", 1, kept=True),
+        Wrong("NVTX_EVENTS.end", "before the start", 1, kept=True),
+    )
+    assert "counted as far as they make sense" in tcprof.read(path).faults[0]
+
+
+@pytest.mark.parametrize(
+    ("metric", "values", "left", "what"),
+    [
+        ("Tensor Active [Throughput %]", [50, 101, 100, 0], 3, "over 100 %"),
+        ("Tensor Active [Throughput %]", [50, -1, 100, 0], 3, "over 100 %"),
+        ("GPC Clock Frequency [MHz]", [10**9, 3 * 10**10, 10**9, 10**9], 3, "over 10 GHz"),
+        ("Tensor Active [Sum]", [5, -(1 << 63), 7, 9], 3, "below 0"),
+    ],
+)
+def test_what_no_counter_reads_is_left_out_and_told(
+    tmp_path: Path, metric: str, values: list[int], left: int, what: str
+) -> None:
+    builder = TraceBuilder().gpu().samples(values, metric=metric).samples([10**9] * 4, metric="SM Cycles [Sum]")
+    trace = builder.trace(tmp_path)
+    frame = trace.samples().frame
+    column = {"Te": "tensor_active_pct", "GP": "gpc_clock_hz"}[metric[:2]]
+    if metric.endswith("[Sum]"):
+        column = "tensor_cycles"
+    if column in frame:
+        assert frame[column].notna().sum() == left
+    (wrong,) = trace.wrong()
+    assert (wrong.place, wrong.count) == ("GPU_METRICS.value", 1)
+    assert what in wrong.what
+
+
+def test_counts_that_wrapped_are_whole_again_and_nothing_is_told(tmp_path: Path) -> None:
+    counts = [8_400_000, 16_000_000, 100]
+    builder = TraceBuilder().gpu().cycles(read_back_signed(counts), sm=[10**7] * 3)
+    trace = builder.trace(tmp_path)
+    assert trace.samples().frame["tensor_cycles"].tolist() == counts
+    assert trace.wrong() == ()
+
+
+# JSON of 2022
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 50_000,
+        '{"Tensor Active": ' + "9" * 5_000 + "}",
+        '{"Tensor Active": "' + "9" * 5_000 + '"}',
+        '{"Tensor Active": 1e999}',
+        '{"Tensor Active": NaN}',
+        '{"Tensor Active": "Infinity"}',
+        '{"Tensor Active": true}',
+        '{"Tensor Active": [1]}',
+        '{"Tensor Active": {"a": 1}}',
+        '{"Tensor Active": "1.5"}',
+        '{"Tensor Active": "²"}',
+        "nonsense",
+    ],
+)
+def test_json_that_holds_no_whole_number(tmp_path: Path, text: str) -> None:
+    trace = TraceBuilder().json_samples({"Tensor Active": [50, 60]}, period=100).json_row(200, text).trace(tmp_path)
+    assert trace.samples().frame["tensor_active_pct"].tolist() == [50, 60]
+    assert trace.wrong() == (Wrong("GENERIC_EVENTS.data", "without whole numbers", 1),)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    ["[" * 50_000, '{"Fields": 7}', '{"Fields": {"a": 1}}', '{"Fields": [1, null, "x"]}', '{"Fields": [{"Name": []}]}',
+     '{"Fields": [{"Name": {}}, {"Name": "Tensor Active"}]}'],
+)  # fmt: skip
+def test_json_that_describes_no_fields(tmp_path: Path, fields: str) -> None:
+    path = TraceBuilder().json_samples({"Tensor Active": [50, 60]}, period=100).write(tmp_path)
+    alter(path, "UPDATE GENERIC_EVENT_TYPES SET data = :fields", fields=fields)
+    assert len(read_everything(path).samples().frame) in (0, 2)
+
+
+def test_json_samples_without_a_time(tmp_path: Path) -> None:
+    path = TraceBuilder().json_samples({"Tensor Active": [50, 60]}, period=100).write(tmp_path)
+    alter(path, "UPDATE GENERIC_EVENTS SET rawTimestamp = NULL WHERE rowid = 1")
+    trace = read_everything(path)
+    assert trace.samples().frame["tensor_active_pct"].tolist() == [60]
+    assert trace.wrong() == (Wrong("GENERIC_EVENTS.timestamp", "without a value", 1),)
+
+
+# Texts
+
+
+@pytest.mark.parametrize("frequency", ["²", "9" * 5_000, "1e9", "-20000", "20000\n", "\x00"])
+def test_a_frequency_that_is_no_number_is_unknown(tmp_path: Path, frequency: str) -> None:
+    trace = TraceBuilder().captured("GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY", frequency).trace(tmp_path)
+    assert trace.recording().frequency_hz != trace.recording().frequency_hz
+
+
+def test_a_name_of_megabytes_is_cut_and_told(tmp_path: Path) -> None:
+    trace = TraceBuilder().range("x" * 3_000_000, 0, 9).kernel("y" * 3_000_000, 1, 2).trace(tmp_path)
+    assert trace.ranges()["name"].map(len).tolist() == [LONGEST_TEXT]
+    assert trace.activities()["name"].map(len).tolist() == [LONGEST_TEXT]
+    assert [each.place for each in trace.wrong()] == ["NVTX_EVENTS.text", "StringIds.value"]
+
+
+@pytest.mark.parametrize("value", [b"\xff\xfe\x00", 12, 1.5, None, ""])
+def test_strings_that_are_no_text(tmp_path: Path, value: object) -> None:
+    path = alter(sound().write(tmp_path), "UPDATE StringIds SET value = :value", value=value)
+    names = read_everything(path).ranges()["name"].tolist()
+    assert names == [{None: "(unnamed)", "": "(unnamed)", 12: "12", 1.5: "1.5"}.get(value, "\ufffd\ufffd\0")] * 5
+
+
+@pytest.mark.parametrize("number", ["'x'", "x'00'", "NULL", "1.5"])
+def test_numbers_of_strings_that_are_none(tmp_path: Path, number: str) -> None:
+    path = sound().write(tmp_path)
+    alter(path, f"UPDATE StringIds SET id = {number} WHERE id = 1")  # noqa: S608
+    assert read_everything(path).ranges()["name"].tolist()[0] == "(unnamed)"
+
+
+def test_text_that_is_not_utf_8_in_the_schema_itself(tmp_path: Path) -> None:
+    path = sound().write(tmp_path)
+    alter(path, "CREATE TABLE odd (a TEXT)")
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"CREATE TABLE odd (a TEXT)", b"CREATE TABLE \xff\xfe\xfd (a TEXT)"))
+    try:
+        read_everything(path)
+    except InputError as error:
+        assert str(error).isprintable()  # noqa: PT017 - it may also be readable
+
+
+@pytest.mark.parametrize("encoding", ["UTF-16le", "UTF-16be"])
+def test_a_database_in_utf_16_is_refused(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "trace.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA encoding = '{encoding}'")
+        connection.execute("CREATE TABLE StringIds (id INTEGER, value TEXT)")
+        connection.commit()
+    with pytest.raises(InputError, match=f"holds text as {encoding}"):
+        tcprof.read(path)
+    with pytest.raises(InputError, match=f"holds text as {encoding}"):
+        redact(path, tmp_path / "copy.sqlite")
+
+
+# What is no table
+
+
+ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"CREATE VIEW GPU_METRICS AS {ENDLESS} x AS timestamp, 0 AS typeId, 0 AS metricId, x AS value FROM n",
+        f"CREATE VIEW StringIds AS {ENDLESS} x AS id, 'a' AS value FROM n",
+        "CREATE TABLE StringIds (id INTEGER, value TEXT AS (zeroblob(2000000000)))",
+        "CREATE TABLE StringIds (id INTEGER, value TEXT AS (hex(zeroblob(id))) STORED)",
+        "CREATE VIRTUAL TABLE StringIds USING fts4(id, value)",
+    ],
+)
+def test_what_is_computed_is_refused(tmp_path: Path, statement: str) -> None:
+    path = sound().write(tmp_path)
+    alter(path, f"DROP TABLE {'GPU_METRICS' if 'GPU_METRICS' in statement else 'StringIds'}", statement)
+    for read in (tcprof.read, lambda path: redact(path, tmp_path / "copy.sqlite")):
+        with pytest.raises(InputError, match="computed") as caught:
+            read(path)
+        assert "nsys export" in caught.value.hint
+        assert not (tmp_path / "copy.sqlite").exists()
+
+
+def test_views_and_triggers_that_are_not_read_do_not_matter(tmp_path: Path) -> None:
+    path = alter(
+        sound().write(tmp_path),
+        f"CREATE VIEW summary AS {ENDLESS} x FROM n",
+        "CREATE TRIGGER t AFTER INSERT ON NVTX_EVENTS BEGIN DELETE FROM NVTX_EVENTS; END",
+    )
+    assert len(tcprof.read(path).nvtx_ranges) == 5
+
+
+def test_thousands_of_tables(tmp_path: Path) -> None:
+    path = sound().write(tmp_path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE t (a INTEGER, b TEXT)")
+        ((page,),) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 't'")
+        connection.execute("PRAGMA writable_schema = ON")
+        named = ((f"t{number}", page, f"CREATE TABLE t{number} (a INTEGER, b TEXT)") for number in range(5_000))
+        connection.executemany("INSERT INTO sqlite_master VALUES ('table', ?1, ?1, ?2, ?3)", named)
+        connection.commit()
+    started = time.process_time()
+    read_everything(path)
+    redact(path, tmp_path / "copy.sqlite")
+    assert time.process_time() - started < 15
+
+
+def test_sqlite_gets_a_limited_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = NsysExport(sound().write(tmp_path))
+    monkeypatch.setattr(opening, "SECONDS", 0.01)
+    monkeypatch.setattr(opening, "BYTES_A_SECOND", 1 << 40)
+    with pytest.raises(InputError, match="takes too long"), trace._database._file.connect() as connection:
+        connection.execute(f"{ENDLESS} count(*) FROM n").fetchall()
+
+
+def test_more_rows_than_there_is_space_for(tmp_path: Path) -> None:
+    """Pages that lead to one another twice: SQLite follows them, its check does not."""
+    builder = TraceBuilder()
+    for number in range(3_000):
+        builder.range("step", number, number + 1)
+    path = builder.write(tmp_path)
+    with closing(sqlite3.connect(path)) as connection:
+        ((root, size),) = connection.execute(
+            "SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_master WHERE name = 'NVTX_EVENTS'"
+        )
+    content = bytearray(path.read_bytes())
+    begin = (root - 1) * size
+    assert content[begin] == 5  # an interior page
+    cells = int.from_bytes(content[begin + 3 : begin + 5], "big")
+    first = int.from_bytes(content[begin + 12 : begin + 14], "big")
+    for cell in range(cells):
+        place = begin + int.from_bytes(content[begin + 12 + 2 * cell : begin + 14 + 2 * cell], "big")
+        content[place : place + 4] = content[begin + first : begin + first + 4]
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="NVTX_EVENTS is damaged"):
+        read_everything(path)
+
+
+def test_a_table_with_too_many_rows_is_named(tmp_path: Path) -> None:
+    opened = opening.OpenedExport(sound().write(tmp_path), schema.metadata.tables.__contains__)
+    opened.check_count(10, "NVTX_EVENTS")
+    with pytest.raises(InputError, match="NVTX_EVENTS is damaged: it has more rows"):
+        opened.check_count(1 << 40, "NVTX_EVENTS")
+
+
+@pytest.mark.parametrize("checked", [opening.CHECKED_BYTES, 0])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_file_whose_pages_are_swapped_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, checked: int
+) -> None:
+    monkeypatch.setattr(opening, "CHECKED_BYTES", checked)
+    builder = TraceBuilder()
+    for number in range(2_000):
+        builder.range("step", number, number + 1).kernel("k", number, number + 1, launched=number)
+    path = builder.write(tmp_path)
+    content = path.read_bytes()
+    pages = [content[at : at + 4096] for at in range(0, len(content), 4096)]
+    one, other = 5 + seed, 20 + 2 * seed
+    pages[one], pages[other] = pages[other], pages[one]
+    path.write_bytes(b"".join(pages))
+    if checked:
+        with pytest.raises(InputError, match="cannot be read"):
+            read_everything(path)
+    else:
+        try:
+            read_everything(path)
+        except InputError as error:
+            assert "cannot be read" in str(error)  # noqa: PT017 - it may also be readable
+
+
+def test_a_file_that_is_longer_than_it_says_is_checked_whatever_its_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "CHECKED_BYTES", 0)
+    checked: list[str] = []
+    monkeypatch.setattr(opening.OpenedExport, "check", lambda self, *tables: checked.extend(tables))
+    path = sound().write(tmp_path)
+    NsysExport(path).ranges()
+    assert checked == []
+    path.write_bytes(path.read_bytes() + b"x" * 5_000)
+    NsysExport(path).ranges()
+    assert "NVTX_EVENTS" in checked
+
+
+# Files
+
+
+@pytest.fixture
+def logged(tmp_path: Path) -> Path:
+    """An export that somebody's program set to write-ahead logging."""
+    path = sound().write(tmp_path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+    return path
+
+
+def test_nothing_is_left_beside_a_file_with_a_write_ahead_log(logged: Path) -> None:
+    before = logged.read_bytes()
+    assert len(tcprof.read(logged).nvtx_ranges) == 5
+    redact(logged, logged.parent.parent / "copy.sqlite")
+    (logged.parent.parent / "copy.sqlite").unlink()
+    assert [file.name for file in logged.parent.iterdir()] == [logged.name]
+    assert logged.read_bytes() == before
+
+
+def test_a_file_that_another_program_has_open(logged: Path) -> None:
+    with closing(sqlite3.connect(logged)) as connection:
+        connection.execute("CREATE TABLE more (a)")
+        connection.commit()
+        with pytest.raises(InputError, match="is open in another program") as caught:
+            tcprof.read(logged)
+        assert "journal_mode" in caught.value.hint
+
+
+def test_nothing_is_left_beside_a_file_that_was_not_closed(logged: Path) -> None:
+    log = logged.with_name(f"{logged.name}-wal")
+    with closing(sqlite3.connect(logged)) as connection:
+        connection.execute("CREATE TABLE more (a)")
+        connection.commit()
+        kept = log.read_bytes()
+    log.write_bytes(kept)
+    with pytest.raises(InputError, match="is open in another program"):
+        tcprof.read(logged)
+    assert sorted(file.name for file in logged.parent.iterdir()) == [logged.name, log.name]
+    assert log.read_bytes() == kept
+
+
+def test_a_name_in_the_message_of_sqlite_that_is_not_utf_8(tmp_path: Path) -> None:
+    path = alter(
+        sound().write(tmp_path),
+        "PRAGMA writable_schema = ON",
+        "UPDATE sqlite_master SET name = CAST(x'ff' AS TEXT), sql = 'CREATE TABLE' WHERE name = 'NVTX_EVENTS'",
+    )
+    with pytest.raises(InputError, match="is damaged"):
+        tcprof.read(path)
+
+
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    link = tmp_path / "link.sqlite"
+    link.symlink_to(sound().write(tmp_path))
+    assert tcprof.read(link).recording.file == "link.sqlite"
+    nowhere = tmp_path / "nowhere.sqlite"
+    nowhere.symlink_to(tmp_path / "gone")
+    with pytest.raises(InputError, match="is a link to a file that does not exist"):
+        tcprof.read(nowhere)
+    loop = tmp_path / "loop.sqlite"
+    loop.symlink_to(loop)
+    with pytest.raises(InputError, match="cannot be read"):
+        tcprof.read(loop)
+
+
+@pytest.mark.timeout(30)
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.sqlite"
+    os.mkfifo(pipe)
+    for path in (pipe, Path("/dev/null")):
+        with pytest.raises(InputError, match="is a pipe or a device"):
+            open_source(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (gzip.compress(b"SQLite format 3\0" * 50, mtime=0), "gzip"),
+        (b"\x28\xb5\x2f\xfd" + b"x" * 200, "zstd"),
+        (b"\xfd7zXZ\0" + b"x" * 200, "xz"),
+        (b"BZh9" + b"x" * 200, "bzip2"),
+        (b"PK\3\4" + b"x" * 200, "zip"),
+    ],
+)
+@pytest.mark.parametrize("name", ["run.sqlite", "run.sqlite.gz"])
+def test_what_is_compressed_says_how_to_unpack_it(tmp_path: Path, content: bytes, kind: str, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=rf"is compressed \({kind}\)") as caught:
+        open_source(path)
+    assert name in caught.value.hint
+
+
+def test_a_name_that_no_file_can_have() -> None:
+    for name in ("x" * 300, "x" * 300 + ".sqlite", f"{'x' * 300}/run.sqlite", "a\0b"):
+        with pytest.raises(InputError, match="cannot be read"):
+            open_source(find_recordings(Path(name))[0])
+        with pytest.raises(InputError, match="cannot be read"):
+            open_source(Path(name))
+
+
+def test_a_file_whose_name_is_not_utf_8(tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.sqlite"))
+    path.write_bytes(sound().write(tmp_path).read_bytes())
+    assert tcprof.read(path).recording.file == "caf\ufffd.sqlite"
+
+
+def test_a_column_that_is_needed_and_absent(tmp_path: Path) -> None:
+    path = sound().without("NVTX_EVENTS.start").write(tmp_path)
+    with pytest.raises(InputError, match=r"NVTX_EVENTS has no column start"):
+        tcprof.read(path)
+
+
+@pytest.mark.parametrize("table", [table.name for table in schema.metadata.sorted_tables if table.c])
+def test_a_table_of_other_columns_is_refused_or_read(tmp_path: Path, table: str) -> None:
+    filled = f"CREATE TABLE {table} AS SELECT 1 AS x"
+    path = alter(sound().write(tmp_path), f"DROP TABLE IF EXISTS {table}", filled)
+    try:
+        read_everything(path)
+    except InputError as error:
+        assert f"{table} has no column" in str(error)  # noqa: PT017 - it may also be readable
+
+
+@pytest.mark.parametrize("checked", [opening.CHECKED_BYTES, 0])
+def test_rows_that_no_metric_can_be_found_for_are_told_in_large_files_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: int
+) -> None:
+    """There they are not read: that a sample lacks a metric shows it."""
+    monkeypatch.setattr(opening, "CHECKED_BYTES", checked)
+    path = alter(sound().write(tmp_path), "UPDATE GPU_METRICS SET metricId = 'x' WHERE rowid = 3")
+    assert read_everything(path).wrong() == (Wrong("GPU_METRICS.metricId", "text", 1),)
+
+
+@pytest.mark.parametrize("declared", ["", "BLOB", "DATETIME", "BOOLEAN", "NUMERIC(10, 2)", "JSON"])
+@pytest.mark.parametrize("table", ["StringIds", "NVTX_EVENTS", "META_DATA_EXPORT"])
+def test_a_copy_of_columns_of_other_declared_types(tmp_path: Path, table: str, declared: str) -> None:
+    """SQLAlchemy would turn what it reads from such columns into dates and decimals."""
+    path = sound().exported().write(tmp_path)
+    with closing(sqlite3.connect(path)) as connection:
+        names = [name for (name,) in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))]
+        connection.execute(f"ALTER TABLE {table} RENAME TO old")
+        connection.execute(f"CREATE TABLE {table} ({', '.join(f'{name} {declared}' for name in names)})")
+        connection.execute(f"INSERT INTO {table} SELECT * FROM old")  # noqa: S608
+        connection.execute("DROP TABLE old")
+        connection.commit()
+    redact(path, tmp_path / "copy.sqlite")
+    assert NsysExport(tmp_path / "copy.sqlite").ranges()["name"].tolist() == [f"step {number}" for number in range(5)]

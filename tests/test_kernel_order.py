@@ -1,0 +1,251 @@
+"""Iterations from the order of the kernels, where no range iterates."""
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+import test_cli
+from builders import PROCESS, TraceBuilder
+
+import tcprof
+from tcprof.analysis.kernel_order import KERNEL_ORDER, KERNEL_ORDER_DOMAIN
+from tcprof.errors import UsageError
+from tcprof.findings import judge
+
+run = test_cli.run
+FOLDER = Path(__file__).parent.parent / "fixtures"
+KINDS = ("embed", "gemm", "gelu", "gemm", "add", "loss", "adam")
+
+
+def steps(trace, count, start=0, kinds=KINDS, **place):
+    """Kernels of 100 ns one after the other, launched 500 ns before; returns where they end."""
+    for _ in range(count):
+        for kind in kinds:
+            trace.kernel(kind, start + 500, start + 600, launched=start, **place)
+            start += 150
+        start += 1_000
+    return start
+
+
+def read(trace, tmp_path, **options):
+    return tcprof.read(trace.write(tmp_path), **options)
+
+
+def without_ranges(path, folder):
+    """A copy of a recording in which no program and no library opened a range."""
+    copy = folder / path.name
+    shutil.copy(path, copy)
+    with closing(sqlite3.connect(copy)) as connection:
+        connection.execute("drop table if exists NVTX_EVENTS")
+        connection.commit()
+    return copy
+
+
+# Of inference_fp32 nothing is found, rightly: for each size of batch cuBLAS has other kernels.
+FIXTURES = {
+    "convnet_channels_last": 12,
+    "fashion_pinned": 8,
+    "gan_fp16": 10,
+    "gan_fp32": 10,
+    "inference_fp16_last": 27,
+    "inference_fp32": 0,
+    "jax_mlp": 10,
+    "matmul": 0,
+    "mlp_fp16": 8,
+    "mlp_tf32_4097": 8,
+    "mnist_amp": 50,
+    "mnist_amp_large": 5,
+    "mnist_fp32": 50,
+    "mnist_pinned": 8,
+    "net_amp": 30,
+    "pinn_fp32": 10,
+    "polynomial": 20,
+    "transformer_compiled": 12,
+    "transformer_eager": 12,
+    "transformer_fp32": 0,
+    "transformer_tf32": 3,
+    "wmma": 0,
+}
+
+
+@pytest.mark.parametrize(("name", "count"), FIXTURES.items())
+def test_fixtures_without_their_ranges(name, count, tmp_path):
+    """As many as the program took steps, and each begins with the step's first kernel."""
+    known = tcprof.read(FOLDER / f"{name}.sqlite", kernels=False)
+    found = tcprof.read(without_ranges(FOLDER / f"{name}.sqlite", tmp_path), kernels=False)
+    assert len(found.iterations) == count
+    if not count:
+        return
+    assert found.iterations["path"].unique().tolist() == [KERNEL_ORDER]
+    instances = found.instances[found.instances["range"].isin(found.iterations["range"])]
+    steps_of = known.iterations if len(known.iterations) else known.instances
+    begun = known.instances[known.instances["range"].isin(steps_of["range"])].sort_values("gpu_start_ns")
+    begun = begun[begun["path_id"] == begun["path_id"].iloc[0]] if not len(known.iterations) else begun
+    kernels = np.sort(known.activities.loc[known.activities["kind"].isin(["kernel", "graph"]), "start_ns"])
+    expected, actual = (np.searchsorted(kernels, frame["gpu_start_ns"]) for frame in (begun, instances))
+    assert np.abs(expected - actual).max() <= 1
+
+
+def test_windows_reach_from_one_to_the_next(tmp_path):
+    trace = TraceBuilder().gpu()
+    trace.kernel("init", 0, 50, launched=-100)
+    end = steps(trace, 4, start=1_000)
+    analysis = read(trace.kernel("save", end + 9_000, end + 9_100, launched=end + 8_000), tmp_path)
+    period = 150 * len(KINDS) + 1_000
+    start = 1_500 + period * np.arange(4)
+    found = analysis.instances
+    assert found["gpu_start_ns"].tolist() == start.tolist()
+    assert found["gpu_end_ns"].tolist() == [*start[1:], start[3] + 150 * (len(KINDS) - 1) + 100]
+    assert found["host_start_ns"].tolist() == (start - 500).tolist()
+    assert found["kernel_count"].tolist() == [len(KINDS)] * 4
+    assert found["kernel_ns"].tolist() == [100 * len(KINDS)] * 4
+    assert analysis.iterations["number"].tolist() == list(range(4))
+    row = analysis.ranges[analysis.ranges["path"] == KERNEL_ORDER].iloc[0]
+    assert (row["domain"], row["instance_count"], row["kernel_count"]) == (KERNEL_ORDER_DOMAIN, 4, 4 * len(KINDS))
+    assert analysis.observed.range_count == 0
+
+
+def test_a_range_that_iterates_comes_first(tmp_path):
+    trace = TraceBuilder().gpu()
+    for start in range(0, 60_000, 10_000):
+        trace.range("step", start, start + 9_000)
+        steps(trace, 1, start + 10)
+    path = trace.write(tmp_path)
+    assert tcprof.read(path).iterations["path"].unique().tolist() == ["step"]
+    forced = tcprof.read(path, iteration=KERNEL_ORDER)
+    assert forced.iterations["path"].tolist() == [KERNEL_ORDER] * 6
+    assert {"step", KERNEL_ORDER} == set(forced.paths["path"])
+
+
+def test_ranges_that_do_not_iterate_stay(tmp_path):
+    """A module's range around a part of each step, and a library's inside: both keep their rows and their kernels."""
+    trace = TraceBuilder().gpu()
+    for number in range(8):
+        start = number * 10_000
+        steps(trace, 1, start)
+        trace.range("embedding", start, start + 100).range("DeviceScan", start + 140, start + 160, domain="CCCL")
+    analysis = read(trace, tmp_path)
+    assert analysis.iterations["path"].unique().tolist() == [KERNEL_ORDER]
+    rows = analysis.ranges[analysis.ranges["depth"] == 1].set_index("path")
+    assert rows["kernel_count"].to_dict() == {"embedding": 8, "DeviceScan": 8, KERNEL_ORDER: 8 * len(KINDS)}
+    assert analysis.observed.range_count == 16
+
+
+def test_two_threads_that_launch(tmp_path):
+    """A backward pass from a thread of its own, as in PyTorch, is in the order in which it was launched."""
+    trace, start = TraceBuilder().gpu(), 0
+    for _ in range(6):
+        start = steps(trace, 1, start, ("embed", "gemm", "loss"))
+        start = steps(trace, 1, start, ("gemm_backward", "gemm_backward", "embed_backward"), thread=2)
+    analysis = read(trace, tmp_path)
+    assert analysis.instances["kernel_count"].tolist() == [6] * 6
+
+
+def test_streams_that_overlap_differently_in_each_step(tmp_path):
+    trace, random = TraceBuilder().gpu(), np.random.default_rng(5)
+    for start in range(0, 200_000, 10_000):
+        for number, kind in enumerate(KINDS):
+            delay = int(random.integers(200, 3_000))
+            begin = start + 100 * number + delay
+            trace.kernel(kind, begin, begin + 50, launched=start + 100 * number, stream=7 + number % 2)
+    assert read(trace, tmp_path).instances["kernel_count"].tolist() == [len(KINDS)] * 20
+
+
+def test_without_launches_it_is_the_order_of_the_starts(tmp_path):
+    trace = TraceBuilder().gpu()
+    for start in range(0, 60_000, 10_000):
+        for number, kind in enumerate(KINDS):
+            trace.kernel(kind, start + 100 * number, start + 100 * number + 50)
+    analysis = read(trace, tmp_path)
+    assert analysis.instances["gpu_start_ns"].tolist() == list(range(0, 60_000, 10_000))
+    assert analysis.instances["kernel_count"].tolist() == [len(KINDS)] * 6
+
+
+def test_each_gpu_has_iterations_of_its_own(tmp_path):
+    trace = TraceBuilder().gpu(0).gpu(1)
+    steps(trace, 6)
+    steps(trace, 4, start=300, kinds=("a", "b", "c"), device=1)
+    found = read(trace, tmp_path).iterations
+    assert found.groupby("gpu")["number"].apply(list).to_dict() == {0: list(range(6)), 1: list(range(4))}
+
+
+def test_the_process_with_most_kernel_time_has_the_iterations(tmp_path):
+    trace = TraceBuilder().gpu()
+    steps(trace, 6)
+    for number in range(5):
+        trace.kernel("display", number * 2_000, number * 2_000 + 10, launched=number * 2_000, process=PROCESS + 1)
+    analysis = read(trace, tmp_path)
+    assert analysis.nvtx_ranges["process"].unique().tolist() == [PROCESS]
+    assert analysis.instances["kernel_count"].tolist() == [len(KINDS)] * 6
+
+
+def test_a_step_begins_with_the_copy_of_its_batch(tmp_path):
+    trace, start = TraceBuilder().gpu(), 0
+    trace.kernel("loss", 0, 10, launched=-900).kernel("adam", 20, 30, launched=-800)
+    for _ in range(6):
+        start += 5_000
+        trace.copy("host to device", start + 100, start + 400, launched=start - 100)
+        steps(trace, 1, start)
+    analysis = read(trace, tmp_path)
+    assert analysis.instances["gpu_start_ns"].tolist() == [5_500 + 5_000 * number for number in range(6)]
+
+
+def test_long_first_iterations_are_warm_up(tmp_path):
+    trace, start = TraceBuilder().gpu(), 0
+    for number in range(9):
+        start = steps(trace, 1, start) + (40_000 if number < 2 else 0)
+    assert read(trace, tmp_path).iterations["warm_up"].tolist() == [True] * 2 + [False] * 7
+
+
+def test_where_nothing_repeats_it_is_said(tmp_path, run):
+    trace = TraceBuilder().gpu()
+    for number in range(30):
+        trace.kernel(f"k{number}", 100 * number, 100 * number + 50, launched=100 * number)
+    path = trace.write(tmp_path)
+    assert tcprof.read(path).iterations.empty
+    shown = " ".join(run("timeline", path).out.split())
+    assert "No iterations were found: no range of the program's" in shown
+    assert "and the order of the kernels does not repeat." in shown
+    with pytest.raises(UsageError):
+        tcprof.read(path, iteration=KERNEL_ORDER)
+
+
+@pytest.mark.parametrize("command", ["show", "ranges", "timeline"])
+def test_it_is_said_that_they_are_no_ranges(command, tmp_path, run):
+    trace = TraceBuilder().gpu()
+    steps(trace, 8)
+    done = run(command, trace.write(tmp_path))
+    assert "No NVTX range iterates: an iteration is what repeats in the order of the kernels" in _line(done.out)
+    assert "The recording has no NVTX ranges: iterations come from the order of the kernels" in _line(done.err)
+
+
+def _line(text):
+    return " ".join(text.split())
+
+
+def test_how_long_the_cpu_is_at_work_is_not_known(tmp_path):
+    """From launch to launch is as long as the iteration, whatever the CPU does meanwhile."""
+    trace = TraceBuilder().gpu()
+    steps(trace, 8, kinds=("a", "b"))
+    figures = judge(read(trace, tmp_path)).gpus[0].figures
+    assert figures is not None
+    assert figures.idle_pct > 50
+    assert np.isnan(figures.host_ns)
+
+
+def test_two_recordings_without_ranges_are_compared_by_iteration(tmp_path):
+    sides = []
+    for name, longer in (("a", 0), ("b", 30)):
+        trace, start = TraceBuilder().gpu(), 0
+        for _ in range(10):
+            for kind in KINDS:
+                trace.kernel(kind, start + 500, start + 600 + longer, launched=start)
+                start += 150
+            start += 1_000
+        (tmp_path / name).mkdir()
+        sides.append(tcprof.read(trace.write(tmp_path / name)))
+    comparison = tcprof.compare(*sides)
+    assert comparison.iteration_path == KERNEL_ORDER

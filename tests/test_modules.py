@@ -1,0 +1,325 @@
+"""Modules and phases: where each kernel belongs, what is summed, and how alike layers are told."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from builders import TraceBuilder
+
+import tcprof
+from tcprof.analysis import Analysis
+from tcprof.analysis.modules.folding import fold_layers
+from tcprof.annotate.ranges import DOMAIN
+from tcprof.frames import OPS_DOMAIN
+from tcprof.sources.torch_ops import split_names
+
+US = 1_000
+NODE = "autograd::engine::evaluate_function: "
+AUTOGRAD = 2  # the thread of the backward pass
+
+
+class Step(TraceBuilder):
+    """One annotated step whose kernels run in the order of their launches, 10 µs each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gpu().recorded(10_000 * US)
+        self._next = 5_000 * US
+        self._op = 0
+
+    def ours(self, name: str, start: int, end: int, thread: int = 1) -> "Step":
+        self.range(name, start * US, end * US, domain=DOMAIN, thread=thread)
+        return self
+
+    def op(self, name: str, start: int, end: int, sequence: int | None = None, thread: int = 1) -> "Step":
+        self._op += 1
+        told = "" if sequence is None else f", seq = {sequence}"
+        self.range(f"{name}{told}, op_id = {self._op}", start * US, end * US, thread=thread)
+        return self
+
+    def works(self, at: int, name: str = "k", thread: int = 1, ns: int = 10 * US) -> "Step":
+        self.kernel(name, self._next, self._next + ns, launched=at * US, thread=thread)
+        self._next += ns
+        return self
+
+    def sampled(self, percent: int = 50) -> "Step":
+        self.samples([percent] * 1000)
+        return self
+
+
+Read = Callable[[TraceBuilder], Analysis]
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    return lambda builder: tcprof.read(builder.write(tmp_path))
+
+
+def times(analysis: Analysis) -> dict[tuple[str, str], int]:
+    """Kernel time in µs of each module and phase, the sum of phases left out."""
+    rows = analysis.modules[(analysis.modules["phase"] != "all") & (analysis.modules["depth"] > 0)]
+    return {
+        (module, phase): int(ns) // US
+        for module, phase, ns in zip(rows["module"], rows["phase"], rows["kernel_ns"], strict=True)
+    }
+
+
+def forward_pass(step: Step) -> Step:
+    step.ours("step", 0, 1000).ours("forward", 10, 400)
+    return step.ours("Net", 20, 300).ours("Net.fc1", 30, 100).ours("Net.fc2", 110, 200)
+
+
+def test_names_of_ops_lose_their_numbers_and_others_stay() -> None:
+    names = pd.Categorical(
+        [
+            "aten::mm, seq = 8051, op_id = 80985, sizes = [[8, 64], [64, 64]]",
+            "aten::mm, op_id = 80986",
+            "aten::mm, seq = 7",
+            "aten::cat, seq = 9, op_id = 2, sizes = [[[2, 3], [4]], []], input_op_ids = [(1, 0)]",
+            "step, seq = of mine",
+            "lr = 0.1",
+        ]
+    )
+    ops = split_names(names)
+    assert list(ops.name) == ["aten::mm", "aten::mm", "aten::mm", "aten::cat", "step, seq = of mine", "lr = 0.1"]
+    assert ops.is_op.tolist() == [True, True, True, True, False, False]
+    assert np.nan_to_num(ops.sequence, nan=-1).tolist() == [8051, -1, 7, 9, -1, -1]
+
+
+def test_ops_are_one_path_each_in_a_domain_of_their_own(read: Read) -> None:
+    step = Step().range("mine", 0, 1000 * US).sampled()
+    for number in range(2):
+        step.op("aten::linear", 10 + 20 * number, 25 + 20 * number, number).works(12 + 20 * number)
+    analysis = read(step)
+    assert analysis.paths[["domain", "path"]].to_numpy().tolist() == [["", "mine"], [OPS_DOMAIN, "aten::linear"]]
+    assert analysis.ranges.set_index("path").loc["mine", "kernel_count"] == 2
+
+
+def test_a_kernel_is_in_an_op_only_where_it_is_in_nothing_else(read: Read) -> None:
+    step = forward_pass(Step()).op("aten::mm", 40, 50).works(45).op("aten::add", 1100, 1200).works(1150).sampled()
+    analysis = read(step)
+    paths = analysis.paths["path"].to_numpy()[analysis.launched["path_id"]]
+    assert paths.tolist() == ["step / forward / Net / Net.fc1", "aten::add"]
+
+
+def test_an_op_is_not_inherited_by_other_threads(read: Read) -> None:
+    step = Step().op("aten::item", 10, 900).works(100, thread=5).sampled()
+    assert read(step).launched["path_id"].tolist() == [-1]
+
+
+def test_ops_are_no_iterations_and_stand_after_all_other_ranges(read: Read) -> None:
+    step = Step()
+    for number in range(6):
+        at = 1000 * number
+        step.op("model", at + 5, at + 900).ours("step", at + 10, at + 800).works(at + 20)
+    analysis = read(step.sampled())
+    assert analysis.paths["path"].tolist() == ["step", "model"]
+    assert analysis.iterations["path"].unique().tolist() == ["step"]
+    only_ops = Step()
+    for number in range(6):
+        only_ops.op("model", 1000 * number, 1000 * number + 900).works(1000 * number + 20)
+    assert "model" not in set(read(only_ops.sampled()).iterations["path"])
+
+
+def test_a_kernel_of_the_forward_pass_belongs_to_its_module(read: Read) -> None:
+    step = forward_pass(Step()).works(25).works(40).works(120).works(350).works(600).sampled()
+    assert times(read(step)) == {
+        ("Net", "forward"): 30,
+        ("Net.fc1", "forward"): 10,
+        ("Net.fc2", "forward"): 10,
+        ("(forward)", "forward"): 10,
+        ("(other)", "other"): 10,
+    }
+
+
+def test_own_time_and_sums_are_those_of_the_kernels(read: Read) -> None:
+    analysis = read(forward_pass(Step()).works(25).works(40).works(120).works(350).sampled())
+    rows = analysis.modules[analysis.modules["phase"] == "all"].set_index("module")
+    assert rows.loc["Net", "own_kernel_ns"] == 10 * US
+    assert rows.loc["", ["kernel_count", "kernel_ns", "own_kernel_ns"]].tolist() == [4, 40 * US, 0]
+    roots = rows[rows["depth"] == 1]
+    assert roots["kernel_ns"].sum() == analysis.ranges["kernel_ns"].iloc[0] == 40 * US
+    assert roots["share_pct"].sum() == pytest.approx(100)
+    assert rows.loc["Net", "tensor_active_pct"] == pytest.approx(50, abs=1)
+
+
+def backward_pass(step: Step, sequence: int = 7) -> Step:
+    """A product in each module's forward pass, and the backward pass of both on a thread of its own."""
+    step.op("aten::linear", 31, 60, sequence).op("aten::t", 32, 35, sequence).op("aten::mm", 40, 50, sequence + 1)
+    step.op("aten::linear", 111, 160, sequence + 2).op("aten::mm", 120, 130, sequence + 2)
+    step.ours("backward", 400, 800)
+    for start, name, number in (
+        (500, "MmBackward0", sequence + 2),
+        (550, "MmBackward0", sequence + 1),
+        (600, "TBackward0", sequence),
+    ):
+        step.op(f"{NODE}{name}", start, start + 40, None, AUTOGRAD).op(name, start + 5, start + 35, number, AUTOGRAD)
+    return step
+
+
+def test_a_kernel_of_the_backward_pass_belongs_to_the_module_that_made_its_node(read: Read) -> None:
+    step = backward_pass(forward_pass(Step())).works(45).works(510, thread=AUTOGRAD).works(560, thread=AUTOGRAD)
+    assert times(read(step.works(610, thread=AUTOGRAD).sampled())) == {
+        ("Net", "forward"): 10,
+        ("Net", "backward"): 30,
+        ("Net.fc1", "forward"): 10,
+        ("Net.fc1", "backward"): 20,
+        ("Net.fc2", "backward"): 10,
+    }
+
+
+def test_without_ops_the_backward_pass_is_in_no_module(read: Read) -> None:
+    step = forward_pass(Step()).ours("backward", 400, 800).works(45).works(510, thread=AUTOGRAD).sampled()
+    assert times(read(step))["(backward)", "backward"] == 10
+
+
+def test_work_of_the_engine_between_nodes_belongs_to_the_node(read: Read) -> None:
+    """Gradients that meet are added inside the engine's range, but outside of the node's."""
+    step = backward_pass(forward_pass(Step())).works(502, thread=AUTOGRAD).sampled()
+    assert times(read(step))["Net.fc2", "backward"] == 10
+
+
+def test_a_gradient_is_accumulated_in_the_module_of_the_node_before(read: Read) -> None:
+    accumulate = "torch::autograd::AccumulateGrad"
+    step = backward_pass(forward_pass(Step())).op(f"{NODE}{accumulate}", 645, 660, None, AUTOGRAD)
+    step.op(accumulate, 646, 659, None, AUTOGRAD).works(650, thread=AUTOGRAD).sampled()
+    assert times(read(step))["Net.fc1", "backward"] == 10
+
+
+def test_a_node_whose_op_was_not_recorded_is_in_no_module(read: Read) -> None:
+    """Its forward pass was before the capture: that the node before belongs to a module says nothing of it."""
+    step = backward_pass(forward_pass(Step())).op(f"{NODE}MulBackward0", 645, 660, None, AUTOGRAD)
+    step.op("MulBackward0", 646, 659, 99, AUTOGRAD).works(650, thread=AUTOGRAD)
+    accumulate = "torch::autograd::AccumulateGrad"
+    step.op(f"{NODE}{accumulate}", 665, 680, None, AUTOGRAD).op(accumulate, 666, 679, None, AUTOGRAD)
+    step.works(670, thread=AUTOGRAD).sampled()
+    assert times(read(step)) == {("(backward)", "backward"): 20}
+
+
+def test_the_name_tells_nodes_of_several_threads_apart(read: Read) -> None:
+    """Each thread numbers its own nodes: here another one makes a node with the same number later."""
+    step = backward_pass(forward_pass(Step()))
+    step.ours("Other", 300, 390, thread=3).op("aten::relu", 310, 320, 8, 3)
+    assert times(read(step.works(560, thread=AUTOGRAD).sampled()))["Net.fc1", "backward"] == 10
+
+
+def test_a_node_of_another_process_is_none_of_ours(read: Read) -> None:
+    step = forward_pass(Step()).ours("backward", 400, 800)
+    step.range("aten::mm, seq = 8, op_id = 1", 40 * US, 50 * US, process=99)
+    step.op(f"{NODE}MmBackward0", 500, 540, None, AUTOGRAD).op("MmBackward0", 505, 535, 8, AUTOGRAD)
+    assert times(read(step.works(510, thread=AUTOGRAD).sampled())) == {("(backward)", "backward"): 10}
+
+
+def test_a_later_step_with_new_numbers_is_told_from_an_earlier_one(read: Read) -> None:
+    """A number may come again, where another program has reset it: that of the last op before the node counts."""
+    step = forward_pass(Step()).op("aten::mm", 40, 50, 3).op("aten::mm", 120, 130, 3).op("aten::mm", 700, 710, 3)
+    step.op(f"{NODE}MmBackward0", 500, 540, None, AUTOGRAD).op("MmBackward0", 505, 535, 3, AUTOGRAD)
+    assert times(read(step.works(510, thread=AUTOGRAD).sampled()))["Net.fc2", "backward"] == 10
+
+
+def test_a_forward_pass_inside_the_backward_pass_is_recomputation(read: Read) -> None:
+    step = backward_pass(forward_pass(Step())).ours("recompute", 508, 520, thread=AUTOGRAD)
+    step.ours("Net.fc1", 510, 518, thread=AUTOGRAD).works(512, thread=AUTOGRAD).works(525, thread=AUTOGRAD)
+    found = times(read(step.sampled()))
+    assert found["Net.fc1", "recompute"] == 10
+    assert found["Net", "recompute"] == 10
+    assert found["Net.fc2", "backward"] == 10
+
+
+def test_work_of_a_thread_without_ranges_has_the_phase_and_no_module(read: Read) -> None:
+    """A loader's thread copies while a module is called: that is not the module's work."""
+    step = forward_pass(Step()).works(45, thread=5).sampled()
+    assert times(read(step)) == {("(forward)", "forward"): 10}
+
+
+def test_ranges_of_a_program_that_are_paths_of_modules_are_modules(read: Read) -> None:
+    step = Step().range("epoch", 0, 1000 * US).range("Net", 10 * US, 500 * US).range("Net.fc1", 20 * US, 100 * US)
+    step.op("Optimizer.step#SGD.step", 600, 700).op("aten::add_", 610, 620)
+    step.works(30).works(200).works(615).works(800).sampled()
+    assert times(read(step)) == {
+        ("Net", "forward"): 20,
+        ("Net.fc1", "forward"): 10,
+        ("(optimizer)", "optimizer"): 10,
+        ("(other)", "other"): 10,
+    }
+
+
+def test_other_ranges_are_no_modules(read: Read) -> None:
+    step = Step().range("step", 0, 1000 * US).range("forward", 10 * US, 500 * US).works(30).sampled()
+    assert read(step).modules.empty
+
+
+def test_figures_are_of_the_iterations_without_warm_up(read: Read) -> None:
+    step = Step()
+    for number in range(8):
+        at = 1000 * number
+        step.ours("step", at, at + 900).ours("forward", at + 10, at + 500).ours("Net", at + 20, at + 400)
+        step.works(at + 30, ns=(500 if number == 0 else 10) * US)
+    analysis = read(step.works(8500, "last").sampled())
+    assert analysis.iterations["warm_up"].tolist() == [True] + [False] * 7
+    assert times(analysis) == {("Net", "forward"): 70}
+    of_step = analysis.ranges.set_index("path").loc["step"]
+    assert of_step["kernel_ns"] == analysis.modules.loc[0, "kernel_ns"] == 70 * US
+
+
+def layered(count: int, slow: int | None = None) -> Step:
+    """Layers that are alike, each with a product and a norm; one of them may take twice as long."""
+    step = Step().ours("step", 0, 4000).ours("forward", 10, 3900).ours("Net", 20, 3800)
+    for layer in range(count):
+        at = 30 + 100 * layer
+        ns = (20 if layer == slow else 10) * US
+        step.ours(f"Net.layers.{layer}", at, at + 90)
+        step.ours(f"Net.layers.{layer}.fc", at + 10, at + 40).works(at + 20, ns=ns)
+        step.ours(f"Net.layers.{layer}.norm", at + 50, at + 80).works(at + 60, ns=ns)
+    return step.sampled()
+
+
+def folded(analysis: Analysis) -> pd.DataFrame:
+    rows = fold_layers(analysis.modules)
+    return rows[rows["phase"] == "all"].set_index("module")
+
+
+def test_alike_layers_are_one_row_with_their_sums(read: Read) -> None:
+    rows = folded(read(layered(6)))
+    assert rows.index.tolist() == ["", "Net", "Net.layers.0–5", "Net.layers.0–5.fc", "Net.layers.0–5.norm"]
+    assert rows["alike_count"].tolist() == [1, 1, 6, 6, 6]
+    layers = rows.loc["Net.layers.0–5"]
+    assert layers[["kernel_ns", "shortest_ns", "longest_ns"]].tolist() == [120 * US, 20 * US, 20 * US]
+    assert layers["kernel_count"] == 12
+    assert layers["name"] == "layers.0–5"
+    assert rows.loc["Net.layers.0–5.fc", "parent_id"] == layers["module_id"]
+
+
+def test_the_odd_layer_is_named(read: Read) -> None:
+    rows = folded(read(layered(6, slow=3)))
+    assert rows.index.tolist()[2::3] == ["Net.layers.0–2,4–5", "Net.layers.3"]
+    assert rows.loc["Net.layers.3", "kernel_ns"] == 40 * US
+
+
+def test_layers_that_hold_other_modules_are_not_alike(read: Read) -> None:
+    step = layered(3).ours("Net.layers.2.extra", 281, 285).works(282)
+    assert folded(read(step)).index[2] == "Net.layers.0–1"
+
+
+def test_names_that_only_end_in_a_number_are_not_folded(read: Read) -> None:
+    step = Step().ours("forward", 0, 900).ours("Net", 10, 800)
+    for number in (1, 2, 3):
+        step.ours(f"Net.conv{number}", 100 * number, 100 * number + 50).works(100 * number + 10)
+    assert folded(read(step.sampled())).index.tolist() == ["", "Net", "Net.conv1", "Net.conv2", "Net.conv3"]
+
+
+def test_folding_loses_nothing(read: Read) -> None:
+    analysis = read(layered(7, slow=2))
+    sums = ("kernel_count", "kernel_ns", "own_kernel_ns", "share_pct")
+    rows = fold_layers(analysis.modules)
+    for depth in (0, 1, 2, 3):
+        before, after = (frame[frame["depth"] == depth] for frame in (analysis.modules, rows))
+        for name in sums:
+            assert after[name].sum() == pytest.approx(before[name].sum())
+    whole = analysis.modules.iloc[0]
+    assert rows.iloc[0]["tensor_active_pct"] == pytest.approx(whole["tensor_active_pct"])
+    means = rows[rows["depth"] == 2]
+    weighted = np.average(means["tensor_active_pct"], weights=means["kernel_ns"])
+    assert weighted == pytest.approx(whole["tensor_active_pct"], abs=0.5)

@@ -1,0 +1,142 @@
+"""The period of a sequence: repetitions of which the truth is known."""
+
+import time
+
+import numpy as np
+import pytest
+
+from tcprof.analysis.periods import Sequence, find_repetitions
+
+LAYER = [10, 11, 12, 13, 10, 14]
+STEP = [1, 2, *LAYER * 12, 3, 4, 5]
+FLAT = [1, 2, 3, 4, 5, 6, 7]  # without an inner loop
+
+
+def find(elements, weight=None, starting=(), kinds=None):
+    """Starts and lengths of the repetitions."""
+    elements = np.array(elements, dtype=np.int64)
+    marks = np.isin(np.arange(len(elements)), list(starting))
+    weight = np.ones(len(elements)) if weight is None else np.array(weight, dtype=float)
+    kinds = elements if kinds is None else np.array(kinds, dtype=np.int64)
+    start, end = find_repetitions(Sequence(elements, kinds, weight, marks))
+    return start.tolist(), (end - start).tolist()
+
+
+def multiples(length, count, offset=0):
+    return [offset + length * number for number in range(count)], [length] * count
+
+
+@pytest.mark.parametrize(
+    "step", [STEP, FLAT, [0], [0, 0, 1]], ids=["inner loop", "flat", "one kernel", "twice the same"]
+)
+@pytest.mark.parametrize("count", [3, 4, 10])
+def test_repetitions_of_a_step(step, count):
+    assert find(step * count) == multiples(len(step), count)
+
+
+@pytest.mark.parametrize(
+    "elements", [[], [1], FLAT, FLAT * 2, list(range(500))], ids=["none", "one", "once", "twice", "all other"]
+)
+def test_what_does_not_repeat_three_times_has_no_period(elements):
+    assert find(elements) == ([], [])
+
+
+@pytest.mark.parametrize("kinds", [5, 40, 1000])
+def test_what_comes_by_chance_has_no_period(kinds):
+    assert find(np.random.default_rng(kinds).integers(0, kinds, 3000)) == ([], [])
+
+
+def test_runs_of_one_thing_after_the_other_are_no_repetitions():
+    """Twenty products of each precision: no kernel comes back."""
+    assert find([0] * 20 + [1] * 20 + [2] * 20) == ([], [])
+
+
+def test_what_comes_before_and_after_is_in_no_repetition():
+    before, after = [50, 51, 52, 53, 54, 1, 60], [70, 71, 72]
+    assert find(before + STEP * 10 + after) == multiples(len(STEP), 10, len(before))
+
+
+def test_most_of_the_weight_has_to_repeat():
+    elements = [99, *FLAT * 6]
+    assert len(find(elements, [30, *[1] * 42])[0]) == 6
+    assert find(elements, [50, *[1] * 42]) == ([], [])
+
+
+def test_layers_of_one_step_do_not_pass_for_iterations():
+    """Four layers that are over half of all work, in a program that takes one step."""
+    assert find([1, 2, 3, 4, *LAYER * 4, 5, 6, 7, 8, 9]) == ([], [])
+
+
+def test_many_layers_do_not_hide_the_step():
+    step = [1, 2, *LAYER * 48, 3, 4, 5]
+    assert find(step * 20) == multiples(len(step), 20)
+
+
+@pytest.mark.parametrize("share", [0.005, 0.01, 0.02, 0.05])
+def test_elements_that_differ_now_and_then(share):
+    random = np.random.default_rng(7)
+    elements = np.array(STEP * 40)
+    elements[random.random(len(elements)) < share] += 100
+    assert find(elements) == multiples(len(STEP), 40)
+
+
+def test_more_elements_now_and_then():
+    random, elements, starts = np.random.default_rng(3), [], []
+    for number in range(40):
+        starts.append(len(elements))
+        step = list(STEP)
+        if number % 7 == 3:
+            step.insert(int(random.integers(8, len(STEP) - 8)), 99)
+        elements += step
+    assert find(elements)[0] == starts
+
+
+@pytest.mark.parametrize(("epochs", "steps", "evaluations"), [(5, 10, 4), (3, 50, 20)])
+def test_an_evaluation_is_in_no_iteration_and_makes_none(epochs, steps, evaluations):
+    """Its forward pass has the kernels of the step's own."""
+    evaluation = [1, 2, *LAYER * 4, 20] * evaluations
+    epoch = STEP * steps + evaluation
+    starts = [number * len(epoch) + len(STEP) * step for number in range(epochs) for step in range(steps)]
+    assert find(epoch * epochs) == (starts, [len(STEP)] * len(starts))
+
+
+@pytest.mark.parametrize("batches", [4, 8])
+def test_a_step_of_several_batches_is_the_whole_of_them(batches):
+    """Gradient accumulation: the optimizer runs once for all."""
+    step = [1, 2, *LAYER * 3, 3] * batches + [80, 81, 82, 83]
+    assert find(step * 10) == multiples(len(step), 10)
+
+
+def test_a_longer_first_repetition_counts():
+    """As the first step of a training run, which sets up the optimizer's state."""
+    first = [1, 2, *LAYER * 12, 90, 91, 92, 93, 94, 3, 4, 5]
+    starts, lengths = find(first + STEP * 9)
+    assert starts == [0, *(len(first) + len(STEP) * number for number in range(9))]
+    assert lengths == [len(first)] + [len(STEP)] * 9
+
+
+def test_a_mark_tells_where_a_repetition_begins():
+    """Warm-up runs the end of the step: without marks that would be its beginning."""
+    elements = [60, 61, 3, 4, 5, *STEP * 10]
+    assert find(elements, starting=[5 + len(STEP) * number for number in range(10)]) == multiples(len(STEP), 10, 5)
+
+
+def test_marks_in_few_repetitions_tell_nothing():
+    assert find([60, *STEP * 10], starting=[20, 300]) == multiples(len(STEP), 10, 1)
+
+
+def test_an_unfinished_last_repetition_is_left_out():
+    assert find(STEP * 6 + STEP[:40]) == multiples(len(STEP), 6)
+
+
+def test_time_grows_with_the_length_only():
+    step = [*range(20), *[30, 31, 32, 33, 34, 35, 36, 37] * 10, 3, 4]
+    elements = np.array(step * 3000, dtype=np.int64)
+    spent = []
+    for part in (elements[: len(elements) // 10], elements):
+        began = time.process_time()
+        starts, _ = find(part)
+        spent.append(time.process_time() - began)
+        assert len(starts) == len(part) // len(step)
+    assert len(elements) > 300_000
+    assert spent[1] < 40 * max(spent[0], 0.02)

@@ -1,0 +1,154 @@
+"""What recording costs: the steps of a run without nsys beside those recorded, and what the verdict makes of it."""
+
+import contextlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from builders import TraceBuilder
+
+import tcprof
+from tcprof import cli
+from tcprof.findings.bound import LAUNCH_BOUND
+from tcprof.findings.recording_cost import RecordingCost, StepTime, idle_alone, measure_cost
+from tcprof.frames import ALONE
+from tcprof.sources.nsys_sqlite.alone import write_alone
+
+US = 1_000
+COUNT = 30
+
+
+def make_steps(period: float, *, count: int = COUNT, spread: float = 0.02, process: int = 5, training: bool = True):
+    """Steps of a run alone, the first one five times as long, the others within a spread."""
+    periods = period * (1 + spread * np.random.default_rng(1).uniform(-1, 1, count))
+    periods[0] *= 5
+    start = np.concatenate([[0], np.cumsum(periods)[:-1]])
+    columns = {"process": process, "training": training, "start_ns": start, "end_ns": start + periods}
+    return ALONE.conform(pd.DataFrame(columns).astype({"start_ns": int, "end_ns": int}))
+
+
+def record(folder: Path, *, period: int = 100 * US, busy: int = 30 * US, name: str = "step") -> Path:
+    """Steps in the annotation's domain, each with ten short kernels, and nothing else on the GPU."""
+    builder = TraceBuilder().gpu()
+    for number in range(COUNT):
+        start = number * period + number % 3
+        builder.range(name, start, start + period - US, domain="tcprof", start_end=True)
+        for kernel in range(10):
+            begin = start + 2 * US + kernel * (period - 6 * US) // 10
+            builder.kernel("gemm", begin, begin + busy // 10, launched=begin - US)
+    return builder.write(folder)
+
+
+def read_with(path: Path, steps: pd.DataFrame):
+    write_alone(path, steps)
+    return tcprof.read(path)
+
+
+def cost_sentences(analysis) -> list[str]:
+    return [text for text in analysis.warnings if "ecording slowed" in text]
+
+
+def test_a_recording_that_slowed_the_steps_says_by_how_much(tmp_path):
+    analysis = read_with(record(tmp_path), make_steps(50 * US))
+    cost = measure_cost(analysis)
+    assert cost.ratio == pytest.approx(2, rel=0.02)
+    (sentence,) = cost_sentences(analysis)
+    assert sentence.startswith("Recording slowed a step from 49.9 µs ")
+    assert sentence.endswith(f"to 100 µs ({cost.ratio:.2f}x): idle time is overstated by about that.")
+
+
+def test_steps_that_differ_by_no_more_than_chance_are_inconclusive(tmp_path):
+    analysis = read_with(record(tmp_path), make_steps(100 * US, spread=0.3))
+    assert not measure_cost(analysis).is_known
+    (sentence,) = cost_sentences(analysis)
+    assert sentence.startswith("Whether recording slowed the steps is inconclusive: a step took ")
+
+
+def test_too_few_steps_are_unknown(tmp_path):
+    (sentence,) = cost_sentences(read_with(record(tmp_path), make_steps(50 * US, count=4)))
+    assert sentence == "Whether recording slowed the steps is unknown: too few of them follow the warm-up."
+
+
+def test_a_recording_without_a_run_alone_says_nothing(tmp_path):
+    analysis = tcprof.read(record(tmp_path))
+    assert measure_cost(analysis) is None
+    assert cost_sentences(analysis) == []
+
+
+@pytest.mark.parametrize(("name", "training"), [("step", False), ("inference Net", True), ("train", True)])
+def test_steps_of_another_kind_are_not_compared(tmp_path, name: str, training: bool):
+    analysis = read_with(record(tmp_path, name=name), make_steps(50 * US, training=training))
+    assert cost_sentences(analysis) == []
+
+
+def test_calls_of_models_are_compared_where_nothing_trains(tmp_path):
+    analysis = read_with(record(tmp_path, name="inference Net"), make_steps(50 * US, training=False))
+    assert measure_cost(analysis).ratio == pytest.approx(2, rel=0.02)
+
+
+def test_steps_of_several_processes_are_not_mixed(tmp_path):
+    steps = ALONE.concat([make_steps(50 * US, process=each) for each in (5, 6)])
+    assert measure_cost(read_with(record(tmp_path), steps)).ratio == pytest.approx(2, rel=0.02)
+
+
+def test_a_run_that_is_launch_bound_by_the_recording_alone_is_not_called_so(tmp_path):
+    path = record(tmp_path)
+    before = tcprof.read(path)
+    assert LAUNCH_BOUND in before.verdict[0]
+    figures = before.findings.gpus[0].figures
+    assert figures.idle_alone_pct == figures.idle_pct > 50
+    after = read_with(path, make_steps(50 * US))
+    assert LAUNCH_BOUND not in after.verdict[0]
+    assert "as recording slows the program; without that it idles about " in after.verdict[0]
+    still = read_with(path, make_steps(95 * US))
+    assert LAUNCH_BOUND in still.verdict[0]
+
+
+def test_idle_time_without_what_recording_adds():
+    def took(ns: float) -> StepTime:
+        return StepTime(ns, ns, ns)
+
+    assert idle_alone(60.0, None) == 60.0
+    assert idle_alone(60.0, RecordingCost(took(100.0), took(100.0))) == 60.0
+    assert idle_alone(60.0, RecordingCost(took(100.0), took(200.0))) == pytest.approx(20.0)
+    assert idle_alone(10.0, RecordingCost(took(100.0), took(200.0))) == 0.0
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Runs a command; gives all that it prints in one line."""
+
+    def run_command(*args: object) -> str:
+        monkeypatch.setattr(sys, "argv", ["tcprof", *map(str, args)])
+        with contextlib.suppress(SystemExit):
+            cli.main()
+        captured = capsys.readouterr()
+        return " ".join(f"{captured.out} {captured.err}".split())
+
+    return run_command
+
+
+def test_what_recording_costs_is_in_every_output(tmp_path, run):
+    path, page = record(tmp_path), tmp_path / "page.html"
+    write_alone(path, make_steps(50 * US))
+    run("report", path, "-o", page)
+    outputs = [run("show", path), run("compare", path, path), " ".join(page.read_text(encoding="utf-8").split())]
+    outputs += [run("ranges", path, "--format", kind) for kind in ("text", "json", "markdown")]
+    for output in outputs:
+        assert "Recording slowed a step from 49.9 µs to 100 µs" in output
+
+
+def test_a_copy_that_is_safe_to_share_has_the_steps(tmp_path, run):
+    path, copy = record(tmp_path), tmp_path / "copy.sqlite"
+    write_alone(path, make_steps(50 * US))
+    run("redact", path, "-o", copy)
+    pd.testing.assert_frame_equal(tcprof.read(copy).observed.alone, make_steps(50 * US))
+
+
+def test_steps_that_are_written_again_replace_those_before(tmp_path):
+    path = record(tmp_path)
+    for period in (70 * US, 50 * US):
+        write_alone(path, make_steps(period))
+    pd.testing.assert_frame_equal(tcprof.read(path).observed.alone, make_steps(50 * US))

@@ -1,0 +1,144 @@
+"""Commands that are ended by a signal: nothing stays behind, and the exit status tells which."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FIXTURE = Path(__file__).parent.parent / "fixtures" / "mnist_amp.sqlite"
+KILLS = Path(__file__).with_name("kills.py")
+
+
+def start(script: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_to_a_command_removes_its_folders(tmp_path: Path, number: signal.Signals):
+    """A command that waits while it writes, which only a signal ends."""
+    script = f"""
+import os, signal, sys, time
+from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+from tcprof import cli
+from tcprof.cli.app import app
+from tcprof.files import replace_file
+
+@app.command()
+def wait():
+    with replace_file(Path({str(tmp_path / "target")!r})) as path:
+        path.write_text("half")
+        print("writing", flush=True)
+        time.sleep(60)
+
+sys.argv = ["tcprof", "wait"]
+cli.main()
+"""
+    process = start(script)
+    assert process.stdout.readline() == "writing\n"
+    assert len(list(tmp_path.iterdir())) == 1
+    process.send_signal(number)
+    if number != signal.SIGINT:
+        process.send_signal(number)  # as timeout(1) does
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 128 + number
+    assert list(tmp_path.iterdir()) == []
+    assert "Traceback" not in said
+
+
+DROPS = """
+class Freed:
+    def __del__(self):
+        print("freeing", flush=True)
+        until = time.monotonic() + 1
+        while time.monotonic() < until:
+            pass
+
+Freed()
+"""
+
+
+def test_an_exception_that_python_drops_is_raised_again(tmp_path: Path):
+    """What a signal raises while an object is freed goes nowhere."""
+    script = f"""
+import signal, sys, time
+from tcprof import cli
+from tcprof.cli.app import app
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+@app.command()
+def wait():
+    exec({DROPS!r}, globals())
+    time.sleep(60)
+
+sys.argv = ["tcprof", "wait"]
+cli.main()
+"""
+    process = start(script)
+    assert process.stdout.readline() == "freeing\n"
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=30)
+    assert "Exception ignored" in said
+    assert process.returncode == 128 + signal.SIGTERM
+
+
+def test_a_clean_up_that_takes_long_is_not_disturbed():
+    script = """
+import signal, sys, time
+from tcprof import cli
+from tcprof.cli.app import app
+
+@app.command()
+def wait():
+    try:
+        print("working", flush=True)
+        time.sleep(60)
+    finally:
+        time.sleep(3.5)
+        print("cleaned up", flush=True)
+
+sys.argv = ["tcprof", "wait"]
+cli.main()
+"""
+    process = start(script)
+    assert process.stdout.readline() == "working\n"
+    process.send_signal(signal.SIGTERM)
+    printed, _ = process.communicate(timeout=30)
+    assert printed == "cleaned up\n"
+    assert process.returncode == 128 + signal.SIGTERM
+
+
+READS = """
+import os, signal, sys, threading
+from pathlib import Path
+from tcprof.sources.nsys_sqlite import database
+from tcprof.sources.nsys_sqlite.query import Query
+from tcprof.sources.nsys_sqlite.schema import STRINGS
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+opened = database.Database(Path(sys.argv[1]))
+database._sql = lambda statement: (
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000000) SELECT sum(i) AS id FROM n"
+)
+threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    opened.read(Query(STRINGS, required=("id",)))
+except KeyboardInterrupt:
+    sys.exit(7)
+"""
+
+
+def test_ctrl_c_while_rows_are_read_is_no_damage():
+    """ADBC takes SIGINT while SQLite works, and raises an error of its own."""
+    done = subprocess.run([sys.executable, "-c", READS, FIXTURE], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 7, done.stderr
+
+
+@pytest.mark.slow
+def test_kills_at_random_moments_leave_nothing_half_written():
+    done = subprocess.run([sys.executable, KILLS, "40", "--seed", "7"], capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "nothing half-written" in done.stdout

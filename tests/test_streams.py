@@ -1,0 +1,290 @@
+"""What reaches a terminal, a pipe and a full disk, whatever the recording, the file's name or the error says."""
+
+import errno
+import io
+import os
+import pty
+import select
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import test_cli
+from builders import TraceBuilder
+from slow import slow
+
+from tcprof import cli
+from tcprof.cli import ranges as ranges_command
+from tcprof.cli import streams
+from tcprof.errors import InputError, NsysError
+
+run = test_cli.run
+HOSTILE = "\x1b]0;owned\x07\x1b[31mred\x9b1m\u202etxt\rover"
+ACTING = "\x1b\x07\x9b\u202e\r"
+
+
+class Terminal(io.TextIOWrapper):
+    """A terminal that keeps what it got."""
+
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO(), encoding="utf-8")
+
+    def isatty(self) -> bool:
+        return True
+
+    def got(self) -> str:
+        self.flush()
+        return self.buffer.getvalue().decode("utf-8", "surrogateescape")
+
+
+@pytest.fixture
+def terminals(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
+    """Runs the command line with both streams a terminal without colours."""
+
+    def run_command(*args: object) -> tuple[int, str, str]:
+        out, err = Terminal(), Terminal()
+        monkeypatch.setenv("NO_COLOR", "1")
+        monkeypatch.setattr(sys, "argv", ["tcprof", *map(str, args)])
+        monkeypatch.setattr(sys, "stdout", out)
+        monkeypatch.setattr(sys, "stderr", err)
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        return int(end.value.code or 0), out.got(), err.got()
+
+    return run_command
+
+
+def no_progress(text: str) -> str:
+    """What was said, without the codes that draw and erase the line that shows progress."""
+    import re
+
+    return re.sub(r"\x1b\[(?:\?25[lh]|\d*[mAK]|\d+(?:;\d+)*m)|\r(?=\x1b\[2K)", "", text).replace("\r", "\n")
+
+
+def assert_harmless(text: str) -> None:
+    assert not set(ACTING) & set(text), repr(text)
+
+
+@pytest.mark.parametrize("name", ["text", "csv", *slow(["json", "markdown", "spreadsheet"])])
+def test_no_format_acts_on_a_terminal(
+    name: str, terminals: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    builder = TraceBuilder().gpu().range(HOSTILE, 0, 9_000).kernel(HOSTILE, 2_000, 3_000, launched=1_000)
+    path = builder.write(tmp_path)
+    for command in ("ranges", "kernels"):
+        status, out, err = terminals(command, path, "--format", name)
+        assert status == 0
+        assert "owned" in out
+        assert_harmless(out)
+        assert not set("\x07\x9b\u202e") & set(err)
+        assert "\x1b]" not in err
+
+
+def test_a_pipe_gets_the_names_as_they_are(run: Callable[..., test_cli.Outcome], tmp_path: Path) -> None:
+    path = TraceBuilder().gpu().range(HOSTILE, 0, 9_000).kernel("k", 2_000, 3_000, launched=1_000).write(tmp_path)
+    assert HOSTILE in run("ranges", path, "--format", "csv").out
+
+
+def test_the_name_of_a_file_does_not_act_on_a_terminal(
+    terminals: Callable[..., tuple[int, str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = test_cli.small_trace(tmp_path, f"{HOSTILE}.sqlite")
+    for args in (["ranges", path.name], ["report", path.name], ["export", path.name, "-o", f"{HOSTILE}-frames"]):
+        status, out, err = terminals(*args)
+        assert status == 0
+        assert_harmless(out)
+        assert not set("\x07\x9b\u202e") & set(err), repr(err)
+        assert "\x1b]" not in err
+    for args in (["ranges", f"absent{HOSTILE}"], [f"--{HOSTILE}"], ["ranges", "--format", HOSTILE, "x"]):
+        status, out, err = terminals(*args)
+        assert status in (2, 3)
+        assert not set("\x07\x9b\u202e") & set(no_progress(err)), repr(err)
+        assert "\x1b]" not in err
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InputError(f"a.sqlite cannot be read: no such table: {HOSTILE}\n::error::forged", f"Try {HOSTILE}"),
+        NsysError(f"nsys failed: {HOSTILE}"),
+        sqlite3.DatabaseError(HOSTILE),
+        OSError(errno.EIO, HOSTILE, HOSTILE),
+        ValueError(HOSTILE),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_the_text_of_an_error_does_not_act_on_a_terminal_nor_begin_a_line(
+    error: Exception, run: Callable[..., test_cli.Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_with(error, monkeypatch)
+    done = run("ranges", "a.sqlite")
+    assert_harmless(done.err)
+    assert "owned" in done.err
+    first, *others = done.err.splitlines()
+    assert first.startswith("tcprof: ")
+    assert all(line.startswith("  ") for line in others)
+
+
+def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the command ranges end with an error."""
+
+    def fail(*args: object, **options: object) -> None:
+        raise error
+
+    monkeypatch.setattr(ranges_command, "choose_format", fail)
+
+
+class AdbcError(Exception):
+    """As ADBC raises it; its classes take more than a message."""
+
+    __module__ = "adbc_driver_manager"
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (ZeroDivisionError("division by zero"), 70),
+        (KeyError("x"), 70),
+        (AssertionError(), 70),
+        (RecursionError("too deep"), 70),
+        (sqlite3.OperationalError("malformed"), 3),
+        (AdbcError("INVALID_ARGUMENT"), 3),
+        (MemoryError(), 3),
+        (OSError(errno.ENAMETOOLONG, "File name too long", "x"), 3),
+        (PermissionError(errno.EACCES, "Permission denied", b"x\xff"), 3),
+        (KeyboardInterrupt(), 130),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), 141),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
+)
+def test_no_error_ends_like_a_gate_that_failed(
+    error: BaseException, status: int, run: Callable[..., test_cli.Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_with(error, monkeypatch)
+    done = run("ranges", "a.sqlite")
+    assert done.status == status
+    assert "Traceback" not in done.err
+    if status == 70:
+        said = " ".join(done.err.split())
+        assert said.startswith(f"tcprof: This is a defect of tcprof: {type(error).__name__}: ")
+        assert "TCPROF_TRACEBACK=1" in said
+        assert "tcprof 0.1.0, Python 3." in said
+        monkeypatch.setenv("TCPROF_TRACEBACK", "1")
+        assert "Traceback (most recent call last)" in run("ranges", "a.sqlite").err
+
+
+def command_of(*args: object) -> list[str]:
+    return [sys.executable, "-m", "tcprof", *map(str, args)]
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    return test_cli.small_trace(tmp_path)
+
+
+def shell(line: str, *args: object, **variables: str) -> subprocess.CompletedProcess[bytes]:
+    """Runs a line of a shell in which "$@" is the command."""
+    environment = {**os.environ, **variables}
+    return subprocess.run(["bash", "-c", line, "-", *command_of(*args)], capture_output=True, env=environment)
+
+
+def test_a_full_disk_is_an_error_of_the_output(small: Path) -> None:
+    done = shell('"$@" > /dev/full', "ranges", small, "--format", "json")
+    assert done.returncode == 3
+    assert done.stderr.decode().splitlines()[-2:] == [
+        "tcprof: The output cannot be written: No space left on device.",
+        "  Write to a file with -o.",
+    ]
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-", *slow(["2>&-", ">&- 2>&-", "2>/dev/full"])])
+def test_a_closed_stream_is_no_reason_to_fail(closed: str, small: Path) -> None:
+    done = shell(f'"$@" {closed}', "ranges", small)
+    assert (done.returncode, b"Traceback" in done.stderr + done.stdout) == (0, False)
+    assert shell(f'"$@" {closed}', "ranges", "absent").returncode == 3
+
+
+def test_a_reader_that_has_gone_ends_it_quietly(small: Path) -> None:
+    for args in (["ranges", small, "--format", "json"], ["--help"]):
+        done = shell('"$@" | true; exit ${PIPESTATUS[0]}', *args)
+        assert done.returncode == 141
+        assert b"Traceback" not in done.stderr
+        assert b"Broken pipe" not in done.stderr
+
+
+@pytest.mark.parametrize("encoding", ["ascii", *slow(["latin-1"])])
+def test_a_stream_that_lacks_characters_gets_question_marks(encoding: str, tmp_path: Path) -> None:
+    path = TraceBuilder().gpu().range("前向 →", 0, 9_000).kernel("k", 2_000, 3_000, launched=1_000).write(tmp_path)
+    done = shell('"$@"', "ranges", path, PYTHONIOENCODING=encoding)
+    assert done.returncode == 0
+    assert "?? ?" in done.stdout.decode(encoding)
+
+
+@pytest.fixture
+def odd(small: Path) -> str:
+    """A file whose name is not UTF-8, beside the small one."""
+    name = os.fsdecode(b"caf\xe9.sqlite")
+    os.rename(small, small.with_name(name))  # noqa: PTH104
+    return name
+
+
+def test_the_page_of_a_file_whose_name_is_not_utf_8(small: Path, odd: str) -> None:
+    done = shell(f'cd "{small.parent}"; "$@"', "report", odd)
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1] == b"caf\xe9.html"  # other programs find it by its bytes
+
+
+@pytest.mark.parametrize("name", ["text", *slow(["json", "csv", "markdown"])])
+def test_names_of_files_that_are_not_utf_8(small: Path, odd: str, name: str) -> None:
+    shown = shell(f'cd "{small.parent}"; "$@"', "ranges", odd, "--format", name)
+    assert shown.returncode == 0
+    shown.stdout.decode("utf-8")
+
+
+def test_a_name_that_is_too_long_is_an_error_of_its_user(run: Callable[..., test_cli.Outcome], small: Path) -> None:
+    for args in (
+        ["ranges", "x" * 300],
+        ["ranges", small, "-o", f"{'x' * 300}.csv"],
+        ["report", small, "-o", "x" * 300],
+    ):
+        done = run(*args)
+        assert (done.status, "File name too long" in done.err) == (3, True)
+
+
+def test_a_real_terminal_gets_no_more_than_colours(tmp_path: Path) -> None:
+    path = TraceBuilder().gpu().range(HOSTILE, 0, 9_000).kernel("k", 2_000, 3_000, launched=1_000).write(tmp_path)
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(command_of("ranges", path), stdout=theirs, stderr=subprocess.DEVNULL) as process:
+        os.close(theirs)
+        got = b""
+        while select.select([ours], [], [], 60)[0]:
+            try:
+                got += os.read(ours, 65_536)
+            except OSError:  # the other end is closed
+                break
+    os.close(ours)
+    assert process.returncode == 0
+    assert b"owned" in got
+    assert b"\x1b]" not in got
+    assert b"\x07" not in got
+    assert "\u202e" not in got.decode()
+
+
+def test_everything_that_commands_say_goes_through_one_module() -> None:
+    """Whatever is printed elsewhere would reach the terminal as it is."""
+    folder = Path(cli.__file__).parent
+    assert Path(streams.__file__).parent == folder
+    found = [
+        f"{path.name}: {line.strip()}"
+        for path in folder.glob("*.py")
+        if path.name != "streams.py"
+        for line in path.read_text().splitlines()
+        if any(
+            word in line for word in ("print(", "typer.echo", "secho", ".write(text", "stderr.write", "stdout.write")
+        )
+    ]
+    assert found == []

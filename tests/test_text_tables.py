@@ -1,0 +1,216 @@
+"""Tables in the terminal: a row is a line, names keep what tells them apart, and what there is no space for is said."""
+
+import itertools
+import os
+import pty
+import re
+import subprocess
+import sys
+import termios
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import test_cli
+from builders import TraceBuilder
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tcprof.render.formats import PLAIN, Style
+from tcprof.render.formats._names import Name, shorten, shorten_all, width_of
+from tcprof.render.formats.text import fill, render_table
+from tcprof.views.document import Cell, Heading, Row, Table
+
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
+run = test_cli.run
+Run = Callable[..., test_cli.Outcome]
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+COMMANDS = {
+    "show": ["show", FIXTURES / "transformer_tf32.sqlite"],
+    "ranges": ["ranges", FIXTURES / "net_amp.sqlite"],
+    "kernels": ["kernels", FIXTURES / "convnet_channels_last.sqlite", "--limit", 0],
+    "kernels by path": ["kernels", FIXTURES / "mnist_amp.sqlite", "--by", "path"],
+    "timeline": ["timeline", FIXTURES / "transformer_compiled.sqlite"],
+    "compare": ["compare", FIXTURES / "mlp_fp32.sqlite", FIXTURES / "mlp_fp16.sqlite"],
+    "sides": ["compare", *(FIXTURES / f"mlp_{name}.sqlite" for name in ("fp32", "tf32", "fp16"))],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "room", "shortened"),
+    [
+        ("forward", 7, "forward"),
+        ("multi_tensor_apply_kernel<FusedAdamMathFunctor>", 30, "multi…<FusedAdamMathFunctor>"),
+        ("nvjet_sm90_tst_128x128_64x6_2x1_v_bz_NNT", 34, "nvjet…_128x128_64x6_2x1_v_bz_NNT"),
+        (".post_attention_layernorm", 20, ".post…_layernorm"),
+        ("vectorized_elementwise_kernel<CUDAFunctor_add>", 30, "vectorized…<CUDAFunctor_add>"),
+        ("x" * 50, 12, "xxxx…xxxxxxx"),
+        ("注意力机制模型层归一化的名字", 13, "注意…化的名字"),
+        ("sgemm_nn_align1 → cutlass_tensorop_s1688gemm_align4", 36, "sgemm_nn_align1 → cutlass…_align4"),
+        ("FP32 products → FP16 tensor kernels", 20, "FP32…tensor kernels"),
+    ],
+)
+def test_a_long_name_loses_its_middle_between_words(text: str, room: int, shortened: str) -> None:
+    assert shorten(text, room) == shortened
+
+
+@pytest.mark.parametrize(
+    ("kinds", "tiles"), [(("nn", "nt", "tn"), ("32x32",)), (("nn",), ("32x32", "128x64", "256x64"))]
+)
+def test_names_that_differ_in_the_middle_stay_different(kinds: tuple[str, ...], tiles: tuple[str, ...]) -> None:
+    names = [
+        f"sm80_xmma_gemm_f32f32_f32f32_f32_{kind}_n_tilesize{tile}x8_stage3_warpsize2x2x1_ffma_aligna4_alignc4"
+        for kind in kinds
+        for tile in tiles
+    ]
+    shortened = shorten_all([Name(name, 34) for name in names])
+    assert len(set(shortened)) == len(names), shortened
+    assert all(width_of(name) <= 34 for name in shortened)
+    assert shorten_all([Name(names[0], 34)] * 2) == [shorten(names[0], 34)] * 2, "equal names are one"
+
+
+def test_the_last_name_of_a_path_stays() -> None:
+    path = "step / forward / LlamaForCausalLM.model.layers.0.mlp.down_proj"
+    (shortened,) = shorten_all([Name(path, 44, last=len("LlamaForCausalLM.model.layers.0.mlp.down_proj"))])
+    assert shortened.startswith("step…")
+    assert shortened.endswith("model.layers.0.mlp.down_proj")
+
+
+@given(st.lists(st.text(max_size=60), min_size=1, max_size=6), st.integers(8, 40))
+def test_no_name_is_wider_than_its_space(names: list[str], room: int) -> None:
+    for name, shortened in zip(names, shorten_all([Name(name, room) for name in names]), strict=True):
+        assert width_of(shortened) <= room
+        assert shortened == name or width_of(name) > room
+        assert shortened == name or "…" in shortened
+
+
+def table_of(*rows: Row, spare: tuple[int, ...] = (0, 1, 2)) -> Table:
+    titles = ("Time", "Median", "Instances")
+    headings = tuple(Heading(title, spare=order) for title, order in zip(titles, spare, strict=True))
+    return Table("t", "", "Range", headings, rows)
+
+
+CELLS = (Cell("1.00 ms"), Cell("10.0 µs"), Cell("12"))
+
+
+LONG = "a_name_of_thirty_letters_in_all"
+
+
+def test_the_columns_that_matter_least_leave_first_and_it_is_said() -> None:
+    table = table_of(Row(LONG, CELLS))
+    assert "Left out" not in render_table(table, Style(61))
+    shown = render_table(table, Style(56)).splitlines()
+    assert shown[0].split() == ["Range", "Time", "Median"]
+    assert shown[3:] == ["Left out at this width: Instances. --wide shows all", "  columns."]
+    narrow = render_table(table_of(Row(LONG, CELLS), spare=(0, 2, 1)), Style(56)).splitlines()
+    assert narrow[0].split() == ["Range", "Time", "Instances"]
+    both = render_table(table_of(Row("  ".join([LONG] * 2), CELLS)), Style(40))
+    assert both.splitlines()[0].split() == ["Range", "Time", "Median"]
+    stays = render_table(table_of(Row(LONG, CELLS), spare=(0, 0, 0)), Style(50)).splitlines()
+    assert stays[0].split() == ["Range", "Time", "Median", "Instances"]
+    assert max(map(len, stays)) <= 50, "then names give way"
+
+
+def test_what_precedes_a_value_leaves_before_the_value() -> None:
+    heading = Heading("Tensor Active", unit="pct", before=("base", "new"), value="change", spare=1)
+    cell = Cell("+9.0 pt", before=("1.0 %", "10.0 %"))
+    table = Table("t", "", "Range", (heading,), (Row("step", (cell,)), Row(LONG, (cell,))))
+    assert render_table(table, PLAIN).splitlines()[1].split() == ["Range", "base", "new", "change"]
+    shown = render_table(table, Style(40))
+    head, _, below = shown.partition("──")
+    assert head.split() == ["Tensor", "Active", "%", "Range", "change"]
+    assert "Tensor Active base and new" in " ".join(below.split())
+
+
+def test_wide_characters_keep_columns_aligned() -> None:
+    table = table_of(Row("注意力", CELLS), Row("forward", CELLS), Row("モデル" * 30, CELLS))
+    lines = render_table(table, Style(80)).splitlines()
+    assert len({width_of(line) for line in lines[2:5]}) == 1
+    assert "…" in lines[4]
+
+
+def test_paragraphs_break_between_words_and_count_columns() -> None:
+    words = ["注意力", "--warm-up", "/a/path/" + "x" * 50, "模型", "forward"] * 6
+    lines = fill(" ".join(words), 40, margin="  ").splitlines()
+    assert " ".join(lines).split() == words
+    assert all(width_of(line) <= 40 or len(line.split()) == 1 for line in lines)
+    assert fill("name  \x1b[31m", 40) == "name  �[31m"
+
+
+def test_a_tree_is_indented_from_its_first_row_on(run: Run, tmp_path: Path) -> None:
+    names = ["step", "forward", "Net", "Net.layers", "Net.layers.0"]
+    builder = TraceBuilder().gpu().samples([50] * 10)
+    for depth, name in enumerate(names):
+        builder.range(name, 100 * depth, 20_000 - 100 * depth)
+    path = builder.kernel("k", 2_000, 9_000, launched=1_000).write(tmp_path)
+    rows = run("ranges", path, "--filter", "Net").out.split("──\n")[1].splitlines()
+    assert [re.split(r"  +(?=\S)", f"|{row}")[0] for row in rows[:1]] == ["|step / forward / Net"]
+    assert [row.partition(" ")[0] or row[: row.index(".") + 1] for row in rows[1:3]] == ["  .", "    ."]
+    alone = run("ranges", path, "--filter", "layers.0$").out
+    assert "step / forward / Net.layers.0" in alone
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_tables_fit_the_width_in_lines_of_one_row(
+    command: str, width: int, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = run(*COMMANDS[command]).out.splitlines()
+    assert max(map(width_of, lines)) <= width
+    rules = [place for place, line in enumerate(lines) if line.startswith("──")]
+    assert rules
+    for rule in rules:
+        head = lines[max(place for place in range(rule) if not lines[place]) + 1 : rule]
+        assert 1 <= len(head) <= 3
+        below = itertools.takewhile(lambda line: line and not re.match(r"Left out|\d+ more", line), lines[rule + 1 :])
+        rows = [line for line in below if command != "kernels by path" or line.startswith("  ")]
+        assert all(re.search(r"  +\S*[\d–~]", line) for line in rows), "figures stand in each line"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_wide_shows_whole_names_and_all_columns(command: str, run: Run) -> None:
+    narrow, wide = run(*COMMANDS[command]).out, run(*COMMANDS[command], "--wide").out
+    assert "…" not in wide.partition("──")[2]
+    assert "Left out" not in wide
+    assert ("…" in narrow) <= (max(map(len, wide.splitlines())) > 80)
+    markdown = run(*COMMANDS[command], "--format", "markdown").out
+    assert "…" not in markdown.partition("|---")[2]
+
+
+def lines_of(environment: dict[str, str], *args: object) -> list[str]:
+    clean = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    argv = [sys.executable, "-m", "tcprof", *map(str, args)]
+    done = subprocess.run(argv, env={**clean, **environment}, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("columns", "width"), [("", 120), ("100", 100), ("nonsense", 120), ("0", 120), ("-5", 120), ("3", 40)]
+)
+def test_a_pipe_has_as_many_columns_as_the_environment_says(columns: str, width: int, tmp_path: Path) -> None:
+    path = test_cli.small_trace(tmp_path, f"{'long-' * 20}.sqlite")
+    notes = [line for line in lines_of({"COLUMNS": columns} if columns else {}, "ranges", path) if " " in line]
+    assert width - 25 < max(map(len, notes[1:])) <= width
+
+
+def test_a_terminal_has_its_own_width(tmp_path: Path) -> None:
+    clean = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    controller, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (24, 66))
+    argv = [sys.executable, "-m", "tcprof", "ranges", str(test_cli.small_trace(tmp_path))]
+    process = subprocess.Popen(argv, env={**clean, "NO_COLOR": "1"}, stdout=terminal, stderr=subprocess.DEVNULL)
+    os.close(terminal)
+    text = b"".join(iter(lambda: read_or_end(controller), b""))
+    os.close(controller)
+    assert process.wait() == 0
+    assert 50 < max(map(len, text.decode().splitlines())) <= 66
+
+
+def read_or_end(descriptor: int) -> bytes:
+    """What a terminal shows next; nothing at the end, where Linux says that the terminal has gone."""
+    try:
+        return os.read(descriptor, 65_536)
+    except OSError:
+        return b""
