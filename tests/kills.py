@@ -92,6 +92,8 @@ def start(command: str, folder: Path) -> int:
             status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 0
+    except KeyboardInterrupt:  # before the command began
+        status = 128 + signal.SIGINT
     finally:
         os._exit(status)
 

@@ -132,9 +132,42 @@ except KeyboardInterrupt:
 
 
 def test_ctrl_c_while_rows_are_read_is_no_damage():
-    """ADBC takes SIGINT while SQLite works, and raises an error of its own."""
+    """ADBC takes SIGINT in the main thread while SQLite works, and raises an error of its own."""
     done = subprocess.run([sys.executable, "-c", READS, FIXTURE], capture_output=True, text=True, timeout=60)
     assert done.returncode == 7, done.stderr
+
+
+READS_ON = """
+import os, signal, sys, threading, time
+from pathlib import Path
+from tcprof.sources.nsys_sqlite.database import Database
+from tcprof.sources.nsys_sqlite.query import Query
+from tcprof.sources.nsys_sqlite.schema import STRINGS
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+opened = Database(Path(sys.argv[1]))
+until = time.monotonic() + 3
+
+def interrupt():
+    while time.monotonic() < until:
+        time.sleep(0.0012)
+        os.kill(os.getpid(), signal.SIGINT)
+
+interrupting = threading.Thread(target=interrupt)
+interrupting.start()
+while interrupting.is_alive():
+    try:
+        while interrupting.is_alive():
+            opened.read(Query(STRINGS, required=("id",)))
+    except KeyboardInterrupt:
+        pass
+"""
+
+
+def test_ctrl_c_at_any_moment_of_reading_ends_in_no_crash():
+    """ADBC's thread that takes SIGINT in the main thread's place calls what may have been freed."""
+    done = subprocess.run([sys.executable, "-c", READS_ON, FIXTURE], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, f"{done.returncode}: {done.stderr[-2000:]}"
 
 
 @pytest.mark.slow

@@ -102,33 +102,35 @@ class Database:
         limits = self._limits(query)
         plain = query.plain(columns, self._file.is_small)
         try:
-            return self._collect_plain(query, plain, limits, take)
-        except (_WrongError, AdbcError, pa.ArrowException) as error:
-            _raise_interruption(error)
+            parts = self._parts(query.table, plain)
+            return self._collect(parts, query, lambda batch: _checked(batch, query, limits), take)
+        except (_WrongError, AdbcError, pa.ArrowException):
             self._count_wrong(query, limits)
         try:
-            strict = (_columns(batch, query) for batch in self._batches(query.table, query.strict(columns, limits)))
-            return [take(self._measured(query, found)) for found in strict]
+            return self._collect([query.strict(columns, limits)], query, lambda batch: _columns(batch, query), take)
         except (AdbcError, pa.ArrowException) as error:
-            _raise_interruption(error)
             raise self._file.damaged(error) from error
 
     def look_through(self, query: Query) -> None:
         """Count and tell what is wrong in a table whose rows that were read are not all that there should be."""
         self._count_wrong(query, self._limits(query))
 
-    def _collect_plain(
-        self, query: Query, statement: Select[Any], limits: dict[str, Limits], take: Callable[[Columns], _Taken]
+    def _collect(
+        self,
+        parts: list[Select[Any]],
+        query: Query,
+        read: Callable[[pa.RecordBatch], Columns],
+        take: Callable[[Columns], _Taken],
     ) -> list[_Taken]:
-        """What ``collect`` gives of a sound table: parts of a big one at the same time, in order."""
+        """What ``collect`` gives of parts of a table, in order, several at the same time.
+
+        Never in the main thread: there ADBC takes SIGINT for itself, and may call what has been freed, which ends the
+        process by SIGSEGV.
+        """
 
         def collect_part(part: Select[Any]) -> list[_Taken]:
-            plain = (_checked(batch, query, limits) for batch in self._batches(query.table, part))
-            return [take(self._measured(query, found)) for found in plain]
+            return [take(self._measured(query, read(batch))) for batch in self._batches(query.table, part)]
 
-        parts = self._parts(query.table, statement)
-        if len(parts) == 1:
-            return collect_part(parts[0])
         with ThreadPoolExecutor(min(cpu_count() or 1, MOST_READERS)) as pool:
             return [taken for part in pool.map(collect_part, parts) for taken in part]
 
@@ -233,12 +235,6 @@ def distinct_pairs(process: Ints, number: Ints) -> tuple[Ints, list[tuple[int, i
 
 def _sql(statement: ClauseElement) -> str:
     return str(statement.compile(dialect=_DIALECT, compile_kwargs={"literal_binds": True}))
-
-
-def _raise_interruption(error: Exception) -> None:
-    """Go on with Ctrl-C: ADBC takes it, and cannot cancel a query of SQLite."""
-    if isinstance(error.__cause__, KeyboardInterrupt):
-        raise error.__cause__ from error
 
 
 def _columns(batch: pa.RecordBatch, query: Query) -> Columns:
