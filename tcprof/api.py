@@ -133,7 +133,7 @@ def compare(
     new: _Inputs,
     window: str = "gpu",
     mapping: Mapping[str, str] | None = None,
-    force: bool = False,
+    allow_mismatch: bool = False,
     warm_up: int | str | None = None,
 ) -> JudgedComparison:
     """Compare two sides: one recording each, or several of the same program, given as files or as analyses.
@@ -143,7 +143,7 @@ def compare(
         new: What is compared with it, likewise.
         window: Windows that figures from samples are taken over, where files are given.
         mapping: New names of the baseline's ranges by old ones.
-        force: Whether to compare even where the figures mean nothing.
+        allow_mismatch: Whether to compare even where the figures mean nothing.
         warm_up: Iterations that are left out, see ``read``, where files are given.
 
     Raises:
@@ -156,7 +156,7 @@ def compare(
         several = [given] if isinstance(given, str | PathLike | Analysis) else given
         read_in = (each if isinstance(each, Analysis) else read(each, window, warm_up=warm_up) for each in several)
         sides.append(Side(name, tuple(read_in)))
-    return JudgedComparison(**vars(compare_sides(sides[0], sides[1], mapping or {}, force)))
+    return JudgedComparison(**vars(compare_sides(sides[0], sides[1], mapping or {}, allow_mismatch)))
 
 
 def profile(

@@ -199,7 +199,7 @@ def test_bad_input_is_told_with_what_to_do(run: Run, tmp_path: Path) -> None:
         assert done.status == status
         assert told in " ".join(done.err.split())
         assert "Traceback" not in done.err
-    assert run("compare", FP32, idle, "--force").status == 0
+    assert run("compare", FP32, idle, "--allow-mismatch").status == 0
 
 
 def test_hostile_names_stay_text_in_markdown(run: Run, tmp_path: Path) -> None:

@@ -217,7 +217,7 @@ def test_what_makes_figures_hard_to_compare_is_said(tmp_path):
         .cycles([5, 5], sm=[10, 10])
     )
     sides = analyzed(base, tmp_path, "a.sqlite"), analyzed(new, tmp_path, "b.sqlite")
-    assert cautions_of(compare(*sides, force=True)) == (
+    assert cautions_of(compare(*sides, allow_mismatch=True)) == (
         "Different GPUs: NVIDIA H200 against NVIDIA A100. Times cannot be compared; shares only with care.",
         "Tensor Active comes from rounded percentages in the baseline and from exact cycles in the other recording.",
         "Different driver: 535.86.05 against 580.95.05.",
@@ -361,13 +361,13 @@ def test_lists_of_files_by_the_public_name(tmp_path):
         tcprof.compare([], paths)
 
 
-def test_a_side_without_work_is_refused_unless_forced(tmp_path):
+def test_a_side_without_work_is_refused_unless_allowed(tmp_path):
     idle = TraceBuilder().gpu(0).range("step", 0, 10).samples([1, 1])
     sides = analyzed(runs(6), tmp_path, "a.sqlite"), analyzed(idle, tmp_path, "idle.sqlite")
     with pytest.raises(InputError, match=r"idle\.sqlite has no work on a GPU") as refused:
         compare(*sides)
-    assert "--force" in refused.value.hint
-    assert np.isnan(row(compare(*sides, force=True), "step", "gpu_window_ns")["new"])
+    assert "--allow-mismatch" in refused.value.hint
+    assert np.isnan(row(compare(*sides, allow_mismatch=True), "step", "gpu_window_ns")["new"])
 
 
 def test_other_clocks_lengths_and_numbers_of_iterations_are_said(tmp_path):

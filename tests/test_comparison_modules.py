@@ -79,13 +79,13 @@ def test_sides_of_which_one_names_no_module_are_not_compared(make: Make, tmp_pat
 
 def test_the_command_shows_them_and_json_has_them(tmp_path: Path, run: Callable[..., Outcome]) -> None:
     sides = [training(3, us).write(tmp_path, f"{name}.sqlite") for name, us in (("base", 40), ("new", 20))]
-    done = run("compare", *sides, "--force")
+    done = run("compare", *sides)
     assert done.status == 0, done.err
     lines = done.out.partition("modules, per step")[2].splitlines()
     row = next(line for line in lines if line.strip().startswith("fc "))
     assert row.split()[1:8] == ["-60.0", "µs", "120", "µs", "60.0", "µs", "0.500x"]
     assert "–" not in row  # 50 % throughout is resolved
-    document = json.loads(run("compare", *sides, "--force", "--format", "json").out)
+    document = json.loads(run("compare", *sides, "--format", "json").out)
     assert list(document["modules"][0]) == MODULE_CHANGES.names
     assert {each["module"] for each in document["modules"]} >= {"", "Net.layers.*.fc"}
 
@@ -93,7 +93,7 @@ def test_the_command_shows_them_and_json_has_them(tmp_path: Path, run: Callable[
 def test_what_the_samples_do_not_resolve_is_unknown(run: Callable[..., Outcome]) -> None:
     """The forward pass of ``down_proj`` is anything from 23 to 100 %, as ``tcprof modules`` marks it."""
     llama = test_cli.FIXTURES / "llama.sqlite"
-    lines = run("compare", llama, llama, "--force").out.partition("modules, per step")[2].splitlines()
+    lines = run("compare", llama, llama).out.partition("modules, per step")[2].splitlines()
     known, unknown = (next(line for line in lines if line.strip().startswith(name)) for name in ("q_proj", "down_proj"))
     assert "–" not in known
     assert unknown.split()[-2:] == ["–", "–"]

@@ -11,6 +11,7 @@ from tcprof.cli.options import (
     TEXT,
     DepthOption,
     FilterOption,
+    ForceOption,
     GpuOption,
     OpenOption,
     PlotlyOption,
@@ -56,11 +57,9 @@ GateOption = Annotated[
         show_default=False,
     ),
 ]
-ForceOption = Annotated[
+MismatchOption = Annotated[
     bool,
-    typer.Option(
-        "--force", help="Compare even if the result is meaningless; and replace a page that tcprof did not write."
-    ),
+    typer.Option("--allow-mismatch", help="Compare even if the result is meaningless: one side has no work on a GPU."),
 ]
 LimitOption = Annotated[int, typer.Option("--limit", min=0, help="Number of kernels to list; 0 for all.")]
 CompareFormatOption = Annotated[
@@ -85,6 +84,7 @@ def compare(
     renamed: MapOption = None,
     fail_if: GateOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="Also fail if a condition is inconclusive.")] = False,
+    allow_mismatch: MismatchOption = False,
     force: ForceOption = False,
     limit: LimitOption = 8,
     output: CompareFormatOption = TEXT,
@@ -106,7 +106,7 @@ def compare(
 
     conditions = [parse_condition(text) for text in fail_if or ()]
     _check_usage(sides, bool(conditions), output, page, open_it, force)
-    comparisons = _compare_sides(sides, window, _parse_mapping(renamed or []), force, warm_up)
+    comparisons = _compare_sides(sides, window, _parse_mapping(renamed or []), allow_mismatch, warm_up)
     findings = [judge_comparison(each) for each in comparisons]
     # Conditions are for two sides only, so that there is one comparison to judge.
     first, doubts = comparisons[0], findings[0].doubts
@@ -156,14 +156,14 @@ def _parse_mapping(pairs: list[str]) -> dict[str, str]:
 
 
 def _compare_sides(
-    given: list[Path], window: Window, mapping: dict[str, str], force: bool, warm_up: str | None
+    given: list[Path], window: Window, mapping: dict[str, str], allow_mismatch: bool, warm_up: str | None
 ) -> list["Comparison"]:
     """Each of the other sides against the first."""
     from tcprof.comparison import compare as compare_sides
 
     sides = [_read_side(path, name, window, warm_up) for path, name in zip(given, _name_sides(given), strict=True)]
     with progress("Comparing"):
-        return [compare_sides(sides[0], side, mapping, force) for side in sides[1:]]
+        return [compare_sides(sides[0], side, mapping, allow_mismatch) for side in sides[1:]]
 
 
 def _name_sides(given: list[Path]) -> list[str]:

@@ -57,7 +57,7 @@ class Comparison:
 
 
 def compare(
-    base: Side | Analysis, new: Side | Analysis, mapping: Mapping[str, str] = _NOTHING, force: bool = False
+    base: Side | Analysis, new: Side | Analysis, mapping: Mapping[str, str] = _NOTHING, allow_mismatch: bool = False
 ) -> Comparison:
     """Match the ranges of two sides by GPU, domain and path, and compare their figures per instance.
 
@@ -66,7 +66,7 @@ def compare(
         new: What to compare with it, likewise.
         mapping: New names of the baseline's ranges by old ones: of a single name, or of names that follow each other in
             a path.
-        force: Whether to compare even where the figures mean nothing.
+        allow_mismatch: Whether to compare even where the figures mean nothing.
 
     Raises:
         UsageError: The sides were analyzed with different windows, or the baseline has no range that is to be renamed.
@@ -74,7 +74,7 @@ def compare(
     """
     base = base if isinstance(base, Side) else Side("base", (base,))
     new = new if isinstance(new, Side) else Side("new", (new,))
-    refuse(base, new, force)
+    refuse(base, new, allow_mismatch)
     check_mapping(base.recordings, mapping)
     base, new = share_iterations(base, new, mapping)
     renamings = find_renamings(base.recordings, new.recordings, mapping)

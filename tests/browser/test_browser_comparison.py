@@ -23,7 +23,7 @@ def pages(tmp_path_factory):
     lost = ("Samples were lost: record again with --frequency 100000.", "Kernels may be missing.")
     faulty = make_comparison()
     write_page([faulty], folder / "faulty.html", findings=[tell(faulty, new=lost)])
-    write_page([compare(make_empty(), make_empty(), force=True)], folder / "empty.html")
+    write_page([compare(make_empty(), make_empty(), allow_mismatch=True)], folder / "empty.html")
     return folder
 
 
