@@ -33,7 +33,8 @@ def _list_removed(redaction: Redaction) -> list[str]:
     lines = [f"  {label:<{labels}}  {count:>{numbers}}" for label, count in counts.items()]
     if redaction.tables:
         more = len(redaction.tables) - _TABLES_SHOWN
-        names = [*map(printable, redaction.tables[:_TABLES_SHOWN]), *([f"{more} more"] if more > 0 else [])]
+        told = sorted(redaction.tables, key=lambda name: name.startswith("ENUM_"))  # nsys's constants say least
+        names = [*map(printable, told[:_TABLES_SHOWN]), *([f"{more} more"] if more > 0 else [])]
         lines[-1] += f": {', '.join(names)}"
     return ["Left out:", *lines]
 

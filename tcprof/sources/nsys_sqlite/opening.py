@@ -16,7 +16,6 @@ CHECKED_BYTES = 32_000_000  # SQLite's check of its pages takes 6 ms a megabyte:
 SECONDS = 60.0  # and another for each BYTES_A_SECOND, for what SQLite does without giving a row
 BYTES_A_SECOND = 5_000_000
 LONGEST_VALUE = 1 << 28  # bytes
-MOST_TABLES = 1000  # that are read: ten times as many as an export has
 SMALLEST_ROW = 5  # bytes: its place on the page, its length, its number, its header, and a value
 _HINT = (
     "The file is damaged. Export it again: nsys export --type=sqlite --force-overwrite=true REPORT.nsys-rep, or copy "
@@ -138,9 +137,6 @@ class OpenedExport:
                 raise InputError(f"{self.path} holds text as {encoding}.", _FOREIGN)
             found = connection.execute("SELECT name, type, rootpage FROM sqlite_master WHERE type IN ('table', 'view')")
             tables = [(name, kind, page) for name, kind, page in found if self._is_read(name)]
-            if len(tables) > MOST_TABLES:
-                named = f"{len(tables):,} tables are named as Nsight Systems names its own"
-                raise InputError(f"{self.path} cannot be read: {named}.", _FOREIGN)
             for name, kind, page in tables:
                 if kind != "table" or not page:
                     raise InputError(f"{self.path}: {name} is no table, but computed ({kind}).", _FOREIGN)

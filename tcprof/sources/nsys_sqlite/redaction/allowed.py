@@ -27,9 +27,31 @@ from sqlalchemy.types import NullType, TypeEngine
 
 from tcprof.sources.nsys_sqlite import schema
 
-# The columns that hold text to be kept; of any other column only numbers are. ENUM_ tables, nsys's own
-# constants, are kept whole.
+# nsys's own words for the numbers in tables that are kept, which tcprof does not read but other tools do.
+_CONSTANTS = (
+    "ENUM_CUDA_DEV_MEM_EVENT_OPER",
+    "ENUM_CUDA_FUNC_CACHE_CONFIG",
+    "ENUM_CUDA_KERNEL_LAUNCH_TYPE",
+    "ENUM_CUDA_KRENEL_LAUNCH_TYPE",  # as some versions spell it
+    "ENUM_CUDA_MEMCPY_OPER",
+    "ENUM_CUDA_MEMPOOL_OPER",
+    "ENUM_CUDA_MEMPOOL_TYPE",
+    "ENUM_CUDA_MEM_KIND",
+    "ENUM_CUDA_SHARED_MEM_LIMIT_CONFIG",
+    "ENUM_CUDA_UNIF_MEM_ACCESS_TYPE",
+    "ENUM_CUDA_UNIF_MEM_MIGRATION",
+    "ENUM_CUPTI_STREAM_TYPE",
+    "ENUM_CUPTI_SYNC_TYPE",
+    "ENUM_DIAGNOSTIC_SEVERITY_LEVEL",
+    "ENUM_DIAGNOSTIC_SOURCE_TYPE",
+    "ENUM_DIAGNOSTIC_TIMESTAMP_SOURCE",
+    "ENUM_NSYS_EVENT_CLASS",
+    "ENUM_NSYS_EVENT_TYPE",
+)
+_NO_CONSTANT = "*[^A-Za-z0-9_ ()-]*"  # what none of their words has: a path, an address or a setting would
+# The columns that hold text to be kept; of any other column only numbers are.
 _KEPT_TEXT: dict[str, set[str]] = {
+    **{name: {"name", "label"} for name in _CONSTANTS},
     **{table.name: set() for table in (schema.METRICS, schema.CAPTURE, *schema.ACTIVITY_TABLES, schema.API_CALLS)},
     "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": set(),
     "CUPTI_ACTIVITY_KIND_CUDA_EVENT": set(),
@@ -139,7 +161,7 @@ def _plain(declared: TypeEngine[Any]) -> TypeEngine[Any]:
 
 def is_known(name: str) -> bool:
     """Whether a table of this name may be in a copy."""
-    return name in _KEPT_TEXT or name.startswith("ENUM_")
+    return name in _KEPT_TEXT
 
 
 def is_kept(name: str, tables: dict[str, Table]) -> bool:
@@ -166,7 +188,7 @@ def holds_text(column: ColumnElement[Any]) -> ColumnElement[bool]:
 
 def keeps_text(column: ColumnElement[Any]) -> bool:
     """Whether the texts of a column are kept."""
-    return column.table.name.startswith("ENUM_") or column.name in _KEPT_TEXT.get(column.table.name, ())
+    return column.name in _KEPT_TEXT.get(column.table.name, ())
 
 
 def wanted(table: Table, tables: dict[str, Table]) -> ColumnElement[bool]:
@@ -174,6 +196,8 @@ def wanted(table: Table, tables: dict[str, Table]) -> ColumnElement[bool]:
     name, c = table.name, table.c
     if name in _SETTINGS:
         return or_(*(and_(c.name.op("GLOB")(key), _fits(c.value, form)) for key, form in _SETTINGS[name].items()))
+    if name in _CONSTANTS:
+        return and_(true(), *(func.coalesce(text, "").op("NOT GLOB")(_NO_CONSTANT) for text in c if keeps_text(text)))
     if name == schema.NVTX.name:
         return c.eventType.in_(_NVTX_KINDS)
     if name == schema.STRINGS.name:
@@ -205,8 +229,8 @@ def own_words(tables: dict[str, Table]) -> Iterator[Select[Any]]:
     for name, table in tables.items():
         if not is_kept(name, tables):
             continue
-        if name.startswith("ENUM_"):
-            yield from (select(column) for column in table.c if not is_number(column))
+        if name in _CONSTANTS:
+            yield from (select(column).where(wanted(table, tables)) for column in table.c if keeps_text(column))
         elif name in (schema.GPUS.name, schema.CUDA_GPUS.name, schema.METRIC_NAMES.name):
             yield from (select(column) for column in table.c if keeps_text(column))
         elif name in (settings.name for settings in SETTINGS_TABLES):
