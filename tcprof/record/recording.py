@@ -12,6 +12,7 @@ from pathlib import Path
 from tcprof.errors import InputError, NsysError, StoppedError
 from tcprof.record.alone import AloneRun, run_alone
 from tcprof.record.command import RecordOptions, name_options
+from tcprof.record.nsys.export import check_export_place
 from tcprof.record.nsys.importer import import_stream
 from tcprof.record.nsys.locate import Nsys, survey_nsys
 from tcprof.record.nsys.problems import explain
@@ -63,16 +64,17 @@ class Session:
         self.reports = ReportFiles.named(output or Path(found.name)).numbered(repeat)
 
     def check_reports(self, force: bool) -> None:
-        """Makes sure, before anything is run, that all reports can be written.
+        """Makes sure, before anything is run, that all reports and their exports can be written.
 
         Args:
-            force: Whether existing ones may be replaced.
+            force: Whether existing reports may be replaced.
 
         Raises:
             OutputError: If not.
         """
         for report in self.reports:
             report.check(force)
+            check_export_place(report)
 
     def plan(
         self, options: RecordOptions, nsys: Path | None = None, prefix: tuple[str, ...] = ()

@@ -188,6 +188,24 @@ def test_profile_prints_the_ranges_and_leaves_report_export_and_page(
     assert run("profile", "--force", "train.py") == 0
 
 
+@pytest.mark.parametrize("force", [[], ["--force"]], ids=["", "forced"])
+def test_another_programs_file_in_place_of_the_export_is_refused_before_the_program_runs(
+    run, machine: Path, force: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    there = machine / "runs-2.sqlite"
+    there.write_text("mine")
+    assert run("profile", *force, "-o", "runs", "--repeat", "2", "train.py") == 3
+    shown = capfd.readouterr()
+    assert "runs-2.sqlite exists already, and is no export of nsys." in shown.err
+    assert "trained" not in shown.out
+    assert {path.name for path in machine.iterdir()} == {"train.py", there.name}
+    there.unlink()
+    there.mkdir()
+    assert run("profile", *force, "-o", "runs", "--repeat", "2", "train.py") == 3
+    assert "runs-2.sqlite is a folder where the export should be" in capfd.readouterr().err
+    assert {path.name for path in machine.iterdir()} == {"train.py", there.name}
+
+
 def test_a_module_and_a_command_are_recorded_too(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run("profile", "-m", "train") == 0
     assert "trained" in capfd.readouterr().out

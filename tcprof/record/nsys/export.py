@@ -133,6 +133,22 @@ def read_sampled_metrics(export: Path) -> frozenset[str]:
         return frozenset()
 
 
+def check_export_place(files: ReportFiles) -> None:
+    """Makes sure that a report's export may be written: what is there is one too, though an old or a broken one.
+
+    Raises:
+        OutputError: It is a folder or, as far as that can be told, another program's file.
+    """
+    export = files.export
+    if export.is_dir():
+        raise OutputError(f"{export} is a folder where the export should be.", hint="Rename it.")
+    if export.exists() and not _is_export_or_left_of_one(export):
+        raise OutputError(
+            f"{export} exists already, and is no export of nsys.",
+            hint="Rename it: the report's export goes there.",
+        )
+
+
 def _check_report(report: Path, export: Path) -> None:
     if not report.exists() and export.exists():
         raise InputError(f"{report} does not exist.", hint=f"Its export is here: give {export}")
@@ -183,11 +199,8 @@ def read_tables(path: Path) -> set[str]:
 
 def _make_export(nsys: Nsys, report: Path, export: Path) -> None:
     """Exports into a folder beside the report, then renames: an interruption leaves nothing half done."""
-    if export.is_dir():
-        raise OutputError(f"{export} is a folder where the export should be.", hint="Rename it.")
     try:
-        if export.exists():
-            _check_replaceable(export, report)
+        check_export_place(ReportFiles.named(report))
         with temporary_folder(report.parent) as folder:
             made = folder / export.name
             command = [str(nsys.path), "export", "--type=sqlite", f"--output={made}", str(report)]
@@ -206,23 +219,14 @@ def _make_export(nsys: Nsys, report: Path, export: Path) -> None:
         raise _unwritable(report, error.strerror or str(error)) from error
 
 
-def _check_replaceable(export: Path, report: Path) -> None:
-    """Makes sure that what is replaced is an export, though an old or a broken one: it may be a program's database.
-
-    Raises:
-        OutputError: If another program wrote it, as far as that can be told.
-    """
-    with export.open("rb") as file:
+def _is_export_or_left_of_one(path: Path) -> bool:
+    """Whether a file is an export, whole or not, as far as that can be told: it may be another program's database."""
+    with path.open("rb") as file:
         header = file.read(_HEADER_BYTES)
     try:
-        is_export = not header.strip(b"\0") or (header.startswith(SQLITE_MAGIC) and "StringIds" in read_tables(export))
+        return not header.strip(b"\0") or (header.startswith(SQLITE_MAGIC) and "StringIds" in read_tables(path))
     except InputError:  # damaged, unless it is open in another program
-        is_export = not _has_content(_beside(export, "-wal"))
-    if not is_export:
-        raise OutputError(
-            f"{export} exists already, and is no export of nsys.",
-            hint=f"Rename it: the export of {report.name} goes there.",
-        )
+        return not _has_content(_beside(path, "-wal"))
 
 
 def _not_older(made: Path, report: Path) -> None:
