@@ -9,9 +9,29 @@ import tcprof
 from tcprof.cli.streams import show
 from tcprof.errors import StoppedError
 
+# As users meet them: can it be recorded, record it, what does it show, in more detail, did a change help, pass it on.
+_ORDER = (
+    "doctor",
+    "profile",
+    "show",
+    "report",
+    "ranges",
+    "kernels",
+    "modules",
+    "timeline",
+    "compare",
+    "export",
+    "redact",
+    "workloads",
+)
+
 
 class Commands(TyperGroup):
     """All commands; Ctrl-C ends each of them with the same status, whatever the version of typer makes of it."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names, in the order of the help text."""
+        return sorted(super().list_commands(ctx), key=_ORDER.index)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was named.
