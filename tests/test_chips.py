@@ -131,6 +131,14 @@ def test_peaks_of_boards_follow_from_rates(chip: str, name: str, precision: str)
     assert peak == pytest.approx(board.peak_tflops[precision], rel=0.01)
 
 
+def test_what_may_be_either_of_two_precisions_has_a_rate_if_both_have_one() -> None:
+    chip = find_chip("GH100")
+    assert chip.flop_per_cycle("wgmma", "fp16/bf16") == 1024
+    assert chip.peak_flop_per_cycle("fp16/bf16") == 1024
+    assert math.isnan(chip.flop_per_cycle("wgmma", "fp16/fp8"))
+    assert math.isnan(chip.peak_flop_per_cycle("fp16/fp4"))
+
+
 def test_an_unknown_chip_is_one_of_unknowns() -> None:
     chip = find_chip("unheard of")
     assert (chip.name, chip.rates, chip.boards) == ("unheard of", {}, {})

@@ -134,6 +134,13 @@ def test_names_decide_and_the_counter_where_they_tell_nothing(
     assert (capture["tensor_flop"] > 0) == (name == WMMA and tensor_kernel)
 
 
+@pytest.mark.parametrize(("active_pct", "precision"), [(3, "fp32"), (40, "")])
+def test_a_tensor_kernel_does_not_multiply_float32(active_pct: float, precision: str, tmp_path: Path) -> None:
+    trace = add_gpu(TraceBuilder(), {"work(float *)": (40, active_pct / 100), COPY: (30, 0)})
+    kernels = read(trace, tmp_path).kernels.set_index("name")
+    assert kernels.loc["work(float *)", "precision"] == precision
+
+
 @pytest.mark.parametrize("rounded", [False, True])
 def test_a_graph_recorded_as_a_whole_is_no_tensor_kernel_whatever_the_counter_shows(
     rounded: bool, tmp_path: Path

@@ -39,8 +39,8 @@ TENSOR = """
     bf16  mma.sync  -             void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<(int)64, (int)128, (int)128, (int)4, cutlass::bfloat16_t>>(pytorch_flash::Flash_fwd_params)
     fp16  mma.sync  -             void pytorch_flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<pytorch_flash::Flash_bwd_kernel_traits<(int)64, (int)128, (int)128, (int)4, cutlass::half_t>>(pytorch_flash::Flash_bwd_params)
     fp16  mma.sync  64x64         fmha_cutlassF_f16_aligned_64x64_rf_sm80(PyTorchMemEffAttention::AttentionKernel<cutlass::half_t>::Params)
-    fp16  wgmma     64x128x64     cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x64_4x1x1_cga1x1x1_kernel0_0
-    -     mma.sync  64x64         fmha_cutlassF_f32_aligned_64x64_rf_sm80(PyTorchMemEffAttention::AttentionKernel<float, cutlass::arch::Sm80>::Params)
+    fp16/bf16  wgmma  64x128x64   cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x64_4x1x1_cga1x1x1_kernel0_0
+    tf32  mma.sync  64x64         fmha_cutlassF_f32_aligned_64x64_rf_sm80(PyTorchMemEffAttention::AttentionKernel<float, cutlass::arch::Sm80>::Params)
     bf16  wgmma     -             void flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90<2, cute::tuple<cute::C<128>>, cutlass::bfloat16_t, float>>(T1::Params)
     bf16  wgmma     -             void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cutlass::gemm::collective::CollectiveMma<cutlass::gemm::MainloopSm90TmaGmmaWarpSpecialized<4>, cute::TiledMMA<cute::MMA_Atom<cute::SM90_64x128x16_F32BF16BF16_SS>>>>>(T1::Params)
     fp16  mma.sync  -             void cutlass::Kernel<cutlass::gemm::kernel::Gemm<cutlass::gemm::threadblock::MmaPipelined<cutlass::half_t, cutlass::gemm::warp::MmaTensorOp<cutlass::half_t>>>>(T1::Params)
@@ -58,7 +58,7 @@ TENSOR = """
     -     -         -             triton_tem_fused_addmm_relu_5
     """  # noqa: E501
 
-# Precision of products and convolutions on the CUDA cores; all of these are known to have no matrix instruction.
+# Precision of what is read; all of these are known to have no matrix instruction.
 WITHOUT_MATRIX = """
     fp32  sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_warpsize2x2x1_ffma_aligna4_alignc4_execute_kernel__5x_cublas
     fp32  sm80_xmma_gemm_cf32cf32_f32f32_cf32_nt_n_tilesize32x32x8_stage3_warpsize2x2x1_ffma_aligna8_alignc8_execute_kernel__5x_cublas
@@ -71,31 +71,35 @@ WITHOUT_MATRIX = """
     fp16  void implicit_convolve_sgemm<__half, __half, (int)128, (int)5, (int)5, (int)3, (int)3, (int)3, (int)1>(int, int)
     fp16  void gemv2T_kernel_val<int, int, __half, __half, __half, float, (int)128, (int)16, (int)4, (int)4>(T10, T6, T6)
     fp32  void wgrad_alg0_engine<float, (int)128, (int)5, (int)5, (int)3, (int)3, (int)3, (bool)0, (int)512>(int, int, int)
-    -     void fft2d_c2r_32x32<float, (bool)0, (bool)0, (unsigned int)1, (bool)0, (bool)0>(T1 *, const float2 *, int, int)
+    fp32  void fft2d_c2r_32x32<float, (bool)0, (bool)0, (unsigned int)1, (bool)0, (bool)0>(T1 *, const float2 *, int, int)
     fp32  void cudnn::winograd_nonfused::winogradWgradData4x4<float, float>(cudnn::winograd_nonfused::WinogradDataParams<T1>)
     -     void cublasLt::splitKreduce_kernel<(int)32, (int)16, int, float, __half, float, __half, (bool)0, __half>(T4 *)
-    -     void cudnn::batchnorm_bwtr_nhwc_semiPersist<__half, float, __half, (int)512, (int)16>(cudnn::NhwcBatchNormBwdParams)
+    fp16  void cudnn::batchnorm_bwtr_nhwc_semiPersist<__half, float, __half, (int)512, (int)16>(cudnn::NhwcBatchNormBwdParams)
     -     void cask_plugin__5x_cudnn::xmma__5x_cudnn::init_device_workspace_kernel<xmma__5x_cudnn::implicit_gemm::dgrad::W>(T1)
     -     void cudnn::fusion::compute_dot_do_o_specialized<(bool)1, (int)64>(const void *, const void *, void *, void *)
-    -     void <unnamed>::softmax_warp_forward<c10::Half, c10::Half, float, (int)4, (bool)1, (bool)0>(T2 *, const T1 *, int)
+    fp16  void <unnamed>::softmax_warp_forward<c10::Half, c10::Half, float, (int)4, (bool)1, (bool)0>(T2 *, const T1 *, int)
     -     void at_cuda_detail::cub::detail::scan::DeviceScanKernel<at_cuda_detail::cub::detail::scan::policy_hub<long>>(T1)
     -     triton_poi_fused_add_clone_permute_select_backward_11
     -     triton_poi_fused_mm_3
     -     triton_red_fused_gelu_gelu_backward_sum_view_7
     -     triton_per_fused__to_copy_add_native_layer_norm_native_layer_norm_backward_view_12
-    -     void at::native::vectorized_elementwise_kernel<(int)8, at::native::float16_copy_kernel_cuda(at::TensorIteratorBase &)::[lambda() (instance 3)]::operator ()() const::[lambda(float) (instance 1)]>
+    fp32  void at::native::vectorized_elementwise_kernel<(int)8, at::native::float16_copy_kernel_cuda(at::TensorIteratorBase &)::[lambda() (instance 3)]::operator ()() const::[lambda(float) (instance 1)]>
     -     void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase &)::[lambda() (instance 3)]::operator ()() const::[lambda(float) (instance 1)]>
     -     void at::native::elementwise_kernel<(int)128, (int)4, void at::native::gpu_kernel_impl_nocast<at::native::CUDAFunctor_add<T1>>
-    -     void at::native::reduce_kernel<(int)512, (int)1, at::native::ReduceOp<c10::Half, at::native::MeanOps<c10::Half, float>>>(T3)
+    fp16  void at::native::reduce_kernel<(int)512, (int)1, at::native::ReduceOp<c10::Half, at::native::MeanOps<c10::Half, float>>>(T3)
     -     void at::native::<unnamed>::multi_tensor_apply_kernel<at::native::<unnamed>::TensorListMetadata<(int)2>>(T1, T2, T3...)
-    -     void at::native::<unnamed>::max_pool_backward_nhwc<c10::Half, float>(const T1 *, const long *, int, long, long, long)
-    -     void at::native::<unnamed>::cunn_SoftMaxForwardReg<c10::BFloat16, float, c10::BFloat16, long, (int)8>(T3 *, const T1 *, T5)
-    -     void at::native::<unnamed>::vectorized_layer_norm_kernel<float, float, (bool)0>(int, T2, const T1 *, const T1 *, T1 *)
-    -     void at::native::<unnamed>::nll_loss_forward_reduce_cuda_kernel_2d<float, float, long>(T1 *, T1 *, const T1 *, const T3 *)
-    -     void at::native::<unnamed>::fused_dropout_kernel_vec<c10::Half, float, unsigned int, (int)1, (int)8, bool>(T3, T2)
+    fp32  void at::native::vectorized_elementwise_kernel<(int)4, at::native::<unnamed>::batch_norm_calc_invstd(const at::Tensor &, double)::[lambda() (instance 1)]::operator ()() const::[lambda(float) (instance 1)]>
+    -     void at::native::unrolled_elementwise_kernel<at::native::CUDAFunctor_add<float>, at::native::memory::LoadWithCast<(int)2>>
+    fp32  void at::native::elementwise_kernel<(int)128, (int)4, void at::native::gpu_kernel_impl_nocast<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase &)::[lambda() (instance 3)]::operator ()() const::[lambda(float) (instance 1)]>>
+    -     void cublasLt::splitKreduce_kernel<(int)32, (int)16, int, float, __half>(T4 *)
+    fp16  void at::native::<unnamed>::max_pool_backward_nhwc<c10::Half, float>(const T1 *, const long *, int, long, long, long)
+    bf16  void at::native::<unnamed>::cunn_SoftMaxForwardReg<c10::BFloat16, float, c10::BFloat16, long, (int)8>(T3 *, const T1 *, T5)
+    fp32  void at::native::<unnamed>::vectorized_layer_norm_kernel<float, float, (bool)0>(int, T2, const T1 *, const T1 *, T1 *)
+    fp32  void at::native::<unnamed>::nll_loss_forward_reduce_cuda_kernel_2d<float, float, long>(T1 *, T1 *, const T1 *, const T3 *)
+    fp16  void at::native::<unnamed>::fused_dropout_kernel_vec<c10::Half, float, unsigned int, (int)1, (int)8, bool>(T3, T2)
     -     void at::native::<unnamed>::CatArrayBatchedCopy<at::native::<unnamed>::OpaqueType<(unsigned int)2>, unsigned int>(T1 *)
     -     void at::native::vectorized_gather_kernel<(int)16, long>(char *, char *, T2 *, int, long, long, long, long, bool)
-    -     void at::native::<unnamed>::sum_and_scatter<float, long>(const T2 *, T1 *, long, const T2 *, const long *)
+    fp32  void at::native::<unnamed>::sum_and_scatter<float, long>(const T2 *, T1 *, long, const T2 *, const long *)
     fp32  void cutlass::Kernel<cutlass::gemm::kernel::Gemm<cutlass::gemm::threadblock::MmaPipelined<float, cutlass::gemm::warp::MmaSimt<float>>>>(T1::Params)
     fp32  fmha_cutlassF_f32_aligned_64x64_rf_sm75(PyTorchMemEffAttention::AttentionKernel<float, cutlass::arch::Sm75>::Params)
     fp64  volta_dgemm_64x64_nn
@@ -103,13 +107,13 @@ WITHOUT_MATRIX = """
     fp64  void gemvNSP_kernel<double, (int)1, (int)32, (int)4, (int)1024>(T1)
     fp32  sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_warpsize2x2x1_execute_kernel__5x_cublas
     -     sm80_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize64x64x64_stage4_warpsize2x2x1_tensor16x8x16_execute_split_k_kernel__5x_cublas
-    -     void pytorch_flash::flash_bwd_dot_do_o_kernel<(bool)1, pytorch_flash::Flash_bwd_kernel_traits<(int)64, cutlass::half_t>>(T1)
+    fp16  void pytorch_flash::flash_bwd_dot_do_o_kernel<(bool)1, pytorch_flash::Flash_bwd_kernel_traits<(int)64, cutlass::half_t>>(T1)
     -     triton_poi_fused_gelu_view_8
     -     loop_multiply_fusion
     -     input_reduce_fusion_4
     -     _ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEEEEviT0_T1_
-    -     void at::native::<unnamed>::GammaBetaBackwardCUDAKernelTemplate<float, float, (unsigned int)32>(long, long)
-    -     void at::native::<unnamed>::compute_grad_weight<float, long>(const T2 *, const T1 *)
+    fp32  void at::native::<unnamed>::GammaBetaBackwardCUDAKernelTemplate<float, float, (unsigned int)32>(long, long)
+    fp32  void at::native::<unnamed>::compute_grad_weight<float, long>(const T2 *, const T1 *)
     -     ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)
     """  # noqa: E501
 
@@ -120,14 +124,20 @@ UNTOLD = """
     -     memcpy32_post
     -     my_kernel
     -     on_cuda_cores(Matrices)
-    -     no_tensor_cores(float *)
+    fp32  no_tensor_cores(float *)
     fp32  void cutlass::gemm_nn_128x128<float>(float*, float*)
     fp32  sgemmVectorize(float *, float *, float *, int)
     fp64  matmul(double *, double *)
+    fp32  sgemm_v2(Matrices)
+    fp16  my_gemm(const half *, const half *, float *)
+    -     scale(const __half *, float *)
+    fp32  julia_broadcast(CuKernelContext, CuDeviceArray<Float32, 4, Global>, Tuple<OneTo<Int64>>)
+    fp32  pointwise_mult_and_sum_complex<float2, (int)8, (int)4>(T1 *, T1 *)
+    -     add(int *, const char *)
     -     some_matmul
     -     gemm_fusion_dot_1
-    -     saxpy(float *, float)
-    -     gammaKernel(float *)
+    fp32  saxpy(float *, float)
+    fp32  gammaKernel(float *)
     -     digamma_kernel
     -     summaryStatistics
     -     comma

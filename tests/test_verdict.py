@@ -1,6 +1,8 @@
 """What a page says first: the verdict, the figures with their intervals, and what was checked."""
 
 import math
+import shutil
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -148,9 +150,22 @@ class TestSentences:
         assert "waited" not in said
         assert "other kernels had 75.0 %; copies and sets had 25.0 %; the GPU idled 0.0 %." in said
 
-    @pytest.mark.parametrize(("active", "said"), [(0, "No kernel uses"), (8, "No kernel is known to use")])
+    @pytest.mark.parametrize(
+        ("active", "said"),
+        [(0, "No kernel uses the Tensor Cores."), (8, "The tensor pipe is active, but no matrix kernel is known:")],
+    )
     def test_a_kernel_that_may_use_the_tensor_cores_is_not_denied(self, active, said, tmp_path):
-        assert f"{said} the Tensor Cores." in verdict_of(tmp_path, kernel=30 * US, active=active)
+        assert said in verdict_of(tmp_path, kernel=30 * US, active=active)
+
+    def test_a_matrix_kernel_whose_name_tells_nothing_is_not_denied(self, tmp_path):
+        path = tmp_path / "renamed.sqlite"
+        shutil.copyfile(FIXTURES / "wmma.sqlite", path)
+        with sqlite3.connect(path) as recording:
+            recording.execute("UPDATE StringIds SET value = replace(value, 'on_tensor_cores', 'product')")
+        recording.close()
+        said = " ".join(summarize(tcprof.read(path))[0].verdict)
+        assert "The tensor pipe is active, but no matrix kernel is known:" in said
+        assert "unresolved 14.5 %" in said
 
     def test_gaps_between_iterations(self, tmp_path):
         said = verdict_of(tmp_path, gap=125 * US)

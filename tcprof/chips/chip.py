@@ -80,13 +80,26 @@ class Chip:
     boards: Mapping[str, Board]
 
     def flop_per_cycle(self, family: str, precision: str) -> float:
-        """Operations for each active cycle of one tensor pipe; NaN where not known, 0 without matrix instructions."""
+        """Operations for each active cycle of one tensor pipe; NaN where not known, 0 without matrix instructions.
+
+        Args:
+            family: One of ``FAMILIES``, ``NO_MATRIX``, or empty for unknown.
+            precision: One of ``PRECISIONS``, or several that it may be, as in fp16/bf16; empty for unknown.
+        """
         if family == NO_MATRIX:
             return 0.0
-        rate = self.rates.get(family, {}).get(precision)
-        return rate.flop_per_cycle if rate else UNKNOWN
+        rates = self.rates.get(family, {})
+        return _common({rates[name].flop_per_cycle if name in rates else UNKNOWN for name in precision.split("/")})
 
     def peak_flop_per_cycle(self, precision: str) -> float:
         """The highest rate of any instruction family in that precision; NaN where not known."""
+        return _common({self._highest(name) for name in precision.split("/")})
+
+    def _highest(self, precision: str) -> float:
         rates = [rates[precision].flop_per_cycle for rates in self.rates.values() if precision in rates]
         return max(rates, default=UNKNOWN)
+
+
+def _common(values: set[float]) -> float:
+    """The only one of some values; NaN where they differ."""
+    return values.pop() if len(values) == 1 else UNKNOWN

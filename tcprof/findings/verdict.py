@@ -6,6 +6,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.kernels.summary import COUNTER_ONLY, could_be_tensor
 from tcprof.analysis.timeline import TIME_CLASSES
 from tcprof.findings.bound import CPU_BOUND, LAUNCH_BOUND, WAITING_PCT, find_bound
 from tcprof.findings.iterations import IterationFigures
@@ -114,7 +115,7 @@ def _shares(analysis: Analysis, gpu: int, rows: pd.DataFrame, unit: str, with_id
     if share["tensor_kernel"] > 0:
         said.append(f"tensor kernels had {units.format_pct(share['tensor_kernel'])}{_while_they_ran(analysis, gpu)}")
     elif others:
-        lead = f"{_no_tensor_kernel(analysis, share['unresolved_kernel'] > 0)} "
+        lead = f"{_no_tensor_kernel(analysis, gpu, share['unresolved_kernel'] > 0)} "
     if others:
         said.append(f"other kernels had {units.format_pct(sum(others.values()))}" + (f" ({parts})" if parts else ""))
     if share["graph"] > 0:
@@ -126,9 +127,15 @@ def _shares(analysis: Analysis, gpu: int, rows: pd.DataFrame, unit: str, with_id
     return f"{lead}Of {unit}, {'; '.join(said)}." if said else lead.strip()
 
 
-def _no_tensor_kernel(analysis: Analysis, doubtful: bool) -> str:
+def _no_tensor_kernel(analysis: Analysis, gpu: int, doubtful: bool) -> str:
     if analysis.tensor_source == "none":
         return "By their names, no kernels use the Tensor Cores."
+    kernels = analysis.kernels[(analysis.kernels["gpu"] == gpu) & could_be_tensor(analysis.kernels)]
+    if doubtful and (kernels["name_verdict"] == COUNTER_ONLY).any():
+        return (
+            "The tensor pipe is active, but no matrix kernel is known: index arithmetic does that too, and some "
+            "kernels' names do not tell which it is."
+        )
     return f"No kernel {'is known to use' if doubtful else 'uses'} the Tensor Cores."
 
 

@@ -96,8 +96,8 @@ KERNELS = Schema(
         Column(
             "precision",
             TEXT,
-            "Precision of the inputs of products and convolutions, on Tensor Cores or CUDA cores, and of attention, as "
-            "the name has it; empty where it does not tell.",
+            "Precision of what it reads, on Tensor Cores or CUDA cores, as the name has it, such as tf32, or fp16/bf16 "
+            "for either of both; empty where the name does not tell, or the tensor pipe shows that it cannot be.",
             title="Precision",
         ),
         Column(

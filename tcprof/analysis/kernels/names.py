@@ -100,6 +100,10 @@ _TENSOR = _either(
     _mma(""),
 )
 _TENSOR_PRECISIONS = (
+    # PyTorch's memory-efficient attention multiplies float32 as three products of TF32 parts, from Ampere on.
+    ("tf32", re.compile(r"fmha_cutlass[FB]_f32_")),
+    # cuDNN's attention is called so for both kinds of 16 bits.
+    ("fp16/bf16", re.compile(r"cudnn_generated\w*_sdpa_\w*_f16_")),
     ("fp8", re.compile(r"(?i:e4m3|e5m2|fp8)|nvjet_(?:sm\d+_)?q[a-z]+_")),
     ("int8", _either(r"(?i:i8i8|s8s8|i16832|i8816|int8)|nvjet_(?:sm\d+_)?i[a-z]+_", _mma("i"))),
     ("fp64", _either(r"(?i:f64f64|d884)|\bdouble\b", _mma("d"))),
@@ -108,13 +112,24 @@ _TENSOR_PRECISIONS = (
     ("fp16", re.compile(r"(?i:f16|fp16|half|h884|h1688|h16816|s884|s161616)|nvjet_(?:sm\d+_)?h[a-z]+_")),
     ("tf32", re.compile(r"s1688(?:gemm|fprop|dgrad|wgrad)")),
 )
-# Of products that do not name a matrix instruction; a sum in float32 says nothing where the inputs are narrower.
+# Of products on the CUDA cores; a sum in float32 says nothing where the inputs are narrower.
 _PLAIN_PRECISIONS = (
     ("bf16", re.compile(r"bf16|bfloat", re.IGNORECASE)),
     ("fp16", re.compile(r"half|hgemm|hcudnn|f16f16|fp16", re.IGNORECASE)),
     ("fp64", re.compile(r"\bdouble\b|[dz]gemm|dcudnn|f64f64|\bFloat64\b")),
     ("fp32", re.compile(r"\bfloat\b|[sc]gemm|scudnn|f32f32|ffma|_f32_|\bFloat32\b")),
 )
+# Types among arguments and template arguments. Integers, and structures that hold values, tell nothing.
+_TYPES = (
+    ("fp16", re.compile(r"\b(?:__half2?|half[24]?|half_t|Half|Float16)\b")),
+    ("bf16", re.compile(r"\b(?:__nv_bfloat162?|bfloat16|bfloat16_t|BFloat16)\b")),
+    ("fp64", re.compile(r"\b(?:double[24]?|Float64)\b")),
+    ("fp32", re.compile(r"\b(?:float[234]?|Float32)\b")),
+)
+_NARROW_TYPE = re.compile(r"\w*(?:fp8|e4m3|e5m2|fp4|e2m1)", re.IGNORECASE)
+_OF_A_FUNCTION = re.compile(r"\([^()]*\)(?=::)")  # parameters of the function on the CPU that a kernel is named after
+# Which type is read is decided when it is launched: the one in the name is that of the result.
+_CASTS = re.compile(r"unrolled_elementwise_kernel<[^<>]*direct_copy|LoadWithCast")
 _TILES = re.compile(
     r"tile(?:size)?(\d+x\d+x\d+)|nvjet_(?:sm\d+_)?[a-z]+_(\d+x\d+)_|_(\d+x\d+)_\d+x\d_|(?<!SM\d\d)_(\d+x\d+x?\d*)_"
 )
@@ -178,7 +193,8 @@ class KernelName:
     Attributes:
         named_tensor: Whether it is meant for the Tensor Cores.
         communication: Whether it is a collective operation between GPUs.
-        precision: Of its products, such as bf16; empty where the name does not say.
+        precision: Of what it reads, such as bf16; empty where the name does not say. Several, as in fp16/bf16, where it
+            is one of these.
         family: Its matrix instructions; ``NO_MATRIX`` where its source is known to have none; empty likewise.
         tile: Of its products, such as 128x128x64; empty likewise.
         work: What kind of work it does, for people, such as ``PRODUCT`` or softmax.
@@ -218,15 +234,33 @@ def _matrix(name: str) -> tuple[bool, bool, str, str, str]:
     if _COMMUNICATION.search(name):
         return False, True, "", NO_MATRIX, ""
     pytorch = _PYTORCH.match(name) and not _PYTORCH_MATRIX.search(name)
-    if pytorch or _HELPERS.search(name) or _OTHER_WORK.search(name):
-        return False, False, "", NO_MATRIX, ""
+    if _HELPERS.search(name):
+        return False, False, _only_type(name), NO_MATRIX, ""
+    if pytorch or _OTHER_WORK.search(name):
+        return False, False, _first_type(name), NO_MATRIX, ""
     if _CUDA_CORES.search(name):
         return False, False, _first(_PLAIN_PRECISIONS, name), NO_MATRIX, ""
     family = _first(_FAMILIES, name)
     if not (family or _TENSOR.search(name)):
-        return False, False, _first(_PLAIN_PRECISIONS, name) if PRODUCTS.search(name) else "", "", ""
+        named = _first(_PLAIN_PRECISIONS, name) if PRODUCTS.search(name) else ""
+        return False, False, named or _only_type(name), "", ""
     tile = next((group for group in match.groups() if group), "") if (match := _TILES.search(name)) else ""
     return True, False, _first(_TENSOR_PRECISIONS, name), family, tile
+
+
+def _first_type(name: str) -> str:
+    """The precision of the first argument that has one: of kernels in known sources that is what they read."""
+    if _CASTS.search(name):
+        return ""
+    own = _OF_A_FUNCTION.sub("", name)
+    found = [(match.start(), precision) for precision, pattern in _TYPES if (match := pattern.search(own))]
+    return min(found)[1] if found else ""
+
+
+def _only_type(name: str) -> str:
+    """The precision that all arguments have which have one; empty where they differ: they have no known order."""
+    found = [precision for precision, pattern in _TYPES if pattern.search(name)]
+    return found[0] if len(found) == 1 and not _NARROW_TYPE.search(name) else ""
 
 
 def _first(patterns: Sequence[tuple[str, re.Pattern[str]]], name: str) -> str:

@@ -66,6 +66,8 @@ def summarize_kernels(
     frame = rows.assign(**texts, path=labels[path_id], **measured, **others, bound=_bound(others), **names)
     frame = frame.assign(share_pct=100 * frame["total_ns"] / frame.groupby("gpu")["total_ns"].transform("sum"))
     frame = frame.assign(**_judge(frame, kernel_fit.from_samples))
+    # Float32 is what a matrix instruction can't multiply: what reads it was turned into something else.
+    frame["precision"] = frame["precision"].where(~(frame["tensor_kernel"] & (frame["precision"] == "fp32")), "")
     ordered = frame.sort_values(["gpu", "total_ns"], ascending=[True, False], kind="stable")
     return KERNELS.conform(ordered), np.argsort(ordered.index.to_numpy())[group]
 

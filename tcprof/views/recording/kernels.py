@@ -30,8 +30,9 @@ _TENSOR_ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_h
 _SEVERAL = {"total_ns": ("total_ns", "share_pct"), "tensor_active_pct": _TENSOR_ACTIVE}
 _AFTER = {"total_ns": ("Time %",), "tensor_active_pct": ("95 %",)}
 # What matters at a glance comes first.
-_BRIEF = ("total_ns", "tensor_active_pct", "launch_count", "median_ns", "tensor_tflops", "name_verdict")
-_SPARE = ("name_verdict", "launch_count", "median_ns", "tensor_tflops")  # on a narrow terminal; the last one first
+_BRIEF = ("total_ns", "tensor_active_pct", "precision", "launch_count", "median_ns", "tensor_tflops", "name_verdict")
+# On a narrow terminal; the last one first.
+_SPARE = ("precision", "name_verdict", "launch_count", "median_ns", "tensor_tflops")
 _FURTHER = (
     "fit",
     "tensor_peak_pct",
@@ -39,7 +40,6 @@ _FURTHER = (
     "dram_pct",
     "sm_issue_pct",
     "bound",
-    "precision",
     "path",
 )
 _LEFT_OUT = (
@@ -145,6 +145,7 @@ def _row(row: Mapping[Any, Any], item: int) -> Row:
     }
     cells["total_ns"] = time_cell(row["total_ns"], 100 * row["total_ns"] / share if share > 0 else np.nan)
     cells["tensor_active_pct"] = plus_minus_cell(*(row[name] for name in _TENSOR_ACTIVE))
+    cells["precision"] = word_cell(row["precision"].upper())
     cells["name_verdict"] = word_cell(mark_fit(row["fit"], row["name_verdict"]))
     return Row(
         short_name(row["name"], LONGEST_NAME),
