@@ -1,8 +1,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# A file's tests run in one process: its fixtures are made once, and what its tests read is read once.
-PARALLEL := --numprocesses auto --dist loadfile
+# A file's tests run in one process: its fixtures are made once, and what its tests read is read once. Files go as they
+# come, not those with the fewest tests last, since these take long.
+PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 # npm writes it last. Where the packages cannot be fetched this is said, and what needs them is skipped.

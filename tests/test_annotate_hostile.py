@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from slow import slow
 from test_annotate import PACKAGE, run_python
 
 pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
@@ -108,6 +109,7 @@ print(Hidden()(x).shape)
 """,
     "killed": "import torch, os, signal; os.kill(os.getpid(), signal.SIGKILL)",
 }
+OFTEN = ("named_modules raises", "fork", "exits at import")  # tried by ``make test``
 TOLD = {"modules that hide their attributes"}  # an error of the annotation's own: told, and it is switched off
 
 
@@ -117,7 +119,7 @@ def run(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
     return run_python(str(script))
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", [*OFTEN, *slow(name for name in PROGRAMS if name not in OFTEN)])
 def test_the_programs_output_and_status_are_its_own(tmp_path: Path, name: str) -> None:
     plain, annotated = (run(tmp_path, text + PROGRAMS[name]) for text in ("", f"exec({START!r})\n"))
     assert (annotated.returncode, annotated.stdout) == (plain.returncode, plain.stdout)

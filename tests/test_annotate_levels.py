@@ -6,6 +6,7 @@ A PyTorch for CPUs has no NVTX. Here the observer writes for another profiler: i
 import subprocess
 
 import pytest
+from slow import slow
 from test_annotate import run_python
 
 pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
@@ -52,7 +53,9 @@ def said(script: str, **environment: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(("level", "entered"), [("modules", "[]"), ("ops", "['ops']"), ("shapes", "['shapes']")])
+@pytest.mark.parametrize(
+    ("level", "entered"), [("ops", "['ops']"), *slow([("modules", "[]"), ("shapes", "['shapes']")])]
+)
 def test_a_level_is_chosen_by_the_program_or_by_the_environment(level: str, entered: str) -> None:
     by_hand = said(f"annotation.start({level!r}); net(x); print(entered, is_on())")
     assert by_hand == f"{entered} {level != 'modules'}\n"
@@ -206,6 +209,7 @@ def test_python_m_says_which_levels_there_are(option: list[str]) -> None:
     assert "[--level modules|ops|shapes]" in done.stderr
 
 
+@pytest.mark.slow
 def test_compiled_code_is_the_same_with_ops() -> None:
     script = """
 annotation.start("ops")

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from slow import slow
 from test_annotate import run_python
 
 pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
@@ -86,6 +87,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     assert_each_ends_its_own(done)
 
 
+@pytest.mark.slow
 def test_a_forked_process_leaves_the_ranges_of_other_threads_open(tmp_path: Path) -> None:
     script = """
 began, over = threading.Event(), threading.Event()
@@ -109,7 +111,7 @@ thread.join()
     assert_each_ends_its_own(done)
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", *slow(["spawn"])])
 def test_processes_of_multiprocessing_have_steps_of_their_own(tmp_path: Path, method: str) -> None:
     script = f"""
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ from core_types import VARIABLE, switchable
 
 from tcprof.analysis.kernels.least_squares import NEGLIGIBLE
 
+pytestmark = pytest.mark.slow  # ``make test-cpu`` tries the outputs of all fixtures
+
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 SENSITIVE = ("convnet_channels_last", "mlp_fp32", "transformer_fp32")  # many kernels that count nothing
 TEXTS = (("kernels", "--by", "path", "--limit", "0"), ("timeline",), ("ranges",))
@@ -44,9 +46,7 @@ def output(core_type: str, *commands: tuple[str, ...]) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(
-    "name", [name if name == "mlp_fp32" else pytest.param(name, marks=pytest.mark.slow) for name in SENSITIVE]
-)
+@pytest.mark.parametrize("name", SENSITIVE)
 def test_text_is_the_same(name: str, core_types: list[str]) -> None:
     recording = str(FIXTURES / f"{name}.sqlite")
     commands = [(command, recording, *options) for command, *options in TEXTS]
@@ -55,7 +55,6 @@ def test_text_is_the_same(name: str, core_types: list[str]) -> None:
     assert newest.splitlines() == oldest.splitlines()
 
 
-@pytest.mark.slow
 def test_numbers_are_the_same_within_what_the_fit_resolves(core_types: list[str]) -> None:
     command = ("kernels", str(FIXTURES / f"{SENSITIVE[0]}.sqlite"), "--format", "json")
     found = [json.loads(output(core_type, command))["rows"] for core_type in core_types]

@@ -78,12 +78,14 @@ def test_no_alone_runs_the_program_once(run, machine: Path, capfd: pytest.Captur
     assert "once more" not in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_several_recordings_share_one_run(run, machine: Path) -> None:
     assert run("profile", "--gpus", "none", "--repeat", "2", "train.py") == 0
     assert runs(machine) == ["False", "True", "False"]
     assert all(len(tcprof.read(f"train-{number}.sqlite").observed.alone) == STEPS for number in (1, 2))
 
 
+@pytest.mark.slow
 def test_a_program_that_took_over_a_minute_is_run_again_only_if_asked(run, machine: Path, monkeypatch) -> None:
     monkeypatch.setattr(alone, "LONGEST_S", 0.001)
     assert run("profile", "--gpus", "none", "train.py") == 0
@@ -92,6 +94,7 @@ def test_a_program_that_took_over_a_minute_is_run_again_only_if_asked(run, machi
     assert runs(machine) == ["False", "False", "True"]
 
 
+@pytest.mark.slow
 def test_a_program_without_steps_is_run_once(
     run, machine: Path, monkeypatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -102,6 +105,7 @@ def test_a_program_without_steps_is_run_once(
     assert "not run without nsys: tcprof found too few steps" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_is_told_and_changes_no_status(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run("profile", "--gpus", "none", "train.py", "sys.exit(9)") == 0
     assert "without nsys the program ended with exit status 9: this run is not compared" in " ".join(
@@ -110,6 +114,7 @@ def test_a_run_that_fails_is_told_and_changes_no_status(run, machine: Path, capf
     assert tcprof.read("train.sqlite").observed.alone.empty
 
 
+@pytest.mark.slow
 def test_a_run_is_ended_with_all_that_it_has_started_and_its_steps_count(machine: Path) -> None:
     endless = "import subprocess; child = subprocess.Popen(['sleep', '600']); open('child', 'w').write(str(child.pid));"
     program = find_program(["train.py", f"{endless} time.sleep(600)"]).command
@@ -122,6 +127,7 @@ def test_a_run_is_ended_with_all_that_it_has_started_and_its_steps_count(machine
     assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE
 
 
+@pytest.mark.slow
 def test_a_forked_process_has_steps_of_its_own(machine: Path) -> None:
     (machine / "train.py").write_text(f"import os\nchild = os.fork()\n{TRAIN}", encoding="utf-8")
     steps = run_alone(find_program(["train.py"]).command, None).steps
