@@ -41,10 +41,10 @@ def list_range_changes(
     time = rows[rows["quantity"] == "host_ns"].set_index(_PLACE)[["base", "new"]].max(axis=1)
     length = pd.Series(time.reindex(pd.MultiIndex.from_frame(places[_PLACE])).to_numpy(), index=places.index)
     kept = places if most is None else keep_longest(places, length, most)
-    figures = {name: part.set_index(_PLACE).to_dict("index") for name, part in rows.groupby("quantity")}
+    figures = rows.set_index([*_PLACE, "quantity"]).to_dict("index")
     brief = ("host_ns" if comparison.base.first.window == "host" else "gpu_window_ns", HEADLINE.name)
     cells = (
-        tuple(_cell(quantity, figures[quantity.name][place]) for quantity in LISTED_QUANTITIES)
+        tuple(_cell(quantity, figures[*place, quantity.name]) for quantity in LISTED_QUANTITIES)
         for place in kept[_PLACE].itertuples(index=False, name=None)
     )
     return Table(
