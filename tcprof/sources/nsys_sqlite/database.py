@@ -20,7 +20,7 @@ from adbc_driver_manager import Error as AdbcError
 from sqlalchemy import ClauseElement, ColumnElement, Select, Table, func, literal_column, select
 from sqlalchemy.dialects import sqlite
 
-from tcprof.errors import InputError
+from tcprof.errors import EXPORT_AGAIN, InputError
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.opening import OpenedExport, decode
 from tcprof.sources.nsys_sqlite.query import LONGEST_TEXT, Query
@@ -94,10 +94,7 @@ class Database:
             return []
         columns = self._file.columns[query.table.name]
         if absent := [name for name in query.required if name not in columns]:
-            raise InputError(
-                f"{self.path}: {query.table.name} has no column {absent[0]}.",
-                "Export the report again: nsys export --type=sqlite --force-overwrite=true REPORT.nsys-rep",
-            )
+            raise InputError(f"{self.path}: {query.table.name} has no column {absent[0]}.", EXPORT_AGAIN)
         self._file.admit(query.table.name)
         limits = self._limits(query)
         plain = query.plain(columns, self._file.is_small)
