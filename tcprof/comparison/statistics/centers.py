@@ -7,12 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+from tcprof.arrays import Bools, Floats, Ints
 
 FEWEST_INSTANCES = 5  # whose median or mean has an interval
 LEVEL = 0.05

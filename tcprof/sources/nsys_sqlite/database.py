@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 import adbc_driver_sqlite.dbapi as adbc
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +19,7 @@ from adbc_driver_manager import Error as AdbcError
 from sqlalchemy import ClauseElement, ColumnElement, Select, Table, func, literal_column, select
 from sqlalchemy.dialects import sqlite
 
+from tcprof.arrays import Ints
 from tcprof.errors import EXPORT_AGAIN, InputError
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.opening import OpenedExport, decode
@@ -36,7 +36,6 @@ UNNAMED = "(unnamed)"
 BEYOND = 10  # times the recording's duration, and
 BEYOND_NS = 60 * 10**9  # more than that: no time of a recording is so far out
 
-Ints = npt.NDArray[np.int64]
 Columns = dict[str, Any]  # arrays of int64; of texts, Arrow's arrays of bytes
 _Taken = TypeVar("_Taken")
 _DIALECT = sqlite.dialect()
