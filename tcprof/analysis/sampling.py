@@ -16,7 +16,7 @@ from tcprof.analysis.intervals import StepFunction, run_starts, search
 from tcprof.analysis.pieces import NO_LAUNCHES, Rates, SplitSamples, split_samples
 from tcprof.arrays import Floats, Ints
 
-NORMAL_95 = 1.96  # half of a 95 % interval, in standard errors
+NORMAL_95 = 1.959963984540054  # half of a 95 % interval, in standard errors
 MINIMUM_COVERAGE = 0.5
 PERCENTILE = 0.95
 MINIMUM_INSTANCES = 5
