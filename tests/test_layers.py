@@ -11,7 +11,6 @@ from source_tree import PACKAGE, Module, cycles_of, graph_of, read_modules, sibl
 LAYERS = (
     "version",
     "errors",
-    "arrays",
     "units",
     "untrusted",
     "temporary",

@@ -77,15 +77,16 @@ def test_names_of_ops_lose_their_numbers_and_others_stay() -> None:
             "aten::mm, seq = 8051, op_id = 80985, sizes = [[8, 64], [64, 64]]",
             "aten::mm, op_id = 80986",
             "aten::mm, seq = 7",
-            "aten::cat, seq = 9, op_id = 2, sizes = [[[2, 3], [4]], []], input_op_ids = [(1, 0)]",
+            "aten::cat, seq = 9, op_id = 2, sizes = [[2, 3], [4], []], input_op_ids = [(1,0), (0,-1)]",
             "step, seq = of mine",
             "lr = 0.1",
         ]
     )
-    ops = split_names(names)
+    ops = split_names(names, np.ones(len(names), dtype=np.int64))
     assert list(ops.name) == ["aten::mm", "aten::mm", "aten::mm", "aten::cat", "step, seq = of mine", "lr = 0.1"]
     assert ops.is_op.tolist() == [True, True, True, True, False, False]
     assert np.nan_to_num(ops.sequence, nan=-1).tolist() == [8051, -1, 7, 9, -1, -1]
+    assert list(ops.sizes) == ["[[8, 64], [64, 64]]", "", "", "[[2, 3], [4], []]", "", ""]
 
 
 def test_ops_are_one_path_each_in_a_domain_of_their_own(read: Read) -> None:

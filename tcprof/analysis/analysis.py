@@ -228,9 +228,10 @@ def _account(
     instances = _with_busy_time(evidence)
     if found is None:
         return ranges, instances, NO_ACCOUNT, MODULES.empty()
-    from tcprof.analysis.modules.summary import summarize_modules  # here, since what needs no fit should not wait
+    from tcprof.analysis.flop.launches import add_op_flop  # here, since what needs no fit should not wait
+    from tcprof.analysis.modules.summary import summarize_modules
 
-    account = make_account(evidence, found)
+    account = add_op_flop(make_account(evidence, found), evidence)
     modules = summarize_modules(found, account, evidence, iterations)
     return add_rates(ranges, account, evidence), add_tensor_time(instances, account, evidence), account, modules
 

@@ -9,15 +9,20 @@ something else follows, and the last one, to its last kernel's end.
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.periods import Sequence, find_repetitions
 from tcprof.analysis.projection import Attribution, Hierarchy, launches_of
-from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import KERNEL_KINDS, NVTX_RANGES, PATHS
+from tcprof.frames.schema import CATEGORY
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 KERNEL_ORDER = "iteration (from the kernels' order)"  # what the iterations are called
 KERNEL_ORDER_DOMAIN = "not NVTX"
+_TEXTS = tuple(column.name for column in NVTX_RANGES.columns if column.dtype == CATEGORY)
 _TO_DEVICE = "host to device"
 _MUCH_LONGER = 1.1
 
@@ -119,7 +124,7 @@ def _of_one_gpu(activities: pd.DataFrame, time: Ints, thread: Ints) -> OrderedIt
             "end_ns": host_end,
             "start_end": False,
         }
-    )
+    ).assign(sizes="", output_sizes="")
     return OrderedIterations(
         ranges=NVTX_RANGES.conform(ranges),
         gpu_start=begin,
@@ -129,7 +134,7 @@ def _of_one_gpu(activities: pd.DataFrame, time: Ints, thread: Ints) -> OrderedIt
     )
 
 
-def _find(kernels: pd.DataFrame, weight: Floats, starting: Bools) -> tuple[Ints, Ints]:
+def _find(kernels: pd.DataFrame, weight: Floats, starting: npt.NDArray[np.bool_]) -> tuple[Ints, Ints]:
     """First and past-the-last kernel of each iteration.
 
     By names and launch geometries, and by names alone, since a last smaller batch has other geometries: whichever
@@ -155,11 +160,9 @@ def add_to_ranges(
     """
     count, added = len(hierarchy.ranges), len(found.ranges)
     columns: dict[str, object] = {
-        name: np.append(hierarchy.ranges[name], found.ranges[name])
-        for name in NVTX_RANGES.names
-        if name not in ("domain", "name")
+        name: np.append(hierarchy.ranges[name], found.ranges[name]) for name in NVTX_RANGES.names if name not in _TEXTS
     }
-    for name in ("domain", "name"):  # by their numbers, since there may be millions of rows
+    for name in _TEXTS:  # by their numbers, since there may be millions of rows
         known = hierarchy.ranges[name].cat
         texts = [*known.categories.tolist(), *found.ranges[name].cat.categories.tolist()]
         unique = pd.Index(dict.fromkeys(texts), dtype=object)

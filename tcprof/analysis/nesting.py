@@ -8,9 +8,12 @@ push/pop range. So a step keeps its ranges, whatever is being prefetched meanwhi
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 from tcprof.analysis.intervals import OpenIntervals
-from tcprof.arrays import Bools, Ints
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 class Nesting:

@@ -15,6 +15,7 @@ which is open on the thread that waits for it.
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.intervals import OpenIntervals, run_starts
@@ -22,8 +23,10 @@ from tcprof.analysis.nesting import Nesting
 from tcprof.analysis.paths import name_paths
 from tcprof.annotate.ranges import DOMAIN
 from tcprof.annotate.steps import BACKWARD, RECOMPUTE
-from tcprof.arrays import Bools, Ints
 from tcprof.frames import NVTX_RANGES, OPS_DOMAIN
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 NO_LAUNCH = "no launch recorded"
 OTHER_PROCESS = "its process opened no range"
@@ -218,6 +221,25 @@ def ranges_of_activities(attribution: Attribution, activities: int) -> Ints:
     # The default domain comes first and ops last, so that they are written last and first.
     found[attribution.activity[::-1]] = attribution.range[::-1]
     return found
+
+
+def innermost_of_domain(
+    hierarchy: Hierarchy, attribution: Attribution, domain: str, activities: int
+) -> tuple[Ints, Bools]:
+    """For each activity its innermost range of a domain, -1 for none; and whether another thread opened that.
+
+    Args:
+        hierarchy: The nested ranges.
+        attribution: Which activity belongs to which range.
+        domain: The domain.
+        activities: How many activities there are.
+    """
+    found, inherited = np.full(activities, -1), np.zeros(activities, dtype=bool)
+    of_domain = (hierarchy.ranges["domain"] == domain).to_numpy()
+    pairs = np.flatnonzero(of_domain[attribution.range])[::-1]  # the innermost one comes first, so it is written last
+    found[attribution.activity[pairs]] = attribution.range[pairs]
+    inherited[attribution.activity[pairs]] = attribution.inherited[pairs]
+    return found, inherited
 
 
 def launches_of(launches: pd.DataFrame, activities: pd.DataFrame) -> Ints:

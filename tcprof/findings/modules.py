@@ -7,9 +7,10 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.summary import RESOLVED_POINTS, RESOLVED_SHARE, is_resolved
 from tcprof.analysis.modules.tree import ALL, PHASES
-from tcprof.annotate.steps import BACKWARD
+from tcprof.annotate.steps import BACKWARD, RECOMPUTE
 from tcprof.findings.notes import name_iterations
 from tcprof.frames import IN_NO_MODULE
+from tcprof.untrusted import one_line
 
 UNRESOLVED = "~"
 _ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
@@ -17,6 +18,10 @@ _ABOUT_UNRESOLVED = (
     f"{UNRESOLVED} marks what the samples do not resolve: its 95 % interval reaches more than {RESOLVED_POINTS:g} "
     f"points, and more than {100 * RESOLVED_SHARE:g} % of the value, to one side. JSON has the intervals."
 )
+_ALIKE = 2.0  # percent by which executed FLOP may differ from useful ones without a reason that is worth telling
+_MORE_EXECUTED = "The rest was executed, but not asked for: padding to whole tiles{again}."
+_AGAIN = ", and what activation checkpointing computed again, {share} of all that was executed"
+_LESS_EXECUTED = "Over 100 % are kernels that skip what is masked: useful FLOP count attention without its mask."
 _WITHOUT_OPS = (
     "The backward pass is in no module: it can be brought there where PyTorch's ops were recorded too, with "
     "'tcprof profile --annotate ops'."
@@ -52,6 +57,48 @@ def describe_homes(analysis: Analysis) -> tuple[str, ...]:
     if not are_resolved(sampled).all():
         said.append(_ABOUT_UNRESOLVED)
     return tuple(dict.fromkeys(said))
+
+
+def has_useful(analysis: Analysis) -> bool:
+    """Whether the sizes of the ops' operands were recorded."""
+    return bool(analysis.launched["op_flop"].notna().any())
+
+
+def describe_useful(analysis: Analysis) -> tuple[str, ...]:
+    """What the operands' sizes ask for, beside what was executed, for each GPU; and where it is not known."""
+    if not has_useful(analysis):
+        return ()
+    said = []
+    for gpu, rows in analysis.modules[analysis.modules["depth"] == 0].groupby("gpu"):
+        of_gpu = f"GPU {gpu}: " if analysis.modules["gpu"].nunique() > 1 else ""
+        whole = rows.set_index("phase").loc[ALL]
+        steps, share = max(int(whole["iteration_count"]), 1), whole["useful_pct"]
+        if pd.isna(whole["useful_flop"]):
+            said.append(f"{of_gpu}{_describe_unknown(analysis, int(str(gpu)))}")
+            continue
+        of_executed = "" if pd.isna(share) else f", {units.format_pct(share)} of those that the Tensor Cores executed"
+        flop = units.format_count(whole["useful_flop"] / steps)
+        said.append(f"{of_gpu}Useful FLOP, by the operands' sizes: {flop}{of_executed}.")
+        if share < 100 - _ALIKE:
+            again = rows.set_index("phase")["tensor_flop"].get(RECOMPUTE, np.nan) / whole["tensor_flop"]
+            computed = _AGAIN.format(share=units.format_pct(100 * again)) if again > 0 else ""
+            said.append(_MORE_EXECUTED.format(again=computed))
+        if share > 100 + _ALIKE:
+            said.append(_LESS_EXECUTED)
+    return tuple(dict.fromkeys(said))
+
+
+def _describe_unknown(analysis: Analysis, gpu: int) -> str:
+    """Why useful FLOP are not known, with the kernel that took most time without them."""
+    launched = analysis.launched[analysis.launched["gpu"] == gpu]
+    is_tensor = analysis.kernels["tensor_kernel"].to_numpy(bool)[launched["kernel"].to_numpy()]
+    untold = launched[launched["op_flop"].isna()].groupby("kernel")["duration_ns"].sum()
+    share = 100 * untold.sum() / max(launched["duration_ns"][is_tensor].sum(), 1)
+    most = one_line(str(analysis.kernels["name"].iloc[untold.idxmax()]), 60)
+    return (
+        f"Useful FLOP are unknown where tensor kernels ran in no op with sizes, or in one whose sizes do not tell: "
+        f"{units.format_pct(min(share, 100))} of the tensor kernels' time, most of it {most}."
+    )
 
 
 def are_resolved(rows: pd.DataFrame, side: str = "") -> "pd.Series[bool]":

@@ -44,8 +44,23 @@ MODULES = Schema(
             "tensor_flop",
             FLOAT,
             "FLOP of its kernels; unknown where over 1 % of the tensor kernels' cycles have an unknown rate.",
+            title="Executed FLOP",
         ),
-        Column("tensor_tflops", FLOAT, "These per second of its kernel time, in 10^12.", title="Tensor FLOP/s"),
+        Column(
+            "useful_flop",
+            FLOAT,
+            "FLOP that its ops ask for by the sizes of their operands, as torch.utils.flop_counter counts them: of "
+            "products, convolutions, and attention without its mask; none for recompute. Unknown where sizes were not "
+            "recorded, or where over 1 % of the tensor kernels' time is in ops whose sizes do not tell.",
+            title="Useful FLOP",
+        ),
+        Column(
+            "useful_pct",
+            FLOAT,
+            "Useful FLOP of the ops that ran tensor kernels, of the FLOP that these executed (tensor_flop).",
+            title="Useful",
+        ),
+        Column("tensor_tflops", FLOAT, "tensor_flop per second of its kernel time, in 10^12.", title="Tensor FLOP/s"),
         Column(
             "tensor_peak_pct",
             FLOAT,

@@ -71,6 +71,16 @@ NVTX_RANGES = Schema(
         Column("end_ns", INT, "End on the recording's clock; of a range that never closed, the end of the recording."),
         Column("start_end", BOOL, "Whether it is a start/end range: unlike push/pop ranges, these may cross others."),
         Column("sequence", FLOAT, "Number of the autograd node that an op made or ran; unknown where it has none."),
+        Column(
+            "sizes",
+            CATEGORY,
+            "Sizes of each argument of an op, as [[512, 4096], [4096, 4096], []]; empty where not recorded.",
+        ),
+        Column(
+            "output_sizes",
+            CATEGORY,
+            "Sizes of what a convolution made, likewise, as the ops have it that took it; [] for what none took.",
+        ),
     ),
 )
 

@@ -8,9 +8,11 @@ geometry then stands for products of quite different sizes, which last quite dif
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from tcprof.arrays import Bools, Floats, Ints
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 SPLIT_RATIO = 1.06  # durations of one class lie closer than this
 SPLIT_NS = 500  # nor does a difference that is below the accuracy of a border between kernels split them
@@ -29,7 +31,7 @@ class Classes:
 
     kind: Ints
     weight: Floats
-    pooled: Bools
+    pooled: npt.NDArray[np.bool_]
 
 
 def classify(name: Ints, geometry: Ints, duration: Ints) -> Classes:
@@ -68,7 +70,7 @@ def _split_by_duration(kind: Ints, duration: Ints) -> Ints:
     return found
 
 
-def _is_rare(kind: Ints, duration: Ints, most: int) -> Bools:
+def _is_rare(kind: Ints, duration: Ints, most: int) -> npt.NDArray[np.bool_]:
     """Launches of the classes beyond those that took longest."""
     rare = np.zeros(int(kind.max(initial=-1)) + 1, dtype=bool)
     rare[np.argsort(-np.bincount(kind, duration), kind="stable")[most:]] = True

@@ -7,10 +7,12 @@ algorithms for variance components models, 2019).
 """
 
 import numpy as np
+import numpy.typing as npt
 
 from tcprof.analysis.intervals import run_starts
 from tcprof.analysis.kernels.design import Design
-from tcprof.arrays import Floats
+
+Floats = npt.NDArray[np.float64]
 
 START, LEAST, MOST = 0.03**2, 1e-4**2, 1.0
 STEPS = 10

@@ -14,7 +14,16 @@ Floats = npt.NDArray[np.float64]
 MOST_APART = 0.1  # how far the kernel time of a layer may be from the median of those like it, of that
 _MOST_PARTS = 4  # of the numbers of layers that a name lists
 _NUMBERED = re.compile(r"(?P<stem>(?:.*\.)?)(?P<number>\d{1,9})", re.DOTALL)  # in a list or a sequence of modules
-_SUMS = ("kernel_count", "kernel_ns", "own_kernel_ns", "share_pct", "tensor_cycles", "tensor_flop", "lost_ns")
+_SUMS = (
+    "kernel_count",
+    "kernel_ns",
+    "own_kernel_ns",
+    "share_pct",
+    "tensor_cycles",
+    "tensor_flop",
+    "useful_flop",
+    "lost_ns",
+)
 _ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
 _MEANS = (*_ACTIVE, "tensor_kernel_share_pct", "tensor_peak_pct")  # over the kernel time
 
@@ -108,5 +117,9 @@ def _sum(rows: pd.DataFrame) -> pd.DataFrame:
     whole = sums["kernel_ns"].astype(float)
     means = {name: sums[name] / whole for name in _MEANS}
     rate = sums["tensor_flop"] / whole * 1e-3
+    needed = (rows["useful_pct"] * rows["tensor_flop"]).groupby([rows["number"], rows["phase"]], sort=False)
+    useful = needed.sum(min_count=1).where(needed.count() == by.size()) / sums["tensor_flop"]
     count = rows["iteration_count"].iloc[0]
-    return sums.assign(**means, tensor_tflops=rate, gpu=rows["gpu"].iloc[0], iteration_count=count).reset_index()
+    return sums.assign(
+        **means, tensor_tflops=rate, useful_pct=useful, gpu=rows["gpu"].iloc[0], iteration_count=count
+    ).reset_index()

@@ -16,7 +16,7 @@ from tcprof.analysis.modules.tree import (
     Tree,
     find_modules,
 )
-from tcprof.analysis.projection import Attribution, Hierarchy
+from tcprof.analysis.projection import Attribution, Hierarchy, innermost_of_domain
 from tcprof.frames import IN_NO_MODULE, OPS_DOMAIN
 
 Ints = npt.NDArray[np.int64]
@@ -60,8 +60,8 @@ def find_homes(hierarchy: Hierarchy, attribution: Attribution, activities: int) 
         activities: How many there are.
     """
     tree, back = find_modules(hierarchy), trace_back(hierarchy)
-    place, inherited = _innermost(hierarchy, attribution, tree.domain, activities)
-    op, _ = _innermost(hierarchy, attribution, OPS_DOMAIN, activities)  # ops are never inherited
+    place, inherited = innermost_of_domain(hierarchy, attribution, tree.domain, activities)
+    op, _ = innermost_of_domain(hierarchy, attribution, OPS_DOMAIN, activities)  # ops are never inherited
     start = np.append(hierarchy.ranges["start_ns"].to_numpy(), np.iinfo(np.int64).min)
     own = np.where(inherited, -1, place)
     module, phase = np.append(tree.module_of_range, NO_MODULE)[own], np.append(tree.phase_of_range, OTHER_CODE)[place]
@@ -74,16 +74,6 @@ def find_homes(hierarchy: Hierarchy, attribution: Attribution, activities: int) 
     named = len(tree.modules)
     module = np.where(module == NO_MODULE, named + phase, module)
     return Homes(pd.concat([tree.modules, _IN_NONE], ignore_index=True), module, phase)
-
-
-def _innermost(hierarchy: Hierarchy, attribution: Attribution, domain: str, activities: int) -> tuple[Ints, Bools]:
-    """For each activity its innermost range of a domain, -1 for none; and whether another thread opened that."""
-    found, inherited = np.full(activities, -1), np.zeros(activities, dtype=bool)
-    of_domain = (hierarchy.ranges["domain"] == domain).to_numpy()
-    pairs = np.flatnonzero(of_domain[attribution.range])[::-1]  # the innermost one comes first, so it is written last
-    found[attribution.activity[pairs]] = attribution.range[pairs]
-    inherited[attribution.activity[pairs]] = attribution.inherited[pairs]
-    return found, inherited
 
 
 def _homes_of_ops(hierarchy: Hierarchy, tree: Tree, back: Backward) -> Ints:

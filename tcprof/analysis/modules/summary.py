@@ -8,7 +8,7 @@ from tcprof.analysis.account import Account, Evidence
 from tcprof.analysis.kernels.launches import KernelFit
 from tcprof.analysis.kernels.summary import sum_fit
 from tcprof.analysis.modules.homes import Homes, find_homes
-from tcprof.analysis.modules.tree import ALL, OTHER_CODE, PHASES
+from tcprof.analysis.modules.tree import ALL, OTHER_CODE, PHASES, RECOMPUTE_CODE
 from tcprof.analysis.rates import range_rates, values_of_launches
 from tcprof.frames import MODULES
 
@@ -17,6 +17,7 @@ Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
 _ROWS = (*PHASES, ALL)  # the phases of a module's rows
+_LARGEST_UNKNOWN_SHARE = 0.01  # of the time of tensor kernels, and of their cycles, where useful FLOP are known
 
 
 def summarize_modules(found: KernelFit, account: Account, evidence: Evidence, iterations: pd.DataFrame) -> pd.DataFrame:
@@ -41,7 +42,7 @@ def summarize_modules(found: KernelFit, account: Account, evidence: Evidence, it
     gpus, gpu = np.unique(launched["gpu"].to_numpy(), return_inverse=True)
     levels = _levels(homes, homes.module[activity])
     values = values_of_launches(launched, account.kernels, evidence.activities["kind"]).assign(
-        kernel_count=1, all_cycles=launched["tensor_cycles"]
+        kernel_count=1, all_cycles=launched["tensor_cycles"], **_useful(launched, account.kernels, phase)
     )
     parts = []
     for number, module in enumerate(levels):
@@ -61,6 +62,18 @@ def summarize_modules(found: KernelFit, account: Account, evidence: Evidence, it
         iteration_count=steady.reindex(gpus[on_gpu]).fillna(0).to_numpy(),
     )
     return _measure(frame.assign(own_kernel_ns=own[sums.index]), homes.modules)
+
+
+def _useful(launched: pd.DataFrame, kernels: pd.DataFrame, phase: Ints) -> dict[str, "pd.Series[float]"]:
+    """What each launch adds to useful FLOP: what is computed again adds none."""
+    is_tensor = kernels["tensor_kernel"].to_numpy(dtype=bool)[launched["kernel"].to_numpy()]
+    is_new = phase != RECOMPUTE_CODE
+    flop = launched["op_flop"].where(is_new, 0)
+    return {
+        "useful_flop": flop.fillna(0),
+        "useful_tensor_flop": flop.where(is_tensor, 0).fillna(0),
+        "useful_unknown_ns": launched["duration_ns"].where(flop.isna(), 0),
+    }
 
 
 def _are_counted(evidence: Evidence, iterations: pd.DataFrame, launched: pd.DataFrame) -> Bools:
@@ -131,7 +144,16 @@ def _measure(sums: pd.DataFrame, modules: pd.DataFrame) -> pd.DataFrame:
         tensor_active_low_pct=(percent - points).clip(0, 100),
         tensor_active_high_pct=(percent + points).clip(0, 100),
         tensor_cycles=sums["all_cycles"],
+        **_rate_useful(sums),
         lost_ns=(time - sums["ideal_ns"]).where(known),
         **{name: column.to_numpy() for name, column in rates.items() if name != "fitted_active_s"},
     )
     return MODULES.conform(frame)
+
+
+def _rate_useful(sums: pd.DataFrame) -> dict[str, "pd.Series[float]"]:
+    """Useful FLOP, and their share of those executed, where both are known."""
+    known = sums["useful_unknown_ns"] <= _LARGEST_UNKNOWN_SHARE * sums["tensor_kernel_ns"]
+    is_whole = (sums["unknown_cycles"] <= _LARGEST_UNKNOWN_SHARE * sums["cycles"]) & (sums["flop"] > 0)
+    share = 100 * sums["useful_tensor_flop"] / sums["flop"].where(is_whole)
+    return {"useful_flop": sums["useful_flop"].where(known), "useful_pct": share.where(known)}

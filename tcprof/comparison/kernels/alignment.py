@@ -3,8 +3,10 @@
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
-from tcprof.arrays import Floats, Ints
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 WINDOW = 2000  # elements that are aligned at once: time and memory grow with the square
 

@@ -9,8 +9,9 @@ Nor do copies, which wait for the host's memory.
 from collections.abc import Mapping
 
 import numpy as np
+import numpy.typing as npt
 
-from tcprof.arrays import Floats
+Floats = npt.NDArray[np.float64]
 
 WORK = 0.005  # deviation of the logarithm of time under kernels
 COPYING = 0.2  # of the time in which only copies run

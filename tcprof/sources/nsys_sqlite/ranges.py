@@ -1,10 +1,10 @@
 """The NVTX ranges of an export."""
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from tcprof.arrays import Bools, Ints
 from tcprof.frames import NVTX_RANGES, OPS_DOMAIN
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.database import UNNAMED, Database, distinct_pairs, texts
@@ -13,6 +13,9 @@ from tcprof.sources.source import UNNAMED_DOMAIN
 from tcprof.sources.torch_ops import split_names
 
 OPEN = -(1 << 62)  # in place of the end of a range that never closed
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
@@ -30,7 +33,9 @@ def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
     if not len(start):
         return NVTX_RANGES.empty()
     process = (thread >> 24) & 0xFFFFFF
-    ops = split_names(_names(database, found["text"], found["textId"]))
+    ops = split_names(_names(database, found["text"], found["textId"]), process)
+    if ops.malformed_count:
+        database.tell(schema.NVTX, "text", "an op's sizes that are none", ops.malformed_count, kept=True)
     closed = np.where(end == OPEN, max(end_of_recording, int(start.max()), int(end.max())), end)
     return NVTX_RANGES.conform(
         pd.DataFrame(
@@ -43,6 +48,8 @@ def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
                 "end_ns": database.close_backwards(schema.NVTX, start, closed),
                 "start_end": found["eventType"] == schema.NVTX_START_END,
                 "sequence": ops.sequence,
+                "sizes": ops.sizes,
+                "output_sizes": ops.output_sizes,
             }
         )
     )

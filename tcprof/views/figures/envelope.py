@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tcprof.analysis.intervals import StepFunction
-from tcprof.arrays import Floats, Ints
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

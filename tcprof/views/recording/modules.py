@@ -14,7 +14,14 @@ from tcprof.analysis.modules.tree import ALL
 from tcprof.analysis.paths import tree_order
 from tcprof.annotate.steps import BACKWARD, FORWARD
 from tcprof.findings import Findings, describe_kernel_order, describe_warm_up, why_no_kernels
-from tcprof.findings.modules import UNRESOLVED, are_resolved, describe_homes, describe_modules
+from tcprof.findings.modules import (
+    UNRESOLVED,
+    are_resolved,
+    describe_homes,
+    describe_modules,
+    describe_useful,
+    has_useful,
+)
 from tcprof.findings.notes import as_sentence
 from tcprof.frames import MODULES
 from tcprof.untrusted import one_line
@@ -28,6 +35,7 @@ ROWS_SHOWN = 40  # of all GPUs together, where nothing else is asked for
 ORDERS = {"calls": "", "time": "kernel_ns", "lost": "lost_ns"}  # how modules beside each other can be sorted
 _ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
 _PER_PHASE = (FORWARD, BACKWARD)
+_USEFUL = {"useful_flop": 5, "tensor_flop": 4, "useful_pct": 1}  # which of them leave a narrow terminal first
 ALL_KERNELS = "all kernels"  # what the row without a module is called
 _LEFT_OUT = (
     "more modules are not in this table: those with the least time. 'tcprof modules --limit 0' lists all of them."
@@ -58,7 +66,7 @@ def view_modules(
     """
     base = tuple(text for text in (describe_kernel_order(analysis), describe_warm_up(analysis)) if text)
     missing = why_no_kernels(analysis)
-    notes = (describe_modules(analysis), *describe_homes(analysis), *base)
+    notes = (describe_modules(analysis), *describe_homes(analysis), *describe_useful(analysis), *base)
     return Document(
         kind="modules",
         parts=(
@@ -94,8 +102,8 @@ def list_modules(
                 name=f"modules-{gpu}",
                 title=gpu_title_of_several(analysis, gpu),
                 first="Module",
-                headings=_headings(steps),
-                rows=tuple(_rows(found, kept, wholes[gpu], max(steps, 1))),
+                headings=_headings(steps, has_useful(analysis)),
+                rows=tuple(_rows(found, kept, wholes[gpu], max(steps, 1), has_useful(analysis))),
                 hidden=len(tree) - len(kept),
                 more=_LEFT_OUT,
                 gpu=gpu,
@@ -135,7 +143,7 @@ def _sort(tree: pd.DataFrame, column: str) -> pd.DataFrame:
     return tree.iloc[tree_order([row.get(parent, -1) for parent in tree["parent_id"]], keys)]
 
 
-def _headings(steps: int) -> tuple[Heading, ...]:
+def _headings(steps: int, with_useful: bool) -> tuple[Heading, ...]:
     time = "Time per step" if steps else MODULES["kernel_ns"].title
     each = "over the iterations without warm-up, divided by their number" if steps else "over the recording"
     per_phase = [
@@ -159,6 +167,7 @@ def _headings(steps: int) -> tuple[Heading, ...]:
         *per_phase[:2],
         heading(MODULES["tensor_tflops"], spare=3),
         heading(MODULES["tensor_peak_pct"], spare=2),
+        *((heading(MODULES[name], spare=spare) for name, spare in _USEFUL.items()) if with_useful else ()),
         heading(MODULES["lost_ns"], short="Lost", spare=1),
         *per_phase[2:],
         heading(MODULES[_ACTIVE[0]], brief=False, columns=_ACTIVE, after=("95 % interval",)),
@@ -167,7 +176,7 @@ def _headings(steps: int) -> tuple[Heading, ...]:
     )
 
 
-def _rows(found: pd.DataFrame, kept: pd.DataFrame, whole_ns: float, steps: int) -> list[Row]:
+def _rows(found: pd.DataFrame, kept: pd.DataFrame, whole_ns: float, steps: int, with_useful: bool) -> list[Row]:
     kept = kept.assign(resolved=are_resolved(kept))
     found = found.assign(resolved=are_resolved(found))
     by_phase = {phase: found[found["phase"] == phase].set_index("module_id").to_dict("index") for phase in _PER_PHASE}
@@ -179,7 +188,7 @@ def _rows(found: pd.DataFrame, kept: pd.DataFrame, whole_ns: float, steps: int) 
         rows.append(
             Row(
                 name=f"{name} ({alike})" if alike else name,
-                cells=_cells(module, phases, whole_ns / steps, steps),
+                cells=_cells(module, phases, whole_ns / steps, steps, with_useful),
                 depth=int(module["depth"]),
                 nested=module["parent_id"] >= 0,
                 tag=_spread(module, steps) if alike else "",
@@ -209,7 +218,9 @@ def _spread(module: Mapping[Any, Any], steps: int) -> str:
     return f"each {low}" if low == high else f"each {low} to {high}"
 
 
-def _cells(module: Mapping[Any, Any], phases: list[Mapping[Any, Any]], whole_ns: float, steps: int) -> tuple[Cell, ...]:
+def _cells(
+    module: Mapping[Any, Any], phases: list[Mapping[Any, Any]], whole_ns: float, steps: int, with_useful: bool
+) -> tuple[Cell, ...]:
     column = MODULES[_ACTIVE[0]]
     active = [
         mark_unresolved(number_cell(phase.get(column.name, np.nan), column), phase.get("resolved", True))
@@ -218,6 +229,7 @@ def _cells(module: Mapping[Any, Any], phases: list[Mapping[Any, Any]], whole_ns:
     rates = (
         number_cell(module["tensor_tflops"], MODULES["tensor_tflops"]),
         number_cell(module["tensor_peak_pct"], MODULES["tensor_peak_pct"]),
+        *(_useful_cells(module, steps) if with_useful else ()),
         number_cell(module["lost_ns"] / steps, MODULES["lost_ns"]),
     )
     times = [number_cell(phase.get("kernel_ns", np.nan) / steps, MODULES["kernel_ns"]) for phase in phases]
@@ -230,6 +242,10 @@ def _cells(module: Mapping[Any, Any], phases: list[Mapping[Any, Any]], whole_ns:
         number_cell(module["tensor_kernel_share_pct"], MODULES["tensor_kernel_share_pct"]),
         number_cell(module["kernel_count"] / steps, MODULES["kernel_count"]),
     )
+
+
+def _useful_cells(module: Mapping[Any, Any], steps: int) -> list[Cell]:
+    return [number_cell(module[name] / (1 if name == "useful_pct" else steps), MODULES[name]) for name in _USEFUL]
 
 
 def mark_unresolved(cell: Cell, is_resolved: bool) -> Cell:

@@ -1,0 +1,87 @@
+"""FLOP of convolutions: what they make is in none of their arguments.
+
+It is known from the gradient that the backward pass had for it, or from the op that took it. Which gradients the
+backward pass computed is known from the ops that took these.
+"""
+
+import json
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tcprof.analysis.flop.formulas import (
+    CONVOLUTION_BACKWARD,
+    CONVOLUTIONS,
+    Sizes,
+    count_convolution,
+    count_convolution_backward,
+)
+from tcprof.analysis.flop.names import Names
+from tcprof.analysis.modules.backward import trace_back
+from tcprof.analysis.projection import Hierarchy
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+_TRANSPOSED = "transpose"  # in the names of transposed ones, or of what these call
+
+
+def count_convolutions(hierarchy: Hierarchy, names: Names, owner: Ints, flop: Floats) -> None:
+    """Set the FLOP of all convolutions that count.
+
+    Args:
+        hierarchy: The nested ranges.
+        names: Their names.
+        owner: For each range the op that counts for it.
+        flop: The FLOP of each range.
+    """
+    is_own = owner == np.arange(len(owner))
+    is_forward = names.among(CONVOLUTIONS) & (owner >= 0)
+    forward = np.flatnonzero(is_forward & is_own)
+    backward = np.flatnonzero(names.among((CONVOLUTION_BACKWARD,)) & is_own)
+    if not len(forward) + len(backward):
+        return
+    sizes, outputs = (_Texts(hierarchy.ranges[name]) for name in ("sizes", "output_sizes"))
+    inside = np.flatnonzero(is_forward)
+    transposed = np.zeros(len(owner), dtype=bool)
+    transposed[owner[inside[names.hold(_TRANSPOSED)[inside]]]] = True
+    made: dict[int, Sizes] = {}
+    for row in inside[outputs.are_known(inside)].tolist():
+        if outputs.of(row)[0]:
+            made.setdefault(int(owner[row]), outputs.of(row)[0])
+    maker = np.append(owner, -1)[trace_back(hierarchy).forward]  # -1, for none, is the last
+    for row in backward.tolist():
+        op = int(maker[row])
+        is_known = op >= 0 and bool(is_forward[op])
+        gradient, inputs, weight = [*sizes.of(row), [], [], []][:3]
+        gradients = sum(bool(each) for each in outputs.of(row))
+        is_transposed = bool(transposed[op]) if is_known else None
+        flop[row] = count_convolution_backward(gradient, inputs, weight, gradients, is_transposed)
+        if is_known and gradient:
+            made[op] = gradient
+    for row in forward.tolist():
+        inputs, weight = [*sizes.of(row), [], []][:2]
+        flop[row] = count_convolution(inputs, weight, made.get(row, []), bool(transposed[row]))
+
+
+class _Texts:
+    """Sizes of ranges, each text read once."""
+
+    def __init__(self, column: pd.Series) -> None:
+        self._codes = column.cat.codes.to_numpy()
+        self._texts = column.cat.categories.tolist()
+        self._read: dict[int, list[Sizes]] = {}
+
+    def are_known(self, rows: Ints) -> Bools:
+        """Which of these ranges have sizes."""
+        found: Bools = np.array([bool(text) for text in self._texts], dtype=bool)[self._codes[rows]]
+        return found
+
+    def of(self, row: int) -> list[Sizes]:
+        """The sizes of a range; none where they are not known."""
+        code = int(self._codes[row])
+        if code not in self._read:
+            self._read[code] = json.loads(self._texts[code]) if self._texts[code] else []
+        return self._read[code]

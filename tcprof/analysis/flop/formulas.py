@@ -1,0 +1,188 @@
+"""FLOP of an op by the sizes of its operands, with the conventions of ``torch.utils.flop_counter``.
+
+A multiplication and the addition that follows are two FLOP. Products, convolutions and attention are counted, all that
+Tensor Cores compute; an added bias, norms and element-wise functions are not. Attention is counted as if nothing were
+masked.
+"""
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+Sizes = Sequence[int]
+Formula = Callable[[Sequence[Sizes]], float]
+
+UNKNOWN = float("nan")
+MOST_FLOP = 10**18  # of one op: a quarter of an hour at 10^15 FLOP/s
+_MATRIX, _STACK, _ATTENTION = 2, 3, 4  # dimensions of a matrix, of a stack of matrices, of queries
+_FEWEST, _MOST = 3, 5  # dimensions of a convolution's operands, with those of the batch and the channels
+
+
+class _NoSuchError(Exception):
+    """These are no sizes of such an op's operands."""
+
+
+def _check(is_so: bool) -> None:
+    if not is_so:
+        raise _NoSuchError
+
+
+def _multiply(left: Sizes, right: Sizes) -> float:
+    _check(len(left) == len(right) == _MATRIX and left[1] == right[0])
+    return 2 * left[0] * left[1] * right[1]
+
+
+def _multiply_stacks(left: Sizes, right: Sizes) -> float:
+    _check(len(left) == len(right) == _STACK and left[0] == right[0])
+    return left[0] * _multiply(left[1:], right[1:])
+
+
+def _multiply_any(left: Sizes, right: Sizes) -> float:
+    """What ``torch.matmul`` does with matrices and stacks of them, whose batches are broadcast."""
+    _check(min(len(left), len(right)) >= _MATRIX)
+    count = 1
+    for back in range(_MATRIX + 1, max(len(left), len(right)) + 1):
+        one, other = (sizes[-back] if back <= len(sizes) else 1 for sizes in (left, right))
+        _check(one == other or 1 in (one, other))
+        count *= other if one == 1 else one
+    return count * _multiply(left[-_MATRIX:], right[-_MATRIX:])
+
+
+def _apply_linear(inputs: Sizes, weight: Sizes) -> float:
+    _check(len(weight) == _MATRIX and bool(inputs) and inputs[-1] == weight[1])
+    return 2 * prod(inputs) * weight[0]
+
+
+def _attend(query: Sizes, key: Sizes, value: Sizes, products: tuple[int, int] = (1, 1)) -> float:
+    """Scores and their product with the values: so many products of a query's length, so many of a value's."""
+    _check(len(query) == len(key) == len(value) == _ATTENTION)
+    batch, heads, length, width = query
+    _check(batch == key[0] == value[0] and key[1] == value[1] and key[2] == value[2] and key[3] == width)
+    _check(0 < key[1] <= heads and heads % key[1] == 0)
+    return 2 * batch * heads * length * key[2] * (products[0] * width + products[1] * value[3])
+
+
+def _attend_backward(gradient: Sizes, query: Sizes, key: Sizes, value: Sizes) -> float:
+    """The scores again, and the gradients of values, scores, queries and keys."""
+    _check(len(gradient) == _ATTENTION and list(gradient[:3]) == list(query[:3]) and gradient[3] == value[-1])
+    return _attend(query, key, value, (3, 2))
+
+
+def _heads_first(sizes: Sizes) -> Sizes:
+    """Sizes of queries, keys or values as the functions above have them, of those with heads behind the length."""
+    _check(len(sizes) == _ATTENTION)
+    return sizes[0], sizes[2], sizes[1], sizes[3]
+
+
+def _places(function: Callable[..., float], *places: int) -> Formula:
+    return lambda sizes: function(*(sizes[place] for place in places))
+
+
+def _packed(function: Callable[..., float], places: int, offsets: int) -> Formula:
+    """Attention of sequences with heads behind the length; of unequal lengths, where there are offsets."""
+
+    def formula(sizes: Sequence[Sizes]) -> float:
+        _check(not sizes[offsets])
+        return function(*(_heads_first(each) for each in sizes[:places]))
+
+    return formula
+
+
+# By the op's name, without an underscore of one that works in place.
+WHOLE: dict[str, Formula] = {
+    **dict.fromkeys(("aten::mm", "aten::_int_mm", "aten::_scaled_mm"), _places(_multiply, 0, 1)),
+    **dict.fromkeys(("aten::addmm", "aten::_addmm_activation"), _places(_multiply, 1, 2)),
+    "aten::bmm": _places(_multiply_stacks, 0, 1),
+    "aten::baddbmm": _places(_multiply_stacks, 1, 2),
+    **{
+        f"aten::_scaled_dot_product_{kind}": _places(_attend, 0, 1, 2)
+        for kind in ("flash_attention", "efficient_attention", "cudnn_attention", "flash_attention_for_cpu")
+    },
+    **{
+        f"aten::_scaled_dot_product_{kind}_backward": _places(_attend_backward, 0, 1, 2, 3)
+        for kind in ("flash_attention", "efficient_attention", "cudnn_attention", "flash_attention_for_cpu")
+    },
+    "aten::_flash_attention_forward": _packed(_attend, 3, 3),
+    "aten::_efficient_attention_forward": _packed(_attend, 3, 4),
+    "aten::_flash_attention_backward": _packed(_attend_backward, 4, 6),
+    "aten::_efficient_attention_backward": _packed(_attend_backward, 4, 6),
+}
+# These call others as a rule, which then count; where none of those below is called either, they are one product.
+WRAPPERS: dict[str, Formula] = {
+    "aten::linear": _places(_apply_linear, 0, 1),
+    "aten::matmul": _places(_multiply_any, 0, 1),
+}
+NOT_COUNTED = frozenset(("aten::mv", "aten::addmv", "aten::dot", "aten::vdot"))  # by the reference, which these are of
+CONVOLUTIONS = frozenset(
+    (
+        *(f"aten::conv{kind}{number}d" for kind in ("", "_transpose") for number in (1, 2, 3)),
+        *("aten::convolution", "aten::_convolution", "aten::_convolution_mode", "aten::convolution_overrideable"),
+        *("aten::cudnn_convolution", "aten::cudnn_convolution_transpose", "aten::cudnn_convolution_relu"),
+        *("aten::cudnn_convolution_add_relu", "aten::mkldnn_convolution", "aten::_slow_conv2d_forward"),
+        *("aten::_conv_depthwise2d", "aten::conv_depthwise3d"),
+    )
+)
+CONVOLUTION_BACKWARD = "aten::convolution_backward"
+
+
+def count_flop(formula: Formula, sizes: Sequence[Sizes]) -> float:
+    """FLOP of an op; unknown where the sizes are no such op's.
+
+    Args:
+        formula: One of those above.
+        sizes: Of each of its arguments.
+    """
+    try:
+        return _limit(formula(sizes))
+    except (_NoSuchError, IndexError):
+        return UNKNOWN
+
+
+def _limit(flop: float) -> float:
+    return float(flop) if flop <= MOST_FLOP else UNKNOWN
+
+
+def count_convolution(inputs: Sizes, weight: Sizes, output: Sizes, transposed: bool) -> float:
+    """FLOP of a convolution: each value of the output, or of the input if transposed, meets the weights of its group.
+
+    Args:
+        inputs: Sizes of its input.
+        weight: Sizes of its weight.
+        output: Sizes of its output; empty where they are not known.
+        transposed: Whether it is a transposed one.
+    """
+    if len(inputs) == len(weight) - 1:  # without a batch
+        inputs, output = [1, *inputs], [1, *output] if output else []
+    if not _is_convolution(inputs, weight, output, transposed):
+        return UNKNOWN
+    points = inputs[2:] if transposed else output[2:]
+    return _limit(2 * inputs[0] * prod(points) * prod(weight))
+
+
+def _is_convolution(inputs: Sizes, weight: Sizes, output: Sizes, transposed: bool) -> bool:
+    if len(inputs) != len(weight) or not _FEWEST <= len(weight) <= _MOST or 0 in weight[:2]:
+        return False
+    if transposed:
+        return inputs[1] == weight[0]
+    same_rank = len(output) == len(inputs)
+    return same_rank and output[:2] == [inputs[0], weight[0]] and inputs[1] % weight[1] == 0
+
+
+def count_convolution_backward(
+    gradient: Sizes, inputs: Sizes, weight: Sizes, gradients: int, transposed: bool | None
+) -> float:
+    """FLOP of a convolution's gradients: each takes as many as the convolution.
+
+    Args:
+        gradient: Sizes of its output's gradient.
+        inputs: Sizes of its input.
+        weight: Sizes of its weight.
+        gradients: Of how many of these the gradient was computed; 0 where that is not known.
+        transposed: Whether it is a transposed convolution's; None where that is not known.
+    """
+    found = {
+        count_convolution(inputs, weight, gradient, each)
+        for each in ((False, True) if transposed is None else (transposed,))
+        if _is_convolution(inputs, weight, gradient, each)
+        and (not each or (len(gradient) == len(weight) and gradient[1] % weight[1] == 0))
+    }
+    return _limit(gradients * found.pop()) if len(found) == 1 and gradients else UNKNOWN

@@ -1,0 +1,39 @@
+"""The FLOP of ops at the kernels that they launched."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from tcprof.analysis.account import Account, Evidence
+from tcprof.analysis.flop.ops import NONE, count_ops
+from tcprof.analysis.kernels.summary import could_be_tensor
+from tcprof.analysis.projection import innermost_of_domain
+from tcprof.frames import LAUNCHED, OPS_DOMAIN
+
+
+def add_op_flop(account: Account, evidence: Evidence) -> Account:
+    """The account with the FLOP of each op, on its first tensor kernel, or if it has none on its first kernel.
+
+    Unknown for what is or could be a tensor kernel of no op that counts, or of one whose FLOP are not known; 0 for all
+    other launches. Where no op has sizes, all are unknown.
+
+    Args:
+        account: The account.
+        evidence: What it was made from.
+    """
+    ops = count_ops(evidence.hierarchy)
+    if ops is None:
+        return account
+    launched, kernels, kinds = account.launched, account.kernels, evidence.activities["kind"]
+    activity, kernel = launched["activity"].to_numpy(), launched["kernel"].to_numpy()
+    op, _ = innermost_of_domain(evidence.hierarchy, evidence.attribution, OPS_DOMAIN, len(kinds))
+    owner = np.append(ops.owner, NONE)[op[activity]]
+    is_tensor = (kernels["tensor_kernel"].to_numpy(bool) | could_be_tensor(kernels).to_numpy(bool))[kernel]
+    is_tensor |= (kinds == "graph").to_numpy()[activity]
+    flop = np.append(ops.flop, np.nan)[owner]
+    rows = np.flatnonzero(owner >= 0)
+    order = rows[np.lexsort((rows, ~is_tensor[rows], owner[rows]))]
+    first = order[np.append(True, np.diff(owner[order]) != 0)[: len(order)]]
+    found = np.where(is_tensor & np.isnan(flop), np.nan, 0.0)
+    found[first] = flop[first]
+    return replace(account, launched=LAUNCHED.conform(launched.assign(op_flop=found)))

@@ -1,0 +1,93 @@
+"""Which ops count, and how many FLOP each asks for.
+
+Ops call each other: of those that lie in each other the outermost counts that has a formula for all that happens in
+it, so that nothing counts twice.
+"""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tcprof.analysis.flop import formulas
+from tcprof.analysis.flop.convolutions import count_convolutions
+from tcprof.analysis.flop.names import Names
+from tcprof.analysis.projection import Hierarchy
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+NONE = -1
+
+
+@dataclass(frozen=True)
+class Ops:
+    """The ops that count; one value for each range.
+
+    Attributes:
+        owner: The op that counts for a range: it lies in it or is it; ``NONE`` for none.
+        flop: FLOP of an op that counts, unknown where its sizes do not tell; 0 for other ranges.
+    """
+
+    owner: Ints
+    flop: Floats
+
+
+def count_ops(hierarchy: Hierarchy) -> Ops | None:
+    """The ops that count; None where no op has sizes.
+
+    Args:
+        hierarchy: The nested ranges.
+    """
+    sizes = hierarchy.ranges["sizes"].cat
+    if not (sizes.codes.to_numpy() != _code_of_none(sizes.categories)).any():
+        return None
+    names = Names(hierarchy)
+    counting = names.among(formulas.WHOLE) | names.among(formulas.CONVOLUTIONS)
+    counting |= names.among((formulas.CONVOLUTION_BACKWARD,))
+    wraps = names.among(formulas.WRAPPERS) & ~_hold(hierarchy, counting | names.among(formulas.NOT_COUNTED))
+    owner = _outermost(hierarchy, counting | wraps)
+    flop = np.zeros(len(owner))
+    rows = np.flatnonzero(owner == np.arange(len(owner)))
+    flop[rows] = _count_by_sizes(hierarchy, names, rows)
+    count_convolutions(hierarchy, names, owner, flop)
+    return Ops(owner, flop)
+
+
+def _code_of_none(categories: "pd.Index[str]") -> int:
+    return int(categories.get_indexer(pd.Index([""], dtype=categories.dtype))[0])
+
+
+def _hold(hierarchy: Hierarchy, found: Bools) -> Bools:
+    """Which ranges hold one that was found."""
+    holds = np.zeros(len(found), dtype=bool)
+    for rows in reversed(hierarchy.levels[1:]):
+        inside = rows[holds[rows] | found[rows]]
+        holds[hierarchy.parent[inside]] = True
+    return holds
+
+
+def _outermost(hierarchy: Hierarchy, found: Bools) -> Ints:
+    """For each range the outermost of those found that it lies in or is."""
+    owner = np.where(found, np.arange(len(found)), NONE)
+    for rows in hierarchy.levels[1:]:
+        around = owner[hierarchy.parent[rows]]
+        owner[rows] = np.where(around >= 0, around, owner[rows])
+    return owner
+
+
+def _count_by_sizes(hierarchy: Hierarchy, names: Names, rows: Ints) -> Floats:
+    """FLOP of ops whose arguments' sizes tell them; not known for others. Each pair of name and sizes counts once."""
+    ranges = hierarchy.ranges.iloc[rows]
+    known = {**formulas.WHOLE, **formulas.WRAPPERS}
+    texts = ranges["sizes"].cat.categories
+    key = ranges["name"].cat.codes.to_numpy(np.int64) << 32 | ranges["sizes"].cat.codes.to_numpy(np.int64)
+    _, first, which = np.unique(key, return_index=True, return_inverse=True)
+    found = []
+    for row, code in zip(rows[first].tolist(), ranges["sizes"].cat.codes.to_numpy()[first].tolist(), strict=True):
+        formula, text = known.get(names.of(row)), texts[code]
+        found.append(formulas.count_flop(formula, json.loads(text)) if formula and text else formulas.UNKNOWN)
+    return np.array(found, dtype=np.float64)[which] if found else np.empty(0)

@@ -1,0 +1,282 @@
+"""Useful FLOP: formulas, which op counts, sizes that are none, and how they stand beside what was executed."""
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from builders import TraceBuilder
+from recorded_ops import TENSOR_KERNEL
+
+import tcprof
+from tcprof.analysis import Analysis
+from tcprof.analysis.flop.formulas import MOST_FLOP, WHOLE, WRAPPERS, count_flop
+from tcprof.annotate.ranges import DOMAIN
+from tcprof.findings.modules import describe_useful
+from tcprof.sources import Wrong
+from tcprof.sources.torch_ops import split_names
+
+US = 1_000
+RATE = 1024  # FLOP per cycle of the kernel
+SM_CYCLES = 132 * 17_550  # of a sample of 10 µs
+ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)"
+NODE = "autograd::engine::evaluate_function: "
+SQUARE = [[64, 64], [64, 64]]
+UNKNOWN = math.nan
+Sizes = Sequence[Sequence[int]]
+
+
+class Step(TraceBuilder):
+    """Steps of a network of one module, in which ops with sizes launch kernels of 100 µs."""
+
+    def __init__(self, steps: int = 1, process: int = 1000) -> None:
+        super().__init__()
+        self.gpu().recorded(100_000 * US)
+        self._steps, self._process = steps, process
+        self._kernels: list[tuple[int, float]] = []
+        for step in range(steps):
+            for name, inset in (("step", 0), ("forward", 1), ("Net", 2)):
+                start, end = 1000 * step + inset, 1000 * step + 990 - inset
+                self.range(name, start * US, end * US, domain=DOMAIN, process=process)
+
+    def op(self, name: str, start: int, end: int, sizes: Sizes | str = "", **told: object) -> "Step":
+        """An op, with other numbers in its name as given; the op that made the first argument last."""
+        inputs = told.pop("inputs", "")
+        texts = [f", {key} = {value}" for key, value in told.items()]
+        texts += [f", sizes = {sizes}"] * bool(sizes) + [f", input_op_ids = {inputs}"] * bool(inputs)
+        return self.range(name + "".join(texts), start * US, end * US, process=self._process)
+
+    def works(self, at: int, flop: float = 0, name: str = TENSOR_KERNEL) -> "Step":
+        """A kernel that executes so many FLOP."""
+        start = (10_000 + 100 * len(self._kernels)) * US
+        self.kernel(name, start, start + 100 * US, launched=at * US, process=self._process)
+        self._kernels.append((start, flop))
+        return self
+
+    def sampled(self) -> "Step":
+        count = 1100 + 10 * len(self._kernels)
+        cycles = [0] * count
+        for start, flop in self._kernels:
+            first = start // (10 * US)
+            cycles[first : first + 10] = [round(flop / RATE / 10)] * 10
+        self.cycles(cycles, sm=[SM_CYCLES] * count)
+        return self
+
+
+Read = Callable[[TraceBuilder], Analysis]
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    return lambda builder: tcprof.read(builder.write(tmp_path), iteration="step")
+
+
+def useful(analysis: Analysis) -> float:
+    return float(analysis.modules.set_index(["module", "phase"]).loc[("Net", "all"), "useful_flop"])
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "flop"),
+    [
+        ("aten::mm", [[3, 5], [5, 7]], 2 * 3 * 5 * 7),
+        ("aten::addmm", [[7], [3, 5], [5, 7], [], []], 2 * 3 * 5 * 7),
+        ("aten::_scaled_mm", [[3, 5], [5, 7], [], [], []], 2 * 3 * 5 * 7),
+        ("aten::bmm", [[2, 3, 5], [2, 5, 7]], 2 * 2 * 3 * 5 * 7),
+        ("aten::baddbmm", [[2, 3, 7], [2, 3, 5], [2, 5, 7]], 2 * 2 * 3 * 5 * 7),
+        ("aten::mm", [[0, 5], [5, 7]], 0),
+        ("aten::mm", [[3, 5], [6, 7]], UNKNOWN),
+        ("aten::mm", [[3, 5]], UNKNOWN),
+        ("aten::mm", [[], []], UNKNOWN),
+        ("aten::bmm", [[2, 3, 5], [3, 5, 7]], UNKNOWN),
+        ("aten::mm", [[10**6, 10**6], [10**6, 10**6]], UNKNOWN),
+        ("aten::linear", [[2, 4, 5], [7, 5], [7]], 2 * 2 * 4 * 5 * 7),
+        ("aten::linear", [[], [7, 5]], UNKNOWN),
+        ("aten::matmul", [[6, 1, 3, 5], [4, 5, 7]], 6 * 4 * 2 * 3 * 5 * 7),
+        ("aten::matmul", [[6, 3, 5], [4, 5, 7]], UNKNOWN),
+        ("aten::matmul", [[3, 5], [5]], UNKNOWN),
+        ("aten::_scaled_dot_product_flash_attention", [[2, 8, 10, 4], [2, 2, 12, 4], [2, 2, 12, 6]], 3840 * (4 + 6)),
+        ("aten::_scaled_dot_product_flash_attention", [[2, 8, 10, 4], [2, 3, 12, 4], [2, 3, 12, 6]], UNKNOWN),
+        ("aten::_scaled_dot_product_efficient_attention", [[2, 8, 10, 4], [2, 0, 12, 4], [2, 0, 12, 6]], UNKNOWN),
+        (
+            "aten::_scaled_dot_product_cudnn_attention_backward",
+            [[2, 8, 10, 6], [2, 8, 10, 4], [2, 2, 12, 4], [2, 2, 12, 6]],
+            3840 * (3 * 4 + 2 * 6),
+        ),
+        ("aten::_flash_attention_forward", [[2, 10, 8, 4], [2, 12, 2, 4], [2, 12, 2, 6], []], 3840 * (4 + 6)),
+        ("aten::_flash_attention_forward", [[20, 8, 4], [24, 2, 4], [24, 2, 6], [3]], UNKNOWN),
+        (
+            "aten::_efficient_attention_backward",
+            [[2, 10, 8, 6], [2, 10, 8, 4], [2, 12, 2, 4], [2, 12, 2, 6], [], [], []],
+            3840 * (3 * 4 + 2 * 6),
+        ),
+    ],
+)
+def test_formulas(name: str, sizes: Sizes, flop: float) -> None:
+    assert count_flop({**WHOLE, **WRAPPERS}[name], sizes) == pytest.approx(flop, nan_ok=True, rel=0)
+
+
+def test_an_op_and_what_it_calls_count_once(read: Read) -> None:
+    step = Step().op("aten::linear", 10, 50, [[2, 32, 64], [64, 64]]).op("aten::matmul", 12, 40, [[2, 32, 64], *SQUARE])
+    step.op("aten::mm", 15, 30, SQUARE).op("aten::mm", 16, 20, SQUARE).works(18).works(25)
+    assert useful(read(step.sampled())) == 2 * 64**3
+
+
+def test_a_product_of_nothing_but_itself_counts_by_its_wrapper(read: Read) -> None:
+    step = Step().op("aten::linear", 10, 50, [[2, 32, 64], [64, 64]]).op("aten::matmul", 12, 40, [[2, 32, 64], *SQUARE])
+    assert useful(read(step.works(18).sampled())) == 2 * 64**3
+
+
+def test_a_matrix_and_a_vector_do_not_count(read: Read) -> None:
+    """PyTorch's counter does not count them either."""
+    step = (
+        Step().op("aten::matmul", 10, 50, SQUARE).op("aten::mv", 20, 30, [[64, 64], [64]]).works(25, name=ELEMENTWISE)
+    )
+    assert useful(read(step.sampled())) == 0
+
+
+def test_what_ran_on_the_cpu_does_not_count(read: Read) -> None:
+    step = Step().op("aten::mm", 10, 20, SQUARE).op("aten::addmm_", 30, 40, [[64, 64], *SQUARE]).works(35)
+    assert useful(read(step.sampled())) == 2 * 64**3
+
+
+def test_products_on_cuda_cores_are_useful_but_not_beside_what_tensor_cores_executed(read: Read) -> None:
+    flop = 2 * 1024**3
+    step = Step().op("aten::mm", 10, 20, [[1024, 1024]] * 2).works(15, flop)
+    analysis = read(step.op("aten::mm", 30, 40, SQUARE).works(35, name="sgemm_128x128_nn").sampled())
+    row = analysis.modules.set_index(["module", "phase"]).loc[("Net", "all")]
+    assert row["useful_flop"] == flop + 2 * 64**3
+    assert row["useful_pct"] == pytest.approx(100, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        "[[64, 64], [-64, 64]]",
+        "[[64, 64], [64, 064]]",
+        "[[64, 64], [64, 64]",
+        "[[64, 64], [64, 64]], []]",
+        "[[64, 64],[64, 64]]",
+        f"[[64, {10**30}], [64, 64]]",
+        f"[[{', '.join(['1'] * 100)}], [64, 64]]",
+        "[" * 5000 + "]" * 5000,
+        "[[٦٤, 64], [64, 64]]",
+    ],
+)
+def test_sizes_that_are_none_are_unknown_and_told(sizes: str, read: Read) -> None:
+    step = Step().op("aten::mm", 10, 20, SQUARE).works(15).op("aten::mm", 30, 40, sizes).works(35)
+    analysis = read(step.sampled())
+    assert math.isnan(useful(analysis))
+    assert Wrong("NVTX_EVENTS.text", "an op's sizes that are none", 1, kept=True) in analysis.observed.wrong
+
+
+def test_sizes_of_another_op_or_too_large_ones_are_unknown(read: Read) -> None:
+    largest = [[10**6, 10**6], [10**6, 1]]
+    assert MOST_FLOP > 2 * 10**12
+    for sizes in ([[3, 4, 5], [1]], [[10**11, 10**11], [10**11, 10**11]]):
+        assert math.isnan(useful(read(Step().op("aten::mm", 10, 20, sizes).works(15).sampled())))
+    assert useful(read(Step().op("aten::mm", 10, 20, largest).works(15).sampled())) == 2 * 10**12
+
+
+def test_a_tensor_kernel_of_no_op_makes_its_module_unknown(read: Read) -> None:
+    step = Step().op("aten::mm", 10, 20, SQUARE).works(15, 10**9).op("aten::_cudnn_rnn", 30, 40).works(35, 10**9)
+    analysis = read(step.sampled())
+    assert math.isnan(useful(analysis))
+    (said,) = describe_useful(analysis)
+    assert "50.0 % of the tensor kernels' time, most of it sm90_xmma_gemm" in said
+    others = Step().op("aten::mm", 10, 20, SQUARE).works(15).op("aten::add", 30, 40, SQUARE).works(35, 0, ELEMENTWISE)
+    assert useful(read(others.sampled())) == 2 * 64**3
+
+
+def test_without_sizes_nothing_is_known_and_nothing_said(read: Read) -> None:
+    analysis = read(Step().op("aten::mm", 10, 20, op_id=5).works(15).sampled())
+    assert analysis.launched["op_flop"].isna().all()
+    assert math.isnan(useful(analysis))
+    assert describe_useful(analysis) == ()
+
+
+CONVOLVED = 2 * 2 * 8 * 8 * 16 * 3 * 3 * 3
+IMAGES, KERNELS = [2, 3, 16, 16], [16, 3, 3, 3]
+
+
+def convolved(taken: Sequence[Sequence[int]], process: int = 1000) -> Step:
+    """A convolution, and what others took from it, in this order."""
+    step = Step(process=process).op("aten::conv2d", 10, 30, [IMAGES, KERNELS, [16], [], [], []], op_id=7)
+    step.op("aten::cudnn_convolution", 12, 20, [IMAGES, KERNELS, [], [], []], op_id=9).works(15)
+    for number, sizes in enumerate(taken):
+        step.op("aten::relu", 40 + 9 * number, 45 + 9 * number, [sizes], op_id=20 + number, inputs="[(7,0)]")
+    return step
+
+
+@pytest.mark.parametrize(
+    ("taken", "flop"),
+    [
+        ([[2, 16, 8, 8]], CONVOLVED),
+        ([[2, 16, 8, 8], [2, 16, 99, 99]], CONVOLVED),  # of a tensor at the same address, after it
+        ([], UNKNOWN),
+        ([[2, 99, 8, 8]], UNKNOWN),
+        ([[3, 16, 8, 8]], UNKNOWN),
+        ([[2, 16, 8]], UNKNOWN),
+        ([[]], UNKNOWN),
+    ],
+)
+def test_what_a_convolution_made_is_what_the_first_op_took(taken: Sizes, flop: float, read: Read) -> None:
+    assert useful(read(convolved(taken).sampled())) == pytest.approx(flop, nan_ok=True, rel=0)
+
+
+def test_processes_number_their_ops_for_themselves(read: Read) -> None:
+    step = convolved([])
+    step.range("aten::relu, op_id = 20, sizes = [[2, 16, 8, 8]], input_op_ids = [(7,0)]", 41, 45, process=2000)
+    assert math.isnan(useful(read(step.sampled())))
+
+
+def test_a_list_of_tensors_that_moves_arguments_tells_nothing() -> None:
+    names = [
+        "aten::conv2d, op_id = 7, sizes = [[1]]",
+        "aten::cat, op_id = 8, sizes = [[2]], input_op_ids = [(0,-1), (7,0)]",
+    ]
+    ops = split_names(pd.Categorical(names), np.array([1, 1]))
+    assert list(ops.output_sizes) == ["", ""]
+
+
+def test_gradients_that_no_op_took_were_not_computed(read: Read) -> None:
+    step = convolved([]).range("backward", 995 * US, 999 * US, domain=DOMAIN)
+    gradient = [[2, 16, 8, 8], IMAGES, KERNELS]
+    for number, taken in enumerate(("[(30,1)]", "[(31,0)]")):
+        at = 50 + 50 * number
+        step.op("aten::convolution_backward", at, at + 10, gradient, op_id=30 + number).works(at + 5)
+        step.op("aten::add", at + 20, at + 30, [KERNELS if number == 0 else IMAGES], op_id=40 + number, inputs=taken)
+    launched = read(step.sampled()).launched["op_flop"].tolist()
+    assert launched == pytest.approx([UNKNOWN, CONVOLVED, CONVOLVED], nan_ok=True)
+    step = convolved([]).op("aten::convolution_backward", 50, 60, gradient, op_id=30).works(55)
+    assert math.isnan(read(step.sampled()).launched["op_flop"].iloc[1])
+
+
+@pytest.mark.parametrize(("width", "share"), [(4096, 100.0), (4097, 100 * 4097**2 / (4224 * 4160))])
+def test_a_layer_that_does_not_fill_its_tiles_executes_more_than_is_useful(
+    width: int, share: float, read: Read
+) -> None:
+    """Tiles of 128 x 128 x 64: a width of 4097 takes 33 of them, and 65 steps along the sum."""
+    wide, deep = (math.ceil(width / tile) * tile for tile in (128, 64))
+    step = Step(steps=6)
+    for at in range(20, 6000, 1000):
+        step.op("aten::mm", at, at + 100, [[1024, width], [width, width]]).works(at + 50, 2 * 1024 * wide * deep)
+    analysis = read(step.sampled())
+    rows = analysis.modules.set_index(["module", "phase"]).loc[("Net", "all")]
+    steady = rows["iteration_count"]
+    assert rows["useful_flop"] == steady * 2 * 1024 * width**2
+    assert rows["tensor_flop"] == pytest.approx(steady * 2 * 1024 * wide * deep, rel=1e-3)
+    assert rows["useful_pct"] == pytest.approx(share, rel=1e-3)
+    said = " ".join(describe_useful(analysis))
+    assert ("padding to whole tiles" in said) == (width == 4097)
+
+
+def test_attention_that_skips_what_is_masked_executes_less(read: Read) -> None:
+    sizes = [[4, 16, 1024, 64]] * 3
+    flop = 4 * 4 * 16 * 1024**2 * 64
+    step = Step().op("aten::_scaled_dot_product_flash_attention", 10, 30, sizes)
+    analysis = read(step.op("aten::_flash_attention_forward", 12, 20).works(15, flop / 2).sampled())
+    assert useful(analysis) == flop
+    assert analysis.modules["useful_pct"].iloc[0] == pytest.approx(200, rel=1e-3)
+    assert "skip what is masked" in " ".join(describe_useful(analysis))
