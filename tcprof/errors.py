@@ -16,6 +16,9 @@ Any other exception that leaves the package is a defect of tcprof; the command l
 from typing import ClassVar
 
 DEFECT_STATUS = 70  # as EX_SOFTWARE in sysexits.h
+# Hints that several modules give.
+EXPORT_AGAIN = "Export the report again: nsys export --type=sqlite --force-overwrite=true REPORT.nsys-rep"
+EXPORT_OR_COPY_AGAIN = f"{EXPORT_AGAIN}, or copy the file again from where it was made."
 
 
 class TcprofError(Exception):

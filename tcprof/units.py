@@ -4,6 +4,7 @@ Every function takes a number and gives what a person reads; unknown (NaN, None)
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import SupportsFloat
@@ -13,6 +14,10 @@ _LEAST_NS = 0.0005  # what is less comes from rounding alone
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _NEAR_ONE = 0.1  # ratios so near to 1 need three decimals
 _SI = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+# The space of a value as the functions below write it; in sentences anything may follow but more of a word.
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|points?|[nµm]?s|[KMGT]i?B|B|[kMGTP]?(?:Hz|FLOP(?:/s)?))(?![\w/]))")
 
 
 def _known(value: SupportsFloat | None) -> float | None:
@@ -234,6 +239,11 @@ def symbol_of(unit: str) -> str:
 def unit_of_heading(unit: str) -> str:
     """The unit that goes into a column's heading where space is scarce, so that its values need none."""
     return _IN_HEADINGS.get(unit, ("", ""))[1]
+
+
+def join_units(text: str, space: str) -> str:
+    """A text in which another character stands between each value and its unit, so that no line ends there."""
+    return _BEFORE_UNIT.sub(space, text)
 
 
 def bare(text: str, unit: str) -> str:

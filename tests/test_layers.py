@@ -11,6 +11,7 @@ from source_tree import PACKAGE, Module, cycles_of, graph_of, read_modules, sibl
 LAYERS = (
     "version",
     "errors",
+    "arrays",
     "units",
     "untrusted",
     "temporary",

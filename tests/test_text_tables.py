@@ -70,6 +70,18 @@ def test_names_that_differ_in_the_middle_stay_different(kinds: tuple[str, ...], 
     assert shorten_all([Name(names[0], 34)] * 2) == [shorten(names[0], 34)] * 2, "equal names are one"
 
 
+@pytest.mark.parametrize(
+    "value", ["5.2 %", "1.24 ms", "90 µs", "3 s", "762 TFLOP/s", "+37.5 points", "4.0 MiB", "20 kHz"]
+)
+def test_a_value_and_its_unit_stay_in_one_line(value: str) -> None:
+    text = f"It is {value}, then {value}: or ({value}) of 12 steps in 3 epochs and {value}"
+    for width in range(16, 60):
+        lines = fill(text, width).splitlines()
+        assert sum(line.count(value) for line in lines) == 4
+        assert " ".join(lines) == text
+    assert "12\nsteps" in fill(text, text.index(" steps"))  # what is counted is no unit
+
+
 def test_the_last_name_of_a_path_stays() -> None:
     path = "step / forward / LlamaForCausalLM.model.layers.0.mlp.down_proj"
     (shortened,) = shorten_all([Name(path, 44, last=len("LlamaForCausalLM.model.layers.0.mlp.down_proj"))])

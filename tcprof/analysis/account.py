@@ -4,19 +4,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.instances import Work, group_by_path, instance_windows, sum_up
 from tcprof.analysis.projection import Attribution, Hierarchy, ranges_of_activities
 from tcprof.analysis.rates import range_rates, values_of_launches
+from tcprof.arrays import Floats
 from tcprof.frames import INSTANCES, KERNELS, LAUNCHED, LEDGER, RANGES, TIMELINE, WARM_UP_PATH
 from tcprof.memory import return_freed_memory
 
 if TYPE_CHECKING:
     from tcprof.analysis.kernels.launches import KernelFit
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,10 @@ A range may begin or end between any two of the kernels of a sample; see ``tcpro
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from tcprof.analysis.intervals import search
 from tcprof.analysis.pieces import CutPlaces, SplitSamples
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from tcprof.arrays import Floats, Ints
 
 BORDER_NS = 500.0  # how well the count at a border inside a launch is known, as time at the launch's rate
 NEAR_NS = 1000  # on either side of a border: whether a kernel runs across it

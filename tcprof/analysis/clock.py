@@ -5,15 +5,12 @@ show other kernels than those that they lie under. So they are moved by as much 
 """
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.sampling import samples_by_gpu
+from tcprof.arrays import Floats
 from tcprof.frames import CLOCKS, KERNEL_KINDS
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 ENGINE_LEAD_NS = (
     600  # GR Active leads the kernels by so much: 0 to 1.1 µs in the 24 recordings of an H200 where it shows

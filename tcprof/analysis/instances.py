@@ -5,19 +5,17 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.intervals import search, union
 from tcprof.analysis.projection import Attribution, Hierarchy
 from tcprof.analysis.sampling import Windows
+from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import KERNEL_KINDS
 
 _COUNTS = ("activity_count", "inherited_count", "kernel_count", "kernel_ns")
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-_Numbers = TypeVar("_Numbers", Ints, npt.NDArray[np.float64])
+_Numbers = TypeVar("_Numbers", Ints, Floats)
 
 
 @dataclass(frozen=True)
@@ -135,9 +133,7 @@ def _first_known(*choices: Bools) -> Bools:
     return found
 
 
-def _count(
-    instances: pd.DataFrame, work: Work, inherited: Bools, is_kernel: Bools
-) -> dict[str, Ints | npt.NDArray[np.float64]]:
+def _count(instances: pd.DataFrame, work: Work, inherited: Bools, is_kernel: Bools) -> dict[str, Ints | Floats]:
     """Counts and times of each instance: of its own activities, and of those of the instances in it."""
     kernel_ns = np.where(is_kernel, work.end - work.start, 0)
     weights = (np.ones_like(kernel_ns), inherited.astype(np.int64), is_kernel.astype(np.int64), kernel_ns)
@@ -238,7 +234,7 @@ def instance_windows(instances: pd.DataFrame, work: Work, window: str) -> Window
     return Windows(rows, gpu[rows], start, end)
 
 
-def busy_time(instances: pd.DataFrame, work: Work, group: Ints, groups: int) -> npt.NDArray[np.float64]:
+def busy_time(instances: pd.DataFrame, work: Work, group: Ints, groups: int) -> Floats:
     """Time in ns under at least one activity, for each group of instances.
 
     Args:
@@ -250,7 +246,7 @@ def busy_time(instances: pd.DataFrame, work: Work, group: Ints, groups: int) -> 
     # What runs alone adds up. Only what overlaps has to be united, for every depth anew.
     (alone_ns,) = sum_up(instances, work, [np.where(work.alone, work.end - work.start, 0)])
     counted = group >= 0
-    total: npt.NDArray[np.float64] = np.bincount(group[counted], alone_ns[counted], minlength=groups).astype(float)
+    total: Floats = np.bincount(group[counted], alone_ns[counted], minlength=groups).astype(float)
     rows = np.flatnonzero(~work.alone)
     work = Work(work.instance[rows], work.counted[rows], work.start[rows], work.end[rows], work.alone[rows])
     for row, index in work_by_depth(instances, work):

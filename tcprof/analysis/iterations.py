@@ -3,19 +3,15 @@
 import re
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.paths import SEPARATOR
 from tcprof.analysis.sampling import NORMAL_95
+from tcprof.arrays import Bools, Floats, Ints
 from tcprof.errors import UsageError
 from tcprof.frames import ITERATIONS, OPS_DOMAIN
 from tcprof.sources import UNNAMED_DOMAIN
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 FEWEST = 5  # instances of a path that iterates; and instances that show what is usual
 MOST_WARM_UP = 100

@@ -9,16 +9,13 @@ something else follows, and the last one, to its last kernel's end.
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.periods import Sequence, find_repetitions
 from tcprof.analysis.projection import Attribution, Hierarchy, launches_of
+from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import KERNEL_KINDS, NVTX_RANGES, PATHS
 from tcprof.frames.schema import CATEGORY
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 KERNEL_ORDER = "iteration (from the kernels' order)"  # what the iterations are called
 KERNEL_ORDER_DOMAIN = "not NVTX"
@@ -134,7 +131,7 @@ def _of_one_gpu(activities: pd.DataFrame, time: Ints, thread: Ints) -> OrderedIt
     )
 
 
-def _find(kernels: pd.DataFrame, weight: Floats, starting: npt.NDArray[np.bool_]) -> tuple[Ints, Ints]:
+def _find(kernels: pd.DataFrame, weight: Floats, starting: Bools) -> tuple[Ints, Ints]:
     """First and past-the-last kernel of each iteration.
 
     By names and launch geometries, and by names alone, since a last smaller batch has other geometries: whichever

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.launches import KernelFit, tensor_counts
 from tcprof.analysis.kernels.summary import FROM_NAMES, NOT_SAMPLED, POOLED, RESOLVED, UNRESOLVED
 from tcprof.analysis.projection import CAUSES, REMEDIES, Attribution
+from tcprof.arrays import Floats
 from tcprof.frames import KERNEL_KINDS, LEDGER
 
 ACTIVITY_TIME, KERNEL_TIME, TENSOR_TIME = "activity time", "kernel time", "tensor-active time"
@@ -108,11 +108,11 @@ def _rest(whole: float, part: float) -> float:
     return rest if abs(rest) > _ROUNDING * whole else 0.0
 
 
-def _sampled_share(samples: pd.DataFrame, activities: pd.DataFrame) -> npt.NDArray[np.float64]:
+def _sampled_share(samples: pd.DataFrame, activities: pd.DataFrame) -> Floats:
     """What part of each launch was sampled: less than all of it where samples are missing."""
     launches = activities[activities["kind"].isin(KERNEL_KINDS)]
     start = launches["start_ns"].to_numpy()
     end = np.maximum(launches["end_ns"].to_numpy(), start + 1)
     sampled = StepFunction(samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy(), np.ones(len(samples)))
-    covered: npt.NDArray[np.float64] = sampled.covered(start, end) / (end - start)
+    covered: Floats = sampled.covered(start, end) / (end - start)
     return covered

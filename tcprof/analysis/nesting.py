@@ -8,12 +8,9 @@ push/pop range. So a step keeps its ranges, whatever is being prefetched meanwhi
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from tcprof.analysis.intervals import OpenIntervals
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+from tcprof.arrays import Bools, Ints
 
 
 class Nesting:

@@ -5,12 +5,10 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from tcprof.arrays import Ints
 from tcprof.frames import OPS_DOMAIN, PATHS
-
-Ints = npt.NDArray[np.int64]
 
 SEPARATOR = " / "
 LONGEST_PATH = 2_000  # characters of a path's text

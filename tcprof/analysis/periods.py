@@ -9,12 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
+from tcprof.arrays import Bools, Floats, Ints
 
 FEWEST_PERIODS = 3
 LEAST_COVER = 0.5  # of the weight, that the repetitions have to hold

@@ -9,13 +9,10 @@ from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.intervals import StepFunction, run_starts, search
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from tcprof.arrays import Floats, Ints
 
 FIXED_POINT = 2.0**40
 LEAST_RATE = 1e-7  # of full activity, for every launch: what a sample counted must be of one of them

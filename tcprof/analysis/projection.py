@@ -15,7 +15,6 @@ which is open on the thread that waits for it.
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.intervals import OpenIntervals, run_starts
@@ -23,10 +22,8 @@ from tcprof.analysis.nesting import Nesting
 from tcprof.analysis.paths import name_paths
 from tcprof.annotate.ranges import DOMAIN
 from tcprof.annotate.steps import BACKWARD, RECOMPUTE
+from tcprof.arrays import Bools, Ints
 from tcprof.frames import NVTX_RANGES, OPS_DOMAIN
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 NO_LAUNCH = "no launch recorded"
 OTHER_PROCESS = "its process opened no range"

@@ -9,17 +9,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.borders import SharedMetric, border_errors
 from tcprof.analysis.intervals import StepFunction, run_starts, search
 from tcprof.analysis.pieces import NO_LAUNCHES, Rates, SplitSamples, split_samples
+from tcprof.arrays import Floats, Ints
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-
-NORMAL_95 = 1.96  # half of a 95 % interval, in standard errors
+NORMAL_95 = 1.959963984540054  # half of a 95 % interval, in standard errors
 MINIMUM_COVERAGE = 0.5
 PERCENTILE = 0.95
 MINIMUM_INSTANCES = 5

@@ -1,7 +1,6 @@
 """Figures per instance, per path and for the whole capture, from ranges, activities and samples."""
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.instances import Work, busy_time, group_by_path, instance_windows, united_windows
@@ -19,7 +18,6 @@ from tcprof.analysis.sampling import (
 )
 from tcprof.frames import KERNEL_KINDS, OUTSIDE, RANGES, WHOLE_CAPTURE
 
-Ints = npt.NDArray[np.int64]
 Functions = dict[int, Tensor]
 
 ROUNDING = 1e-9  # by so much the sum over a window may be above that of its samples

@@ -5,16 +5,14 @@ Tensor Cores do counts before everything else, and a copy counts only where noth
 """
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.instances import group_by_path, united_windows
 from tcprof.analysis.intervals import StepFunction, run_starts
 from tcprof.analysis.kernels.summary import could_be_tensor
 from tcprof.analysis.sampling import Windows
+from tcprof.arrays import Floats, Ints
 from tcprof.frames import TIMELINE, WHOLE_CAPTURE
-
-Ints = npt.NDArray[np.int64]
 
 # Columns of TIMELINE, without their unit.
 TIME_CLASSES = (
@@ -115,9 +113,7 @@ def account_for_time(
     return rows.sort_values("gpu", kind="stable", ignore_index=True)
 
 
-def _sum_classes(
-    windows: Windows, groups: int, timelines: dict[int, StepFunction]
-) -> dict[str, npt.NDArray[np.float64]]:
+def _sum_classes(windows: Windows, groups: int, timelines: dict[int, StepFunction]) -> dict[str, Floats]:
     """Columns of times for each group of windows; they add up to the windows' length to the nanosecond."""
     sums = {name: np.zeros(groups) for name in TIME_CLASSES}
     for gpu, timeline in timelines.items():

@@ -1,12 +1,10 @@
 """Warm-up: which iterations, and which ranges in them, are left out of the figures per range and iteration."""
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from tcprof.arrays import Bools
 from tcprof.errors import UsageError
-
-Bools = npt.NDArray[np.bool_]
 
 ALL = "all"
 

@@ -16,7 +16,7 @@ import typer
 from tcprof.cli.app import app
 from tcprof.cli.signals import ended_in_order
 from tcprof.cli.streams import READER_GONE, close_streams, open_streams, tell
-from tcprof.errors import DEFECT_STATUS, InputError, OutputError, StoppedError, TcprofError
+from tcprof.errors import DEFECT_STATUS, EXPORT_AGAIN, InputError, OutputError, StoppedError, TcprofError
 from tcprof.version import __version__
 
 TRACEBACK = "TCPROF_TRACEBACK"
@@ -102,7 +102,7 @@ def _as_known(error: BaseException) -> TcprofError | None:
     if type(error).__module__.partition(".")[0] in _READERS:
         return InputError(
             f"What the recording holds cannot be read: {reason}",
-            "The file may be damaged: export it again with 'nsys export --type=sqlite --force-overwrite=true'.",
+            f"The file may be damaged. {EXPORT_AGAIN}",
         )
     return None
 

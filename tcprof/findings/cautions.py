@@ -3,19 +3,16 @@
 import re
 from functools import partial
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import union
+from tcprof.arrays import Ints
 from tcprof.findings.faults import is_fault
 from tcprof.findings.finding import Finding, Severity
 from tcprof.findings.recording_cost import find_recording_cost
 from tcprof.frames import KERNEL_KINDS
-
-Ints = npt.NDArray[np.int64]
 
 # What nsys says in most recordings, or about what tcprof does not use.
 _ROUTINE = re.compile(

@@ -16,6 +16,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.clock import LOWEST_CORRELATION
 from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.sampling import samples_by_gpu
+from tcprof.errors import EXPORT_OR_COPY_AGAIN
 from tcprof.findings.finding import Finding, Severity
 from tcprof.sources import Wrong
 
@@ -33,10 +34,6 @@ _MEANING_OF_DISORDER = "The time stamps of samples may be wrong: no figure that 
 _TO_YOURSELF = "Record again, with the GPU to yourself."
 _TRACE_ALL = (
     "Record with the GPU to yourself, trace every process that uses it, and graphs with --cuda-graph-trace node."
-)
-_EXPORT_AGAIN = (
-    "Export it again: nsys export --type=sqlite --force-overwrite=true REPORT.nsys-rep, or copy it again from where it "
-    "was made."
 )
 _SHOWN = 4
 
@@ -99,7 +96,7 @@ def _about_file(wrong: Sequence[Wrong]) -> list[Finding]:
     consequence = (
         "These were counted as far as they make sense." if kept else "These were left out; figures are of what is left."
     )
-    return [_fault("damaged-file", sentence=sentence, consequence=consequence, remedy=_EXPORT_AGAIN)]
+    return [_fault("damaged-file", sentence=sentence, consequence=consequence, remedy=EXPORT_OR_COPY_AGAIN)]
 
 
 def _about_samples(analysis: Analysis, texts: Sequence[str]) -> list[Finding]:

@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis import Analysis
@@ -14,8 +13,6 @@ from tcprof.analysis.sampling import MINIMUM_COVERAGE
 from tcprof.findings.recording_cost import idle_alone, measure_cost
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
 from tcprof.untrusted import one_line
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.comparison.statistics.centers import find_medians
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,11 @@ changes by itself; what the kernels leave over of a sample is such a change, and
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.design import Design, Launches
 from tcprof.analysis.kernels.fit import fit
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from tcprof.arrays import Floats
 
 CLOCK_ERROR = 0.003  # of the highest clock: how well a sample shows it
 LOWEST_CLOCK = 0.2  # of the highest: it cannot be lower

@@ -8,11 +8,9 @@ geometry then stands for products of quite different sizes, which last quite dif
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from tcprof.arrays import Bools, Floats, Ints
 
 SPLIT_RATIO = 1.06  # durations of one class lie closer than this
 SPLIT_NS = 500  # nor does a difference that is below the accuracy of a border between kernels split them
@@ -31,7 +29,7 @@ class Classes:
 
     kind: Ints
     weight: Floats
-    pooled: npt.NDArray[np.bool_]
+    pooled: Bools
 
 
 def classify(name: Ints, geometry: Ints, duration: Ints) -> Classes:
@@ -70,7 +68,7 @@ def _split_by_duration(kind: Ints, duration: Ints) -> Ints:
     return found
 
 
-def _is_rare(kind: Ints, duration: Ints, most: int) -> npt.NDArray[np.bool_]:
+def _is_rare(kind: Ints, duration: Ints, most: int) -> Bools:
     """Launches of the classes beyond those that took longest."""
     rare = np.zeros(int(kind.max(initial=-1)) + 1, dtype=bool)
     rare[np.argsort(-np.bincount(kind, duration), kind="stable")[most:]] = True

@@ -1,11 +1,9 @@
 """Launches brought to what was sampled: exact counts add up in every stretch between idle moments."""
 
 import numpy as np
-import numpy.typing as npt
 
 from tcprof.analysis.kernels.design import Design, Launches
-
-Floats = npt.NDArray[np.float64]
+from tcprof.arrays import Floats
 
 CONSTANT = 1e-3**2  # squared deviation of launches that were never seen to differ
 ROUNDING = 1e-12  # of what was sampled: less is left over by the arithmetic, and differs between CPUs

@@ -3,14 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from tcprof.analysis.intervals import StepFunction, run_starts
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+from tcprof.arrays import Bools, Floats, Ints
 
 PART_NS = 2500.0  # target length of a part of a kernel's duration (ns)
 MOST_PARTS = 8  # max parts per class

@@ -15,7 +15,6 @@ Robust statistical modeling using the t distribution, 1989).
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tcprof.analysis.borders import BORDER_NS
 from tcprof.analysis.intervals import run_starts
@@ -38,8 +37,7 @@ from tcprof.analysis.kernels.uncertainty import (
 )
 from tcprof.analysis.kernels.variation import START, estimate_variation
 from tcprof.analysis.sampling import ONE_MEANS
-
-Floats = npt.NDArray[np.float64]
+from tcprof.arrays import Floats
 
 IN_PART = 0.05  # how well the count at a border inside a long part is known, as a share of the part
 BORDER_FLOOR = 0.003  # of the highest rate, for launches that count nothing

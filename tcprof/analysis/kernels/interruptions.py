@@ -5,14 +5,11 @@ looks like the launch's own. A launch that does other work, as a network's last 
 """
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.kernels.classes import SPLIT_RATIO
 from tcprof.analysis.kernels.design import Launches
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from tcprof.arrays import Floats, Ints
 
 SAME_RATE = 0.03  # relative: launches that last longer and count as much more do more of the same work
 

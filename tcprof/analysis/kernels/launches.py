@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
@@ -16,11 +15,9 @@ from tcprof.analysis.kernels.fit import LEAST_OFFSET_NS, PASSES, Fit, fit
 from tcprof.analysis.kernels.interruptions import doubt_interrupted
 from tcprof.analysis.kernels.names import read_names
 from tcprof.analysis.sampling import read_rounded
+from tcprof.arrays import Floats, Ints
 from tcprof.chips import Chip, find_chip
 from tcprof.frames import KERNEL_KINDS, LAUNCHED
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 # Other counters that are fitted where they were sampled, and the columns of the samples that they are the sum of.
 OTHER_METRICS = {

@@ -9,16 +9,13 @@ from dataclasses import dataclass
 from os import cpu_count
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve, solve_triangular, solveh_banded
 from scipy.linalg.lapack import dpttrf
 from scipy.sparse import csr_array
 
 from tcprof.analysis.intervals import run_starts
 from tcprof.analysis.kernels.design import Design
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from tcprof.arrays import Floats, Ints
 
 SHAPE, SHAPE_FLOOR = 0.3, 0.005  # how much neighbouring parts differ: of the class's rate, and of the highest rate
 RIDGE = 1e-10  # of a normal matrix scaled to a diagonal of 1: keeps it invertible

@@ -10,11 +10,9 @@ from tcprof.analysis.kernels.fit import Fit
 from tcprof.analysis.kernels.launches import OTHER_METRICS, KernelFit
 from tcprof.analysis.kernels.names import read_names
 from tcprof.analysis.sampling import NORMAL_95
+from tcprof.arrays import Bools, Floats, Ints
 from tcprof.chips import NO_MATRIX
 from tcprof.frames import KERNELS
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 # What the counter shows of a kernel, by the interval of its Tensor Active. On Hopper index arithmetic runs on the same
 # pipe and reaches 14 %, while products of small matrices stay below 0.1 %: so names are asked first.
@@ -202,7 +200,7 @@ def is_resolved(percent: pd.Series, half_points: pd.Series) -> pd.Series:
     return half_points <= np.maximum(RESOLVED_POINTS, RESOLVED_SHARE * percent)
 
 
-def _verdict(counted: npt.NDArray[np.bool_], named: npt.NDArray[np.bool_]) -> npt.NDArray[np.object_]:
+def _verdict(counted: Bools, named: Bools) -> npt.NDArray[np.object_]:
     found = np.select([counted & named, counted, named], [AGREES, COUNTER_ONLY, NAME_ONLY], NEITHER)
     return np.asarray(found, dtype=object)
 

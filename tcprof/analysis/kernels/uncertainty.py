@@ -8,16 +8,13 @@ linear models, 1986), with Student's t for few clusters; and that of the sampler
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 from scipy.sparse import csr_array
 
 from tcprof.analysis.kernels.design import Design
 from tcprof.analysis.kernels.least_squares import Noise, Precision
 from tcprof.analysis.sampling import NORMAL_95
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from tcprof.arrays import Floats
 
 CLUSTERS_AT_ONCE = 16_384
 

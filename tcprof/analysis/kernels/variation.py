@@ -7,12 +7,10 @@ algorithms for variance components models, 2019).
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from tcprof.analysis.intervals import run_starts
 from tcprof.analysis.kernels.design import Design
-
-Floats = npt.NDArray[np.float64]
+from tcprof.arrays import Floats
 
 START, LEAST, MOST = 0.03**2, 1e-4**2, 1.0
 STEPS = 10

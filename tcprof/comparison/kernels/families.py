@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.kernels.names import GRAPH, PRODUCT, parse_name
-
-Floats = npt.NDArray[np.float64]
+from tcprof.arrays import Floats
 
 # Of these, any two in the same place do the same work in two ways. Others must share most words that say what they do.
 _STAND_INS = (PRODUCT, GRAPH, "attention", "normalization", "softmax", "pooling")

@@ -4,17 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import GRAPH
+from tcprof.arrays import Bools, Ints
 from tcprof.comparison.kernels.families import classify_kernels
 from tcprof.comparison.kernels.scope import Scope, compared_gpus, compared_spans, find_scope
 from tcprof.comparison.kernels.slots import NONE, Names, find_slots, follow_slots, match_slots
 from tcprof.frames import KERNEL_CHANGES
-
-Ints = npt.NDArray[np.int64]
 
 HIDDEN = "hidden"
 _STATUSES = ("same", "renamed", "new", "removed")
@@ -149,7 +147,7 @@ def _measure(
     return frame.assign(difference_ns=frame["new_ns"] - frame["base_ns"])
 
 
-def _hidden_in_graphs(frame: pd.DataFrame) -> npt.NDArray[np.bool_]:
+def _hidden_in_graphs(frame: pd.DataFrame) -> Bools:
     """Kernels without a counterpart where the other side has graphs recorded as a whole, which may hold it; and these.
 
     As far as is known, they did not come or go.

@@ -9,10 +9,9 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.paths import SEPARATOR
+from tcprof.arrays import Bools, Ints
 from tcprof.comparison.places import Renaming, rename_paths
 from tcprof.frames import KERNEL_KINDS
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ def find_scope(analysis: Analysis, gpu: int, spans: Spans, mapping: Mapping[str,
 
 def _iterations_of(
     analysis: Analysis, gpu: int, launched: pd.DataFrame, start: Ints, path: npt.NDArray[np.object_]
-) -> tuple[Ints, npt.NDArray[np.bool_], npt.NDArray[np.object_]]:
+) -> tuple[Ints, Bools, npt.NDArray[np.object_]]:
     """The iteration of each launch, -1 for none and for warm-up; whether it has one; and paths within the iteration.
 
     It is the iteration whose range the launch's own lies in. A launch that belongs to a range of another domain, or

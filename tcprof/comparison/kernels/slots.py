@@ -12,11 +12,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.intervals import run_starts
+from tcprof.arrays import Bools, Floats, Ints
 from tcprof.comparison.kernels.alignment import align
 from tcprof.comparison.kernels.families import similarities
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 MOST_ALIGNED = 20_000  # launches of a path in an iteration; later launches follow their kernel's usual match
 SAME_GEOMETRY = 0.5  # of similarity: a hint only, less than that of names
@@ -143,7 +141,7 @@ def _aligned_groups(base: pd.DataFrame, new: pd.DataFrame) -> dict[int, tuple[In
 
 
 def _match_equals(
-    base: pd.DataFrame, new: pd.DataFrame, partner: Ints, free: npt.NDArray[np.bool_], code: Ints, with_path: bool
+    base: pd.DataFrame, new: pd.DataFrame, partner: Ints, free: Bools, code: Ints, with_path: bool
 ) -> None:
     """Match free slots of equal codes, the n-th of one side with the n-th of the other."""
     keys = []

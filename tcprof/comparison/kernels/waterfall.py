@@ -4,18 +4,15 @@ import itertools
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import union
 from tcprof.analysis.sampling import MINIMUM_COVERAGE, Windows, measure
+from tcprof.arrays import Floats, Ints
 from tcprof.comparison.kernels.matching import HIDDEN, Matching
 from tcprof.comparison.kernels.scope import Spans, compared_gpus, compared_spans
 from tcprof.frames import WATERFALL
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 TIME, TENSOR_ACTIVE = "time_ns", "tensor_active_pct"
 TOTAL, IDLE, COMMUNICATION, COPIES = "total", "idle", "communication", "copies and sets"

@@ -7,16 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+from tcprof.analysis.sampling import NORMAL_95
+from tcprof.arrays import Bools, Floats, Ints
 
 FEWEST_INSTANCES = 5  # whose median or mean has an interval
 LEVEL = 0.05
-NORMAL_95 = float(special.ndtri(1 - LEVEL / 2))
 BATCHES, FEWEST_FOR_BATCHES = 10, 50
 FEWEST_EFFECTIVE = 2
 LARGEST_CORRELATION = 0.9

@@ -8,14 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
-from tcprof.comparison.statistics.centers import LEVEL, NORMAL_95, Centers
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+from tcprof.analysis.sampling import NORMAL_95
+from tcprof.arrays import Bools, Floats, Ints
+from tcprof.comparison.statistics.centers import LEVEL, Centers
 
 NORMAL_80 = float(special.ndtri(0.8))
 # The deviations assumed for runs come from 5 runs of each of 5 programs: 20 degrees of freedom.

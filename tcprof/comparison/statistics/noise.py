@@ -9,9 +9,8 @@ Nor do copies, which wait for the host's memory.
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from tcprof.arrays import Floats
 
 WORK = 0.005  # deviation of the logarithm of time under kernels
 COPYING = 0.2  # of the time in which only copies run

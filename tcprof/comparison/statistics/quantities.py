@@ -3,16 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis import Analysis
+from tcprof.arrays import Bools, Floats, Ints
 from tcprof.comparison.places import KEYS, Renaming, rename_paths
 from tcprof.frames import QUANTITIES
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 PEAK = "tensor_active_peak_pct"
 # Further figures, which determine how much a run would differ. Awaited is the time under the GPU's work that the CPU

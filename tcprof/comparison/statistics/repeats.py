@@ -4,15 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
+from tcprof.arrays import Bools, Floats, Ints
 from tcprof.comparison.statistics.centers import LEVEL, Centers
 from tcprof.comparison.statistics.estimates import Change, Estimate, compare_estimates, estimate_within
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 POWER = 0.8
 MOST_NEEDED = 1000  # recordings a side that are ever said to be needed

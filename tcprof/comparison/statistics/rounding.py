@@ -3,12 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
+from tcprof.arrays import Floats
 from tcprof.comparison.statistics.estimates import Change, Estimate, decided_by_ratio
 
-Floats = npt.NDArray[np.float64]
 Slack = tuple[Floats, Floats]  # how far below and above a value the truth may lie
 
 # Anything above 0 reads at least 1, all else the nearest, see ``tcprof.analysis.sampling.rounding_slack``.

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis import Analysis
+from tcprof.arrays import Bools, Floats, Ints
 from tcprof.comparison.places import Renaming
 from tcprof.comparison.statistics.centers import FEWEST_INSTANCES, LEVEL, Centers, find_means, find_medians
 from tcprof.comparison.statistics.estimates import (
@@ -33,9 +34,6 @@ from tcprof.comparison.statistics.rounding import (
 )
 from tcprof.frames import COMPARISON, QUANTITIES
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 Columns = dict[str, Floats | npt.NDArray[np.object_]]
 
 HIGHER, LOWER, INCONCLUSIVE, EQUAL, NOT_JUDGED = "higher", "lower", "~", "=", ""

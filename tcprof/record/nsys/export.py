@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from tcprof.errors import InputError, NsysError, OutputError
+from tcprof.errors import EXPORT_AGAIN, InputError, NsysError, OutputError
 from tcprof.files import REPORT_MAGIC, SQLITE_MAGIC, check_is_file, check_is_unpacked
 from tcprof.record.nsys.importer import import_stream
 from tcprof.record.nsys.locate import Nsys
@@ -73,9 +73,8 @@ def check_export(path: Path) -> None:
     check_is_file(path)
     with path.open("rb") as file:
         header = file.read(_HEADER_BYTES)
-    again = "Export the report again: nsys export --type=sqlite --force-overwrite=true REPORT.nsys-rep"
     if not header.strip(b"\0"):
-        raise InputError(f"{path} is an export that was interrupted: it begins with zeros.", hint=again)
+        raise InputError(f"{path} is an export that was interrupted: it begins with zeros.", hint=EXPORT_AGAIN)
     if header.startswith(REPORT_MAGIC):
         raise InputError(
             f"{path} is a report of nsys, not its SQLite export.",
@@ -88,9 +87,9 @@ def check_export(path: Path) -> None:
             hint="Give a .nsys-rep, or what 'nsys export --type=sqlite' makes of it.",
         )
     if len(header) < _HEADER_BYTES or path.stat().st_size < _promised_bytes(header):
-        raise InputError(f"{path} is cut off: it is shorter than its header says.", hint=again)
+        raise InputError(f"{path} is cut off: it is shorter than its header says.", hint=EXPORT_AGAIN)
     if _has_content(_beside(path, "-journal")):
-        raise InputError(f"{path} is still being written, or its writing was interrupted.", hint=again)
+        raise InputError(f"{path} is still being written, or its writing was interrupted.", hint=EXPORT_AGAIN)
     if "StringIds" not in read_tables(path):
         raise InputError(
             f"{path} is a SQLite file, but no export of Nsight Systems: it has no table StringIds.",
@@ -194,7 +193,7 @@ def read_tables(path: Path) -> set[str]:
             rows = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
             return {name.decode("utf-8", "replace") for (name,) in rows}
     except (sqlite3.Error, UnicodeError) as error:  # the latter where SQLite's own message has a name of the file's
-        raise InputError(f"{path} is damaged: {one_line(str(error))}.", hint="Export the report again.") from error
+        raise InputError(f"{path} is damaged: {one_line(str(error))}.", hint=EXPORT_AGAIN) from error
 
 
 def _make_export(nsys: Nsys, report: Path, export: Path) -> None:

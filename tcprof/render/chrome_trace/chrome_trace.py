@@ -7,11 +7,11 @@ opened ranges, with a row for each of its threads and NVTX domains. docs/export.
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
 from tcprof.analysis import Analysis
+from tcprof.arrays import Floats, Ints
 from tcprof.files import replace_file
 from tcprof.findings import Findings
 from tcprof.frames import SAMPLE_METRICS, SAMPLES
@@ -34,8 +34,6 @@ _OF_KERNEL = (
     *("bound", "fit", "name_verdict", "precision", "family", "tile"),
 )
 _OF_INSTANCE = ("tensor_active_mean_pct", "tensor_cycles", "coverage_pct", "kernel_count", "kernel_ns")
-
-Ints = npt.NDArray[np.int64]
 
 
 def write_chrome_trace(analysis: Analysis, findings: Findings, target: Path) -> None:
@@ -168,7 +166,7 @@ def _activities(analysis: Analysis, gpu: int) -> Slices:
     )
 
 
-def _fitted(analysis: Analysis, rows: Ints) -> tuple[dict[str, npt.NDArray[np.float64]], Ints]:
+def _fitted(analysis: Analysis, rows: Ints) -> tuple[dict[str, Floats], Ints]:
     """What the fit gives to some of the activities: figures of the launch, and the row of its kernel, -1 for none."""
     launched = analysis.launched
     place = pd.Index(launched["activity"]).get_indexer(rows)

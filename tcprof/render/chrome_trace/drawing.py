@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tcprof.analysis.intervals import OpenIntervals
+from tcprof.arrays import Floats, Ints
 from tcprof.render.chrome_trace.events import (
     EventFile,
     argument,
@@ -25,8 +26,6 @@ from tcprof.render.chrome_trace.events import (
 OUTSIDE = 1 << 24  # above all numbers of processes and threads in a recording, which have 24 bits
 _TIDS = 3 * OUTSIDE  # rows that stand for no thread; each is the only one of its number, as old readers want it
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Texts = tuple[Ints, pa.Array]  # texts as JSON that many events share, and for each event the number of its own
 
 

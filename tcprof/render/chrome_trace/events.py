@@ -12,20 +12,17 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tcprof.analysis.intervals import OpenIntervals
+from tcprof.arrays import Floats, Ints
 
 ROWS_AT_ONCE = 100_000
 BYTES_AT_ONCE = 1 << 25  # fewer rows at once, where names are long
 MOST_ROWS = 8  # rows for events that overlap; the format's asynchronous events take any that are left
 _COMPRESSION = 4  # two thirds of the time of the usual 6, for an eighth more bytes
 _FRACTIONS = pa.array([f".{part:03d}" for part in range(1000)])
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class EventFile:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tcprof.render.formats import Style, Writer
 from tcprof.render.formats._names import shorten, width_of
 from tcprof.render.formats._tables import set_table
+from tcprof.units import join_units
 from tcprof.untrusted import printable
 from tcprof.version import MADE_BY
 from tcprof.views.document import (
@@ -31,6 +32,7 @@ SUFFIXES = (".txt",)
 SIGNATURE = f"\n{MADE_BY}\n"
 _COLORS = {"pass": "32", "warn": "33", "inconclusive": "33", "fail": "1;31"}
 _MARGIN = " " * 14
+_NO_BREAK = "\1"  # where textwrap makes no line end; printable text does not have it
 
 
 def write(document: Document, style: Style, file: Writer) -> None:
@@ -74,7 +76,9 @@ def wrap(text: str, style: Style) -> str:
 
 
 def fill(text: str, width: int, begin: str = "", margin: str = "") -> str:
-    """Text in lines of at most so many columns. Words stay whole: options such as --format, paths and commands.
+    """Text in lines of at most so many columns.
+
+    Words stay whole: options such as --format, paths and commands. A value and its unit stay in one line.
 
     Args:
         text: The text; what is not printable is replaced.
@@ -84,10 +88,11 @@ def fill(text: str, width: int, begin: str = "", margin: str = "") -> str:
     """
     # For textwrap a character is a column: what takes two is followed by one that printable text does not have.
     wide = "".join(f"{each}\0" if width_of(each) == 2 else each for each in printable(text))
+    wide = join_units(wide, _NO_BREAK)
     lines = textwrap.fill(
         wide, width, initial_indent=begin, subsequent_indent=margin, break_on_hyphens=False, break_long_words=False
     )
-    return lines.replace("\0", "")
+    return lines.replace("\0", "").replace(_NO_BREAK, " ")
 
 
 def render_table(table: Table, style: Style) -> str:

@@ -3,17 +3,15 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from pandas.api.types import union_categoricals
 from sqlalchemy import Select, Table, func, select, union_all
 
+from tcprof.arrays import Ints
 from tcprof.frames import ACTIVITIES, LAUNCHES
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.database import UNNAMED, Database, distinct_pairs
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
-
-Ints = npt.NDArray[np.int64]
 
 _GEOMETRY = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
 _BLOCK = 3  # where the block begins

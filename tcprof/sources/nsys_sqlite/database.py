@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 import adbc_driver_sqlite.dbapi as adbc
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +19,8 @@ from adbc_driver_manager import Error as AdbcError
 from sqlalchemy import ClauseElement, ColumnElement, Select, Table, func, literal_column, select
 from sqlalchemy.dialects import sqlite
 
-from tcprof.errors import InputError
+from tcprof.arrays import Ints
+from tcprof.errors import EXPORT_AGAIN, InputError
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.opening import OpenedExport, decode
 from tcprof.sources.nsys_sqlite.query import LONGEST_TEXT, Query
@@ -36,7 +36,6 @@ UNNAMED = "(unnamed)"
 BEYOND = 10  # times the recording's duration, and
 BEYOND_NS = 60 * 10**9  # more than that: no time of a recording is so far out
 
-Ints = npt.NDArray[np.int64]
 Columns = dict[str, Any]  # arrays of int64; of texts, Arrow's arrays of bytes
 _Taken = TypeVar("_Taken")
 _DIALECT = sqlite.dialect()
@@ -94,10 +93,7 @@ class Database:
             return []
         columns = self._file.columns[query.table.name]
         if absent := [name for name in query.required if name not in columns]:
-            raise InputError(
-                f"{self.path}: {query.table.name} has no column {absent[0]}.",
-                "Export the report again: nsys export --type=sqlite --force-overwrite=true REPORT.nsys-rep",
-            )
+            raise InputError(f"{self.path}: {query.table.name} has no column {absent[0]}.", EXPORT_AGAIN)
         self._file.admit(query.table.name)
         limits = self._limits(query)
         plain = query.plain(columns, self._file.is_small)

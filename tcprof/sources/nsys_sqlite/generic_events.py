@@ -6,17 +6,15 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from tcprof.arrays import Ints
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.database import Database, texts
 from tcprof.sources.nsys_sqlite.query import Query
 from tcprof.sources.nsys_sqlite.readings import Readings, Wanted, columns_of, make_reading
 
 NO_TIME = -(1 << 62)  # in place of a time that an event lacks
-
-Ints = npt.NDArray[np.int64]
 
 
 def read_events(database: Database, wanted: Wanted) -> dict[int, Readings]:

@@ -4,16 +4,13 @@ from collections.abc import Set
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
+from tcprof.arrays import Ints
 from tcprof.chips import Metric
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.database import Columns, Database, texts
 from tcprof.sources.nsys_sqlite.query import Query
 from tcprof.sources.nsys_sqlite.readings import Readings, Wanted, columns_of, make_reading, unwrap
-
-Ints = npt.NDArray[np.int64]
-
 
 Lost = dict[int, tuple[Ints, Ints]]  # of each GPU, starts and ends of stretches
 

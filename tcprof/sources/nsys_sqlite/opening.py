@@ -8,7 +8,7 @@ from threading import Timer
 
 from sqlalchemy import func, select, table
 
-from tcprof.errors import InputError
+from tcprof.errors import EXPORT_AGAIN, EXPORT_OR_COPY_AGAIN, InputError
 from tcprof.record.nsys.export import read_only_uri
 from tcprof.untrusted import one_line
 
@@ -17,11 +17,8 @@ SECONDS = 60.0  # and another for each BYTES_A_SECOND, for what SQLite does with
 BYTES_A_SECOND = 5_000_000
 LONGEST_VALUE = 1 << 28  # bytes
 SMALLEST_ROW = 5  # bytes: its place on the page, its length, its number, its header, and a value
-_HINT = (
-    "The file is damaged. Export it again: nsys export --type=sqlite --force-overwrite=true REPORT.nsys-rep, or copy "
-    "it again from where it was made."
-)
-_FOREIGN = "Nsight Systems writes no such file. Export the report again: nsys export --type=sqlite REPORT.nsys-rep"
+_HINT = f"The file is damaged. {EXPORT_OR_COPY_AGAIN}"
+_FOREIGN = f"Nsight Systems writes no such file. {EXPORT_AGAIN}"
 
 
 class OpenedExport:

@@ -1,10 +1,10 @@
 """The NVTX ranges of an export."""
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from tcprof.arrays import Bools, Ints
 from tcprof.frames import NVTX_RANGES, OPS_DOMAIN
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.database import UNNAMED, Database, distinct_pairs, texts
@@ -13,9 +13,6 @@ from tcprof.sources.source import UNNAMED_DOMAIN
 from tcprof.sources.torch_ops import split_names
 
 OPEN = -(1 << 62)  # in place of the end of a range that never closed
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:

@@ -5,17 +5,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from sqlalchemy import Table
 
+from tcprof.arrays import Ints
 from tcprof.chips import Chip, Metric, find_chip
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.database import Database
 
 HIGHEST_CLOCK_HZ = 10**10  # no chip comes near
 TENSOR_COLUMNS = {"tensor_active_pct", "tensor_cycles"}
-
-Ints = npt.NDArray[np.int64]
 
 
 class Reading(NamedTuple):

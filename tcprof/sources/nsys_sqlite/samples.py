@@ -7,9 +7,9 @@ a gap, and the sample before it ends after one period; samples in a stretch that
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from tcprof.arrays import Floats, Ints
 from tcprof.frames import SAMPLES
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.database import Database
@@ -22,9 +22,6 @@ GAP_PERIODS = 1.5
 NOTHING_LOST = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 SUB_PARTITIONS = 4  # tensor pipes of one SM, Volta to Blackwell
 _MEGAHERTZ_AT_MOST = 100_000  # a clock below this is in MHz; nsys writes Hz under the name MHz
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 def read_samples(database: Database, gpus: pd.DataFrame, metrics: Iterable[str]) -> Samples:

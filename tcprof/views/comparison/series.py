@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis import Analysis
+from tcprof.arrays import Bools, Floats
 from tcprof.comparison import Comparison, Side
 from tcprof.findings.compared.rows import find_row, iteration_name, side_names, time_row
 from tcprof.frames import HEADLINE, quantity_of
@@ -19,7 +19,6 @@ _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star", "hexa
 MOST_POINTS = 1000  # of a recording; of more iterations blocks are drawn
 LONGEST_NAME = 32
 _BEYOND = 1.5  # warm-up that takes this many times as long as all else is drawn at the edge
-_Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -88,9 +87,9 @@ class Series:
     """
 
     name: str
-    x: _Floats
-    y: _Floats
-    warm_up: npt.NDArray[np.bool_]
+    x: Floats
+    y: Floats
+    warm_up: Bools
     block: int
 
 

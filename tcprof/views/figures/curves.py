@@ -9,8 +9,9 @@ import plotly.graph_objects as go
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import StepFunction, union
+from tcprof.arrays import Floats
 from tcprof.frames import SAMPLE_METRICS, SAMPLES
-from tcprof.views.figures.envelope import Envelope, Floats, band_points, compute_envelope, step_points
+from tcprof.views.figures.envelope import Envelope, band_points, compute_envelope, step_points
 from tcprof.views.figures.panels import Panel
 
 BINS = 4000  # of all GPUs and recordings of a figure together

@@ -10,9 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tcprof.analysis.intervals import StepFunction
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from tcprof.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)

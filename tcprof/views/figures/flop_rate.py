@@ -1,14 +1,12 @@
 """The rate of operations on the Tensor Cores over time, from what the fit gives each launch."""
 
 import numpy as np
-import numpy.typing as npt
 
 from tcprof.analysis import Analysis
+from tcprof.arrays import Floats, Ints
 from tcprof.views.figures.curves import Metric
 
 FLOP_RATE = Metric("Tensor FLOP/s", (), "#8C6BB1")
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 def flop_rate(analysis: Analysis, gpu: int, start: Ints, end: Ints) -> Floats:

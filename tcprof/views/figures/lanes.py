@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import plotly.graph_objects as go
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.arrays import Floats, Ints
 from tcprof.untrusted import one_line
 
 MOST_DEPTHS = 10
@@ -81,7 +81,7 @@ def _merge_width(rows: pd.DataFrame, most: int) -> float:
     return next((width for width in widths if len(np.unique(_shared_bar(rows, width))) <= most), widths[-1])
 
 
-def _shared_bar(rows: pd.DataFrame, width: float) -> npt.NDArray[np.int64]:
+def _shared_bar(rows: pd.DataFrame, width: float) -> Ints:
     """A number for each row; rows with the same number share a bar."""
     alone = np.arange(len(rows))
     if not width:
@@ -148,7 +148,7 @@ def lane_traces(lanes: Lanes, window: str, name: str, highest: float) -> list[go
     return [bar] if len(rows) else []
 
 
-def scale_colors(values: npt.NDArray[np.float64], highest: float) -> list[str]:
+def scale_colors(values: Floats, highest: float) -> list[str]:
     """Colours of the scale; plotly's own would leave it guessing whether text on them should be dark or light."""
     stops = np.array([stop for stop, _ in TENSOR_SCALE])
     channels = np.array([[int(color[i : i + 2], 16) for i in (1, 3, 5)] for _, color in TENSOR_SCALE])

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.timeline import IDLE, TIME_CLASSES
+from tcprof.arrays import Floats, Ints
 from tcprof.findings.words import class_title
 from tcprof.render.html.timeline.figure import GpuStrips, draw_skeleton
 from tcprof.render.html.timeline.lanes import (
@@ -41,7 +41,6 @@ MOST_VALUES = 8_000_000  # of all curves together: these are 8 to 11 MB in the p
 PERCENT_STEP = 0.01
 RANGE_STEPS = 24  # colours of the scale of Tensor Active
 _FINEST_STEPS = 2000  # small percentages have steps of their own
-Floats = npt.NDArray[np.float64]
 Header = dict[str, Any]
 
 
@@ -153,7 +152,7 @@ def _add_samples(
     return peaks, tracks, [note]
 
 
-def _add_times(store: ArrayStore, start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> Header:
+def _add_times(store: ArrayStore, start: Ints, end: Ints) -> Header:
     """Starts of all intervals, and the ends of those that do not reach to the next one's start."""
     breaks = np.append(np.flatnonzero(end[:-1] < start[1:]), len(start) - 1)
     return {

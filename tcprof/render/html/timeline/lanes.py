@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.timeline import TIME_CLASSES, classes_of_activities
+from tcprof.arrays import Floats, Ints
 from tcprof.frames import OPS_DOMAIN
 from tcprof.render.html.timeline.merging import merge_bars
 from tcprof.untrusted import one_line
@@ -19,7 +19,6 @@ MOST_BARS = 1_500_000  # of all GPUs together: beyond, short ones are merged
 MOST_STREAMS = 12
 STREAM_ROWS = 2  # work has taller bars, since the shares of short kernels are drawn in them
 CUTS = (8, 12, 16, 22, 30, 42, 60)  # lengths of a name: a bar shows the longest for which it is wide enough
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class WorkNames:
 
     frame: pd.DataFrame
     of_activity: Ints
-    tensor_active_pct: npt.NDArray[np.float64]
+    tensor_active_pct: Floats
 
 
 def name_work(analysis: Analysis) -> WorkNames:

@@ -1,12 +1,9 @@
 """Few enough bars for a page: of too many the longest as they are, and the others merged with their neighbours."""
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.intervals import run_starts
-
-Ints = npt.NDArray[np.int64]
 
 
 def merge_bars(

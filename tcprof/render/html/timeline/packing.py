@@ -9,7 +9,8 @@ import zlib
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from tcprof.arrays import Ints
 
 _LEVEL = 6  # higher ones take three times as long for 2 % less
 
@@ -22,7 +23,7 @@ class ArrayStore:
         self._planes: list[bytes] = []
         self._size = 0
 
-    def add(self, values: npt.NDArray[np.int64], ascending: bool = False) -> int:
+    def add(self, values: Ints, ascending: bool = False) -> int:
         """Store whole numbers, exactly.
 
         Numbers are stored from their smallest on, in as few bytes as they need, and all first bytes come before all
