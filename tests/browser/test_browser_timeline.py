@@ -298,6 +298,19 @@ def test_picture_holds_bars_and_axes(timeline):
     assert opened.messages == []
 
 
+FIGURES_BEFORE = """
+const figures = () => [...document.querySelectorAll("[data-figure]")].filter(plot => plot._fullLayout);
+const look = () => { window.figuresBefore ??= figures().length; };
+new MutationObserver(look).observe(document, {subtree: true, attributeFilter: ["data-drawn"]});
+"""
+
+
+def test_it_is_drawn_before_the_figures_below_it(timeline):
+    opened = timeline("recorded", script=FIGURES_BEFORE)
+    assert opened.evaluate("window.figuresBefore") == 0
+    assert opened.locator("[data-figure].js-plotly-plot").count() == opened.locator("[data-figure]").count() > 0
+
+
 def test_old_browser_is_told_why_nothing_is_drawn(browser, pages):
     context = browser.new_context()
     opened = context.new_page()

@@ -22,13 +22,17 @@ export type ShowWindow = (gpu: number, start: number, end: number) => void;
 
 /** Draw all figures.
  *
+ * @param timeline - Settled once the timeline is drawn, which stands before them.
  * @param showWindow - What a click on a point of an iteration does, with its GPU and seconds.
  * @returns What redraws them in the page's colours, and a promise for each that it is drawn.
  */
-export function startFigures(showWindow: ShowWindow): { restyle: () => void; drawn: Promise<void>[] } {
+export function startFigures(
+  timeline: Promise<void>, showWindow: ShowWindow,
+): { restyle: () => void; drawn: Promise<void>[] } {
   const plots = findAll<PlotElement>("[data-figure]");
-  const drawn = plots.map((plot) => drawFigure(plot, showWindow));
-  const restyle = () => plots.forEach((plot) => void Plotly.relayout(plot, appearance()));
+  const shown = timeline.then(() => new Promise((done) => setTimeout(done))); // so that the browser shows it first
+  const drawn = plots.map((plot) => shown.then(() => drawFigure(plot, showWindow)));
+  const restyle = () => relayout(plots, appearance());
   systemDark.addEventListener("change", restyle);
   narrowScreen.addEventListener("change", restyle);
   addEventListener("beforeprint", restyle);
@@ -41,16 +45,21 @@ export function startFigures(showWindow: ShowWindow): { restyle: () => void; dra
  * A figure that was drawn while its part was closed has none yet, and on paper there is less than in the window.
  */
 export function fitFigures(): void {
-  const plots = findAll("[data-figure]");
-  // Each is done when it returns: print does not wait.
-  const relayout = (change: object) => plots.forEach((plot) => void Plotly.relayout(plot, change));
+  const plots = findAll<PlotElement>("[data-figure]");
   for (const part of findAll<HTMLDetailsElement>("details.part")) {
     part.addEventListener("toggle", () => {
-      if (part.open) plots.filter((plot) => part.contains(plot)).forEach((plot) => Plotly.Plots.resize(plot));
+      if (part.open) plots.filter((plot) => part.contains(plot) && isDrawn(plot)).forEach((plot) => Plotly.Plots.resize(plot));
     });
   }
-  addEventListener("beforeprint", () => relayout({ autosize: false, width: PAPER }));
-  addEventListener("afterprint", () => relayout({ autosize: true, width: null }));
+  addEventListener("beforeprint", () => relayout(plots, { autosize: false, width: PAPER }));
+  addEventListener("afterprint", () => relayout(plots, { autosize: true, width: null }));
+}
+
+const isDrawn = (plot: PlotElement) => plot._fullLayout !== undefined;
+
+/** Change those that are drawn; the others take what holds then. Each is done when it returns: print does not wait. */
+function relayout(plots: PlotElement[], change: object): void {
+  plots.filter(isDrawn).forEach((plot) => void Plotly.relayout(plot, change));
 }
 
 async function drawFigure(plot: PlotElement, showWindow: ShowWindow): Promise<void> {

@@ -46,7 +46,9 @@ const timeline = startTimeline(); // unpacks its data while the browser reads pl
 if (timeline) window.tcprof = timeline;
 whenParsed(() => {
   startTables(timeline);
-  const { drawn, restyle } = startFigures((gpu, start, end) => timeline?.showWindow(gpu, start, end));
+  const { drawn, restyle } = startFigures(
+    timeline?.drawn ?? Promise.resolve(), (gpu, start, end) => timeline?.showWindow(gpu, start, end),
+  );
   void Promise.all([...drawn, timeline?.drawn]).then(() => document.documentElement.setAttribute("data-drawn", "true"));
   startThemeButton(restyle);
   openOnPaper();

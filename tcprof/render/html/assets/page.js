@@ -58,10 +58,11 @@
     toImageButtonOptions: { filename: "tcprof", scale: 2 }
   };
   var PAPER = 690;
-  function startFigures(showWindow) {
+  function startFigures(timeline2, showWindow) {
     const plots = findAll("[data-figure]");
-    const drawn = plots.map((plot) => drawFigure(plot, showWindow));
-    const restyle = () => plots.forEach((plot) => void Plotly.relayout(plot, appearance()));
+    const shown = timeline2.then(() => new Promise((done) => setTimeout(done)));
+    const drawn = plots.map((plot) => shown.then(() => drawFigure(plot, showWindow)));
+    const restyle = () => relayout(plots, appearance());
     systemDark.addEventListener("change", restyle);
     narrowScreen.addEventListener("change", restyle);
     addEventListener("beforeprint", restyle);
@@ -70,14 +71,17 @@
   }
   function fitFigures() {
     const plots = findAll("[data-figure]");
-    const relayout = (change) => plots.forEach((plot) => void Plotly.relayout(plot, change));
     for (const part of findAll("details.part")) {
       part.addEventListener("toggle", () => {
-        if (part.open) plots.filter((plot) => part.contains(plot)).forEach((plot) => Plotly.Plots.resize(plot));
+        if (part.open) plots.filter((plot) => part.contains(plot) && isDrawn(plot)).forEach((plot) => Plotly.Plots.resize(plot));
       });
     }
-    addEventListener("beforeprint", () => relayout({ autosize: false, width: PAPER }));
-    addEventListener("afterprint", () => relayout({ autosize: true, width: null }));
+    addEventListener("beforeprint", () => relayout(plots, { autosize: false, width: PAPER }));
+    addEventListener("afterprint", () => relayout(plots, { autosize: true, width: null }));
+  }
+  var isDrawn = (plot) => plot._fullLayout !== void 0;
+  function relayout(plots, change) {
+    plots.filter(isDrawn).forEach((plot) => void Plotly.relayout(plot, change));
   }
   async function drawFigure(plot, showWindow) {
     const packed = document.getElementById(plot.dataset.figure ?? "");
@@ -1210,7 +1214,10 @@
   if (timeline) window.tcprof = timeline;
   whenParsed(() => {
     startTables(timeline);
-    const { drawn, restyle } = startFigures((gpu, start2, end) => timeline?.showWindow(gpu, start2, end));
+    const { drawn, restyle } = startFigures(
+      timeline?.drawn ?? Promise.resolve(),
+      (gpu, start2, end) => timeline?.showWindow(gpu, start2, end)
+    );
     void Promise.all([...drawn, timeline?.drawn]).then(() => document.documentElement.setAttribute("data-drawn", "true"));
     startThemeButton(restyle);
     openOnPaper();
