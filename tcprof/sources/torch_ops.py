@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from tcprof.arrays import Bools, Floats, Ints
 
 # "aten::mm, seq = 8051, op_id = 80985, sizes = [[8, 64], [64, 64]], input_op_ids = [(0,-1), (80984,0)]", as
 # torch/csrc/profiler/util.cpp writes it: for each argument its sizes, and the op that made it with the output's number.
@@ -42,7 +41,7 @@ class Ops:
     """
 
     name: pd.Categorical
-    is_op: npt.NDArray[np.bool_]
+    is_op: Bools
     sequence: Floats
     sizes: pd.Categorical
     output_sizes: pd.Categorical

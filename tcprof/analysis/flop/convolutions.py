@@ -7,7 +7,6 @@ backward pass computed is known from the ops that took these.
 import json
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.flop.formulas import (
@@ -20,10 +19,7 @@ from tcprof.analysis.flop.formulas import (
 from tcprof.analysis.flop.names import Names
 from tcprof.analysis.modules.backward import trace_back
 from tcprof.analysis.projection import Hierarchy
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+from tcprof.arrays import Bools, Floats, Ints
 
 _TRANSPOSED = "transpose"  # in the names of transposed ones, or of what these call
 

@@ -3,12 +3,10 @@
 from collections.abc import Container
 
 import numpy as np
-import numpy.typing as npt
 
 from tcprof.analysis.projection import Hierarchy
+from tcprof.arrays import Bools
 from tcprof.frames import OPS_DOMAIN
-
-Bools = npt.NDArray[np.bool_]
 
 
 class Names:

@@ -8,17 +8,13 @@ import json
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.flop import formulas
 from tcprof.analysis.flop.convolutions import count_convolutions
 from tcprof.analysis.flop.names import Names
 from tcprof.analysis.projection import Hierarchy
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+from tcprof.arrays import Bools, Floats, Ints
 
 NONE = -1
 
