@@ -167,6 +167,11 @@ def format_flops(value: SupportsFloat | None) -> str:
     return f"{_digits(number * 1e12 / scale)} {prefix}FLOP/s"
 
 
+def at_least(text: str) -> str:
+    """A number that was written, marked as a lower bound: "≥ 762 TFLOP/s"."""
+    return text if text == UNKNOWN else f"≥ {text}"
+
+
 def format_signed_ns(value: SupportsFloat | None) -> str:
     """A difference of times given in nanoseconds: "+1.20 ms"."""
     number = _known(value)

@@ -71,6 +71,7 @@ def test_every_quantity_is_compared_per_instance(tmp_path):
         tensor_active_s          0.000002  0.000004  0.000002    2      -        4                    2
         tensor_cycles            –         –         –           –      -        4                    2
         tensor_kernel_share_pct  100       100       0           1      =        4                    2
+        tensor_tflops            –         –         –           –      -        4                    2
         """
     assert_rows(rows[rows["path"] == "step / forward"], expected)
     capture = quantity(compare(base, new), "host_ns")

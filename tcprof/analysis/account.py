@@ -8,7 +8,7 @@ import pandas as pd
 
 from tcprof.analysis.instances import Work, group_by_path, instance_windows, sum_up
 from tcprof.analysis.projection import Attribution, Hierarchy, ranges_of_activities
-from tcprof.analysis.rates import range_rates, values_of_launches
+from tcprof.analysis.rates import known_flop, range_rates, values_of_launches
 from tcprof.arrays import Floats
 from tcprof.frames import INSTANCES, KERNELS, LAUNCHED, LEDGER, RANGES, TIMELINE, WARM_UP_PATH
 from tcprof.memory import return_freed_memory
@@ -161,8 +161,10 @@ def add_rates(ranges: pd.DataFrame, account: Account, evidence: Evidence) -> pd.
     return RANGES.conform(ranges.assign(**{name: column.where(known) for name, column in rates.items()}))
 
 
-def add_tensor_time(instances: pd.DataFrame, account: Account, evidence: Evidence) -> pd.DataFrame:
-    """The instances with the time of the tensor kernels launched in each; unknown where whole graphs ran.
+def add_tensor_work(instances: pd.DataFrame, account: Account, evidence: Evidence) -> pd.DataFrame:
+    """The instances with the time of the tensor kernels launched in each, and with their FLOP.
+
+    Times are unknown where whole graphs ran.
 
     Args:
         instances: See ``tcprof.frames.INSTANCES``; the rows are those of the evidence.
@@ -170,9 +172,18 @@ def add_tensor_time(instances: pd.DataFrame, account: Account, evidence: Evidenc
         evidence: What it was made from.
     """
     values = values_of_launches(account.launched, account.kernels, evidence.activities["kind"])
-    sums = _sum_by_instance(account, evidence, values[["tensor_kernel_ns", "graph_ns"]])
-    tensor_kernel_ns = np.where(sums["graph_ns"] > 0, np.nan, sums["tensor_kernel_ns"])
-    return INSTANCES.conform(instances.assign(tensor_kernel_ns=tensor_kernel_ns))
+    sums = pd.DataFrame(_sum_by_instance(account, evidence, values.drop(columns=["active_ns", "ideal_ns"])))
+    times = sums[["tensor_kernel_ns", "unresolved_ns"]].where(sums["graph_ns"] == 0)
+    # Where no kernel of a GPU was traced, what ran there is not known.
+    traced = instances["gpu"].isin(account.launched["gpu"]).to_numpy()
+    found = {name: column.where(traced).to_numpy() for name, column in known_flop(sums).items()}
+    return INSTANCES.conform(
+        instances.assign(
+            tensor_kernel_ns=times["tensor_kernel_ns"].to_numpy(),
+            unresolved_kernel_ns=times["unresolved_ns"].to_numpy(),
+            **found,
+        )
+    )
 
 
 def _sum_by_instance(account: Account, evidence: Evidence, values: pd.DataFrame) -> dict[str, Floats]:

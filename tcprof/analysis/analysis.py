@@ -14,7 +14,7 @@ from tcprof.analysis.account import (
     Account,
     Evidence,
     add_rates,
-    add_tensor_time,
+    add_tensor_work,
     fit_launches,
     make_account,
 )
@@ -233,7 +233,7 @@ def _account(
 
     account = add_op_flop(make_account(evidence, found), evidence)
     modules = summarize_modules(found, account, evidence, iterations)
-    return add_rates(ranges, account, evidence), add_tensor_time(instances, account, evidence), account, modules
+    return add_rates(ranges, account, evidence), add_tensor_work(instances, account, evidence), account, modules
 
 
 def _with_busy_time(evidence: Evidence) -> pd.DataFrame:

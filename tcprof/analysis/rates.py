@@ -6,8 +6,6 @@ import pandas as pd
 
 from tcprof.analysis.kernels.summary import could_be_tensor
 
-LARGEST_UNKNOWN_SHARE = 0.01  # of the cycles of what is or could be a tensor kernel, with FLOP per cycle not known
-
 
 def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Series) -> pd.DataFrame:
     """What each launch adds to a range: times, tensor cycles and FLOP.
@@ -20,12 +18,14 @@ def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.
     is_graph = (kinds == "graph").to_numpy()[launched["activity"].to_numpy()]
     of_kernel = launched["kernel"].to_numpy()
     is_tensor = kernels["tensor_kernel"].to_numpy(dtype=bool)[of_kernel]
-    counts = is_tensor | is_graph | could_be_tensor(kernels).to_numpy(dtype=bool)[of_kernel]
+    could_be = could_be_tensor(kernels).to_numpy(dtype=bool)[of_kernel] & ~is_graph
+    counts = is_tensor | is_graph | could_be
     cycles, flop = launched["tensor_cycles"].where(counts, 0), launched["tensor_flop"]
     return pd.DataFrame(
         {
             "kernel_ns": launched["duration_ns"],
             "tensor_kernel_ns": launched["duration_ns"].where(is_tensor, 0),
+            "unresolved_ns": launched["duration_ns"].where(could_be, 0),
             "graph_ns": launched["duration_ns"].where(is_graph, 0),
             "active_ns": launched["tensor_active_ns"],
             "cycles": cycles,
@@ -43,15 +43,28 @@ def range_rates(sums: pd.DataFrame, window_ns: npt.NDArray[np.float64]) -> dict[
         sums: What ``values_of_launches`` gives, summed over each range.
         window_ns: Length of each range's windows.
     """
-    known = sums["unknown_cycles"] <= LARGEST_UNKNOWN_SHARE * sums["cycles"]  # not where cycles are unknown
-    flop = sums["flop"].where(known)
+    known = known_flop(sums)
+    is_known = known["tensor_flop"].notna()
     # What a whole graph holds is unknown, and so is a share of it.
     kernel_ns = sums["kernel_ns"].where((sums["kernel_ns"] > 0) & (sums["graph_ns"] == 0))
     window = pd.Series(window_ns).where(window_ns > 0)
     return {
         "tensor_kernel_share_pct": 100 * sums["tensor_kernel_ns"] / kernel_ns,
+        "unresolved_kernel_share_pct": 100 * sums["unresolved_ns"] / kernel_ns,
         "fitted_active_s": sums["active_ns"] * 1e-9,
-        "tensor_flop": flop,
-        "tensor_tflops": flop / window * 1e-3,
-        "tensor_peak_pct": 100 * sums["ideal_ns"].where(known) / window,
+        **known,
+        "tensor_tflops": known["tensor_flop"] / window * 1e-3,
+        "tensor_peak_pct": 100 * sums["ideal_ns"].where(is_known) / window,
     }
+
+
+def known_flop(sums: pd.DataFrame) -> dict[str, pd.Series]:
+    """FLOP as far as they are known, and the share of the cycles that have none.
+
+    Args:
+        sums: What ``values_of_launches`` gives, summed.
+    """
+    cycles = sums["cycles"]
+    # Where there are no cycles, nothing is lacking; where they are unknown, so is what they lack.
+    uncovered = (100 * sums["unknown_cycles"] / cycles.where(cycles > 0)).where(cycles != 0, 0.0)
+    return {"tensor_flop": sums["flop"].where(uncovered < 100), "uncovered_cycles_pct": uncovered}

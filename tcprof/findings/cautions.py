@@ -8,11 +8,13 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import union
+from tcprof.analysis.kernels.names import short_name
+from tcprof.analysis.kernels.summary import could_be_tensor
 from tcprof.arrays import Ints
 from tcprof.findings.faults import is_fault
 from tcprof.findings.finding import Finding, Severity
 from tcprof.findings.recording_cost import find_recording_cost
-from tcprof.frames import KERNEL_KINDS
+from tcprof.frames import KERNEL_KINDS, LARGEST_UNCOVERED_PCT
 
 # What nsys says in most recordings, or about what tcprof does not use.
 _ROUTINE = re.compile(
@@ -48,6 +50,7 @@ def find_cautions(analysis: Analysis) -> tuple[Finding, ...]:
         *_about_clocks(analysis.clocks),
         *find_recording_cost(analysis),
         *_about_graphs(analysis.activities),
+        *_about_flop(analysis),
         *_about_diagnostics(analysis.observed.diagnostics),
         *_about_activities(analysis),
     )
@@ -100,6 +103,29 @@ def _about_clocks(clocks: pd.DataFrame) -> list[Finding]:
         )
         for gpu, shift in zip(moved["gpu"], moved["shift_ns"], strict=True)
     ]
+
+
+def _about_flop(analysis: Analysis) -> list[Finding]:
+    """FLOP that are not known, for want of instruction or precision in kernels' names."""
+    captures = analysis.ranges[analysis.ranges["depth"] == 0]
+    lacking = captures[captures["uncovered_cycles_pct"] > LARGEST_UNCOVERED_PCT]
+    frame = analysis.kernels
+    kernels = frame[(frame["tensor_kernel"] | could_be_tensor(frame)) & frame["gpu"].isin(lacking["gpu"])]
+    # Of graphs recorded as a whole, which have no geometry, it is said that their kernels are unknown.
+    unknown = kernels[kernels["tensor_flop"].isna() & (kernels["launch_geometry"] != "")]
+    if unknown.empty:
+        return []
+    names = unknown.groupby("name", observed=True)["tensor_cycles"].sum().nlargest(_SHOWN).index
+    share = units.format_pct(lacking["uncovered_cycles_pct"].max())
+    told = ", ".join(short_name(name) for name in names)
+    more = len(unknown["name"].unique()) - len(names)
+    others = f" and {more} more" * (more > 0)
+    bound = "is unknown" if (lacking["uncovered_cycles_pct"] == 100).all() else "is a lower bound (≥)"
+    sentence = (
+        f"Tensor FLOP/s {bound}: {share} of the tensor cycles are of kernels whose names do not tell the matrix "
+        f"instructions, or their precision, or the chip's rate for these is not known: {told}{others}"
+    )
+    return [_caution("flop-not-covered", sentence=sentence)]
 
 
 def _about_diagnostics(diagnostics: pd.DataFrame) -> list[Finding]:

@@ -21,7 +21,7 @@ from tcprof.frames.recorded import (
     SAMPLE_METRICS,
     SAMPLES,
 )
-from tcprof.frames.schema import Column, Schema
+from tcprof.frames.schema import LARGEST_UNCOVERED_PCT, Column, Schema
 from tcprof.frames.work import KERNELS, LAUNCHED, WARM_UP_PATH
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "KERNELS",
     "KERNEL_CHANGES",
     "KERNEL_KINDS",
+    "LARGEST_UNCOVERED_PCT",
     "LAUNCHED",
     "LAUNCHES",
     "LEDGER",

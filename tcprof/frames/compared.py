@@ -153,6 +153,13 @@ COMPARISON = Schema(
             TEXT,
             "Why there is neither an interval nor a verdict; empty where there is, or where a side is unknown.",
         ),
+        Column(
+            "base_lower_bound",
+            BOOL,
+            "Whether the baseline's value is a lower bound: some kernels' FLOP are unknown, or whether they are tensor "
+            "kernels.",
+        ),
+        Column("new_lower_bound", BOOL, "The same of the other side's value."),
         Column("base_instance_count", FLOAT, "Instances compared of the baseline; unknown where it has no such path."),
         Column("new_instance_count", FLOAT, "Instances compared of the other side; unknown likewise."),
         Column("base_recording_count", INT, "Recordings of the baseline that have the path."),

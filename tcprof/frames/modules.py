@@ -1,5 +1,6 @@
 """The frame of modules, as ``tcprof.analysis.modules`` gives it."""
 
+from tcprof.frames.places import KNOWN_FLOP, UNCOVERED, UNRESOLVED_SHARE
 from tcprof.frames.schema import FLOAT, GPU, INT, TEXT, Column, Schema
 
 IN_NO_MODULE = "({phase})"  # the module of kernels that belong to none
@@ -35,7 +36,9 @@ MODULES = Schema(
             FLOAT,
             "Share of its kernel time that tensor kernels have, see *kernels*; unknown where whole graphs ran.",
             title="Tensor kernels",
+            lacking=UNRESOLVED_SHARE.name,
         ),
+        UNRESOLVED_SHARE,
         Column("tensor_active_pct", FLOAT, "Tensor Active while its kernels ran, from the fit.", title="Tensor Active"),
         Column("tensor_active_low_pct", FLOAT, "Lower end of the 95 % interval."),
         Column("tensor_active_high_pct", FLOAT, "Upper end of the 95 % interval."),
@@ -43,8 +46,9 @@ MODULES = Schema(
         Column(
             "tensor_flop",
             FLOAT,
-            "FLOP of its kernels; unknown where over 1 % of the tensor kernels' cycles have an unknown rate.",
+            f"FLOP of its kernels, {KNOWN_FLOP}.",
             title="Executed FLOP",
+            lacking=UNCOVERED.name,
         ),
         Column(
             "useful_flop",
@@ -60,17 +64,25 @@ MODULES = Schema(
             "Useful FLOP of the ops that ran tensor kernels, of the FLOP that these executed (tensor_flop).",
             title="Useful",
         ),
-        Column("tensor_tflops", FLOAT, "tensor_flop per second of its kernel time, in 10^12.", title="Tensor FLOP/s"),
+        Column(
+            "tensor_tflops",
+            FLOAT,
+            "tensor_flop per second of its kernel time, in 10^12.",
+            title="Tensor FLOP/s",
+            lacking=UNCOVERED.name,
+        ),
         Column(
             "tensor_peak_pct",
             FLOAT,
             "That rate, of the chip's peak for the precisions, at the sampled clock.",
             title="Of the peak",
+            lacking=UNCOVERED.name,
         ),
+        UNCOVERED,
         Column(
             "lost_ns",
             FLOAT,
-            "Its kernel time, less what its FLOP would take at that peak.",
+            "Its kernel time, less what its FLOP would take at that peak; unknown where these are lower bounds.",
             title="Lost to the peak",
         ),
     ),

@@ -50,6 +50,21 @@ _TENSOR = (
     ),
 )
 
+UNCOVERED = Column(
+    "uncovered_cycles_pct",
+    FLOAT,
+    "Of the cycles of kernels that are or may be tensor kernels, the share of those with unknown FLOP per cycle. Over "
+    "1 %, FLOP, FLOP/s and the share of the peak are lower bounds (≥); at 100 % they are unknown.",
+    title="Cycles without FLOP",
+)
+UNRESOLVED_SHARE = Column(
+    "unresolved_kernel_share_pct",
+    FLOAT,
+    "Share of the kernel time under kernels of which neither name nor samples tell whether they are tensor kernels. "
+    "Over 1 %, the share of tensor kernels is a lower bound (≥).",
+    title="Unresolved kernels",
+)
+KNOWN_FLOP = "as far as they are known"
 _CAPTURE = "from the GPU's first activity to its last, or where it has none, all its samples"
 COUNTED = "Instances of the path on the GPU that are not warm-up, see *instances*."
 
@@ -79,6 +94,14 @@ INSTANCES = Schema(
             FLOAT,
             "Time of its tensor kernels, see *kernels*; unknown where whole graphs ran, or without a fit.",
         ),
+        Column(
+            "unresolved_kernel_ns",
+            FLOAT,
+            "Time of its kernels of which neither name nor samples tell whether they are tensor kernels; unknown "
+            "likewise.",
+        ),
+        Column("tensor_flop", FLOAT, f"FLOP of its kernels, {KNOWN_FLOP}.", lacking=UNCOVERED.name),
+        UNCOVERED,
         Column("warm_up", BOOL, "Whether it is a warm-up iteration or lies in one: it is in no figure of its path."),
     ),
 )
@@ -130,20 +153,26 @@ RANGES = Schema(
             "Share of the kernel time that tensor kernels have, see *kernels*; without samples, from kernel names. "
             "Unknown where there are no kernels, or whole graphs, or they were not fitted.",
             title="Tensor kernels",
+            lacking=UNRESOLVED_SHARE.name,
         ),
+        UNRESOLVED_SHARE,
         Column("fitted_active_s", FLOAT, "Tensor-active time of the kernels launched in them, from the fit."),
+        Column("tensor_flop", FLOAT, f"FLOP of their kernels, {KNOWN_FLOP}.", lacking=UNCOVERED.name),
         Column(
-            "tensor_flop",
+            "tensor_tflops",
             FLOAT,
-            "FLOP of their kernels; unknown where over 1 % of the tensor kernels' cycles have an unknown rate.",
+            "These per second of the window, in 10^12.",
+            title="Tensor FLOP/s",
+            lacking=UNCOVERED.name,
         ),
-        Column("tensor_tflops", FLOAT, "These per second of the window, in 10^12.", title="Tensor FLOP/s"),
         Column(
             "tensor_peak_pct",
             FLOAT,
             "That rate, of the chip's peak for the precisions, at the sampled clock.",
             title="Of the peak",
+            lacking=UNCOVERED.name,
         ),
+        UNCOVERED,
     ),
 )
 

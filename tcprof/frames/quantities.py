@@ -58,6 +58,7 @@ QUANTITIES = (
     Quantity(RANGES["tensor_active_s"], "tensor_active_time"),
     Quantity(RANGES["tensor_cycles"], "tensor_cycles"),
     Quantity(RANGES["tensor_kernel_share_pct"], "tensor_kernel_share"),
+    Quantity(RANGES["tensor_tflops"], "tflops"),
 )
 # As tables and messages list them: what matters at a glance comes first.
 LISTED_QUANTITIES = (QUANTITIES[1], QUANTITIES[0], *QUANTITIES[2:])

@@ -1,7 +1,8 @@
 """What a kind of frame promises: its columns, each with a dtype, a unit and a meaning."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ CATEGORY = "category"
 BOOL = "bool"
 _DTYPES = {name: pd.api.types.pandas_dtype(name) for name in (INT, FLOAT, TEXT, CATEGORY, BOOL)}
 _UNITS_ALONE = ("ns", "s", "pct", "hz", "bytes")  # which say only the unit; a count says what is counted
+LARGEST_UNCOVERED_PCT = 1.0  # what is left out of a sum that counts as the whole
 _ACRONYMS = {"gpu": "GPU", "sm": "SM"}
 
 
@@ -29,6 +31,8 @@ class Column:
         title: What tables and figures call it; by default its name without the unit.
         unit: What its numbers are measured in, as ``tcprof.units.format_value`` knows it; by default the end of the
             name. Empty for words and for numbers without a unit, such as that of a GPU.
+        lacking: The column of the same row with the share, in percent, of what is not in a value: if that is over 1 %,
+            the value is a lower bound. Empty for values that hold everything.
     """
 
     name: str
@@ -36,6 +40,7 @@ class Column:
     meaning: str
     title: str = ""
     unit: str = ""
+    lacking: str = ""
 
     def __post_init__(self) -> None:
         stem, _, suffix = self.name.rpartition("_")
@@ -53,6 +58,14 @@ class Column:
     def format(self, value: object) -> str:
         """A value as a person reads it."""
         return units.format_value(value, self.unit)
+
+    def is_lower_bound(self, row: Mapping[Any, Any]) -> bool:
+        """Whether the row's value lacks more than counts as the whole.
+
+        Args:
+            row: Has this column and that of what it lacks.
+        """
+        return bool(self.lacking) and bool(row[self.lacking] > LARGEST_UNCOVERED_PCT)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, SupportsFloat
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -147,7 +147,7 @@ def plus_minus_cell(percent: float, low: float, high: float) -> Cell:
     return replace(interval_cell(percent, low, high), after=(beside,))
 
 
-def column_cell(row: Mapping[Any, Any], column: Column, value: SupportsFloat | None = None) -> Cell:
-    """A number of a row, as its column is written."""
-    number = row[column.name] if value is None else value
-    return Cell(column.format(number), sort_key(number))
+def column_cell(row: Mapping[Any, Any], column: Column) -> Cell:
+    """A number of a row, as its column is written; marked where it is a lower bound."""
+    text = column.format(row[column.name])
+    return Cell(units.at_least(text) if column.is_lower_bound(row) else text, sort_key(row[column.name]))

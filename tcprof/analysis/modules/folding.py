@@ -25,7 +25,8 @@ _SUMS = (
     "lost_ns",
 )
 _ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
-_MEANS = (*_ACTIVE, "tensor_kernel_share_pct", "tensor_peak_pct")  # over the kernel time
+_MEANS = (*_ACTIVE, "tensor_kernel_share_pct", "unresolved_kernel_share_pct", "tensor_peak_pct")  # over the kernel time
+_UNCOVERED = "uncovered_cycles_pct"  # over the cycles
 
 
 def fold_layers(modules: pd.DataFrame) -> pd.DataFrame:
@@ -111,11 +112,14 @@ def _list_numbers(numbers: list[int]) -> str:
 def _sum(rows: pd.DataFrame) -> pd.DataFrame:
     """The figures of each row's modules together, phase by phase."""
     time = rows["kernel_ns"].astype(float)
-    by = rows.assign(**{name: rows[name] * time for name in _MEANS}).groupby(["number", "phase"], sort=False)
-    known = by[[*_SUMS, *_MEANS]].count().eq(by.size(), axis=0)  # a sum over something unknown is unknown
-    sums = by[[*_SUMS, *_MEANS]].sum().where(known)
+    weighted = {_UNCOVERED: rows[_UNCOVERED] * rows["tensor_cycles"], **{name: rows[name] * time for name in _MEANS}}
+    by = rows.assign(**weighted).groupby(["number", "phase"], sort=False)
+    known = by[[*_SUMS, *weighted]].count().eq(by.size(), axis=0)  # a sum over something unknown is unknown
+    sums = by[[*_SUMS, *weighted]].sum().where(known)
     whole = sums["kernel_ns"].astype(float)
     means = {name: sums[name] / whole for name in _MEANS}
+    cycles = sums["tensor_cycles"]
+    means[_UNCOVERED] = (sums[_UNCOVERED] / cycles.where(cycles > 0)).where(cycles != 0, 0.0)
     rate = sums["tensor_flop"] / whole * 1e-3
     needed = (rows["useful_pct"] * rows["tensor_flop"]).groupby([rows["number"], rows["phase"]], sort=False)
     useful = needed.sum(min_count=1).where(needed.count() == by.size()) / sums["tensor_flop"]

@@ -10,7 +10,7 @@ from tcprof.analysis.kernels.summary import sum_fit
 from tcprof.analysis.modules.homes import Homes, find_homes
 from tcprof.analysis.modules.tree import ALL, OTHER_CODE, PHASES, RECOMPUTE_CODE
 from tcprof.analysis.rates import range_rates, values_of_launches
-from tcprof.frames import MODULES
+from tcprof.frames import LARGEST_UNCOVERED_PCT, MODULES
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -136,7 +136,7 @@ def _measure(sums: pd.DataFrame, modules: pd.DataFrame) -> pd.DataFrame:
     time = sums["kernel_ns"].astype(float)
     percent, points = 100 * sums["active_ns"] / time, 100 * sums["half_ns"] / time
     rates = range_rates(sums.reset_index(drop=True), time.to_numpy())
-    known = rates["tensor_flop"].notna().to_numpy()
+    is_whole = (rates["uncovered_cycles_pct"] <= LARGEST_UNCOVERED_PCT).to_numpy()
     root = pd.DataFrame({"module": [""], "name": [""], "depth": [0], "parent_id": [-1]}, index=[-1])
     frame = sums.join(pd.concat([modules, root]), on="module_id").assign(
         share_pct=100 * time / sums["gpu"].map(whole),
@@ -145,7 +145,7 @@ def _measure(sums: pd.DataFrame, modules: pd.DataFrame) -> pd.DataFrame:
         tensor_active_high_pct=(percent + points).clip(0, 100),
         tensor_cycles=sums["all_cycles"],
         **_rate_useful(sums),
-        lost_ns=(time - sums["ideal_ns"]).where(known),
+        lost_ns=(time - sums["ideal_ns"]).where(is_whole),
         **{name: column.to_numpy() for name, column in rates.items() if name != "fitted_active_s"},
     )
     return MODULES.conform(frame)

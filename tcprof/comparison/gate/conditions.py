@@ -32,6 +32,7 @@ _BOUNDS = {
     "ns": "a change of +5% or -5%, or a value with its unit (ns, us, ms, s), such as 30ms",
     "s": "a change of +5% or -5%, or a value with its unit (ns, us, ms, s), such as 30ms",
     "count": "a change of +5% or -5%, or a value such as 1000",
+    "tflops": "a change of +5% or -5%, or a value in 10^12 FLOP/s, such as 400",
     "cycles": "a change of +5% or -5%, or a value such as 1000",
 }
 _QUANTITY = re.compile(r"\s*(\w*)\s*")
@@ -123,7 +124,7 @@ def _read_threshold(text: str, at: int, name: str) -> tuple[Scale, float]:
             return "absolute", float(value)
     elif not sign and unit in ("ns", "s") and suffix in _NS:
         return "absolute", float(value * _NS[suffix] / (1 if unit == "ns" else 10**9))
-    elif not sign and unit in ("count", "cycles") and not suffix:
+    elif not sign and unit in ("count", "cycles", "tflops") and not suffix:
         return "absolute", float(value)
     raise wrong_condition(text, found.start(1), f"{whole!r} is not a bound for {name}", takes)
 

@@ -151,7 +151,7 @@ def _why_unknown(condition: Condition, row: dict[Any, Any], found: Found) -> str
     if lacking:
         return f"unknown in {' and in '.join(lacking)}"
     if math.isnan(found.value):
-        return NO_RATIO
+        return NO_RATIO if row["base"] == 0 else row["not_judged"]
     if math.isnan(found.low) or math.isnan(found.high):
         return row["not_judged"] or NO_INTERVAL
     return HOLDS_BOUND

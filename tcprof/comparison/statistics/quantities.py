@@ -27,6 +27,7 @@ class Measured:
         peak_pct: The highest sample of Tensor Active at each place.
         present: Whether the recording has the place at all.
         whole_graphs: Whether CUDA graphs recorded as a whole ran in its instances, whose kernels are not known.
+        lower_bound: For each name whose values may be lower bounds, whether they are.
     """
 
     place: Ints
@@ -34,6 +35,7 @@ class Measured:
     peak_pct: Floats
     present: Bools
     whole_graphs: Bools
+    lower_bound: dict[str, Bools]
 
 
 def measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> Measured:
@@ -49,7 +51,7 @@ def measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> Mea
     row_place = index.get_indexer(pd.MultiIndex.from_frame(ranges[KEYS]))
     captures = np.flatnonzero((ranges["depth"] == 0).to_numpy())
     instances = analysis.instances[~analysis.instances["warm_up"]].sort_values("host_start_ns", kind="stable")
-    figures = [_of_instances(instances), _of_captures(ranges.iloc[captures])]
+    figures = [_of_instances(instances, analysis.window), _of_captures(ranges.iloc[captures])]
     peak = np.full(len(places), np.nan)
     np.fmax.at(peak, row_place, ranges[PEAK].to_numpy())
     place = np.concatenate([_instance_places(instances, analysis.paths, index, renaming), row_place[captures]])
@@ -60,7 +62,17 @@ def measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> Mea
         peak,
         np.isin(np.arange(len(places)), row_place),
         _has_whole_graphs(analysis, places, place, values),
+        _find_lower_bounds(ranges, row_place, len(places)),
     )
+
+
+def _find_lower_bounds(ranges: pd.DataFrame, row_place: Ints, places: int) -> dict[str, Bools]:
+    """Where figures lack more than counts as the whole, over all instances together."""
+    found = {}
+    for column in (quantity.column for quantity in QUANTITIES if quantity.column.lacking):
+        found[column.name] = np.zeros(places, dtype=bool)
+        found[column.name][row_place] = [column.is_lower_bound(row) for row in ranges.to_dict("records")]
+    return found
 
 
 def _has_whole_graphs(analysis: Analysis, places: pd.DataFrame, place: Ints, values: dict[str, Floats]) -> Bools:
@@ -81,12 +93,14 @@ def _instance_places(instances: pd.DataFrame, paths: pd.DataFrame, index: pd.Mul
     return np.asarray(index.get_indexer(wanted)[code], dtype=np.int64)
 
 
-def _of_instances(instances: pd.DataFrame) -> dict[str, Floats]:
+def _of_instances(instances: pd.DataFrame, over: str) -> dict[str, Floats]:
     window = instances["gpu_end_ns"] - instances["gpu_start_ns"]
     waits = instances["gpu_end_ns"] <= instances["host_end_ns"]
     kernel_ns = instances["kernel_ns"]
+    host = instances["host_end_ns"] - instances["host_start_ns"]
+    length = {"host": host, "gpu": window, "busy": instances["busy_ns"]}[over]
     found = {
-        "host_ns": instances["host_end_ns"] - instances["host_start_ns"],
+        "host_ns": host,
         "gpu_window_ns": window,
         "kernel_ns": kernel_ns,
         "idle_ns": window - instances["busy_ns"],
@@ -95,6 +109,7 @@ def _of_instances(instances: pd.DataFrame) -> dict[str, Floats]:
         "tensor_active_s": instances["tensor_active_s"],
         "tensor_cycles": instances["tensor_cycles"],
         "tensor_kernel_share_pct": 100 * instances["tensor_kernel_ns"] / kernel_ns.where(kernel_ns > 0),
+        "tensor_tflops": 1e-3 * instances["tensor_flop"] / length.where(length > 0),
         "activity_count": instances["activity_count"],
         "awaited_ns": instances["busy_ns"].where(waits, 0),
     }

@@ -45,8 +45,9 @@ TOO_FEW = f"an interval needs {FEWEST_INSTANCES} instances on each side, or seve
 WHOLE_GRAPHS = (
     "CUDA graphs were recorded as a whole, so the kernels in them are not known: record with --cuda-graph-trace node"
 )
+LOWER_BOUNDS = "a lower bound can't be compared: some kernels' FLOP are unknown, or whether they are tensor kernels"
 # These are unknown even if both sides have whole graphs; the others are comparable if both have them.
-_HIDDEN_IN_GRAPHS = ("kernel_count", "tensor_kernel_share_pct")
+_HIDDEN_IN_GRAPHS = ("kernel_count", "tensor_kernel_share_pct", "tensor_tflops")
 _UNLIKE_WITH_GRAPHS = ("kernel_ns", "idle_ns")
 
 
@@ -115,13 +116,22 @@ def _compare(quantity: str, sides: _Sides) -> Columns:
         peaks = [_middle_peak(side) for side in sides]
         told: Columns = {**_values(*peaks), "verdict": np.full(len(peaks[0]), NOT_JUDGED, dtype=object)}
         known = ~np.isnan(peaks[0] + peaks[1])
-        return {**told, **_named_means(told), "not_judged": np.where(known, ONE_SAMPLE, "").astype(object)}
-    hidden = _hidden_in_graphs(quantity, sides)
+        marks = dict.fromkeys(("base_lower_bound", "new_lower_bound"), np.zeros(len(known), dtype=bool))
+        return {**told, **_named_means(told), **marks, "not_judged": np.where(known, ONE_SAMPLE, "").astype(object)}
+    in_graphs, bounds = _hidden_in_graphs(quantity, sides), _lower_bounds(quantity, sides)
+    hidden = in_graphs | bounds[0] | bounds[1]
     told = _compare_centers(quantity, MEDIAN, sides, hidden)
     reason = np.where(pd.isna(told["p_value"]) & ~pd.isna(told["difference"]), TOO_FEW, "")
-    reason = np.where(hidden, WHOLE_GRAPHS, np.where(told["verdict"] == NOT_JUDGED, reason, ""))
-    means = _named_means(_compare_centers(quantity, MEAN, sides, hidden))
-    return {**told, **means, "not_judged": reason.astype(object)}
+    reason = np.where(told["verdict"] == NOT_JUDGED, reason, "")
+    reason = np.where(in_graphs, WHOLE_GRAPHS, np.where(hidden, LOWER_BOUNDS, reason))
+    means = _compare_centers(quantity, MEAN, sides, hidden)
+    for columns in (told, means):
+        # How far apart two values are of which one may be larger is not known either.
+        columns.update(
+            {name: np.where(bounds[0] | bounds[1], np.nan, columns[name]) for name in ("difference", "ratio")}
+        )
+    marks = {"base_lower_bound": bounds[0], "new_lower_bound": bounds[1]}
+    return {**told, **_named_means(means), **marks, "not_judged": reason.astype(object)}
 
 
 def _named_means(columns: Columns) -> Columns:
@@ -134,6 +144,15 @@ def _hidden_in_graphs(quantity: str, sides: _Sides) -> Bools:
     if quantity in _HIDDEN_IN_GRAPHS:
         return np.asarray(base | new)
     return np.asarray(base != new) if quantity in _UNLIKE_WITH_GRAPHS else np.zeros(len(base), dtype=bool)
+
+
+def _lower_bounds(quantity: str, sides: _Sides) -> tuple[Bools, Bools]:
+    """Where each side's value is only a lower bound."""
+    base, new = (
+        np.any([each.measured.lower_bound.get(quantity, np.False_ & each.measured.present) for each in side], axis=0)
+        for side in sides
+    )
+    return base, new
 
 
 def _compare_centers(quantity: str, statistic: str, sides: _Sides, hidden: Bools) -> Columns:

@@ -11,7 +11,7 @@ from tcprof.comparison.statistics.rows import of_means
 from tcprof.findings.compared.rows import Row as ComparedRow
 from tcprof.findings.compared.rows import find_row, iteration_name, mean_differs
 from tcprof.frames import COMPARISON, LISTED_QUANTITIES, Quantity
-from tcprof.views.cells import number_cell, sort_key, word_cell
+from tcprof.views.cells import sort_key, word_cell
 from tcprof.views.document import Cell, Heading, Row, Strip, Table
 
 _STRIP_RATIO, _STRIP_POINTS = 4.0, 25.0  # at the ends of a strip
@@ -62,8 +62,8 @@ def _row(quantity: Quantity, title: str, depth: int, row: ComparedRow) -> Row:
     change = quantity.change
     low, high = row[f"{change}_low"], row[f"{change}_high"]
     cells = (
-        number_cell(row["base"], quantity.column),
-        number_cell(row["new"], quantity.column),
+        side_cell(quantity, row, "base"),
+        side_cell(quantity, row, "new"),
         change_cell(quantity, row),
         Cell(
             units.format_change_interval(low, high, quantity.in_points),
@@ -74,6 +74,14 @@ def _row(quantity: Quantity, title: str, depth: int, row: ComparedRow) -> Row:
         word_cell(row["verdict"]),
     )
     return Row(title, cells, depth, nested=depth > 1, full=quantity.name)
+
+
+def side_cell(quantity: Quantity, row: ComparedRow, side: str) -> Cell:
+    """The value of a side, base or new; marked where it is a lower bound."""
+    column, text = quantity.column, quantity.column.format(row[side])
+    if column.title.endswith(units.unit_of_heading(column.unit) or "-"):  # as in Tensor FLOP/s
+        text = units.bare(text, column.unit)
+    return Cell(units.at_least(text) if row[f"{side}_lower_bound"] else text, sort_key(row[side]))
 
 
 def change_cell(quantity: Quantity, row: ComparedRow, **further: object) -> Cell:

@@ -16,7 +16,7 @@ from tcprof.findings.compared.rows import (
 from tcprof.frames import HEADLINE, NOISE_FLOOR, quantity_of
 from tcprof.untrusted import one_line
 from tcprof.views.cells import heading, number_cell, sort_key, word_cell
-from tcprof.views.comparison.quantities import change_cell
+from tcprof.views.comparison.quantities import change_cell, side_cell
 from tcprof.views.document import Cell, Facts, Heading, Row, Table
 from tcprof.views.recording.facts import (
     describe_recording,
@@ -93,7 +93,7 @@ def _list_sides(comparisons: Sequence[Comparison], gpu: int) -> Table:
 
 def _side_row(name: str, comparison: Comparison, gpu: int, side: str) -> Row:
     time = time_row(comparison, gpu)
-    shares = [number_cell(find_row(comparison, gpu, each.name)[side], each.column) for each in (HEADLINE, _SHARE)]
+    shares = [side_cell(each, find_row(comparison, gpu, each.name), side) for each in (HEADLINE, _SHARE)]
     change = (_NONE, _NONE, _NONE) if side == "base" else _change(comparison, gpu)
     return Row(name, (Cell(units.format_ns(time[side]), sort_key(time[side])), *change, *shares))
 

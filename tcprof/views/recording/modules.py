@@ -27,7 +27,7 @@ from tcprof.frames import MODULES
 from tcprof.untrusted import one_line
 from tcprof.views.cells import heading, number_cell
 from tcprof.views.document import Cell, Document, Heading, Notes, Row, Table
-from tcprof.views.paths import MOST_ROWS, interval_cell, keep_largest, time_cell
+from tcprof.views.paths import MOST_ROWS, column_cell, interval_cell, keep_largest, time_cell
 from tcprof.views.recording.facts import describe_recording, document_data, gpu_title, gpu_title_of_several
 from tcprof.views.recording.kernels import describe_fit
 
@@ -172,6 +172,7 @@ def _headings(steps: int, with_useful: bool) -> tuple[Heading, ...]:
         *per_phase[2:],
         heading(MODULES[_ACTIVE[0]], brief=False, columns=_ACTIVE, after=("95 % interval",)),
         heading(MODULES["tensor_kernel_share_pct"], brief=False),
+        heading(MODULES["uncovered_cycles_pct"], brief=False),
         heading(MODULES["kernel_count"], brief=False),
     )
 
@@ -227,8 +228,8 @@ def _cells(
         for phase in phases
     ]
     rates = (
-        number_cell(module["tensor_tflops"], MODULES["tensor_tflops"]),
-        number_cell(module["tensor_peak_pct"], MODULES["tensor_peak_pct"]),
+        column_cell(module, MODULES["tensor_tflops"]),
+        column_cell(module, MODULES["tensor_peak_pct"]),
         *(_useful_cells(module, steps) if with_useful else ()),
         number_cell(module["lost_ns"] / steps, MODULES["lost_ns"]),
     )
@@ -239,13 +240,15 @@ def _cells(
         *(mark_unresolved(cell, module["resolved"]) for cell in rates),
         *times,
         interval_cell(*(module[name] for name in _ACTIVE)),
-        number_cell(module["tensor_kernel_share_pct"], MODULES["tensor_kernel_share_pct"]),
+        column_cell(module, MODULES["tensor_kernel_share_pct"]),
+        column_cell(module, MODULES["uncovered_cycles_pct"]),
         number_cell(module["kernel_count"] / steps, MODULES["kernel_count"]),
     )
 
 
 def _useful_cells(module: Mapping[Any, Any], steps: int) -> list[Cell]:
-    return [number_cell(module[name] / (1 if name == "useful_pct" else steps), MODULES[name]) for name in _USEFUL]
+    per_step = {name: module[name] / (1 if name == "useful_pct" else steps) for name in _USEFUL}
+    return [column_cell({**module, **per_step}, MODULES[name]) for name in _USEFUL]
 
 
 def mark_unresolved(cell: Cell, is_resolved: bool) -> Cell:

@@ -27,10 +27,10 @@ _WINDOW_COLUMNS = {"gpu": "gpu_window_ns", "host": "host_ns", "busy": "busy_ns"}
 _TENSOR_ACTIVE = (HEADLINE.name, *HEADLINE_INTERVAL)
 _TENSOR_KERNELS = "tensor_kernel_share_pct"
 # The most important first: where a terminal is narrow, the last of these leaves first.
-_BRIEF = (_TENSOR_KERNELS, "instance_count", "tensor_active_peak_pct", "tensor_active_s")
+_BRIEF = (_TENSOR_KERNELS, "instance_count", "tensor_active_peak_pct", "tensor_active_s", "tensor_tflops")
 _FURTHER = (
     *("gpu_window_ns", "host_ns", "kernel_ns", "kernel_count", "tensor_active_p95_pct"),
-    *("tensor_tflops", "tensor_peak_pct", "coverage_pct"),
+    *("tensor_peak_pct", "uncovered_cycles_pct", "coverage_pct"),
 )
 
 

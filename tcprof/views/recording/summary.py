@@ -13,7 +13,7 @@ from tcprof.findings.iterations import IterationFigures
 from tcprof.findings.typical import find_typical
 from tcprof.findings.verdict import describe_span
 from tcprof.findings.words import WINDOW_NAMES
-from tcprof.frames import HEADLINE
+from tcprof.frames import HEADLINE, LARGEST_UNCOVERED_PCT, RANGES, Column
 from tcprof.views.document import Summary, Tile
 from tcprof.views.recording.facts import gpu_title
 
@@ -51,7 +51,7 @@ def _iteration_tiles(analysis: Analysis, row: pd.Series, figures: IterationFigur
     return (
         *_time_tile(analysis, gpu),
         Tile("Tensor Active", units.format_pct(figures.tensor_active_pct), interval, active),
-        Tile("Tensor kernels", units.format_pct(figures.tensor_kernel_share_pct), "", kernels),
+        Tile("Tensor kernels", _share_text(figures.rows, figures.tensor_kernel_share_pct), "", kernels),
         Tile("GPU idle", units.format_pct(figures.idle_pct), "", f"of the gpu windows, {over}"),
         _peak_tile(analysis, row),
         *_flop_tile(analysis, figures.rows, f"over the {WINDOW_NAMES[analysis.window]}"),
@@ -76,7 +76,7 @@ def _capture_tiles(analysis: Analysis, row: pd.Series) -> tuple[Tile, ...]:
     traced = len(analysis.activities) > 0
     share = row["tensor_kernel_share_pct"]
     by_name = ", estimated from kernel names" if analysis.tensor_source == "none" else ", by their Tensor Active"
-    tensor = [Tile("Tensor kernels", units.format_pct(share), "", f"of the kernel time{by_name}")]
+    tensor = [Tile("Tensor kernels", _share_text(row.to_frame().T, share), "", f"of the kernel time{by_name}")]
     busy_ns = row["busy_ns"] if row["activity_count"] or not traced else 0.0  # without a trace it is not known
     busy_pct = 100 * busy_ns / row["window_ns"] if row["window_ns"] > 0 else math.nan
     return (
@@ -124,12 +124,30 @@ def _rounding_interval(analysis: Analysis, gpu: int) -> str:
 def _flop_tile(analysis: Analysis, rows: pd.DataFrame, over: str) -> tuple[Tile, ...]:
     """The rate of operations on the Tensor Cores over the windows of some rows of the range summary, if it is known."""
     flop, window = (rows[name].astype(float) for name in ("tensor_flop", "window_ns"))
-    rate = flop.sum(skipna=False) / window.sum() * 1e-3 if window.sum() > 0 else math.nan  # FLOP/ns are 10^9 FLOP/s
+    rate = flop.sum(min_count=1) / window.sum() * 1e-3 if window.sum() > 0 else math.nan  # FLOP/ns are 10^9 FLOP/s
     if math.isnan(rate) or analysis.tensor_source == "none":
         return ()
-    peak = (rows["tensor_peak_pct"].astype(float) * window).sum(skipna=False) / window.sum()
+    peak = (rows["tensor_peak_pct"].astype(float) * window).sum() / window.sum()
     of_peak = "" if not peak > 0 else f"{units.format_pct(peak)} of the chip's peak at the sampled clock, "
-    return (Tile("Tensor FLOP/s", units.format_flops(rate), "", f"{of_peak}{over}"),)
+    value = units.format_flops(rate)
+    lacking = _lacking(rows, RANGES["tensor_flop"], rows["tensor_cycles"])
+    if lacking > LARGEST_UNCOVERED_PCT:
+        value = units.at_least(value)
+        over = f"{over}; {units.format_pct(lacking)} of the tensor cycles are of kernels with unknown FLOP"
+    return (Tile("Tensor FLOP/s", value, "", f"{of_peak}{over}"),)
+
+
+def _lacking(rows: pd.DataFrame, column: Column, weight: pd.Series) -> float:
+    """The share, in percent, of what is not in the values of a column, of some rows together; 0 where nothing is."""
+    weight = weight.astype(float).where(rows[column.lacking].notna(), 0)
+    return float((rows[column.lacking] * weight).sum() / weight.sum()) if weight.sum() > 0 else 0.0
+
+
+def _share_text(rows: pd.DataFrame, share: float) -> str:
+    """A share of tensor kernels; marked where it is a lower bound."""
+    lacking = _lacking(rows, RANGES["tensor_kernel_share_pct"], rows["kernel_ns"])
+    text = units.format_pct(share)
+    return units.at_least(text) if lacking > LARGEST_UNCOVERED_PCT else text
 
 
 def _plural(count: float, noun: str) -> str:

@@ -1,0 +1,99 @@
+"""FLOP of which some are unknown: lower bounds, marked in every output, and never compared as if they were whole."""
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import test_cli
+from report_inputs import render_page
+
+import tcprof
+
+run = test_cli.run
+Run = Callable[..., test_cli.Outcome]
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+WHOLE = FIXTURES / "transformer_tf32.sqlite"
+
+
+@pytest.fixture(scope="module")
+def partly(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A transformer in TF32 whose attention has names that nobody knows: 28.5 % of the tensor cycles."""
+    path = tmp_path_factory.mktemp("partly") / "partly.sqlite"
+    shutil.copyfile(WHOLE, path)
+    recording = sqlite3.connect(path)
+    with recording:
+        recording.execute("UPDATE StringIds SET value = 'mystery_' || id WHERE value LIKE '%fmha%'")
+    recording.close()
+    return path
+
+
+def test_what_is_known_is_given_with_the_share_that_is_not(partly: Path) -> None:
+    whole, part = (tcprof.read(path) for path in (WHOLE, partly))
+    rows = [analysis.ranges.set_index("path").loc["step"] for analysis in (whole, part)]
+    attention = whole.kernels["name"].str.contains("fmha")
+    steps = whole.kernels["tensor_flop"].sum()
+    missing = whole.kernels["tensor_flop"][attention].sum()
+    assert rows[1]["tensor_flop"] / rows[0]["tensor_flop"] == pytest.approx(1 - missing / steps, rel=1e-3)
+    assert [row["uncovered_cycles_pct"] for row in rows] == pytest.approx([0, 28.5], abs=0.1)
+    assert rows[1]["tensor_tflops"] == pytest.approx(rows[1]["tensor_flop"] / rows[1]["window_ns"] / 1e3)
+    forward = part.ranges.set_index("path").loc["step / optimizer"]
+    assert (forward["tensor_tflops"], forward["uncovered_cycles_pct"]) == (0, 0)
+
+
+def test_instances_have_what_their_range_has(partly: Path) -> None:
+    analysis = tcprof.read(partly)
+    step = analysis.ranges.set_index("path").loc["step"]
+    instances = analysis.instances[analysis.instances["path_id"] == step["path_id"]]
+    assert instances["tensor_flop"].sum() == pytest.approx(step["tensor_flop"])
+    assert instances["uncovered_cycles_pct"].mean() == pytest.approx(step["uncovered_cycles_pct"], rel=1e-3)
+
+
+def test_every_output_marks_it(partly: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    row = next(line for line in run("ranges", partly).out.splitlines() if line.startswith("step"))
+    assert row.endswith("≥ 127 T")
+    row = next(line for line in run("ranges", WHOLE).out.splitlines() if line.startswith("step"))
+    assert row.endswith(" 161 T")
+    assert "≥" not in row
+    document = json.loads(run("ranges", partly, "--format", "json").out)
+    assert [round(row["uncovered_cycles_pct"], 1) for row in document["rows"] if row["path"] == "step"] == [28.5]
+    assert any(
+        "Tensor FLOP/s is a lower bound (≥): 28.5 %" in text and "mystery" in text for text in document["warnings"]
+    )
+    page = render_page(tcprof.read(partly))
+    assert "≥ 127 TFLOP/s" in page
+    assert "28.5 % of the tensor cycles are of kernels with unknown FLOP" in page
+    assert "≥ 161" not in render_page(tcprof.read(WHOLE))
+
+
+def test_a_lower_bound_is_not_compared(partly: Path, run: Run) -> None:
+    comparison = tcprof.compare(WHOLE, partly)
+    rows = comparison.rows.set_index(["path", "quantity"])
+    row = rows.loc[("step", "tensor_tflops")]
+    assert (row["base_lower_bound"], row["new_lower_bound"]) == (False, True)
+    assert row["verdict"] == ""
+    assert row[["difference", "ratio", "p_value", "mean_ratio"]].isna().all()
+    assert "lower bound" in row["not_judged"]
+    shown = [line.split() for line in run("compare", WHOLE, partly).out.splitlines() if "Tensor FLOP/s" in line]
+    assert shown[0][2:] == ["162", "T", "≥", "128", "T", "–", "–", "–", "–"]
+    gate = run("compare", WHOLE, partly, "--fail-if", "tflops < -5%", "--fail-if", "tflops < 200")
+    assert gate.status == 0
+    assert " ".join(gate.out.split()).count("a lower bound can't be compared") == 2
+
+
+def test_a_share_of_tensor_kernels_is_one_too_where_some_may_be(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "renamed.sqlite"
+    shutil.copyfile(FIXTURES / "wmma.sqlite", path)
+    recording = sqlite3.connect(path)
+    with recording:
+        recording.execute("UPDATE StringIds SET value = replace(value, 'on_tensor_cores', 'product')")
+    recording.close()
+    capture = tcprof.read(path).ranges.iloc[0]
+    assert capture["tensor_kernel_share_pct"] == 0
+    assert capture["unresolved_kernel_share_pct"] == pytest.approx(14.5, abs=0.1)
+    assert "≥ 0.0" in run("ranges", path).out
+    assert "≥" not in run("ranges", FIXTURES / "wmma.sqlite").out
