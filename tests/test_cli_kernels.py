@@ -161,6 +161,12 @@ def test_names_come_back_whole_from_csv_and_json(run: Run, tmp_path: Path) -> No
     assert json.loads(run("kernels", path, "--format", "json").out)["rows"][0]["name"] == name
 
 
+@pytest.mark.parametrize("command", ["kernels", "ranges", "timeline", "modules"])
+def test_a_filter_of_an_empty_recording_is_no_defect(command: str, run: Run, tmp_path: Path) -> None:
+    done = run(command, TraceBuilder().gpu().write(tmp_path), "--filter", "gemm", "--format", "markdown")
+    assert done.status in (0, 3), done.err
+
+
 @pytest.mark.parametrize("command", ["kernels", "ranges", "timeline"])
 def test_a_filter_that_finds_nothing_says_so(command: str, run: Run) -> None:
     done = run(command, AMP, "--filter", "no such name")

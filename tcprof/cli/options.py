@@ -151,5 +151,6 @@ def select_rows(
             matches = re.compile(pattern)
         except re.error as error:
             raise UsageError(f"--filter {pattern!r} is not a regular expression: {error}.") from error
-        selected = selected[[matches.search(path) is not None for path in selected[column]]]
+        found = selected[column].map(lambda name: matches.search(name) is not None)
+        selected = selected[found.astype(bool)]  # of no rows the type is not known
     return selected if depth is None else selected[selected["depth"] <= depth]

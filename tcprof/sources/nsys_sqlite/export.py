@@ -22,6 +22,7 @@ from tcprof.sources.nsys_sqlite.samples import read_samples
 from tcprof.sources.source import Recording, Samples, Wrong
 
 HIGHEST_KILOHERTZ = 1e7  # a clock below this is in kHz, as old exports have it
+LONGEST_MESSAGE = 4096  # bytes: what nsys says in one has some hundred
 
 
 class NsysExport:
@@ -95,10 +96,18 @@ class NsysExport:
         if not self._database.has_column(table, "text"):
             return DIAGNOSTICS.empty()
         rows = self._database.read(
-            Query(table, facts={"severity": UNKNOWN}, texts=("text",), where=table.c.text.is_not(None))
+            Query(
+                table,
+                facts={"severity": UNKNOWN},
+                texts=("text",),
+                where=table.c.text.is_not(None),
+                longest=LONGEST_MESSAGE,
+            )
         )
         severities = [schema.SEVERITIES.get(severity, "information") for severity in rows["severity"].tolist()]
-        known = {"severity": severities, "text": without_private(self.path, texts(rows["text"]))}
+        which, distinct = pd.factorize(np.array(texts(rows["text"]), dtype=object))  # processes say the same
+        shown = np.array(without_private(self.path, distinct.tolist()), dtype=object)
+        known = {"severity": severities, "text": shown[which]}
         return DIAGNOSTICS.conform(pd.DataFrame(known, dtype=object))
 
     def alone(self) -> pd.DataFrame:

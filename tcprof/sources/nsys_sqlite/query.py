@@ -48,6 +48,7 @@ class Query:
         texts: Columns of text, read as bytes, since Arrow takes only valid UTF-8; absent and NULL are empty.
         among: A required column, and the numbers of it that are wanted; rows where it holds none count as wrong.
         where: A further condition.
+        longest: Bytes of a text that are read; those that have more are told.
     """
 
     table: Table
@@ -57,6 +58,7 @@ class Query:
     texts: tuple[str, ...] = ()
     among: tuple[str, tuple[int, ...]] | None = None
     where: ColumnElement[bool] | None = None
+    longest: int = LONGEST_TEXT
 
     @property
     def defaults(self) -> dict[str, int | None]:
@@ -130,7 +132,7 @@ class Query:
 
     def _text(self, name: str, columns: set[str]) -> ColumnElement[Any]:
         text = func.coalesce(self.table.c[name], "") if name in columns else literal("")
-        return func.substr(cast(text, LargeBinary), 1, LONGEST_TEXT).label(name)
+        return func.substr(cast(text, LargeBinary), 1, self.longest).label(name)
 
     def _sound(self, name: str, limits: Limits) -> ColumnElement[bool]:
         c = self.table.c[name]
