@@ -12,8 +12,6 @@ from pathlib import Path
 import psutil
 
 ROOT = Path("/")
-_SYS_ADMIN, _PERFMON = 21, 38  # bits of Linux capabilities
-_PERFMON_DRIVER = 565  # the first driver to which PERFMON is enough
 _HOLDERS = re.compile(r"nv-hostengine|dcgm-exporter|dcgmi|dcgmproftester\d*|nsys|nsys-launcher|ncu|ncu-ui")
 _GPU_DEVICE = re.compile(r"nvidia\d+|nvhost-gpu")
 
@@ -28,7 +26,6 @@ class Machine:
         is_wsl: Whether this is the Windows Subsystem for Linux.
         container: What kind of container this is; empty if none.
         admin_only: Whether counters are for administrators (RmProfilingAdminOnly); None where not known.
-        is_privileged: Whether this process has a capability that counts as administrator for the counters.
         is_root: Whether the user is root, in its container or outside.
         paranoid_level: kernel.perf_event_paranoid; None where not known.
         holders: Other programs that may hold the counters, each with its process number.
@@ -39,7 +36,6 @@ class Machine:
     is_wsl: bool
     container: str
     admin_only: bool | None
-    is_privileged: bool
     is_root: bool
     paranoid_level: int | None
     holders: tuple[str, ...]
@@ -53,16 +49,14 @@ class Machine:
 def read_machine() -> Machine:
     """Reads the facts; what cannot be read is not known."""
     driver = re.search(r"Kernel Module.*?\s(\d+(?:\.\d+)+)\s", _read("proc/driver/nvidia/version"))
-    version = driver[1] if driver else ""
     admin_only = re.search(r"RmProfilingAdminOnly:\s*(\d)", _read("proc/driver/nvidia/params"))
     paranoid = _read("proc/sys/kernel/perf_event_paranoid").strip()
     return Machine(
-        driver=version,
+        driver=driver[1] if driver else "",
         device_count=len([path for path in (ROOT / "dev").glob("nv*") if _GPU_DEVICE.fullmatch(path.name)]),
         is_wsl=(ROOT / "dev" / "dxg").exists(),
         container=_read_container(),
         admin_only=None if admin_only is None else admin_only[1] == "1",
-        is_privileged=_is_privileged(int(version.partition(".")[0] or 0)),
         is_root=os.geteuid() == 0,
         paranoid_level=int(paranoid) if re.fullmatch(r"-?\d+", paranoid) else None,
         holders=tuple(_find_holders()),
@@ -83,13 +77,6 @@ def _read_container() -> str:
         return "Podman"
     found = re.search(r"kubepods|docker|containerd|lxc|libpod", _read("proc/1/cgroup"))
     return found[0] if found else ""
-
-
-def _is_privileged(driver: int) -> bool:
-    effective = re.search(r"CapEff:\s*([0-9a-f]+)", _read("proc/self/status"))
-    capabilities = int(effective[1], 16) if effective else 0
-    enough = (_SYS_ADMIN, _PERFMON) if driver >= _PERFMON_DRIVER else (_SYS_ADMIN,)
-    return any(capabilities >> bit & 1 for bit in enough)
 
 
 def _find_holders() -> Iterator[str]:
