@@ -1,5 +1,6 @@
 """Names where space is scarce: how wide a terminal shows a text, and what stays of one that is too wide."""
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
@@ -11,6 +12,7 @@ from tcprof.views.document import BECAME
 
 _ELLIPSIS = "…"
 _SEPARATORS = " ./"  # say nothing beside it
+_TEMPLATE = re.compile(r"<[^\W_]+")  # a template's first argument, or the first word of its name
 _MOST_TRIES = 3  # to tell names apart
 _LEAST_PAIR = 12  # columns for each of two names; with fewer they are cut as one
 _HEAD_SHARE = 0.4  # of the space: what distinguishes the names of one family is rather at the end
@@ -91,10 +93,22 @@ def _told_apart(name: Name, differs: int) -> str:
     borders = [0, *_borders(text), len(text)]
     begin = borders[max(bisect_right(borders, min(differs, len(text) - 1)) - 1, 0)]
     word = text[begin : borders[bisect_right(borders, begin)]]
-    first = text[: borders[1]]
+    return _with_word(text, room, begin, word) or _without_middle(text, room, last)
+
+
+def _with_word(text: str, room: int, begin: int, word: str) -> str:
+    """A name's first word, another one, and as much as fits of what follows; empty where that is too little.
+
+    Args:
+        text: The name.
+        room: Columns that there are.
+        begin: Where the other word is.
+        word: The other word.
+    """
+    first = text[: next(iter(_borders(text)), len(text))]
     left = room - width_of(f"{first}{_ELLIPSIS}{word}")
     if begin < len(first) or left < room // 4:
-        return _without_middle(text, room, last)
+        return ""
     rest = text[begin + len(word) :]
     if width_of(rest) > left:
         before = [0, *accumulate(map(width_of, rest))]
@@ -114,7 +128,11 @@ def _without_middle(text: str, room: int, last: int) -> str:
     if not end:
         begin = bisect_right(before, min(int(_HEAD_SHARE * room), room - needed)) - 1
         end = bisect_left(before, before[-1] - room + before[begin])
-    return f"{text[:begin].rstrip()}{_ELLIPSIS}{text[end:].lstrip(_SEPARATORS)}"
+    cut = f"{text[:begin].rstrip()}{_ELLIPSIS}{text[end:].lstrip(_SEPARATORS)}"
+    argument = _TEMPLATE.search(text, begin, end)  # what a kernel computes: copy<direct_copy_kernel>
+    if argument is None or last:
+        return cut
+    return _with_word(text, room + width_of(_ELLIPSIS), argument.start(), argument[0]) or cut
 
 
 def _best_words(text: str, before: list[int], room: int, needed: int) -> tuple[int, int]:
