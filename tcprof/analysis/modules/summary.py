@@ -17,7 +17,6 @@ Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
 _ROWS = (*PHASES, ALL)  # the phases of a module's rows
-_LARGEST_UNKNOWN_SHARE = 0.01  # of the time of tensor kernels, and of their cycles, where useful FLOP are known
 
 
 def summarize_modules(found: KernelFit, account: Account, evidence: Evidence, iterations: pd.DataFrame) -> pd.DataFrame:
@@ -144,16 +143,15 @@ def _measure(sums: pd.DataFrame, modules: pd.DataFrame) -> pd.DataFrame:
         tensor_active_low_pct=(percent - points).clip(0, 100),
         tensor_active_high_pct=(percent + points).clip(0, 100),
         tensor_cycles=sums["all_cycles"],
-        **_rate_useful(sums),
+        **_rate_useful(sums, is_whole),
         lost_ns=(time - sums["ideal_ns"]).where(is_whole),
         **{name: column.to_numpy() for name, column in rates.items() if name != "fitted_active_s"},
     )
     return MODULES.conform(frame)
 
 
-def _rate_useful(sums: pd.DataFrame) -> dict[str, "pd.Series[float]"]:
-    """Useful FLOP, and their share of those executed, where both are known."""
-    known = sums["useful_unknown_ns"] <= _LARGEST_UNKNOWN_SHARE * sums["tensor_kernel_ns"]
-    is_whole = (sums["unknown_cycles"] <= _LARGEST_UNKNOWN_SHARE * sums["cycles"]) & (sums["flop"] > 0)
-    share = 100 * sums["useful_tensor_flop"] / sums["flop"].where(is_whole)
+def _rate_useful(sums: pd.DataFrame, is_whole: Bools) -> dict[str, "pd.Series[float]"]:
+    """Useful FLOP, and their share of those executed, where these are known as a whole."""
+    known = 100 * sums["useful_unknown_ns"] <= LARGEST_UNCOVERED_PCT * sums["tensor_kernel_ns"]
+    share = 100 * sums["useful_tensor_flop"] / sums["flop"].where(is_whole & (sums["flop"] > 0))
     return {"useful_flop": sums["useful_flop"].where(known), "useful_pct": share.where(known)}

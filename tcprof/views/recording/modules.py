@@ -36,6 +36,7 @@ ORDERS = {"calls": "", "time": "kernel_ns", "lost": "lost_ns"}  # how modules be
 _ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
 _PER_PHASE = (FORWARD, BACKWARD)
 _USEFUL = {"useful_flop": 5, "tensor_flop": 4, "useful_pct": 1}  # which of them leave a narrow terminal first
+_ONLY_USEFUL = {"useful_flop": 1}  # where it is not known what was executed
 ALL_KERNELS = "all kernels"  # what the row without a module is called
 _LEFT_OUT = (
     "more modules are not in this table: those with the least time. 'tcprof modules --limit 0' lists all of them."
@@ -97,13 +98,14 @@ def list_modules(
         tree = _sort(totals.set_index("module_id", drop=False), ORDERS[order])
         kept = tree if limit is None else keep_largest(tree, tree["kernel_ns"], limit)
         steps = _steps(analysis)[gpu]
+        useful = _useful_columns(analysis)
         tables.append(
             Table(
                 name=f"modules-{gpu}",
                 title=gpu_title_of_several(analysis, gpu),
                 first="Module",
-                headings=_headings(steps, has_useful(analysis)),
-                rows=tuple(_rows(found, kept, wholes[gpu], max(steps, 1), has_useful(analysis))),
+                headings=_headings(steps, useful),
+                rows=tuple(_rows(found, kept, wholes[gpu], max(steps, 1), tuple(useful))),
                 hidden=len(tree) - len(kept),
                 more=_LEFT_OUT,
                 gpu=gpu,
@@ -143,7 +145,14 @@ def _sort(tree: pd.DataFrame, column: str) -> pd.DataFrame:
     return tree.iloc[tree_order([row.get(parent, -1) for parent in tree["parent_id"]], keys)]
 
 
-def _headings(steps: int, with_useful: bool) -> tuple[Heading, ...]:
+def _useful_columns(analysis: Analysis) -> Mapping[str, int]:
+    """Columns of useful FLOP that a recording has; where a terminal is narrow, those with the highest number leave."""
+    if not has_useful(analysis):
+        return {}
+    return _USEFUL if analysis.modules["useful_pct"].notna().any() else _ONLY_USEFUL
+
+
+def _headings(steps: int, useful: Mapping[str, int]) -> tuple[Heading, ...]:
     time = "Time per step" if steps else MODULES["kernel_ns"].title
     each = "over the iterations without warm-up, divided by their number" if steps else "over the recording"
     per_phase = [
@@ -167,7 +176,7 @@ def _headings(steps: int, with_useful: bool) -> tuple[Heading, ...]:
         *per_phase[:2],
         heading(MODULES["tensor_tflops"], spare=3),
         heading(MODULES["tensor_peak_pct"], spare=2),
-        *((heading(MODULES[name], spare=spare) for name, spare in _USEFUL.items()) if with_useful else ()),
+        *(heading(MODULES[name], spare=spare) for name, spare in useful.items()),
         heading(MODULES["lost_ns"], short="Lost", spare=1),
         *per_phase[2:],
         heading(MODULES[_ACTIVE[0]], brief=False, columns=_ACTIVE, after=("95 % interval",)),
@@ -177,7 +186,7 @@ def _headings(steps: int, with_useful: bool) -> tuple[Heading, ...]:
     )
 
 
-def _rows(found: pd.DataFrame, kept: pd.DataFrame, whole_ns: float, steps: int, with_useful: bool) -> list[Row]:
+def _rows(found: pd.DataFrame, kept: pd.DataFrame, whole_ns: float, steps: int, useful: tuple[str, ...]) -> list[Row]:
     kept = kept.assign(resolved=are_resolved(kept))
     found = found.assign(resolved=are_resolved(found))
     by_phase = {phase: found[found["phase"] == phase].set_index("module_id").to_dict("index") for phase in _PER_PHASE}
@@ -189,7 +198,7 @@ def _rows(found: pd.DataFrame, kept: pd.DataFrame, whole_ns: float, steps: int, 
         rows.append(
             Row(
                 name=f"{name} ({alike})" if alike else name,
-                cells=_cells(module, phases, whole_ns / steps, steps, with_useful),
+                cells=_cells(module, phases, whole_ns / steps, steps, useful),
                 depth=int(module["depth"]),
                 nested=module["parent_id"] >= 0,
                 tag=_spread(module, steps) if alike else "",
@@ -220,7 +229,7 @@ def _spread(module: Mapping[Any, Any], steps: int) -> str:
 
 
 def _cells(
-    module: Mapping[Any, Any], phases: list[Mapping[Any, Any]], whole_ns: float, steps: int, with_useful: bool
+    module: Mapping[Any, Any], phases: list[Mapping[Any, Any]], whole_ns: float, steps: int, useful: tuple[str, ...]
 ) -> tuple[Cell, ...]:
     column = MODULES[_ACTIVE[0]]
     active = [
@@ -230,7 +239,7 @@ def _cells(
     rates = (
         column_cell(module, MODULES["tensor_tflops"]),
         column_cell(module, MODULES["tensor_peak_pct"]),
-        *(_useful_cells(module, steps) if with_useful else ()),
+        *(column_cell(_per_step(module, name, steps), MODULES[name]) for name in useful),
         number_cell(module["lost_ns"] / steps, MODULES["lost_ns"]),
     )
     times = [number_cell(phase.get("kernel_ns", np.nan) / steps, MODULES["kernel_ns"]) for phase in phases]
@@ -246,9 +255,9 @@ def _cells(
     )
 
 
-def _useful_cells(module: Mapping[Any, Any], steps: int) -> list[Cell]:
-    per_step = {name: module[name] / (1 if name == "useful_pct" else steps) for name in _USEFUL}
-    return [column_cell({**module, **per_step}, MODULES[name]) for name in _USEFUL]
+def _per_step(module: Mapping[Any, Any], name: str, steps: int) -> Mapping[Any, Any]:
+    """A module with a sum over all steps divided by these; a share is the same in each."""
+    return module if MODULES[name].unit == "pct" else {**module, name: module[name] / steps}
 
 
 def mark_unresolved(cell: Cell, is_resolved: bool) -> Cell:

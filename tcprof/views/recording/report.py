@@ -3,7 +3,7 @@
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings
-from tcprof.findings.modules import describe_homes, describe_modules
+from tcprof.findings.modules import describe_homes, describe_modules, describe_useful
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Figure, Notes, Part, Section
 from tcprof.views.figures.time_bars import figure_time_classes
@@ -86,7 +86,8 @@ def _iterations(analysis: Analysis) -> tuple[Part, ...]:
 
 def _modules(analysis: Analysis) -> tuple[Part, ...]:
     tables = cut_modules(analysis)
-    return (Notes((describe_modules(analysis), *describe_homes(analysis)), "paragraph"), *tables) if tables else ()
+    notes = (describe_modules(analysis), *describe_homes(analysis), *describe_useful(analysis))
+    return (Notes(notes, "paragraph"), *tables) if tables else ()
 
 
 def _about_ranges(analysis: Analysis) -> str:
