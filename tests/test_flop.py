@@ -17,6 +17,7 @@ from tcprof.annotate.ranges import DOMAIN
 from tcprof.findings.modules import describe_useful
 from tcprof.sources import Wrong
 from tcprof.sources.torch_ops import split_names
+from tcprof.views.recording.modules import list_modules
 
 US = 1_000
 RATE = 1024  # FLOP per cycle of the kernel
@@ -189,11 +190,30 @@ def test_a_tensor_kernel_of_no_op_makes_its_module_unknown(read: Read) -> None:
     assert useful(read(others.sampled())) == 2 * 64**3
 
 
+def shown(analysis: Analysis) -> dict[str, str]:
+    """Columns of the table with what they show of all kernels, and its mark."""
+    (table,) = list_modules(analysis, analysis.modules)
+    cells = zip(table.headings, table.rows[0].cells, strict=True)
+    return {heading.title: f"{cell.text}{cell.mark}" for heading, cell in cells}
+
+
 def test_without_sizes_nothing_is_known_and_nothing_said(read: Read) -> None:
     analysis = read(Step().op("aten::mm", 10, 20, op_id=5).works(15).sampled())
     assert analysis.launched["op_flop"].isna().all()
     assert math.isnan(useful(analysis))
     assert describe_useful(analysis) == ()
+    assert not {"Useful FLOP", "Executed FLOP", "Useful"} & set(shown(analysis))
+
+
+def test_table_shows_flop_of_a_step_and_those_executed_where_known(read: Read) -> None:
+    step = Step(steps=6)
+    for at in range(20, 6000, 1000):
+        step.op("aten::mm", at, at + 100, [[1024, 1024]] * 2).works(at + 50, 2 * 1024**3)
+    cells = shown(read(step.sampled()))
+    assert [cells[name] for name in ("Useful FLOP", "Executed FLOP", "Useful")] == ["2.15 G", "2.15 G", "100.0 %"]
+    rounded = shown(read(Step().op("aten::mm", 10, 20, SQUARE).works(15).samples([0] * 1000 + [50] * 20)))
+    assert rounded["Useful FLOP"] == "524,288"
+    assert not {"Executed FLOP", "Useful"} & set(rounded)
 
 
 CONVOLVED = 2 * 2 * 8 * 8 * 16 * 3 * 3 * 3

@@ -242,11 +242,12 @@ def _cells(
         *(column_cell(_per_step(module, name, steps), MODULES[name]) for name in useful),
         number_cell(module["lost_ns"] / steps, MODULES["lost_ns"]),
     )
+    by_sizes = [name == "useful_flop" for name in ("", "", *useful, "")]  # which does not rest on Tensor Active
     times = [number_cell(phase.get("kernel_ns", np.nan) / steps, MODULES["kernel_ns"]) for phase in phases]
     return (
         time_cell(module["kernel_ns"] / steps, whole_ns),
         *active,
-        *(mark_unresolved(cell, module["resolved"]) for cell in rates),
+        *(mark_unresolved(cell, module["resolved"] or is_sure) for cell, is_sure in zip(rates, by_sizes, strict=True)),
         *times,
         interval_cell(*(module[name] for name in _ACTIVE)),
         column_cell(module, MODULES["tensor_kernel_share_pct"]),
