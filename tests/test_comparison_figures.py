@@ -56,6 +56,12 @@ class TestIterations:
         assert list(trace.y) == pytest.approx((iterations["gpu_window_ns"] * 1e-9).tolist())
         assert trace.name == "base, GPU window per step"
 
+    def test_of_few_iterations_each_has_its_number_once(self, steps):
+        few = with_iterations(steps, lambda frame: frame.head(4))
+        few = dataclasses.replace(few, new=few.base)
+        overlaid, apart = figure_iterations([few], 0), figure_small_multiples([few], 0)
+        assert [axis.dtick for axis in (overlaid.layout.xaxis, apart.layout.xaxis)] == [1, 1]
+
     def test_one_axis_of_numbers_so_that_zooming_one_zooms_all(self, several):
         figure = figure_iterations(several, 0)
         assert {trace.xaxis for trace in lines(figure)} == {"x"}

@@ -11,9 +11,10 @@ from tcprof.comparison import Comparison
 from tcprof.findings.compared.rows import find_row
 from tcprof.views.comparison.series import LONGEST_NAME, Panel, Series, ShownSide, list_panels
 from tcprof.views.figures.lanes import label
-from tcprof.views.figures.panels import GRID, base_layout
+from tcprof.views.figures.panels import GRID, base_layout, number_axis
 
 MOST_BOX_POINTS = 250  # of a side
+_FEW_TICKS = 6
 _MOST_ARROWS = 20  # of a recording
 _STRIP, _TITLE, _TOP, _BOTTOM = 190, 26, 40, 46  # pixels
 _SMALL, _SMALL_TOP = 84, 26
@@ -47,7 +48,7 @@ def figure_iterations(comparisons: Sequence[Comparison], gpu: int) -> go.Figure:
             figure.add_trace(_legend(shown))
         lowest = _axis("y", len(panels) - 1)
         figure.update_layout(
-            xaxis=_number_axis(lowest, [0, 0.84], max(panel.last for panel in panels)),
+            xaxis={**number_axis(lowest, max(panel.last for panel in panels)), "domain": [0, 0.84]},
             xaxis2={**_PLAIN, "anchor": lowest, "domain": [0.87, 1], "range": [-0.6, len(panels[0].sides) - 0.4]},
             legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "yref": "paper"},
         )
@@ -80,7 +81,7 @@ def figure_small_multiples(comparisons: Sequence[Comparison], gpu: int) -> go.Fi
             _add_median(figure, panel, panel.sides[0][0], axes)
             for series in several:
                 _add_series(figure, panel, shown, series, axes)
-        across = {**_number_axis(axes[1], domain, max(each.last for each in panels)), "nticks": 6}
+        across = {**number_axis(axes[1], max(each.last for each in panels), _FEW_TICKS), "domain": domain}
         figure.update_layout({_name(axes[0]): {**across, **({"matches": "x"} if column else {})}})
     return figure
 
@@ -112,19 +113,6 @@ def _value_axis(panel: Panel, top: float, height: float) -> dict[str, object]:
         "tickformat": "" if panel.is_percent else ".3~s",
         "hoverformat": ".3~f" if panel.is_percent else ".4~s",
         "nticks": 6,
-    }
-
-
-def _number_axis(anchor: str, domain: list[float], last: float) -> dict[str, object]:
-    return {
-        "anchor": anchor,
-        "domain": domain,
-        "range": [-0.5, last + 0.5],
-        "gridcolor": GRID,
-        "zeroline": False,
-        "tickformat": ",d",
-        "nticks": 12,
-        "title": {"text": "iteration", "standoff": 6},
     }
 
 

@@ -93,6 +93,25 @@ def base_layout(height: int, top: int = 30, bottom: int = 40) -> dict[str, objec
     }
 
 
+def number_axis(anchor: str, last: float, most_ticks: int = 12) -> dict[str, object]:
+    """An axis of the numbers of iterations, from 0 on.
+
+    Args:
+        anchor: The axis that it crosses.
+        last: The last number.
+        most_ticks: About how many numbers are shown.
+    """
+    return {
+        "anchor": anchor,
+        "range": [-0.5, last + 0.5],
+        "gridcolor": GRID,
+        "zeroline": False,
+        "tickformat": ",d",
+        **({"dtick": 1} if last < most_ticks else {"nticks": most_ticks}),  # else numbers would come twice
+        "title": {"text": "iteration", "standoff": 6},
+    }
+
+
 def _time_axis(analysis: Analysis, anchor: str) -> dict[str, object]:
     """Seconds on the recording's clock, from the first thing drawn to the last."""
     spans = _spans(analysis)

@@ -13,9 +13,8 @@ from tcprof.findings.typical import Typical, find_typical
 from tcprof.frames import HEADLINE
 from tcprof.views.figures.curves import TENSOR_COLOR
 from tcprof.views.figures.lanes import label
-from tcprof.views.figures.panels import GRID, base_layout
+from tcprof.views.figures.panels import GRID, base_layout, number_axis
 
-MOST_TICKS = 12
 MOST_POINTS = 3000  # of a GPU; of more iterations the longest of each group is drawn
 TIME_COLOR = "#1F7FC4"
 _WARM_UP_COLOR = "rgba(128,128,128,0.14)"
@@ -59,7 +58,7 @@ def figure_iteration_strip(analysis: Analysis) -> go.Figure:
     _mark_warm_up(figure, iterations)
     figure.update_layout(meta={"csv": _as_table(iterations)})
     last = "y" if len(strips) == 1 else f"y{len(strips)}"
-    return figure.update_layout(xaxis=_number_axis(last, int(iterations["number"].max())))
+    return figure.update_layout(xaxis=number_axis(last, int(iterations["number"].max())))
 
 
 def _as_table(iterations: pd.DataFrame) -> dict[str, object]:
@@ -143,16 +142,4 @@ def _value_axis(column: str) -> dict[str, object]:
         "nticks": 5,
         "ticksuffix": " %" if is_percent else "s",
         "tickformat": "" if is_percent else ".3~s",
-    }
-
-
-def _number_axis(anchor: str, last: int) -> dict[str, object]:
-    return {
-        "anchor": anchor,
-        "range": [-0.5, last + 0.5],
-        "gridcolor": GRID,
-        "zeroline": False,
-        "tickformat": ",d",
-        **({"dtick": 1} if last < MOST_TICKS else {"nticks": MOST_TICKS}),  # else numbers would come twice
-        "title": {"text": "iteration", "standoff": 6},
     }
