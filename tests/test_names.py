@@ -188,10 +188,40 @@ def test_communication(name: str, communication: bool) -> None:
     assert not (communication and shown(name)[0])
 
 
+@pytest.mark.parametrize(
+    ("name", "accumulator"),
+    [
+        ("ampere_h16816gemm_128x64_ldg8_stages_64x3_nn", "fp16"),
+        ("ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_nn", "fp32"),
+        (
+            "sm80_xmma_fprop_implicit_gemm_f16f16_f16f16_f16_nhwckrsc_nhwc_tilesize128x128x32_tensor16x8x16_execute",
+            "fp16",
+        ),
+        ("sm80_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize64x64x64_stage6_tensor16x8x16_kernel", "fp32"),
+        ("nvjet_sm90_hsh_128x128_64x6_2x1_v_bz_NNT", "fp32"),
+        ("nvjet_sm90_hhh_128x128_64x6_2x1_v_bz_NNT", "fp16"),
+        ("nvjet_sm90_qqtst_128x128_128x6_2x1_v_bz_coopA_algo2_TNT", "fp32"),
+        ("void cutlass::Kernel2<cutlass_75_tensorop_f16_s1688gemm_f16_128x128_nn_align1>(T1::Params)", "fp32"),
+        ("void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, cutlass::half_t>>(T1)", "fp32"),
+        ("wmma_kernel(const __half *, const __half *, float *)", ""),
+        ("ampere_sgemm_128x64_nn", ""),
+    ],
+)
+def test_what_products_are_added_up_in(name: str, accumulator: str) -> None:
+    assert parse_name(name).accumulator == accumulator
+
+
 def test_names_are_read_in_their_order() -> None:
     names = ["", "nvjet_sm90_hsh_128x128_64x6_2x1_v_bz_NNT", "graph", "ampere_h16816gemm_128x64_ldg8_stages_64x3_nn"]
     assert read_names(names)["family"].tolist() == ["", "wgmma", "", "mma.sync"]
-    assert read_names([]).columns.tolist() == ["named_tensor", "communication", "precision", "family", "tile"]
+    assert read_names([]).columns.tolist() == [
+        "named_tensor",
+        "communication",
+        "precision",
+        "family",
+        "tile",
+        "accumulator",
+    ]
 
 
 def test_a_name_is_parsed_once() -> None:

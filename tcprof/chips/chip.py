@@ -1,11 +1,12 @@
 """What is known about one chip. Unknown figures are NaN, and of an unknown chip everything is unknown."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 NO_MATRIX = "none"  # the family of kernels that are known to have no matrix instruction
 FAMILIES = ("mma.sync", "wgmma", "tcgen05")
 PRECISIONS = ("fp64", "tf32", "fp16", "bf16", "fp8", "int8", "fp4")
+IN_FP16 = "_in_fp16"  # behind a precision: where sums in FP16 have a rate of their own, as on GeForce cards
 UNKNOWN = float("nan")
 
 
@@ -48,6 +49,7 @@ class Board:
     """A product with the chip; its chips have different numbers of SMs, clocks and memory.
 
     Attributes:
+        names: A regular expression that finds its names in exports, such as NVIDIA H200.
         sm_count: Streaming multiprocessors.
         boost_clock_hz: The SM clock that its peaks are stated at.
         bandwidth_bytes_per_s: Of its memory.
@@ -55,6 +57,7 @@ class Board:
         source: Where this is known from.
     """
 
+    names: str = ""
     sm_count: float = UNKNOWN
     boost_clock_hz: float = UNKNOWN
     bandwidth_bytes_per_s: float = UNKNOWN
@@ -72,34 +75,44 @@ class Chip:
             that all chips share, then those of other chips, since a newer chip may take over an older one's names.
         rates: By instruction family and precision.
         boards: By name.
+        board: The one that is meant; of unknowns, where that is not known.
     """
 
     name: str
     metrics: Mapping[str, tuple[Metric, ...]]
     rates: Mapping[str, Mapping[str, Rate]]
     boards: Mapping[str, Board]
+    board: Board
 
-    def flop_per_cycle(self, family: str, precision: str) -> float:
+    def flop_per_cycle(self, family: str, precision: str, accumulator: str = "") -> float:
         """Operations for each active cycle of one tensor pipe; NaN where not known, 0 without matrix instructions.
 
         Args:
             family: One of ``FAMILIES``, ``NO_MATRIX``, or empty for unknown.
             precision: One of ``PRECISIONS``, or several that it may be, as in fp16/bf16; empty for unknown.
+            accumulator: fp16, fp32, or empty for unknown: then there is a rate where that makes no difference.
         """
         if family == NO_MATRIX:
             return 0.0
-        rates = self.rates.get(family, {})
-        return _common({rates[name].flop_per_cycle if name in rates else UNKNOWN for name in precision.split("/")})
+        return _common(_rate_of(self.rates.get(family, {}), name, accumulator) for name in precision.split("/"))
 
-    def peak_flop_per_cycle(self, precision: str) -> float:
+    def peak_flop_per_cycle(self, precision: str, accumulator: str = "") -> float:
         """The highest rate of any instruction family in that precision; NaN where not known."""
-        return _common({self._highest(name) for name in precision.split("/")})
+        return _common(self._highest(name, accumulator) for name in precision.split("/"))
 
-    def _highest(self, precision: str) -> float:
-        rates = [rates[precision].flop_per_cycle for rates in self.rates.values() if precision in rates]
-        return max(rates, default=UNKNOWN)
+    def _highest(self, precision: str, accumulator: str) -> float:
+        found = [_rate_of(rates, precision, accumulator) for rates in self.rates.values() if precision in rates]
+        return max(found, default=UNKNOWN)
 
 
-def _common(values: set[float]) -> float:
+def _rate_of(rates: Mapping[str, Rate], precision: str, accumulator: str) -> float:
+    """The rate of a precision with an accumulator."""
+    by_accumulator = {"fp32": rates.get(precision), "fp16": rates.get(precision + IN_FP16, rates.get(precision))}
+    chosen = [by_accumulator[accumulator]] if accumulator else by_accumulator.values()
+    return _common(rate.flop_per_cycle if rate else UNKNOWN for rate in chosen)
+
+
+def _common(values: Iterable[float]) -> float:
     """The only one of some values; NaN where they differ."""
-    return values.pop() if len(values) == 1 else UNKNOWN
+    found = set(values)
+    return found.pop() if len(found) == 1 else UNKNOWN

@@ -1,5 +1,6 @@
 """Reads the files of chips, and checks them: a key that is not known, or a figure without a source, is a defect."""
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,13 +8,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tcprof.chips.chip import FAMILIES, PRECISIONS, UNKNOWN, Board, Chip, Metric, Rate
+from tcprof.chips.chip import FAMILIES, IN_FP16, PRECISIONS, UNKNOWN, Board, Chip, Metric, Rate
 
 DATA = Path(__file__).parent / "data"
 COMMON = "common.toml"
 
 _Metrics = Mapping[str, Metric]
+_Rates = Mapping[str, Mapping[str, Rate]]
 _METRIC = {"names", "counters", "scale", "shared_pipe", "sums", "beside", "description", "source"}
+_WITH_ACCUMULATOR = {*PRECISIONS, *(precision + IN_FP16 for precision in PRECISIONS)}
 _NUMBERS = {"sm_count", "boost_clock_hz", "bandwidth_bytes_per_s"}
 
 
@@ -24,31 +27,46 @@ class ChipFile:
     Attributes:
         chips: The chips that it is for; none where it is for all.
         metrics: By column.
-        rates: By instruction family and precision.
+        rates: By instruction family and precision: those of all boards.
+        rates_of_boards: Those of some boards: a regular expression that finds the boards' names, and the rates.
         boards: By name.
     """
 
     chips: tuple[str, ...]
     metrics: _Metrics
-    rates: Mapping[str, Mapping[str, Rate]]
+    rates: _Rates
+    rates_of_boards: tuple[tuple[str, _Rates], ...]
     boards: Mapping[str, Board]
 
 
-def find_chip(name: str) -> Chip:
+def find_chip(name: str, gpu: str = "") -> Chip:
     """What is known about a chip.
 
     Args:
         name: As exports have it, such as GH100. Of a name that no file has, only what all chips share is known.
+        gpu: The GPU's name, such as NVIDIA H200; empty where it does not matter: then only what all boards with the
+            chip have in common is known.
     """
     files = _read_folder(DATA)
-    own = next((file for file in files if name in file.chips), ChipFile((), {}, {}, {}))
+    own = next((file for file in files if name in file.chips), ChipFile((), {}, {}, (), {}))
     common = [file for file in files if not file.chips]
     others = [file for file in files if file.chips and file is not own]
     found: dict[str, tuple[Metric, ...]] = {}
     for file in (own, *common, *others):
         for column, metric in file.metrics.items():
             found[column] = (*found.get(column, ()), metric)
-    return Chip(name, found, own.rates, own.boards)
+    board = next((board for board in own.boards.values() if gpu and re.search(board.names, gpu)), Board())
+    return Chip(name, found, _rates_of(own, gpu), own.boards, board)
+
+
+def _rates_of(file: ChipFile, gpu: str) -> _Rates:
+    """The rates of a board, those of all boards among them."""
+    found = {family: dict(rates) for family, rates in file.rates.items()}
+    for names, of_boards in file.rates_of_boards:
+        if gpu and re.search(names, gpu):
+            for family, rates in of_boards.items():
+                found.setdefault(family, {}).update(rates)
+    return found
 
 
 def metric_names(column: str) -> frozenset[str]:
@@ -76,16 +94,18 @@ def read_file(path: Path) -> ChipFile:
 
 
 def _chip_file(content: dict[str, Any], shared: bool) -> ChipFile:
-    _check_keys("the file", content, {"chips", "sources", "metrics", "flop_per_cycle", "boards"})
+    _check_keys("the file", content, {"chips", "sources", "metrics", "flop_per_cycle", "flop_per_cycle_of", "boards"})
     if shared == ("chips" in content):
         raise ValueError(f"only {COMMON} is for all chips; each other file names its own")
     sources = content["sources"]
-    rates = content.get("flop_per_cycle", {})
-    _check_keys("flop_per_cycle", rates, set(FAMILIES))
     return ChipFile(
         chips=tuple(content.get("chips", ())),
         metrics={column: _metric(column, given, sources) for column, given in content.get("metrics", {}).items()},
-        rates={family: _rates(family, of_family, sources) for family, of_family in rates.items()},
+        rates=_families("flop_per_cycle", content.get("flop_per_cycle", {}), sources),
+        rates_of_boards=tuple(
+            (given.pop("names"), _families(f"flop_per_cycle_of {name}", given, sources))
+            for name, given in content.get("flop_per_cycle_of", {}).items()
+        ),
         boards={name: _board(name, given, sources) for name, given in content.get("boards", {}).items()},
     )
 
@@ -104,8 +124,13 @@ def _metric(column: str, given: dict[str, Any], sources: dict[str, str]) -> Metr
     )
 
 
+def _families(what: str, given: dict[str, Any], sources: dict[str, str]) -> _Rates:
+    _check_keys(what, given, set(FAMILIES))
+    return {family: _rates(family, of_family, sources) for family, of_family in given.items()}
+
+
 def _rates(family: str, given: dict[str, Any], sources: dict[str, str]) -> dict[str, Rate]:
-    _check_keys(family, given, set(PRECISIONS))
+    _check_keys(family, given, _WITH_ACCUMULATOR)
     found = {}
     for precision, rate in given.items():
         _check_keys(f"{family} {precision}", rate, {"value", "source"})
@@ -114,11 +139,13 @@ def _rates(family: str, given: dict[str, Any], sources: dict[str, str]) -> dict[
 
 
 def _board(name: str, given: dict[str, Any], sources: dict[str, str]) -> Board:
-    _check_keys(name, given, _NUMBERS | {"peak_tflops", "source"})
+    _check_keys(name, given, _NUMBERS | {"names", "peak_tflops", "source"})
     peaks = given.get("peak_tflops", {})
-    _check_keys(f"peak_tflops of {name}", peaks, set(PRECISIONS))
+    _check_keys(f"peak_tflops of {name}", peaks, _WITH_ACCUMULATOR)
     numbers = {key: float(given.get(key, UNKNOWN)) for key in _NUMBERS}
-    return Board(**numbers, peak_tflops=peaks, source=_source(name, given, sources))
+    return Board(
+        given.get("names", re.escape(name)), **numbers, peak_tflops=peaks, source=_source(name, given, sources)
+    )
 
 
 def _source(what: str, given: dict[str, Any], sources: dict[str, str]) -> str:

@@ -66,7 +66,10 @@ def _about_samples(analysis: Analysis) -> list[Finding]:
         return [_caution("no-counter", sentence=_SKIPPED, consequence="Tensor Active is unknown.")]
     if analysis.tensor_source == "none":
         sentence = "The recording's metric set has no Tensor Active"
-        remedy = "Record with 'tcprof profile SCRIPT', or with nsys's general metric set for the GPU."
+        remedy = (
+            "Record with 'tcprof profile SCRIPT', or with nsys's general metric set for the GPU: the graphics sets of "
+            "Ampere and Ada (ga10x-gfxt, ga10x-gfxact, ad10x-gfxt) have none."
+        )
         return [_caution("no-tensor-metric", sentence=sentence, remedy=remedy)]
     if analysis.tensor_source == "rounded":
         exact = "'tcprof profile' records exact tensor cycles where the installed nsys can."

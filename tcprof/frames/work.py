@@ -113,5 +113,11 @@ KERNELS = Schema(
             "have no matrix instruction; empty where the name does not tell.",
         ),
         Column("tile", TEXT, "Tile of the output, as the name has it."),
+        Column(
+            "accumulator",
+            TEXT,
+            "Precision in which a kernel for the Tensor Cores adds up, as the name has it: fp16 or fp32; empty where "
+            "it does not tell. GeForce cards are twice as fast with fp16.",
+        ),
     ),
 )

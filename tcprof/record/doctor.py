@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 
 from tcprof import units
+from tcprof.chips import metric_names
 from tcprof.errors import MachineError, NsysError
 from tcprof.record.command import RecordOptions
 from tcprof.record.diagnosis import Diagnosis, MachineCheck, Status, diagnose
@@ -23,6 +24,10 @@ from tcprof.record.trial import try_metric_set
 from tcprof.temporary import temporary_folder
 
 _SCARCE_BYTES, _TOO_FEW_BYTES = 2_000_000_000, 100_000_000
+_NO_TENSOR_METRIC = (
+    "nsys's graphics sets (ga10x-gfxt, ga10x-gfxact, ad10x-gfxt) have no tensor metric, nor has TU11x: record with the "
+    "general set, which 'nsys profile --gpu-metrics-set=help' lists, or use a newer nsys."
+)
 _SILENT_NVTX = (0, 2, 12)  # nvtx from this version on records no ranges under nsys 2023
 
 
@@ -90,6 +95,9 @@ def _check_sampling(diagnosis: Diagnosis) -> list[MachineCheck]:
             sampled = try_metric_set(nsys, capabilities, options, None)
         except NsysError as error:
             return [MachineCheck("sampling", "fail", str(error), error.hint)]
+    if metric_names("tensor_active_pct").isdisjoint(sampled):
+        evidence = f"{len(sampled)} metrics {rate}, but Tensor Active is not among them. {without_cycles}"
+        return [MachineCheck("sampling", "fail", evidence, _NO_TENSOR_METRIC)]
     evidence = f"{len(sampled)} metrics {rate}, whole percentages only. {without_cycles}"
     return [MachineCheck("sampling", "warn", evidence, "A newer nsys may give exact tensor cycles.")]
 

@@ -79,7 +79,7 @@ def fit_kernels(
         clocks: See ``tcprof.frames.CLOCKS``.
     """
     names = read_names(activities["name"].cat.categories)
-    chips = dict(zip(gpus["gpu"], gpus["chip"], strict=True))
+    chips = {gpu: find_chip(chip, name) for gpu, chip, name in gpus[["gpu", "chip", "name"]].itertuples(index=False)}
     of_kind = activities["kind"].isin(KERNEL_KINDS).to_numpy()
     errors = offset_errors(clocks)
     parts: list[pd.DataFrame] = []
@@ -99,7 +99,7 @@ def fit_kernels(
             mine = samples[samples["gpu"] == gpu]
             fitted[gpu] = _fit_gpu(launches, (code, geometry), mine, errors.get(gpu, LEAST_OFFSET_NS))
         frame = _launched(gpu, rows, path_id[rows], launches, classes, fitted[gpu])
-        parts.append(_with_flop(frame, fitted[gpu].capacity, names, code, find_chip(chips.get(gpu, ""))))
+        parts.append(_with_flop(frame, fitted[gpu].capacity, names, code, chips.get(gpu, find_chip(""))))
     return KernelFit(LAUNCHED.concat(parts), fitted, bool(samples["tensor_active_pct"].notna().any()))
 
 
@@ -214,8 +214,9 @@ def _with_flop(frame: pd.DataFrame, capacity: Floats, names: pd.DataFrame, code:
         code: Row of each launch's name there.
         chip: The GPU's chip.
     """
-    pairs = zip(names["family"], names["precision"], strict=True)
-    rate = np.array([chip.flop_per_cycle(family, precision) for family, precision in pairs])[code]
-    peak = np.array([chip.peak_flop_per_cycle(precision) for precision in names["precision"]])[code]
+    kinds = names[["family", "precision", "accumulator"]].itertuples(index=False, name=None)
+    rate = np.array([chip.flop_per_cycle(*kind) for kind in kinds])[code]
+    sums = names[["precision", "accumulator"]].itertuples(index=False, name=None)
+    peak = np.array([chip.peak_flop_per_cycle(*kind) for kind in sums])[code]
     flop = frame["tensor_cycles"] * rate
     return LAUNCHED.conform(frame.assign(tensor_flop=flop, tensor_ideal_ns=flop / (peak * capacity)))

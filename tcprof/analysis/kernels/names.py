@@ -130,6 +130,15 @@ _NARROW_TYPE = re.compile(r"\w*(?:fp8|e4m3|e5m2|fp4|e2m1)", re.IGNORECASE)
 _OF_A_FUNCTION = re.compile(r"\([^()]*\)(?=::)")  # parameters of the function on the CPU that a kernel is named after
 # Which type is read is decided when it is launched: the one in the name is that of the result.
 _CASTS = re.compile(r"unrolled_elementwise_kernel<[^<>]*direct_copy|LoadWithCast")
+# What products are added up in: the letter before the instruction's sizes, the second of nvjet's, or the second type of
+# cuDNN's second pair. FlashAttention and its like add up in float32. With FP16, GeForce cards are twice as fast.
+_ACCUMULATORS = (
+    ("fp16", re.compile(r"h(?:884|1688|16816)|f16f16_f16f16|nvjet_(?:sm\d+_)?[a-z]h[a-z]_")),
+    (
+        "fp32",
+        re.compile(r"s(?:884|1688|16816|161616)|f16f32|f16_f32|nvjet_(?:sm\d+_)?[a-z]+s[a-z]_|flash|fmha|sdpa|Flash"),
+    ),
+)
 _TILES = re.compile(
     r"tile(?:size)?(\d+x\d+x\d+)|nvjet_(?:sm\d+_)?[a-z]+_(\d+x\d+)_|_(\d+x\d+)_\d+x\d_|(?<!SM\d\d)_(\d+x\d+x?\d*)_"
 )
@@ -197,6 +206,7 @@ class KernelName:
             is one of these.
         family: Its matrix instructions; ``NO_MATRIX`` where its source is known to have none; empty likewise.
         tile: Of its products, such as 128x128x64; empty likewise.
+        accumulator: Precision in which a kernel for the Tensor Cores adds up its products: fp16, fp32; empty likewise.
         work: What kind of work it does, for people, such as ``PRODUCT`` or softmax.
         words: The words that say what it does, in lower case.
     """
@@ -206,6 +216,7 @@ class KernelName:
     precision: str
     family: str
     tile: str
+    accumulator: str
     work: str
     words: frozenset[str]
 
@@ -214,9 +225,9 @@ def read_names(names: Iterable[str]) -> pd.DataFrame:
     """What the names say about matrix instructions, a row for each.
 
     Returns:
-        named_tensor and communication (bool), precision, family and tile, see ``KernelName``.
+        named_tensor and communication (bool), precision, family, tile and accumulator, see ``KernelName``.
     """
-    columns = ["named_tensor", "communication", "precision", "family", "tile"]
+    columns = ["named_tensor", "communication", "precision", "family", "tile", "accumulator"]
     parsed = map(parse_name, names)
     return pd.DataFrame([[getattr(name, column) for column in columns] for name in parsed], columns=columns)
 
@@ -229,23 +240,23 @@ def parse_name(name: str) -> KernelName:
     return KernelName(*_matrix(name), work, frozenset(word for word in words if not _WORDLESS.fullmatch(word)))
 
 
-def _matrix(name: str) -> tuple[bool, bool, str, str, str]:
-    """The first five fields of ``KernelName``."""
+def _matrix(name: str) -> tuple[bool, bool, str, str, str, str]:
+    """The first six fields of ``KernelName``."""
     if _COMMUNICATION.search(name):
-        return False, True, "", NO_MATRIX, ""
+        return False, True, "", NO_MATRIX, "", ""
     pytorch = _PYTORCH.match(name) and not _PYTORCH_MATRIX.search(name)
     if _HELPERS.search(name):
-        return False, False, _only_type(name), NO_MATRIX, ""
+        return False, False, _only_type(name), NO_MATRIX, "", ""
     if pytorch or _OTHER_WORK.search(name):
-        return False, False, _first_type(name), NO_MATRIX, ""
+        return False, False, _first_type(name), NO_MATRIX, "", ""
     if _CUDA_CORES.search(name):
-        return False, False, _first(_PLAIN_PRECISIONS, name), NO_MATRIX, ""
+        return False, False, _first(_PLAIN_PRECISIONS, name), NO_MATRIX, "", ""
     family = _first(_FAMILIES, name)
     if not (family or _TENSOR.search(name)):
         named = _first(_PLAIN_PRECISIONS, name) if PRODUCTS.search(name) else ""
-        return False, False, named or _only_type(name), "", ""
+        return False, False, named or _only_type(name), "", "", ""
     tile = next((group for group in match.groups() if group), "") if (match := _TILES.search(name)) else ""
-    return True, False, _first(_TENSOR_PRECISIONS, name), family, tile
+    return True, False, _first(_TENSOR_PRECISIONS, name), family, tile, _first(_ACCUMULATORS, name)
 
 
 def _first_type(name: str) -> str:
