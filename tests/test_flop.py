@@ -199,7 +199,7 @@ def shown(analysis: Analysis) -> dict[str, str]:
 
 def test_without_sizes_nothing_is_known_and_nothing_said(read: Read) -> None:
     analysis = read(Step().op("aten::mm", 10, 20, op_id=5).works(15).sampled())
-    assert analysis.launched["op_flop"].isna().all()
+    assert analysis.launched["useful_flop"].isna().all()
     assert math.isnan(useful(analysis))
     assert describe_useful(analysis) == ()
     assert not {"Useful FLOP", "Executed FLOP", "Useful"} & set(shown(analysis))
@@ -267,10 +267,10 @@ def test_gradients_that_no_op_took_were_not_computed(read: Read) -> None:
         at = 50 + 50 * number
         step.op("aten::convolution_backward", at, at + 10, gradient, op_id=30 + number).works(at + 5)
         step.op("aten::add", at + 20, at + 30, [KERNELS if number == 0 else IMAGES], op_id=40 + number, inputs=taken)
-    launched = read(step.sampled()).launched["op_flop"].tolist()
+    launched = read(step.sampled()).launched["useful_flop"].tolist()
     assert launched == pytest.approx([UNKNOWN, CONVOLVED, CONVOLVED], nan_ok=True)
     step = convolved([]).op("aten::convolution_backward", 50, 60, gradient, op_id=30).works(55)
-    assert math.isnan(read(step.sampled()).launched["op_flop"].iloc[1])
+    assert math.isnan(read(step.sampled()).launched["useful_flop"].iloc[1])
 
 
 @pytest.mark.parametrize(("width", "share"), [(4096, 100.0), (4097, 100 * 4097**2 / (4224 * 4160))])
@@ -288,6 +288,9 @@ def test_a_layer_that_does_not_fill_its_tiles_executes_more_than_is_useful(
     assert rows["useful_flop"] == steady * 2 * 1024 * width**2
     assert rows["tensor_flop"] == pytest.approx(steady * 2 * 1024 * wide * deep, rel=1e-3)
     assert rows["useful_pct"] == pytest.approx(share, rel=1e-3)
+    assert (
+        analysis.instances.set_index("range")["useful_flop"][analysis.iterations["range"]] == 2 * 1024 * width**2
+    ).all()
     said = " ".join(describe_useful(analysis))
     assert ("padding to whole tiles" in said) == (width == 4097)
 

@@ -144,6 +144,21 @@ def add_rates(ranges: pd.DataFrame, account: Account, evidence: Evidence) -> pd.
         evidence: What it was made from.
     """
     values = values_of_launches(account.launched, account.kernels, evidence.activities["kind"])
+    rates = range_rates(sum_by_path(ranges, account, evidence, values), ranges["window_ns"].to_numpy())
+    # Where no kernel of a GPU was traced, what ran there is not known: a sum over nothing is not 0.
+    known = ranges["gpu"].isin(account.launched["gpu"]) & (ranges["instance_count"] > 0)
+    return RANGES.conform(ranges.assign(**{name: column.where(known) for name, column in rates.items()}))
+
+
+def sum_by_path(ranges: pd.DataFrame, account: Account, evidence: Evidence, values: pd.DataFrame) -> pd.DataFrame:
+    """Sums of the launches' values over each row of the range summary.
+
+    Args:
+        ranges: See ``add_rates``.
+        account: The account.
+        evidence: What it was made from.
+        values: One row for each launch.
+    """
     group, _ = group_by_path(evidence.instances, evidence.hierarchy.paths)
     is_capture = (ranges["depth"] == 0).to_numpy()
     row_of_path, row_of_gpu = np.flatnonzero(~is_capture), np.flatnonzero(is_capture)
@@ -151,14 +166,11 @@ def add_rates(ranges: pd.DataFrame, account: Account, evidence: Evidence) -> pd.
     of_gpu = captured[account.launched["gpu"].to_numpy()].to_numpy()
     counted = group >= 0
     sums = {}
-    for name, of_instance in _sum_by_instance(account, evidence, values).items():
+    for name, of_instance in sum_by_instance(account, evidence, values).items():
         total = np.bincount(of_gpu, values[name], minlength=len(ranges))
         total[row_of_path] = np.bincount(group[counted], of_instance[counted], minlength=len(row_of_path))
         sums[name] = total
-    rates = range_rates(pd.DataFrame(sums), ranges["window_ns"].to_numpy())
-    # Where no kernel of a GPU was traced, what ran there is not known: a sum over nothing is not 0.
-    known = ranges["gpu"].isin(account.launched["gpu"]) & (ranges["instance_count"] > 0)
-    return RANGES.conform(ranges.assign(**{name: column.where(known) for name, column in rates.items()}))
+    return pd.DataFrame(sums)
 
 
 def add_tensor_work(instances: pd.DataFrame, account: Account, evidence: Evidence) -> pd.DataFrame:
@@ -172,7 +184,7 @@ def add_tensor_work(instances: pd.DataFrame, account: Account, evidence: Evidenc
         evidence: What it was made from.
     """
     values = values_of_launches(account.launched, account.kernels, evidence.activities["kind"])
-    sums = pd.DataFrame(_sum_by_instance(account, evidence, values.drop(columns=["active_ns", "ideal_ns"])))
+    sums = pd.DataFrame(sum_by_instance(account, evidence, values.drop(columns=["active_ns", "ideal_ns"])))
     times = sums[["tensor_kernel_ns", "unresolved_ns"]].where(sums["graph_ns"] == 0)
     # Where no kernel of a GPU was traced, what ran there is not known.
     traced = instances["gpu"].isin(account.launched["gpu"]).to_numpy()
@@ -186,8 +198,14 @@ def add_tensor_work(instances: pd.DataFrame, account: Account, evidence: Evidenc
     )
 
 
-def _sum_by_instance(account: Account, evidence: Evidence, values: pd.DataFrame) -> dict[str, Floats]:
-    """Sums of the launches' values over each instance with all that lies in it."""
+def sum_by_instance(account: Account, evidence: Evidence, values: pd.DataFrame) -> dict[str, Floats]:
+    """Sums of the launches' values over each instance with all that lies in it.
+
+    Args:
+        account: The account.
+        evidence: What it was made from.
+        values: One row for each launch.
+    """
     of_launch = np.full(len(evidence.activities), len(values), dtype=np.int64)  # what is no launch adds nothing
     of_launch[account.launched["activity"].to_numpy()] = np.arange(len(values))
     row = of_launch[evidence.attribution.activity]

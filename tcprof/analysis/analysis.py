@@ -228,12 +228,16 @@ def _account(
     instances = _with_busy_time(evidence)
     if found is None:
         return ranges, instances, NO_ACCOUNT, MODULES.empty()
-    from tcprof.analysis.flop.launches import add_op_flop  # here, since what needs no fit should not wait
+    from tcprof.analysis.flop.launches import add_useful_flop  # here, since what needs no fit should not wait
+    from tcprof.analysis.modules.homes import find_homes
     from tcprof.analysis.modules.summary import summarize_modules
+    from tcprof.analysis.useful import add_useful_sums
 
-    account = add_op_flop(make_account(evidence, found), evidence)
-    modules = summarize_modules(found, account, evidence, iterations)
-    return add_rates(ranges, account, evidence), add_tensor_work(instances, account, evidence), account, modules
+    homes = find_homes(evidence.hierarchy, evidence.attribution, len(evidence.activities))
+    account = add_useful_flop(make_account(evidence, found), evidence, homes)
+    modules = summarize_modules(found, account, evidence, iterations, homes)
+    ranges, instances = add_rates(ranges, account, evidence), add_tensor_work(instances, account, evidence)
+    return *add_useful_sums(ranges, instances, account, evidence), account, modules
 
 
 def _with_busy_time(evidence: Evidence) -> pd.DataFrame:

@@ -61,7 +61,7 @@ def describe_homes(analysis: Analysis) -> tuple[str, ...]:
 
 def has_useful(analysis: Analysis) -> bool:
     """Whether the sizes of the ops' operands were recorded."""
-    return bool(analysis.launched["op_flop"].notna().any())
+    return bool(analysis.launched["useful_flop"].notna().any())
 
 
 def describe_useful(analysis: Analysis) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ def _describe_unknown(analysis: Analysis, gpu: int) -> str:
     """Why useful FLOP are not known, with the kernel that took most time without them."""
     launched = analysis.launched[analysis.launched["gpu"] == gpu]
     is_tensor = analysis.kernels["tensor_kernel"].to_numpy(bool)[launched["kernel"].to_numpy()]
-    untold = launched[launched["op_flop"].isna()].groupby("kernel")["duration_ns"].sum()
+    untold = launched[launched["useful_flop"].isna()].groupby("kernel")["duration_ns"].sum()
     share = 100 * untold.sum() / max(launched["duration_ns"][is_tensor].sum(), 1)
     most = one_line(str(analysis.kernels["name"].iloc[untold.idxmax()]), 60)
     return (

@@ -64,6 +64,13 @@ UNRESOLVED_SHARE = Column(
     "Over 1 %, the share of tensor kernels is a lower bound (≥).",
     title="Unresolved kernels",
 )
+_USEFUL = Column(
+    "useful_flop",
+    FLOAT,
+    "FLOP that its ops ask for by the sizes of their operands, see *modules*; unknown where these were not recorded, "
+    "or over 1 % of the tensor kernels' time is in ops whose sizes do not tell.",
+    title="Useful FLOP",
+)
 KNOWN_FLOP = "as far as they are known"
 _CAPTURE = "from the GPU's first activity to its last, or where it has none, all its samples"
 COUNTED = "Instances of the path on the GPU that are not warm-up, see *instances*."
@@ -102,6 +109,7 @@ INSTANCES = Schema(
         ),
         Column("tensor_flop", FLOAT, f"FLOP of its kernels, {KNOWN_FLOP}.", lacking=UNCOVERED.name),
         UNCOVERED,
+        _USEFUL,
         Column("warm_up", BOOL, "Whether it is a warm-up iteration or lies in one: it is in no figure of its path."),
     ),
 )
@@ -173,6 +181,7 @@ RANGES = Schema(
             lacking=UNCOVERED.name,
         ),
         UNCOVERED,
+        _USEFUL,
     ),
 )
 

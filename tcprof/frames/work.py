@@ -25,10 +25,11 @@ LAUNCHED = Schema(
             "The time these FLOP would take at the chip's peak for the precision, at the sampled clock.",
         ),
         Column(
-            "op_flop",
+            "useful_flop",
             FLOAT,
-            "FLOP that the op asks for by the sizes of its operands, with the op's first tensor kernel, 0 with its "
-            "other kernels; unknown for a tensor kernel of an op without a formula, or without sizes.",
+            "FLOP that the op asks for by the sizes of its operands, with the op's first tensor kernel; 0 with its "
+            "other kernels, and where activation checkpointing computes again; unknown for a tensor kernel of an op "
+            "without a formula, or without sizes.",
         ),
     ),
 )

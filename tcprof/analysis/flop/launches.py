@@ -7,19 +7,22 @@ import numpy as np
 from tcprof.analysis.account import Account, Evidence
 from tcprof.analysis.flop.ops import NONE, count_ops
 from tcprof.analysis.kernels.summary import could_be_tensor
+from tcprof.analysis.modules.homes import Homes
+from tcprof.analysis.modules.tree import RECOMPUTE_CODE
 from tcprof.analysis.projection import innermost_of_domain
 from tcprof.frames import LAUNCHED, OPS_DOMAIN
 
 
-def add_op_flop(account: Account, evidence: Evidence) -> Account:
+def add_useful_flop(account: Account, evidence: Evidence, homes: Homes) -> Account:
     """The account with the FLOP of each op, on its first tensor kernel, or if it has none on its first kernel.
 
     Unknown for what is or could be a tensor kernel of no op that counts, or of one whose FLOP are not known; 0 for all
-    other launches. Where no op has sizes, all are unknown.
+    other launches and where something is computed again. Where no op has sizes, all are unknown.
 
     Args:
         account: The account.
         evidence: What it was made from.
+        homes: Where activities belong.
     """
     ops = count_ops(evidence.hierarchy)
     if ops is None:
@@ -36,4 +39,5 @@ def add_op_flop(account: Account, evidence: Evidence) -> Account:
     first = order[np.append(True, np.diff(owner[order]) != 0)[: len(order)]]
     found = np.where(is_tensor & np.isnan(flop), np.nan, 0.0)
     found[first] = flop[first]
-    return replace(account, launched=LAUNCHED.conform(launched.assign(op_flop=found)))
+    found[homes.phase[activity] == RECOMPUTE_CODE] = 0
+    return replace(account, launched=LAUNCHED.conform(launched.assign(useful_flop=found)))

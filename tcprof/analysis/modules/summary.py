@@ -7,9 +7,10 @@ import pandas as pd
 from tcprof.analysis.account import Account, Evidence
 from tcprof.analysis.kernels.launches import KernelFit
 from tcprof.analysis.kernels.summary import sum_fit
-from tcprof.analysis.modules.homes import Homes, find_homes
-from tcprof.analysis.modules.tree import ALL, OTHER_CODE, PHASES, RECOMPUTE_CODE
+from tcprof.analysis.modules.homes import Homes
+from tcprof.analysis.modules.tree import ALL, OTHER_CODE, PHASES
 from tcprof.analysis.rates import range_rates, values_of_launches
+from tcprof.analysis.useful import known_useful, useful_of_launches
 from tcprof.frames import LARGEST_UNCOVERED_PCT, MODULES
 
 Ints = npt.NDArray[np.int64]
@@ -19,7 +20,9 @@ Floats = npt.NDArray[np.float64]
 _ROWS = (*PHASES, ALL)  # the phases of a module's rows
 
 
-def summarize_modules(found: KernelFit, account: Account, evidence: Evidence, iterations: pd.DataFrame) -> pd.DataFrame:
+def summarize_modules(
+    found: KernelFit, account: Account, evidence: Evidence, iterations: pd.DataFrame, homes: Homes
+) -> pd.DataFrame:
     """Sums over the kernels of each module, with all modules in it.
 
     Args:
@@ -27,12 +30,12 @@ def summarize_modules(found: KernelFit, account: Account, evidence: Evidence, it
         account: What follows from it.
         evidence: What was recorded.
         iterations: See ``tcprof.frames.ITERATIONS``; those without warm-up are summed over.
+        homes: Where activities belong.
 
     Returns:
         See ``tcprof.frames.MODULES``; empty where no range names a module or a phase.
     """
     launched = account.launched
-    homes = find_homes(evidence.hierarchy, evidence.attribution, len(evidence.activities))
     activity = launched["activity"].to_numpy()
     counted = _are_counted(evidence, iterations, launched)
     phase = homes.phase[activity]
@@ -41,7 +44,7 @@ def summarize_modules(found: KernelFit, account: Account, evidence: Evidence, it
     gpus, gpu = np.unique(launched["gpu"].to_numpy(), return_inverse=True)
     levels = _levels(homes, homes.module[activity])
     values = values_of_launches(launched, account.kernels, evidence.activities["kind"]).assign(
-        kernel_count=1, all_cycles=launched["tensor_cycles"], **_useful(launched, account.kernels, phase)
+        kernel_count=1, all_cycles=launched["tensor_cycles"], **useful_of_launches(launched, account.kernels)
     )
     parts = []
     for number, module in enumerate(levels):
@@ -61,18 +64,6 @@ def summarize_modules(found: KernelFit, account: Account, evidence: Evidence, it
         iteration_count=steady.reindex(gpus[on_gpu]).fillna(0).to_numpy(),
     )
     return _measure(frame.assign(own_kernel_ns=own[sums.index]), homes.modules)
-
-
-def _useful(launched: pd.DataFrame, kernels: pd.DataFrame, phase: Ints) -> dict[str, "pd.Series[float]"]:
-    """What each launch adds to useful FLOP: what is computed again adds none."""
-    is_tensor = kernels["tensor_kernel"].to_numpy(dtype=bool)[launched["kernel"].to_numpy()]
-    is_new = phase != RECOMPUTE_CODE
-    flop = launched["op_flop"].where(is_new, 0)
-    return {
-        "useful_flop": flop.fillna(0),
-        "useful_tensor_flop": flop.where(is_tensor, 0).fillna(0),
-        "useful_unknown_ns": launched["duration_ns"].where(flop.isna(), 0),
-    }
 
 
 def _are_counted(evidence: Evidence, iterations: pd.DataFrame, launched: pd.DataFrame) -> Bools:
@@ -152,6 +143,6 @@ def _measure(sums: pd.DataFrame, modules: pd.DataFrame) -> pd.DataFrame:
 
 def _rate_useful(sums: pd.DataFrame, is_whole: Bools) -> dict[str, "pd.Series[float]"]:
     """Useful FLOP, and their share of those executed, where these are known as a whole."""
-    known = 100 * sums["useful_unknown_ns"] <= LARGEST_UNCOVERED_PCT * sums["tensor_kernel_ns"]
+    known = known_useful(sums)
     share = 100 * sums["useful_tensor_flop"] / sums["flop"].where(is_whole & (sums["flop"] > 0))
     return {"useful_flop": sums["useful_flop"].where(known), "useful_pct": share.where(known)}
