@@ -1,8 +1,10 @@
 """Useful FLOP: formulas, which op counts, sizes that are none, and how they stand beside what was executed."""
 
+import json
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pandas as pd
@@ -12,7 +14,14 @@ from recorded_ops import TENSOR_KERNEL
 
 import tcprof
 from tcprof.analysis import Analysis
-from tcprof.analysis.flop.formulas import MOST_FLOP, WHOLE, WRAPPERS, count_flop
+from tcprof.analysis.flop.formulas import (
+    MOST_FLOP,
+    WHOLE,
+    WRAPPERS,
+    count_convolution,
+    count_convolution_backward,
+    count_flop,
+)
 from tcprof.annotate.ranges import DOMAIN
 from tcprof.findings.modules import describe_useful
 from tcprof.sources import Wrong
@@ -157,6 +166,7 @@ def test_products_on_cuda_cores_are_useful_but_not_beside_what_tensor_cores_exec
         "[[64, 64], [-64, 64]]",
         "[[64, 64], [64, 064]]",
         "[[64, 64], [64, 64]",
+        "[[64, 64], [64, 6",
         "[[64, 64], [64, 64]], []]",
         "[[64, 64],[64, 64]]",
         f"[[64, {10**30}], [64, 64]]",
@@ -170,6 +180,31 @@ def test_sizes_that_are_none_are_unknown_and_told(sizes: str, read: Read) -> Non
     analysis = read(step.sampled())
     assert math.isnan(useful(analysis))
     assert Wrong("NVTX_EVENTS.text", "an op's sizes that are none", 1, kept=True) in analysis.observed.wrong
+
+
+def test_damaged_names_are_read_as_what_they_are() -> None:
+    """Whatever is changed in them: sizes are lists of numbers or none, and formulas take them."""
+    random = Random(0)
+    name = (
+        "aten::conv2d, seq = 3, op_id = 7, sizes = [[2, 3, 9, 9], [4, 3], []], input_op_ids = [(7,0), (0,-1), (0,-1)]"
+    )
+    names = []
+    for _ in range(2000):
+        text = list(name)
+        for _ in range(random.randint(1, 4)):
+            place = random.randrange(len(text))
+            text[place : place + random.randint(0, 2)] = random.choice([*"[](), -.e0123456789", "9" * 14])
+        names.append("".join(text))
+    ops = split_names(pd.Categorical(dict.fromkeys(names)), np.ones(len(set(names)), dtype=np.int64))
+    found = {text for texts in (ops.sizes, ops.output_sizes) for text in texts if text}
+    assert len(found) > 50
+    for sizes in map(json.loads, found):
+        assert all(type(size) is int and size >= 0 for each in sizes for size in each)
+        for formula in {**WHOLE, **WRAPPERS}.values():
+            assert not count_flop(formula, sizes) < 0
+        operands = [*sizes, [], [], []]
+        assert not count_convolution(*operands[:3], transposed=False) < 0
+        assert not count_convolution_backward(*operands[:3], gradients=2, transposed=None) < 0
 
 
 def test_sizes_of_another_op_or_too_large_ones_are_unknown(read: Read) -> None:

@@ -16,7 +16,7 @@ _NUMBERS = re.compile(
     r"(?=, (?:seq|op_id|sizes) = )"
     r"(?:, seq = (?P<sequence>\d{1,15}))?"
     r"(?:, op_id = (?P<op>\d{1,20}))?"
-    r"(?:, sizes = (?P<sizes>\[[][\d, -]*\]))?"
+    r"(?:, sizes = (?P<sizes>\[[][\d, -]*))?"  # which may have been cut off
     r"(?:, input_op_ids = (?P<inputs>[][()\d, -]*))?\Z"
 )
 _SIZE = "(?:0|[1-9][0-9]{0,11})"
