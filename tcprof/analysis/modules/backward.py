@@ -9,14 +9,11 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.projection import Hierarchy
+from tcprof.arrays import Bools, Ints
 from tcprof.frames import OPS_DOMAIN
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 NONE = -1
 _ENGINE = "autograd::engine::evaluate_function: "  # the engine's range around each node that it runs

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.modules.backward import Backward, trace_back
@@ -17,10 +16,8 @@ from tcprof.analysis.modules.tree import (
     find_modules,
 )
 from tcprof.analysis.projection import Attribution, Hierarchy, innermost_of_domain
+from tcprof.arrays import Ints
 from tcprof.frames import IN_NO_MODULE, OPS_DOMAIN
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _IN_NONE = pd.DataFrame(
     {

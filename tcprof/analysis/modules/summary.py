@@ -1,7 +1,6 @@
 """What the kernels of each module and phase did on the Tensor Cores."""
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.account import Account, Evidence
@@ -11,11 +10,8 @@ from tcprof.analysis.modules.homes import Homes
 from tcprof.analysis.modules.tree import ALL, OTHER_CODE, PHASES
 from tcprof.analysis.rates import range_rates, values_of_launches
 from tcprof.analysis.useful import known_useful, useful_of_launches
+from tcprof.arrays import Bools, Ints
 from tcprof.frames import LARGEST_UNCOVERED_PCT, MODULES
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 _ROWS = (*PHASES, ALL)  # the phases of a module's rows
 

@@ -3,15 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.paths import tree_order
 from tcprof.analysis.projection import Hierarchy
 from tcprof.annotate.ranges import DOMAIN
 from tcprof.annotate.steps import BACKWARD, DATA, FORWARD, OPTIMIZER, RECOMPUTE
-
-Ints = npt.NDArray[np.int64]
+from tcprof.arrays import Bools, Ints
 
 NO_MODULE = -1
 OTHER = "other"
@@ -70,7 +68,7 @@ def find_modules(hierarchy: Hierarchy) -> Tree:
     return Tree(modules, domain, module[hierarchy.path_id], phase[hierarchy.path_id])
 
 
-def _phases(names: list[str], parents: list[int], ours: npt.NDArray[np.bool_]) -> Ints:
+def _phases(names: list[str], parents: list[int], ours: Bools) -> Ints:
     """The phase of each path in our domain: that of the innermost range that names one."""
     found = np.full(len(names), OTHER_CODE)
     for path, (name, parent) in enumerate(zip(names, parents, strict=True)):
@@ -79,7 +77,7 @@ def _phases(names: list[str], parents: list[int], ours: npt.NDArray[np.bool_]) -
     return found
 
 
-def _dotted(names: list[str], parents: list[int]) -> npt.NDArray[np.bool_]:
+def _dotted(names: list[str], parents: list[int]) -> Bools:
     """Which paths are named as modules are: by what they lie in and a part of their own, or they hold one such."""
     found = np.zeros(len(names), dtype=bool)
     for path, parent in enumerate(parents):
