@@ -48,7 +48,7 @@ class Page(HTMLParser):
         if "script" in self.open:
             self.scripts[-1] += data
         elif "style" not in self.open:
-            self.text += data
+            self.text += data.replace("\N{NO-BREAK SPACE}", " ")
             if {"td", "th"} & set(self.open):
                 self.rows[-1][-1] += data
 
@@ -121,6 +121,11 @@ class TestReport:
         assert fetched == []
         policies = [each["content"] for _, each in report.elements if "http-equiv" in each]
         assert policies[0].startswith("default-src 'none'")
+
+    def test_a_value_and_its_unit_stay_in_one_line(self):
+        text = render_page(make_analysis())
+        assert "<bdi>20\N{NO-BREAK SPACE}kHz</bdi>" in text
+        assert "<bdi>20 kHz</bdi>" not in text
 
     def test_provenance(self, report):
         for text in ("NVIDIA H200 (GH100), 132 SMs", "2025.3.2", "3.20.3", "580.1", "2026-11-20T16:28:30Z", "20 kHz"):

@@ -1,6 +1,5 @@
 """The HTML page of a comparison: of two sides in detail, of more in an overview and a part for each."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,8 +12,6 @@ from tcprof.render.html.options import USUAL, PageOptions
 from tcprof.render.html.shell import figure_json, read_asset, render_page, write_page
 from tcprof.views.comparison.page import view_comparison_page
 from tcprof.views.document import Document, Figure, Part
-
-_UNIT = re.compile(r"(?<=\d) (?=(?:%|[nµm]?s)(?!\w))")
 
 
 def write_comparison(
@@ -57,7 +54,6 @@ def render_comparison(document: Document, options: PageOptions = USUAL) -> str:
             "sides": [part for part in document.parts if _kind(part) == "ComparedSide"],
             "kind_of": _kind,
             "draw": _draw,
-            "unbroken": _unbroken,
             "comparison_style": read_asset("comparison.css"),
         },
         options,
@@ -71,8 +67,3 @@ def _kind(part: Part) -> str:
 
 def _draw(figure: Figure) -> Markup:
     return figure_json(figure.make())
-
-
-def _unbroken(sentence: str) -> str:
-    """A sentence in which no line ends between a number and its unit."""
-    return _UNIT.sub("\N{NO-BREAK SPACE}", sentence)

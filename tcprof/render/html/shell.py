@@ -5,6 +5,7 @@ the element around it; and a content security policy forbids every request.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from markupsafe import Markup
 from tcprof.files import replace_file
 from tcprof.render.html.options import PageOptions, PlotlyScript
 from tcprof.render.html.plotlyjs import provide_script, script_element, script_sources
+from tcprof.units import join_units
 from tcprof.version import __version__
 from tcprof.views.document import Figure, Notes, Part, Section
 
@@ -43,6 +45,7 @@ def render_page(template: str, values: Mapping[str, Any], options: PageOptions) 
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["unbroken"] = partial(join_units, space="\N{NO-BREAK SPACE}")
     return environment.get_template(template).render(
         **values,
         version=__version__,
