@@ -43,8 +43,10 @@ def read_samples(database: Database, gpus: pd.DataFrame, metrics: Iterable[str])
     )
     readings, lost = read_table(database, wanted)
     readings = readings or read_events(database, wanted)
+    shared_pipe = any(reading.metric.shared_pipe for of_gpu in readings.values() for reading in of_gpu.values())
     parts = []
-    for gpu, of_gpu in sorted(readings.items()):
+    for gpu in sorted(readings):
+        of_gpu = readings.pop(gpu)  # all are not held in both forms
         lost_here = lost.get(gpu, NOTHING_LOST)
         sm_count = sm_counts.get(gpu, float("nan"))
         parts.append(_sample_columns(gpu, of_gpu, lost_here, sm_count, "pipe_cycles" in wanted.metrics))
@@ -53,19 +55,19 @@ def read_samples(database: Database, gpus: pd.DataFrame, metrics: Iterable[str])
     return Samples(
         frame=_joined(parts),
         tensor_source="none" if not any(has_percent) else "cycles" if all(has_cycles) else "rounded",
-        shared_pipe=any(reading.metric.shared_pipe for of_gpu in readings.values() for reading in of_gpu.values()),
+        shared_pipe=shared_pipe,
         lost_ns=sum(int((end - start).sum()) for start, end in lost.values()),
     )
 
 
 def _joined(parts: list[dict[str, Ints | Floats]]) -> pd.DataFrame:
-    """The GPUs' columns one below the other; a metric that a GPU lacks is unknown there."""
+    """The GPUs' columns one below the other, taken out of the parts; a metric that a GPU lacks is unknown there."""
     columns = {}
+    lengths = [len(part["end_ns"]) for part in parts]
     for name in SAMPLES.names:
         if any(name in part for part in parts):
-            lengths = (len(part["end_ns"]) for part in parts)
             columns[name] = np.concatenate(
-                [part[name] if name in part else np.full(n, np.nan) for part, n in zip(parts, lengths, strict=True)]
+                [part.pop(name) if name in part else np.full(n, np.nan) for part, n in zip(parts, lengths, strict=True)]
             )
     return SAMPLES.conform(pd.DataFrame(columns, copy=False)) if columns else SAMPLES.empty()
 
