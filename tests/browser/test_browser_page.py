@@ -87,6 +87,12 @@ def test_faults_are_read_first(visit, pages, width, scheme):
     assert alert.evaluate(color) != opened.locator(".warnings").evaluate(color)
 
 
+def test_an_option_in_a_note_stays_in_one_line(visit, pages):
+    option = visit(pages / "recorded.html", 380).locator("p.note .option", has_text="--warm-up").first
+    assert option.evaluate("e => e.getClientRects().length") == 1
+    assert option.evaluate("e => getComputedStyle(e).whiteSpace") == "nowrap"
+
+
 def test_time_classes_fill_each_bar(visit, pages):
     opened = visit(pages / "recorded.html")
     assert opened.locator("#classes .barlayer .point path").count() >= 6 * 4
