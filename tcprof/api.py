@@ -1,5 +1,6 @@
 """What Python and notebooks have: recordings that are read, compared and made, with what their figures say."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
@@ -104,6 +105,7 @@ def read(
     kernels: bool = True,
     warm_up: int | str | None = None,
     iteration: str | None = None,
+    peak_tflops: float | None = None,
 ) -> JudgedAnalysis:
     """Read and analyze a recording.
 
@@ -116,15 +118,19 @@ def read(
         warm_up: How many first iterations are left out of the figures per range and iteration, or ``all`` to count all
             iterations. None: those that are found to be warm-up.
         iteration: The range that iterates, by its name or path. None: the one that is found.
+        peak_tflops: The peak in 10^12 FLOP/s that FLOP are held against, for HFU. None: the dense one of each kernel's
+            precision, at the boost clock.
 
     Raises:
         InputError: The file is absent, damaged, or not a recording.
-        UsageError: There is no such window, warm-up or range.
+        UsageError: There is no such window, warm-up or range, or the peak is not above 0.
     """
     if window not in WINDOWS:
         raise UsageError(f"there is no window {window!r}", f"Choose one of: {', '.join(WINDOWS)}.")
-    source = open_source(Path(path))
-    found = analyze(source, window, SAMPLE_METRICS if metrics is None else metrics, kernels, warm_up, iteration)
+    if peak_tflops is not None and not 0 < peak_tflops < math.inf:
+        raise UsageError("a peak of FLOP/s is a number above 0", "Give it in 10^12: --peak-tflops 989.5.")
+    chosen = SAMPLE_METRICS if metrics is None else metrics
+    found = analyze(open_source(Path(path)), window, chosen, kernels, warm_up, iteration, peak_tflops)
     return JudgedAnalysis(**vars(found))
 
 

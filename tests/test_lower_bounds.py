@@ -55,9 +55,9 @@ def test_instances_have_what_their_range_has(partly: Path) -> None:
 def test_every_output_marks_it(partly: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
     row = next(line for line in run("ranges", partly).out.splitlines() if line.startswith("step"))
-    assert row.endswith("≥ 127 T")
+    assert "≥ 127 T" in row
     row = next(line for line in run("ranges", WHOLE).out.splitlines() if line.startswith("step"))
-    assert row.endswith(" 161 T")
+    assert " 161 T" in row
     assert "≥" not in row
     document = json.loads(run("ranges", partly, "--format", "json").out)
     assert [round(row["uncovered_cycles_pct"], 1) for row in document["rows"] if row["path"] == "step"] == [28.5]

@@ -1,6 +1,7 @@
 """The account of the GPU's time: the fit of the kernels, and all that follows from it."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,6 +52,7 @@ class Evidence:
         attribution: Which activity belongs to which range.
         instances: See ``tcprof.analysis.instances.list_instances``, with ``warm_up``.
         work: Their activities.
+        peak_tflops: The peak that FLOP are held against; None for that of each kernel's precision.
     """
 
     activities: pd.DataFrame
@@ -60,6 +62,7 @@ class Evidence:
     attribution: Attribution
     instances: pd.DataFrame
     work: Work
+    peak_tflops: float | None = None
 
 
 def fit_launches(
@@ -96,18 +99,20 @@ def make_account(evidence: Evidence, found: "KernelFit") -> Account:
         evidence: What was recorded.
         found: See ``fit_launches``.
     """
+    from tcprof.analysis.kernels.peaks import find_peaks
     from tcprof.analysis.kernels.summary import summarize_kernels
     from tcprof.analysis.ledger import keep_ledger
     from tcprof.analysis.timeline import account_for_time, classes_of_activities
 
     activities, paths = evidence.activities, evidence.hierarchy.paths
-    kernels, kernel = summarize_kernels(found, activities, paths)
+    peaks = partial(find_peaks, gpus=evidence.gpus, given_tflops=evidence.peak_tflops)
+    kernels, kernel = summarize_kernels(found, activities, paths, peaks)
     by_path, named = _set_warm_up_apart(found.launched, evidence)
     launched = LAUNCHED.conform(found.launched.assign(kernel=kernel))
     return Account(
         launched=launched,
         kernels=kernels,
-        kernels_by_path=summarize_kernels(replace(found, launched=by_path), activities, named, by_path=True)[0],
+        kernels_by_path=summarize_kernels(replace(found, launched=by_path), activities, named, peaks, by_path=True)[0],
         timeline=account_for_time(
             activities,
             classes_of_activities(activities, launched, kernels),
@@ -184,7 +189,9 @@ def add_tensor_work(instances: pd.DataFrame, account: Account, evidence: Evidenc
         evidence: What it was made from.
     """
     values = values_of_launches(account.launched, account.kernels, evidence.activities["kind"])
-    sums = pd.DataFrame(sum_by_instance(account, evidence, values.drop(columns=["active_ns", "ideal_ns"])))
+    sums = pd.DataFrame(
+        sum_by_instance(account, evidence, values.drop(columns=["active_ns", "ideal_ns", "boost_ns", "peakless_flop"]))
+    )
     times = sums[["tensor_kernel_ns", "unresolved_ns"]].where(sums["graph_ns"] == 0)
     # Where no kernel of a GPU was traced, what ran there is not known.
     traced = instances["gpu"].isin(account.launched["gpu"]).to_numpy()

@@ -105,6 +105,7 @@ def analyze(
     kernels: bool = True,
     warm_up: int | str | None = None,
     iteration: str | None = None,
+    peak_tflops: float | None = None,
 ) -> Analysis:
     """Compute Tensor Active per range, per kernel and for the whole capture.
 
@@ -118,6 +119,8 @@ def analyze(
         warm_up: How many first iterations are warm-up, or ``all`` to count all; None: those that are found to be.
         iteration: The range that iterates, see ``find_iterations``, or ``tcprof.analysis.kernel_order.KERNEL_ORDER``;
             None: the one that is found.
+        peak_tflops: The peak in 10^12 FLOP/s that FLOP are held against; None for the dense one of each kernel's
+            precision.
 
     Raises:
         UsageError: There is no such warm-up, or no such range.
@@ -130,9 +133,8 @@ def analyze(
     tensor = tensor_functions(samples.frame, rate_launches(activities, found))
     windows = instance_windows(instances, work, window)
     instances = summary.measure_instances(instances, windows, tensor)
-    iterations = _find_iterations(instances, hierarchy, activities, iteration, warm_up)
-    instances = instances.assign(warm_up=find_left_out(instances, iterations))
-    evidence = Evidence(activities, samples.frame, gpus, hierarchy, attribution, instances, work)
+    iterations, instances = _mark_iterations(instances, hierarchy, activities, iteration, warm_up)
+    evidence = Evidence(activities, samples.frame, gpus, hierarchy, attribution, instances, work, peak_tflops)
     ranges = _summarize(evidence, windows, tensor, used, recorded.recording.duration_ns, samples.tensor_source)
     ranges, instances, account, modules = _account(evidence, found, ranges, iterations)
     return Analysis(
@@ -247,13 +249,14 @@ def _with_busy_time(evidence: Evidence) -> pd.DataFrame:
     return INSTANCES.conform(instances.assign(busy_ns=np.where(instances["activity_count"] > 0, busy, np.nan)))
 
 
-def _find_iterations(
+def _mark_iterations(
     instances: pd.DataFrame, hierarchy: Hierarchy, activities: pd.DataFrame, name: str | None, warm_up: int | str | None
-) -> pd.DataFrame:
-    """The iterations, with what is warm-up."""
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The iterations, and the instances, both with what is warm-up."""
     if name is None and (hierarchy.paths["domain"] == KERNEL_ORDER_DOMAIN).any():
         name = KERNEL_ORDER
-    return choose_warm_up(find_iterations(instances, hierarchy.paths, activities, name), parse_warm_up(warm_up))
+    found = choose_warm_up(find_iterations(instances, hierarchy.paths, activities, name), parse_warm_up(warm_up))
+    return found, instances.assign(warm_up=find_left_out(instances, found))
 
 
 def _list_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:

@@ -20,6 +20,7 @@ def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.
     is_tensor = kernels["tensor_kernel"].to_numpy(dtype=bool)[of_kernel]
     could_be = could_be_tensor(kernels).to_numpy(dtype=bool)[of_kernel] & ~is_graph
     counts = is_tensor | is_graph | could_be
+    peak = kernels["peak_tflops"].to_numpy(dtype=np.float64)[of_kernel]
     cycles, flop = launched["tensor_cycles"].where(counts, 0), launched["tensor_flop"]
     return pd.DataFrame(
         {
@@ -32,6 +33,8 @@ def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.
             "unknown_cycles": cycles.where(flop.isna(), 0),
             "flop": flop.fillna(0),
             "ideal_ns": launched["tensor_ideal_ns"].fillna(0),
+            "boost_ns": (flop / peak * 1e-3).fillna(0),
+            "peakless_flop": flop.where(np.isnan(peak), 0).fillna(0),
         }
     )
 
@@ -55,6 +58,7 @@ def range_rates(sums: pd.DataFrame, window_ns: npt.NDArray[np.float64]) -> dict[
         **known,
         "tensor_tflops": known["tensor_flop"] / window * 1e-3,
         "tensor_peak_pct": 100 * sums["ideal_ns"].where(is_known) / window,
+        "hfu_pct": 100 * sums["boost_ns"].where(is_known & (sums["peakless_flop"] == 0)) / window,
     }
 
 

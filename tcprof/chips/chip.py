@@ -64,6 +64,15 @@ class Board:
     peak_tflops: Mapping[str, float] = field(default_factory=dict)
     source: str = ""
 
+    def stated_peak(self, precision: str, accumulator: str = "") -> float:
+        """The peak that is stated for a precision; NaN where there is none.
+
+        Args:
+            precision: See ``Chip.flop_per_cycle``.
+            accumulator: Likewise.
+        """
+        return _common(_value_of(self.peak_tflops, name, accumulator) for name in precision.split("/"))
+
 
 @dataclass(frozen=True)
 class Chip:
@@ -106,10 +115,14 @@ class Chip:
 
 
 def _rate_of(rates: Mapping[str, Rate], precision: str, accumulator: str) -> float:
-    """The rate of a precision with an accumulator."""
-    by_accumulator = {"fp32": rates.get(precision), "fp16": rates.get(precision + IN_FP16, rates.get(precision))}
-    chosen = [by_accumulator[accumulator]] if accumulator else by_accumulator.values()
-    return _common(rate.flop_per_cycle if rate else UNKNOWN for rate in chosen)
+    return _value_of({name: rate.flop_per_cycle for name, rate in rates.items()}, precision, accumulator)
+
+
+def _value_of(values: Mapping[str, float], precision: str, accumulator: str) -> float:
+    """The value of a precision with an accumulator; NaN where it is not known."""
+    in_fp32 = values.get(precision, UNKNOWN)
+    by_accumulator = {"fp32": in_fp32, "fp16": values.get(precision + IN_FP16, in_fp32)}
+    return by_accumulator[accumulator] if accumulator else _common(by_accumulator.values())
 
 
 def _common(values: Iterable[float]) -> float:

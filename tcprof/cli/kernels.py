@@ -11,6 +11,7 @@ from tcprof.cli.options import (
     ForceOption,
     GpuOption,
     OutputOption,
+    PeakOption,
     RecordingArgument,
     TableFormatOption,
     WarmUpOption,
@@ -40,6 +41,7 @@ def kernels(
         int, typer.Option("--limit", min=0, help="Number of kernels to show, longest first; 0 for all.")
     ] = 20,
     warm_up: WarmUpOption = None,
+    peak_tflops: PeakOption = None,
     output_format: TableFormatOption = None,
     output: OutputOption = None,
     wide: WideOption = False,
@@ -55,7 +57,7 @@ def kernels(
 
     chosen = choose_format(output_format, output, (recording,), force=force)
     with progress(f"Reading {recording.name}"):
-        analysis = tcprof.read(recording, warm_up=warm_up)
+        analysis = tcprof.read(recording, warm_up=warm_up, peak_tflops=peak_tflops)
     table = analysis.kernels_by_path if by is Rows.PATH else analysis.kernels
     rows = select_rows(table, gpu, pattern, None, column="name")
     print_document(

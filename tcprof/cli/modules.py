@@ -12,6 +12,7 @@ from tcprof.cli.options import (
     ForceOption,
     GpuOption,
     OutputOption,
+    PeakOption,
     RecordingArgument,
     TableFormatOption,
     WarmUpOption,
@@ -47,6 +48,7 @@ def modules(
         int, typer.Option("--limit", min=0, help="Number of rows to show, those with the most time; 0 for all.")
     ] = 40,
     warm_up: WarmUpOption = None,
+    peak_tflops: PeakOption = None,
     output_format: TableFormatOption = None,
     output: OutputOption = None,
     wide: WideOption = False,
@@ -64,7 +66,7 @@ def modules(
 
     chosen = choose_format(output_format, output, (recording,), force=force)
     with progress(f"Reading {recording.name}"):
-        analysis = tcprof.read(recording, warm_up=warm_up)
+        analysis = tcprof.read(recording, warm_up=warm_up, peak_tflops=peak_tflops)
     if analysis.modules.empty:
         raise InputError(f"{recording}: {NONE[0]}", NONE[1])
     rows = select_rows(analysis.modules, gpu, pattern, depth, column="module")

@@ -61,6 +61,15 @@ WarmUpOption = Annotated[
         show_default=False,
     ),
 ]
+PeakOption = Annotated[
+    float | None,
+    typer.Option(
+        "--peak-tflops",
+        metavar="TFLOPS",
+        help="Peak in 10^12 FLOP/s for HFU; by default the dense one of each kernel's precision, at the boost clock.",
+        show_default=False,
+    ),
+]
 ListFormatOption = Annotated[str | None, format_option(LIST_FORMATS, _FORMAT_HELP)]
 TableFormatOption = Annotated[str | None, format_option(TABLE_FORMATS, _FORMAT_HELP)]
 OutputOption = Annotated[

@@ -11,6 +11,7 @@ from tcprof.cli.options import (
     ForceOption,
     GpuOption,
     OutputOption,
+    PeakOption,
     RecordingArgument,
     TableFormatOption,
     WarmUpOption,
@@ -28,6 +29,7 @@ def ranges(
     recording: RecordingArgument,
     window: WindowOption = Window.GPU,
     warm_up: WarmUpOption = None,
+    peak_tflops: PeakOption = None,
     gpu: GpuOption = None,
     pattern: FilterOption = None,
     depth: DepthOption = None,
@@ -63,6 +65,6 @@ def ranges(
 
     chosen = choose_format(output_format, output, (recording,), force=force)
     with progress(f"Reading {recording.name}"):
-        analysis = tcprof.read(recording, window, ("tensor_active_pct",), kernels, warm_up)
+        analysis = tcprof.read(recording, window, ("tensor_active_pct",), kernels, warm_up, peak_tflops=peak_tflops)
     rows = select_rows(analysis.ranges, gpu, pattern, depth)
     print_document(view_ranges(analysis, judge(analysis, gpu), rows, limit or None), chosen, output, wide=wide)

@@ -9,6 +9,7 @@ from tcprof.cli.app import app
 from tcprof.cli.options import (
     ForceOption,
     OpenOption,
+    PeakOption,
     PlotlyOption,
     RecordingArgument,
     ThemeOption,
@@ -32,6 +33,7 @@ def report(
     ] = None,
     window: WindowOption = Window.GPU,
     warm_up: WarmUpOption = None,
+    peak_tflops: PeakOption = None,
     title: TitleOption = None,
     theme: ThemeOption = Theme.AUTO,
     plotlyjs: PlotlyOption = PlotlyScript.EMBED,
@@ -44,7 +46,7 @@ def report(
     target, origin = output or Path(f"{recording.stem}.html"), origin_of(recording)
     check_target(target, (recording,), force=force, origin="" if output else origin)
     with progress(f"Reading {recording.name}"):
-        analysis = tcprof.read(recording, window, warm_up=warm_up)
+        analysis = tcprof.read(recording, window, warm_up=warm_up, peak_tflops=peak_tflops)
     with progress(f"Writing {target.name}"):
         from tcprof.findings import summarize_checks
         from tcprof.render.html.report import write_report

@@ -2,6 +2,7 @@
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.kernels.peaks import GIVEN
 from tcprof.analysis.kernels.summary import NOT_SAMPLED
 from tcprof.findings.iterations import from_kernel_order
 from tcprof.frames import KERNEL_KINDS
@@ -61,6 +62,25 @@ def describe_outside(analysis: Analysis) -> str:
     if not told:
         return ""
     return f"All figures are between the first and the last activity on the GPU: {'; '.join(told)}."
+
+
+def describe_peaks(analysis: Analysis) -> tuple[str, ...]:
+    """What HFU is a share of, with its source; nothing where no FLOP are known."""
+    kernels = analysis.kernels[analysis.kernels["tensor_kernel"] & (analysis.kernels["tensor_flop"] > 0)]
+    if kernels.empty:
+        return ()
+    lead = "HFU is the FLOP executed on the Tensor Cores, of the"
+    unknown = sorted({text.upper() for text in kernels["precision"][kernels["peak_tflops"].isna()]})
+    if unknown:
+        return (f"{lead} dense peak: none is known here in {', '.join(unknown)}; --peak-tflops gives one.",)
+    told, one = [], kernels["peak_tflops"].nunique() == 1
+    for (tflops, source), of_peak in kernels.groupby(["peak_tflops", "peak_source"], sort=False):
+        if source == GIVEN:
+            return (f"{lead} peak that was given, {tflops:.5g} TFLOP/s.",)
+        precisions = ", ".join(dict.fromkeys(text.upper() for text in of_peak["precision"]))
+        told.append(f"{tflops:.5g} TFLOP/s in {precisions} ({source})")
+    each = "" if one else ", of each kernel that of its precision"
+    return (f"{lead} dense peak at the boost clock{each}: {'; '.join(told)}.",)
 
 
 def as_sentence(clause: str) -> str:

@@ -1,6 +1,6 @@
 """The frame of modules, as ``tcprof.analysis.modules`` gives it."""
 
-from tcprof.frames.places import KNOWN_FLOP, UNCOVERED, UNRESOLVED_SHARE
+from tcprof.frames.places import HFU_MEANING, KNOWN_FLOP, UNCOVERED, UNRESOLVED_SHARE
 from tcprof.frames.schema import FLOAT, GPU, INT, TEXT, Column, Schema
 
 IN_NO_MODULE = "({phase})"  # the module of kernels that belong to none
@@ -76,6 +76,13 @@ MODULES = Schema(
             FLOAT,
             "That rate, of the chip's peak for the precisions, at the sampled clock.",
             title="Of the peak",
+            lacking=UNCOVERED.name,
+        ),
+        Column(
+            "hfu_pct",
+            FLOAT,
+            f"{HFU_MEANING} kernel time.",
+            title="HFU",
             lacking=UNCOVERED.name,
         ),
         UNCOVERED,

@@ -71,6 +71,10 @@ _USEFUL = Column(
     "or over 1 % of the tensor kernels' time is in ops whose sizes do not tell.",
     title="Useful FLOP",
 )
+HFU_MEANING = (
+    "Hardware FLOP utilization: the time that the FLOP executed on the Tensor Cores would take at the dense peak of "
+    "each kernel's precision, at the boost clock (see peak_tflops of *kernels*), of the"
+)
 KNOWN_FLOP = "as far as they are known"
 _CAPTURE = "from the GPU's first activity to its last, or where it has none, all its samples"
 COUNTED = "Instances of the path on the GPU that are not warm-up, see *instances*."
@@ -178,6 +182,13 @@ RANGES = Schema(
             FLOAT,
             "That rate, of the chip's peak for the precisions, at the sampled clock.",
             title="Of the peak",
+            lacking=UNCOVERED.name,
+        ),
+        Column(
+            "hfu_pct",
+            FLOAT,
+            f"{HFU_MEANING} window.",
+            title="HFU",
             lacking=UNCOVERED.name,
         ),
         UNCOVERED,

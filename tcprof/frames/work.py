@@ -67,6 +67,21 @@ KERNELS = Schema(
             "That rate, of the chip's peak for the precision at the sampled clock.",
             title="Of the peak",
         ),
+        Column(
+            "hfu_pct",
+            FLOAT,
+            "Hardware FLOP utilization: FLOP that it executed on the Tensor Cores, of what peak_tflops allows in its "
+            "time.",
+            title="HFU",
+        ),
+        Column(
+            "peak_tflops",
+            FLOAT,
+            "Dense peak of its precision at the boost clock, in 10^12 FLOP/s, of tensor kernels; or what --peak-tflops "
+            "gives.",
+            title="Dense peak",
+        ),
+        Column("peak_source", TEXT, "Where that peak is known from; empty where it is not known."),
         Column("sm_active_pct", FLOAT, "SM Active while it ran, from the fit; unknown where wide (± 20 points)."),
         Column("sm_issue_pct", FLOAT, "SM Issue while it ran, likewise.", title="Issue slots"),
         Column(

@@ -1,5 +1,8 @@
 """Kernels: what each did on the Tensor Cores, what bounds it, and what its name says about it."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -30,7 +33,11 @@ AGREES, COUNTER_ONLY, NAME_ONLY, NEITHER = "agrees", "counter only", "name only"
 
 
 def summarize_kernels(
-    kernel_fit: KernelFit, activities: pd.DataFrame, paths: pd.DataFrame, by_path: bool = False
+    kernel_fit: KernelFit,
+    activities: pd.DataFrame,
+    paths: pd.DataFrame,
+    find_peaks: Callable[[pd.DataFrame], Mapping[str, "pd.Series[Any]"]],
+    by_path: bool = False,
 ) -> tuple[pd.DataFrame, Ints]:
     """One row for each GPU, kernel and launch geometry, and path if asked for; those that took longest first.
 
@@ -38,6 +45,7 @@ def summarize_kernels(
         kernel_fit: See ``fit_kernels``.
         activities: As given to ``fit_kernels``.
         paths: See ``tcprof.frames.PATHS``.
+        find_peaks: Gives kernels the peaks that their FLOP are held against, see ``tcprof.analysis.kernels.peaks``.
         by_path: Whether a kernel that is launched in several ranges has a row for each.
 
     Returns:
@@ -66,6 +74,8 @@ def summarize_kernels(
     frame = frame.assign(**_judge(frame, kernel_fit.from_samples))
     # Float32 is what a matrix instruction can't multiply: what reads it was turned into something else.
     frame["precision"] = frame["precision"].where(~(frame["tensor_kernel"] & (frame["precision"] == "fp32")), "")
+    frame = frame.assign(**find_peaks(frame))
+    frame = frame.assign(hfu_pct=100 * frame["tensor_tflops"] / frame["peak_tflops"])
     ordered = frame.sort_values(["gpu", "total_ns"], ascending=[True, False], kind="stable")
     return KERNELS.conform(ordered), np.argsort(ordered.index.to_numpy())[group]
 

@@ -25,7 +25,13 @@ _SUMS = (
     "lost_ns",
 )
 _ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
-_MEANS = (*_ACTIVE, "tensor_kernel_share_pct", "unresolved_kernel_share_pct", "tensor_peak_pct")  # over the kernel time
+_MEANS = (
+    *_ACTIVE,
+    "tensor_kernel_share_pct",
+    "unresolved_kernel_share_pct",
+    "tensor_peak_pct",
+    "hfu_pct",
+)  # over the kernel time
 _UNCOVERED = "uncovered_cycles_pct"  # over the cycles
 
 

@@ -36,6 +36,8 @@ _SPARE = ("precision", "name_verdict", "launch_count", "median_ns", "tensor_tflo
 _FURTHER = (
     "fit",
     "tensor_peak_pct",
+    "hfu_pct",
+    "peak_tflops",
     "tensor_cycles_per_launch",
     "dram_pct",
     "sm_issue_pct",

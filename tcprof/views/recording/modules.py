@@ -181,6 +181,7 @@ def _headings(steps: int, useful: Mapping[str, int]) -> tuple[Heading, ...]:
         *per_phase[2:],
         heading(MODULES[_ACTIVE[0]], brief=False, columns=_ACTIVE, after=("95 % interval",)),
         heading(MODULES["tensor_kernel_share_pct"], brief=False),
+        heading(MODULES["hfu_pct"], brief=False),
         heading(MODULES["uncovered_cycles_pct"], brief=False),
         heading(MODULES["kernel_count"], brief=False),
     )
@@ -251,6 +252,7 @@ def _cells(
         *times,
         interval_cell(*(module[name] for name in _ACTIVE)),
         column_cell(module, MODULES["tensor_kernel_share_pct"]),
+        column_cell(module, MODULES["hfu_pct"]),
         column_cell(module, MODULES["uncovered_cycles_pct"]),
         number_cell(module["kernel_count"] / steps, MODULES["kernel_count"]),
     )

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings, summarize_checks, why_no_kernels
-from tcprof.findings.notes import as_sentence, has_kernels
+from tcprof.findings.notes import as_sentence, describe_peaks, has_kernels
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL, RANGES, Column
 from tcprof.views.cells import heading
 from tcprof.views.document import Cell, Document, Heading, Notes, Row, Table
@@ -27,7 +27,7 @@ _WINDOW_COLUMNS = {"gpu": "gpu_window_ns", "host": "host_ns", "busy": "busy_ns"}
 _TENSOR_ACTIVE = (HEADLINE.name, *HEADLINE_INTERVAL)
 _TENSOR_KERNELS = "tensor_kernel_share_pct"
 # The most important first: where a terminal is narrow, the last of these leaves first.
-_BRIEF = (_TENSOR_KERNELS, "instance_count", "tensor_active_peak_pct", "tensor_active_s", "tensor_tflops")
+_BRIEF = (_TENSOR_KERNELS, "instance_count", "tensor_active_peak_pct", "tensor_active_s", "tensor_tflops", "hfu_pct")
 _FURTHER = (
     *("gpu_window_ns", "host_ns", "kernel_ns", "kernel_count", "tensor_active_p95_pct"),
     *("tensor_peak_pct", "uncovered_cycles_pct", "coverage_pct"),
@@ -54,7 +54,7 @@ def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame, limi
     elif analysis.tensor_source == "none" and len(analysis.launched):
         remarks.append("The share of tensor kernels (~) is estimated from kernel names.")
     said = (*findings.verdict, *summarize_checks(findings.checks))
-    base = describe_base(analysis)
+    base = (*describe_base(analysis), *describe_peaks(analysis))
     return Document(
         kind="ranges",
         parts=(

@@ -4,6 +4,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings
 from tcprof.findings.modules import describe_homes, describe_modules, describe_useful
+from tcprof.findings.notes import describe_peaks
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Figure, Notes, Part, Section
 from tcprof.views.figures.time_bars import figure_time_classes
@@ -45,7 +46,7 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
         findings: What its figures say.
         title: What it is called; its file's name by default.
     """
-    base = describe_base(analysis)
+    base = (*describe_base(analysis), *describe_peaks(analysis))
     summaries = summarize(analysis, findings)
     sections = (
         Section(TIMELINE, "Timeline", ()),

@@ -129,12 +129,22 @@ def _flop_tile(analysis: Analysis, rows: pd.DataFrame, over: str) -> tuple[Tile,
         return ()
     peak = (rows["tensor_peak_pct"].astype(float) * window).sum() / window.sum()
     of_peak = "" if not peak > 0 else f"{units.format_pct(peak)} of the chip's peak at the sampled clock, "
-    value = units.format_flops(rate)
     lacking = _lacking(rows, RANGES["tensor_flop"], rows["tensor_cycles"])
-    if lacking > LARGEST_UNCOVERED_PCT:
-        value = units.at_least(value)
+    is_bound = lacking > LARGEST_UNCOVERED_PCT
+    value = units.format_flops(rate)
+    if is_bound:
         over = f"{over}; {units.format_pct(lacking)} of the tensor cycles are of kernels with unknown FLOP"
-    return (Tile("Tensor FLOP/s", value, "", f"{of_peak}{over}"),)
+    caption = f"{of_peak}{_describe_hfu(rows, window, is_bound)}{over}"
+    return (Tile("Tensor FLOP/s", units.at_least(value) if is_bound else value, "", caption),)
+
+
+def _describe_hfu(rows: pd.DataFrame, window: pd.Series, is_bound: bool) -> str:
+    """The share of the dense peak at the boost clock, if that is known."""
+    share = (rows["hfu_pct"].astype(float) * window).sum(min_count=1) / window.sum()
+    if math.isnan(share):
+        return ""
+    text = units.format_pct(share)
+    return f"HFU {units.at_least(text) if is_bound else text} (of the dense peak at the boost clock), "
 
 
 def _lacking(rows: pd.DataFrame, column: Column, weight: pd.Series) -> float:
