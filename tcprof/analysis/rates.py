@@ -1,10 +1,10 @@
 """What the fit says about ranges: the share of tensor kernels, tensor-active time, and FLOP on the Tensor Cores."""
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.kernels.summary import could_be_tensor
+from tcprof.arrays import Floats
 
 
 def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Series) -> pd.DataFrame:
@@ -39,7 +39,7 @@ def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.
     )
 
 
-def range_rates(sums: pd.DataFrame, window_ns: npt.NDArray[np.float64]) -> dict[str, pd.Series]:
+def range_rates(sums: pd.DataFrame, window_ns: Floats) -> dict[str, pd.Series]:
     """Columns of ``tcprof.frames.RANGES`` that come from the fit.
 
     Args:

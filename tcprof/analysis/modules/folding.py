@@ -3,13 +3,10 @@
 import re
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.modules.tree import ALL
 from tcprof.frames import FOLDED_MODULES
-
-Floats = npt.NDArray[np.float64]
 
 MOST_APART = 0.1  # how far the kernel time of a layer may be from the median of those like it, of that
 _MOST_PARTS = 4  # of the numbers of layers that a name lists
