@@ -330,6 +330,32 @@ def test_a_layer_that_does_not_fill_its_tiles_executes_more_than_is_useful(
     assert ("padding to whole tiles" in said) == (width == 4097)
 
 
+def test_mfu_is_the_share_of_the_dense_peak_that_useful_flop_take(tmp_path: Path) -> None:
+    """A kernel of 100 µs whose FLOP are half padding, and another one for as long, at 989.5 TFLOP/s."""
+    flop = 2 * 2048**3
+    step = Step(steps=6)
+    for at in range(20, 6000, 1000):
+        step.op("aten::mm", at, at + 100, [[2048, 2048]] * 2).works(at + 50, 2 * flop)
+        step.works(at + 200, name=ELEMENTWISE)
+    path = step.sampled().write(tmp_path)
+    analysis = tcprof.read(path, iteration="step")
+    for frame, column in ((analysis.ranges, "path"), (analysis.modules[analysis.modules["phase"] == "all"], "module")):
+        row = frame.set_index(column).loc["step" if column == "path" else "Net"]
+        assert row["mfu_pct"] == pytest.approx(100 * flop / (989.5e12 * 200e-6), rel=1e-3)
+        assert row["hfu_pct"] == pytest.approx(2 * row["mfu_pct"], rel=1e-3)
+    assert "MFU is 8.7 %, HFU 17.4 %, of the gpu windows of “step”." in " ".join(describe_useful(analysis))
+    given = tcprof.read(path, iteration="step", peak_tflops=500).ranges.set_index("path").loc["step"]
+    assert given["mfu_pct"] == pytest.approx(100 * flop / (500e12 * 200e-6), rel=1e-3)
+
+
+def test_mfu_is_unknown_where_useful_flop_ran_without_a_peak(read: Read) -> None:
+    """On CUDA cores, or on a chip that is not known."""
+    step = Step().op("aten::mm", 10, 20, SQUARE).works(15, 10**9)
+    step.op("aten::mm", 30, 40, SQUARE).works(35, name="sgemm_128x128_nn")
+    row = read(step.sampled()).modules.iloc[-1]
+    assert (row["useful_flop"], math.isnan(row["mfu_pct"])) == (4 * 64**3, True)
+
+
 def test_attention_that_skips_what_is_masked_executes_less(read: Read) -> None:
     sizes = [[4, 16, 1024, 64]] * 3
     flop = 4 * 4 * 16 * 1024**2 * 64

@@ -1,9 +1,10 @@
 """Useful FLOP of ranges, of their instances, and of whatever else launches are summed over."""
 
+import numpy as np
 import pandas as pd
 
 from tcprof.analysis.account import Account, Evidence, sum_by_instance, sum_by_path
-from tcprof.arrays import Bools
+from tcprof.arrays import Floats
 from tcprof.frames import INSTANCES, LARGEST_UNCOVERED_PCT, RANGES
 
 
@@ -14,7 +15,9 @@ def useful_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame) -> pd.Data
         launched: See ``tcprof.frames.LAUNCHED``.
         kernels: See ``tcprof.frames.KERNELS``.
     """
-    is_tensor = kernels["tensor_kernel"].to_numpy(dtype=bool)[launched["kernel"].to_numpy()]
+    of_kernel = launched["kernel"].to_numpy()
+    is_tensor = kernels["tensor_kernel"].to_numpy(dtype=bool)[of_kernel]
+    peak = kernels["peak_tflops"].to_numpy(dtype=np.float64)[of_kernel]
     flop, duration = launched["useful_flop"], launched["duration_ns"]
     return pd.DataFrame(
         {
@@ -22,19 +25,34 @@ def useful_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame) -> pd.Data
             "useful_tensor_flop": flop.where(is_tensor, 0).fillna(0),
             "useful_unknown_ns": duration.where(flop.isna(), 0),
             "useful_known_ns": duration.where(is_tensor & flop.notna(), 0),
+            "useful_boost_ns": (flop / peak * 1e-3).fillna(0),
+            "useful_peakless_flop": flop.where(np.isnan(peak), 0).fillna(0),
         }
     )
 
 
-def known_useful(sums: pd.DataFrame) -> Bools:
-    """Where useful FLOP are known.
+def known_useful(sums: pd.DataFrame) -> "pd.Series[float]":
+    """Useful FLOP, where they are known as a whole.
 
     Args:
-        sums: What ``useful_of_launches`` gives, summed.
+        sums: What ``useful_of_launches`` gives, summed over each row.
     """
     unknown = sums["useful_unknown_ns"]
-    found: Bools = (100 * unknown <= LARGEST_UNCOVERED_PCT * (unknown + sums["useful_known_ns"])).to_numpy()
-    return found
+    is_whole = 100 * unknown <= LARGEST_UNCOVERED_PCT * (unknown + sums["useful_known_ns"])
+    return sums["useful_flop"].where(is_whole)
+
+
+def rate_useful(sums: pd.DataFrame, window_ns: Floats) -> dict[str, "pd.Series[float]"]:
+    """Useful FLOP and their share of the peak, where these are known as a whole.
+
+    Args:
+        sums: What ``useful_of_launches`` gives, summed over each row.
+        window_ns: The time that MFU is of, in each row.
+    """
+    flop = known_useful(sums)
+    has_peaks = 100 * sums["useful_peakless_flop"] <= LARGEST_UNCOVERED_PCT * flop
+    window = pd.Series(window_ns, sums.index).where(window_ns > 0)
+    return {"useful_flop": flop, "mfu_pct": 100 * sums["useful_boost_ns"].where(has_peaks) / window}
 
 
 def add_useful_sums(
@@ -51,11 +69,11 @@ def add_useful_sums(
     if not account.launched["useful_flop"].notna().any():
         return ranges, instances
     values = useful_of_launches(account.launched, account.kernels).drop(columns="useful_tensor_flop")
-    found = []
-    for frame, sums in (
-        (ranges, sum_by_path(ranges, account, evidence, values)),
-        (instances, pd.DataFrame(sum_by_instance(account, evidence, values))),
-    ):
-        traced = frame["gpu"].isin(account.launched["gpu"]).to_numpy()
-        found.append(frame.assign(useful_flop=sums["useful_flop"].where(known_useful(sums) & traced).to_numpy()))
-    return RANGES.conform(found[0]), INSTANCES.conform(found[1])
+    by_path = rate_useful(
+        sum_by_path(ranges, account, evidence, values), ranges["window_ns"].to_numpy(dtype=np.float64)
+    )
+    by_instance = known_useful(pd.DataFrame(sum_by_instance(account, evidence, values)))
+    on_ranges, on_instances = (frame["gpu"].isin(account.launched["gpu"]).to_numpy() for frame in (ranges, instances))
+    rates = {name: column.where(on_ranges).to_numpy() for name, column in by_path.items()}
+    useful = by_instance.where(on_instances).to_numpy()
+    return RANGES.conform(ranges.assign(**rates)), INSTANCES.conform(instances.assign(useful_flop=useful))

@@ -9,7 +9,7 @@ from tcprof.analysis.kernels.summary import RESOLVED_POINTS, RESOLVED_SHARE, is_
 from tcprof.analysis.modules.tree import ALL, PHASES
 from tcprof.annotate.steps import BACKWARD, RECOMPUTE
 from tcprof.findings.notes import name_iterations
-from tcprof.frames import IN_NO_MODULE
+from tcprof.frames import IN_NO_MODULE, RANGES
 from tcprof.untrusted import one_line
 
 UNRESOLVED = "~"
@@ -85,7 +85,22 @@ def describe_useful(analysis: Analysis) -> tuple[str, ...]:
             said.append(_MORE_EXECUTED.format(again=computed))
         if share > 100 + _ALIKE:
             said.append(_LESS_EXECUTED)
+        said.extend(f"{of_gpu}{text}" for text in _describe_utilization(analysis, int(str(gpu))))
     return tuple(dict.fromkeys(said))
+
+
+def _describe_utilization(analysis: Analysis, gpu: int) -> tuple[str, ...]:
+    """MFU and HFU of the iterations, or where nothing iterates of the whole capture; nothing where not known."""
+    of_gpu = analysis.ranges[analysis.ranges["gpu"] == gpu]
+    paths = set(analysis.iterations["path"][analysis.iterations["gpu"] == gpu])
+    rows = of_gpu[of_gpu["path"].isin(paths) if paths else of_gpu["depth"] == 0].to_dict("records")
+    if len(rows) != 1 or pd.isna(rows[0]["mfu_pct"]):
+        return ()
+    row, column = rows[0], RANGES["hfu_pct"]
+    executed = column.format(row["hfu_pct"])
+    hardware = units.at_least(executed) if column.is_lower_bound(row) else executed
+    name = name_iterations(analysis) or "the whole capture"
+    return (f"MFU is {units.format_pct(row['mfu_pct'])}, HFU {hardware}, of the {analysis.window} windows of {name}.",)
 
 
 def _describe_unknown(analysis: Analysis, gpu: int) -> str:

@@ -1,6 +1,6 @@
 """The frame of modules, as ``tcprof.analysis.modules`` gives it."""
 
-from tcprof.frames.places import HFU_MEANING, KNOWN_FLOP, UNCOVERED, UNRESOLVED_SHARE
+from tcprof.frames.places import HFU_MEANING, KNOWN_FLOP, MFU_MEANING, NO_PEAK, UNCOVERED, UNRESOLVED_SHARE
 from tcprof.frames.schema import FLOAT, GPU, INT, TEXT, Column, Schema
 
 IN_NO_MODULE = "({phase})"  # the module of kernels that belong to none
@@ -64,6 +64,7 @@ MODULES = Schema(
             "Useful FLOP of the ops that ran tensor kernels, of the FLOP that these executed (tensor_flop).",
             title="Useful",
         ),
+        Column("mfu_pct", FLOAT, f"{MFU_MEANING} kernel time. {NO_PEAK}", title="MFU"),
         Column(
             "tensor_tflops",
             FLOAT,

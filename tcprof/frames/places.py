@@ -75,6 +75,8 @@ HFU_MEANING = (
     "Hardware FLOP utilization: the time that the FLOP executed on the Tensor Cores would take at the dense peak of "
     "each kernel's precision, at the boost clock (see peak_tflops of *kernels*), of the"
 )
+MFU_MEANING = "Model FLOP utilization: the time that the useful FLOP would take at the same peaks (see HFU), of the"
+NO_PEAK = "Unknown where over 1 % of them ran in kernels without a peak."
 KNOWN_FLOP = "as far as they are known"
 _CAPTURE = "from the GPU's first activity to its last, or where it has none, all its samples"
 COUNTED = "Instances of the path on the GPU that are not warm-up, see *instances*."
@@ -193,6 +195,7 @@ RANGES = Schema(
         ),
         UNCOVERED,
         _USEFUL,
+        Column("mfu_pct", FLOAT, f"{MFU_MEANING} window. {NO_PEAK}", title="MFU"),
     ),
 )
 

@@ -28,6 +28,7 @@ _MEANS = (
     "unresolved_kernel_share_pct",
     "tensor_peak_pct",
     "hfu_pct",
+    "mfu_pct",
 )  # over the kernel time
 _UNCOVERED = "uncovered_cycles_pct"  # over the cycles
 

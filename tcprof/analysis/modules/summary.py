@@ -9,7 +9,7 @@ from tcprof.analysis.kernels.summary import sum_fit
 from tcprof.analysis.modules.homes import Homes
 from tcprof.analysis.modules.tree import ALL, OTHER_CODE, PHASES
 from tcprof.analysis.rates import range_rates, values_of_launches
-from tcprof.analysis.useful import known_useful, useful_of_launches
+from tcprof.analysis.useful import rate_useful, useful_of_launches
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import LARGEST_UNCOVERED_PCT, MODULES
 
@@ -123,6 +123,8 @@ def _measure(sums: pd.DataFrame, modules: pd.DataFrame) -> pd.DataFrame:
     percent, points = 100 * sums["active_ns"] / time, 100 * sums["half_ns"] / time
     rates = range_rates(sums.reset_index(drop=True), time.to_numpy())
     is_whole = (rates["uncovered_cycles_pct"] <= LARGEST_UNCOVERED_PCT).to_numpy()
+    useful = rate_useful(sums, time.to_numpy())
+    executed = sums["flop"].where(is_whole & (sums["flop"] > 0))
     root = pd.DataFrame({"module": [""], "name": [""], "depth": [0], "parent_id": [-1]}, index=[-1])
     frame = sums.join(pd.concat([modules, root]), on="module_id").assign(
         share_pct=100 * time / sums["gpu"].map(whole),
@@ -130,15 +132,9 @@ def _measure(sums: pd.DataFrame, modules: pd.DataFrame) -> pd.DataFrame:
         tensor_active_low_pct=(percent - points).clip(0, 100),
         tensor_active_high_pct=(percent + points).clip(0, 100),
         tensor_cycles=sums["all_cycles"],
-        **_rate_useful(sums, is_whole),
+        **useful,
+        useful_pct=(100 * sums["useful_tensor_flop"] / executed).where(useful["useful_flop"].notna()),
         lost_ns=(time - sums["ideal_ns"]).where(is_whole),
         **{name: column.to_numpy() for name, column in rates.items() if name != "fitted_active_s"},
     )
     return MODULES.conform(frame)
-
-
-def _rate_useful(sums: pd.DataFrame, is_whole: Bools) -> dict[str, "pd.Series[float]"]:
-    """Useful FLOP, and their share of those executed, where these are known as a whole."""
-    known = known_useful(sums)
-    share = 100 * sums["useful_tensor_flop"] / sums["flop"].where(is_whole & (sums["flop"] > 0))
-    return {"useful_flop": sums["useful_flop"].where(known), "useful_pct": share.where(known)}

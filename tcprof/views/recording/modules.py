@@ -182,6 +182,7 @@ def _headings(steps: int, useful: Mapping[str, int]) -> tuple[Heading, ...]:
         heading(MODULES[_ACTIVE[0]], brief=False, columns=_ACTIVE, after=("95 % interval",)),
         heading(MODULES["tensor_kernel_share_pct"], brief=False),
         heading(MODULES["hfu_pct"], brief=False),
+        *((heading(MODULES["mfu_pct"], brief=False),) if useful else ()),
         heading(MODULES["uncovered_cycles_pct"], brief=False),
         heading(MODULES["kernel_count"], brief=False),
     )
@@ -253,6 +254,7 @@ def _cells(
         interval_cell(*(module[name] for name in _ACTIVE)),
         column_cell(module, MODULES["tensor_kernel_share_pct"]),
         column_cell(module, MODULES["hfu_pct"]),
+        *((column_cell(module, MODULES["mfu_pct"]),) if useful else ()),
         column_cell(module, MODULES["uncovered_cycles_pct"]),
         number_cell(module["kernel_count"] / steps, MODULES["kernel_count"]),
     )

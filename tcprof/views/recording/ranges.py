@@ -8,6 +8,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings, summarize_checks, why_no_kernels
+from tcprof.findings.modules import has_useful
 from tcprof.findings.notes import as_sentence, describe_peaks, has_kernels
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL, RANGES, Column
 from tcprof.views.cells import heading
@@ -28,6 +29,7 @@ _TENSOR_ACTIVE = (HEADLINE.name, *HEADLINE_INTERVAL)
 _TENSOR_KERNELS = "tensor_kernel_share_pct"
 # The most important first: where a terminal is narrow, the last of these leaves first.
 _BRIEF = (_TENSOR_KERNELS, "instance_count", "tensor_active_peak_pct", "tensor_active_s", "tensor_tflops", "hfu_pct")
+_USEFUL = ("useful_flop", "mfu_pct")  # where the sizes of the ops' operands were recorded
 _FURTHER = (
     *("gpu_window_ns", "host_ns", "kernel_ns", "kernel_count", "tensor_active_p95_pct"),
     *("tensor_peak_pct", "uncovered_cycles_pct", "coverage_pct"),
@@ -88,8 +90,8 @@ def list_ranges(analysis: Analysis, rows: pd.DataFrame, every: pd.DataFrame | No
         rows: Rows of ``analysis.ranges``.
         every: The rows that these were chosen from; None if they are all.
     """
-    columns = [column for column, _ in _columns(analysis.window)]
-    headings = tuple(made for _, made in _columns(analysis.window))
+    found = _columns(analysis.window, _USEFUL if has_useful(analysis) else ())
+    columns, headings = [column for column, _ in found], tuple(made for _, made in found)
     wholes = analysis.ranges[analysis.ranges["depth"] == 0].groupby("gpu")[columns[0].name].max()
     tables = []
     for number, kept in rows.groupby("gpu", sort=True):
@@ -118,14 +120,14 @@ def _table(analysis: Analysis, gpu: int, headings: tuple[Heading, ...], rows: li
     )
 
 
-def _columns(window: str) -> list[tuple[Column, Heading]]:
+def _columns(window: str, others: tuple[str, ...]) -> list[tuple[Column, Heading]]:
     """The columns with their headings; the window that figures are taken over and Tensor Active first."""
     over = RANGES[_WINDOW_COLUMNS[window]]
     found = [
         (over, heading(over, columns=(over.name, "share_pct"))),
         (HEADLINE.column, heading(HEADLINE.column, columns=_TENSOR_ACTIVE, after=("95 % interval",))),
     ]
-    for name in (*_BRIEF, *_FURTHER):
+    for name in (*_BRIEF, *_FURTHER, *others):
         if name != over.name:
             column = RANGES[name]
             spare = _BRIEF.index(name) + 1 if name in _BRIEF else 0
