@@ -57,7 +57,7 @@ def make_case(seed: int, number: int, originals: list[Path], folder: Path, only:
             try:
                 path, done = damaged(Random(f"{seed}:{number}:{place}"), path)
                 words.append(done)
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeError) as error:  # damaged before
                 words.append(f"{damaged.__name__}: {error}")
     return Case(path, words, choose_command(random, path, original))
 
@@ -76,7 +76,7 @@ def _apply(change: Mutation, random: Random, connection: sqlite3.Connection) -> 
         connection.execute("BEGIN")
         done = change(random, connection)
         connection.execute("COMMIT")
-    except (sqlite3.Error, IndexError, OverflowError) as error:
+    except (sqlite3.Error, IndexError, OverflowError, UnicodeError) as error:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         return f"{change.__name__}: {error}"
