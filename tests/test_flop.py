@@ -356,6 +356,21 @@ def test_mfu_is_unknown_where_useful_flop_ran_without_a_peak(read: Read) -> None
     assert (row["useful_flop"], math.isnan(row["mfu_pct"])) == (4 * 64**3, True)
 
 
+@pytest.mark.parametrize(("executed", "contradicts"), [(2.0, False), (1.0, False), (0.5, True)])
+def test_cycles_that_contradict_the_precision_of_a_name_are_told(
+    executed: float, contradicts: bool, read: Read
+) -> None:
+    """Half of the cycles that FP16 needs: then it was not FP16, but something twice as fast."""
+    needed = 2 * 1024 * 4096**2
+    step = Step(steps=6)
+    for at in range(20, 6000, 1000):
+        step.op("aten::mm", at, at + 100, [[1024, 4096], [4096, 4096]]).works(at + 50, executed * needed)
+    warnings = [text for text in read(step.sampled()).warnings if "contradict" in text]
+    assert len(warnings) == contradicts
+    if contradicts:
+        assert "ask for 2048 FLOP a cycle, and FP16 allows 1024. Its FLOP, FLOP/s and HFU are too low." in warnings[0]
+
+
 def test_attention_that_skips_what_is_masked_executes_less(read: Read) -> None:
     sizes = [[4, 16, 1024, 64]] * 3
     flop = 4 * 4 * 16 * 1024**2 * 64

@@ -13,6 +13,7 @@ from tcprof.analysis.kernels.summary import could_be_tensor
 from tcprof.arrays import Ints
 from tcprof.findings.faults import is_fault
 from tcprof.findings.finding import Finding, Severity
+from tcprof.findings.precision import find_contradictions
 from tcprof.findings.recording_cost import find_recording_cost
 from tcprof.frames import KERNEL_KINDS, LARGEST_UNCOVERED_PCT
 
@@ -51,6 +52,7 @@ def find_cautions(analysis: Analysis) -> tuple[Finding, ...]:
         *find_recording_cost(analysis),
         *_about_graphs(analysis.activities),
         *_about_flop(analysis),
+        *find_contradictions(analysis),
         *_about_diagnostics(analysis.observed.diagnostics),
         *_about_activities(analysis),
     )

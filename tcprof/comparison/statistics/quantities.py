@@ -8,7 +8,7 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.comparison.places import KEYS, Renaming, rename_paths
-from tcprof.frames import QUANTITIES
+from tcprof.frames import LARGEST_UNCOVERED_PCT, QUANTITIES
 
 PEAK = "tensor_active_peak_pct"
 # Further figures, which determine how much a run would differ. Awaited is the time under the GPU's work that the CPU
@@ -71,7 +71,7 @@ def _find_lower_bounds(ranges: pd.DataFrame, row_place: Ints, places: int) -> di
     found = {}
     for column in (quantity.column for quantity in QUANTITIES if quantity.column.lacking):
         found[column.name] = np.zeros(places, dtype=bool)
-        found[column.name][row_place] = [column.is_lower_bound(row) for row in ranges.to_dict("records")]
+        found[column.name][row_place] = ranges[column.lacking] > LARGEST_UNCOVERED_PCT
     return found
 
 
