@@ -37,7 +37,6 @@ _FURTHER = (
     "fit",
     "tensor_peak_pct",
     "hfu_pct",
-    "peak_tflops",
     "tensor_cycles_per_launch",
     "dram_pct",
     "sm_issue_pct",
