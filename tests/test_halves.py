@@ -1,6 +1,7 @@
 """The halves of a recording, fitted each by itself, agree within their intervals."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 import tcprof
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.launches import fit_kernels
+from tcprof.analysis.kernels.peaks import find_peaks
 from tcprof.analysis.kernels.summary import UNRESOLVED, summarize_kernels
 from tcprof.frames import PATHS
 
@@ -26,7 +28,8 @@ def fit_part(analysis: Analysis, launched: np.ndarray, sampled: np.ndarray) -> p
     nowhere = np.full(len(activities), -1)
     found = fit_kernels(activities, nowhere, analysis.samples[sampled], analysis.gpus, analysis.clocks)
     found = replace(found, launched=found.launched.assign(range=-1))
-    kernels = summarize_kernels(found, activities, PATHS.empty())[0]
+    peaks = partial(find_peaks, gpus=analysis.gpus, given_tflops=None)
+    kernels = summarize_kernels(found, activities, PATHS.empty(), peaks)[0]
     return kernels[kernels["share_pct"] >= LEAST_SHARE_PCT].set_index(["name", "launch_geometry"])
 
 

@@ -84,7 +84,7 @@ def write_json(path: Path) -> Path:
             {"gpu": 0, "start_ns": start, "end_ns": start + 10_000, "tensor_active_pct": percent}
             for start, percent in ((0, 0), (10_000, 0), (20_000, 60), (30_000, 80))
         ],
-        "nvtx_ranges": [{**opened, "start_end": False}],
+        "nvtx_ranges": [{**opened, "start_end": False, "sizes": "", "output_sizes": ""}],
         "launches": [launch],
         "activities": [{**kernel, "correlation": 1, "start_ns": 20_000, "end_ns": 40_000}],
     }

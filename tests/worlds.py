@@ -9,6 +9,7 @@ be locked to the step, or round. Work can run beside it that no trace shows.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from builders import TraceBuilder, count_at, read_back_signed
 
 from tcprof.analysis.clock import ENGINE_LEAD_NS, align_samples, check_clocks
 from tcprof.analysis.kernels.launches import KernelFit, fit_kernels
+from tcprof.analysis.kernels.peaks import find_peaks
 from tcprof.analysis.kernels.summary import UNRESOLVED, summarize_kernels
 from tcprof.frames import ACTIVITIES, GPUS, PATHS, SAMPLES
 
@@ -186,7 +188,8 @@ class World:
         samples = align_samples(samples, clocks)
         found = fit_kernels(activities, np.full(len(activities), -1), samples, gpus, clocks)
         found = replace(found, launched=found.launched.assign(range=-1))
-        return found, summarize_kernels(found, activities, PATHS.empty())[0]
+        peaks = partial(find_peaks, gpus=gpus, given_tflops=None)
+        return found, summarize_kernels(found, activities, PATHS.empty(), peaks)[0]
 
     def truth(self) -> pd.Series:
         """Tensor Active of each kernel, by name."""

@@ -60,12 +60,14 @@ class OpenedExport:
             with closing(sqlite3.connect(self.uri, uri=True)) as connection:
                 prepare(connection)
                 timer = Timer(SECONDS + self._bytes / BYTES_A_SECOND, connection.interrupt)
-                timer.start()
+                timer.daemon = True  # one that Ctrl-C leaves behind while it starts is not waited for
                 try:
+                    timer.start()
                     yield connection
                 finally:
                     timer.cancel()
-                    timer.join()
+                    if timer.is_alive():
+                        timer.join()
         except (sqlite3.Error, UnicodeError) as error:
             raise self.damaged(error) from error
 
