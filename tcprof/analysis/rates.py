@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.kernels.summary import could_be_tensor
-from tcprof.arrays import Floats
+from tcprof.arrays import Bools, Floats
 
 
 def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Series) -> pd.DataFrame:
@@ -15,11 +15,8 @@ def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.
         kernels: See ``tcprof.frames.KERNELS``.
         kinds: The kind of every activity.
     """
-    is_graph = (kinds == "graph").to_numpy()[launched["activity"].to_numpy()]
-    of_kernel = launched["kernel"].to_numpy()
-    is_tensor = kernels["tensor_kernel"].to_numpy(dtype=bool)[of_kernel]
-    could_be = could_be_tensor(kernels).to_numpy(dtype=bool)[of_kernel] & ~is_graph
-    counts = is_tensor | is_graph | could_be
+    is_tensor, could_be, is_graph = tensor_launches(launched, kernels, kinds)
+    counts, of_kernel = is_tensor | could_be | is_graph, launched["kernel"].to_numpy()
     peak = kernels["peak_tflops"].to_numpy(dtype=np.float64)[of_kernel]
     cycles, flop = launched["tensor_cycles"].where(counts, 0), launched["tensor_flop"]
     return pd.DataFrame(
@@ -37,6 +34,20 @@ def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.
             "peakless_flop": flop.where(np.isnan(peak), 0).fillna(0),
         }
     )
+
+
+def tensor_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Series) -> tuple[Bools, Bools, Bools]:
+    """Which launches are of tensor kernels, which could be of such, and which are whole graphs, which may hold some.
+
+    Args:
+        launched: See ``tcprof.frames.LAUNCHED``.
+        kernels: See ``tcprof.frames.KERNELS``.
+        kinds: The kind of every activity.
+    """
+    of_kernel = launched["kernel"].to_numpy()
+    is_graph = (kinds == "graph").to_numpy()[launched["activity"].to_numpy()]
+    is_tensor = kernels["tensor_kernel"].to_numpy(dtype=bool)[of_kernel]
+    return is_tensor, could_be_tensor(kernels).to_numpy(dtype=bool)[of_kernel] & ~is_graph, is_graph
 
 
 def range_rates(sums: pd.DataFrame, window_ns: Floats) -> dict[str, pd.Series]:

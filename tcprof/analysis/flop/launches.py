@@ -6,10 +6,10 @@ import numpy as np
 
 from tcprof.analysis.account import Account, Evidence
 from tcprof.analysis.flop.ops import NONE, count_ops
-from tcprof.analysis.kernels.summary import could_be_tensor
 from tcprof.analysis.modules.homes import Homes
 from tcprof.analysis.modules.tree import RECOMPUTE_CODE
 from tcprof.analysis.projection import innermost_of_domain
+from tcprof.analysis.rates import tensor_launches
 from tcprof.frames import LAUNCHED, OPS_DOMAIN
 
 
@@ -27,12 +27,11 @@ def add_useful_flop(account: Account, evidence: Evidence, homes: Homes) -> Accou
     ops = count_ops(evidence.hierarchy)
     if ops is None:
         return account
-    launched, kernels, kinds = account.launched, account.kernels, evidence.activities["kind"]
-    activity, kernel = launched["activity"].to_numpy(), launched["kernel"].to_numpy()
+    launched, kinds = account.launched, evidence.activities["kind"]
+    activity = launched["activity"].to_numpy()
     op, _ = innermost_of_domain(evidence.hierarchy, evidence.attribution, OPS_DOMAIN, len(kinds))
     owner = np.append(ops.owner, NONE)[op[activity]]
-    is_tensor = (kernels["tensor_kernel"].to_numpy(bool) | could_be_tensor(kernels).to_numpy(bool))[kernel]
-    is_tensor |= (kinds == "graph").to_numpy()[activity]
+    is_tensor = np.logical_or.reduce(tensor_launches(launched, account.kernels, kinds))
     flop = np.append(ops.flop, np.nan)[owner]
     rows = np.flatnonzero(owner >= 0)
     order = rows[np.lexsort((rows, ~is_tensor[rows], owner[rows]))]
