@@ -327,3 +327,23 @@ def test_cycles_of_others_are_that_of_whole_tiles(
 ) -> None:
     padded = math.prod(math.ceil(4097 / side) * side for side in tile)
     assert product_flop[f"{name} 4097"] == pytest.approx(2 * padded, rel=error)
+
+
+@pytest.mark.parametrize(
+    ("chip", "gpu"), [("GH100", "NVIDIA H20"), ("GH100", "NVIDIA H20-3e"), ("GA100", "NVIDIA CMP 170HX")]
+)
+def test_a_board_that_is_cut_down_has_no_rate_of_the_whole_chip(chip: str, gpu: str) -> None:
+    found = find_chip(chip, gpu)
+    assert found.rates
+    assert all(
+        math.isnan(found.flop_per_cycle(family, name)) for family, rates in found.rates.items() for name in rates
+    )
+    assert math.isnan(found.peak_flop_per_cycle("bf16"))
+
+
+def test_geforce_of_blackwell_is_twice_as_fast_with_sums_in_fp16() -> None:
+    found = find_chip("GB202", "NVIDIA GeForce RTX 5090")
+    rates = [found.flop_per_cycle("mma.sync", "fp16", accumulator) for accumulator in ("fp16", "fp32")]
+    assert rates == [256, 128]
+    assert found.board.stated_peak("fp16", "fp16") == 2 * found.board.stated_peak("fp16", "fp32") == 419
+    assert math.isnan(found.flop_per_cycle("mma.sync", "fp16"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tcprof.analysis.kernels.names import parse_name, read_names, short_name
+from tcprof.analysis.kernels.names import LONGEST_PARSED, parse_name, read_names, short_name
 from tcprof.chips import NO_MATRIX
 
 # Precision, instructions and tile, which the names of kernels for the Tensor Cores tell.
@@ -276,3 +276,9 @@ def test_the_work_that_a_name_tells_of(name: str, work: str, words: set[str]) ->
 def test_short_names(name: str, short: str) -> None:
     assert short_name(name) == short
     assert len(short) <= 64
+
+
+def test_of_a_name_that_goes_on_for_ever_the_beginning_is_read() -> None:
+    """The expressions take time with the square of the length; 64 kB took minutes."""
+    begin = "wgmma " + "cudnn_generated_sdpa_" * (LONGEST_PARSED // 20)
+    assert parse_name(begin + "_f16_") == parse_name(begin[:LONGEST_PARSED])

@@ -103,7 +103,7 @@ def _chip_file(content: dict[str, Any], shared: bool) -> ChipFile:
         metrics={column: _metric(column, given, sources) for column, given in content.get("metrics", {}).items()},
         rates=_families("flop_per_cycle", content.get("flop_per_cycle", {}), sources),
         rates_of_boards=tuple(
-            (given.pop("names"), _families(f"flop_per_cycle_of {name}", given, sources))
+            (given["names"], _families(f"flop_per_cycle_of {name}", _without(given, "names"), sources))
             for name, given in content.get("flop_per_cycle_of", {}).items()
         ),
         boards={name: _board(name, given, sources) for name, given in content.get("boards", {}).items()},
@@ -122,6 +122,10 @@ def _metric(column: str, given: dict[str, Any], sources: dict[str, str]) -> Metr
         description=given.get("description", ""),
         source=_source(column, given, sources),
     )
+
+
+def _without(given: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if name != key}
 
 
 def _families(what: str, given: dict[str, Any], sources: dict[str, str]) -> _Rates:

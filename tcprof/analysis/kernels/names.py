@@ -37,7 +37,7 @@ def _mma(*prefixes: str) -> str:
 # Products and convolutions, on whichever cores: the precision of these is given for the CUDA cores too.
 PRODUCTS = re.compile(
     r"gemm|gemv|nvjet|xmma|cutlass|wgrad|dgrad|fprop|convol|conv\dd|winograd|triton_(?:tem|mm|bmm)|dot_kernel|matmul"
-    r"|(?:maxwell|pascal|volta|turing|ampere)_\w*cudnn_",
+    r"|(?:maxwell|pascal|volta|turing|ampere)_\w{0,200}cudnn_",
     re.IGNORECASE,
 )
 _COMMUNICATION = re.compile(r"^nccl|ncclDevKernel|ncclKernel|nvshmem")
@@ -60,10 +60,10 @@ _PYTORCH = re.compile(r"^(?:void |_ZN)?\d?at(?:::|6)native(?:::|\d)")  # its own
 _PYTORCH_MATRIX = re.compile(f"{_mma('', 'w', 'wg', 'g', 'h', 'i', 'd')}|gemm|cutlass|flash|fmha")
 # Products in plain arithmetic, though they are called xmma or Mma too.
 _CUDA_CORES = _either(
-    r"ffma|[Ss]imt(?![a-z])|sm[56]\d_xmma|xmma_\w*_c?f32c?f32_f32f32_",
+    r"ffma|[Ss]imt(?![a-z])|sm[56]\d_xmma|xmma_\w{0,200}_c?f32c?f32_f32f32_",
     r"(?:maxwell|pascal|volta|turing|ampere|hopper)_[sdhcz](?:gemm|cudnn)|convolve_sgemm|sgemm_largek",
     r"gemv(?:x::|2|N|T|_)|gemmSN_|gemmk1_|cudnn::(?:\w+::)?winograd|wgrad_alg0_engine|dgrad_engine",
-    r"fmha_cutlass[FB]_(?:f32_\w*_sm[567]|\w+_sm50)\d?",  # below Ampere there is none for float32
+    r"fmha_cutlass[FB]_(?:f32_\w{0,200}_sm[567]|\w{1,200}_sm50)\d?",  # below Ampere there is none for float32
 )
 
 # Instructions, in order: the first that is found decides.
@@ -103,7 +103,7 @@ _TENSOR_PRECISIONS = (
     # PyTorch's memory-efficient attention multiplies float32 as three products of TF32 parts, from Ampere on.
     ("tf32", re.compile(r"fmha_cutlass[FB]_f32_")),
     # cuDNN's attention is called so for both kinds of 16 bits.
-    ("fp16/bf16", re.compile(r"cudnn_generated\w*_sdpa_\w*_f16_")),
+    ("fp16/bf16", re.compile(r"cudnn_generated\w{0,200}?_sdpa_\w{0,200}?_f16_")),
     ("fp8", re.compile(r"(?i:e4m3|e5m2|fp8)|nvjet_(?:sm\d+_)?q[a-z]+_")),
     ("int8", _either(r"(?i:i8i8|s8s8|i16832|i8816|int8)|nvjet_(?:sm\d+_)?i[a-z]+_", _mma("i"))),
     ("fp64", _either(r"(?i:f64f64|d884)|\bdouble\b", _mma("d"))),
@@ -126,7 +126,7 @@ _TYPES = (
     ("fp64", re.compile(r"\b(?:double[24]?|Float64)\b")),
     ("fp32", re.compile(r"\b(?:float[234]?|Float32)\b")),
 )
-_NARROW_TYPE = re.compile(r"\w*(?:fp8|e4m3|e5m2|fp4|e2m1)", re.IGNORECASE)
+_NARROW_TYPE = re.compile(r"fp8|e4m3|e5m2|fp4|e2m1", re.IGNORECASE)
 _OF_A_FUNCTION = re.compile(r"\([^()]*\)(?=::)")  # parameters of the function on the CPU that a kernel is named after
 # Which type is read is decided when it is launched: the one in the name is that of the result.
 _CASTS = re.compile(r"unrolled_elementwise_kernel<[^<>]*direct_copy|LoadWithCast")
@@ -232,9 +232,15 @@ def read_names(names: Iterable[str]) -> pd.DataFrame:
     return pd.DataFrame([[getattr(name, column) for column in columns] for name in parsed], columns=columns)
 
 
+# Characters of a name that are looked at: the longest that was seen has 5,745. Expressions whose time grows with the
+# square of the length have no more to do with a name that someone made up.
+LONGEST_PARSED = 12_000
+
+
 @lru_cache(maxsize=100_000)
 def parse_name(name: str) -> KernelName:
     """What a kernel's name says."""
+    name = name[:LONGEST_PARSED]
     work = next((work for work, pattern in _WORKS if pattern.search(name)), _OTHER_KIND)
     words = {word.lower() for word in re.findall(r"[A-Za-z][A-Za-z0-9]*", name.replace("_", " "))}
     return KernelName(*_matrix(name), work, frozenset(word for word in words if not _WORDLESS.fullmatch(word)))
