@@ -229,6 +229,26 @@ def test_a_forward_pass_inside_the_backward_pass_is_recomputation(read: Read) ->
     assert found["Net.fc2", "backward"] == 10
 
 
+def test_the_node_of_a_checkpoint_computes_again_but_for_the_nodes_that_it_runs(read: Read) -> None:
+    """No range of ours names it: PyTorch's reentrant checkpoint in a program with ops alone."""
+    checkpoint = "CheckpointFunctionBackward"
+    step = backward_pass(forward_pass(Step())).op(f"{NODE}{checkpoint}", 650, 750, None, AUTOGRAD)
+    step.op(checkpoint, 655, 740, 8, AUTOGRAD).op("aten::mm", 660, 670, 20, AUTOGRAD).works(665, thread=AUTOGRAD)
+    step.op(f"{NODE}MmBackward0", 680, 720, None, AUTOGRAD).op("MmBackward0", 685, 715, 20, AUTOGRAD)
+    found = times(read(step.works(690, thread=AUTOGRAD).works(745, thread=AUTOGRAD).sampled()))
+    assert found["Net.fc1", "recompute"] == 10
+    assert (found["Net.fc1", "backward"], found["(backward)", "backward"]) == (10, 10)
+
+
+def test_a_module_that_the_engine_calls_is_computed_again(read: Read) -> None:
+    """Named by ranges of the program, which say no phase."""
+    step = Step().range("Net", 10 * US, 500 * US).range("Net.fc1", 20 * US, 100 * US).works(30)
+    step.op(f"{NODE}MmBackward0", 600, 700, None, AUTOGRAD).op("MmBackward0", 605, 695, 5, AUTOGRAD)
+    step.range("Net", 610 * US, 690 * US, thread=AUTOGRAD).range("Net.fc1", 620 * US, 660 * US, thread=AUTOGRAD)
+    found = times(read(step.works(630, thread=AUTOGRAD).sampled()))
+    assert (found["Net.fc1", "forward"], found["Net.fc1", "recompute"]) == (10, 10)
+
+
 def test_work_of_a_thread_without_ranges_has_the_phase_and_no_module(read: Read) -> None:
     """A loader's thread copies while a module is called: that is not the module's work."""
     step = forward_pass(Step()).works(45, thread=5).sampled()

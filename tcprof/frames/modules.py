@@ -54,8 +54,8 @@ MODULES = Schema(
             "useful_flop",
             FLOAT,
             "FLOP that its ops ask for by the sizes of their operands, as torch.utils.flop_counter counts them: of "
-            "products, convolutions, and attention without its mask; none for recompute. Unknown where sizes were not "
-            "recorded, or where over 1 % of the tensor kernels' time is in ops whose sizes do not tell.",
+            "products, convolutions, and attention without its mask; none in the phase recompute. Unknown where sizes "
+            "were not recorded, or where over 1 % of the tensor kernels' time is in ops whose sizes do not tell.",
             title="Useful FLOP",
         ),
         Column(

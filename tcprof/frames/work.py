@@ -28,8 +28,8 @@ LAUNCHED = Schema(
             "useful_flop",
             FLOAT,
             "FLOP that the op asks for by the sizes of its operands, with the op's first tensor kernel; 0 with its "
-            "other kernels, and where activation checkpointing computes again; unknown for a tensor kernel of an op "
-            "without a formula, or without sizes.",
+            "other kernels, and in the phase recompute of *modules*; unknown for a tensor kernel of an op without a "
+            "formula, or without sizes.",
         ),
     ),
 )

@@ -17,6 +17,7 @@ from tcprof.frames import OPS_DOMAIN
 
 NONE = -1
 _ENGINE = "autograd::engine::evaluate_function: "  # the engine's range around each node that it runs
+_CHECKPOINT = "CheckpointFunctionBackward"  # the node of reentrant checkpoints: it runs the forward pass again
 _OPTIMIZER = "Optimizer.step#"
 _NODE = re.compile(r"(?P<op>\w+?)Backward\d*")
 
@@ -29,11 +30,13 @@ class Backward:
         engine: The innermost range of the autograd engine that it lies in or is, ``NONE`` for none.
         forward: The range of the op of the forward pass that made its node, ``NONE`` where there is none or it is not
             known.
+        recompute: Whether it lies in the node of a checkpoint, but in none of the nodes that this one has run in turn.
         optimizer: Whether it lies in a step of an optimizer.
     """
 
     engine: Ints
     forward: Ints
+    recompute: Bools
     optimizer: Bools
 
 
@@ -55,9 +58,12 @@ def trace_back(hierarchy: Hierarchy) -> Backward:
     is_node = is_op & (parent >= 0) & is_engine[parent] & (sequence >= 0)
     made = np.flatnonzero(is_op & ~is_node & ~is_engine & (sequence >= 0))
     engine = np.where(is_engine, np.arange(len(ranges)), NONE)
+    is_checkpoint = np.array([name == _CHECKPOINT for name in names], dtype=bool)[codes]
+    recompute = is_op & (parent >= 0) & is_engine[parent] & is_checkpoint
     for rows in hierarchy.levels[1:]:
         rows = rows[~is_engine[rows]]
         engine[rows] = engine[parent[rows]]
+        recompute[rows] |= recompute[parent[rows]]
         optimizer[rows] |= optimizer[parent[rows]]
     nodes = np.flatnonzero(is_node)
     forward_of_engine = np.full(len(ranges) + 1, NONE)  # the last one is for ops of no engine
@@ -65,7 +71,7 @@ def trace_back(hierarchy: Hierarchy) -> Backward:
     is_numbered = np.zeros(len(ranges), dtype=bool)
     is_numbered[parent[nodes]] = True
     _give_to_accumulation(forward_of_engine, np.flatnonzero(is_engine), is_numbered, hierarchy.lane)
-    return Backward(engine, forward_of_engine[engine], optimizer)
+    return Backward(engine, forward_of_engine[engine], recompute, optimizer)
 
 
 def _find_makers(ranges: pd.DataFrame, nodes: Ints, made: Ints) -> Ints:

@@ -8,10 +8,12 @@ import pandas as pd
 from tcprof.analysis.modules.backward import Backward, trace_back
 from tcprof.analysis.modules.tree import (
     BACKWARD_CODE,
+    FORWARD_CODE,
     NO_MODULE,
     OPTIMIZER_CODE,
     OTHER_CODE,
     PHASES,
+    RECOMPUTE_CODE,
     Tree,
     find_modules,
 )
@@ -50,6 +52,7 @@ def find_homes(hierarchy: Hierarchy, attribution: Attribution, activities: int) 
     What was launched inside a range of its own thread belongs to that one's module and phase. A node of the autograd
     engine belongs to the module of the op that made it; of two around a launch, that counts which began last: the
     engine may call modules, to compute activations again. What another thread launched has the phase, not the module.
+    Recomputation is told by our ranges, by modules that the engine calls, and by PyTorch's node of checkpoints.
 
     Args:
         hierarchy: The nested ranges.
@@ -65,7 +68,8 @@ def find_homes(hierarchy: Hierarchy, attribution: Attribution, activities: int) 
     engine = np.append(back.engine, -1)[op]
     in_engine = (engine >= 0) & (start[engine] >= start[own])
     module = np.where(in_engine, np.append(_homes_of_ops(hierarchy, tree, back), NO_MODULE)[op], module)
-    phase = np.where(in_engine, BACKWARD_CODE, phase)
+    again = np.append(back.recompute, False)[op] | ((engine >= 0) & ~in_engine & (phase == FORWARD_CODE))
+    phase = np.where(again, RECOMPUTE_CODE, np.where(in_engine, BACKWARD_CODE, phase))
     in_optimizer = np.append(back.optimizer, False)[op] & (phase == OTHER_CODE)
     phase = np.where(in_optimizer, OPTIMIZER_CODE, phase)
     named = len(tree.modules)
