@@ -119,7 +119,7 @@ def test_every_figure_has_a_source(name: str) -> None:
     figures = [*file.metrics.values(), *rates, *file.boards.values()]
     assert figures
     assert all(len(figure.source) > 20 for figure in figures)
-    assert all(rate.flop_per_cycle > 0 for rate in rates)
+    assert all(rate.flop_per_cycle > 0 for rate in rates if not math.isnan(rate.flop_per_cycle))  # of cut-down boards
 
 
 @pytest.mark.parametrize("name", FILES)
