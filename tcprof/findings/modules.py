@@ -9,6 +9,7 @@ from tcprof.analysis.kernels.summary import RESOLVED_POINTS, RESOLVED_SHARE, is_
 from tcprof.analysis.modules.tree import ALL, PHASES
 from tcprof.annotate.steps import BACKWARD, RECOMPUTE
 from tcprof.findings.notes import name_iterations
+from tcprof.findings.precision import find_contradictions
 from tcprof.frames import IN_NO_MODULE, RANGES
 from tcprof.untrusted import one_line
 
@@ -19,9 +20,15 @@ _ABOUT_UNRESOLVED = (
     f"points, and more than {100 * RESOLVED_SHARE:g} % of the value, to one side. JSON has the intervals."
 )
 _ALIKE = 2.0  # percent by which executed FLOP may differ from useful ones without a reason that is worth telling
-_MORE_EXECUTED = "The rest was executed, but not asked for: padding to whole tiles{again}."
-_AGAIN = ", and what activation checkpointing computed again, {share} of all that was executed"
-_LESS_EXECUTED = "Over 100 % are kernels that skip what is masked: useful FLOP count attention without its mask."
+_AGAIN = "Activation checkpointing computed {share} of what was executed again. "
+_MORE_EXECUTED = (
+    "{again}What {else_}was executed beyond the useful FLOP may be padding to whole tiles, products of FP32 made of "
+    "several in TF32 or BF16, or recomputation that no range tells."
+)
+_LESS_EXECUTED = (
+    "Over 100 % may be kernels that skip what is masked, since useful FLOP count attention without its mask, or "
+    "algorithms that need fewer FLOP, as some of convolutions do."
+)
 _WITHOUT_OPS = (
     "The backward pass is in no module: it can be brought there where PyTorch's ops were recorded too, with "
     "'tcprof profile --annotate ops'."
@@ -76,14 +83,15 @@ def describe_useful(analysis: Analysis) -> tuple[str, ...]:
         if pd.isna(whole["useful_flop"]):
             said.append(f"{of_gpu}{_describe_unknown(analysis, int(str(gpu)))}")
             continue
-        of_executed = "" if pd.isna(share) else f", {units.format_pct(share)} of those that the Tensor Cores executed"
+        on_tensor = units.format_count(share / 100 * whole["tensor_flop"] / steps)
+        beside = f", of which {on_tensor} on the Tensor Cores, {units.format_pct(share)} of what these executed"
         flop = units.format_count(whole["useful_flop"] / steps)
-        said.append(f"{of_gpu}Useful FLOP, by the operands' sizes: {flop}{of_executed}.")
+        said.append(f"{of_gpu}Useful FLOP, by the operands' sizes: {flop}{'' if pd.isna(share) else beside}.")
         if share < 100 - _ALIKE:
             again = rows.set_index("phase")["tensor_flop"].get(RECOMPUTE, np.nan) / whole["tensor_flop"]
             computed = _AGAIN.format(share=units.format_pct(100 * again)) if again > 0 else ""
-            said.append(_MORE_EXECUTED.format(again=computed))
-        if share > 100 + _ALIKE:
+            said.append(_MORE_EXECUTED.format(again=computed, else_="else " if computed else ""))
+        if share > 100 + _ALIKE and not find_contradictions(analysis):  # else the executed FLOP are too low
             said.append(_LESS_EXECUTED)
         said.extend(f"{of_gpu}{text}" for text in _describe_utilization(analysis, int(str(gpu))))
     return tuple(dict.fromkeys(said))
@@ -106,13 +114,11 @@ def _describe_utilization(analysis: Analysis, gpu: int) -> tuple[str, ...]:
 def _describe_unknown(analysis: Analysis, gpu: int) -> str:
     """Why useful FLOP are not known, with the kernel that took most time without them."""
     launched = analysis.launched[analysis.launched["gpu"] == gpu]
-    is_tensor = analysis.kernels["tensor_kernel"].to_numpy(bool)[launched["kernel"].to_numpy()]
     untold = launched[launched["useful_flop"].isna()].groupby("kernel")["duration_ns"].sum()
-    share = 100 * untold.sum() / max(launched["duration_ns"][is_tensor].sum(), 1)
     most = one_line(str(analysis.kernels["name"].iloc[untold.idxmax()]), 60)
     return (
-        f"Useful FLOP are unknown where tensor kernels ran in no op with sizes, or in one whose sizes do not tell: "
-        f"{units.format_pct(min(share, 100))} of the tensor kernels' time, most of it {most}."
+        f"Useful FLOP are unknown where tensor kernels ran in no op with sizes, or in one whose sizes do not tell; "
+        f"in the whole recording, most of that time is {most}."
     )
 
 
