@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from builders import TraceBuilder
 from recorded_ops import TENSOR_KERNEL
+from report_inputs import summarize
 
 import tcprof
 from tcprof.analysis import Analysis
@@ -23,6 +24,7 @@ from tcprof.analysis.flop.formulas import (
     count_flop,
 )
 from tcprof.annotate.ranges import DOMAIN
+from tcprof.comparison import Side, compare
 from tcprof.findings.modules import describe_useful
 from tcprof.sources import Wrong
 from tcprof.sources.torch_ops import split_names
@@ -357,6 +359,49 @@ def test_mfu_is_the_share_of_the_dense_peak_that_useful_flop_take(tmp_path: Path
     assert "MFU is 8.7 %, HFU 17.4 %, of the gpu windows of “step”." in " ".join(describe_useful(analysis))
     given = tcprof.read(path, iteration="step", peak_tflops=500).ranges.set_index("path").loc["step"]
     assert given["mfu_pct"] == pytest.approx(100 * flop / (500e12 * 200e-6), rel=1e-3)
+
+
+def short_steps() -> Step:
+    """Six steps whose work begins long after they have ended on the CPU."""
+    step = Step(steps=6)
+    for at in range(20, 6000, 1000):
+        step.op("aten::mm", at, at + 100, [[2048, 2048]] * 2).works(at + 50, 2 * 2048**3)
+    return step
+
+
+def test_nothing_is_a_rate_over_host_windows_that_end_before_the_work(tmp_path: Path) -> None:
+    path = short_steps().sampled().write(tmp_path)
+    figures = ["tensor_tflops", "tensor_peak_pct", "hfu_pct", "mfu_pct"]
+    found = {window: tcprof.read(path, window, iteration="step") for window in ("host", "gpu", "busy")}
+    rows = {window: analysis.ranges.set_index("path")[figures] for window, analysis in found.items()}
+    assert rows["host"].loc["step"].isna().all()
+    assert rows["gpu"].loc["step"].notna().all()
+    assert rows["busy"].loc["step"].equals(rows["gpu"].loc["step"])
+    assert rows["host"].loc[""].equals(rows["gpu"].loc[""])  # the whole capture holds its work
+    tiles = {window: {tile.title for tile in summarize(found[window])[0].tiles} for window in found}
+    assert ["Tensor FLOP/s" in tiles[window] for window in ("host", "gpu")] == [False, True]
+    for window, known in (("host", False), ("gpu", True)):
+        frame = compare(*(Side(name, (found[window],)) for name in ("base", "new"))).rows
+        rate = frame[(frame["path"] == "step") & (frame["quantity"] == "tensor_tflops")]["base"]
+        assert rate.notna().tolist() == [known]
+
+
+def test_what_was_not_sampled_is_unknown_of_modules(tmp_path: Path) -> None:
+    """Of a module with kernels that are none on the Tensor Cores, too, whose FLOP there are known: 0."""
+    path = short_steps().works(20, name=ELEMENTWISE).write(tmp_path)
+    modules = tcprof.read(path, iteration="step", warm_up="all").modules
+    assert len(modules)
+    figures = ["tensor_cycles", "tensor_flop", "tensor_tflops", "tensor_peak_pct", "hfu_pct", "lost_ns"]
+    assert modules[figures].isna().all(axis=None)
+    assert modules["useful_flop"].notna().all()
+
+
+def test_useful_flop_of_what_lies_in_warm_up_only_are_unknown(tmp_path: Path) -> None:
+    path = short_steps().range("compile", 10 * US, 500 * US).sampled().write(tmp_path)
+    ranges = tcprof.read(path, iteration="step", warm_up=1).ranges.set_index("name")
+    assert ranges.loc["compile", "instance_count"] == 0
+    assert ranges["useful_flop"].isna().to_dict()["compile"]
+    assert ranges.loc["step", "useful_flop"] == 5 * 2 * 2048**3
 
 
 def test_mfu_is_unknown_where_useful_flop_ran_without_a_peak(read: Read) -> None:

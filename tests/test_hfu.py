@@ -7,12 +7,14 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import test_cli
 
 import tcprof
 from tcprof.analysis.kernels.peaks import GIVEN, find_peaks
+from tcprof.analysis.rates import range_rates, values_of_launches
 from tcprof.chips import Board
 from tcprof.errors import UsageError
 from tcprof.findings.notes import describe_peaks
@@ -60,6 +62,16 @@ def test_a_peak_can_be_given(run: Run) -> None:
     assert run("ranges", TRANSFORMER, "--peak-tflops", 0).status == 2
     with pytest.raises(UsageError, match="above 0"):
         tcprof.read(TRANSFORMER, peak_tflops=math.nan)
+
+
+@pytest.mark.parametrize(("peakless", "known"), [(0, True), (1, True), (2, False)])
+def test_few_flop_without_a_peak_do_not_make_it_unknown(peakless: int, known: bool) -> None:
+    analysis = tcprof.read(TRANSFORMER)
+    values = values_of_launches(analysis.launched, analysis.kernels, analysis.activities["kind"])
+    sums = values.sum().to_frame().T
+    sums["peakless_flop"] = peakless / 100 * sums["flop"]
+    window = np.array([1e9])
+    assert range_rates(sums, window)["hfu_pct"].notna().tolist() == [known]
 
 
 def test_it_is_on_the_page_with_its_source() -> None:

@@ -53,6 +53,7 @@ class Evidence:
         instances: See ``tcprof.analysis.instances.list_instances``, with ``warm_up``.
         work: Their activities.
         peak_tflops: The peak that FLOP are held against; None for that of each kernel's precision.
+        window: What the windows of the ranges are: gpu, host or busy.
     """
 
     activities: pd.DataFrame
@@ -63,6 +64,7 @@ class Evidence:
     instances: pd.DataFrame
     work: Work
     peak_tflops: float | None = None
+    window: str = "gpu"
 
 
 def fit_launches(
@@ -149,10 +151,22 @@ def add_rates(ranges: pd.DataFrame, account: Account, evidence: Evidence) -> pd.
         evidence: What it was made from.
     """
     values = values_of_launches(account.launched, account.kernels, evidence.activities["kind"])
-    rates = range_rates(sum_by_path(ranges, account, evidence, values), ranges["window_ns"].to_numpy())
+    rates = range_rates(sum_by_path(ranges, account, evidence, values), time_of_work(ranges, evidence.window))
     # Where no kernel of a GPU was traced, what ran there is not known: a sum over nothing is not 0.
     known = ranges["gpu"].isin(account.launched["gpu"]) & (ranges["instance_count"] > 0)
     return RANGES.conform(ranges.assign(**{name: column.where(known) for name, column in rates.items()}))
+
+
+def time_of_work(ranges: pd.DataFrame, window: str) -> Floats:
+    """Length of the windows that the work of each row lies in; unknown for host windows, which may end before it.
+
+    Args:
+        ranges: See ``tcprof.frames.RANGES``.
+        window: gpu, host or busy; that of the whole capture holds its work in any case.
+    """
+    holds_work = (ranges["depth"] == 0) | (window != "host")
+    found: Floats = ranges["window_ns"].where(holds_work).to_numpy(dtype=np.float64)
+    return found
 
 
 def sum_by_path(ranges: pd.DataFrame, account: Account, evidence: Evidence, values: pd.DataFrame) -> pd.DataFrame:

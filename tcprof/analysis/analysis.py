@@ -134,7 +134,7 @@ def analyze(
     windows = instance_windows(instances, work, window)
     instances = summary.measure_instances(instances, windows, tensor)
     iterations, instances = _mark_iterations(instances, hierarchy, activities, iteration, warm_up)
-    evidence = Evidence(activities, samples.frame, gpus, hierarchy, attribution, instances, work, peak_tflops)
+    evidence = Evidence(activities, samples.frame, gpus, hierarchy, attribution, instances, work, peak_tflops, window)
     ranges = _summarize(evidence, windows, tensor, used, recorded.recording.duration_ns, samples.tensor_source)
     ranges, instances, account, modules = _account(evidence, found, ranges, iterations)
     return Analysis(

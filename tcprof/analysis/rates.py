@@ -5,6 +5,7 @@ import pandas as pd
 
 from tcprof.analysis.kernels.summary import could_be_tensor
 from tcprof.arrays import Bools, Floats
+from tcprof.frames import LARGEST_UNCOVERED_PCT
 
 
 def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Series) -> pd.DataFrame:
@@ -59,6 +60,9 @@ def range_rates(sums: pd.DataFrame, window_ns: Floats) -> dict[str, pd.Series]:
     """
     known = known_flop(sums)
     is_known = known["tensor_flop"].notna()
+    has_peaks = (
+        100 * sums["peakless_flop"] <= LARGEST_UNCOVERED_PCT * known["tensor_flop"]
+    )  # not where these are unknown
     # What a whole graph holds is unknown, and so is a share of it.
     kernel_ns = sums["kernel_ns"].where((sums["kernel_ns"] > 0) & (sums["graph_ns"] == 0))
     window = pd.Series(window_ns).where(window_ns > 0)
@@ -69,7 +73,7 @@ def range_rates(sums: pd.DataFrame, window_ns: Floats) -> dict[str, pd.Series]:
         **known,
         "tensor_tflops": known["tensor_flop"] / window * 1e-3,
         "tensor_peak_pct": 100 * sums["ideal_ns"].where(is_known) / window,
-        "hfu_pct": 100 * sums["boost_ns"].where(is_known & (sums["peakless_flop"] == 0)) / window,
+        "hfu_pct": 100 * sums["boost_ns"].where(has_peaks) / window,
     }
 
 

@@ -82,7 +82,7 @@ MODULES = Schema(
         Column(
             "hfu_pct",
             FLOAT,
-            f"{HFU_MEANING} kernel time.",
+            f"{HFU_MEANING} kernel time. {NO_PEAK}",
             title="HFU",
             lacking=UNCOVERED.name,
         ),

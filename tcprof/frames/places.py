@@ -76,7 +76,8 @@ HFU_MEANING = (
     "each kernel's precision, at the boost clock (see peak_tflops of *kernels*), of the"
 )
 MFU_MEANING = "Model FLOP utilization: the time that the useful FLOP would take at the same peaks (see HFU), of the"
-NO_PEAK = "Unknown where over 1 % of them ran in kernels without a peak."
+NO_PEAK = "Unknown where over 1 % of the FLOP ran in kernels without a peak."
+_NOT_HOST = "Unknown for host windows of ranges, since work runs after them, too."
 KNOWN_FLOP = "as far as they are known"
 _CAPTURE = "from the GPU's first activity to its last, or where it has none, all its samples"
 COUNTED = "Instances of the path on the GPU that are not warm-up, see *instances*."
@@ -175,27 +176,27 @@ RANGES = Schema(
         Column(
             "tensor_tflops",
             FLOAT,
-            "These per second of the window, in 10^12.",
+            f"These per second of the window, in 10^12. {_NOT_HOST}",
             title="Tensor FLOP/s",
             lacking=UNCOVERED.name,
         ),
         Column(
             "tensor_peak_pct",
             FLOAT,
-            "That rate, of the chip's peak for the precisions, at the sampled clock.",
+            f"That rate, of the chip's peak for the precisions, at the sampled clock. {_NOT_HOST}",
             title="Of the peak",
             lacking=UNCOVERED.name,
         ),
         Column(
             "hfu_pct",
             FLOAT,
-            f"{HFU_MEANING} window.",
+            f"{HFU_MEANING} window. {_NOT_HOST} {NO_PEAK}",
             title="HFU",
             lacking=UNCOVERED.name,
         ),
         UNCOVERED,
         _USEFUL,
-        Column("mfu_pct", FLOAT, f"{MFU_MEANING} window. {NO_PEAK}", title="MFU"),
+        Column("mfu_pct", FLOAT, f"{MFU_MEANING} window. {_NOT_HOST} {NO_PEAK}", title="MFU"),
     ),
 )
 

@@ -14,6 +14,7 @@ from tcprof.arrays import Bools, Ints
 from tcprof.frames import LARGEST_UNCOVERED_PCT, MODULES
 
 _ROWS = (*PHASES, ALL)  # the phases of a module's rows
+_CYCLES = ("cycles", "unknown_cycles", "all_cycles")
 
 
 def summarize_modules(
@@ -99,7 +100,10 @@ def _sum(found: KernelFit, values: pd.DataFrame, key: Ints, inside: Bools) -> pd
     keys, group = np.unique(key[inside], return_inverse=True)
     groups = np.full(len(key), -1)
     groups[inside] = group
-    sums = values[inside].groupby(group).sum(min_count=1)
+    by = values[inside].groupby(group)
+    sums = by.sum(min_count=1)
+    for name in _CYCLES:  # as of ranges: a sum over some that are unknown is unknown
+        sums[name] = sums[name].where(by[name].count() == by.size())
     # What is in no group has one of its own on each GPU, since the fit's sums are over all launches.
     _, gpu = np.unique(found.launched["gpu"].to_numpy(), return_inverse=True)
     half = sum_fit(found, np.where(groups >= 0, groups, len(keys) + gpu), "tensor")[1][: len(keys)]

@@ -109,7 +109,7 @@ def _of_instances(instances: pd.DataFrame, over: str) -> dict[str, Floats]:
         "tensor_active_s": instances["tensor_active_s"],
         "tensor_cycles": instances["tensor_cycles"],
         "tensor_kernel_share_pct": 100 * instances["tensor_kernel_ns"] / kernel_ns.where(kernel_ns > 0),
-        "tensor_tflops": 1e-3 * instances["tensor_flop"] / length.where(length > 0),
+        "tensor_tflops": 1e-3 * instances["tensor_flop"] / length.where((length > 0) & (over != "host")),
         "activity_count": instances["activity_count"],
         "awaited_ns": instances["busy_ns"].where(waits, 0),
     }

@@ -123,8 +123,8 @@ def _rounding_interval(analysis: Analysis, gpu: int) -> str:
 
 def _flop_tile(analysis: Analysis, rows: pd.DataFrame, over: str) -> tuple[Tile, ...]:
     """The rate of operations on the Tensor Cores over the windows of some rows of the range summary, if it is known."""
-    flop, window = (rows[name].astype(float) for name in ("tensor_flop", "window_ns"))
-    rate = flop.sum(min_count=1) / window.sum() * 1e-3 if window.sum() > 0 else math.nan  # FLOP/ns are 10^9 FLOP/s
+    rates, window = (rows[name].astype(float) for name in ("tensor_tflops", "window_ns"))
+    rate = (rates * window).sum(min_count=1) / window.sum() if window.sum() > 0 else math.nan
     if math.isnan(rate) or analysis.tensor_source == "none":
         return ()
     peak = (rows["tensor_peak_pct"].astype(float) * window).sum() / window.sum()
