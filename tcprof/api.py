@@ -118,8 +118,8 @@ def read(
         warm_up: How many first iterations are left out of the figures per range and iteration, or ``all`` to count all
             iterations. None: those that are found to be warm-up.
         iteration: The range that iterates, by its name or path. None: the one that is found.
-        peak_tflops: The peak in 10^12 FLOP/s that FLOP are held against, for HFU. None: the dense one of each kernel's
-            precision, at the boost clock.
+        peak_tflops: The peak in 10^12 FLOP/s that FLOP are held against, for HFU and MFU. None: the dense one of each
+            kernel's precision, at the boost clock.
 
     Raises:
         InputError: The file is absent, damaged, or not a recording.

@@ -26,6 +26,7 @@ from tcprof.analysis.flop.formulas import (
 from tcprof.annotate.ranges import DOMAIN
 from tcprof.comparison import Side, compare
 from tcprof.findings.modules import describe_useful
+from tcprof.findings.notes import describe_peaks
 from tcprof.sources import Wrong
 from tcprof.sources.torch_ops import split_names
 from tcprof.views.recording.modules import list_modules
@@ -236,6 +237,15 @@ def test_a_tensor_kernel_of_no_op_makes_its_module_unknown(read: Read) -> None:
     assert "%" not in said  # figures of modules leave warm-up out, this does not
     others = Step().op("aten::mm", 10, 20, SQUARE).works(15).op("aten::add", 30, 40, SQUARE).works(35, 0, ELEMENTWISE)
     assert useful(read(others.sampled())) == 2 * 64**3
+
+
+def test_of_what_mfu_is_a_share_is_told_without_executed_flop_too(read: Read) -> None:
+    rounded = Step().op("aten::mm", 10, 20, SQUARE).works(15).samples([0] * 1000 + [50] * 20)
+    (said,) = describe_peaks(read(rounded))
+    assert said.startswith("MFU is the useful FLOP, of the dense peak at the boost clock: 989.5 TFLOP/s in FP16")
+    both = Step().op("aten::mm", 10, 20, SQUARE).works(15, 10**9)
+    (said,) = describe_peaks(read(both.sampled()))
+    assert said.startswith("HFU is the FLOP executed on the Tensor Cores, MFU the useful FLOP, of the dense peak")
 
 
 def shown(analysis: Analysis) -> dict[str, str]:

@@ -2,9 +2,11 @@
 
 import json
 import math
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +61,9 @@ def test_a_peak_can_be_given(run: Run) -> None:
     assert step["hfu_pct"] == pytest.approx(100 * step["tensor_tflops"] / 500)
     text = " ".join(run("ranges", TRANSFORMER, "--peak-tflops", 500).out.split())
     assert "HFU is the FLOP executed on the Tensor Cores, of the peak that was given, 500 TFLOP/s." in text
+    given = tcprof.read(TRANSFORMER, peak_tflops=500)
+    (tile,) = (tile for tile in summarize(given, given.findings)[0].tiles if tile.title == "Tensor FLOP/s")
+    assert "(of the peak that was given, 500 TFLOP/s)" in tile.caption
     assert run("ranges", TRANSFORMER, "--peak-tflops", 0).status == 2
     with pytest.raises(UsageError, match="above 0"):
         tcprof.read(TRANSFORMER, peak_tflops=math.nan)
@@ -93,6 +98,28 @@ def test_of_a_lower_bound_it_is_one(tmp_path: Path, run: Run, monkeypatch: pytes
     monkeypatch.setenv("COLUMNS", "130")
     row = next(line for line in run("ranges", path).out.splitlines() if line.startswith("step"))
     assert row.split()[-5:] == ["≥", "127", "T", "≥", "25.7"]
+    analysis = tcprof.read(path)
+    (tile,) = (tile for tile in summarize(analysis, analysis.findings)[0].tiles if tile.title == "Tensor FLOP/s")
+    assert re.match(r"≥ [\d.]+ % of the chip's peak at the sampled clock, HFU ≥ ", tile.caption)
+
+
+def test_of_peaks_the_known_ones_are_told_where_one_is_not() -> None:
+    analysis = tcprof.read(MATMUL)
+    lacks = analysis.kernels["precision"] == "fp64"
+    kernels = analysis.kernels.assign(
+        peak_tflops=analysis.kernels["peak_tflops"].where(~lacks),
+        peak_source=analysis.kernels["peak_source"].where(~lacks, ""),
+    )
+    (said,) = describe_peaks(replace(analysis, kernels=kernels))
+    assert "989.5 TFLOP/s in " in said
+    assert said.endswith("; none is known here in FP64, --peak-tflops gives one.")
+
+
+def test_peaks_are_told_wherever_shares_of_them_are_shown(run: Run) -> None:
+    for command in ("show", "ranges"):
+        assert "HFU is the FLOP executed on the Tensor Cores, of the dense peak" in " ".join(
+            run(command, TRANSFORMER).out.split()
+        )
 
 
 GPU = {"gpu": 0, "name": "", "chip": "GA102", "sm_count": 82.0, "clock_hz": 1.695e9, "memory_bytes": 24e9}

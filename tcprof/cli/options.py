@@ -66,7 +66,8 @@ PeakOption = Annotated[
     typer.Option(
         "--peak-tflops",
         metavar="TFLOPS",
-        help="Peak in 10^12 FLOP/s for HFU; by default the dense one of each kernel's precision, at the boost clock.",
+        help="Peak in 10^12 FLOP/s for HFU and MFU; by default the dense one of each kernel's precision, at the boost "
+        "clock.",
         show_default=False,
     ),
 ]

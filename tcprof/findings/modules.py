@@ -20,7 +20,7 @@ _ABOUT_UNRESOLVED = (
     f"points, and more than {100 * RESOLVED_SHARE:g} % of the value, to one side. JSON has the intervals."
 )
 _ALIKE = 2.0  # percent by which executed FLOP may differ from useful ones without a reason that is worth telling
-_AGAIN = "Activation checkpointing computed {share} of what was executed again. "
+_AGAIN = "{share} of what these executed was computed again, by activation checkpointing. "
 _MORE_EXECUTED = (
     "{again}What {else_}was executed beyond the useful FLOP may be padding to whole tiles, products of FP32 made of "
     "several in TF32 or BF16, or recomputation that no range tells."

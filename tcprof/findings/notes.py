@@ -1,5 +1,7 @@
 """Notes on the base of the figures: what is left out of them, and why there are none of the kernels."""
 
+import pandas as pd
+
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.peaks import GIVEN
@@ -65,22 +67,39 @@ def describe_outside(analysis: Analysis) -> str:
 
 
 def describe_peaks(analysis: Analysis) -> tuple[str, ...]:
-    """What HFU is a share of, with its source; nothing where no FLOP are known."""
-    kernels = analysis.kernels[analysis.kernels["tensor_kernel"] & (analysis.kernels["tensor_flop"] > 0)]
+    """What HFU and MFU are shares of, with its source; nothing where no FLOP are known."""
+    of_kernel = analysis.kernels[analysis.kernels["tensor_kernel"].astype(bool)]
+    useful = analysis.launched["kernel"][analysis.launched["useful_flop"] > 0]
+    executes, is_asked = of_kernel["tensor_flop"] > 0, of_kernel.index.isin(useful)
+    kernels = of_kernel[executes | is_asked]
     if kernels.empty:
         return ()
-    lead = "HFU is the FLOP executed on the Tensor Cores, of the"
-    unknown = sorted({text.upper() for text in kernels["precision"][kernels["peak_tflops"].isna()]})
-    if unknown:
-        return (f"{lead} dense peak: none is known here in {', '.join(unknown)}; --peak-tflops gives one.",)
-    told, one = [], kernels["peak_tflops"].nunique() == 1
+    shares = ["HFU is the FLOP executed on the Tensor Cores"] * bool(executes.any())
+    shares += [f"MFU {'' if shares else 'is '}the useful FLOP"] * bool(is_asked.any())
+    lead = f"{', '.join(shares)}, of {name_peak(analysis)}"
+    if _is_given(kernels):
+        return (f"{lead}.",)
+    unknown = sorted(
+        {text.upper() or "precisions without a name" for text in kernels["precision"][kernels["peak_tflops"].isna()]}
+    )
+    told = []
     for (tflops, source), of_peak in kernels.groupby(["peak_tflops", "peak_source"], sort=False):
-        if source == GIVEN:
-            return (f"{lead} peak that was given, {tflops:.5g} TFLOP/s.",)
         precisions = ", ".join(dict.fromkeys(text.upper() for text in of_peak["precision"]))
         told.append(f"{tflops:.5g} TFLOP/s in {precisions} ({source})")
-    each = "" if one else ", of each kernel that of its precision"
-    return (f"{lead} dense peak at the boost clock{each}: {'; '.join(told)}.",)
+    told += [f"none is known here in {', '.join(unknown)}, --peak-tflops gives one"] * bool(unknown)
+    each = ", of each kernel that of its precision" if len(told) > 1 else ""
+    return (f"{lead}{each}: {'; '.join(told)}.",)
+
+
+def name_peak(analysis: Analysis) -> str:
+    """The peak that HFU and MFU are of."""
+    if not _is_given(analysis.kernels):
+        return "the dense peak at the boost clock"
+    return f"the peak that was given, {analysis.kernels['peak_tflops'].max():.5g} TFLOP/s"
+
+
+def _is_given(kernels: pd.DataFrame) -> bool:
+    return bool((kernels["peak_source"] == GIVEN).any())
 
 
 def as_sentence(clause: str) -> str:

@@ -22,7 +22,7 @@ from tcprof.findings.modules import (
     describe_useful,
     has_useful,
 )
-from tcprof.findings.notes import as_sentence
+from tcprof.findings.notes import as_sentence, describe_peaks
 from tcprof.frames import MODULES
 from tcprof.untrusted import one_line
 from tcprof.views.cells import heading, number_cell
@@ -67,7 +67,8 @@ def view_modules(
     """
     base = tuple(text for text in (describe_kernel_order(analysis), describe_warm_up(analysis)) if text)
     missing = why_no_kernels(analysis)
-    notes = (describe_modules(analysis), *describe_homes(analysis), *describe_useful(analysis), *base)
+    useful = (*describe_useful(analysis), *describe_peaks(analysis)) if has_useful(analysis) else ()
+    notes = (describe_modules(analysis), *describe_homes(analysis), *useful, *base)
     return Document(
         kind="modules",
         parts=(

@@ -4,6 +4,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings, summarize_checks
+from tcprof.findings.notes import describe_peaks
 from tcprof.frames import OPS_DOMAIN
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Notes, Section
@@ -27,7 +28,7 @@ def view_recording(
         kernels: Kernels of each GPU to show, those with most time.
     """
     shown = {"ranges": _longest(analysis.ranges, ranges), "kernels": _first(analysis.kernels, kernels)}
-    base = describe_base(analysis)
+    base = (*describe_base(analysis), *describe_peaks(analysis))
     return Document(
         kind="recording",
         parts=(

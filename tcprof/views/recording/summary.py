@@ -10,6 +10,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.sampling import rounding_slack
 from tcprof.findings import Findings, GpuFindings, why_no_kernels
 from tcprof.findings.iterations import IterationFigures
+from tcprof.findings.notes import name_peak
 from tcprof.findings.typical import find_typical
 from tcprof.findings.verdict import describe_span
 from tcprof.findings.words import WINDOW_NAMES
@@ -128,23 +129,24 @@ def _flop_tile(analysis: Analysis, rows: pd.DataFrame, over: str) -> tuple[Tile,
     if math.isnan(rate) or analysis.tensor_source == "none":
         return ()
     peak = (rows["tensor_peak_pct"].astype(float) * window).sum() / window.sum()
-    of_peak = "" if not peak > 0 else f"{units.format_pct(peak)} of the chip's peak at the sampled clock, "
     lacking = _lacking(rows, RANGES["tensor_flop"], rows["tensor_cycles"])
     is_bound = lacking > LARGEST_UNCOVERED_PCT
+    share = units.at_least(units.format_pct(peak)) if is_bound else units.format_pct(peak)
+    of_peak = "" if not peak > 0 else f"{share} of the chip's peak at the sampled clock, "
     value = units.format_flops(rate)
     if is_bound:
         over = f"{over}; {units.format_pct(lacking)} of the tensor cycles are of kernels with unknown FLOP"
-    caption = f"{of_peak}{_describe_hfu(rows, window, is_bound)}{over}"
+    caption = f"{of_peak}{_describe_hfu(analysis, rows, window, is_bound)}{over}"
     return (Tile("Tensor FLOP/s", units.at_least(value) if is_bound else value, "", caption),)
 
 
-def _describe_hfu(rows: pd.DataFrame, window: pd.Series, is_bound: bool) -> str:
-    """The share of the dense peak at the boost clock, if that is known."""
+def _describe_hfu(analysis: Analysis, rows: pd.DataFrame, window: pd.Series, is_bound: bool) -> str:
+    """HFU with the peak that it is of, if it is known."""
     share = (rows["hfu_pct"].astype(float) * window).sum(min_count=1) / window.sum()
     if math.isnan(share):
         return ""
     text = units.format_pct(share)
-    return f"HFU {units.at_least(text) if is_bound else text} (of the dense peak at the boost clock), "
+    return f"HFU {units.at_least(text) if is_bound else text} (of {name_peak(analysis)}), "
 
 
 def _lacking(rows: pd.DataFrame, column: Column, weight: pd.Series) -> float:
