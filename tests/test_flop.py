@@ -239,6 +239,17 @@ def test_a_tensor_kernel_of_no_op_makes_its_module_unknown(read: Read) -> None:
     assert useful(read(others.sampled())) == 2 * 64**3
 
 
+def test_what_a_checkpoint_computes_again_is_not_useful_and_its_share_is_told(read: Read) -> None:
+    checkpoint, flop = "CheckpointFunctionBackward", 2 * 1024**3
+    step = Step().op("aten::mm", 10, 20, [[1024, 1024]] * 2).works(15, flop)
+    step.op(f"{NODE}{checkpoint}", 30, 90, op_id=5).op(checkpoint, 35, 85, seq=3)
+    analysis = read(step.op("aten::mm", 40, 50, [[1024, 1024]] * 2).works(45, flop).sampled())
+    assert analysis.launched["useful_flop"].tolist() == [flop, 0]
+    said = " ".join(describe_useful(analysis))
+    assert "50.0 % of what these executed. 50.0 % of what these executed was computed again, by activation" in said
+    assert "What else was executed beyond the useful FLOP may be padding" in said
+
+
 def test_of_what_mfu_is_a_share_is_told_without_executed_flop_too(read: Read) -> None:
     rounded = Step().op("aten::mm", 10, 20, SQUARE).works(15).samples([0] * 1000 + [50] * 20)
     (said,) = describe_peaks(read(rounded))
