@@ -23,7 +23,7 @@ from tcprof.arrays import Ints
 from tcprof.errors import EXPORT_AGAIN, InputError
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.opening import OpenedExport, decode
-from tcprof.sources.nsys_sqlite.query import Query
+from tcprof.sources.nsys_sqlite.query import LONGEST_TEXT, Query
 from tcprof.sources.nsys_sqlite.schema import STRINGS, Limits
 from tcprof.sources.source import Wrong
 
@@ -211,9 +211,9 @@ class Database:
     def _measured(self, query: Query, columns: Columns) -> Columns:
         """The same columns; texts that were cut, since they are too long, are told."""
         for name in query.texts:
-            long = int(pc.sum(pc.equal(pc.binary_length(columns[name]), query.longest)).as_py() or 0)
+            long = int(pc.sum(pc.equal(pc.binary_length(columns[name]), LONGEST_TEXT)).as_py() or 0)
             if long:
-                self.tell(query.table, name, f"of {query.longest:,} bytes or more", long, kept=True)
+                self.tell(query.table, name, f"of {LONGEST_TEXT:,} bytes or more", long, kept=True)
         return columns
 
 

@@ -48,7 +48,7 @@ class Query:
         texts: Columns of text, read as bytes, since Arrow takes only valid UTF-8; absent and NULL are empty.
         among: A required column, and the numbers of it that are wanted; rows where it holds none count as wrong.
         where: A further condition.
-        longest: Bytes of a text that are read; those that have more are told.
+        longest: Bytes of a text that are read. Those that have ``LONGEST_TEXT`` are told: nothing that is right has.
     """
 
     table: Table
