@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+PIPES_PER_SM = 4  # tensor pipes, one in each sub-partition, Volta to Blackwell
 NO_MATRIX = "none"  # the family of kernels that are known to have no matrix instruction
 FAMILIES = ("mma.sync", "wgmma", "tcgen05")
 PRECISIONS = ("fp64", "tf32", "fp16", "bf16", "fp8", "int8", "fp4")

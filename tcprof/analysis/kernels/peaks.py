@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tcprof.chips import Chip, find_chip
+from tcprof.chips import PIPES_PER_SM, Chip, find_chip
 
 GIVEN = "as given"
-_PIPES = 4  # tensor pipes of an SM
 _UNKNOWN = (np.nan, "")
 
 
@@ -43,8 +42,8 @@ def _find_peak(gpu: Mapping[Any, Any], chip: Chip, precision: str, accumulator: 
     if stated > 0:
         return stated, chip.board.source
     rate = chip.peak_flop_per_cycle(precision, accumulator)
-    peak = rate * _PIPES * gpu["sm_count"] * gpu["clock_hz"] / 1e12
+    peak = rate * PIPES_PER_SM * gpu["sm_count"] * gpu["clock_hz"] / 1e12
     if not peak > 0:
         return _UNKNOWN
     clock = f"{gpu['clock_hz'] / 1e9:.4g} GHz, the highest SM clock"
-    return peak, f"{rate * _PIPES:g} FLOP a cycle and SM, times {gpu['sm_count']:.0f} SMs, times {clock}"
+    return peak, f"{rate * PIPES_PER_SM:g} FLOP a cycle and SM, times {gpu['sm_count']:.0f} SMs, times {clock}"

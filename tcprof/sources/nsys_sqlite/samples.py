@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.arrays import Floats, Ints
+from tcprof.chips import PIPES_PER_SM
 from tcprof.frames import SAMPLES
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.database import Database
@@ -20,7 +21,6 @@ from tcprof.sources.source import Samples
 
 GAP_PERIODS = 1.5
 NOTHING_LOST = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-SUB_PARTITIONS = 4  # tensor pipes of one SM, Volta to Blackwell
 _MEGAHERTZ_AT_MOST = 100_000  # a clock below this is in MHz; nsys writes Hz under the name MHz
 
 
@@ -119,4 +119,4 @@ def _pipe_cycles(columns: dict[str, Floats], duration: Ints, sm_count: float) ->
     From the SMs' own cycle counter where it is recorded, else from the clock and the sample's duration.
     """
     of_sms = columns["sm_cycles"] if "sm_cycles" in columns else sm_count * columns["gpc_clock_hz"] * duration * 1e-9
-    return np.where(of_sms > 0, SUB_PARTITIONS * of_sms, np.nan)
+    return np.where(of_sms > 0, PIPES_PER_SM * of_sms, np.nan)
