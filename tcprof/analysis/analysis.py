@@ -9,15 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import summary
-from tcprof.analysis.account import (
-    NO_ACCOUNT,
-    Account,
-    Evidence,
-    add_rates,
-    add_tensor_work,
-    fit_launches,
-    make_account,
-)
+from tcprof.analysis.account import NO_ACCOUNT, Account, Evidence, make_account
 from tcprof.analysis.clock import align_samples, check_clocks
 from tcprof.analysis.instances import Work, busy_time, instance_windows, list_instances
 from tcprof.analysis.iterations import find_iterations, has_iterations
@@ -129,7 +121,7 @@ def analyze(
     activities, samples, clocks = recorded.activities, recorded.samples, recorded.clocks
     gpus, used = _list_gpus(source.gpus(), samples.frame, activities)
     hierarchy, attribution, instances, work = _place(source, recorded, used, iteration)
-    found = fit_launches(activities, hierarchy, attribution, samples.frame, gpus, clocks) if kernels else None
+    found = _fit(recorded, hierarchy, attribution, gpus) if kernels else None
     tensor = tensor_functions(samples.frame, rate_launches(activities, found))
     windows = instance_windows(instances, work, window)
     instances = summary.measure_instances(instances, windows, tensor)
@@ -205,6 +197,13 @@ def _place(
     return hierarchy, attribution, found.set_windows(instances, len(recorded.hierarchy.ranges)), work
 
 
+def _fit(recorded: _Recorded, hierarchy: Hierarchy, attribution: Attribution, gpus: pd.DataFrame) -> "KernelFit":
+    """The fit of all launches, each with its path and innermost range."""
+    from tcprof.analysis.kernels.launches import fit_launches  # here, since what needs no fit should not wait for it
+
+    return fit_launches(recorded.activities, hierarchy, attribution, recorded.samples.frame, gpus, recorded.clocks)
+
+
 def _summarize(
     evidence: Evidence,
     windows: Windows,
@@ -233,6 +232,7 @@ def _account(
     from tcprof.analysis.flop.launches import add_useful_flop  # here, since what needs no fit should not wait
     from tcprof.analysis.modules.homes import find_homes
     from tcprof.analysis.modules.summary import summarize_modules
+    from tcprof.analysis.rates import add_rates, add_tensor_work
     from tcprof.analysis.useful import add_useful_sums
 
     homes = find_homes(evidence.hierarchy, evidence.attribution, len(evidence.activities))

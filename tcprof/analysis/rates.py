@@ -3,9 +3,103 @@
 import numpy as np
 import pandas as pd
 
+from tcprof.analysis.account import Account, Evidence
+from tcprof.analysis.instances import group_by_path, sum_up
 from tcprof.analysis.kernels.summary import could_be_tensor
 from tcprof.arrays import Bools, Floats
-from tcprof.frames import LARGEST_UNCOVERED_PCT
+from tcprof.frames import INSTANCES, LARGEST_UNCOVERED_PCT, RANGES
+
+
+def add_rates(ranges: pd.DataFrame, account: Account, evidence: Evidence) -> pd.DataFrame:
+    """The range summary with the columns that come from the fit.
+
+    Args:
+        ranges: See ``tcprof.frames.RANGES``: the rows of one GPU after the other, each the capture, then paths.
+        account: The account.
+        evidence: What it was made from.
+    """
+    values = values_of_launches(account.launched, account.kernels, evidence.activities["kind"])
+    rates = range_rates(sum_by_path(ranges, account, evidence, values), time_of_work(ranges, evidence.window))
+    # Where no kernel of a GPU was traced, what ran there is not known: a sum over nothing is not 0.
+    known = ranges["gpu"].isin(account.launched["gpu"]) & (ranges["instance_count"] > 0)
+    return RANGES.conform(ranges.assign(**{name: column.where(known) for name, column in rates.items()}))
+
+
+def time_of_work(ranges: pd.DataFrame, window: str) -> Floats:
+    """Length of the windows that the work of each row lies in; unknown for host windows, which may end before it.
+
+    Args:
+        ranges: See ``tcprof.frames.RANGES``.
+        window: gpu, host or busy; that of the whole capture holds its work in any case.
+    """
+    holds_work = (ranges["depth"] == 0) | (window != "host")
+    found: Floats = ranges["window_ns"].where(holds_work).to_numpy(dtype=np.float64)
+    return found
+
+
+def sum_by_path(ranges: pd.DataFrame, account: Account, evidence: Evidence, values: pd.DataFrame) -> pd.DataFrame:
+    """Sums of the launches' values over each row of the range summary.
+
+    Args:
+        ranges: See ``add_rates``.
+        account: The account.
+        evidence: What it was made from.
+        values: One row for each launch.
+    """
+    group, _ = group_by_path(evidence.instances, evidence.hierarchy.paths)
+    is_capture = (ranges["depth"] == 0).to_numpy()
+    row_of_path, row_of_gpu = np.flatnonzero(~is_capture), np.flatnonzero(is_capture)
+    captured = pd.Series(row_of_gpu, index=ranges["gpu"].to_numpy()[row_of_gpu])
+    of_gpu = captured[account.launched["gpu"].to_numpy()].to_numpy()
+    counted = group >= 0
+    sums = {}
+    for name, of_instance in sum_by_instance(account, evidence, values).items():
+        total = np.bincount(of_gpu, values[name], minlength=len(ranges))
+        total[row_of_path] = np.bincount(group[counted], of_instance[counted], minlength=len(row_of_path))
+        sums[name] = total
+    return pd.DataFrame(sums)
+
+
+def add_tensor_work(instances: pd.DataFrame, account: Account, evidence: Evidence) -> pd.DataFrame:
+    """The instances with the time of the tensor kernels launched in each, and with their FLOP.
+
+    Times are unknown where whole graphs ran.
+
+    Args:
+        instances: See ``tcprof.frames.INSTANCES``; the rows are those of the evidence.
+        account: The account.
+        evidence: What it was made from.
+    """
+    values = values_of_launches(account.launched, account.kernels, evidence.activities["kind"])
+    sums = pd.DataFrame(
+        sum_by_instance(account, evidence, values.drop(columns=["active_ns", "ideal_ns", "boost_ns", "peakless_flop"]))
+    )
+    times = sums[["tensor_kernel_ns", "unresolved_ns"]].where(sums["graph_ns"] == 0)
+    # Where no kernel of a GPU was traced, what ran there is not known.
+    traced = instances["gpu"].isin(account.launched["gpu"]).to_numpy()
+    found = {name: column.where(traced).to_numpy() for name, column in known_flop(sums).items()}
+    return INSTANCES.conform(
+        instances.assign(
+            tensor_kernel_ns=times["tensor_kernel_ns"].to_numpy(),
+            unresolved_kernel_ns=times["unresolved_ns"].to_numpy(),
+            **found,
+        )
+    )
+
+
+def sum_by_instance(account: Account, evidence: Evidence, values: pd.DataFrame) -> dict[str, Floats]:
+    """Sums of the launches' values over each instance with all that lies in it.
+
+    Args:
+        account: The account.
+        evidence: What it was made from.
+        values: One row for each launch.
+    """
+    of_launch = np.full(len(evidence.activities), len(values), dtype=np.int64)  # what is no launch adds nothing
+    of_launch[account.launched["activity"].to_numpy()] = np.arange(len(values))
+    row = of_launch[evidence.attribution.activity]
+    weights = [np.append(values[name].to_numpy(dtype=np.float64), 0.0)[row] for name in values.columns]
+    return dict(zip(values.columns, sum_up(evidence.instances, evidence.work, weights), strict=True))
 
 
 def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Series) -> pd.DataFrame:

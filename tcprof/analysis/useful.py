@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.account import Account, Evidence, sum_by_instance, sum_by_path, time_of_work
+from tcprof.analysis.account import Account, Evidence
+from tcprof.analysis.rates import sum_by_instance, sum_by_path, time_of_work
 from tcprof.arrays import Floats
 from tcprof.frames import INSTANCES, LARGEST_UNCOVERED_PCT, RANGES
 

@@ -14,10 +14,12 @@ from tcprof.analysis.kernels.design import Design, Launches, build_design
 from tcprof.analysis.kernels.fit import LEAST_OFFSET_NS, PASSES, Fit, fit
 from tcprof.analysis.kernels.interruptions import doubt_interrupted
 from tcprof.analysis.kernels.names import read_names
+from tcprof.analysis.projection import Attribution, Hierarchy, ranges_of_activities
 from tcprof.analysis.sampling import read_rounded
 from tcprof.arrays import Floats, Ints
 from tcprof.chips import Chip, find_chip
 from tcprof.frames import KERNEL_KINDS, LAUNCHED
+from tcprof.memory import return_freed_memory
 
 # Other counters that are fitted where they were sampled, and the columns of the samples that they are the sum of.
 OTHER_METRICS = {
@@ -64,6 +66,31 @@ class KernelFit:
     launched: pd.DataFrame
     gpus: dict[int, GpuFit]
     from_samples: bool
+
+
+def fit_launches(
+    activities: pd.DataFrame,
+    hierarchy: Hierarchy,
+    attribution: Attribution,
+    samples: pd.DataFrame,
+    gpus: pd.DataFrame,
+    clocks: pd.DataFrame,
+) -> KernelFit:
+    """The fit of all launches, each with its path and innermost range.
+
+    Args:
+        activities: See ``tcprof.frames.ACTIVITIES``, with launch geometry.
+        hierarchy: The nested ranges.
+        attribution: Which activity belongs to which range.
+        samples: See ``tcprof.frames.SAMPLES``.
+        gpus: See ``tcprof.frames.GPUS``.
+        clocks: See ``tcprof.frames.CLOCKS``.
+    """
+    innermost = ranges_of_activities(attribution, len(activities))
+    path_id = np.append(hierarchy.path_id, -1)[innermost]  # -1, for none, is the last
+    found = fit_kernels(activities, path_id, samples, gpus, clocks)
+    return_freed_memory()
+    return replace(found, launched=found.launched.assign(range=innermost[found.launched["activity"].to_numpy()]))
 
 
 def fit_kernels(
@@ -192,7 +219,7 @@ def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: 
             "activity": rows,
             "kernel": -1,  # known once all kernels are in order of time: summarize_kernels
             "path_id": path_id,
-            "range": -1,  # known to the attribution: make_account
+            "range": -1,  # known to the attribution: fit_launches
             "kernel_class": classes.kind,
             "pooled": classes.pooled[classes.kind],
             "duration_ns": duration,
