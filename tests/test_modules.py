@@ -302,6 +302,37 @@ def folded(analysis: Analysis) -> pd.DataFrame:
     return rows[rows["phase"] == "all"].set_index("module")
 
 
+def test_launches_name_their_module_and_their_iteration(read: Read) -> None:
+    step = Step()
+    for number in range(8):
+        at = 1000 * number
+        step.ours("step", at, at + (900 if number else 990)).ours("forward", at + 10, at + 400)
+        step.ours("Net", at + 20, at + 300).ours("Net.fc", at + 30, at + 100)
+        step.works(at + 40, ns=(40 if not number else 10) * US).works(at + 200).works(at + 500)
+        if not number:
+            step.ours("Net.once", at + 210, at + 220).works(at + 215)
+    analysis = read(step.works(8500).sampled())
+    assert analysis.iterations["warm_up"].tolist() == [True] + [False] * 7
+    launched = analysis.launched
+    found = [
+        tuple(analysis.modules.loc[row, ["module", "phase"]]) if row >= 0 else () for row in launched["module"].tolist()
+    ]
+    each = [("Net.fc", "forward"), ("Net", "forward"), ("(other)", "other")]
+    assert found == [*each, (), *each * 7, ("(other)", "other")]  # what warm-up alone called has no row
+    assert launched["iteration"].tolist() == [0] * 4 + [number for number in range(1, 8) for _ in range(3)] + [-1]
+    counted = launched[(launched["iteration"] > 0)].groupby("module")["duration_ns"].sum()
+    assert counted.equals(analysis.modules["own_kernel_ns"].loc[counted.index].rename("duration_ns"))
+
+
+def test_launches_have_iterations_from_the_order_of_kernels_but_no_module(read: Read) -> None:
+    step = Step()
+    for number in range(40):
+        step.works(100 * number, f"k{number % 4}", ns=(10 + number % 4) * US)
+    launched = read(step.sampled()).launched
+    assert launched["iteration"].nunique() > 5
+    assert (launched["module"] == -1).all()
+
+
 def test_alike_layers_are_one_row_with_their_sums(read: Read) -> None:
     rows = folded(read(layered(6)))
     assert rows.index.tolist() == ["", "Net", "Net.layers.0–5", "Net.layers.0–5.fc", "Net.layers.0–5.norm"]

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.instances import Work, instance_windows
+from tcprof.analysis.iterations import iterations_of_activities
 from tcprof.analysis.projection import Attribution, Hierarchy
 from tcprof.frames import KERNELS, LAUNCHED, LEDGER, TIMELINE, WARM_UP_PATH
 
@@ -94,6 +95,19 @@ def make_account(evidence: Evidence, found: "KernelFit") -> Account:
         ),
         ledger=keep_ledger(activities, evidence.attribution, evidence.samples, found, kernels),
     )
+
+
+def add_iterations(account: Account, evidence: Evidence, iterations: pd.DataFrame) -> Account:
+    """The account with the iteration of each launch.
+
+    Args:
+        account: The account.
+        evidence: What it was made from.
+        iterations: See ``tcprof.frames.ITERATIONS``.
+    """
+    gpu, launched = evidence.activities["gpu"].to_numpy(), account.launched
+    found = iterations_of_activities(evidence.hierarchy, evidence.attribution, gpu, iterations)
+    return replace(account, launched=launched.assign(iteration=found[launched["activity"].to_numpy()]))
 
 
 def _set_warm_up_apart(launched: pd.DataFrame, evidence: Evidence) -> tuple[pd.DataFrame, pd.DataFrame]:

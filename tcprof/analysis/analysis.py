@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import summary
-from tcprof.analysis.account import NO_ACCOUNT, Account, Evidence, make_account
+from tcprof.analysis.account import NO_ACCOUNT, Account, Evidence, add_iterations, make_account
 from tcprof.analysis.clock import align_samples, check_clocks
 from tcprof.analysis.instances import Work, busy_time, instance_windows, list_instances
 from tcprof.analysis.iterations import find_iterations, has_iterations
@@ -237,7 +237,9 @@ def _account(
 
     homes = find_homes(evidence.hierarchy, evidence.attribution, len(evidence.activities))
     account = add_useful_flop(make_account(evidence, found), evidence, homes)
-    modules = summarize_modules(found, account, evidence, iterations, homes)
+    account = add_iterations(account, evidence, iterations)
+    modules, of_launch = summarize_modules(found, account, evidence, iterations, homes)
+    account = replace(account, launched=account.launched.assign(module=of_launch))
     ranges, instances = add_rates(ranges, account, evidence), add_tensor_work(instances, account, evidence)
     return *add_useful_sums(ranges, instances, account, evidence), account, modules
 

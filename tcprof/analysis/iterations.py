@@ -7,6 +7,7 @@ import pandas as pd
 
 from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.paths import SEPARATOR
+from tcprof.analysis.projection import Attribution, Hierarchy
 from tcprof.analysis.sampling import NORMAL_95
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.errors import UsageError
@@ -73,6 +74,28 @@ def find_iterations(
 def has_iterations(instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame) -> bool:
     """Whether ``find_iterations`` finds a path that iterates."""
     return bool(_find_paths(instances, paths, activities))
+
+
+def iterations_of_activities(
+    hierarchy: Hierarchy, attribution: Attribution, gpu: Ints, iterations: pd.DataFrame
+) -> Ints:
+    """For each activity the row of the iteration that it belongs to, of several the last; -1 for none.
+
+    Args:
+        hierarchy: The nested ranges.
+        attribution: Which activity belongs to which range.
+        gpu: The GPU of each activity.
+        iterations: See ``tcprof.frames.ITERATIONS``.
+    """
+    found = np.full(len(gpu), -1, dtype=np.int64)
+    for number, of_gpu in iterations.groupby("gpu"):
+        inside = np.full(len(hierarchy.ranges), -1, dtype=np.int64)
+        inside[of_gpu["range"].to_numpy()] = of_gpu.index
+        for rows in hierarchy.levels[1:]:
+            inside[rows] = np.maximum(inside[rows], inside[hierarchy.parent[rows]])
+        on_gpu = gpu[attribution.activity] == number
+        np.maximum.at(found, attribution.activity[on_gpu], inside[attribution.range[on_gpu]])
+    return found
 
 
 def _named_paths(paths: pd.DataFrame, name: str) -> list[int]:

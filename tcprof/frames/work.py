@@ -13,6 +13,13 @@ LAUNCHED = Schema(
         Column("kernel", INT, "Row of its kernel in *kernels*."),
         Column("path_id", INT, "Row of the path that it belongs to in *paths*; -1 for none."),
         Column("range", INT, "Row of the innermost range of that path in *nvtx_ranges*; -1 for none."),
+        Column("iteration", INT, "Row of the iteration that it belongs to in *iterations*; -1 for none."),
+        Column(
+            "module",
+            INT,
+            "Row in *modules* of the innermost module that it belongs to, in its phase; -1 where no range names a "
+            "module or a phase, and for what only warm-up launched.",
+        ),
         Column("kernel_class", INT, "Class of launches that do the same work, numbered for each GPU."),
         Column("pooled", BOOL, "Whether that class is a pool of several rare kernels."),
         Column("duration_ns", INT, "Its duration."),

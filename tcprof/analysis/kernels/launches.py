@@ -220,6 +220,8 @@ def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: 
             "kernel": -1,  # known once all kernels are in order of time: summarize_kernels
             "path_id": path_id,
             "range": -1,  # known to the attribution: fit_launches
+            "iteration": -1,  # likewise, and module: what was launched where
+            "module": -1,
             "kernel_class": classes.kind,
             "pooled": classes.pooled[classes.kind],
             "duration_ns": duration,

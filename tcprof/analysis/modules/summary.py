@@ -19,8 +19,8 @@ _CYCLES = ("cycles", "unknown_cycles", "all_cycles")
 
 def summarize_modules(
     found: KernelFit, account: Account, evidence: Evidence, iterations: pd.DataFrame, homes: Homes
-) -> pd.DataFrame:
-    """Sums over the kernels of each module, with all modules in it.
+) -> tuple[pd.DataFrame, Ints]:
+    """Sums over the kernels of each module, with all modules in it; and for each launch the row that it belongs to.
 
     Args:
         found: The fit.
@@ -30,14 +30,15 @@ def summarize_modules(
         homes: Where activities belong.
 
     Returns:
-        See ``tcprof.frames.MODULES``; empty where no range names a module or a phase.
+        See ``tcprof.frames.MODULES``; empty where no range names a module or a phase. And the column ``module`` of
+        ``tcprof.frames.LAUNCHED``.
     """
     launched = account.launched
     activity = launched["activity"].to_numpy()
-    counted = _are_counted(evidence, iterations, launched)
+    counted = are_counted(launched, iterations)
     phase = homes.phase[activity]
     if (phase == OTHER_CODE).all():
-        return MODULES.empty()
+        return MODULES.empty(), np.full(len(launched), -1, dtype=np.int64)
     gpus, gpu = np.unique(launched["gpu"].to_numpy(), return_inverse=True)
     levels = _levels(homes, homes.module[activity])
     values = values_of_launches(launched, account.kernels, evidence.activities["kind"]).assign(
@@ -47,7 +48,7 @@ def summarize_modules(
     for number, module in enumerate(levels):
         for rows in (phase, np.full(len(phase), len(PHASES))):
             inside = counted & ((module >= 0) | (number == 0))
-            key = (gpu * (len(homes.modules) + 1) + module + 1) * len(_ROWS) + rows
+            key = _keys(gpu, module, rows, homes)
             parts.append(_sum(found, values, key, inside))
     sums = pd.concat(parts).sort_index()
     own = _own_time(values["kernel_ns"].to_numpy(), gpu, homes.module[activity], phase, counted, len(homes.modules))
@@ -60,25 +61,27 @@ def summarize_modules(
         phase=np.array(_ROWS, dtype=object)[row],
         iteration_count=steady.reindex(gpus[on_gpu]).fillna(0).to_numpy(),
     )
-    return _measure(frame.assign(own_kernel_ns=own[sums.index]), homes.modules)
+    row = pd.Index(sums.index).get_indexer(_keys(gpu, homes.module[activity], phase, homes))
+    return _measure(frame.assign(own_kernel_ns=own[sums.index]), homes.modules), np.asarray(row, dtype=np.int64)
 
 
-def _are_counted(evidence: Evidence, iterations: pd.DataFrame, launched: pd.DataFrame) -> Bools:
-    """Which launches lie in iterations that are not warm-up; all, where nothing iterates."""
+def are_counted(launched: pd.DataFrame, iterations: pd.DataFrame) -> Bools:
+    """Which launches lie in iterations that are not warm-up; all, where nothing iterates.
+
+    Args:
+        launched: See ``tcprof.frames.LAUNCHED``.
+        iterations: See ``tcprof.frames.ITERATIONS``.
+    """
     if iterations.empty:
         return np.ones(len(launched), dtype=bool)
-    hierarchy, attribution = evidence.hierarchy, evidence.attribution
-    gpu = evidence.activities["gpu"].to_numpy()
-    found = np.zeros(len(evidence.activities), dtype=bool)
-    for number, of_gpu in iterations[~iterations["warm_up"]].groupby("gpu"):
-        inside = np.zeros(len(hierarchy.ranges), dtype=bool)
-        inside[of_gpu["range"].to_numpy()] = True
-        for rows in hierarchy.levels[1:]:
-            inside[rows] |= inside[hierarchy.parent[rows]]
-        in_iteration = attribution.activity[inside[attribution.range]]
-        found[in_iteration[gpu[in_iteration] == number]] = True
-    counted: Bools = found[launched["activity"].to_numpy()]
+    is_steady = np.append(~iterations["warm_up"].to_numpy(bool), False)  # what is in none, -1, is the last
+    counted: Bools = is_steady[launched["iteration"].to_numpy()]
     return counted
+
+
+def _keys(gpu: Ints, module: Ints, phase: Ints, homes: Homes) -> Ints:
+    """One number for a GPU, a module (-1 for all kernels) and a row of ``_ROWS``, in the order of the frame."""
+    return (gpu * (len(homes.modules) + 1) + module + 1) * len(_ROWS) + phase
 
 
 def _levels(homes: Homes, module: Ints) -> list[Ints]:
