@@ -15,7 +15,8 @@ import pandas as pd
 from tcprof.analysis.paths import SEPARATOR
 from tcprof.comparison.gate.conditions import Condition, Scale, wrong_condition
 from tcprof.comparison.gate.doubts import Doubt, find_doubt
-from tcprof.comparison.statistics.rows import EQUAL, MEAN, MEDIAN, of_means
+from tcprof.comparison.statistics.rows import MEAN, MEDIAN, of_means
+from tcprof.comparison.statistics.verdicts import EQUAL
 
 Verdict = Literal["fail", "pass", "inconclusive"]
 INCONCLUSIVE: Verdict = "inconclusive"

@@ -1,42 +1,24 @@
 """The rows of a comparison: each quantity at each place, with what it proves."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.comparison.places import Renaming
-from tcprof.comparison.statistics.centers import FEWEST_INSTANCES, LEVEL, Centers, find_means, find_medians
-from tcprof.comparison.statistics.estimates import (
-    Change,
-    Estimate,
-    add_run_deviation,
-    compare_estimates,
-    estimate_within,
-    mann_whitney,
-    survived_spread,
-)
+from tcprof.comparison.statistics.centers import FEWEST_INSTANCES, Centers, find_means, find_medians
+from tcprof.comparison.statistics.estimates import estimate_within
 from tcprof.comparison.statistics.noise import Deviations, run_deviations
 from tcprof.comparison.statistics.quantities import MEASURED, PEAK, Measured, measure
-from tcprof.comparison.statistics.repeats import compare_repeats, is_measured
-from tcprof.comparison.statistics.rounding import (
-    ROUNDED_QUANTITIES,
-    Slack,
-    rounding_of,
-    slack_toward_none,
-    widen_change,
-    widen_side,
-)
+from tcprof.comparison.statistics.rounding import ROUNDED_QUANTITIES, Slack, rounding_of
+from tcprof.comparison.statistics.verdicts import NOT_JUDGED, Columns, Known, compare_known, values_of_sides
 from tcprof.frames import COMPARISON, QUANTITIES
 
-Columns = dict[str, Floats | npt.NDArray[np.object_]]
-
-HIGHER, LOWER, INCONCLUSIVE, EQUAL, NOT_JUDGED = "higher", "lower", "~", "=", ""
 MEDIAN, MEAN = "median", "mean"
 _FIND = {MEDIAN: find_medians, MEAN: find_means}
 
@@ -67,7 +49,6 @@ class _RecordingFigures:
     tensor_source: str
 
 
-_Figures = TypeVar("_Figures", Estimate, Change)
 _Sides = tuple[Sequence[_RecordingFigures], Sequence[_RecordingFigures]]
 
 
@@ -114,7 +95,7 @@ def _compare(quantity: str, sides: _Sides) -> Columns:
     """The columns of one quantity."""
     if quantity == PEAK:
         peaks = [_middle_peak(side) for side in sides]
-        told: Columns = {**_values(*peaks), "verdict": np.full(len(peaks[0]), NOT_JUDGED, dtype=object)}
+        told: Columns = {**values_of_sides(*peaks), "verdict": np.full(len(peaks[0]), NOT_JUDGED, dtype=object)}
         known = ~np.isnan(peaks[0] + peaks[1])
         marks = dict.fromkeys(("base_lower_bound", "new_lower_bound"), np.zeros(len(known), dtype=bool))
         return {**told, **_named_means(told), **marks, "not_judged": np.where(known, ONE_SAMPLE, "").astype(object)}
@@ -157,34 +138,20 @@ def _lower_bounds(quantity: str, sides: _Sides) -> tuple[Bools, Bools]:
 
 def _compare_centers(quantity: str, statistic: str, sides: _Sides, hidden: Bools) -> Columns:
     """The columns of one quantity, of medians or of means."""
-    within, wide, change, assumed = _assume(quantity, statistic, sides)
-    base, new = wide
-    measured = is_measured(base.recordings, new.recordings)
-    if measured.any():
-        repeats = compare_repeats(*([each.centers[statistic][quantity] for each in side] for side in sides))
-        base, new = _choose(measured, repeats[0], base), _choose(measured, repeats[1], new)
-        change = _choose(measured, repeats[2], change)
-    slacks = _rounding(quantity, statistic, sides)
-    slack = np.zeros(len(base.value))
-    if slacks is not None:
-        slack, change = slack_toward_none(base, new, slacks), widen_change(change, base, new, slacks)
-        base, new = (widen_side(side, own) for side, own in zip((base, new), slacks, strict=True))
-    equal = base.constant & new.constant & (base.value == new.value) & (slacks is None)
-    p_value = change.p_value
-    if statistic == MEDIAN:
-        p_value = _test_ranks(quantity, sides, p_value, ~measured & ~equal)
-    change = replace(change, p_value=np.where(equal, 1.0, p_value))
-    verdict = _judge(base, new, change, equal)
-    survives = np.where(measured, np.nan, 100 * np.fmax(survived_spread(within, slack), assumed))
-    judged = {
-        **{f"base_{end}": getattr(base, end) for end in ("low", "high")},
-        **{f"new_{end}": getattr(new, end) for end in ("low", "high")},
-        **vars(change),
-        "survives_spread_pct": np.where(np.isin(verdict, (HIGHER, LOWER)), survives, np.nan),
-        "assumed_spread_pct": np.where(measured, np.nan, 100 * assumed),
-    }
-    judged = {name: np.where(hidden, np.nan, column) for name, column in judged.items()}
-    return {**_values(base.value, new.value), **judged, "verdict": np.where(hidden, NOT_JUDGED, verdict)}
+    base, new = (
+        [Known(each.centers[statistic][quantity], each.deviations[statistic][quantity]) for each in side]
+        for side in sides
+    )
+    instances = partial(_list_instances, quantity, sides) if statistic == MEDIAN else None
+    found = compare_known((base, new), _rounding(quantity, statistic, sides), instances)
+    unmasked = {name: found.pop(name) for name in ("base", "new", "difference", "ratio")}
+    verdict = np.where(hidden, NOT_JUDGED, found.pop("verdict"))
+    return {**unmasked, **{name: np.where(hidden, np.nan, each) for name, each in found.items()}, "verdict": verdict}
+
+
+def _list_instances(quantity: str, sides: _Sides, places: Ints) -> list[list[Floats]]:
+    """The known values of all instances of each side at each of the places."""
+    return [_instances_of(quantity, side, places) for side in sides]
 
 
 def _rounding(quantity: str, statistic: str, sides: _Sides) -> tuple[Slack, Slack] | None:
@@ -207,46 +174,6 @@ def _middle_peak(side: Sequence[_RecordingFigures]) -> Floats:
     return np.asarray(pd.DataFrame([each.measured.peak_pct for each in side]).median(), dtype=np.float64)
 
 
-def _values(base: Floats, new: Floats) -> dict[str, Floats]:
-    ratio = np.divide(new, base, out=np.full(len(base), np.nan), where=base != 0)
-    return {"base": base, "new": new, "difference": new - base, "ratio": ratio}
-
-
-def _choose(where: Bools, first: _Figures, second: _Figures) -> _Figures:
-    """One where the condition holds, the other elsewhere."""
-    return replace(second, **{name: np.where(where, vars(first)[name], old) for name, old in vars(second).items()})
-
-
-def _assume(
-    quantity: str, statistic: str, sides: _Sides
-) -> tuple[tuple[Estimate, Estimate], tuple[Estimate, Estimate], Change, Floats]:
-    """Both sides as the instances have them and as runs may differ; their change; and the deviation of runs assumed."""
-    within, wide, relative, counts = [], [], [], []
-    for side in sides:
-        centers = [each.centers[statistic][quantity] for each in side]
-        estimate = estimate_within(centers)
-        deviation = [np.mean([each.deviations[statistic][quantity][i] for each in side], axis=0) for i in (0, 1)]
-        within.append(estimate)
-        wide.append(add_run_deviation(estimate, *deviation))
-        share = np.divide(deviation[1], estimate.value, out=np.zeros_like(deviation[1]), where=estimate.value > 0)
-        relative.append(np.hypot(deviation[0], share))
-        counts.append(np.sum([center.count for center in centers], axis=0))
-    both = within[0], within[1]
-    change = compare_estimates(wide[0], wide[1], both, np.minimum(counts[0], counts[1]))
-    return both, (wide[0], wide[1]), change, np.sqrt((relative[0] ** 2 + relative[1] ** 2) / 2)
-
-
-def _test_ranks(quantity: str, sides: _Sides, p_value: Floats, tested: Bools) -> Floats:
-    """The p values, raised to that of the Mann-Whitney test of the instances where it is larger."""
-    rows = np.flatnonzero(tested & (p_value < LEVEL))
-    if not len(rows):
-        return p_value
-    samples = [_instances_of(quantity, side, rows) for side in sides]
-    raised = p_value.copy()
-    raised[rows] = np.fmax(p_value[rows], mann_whitney(list(zip(*samples, strict=True))))
-    return raised
-
-
 def _instances_of(quantity: str, side: Sequence[_RecordingFigures], places: Ints) -> list[Floats]:
     """The known values of all instances at each of the places."""
     place = np.concatenate([each.measured.place for each in side])
@@ -256,19 +183,3 @@ def _instances_of(quantity: str, side: Sequence[_RecordingFigures], places: Ints
     order = np.argsort(place, kind="stable")
     ends = [np.searchsorted(place[order], places, side=which) for which in ("left", "right")]
     return [values[order[first:last]] for first, last in zip(*ends, strict=True)]
-
-
-def _judge(base: Estimate, new: Estimate, change: Change, equal: Bools) -> npt.NDArray[np.object_]:
-    """The verdicts."""
-    use_ratio = ~np.isnan(change.ratio_low)
-    holds_none = np.where(
-        use_ratio,
-        (change.ratio_low <= 1) & (change.ratio_high >= 1),
-        (change.difference_low <= 0) & (change.difference_high >= 0),
-    )
-    shown = (change.p_value < LEVEL) & ~holds_none
-    verdict = np.where(new.value > base.value, HIGHER, LOWER).astype(object)
-    verdict[~shown] = INCONCLUSIVE
-    verdict[np.isnan(change.p_value)] = NOT_JUDGED
-    verdict[equal] = EQUAL
-    return verdict

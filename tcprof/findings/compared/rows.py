@@ -8,7 +8,8 @@ import pandas as pd
 
 from tcprof.analysis.paths import SEPARATOR
 from tcprof.comparison import Comparison
-from tcprof.comparison.statistics.rows import HIGHER, LOWER, of_means
+from tcprof.comparison.statistics.rows import of_means
+from tcprof.comparison.statistics.verdicts import HIGHER, LOWER
 from tcprof.untrusted import one_line
 
 ALIKE = 0.01  # ratios so near to 1 are reported as no difference

@@ -7,7 +7,8 @@ import pandas as pd
 from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.comparison.kernels.waterfall import COMMUNICATION, COPIES, IDLE, IN_GRAPHS, TIME, largest_part
-from tcprof.comparison.statistics.rows import EQUAL, HIGHER, INCONCLUSIVE, WHOLE_GRAPHS, of_means
+from tcprof.comparison.statistics.rows import WHOLE_GRAPHS, of_means
+from tcprof.comparison.statistics.verdicts import EQUAL, HIGHER, INCONCLUSIVE
 from tcprof.findings.bound import find_bound
 from tcprof.findings.compared.rows import (
     ALIKE,

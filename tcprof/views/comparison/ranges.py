@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from tcprof.comparison import Comparison
-from tcprof.comparison.statistics.rows import HIGHER, INCONCLUSIVE, LOWER
+from tcprof.comparison.statistics.verdicts import HIGHER, INCONCLUSIVE, LOWER
 from tcprof.findings.compared.rows import Row as ComparedRow
 from tcprof.frames import HEADLINE, LISTED_QUANTITIES, Quantity
 from tcprof.views.cells import heading, sort_key

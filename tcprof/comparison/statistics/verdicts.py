@@ -1,0 +1,139 @@
+"""What two sides show of a quantity: their values, the change with its interval, p and the verdict."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tcprof.arrays import Bools, Floats, Ints
+from tcprof.comparison.statistics.centers import LEVEL, Centers
+from tcprof.comparison.statistics.estimates import (
+    Change,
+    Estimate,
+    add_run_deviation,
+    compare_estimates,
+    estimate_within,
+    mann_whitney,
+    survived_spread,
+)
+from tcprof.comparison.statistics.repeats import compare_repeats, is_measured
+from tcprof.comparison.statistics.rounding import Slack, slack_toward_none, widen_change, widen_side
+
+Columns: TypeAlias = dict[str, Floats | npt.NDArray[np.object_]]
+
+HIGHER, LOWER, INCONCLUSIVE, EQUAL, NOT_JUDGED = "higher", "lower", "~", "=", ""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What one recording shows of a quantity at each place.
+
+    Attributes:
+        centers: Its median or mean, with its interval within the recording.
+        deviation: How much another run is assumed to differ: relative, and in the quantity's own unit.
+    """
+
+    centers: Centers
+    deviation: tuple[Floats, Floats]
+
+
+Sides: TypeAlias = tuple[Sequence[Known], Sequence[Known]]
+Instances: TypeAlias = Callable[[Ints], list[list[Floats]]]  # of each side at places
+_Figures = TypeVar("_Figures", Estimate, Change)
+
+
+def compare_known(
+    sides: Sides, slacks: tuple[Slack, Slack] | None = None, instances: Instances | None = None
+) -> Columns:
+    """The columns of ``tcprof.frames.COMPARISON`` that are of medians, or of means.
+
+    Args:
+        sides: What the recordings of each side show.
+        slacks: How far rounding may have moved each side; None where it has not.
+        instances: Gives the values of each side's instances at places, for the test of their ranks; None for no test.
+    """
+    within, wide, change, assumed = _assume(sides)
+    base, new = wide
+    measured = is_measured(base.recordings, new.recordings)
+    if measured.any():
+        repeats = compare_repeats(*([each.centers for each in side] for side in sides))
+        base, new = _choose(measured, repeats[0], base), _choose(measured, repeats[1], new)
+        change = _choose(measured, repeats[2], change)
+    slack = np.zeros(len(base.value))
+    if slacks is not None:
+        slack, change = slack_toward_none(base, new, slacks), widen_change(change, base, new, slacks)
+        base, new = (widen_side(side, own) for side, own in zip((base, new), slacks, strict=True))
+    equal = base.constant & new.constant & (base.value == new.value) & (slacks is None)
+    p_value = change.p_value
+    if instances is not None:
+        p_value = _test_ranks(instances, p_value, ~measured & ~equal)
+    change = replace(change, p_value=np.where(equal, 1.0, p_value))
+    verdict = _judge(base, new, change, equal)
+    survives = np.where(measured, np.nan, 100 * np.fmax(survived_spread(within, slack), assumed))
+    return {
+        **values_of_sides(base.value, new.value),
+        **{f"base_{end}": getattr(base, end) for end in ("low", "high")},
+        **{f"new_{end}": getattr(new, end) for end in ("low", "high")},
+        **vars(change),
+        "survives_spread_pct": np.where(np.isin(verdict, (HIGHER, LOWER)), survives, np.nan),
+        "assumed_spread_pct": np.where(measured, np.nan, 100 * assumed),
+        "verdict": verdict,
+    }
+
+
+def values_of_sides(base: Floats, new: Floats) -> dict[str, Floats]:
+    """Both values with their difference and ratio."""
+    ratio = np.divide(new, base, out=np.full(len(base), np.nan), where=base != 0)
+    return {"base": base, "new": new, "difference": new - base, "ratio": ratio}
+
+
+def _choose(where: Bools, first: _Figures, second: _Figures) -> _Figures:
+    """One where the condition holds, the other elsewhere."""
+    return replace(second, **{name: np.where(where, vars(first)[name], old) for name, old in vars(second).items()})
+
+
+def _assume(
+    sides: Sides,
+) -> tuple[tuple[Estimate, Estimate], tuple[Estimate, Estimate], Change, Floats]:
+    """Both sides as the instances have them and as runs may differ; their change; and the deviation of runs assumed."""
+    within, wide, relative, counts = [], [], [], []
+    for side in sides:
+        centers = [each.centers for each in side]
+        estimate = estimate_within(centers)
+        deviation = [np.mean([each.deviation[i] for each in side], axis=0) for i in (0, 1)]
+        within.append(estimate)
+        wide.append(add_run_deviation(estimate, *deviation))
+        share = np.divide(deviation[1], estimate.value, out=np.zeros_like(deviation[1]), where=estimate.value > 0)
+        relative.append(np.hypot(deviation[0], share))
+        counts.append(np.sum([center.count for center in centers], axis=0))
+    both = within[0], within[1]
+    change = compare_estimates(wide[0], wide[1], both, np.minimum(counts[0], counts[1]))
+    return both, (wide[0], wide[1]), change, np.sqrt((relative[0] ** 2 + relative[1] ** 2) / 2)
+
+
+def _test_ranks(instances: Instances, p_value: Floats, tested: Bools) -> Floats:
+    """The p values, raised to that of the Mann-Whitney test of the instances where it is larger."""
+    rows = np.flatnonzero(tested & (p_value < LEVEL))
+    if not len(rows):
+        return p_value
+    raised = p_value.copy()
+    raised[rows] = np.fmax(p_value[rows], mann_whitney(list(zip(*instances(rows), strict=True))))
+    return raised
+
+
+def _judge(base: Estimate, new: Estimate, change: Change, equal: Bools) -> npt.NDArray[np.object_]:
+    """The verdicts."""
+    use_ratio = ~np.isnan(change.ratio_low)
+    holds_none = np.where(
+        use_ratio,
+        (change.ratio_low <= 1) & (change.ratio_high >= 1),
+        (change.difference_low <= 0) & (change.difference_high >= 0),
+    )
+    shown = (change.p_value < LEVEL) & ~holds_none
+    verdict = np.where(new.value > base.value, HIGHER, LOWER).astype(object)
+    verdict[~shown] = INCONCLUSIVE
+    verdict[np.isnan(change.p_value)] = NOT_JUDGED
+    verdict[equal] = EQUAL
+    return verdict
