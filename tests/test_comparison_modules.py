@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import test_cli
@@ -12,27 +13,42 @@ from test_modules import US, Step
 
 import tcprof
 from tcprof.analysis import Analysis
+from tcprof.comparison import Side, compare
 from tcprof.comparison.modules import compare_modules
+from tcprof.comparison.statistics.centers import find_means
+from tcprof.comparison.statistics.rows import TOO_FEW, WHOLE_GRAPHS
 from tcprof.frames import MODULE_CHANGES
 
 run = test_cli.run
 STEPS = 6
 
 
-def training(layers: int, fc_us: int, *, extra: bool = False) -> Step:
-    """Steps of a network of layers, each a product and a norm."""
+def training(
+    layers: int,
+    fc_us: int,
+    *,
+    extra: bool = False,
+    spread: float = 0,
+    seed: int = 0,
+    steps: int = STEPS,
+    percent: int = 50,
+) -> Step:
+    """Steps of a network of layers, each a product, whose time varies, and a norm."""
+    vary = np.random.default_rng(seed)
     step = Step()
-    for number in range(STEPS):
+    for number in range(steps):
         at = 1000 * number
         step.ours("step", at, at + 990).ours("forward", at + 10, at + 900).ours("Net", at + 20, at + 800)
         for layer in range(layers):
             place = at + 30 + 100 * layer
             step.ours(f"Net.layers.{layer}", place, place + 90)
-            step.ours(f"Net.layers.{layer}.fc", place + 5, place + 30).works(place + 10, "fc", ns=fc_us * US)
+            step.ours(f"Net.layers.{layer}.fc", place + 5, place + 30).works(
+                place + 10, "fc", ns=round(fc_us * US * (1 + spread * vary.uniform(-1, 1)))
+            )
             step.ours(f"Net.layers.{layer}.norm", place + 40, place + 60).works(place + 50, "norm")
         if extra:
             step.ours("Net.head", at + 700, at + 750).works(at + 710, "head")
-    return step.sampled()
+    return step.sampled(percent)
 
 
 Make = Callable[..., Analysis]
@@ -48,7 +64,7 @@ def totals(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def test_layers_of_a_list_are_one_row_whatever_their_number(make: Make) -> None:
-    rows = totals(compare_modules(make(3, 40), make(4, 20)))
+    rows = totals(compare_modules([make(3, 40)], [make(4, 20)], iterate=True))
     assert rows.index.tolist() == ["", "Net", "Net.layers.*", "Net.layers.*.fc", "Net.layers.*.norm"]
     assert rows.loc["Net.layers.*.fc", ["base_ns", "new_ns", "difference_ns"]].tolist() == [
         3 * 40 * US,
@@ -62,19 +78,122 @@ def test_layers_of_a_list_are_one_row_whatever_their_number(make: Make) -> None:
 
 
 def test_a_module_that_a_side_lacks_takes_no_time_there(make: Make) -> None:
-    rows = totals(compare_modules(make(2, 20), make(2, 20, extra=True)))
+    rows = totals(compare_modules([make(2, 20)], [make(2, 20, extra=True)], iterate=True))
     head = rows.loc["Net.head"]
     assert pd.isna(head["base_ns"])
     assert pd.isna(head["ratio"])
     assert (head["new_ns"], head["difference_ns"]) == (10 * US, 10 * US)
     assert rows.loc["", "difference_ns"] == 10 * US
-    assert compare_modules(make(2, 20), make(2, 20))["difference_ns"].abs().sum() == 0
+    assert compare_modules([make(2, 20)], [make(2, 20)], iterate=True)["difference_ns"].abs().sum() == 0
+
+
+def test_a_change_has_an_interval_over_the_iterations_and_is_judged(make: Make) -> None:
+    rows = totals(compare_modules([make(3, 40, spread=0.05)], [make(3, 50, spread=0.05, seed=1)], iterate=True))
+    fc, norm = rows.loc["Net.layers.*.fc"], rows.loc["Net.layers.*.norm"]
+    assert fc["verdict"] == "higher"
+    assert fc["difference_low_ns"] < 3 * 10 * US < fc["difference_high_ns"]
+    assert 1 < fc["ratio_low"] < fc["ratio"] < fc["ratio_high"] < 1.4
+    assert fc["p_value"] < 0.05
+    assert (norm["verdict"], norm["difference_ns"]) == ("=", 0)
+    noise = totals(compare_modules([make(3, 40, spread=0.05)], [make(3, 40, spread=0.05, seed=1)], iterate=True))
+    same = noise.loc["Net.layers.*.fc"]
+    assert same["verdict"] == "~"
+    assert same["difference_low_ns"] < 0 < same["difference_high_ns"]
+
+
+def test_the_values_are_means_of_the_sums_of_each_iteration(make: Make) -> None:
+    analysis = make(2, 40, spread=0.3)
+    launched = analysis.launched.assign(
+        module=analysis.modules["module"].to_numpy()[analysis.launched["module"].to_numpy()]
+    )
+    per_step = launched[launched["module"].str.endswith(".fc")].groupby("iteration")["duration_ns"].sum()
+    expected = find_means(np.zeros(STEPS, dtype=int), per_step.to_numpy(float), 1)
+    found = totals(compare_modules([analysis], [analysis], iterate=True)).loc["Net.layers.*.fc"]
+    assert found["base_ns"] == pytest.approx(expected.value[0])
+    assert found["base_low_ns"] <= expected.low[0] < expected.high[0] <= found["base_high_ns"]  # and that of runs
+    whole = totals(compare_modules([analysis], [analysis], iterate=True))
+    parts = whole.loc[whole["depth"] == 3, ["base_ns", "new_ns"]].sum()
+    assert parts.tolist() == pytest.approx(whole.loc["", ["base_ns", "new_ns"]].tolist())
+
+
+def test_a_step_without_a_module_counts_as_0(tmp_path: Path) -> None:
+    step = Step()
+    for number in range(STEPS):
+        at = 1000 * number
+        step.ours("step", at, at + 900).ours("forward", at + 10, at + 800).ours("Net", at + 20, at + 700)
+        step.works(at + 30)
+        if number % 2:
+            step.ours("Net.odd", at + 100, at + 200).works(at + 110)
+    analysis = tcprof.read(step.sampled().write(tmp_path), warm_up="all")
+    odd = totals(compare_modules([analysis], [analysis], iterate=True)).loc["Net.odd"]
+    assert odd["base_ns"] == 5 * US
+    assert odd["base_low_ns"] < 1 * US
+    assert odd["base_high_ns"] > 9 * US
+
+
+def test_a_new_module_is_higher_than_none(make: Make) -> None:
+    rows = totals(compare_modules([make(2, 20)], [make(2, 20, extra=True)], iterate=True))
+    head = rows.loc["Net.head"]
+    assert head["verdict"] == "higher"
+    assert 0 < head["difference_low_ns"] < 10 * US < head["difference_high_ns"]
+    assert pd.isna(head[["base_ns", "base_low_ns", "base_alike_count", "ratio", "ratio_low"]]).all()
+
+
+def test_several_recordings_a_side_measure_how_runs_differ(make: Make) -> None:
+    """Runs of one side differ by 20 %, steps of a run by nothing: one recording a side cannot know."""
+    slow, fast = ([make(2, us) for us in times] for times in ((40, 48, 44), (38, 46, 42)))
+    single = totals(compare_modules(slow[:1], fast[:1], iterate=True)).loc["Net.layers.*.fc"]
+    several = totals(compare_modules(slow, fast, iterate=True)).loc["Net.layers.*.fc"]
+    assert single["verdict"] == "lower"
+    assert several["verdict"] == "~"
+    assert several[["base_ns", "new_ns"]].tolist() == [2 * 44 * US, 2 * 42 * US]
+    assert several["difference_low_ns"] < 0 < several["difference_high_ns"]
+    found = compare(Side("base", tuple(slow)), Side("new", tuple(fast))).modules
+    assert totals(found).loc["Net.layers.*.fc", "p_value"] == several["p_value"]
+
+
+def test_a_change_of_tensor_active_has_the_interval_of_the_fit(make: Make) -> None:
+    rows = totals(compare_modules([make(3, 40)], [make(3, 40, percent=60)], iterate=True))
+    fc = rows.loc["Net.layers.*.fc"]
+    assert fc["tensor_active_verdict"] == "higher"
+    low, high = fc["tensor_active_difference_low_pct"], fc["tensor_active_difference_high_pct"]
+    assert fc["tensor_active_difference_pct"] == pytest.approx(10)
+    assert low < 10 < high
+    halves = [fc[f"{side}_tensor_active_high_pct"] - fc[f"{side}_tensor_active_pct"] for side in ("base", "new")]
+    assert high - 10 == pytest.approx(np.hypot(*halves), rel=0.01)
+
+
+def test_where_nothing_iterates_there_is_no_interval(tmp_path: Path) -> None:
+    sides = []
+    for us in (10, 20):
+        step = Step().ours("forward", 0, 900).ours("Net", 10, 800).works(100, ns=us * US).sampled()
+        sides.append(tcprof.read(step.write(tmp_path, f"{us}.sqlite")))
+    net = totals(compare(*sides).modules).loc["Net"]
+    assert net[["difference_ns", "verdict", "not_judged"]].tolist() == [10 * US, "", TOO_FEW]
+
+
+def test_whole_graphs_on_one_side_are_not_judged(make: Make, tmp_path: Path) -> None:
+    step = training(2, 20)
+    for number in range(STEPS):
+        at = (1000 * number + 600) * US
+        step.graph(at + 5_000 * US, at + 5_020 * US, launched=at)
+    rows = totals(compare_modules([make(2, 20)], [tcprof.read(step.write(tmp_path), warm_up="all")], iterate=True))
+    assert rows.loc["Net", ["verdict", "not_judged"]].tolist() == ["", WHOLE_GRAPHS]
+    assert pd.isna(rows.loc["Net", "difference_low_ns"])
+    assert rows.loc["Net.layers.*.fc", ["verdict", "not_judged"]].tolist() == ["=", ""]
+
+
+def test_modules_of_unlike_iterations_are_not_compared(make: Make, tmp_path: Path) -> None:
+    """Three steps do not iterate; the order of the kernels does, from layer to layer."""
+    few = tcprof.read(training(2, 20, steps=3).write(tmp_path), warm_up="all")
+    assert few.iterations["path"].iloc[0] != "step"
+    assert compare(make(2, 20), few).modules.empty
 
 
 def test_sides_of_which_one_names_no_module_are_not_compared(make: Make, tmp_path: Path) -> None:
     plain = tcprof.read(Step().range("step", 0, 900 * US).works(10).sampled().write(tmp_path))
-    assert compare_modules(make(2, 20), plain).empty
-    assert compare_modules(plain, make(2, 20)).empty
+    assert compare_modules([make(2, 20)], [plain], iterate=True).empty
+    assert compare_modules([plain], [make(2, 20)], iterate=True).empty
 
 
 def test_the_command_shows_them_and_json_has_them(tmp_path: Path, run: Callable[..., Outcome]) -> None:
@@ -93,10 +212,10 @@ def test_the_command_shows_them_and_json_has_them(tmp_path: Path, run: Callable[
 def test_what_the_samples_do_not_resolve_is_unknown(run: Callable[..., Outcome]) -> None:
     """The forward pass of ``down_proj`` is anything from 23 to 100 %, as ``tcprof modules`` marks it."""
     llama = test_cli.FIXTURES / "llama.sqlite"
-    lines = run("compare", llama, llama).out.partition("modules, per step")[2].splitlines()
+    lines = run("compare", llama, llama, "--wide").out.partition("modules, per step")[2].splitlines()
     known, unknown = (next(line for line in lines if line.strip().startswith(name)) for name in ("q_proj", "down_proj"))
     assert "–" not in known
-    assert unknown.split()[-2:] == ["–", "–"]
+    assert unknown.split()[-3:] == ["–", "–", "–"]
 
 
 def test_the_headings_of_the_page_tell_the_sides_apart() -> None:

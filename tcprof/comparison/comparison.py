@@ -34,7 +34,7 @@ class Comparison:
         iteration_path: The path of the iterations in ``rows``; empty where the sides have none in common, for the whole
             capture.
         matching: The kernels of a typical recording of each side, matched.
-        modules: The modules of a typical recording of each side, see ``tcprof.frames.MODULE_CHANGES``.
+        modules: The modules of both sides, see ``tcprof.frames.MODULE_CHANGES``.
         waterfall: What the changes of time and Tensor Active consist of, see ``tcprof.frames.WATERFALL``; of typical
             recordings.
         spread: How it is known how much runs of one program differ: measured, from several recordings a side, or
@@ -88,13 +88,14 @@ def compare(
     typical = base.typical, new.typical
     matching = match_kernels(*typical, mapping)
     measured = bool(is_measured(len(base.recordings), len(new.recordings)))
+    path = _iteration_path(typical, renamings)
     return Comparison(
         base=base,
         new=new,
         rows=list_rows(base.recordings, new.recordings, places, renamings),
-        iteration_path=_iteration_path(typical, renamings),
+        iteration_path=path,
         matching=matching,
-        modules=compare_modules(*typical),
+        modules=compare_modules(base.recordings, new.recordings, iterate=bool(path)),
         waterfall=explain_changes(*typical, matching),
         spread=MEASURED if measured else ASSUMED,
         noise_floor=NOISE_FLOOR.concat([_noise_floor(side) for side in (base, new)]),

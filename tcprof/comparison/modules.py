@@ -1,57 +1,193 @@
 """The modules of two sides, matched by path."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.modules.tree import NO_MODULE, make_tree
+from tcprof.analysis.modules.summary import are_counted
+from tcprof.analysis.modules.tree import ALL, NO_MODULE, make_tree
+from tcprof.arrays import Bools, Floats, Ints
+from tcprof.comparison.statistics.centers import Centers, find_means
+from tcprof.comparison.statistics.noise import TIMER_NS, WORK
+from tcprof.comparison.statistics.rows import TOO_FEW, WHOLE_GRAPHS
+from tcprof.comparison.statistics.verdicts import NOT_JUDGED, Columns, Known, compare_known
 from tcprof.frames import MODULE_CHANGES
 
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.|\Z)")  # of a layer in a list or a sequence
 _KEYS = ["gpu", "module", "phase"]
 _ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
+_ENDS = ("", "_low", "_high")
+# What ``compare_known`` calls a column, and what the frame does.
+_OF_TIME = {
+    **{f"{figure}{end}": f"{figure}{end}_ns" for figure in ("base", "new", "difference") for end in _ENDS},
+    **{name: name for name in ("ratio", "ratio_low", "ratio_high", "p_value", "verdict")},
+}
+_OF_TENSOR = {
+    **{f"{side}{end}": f"{side}_tensor_active{end}_pct" for side in ("base", "new") for end in _ENDS},
+    **{f"difference{end}": f"tensor_active_difference{end}_pct" for end in _ENDS},
+    **{name: f"tensor_active_{name}" for name in ("p_value", "verdict")},
+}
 
 
-def compare_modules(base: Analysis, new: Analysis) -> pd.DataFrame:
+@dataclass(frozen=True)
+class _Recording:
+    """What one recording has of each place, which is a GPU, a module and a phase.
+
+    Attributes:
+        time: Kernel time per iteration.
+        active: Tensor Active; its interval is that of the fit.
+        alike: How many modules it stands for; 0 where it has none.
+        graphs: Whether CUDA graphs recorded as a whole ran in it.
+    """
+
+    time: Known
+    active: Known
+    alike: Floats
+    graphs: Bools
+
+
+def compare_modules(base: Sequence[Analysis], new: Sequence[Analysis], iterate: bool) -> pd.DataFrame:
     """Match modules whose paths differ in nothing but the numbers of layers.
 
     Args:
-        base: A typical recording of the baseline.
-        new: One of the other side.
+        base: The baseline's recordings.
+        new: The other side's.
+        iterate: Whether both have the same iterations, which are then compared; else the whole captures are.
 
     Returns:
-        See ``tcprof.frames.MODULE_CHANGES``, in the order of the tree; empty where a side names no modules, or only one
-        of them iterates, so that their times are not of the same.
+        See ``tcprof.frames.MODULE_CHANGES``, in the order of the tree; empty where a recording names no modules, or
+        its launches are known by other iterations than these.
     """
-    iterate = [bool((side.modules["iteration_count"] > 0).any()) for side in (base, new)]
-    if base.modules.empty or new.modules.empty or iterate[0] != iterate[1]:
+    recordings = (*base, *new)
+    in_iterations = (bool((each.launched["iteration"] >= 0).any()) for each in recordings)
+    if any(each.modules.empty for each in recordings) or any(found != iterate for found in in_iterations):
         return MODULE_CHANGES.empty()
-    sides = [_per_iteration(side.modules, name) for side, name in ((base, "base"), (new, "new"))]
-    merged = sides[0].merge(sides[1], on=_KEYS, how="outer")
-    tree, number = make_tree([module for side in sides for module in side["module"] if module])
-    row = merged["module"].map(number).fillna(NO_MODULE).astype(int)  # of all kernels there is none
-    before, after = (merged[f"{name}_ns"] for name in ("base", "new"))
-    rows = merged.assign(
+    folded = [_fold(each.modules) for each in recordings]
+    places = pd.concat([rows[_KEYS] for rows in folded]).drop_duplicates(ignore_index=True)
+    index = pd.MultiIndex.from_frame(places)
+    read = [_read(each, rows, index) for each, rows in zip(recordings, folded, strict=True)]
+    tree, number = make_tree([module for rows in folded for module in rows["module"] if module])
+    row = places["module"].map(number).fillna(NO_MODULE).astype(int)  # of all kernels there is none
+    found = places.assign(
         module_id=row,
         parent_id=tree["parent_id"].reindex(row).fillna(NO_MODULE).to_numpy(),
         depth=tree["depth"].reindex(row).fillna(0).to_numpy(),
-        difference_ns=after.fillna(0) - before.fillna(0),
-        ratio=after / before.where(before > 0),
+        **_compare(read[: len(base)], read[len(base) :]),
     )
-    return MODULE_CHANGES.conform(rows.sort_values(["gpu", "module_id", "phase"], kind="stable"))
+    return MODULE_CHANGES.conform(found.sort_values(["gpu", "module_id", "phase"], kind="stable"))
 
 
-def _per_iteration(modules: pd.DataFrame, side: str) -> pd.DataFrame:
-    """The modules of a side, layers of a list together, per iteration."""
-    time = modules["kernel_ns"].astype(float)
-    rows = modules.assign(
-        module=[_NUMBER.sub("*", module) for module in modules["module"]],
-        ns=time / modules["iteration_count"].clip(lower=1),
-        **{name: modules[name] * time for name in _ACTIVE},
+def _fold(modules: pd.DataFrame) -> pd.DataFrame:
+    """The modules, each called as its layers are together."""
+    names = {module: _NUMBER.sub("*", module) for module in modules["module"].unique()}
+    return modules.assign(module=modules["module"].map(names))
+
+
+def _read(analysis: Analysis, modules: pd.DataFrame, index: pd.MultiIndex) -> _Recording:
+    """One recording's figures.
+
+    Args:
+        analysis: The recording.
+        modules: Its modules, folded.
+        index: The places.
+    """
+    place = index.get_indexer(pd.MultiIndex.from_frame(modules[_KEYS]))
+    alike = np.bincount(place, minlength=len(index)).astype(np.float64)
+    counted = are_counted(analysis.launched, analysis.iterations) & (analysis.launched["module"] >= 0).to_numpy()
+    launched = analysis.launched[counted]
+    around = _places_around(modules, index)
+    time = _time_per_iteration(launched, analysis.iterations, around, index)
+    kinds = analysis.activities["kind"].to_numpy()[launched["activity"].to_numpy()]
+    used = around[np.unique(launched["module"].to_numpy()[kinds == "graph"])]
+    work, none = np.full(len(index), WORK), np.zeros(len(index))
+    return _Recording(
+        time=Known(time, (work, np.where(np.nan_to_num(time.value) > 0, TIMER_NS, 0))),
+        active=Known(_tensor_active(modules, place, time), (work, none)),
+        alike=alike,
+        graphs=np.isin(np.arange(len(index)), used),
     )
-    by = rows.groupby(_KEYS, sort=False)
-    found = by[["ns", "kernel_ns", *_ACTIVE]].sum(min_count=1).assign(alike_count=by.size().astype(float))
-    means = {name: (found[name] / found["kernel_ns"]).where(by[name].count() == by.size()) for name in _ACTIVE}
-    named = {name: f"{side}_{name}" for name in ("ns", "alike_count", *_ACTIVE)}
-    return found.assign(**means).reset_index()[[*_KEYS, *named]].rename(columns=named)
+
+
+def _places_around(modules: pd.DataFrame, index: pd.MultiIndex) -> Ints:
+    """For each row of the modules the places that its launches count in, in its phase and in all; -1 for none."""
+    of_module = modules.drop_duplicates("module_id").set_index("module_id")
+    name, parent = (of_module[column].to_dict() for column in ("module", "parent_id"))
+    at, counted = modules["module_id"], np.zeros(len(modules), dtype=bool)
+    found = []
+    while not counted.all():
+        for phase in (modules["phase"], [ALL] * len(modules)):
+            place = index.get_indexer(pd.MultiIndex.from_arrays([modules["gpu"], at.map(name), phase]))
+            found.append(np.where(counted, -1, place))
+        counted |= (at < 0).to_numpy()  # all kernels come last, once
+        at = at.map(parent)
+    return np.column_stack(found)
+
+
+def _time_per_iteration(
+    launched: pd.DataFrame, iterations: pd.DataFrame, around: Ints, index: pd.MultiIndex
+) -> Centers:
+    """The mean over the iterations of the kernel time at each place; 0 counts where an iteration has none.
+
+    Args:
+        launched: The launches that count.
+        iterations: The iterations; without any, all launches are in one.
+        around: See ``_places_around``.
+        index: The places.
+    """
+    gpu_of_place = index.get_level_values("gpu").to_numpy()
+    groups, values = [np.empty(0, dtype=np.int64)], [np.empty(0)]
+    for gpu, rows in launched.groupby("gpu"):
+        steady = iterations.index[(iterations["gpu"] == gpu) & ~iterations["warm_up"].astype(bool)].to_numpy()
+        count = max(len(steady), 1)
+        number = np.searchsorted(steady, rows["iteration"].to_numpy()) if len(steady) else np.zeros(len(rows), int)
+        key = number * len(around) + rows["module"].to_numpy()
+        cells, cell = np.unique(key, return_inverse=True)
+        time = np.bincount(cell, rows["duration_ns"].to_numpy())
+        iteration, module = np.divmod(cells, len(around))
+        places = np.flatnonzero(gpu_of_place == gpu)
+        dense = np.zeros((count, len(index)))
+        for column in around.T:
+            inside = column[module] >= 0
+            np.add.at(dense, (iteration[inside], column[module[inside]]), time[inside])
+        groups.append(np.tile(places, count))
+        values.append(dense[:, places].ravel())
+    return find_means(np.concatenate(groups), np.concatenate(values), len(index))
+
+
+def _tensor_active(modules: pd.DataFrame, place: Ints, time: Centers) -> Centers:
+    """Tensor Active at each place, with the interval of the fit, as if alike layers erred together."""
+    weight = modules["kernel_ns"].to_numpy(np.float64)
+    size = len(time.value)
+    whole = np.bincount(place, weight, minlength=size)
+    with np.errstate(invalid="ignore"):  # NaN where there are no kernels, and where one layer is not known
+        value, low, high = (
+            np.bincount(place, modules[name].to_numpy() * weight, minlength=size) / whole for name in _ACTIVE
+        )
+    return Centers(time.count, value, low, high, np.zeros(size, dtype=bool))
+
+
+def _compare(base: Sequence[_Recording], new: Sequence[_Recording]) -> Columns:
+    """The columns of what both sides show."""
+    time, active = (
+        compare_known(([getattr(each, name) for each in base], [getattr(each, name) for each in new]))
+        for name in ("time", "active")
+    )
+    hidden = np.any([each.graphs for each in base], axis=0) != np.any([each.graphs for each in new], axis=0)
+    unjudged = pd.isna(time["p_value"]) & ~pd.isna(time["difference"])
+    reason = np.where(hidden, WHOLE_GRAPHS, np.where(unjudged, TOO_FEW, "")).astype(object)
+    found: Columns = {"not_judged": reason}
+    for columns, names in ((time, _OF_TIME), (active, _OF_TENSOR)):
+        for column, name in names.items():
+            uncertain = column not in ("base", "new", "difference", "ratio")
+            unknown = NOT_JUDGED if column == "verdict" else np.nan
+            found[name] = np.where(hidden & uncertain, unknown, columns[column])
+    for side, recordings in (("base", base), ("new", new)):
+        count = np.max([each.alike for each in recordings], axis=0)
+        found[f"{side}_alike_count"] = count
+        lacking = [name for name in found if name.startswith((side, "ratio"))]
+        found |= {name: np.where(count > 0, found[name], np.nan) for name in lacking}
+    return found

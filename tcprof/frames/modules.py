@@ -107,10 +107,21 @@ FOLDED_MODULES = Schema(
 )
 
 _SIDES = {"base": "the baseline", "new": "the other side"}
+_OF_SIDES = (
+    ("alike_count", "How many modules it stands for, of", "Modules", "count"),
+    ("ns", "Kernel time per iteration of", "Time", "ns"),
+    ("low_ns", "Lower end of its 95 % interval, of", "Time, low", "ns"),
+    ("high_ns", "Upper end of that, of", "Time, high", "ns"),
+    ("tensor_active_pct", "Tensor Active while its kernels ran, of", "Tensor Active", "pct"),
+    ("tensor_active_low_pct", "Lower end of its 95 % interval, of", "Low", "pct"),
+    ("tensor_active_high_pct", "Upper end of that, of", "High", "pct"),
+)
 MODULE_CHANGES = Schema(
     "module_changes",
-    "Modules of a typical recording of each of two sides, matched by path, per iteration; empty where only one of them "
-    "iterates. Numbers in paths are \\*: a row is all layers of a list together.",
+    "Modules of two sides, matched by path, per iteration without warm-up; empty where only one of them iterates. "
+    "Values are means over the iterations, of several recordings the median of theirs; intervals are those of "
+    "*comparison*, of Tensor Active with that of the fit. Numbers in paths are \\*: a row is all layers of a list "
+    "together.",
     (
         GPU,
         Column("module_id", INT, "Number of the row's module, -1 for all kernels."),
@@ -126,16 +137,33 @@ MODULE_CHANGES = Schema(
                 f"{title}, {side}",
                 unit,
             )
-            for name, meaning, title, unit in (
-                ("alike_count", "How many modules it stands for, of", "Modules", "count"),
-                ("ns", "Kernel time per iteration of", "Time", "ns"),
-                ("tensor_active_pct", "Tensor Active while its kernels ran, of", "Tensor Active", "pct"),
-                ("tensor_active_low_pct", "Lower end of the 95 % interval, of", "Low", "pct"),
-                ("tensor_active_high_pct", "Upper end of the 95 % interval, of", "High", "pct"),
-            )
+            for name, meaning, title, unit in _OF_SIDES
             for side, of in _SIDES.items()
         ),
         Column("difference_ns", FLOAT, "new - base; a module that a side lacks takes no time there.", title="Change"),
+        Column("difference_low_ns", FLOAT, "Lower end of its 95 % interval."),
+        Column("difference_high_ns", FLOAT, "Its upper end."),
         Column("ratio", FLOAT, "new / base; unknown where a side lacks it."),
+        Column("ratio_low", FLOAT, "Lower end of its 95 % interval."),
+        Column("ratio_high", FLOAT, "Its upper end."),
+        Column("p_value", FLOAT, "How often two runs of one program would differ so much in time, see *comparison*."),
+        Column(
+            "verdict",
+            TEXT,
+            "Of its time: higher, lower, ~ for inconclusive, or =, see *comparison*; empty where it cannot be judged.",
+            title="Verdict",
+        ),
+        Column(
+            "tensor_active_difference_pct", FLOAT, "Difference of Tensor Active, new - base, in points.", title="Change"
+        ),
+        Column("tensor_active_difference_low_pct", FLOAT, "Lower end of its 95 % interval."),
+        Column("tensor_active_difference_high_pct", FLOAT, "Its upper end."),
+        Column("tensor_active_p_value", FLOAT, "The same as p_value, of Tensor Active."),
+        Column("tensor_active_verdict", TEXT, "The same as verdict, of Tensor Active."),
+        Column(
+            "not_judged",
+            TEXT,
+            "Why there is neither an interval of its time nor a verdict; empty where there is.",
+        ),
     ),
 )

@@ -70,7 +70,7 @@ def _row(quantity: Quantity, title: str, depth: int, row: ComparedRow) -> Row:
             values=(sort_key(low), sort_key(high)),
             strip=_strip(quantity, row),
         ),
-        Cell(_format_p(row["p_value"]), sort_key(row["p_value"])),
+        Cell(format_p(row["p_value"]), sort_key(row["p_value"])),
         word_cell(row["verdict"]),
     )
     return Row(title, cells, depth, nested=depth > 1, full=quantity.name)
@@ -90,7 +90,8 @@ def change_cell(quantity: Quantity, row: ComparedRow, **further: object) -> Cell
     return Cell(units.format_change(value, quantity.in_points), sort_key(value), **further)  # type: ignore[arg-type]
 
 
-def _format_p(value: float) -> str:
+def format_p(value: float) -> str:
+    """A p value."""
     return units.UNKNOWN if pd.isna(value) else "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
