@@ -4,6 +4,8 @@ Samples and kernels come from different clocks that Nsight Systems has brought t
 show other kernels than those that they lie under. So they are moved by as much as can be measured.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -103,7 +105,7 @@ def _compare(busy: StepFunction, samples: pd.DataFrame) -> dict[str, float]:
     shares = [(at[place[len(start) :]] - at[place[: len(start)]]) / (end - start) for at in until]
     if np.std(shares[len(_OFFSETS) // 2]) < SMALLEST_DEVIATION:
         return unknown
-    correlations = np.array([_correlation(active, share) for share in shares])
+    correlations = _correlate(active, shares)
     best = int(np.argmax(correlations))
     alike = _OFFSETS[correlations >= correlations[best] - FLAT]
     is_flat = correlations[best] >= LOWEST_CORRELATION and np.ptp(alike) > 2 * WIDEST_NS
@@ -125,8 +127,8 @@ def _refine(correlations: Floats, best: int) -> float:
     return float(_OFFSETS[best] + (1000 * (before - after) / (2 * bend) if bend < 0 else 0))
 
 
-def _correlation(one: Floats, other: Floats) -> float:
-    """Pearson's; 0 where either does not vary."""
-    if one.std() == 0 or other.std() == 0:
-        return 0.0
-    return float(np.corrcoef(one, other)[0, 1])
+def _correlate(one: Floats, others: Sequence[Floats]) -> Floats:
+    """Pearson's correlation with each; 0 where either does not vary."""
+    if one.std() == 0:
+        return np.zeros(len(others))
+    return np.array([np.corrcoef(one, other)[0, 1] if other.std() > 0 else 0.0 for other in others])

@@ -17,8 +17,6 @@ from tcprof.comparison.statistics.centers import LEVEL, Centers
 NORMAL_80 = float(special.ndtri(0.8))
 # The deviations assumed for runs come from 5 runs of each of 5 programs: 20 degrees of freedom.
 STUDENT_95 = float(special.stdtrit(20, 1 - LEVEL / 2))
-MOST_VALUES = 1000  # of a side, in the Mann-Whitney test
-EQUAL = 1e-9  # of the largest value: values closer than this are equal
 
 
 @dataclass(frozen=True)
@@ -202,26 +200,3 @@ def _needed_instances(shift: Floats, within: Floats, error: Floats, count: Ints)
     allowed = (shift / (NORMAL_95 + NORMAL_80)) ** 2 - (error**2 - within**2)
     needed = np.ceil(count * within**2 / np.where(allowed > 0, allowed, np.nan))
     return np.where(needed > count, needed, np.nan)
-
-
-def mann_whitney(pairs: Sequence[tuple[Floats, Floats]]) -> Floats:
-    """The p values of Mann-Whitney tests of pairs of samples; those of equal sizes are tested together.
-
-    Of more than 1000 values only some at equal distances are taken. Values that only rounding errors separate are
-    equal: which of them is larger differs between CPUs.
-    """
-    from scipy.stats import mannwhitneyu  # takes longer to load than all the rest of a comparison
-
-    thinned = [tuple(side[:: max(-(-len(side) // MOST_VALUES), 1)] for side in pair) for pair in pairs]
-    p_value = np.full(len(pairs), np.nan)
-    by_size: dict[tuple[int, int], list[int]] = {}
-    for number, (base, new) in enumerate(thinned):
-        if len(base) and len(new):
-            by_size.setdefault((len(base), len(new)), []).append(number)
-    for numbers in by_size.values():
-        base, new = (np.stack([thinned[number][side] for number in numbers]) for side in (0, 1))
-        largest = np.maximum(np.abs(base).max(axis=1), np.abs(new).max(axis=1))[:, None]
-        equal = np.where(largest > 0, EQUAL * largest, 1.0)
-        base, new = np.round(base / equal), np.round(new / equal)
-        p_value[numbers] = mannwhitneyu(base, new, axis=1, method="asymptotic").pvalue
-    return p_value

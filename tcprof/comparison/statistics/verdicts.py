@@ -15,9 +15,9 @@ from tcprof.comparison.statistics.estimates import (
     add_run_deviation,
     compare_estimates,
     estimate_within,
-    mann_whitney,
     survived_spread,
 )
+from tcprof.comparison.statistics.ranks import mann_whitney
 from tcprof.comparison.statistics.repeats import compare_repeats, is_measured
 from tcprof.comparison.statistics.rounding import Slack, slack_toward_none, widen_change, widen_side
 
