@@ -72,6 +72,9 @@ def test_every_quantity_is_compared_per_instance(tmp_path):
         tensor_cycles            –         –         –           –      -        4                    2
         tensor_kernel_share_pct  100       100       0           1      =        4                    2
         tensor_tflops            –         –         –           –      -        4                    2
+        hfu_pct                  –         –         –           –      -        4                    2
+        useful_tflops            –         –         –           –      -        4                    2
+        mfu_pct                  –         –         –           –      -        4                    2
         """
     assert_rows(rows[rows["path"] == "step / forward"], expected)
     capture = quantity(compare(base, new), "host_ns")

@@ -15,7 +15,8 @@ from tcprof.comparison.gate.doubts import Doubt
 from tcprof.comparison.gate.judgements import Found, exit_status, judge_condition
 from tcprof.comparison.statistics.rows import ONE_SAMPLE
 from tcprof.errors import UsageError
-from tcprof.frames import COMPARISON, RANGES
+from tcprof.frames import COMPARISON, LISTED_QUANTITIES, RANGES
+from tcprof.frames.quantities import IDLE, USEFUL_RATE
 from tcprof.render.formats import Style, markdown, text
 from tcprof.views.document import Document
 from tcprof.views.gate import describe_judgement, name_condition, view_gate
@@ -66,8 +67,10 @@ def test_a_relative_bound_is_the_ratio_to_the_last_bit():
         assert parse_condition(f"time > {percent:+d}%").bound == (100 + percent) / 100
 
 
-def test_every_quantity_is_one_of_the_ranges():
-    assert {quantity.name for quantity in CONDITIONS.values()} <= set(RANGES.names)
+def test_every_quantity_is_one_of_the_ranges_or_made_of_them():
+    made = {IDLE.name, USEFUL_RATE.name}
+    assert {quantity.name for quantity in CONDITIONS.values()} - made <= set(RANGES.names)
+    assert {quantity.gate_name: quantity for quantity in LISTED_QUANTITIES} == CONDITIONS  # each can be judged
 
 
 @pytest.mark.parametrize(

@@ -19,22 +19,51 @@ def add_rates(ranges: pd.DataFrame, account: Account, evidence: Evidence) -> pd.
         evidence: What it was made from.
     """
     values = values_of_launches(account.launched, account.kernels, evidence.activities["kind"])
-    rates = range_rates(sum_by_path(ranges, account, evidence, values), time_of_work(ranges, evidence.window))
+    rates = range_rates(sum_by_path(ranges, account, evidence, values), time_of_work(ranges, evidence))
     # Where no kernel of a GPU was traced, what ran there is not known: a sum over nothing is not 0.
     known = ranges["gpu"].isin(account.launched["gpu"]) & (ranges["instance_count"] > 0)
     return RANGES.conform(ranges.assign(**{name: column.where(known) for name, column in rates.items()}))
 
 
-def time_of_work(ranges: pd.DataFrame, window: str) -> Floats:
-    """Length of the windows that the work of each row lies in; unknown for host windows, which may end before it.
+def time_of_work(ranges: pd.DataFrame, evidence: Evidence) -> Floats:
+    """Length of the windows that the work of each row lies in; unknown where some end before their work does.
 
     Args:
-        ranges: See ``tcprof.frames.RANGES``.
-        window: gpu, host or busy; that of the whole capture holds its work in any case.
+        ranges: See ``add_rates``; the window of the whole capture holds its work in any case.
+        evidence: What they were summed from.
     """
-    holds_work = (ranges["depth"] == 0) | (window != "host")
-    found: Floats = ranges["window_ns"].where(holds_work).to_numpy(dtype=np.float64)
+    found: Floats = ranges["window_ns"].to_numpy(dtype=np.float64, copy=True)
+    group, _ = group_by_path(evidence.instances, evidence.hierarchy.paths)
+    late = group[end_before_work(evidence.instances, evidence.window)]
+    rows = np.flatnonzero((ranges["depth"] > 0).to_numpy())
+    found[rows[np.unique(late[late >= 0])]] = np.nan
     return found
+
+
+def time_of_instances(instances: pd.DataFrame, window: str) -> Floats:
+    """Length of the window that the work of each instance lies in; unknown where it ends before the work does.
+
+    Args:
+        instances: See ``tcprof.frames.INSTANCES``.
+        window: gpu, host or busy.
+    """
+    length = {
+        "host": instances["host_end_ns"] - instances["host_start_ns"],
+        "gpu": instances["gpu_end_ns"] - instances["gpu_start_ns"],
+        "busy": instances["busy_ns"],
+    }[window]
+    found: Floats = length.where(~end_before_work(instances, window) & (length > 0)).to_numpy(np.float64)
+    return found
+
+
+def end_before_work(instances: pd.DataFrame, window: str) -> Bools:
+    """Which instances have windows that end before their work on the GPU does: only those of the host may.
+
+    Args:
+        instances: See ``tcprof.frames.INSTANCES``.
+        window: gpu, host or busy.
+    """
+    return np.asarray((instances["gpu_end_ns"] > instances["host_end_ns"]) & (window == "host"))
 
 
 def sum_by_path(ranges: pd.DataFrame, account: Account, evidence: Evidence, values: pd.DataFrame) -> pd.DataFrame:
@@ -61,7 +90,7 @@ def sum_by_path(ranges: pd.DataFrame, account: Account, evidence: Evidence, valu
 
 
 def add_tensor_work(instances: pd.DataFrame, account: Account, evidence: Evidence) -> pd.DataFrame:
-    """The instances with the time of the tensor kernels launched in each, and with their FLOP.
+    """The instances with the time of the tensor kernels launched in each, and with their FLOP and HFU.
 
     Times are unknown where whole graphs ran.
 
@@ -71,13 +100,13 @@ def add_tensor_work(instances: pd.DataFrame, account: Account, evidence: Evidenc
         evidence: What it was made from.
     """
     values = values_of_launches(account.launched, account.kernels, evidence.activities["kind"])
-    sums = pd.DataFrame(
-        sum_by_instance(account, evidence, values.drop(columns=["active_ns", "ideal_ns", "boost_ns", "peakless_flop"]))
-    )
+    sums = pd.DataFrame(sum_by_instance(account, evidence, values.drop(columns=["active_ns", "ideal_ns"])))
     times = sums[["tensor_kernel_ns", "unresolved_ns"]].where(sums["graph_ns"] == 0)
     # Where no kernel of a GPU was traced, what ran there is not known.
     traced = instances["gpu"].isin(account.launched["gpu"]).to_numpy()
-    found = {name: column.where(traced).to_numpy() for name, column in known_flop(sums).items()}
+    known = known_flop(sums)
+    known["hfu_pct"] = _hfu(sums, known["tensor_flop"], time_of_instances(instances, evidence.window))
+    found = {name: column.where(traced).to_numpy() for name, column in known.items()}
     return INSTANCES.conform(
         instances.assign(
             tensor_kernel_ns=times["tensor_kernel_ns"].to_numpy(),
@@ -154,9 +183,6 @@ def range_rates(sums: pd.DataFrame, window_ns: Floats) -> dict[str, pd.Series]:
     """
     known = known_flop(sums)
     is_known = known["tensor_flop"].notna()
-    has_peaks = (
-        100 * sums["peakless_flop"] <= LARGEST_UNCOVERED_PCT * known["tensor_flop"]
-    )  # not where these are unknown
     # What a whole graph holds is unknown, and so is a share of it.
     kernel_ns = sums["kernel_ns"].where((sums["kernel_ns"] > 0) & (sums["graph_ns"] == 0))
     window = pd.Series(window_ns).where(window_ns > 0)
@@ -167,8 +193,14 @@ def range_rates(sums: pd.DataFrame, window_ns: Floats) -> dict[str, pd.Series]:
         **known,
         "tensor_tflops": known["tensor_flop"] / window * 1e-3,
         "tensor_peak_pct": 100 * sums["ideal_ns"].where(is_known) / window,
-        "hfu_pct": 100 * sums["boost_ns"].where(has_peaks) / window,
+        "hfu_pct": _hfu(sums, known["tensor_flop"], window_ns),
     }
+
+
+def _hfu(sums: pd.DataFrame, flop: pd.Series, window_ns: Floats) -> pd.Series:
+    """Hardware FLOP utilization, where nearly all FLOP have a peak; unknown where they are."""
+    has_peaks = 100 * sums["peakless_flop"] <= LARGEST_UNCOVERED_PCT * flop
+    return 100 * sums["boost_ns"].where(has_peaks) / pd.Series(window_ns, sums.index).where(window_ns > 0)
 
 
 def known_flop(sums: pd.DataFrame) -> dict[str, pd.Series]:

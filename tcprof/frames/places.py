@@ -77,7 +77,7 @@ HFU_MEANING = (
 )
 MFU_MEANING = "Model FLOP utilization: the time that the useful FLOP would take at the same peaks (see HFU), of the"
 NO_PEAK = "Unknown where over 1 % of the FLOP ran in kernels without a peak."
-_NOT_HOST = "Unknown for host windows of ranges, since work runs after them, too."
+_NOT_HOST = "Unknown for host windows of ranges that end before the work does."
 KNOWN_FLOP = "as far as they are known"
 _CAPTURE = "from the GPU's first activity to its last, or where it has none, all its samples"
 COUNTED = "Instances of the path on the GPU that are not warm-up, see *instances*."
@@ -115,8 +115,10 @@ INSTANCES = Schema(
             "likewise.",
         ),
         Column("tensor_flop", FLOAT, f"FLOP of its kernels, {KNOWN_FLOP}.", lacking=UNCOVERED.name),
+        Column("hfu_pct", FLOAT, f"{HFU_MEANING} window. {_NOT_HOST} {NO_PEAK}", title="HFU", lacking=UNCOVERED.name),
         UNCOVERED,
         _USEFUL,
+        Column("mfu_pct", FLOAT, f"{MFU_MEANING} window. {_NOT_HOST} {NO_PEAK}", title="MFU"),
         Column("warm_up", BOOL, "Whether it is a warm-up iteration or lies in one: it is in no figure of its path."),
     ),
 )

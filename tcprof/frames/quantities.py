@@ -7,6 +7,12 @@ from typing import Any
 from tcprof.frames.places import RANGES
 from tcprof.frames.schema import FLOAT, Column
 
+USEFUL_RATE = Column(
+    "useful_tflops",
+    FLOAT,
+    "Useful FLOP per second of the window, in 10^12; unknown where tensor_tflops is for a host window.",
+    title="Useful FLOP/s",
+)
 IDLE = Column("idle_ns", FLOAT, "The gpu window, less the time under its work.", title="GPU idle")
 
 
@@ -16,12 +22,12 @@ class Quantity:
 
     Attributes:
         column: Its name, title, unit and meaning.
-        gate_name: What conditions of a gate call it; empty where there is no condition on it.
+        gate_name: What conditions of a gate call it.
         part_of: The quantity below which a table shows it; empty for none.
     """
 
     column: Column
-    gate_name: str = ""
+    gate_name: str
     part_of: str = ""
 
     @property
@@ -51,7 +57,7 @@ QUANTITIES = (
     Quantity(RANGES["host_ns"], "host_time"),
     Quantity(RANGES["gpu_window_ns"], "time"),
     Quantity(RANGES["kernel_ns"], "kernel_time"),
-    Quantity(IDLE),
+    Quantity(IDLE, "gpu_idle"),
     Quantity(RANGES["kernel_count"], "kernel_count"),
     HEADLINE,
     Quantity(RANGES["tensor_active_peak_pct"], "tensor_active_peak", part_of=HEADLINE.name),
@@ -59,6 +65,9 @@ QUANTITIES = (
     Quantity(RANGES["tensor_cycles"], "tensor_cycles"),
     Quantity(RANGES["tensor_kernel_share_pct"], "tensor_kernel_share"),
     Quantity(RANGES["tensor_tflops"], "tflops"),
+    Quantity(RANGES["hfu_pct"], "hfu"),
+    Quantity(USEFUL_RATE, "useful_tflops"),
+    Quantity(RANGES["mfu_pct"], "mfu"),
 )
 # As tables and messages list them: what matters at a glance comes first.
 LISTED_QUANTITIES = (QUANTITIES[1], QUANTITIES[0], *QUANTITIES[2:])

@@ -23,7 +23,7 @@ from tcprof.frames import LISTED_QUANTITIES
 
 Scale = Literal["relative", "points", "absolute"]
 
-CONDITIONS = MappingProxyType({quantity.gate_name: quantity for quantity in LISTED_QUANTITIES if quantity.gate_name})
+CONDITIONS = MappingProxyType({quantity.gate_name: quantity for quantity in LISTED_QUANTITIES})
 
 _EXAMPLES = "For example: --fail-if 'time > +5%' or --fail-if 'tensor_active[step / forward] < 30'."
 _NS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9}  # the micro sign and the letter

@@ -65,7 +65,8 @@ def run_deviations(medians: Mapping[str, Floats], window: str, period_ns: float,
         active_ns = 1e9 * known["tensor_active_s"]
         cycles = np.where(active_ns > 0, border_ns * known["tensor_cycles"] / active_ns, 0)
     found["tensor_active_mean_pct"] = (over[window], mean)
-    found["tensor_tflops"] = (over[window], none)  # FLOP are of kernels, which no border cuts
+    for name in ("tensor_tflops", "hfu_pct", "useful_tflops", "mfu_pct"):
+        found[name] = (over[window], none)  # FLOP are of kernels, which no border cuts
     return found | {"tensor_active_s": (work, 1e-9 * border_ns), "tensor_cycles": (work, cycles)}
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
+from tcprof.analysis.rates import time_of_instances
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.comparison.places import KEYS, Renaming, rename_paths
 from tcprof.frames import LARGEST_UNCOVERED_PCT, QUANTITIES
@@ -98,7 +99,7 @@ def _of_instances(instances: pd.DataFrame, over: str) -> dict[str, Floats]:
     waits = instances["gpu_end_ns"] <= instances["host_end_ns"]
     kernel_ns = instances["kernel_ns"]
     host = instances["host_end_ns"] - instances["host_start_ns"]
-    length = {"host": host, "gpu": window, "busy": instances["busy_ns"]}[over]
+    length = time_of_instances(instances, over)
     found = {
         "host_ns": host,
         "gpu_window_ns": window,
@@ -109,7 +110,10 @@ def _of_instances(instances: pd.DataFrame, over: str) -> dict[str, Floats]:
         "tensor_active_s": instances["tensor_active_s"],
         "tensor_cycles": instances["tensor_cycles"],
         "tensor_kernel_share_pct": 100 * instances["tensor_kernel_ns"] / kernel_ns.where(kernel_ns > 0),
-        "tensor_tflops": 1e-3 * instances["tensor_flop"] / length.where((length > 0) & (over != "host")),
+        "tensor_tflops": 1e-3 * instances["tensor_flop"] / length,
+        "hfu_pct": instances["hfu_pct"],
+        "useful_tflops": 1e-3 * instances["useful_flop"] / length,
+        "mfu_pct": instances["mfu_pct"],
         "activity_count": instances["activity_count"],
         "awaited_ns": instances["busy_ns"].where(waits, 0),
     }
@@ -119,4 +123,5 @@ def _of_instances(instances: pd.DataFrame, over: str) -> dict[str, Floats]:
 def _of_captures(rows: pd.DataFrame) -> dict[str, Floats]:
     found = {name: rows[name] for name in MEASURED if name in rows.columns}
     found |= {"idle_ns": rows["gpu_window_ns"] - rows["busy_ns"], "awaited_ns": 0 * rows["host_ns"]}
+    found["useful_tflops"] = 1e-3 * rows["useful_flop"] / rows["window_ns"].where(rows["window_ns"] > 0)
     return {name: column.to_numpy(np.float64) for name, column in found.items()}

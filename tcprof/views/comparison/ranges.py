@@ -26,7 +26,7 @@ _PLACE = ["domain", "path", "depth"]
 def list_range_changes(
     comparison: Comparison, rows: pd.DataFrame, gpu: int, most: int | None = None, number: int = 1, caption: str = ""
 ) -> Table:
-    """The change of each quantity of each range of a GPU; where space is scarce only time and Tensor Active.
+    """The change of each quantity that is known of a range of a GPU; where space is scarce only time and Tensor Active.
 
     Args:
         comparison: What the rows belong to.
@@ -43,15 +43,17 @@ def list_range_changes(
     kept = places if most is None else keep_longest(places, length, most)
     figures = rows.set_index([*_PLACE, "quantity"]).to_dict("index")
     brief = ("host_ns" if comparison.base.first.window == "host" else "gpu_window_ns", HEADLINE.name)
+    known = set(rows["quantity"][rows[["base", "new"]].notna().any(axis=1)])
+    listed = [quantity for quantity in LISTED_QUANTITIES if quantity.name in (*known, *brief)]
     cells = (
-        tuple(_cell(quantity, figures[*place, quantity.name]) for quantity in LISTED_QUANTITIES)
+        tuple(_cell(quantity, figures[*place, quantity.name]) for quantity in listed)
         for place in kept[_PLACE].itertuples(index=False, name=None)
     )
     return Table(
         name=f"ranges-{number}-{gpu}",
         title="",
         first="Range",
-        headings=tuple(_heading(quantity, quantity.name in brief) for quantity in LISTED_QUANTITIES),
+        headings=tuple(_heading(quantity, quantity.name in brief) for quantity in listed),
         rows=path_rows(kept, cells, _tags(kept)),
         hidden=len(places) - len(kept),
         more=LEFT_OUT.format(command="compare"),

@@ -1,0 +1,121 @@
+"""HFU, MFU, useful FLOP/s and idle time: of each instance, in comparisons and as conditions of a gate."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import test_cli
+from test_flop import US, Step
+
+import tcprof
+
+run = test_cli.run
+Run = Callable[..., test_cli.Outcome]
+
+STEPS = 6
+FLOP = 2 * 2048**3  # of each step's product
+KERNEL_S = 100e-6
+PEAK = 989.5e12  # of an H200 in FP16, dense
+MFU = 100 * FLOP / (PEAK * KERNEL_S)
+QUANTITIES = ("hfu_pct", "useful_tflops", "mfu_pct", "idle_ns")
+
+
+def steps(executed: float = FLOP, sizes: bool = True) -> Step:
+    """Steps of one product each, which executes so many FLOP."""
+    step = Step(steps=STEPS)
+    for at in range(20, 1000 * STEPS, 1000):
+        step.op("aten::mm", at, at + 100, [[2048, 2048]] * 2 if sizes else "", seq=at).works(at + 50, executed)
+    return step
+
+
+@pytest.fixture
+def sides(tmp_path: Path) -> tuple[Path, Path]:
+    """A side that executes what is asked for, and one that executes a quarter more."""
+    return (
+        steps().sampled().write(tmp_path, "base.sqlite"),
+        steps(1.25 * FLOP).sampled().write(tmp_path, "new.sqlite"),
+    )
+
+
+def test_they_are_compared_per_iteration(sides: tuple[Path, Path]) -> None:
+    rows = tcprof.compare(*sides, warm_up="all").rows
+    found = rows[rows["path"] == "step"].set_index("quantity").loc[list(QUANTITIES)]
+    assert found["base"].tolist() == pytest.approx([MFU, FLOP / KERNEL_S / 1e12, MFU, 0], rel=1e-3)
+    assert found["new"].tolist() == pytest.approx([1.25 * MFU, FLOP / KERNEL_S / 1e12, MFU, 0], rel=1e-3)
+    assert found["verdict"].tolist() == ["higher", "=", "=", "="]
+    assert found.loc["hfu_pct", "difference_low"] < 0.25 * MFU < found.loc["hfu_pct", "difference_high"]
+
+
+def test_the_table_has_them_where_they_are_known(sides: tuple[Path, Path], run: Run, tmp_path: Path) -> None:
+    lines = run("compare", *sides, "--warm-up", "all").out.splitlines()
+    figures = {title: line.split() for line in lines for title in ("HFU", "MFU") if line.startswith(title)}
+    assert figures["HFU"][1:5] == ["17.4", "%", "21.7", "%"]
+    assert figures["MFU"][1:5] == ["17.4", "%", "17.4", "%"]
+    assert any(line.startswith("Useful FLOP/s") and "172 T" in line for line in lines)
+    plain = steps(sizes=False).sampled().write(tmp_path, "plain.sqlite")
+    out = run("compare", plain, plain, "--warm-up", "all").out
+    assert "\nHFU" in out
+    assert "\nMFU" not in out
+
+
+@pytest.mark.parametrize(
+    ("condition", "status"),
+    [
+        ("mfu < 17", 0),
+        ("mfu < 18", 1),
+        ("hfu > +3pt", 1),
+        ("hfu[step] > +5pt", 0),
+        ("useful_tflops < 150", 0),
+        ("useful_tflops < 200", 1),
+        ("gpu_idle > 1ms", 0),
+    ],
+)
+def test_conditions_on_them(sides: tuple[Path, Path], run: Run, condition: str, status: int) -> None:
+    done = run("compare", *sides, "--warm-up", "all", "--strict", "--fail-if", condition)
+    assert done.status == status, done.out
+
+
+def test_without_sizes_a_condition_on_mfu_is_inconclusive(run: Run, tmp_path: Path) -> None:
+    plain = steps(sizes=False).sampled().write(tmp_path)
+    done = run("compare", plain, plain, "--warm-up", "all", "--fail-if", "mfu < 10", "--format", "json")
+    (judged,) = json.loads(done.out)["gate"]
+    assert (judged["verdict"], judged["reason"]) == ("inconclusive", "unknown in the new recording")
+
+
+def read_host(step: Step, folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The ranges by path, and the instances, over host windows."""
+    analysis = tcprof.read(step.sampled().write(folder), "host", warm_up="all", iteration="step")
+    paths = analysis.paths["path"].to_numpy()
+    instances = analysis.instances.assign(path=paths[analysis.instances["path_id"].to_numpy()])
+    return analysis.ranges.set_index("path"), instances.set_index("path")
+
+
+def test_a_host_window_that_holds_all_of_its_work_has_rates(tmp_path: Path) -> None:
+    """The program waits for the GPU before ``run`` ends; the steps in it end long before their work."""
+    ranges, instances = read_host(steps().range("run", 0, 20_000 * US), tmp_path)
+    whole = 100 * STEPS * FLOP / (PEAK * 20e-3)
+    known = ["tensor_tflops", "tensor_peak_pct", "hfu_pct", "mfu_pct"]
+    assert ranges.loc["run", ["hfu_pct", "mfu_pct"]].tolist() == pytest.approx([whole, whole], rel=1e-3)
+    assert instances.loc["run", ["hfu_pct", "mfu_pct"]].tolist() == pytest.approx([whole, whole], rel=1e-3)
+    assert ranges.loc["run", known].notna().all()
+    assert ranges.loc["step", known].isna().all()
+    assert instances.loc["step", ["hfu_pct", "mfu_pct"]].isna().all(axis=None)
+
+
+def test_one_instance_whose_window_ends_too_early_leaves_its_path_unknown(tmp_path: Path) -> None:
+    """The first ``half`` ends before the work of its three steps, the second one after that of its own."""
+    step = steps().range("half", 0, 3_000 * US).range("half", 3_000 * US, 20_000 * US)
+    ranges, instances = read_host(step, tmp_path)
+    assert ranges.loc["half", ["hfu_pct", "mfu_pct"]].isna().all()
+    assert instances.loc["half", "hfu_pct"].notna().tolist() == [False, True]
+    assert ranges.loc["half", "tensor_flop"] == pytest.approx(STEPS * FLOP, rel=1e-3)
+
+
+def test_over_gpu_windows_instances_add_up_to_their_path(tmp_path: Path) -> None:
+    analysis = tcprof.read(steps().sampled().write(tmp_path), warm_up="all", iteration="step")
+    row = analysis.ranges.set_index("path").loc["step"]
+    of_step = analysis.instances[analysis.instances["path_id"] == row["path_id"]]
+    assert of_step["mfu_pct"].mean() == pytest.approx(row["mfu_pct"]) == pytest.approx(MFU, rel=1e-6)
+    assert of_step["hfu_pct"].mean() == pytest.approx(row["hfu_pct"])
