@@ -12,6 +12,7 @@ from tcprof.comparison import Comparison, Side
 from tcprof.comparison import compare as compare_sides
 from tcprof.errors import UsageError
 from tcprof.findings import Check, Findings, judge
+from tcprof.findings.advice import Advice, advise
 from tcprof.findings.compared import ComparedFindings, judge_comparison
 from tcprof.frames import SAMPLE_METRICS
 from tcprof.sources.registry import open_source
@@ -58,6 +59,11 @@ class JudgedAnalysis(_Judged, Analysis):
     def checks(self) -> tuple[Check, ...]:
         """What was checked before the figures can be trusted."""
         return self.findings.checks
+
+    @cached_property
+    def advice(self) -> tuple[Advice, ...]:
+        """What to do, and what it is likely to win, best first."""
+        return advise(self)
 
     def figure_timeline(self) -> Any:
         """Samples over lanes of ranges, as a plotly figure."""

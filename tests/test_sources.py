@@ -15,7 +15,7 @@ from builders import TraceBuilder
 
 import tcprof
 from tcprof.errors import InputError
-from tcprof.frames import ACTIVITIES, ALONE, DIAGNOSTICS, GPUS, LAUNCHES, NVTX_RANGES, SAMPLES, Schema
+from tcprof.frames import ACTIVITIES, ALONE, DIAGNOSTICS, GPUS, LAUNCHES, NVTX_RANGES, SAMPLES, WAITS, Schema
 from tcprof.sources import Recording, Samples, SourceType, Wrong, registry
 from tcprof.sources.nsys_sqlite import NsysExport, recognition
 from tcprof.sources.recordings import find_recordings
@@ -48,6 +48,9 @@ class JsonSource:
 
     def launches(self) -> pd.DataFrame:
         return self._frame(LAUNCHES)
+
+    def waits(self) -> pd.DataFrame:
+        return self._frame(WAITS)
 
     def lost_launches(self) -> int | None:
         return None

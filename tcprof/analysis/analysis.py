@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -54,6 +54,8 @@ class Analysis:
             repeats in the order of the kernels; empty where nothing does.
         paths: See ``tcprof.frames.PATHS``.
         activities: See ``tcprof.frames.ACTIVITIES``.
+        launches: The API calls that started them, see ``tcprof.frames.LAUNCHES``.
+        waits: The API calls that waited for a GPU, see ``tcprof.frames.WAITS``.
         launched: One row for each launch of a kernel, see ``tcprof.frames.LAUNCHED``; empty where the kernels were
             not fitted.
         kernels: One row for each GPU, kernel and launch geometry, see ``tcprof.frames.KERNELS``.
@@ -78,6 +80,8 @@ class Analysis:
     iterations: pd.DataFrame
     paths: pd.DataFrame
     activities: pd.DataFrame
+    launches: pd.DataFrame
+    waits: pd.DataFrame
     launched: pd.DataFrame
     kernels: pd.DataFrame
     kernels_by_path: pd.DataFrame
@@ -130,7 +134,6 @@ def analyze(
     ranges = _summarize(evidence, windows, tensor, used, recorded.recording.duration_ns, samples.tensor_source)
     ranges, instances, account, modules = _account(evidence, found, ranges, iterations)
     return Analysis(
-        recording=recorded.recording,
         window=window,
         tensor_source=samples.tensor_source,
         gpus=gpus,
@@ -140,7 +143,7 @@ def analyze(
         ranges=ranges,
         instances=instances,
         iterations=iterations,
-        activities=activities,
+        **recorded.frames,
         **vars(account),
         modules=modules,
         clocks=clocks,
@@ -156,11 +159,17 @@ class _Recorded:
 
     recording: Recording
     launches: pd.DataFrame
+    waits: pd.DataFrame
     activities: pd.DataFrame
     hierarchy: Hierarchy
     attribution: Attribution
     samples: Samples
     clocks: pd.DataFrame
+
+    @property
+    def frames(self) -> dict[str, Any]:
+        """What an analysis has of it as it was read."""
+        return {name: getattr(self, name) for name in ("recording", "activities", "launches", "waits")}
 
 
 def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
@@ -168,15 +177,16 @@ def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
     metrics = {*metrics, "gr_active_pct", *(_OF_FIT if kernels else ())}
     with ThreadPoolExecutor() as pool:  # reading is most of the work, and it waits for SQLite
         read_samples, read_launches = pool.submit(source.samples, metrics), pool.submit(source.launches)
+        read_waits = pool.submit(source.waits)
         recording, activities = source.recording(), source.activities(geometry=kernels)
         hierarchy = build_hierarchy(source.ranges())
-        launches = read_launches.result()
+        launches, waits = read_launches.result(), read_waits.result()
         attribution = attribute(hierarchy, launches, activities)
         samples = read_samples.result()
     clocks = check_clocks(activities, samples.frame)
     samples = replace(samples, frame=align_samples(samples.frame, clocks))
     return_freed_memory()
-    return _Recorded(recording, launches, activities, hierarchy, attribution, samples, clocks)
+    return _Recorded(recording, launches, waits, activities, hierarchy, attribution, samples, clocks)
 
 
 def _place(

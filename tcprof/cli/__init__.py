@@ -48,6 +48,7 @@ def main() -> None:
 def _run() -> int:
     """The command that the arguments ask for; returns its exit status."""
     from tcprof.cli import (  # noqa: F401 - they add their commands
+        advise,
         compare,
         doctor,
         export,

@@ -14,6 +14,7 @@ _ORDER = (
     "doctor",
     "profile",
     "show",
+    "advise",
     "report",
     "ranges",
     "kernels",

@@ -8,11 +8,13 @@ from enum import StrEnum
 class Severity(StrEnum):
     """How much a finding matters.
 
-    A fault makes figures untrustworthy and is shown before any of them; a caution is what else a reader must know.
+    A fault makes figures untrustworthy and is shown before any of them; a caution is what else a reader must know;
+    advice is what to do about the program.
     """
 
     FAULT = "fault"
     CAUTION = "caution"
+    ADVICE = "advice"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ ask. ``docs/metrics.md`` is generated from this package.
 """
 
 from tcprof.frames.accounts import CLOCKS, LEDGER, OUTSIDE, TIMELINE
+from tcprof.frames.advice import ADVICE
 from tcprof.frames.compared import COMPARISON, KERNEL_CHANGES, NOISE_FLOOR, WATERFALL
 from tcprof.frames.modules import FOLDED_MODULES, IN_NO_MODULE, MODULE_CHANGES, MODULES
 from tcprof.frames.places import INSTANCES, ITERATIONS, PATHS, RANGES, WHOLE_CAPTURE
@@ -20,12 +21,14 @@ from tcprof.frames.recorded import (
     OPS_DOMAIN,
     SAMPLE_METRICS,
     SAMPLES,
+    WAITS,
 )
 from tcprof.frames.schema import LARGEST_UNCOVERED_PCT, Column, Schema
 from tcprof.frames.work import KERNELS, LAUNCHED, WARM_UP_PATH
 
 __all__ = [
     "ACTIVITIES",
+    "ADVICE",
     "ALONE",
     "CLOCKS",
     "COMPARISON",
@@ -58,6 +61,7 @@ __all__ = [
     "SAMPLE_METRICS",
     "SCHEMAS",
     "TIMELINE",
+    "WAITS",
     "WARM_UP_PATH",
     "WATERFALL",
     "WHOLE_CAPTURE",
@@ -68,7 +72,7 @@ __all__ = [
 ]
 
 SCHEMAS = (
-    *(GPUS, SAMPLES, NVTX_RANGES, LAUNCHES, ACTIVITIES, DIAGNOSTICS, ALONE),
-    *(PATHS, INSTANCES, RANGES, LAUNCHED, KERNELS, MODULES, TIMELINE, LEDGER, ITERATIONS, CLOCKS, OUTSIDE),
+    *(GPUS, SAMPLES, NVTX_RANGES, LAUNCHES, WAITS, ACTIVITIES, DIAGNOSTICS, ALONE),
+    *(PATHS, INSTANCES, RANGES, LAUNCHED, KERNELS, MODULES, TIMELINE, LEDGER, ITERATIONS, CLOCKS, OUTSIDE, ADVICE),
     *(COMPARISON, NOISE_FLOOR, KERNEL_CHANGES, MODULE_CHANGES, WATERFALL),
 )

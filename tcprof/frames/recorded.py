@@ -92,6 +92,19 @@ LAUNCHES = Schema(
         Column("thread", INT, "Thread that made the call, within its process."),
         Column("correlation", INT, "Number that ties the call to its activities, unique within the process."),
         START,
+        Column("returned_ns", FLOAT, "When the call returned, on the same clock; unknown where that was not recorded."),
+    ),
+)
+
+WAITS = Schema(
+    "waits",
+    "CUDA API calls that do nothing but wait for a GPU, such as cudaStreamSynchronize.",
+    (
+        Column("process", INT, "Process that made the call."),
+        Column("thread", INT, "Thread that made the call, within its process."),
+        Column("name", CATEGORY, "The call's name."),
+        START,
+        END,
     ),
 )
 

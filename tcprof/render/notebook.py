@@ -3,7 +3,7 @@
 from html import escape
 
 from tcprof.render.formats._tables import brief_columns, label_rows
-from tcprof.views.document import Document, Notes, Part, Section, Table
+from tcprof.views.document import Code, Document, Notes, Part, Section, Table
 
 _CELL = "text-align:right;font-variant-numeric:tabular-nums;white-space:pre"
 _FIRST = "text-align:left;white-space:pre-wrap"
@@ -20,6 +20,8 @@ def render_html(document: Document) -> str:
 def _render_part(part: Part) -> str:
     if isinstance(part, Notes):
         return "".join(f"<p>{escape(line)}</p>" for line in part.lines)
+    if isinstance(part, Code):
+        return f"<pre>{escape(chr(10).join(part.lines))}</pre>"
     if isinstance(part, Table):
         return _render_table(part) if part.rows else ""
     if isinstance(part, Section):

@@ -91,6 +91,9 @@ class Source(Protocol):
     def launches(self) -> pd.DataFrame:
         """The API calls that started work on a GPU, see ``tcprof.frames.LAUNCHES``."""
 
+    def waits(self) -> pd.DataFrame:
+        """The API calls that wait for a GPU, see ``tcprof.frames.WAITS``."""
+
     def lost_launches(self) -> int | None:
         """Launches of kernels whose kernels are not in the recording; None where this is unknown."""
 

@@ -155,6 +155,13 @@ class Notes:
 
 
 @dataclass(frozen=True)
+class Code:
+    """Lines to copy, as they are."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Tile:
     """One figure that is read at a glance: what, how much, its 95 % interval, and over which window."""
 
@@ -239,7 +246,7 @@ class Commands:
     items: tuple[tuple[str, tuple[str, ...], str], ...]
 
 
-Part: TypeAlias = "Notes | Summary | Table | Figure | Facts | Checklist | Commands | Section"
+Part: TypeAlias = "Notes | Code | Summary | Table | Figure | Facts | Checklist | Commands | Section"
 
 
 @dataclass(frozen=True)

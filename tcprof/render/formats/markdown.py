@@ -7,7 +7,7 @@ from tcprof.render.formats import Style, Writer
 from tcprof.render.formats._tables import brief_columns, label_rows
 from tcprof.untrusted import printable
 from tcprof.version import MADE_BY
-from tcprof.views.document import Document, Notes, Part, Section, Summary, Table
+from tcprof.views.document import Code, Document, Notes, Part, Section, Summary, Table
 
 if TYPE_CHECKING:
     from tcprof.views.gate import GateView
@@ -36,6 +36,8 @@ def _render_part(part: Part) -> list[str]:
     """A part as paragraphs."""
     if isinstance(part, Notes):
         return [escape(line) for line in part.lines]
+    if isinstance(part, Code):
+        return ["\n".join(f"    {printable(line)}" for line in part.lines)]
     if isinstance(part, Summary):
         return [escape(line) for line in part.verdict]
     if isinstance(part, Table):

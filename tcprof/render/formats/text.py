@@ -14,6 +14,7 @@ from tcprof.untrusted import printable
 from tcprof.version import MADE_BY
 from tcprof.views.document import (
     Checklist,
+    Code,
     Commands,
     Document,
     Facts,
@@ -56,6 +57,8 @@ def render_part(part: Part, style: Style) -> list[str]:
     """A part as paragraphs; those that only a page can show are none."""
     if isinstance(part, Notes):
         return ["\n".join(wrap(line, style) for line in part.lines)] if part.lines else []
+    if isinstance(part, Code):
+        return ["\n".join(f"    {printable(line)}" for line in part.lines)]
     if isinstance(part, Summary):
         return ["\n".join(wrap(line, style) for line in part.verdict)]
     if isinstance(part, Table):

@@ -8,7 +8,7 @@ from pandas.api.types import union_categoricals
 from sqlalchemy import Select, Table, func, select, union_all
 
 from tcprof.arrays import Ints
-from tcprof.frames import ACTIVITIES, LAUNCHES
+from tcprof.frames import ACTIVITIES, LAUNCHES, WAITS
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.database import UNNAMED, Database, distinct_pairs
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
@@ -109,9 +109,14 @@ def read_launches(database: Database) -> pd.DataFrame:
     if not database.has(calls) or started is None:
         return LAUNCHES.empty()
     found = database.read(
-        Query(calls, required=("start", "globalTid", "correlationId"), where=calls.c.correlationId.in_(started))
+        Query(
+            calls,
+            required=("start", "globalTid", "correlationId"),
+            facts={"end": UNKNOWN},
+            where=calls.c.correlationId.in_(started),
+        )
     )
-    start, thread, correlation = found.values()
+    start, thread, correlation, end = found.values()
     # A driver call inside a runtime call may bear the same number; the outer one began first.
     order = np.argsort(start, kind="stable")
     process = ((thread >> 24) & 0xFFFFFF)[order]
@@ -122,8 +127,30 @@ def read_launches(database: Database) -> pd.DataFrame:
         "thread": thread[order] & 0xFFFFFF,
         "correlation": correlation[order],
         "start_ns": start[order],
+        "returned_ns": np.where(end < start, np.nan, end)[order],
     }
     return LAUNCHES.conform(pd.DataFrame(columns, copy=False))
+
+
+def read_waits(database: Database) -> pd.DataFrame:
+    """The API calls that wait for a GPU, see ``tcprof.frames.WAITS``."""
+    calls, names = schema.API_CALLS, schema.STRINGS
+    if not database.has_column(calls, "nameId"):
+        return WAITS.empty()
+    named = (func.length(names.c.value) < _LONGEST_CALL) & names.c.value.like("%Synchronize%")
+    waiting = calls.c.nameId.in_(select(names.c.id).where(named))
+    found = database.read(Query(calls, required=("start", "end", "globalTid", "nameId"), where=waiting))
+    codes, ids = pd.factorize(found["nameId"])
+    texts = database.strings(ids)
+    order = np.argsort(found["start"], kind="stable")
+    columns = {
+        "process": (found["globalTid"] >> 24) & 0xFFFFFF,
+        "thread": found["globalTid"] & 0xFFFFFF,
+        "name": _named(codes, [texts.get(int(number)) or UNNAMED for number in ids]),
+        "start_ns": found["start"],
+        "end_ns": np.maximum(found["start"], found["end"]),
+    }
+    return WAITS.conform(pd.DataFrame({name: column[order] for name, column in columns.items()}, copy=False))
 
 
 def count_lost_launches(database: Database) -> int | None:

@@ -12,7 +12,7 @@ from sqlalchemy import Table
 
 from tcprof.frames import DIAGNOSTICS, GPUS, SAMPLE_METRICS
 from tcprof.sources.nsys_sqlite import schema
-from tcprof.sources.nsys_sqlite.activities import count_lost_launches, read_activities, read_launches
+from tcprof.sources.nsys_sqlite.activities import count_lost_launches, read_activities, read_launches, read_waits
 from tcprof.sources.nsys_sqlite.alone import read_alone
 from tcprof.sources.nsys_sqlite.database import Database, texts
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
@@ -81,6 +81,10 @@ class NsysExport:
     def launches(self) -> pd.DataFrame:
         """The API calls that started work on a GPU, see ``tcprof.frames.LAUNCHES``."""
         return read_launches(self._database)
+
+    def waits(self) -> pd.DataFrame:
+        """The API calls that wait for a GPU, see ``tcprof.frames.WAITS``."""
+        return read_waits(self._database)
 
     def lost_launches(self) -> int | None:
         """Launches of kernels whose kernels are not in the recording; None where this is unknown."""

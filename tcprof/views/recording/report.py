@@ -8,6 +8,7 @@ from tcprof.findings.notes import describe_peaks
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Figure, Notes, Part, Section
 from tcprof.views.figures.time_bars import figure_time_classes
+from tcprof.views.recording.advice import view_best, view_sections
 from tcprof.views.recording.facts import (
     SOURCE_NOTES,
     WINDOW_MEANINGS,
@@ -49,6 +50,7 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
     base = (*describe_base(analysis), *describe_peaks(analysis))
     summaries = summarize(analysis, findings)
     sections = (
+        Section("advice", "Advice: what to do first, and what it is likely to win", view_sections(analysis), "Advice"),
         Section(TIMELINE, "Timeline", ()),
         Section("iterations", "Iterations", _iterations(analysis)),
         Section("modules", "Modules", _modules(analysis)),
@@ -64,6 +66,7 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
         parts=(
             Notes((describe_date(analysis),), "subtitle"),
             *summaries,
+            Notes(view_best(analysis), "advice"),
             Notes(base, "base"),
             *(section for section in sections if section.parts or section.name == TIMELINE),
         ),

@@ -9,6 +9,7 @@ from tcprof.frames import OPS_DOMAIN
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Notes, Section
 from tcprof.views.paths import keep_largest
+from tcprof.views.recording.advice import view_best
 from tcprof.views.recording.facts import describe_base, describe_recording, document_data
 from tcprof.views.recording.kernels import list_kernels
 from tcprof.views.recording.ranges import list_ranges
@@ -34,6 +35,7 @@ def view_recording(
         parts=(
             Notes((describe_recording(analysis),)),
             Notes(findings.verdict),
+            Notes(view_best(analysis)),
             Notes((*summarize_checks(findings.checks), *base)),
             Section("ranges", "", tuple(list_ranges(analysis, shown["ranges"]))),
             Section("kernels", "", tuple(list_kernels(analysis, shown["kernels"]))),

@@ -1,0 +1,33 @@
+"""Advice: what to do first, and what it is likely to win.
+
+Each rule in ``rules`` looks at a step of one GPU and says what it finds, with its price. Prices are of exposed time,
+and no more than the CPU's own time leaves; see ``Step``.
+"""
+
+from tcprof.analysis import Analysis
+from tcprof.findings.advice.advice import Advice, Gain, Option
+from tcprof.findings.advice.rules import RULES, load_rule
+from tcprof.findings.advice.step import measure_step
+from tcprof.findings.advice.wellness import find_all_well
+
+__all__ = ["RULES", "Advice", "Gain", "Option", "advise", "load_rule"]
+
+
+def advise(analysis: Analysis) -> tuple[Advice, ...]:
+    """The advice on a recording: what is likely to win most first, then what has no price.
+
+    Args:
+        analysis: The recording, with its kernels fitted.
+    """
+    found: list[Advice] = []
+    for gpu in analysis.gpus["gpu"]:
+        step = measure_step(analysis, int(gpu))
+        if step is None or analysis.launched.empty:
+            continue
+        of_gpu = [advice for name in RULES for advice in load_rule(name).find(step)]
+        found += of_gpu or find_all_well(step)
+    return tuple(sorted(found, key=_order))
+
+
+def _order(advice: Advice) -> tuple[bool, float]:
+    return not advice.gain.is_known, -advice.gain.likely_pct if advice.gain.is_known else 0.0

@@ -1,0 +1,87 @@
+"""What advice is: a finding with a price, evidence, and code to paste."""
+
+from dataclasses import dataclass
+
+from tcprof import units
+from tcprof.findings.finding import Finding
+
+HIGH, MEDIUM, LOW = "high", "medium", "low"
+NOTABLE_PCT = 1.0  # of a step: what is likely to win less is folded away
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What a change is likely to win of a step; below 0 it costs time, NaN where that is not known.
+
+    Attributes:
+        low_ns: The least that is expected.
+        likely_ns: What is most likely.
+        high_ns: The most that is expected.
+        low_pct: The same as shares of the step.
+        likely_pct: Likewise.
+        high_pct: Likewise.
+    """
+
+    low_ns: float = float("nan")
+    likely_ns: float = float("nan")
+    high_ns: float = float("nan")
+    low_pct: float = float("nan")
+    likely_pct: float = float("nan")
+    high_pct: float = float("nan")
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is a price at all."""
+        return self.likely_pct == self.likely_pct
+
+    @property
+    def is_notable(self) -> bool:
+        """Whether it is worth a line."""
+        return self.likely_pct >= NOTABLE_PCT
+
+    @property
+    def text(self) -> str:
+        """Likely gain, and the span from low to high."""
+        if not self.is_known:
+            return units.UNKNOWN
+        span = units.format_interval(self.low_pct, self.high_pct, units.format_pct)
+        return f"{units.format_pct(self.likely_pct)} ({span}), {units.format_ns(self.likely_ns)}"
+
+
+UNPRICED = Gain()
+
+
+@dataclass(frozen=True)
+class Option:
+    """One way to act on advice.
+
+    Attributes:
+        title: What it is, in a few words.
+        code: What to write, line by line.
+        gain: What it wins.
+    """
+
+    title: str
+    code: tuple[str, ...]
+    gain: Gain = UNPRICED
+
+
+@dataclass(frozen=True)
+class Advice(Finding):
+    """A finding that says what to do, and what that would win.
+
+    Attributes:
+        gpu: Number of the GPU.
+        gain: What the first option wins.
+        evidence: Figures that show it, a line each.
+        options: Ways to act on it, that to begin with first.
+        confidence: high, medium or low.
+        raise_confidence: What would raise it, in a whole sentence; empty where nothing is needed.
+    """
+
+    gpu: int = 0
+    gain: Gain = UNPRICED
+    evidence: tuple[str, ...] = ()
+    options: tuple[Option, ...] = ()
+    confidence: str = MEDIUM
+    raise_confidence: str = ""

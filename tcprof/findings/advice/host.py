@@ -1,0 +1,172 @@
+"""What the CPU does while a GPU works and idles: launches, waits for the GPU, and other work."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis import Analysis
+from tcprof.analysis.intervals import OpenIntervals, StepFunction, union
+from tcprof.analysis.kernel_order import KERNEL_ORDER_DOMAIN
+from tcprof.analysis.projection import launches_of
+from tcprof.arrays import Bools, Ints
+from tcprof.frames import OPS_DOMAIN
+from tcprof.untrusted import one_line
+
+LONG_NS = 200_000  # between two calls: more than the 5 to 40 µs that a launch takes with its share of Python
+VERY_LONG_NS = 1_000_000  # the same in a range that launches kernels itself: more than autograd takes to begin
+BLOCKED_NS = 50_000  # a launch that lasts so long waits: for the queue of launches, or for a copy to come to its turn
+_CALL_NS = 5_000  # what a launch takes where its end was not recorded
+LAUNCHES, WAITS, WORK, GPU_SIDE = "launches", "waits", "work", "on the GPU"
+Pair = tuple[Ints, Ints]
+
+
+@dataclass(frozen=True)
+class Host:
+    """The CPU of a mean step.
+
+    Attributes:
+        cpu_ns: Time in which it does not wait for the GPU; NaN where no calls were recorded, or of several processes.
+        wait_ns: Time in which it does.
+        waits: The same by what is called, and how often in a step.
+        idle_ns: Time in which the GPU idles, by why: the CPU launches, it has just waited, it works long in a range
+            that launches nothing, or the launch was there before.
+        work: Of idle time while the CPU works long between launches, by the range that is open then; empty for none.
+    """
+
+    cpu_ns: float
+    wait_ns: float
+    waits: pd.DataFrame
+    idle_ns: Mapping[str, float]
+    work: "pd.Series[float]"
+
+
+def find_host(analysis: Analysis, rows: Ints, inside: StepFunction, on_cpu: Pair, count: int) -> Host:
+    """What the CPU does in a mean step.
+
+    Args:
+        analysis: The recording.
+        rows: The GPU's activities.
+        inside: 1 in the steps' windows on the GPU.
+        on_cpu: Their windows on the CPU.
+        count: How many steps there are.
+    """
+    activities = analysis.activities.loc[rows]
+    launch = launches_of(analysis.launches, activities)
+    waits = _list_waits(analysis, activities, launch)
+    calls = np.flatnonzero(analysis.launches["process"].isin(activities["process"].unique()))
+    launches = analysis.launches.iloc[calls]
+    start = launches["start_ns"].to_numpy()
+    end = launches["returned_ns"].fillna(launches["start_ns"] + _CALL_NS).to_numpy(np.int64)
+    idle, work = _explain_idle(analysis, activities, launch, (start, end), waits, inside)
+    on_cpu_ns, wait_ns = _measure(on_cpu, waits)
+    several = launches["process"].nunique() != 1
+    return Host(
+        cpu_ns=float("nan") if several else (on_cpu_ns - wait_ns) / count,
+        wait_ns=wait_ns / count,
+        waits=_sum_waits(waits, on_cpu, count),
+        idle_ns={name: value / count for name, value in idle.items()},
+        work=work / count,
+    )
+
+
+def _list_waits(analysis: Analysis, activities: pd.DataFrame, launch: Ints) -> pd.DataFrame:
+    """When the CPU waits for the GPU: calls that do nothing else, and launches and copies that had to wait."""
+    own = analysis.waits[analysis.waits["process"].isin(activities["process"].unique())]
+    started = np.full(len(analysis.launches), np.iinfo(np.int64).max)
+    known = launch >= 0
+    np.minimum.at(started, launch[known], activities["start_ns"].to_numpy()[known])
+    calls = analysis.launches.assign(until=np.minimum(analysis.launches["returned_ns"].fillna(-1), started))
+    blocked = calls[calls["until"] - calls["start_ns"] >= BLOCKED_NS]
+    kind = pd.Series(activities["kind"].astype(str).to_numpy()[known], index=launch[known])
+    kind = kind[~kind.index.duplicated()].reindex(blocked.index)
+    others = pd.DataFrame(
+        {"name": kind.to_numpy(), "start_ns": blocked["start_ns"], "end_ns": blocked["until"].astype(np.int64)}
+    )
+    columns = ["name", "start_ns", "end_ns"]
+    every = pd.concat([own[columns].astype({"name": object}), others[others["name"].notna()]], ignore_index=True)
+    return every.sort_values("start_ns", kind="stable", ignore_index=True)
+
+
+def _measure(on_cpu: Pair, waits: pd.DataFrame) -> tuple[float, float]:
+    """Length of the steps on the CPU, and of the waits in them."""
+    inside = _inside(on_cpu)
+    _, start, end = union(np.zeros(len(waits), np.int64), waits["start_ns"].to_numpy(), waits["end_ns"].to_numpy())
+    return float((inside.end - inside.start).sum()), float(inside.integral(start, end).sum())
+
+
+def _sum_waits(waits: pd.DataFrame, on_cpu: Pair, count: int) -> pd.DataFrame:
+    """Time and number of waits in a step, by what is called."""
+    time = _inside(on_cpu).integral(waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64))
+    found = waits.assign(time_ns=time)[time > 0].groupby("name")["time_ns"].agg(["sum", "size"]) / count
+    return found.rename(columns={"sum": "time_ns", "size": "count"}).sort_values("time_ns", ascending=False)
+
+
+def _inside(windows: Pair) -> StepFunction:
+    """1 in windows."""
+    _, start, end = union(np.zeros_like(windows[0]), *windows)
+    return StepFunction(start, end, np.ones(len(start)))
+
+
+def _explain_idle(
+    analysis: Analysis, activities: pd.DataFrame, launch: Ints, calls: Pair, waits: pd.DataFrame, inside: StepFunction
+) -> tuple[dict[str, float], "pd.Series[float]"]:
+    """The GPU's idle time in the steps, by what the CPU did until it launched what came next."""
+    begins, ends = (activities[name].to_numpy() for name in ("start_ns", "end_ns"))
+    _, first, last = union(np.zeros_like(begins), begins, ends)
+    idle_from, idle_to = last[:-1], first[1:]
+    order = np.argsort(begins, kind="stable")
+    following = order[np.searchsorted(begins[order], idle_to)]
+    row = launch[following]
+    known = row >= 0
+    launched = np.where(known, np.append(analysis.launches["start_ns"].to_numpy(), 0)[row], idle_from)
+    launched = np.clip(launched, idle_from, idle_to)
+    waited = _last_end(waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64), launched)
+    called = np.maximum(_last_end(*calls, launched), waited)
+    wait_to = np.clip(waited, idle_from, launched)
+    is_long = launched - called >= LONG_NS
+    is_after_wait = waited >= idle_from - BLOCKED_NS
+    middle = (np.maximum(called, idle_from) + launched) // 2
+    names, is_launching = np.full(len(middle), "", dtype=object), np.zeros(len(middle), dtype=bool)
+    where = _open_ranges(analysis, activities["process"].to_numpy()[following[is_long]], middle[is_long])
+    names[is_long], is_launching[is_long] = where
+    is_work = is_long & (launched > idle_from) & (~is_launching | (launched - called >= VERY_LONG_NS))
+    late = np.where(launched > idle_from, inside.integral(idle_from, idle_to), 0.0)
+    waited_ns = inside.integral(idle_from, wait_to)
+    rest = late - waited_ns
+    parts = {
+        LAUNCHES: float(rest[~is_work & ~is_after_wait].sum()),
+        WAITS: float(rest[~is_work & is_after_wait].sum() + waited_ns.sum()),
+        WORK: float(rest[is_work].sum()),
+    }
+    parts[GPU_SIDE] = max(0.0, float(inside.integral(idle_from, idle_to).sum()) - sum(parts.values()))
+    work = pd.Series(rest[is_work], index=names[is_work], dtype=float).groupby(level=0).sum()
+    return parts, work.sort_values(ascending=False)
+
+
+def _last_end(start: Ints, end: Ints, time: Ints) -> Ints:
+    """When the last of the intervals that begin before a time ends, as far as that is before it; else long ago."""
+    if not len(start):
+        return np.full(len(time), np.iinfo(np.int64).min // 4)
+    order = np.argsort(start, kind="stable")
+    reach = np.maximum.accumulate(end[order])
+    place = np.searchsorted(start[order], time, side="left") - 1
+    return np.where(place >= 0, np.minimum(reach[np.maximum(place, 0)], time), np.iinfo(np.int64).min // 4)
+
+
+def _open_ranges(analysis: Analysis, process: Ints, time: Ints) -> tuple[list[str], Bools]:
+    """The name of the range of each process that opened last before a time and is open then, empty where none is.
+
+    And whether kernels are launched in ranges of that name, without one further in.
+    """
+    ranges = analysis.nvtx_ranges[~analysis.nvtx_ranges["domain"].isin([OPS_DOMAIN, KERNEL_ORDER_DOMAIN])]
+    if not len(ranges) or not len(time):
+        return [""] * len(time), np.zeros(len(time), dtype=bool)
+    columns = [ranges[name].to_numpy() for name in ("process", "start_ns", "end_ns")]
+    order = OpenIntervals.order(*columns)
+    found = OpenIntervals(*(column[order] for column in columns)).at(process, time)
+    names = np.append(ranges["name"].astype(str).to_numpy()[order], "")[found]
+    rows = analysis.launched["range"].unique()
+    launching = analysis.nvtx_ranges["name"].loc[rows[rows >= 0]].astype(str).unique()
+    return [one_line(name, 40) for name in names], np.isin(names, launching)

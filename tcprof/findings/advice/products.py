@@ -1,0 +1,84 @@
+"""What rules about matrix products share: which kernels they are, and what another precision saves of them."""
+
+import numpy as np
+import pandas as pd
+
+from tcprof import units
+from tcprof.analysis.kernels.names import PRODUCT, short_name
+from tcprof.findings.advice.bounds import MEMORY
+from tcprof.findings.advice.measured import MEASURED, speedup
+from tcprof.findings.advice.step import Levels, Step
+from tcprof.untrusted import one_line
+
+ATTENTION, OPTIMIZER = "attention", "optimizer"
+HALVES = ("fp16", "bf16", "fp16/bf16")
+NOTABLE_SHARE_PCT = 1.0  # of a step
+_VECTORS = r"gemv|gemvx|dot_kernel|gemmk1_"  # a matrix times a vector: its memory is what it waits for
+_SHOWN = 3
+BF16_CODE = (
+    'with torch.autocast("cuda", dtype=torch.bfloat16):  # forward pass and loss',
+    "    loss = criterion(model(inputs), targets)",
+    "loss.backward()  # outside of it; bfloat16 needs no GradScaler",
+    "# Hugging Face: TrainingArguments(bf16=True)",
+    "# Lightning: Trainer(precision='bf16-mixed')",
+    "# Keras: keras.mixed_precision.set_global_policy('mixed_bfloat16')",
+)
+
+
+def find_products(step: Step, precision: str) -> pd.DataFrame:
+    """The products and convolutions that read a precision, without products of a vector."""
+    kernels = step.kernels
+    is_product = (kernels["work"] == PRODUCT) & ~kernels["name"].str.contains(_VECTORS)
+    return kernels[is_product & (kernels["precision"] == precision)]
+
+
+def has_halves(step: Step) -> bool:
+    """Whether the step computes products, or attention, in 16 bits on Tensor Cores."""
+    kernels = step.kernels[step.kernels["tensor_kernel"]]
+    time = kernels["exposed_ns"][kernels["precision"].isin(HALVES)].sum()
+    return step.share_pct(time) >= NOTABLE_SHARE_PCT or bool(time > 0.1 * kernels["exposed_ns"].sum() > 0)
+
+
+def saved_by(step: Step, rows: pd.DataFrame, before: str, after: str) -> Levels:
+    """Exposed time of products that another precision saves, in ns; NaN where the chip's rates are not known."""
+    fast = speedup(step.chip, before, after, rows["median_ns"].to_numpy(np.float64))
+    is_bound = (rows["bound_by"] == MEMORY).to_numpy()
+    shares, spread = MEASURED["convolutions"]["share"], MEASURED["products"]["spread"]
+    found = []
+    for level in range(3):
+        share = np.where(rows["is_convolution"], shares[level], 1.0)
+        ratio = np.maximum(1 + (fast - 1) * share * (1.0 if rows["is_convolution"].all() else spread[level]), 1.0)
+        saved = rows["exposed_ns"].to_numpy() * (1 - 1 / np.where(is_bound, np.minimum(ratio, 2.0), ratio))
+        found.append(float(saved.sum()))
+    return found[0], found[1], found[2]
+
+
+def saved_by_autocast(step: Step, rows: pd.DataFrame, before: str) -> Levels:
+    """The same for 16 bits by autocast: with attention in float32, and less what its casts take."""
+    attention = step.kernels[(step.kernels["work"] == ATTENTION) & (step.kernels["precision"] == "tf32")]
+    faster, casts = MEASURED["attention"]["speedup"], MEASURED["autocast"]["cast_of_optimizer"]
+    optimizer = float(step.kernels["exposed_ns"][step.kernels["work"] == OPTIMIZER].sum())
+    saved = saved_by(step, rows, before, "bf16")
+    whole = float(attention["exposed_ns"].sum())
+    levels = [saved[each] + whole * (1 - 1 / faster[each]) - optimizer * casts[each] for each in range(3)]
+    return levels[0], levels[1], levels[2]
+
+
+def list_kernels(step: Step, rows: pd.DataFrame) -> tuple[str, ...]:
+    """The kernels that take most, a line each."""
+    lines = []
+    for row in rows.head(_SHOWN).to_dict("records"):
+        where = f", mostly in “{one_line(row['path'], 60)}”" if row["path"] else ""
+        count = units.format_count(row["launches"])
+        lines.append(f"{short_name(row['name'])}: {units.format_ns(row['exposed_ns'])} in {count} launches{where}")
+    rest = len(rows) - _SHOWN
+    if rest > 0:
+        time = units.format_ns(rows["exposed_ns"][_SHOWN:].sum())
+        lines.append(f"{units.format_count(rest)} more kernel{'s' * (rest > 1)}: {time}")
+    return tuple(lines)
+
+
+def add(*levels: Levels) -> Levels:
+    """Levels added up."""
+    low, likely, high = (sum(each) for each in zip(*levels, strict=True))
+    return low, likely, high

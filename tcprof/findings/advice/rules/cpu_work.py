@@ -1,0 +1,56 @@
+"""The GPU waits while the CPU does something other than launching: loading data, for the most part.
+
+What: idle time in which the CPU launches nothing for 0.2 ms or more, in a range that launches no kernels or in none; or
+for 1 ms in any range. The range is named.
+
+Why: what the CPU does between two launches takes the GPU's time where nothing is queued.
+
+Thresholds: 5 % of a step.
+
+Do: load ahead in other processes (`DataLoader(num_workers=..., pin_memory=True, persistent_workers=True,
+prefetch_factor=...)`) and copy with `non_blocking=True`; move other work out of the step.
+
+Not when: the data are in memory already and cheap to fetch: workers then cost more than they save (MNIST in
+docs/lessons.md took 1.7 times as long with them).
+"""
+
+from tcprof import units
+from tcprof.findings.advice.advice import LOW, MEDIUM, Advice, Option
+from tcprof.findings.advice.host import WORK
+from tcprof.findings.advice.step import Step
+from tcprof.findings.finding import Severity
+
+LEAST_PCT = 5.0
+_REMOVED = (0.0, 0.6, 1.0)  # of the idle time: nothing, where workers cost what they save
+_CODE = (
+    "loader = DataLoader(dataset, batch_size, num_workers=4, pin_memory=True,",
+    "                    persistent_workers=True, prefetch_factor=4)",
+    "inputs = inputs.to(device, non_blocking=True)",
+)
+
+
+def find(step: Step) -> list[Advice]:
+    """Idle time for which other work on the CPU is the reason."""
+    idle = step.host.idle_ns[WORK]
+    gain = step.price_idle((_REMOVED[0] * idle, _REMOVED[1] * idle, _REMOVED[2] * idle))
+    if gain.likely_pct < LEAST_PCT:
+        return []
+    named = [
+        f"{units.format_ns(time)} in {f'“{name}”' if name else 'no range'}"
+        for name, time in step.host.work.head(3).items()
+    ]
+    return [
+        Advice(
+            rule="cpu-work",
+            severity=Severity.ADVICE,
+            sentence=f"The GPU idles {units.format_pct(step.share_pct(idle))} of {step.unit} while the CPU does "
+            "something other than launching kernels",
+            consequence="If that is loading data, workers can do it ahead.",
+            gpu=step.gpu,
+            gain=gain,
+            evidence=(f"idle time of a step: {', '.join(named)}",),
+            options=(Option("load ahead", _CODE, gain),),
+            confidence=MEDIUM if step.is_timed_alone else LOW,
+            raise_confidence="Name what the step does with NVTX ranges: a range “load” tells loading from other work.",
+        )
+    ]

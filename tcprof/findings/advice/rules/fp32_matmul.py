@@ -1,0 +1,82 @@
+"""Matrix products and convolutions in FP32 on the CUDA cores.
+
+What: kernels of products and convolutions that read FP32 and have no matrix instruction, by their name; where tensor
+cycles were recorded, these count none in them. Products of a matrix and a vector are left out.
+
+Why: Tensor Cores multiply in TF32, which has FP32's range and 10 bits of mantissa, 4 to 8 times as fast as CUDA cores
+multiply in FP32 on an H200, and in BF16 6 to 16 times as fast (sizes 1024 and 4096, docs/lessons.md).
+
+Thresholds: 1 % of a step. Gains are those of products that take as long, as measured on an H200, in proportion to the
+chip's peaks; of convolutions a part of that. No more is won than the time that the CPU leaves, which AMP makes longer.
+
+Do: in PyTorch `torch.set_float32_matmul_precision("high")`, and `torch.backends.cudnn.allow_tf32 = True` for
+convolutions; in JAX `jax.config.update("jax_default_matmul_precision", "tensorfloat32")`; in TensorFlow
+`tf.config.experimental.enable_tensor_float_32_execution(True)`. Then autocast to bfloat16.
+
+Not when: the result needs all of FP32's bits, as derivatives of physics-informed networks do (their error grew 2.6
+times, docs/lessons.md), or before Ampere, which has no TF32. Compare the loss after some hundred steps.
+"""
+
+import pandas as pd
+
+from tcprof import units
+from tcprof.findings.advice.advice import HIGH, LOW, MEDIUM, Advice, Option
+from tcprof.findings.advice.measured import MEASURED
+from tcprof.findings.advice.products import (
+    BF16_CODE,
+    NOTABLE_SHARE_PCT,
+    find_products,
+    has_halves,
+    list_kernels,
+    saved_by,
+    saved_by_autocast,
+)
+from tcprof.findings.advice.step import Step
+from tcprof.findings.finding import Severity
+
+_CODE = (
+    'torch.set_float32_matmul_precision("high")  # at the top of the program',
+    "torch.backends.cudnn.allow_tf32 = True  # convolutions; PyTorch's default",
+    '# JAX: jax.config.update("jax_default_matmul_precision", "tensorfloat32")',
+    "# TensorFlow: tf.config.experimental.enable_tensor_float_32_execution(True)",
+)
+
+
+def find(step: Step) -> list[Advice]:
+    """FP32 products on CUDA cores, with what TF32 and BF16 win."""
+    rows = find_products(step, "fp32")
+    rows = rows[~rows["tensor_kernel"]]
+    time = float(rows["exposed_ns"].sum())
+    if step.share_pct(time) < NOTABLE_SHARE_PCT:
+        return []
+    share = units.format_pct(step.share_pct(time))
+    others = "although others run in 16 bits" if has_halves(step) else "while the Tensor Cores stand idle"
+    options = _list_options(step, rows)
+    return [
+        Advice(
+            rule="fp32-matmul",
+            severity=Severity.ADVICE,
+            sentence=f"Matrix products in FP32 run on the CUDA cores, {others}: {share} of {step.unit}",
+            consequence="TF32 runs the same products on the Tensor Cores, and changes one line of the program.",
+            gpu=step.gpu,
+            gain=options[0].gain,
+            evidence=list_kernels(step, rows),
+            options=options,
+            confidence=_confidence(step),
+            raise_confidence="" if step.is_timed_alone else "Record with --alone, to know what recording costs.",
+        )
+    ]
+
+
+def _list_options(step: Step, rows: pd.DataFrame) -> tuple[Option, ...]:
+    found = [Option("TF32", _CODE, step.price_kernels(saved_by(step, rows, "fp32", "tf32")))]
+    if not has_halves(step):
+        gain = step.price_kernels(saved_by_autocast(step, rows, "fp32"), MEASURED["autocast"]["cpu"])
+        found.append(Option("autocast to bfloat16", BF16_CODE, gain))
+    return tuple(found)
+
+
+def _confidence(step: Step) -> str:
+    if step.chip.name != MEASURED["products"]["chip"]:
+        return LOW
+    return HIGH if step.idle_ns < 0.1 * step.length_ns else MEDIUM

@@ -1,0 +1,75 @@
+"""The GPU waits while the CPU launches kernels.
+
+What: idle time in a step that ends with a launch which came late, with no other long work on the CPU before it; and the
+CPU is at work, not waiting for the GPU, at least 80 % of the step.
+
+Why: a launch takes the CPU 5 to 40 µs with its share of Python, so kernels shorter than that leave the GPU idle. Faster
+kernels win nothing then. Automatic mixed precision adds launches, and was slower: GAN and MNIST in docs/lessons.md.
+
+Thresholds: 5 % of a step, and idle time that is left even if recording doubled the CPU's time (a step that the CPU
+holds up took 0.38 to 0.82 times as long without nsys, in seven runs). Where that alone would explain it, nothing is
+concluded: see the rule on recording.
+
+Do: replay the step as a CUDA graph, `torch.compile(model, mode="reduce-overhead")`, or launch fewer and larger kernels:
+a larger batch, fused optimizers (`fused=True`), `zero_grad(set_to_none=True)`. JAX: put the whole step under `jax.jit`.
+
+Not when: shapes change in each step (graphs are captured anew), or the step has `.item()` and prints in it: these go
+first.
+"""
+
+from tcprof import units
+from tcprof.findings.advice.advice import HIGH, LOW, MEDIUM, Advice, Option
+from tcprof.findings.advice.host import LAUNCHES
+from tcprof.findings.advice.step import Step
+from tcprof.findings.finding import Severity
+
+LEAST_PCT = 5.0
+CPU_BUSY = 0.8  # of a step: as in tcprof.findings.bound
+_REMOVED = (0.3, 0.7, 0.95)  # of the idle time: by fusion of a part, by a graph of forward and backward, of all
+_GRAPHS = (
+    "# CUDA graphs of forward and backward:",
+    'model = torch.compile(model, mode="reduce-overhead")',
+    "# or of all of a step, with its inputs always in the same memory:",
+    "with torch.cuda.graph(graph): step()  # once; then graph.replay()",
+    "# one launch for many parameters:",
+    "optimizer = torch.optim.AdamW(model.parameters(), fused=True)",
+)
+_BATCH = ("loader = DataLoader(dataset, 4 * batch_size)",)
+
+
+def is_cpu_bound(step: Step) -> bool:
+    """Whether the CPU is at work nearly all of the step."""
+    return bool(step.cpu_ns >= CPU_BUSY * step.length_ns)
+
+
+def find(step: Step) -> list[Advice]:
+    """Idle time for which the launches are the reason."""
+    idle = step.host.idle_ns[LAUNCHES]
+    if not is_cpu_bound(step):
+        return []
+    gain = step.price_idle((_REMOVED[0] * idle, _REMOVED[1] * idle, _REMOVED[2] * idle))
+    if gain.likely_pct < LEAST_PCT or not gain.low_pct > 0:
+        return []
+    count, busy = float(step.kernels["launches"].sum()), float(step.kernels["exposed_ns"].sum())
+    evidence = (
+        f"{units.format_count(count)} kernels run {units.format_ns(busy / max(count, 1))} each on average; the GPU "
+        f"works {units.format_pct(step.share_pct(step.busy_ns))} of the step",
+        f"the CPU is at work {units.format_pct(min(100.0, step.share_pct(step.cpu_ns)))} of it",
+    )
+    return [
+        Advice(
+            rule="launch-bound",
+            severity=Severity.ADVICE,
+            sentence=f"The GPU idles {units.format_pct(step.share_pct(idle))} of {step.unit} while the CPU launches "
+            "kernels",
+            consequence="Mixed precision will not help: it adds launches. Fewer launches do.",
+            gpu=step.gpu,
+            gain=gain,
+            evidence=evidence,
+            options=(Option("CUDA graphs", _GRAPHS, gain), Option("a larger batch", _BATCH)),
+            confidence=HIGH if step.is_timed_alone and gain.low_pct > LEAST_PCT else MEDIUM if step.name else LOW,
+            raise_confidence=""
+            if step.is_timed_alone
+            else "Record with --alone: recording adds to each launch, and how much is only assumed here.",
+        )
+    ]

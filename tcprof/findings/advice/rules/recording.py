@@ -1,0 +1,89 @@
+"""What the recording hides, or adds: how to record so that the rest of the advice can be given.
+
+What and why: kernels that CUDA graphs hide (40 to 100 % of the time where a graph is recorded as a whole); idle time of
+which recording may be the reason, since nsys adds to each launch; too few iterations to be sure; nothing that iterates;
+no tensor counter.
+
+Thresholds: a graph with 1 % of the busy time; 20 % of a step idle that half the CPU's time would explain; under 5
+iterations after warm-up.
+
+Do: the option of `tcprof profile` that is named.
+
+Not when: the time of a step with and without recording is known (`--alone`): then that is what counts.
+"""
+
+from tcprof import units
+from tcprof.analysis.iterations import FEWEST
+from tcprof.analysis.kernels.names import GRAPH
+from tcprof.findings.advice.advice import HIGH, Advice, Option
+from tcprof.findings.advice.rules import launch_bound
+from tcprof.findings.advice.step import Step
+from tcprof.findings.finding import Severity
+
+_HIDDEN_PCT = 1.0
+_IDLE_PCT = 20.0
+
+
+def find(step: Step) -> list[Advice]:
+    """What to record otherwise; without a price."""
+    found = [_graphs(step), _tracer(step), _iterations(step)]
+    return [advice for advice in found if advice is not None]
+
+
+def _advise(step: Step, rule: str, sentence: str, consequence: str, command: str) -> Advice:
+    return Advice(
+        rule=rule,
+        severity=Severity.ADVICE,
+        sentence=sentence,
+        consequence=consequence,
+        gpu=step.gpu,
+        options=(Option("record again", (command,)),),
+        confidence=HIGH,
+    )
+
+
+def _graphs(step: Step) -> Advice | None:
+    hidden = float(step.kernels["exposed_ns"][step.kernels["work"] == GRAPH].sum())
+    if not step.busy_ns > 0 or 100 * hidden / step.busy_ns < _HIDDEN_PCT:
+        return None
+    share = units.format_pct(100 * hidden / step.busy_ns)
+    return _advise(
+        step,
+        "hidden-graphs",
+        f"CUDA graphs recorded as a whole hide {share} of the GPU's busy time",
+        "Which kernels ran in them, and what would win there, cannot be told.",
+        "tcprof profile --cuda-graph-trace node ...",
+    )
+
+
+def _tracer(step: Step) -> Advice | None:
+    idle = step.share_pct(step.idle_ns)
+    if step.is_timed_alone or idle < _IDLE_PCT or not launch_bound.is_cpu_bound(step) or launch_bound.find(step):
+        return None
+    return _advise(
+        step,
+        "idle-or-tracer",
+        f"The GPU idles {units.format_pct(idle)} of {step.unit}, and recording may be the reason: it slows the CPU",
+        "Whether the program waits for the CPU when it runs alone cannot be told.",
+        "tcprof profile --alone ...",
+    )
+
+
+def _iterations(step: Step) -> Advice | None:
+    if not step.name:
+        return _advise(
+            step,
+            "no-iterations",
+            "Nothing iterates in the recording, so prices are shares of all work, warm-up included",
+            "Five or more steps after the warm-up give prices for a step.",
+            "tcprof profile --annotate modules ...  # opens a range for each step",
+        )
+    if step.count >= FEWEST:
+        return None
+    return _advise(
+        step,
+        "few-iterations",
+        f"Only {step.count} iterations are left after the warm-up",
+        "Five or more make the prices surer.",
+        "tcprof profile ...  # with more steps",
+    )

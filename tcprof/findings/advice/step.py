@@ -1,0 +1,232 @@
+"""A step of the program on one GPU, as rules see it: its length, its kernels' exposed time, and what the CPU does.
+
+A step is an iteration without warm-up, from its first activity on the GPU to the next one's; where nothing iterates, it
+is all the GPU's work, from first activity to last.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis import Analysis
+from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.kernels.names import parse_name
+from tcprof.arrays import Floats, Ints
+from tcprof.chips import Chip, find_chip
+from tcprof.findings.advice.advice import Gain
+from tcprof.findings.advice.bounds import is_convolution, what_bounds
+from tcprof.findings.advice.host import Host, find_host
+from tcprof.findings.advice.measured import TRACING
+from tcprof.findings.recording_cost import measure_cost
+from tcprof.frames import KERNEL_KINDS
+from tcprof.untrusted import one_line
+
+_LONG = 2.0  # times the median from one iteration to the next: between them lies something else, such as a test pass
+Levels = tuple[float, float, float]  # low, likely, high
+_Pricing = Callable[[int, float], tuple[float, float]]  # level and what tracing leaves: what is won, of which time
+
+
+@dataclass(frozen=True)
+class Step:
+    """The mean step of one GPU.
+
+    Attributes:
+        analysis: The recording.
+        gpu: Number of the GPU.
+        name: What iterates; empty where nothing does.
+        count: How many steps it is the mean of.
+        length_ns: Its length.
+        busy_ns: The part under any activity.
+        exposed_ns: For each activity of the recording, the time in all steps in which no other kernel runs on the GPU,
+            or for a copy nothing else at all.
+        host: What the CPU does.
+    """
+
+    analysis: Analysis
+    gpu: int
+    name: str
+    count: int
+    length_ns: float
+    busy_ns: float
+    exposed_ns: Floats
+    host: Host
+
+    @property
+    def idle_ns(self) -> float:
+        """The part under none."""
+        return self.length_ns - self.busy_ns
+
+    @property
+    def cpu_ns(self) -> float:
+        """Time in which the CPU does not wait for the GPU, at most all of it; 0 where that is not known."""
+        return float(np.nan_to_num(min(self.host.cpu_ns, self.length_ns)))
+
+    @property
+    def unit(self) -> str:
+        """What shares are of."""
+        return "a step" if self.name else "the GPU's work from first activity to last"
+
+    @cached_property
+    def gpu_row(self) -> pd.Series:
+        """The GPU's row of ``tcprof.frames.GPUS``."""
+        return self.analysis.gpus.set_index("gpu").loc[self.gpu]
+
+    @cached_property
+    def chip(self) -> Chip:
+        """What is known of the chip."""
+        return find_chip(str(self.gpu_row["chip"]), str(self.gpu_row["name"]))
+
+    @cached_property
+    def is_timed_alone(self) -> bool:
+        """Whether it is known what recording costs."""
+        cost = measure_cost(self.analysis)
+        return cost is not None and cost.recorded.value > 0
+
+    @cached_property
+    def kernels(self) -> pd.DataFrame:
+        """The GPU's rows of ``tcprof.frames.KERNELS`` that run in steps, by their index there.
+
+        With ``exposed_ns`` and ``launches`` of a step, ``work`` as kernels' names tell it, ``is_convolution``, and
+        ``bound_by``, see ``what_bounds``.
+        """
+        launched = self.analysis.launched
+        launched = launched[launched["gpu"] == self.gpu]
+        exposed = self.exposed_ns[launched["activity"].to_numpy()]
+        by_kernel = pd.DataFrame({"kernel": launched["kernel"], "exposed_ns": exposed}).query("exposed_ns > 0")
+        sums = by_kernel.groupby("kernel")["exposed_ns"].agg(["sum", "size"]) / max(self.count, 1)
+        rows = self.analysis.kernels.loc[sums.index]
+        return rows.assign(
+            exposed_ns=sums["sum"],
+            launches=sums["size"],
+            work=[parse_name(name).work for name in rows["name"]],
+            is_convolution=[is_convolution(name) for name in rows["name"]],
+            bound_by=what_bounds(rows),
+        ).sort_values("exposed_ns", ascending=False)
+
+    def share_pct(self, time_ns: float) -> float:
+        """A time as a share of the step."""
+        return 100 * time_ns / self.length_ns
+
+    @cached_property
+    def tracing(self) -> Levels:
+        """The share of the CPU's time that is left without recording: least, likely and most; measured, if it was."""
+        cost = measure_cost(self.analysis)
+        if cost is None or not cost.recorded.value > 0 or not self.cpu_ns > 0:
+            return TRACING
+        added = max(0.0, 1 - cost.alone.value / cost.recorded.value) * self.length_ns
+        left = max(0.1, 1 - added / self.cpu_ns)
+        return left, left, left
+
+    def alone_ns(self, tracing: float) -> float:
+        """The step without recording, which only adds idle time: so much of the CPU's time is left."""
+        return self.busy_ns + max(0.0, self.idle_ns - (1 - tracing) * self.cpu_ns)
+
+    def price_kernels(self, saved_ns: Levels, cpu: Levels = (1.0, 1.0, 1.0)) -> Gain:
+        """What less kernel time wins: no more than the CPU's own time leaves.
+
+        Args:
+            saved_ns: Exposed time of kernels that a step saves.
+            cpu: How many times as long the CPU then takes: most, likely and least.
+        """
+
+        def gain(level: int, tracing: float) -> tuple[float, float]:
+            alone = self.alone_ns(tracing)
+            new = max(alone - saved_ns[level], self.cpu_ns * tracing * cpu[level])
+            return alone - new, alone
+
+        return self._price(gain)
+
+    def price_idle(self, saved_ns: Levels, floor_ns: float = 0.0) -> Gain:
+        """What less idle time wins.
+
+        Args:
+            saved_ns: Idle time, as recorded, that a step saves.
+            floor_ns: Time on the CPU, as recorded, that is left then and that a step cannot be shorter than.
+        """
+
+        def gain(level: int, tracing: float) -> tuple[float, float]:
+            alone = self.alone_ns(tracing)
+            idle = alone - self.busy_ns
+            saved = saved_ns[level] * idle / self.idle_ns if self.idle_ns > 0 else 0.0
+            return max(0.0, alone - max(alone - saved, self.busy_ns, floor_ns * tracing)), alone
+
+        return self._price(gain)
+
+    def _price(self, gain: _Pricing) -> Gain:
+        """The lowest of low, the likely, and the highest of high gains over what recording may cost."""
+        found = [[gain(level, tracing) for tracing in self.tracing] for level in range(3)]
+        low, high = (pick(found[level], key=lambda each: each[0]) for pick, level in ((min, 0), (max, 2)))
+        ordered = sorted((low, found[1][1], high), key=lambda each: each[0])
+        ordered = [(0.0 if abs(won) < 1 else won, alone) for won, alone in ordered]  # ns: less is rounding
+        shares = sorted(100 * won / alone if alone > 0 else float("nan") for won, alone in ordered)
+        return Gain(*(won for won, _ in ordered), *shares)
+
+
+def measure_step(analysis: Analysis, gpu: int) -> Step | None:
+    """The mean step of a GPU; None where no work on it was traced."""
+    activities = analysis.activities[analysis.activities["gpu"] == gpu]
+    if activities.empty:
+        return None
+    rows = activities.index.to_numpy()
+    start, end = (activities[name].to_numpy(np.int64) for name in ("start_ns", "end_ns"))
+    found = _find_windows(analysis, gpu)
+    if found is None:
+        name, count = "", 1
+        windows = on_cpu = (start[:1], end.max(keepdims=True))
+    else:
+        name, count, windows, on_cpu = found
+    _, first, last = union(np.zeros_like(windows[0]), *windows)
+    inside = StepFunction(first, last, np.ones(len(first)))
+    _, *busy = union(np.zeros_like(start), start, end)
+    is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()
+    exposed = np.zeros(len(analysis.activities))
+    exposed[rows] = _time_alone(start, end, inside)
+    exposed[rows[is_kernel]] = _time_alone(start[is_kernel], end[is_kernel], inside)
+    length = float((last - first).sum())
+    return Step(
+        analysis=analysis,
+        gpu=gpu,
+        name=name,
+        count=count,
+        length_ns=length / count,
+        busy_ns=float(inside.integral(*busy).sum()) / count,
+        exposed_ns=exposed,
+        host=find_host(analysis, rows, inside, on_cpu, count),
+    )
+
+
+def _find_windows(analysis: Analysis, gpu: int) -> tuple[str, int, tuple[Ints, Ints], tuple[Ints, Ints]] | None:
+    """Name and number of the iterations without warm-up, and from when to when they are on the GPU and on the CPU."""
+    rows = analysis.iterations[(analysis.iterations["gpu"] == gpu) & ~analysis.iterations["warm_up"]]
+    columns = ["gpu", "range", "gpu_start_ns", "gpu_end_ns", "host_start_ns", "host_end_ns"]
+    found = rows.merge(analysis.instances[columns], on=["gpu", "range"]).sort_values("number")
+    found = found[found["gpu_window_ns"] > 0]
+    if found.empty:
+        return None
+    number = found["number"].to_numpy()
+    windows = [
+        _reach_to_next(number, *(found[f"{side}_{name}_ns"].to_numpy(np.float64) for name in ("start", "end")))
+        for side in ("gpu", "host")
+    ]
+    return one_line(str(found["path"].iloc[0]), 60), len(found), windows[0], windows[1]
+
+
+def _reach_to_next(number: Ints, start: Floats, end: Floats) -> tuple[Ints, Ints]:
+    """Intervals that end where the next one starts, if that is the next iteration, and starts soon."""
+    following = np.append(start[1:], np.nan)
+    period = np.where(np.append(np.diff(number), 0) == 1, following - start, np.nan)
+    is_near = (period > 0) & (period <= _LONG * np.nanmedian(np.append(period, end[-1] - start[-1])))
+    return start.astype(np.int64), np.where(is_near, following, np.maximum(start, end)).astype(np.int64)
+
+
+def _time_alone(start: Ints, end: Ints, inside: StepFunction) -> Floats:
+    """For each interval the time in the windows in which no other one of them is open."""
+    times = np.unique(np.concatenate([start, end, inside.start, inside.end]))
+    change = [np.bincount(np.searchsorted(times, at), minlength=len(times)) for at in (start, end)]
+    open_count = np.cumsum(change[0] - change[1])[:-1]
+    is_inside = np.diff(inside.until(times)) > 0
+    alone = StepFunction(times[:-1], times[1:], ((open_count == 1) & is_inside).astype(np.float64))
+    return alone.integral(start, end)

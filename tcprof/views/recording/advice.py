@@ -1,0 +1,129 @@
+"""What to do first, and what it is likely to win."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from tcprof import units
+from tcprof.analysis import Analysis
+from tcprof.findings import Findings
+from tcprof.findings.advice import Advice, Gain, Option, advise
+from tcprof.findings.advice.advice import NOTABLE_PCT
+from tcprof.frames import ADVICE
+from tcprof.views.document import Code, Document, Notes, Part, Section
+from tcprof.views.recording.facts import describe_base, describe_recording, document_data
+
+MOST_SHOWN = 3  # where advice stands beside the verdict
+
+
+def view_advice(analysis: Analysis, findings: Findings) -> Document:
+    """All advice on a recording, best first.
+
+    Args:
+        analysis: The recording.
+        findings: What its figures say.
+    """
+    advice = advise(analysis)
+    shown, folded = split_notable(advice)
+    base = describe_base(analysis)
+    sections = (
+        Section(f"advice-{number}", f"{number}. {head_of(each)}", _detail(each)) for number, each in enumerate(shown, 1)
+    )
+    return Document(
+        kind="advice",
+        parts=(
+            Notes((describe_recording(analysis),)),
+            Notes(findings.verdict),
+            *sections,
+            Notes((*describe_folded(folded), *base)),
+        ),
+        faults=findings.faults,
+        warnings=findings.warnings,
+        base=base,
+        data={**document_data(analysis, findings, {}), "advice": [_plain(each) for each in advice]},
+        rows=list_advice(advice),
+    )
+
+
+def view_best(analysis: Analysis) -> tuple[str, ...]:
+    """The best advice, a line each; and how much more there is."""
+    shown, _ = split_notable(advise(analysis))
+    lines = [f"{number}. {head_of(each)}: {each.sentence}." for number, each in enumerate(shown[:MOST_SHOWN], 1)]
+    if not lines:
+        return ()
+    return ("What to do first, and what it is likely to win (tcprof advise says how):", *lines)
+
+
+def view_sections(analysis: Analysis) -> tuple[Part, ...]:
+    """All advice as the parts of one section."""
+    shown, folded = split_notable(advise(analysis))
+    parts = [
+        part
+        for number, each in enumerate(shown, 1)
+        for part in (Notes((f"{number}. {head_of(each)}",), "finding"), *_detail(each))
+    ]
+    left = describe_folded(folded)
+    return (*parts, *((Notes(left),) if left else ()))
+
+
+def split_notable(advice: Sequence[Advice]) -> tuple[list[Advice], list[Advice]]:
+    """Advice that is worth a line, best first, then what has no price; and what is likely to win too little."""
+    shown = [each for each in advice if each.gain.is_notable or not each.gain.is_known]
+    return shown, [each for each in advice if each not in shown]
+
+
+def list_advice(advice: Sequence[Advice]) -> pd.DataFrame:
+    """Advice as a frame, see ``tcprof.frames.ADVICE``."""
+    if not advice:
+        return ADVICE.empty()
+    return ADVICE.conform(pd.DataFrame([{**vars(each), **vars(each.gain)} for each in advice]))
+
+
+def head_of(advice: Advice) -> str:
+    """A finding's name with its likely gain."""
+    return f"{advice.rule}: {describe_gain(advice.gain)}" if advice.gain.is_known else advice.rule
+
+
+def describe_gain(gain: Gain) -> str:
+    """What is won in words, with its span."""
+    likely, low, high = (units.format_pct(each) for each in (gain.likely_pct, gain.low_pct, gain.high_pct))
+    return f"likely {likely} of the step ({low} to {high}), {units.format_ns(gain.likely_ns)}"
+
+
+def describe_folded(folded: Sequence[Advice]) -> tuple[str, ...]:
+    """What was found and is not worth a line."""
+    if not folded:
+        return ()
+    names = ", ".join(f"{each.rule} ({units.format_pct(each.gain.likely_pct)})" for each in folded)
+    return (f"Found, but likely to win under {NOTABLE_PCT:g} % of the step: {names}.",)
+
+
+def _detail(advice: Advice) -> tuple[Part, ...]:
+    """Evidence, and what to do."""
+    said = " ".join(part for part in (f"{advice.sentence}.", advice.consequence) if part)
+    parts: list[Part] = [Notes((said, *(f"- {line}" for line in advice.evidence)))]
+    for number, option in enumerate(advice.options):
+        is_first = number == 0
+        parts.append(Notes((_describe_option(option, is_first),)))
+        if option.code and (is_first or option.gain.is_notable or not option.gain.is_known):
+            parts.append(Code(option.code))
+    sure = f"Confidence: {advice.confidence}. {advice.raise_confidence}".strip()
+    return (*parts, Notes((sure,)))
+
+
+def _describe_option(option: Option, is_first: bool) -> str:
+    lead = "To do: " if is_first else "Or "
+    if is_first or not option.gain.is_known:
+        return f"{lead}{option.title}."
+    if option.gain.likely_pct < 0:
+        return (
+            f"Not {option.title}: it is likely to cost time, {units.format_pct(-option.gain.likely_pct)} of the step."
+        )
+    return f"{lead}{option.title}: {describe_gain(option.gain)}."
+
+
+def _plain(advice: Advice) -> dict[str, Any]:
+    """A finding with all that it says, for JSON."""
+    options = [{**vars(option), "gain": vars(option.gain)} for option in advice.options]
+    return {**vars(advice), "severity": str(advice.severity), "gain": vars(advice.gain), "options": options}

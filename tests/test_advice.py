@@ -1,0 +1,214 @@
+"""Advice: each rule fires where it should and not close by; prices are of exposed time, and hold what was won."""
+
+import csv
+import json
+import math
+import re
+import runpy
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+import test_cli
+from builders import TraceBuilder
+
+import tcprof
+from tcprof.analysis import analyze
+from tcprof.findings.advice import RULES, Advice, advise, load_rule, wellness
+from tcprof.findings.advice.host import GPU_SIDE, LAUNCHES, WAITS, WORK
+from tcprof.findings.advice.step import Step, measure_step
+
+ROOT = Path(__file__).parent.parent
+FIXTURES = ROOT / "fixtures"
+ALL = sorted(path.stem for path in FIXTURES.glob("*.sqlite"))
+run = test_cli.run
+Run = Callable[..., test_cli.Outcome]
+MS = 1_000_000
+
+
+@cache
+def step_on(name: str) -> Step:
+    found = measure_step(tcprof.read(FIXTURES / f"{name}.sqlite", metrics=()), 0)
+    assert found is not None
+    return found
+
+
+@cache
+def advice_on(name: str) -> tuple[Advice, ...]:
+    return advise(step_on(name).analysis)
+
+
+def notable(name: str) -> set[str]:
+    return {each.rule for each in advice_on(name) if each.gain.is_notable or not each.gain.is_known}
+
+
+# A recording in which each rule fires, and one close by in which it must not.
+FIRES = {
+    "fp32-matmul": ("mlp_fp32", "mlp_tf32"),
+    "tf32-matmul": ("transformer_tf32", "transformer_eager"),
+    "launch-bound": ("gan_fp32", "mlp_fp32"),
+    "cpu-work": ("fashion_pinned", "gan_fp32"),
+    "synchronizing-calls": ("mnist_amp_large", "mnist_fp32_large"),
+    "hidden-graphs": ("jax_mlp", "mlp_fp32"),
+    "idle-or-tracer": ("mlp_fp16", "mlp_fp16_4097"),
+    "few-iterations": ("transformer_tf32", "transformer_eager"),
+    "no-iterations": ("transformer_fp32", "transformer_tf32"),
+}
+
+
+@pytest.mark.parametrize(("rule", "where"), FIRES.items(), ids=FIRES)
+def test_a_rule_fires_where_it_should_and_not_close_by(rule: str, where: tuple[str, str]) -> None:
+    assert rule in notable(where[0])
+    assert rule not in notable(where[1])
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_advice_on_every_fixture_makes_sense(name: str) -> None:
+    found = advice_on(name)
+    assert found  # something is always said of a recording with kernels
+    for each in found:
+        assert each.sentence
+        assert not each.sentence.endswith(".")
+        assert each.confidence in ("high", "medium", "low")
+        for gain in (each.gain, *(option.gain for option in each.options)):
+            if gain.is_known:
+                assert gain.low_pct <= gain.likely_pct <= gain.high_pct <= 100
+                assert gain.low_ns <= gain.likely_ns <= gain.high_ns
+        assert all(len(line) <= 76 for option in each.options for line in option.code), "80 columns, 4 of margin"
+    gains = [each.gain.likely_pct for each in found if each.gain.is_known]
+    assert gains == sorted(gains, reverse=True)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in ALL if "fp16" in name or "amp" in name or name == "transformer_eager"]
+)
+def test_autocast_is_not_advised_where_it_is_on(name: str) -> None:
+    options = [option.title for each in advice_on(name) for option in each.options]
+    assert "autocast to bfloat16" not in options
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_time_is_counted_once(name: str) -> None:
+    step = step_on(name)
+    assert step.kernels["exposed_ns"].sum() <= step.busy_ns * (1 + 1e-9) <= step.length_ns * (1 + 2e-9)
+    assert sum(step.host.idle_ns.values()) == pytest.approx(step.idle_ns, abs=0.02 * step.length_ns)
+    assert step.host.work.sum() == pytest.approx(step.host.idle_ns[WORK])
+
+
+def step_of(builder: TraceBuilder, folder: Path) -> Step:
+    found = measure_step(analyze(builder.trace(folder)), 0)
+    assert found is not None
+    return found
+
+
+def test_what_runs_beside_another_kernel_wins_nothing(tmp_path: Path) -> None:
+    builder = (
+        TraceBuilder().kernel("sgemm_a", 0, 4 * MS, launched=0).kernel("other", 1 * MS, 3 * MS, launched=1, stream=8)
+    )
+    builder.copy("host to device", 0, 5 * MS, launched=2, stream=9)
+    step = step_of(builder, tmp_path)
+    exposed = step.kernels.set_index("name")["exposed_ns"]
+    assert exposed.to_dict() == {"sgemm_a": 2 * MS}  # a copy beside it hides nothing; the other kernel is always hidden
+    assert step.busy_ns == 5 * MS
+
+
+def test_idle_time_has_one_reason(tmp_path: Path) -> None:
+    builder = (
+        TraceBuilder()
+        .range("load", 2 * MS, 6 * MS)
+        .kernel("a", 0, 1 * MS, launched=0)
+        .kernel("b", 1 * MS + 100, 2 * MS, launched=10)  # was queued
+        .kernel("c", 6 * MS + 10_000, 7 * MS, launched=6 * MS)  # after loading
+        .row("CUPTI_ACTIVITY_KIND_RUNTIME", **wait(builder_ids := {}, 6 * MS + 50_000, 7 * MS + 20_000))
+        .kernel("d", 7 * MS + 60_000, 8 * MS, launched=7 * MS + 50_000)  # after waiting for c
+        .kernel("e", 8 * MS, 8 * MS + 10_000, launched=8 * MS - 50_000)  # was queued
+        .kernel("f", 8 * MS + 40_000, 9 * MS, launched=8 * MS + 30_000)  # its launch was late
+    )
+    builder.row("StringIds", **builder_ids)
+    step = step_of(builder, tmp_path)
+    assert step.host.idle_ns == {
+        GPU_SIDE: 100,
+        WORK: 4 * MS + 10_000,
+        WAITS: 60_000,
+        LAUNCHES: 30_000,
+    }
+    assert step.host.work.to_dict() == {"load": 4 * MS + 10_000}
+    assert step.host.waits["count"].to_dict() == {"cudaStreamSynchronize_v3020": 1}
+
+
+def wait(strings: dict[str, object], start: int, end: int) -> dict[str, int]:
+    """A call that waits, whose name the strings have then."""
+    strings.update(id=999, value="cudaStreamSynchronize_v3020")
+    return {"start": start, "end": end, "globalTid": 1 << 48 | 1000 << 24 | 1, "correlationId": 90, "nameId": 999}
+
+
+def test_faster_kernels_win_no_more_than_the_cpu_leaves() -> None:
+    step = step_on("mlp_fp32")
+    whole = (step.busy_ns,) * 3
+    gain = step.price_kernels(whole)
+    assert gain.low_ns == pytest.approx(step.length_ns - step.cpu_ns)
+    assert step.price_kernels((0.0, 0.0, 0.0)).likely_ns == 0
+    assert gain.likely_pct < 100
+
+
+def test_mixed_precision_costs_time_where_the_cpu_is_the_limit() -> None:
+    (advice,) = [each for each in advice_on("gan_fp32") if each.rule == "fp32-matmul"]
+    assert advice.gain.likely_ns == 0
+    assert advice.options[1].gain.likely_pct < 0
+    assert not advice.gain.is_notable
+
+
+def test_unknown_chips_have_no_price(tmp_path: Path) -> None:
+    builder = TraceBuilder().kernel("ampere_sgemm_128x64_tn", 0, 4 * MS, launched=0).gpu(0, "A GPU", chip=None)
+    (advice,) = [each for each in advise(analyze(builder.trace(tmp_path))) if each.rule == "fp32-matmul"]
+    assert math.isnan(advice.gain.likely_ns)
+    assert advice.confidence == "low"
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_every_rule_is_documented(name: str) -> None:
+    text = load_rule(name).__doc__ or ""
+    for section in ("What", "Thresholds:", "Do:", "Not when:"):
+        assert re.search(rf"^{section}", text, re.MULTILINE), section
+    assert f"### {name.replace('_', '-')}\n" in (ROOT / "docs" / "advice.md").read_text()
+
+
+def test_the_page_on_rules_is_up_to_date() -> None:
+    page = (ROOT / "docs" / "advice.md").read_text()
+    generated = runpy.run_path(str(ROOT / "docs" / "generate_advice.py"))
+    assert generated["render"](page) == page, "run: python docs/generate_advice.py"
+    assert (wellness.__doc__ or "").splitlines()[0] in page
+
+
+@pytest.mark.slow
+def test_predictions_are_what_they_were_and_hold_what_was_won() -> None:
+    """At least 80 % of those on fixtures."""
+    generated = runpy.run_path(str(ROOT / "docs" / "generate_advice.py"))
+    kept = {(row["base"], row["new"]): row for row in generated["read_rows"](generated["KEPT"])}
+    inside = []
+    for row in generated["measure_pairs"](None):
+        expected = kept[row["base"], row["new"]]
+        for column in ("low", "likely", "high", "recorded", "alone"):
+            assert float(row[column] or "nan") == pytest.approx(float(expected[column] or "nan"), abs=0.1, nan_ok=True)
+        if row["likely"]:
+            won = float(row["alone"] or row["recorded"])
+            inside.append(float(row["low"]) <= won <= float(row["high"]))
+    assert len(inside) >= 10
+    assert sum(inside) >= 0.8 * len(inside)
+
+
+def test_every_format_has_the_advice(run: Run) -> None:
+    export = str(FIXTURES / "mlp_fp32.sqlite")
+    data = json.loads(run("advise", export, "--format", "json").out)
+    assert data["kind"] == "advice"
+    first = data["advice"][0]
+    assert first["rule"] == "fp32-matmul"
+    assert first["options"][0]["title"] == "TF32"
+    rows = list(csv.DictReader(run("advise", export, "--format", "csv").out.splitlines()))
+    assert float(rows[0]["likely_pct"]) == pytest.approx(first["gain"]["likely_pct"])
+    text = run("advise", export).out
+    assert max(map(len, text.splitlines())) <= 80
+    assert '    torch.set_float32_matmul_precision("high")' in text
+    assert "    torch" in run("advise", export, "--format", "markdown").out
+    assert "1. fp32-matmul: likely" in run("show", export).out
