@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -25,11 +26,15 @@ from tcprof.analysis.flop.formulas import (
 )
 from tcprof.annotate.ranges import DOMAIN
 from tcprof.comparison import Side, compare
+from tcprof.findings import judge
 from tcprof.findings.modules import describe_useful
 from tcprof.findings.notes import describe_peaks
+from tcprof.render.formats import PLAIN
+from tcprof.render.formats.text import render
 from tcprof.sources import Wrong
 from tcprof.sources.torch_ops import split_names
 from tcprof.views.recording.modules import list_modules
+from tcprof.views.recording.show import view_recording
 
 US = 1_000
 RATE = 1024  # FLOP per cycle of the kernel
@@ -377,7 +382,16 @@ def test_mfu_is_the_share_of_the_dense_peak_that_useful_flop_take(tmp_path: Path
         row = frame.set_index(column).loc["step" if column == "path" else "Net"]
         assert row["mfu_pct"] == pytest.approx(100 * flop / (989.5e12 * 200e-6), rel=1e-3)
         assert row["hfu_pct"] == pytest.approx(2 * row["mfu_pct"], rel=1e-3)
-    assert "MFU is 8.7 %, HFU 17.4 %, of the gpu windows of “step”." in " ".join(describe_useful(analysis))
+    said = "MFU is 8.7 %, HFU 17.4 %: of the dense peak at the boost clock, over the gpu windows of “step”."
+    assert said in describe_useful(analysis)
+    assert said in " ".join(render(view_recording(analysis, judge(analysis)), PLAIN).split())
+    tiles = {tile.title: tile for tile in summarize(analysis)[0].tiles}
+    assert tiles["MFU"].value == "8.7 %"
+    assert tiles["MFU"].caption == "useful FLOP, of the dense peak at the boost clock, over the gpu windows"
+    unknown = analysis.ranges.assign(mfu_pct=np.nan)
+    without = replace(analysis, ranges=unknown)
+    assert "MFU" not in {tile.title for tile in summarize(without)[0].tiles}
+    assert "MFU" not in render(view_recording(without, judge(without)), PLAIN)
     given = tcprof.read(path, iteration="step", peak_tflops=500).ranges.set_index("path").loc["step"]
     assert given["mfu_pct"] == pytest.approx(100 * flop / (500e12 * 200e-6), rel=1e-3)
 

@@ -59,7 +59,7 @@ def test_a_peak_can_be_given(run: Run) -> None:
     document = json.loads(run("ranges", TRANSFORMER, "--peak-tflops", 500, "--format", "json").out)
     step = next(row for row in document["rows"] if row["path"] == "step")
     assert step["hfu_pct"] == pytest.approx(100 * step["tensor_tflops"] / 500)
-    text = " ".join(run("ranges", TRANSFORMER, "--peak-tflops", 500).out.split())
+    text = " ".join(run("ranges", TRANSFORMER, "--peak-tflops", 500, "--wide").out.split())
     assert "HFU is the FLOP executed on the Tensor Cores, of the peak that was given, 500 TFLOP/s." in text
     given = tcprof.read(TRANSFORMER, peak_tflops=500)
     (tile,) = (tile for tile in summarize(given, given.findings)[0].tiles if tile.title == "Tensor FLOP/s")
@@ -115,11 +115,24 @@ def test_of_peaks_the_known_ones_are_told_where_one_is_not() -> None:
     assert said.endswith("; none is known here in FP64, --peak-tflops gives one.")
 
 
-def test_peaks_are_told_wherever_shares_of_them_are_shown(run: Run) -> None:
-    for command in ("show", "ranges"):
-        assert "HFU is the FLOP executed on the Tensor Cores, of the dense peak" in " ".join(
-            run(command, TRANSFORMER).out.split()
-        )
+@pytest.mark.parametrize("command", ["show", "ranges"])
+@pytest.mark.parametrize("columns", [80, 100, 120, 200])
+def test_peaks_are_told_where_shares_of_them_are_shown_and_nowhere_else(
+    run: Run, monkeypatch: pytest.MonkeyPatch, command: str, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    out = run(command, TRANSFORMER).out
+    told = " ".join(out.split()).count("HFU is the FLOP executed on the Tensor Cores, of the dense peak")
+    is_shown = any(line.endswith("  HFU") for line in out.splitlines())
+    assert told == is_shown == (columns >= 120)
+
+
+@pytest.mark.parametrize("command", ["show", "ranges"])
+def test_the_peaks_stand_below_a_table_of_markdown_and_of_a_notebook(run: Run, command: str) -> None:
+    out = run(command, TRANSFORMER, "--format", "markdown").out
+    assert out.index("| HFU %") < out.index("HFU is the FLOP")
+    html = tcprof.read(TRANSFORMER)._repr_html_()
+    assert html.index(">HFU %<") < html.index("<p>HFU is the FLOP")
 
 
 GPU = {"gpu": 0, "name": "", "chip": "GA102", "sm_count": 82.0, "clock_hz": 1.695e9, "memory_bytes": 24e9}

@@ -8,7 +8,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.summary import RESOLVED_POINTS, RESOLVED_SHARE, is_resolved
 from tcprof.analysis.modules.tree import ALL, PHASES
 from tcprof.annotate.steps import BACKWARD, RECOMPUTE
-from tcprof.findings.notes import name_iterations
+from tcprof.findings.notes import name_iterations, name_peak
 from tcprof.findings.precision import find_contradictions
 from tcprof.frames import IN_NO_MODULE, RANGES
 from tcprof.untrusted import one_line
@@ -93,12 +93,17 @@ def describe_useful(analysis: Analysis) -> tuple[str, ...]:
             said.append(_MORE_EXECUTED.format(again=computed, else_="else " if computed else ""))
         if share > 100 + _ALIKE and not find_contradictions(analysis):  # else the executed FLOP are too low
             said.append(_LESS_EXECUTED)
-        said.extend(f"{of_gpu}{text}" for text in _describe_utilization(analysis, int(str(gpu))))
-    return tuple(dict.fromkeys(said))
+    return (*dict.fromkeys(said), *describe_utilization(analysis))
+
+
+def describe_utilization(analysis: Analysis) -> tuple[str, ...]:
+    """MFU and HFU of each GPU where they are known: of the iterations, where nothing iterates of the capture."""
+    gpus = analysis.ranges["gpu"].unique().tolist()
+    of_gpu = {gpu: f"GPU {gpu}: " if len(gpus) > 1 else "" for gpu in gpus}
+    return tuple(f"{of_gpu[gpu]}{text}" for gpu in gpus for text in _describe_utilization(analysis, gpu))
 
 
 def _describe_utilization(analysis: Analysis, gpu: int) -> tuple[str, ...]:
-    """MFU and HFU of the iterations, or where nothing iterates of the whole capture; nothing where not known."""
     of_gpu = analysis.ranges[analysis.ranges["gpu"] == gpu]
     paths = set(analysis.iterations["path"][analysis.iterations["gpu"] == gpu])
     rows = of_gpu[of_gpu["path"].isin(paths) if paths else of_gpu["depth"] == 0].to_dict("records")
@@ -108,7 +113,8 @@ def _describe_utilization(analysis: Analysis, gpu: int) -> tuple[str, ...]:
     executed = column.format(row["hfu_pct"])
     hardware = units.at_least(executed) if column.is_lower_bound(row) else executed
     name = name_iterations(analysis) or "the whole capture"
-    return (f"MFU is {units.format_pct(row['mfu_pct'])}, HFU {hardware}, of the {analysis.window} windows of {name}.",)
+    share, peak = units.format_pct(row["mfu_pct"]), name_peak(analysis)
+    return (f"MFU is {share}, HFU {hardware}: of {peak}, over the {analysis.window} windows of {name}.",)
 
 
 def _describe_unknown(analysis: Analysis, gpu: int) -> str:

@@ -2,7 +2,7 @@
 
 from html import escape
 
-from tcprof.render.formats._tables import brief_columns, label_rows
+from tcprof.render.formats._tables import brief_columns, label_rows, list_notes
 from tcprof.views.document import Code, Document, Notes, Part, Section, Table
 
 _CELL = "text-align:right;font-variant-numeric:tabular-nums;white-space:pre"
@@ -37,7 +37,8 @@ def _render_table(table: Table) -> str:
     head = "".join(_element("th", place, text) for place, text in enumerate(titles))
     body = "".join(f"<tr>{''.join(_element('td', place, text) for place, text in enumerate(row))}</tr>" for row in rows)
     caption = f"<caption>{escape(table.title)}</caption>" if table.title else ""
-    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    notes = "".join(f"<p>{escape(note)}</p>" for note in list_notes(table, columns))
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
 
 def _element(tag: str, place: int, text: str) -> str:

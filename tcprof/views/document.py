@@ -34,6 +34,7 @@ class Heading:
             of all columns beside each other that have it.
         spare: Where a terminal has no space for all that is brief, columns leave, those with the highest number first;
             0 for one that stays.
+        note: What is to be said below a table where space is scarce, if the column is in it; a page says it elsewhere.
     """
 
     title: str
@@ -48,6 +49,7 @@ class Heading:
     columns: tuple[str, ...] = ()
     short: str = ""
     spare: int = 0
+    note: str = ""
 
 
 @dataclass(frozen=True)

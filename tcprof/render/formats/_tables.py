@@ -90,6 +90,12 @@ def _columns_of(heading: Heading, cells: Sequence[Cell], place: int) -> list[Sho
     return [*beside("before", heading.before), *own, *beside("after", heading.after)]
 
 
+def list_notes(table: Table, columns: Sequence[Shown]) -> list[str]:
+    """What is to be said of the columns that are shown, each once."""
+    notes = dict.fromkeys(table.headings[column.heading].note for column in columns)
+    return [note for note in notes if note]
+
+
 @dataclass(frozen=True)
 class Label:
     """The name of a row.
@@ -156,8 +162,8 @@ class _Figures:
         return "".join(f"{_GAP}{text}" for text in texts)
 
 
-def set_table(table: Table, style: Style) -> tuple[list[str], list[str], list[str]]:
-    """A table in lines: its head, its rows, and the titles of the columns that there is no space for.
+def set_table(table: Table, style: Style) -> tuple[list[str], list[str], list[str], list[str]]:
+    """A table in lines: its head, its rows, notes on its columns, and titles of those that there is no space for.
 
     A row is one line. Where names have too little space, the headings with a ``spare`` leave, the highest first; then
     names lose their middle.
@@ -181,7 +187,7 @@ def set_table(table: Table, style: Style) -> tuple[list[str], list[str], list[st
     rooms = [room if row.cells else max(style.width, room) for row in table.rows]
     names = list(map(str, labels)) if style.wide else _fit(labels, rooms)
     rows = [f"{_left(name, room)}{figures.line(number)}".rstrip() for number, name in enumerate(names)]
-    return head, rows, _name_left(table, every, figures.columns)
+    return head, rows, list_notes(table, figures.columns), _name_left(table, every, figures.columns)
 
 
 def _spare(table: Table, columns: list[Shown]) -> list[Shown]:

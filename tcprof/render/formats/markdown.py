@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tcprof.render.formats import Style, Writer
-from tcprof.render.formats._tables import brief_columns, label_rows
+from tcprof.render.formats._tables import brief_columns, label_rows, list_notes
 from tcprof.untrusted import printable
 from tcprof.version import MADE_BY
 from tcprof.views.document import Code, Document, Notes, Part, Section, Summary, Table
@@ -59,6 +59,7 @@ def render_table(table: Table) -> str:
         texts = [escape(each.texts[number]) if each.words else each.texts[number] for each in columns]
         cells = [escape(str(label)), *texts]
         lines.append(f"| {' | '.join(cells)} |")
+    lines += [f"\n{escape(note)}" for note in list_notes(table, columns)]
     if table.hidden and table.more:
         lines.append(f"\n{escape(f'{table.hidden} {table.more}')}")
     return "\n".join(lines)

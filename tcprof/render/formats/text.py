@@ -100,11 +100,12 @@ def fill(text: str, width: int, begin: str = "", margin: str = "") -> str:
 
 def render_table(table: Table, style: Style) -> str:
     """A table for a terminal: aligned columns, a row a line, and what is left out below them."""
-    head, rows, left = set_table(table, style)
+    head, rows, notes, left = set_table(table, style)
     rule = "─" * max(map(width_of, (*head, *rows)))
     if style.color:
         head = [f"\x1b[1m{line}\x1b[0m" for line in head]
-    notes = [f"{table.hidden} {table.more}"] if table.hidden and table.more else []
+    if table.hidden and table.more:
+        notes.append(f"{table.hidden} {table.more}")
     if left:
         notes.append(f"Left out at this width: {', '.join(left)}. --wide shows all columns.")
     title = [shorten(printable(table.title), style.width), ""] if table.title else []

@@ -56,7 +56,7 @@ def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame, limi
     elif analysis.tensor_source == "none" and len(analysis.launched):
         remarks.append("The share of tensor kernels (~) is estimated from kernel names.")
     said = (*findings.verdict, *summarize_checks(findings.checks))
-    base = (*describe_base(analysis), *describe_peaks(analysis))
+    base = describe_base(analysis)
     return Document(
         kind="ranges",
         parts=(
@@ -67,7 +67,7 @@ def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame, limi
         ),
         faults=findings.faults,
         warnings=(*findings.warnings, *remarks),
-        base=base,
+        base=(*base, *describe_peaks(analysis)),
         data=document_data(analysis, findings, {"rows": rows}),
         rows=rows,
     )
@@ -90,7 +90,7 @@ def list_ranges(analysis: Analysis, rows: pd.DataFrame, every: pd.DataFrame | No
         rows: Rows of ``analysis.ranges``.
         every: The rows that these were chosen from; None if they are all.
     """
-    found = _columns(analysis.window, _USEFUL if has_useful(analysis) else ())
+    found = _columns(analysis, _USEFUL if has_useful(analysis) else ())
     columns, headings = [column for column, _ in found], tuple(made for _, made in found)
     wholes = analysis.ranges[analysis.ranges["depth"] == 0].groupby("gpu")[columns[0].name].max()
     tables = []
@@ -120,9 +120,10 @@ def _table(analysis: Analysis, gpu: int, headings: tuple[Heading, ...], rows: li
     )
 
 
-def _columns(window: str, others: tuple[str, ...]) -> list[tuple[Column, Heading]]:
+def _columns(analysis: Analysis, others: tuple[str, ...]) -> list[tuple[Column, Heading]]:
     """The columns with their headings; the window that figures are taken over and Tensor Active first."""
-    over = RANGES[_WINDOW_COLUMNS[window]]
+    over = RANGES[_WINDOW_COLUMNS[analysis.window]]
+    notes = {"hfu_pct": " ".join(describe_peaks(analysis))}
     found = [
         (over, heading(over, columns=(over.name, "share_pct"))),
         (HEADLINE.column, heading(HEADLINE.column, columns=_TENSOR_ACTIVE, after=("95 % interval",))),
@@ -131,7 +132,7 @@ def _columns(window: str, others: tuple[str, ...]) -> list[tuple[Column, Heading
         if name != over.name:
             column = RANGES[name]
             spare = _BRIEF.index(name) + 1 if name in _BRIEF else 0
-            found.append((column, heading(column, brief=spare > 0, spare=spare)))
+            found.append((column, heading(column, brief=spare > 0, spare=spare, note=notes.get(name, ""))))
     return found
 
 

@@ -4,6 +4,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings, summarize_checks
+from tcprof.findings.modules import describe_utilization
 from tcprof.findings.notes import describe_peaks
 from tcprof.frames import OPS_DOMAIN
 from tcprof.untrusted import one_line
@@ -29,12 +30,12 @@ def view_recording(
         kernels: Kernels of each GPU to show, those with most time.
     """
     shown = {"ranges": _longest(analysis.ranges, ranges), "kernels": _first(analysis.kernels, kernels)}
-    base = (*describe_base(analysis), *describe_peaks(analysis))
+    base = describe_base(analysis)
     return Document(
         kind="recording",
         parts=(
             Notes((describe_recording(analysis),)),
-            Notes(findings.verdict),
+            Notes((*findings.verdict, *describe_utilization(analysis))),
             Notes(view_best(analysis)),
             Notes((*summarize_checks(findings.checks), *base)),
             Section("ranges", "", tuple(list_ranges(analysis, shown["ranges"]))),
@@ -42,7 +43,7 @@ def view_recording(
         ),
         faults=findings.faults,
         warnings=findings.warnings,
-        base=base,
+        base=(*base, *describe_peaks(analysis)),
         data=document_data(analysis, findings, shown),
         rows=shown["ranges"],
     )

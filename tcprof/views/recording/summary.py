@@ -56,6 +56,7 @@ def _iteration_tiles(analysis: Analysis, row: pd.Series, figures: IterationFigur
         Tile("GPU idle", units.format_pct(figures.idle_pct), "", f"of the gpu windows, {over}"),
         _peak_tile(analysis, row),
         *_flop_tile(analysis, figures.rows, f"over the {WINDOW_NAMES[analysis.window]}"),
+        *_mfu_tile(analysis, figures.rows, f"over the {WINDOW_NAMES[analysis.window]}"),
     )
 
 
@@ -90,6 +91,7 @@ def _capture_tiles(analysis: Analysis, row: pd.Series) -> tuple[Tile, ...]:
         _peak_tile(analysis, row),
         *([] if math.isnan(share) else tensor),
         *_flop_tile(analysis, row.to_frame().T, over),
+        *_mfu_tile(analysis, row.to_frame().T, over),
         Tile("GPU busy", units.format_pct(busy_pct), "", f"with kernels or copies, {over}" if traced else NOT_TRACED),
         Tile(
             "Kernel time",
@@ -138,6 +140,15 @@ def _flop_tile(analysis: Analysis, rows: pd.DataFrame, over: str) -> tuple[Tile,
         over = f"{over}; {units.format_pct(lacking)} of the tensor cycles are of kernels with unknown FLOP"
     caption = f"{of_peak}{_describe_hfu(analysis, rows, window, is_bound)}{over}"
     return (Tile("Tensor FLOP/s", units.at_least(value) if is_bound else value, "", caption),)
+
+
+def _mfu_tile(analysis: Analysis, rows: pd.DataFrame, over: str) -> tuple[Tile, ...]:
+    """MFU over the windows of some rows of the range summary, where it is known of all of them."""
+    share, window = (rows[name].astype(float) for name in ("mfu_pct", "window_ns"))
+    if share.isna().any() or not window.sum() > 0:
+        return ()
+    value = units.format_pct((share * window).sum() / window.sum())
+    return (Tile("MFU", value, "", f"useful FLOP, of {name_peak(analysis)}, {over}"),)
 
 
 def _describe_hfu(analysis: Analysis, rows: pd.DataFrame, window: pd.Series, is_bound: bool) -> str:
