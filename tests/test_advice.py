@@ -29,7 +29,7 @@ MS = 1_000_000
 
 @cache
 def step_on(name: str) -> Step:
-    found = measure_step(tcprof.read(FIXTURES / f"{name}.sqlite", metrics=()), 0)
+    found = measure_step(tcprof.read(FIXTURES / f"{name}.sqlite"), 0)
     assert found is not None
     return found
 
@@ -50,6 +50,12 @@ FIRES = {
     "launch-bound": ("gan_fp32", "mlp_fp32"),
     "cpu-work": ("fashion_pinned", "gan_fp32"),
     "synchronizing-calls": ("mnist_amp_large", "mnist_fp32_large"),
+    "unfused-optimizer": ("mlp_fp32", "transformer_eager"),
+    "fusion": ("transformer_eager", "transformer_compiled"),
+    "mixed-precision-overhead": ("net_amp", "mlp_tf32"),
+    "layout-changes": ("mnist_amp_large", "convnet_channels_last"),
+    "unaligned-shapes": ("mlp_tf32_4097", "mlp_tf32"),
+    "exposed-copies": ("net_amp", "gan_fp16"),
     "hidden-graphs": ("jax_mlp", "mlp_fp32"),
     "idle-or-tracer": ("mlp_fp16", "mlp_fp16_4097"),
     "few-iterations": ("transformer_tf32", "transformer_eager"),
@@ -212,3 +218,44 @@ def test_every_format_has_the_advice(run: Run) -> None:
     assert '    torch.set_float32_matmul_precision("high")' in text
     assert "    torch" in run("advise", export, "--format", "markdown").out
     assert "1. fp32-matmul: likely" in run("show", export).out
+
+
+SOFTMAX = "softmax_warp_forward<float, float, float, (int)9, (bool)0>"
+GEMM = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT"
+
+
+@pytest.mark.parametrize(
+    ("names", "fires"),
+    [
+        ([GEMM, "mask", "scale", SOFTMAX, "dropout", GEMM], True),
+        ([GEMM, SOFTMAX, GEMM], False),  # one kernel between them: nothing to fuse
+        ([GEMM, "mask", "scale", "cunn_SoftMaxForward<LogSoftMaxForwardEpilogue>", "dropout", GEMM], False),  # a loss
+        ([GEMM, "mask", "scale", "flash_fwd_kernel", "dropout", GEMM], False),
+    ],
+)
+def test_attention_in_parts(names: list[str], fires: bool, tmp_path: Path) -> None:
+    builder = TraceBuilder().gpu()
+    for number, name in enumerate(names):
+        builder.kernel(name, number * MS, (number + 1) * MS, launched=number)
+    found = [each for each in advise(analyze(builder.trace(tmp_path))) if each.rule == "attention-in-parts"]
+    assert bool(found) == fires
+    if fires:
+        assert found[0].gain.high_ns == pytest.approx(0.95 * 4 * MS)
+
+
+def test_communication_beside_computation_costs_nothing(tmp_path: Path) -> None:
+    hidden = TraceBuilder().gpu().kernel("ncclDevKernel_AllReduce", 0, 4 * MS, launched=0)
+    hidden.kernel(GEMM, 0, 5 * MS, launched=1, stream=8)
+    (tmp_path / "a").mkdir()
+    rules = {each.rule for each in advise(analyze(hidden.trace(tmp_path / "a")))}
+    assert "exposed-communication" not in rules
+    exposed = TraceBuilder().gpu().kernel("ncclDevKernel_AllReduce", 0, 4 * MS, launched=0)
+    exposed.kernel(GEMM, 4 * MS, 5 * MS, launched=1, stream=8)
+    (advice,) = [each for each in advise(analyze(exposed.trace(tmp_path))) if each.rule == "exposed-communication"]
+    assert advice.gain.high_ns == pytest.approx(0.9 * 4 * MS)
+
+
+def test_sizes_are_no_reason_without_a_measured_loss(tmp_path: Path) -> None:
+    name = "void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x128_16x4_nt_align1>(T1::Params)"
+    builder = TraceBuilder().gpu().kernel(name, 0, 4 * MS, launched=0)
+    assert "unaligned-shapes" not in {each.rule for each in advise(analyze(builder.trace(tmp_path)))}

@@ -71,6 +71,15 @@ def find_host(analysis: Analysis, rows: Ints, inside: StepFunction, on_cpu: Pair
     )
 
 
+def launching_time(analysis: Analysis, activities: pd.DataFrame) -> Pair:
+    """From the first launch of some activities to the last one's end; empty where no launch was recorded."""
+    launch = launches_of(analysis.launches, activities)
+    rows = analysis.launches.iloc[launch[launch >= 0]]
+    start = rows["start_ns"].to_numpy()
+    end = rows["returned_ns"].fillna(rows["start_ns"] + _CALL_NS).to_numpy(np.int64)
+    return (start.min(keepdims=True), end.max(keepdims=True)) if len(rows) else (start, end)
+
+
 def _list_waits(analysis: Analysis, activities: pd.DataFrame, launch: Ints) -> pd.DataFrame:
     """When the CPU waits for the GPU: calls that do nothing else, and launches and copies that had to wait."""
     own = analysis.waits[analysis.waits["process"].isin(activities["process"].unique())]

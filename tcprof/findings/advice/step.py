@@ -18,7 +18,7 @@ from tcprof.arrays import Floats, Ints
 from tcprof.chips import Chip, find_chip
 from tcprof.findings.advice.advice import Gain
 from tcprof.findings.advice.bounds import is_convolution, what_bounds
-from tcprof.findings.advice.host import Host, find_host
+from tcprof.findings.advice.host import Host, find_host, launching_time
 from tcprof.findings.advice.measured import TRACING
 from tcprof.findings.recording_cost import measure_cost
 from tcprof.frames import KERNEL_KINDS
@@ -175,7 +175,7 @@ def measure_step(analysis: Analysis, gpu: int) -> Step | None:
     found = _find_windows(analysis, gpu)
     if found is None:
         name, count = "", 1
-        windows = on_cpu = (start[:1], end.max(keepdims=True))
+        windows, on_cpu = (start[:1], end.max(keepdims=True)), launching_time(analysis, activities)
     else:
         name, count, windows, on_cpu = found
     _, first, last = union(np.zeros_like(windows[0]), *windows)

@@ -1,0 +1,41 @@
+"""Communication between GPUs with nothing beside it.
+
+What: kernels of NCCL during which nothing else runs on the GPU.
+
+Why: gradients can be sent while the rest of the backward pass computes; what is hidden costs nothing.
+
+Thresholds: 3 % of a step. How much can be hidden is assumed.
+
+Do: `DistributedDataParallel` with its buckets (`bucket_cap_mb`, `gradient_as_bucket_view=True`), FSDP with prefetching,
+gradients in bfloat16; fewer, larger steps (`no_sync()` while gradients accumulate).
+
+Not when: the GPUs wait for the slowest one: NCCL's kernels run while they wait, and what is uneven is the data.
+"""
+
+from tcprof import units
+from tcprof.findings.advice.advice import LOW, Advice
+from tcprof.findings.advice.assumed import advise_on_kernels, save, time_of
+from tcprof.findings.advice.measured import MEASURED
+from tcprof.findings.advice.products import list_kernels
+from tcprof.findings.advice.step import Step
+
+LEAST_PCT = 3.0
+_CODE = (
+    "model = DistributedDataParallel(model, gradient_as_bucket_view=True)",
+    "with model.no_sync():  # in all but the last step of an accumulation",
+    "    loss.backward()",
+)
+
+
+def find(step: Step) -> list[Advice]:
+    """Exposed kernels of NCCL."""
+    rows = step.kernels[step.kernels["communication"].astype(bool)]
+    time = time_of(rows)
+    if step.share_pct(time) < LEAST_PCT:
+        return []
+    sentence = f"Communication runs with nothing beside it: {units.format_pct(step.share_pct(time))} of {step.unit}"
+    options = [("overlap", _CODE, save(MEASURED["assumed"]["communication"], time))]
+    consequence = "Beside computation it would cost nothing."
+    return [
+        advise_on_kernels(step, "exposed-communication", sentence, consequence, list_kernels(step, rows), options, LOW)
+    ]

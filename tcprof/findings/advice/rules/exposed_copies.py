@@ -1,0 +1,44 @@
+"""Copies to the GPU with nothing beside them.
+
+What: copies from the host to the GPU during which nothing else runs there.
+
+Why: from pinned memory a copy runs beside kernels, and the CPU does not wait for it; from pageable memory both wait.
+
+Thresholds: 3 % of a step. How much can be hidden is assumed.
+
+Do: `DataLoader(pin_memory=True)` and `.to(device, non_blocking=True)`, the next batch while this one computes; or keep
+the data on the GPU.
+
+Not when: the copy takes longer than all kernels: then send less, such as uint8 images that become floats on the GPU.
+"""
+
+from tcprof import units
+from tcprof.findings.advice.advice import LOW, Advice
+from tcprof.findings.advice.assumed import advise_on_kernels, save
+from tcprof.findings.advice.measured import MEASURED
+from tcprof.findings.advice.step import Step
+
+LEAST_PCT = 3.0
+_CODE = (
+    "loader = DataLoader(dataset, batch_size, pin_memory=True, num_workers=2)",
+    "with torch.cuda.stream(copies):  # of the next batch, beside this one",
+    "    inputs = inputs.to(device, non_blocking=True)",
+)
+
+
+def find(step: Step) -> list[Advice]:
+    """Exposed copies from the host."""
+    activities = step.analysis.activities
+    is_copy = ((activities["gpu"] == step.gpu) & (activities["name"].astype(str) == "host to device")).to_numpy()
+    exposed = step.exposed_ns[is_copy]
+    time = float(exposed.sum()) / step.count
+    if step.share_pct(time) < LEAST_PCT:
+        return []
+    count = units.format_count(float((exposed > 0).sum()) / step.count)
+    sentence = (
+        f"Copies to the GPU run with nothing beside them: {units.format_pct(step.share_pct(time))} of {step.unit}"
+    )
+    evidence = [f"{count} copies in a step, {units.format_ns(time)}"]
+    options = [("copies beside kernels", _CODE, save(MEASURED["assumed"]["copies"], time))]
+    consequence = "From pinned memory they can run beside kernels."
+    return [advise_on_kernels(step, "exposed-copies", sentence, consequence, evidence, options, LOW)]

@@ -1,0 +1,51 @@
+"""Work between the products in kernels of their own: element-wise, norms, casts, reductions.
+
+What: such kernels of PyTorch, by name, without those that another rule prices (attention in parts, layouts, the
+optimizer); and no kernels of torch.compile or XLA in the step.
+
+Why: each of them reads and writes all its tensors, and waits for memory. A compiler makes one of several.
+
+Thresholds: 10 % of a step. How much is saved was measured once: 43 % of their time, in the transformer of
+docs/lessons.md; low and high are assumed around it.
+
+Do: `model = torch.compile(model)`; JAX `jax.jit` around the whole step.
+
+Not when: shapes change in each step, or the model has much Python in its forward pass that breaks the graph.
+"""
+
+from tcprof import units
+from tcprof.findings.advice.advice import LOW, Advice
+from tcprof.findings.advice.assumed import advise_on_kernels, save, time_of
+from tcprof.findings.advice.between import find_between_products
+from tcprof.findings.advice.measured import MEASURED
+from tcprof.findings.advice.products import list_kernels
+from tcprof.findings.advice.rules.unfused_optimizer import LOOPED
+from tcprof.findings.advice.step import Step
+
+LEAST_PCT = 10.0
+_FUSED = "fused kernels"
+_WORKS = ("element-wise kernels", "normalization", "copies and casts", "reductions", "softmax")
+_PYTORCH_NORMS = "layer_norm|GammaBeta|rms_norm|RowwiseMoments|batch_?norm"
+_CODE = ("model = torch.compile(model)", "# JAX: jax.jit around the whole step, optimizer included")
+
+
+def find(step: Step) -> list[Advice]:
+    """Kernels that a compiler could fuse."""
+    kernels = step.kernels
+    if (kernels["work"] == _FUSED).any():
+        return []
+    is_between = kernels["work"].isin(_WORKS) | kernels["name"].str.contains(_PYTORCH_NORMS)
+    between = find_between_products(step)
+    of_attention = between.groupby("kernel")["exposed_ns"].sum() / step.count
+    rows = kernels[is_between & ~kernels["name"].str.contains(LOOPED)].copy()
+    rows["exposed_ns"] -= of_attention.reindex(rows.index).fillna(0.0)
+    rows = rows[rows["exposed_ns"] > 0].sort_values("exposed_ns", ascending=False)
+    time = time_of(rows)
+    if step.share_pct(time) < LEAST_PCT:
+        return []
+    share = units.format_pct(step.share_pct(time))
+    count = units.format_count(rows["launches"].sum())
+    sentence = f"Work between the products runs in {count} kernels of its own: {share} of {step.unit}"
+    options = [("torch.compile", _CODE, save(MEASURED["fusion"]["saved"], time))]
+    consequence = "A compiler fuses them, so that less is read and written."
+    return [advise_on_kernels(step, "fusion", sentence, consequence, list_kernels(step, rows), options, LOW)]

@@ -1,0 +1,61 @@
+"""What mixed precision itself costs: casts of weights and activations, and the unscaling of gradients.
+
+What: where products run in 16 bits, kernels that copy from one precision to another, and those of `GradScaler`. Where
+the rule on fusion fires, the casts are in its price, and only the scaler is in this one's.
+
+Why: autocast copies FP32 weights to 16 bits in each step, and a scaler reads and writes all gradients once more.
+
+Thresholds: 2 % of a step. How much of the casts can be saved is assumed, from a tenth to nine tenths: casts of
+activations stay.
+
+Do: bfloat16 instead of float16, which needs no scaler; weights in bfloat16 with an optimizer that keeps FP32 copies,
+or `torch.compile`, which fuses casts with what follows.
+
+Not when: the model is sensitive to weights in bfloat16 without FP32 copies: they lose small updates.
+"""
+
+from tcprof import units
+from tcprof.findings.advice.advice import LOW, Advice
+from tcprof.findings.advice.assumed import advise_on_kernels, save, time_of
+from tcprof.findings.advice.measured import MEASURED
+from tcprof.findings.advice.products import has_halves, list_kernels
+from tcprof.findings.advice.rules import fusion
+from tcprof.findings.advice.step import Step
+
+LEAST_PCT = 2.0
+CASTS = r"float16_copy_kernel|unrolled_elementwise_kernel<[^<>]*direct_copy|LoadWithCast.*direct_copy"
+_UNSCALE = r"non_finite_check_and_unscale|amp_update_scale"
+_WEIGHTS = (
+    "model = torch.compile(model)  # fuses casts with what follows",
+    "# or weights in bfloat16, with FP32 copies in the optimizer:",
+    "model = model.to(torch.bfloat16)",
+)
+_SCALER = (
+    'with torch.autocast("cuda", dtype=torch.bfloat16):  # instead of float16',
+    "    loss = criterion(model(inputs), targets)",
+    "loss.backward(); optimizer.step()  # no GradScaler",
+)
+
+
+def find(step: Step) -> list[Advice]:
+    """Casts and unscaling, where AMP is on."""
+    if not has_halves(step):
+        return []
+    names = step.kernels["name"]
+    casts, unscale = step.kernels[names.str.contains(CASTS)], step.kernels[names.str.contains(_UNSCALE)]
+    casts = casts[:0] if fusion.find(step) else casts
+    time = time_of(casts) + time_of(unscale)
+    if step.share_pct(time) < LEAST_PCT:
+        return []
+    options = []
+    if len(casts):
+        options.append(("fewer casts", _WEIGHTS, save(MEASURED["assumed"]["casts"], time_of(casts))))
+    if len(unscale):
+        options.append(("bfloat16 without a scaler", _SCALER, save((0.9, 1.0, 1.0), time_of(unscale))))
+    options.sort(key=lambda option: -option[2][1])
+    what = " and ".join(["casts"] * bool(len(casts)) + ["unscaling"] * bool(len(unscale))).capitalize()
+    sentence = f"{what} of mixed precision take {units.format_pct(step.share_pct(time))} of {step.unit}"
+    evidence = [f"casts {units.format_ns(time_of(casts))}, unscaling {units.format_ns(time_of(unscale))}"]
+    evidence += list_kernels(step, casts if time_of(casts) > time_of(unscale) else unscale)
+    consequence = "The products gain more than that; part of it can be had back."
+    return [advise_on_kernels(step, "mixed-precision-overhead", sentence, consequence, evidence, options, LOW)]

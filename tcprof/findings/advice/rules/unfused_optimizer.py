@@ -1,0 +1,54 @@
+"""An optimizer in many kernels, each of which reads and writes the parameters' state.
+
+What: kernels of PyTorch's `foreach` operations (`multi_tensor_apply_kernel` with a functor of one operation), without
+norms of gradients and the unscaling of AMP; or, where the optimizer loops over the parameters, the element-wise kernels
+`addcdiv`, `addcmul` and `lerp` of Adam, which move 44 of its 84 bytes, and stand for the others.
+
+Why: Adam in parts moves about 84 bytes a parameter, fused 28: it is bound by memory, and takes about a third of the
+time.
+
+Thresholds: 1 % of a step. How much is saved is arithmetic of bytes; for optimizers without second moments it is less.
+
+Do: `torch.optim.AdamW(..., fused=True)`; Hugging Face `TrainingArguments(optim="adamw_torch_fused")`. In JAX the whole
+step under `jax.jit`.
+
+Not when: the optimizer has no fused form (`fused=True` is known to Adam, AdamW, SGD and Adagrad).
+"""
+
+from tcprof import units
+from tcprof.findings.advice.advice import MEDIUM, Advice
+from tcprof.findings.advice.assumed import advise_on_kernels, save, time_of
+from tcprof.findings.advice.measured import MEASURED
+from tcprof.findings.advice.products import NOTABLE_SHARE_PCT, list_kernels
+from tcprof.findings.advice.step import Step
+
+LOOPED = r"addcdiv_cuda_kernel|addcmul_cuda_kernel|lerp_scalar_kernel"
+_ALL_OF_LOOPED = 84 / 44
+_OTHERS = r"Fused|LpNorm|non_finite|lpnorm"
+_CODE = (
+    "optimizer = torch.optim.AdamW(model.parameters(), fused=True)",
+    '# Hugging Face: TrainingArguments(optim="adamw_torch_fused")',
+)
+
+
+def find(step: Step) -> list[Advice]:
+    """Optimizers in parts."""
+    names = step.kernels["name"]
+    in_lists = step.kernels[names.str.contains("multi_tensor_apply") & ~names.str.contains(_OTHERS)]
+    looped = step.kernels[names.str.contains(LOOPED)]
+    is_looped = time_of(looped) > time_of(in_lists)
+    rows = looped if is_looped else in_lists
+    time = time_of(rows) * (_ALL_OF_LOOPED if is_looped else 1.0)
+    if step.share_pct(time) < NOTABLE_SHARE_PCT:
+        return []
+    is_adam = is_looped or rows["name"].str.contains("PointwiseOp").any()  # addcmul and addcdiv, of second moments
+    shares = MEASURED["optimizer"]["saved_adam" if is_adam else "saved_others"]
+    share = units.format_pct(step.share_pct(time))
+    sentence = f"The optimizer runs in many kernels that each pass over its state: {share} of {step.unit}"
+    consequence = "A fused one passes over it once."
+    options = [("a fused optimizer", _CODE, save(shares, time))]
+    return [
+        advise_on_kernels(
+            step, "unfused-optimizer", sentence, consequence, list_kernels(step, rows), options, confidence=MEDIUM
+        )
+    ]
