@@ -1,6 +1,7 @@
 """What Python and notebooks have: recordings that are read, compared and made, with what their figures say."""
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
@@ -172,14 +173,22 @@ def compare(
 
 
 def profile(
-    program: Sequence[str], output: str | PathLike[str], frequency_hz: int = 20_000, **options: Any
+    program: Sequence[str],
+    output: str | PathLike[str],
+    frequency_hz: int = 20_000,
+    alone: bool | None = None,
+    **options: Any,
 ) -> JudgedAnalysis:
     """Record a program under Nsight Systems with GPU metrics, and analyze the recording.
+
+    As by ``tcprof profile``, the program is then run once more without nsys, which shows what recording costs it; a
+    Python warning says why that run is not compared, where it failed.
 
     Args:
         program: The program and its arguments; a Python script or ``-m`` module is run by this Python.
         output: The report to write; an existing one is replaced.
         frequency_hz: Samples a second.
+        alone: Whether to run the program once more; None: where its steps are annotated and it takes under a minute.
         options: Further fields of ``tcprof.record.command.RecordOptions``, such as ``capture_range``.
 
     Raises:
@@ -187,10 +196,14 @@ def profile(
         NsysError: nsys recorded nothing.
         OutputError: The report cannot be written.
     """
+    from tcprof.alone import AloneRuns
     from tcprof.record.command import RecordOptions
     from tcprof.record.recording import Session
 
     session = Session(program, Path(output))
     session.check_reports(force=True)
-    with session.plan(RecordOptions(frequency_hz=frequency_hz, **options)) as plan:
-        return read(session.record(plan, session.reports[0]).report)
+    chosen = RecordOptions(frequency_hz=frequency_hz, **options)
+    with session.plan(chosen) as plan:
+        run = session.record(plan, session.reports[0])
+        runs = AloneRuns(session, alone, chosen, lambda texts: warnings.warn(texts[0], stacklevel=4))
+        return runs.add_to(read(run.report), run)

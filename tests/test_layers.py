@@ -29,6 +29,7 @@ LAYERS = (
     "views",
     "render",
     "store",
+    "alone",
     "api",
     "cli",
 )

@@ -144,11 +144,11 @@ def test_a_copy_that_is_safe_to_share_has_the_steps(tmp_path, run):
     path, copy = record(tmp_path), tmp_path / "copy.sqlite"
     write_alone(path, make_steps(50 * US))
     run("redact", path, "-o", copy)
-    pd.testing.assert_frame_equal(tcprof.read(copy).observed.alone, make_steps(50 * US))
+    pd.testing.assert_frame_equal(tcprof.read(copy).alone, make_steps(50 * US))
 
 
 def test_steps_that_are_written_again_replace_those_before(tmp_path):
     path = record(tmp_path)
     for period in (70 * US, 50 * US):
         write_alone(path, make_steps(period))
-    pd.testing.assert_frame_equal(tcprof.read(path).observed.alone, make_steps(50 * US))
+    pd.testing.assert_frame_equal(tcprof.read(path).alone, make_steps(50 * US))

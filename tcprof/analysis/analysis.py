@@ -93,6 +93,11 @@ class Analysis:
     tensor: Mapping[int, Tensor]
     observed: Observed
 
+    @property
+    def alone(self) -> pd.DataFrame:
+        """The steps of a run without a profiler, see ``tcprof.frames.ALONE``; empty where there was none."""
+        return self.observed.alone
+
 
 def analyze(
     source: Source,

@@ -18,7 +18,7 @@ from tcprof.cli.targets import check_target, origin_of
 from tcprof.errors import StoppedError
 
 if TYPE_CHECKING:
-    from tcprof.cli.alone import AloneRuns
+    from tcprof.alone import AloneRuns
     from tcprof.record.plan import Plan
     from tcprof.record.recording import RecordedRun, Session
 
@@ -159,7 +159,7 @@ def profile(
     The report, its SQLite export and the page are written side by side, named after the script. Options of tcprof and
     nsys go before the program; those that are not listed here are passed to nsys profile unchanged.
     """
-    from tcprof.cli.alone import AloneRuns
+    from tcprof.alone import AloneRuns
     from tcprof.record.command import RecordOptions
     from tcprof.record.recording import Session
     from tcprof.record.sudo import become_root
@@ -189,11 +189,11 @@ def profile(
             plan = stack.enter_context(session.plan(options, nsys, prefix))
         if dry_run:
             print_notes(plan.notes)
-            show(f"{shlex.join(plan.build_command(session.reports[0]))}\n")
-            return
+            return show(f"{shlex.join(plan.build_command(session.reports[0]))}\n")
         print_lines((describe_plan(plan),))
         print_notes(plan.notes)
-        last, written = _record_all(session, plan, AloneRuns(session, alone, options), redact=redact, wide=wide)
+        alone_runs = AloneRuns(session, alone, options, print_notes, tell)
+        last, written = _record_all(session, plan, alone_runs, redact=redact, wide=wide)
     print_notes(describe_end(last))
     show("\n")
     for path in written:

@@ -60,10 +60,10 @@ def list_steps(ranges: pd.DataFrame) -> pd.DataFrame:
 
 def measure_cost(analysis: Analysis) -> RecordingCost | None:
     """What recording costs; None where the program was not run alone."""
-    if analysis.observed.alone.empty:
+    if analysis.alone.empty:
         return None
     warm_up = _count_warm_up(analysis)
-    alone, recorded = _of_one_kind(analysis.observed.alone), list_steps(analysis.nvtx_ranges)
+    alone, recorded = _of_one_kind(analysis.alone), list_steps(analysis.nvtx_ranges)
     if alone.empty or recorded.empty or alone["training"].iloc[0] != recorded["training"].iloc[0]:
         return None
     return RecordingCost(_step_time(alone, warm_up), _step_time(recorded, warm_up))

@@ -68,7 +68,7 @@ def test_the_steps_are_timed_and_every_later_command_knows_it(
     assert "Recording slowed a step from" in " ".join(shown.err.split())
     cost = measure_cost(tcprof.read("train.nsys-rep"))
     assert 5e6 < cost.alone.value < cost.recorded.value == pytest.approx(20e6, rel=0.01)
-    assert len(tcprof.read("train.sqlite").observed.alone) == STEPS
+    assert len(tcprof.read("train.sqlite").alone) == STEPS
     assert "Recording slowed a step" in (machine / "train.html").read_text(encoding="utf-8")
 
 
@@ -82,7 +82,7 @@ def test_no_alone_runs_the_program_once(run, machine: Path, capfd: pytest.Captur
 def test_several_recordings_share_one_run(run, machine: Path) -> None:
     assert run("profile", "--gpus", "none", "--repeat", "2", "train.py") == 0
     assert runs(machine) == ["False", "True", "False"]
-    assert all(len(tcprof.read(f"train-{number}.sqlite").observed.alone) == STEPS for number in (1, 2))
+    assert all(len(tcprof.read(f"train-{number}.sqlite").alone) == STEPS for number in (1, 2))
 
 
 @pytest.mark.slow
@@ -111,7 +111,7 @@ def test_a_run_that_fails_is_told_and_changes_no_status(run, machine: Path, capf
     assert "without nsys the program ended with exit status 9: this run is not compared" in " ".join(
         capfd.readouterr().err.split()
     )
-    assert tcprof.read("train.sqlite").observed.alone.empty
+    assert tcprof.read("train.sqlite").alone.empty
 
 
 @pytest.mark.slow
@@ -135,3 +135,19 @@ def test_a_forked_process_has_steps_of_its_own(machine: Path) -> None:
     assert steps["start_ns"].min() == 0
     assert (steps["end_ns"] > steps["start_ns"]).all()
     assert os.getpid() not in steps["process"].tolist()
+
+
+def test_python_runs_the_program_alone_as_the_command_does(machine: Path) -> None:
+    analysis = tcprof.profile(["train.py"], "train", gpus="none")
+    assert runs(machine) == ["False", "True"]
+    assert measure_cost(analysis) is not None
+    assert len(analysis.alone) == len(tcprof.read("train.nsys-rep").alone) == STEPS
+
+
+@pytest.mark.slow
+def test_python_can_leave_it_out_and_warns_of_one_that_failed(machine: Path) -> None:
+    tcprof.profile(["train.py"], "other", gpus="none", alone=False)
+    assert runs(machine) == ["False"]
+    with pytest.warns(UserWarning, match="exit status 9: this run is not compared"):
+        failed = tcprof.profile(["train.py", "sys.exit(9)"], "failed", gpus="none")
+    assert failed.alone.empty

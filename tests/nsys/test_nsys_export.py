@@ -4,13 +4,20 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from builders import TraceBuilder
 
 from tcprof.errors import InputError, NsysError, OutputError, TcprofError
+from tcprof.frames import ALONE
 from tcprof.record.nsys.export import check_export, find_export
 from tcprof.record.nsys.locate import Nsys
 from tcprof.record.nsys.report import read_report_version
+from tcprof.sources.nsys_sqlite.alone import write_alone
+from tcprof.sources.nsys_sqlite.export import NsysExport
 
+BEGUN = 1_700_000_000 * 10**9
+STEPS = pd.DataFrame({"process": 1, "training": True, "start_ns": [0, 10], "end_ns": [8, 18]})
 REPORT = b"NVIDIA Tegra Profiler Report 2026@2@1@7-260000000000v0\n the rest"
 
 
@@ -61,6 +68,46 @@ def test_a_bad_export_is_made_again(report: Path, fake_nsys: Nsys, export_file: 
     with pytest.raises(InputError, match="nsys was not found"):
         find_export(report, no_nsys)
     assert find_export(report, lambda: fake_nsys).read_bytes() == whole
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What the fake nsys exports: a recording that says when it began."""
+    path = TraceBuilder().gpu().recorded(10**9, started=BEGUN).write(tmp_path, "recorded.sqlite")
+    monkeypatch.setenv("FAKE_NSYS_EXPORT", str(path))
+    return path
+
+
+def steps_of(export: Path) -> list[int]:
+    return NsysExport(export).alone()["start_ns"].tolist()
+
+
+def test_the_steps_of_a_run_without_nsys_are_taken_over(report: Path, fake_nsys: Nsys, recorded: Path):
+    export = find_export(report, lambda: fake_nsys)
+    write_alone(export, ALONE.conform(STEPS))
+    age(export, 3600)
+    assert find_export(report, lambda: fake_nsys) == export
+    assert steps_of(export) == [0, 10]
+    with closing(sqlite3.connect(export)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    assert sorted(path.name for path in report.parent.iterdir()) == ["run.nsys-rep", "run.sqlite"]
+
+
+@pytest.mark.parametrize("wrong", ["another recording", "cut off", "not told when"])
+def test_steps_that_may_be_another_recordings_are_not(report: Path, fake_nsys: Nsys, recorded: Path, wrong: str):
+    export = find_export(report, lambda: fake_nsys)
+    write_alone(export, ALONE.conform(STEPS))
+    if wrong == "cut off":
+        export.write_bytes(export.read_bytes()[:-8192])
+    else:
+        age(export, 3600)
+        changed = "UPDATE {} SET utcEpochNs = utcEpochNs + 1" if wrong == "another recording" else "DELETE FROM {}"
+        for path in (recorded,) if wrong == "another recording" else (recorded, export):
+            with closing(sqlite3.connect(path)) as connection, connection:
+                connection.execute(changed.format("TARGET_INFO_SESSION_START_TIME"))
+        age(export, 3600)
+    assert find_export(report, lambda: fake_nsys) == export
+    assert steps_of(export) == []
 
 
 def test_qdrep(report: Path, fake_nsys: Nsys, export_file: Path):

@@ -17,6 +17,12 @@ from tcprof.record.processes.run import Completed, run_quietly
 from tcprof.temporary import temporary_folder
 from tcprof.untrusted import one_line
 
+# When each recording began, in ns; and what tcprof itself has added to an export, see tcprof.sources.nsys_sqlite.alone.
+_BEGUN = (
+    "SELECT utcEpochNs FROM main.TARGET_INFO_SESSION_START_TIME",
+    "SELECT utcEpochNs FROM old.TARGET_INFO_SESSION_START_TIME",
+)
+_TAKE_ALONE = "CREATE TABLE main.TCPROF_ALONE AS SELECT * FROM old.TCPROF_ALONE"
 _HEADER_BYTES = 100
 _WRITE_AHEAD = b"\2"  # at byte 19 of the header
 _DAMAGED = r"magic number mismatch|Cannot read from stream|Invalid version prefix|Version tag is not found|protobuf"
@@ -212,10 +218,25 @@ def _make_export(nsys: Nsys, report: Path, export: Path) -> None:
                 raise NsysError(
                     f"nsys {nsys.version_text} exported {report}, but the result is bad: {error}"
                 ) from error
+            _keep_alone(export, made)
             _not_older(made, report)
             made.replace(export)
     except OSError as error:
         raise _unwritable(report, error.strerror or str(error)) from error
+
+
+def _keep_alone(old: Path, made: Path) -> None:
+    """Takes over the steps of a run without nsys, which are only in an export, from an older one of the recording."""
+    if not old.exists():
+        return
+    try:
+        with closing(sqlite3.connect(made.resolve().as_uri(), uri=True)) as connection:
+            connection.execute("ATTACH DATABASE ? AS old", (read_only_uri(old),))
+            begun = [connection.execute(statement).fetchall() for statement in _BEGUN]
+            if begun[0] == begun[1] != []:
+                connection.execute(_TAKE_ALONE)
+    except sqlite3.Error:
+        return  # there are none, or the old export is damaged: that is why there is a new one
 
 
 def _is_export_or_left_of_one(path: Path) -> bool:
