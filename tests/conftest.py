@@ -1,6 +1,7 @@
 """Settings for all tests; those of nsys and the browser have more of their own."""
 
 import functools
+import gc
 import hashlib
 import inspect
 import os
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tcprof import api, comparison
+from tcprof.cli import GARBAGE
 from tcprof.comparison import Side
 
 # The same examples on every machine: a failure in CI is one that can be repeated here.
@@ -27,6 +29,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 settings.load_profile("tcprof")
+
+# As the command line does: Python's own collections, walking all that pandas and the tests have loaded, are far more.
+gc.set_threshold(*GARBAGE)
 
 LEFT_OUT = pytest.StashKey[int]()
 
