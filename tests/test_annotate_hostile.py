@@ -157,10 +157,10 @@ for name in "nn nn.modules nn.modules.module optim optim.optimizer autograd util
     assert done.stderr == "tcprof: nothing is annotated: that needs PyTorch 2.3 or newer\n"
 
 
-def test_a_model_of_100_000_modules_is_named_once_and_called_in_linear_time(tmp_path: Path) -> None:
+def test_a_model_of_many_modules_is_named_once_and_called_in_linear_time(tmp_path: Path) -> None:
     script = """
 import time
-net = nn.Sequential(*(nn.Identity() for _ in range(100_000)))
+net = nn.Sequential(*(nn.Identity() for _ in range(30_000)))
 def took():
     begin = time.process_time()
     with torch.no_grad():
@@ -168,7 +168,7 @@ def took():
     return time.process_time() - begin
 first, second = took(), took()
 names = annotation._installed[0]._names
-print(len(names._names) >= 100_000, first < 60, second < 30)
+print(len(names._names) >= 30_000, first < 8, second < 4)
 """
     done = run(tmp_path, START + NET + script)
     assert (done.stdout, done.stderr) == ("True True True\n", "")

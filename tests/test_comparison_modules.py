@@ -19,6 +19,8 @@ from tcprof.comparison.statistics.centers import find_means
 from tcprof.comparison.statistics.rows import TOO_FEW, WHOLE_GRAPHS
 from tcprof.frames import MODULE_CHANGES
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 run = test_cli.run
 STEPS = 6
 

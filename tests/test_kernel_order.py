@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import test_cli
 from builders import PROCESS, TraceBuilder
+from slow import slow
 
 import tcprof
 from tcprof.analysis.kernel_order import KERNEL_ORDER, KERNEL_ORDER_DOMAIN
@@ -71,7 +72,25 @@ FIXTURES = {
 }
 
 
-@pytest.mark.parametrize(("name", "count"), FIXTURES.items())
+# Steps alone, in epochs, of other kernels for each size, in graphs, found in part, and none. The others repeat these.
+KINDS_OF_STEPS = (
+    "inference_fp16_last",
+    "inference_fp32",
+    "jax_mlp",
+    "matmul",
+    "mlp_fp16",
+    "mnist_amp",
+    "transformer_tf32",
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        *((name, FIXTURES[name]) for name in KINDS_OF_STEPS),
+        *slow(each for each in FIXTURES.items() if each[0] not in KINDS_OF_STEPS),
+    ],
+)
 def test_fixtures_without_their_ranges(name, count, tmp_path):
     """As many as the program took steps, and each begins with the step's first kernel."""
     known = tcprof.read(FOLDER / f"{name}.sqlite", kernels=False)

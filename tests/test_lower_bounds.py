@@ -12,6 +12,8 @@ from report_inputs import render_page
 
 import tcprof
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 run = test_cli.run
 Run = Callable[..., test_cli.Outcome]
 

@@ -16,6 +16,8 @@ from tcprof.findings.recording_cost import RecordingCost, StepTime, idle_alone, 
 from tcprof.frames import ALONE
 from tcprof.sources.nsys_sqlite.alone import write_alone
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 US = 1_000
 COUNT = 30
 

@@ -7,6 +7,8 @@ import tcprof
 from tcprof.errors import UsageError
 from tcprof.frames import RANGES
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 US = 1_000
 
 

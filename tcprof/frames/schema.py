@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,10 @@ class Schema:
 
     def empty(self) -> pd.DataFrame:
         """A frame of this kind without rows."""
+        return self._empty.copy()
+
+    @cached_property
+    def _empty(self) -> pd.DataFrame:
         return pd.DataFrame({c.name: pd.Series(dtype=c.dtype) for c in self.columns})
 
     def concat(self, frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
