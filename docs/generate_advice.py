@@ -20,6 +20,7 @@ ROOT = Path(__file__).parent.parent
 PAGE, KEPT = ROOT / "docs" / "advice.md", ROOT / "docs" / "advice_pairs.csv"
 PAIRS = ROOT / "docs" / "advice_changes.csv"
 COLUMNS = ("base", "new", "change", "low", "likely", "high", "recorded", "alone", "why")
+_LATER = ("lm_", "cv_", "h200_")
 _BLOCK = re.compile(r"(<!-- (rules|pairs) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
 _SECTIONS = ("What", "Why", "What and why", "Thresholds", "Do", "Not when")
 
@@ -106,13 +107,14 @@ def render_pairs(rows: list[dict[str, str]]) -> str:
         "| change | predicted: low | likely | high | won | when recorded | inside |",
         "|---|---:|---:|---:|---:|---:|---|",
     ]
-    inside, ratios, notes = [], [], []
+    inside, later, ratios, notes = [], [], [], []
     for row in rows:
         low, likely, high, recorded, alone = (float(row[name] or "nan") for name in COLUMNS[3:8])
         won = alone if alone == alone else recorded
         told = likely == likely
         if told:
             inside.append(low <= won <= high)
+            later += [inside[-1]] if row["base"].startswith(_LATER) else []
             ratios += [max(won / likely, likely / won)] if won > 0 and likely > 0 else []
         verdict = ("yes" if inside[-1] else "**no**") if told else "not advised"
         shown = [units.format_pct(each) for each in (low, likely, high, alone, recorded)]
@@ -121,7 +123,8 @@ def render_pairs(rows: list[dict[str, str]]) -> str:
     median = f"{statistics.median(ratios):.2f}" if ratios else units.UNKNOWN
     summary = (
         f"{sum(inside)} of {len(inside)} predictions hold what was won; of those that predicted a gain and won one, "
-        f"likely and won differ by a factor of {median} in the median."
+        f"likely and won differ by a factor of {median} in the median. Of the {len(later)} that were recorded after "
+        f"the rules were written {sum(later)} hold it."
     )
     return "\n".join([*lines, "", summary, *(["", *notes] if notes else [])])
 

@@ -16,6 +16,7 @@ from builders import TraceBuilder
 import tcprof
 from tcprof.analysis import analyze
 from tcprof.findings.advice import RULES, Advice, advise, load_rule, wellness
+from tcprof.findings.advice.compared import list_names
 from tcprof.findings.advice.host import GPU_SIDE, LAUNCHES, WAITS, WORK
 from tcprof.findings.advice.step import Step, measure_step
 
@@ -259,3 +260,22 @@ def test_sizes_are_no_reason_without_a_measured_loss(tmp_path: Path) -> None:
     name = "void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x128_16x4_nt_align1>(T1::Params)"
     builder = TraceBuilder().gpu().kernel(name, 0, 4 * MS, launched=0)
     assert "unaligned-shapes" not in {each.rule for each in advise(analyze(builder.trace(tmp_path)))}
+
+
+def test_a_gate_asks_for_a_finding(run: Run) -> None:
+    sides = [str(FIXTURES / f"{name}.sqlite") for name in ("mlp_fp32", "mlp_tf32")]
+    gone = run("compare", *sides, "--fail-if", "finding fp32-matmul")
+    assert gone.status == 0
+    assert "pass          finding fp32-matmul" in gone.out
+    assert "gone: fp32-matmul (predicted: likely" in " ".join(gone.out.split())
+    left = run("compare", *sides, "--fail-if", "finding unfused-optimizer")
+    assert left.status == 1
+    wrong = run("compare", *sides, "--fail-if", "finding fp32matmul")
+    assert wrong.status == 2
+    assert "no finding is called 'fp32matmul'" in wrong.err
+    assert "fp32-matmul" in wrong.err
+
+
+def test_every_name_of_a_finding_is_one_that_a_gate_knows() -> None:
+    found = {each.rule for name in ALL for each in advice_on(name)} - {"all-well"}
+    assert found <= set(list_names())

@@ -99,19 +99,27 @@ def compare(
     Figures are medians per instance of a range, each with the 95 % interval of its change. Runs of one program differ:
     give several recordings a side; otherwise run-to-run variation is assumed, and smaller changes are inconclusive.
     """
-    from tcprof.comparison.gate.conditions import parse_condition
+    from tcprof.comparison.gate.conditions import FINDING, parse_condition
     from tcprof.comparison.gate.judgements import exit_status, judge_condition
+    from tcprof.findings.advice.compared import check_condition, judge_finding
     from tcprof.findings.compared import judge_comparison
     from tcprof.views.comparison import view_comparison
 
     conditions = [parse_condition(text) for text in fail_if or ()]
+    for condition in conditions:
+        check_condition(condition)
     _check_usage(sides, bool(conditions), output, page, open_it, force)
     comparisons = _compare_sides(sides, window, _parse_mapping(renamed or []), allow_mismatch, warm_up)
     findings = [judge_comparison(each) for each in comparisons]
     # Conditions are for two sides only, so that there is one comparison to judge.
     first, doubts = comparisons[0], findings[0].doubts
     rows = select_rows(first.rows, gpu, None, None)
-    judged = [judge_condition(condition, rows, first.iteration_path, doubts) for condition in conditions]
+    judged = [
+        judge_finding(condition, first.new)
+        if condition.quantity == FINDING
+        else judge_condition(condition, rows, first.iteration_path, doubts)
+        for condition in conditions
+    ]
     selected = [select_rows(each.rows, gpu, pattern, depth) for each in comparisons]
     document = view_comparison(comparisons, findings, selected, judged, strict, limit or None)
     print_document(document, output, wide=wide)

@@ -7,9 +7,11 @@
     time > +5%                              the iterations' gpu window grew by over 5 %
     tensor_active[step / forward] < 30      Tensor Active of that path is below 30 %
     tensor_kernel_share < -2pt              the tensor kernels' share fell by over 2 points
+    finding fp32-matmul                     the new side has this finding, see docs/advice.md
 """
 
 import difflib
+import math
 import re
 from dataclasses import dataclass
 from decimal import Decimal
@@ -25,6 +27,7 @@ Scale = Literal["relative", "points", "absolute"]
 
 CONDITIONS = MappingProxyType({quantity.gate_name: quantity for quantity in LISTED_QUANTITIES})
 
+FINDING = "finding"  # in place of a quantity: the condition's path is then the name of a finding
 _EXAMPLES = "For example: --fail-if 'time > +5%' or --fail-if 'tensor_active[step / forward] < 30'."
 _NS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9}  # the micro sign and the letter
 _BOUNDS = {
@@ -35,6 +38,7 @@ _BOUNDS = {
     "tflops": "a change of +5% or -5%, or a value in 10^12 FLOP/s, such as 400",
     "cycles": "a change of +5% or -5%, or a value such as 1000",
 }
+_OF_FINDING = re.compile(rf"\s*{FINDING}\s+([\w-]+)\s*")
 _QUANTITY = re.compile(r"\s*(\w*)\s*")
 _CLOSING = re.compile(r"\](?=\s*[<>])")  # a range's name may hold brackets: the last one before an operator closes
 _OPERATOR = re.compile(r"\s*(>=|<=|>|<)")
@@ -48,7 +52,7 @@ class Condition:
     Attributes:
         text: The expression as it was given.
         quantity: Quantity of the comparison's rows, such as gpu_window_ns.
-        path: Path, or its last names, as given; None for that of the iterations.
+        path: Path, or its last names, as given; None for that of the iterations. Of a finding its name.
         operator: >, <, >= or <=.
         bound: With what it is compared: a ratio (1.05 for +5%), points, or a value in the quantity's own unit.
         scale: What is compared: relative, the ratio of new value and baseline; points, their difference; absolute, the
@@ -72,6 +76,8 @@ def parse_condition(text: str) -> Condition:
     Raises:
         UsageError: It is not such an expression; the message shows where.
     """
+    if finding := _OF_FINDING.fullmatch(text):
+        return Condition(text, FINDING, finding[1], "", math.nan, "absolute")
     word = _QUANTITY.match(text)
     assert word is not None  # it matches nothing, too
     name, at = word[1], word.end()

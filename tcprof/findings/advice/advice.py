@@ -39,14 +39,6 @@ class Gain:
         """Whether it is worth a line."""
         return self.likely_pct >= NOTABLE_PCT
 
-    @property
-    def text(self) -> str:
-        """Likely gain, and the span from low to high."""
-        if not self.is_known:
-            return units.UNKNOWN
-        span = units.format_interval(self.low_pct, self.high_pct, units.format_pct)
-        return f"{units.format_pct(self.likely_pct)} ({span}), {units.format_ns(self.likely_ns)}"
-
 
 UNPRICED = Gain()
 
@@ -85,3 +77,9 @@ class Advice(Finding):
     options: tuple[Option, ...] = ()
     confidence: str = MEDIUM
     raise_confidence: str = ""
+
+
+def describe_gain(gain: Gain) -> str:
+    """What is won in words, with its span."""
+    likely, low, high = (units.format_pct(each) for each in (gain.likely_pct, gain.low_pct, gain.high_pct))
+    return f"likely {likely} of the step ({low} to {high}), {units.format_ns(gain.likely_ns)}"

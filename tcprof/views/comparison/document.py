@@ -9,6 +9,7 @@ import pandas as pd
 from tcprof.comparison import Comparison
 from tcprof.comparison.gate.judgements import Judgement
 from tcprof.comparison.statistics.rows import MEAN, MEDIAN
+from tcprof.findings.advice.compared import compare_advice, describe_compared
 from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.compared.rows import list_gpus
 from tcprof.views.comparison.kernels import list_kernel_changes
@@ -45,7 +46,8 @@ def view_comparison(
     base = tuple(describe_left_out([side for _, side in name_sides(comparisons)]))
     tables = list_sides(comparisons) if len(comparisons) > 1 else _list_all(comparisons[0], rows[0], limit)
     faults, warnings = name_findings(comparisons, findings)
-    said = Notes((*_sentences(comparisons, findings), *describe_recordings(comparisons), *base))
+    advice = describe_compared(comparisons[0]) if len(comparisons) == 1 else ()
+    said = Notes((*_sentences(comparisons, findings), *advice, *describe_recordings(comparisons), *base))
     return Document(
         kind="comparison",
         parts=(said, *(table for table in tables if table.rows)),
@@ -128,6 +130,7 @@ def _data(
         "base_matched_pct": comparison.matching.base_matched_pct,
         "new_matched_pct": comparison.matching.new_matched_pct,
         "noise_floor": comparison.noise_floor,
+        "advice": [asdict(each) for each in compare_advice(comparison)],
         "gate": [_judgement_data(each) for each in judged],
         "faults": findings.faults,
         "warnings": findings.warnings,

@@ -8,8 +8,8 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings
-from tcprof.findings.advice import Advice, Gain, Option, advise
-from tcprof.findings.advice.advice import NOTABLE_PCT
+from tcprof.findings.advice import Advice, Option, advise
+from tcprof.findings.advice.advice import NOTABLE_PCT, describe_gain
 from tcprof.frames import ADVICE
 from tcprof.views.document import Code, Document, Notes, Part, Section
 from tcprof.views.recording.facts import describe_base, describe_recording, document_data
@@ -83,12 +83,6 @@ def list_advice(advice: Sequence[Advice]) -> pd.DataFrame:
 def head_of(advice: Advice) -> str:
     """A finding's name with its likely gain."""
     return f"{advice.rule}: {describe_gain(advice.gain)}" if advice.gain.is_known else advice.rule
-
-
-def describe_gain(gain: Gain) -> str:
-    """What is won in words, with its span."""
-    likely, low, high = (units.format_pct(each) for each in (gain.likely_pct, gain.low_pct, gain.high_pct))
-    return f"likely {likely} of the step ({low} to {high}), {units.format_ns(gain.likely_ns)}"
 
 
 def describe_folded(folded: Sequence[Advice]) -> tuple[str, ...]:

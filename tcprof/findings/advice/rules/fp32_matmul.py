@@ -63,7 +63,9 @@ def find(step: Step) -> list[Advice]:
             evidence=list_kernels(step, rows),
             options=options,
             confidence=_confidence(step),
-            raise_confidence="" if step.is_timed_alone else "Record with --alone, to know what recording costs.",
+            raise_confidence=""
+            if step.is_timed_alone or _confidence(step) == HIGH
+            else "Record with --alone, to know what recording costs.",
         )
     ]
 

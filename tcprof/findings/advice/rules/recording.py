@@ -20,6 +20,7 @@ from tcprof.findings.advice.rules import launch_bound
 from tcprof.findings.advice.step import Step
 from tcprof.findings.finding import Severity
 
+NAMES = ("hidden-graphs", "idle-or-tracer", "no-iterations", "few-iterations")
 _HIDDEN_PCT = 1.0
 _IDLE_PCT = 20.0
 

@@ -1,0 +1,107 @@
+"""Advice on the two sides of a comparison: what of the baseline's is gone, and what was won; and conditions on it."""
+
+import math
+from dataclasses import dataclass
+
+from tcprof import units
+from tcprof.comparison import Comparison, Side
+from tcprof.comparison.gate.conditions import FINDING, Condition, wrong_condition
+from tcprof.comparison.gate.judgements import Found, Judgement, Verdict
+from tcprof.findings.advice import advise
+from tcprof.findings.advice.advice import Advice, describe_gain
+from tcprof.findings.advice.rules import RULES, load_rule
+from tcprof.findings.advice.step import measure_step
+
+_NOTHING = Found(math.nan, math.nan, math.nan)
+
+
+@dataclass(frozen=True)
+class ComparedAdvice:
+    """Advice on the baseline, and what became of it.
+
+    Attributes:
+        gpu: Number of the GPU.
+        rule: The rule that found it.
+        predicted: What it was expected to win, in words.
+        is_gone: Whether the new side has no such advice.
+    """
+
+    gpu: int
+    rule: str
+    predicted: str
+    is_gone: bool
+
+
+def compare_advice(comparison: Comparison) -> tuple[ComparedAdvice, ...]:
+    """The priced advice on the baseline that is worth a line, and whether it is gone."""
+    base, new = (advise(side.typical) for side in (comparison.base, comparison.new))
+    left = {(each.gpu, each.rule) for each in new if _counts(each)}
+    return tuple(
+        ComparedAdvice(each.gpu, each.rule, describe_gain(each.gain), (each.gpu, each.rule) not in left)
+        for each in base
+        if each.gain.is_notable
+    )
+
+
+def describe_compared(comparison: Comparison) -> tuple[str, ...]:
+    """The same in sentences, a line for each GPU, with what a step won."""
+    lines = []
+    found = compare_advice(comparison)
+    for gpu in sorted({each.gpu for each in found}):
+        gone = [f"{each.rule} (predicted: {each.predicted})" for each in found if each.gpu == gpu and each.is_gone]
+        left = [each.rule for each in found if each.gpu == gpu and not each.is_gone]
+        won = _won_pct(comparison, gpu)
+        lead = f"GPU {gpu}: " if len({each.gpu for each in found}) > 1 else ""
+        parts = [f"gone: {', '.join(gone)}"] * bool(gone) + [f"still there: {', '.join(left)}"] * bool(left)
+        change = "less" if won >= 0 else "more"
+        took = f" A step, from its start to the next one's, takes {units.format_pct(abs(won))} {change} time."
+        lines.append(f"{lead}Advice on the baseline: {'; '.join(parts)}.{'' if math.isnan(won) else took}")
+    return tuple(lines)
+
+
+def list_names() -> tuple[str, ...]:
+    """What conditions may ask for: the names of all findings."""
+    names = [getattr(load_rule(rule), "NAMES", (rule.replace("_", "-"),)) for rule in RULES]
+    return tuple(name for of_rule in names for name in of_rule)
+
+
+def check_condition(condition: Condition) -> None:
+    """Refuse a condition on a finding that there is not.
+
+    Raises:
+        UsageError: No rule has findings of that name.
+    """
+    if condition.quantity == FINDING and condition.path not in list_names():
+        at = condition.text.find(condition.path or "")
+        what = f"no finding is called {condition.path!r}"
+        raise wrong_condition(condition.text, at, what, f"Findings: {', '.join(list_names())}.")
+
+
+def judge_finding(condition: Condition, side: Side) -> Judgement:
+    """Whether a side has a finding: fail where all of its recordings do, pass where none does.
+
+    Args:
+        condition: Names the finding.
+        side: The new side.
+    """
+    count, name = len(side.recordings), condition.path or ""
+    named = ([each for each in advise(one) if each.rule == name and _counts(each)] for one in side.recordings)
+    known = [of_recording[0] for of_recording in named if of_recording]
+    verdict: Verdict = "pass" if not known else "fail" if len(known) == count else "inconclusive"
+    reason = known[0].sentence if known else "not found"
+    if verdict == "inconclusive":
+        reason = f"in {len(known)} of {count} recordings: {reason}"
+    gpu = known[0].gpu if known else 0
+    return Judgement(condition, gpu, 1, name, _NOTHING, _NOTHING, verdict, "", reason)
+
+
+def _counts(advice: Advice) -> bool:
+    """Whether advice is shown as a finding: worth a line, or without a price."""
+    return advice.gain.is_notable or not advice.gain.is_known
+
+
+def _won_pct(comparison: Comparison, gpu: int) -> float:
+    steps = [measure_step(side.typical, gpu) for side in (comparison.base, comparison.new)]
+    if steps[0] is None or steps[1] is None or not (steps[0].name and steps[1].name):
+        return math.nan
+    return 100 * (1 - steps[1].length_ns / steps[0].length_ns)
