@@ -162,6 +162,28 @@ class TestHarmlessness:
         plain = run_python(str(script), "--fast")
         assert run_python("-m", "tcprof.annotate", str(script), "--fast").stdout == plain.stdout
 
+    def test_python_m_gives_a_script_its_path_and_a_main_module_that_lasts(self, tmp_path: Path) -> None:
+        script = """
+import atexit, pickle, sys, warnings
+class Mine: pass
+print(__file__, sys.argv, __name__, sys.modules["__main__"].__dict__ is globals())
+warnings.warn("where")
+atexit.register(lambda: print(type(pickle.loads(pickle.dumps(Mine()))) is Mine))
+"""
+        (tmp_path / "train.py").write_text(script, encoding="utf-8")
+        plain, annotated = (
+            subprocess.run(
+                [sys.executable, *how, "train.py", "--fast"],
+                capture_output=True,
+                text=True,
+                cwd=tmp_path,
+                env={**os.environ, "PYTHONPATH": str(PACKAGE.parents[1])},
+            )
+            for how in ((), ("-m", "tcprof.annotate"))
+        )
+        assert plain.stdout.endswith("True\n")
+        assert (annotated.stdout, annotated.stderr) == (plain.stdout, plain.stderr)
+
     def test_python_m_without_a_program_says_how(self) -> None:
         done = run_python("-m", "tcprof.annotate")
         assert done.returncode == 1

@@ -107,9 +107,41 @@ class Hidden(nn.Module):
         return self.inner(x)
 print(Hidden()(x).shape)
 """,
+    "named_modules yields what it likes": NET
+    + """
+class Odd(nn.Module):
+    def named_modules(self, *_, **__):
+        yield "", self
+        yield 3, None
+        yield "x"
+    def forward(self, x):
+        return net(x)
+print(Odd()(x).shape, Odd()(x).shape)
+""",
+    "calls nested nearly as deep as Python allows": NET
+    + """
+class Deep(nn.Module):
+    def forward(self, x, depth=0):
+        return self(x, depth + 1) if depth < 225 else x
+print(Deep()(x).shape)
+""",
+    "modules that are scripted, traced, exported, copied and pickled": NET
+    + """
+import copy, pickle
+for each in (torch.jit.script(net), torch.jit.trace(net, x), torch.fx.symbolic_trace(net)):
+    print(each(x).shape)
+print(copy.deepcopy(net)(x).shape, pickle.loads(pickle.dumps(net))(x).shape)
+print(torch.func.functional_call(net, dict(net.named_parameters()), (x,)).shape, torch.func.vmap(net)(x).shape)
+print(torch.func.grad(lambda x: net(x).sum())(x[0]).shape, torch.export.export(net, (x,)).module()(x).shape)
+""",
     "killed": "import torch, os, signal; os.kill(os.getpid(), signal.SIGKILL)",
 }
-OFTEN = ("named_modules raises", "fork", "exits at import")  # tried by ``make test``
+OFTEN = (
+    "named_modules raises",
+    "fork",
+    "exits at import",
+    "calls nested nearly as deep as Python allows",
+)  # tried by ``make test``
 TOLD = {"modules that hide their attributes"}  # an error of the annotation's own: told, and it is switched off
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 import runpy
 import sys
 from pathlib import Path
+from types import ModuleType
 
 from tcprof.annotate import start
 from tcprof.annotate.ops import LEVELS
@@ -27,9 +29,21 @@ def main() -> None:
     start(level)
     if is_module:
         runpy.run_module(program[0], run_name="__main__", alter_sys=True)
+    elif Path(program[0]).is_file():
+        _run_script(program[0])
     else:
-        sys.path[0] = str(Path(program[0]).resolve().parent)
-        runpy.run_path(program[0], run_name="__main__")
+        runpy.run_path(program[0], run_name="__main__")  # a folder or an archive, or an error that says so
+
+
+def _run_script(script: str) -> None:
+    """Run a script in a module of its own, which stays the main one for what the program does when it ends."""
+    path = Path.cwd() / script  # as Python has it in __file__ and in tracebacks
+    sys.path[0] = str(Path(script).resolve().parent)
+    module = sys.modules["__main__"] = ModuleType("__main__")
+    module.__file__ = str(path)
+    module.__builtins__ = builtins  # type: ignore[attr-defined]
+    code = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
+    exec(code, module.__dict__)
 
 
 main()

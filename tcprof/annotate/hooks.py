@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 OPTIMIZERS = "torch.optim.optimizer"  # torch.optim itself hides it
 COMPILE_WARNING = r"Using `torch.compile\(module\)` when there are global hooks"  # it would call ours twice: see Names
+OWN_FRAMES = 50  # more than the hooks take in the innermost call; any call takes four with hooks, three without
 LOADER = "torch.utils.data.dataloader"
 SCALERS = ("torch.amp.grad_scaler", "torch.cuda.amp.grad_scaler")
 
@@ -77,6 +78,7 @@ class Hooks:
             return
         modules, optimizers = self._torch.nn.modules.module, sys.modules[OPTIMIZERS]
         warnings.filterwarnings("ignore", message=COMPILE_WARNING, category=UserWarning)
+        sys.setrecursionlimit(sys.getrecursionlimit() * 4 // 3 + OWN_FRAMES)  # else calls could nest less deeply
         modules.register_module_forward_pre_hook(self._hook(self._enter))
         modules.register_module_forward_hook(self._hook(self._leave), always_call=True)
         self._wrap(optimizers.Optimizer, "__init__", after=self._note_optimizer)

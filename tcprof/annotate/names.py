@@ -39,10 +39,7 @@ class Names:
 
         Where the modules in it cannot be listed, they get their names when they are called.
         """
-        try:
-            listed = list(module.named_modules())
-        except Exception:  # a program's own named_modules may do anything
-            listed = [("", module)]
+        listed = _list_modules(module)
         modules = dict(listed)
         inner = module
         while (found := _wrapped(inner)) is not None:
@@ -70,6 +67,14 @@ class Names:
         return name if number == 1 else f"{name}#{number}"
 
 
+def _list_modules(module: Module) -> list[tuple[str, Module]]:
+    """A module and all modules in it, by their paths; itself alone where it cannot list them."""
+    try:
+        return [(str(path), each) for path, each in module.named_modules() if each is not None]
+    except Exception:  # a program's own named_modules may do anything
+        return [("", module)]
+
+
 def _is_wrapped(path: str, modules: dict[str, Module]) -> bool:
     above, _, last = path.rpartition(".")
     return last in _WRAPPED or (last == _WRAPPED_BY_THEM and type(modules.get(above)).__name__ in _WRAPPERS)
@@ -77,7 +82,7 @@ def _is_wrapped(path: str, modules: dict[str, Module]) -> bool:
 
 def _wrapped(module: Module) -> Module | None:
     """The module that a wrapper holds; None for other modules."""
-    children = module._modules
+    children = dict(module._modules.items())  # of a scripted module they are no dictionary
     for name in _WRAPPED:
         if children.get(name) is not None:
             return children[name]

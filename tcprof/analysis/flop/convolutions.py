@@ -1,7 +1,8 @@
 """FLOP of convolutions: what they make is in none of their arguments.
 
 It is known from the gradient that the backward pass had for it, or from the op that took it. Which gradients the
-backward pass computed is known from the ops that took these.
+backward pass computed is known from the ops that took these: autograd gives every gradient that it computes to the node
+of its tensor, which is an op, before the pass ends. Where its end was not recorded, one that no op took is not known.
 """
 
 import json
@@ -17,10 +18,14 @@ from tcprof.analysis.flop.formulas import (
     count_convolution_backward,
 )
 from tcprof.analysis.flop.names import Names
-from tcprof.analysis.modules.backward import trace_back
+from tcprof.analysis.modules.backward import NONE, Backward, trace_back
 from tcprof.analysis.projection import Hierarchy
+from tcprof.annotate.ranges import DOMAIN
+from tcprof.annotate.steps import BACKWARD
 from tcprof.arrays import Bools, Floats, Ints
+from tcprof.frames import OPS_DOMAIN
 
+_GRADIENTS = 2  # of the input and of the weight; that of the bias is no product
 _TRANSPOSED = "transpose"  # in the names of transposed ones, or of what these call
 
 
@@ -47,12 +52,15 @@ def count_convolutions(hierarchy: Hierarchy, names: Names, owner: Ints, flop: Fl
     for row in inside[outputs.are_known(inside)].tolist():
         if outputs.of(row)[0]:
             made.setdefault(int(owner[row]), outputs.of(row)[0])
-    maker = np.append(owner, -1)[trace_back(hierarchy).forward]  # -1, for none, is the last
-    for row in backward.tolist():
+    back = trace_back(hierarchy)
+    maker = np.append(owner, -1)[back.forward]  # -1, for none, is the last
+    is_whole = _is_pass_whole(hierarchy, back, backward)
+    for row, is_known_to_end in zip(backward.tolist(), is_whole.tolist(), strict=True):
         op = int(maker[row])
         is_known = op >= 0 and bool(is_forward[op])
         gradient, inputs, weight = [*sizes.of(row), [], [], []][:3]
         gradients = sum(bool(each) for each in outputs.of(row))
+        gradients = gradients if is_known_to_end or gradients == _GRADIENTS else 0
         is_transposed = bool(transposed[op]) if is_known else None
         flop[row] = count_convolution_backward(gradient, inputs, weight, gradients, is_transposed)
         if is_known and gradient:
@@ -60,6 +68,23 @@ def count_convolutions(hierarchy: Hierarchy, names: Names, owner: Ints, flop: Fl
     for row in forward.tolist():
         inputs, weight = [*sizes.of(row), [], []][:2]
         flop[row] = count_convolution(inputs, weight, made.get(row, []), bool(transposed[row]))
+
+
+def _is_pass_whole(hierarchy: Hierarchy, back: Backward, rows: Ints) -> Bools:
+    """Whether the end of the backward pass that each of some ranges lies in was recorded.
+
+    After it the program calls an op outside of the autograd engine, or our range of the pass ends; one that never did
+    ends with the last of all ranges.
+    """
+    ranges = hierarchy.ranges
+    process, start, end = (ranges[name].to_numpy() for name in ("process", "start_ns", "end_ns"))
+    is_op = (ranges["domain"] == OPS_DOMAIN).to_numpy()
+    is_ours = ((ranges["domain"] == DOMAIN) & (ranges["name"] == BACKWARD)).to_numpy() & (end < end.max(initial=0))
+    later = np.where(is_op & (back.engine == NONE), start, np.where(is_ours, end, np.iinfo(np.int64).min))
+    later[rows] = np.iinfo(np.int64).min
+    last = pd.Series(later).groupby(process).max()
+    found: Bools = last[process[rows]].to_numpy() >= end[rows]
+    return found
 
 
 class _Texts:
