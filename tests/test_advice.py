@@ -279,3 +279,16 @@ def test_a_gate_asks_for_a_finding(run: Run) -> None:
 def test_every_name_of_a_finding_is_one_that_a_gate_knows() -> None:
     found = {each.rule for name in ALL for each in advice_on(name)} - {"all-well"}
     assert found <= set(list_names())
+
+
+def test_code_for_pytorch_is_not_given_to_other_programs(tmp_path: Path) -> None:
+    builder = TraceBuilder().gpu().kernel("ncclDevKernel_AllReduce", 0, 4 * MS, launched=0)
+    (advice,) = [each for each in advise(analyze(builder.trace(tmp_path))) if each.rule == "exposed-communication"]
+    assert advice.options[0].title == "overlap"
+    assert advice.options[0].code == ()
+
+
+def test_one_kernel_is_nothing_to_fuse(tmp_path: Path) -> None:
+    name = "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor>(int)"
+    builder = TraceBuilder().gpu().kernel(name, 0, 4 * MS, launched=0)
+    assert "fusion" not in {each.rule for each in advise(analyze(builder.trace(tmp_path)))}

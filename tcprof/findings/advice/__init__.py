@@ -4,10 +4,12 @@ Each rule in ``rules`` looks at a step of one GPU and says what it finds, with i
 and no more than the CPU's own time leaves; see ``Step``.
 """
 
+from dataclasses import replace
+
 from tcprof.analysis import Analysis
 from tcprof.findings.advice.advice import Advice, Gain, Option
 from tcprof.findings.advice.rules import RULES, load_rule
-from tcprof.findings.advice.step import measure_step
+from tcprof.findings.advice.step import Step, measure_step
 from tcprof.findings.advice.wellness import find_all_well
 
 __all__ = ["RULES", "Advice", "Gain", "Option", "advise", "load_rule"]
@@ -25,8 +27,15 @@ def advise(analysis: Analysis) -> tuple[Advice, ...]:
         if step is None or analysis.launched.empty:
             continue
         of_gpu = [advice for name in RULES for advice in load_rule(name).find(step)]
-        found += of_gpu or find_all_well(step)
+        found += [_fit_to(step, each) for each in of_gpu or find_all_well(step)]
     return tuple(sorted(found, key=_order))
+
+
+def _fit_to(step: Step, advice: Advice) -> Advice:
+    """Advice without code that a program in another language, or without a framework, has no use for."""
+    if step.is_of_framework or not advice.gain.is_known:
+        return advice
+    return replace(advice, options=tuple(replace(option, code=()) for option in advice.options))
 
 
 def _order(advice: Advice) -> tuple[bool, float]:

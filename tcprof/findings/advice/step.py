@@ -25,6 +25,7 @@ from tcprof.frames import KERNEL_KINDS
 from tcprof.untrusted import one_line
 
 _LONG = 2.0  # times the median from one iteration to the next: between them lies something else, such as a test pass
+_FRAMEWORK = r"at::native|triton_|^(?:input_|loop_)?\w*fusion|cudnn|xmma|cutlass|nvjet|^graph$"
 Levels = tuple[float, float, float]  # low, likely, high
 _Pricing = Callable[[int, float], tuple[float, float]]  # level and what tracing leaves: what is won, of which time
 
@@ -105,6 +106,11 @@ class Step:
             is_convolution=[is_convolution(name) for name in rows["name"]],
             bound_by=what_bounds(rows),
         ).sort_values("exposed_ns", ascending=False)
+
+    @cached_property
+    def is_of_framework(self) -> bool:
+        """Whether kernels of PyTorch, JAX, TensorFlow or what these call run: else their code is of no use."""
+        return bool(self.kernels["name"].str.contains(_FRAMEWORK).any())
 
     def share_pct(self, time_ns: float) -> float:
         """A time as a share of the step."""

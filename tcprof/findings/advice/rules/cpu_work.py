@@ -5,7 +5,7 @@ for 1 ms in any range. The range is named.
 
 Why: what the CPU does between two launches takes the GPU's time where nothing is queued.
 
-Thresholds: 5 % of a step.
+Thresholds: 5 % of a step; only where something iterates, since any program loads something first.
 
 Do: load ahead in other processes (`DataLoader(num_workers=..., pin_memory=True, persistent_workers=True,
 prefetch_factor=...)`) and copy with `non_blocking=True`; move other work out of the step.
@@ -33,7 +33,7 @@ def find(step: Step) -> list[Advice]:
     """Idle time for which other work on the CPU is the reason."""
     idle = step.host.idle_ns[WORK]
     gain = step.price_idle((_REMOVED[0] * idle, _REMOVED[1] * idle, _REMOVED[2] * idle))
-    if gain.likely_pct < LEAST_PCT:
+    if not step.name or gain.likely_pct < LEAST_PCT:
         return []
     named = [
         f"{units.format_ns(time)} in {f'“{name}”' if name else 'no range'}"

@@ -4,7 +4,7 @@ What: copies from the host to the GPU during which nothing else runs there.
 
 Why: from pinned memory a copy runs beside kernels, and the CPU does not wait for it; from pageable memory both wait.
 
-Thresholds: 3 % of a step. How much can be hidden is assumed.
+Thresholds: 3 % of a step, where something iterates. How much can be hidden is assumed.
 
 Do: `DataLoader(pin_memory=True)` and `.to(device, non_blocking=True)`, the next batch while this one computes; or keep
 the data on the GPU.
@@ -32,7 +32,7 @@ def find(step: Step) -> list[Advice]:
     is_copy = ((activities["gpu"] == step.gpu) & (activities["name"].astype(str) == "host to device")).to_numpy()
     exposed = step.exposed_ns[is_copy]
     time = float(exposed.sum()) / step.count
-    if step.share_pct(time) < LEAST_PCT:
+    if not step.name or step.share_pct(time) < LEAST_PCT:
         return []
     count = units.format_count(float((exposed > 0).sum()) / step.count)
     sentence = (

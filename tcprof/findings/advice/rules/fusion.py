@@ -5,8 +5,8 @@ optimizer); and no kernels of torch.compile or XLA in the step.
 
 Why: each of them reads and writes all its tensors, and waits for memory. A compiler makes one of several.
 
-Thresholds: 10 % of a step. How much is saved was measured once: 43 % of their time, in the transformer of
-docs/lessons.md; low and high are assumed around it.
+Thresholds: 10 % of a step, and 10 kernels. How much is saved was measured once: 43 % of their time, in the transformer
+of docs/lessons.md; low and high are assumed around it.
 
 Do: `model = torch.compile(model)`; JAX `jax.jit` around the whole step.
 
@@ -22,7 +22,7 @@ from tcprof.findings.advice.products import list_kernels
 from tcprof.findings.advice.rules.unfused_optimizer import LOOPED
 from tcprof.findings.advice.step import Step
 
-LEAST_PCT = 10.0
+LEAST_PCT, FEWEST = 10.0, 10  # share of a step, and kernels in it
 _FUSED = "fused kernels"
 _WORKS = ("element-wise kernels", "normalization", "copies and casts", "reductions", "softmax")
 _PYTORCH_NORMS = "layer_norm|GammaBeta|rms_norm|RowwiseMoments|batch_?norm"
@@ -39,9 +39,10 @@ def find(step: Step) -> list[Advice]:
     of_attention = between.groupby("kernel")["exposed_ns"].sum() / step.count
     rows = kernels[is_between & ~kernels["name"].str.contains(LOOPED)].copy()
     rows["exposed_ns"] -= of_attention.reindex(rows.index).fillna(0.0)
-    rows = rows[rows["exposed_ns"] > 0].sort_values("exposed_ns", ascending=False)
+    rows = rows[(rows["exposed_ns"] > 0) & rows["name"].str.contains("at::native")]
+    rows = rows.sort_values("exposed_ns", ascending=False)
     time = time_of(rows)
-    if step.share_pct(time) < LEAST_PCT:
+    if step.share_pct(time) < LEAST_PCT or rows["launches"].sum() < FEWEST:
         return []
     share = units.format_pct(step.share_pct(time))
     count = units.format_count(rows["launches"].sum())

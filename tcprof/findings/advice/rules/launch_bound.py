@@ -18,10 +18,11 @@ first.
 """
 
 from tcprof import units
-from tcprof.findings.advice.advice import HIGH, LOW, MEDIUM, Advice, Option
+from tcprof.findings.advice.advice import HIGH, LOW, MEDIUM, Advice, Gain, Option
 from tcprof.findings.advice.host import LAUNCHES
 from tcprof.findings.advice.step import Step
 from tcprof.findings.finding import Severity
+from tcprof.frames import OPS_DOMAIN
 
 LEAST_PCT = 5.0
 CPU_BUSY = 0.8  # of a step: as in tcprof.findings.bound
@@ -34,6 +35,10 @@ _GRAPHS = (
     "# one launch for many parameters:",
     "optimizer = torch.optim.AdamW(model.parameters(), fused=True)",
 )
+_ABOUT_OPS = (
+    "The ranges of PyTorch's ops slow each launch more than is assumed here: record with --annotate modules --alone."
+)
+_ABOUT_RECORDING = "Record with --alone: recording adds to each launch, and how much is only assumed here."
 _BATCH = ("loader = DataLoader(dataset, 4 * batch_size)",)
 
 
@@ -56,6 +61,7 @@ def find(step: Step) -> list[Advice]:
         f"works {units.format_pct(step.share_pct(step.busy_ns))} of the step",
         f"the CPU is at work {units.format_pct(min(100.0, step.share_pct(step.cpu_ns)))} of it",
     )
+    has_ops = bool((step.analysis.nvtx_ranges["domain"] == OPS_DOMAIN).any()) and not step.is_timed_alone
     return [
         Advice(
             rule="launch-bound",
@@ -67,9 +73,14 @@ def find(step: Step) -> list[Advice]:
             gain=gain,
             evidence=evidence,
             options=(Option("CUDA graphs", _GRAPHS, gain), Option("a larger batch", _BATCH)),
-            confidence=HIGH if step.is_timed_alone and gain.low_pct > LEAST_PCT else MEDIUM if step.name else LOW,
-            raise_confidence=""
-            if step.is_timed_alone
-            else "Record with --alone: recording adds to each launch, and how much is only assumed here.",
+            confidence=_confidence(step, gain),
+            raise_confidence=_ABOUT_OPS if has_ops else "" if step.is_timed_alone else _ABOUT_RECORDING,
         )
     ]
+
+
+def _confidence(step: Step, gain: Gain) -> str:
+    if step.is_timed_alone and gain.low_pct > LEAST_PCT:
+        return HIGH
+    has_ops = (step.analysis.nvtx_ranges["domain"] == OPS_DOMAIN).any()
+    return LOW if has_ops or not step.name else MEDIUM

@@ -4,8 +4,8 @@ What and why: kernels that CUDA graphs hide (40 to 100 % of the time where a gra
 which recording may be the reason, since nsys adds to each launch; too few iterations to be sure; nothing that iterates;
 no tensor counter.
 
-Thresholds: a graph with 1 % of the busy time; 20 % of a step idle that half the CPU's time would explain; under 5
-iterations after warm-up.
+Thresholds: a graph with 1 % of the busy time; 20 % of a step idle while the CPU launches, which half the CPU's time
+would explain; under 5 iterations after warm-up.
 
 Do: the option of `tcprof profile` that is named.
 
@@ -16,6 +16,7 @@ from tcprof import units
 from tcprof.analysis.iterations import FEWEST
 from tcprof.analysis.kernels.names import GRAPH
 from tcprof.findings.advice.advice import HIGH, Advice, Option
+from tcprof.findings.advice.host import LAUNCHES
 from tcprof.findings.advice.rules import launch_bound
 from tcprof.findings.advice.step import Step
 from tcprof.findings.finding import Severity
@@ -58,13 +59,14 @@ def _graphs(step: Step) -> Advice | None:
 
 
 def _tracer(step: Step) -> Advice | None:
-    idle = step.share_pct(step.idle_ns)
+    idle = step.share_pct(step.host.idle_ns[LAUNCHES])  # nsys adds to calls of CUDA, not to other work of the CPU
     if step.is_timed_alone or idle < _IDLE_PCT or not launch_bound.is_cpu_bound(step) or launch_bound.find(step):
         return None
     return _advise(
         step,
         "idle-or-tracer",
-        f"The GPU idles {units.format_pct(idle)} of {step.unit}, and recording may be the reason: it slows the CPU",
+        f"The GPU idles {units.format_pct(idle)} of {step.unit} while the CPU launches kernels, and recording may be "
+        "the reason: it slows each launch",
         "Whether the program waits for the CPU when it runs alone cannot be told.",
         "tcprof profile --alone ...",
     )

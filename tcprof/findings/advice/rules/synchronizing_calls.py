@@ -6,8 +6,8 @@ these waits, would be done before the GPU, also the idle time until it has caugh
 
 Why: after such a call nothing is queued, and each launch that follows finds the GPU idle.
 
-Thresholds: 2 % of a step, and no more than what is left when the CPU runs ahead: the step gets no shorter than the
-CPU's own time, or the GPU's.
+Thresholds: 2 % of a step, where something iterates, and no more than what is left when the CPU runs ahead: the step gets
+no shorter than the CPU's own time, or the GPU's.
 
 Do: keep losses on the GPU and read them once in many steps; copy with `non_blocking=True` from pinned memory.
 
@@ -34,7 +34,7 @@ _CODE = (
 def find(step: Step) -> list[Advice]:
     """Idle time for which waiting for the GPU is the reason."""
     idle = step.host.idle_ns[WAITS] + (0.0 if is_cpu_bound(step) else step.host.idle_ns[LAUNCHES])
-    if not len(step.host.waits) or not step.cpu_ns > 0:
+    if not step.name or not len(step.host.waits) or not step.cpu_ns > 0:
         return []
     levels = (_REMOVED[0] * idle, _REMOVED[1] * idle, _REMOVED[2] * idle)
     gain = step.price_idle(levels, step.cpu_ns)
