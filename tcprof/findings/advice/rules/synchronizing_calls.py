@@ -6,8 +6,8 @@ these waits, would be done before the GPU, also the idle time until it has caugh
 
 Why: after such a call nothing is queued, and each launch that follows finds the GPU idle.
 
-Thresholds: 2 % of a step, where something iterates, and no more than what is left when the CPU runs ahead: the step gets
-no shorter than the CPU's own time, or the GPU's.
+Thresholds: 2 % of a step, where something iterates, and no more than what is left when the CPU runs ahead: the step
+gets no shorter than the CPU's own time, or the GPU's.
 
 Do: keep losses on the GPU and read them once in many steps; copy with `non_blocking=True` from pinned memory.
 
