@@ -18,6 +18,7 @@ from tcprof.comparison.modules import compare_modules
 from tcprof.comparison.statistics.centers import find_means
 from tcprof.comparison.statistics.rows import TOO_FEW, WHOLE_GRAPHS
 from tcprof.frames import MODULE_CHANGES
+from tcprof.views.comparison.modules import list_module_changes
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -220,8 +221,11 @@ def test_what_the_samples_do_not_resolve_is_unknown(run: Callable[..., Outcome])
     assert unknown.split()[-3:] == ["–", "–", "–"]
 
 
-def test_the_headings_of_the_page_tell_the_sides_apart() -> None:
+def test_the_headings_of_the_page_tell_the_columns_apart(make: Make) -> None:
     titles = [
         MODULE_CHANGES[f"{side}_{name}"].title for name in ("ns", "tensor_active_pct") for side in ("base", "new")
     ]
     assert titles == ["Time, base", "Time, new", "Tensor Active, base", "Tensor Active, new"]
+    side = make(2, 20)
+    headings = [heading.title for heading in list_module_changes(compare(side, side), 0).headings]
+    assert len(set(headings)) == len(headings)

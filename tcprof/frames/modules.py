@@ -154,7 +154,10 @@ MODULE_CHANGES = Schema(
             title="Verdict",
         ),
         Column(
-            "tensor_active_difference_pct", FLOAT, "Difference of Tensor Active, new - base, in points.", title="Change"
+            "tensor_active_difference_pct",
+            FLOAT,
+            "Difference of Tensor Active, new - base, in points.",
+            title="Tensor Active, change",
         ),
         Column("tensor_active_difference_low_pct", FLOAT, "Lower end of its 95 % interval."),
         Column("tensor_active_difference_high_pct", FLOAT, "Its upper end."),

@@ -75,8 +75,8 @@ def _heading(name: str, spare: int = 0) -> Heading:
 
 
 def _interval_heading(name: str, **changes: Any) -> Heading:
-    meaning = f"95 % interval. {MODULE_CHANGES[name].title}: {MODULE_CHANGES[name].meaning}"
-    return Heading("95 % interval", meaning, columns=_ENDS[name], **changes)
+    column = MODULE_CHANGES[name]
+    return Heading(f"{column.title}: 95 % interval", column.meaning, columns=_ENDS[name], **changes)
 
 
 _HEADINGS = (
