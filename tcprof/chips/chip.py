@@ -22,7 +22,10 @@ class Metric:
         shared_pipe: Whether the counter also counts plain half-precision arithmetic.
         sums: The sub-metric's name for the exact sum of the counter, which our own metric set adds; empty where nsys's
             values are what is read.
-        beside: Nsight Systems' own sets lack the counter: ours takes it from the unit that counts this one.
+        beside: Nsight Systems' own sets lack the counter: ours adds it where they have this one, from the same unit
+            unless the counter names its own.
+        replaces: The column that follows from the sum, so that our own metric set leaves out Nsight Systems' metric of
+            it; empty where it follows from none.
         description: What our own metric set says of it.
         source: Where this is known from.
     """
@@ -33,6 +36,7 @@ class Metric:
     shared_pipe: bool
     sums: str
     beside: str
+    replaces: str
     description: str
     source: str
 
@@ -83,16 +87,20 @@ class Chip:
         name: As exports have it, such as GH100.
         metrics: By column of ``tcprof.frames.SAMPLES`` (and ``sm_cycles``): those of the chip's own file, then those
             that all chips share, then those of other chips, since a newer chip may take over an older one's names.
+        sums: By column: the sums that our own metric set adds, of the chip's own file and those that all chips share.
         rates: By instruction family and precision.
         boards: By name.
         board: The one that is meant; of unknowns, where that is not known.
+        fma_per_cycle: Warp instructions that the FMA pipes of an SM start in a cycle.
     """
 
     name: str
     metrics: Mapping[str, tuple[Metric, ...]]
+    sums: Mapping[str, Metric]
     rates: Mapping[str, Mapping[str, Rate]]
     boards: Mapping[str, Board]
     board: Board
+    fma_per_cycle: float
 
     def flop_per_cycle(self, family: str, precision: str, accumulator: str = "") -> float:
         """Operations for each active cycle of one tensor pipe; NaN where not known, 0 without matrix instructions.

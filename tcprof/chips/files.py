@@ -15,8 +15,9 @@ COMMON = "common.toml"
 
 _Metrics = Mapping[str, Metric]
 _Rates = Mapping[str, Mapping[str, Rate]]
-_METRIC = {"names", "counters", "scale", "shared_pipe", "sums", "beside", "description", "source"}
+_METRIC = {"names", "counters", "scale", "shared_pipe", "sums", "beside", "replaces", "description", "source"}
 _WITH_ACCUMULATOR = {*PRECISIONS, *(precision + IN_FP16 for precision in PRECISIONS)}
+_TABLES = ("chips", "sources", "metrics", "fma_per_cycle", "flop_per_cycle", "flop_per_cycle_of", "boards")
 _NUMBERS = {"sm_count", "boost_clock_hz", "bandwidth_bytes_per_s"}
 
 
@@ -30,6 +31,7 @@ class ChipFile:
         rates: By instruction family and precision: those of all boards.
         rates_of_boards: Those of some boards: a regular expression that finds the boards' names, and the rates.
         boards: By name.
+        fma_per_cycle: See ``Chip``.
     """
 
     chips: tuple[str, ...]
@@ -37,6 +39,7 @@ class ChipFile:
     rates: _Rates
     rates_of_boards: tuple[tuple[str, _Rates], ...]
     boards: Mapping[str, Board]
+    fma_per_cycle: float = UNKNOWN
 
 
 def find_chip(name: str, gpu: str = "") -> Chip:
@@ -56,7 +59,10 @@ def find_chip(name: str, gpu: str = "") -> Chip:
         for column, metric in file.metrics.items():
             found[column] = (*found.get(column, ()), metric)
     board = next((board for board in own.boards.values() if gpu and re.search(board.names, gpu)), Board())
-    return Chip(name, found, _rates_of(own, gpu), own.boards, board)
+    sums = {
+        column: metric for file in (*common, own) for column, metric in file.metrics.items() if metric.sums
+    }  # the chip's own instead of the common one
+    return Chip(name, found, sums, _rates_of(own, gpu), own.boards, board, own.fma_per_cycle)
 
 
 def _rates_of(file: ChipFile, gpu: str) -> _Rates:
@@ -94,7 +100,7 @@ def read_file(path: Path) -> ChipFile:
 
 
 def _chip_file(content: dict[str, Any], shared: bool) -> ChipFile:
-    _check_keys("the file", content, {"chips", "sources", "metrics", "flop_per_cycle", "flop_per_cycle_of", "boards"})
+    _check_keys("the file", content, {*_TABLES})
     if shared == ("chips" in content):
         raise ValueError(f"only {COMMON} is for all chips; each other file names its own")
     sources = content["sources"]
@@ -107,6 +113,7 @@ def _chip_file(content: dict[str, Any], shared: bool) -> ChipFile:
             for name, given in content.get("flop_per_cycle_of", {}).items()
         ),
         boards={name: _board(name, given, sources) for name, given in content.get("boards", {}).items()},
+        fma_per_cycle=_number("fma_per_cycle", content, sources),
     )
 
 
@@ -119,9 +126,20 @@ def _metric(column: str, given: dict[str, Any], sources: dict[str, str]) -> Metr
         shared_pipe=bool(given.get("shared_pipe", False)),
         sums=given.get("sums", ""),
         beside=given.get("beside", ""),
+        replaces=given.get("replaces", ""),
         description=given.get("description", ""),
         source=_source(column, given, sources),
     )
+
+
+def _number(name: str, content: dict[str, Any], sources: dict[str, str]) -> float:
+    """A figure with its source; NaN where the file has none."""
+    if name not in content:
+        return UNKNOWN
+    given = content[name]
+    _check_keys(name, given, {"value", "source"})
+    _source(name, given, sources)
+    return float(given["value"])
 
 
 def _without(given: dict[str, Any], key: str) -> dict[str, Any]:

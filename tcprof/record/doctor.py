@@ -17,9 +17,9 @@ from tcprof.record.command import RecordOptions
 from tcprof.record.diagnosis import Diagnosis, MachineCheck, Status, diagnose
 from tcprof.record.gpu_modes import SilentDriverError, read_gpu_modes
 from tcprof.record.machine import Machine, read_machine
+from tcprof.record.metrics import find_metric_set
 from tcprof.record.nsys.locate import Nsys
 from tcprof.record.nsys.problems import CONFIDENTIAL, MIG, VGPU
-from tcprof.record.plan import write_metric_set
 from tcprof.record.trial import try_metric_set
 from tcprof.temporary import temporary_folder
 
@@ -86,9 +86,9 @@ def _check_sampling(diagnosis: Diagnosis) -> list[MachineCheck]:
         options = RecordOptions()
         rate = f"at {units.format_hz(options.frequency_hz)}"
         try:
-            metric_set = write_metric_set(nsys, capabilities, capabilities.supported_gpus, folder)
-            sampled = try_metric_set(nsys, capabilities, options, metric_set)
-            return [MachineCheck("sampling", "pass", f"{len(sampled)} metrics {rate}, exact tensor cycles among them")]
+            found = find_metric_set(nsys, capabilities, options, capabilities.supported_gpus, folder)
+            evidence = f"{len(found.sampled)} metrics {rate}, exact tensor cycles among them"
+            return [MachineCheck("sampling", "pass", f"{evidence}. {found.lacks}" if found.lacks else evidence)]
         except NsysError as error:
             without_cycles = str(error)
         try:

@@ -14,6 +14,7 @@ from tcprof.errors import NsysError
 
 _LINK_PREFIXES = ("nvlrx__", "nvltx__", "pcie__", "ctc__")
 _SUFFIX = ".sum"
+_NEEDED = ("tensor_cycles", "sm_cycles")  # what no set of ours goes without
 
 _Mapping = dict[str, Any]  # a node of a YAML document
 
@@ -36,7 +37,9 @@ def count_metrics(text: str) -> int:
     return sum(len(_flatten(metric.get("subMetrics", []))) for metric in _first_set(_parse(text)).get("metrics", []))
 
 
-def build_metric_set(own: str, chip: str, alias: str = "tcprof", *, keep_links: bool = False) -> str:
+def build_metric_set(
+    own: str, chip: str, alias: str = "tcprof", *, keep_links: bool = False, with_work: bool = True
+) -> str:
     """Makes the text of a small metric set with tensor cycles.
 
     Args:
@@ -44,6 +47,7 @@ def build_metric_set(own: str, chip: str, alias: str = "tcprof", *, keep_links: 
         chip: The chip, for instance GH100.
         alias: Name of the set; its file must be called ``ALIAS.config``.
         keep_links: Keep the metrics of NVLink and PCIe as well.
+        with_work: Also add the sums of what else the GPU did, bytes and instructions, that the chip is known to have.
 
     Raises:
         NsysError: If the chip has no counter for the tensor pipe alone (Turing counts it together with FP16),
@@ -51,19 +55,24 @@ def build_metric_set(own: str, chip: str, alias: str = "tcprof", *, keep_links: 
     """
     document = _parse(own)
     source = _first_set(document)
-    columns = find_chip(chip).metrics
-    known = [metric for of_column in columns.values() for metric in of_column]
-    kept = {counter for metric in known if not metric.beside for counter in metric.counters}
+    known = find_chip(chip)
+    sums = {column: metric for column, metric in known.sums.items() if with_work or column in _NEEDED}
+    replaced = {metric.replaces for metric in sums.values()}
+    kept = {
+        counter
+        for column, of_column in known.metrics.items()
+        for metric in of_column
+        for counter in metric.counters
+        if column not in replaced and column not in known.sums
+    }
+    kept |= {counter for metric in sums.values() if not metric.beside for counter in metric.counters}
     metrics = [
         {**metric, "subMetrics": _flatten(metric.get("subMetrics", []))}
         for metric in source.get("metrics", [])
         if _counter(metric) in kept or (keep_links and _counter(metric).startswith(_LINK_PREFIXES))
     ]
-    summed = [
-        column
-        for column, of_column in columns.items()
-        if any(_add_sum(metrics, metric) for metric in of_column if metric.sums)
-    ]
+    ids = [str(metric["id"]) for metric in source.get("metrics", [])]
+    summed = [column for column, metric in sums.items() if _add_sum(metrics, ids, metric, needed=column in _NEEDED)]
     if "tensor_cycles" not in summed:
         raise NsysError(f"nsys's metric set for {chip} has no counter for the tensor pipe alone.")
     ours = {key: value for key, value in source.items() if not isinstance(value, list | dict)} | {
@@ -77,22 +86,41 @@ def build_metric_set(own: str, chip: str, alias: str = "tcprof", *, keep_links: 
     return yaml.safe_dump(new, sort_keys=False, allow_unicode=True, width=110)
 
 
-def _add_sum(metrics: list[_Mapping], known: Metric) -> bool:
+def read_sums(text: str) -> dict[str, str]:
+    """The sums that a metric set of ours asks for: by the name that each has in an export, the metric's own.
+
+    Raises:
+        NsysError: If the text is no metric-set file.
+    """
+    return {
+        f"{metric['name']} [{sub['name']}]": str(metric["name"])
+        for metric in _first_set(_parse(text)).get("metrics", [])
+        for sub in _flatten(metric.get("subMetrics", []))
+        if sub.get("suffix") == _SUFFIX
+    }
+
+
+def _add_sum(metrics: list[_Mapping], ids: list[str], known: Metric, needed: bool) -> bool:
     """Have a counter's exact sum recorded.
 
     Args:
         metrics: Those of the new set; one gets a sub-metric, or one is added where nsys has none for the counter.
+        ids: The counters of nsys's own set, with their units.
         known: The sum.
+        needed: Add it even where nothing shows that the chip has it.
 
     Returns:
         Whether the chip has the counter, as far as nsys's set shows.
     """
     sums = {"name": known.sums, "suffix": _SUFFIX}
     if known.beside:
-        neighbour = next((metric["id"] for metric in metrics if _counter(metric) == known.beside), known.beside)
+        neighbour = next((name for name in ids if name.rpartition(".")[2] == known.beside), "")
+        if not neighbour and not needed:
+            return False
+        unit = "" if "." in known.counters[0] else neighbour.removesuffix(known.beside)
         added = {
             "name": known.names[0].removesuffix(f" [{known.sums}]"),
-            "id": str(neighbour).removesuffix(known.beside) + known.counters[0],
+            "id": unit + known.counters[0],
             "description": known.description,
             "color": "#8BDDB4",
             "subMetrics": [sums],
@@ -101,7 +129,8 @@ def _add_sum(metrics: list[_Mapping], known: Metric) -> bool:
         return True
     found = next((metric for metric in metrics if _counter(metric) in known.counters), None)
     if found:
-        found["subMetrics"] = [sub for sub in found["subMetrics"] if sub.get("suffix") != _SUFFIX] + [sums]
+        others = [sub for sub in found["subMetrics"] if sub.get("suffix") != _SUFFIX]
+        found["subMetrics"] = [sums] if known.replaces else [*others, sums]
     return found is not None
 
 

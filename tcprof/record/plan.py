@@ -9,12 +9,12 @@ from tcprof import units
 from tcprof.errors import InputError, MachineError, NsysError, UsageError
 from tcprof.record.command import RecordOptions, build_profile_command, check_options, name_options
 from tcprof.record.diagnosis import Diagnosis, diagnose
-from tcprof.record.metricset import build_metric_set, count_metrics
-from tcprof.record.nsys.capabilities import Capabilities, GpuSupport, read_general_metric_set
+from tcprof.record.metrics import find_metric_set
+from tcprof.record.metricset import count_metrics
+from tcprof.record.nsys.capabilities import Capabilities, GpuSupport
 from tcprof.record.nsys.locate import Nsys
 from tcprof.record.nsys.report import ReportFiles
 from tcprof.record.program import annotated
-from tcprof.record.trial import try_metric_set
 from tcprof.temporary import temporary_folder
 
 CLEAN_HZ = 200_000  # samples a second of all GPUs together that were recorded without loss; twice as many overflowed
@@ -121,42 +121,10 @@ def _choose_metrics(
             raise InputError(f"The metric set {path} does not exist.", hint="Use tcprof, default, or a .config file.")
         return path.absolute(), []
     try:
-        path = write_metric_set(nsys, capabilities, gpus, folder)
-        try_metric_set(nsys, capabilities, options, path)
+        found = find_metric_set(nsys, capabilities, options, gpus, folder)
     except NsysError as error:
         return None, [f"Rounded percentages are recorded, not exact tensor cycles: {error}"]
-    return path, []
-
-
-def write_metric_set(nsys: Nsys, capabilities: Capabilities, gpus: tuple[GpuSupport, ...], folder: Path) -> Path:
-    """Writes a metric set with tensor cycles for some GPUs of this machine.
-
-    NVLink and PCIe are kept where there are several, since they work together.
-
-    Args:
-        nsys: The nsys that will use it.
-        capabilities: What it can do here.
-        gpus: The GPUs to sample.
-        folder: Where to write it; a temporary folder that outlives the recording.
-
-    Returns:
-        The file, named after the set's alias as nsys wants it.
-
-    Raises:
-        NsysError: If this nsys or these GPUs allow none; nsys's own set records percentages all the same.
-    """
-    chips = sorted({gpu.chip for gpu in gpus})
-    if not capabilities.metric_set_files:
-        raise NsysError(f"nsys {nsys.version_text} takes no metric set from a file.", hint="Use a newer nsys.")
-    if len(chips) != 1 or not chips[0]:
-        raise NsysError(
-            f"One metric set serves one kind of GPU, and nsys names these: {', '.join(chips) or 'none'}.",
-            hint="Record GPUs of one kind at a time.",
-        )
-    path = folder / "tcprof.config"
-    own = read_general_metric_set(nsys, chips[0])
-    path.write_text(build_metric_set(own, chips[0], path.stem, keep_links=len(gpus) > 1), encoding="utf-8")
-    return path
+    return found.path, [found.lacks] if found.lacks else []
 
 
 def _estimate_bytes_per_s(options: RecordOptions, gpus: tuple[GpuSupport, ...], metric_set: Path | None) -> float:

@@ -2,7 +2,7 @@ import pytest
 import yaml
 
 from tcprof.errors import NsysError
-from tcprof.record.metricset import build_metric_set, read_chips
+from tcprof.record.metricset import build_metric_set, read_chips, read_sums
 
 PERCENT = "{name: Throughput %, suffix: .avg.pct_of_peak_sustained_elapsed}"
 
@@ -62,13 +62,13 @@ EXPECTED = {
         [
             "GPC Clock Frequency [MHz]",
             "GR Active [Throughput %]",
-            "SMs Active [Throughput %]",
-            "SM Issue [Throughput %]",
+            "SMs Active [Sum]",
+            "SM Issue [Sum]",
             "Tensor Active [Throughput %]",
             "Tensor Active [Sum]",
-            "DRAM Read Bandwidth [Throughput %]",
-            "DRAM Write Bandwidth [Throughput %]",
             "SM Cycles [Sum]",
+            "DRAM Read [Sum]",
+            "DRAM Write [Sum]",
         ],
     ),
     "ada": (
@@ -76,7 +76,7 @@ EXPECTED = {
         [
             "GR Active [Throughput %]",
             "GR Active [Cycles Active]",
-            "SM Active [Throughput %]",
+            "SM Active [Sum]",
             "Tensor Active [Throughput %]",
             "Tensor Active [Sum]",
             "SM Cycles [Sum]",
@@ -85,7 +85,7 @@ EXPECTED = {
     "triage": (
         TRIAGE,
         [
-            "SMs Active [Throughput %]",
+            "SMs Active [Sum]",
             "SM Tensor Pipe Active [Throughput %]",
             "SM Tensor Pipe Active [Sum]",
             "SM Cycles [Sum]",
@@ -121,9 +121,9 @@ def test_form_of_the_new_set(case: str):
 def test_ids_suffixes_and_multipliers_are_those_of_nsys():
     kept = {metric["name"]: metric for metric in yaml.safe_load(HOPPER)["metricSets"][0]["metrics"]}
     made = yaml.safe_load(build_metric_set(HOPPER, "XX100"))["metricSets"][0]["metrics"]
-    for metric in made:
-        if metric["name"] not in ("Tensor Active", "SM Cycles"):
-            assert metric == kept[metric["name"]]
+    percentages = [metric for metric in made if all(sub["name"] != "Sum" for sub in metric["subMetrics"])]
+    assert [metric["name"] for metric in percentages] == ["GPC Clock Frequency", "GR Active"]
+    assert all(metric == kept[metric["name"]] for metric in percentages)
 
 
 @pytest.mark.parametrize(
@@ -131,8 +131,25 @@ def test_ids_suffixes_and_multipliers_are_those_of_nsys():
 )
 def test_elapsed_cycles_come_from_the_same_unit_as_active_ones(own: str, counter: str):
     made = yaml.safe_load(build_metric_set(own, "XX100"))["metricSets"][0]["metrics"]
-    assert made[-1]["id"] == counter
-    assert made[-1]["subMetrics"] == [{"name": "Sum", "suffix": ".sum"}]
+    (added,) = [metric for metric in made if metric["name"] == "SM Cycles"]
+    assert added["id"] == counter
+    assert added["subMetrics"] == [{"name": "Sum", "suffix": ".sum"}]
+
+
+def test_without_work_there_are_only_tensor_cycles_beside_the_percentages():
+    found = columns(build_metric_set(HOPPER, "GH100", with_work=False))
+    assert [name for name in found if name.endswith("[Sum]")] == ["Tensor Active [Sum]", "SM Cycles [Sum]"]
+    assert {"SMs Active [Throughput %]", "DRAM Read Bandwidth [Throughput %]"} <= set(found)
+
+
+def test_a_chip_s_own_sums_name_their_units_or_take_their_neighbour_s():
+    own = HOPPER.replace("XX100", "GH100").replace("dram__read_throughput", "FB.dram__read_throughput")
+    made = yaml.safe_load(build_metric_set(own, "GH100"))["metricSets"][0]["metrics"]
+    ids = {metric["name"]: metric["id"] for metric in made}
+    assert ids["FMA Pipe"] == "TPC.TriageCompute.sm__inst_executed_pipe_fma_realtime"
+    assert (ids["DRAM Read"], ids["DRAM Write"]) == ("FB.dram__bytes_read", "dram__bytes_write")
+    assert ids["L2"] == "FB.lts__t_bytes"
+    assert read_sums(build_metric_set(own, "GH100"))["DRAM Read [Sum]"] == "DRAM Read"
 
 
 def test_settings_of_other_versions_are_kept():

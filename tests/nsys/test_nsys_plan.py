@@ -15,9 +15,10 @@ import tcprof
 from tcprof.errors import InputError, MachineError, NsysError, UsageError
 from tcprof.record import trial
 from tcprof.record.command import RecordOptions
+from tcprof.record.metrics import write_metric_set
 from tcprof.record.nsys.capabilities import Capabilities, GpuSupport
 from tcprof.record.nsys.report import ReportFiles
-from tcprof.record.plan import Plan, write_metric_set
+from tcprof.record.plan import Plan
 from tcprof.record.recording import Session
 from tcprof.views.profile import describe_plan
 
@@ -113,7 +114,7 @@ def test_without_metrics_no_gpu_is_needed(machine: Path, gpu_root: Path) -> None
 
 
 def test_options_are_refused_before_anything_is_run(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tcprof.record.plan.try_metric_set", lambda *_: pytest.fail("sampled"))
+    monkeypatch.setattr("tcprof.record.metrics.try_metric_set", lambda *_: pytest.fail("sampled"))
     for change in ({"frequency_hz": 5}, {"capture_range": "auto"}, {"duration_s": 0.0}):
         with pytest.raises(UsageError):
             plan(machine, **change)
@@ -296,3 +297,36 @@ def test_a_trial_lasts_for_some_samples(machine: Path, general_set: Path, monkey
     for frequency in (20_000, 10):
         plan(machine, frequency_hz=frequency)
     assert [argv[-2:] for argv in told] == [["sleep", "0.05"], ["sleep", "0.5"]]
+
+
+def test_what_of_the_set_is_not_sampled_is_told(
+    machine: Path, general_set: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = yaml.safe_load(general_set.read_text())
+    for name, counter in (("DRAM Read Bandwidth", "dram__read_throughput"), ("SM Issue", "sm__inst_executed_realtime")):
+        percent = [{"name": "Throughput %", "suffix": ".avg.pct_of_peak_sustained_elapsed"}]
+        document["metricSets"][0]["metrics"].append({"name": name, "id": counter, "subMetrics": percent})
+    general_set.write_text(yaml.safe_dump(document))
+    planned = plan(machine)
+    assert planned.metric_set is not None
+    assert planned.notes == ("Not sampled here: SM Issue, DRAM Read, L2, FMA Pipe.",)
+
+
+def test_sums_that_are_refused_leave_tensor_cycles(machine: Path, general_set: Path, monkeypatch) -> None:
+    document = yaml.safe_load(general_set.read_text())
+    percent = [{"name": "Throughput %", "suffix": ".avg.pct_of_peak_sustained_elapsed"}]
+    issue = {"name": "SM Issue", "id": "sm__inst_executed_realtime", "subMetrics": percent}
+    document["metricSets"][0]["metrics"].append(issue)
+    general_set.write_text(yaml.safe_dump(document))
+    asked = []
+
+    def refuse_sums(nsys: object, capabilities: object, options: object, path: Path) -> tuple[str, ...]:
+        asked.append(path.read_text())
+        if "FMA Pipe" in asked[-1]:
+            raise NsysError("it needs two passes.")
+        return trial.try_metric_set(nsys, capabilities, options, path)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("tcprof.record.metrics.try_metric_set", refuse_sums)
+    planned = plan(machine)
+    assert len(asked) == 2
+    assert planned.notes == ("Tensor cycles are recorded, but no bytes and no instructions: it needs two passes.",)
