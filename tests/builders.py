@@ -120,6 +120,7 @@ class TraceBuilder:
         sm_count: int | None = 132,
         clock_hz: int | None = 1_980_000_000,
         memory_bytes: int | None = 150_109_880_320,
+        bandwidth: int | None = 4_800_000_000_000,
         cuda_device: int | None = None,
     ) -> Self:
         """A GPU; ``cuda_device`` is its number in CUDA, where that differs from nsys's."""
@@ -131,6 +132,7 @@ class TraceBuilder:
             smCount=sm_count,
             clockRate=clock_hz,
             totalMemory=memory_bytes,
+            memoryBandwidth=bandwidth,
             cuDevice=number if cuda_device is None else cuda_device,
         )
 

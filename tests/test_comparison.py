@@ -75,6 +75,7 @@ def test_every_quantity_is_compared_per_instance(tmp_path):
         hfu_pct                  –         –         –           –      -        4                    2
         useful_tflops            –         –         –           –      -        4                    2
         mfu_pct                  –         –         –           –      -        4                    2
+        dram_bytes               –         –         –           –      -        4                    2
         """
     assert_rows(rows[rows["path"] == "step / forward"], expected)
     capture = quantity(compare(base, new), "host_ns")

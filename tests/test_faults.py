@@ -83,6 +83,14 @@ def test_long_messages_are_cut_and_each_text_is_cleaned_once(tmp_path: Path, mon
     assert analysis.faults == ()
 
 
+def test_the_machine_s_long_texts_are_no_fault(tmp_path: Path) -> None:
+    """Nsight Systems keeps all that the machine says of itself; recorded under Linux 6.18, one text had over 64 KiB."""
+    builder = recorded().system("NvDriverVersion", "580.159.04")
+    analysis = tcprof.read(builder.system("KernelConfig", "CONFIG=y\n" * 20_000).write(tmp_path))
+    assert analysis.faults == ()
+    assert analysis.recording.driver_version == "580.159.04"
+
+
 def test_a_recording_without_faults(tmp_path: Path, fixture_file: Path) -> None:
     assert tcprof.read(fixture_file).faults == ()
     fine = recorded().diagnostic("warning", "Not all CUDA events might have been collected.")

@@ -353,7 +353,9 @@ def test_what_bounds_a_kernel_is_fitted_from_the_other_metrics(tmp_path: Path) -
         shown = np.where(percent > 0, np.maximum(np.round(percent), 1), 0).tolist()
         builder.samples(shown, start=-PERIOD, period=PERIOD, metric=f"{metric} [Throughput %]")
     kernels = read(builder, tmp_path).kernels.set_index("name")
-    assert kernels["bound"].to_dict() == {COPY: "memory", SGEMM: "issue"} | dict.fromkeys((GEMM, CONV, OWN), "neither")
+    # Issue slots are what binds SGEMM, and its name says what they are used for.
+    bound = {COPY: "memory", SGEMM: "fp32", GEMM: "tensor", CONV: "latency", OWN: "latency"}
+    assert kernels["bound"].to_dict() == bound
     assert kernels["dram_pct"][[COPY, GEMM]].tolist() == pytest.approx([90, 20], abs=5)
     assert kernels["sm_issue_pct"][[SGEMM, GEMM]].tolist() == pytest.approx([80, 10], abs=3)
     assert kernels["sm_active_pct"].tolist() == pytest.approx([90] * 5, abs=5)

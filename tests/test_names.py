@@ -221,6 +221,7 @@ def test_names_are_read_in_their_order() -> None:
         "family",
         "tile",
         "accumulator",
+        "work",
     ]
 
 

@@ -186,7 +186,7 @@ class TestSentences:
             ("mnist_amp", ["busy 0.35 % of the gpu windows of “step” (mean over 48 iterations)", "launch-bound"]),
             (
                 "transformer_eager",
-                ["busy 33.3 %", "(memory-bound 17.3 %, issue-bound 13.3 %)"],
+                ["busy 33.3 %", "(memory-bound 17.3 %, issue-bound 13.3 %, small grid 6.2 %)"],
             ),
             ("jax_mlp", ["busy 64.6 %", "CUDA graphs, whose kernels were not recorded, had 100.0 %"]),
             (

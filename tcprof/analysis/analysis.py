@@ -19,7 +19,7 @@ from tcprof.analysis.observed import Observed, observe
 from tcprof.analysis.projection import Attribution, Hierarchy, attribute, build_hierarchy
 from tcprof.analysis.sampling import Tensor, Windows, tensor_functions
 from tcprof.analysis.warm_up import choose_warm_up, find_left_out, parse_warm_up
-from tcprof.frames import GPUS, INSTANCES, MODULES, RANGES, SAMPLE_METRICS
+from tcprof.frames import GPUS, INSTANCES, MODULES, RANGES, SAMPLE_METRICS, WORK
 from tcprof.memory import return_freed_memory
 from tcprof.sources import Recording, Samples, Source
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 WINDOWS = ("host", "gpu", "busy")
 # What a fit needs beside Tensor Active, for the SM clock and for what bounds a kernel: else the verdict on a recording
 # would depend on the metrics that a command shows.
-_OF_FIT = ("pipe_cycles", "sm_issue_pct", "dram_read_pct", "dram_write_pct")
+_OF_FIT = ("pipe_cycles", "sm_active_pct", "sm_issue_pct", "dram_read_pct", "dram_write_pct", *WORK)
 
 
 @dataclass(frozen=True, repr=False)

@@ -105,6 +105,7 @@ def add_tensor_work(instances: pd.DataFrame, account: Account, evidence: Evidenc
     # Where no kernel of a GPU was traced, what ran there is not known.
     traced = instances["gpu"].isin(account.launched["gpu"]).to_numpy()
     known = known_flop(sums)
+    known["dram_bytes"] = sums["dram_bytes"]
     known["hfu_pct"] = _hfu(sums, known["tensor_flop"], time_of_instances(instances, evidence.window))
     found = {name: column.where(traced).to_numpy() for name, column in known.items()}
     return INSTANCES.conform(
@@ -155,6 +156,8 @@ def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.
             "flop": flop.fillna(0),
             "ideal_ns": launched["tensor_ideal_ns"].fillna(0),
             "boost_ns": (flop / peak * 1e-3).fillna(0),
+            "dram_bytes": launched["dram_read_bytes"] + launched["dram_write_bytes"],
+            "dram_ns": launched["dram_ideal_ns"],
             "peakless_flop": flop.where(np.isnan(peak), 0).fillna(0),
         }
     )
@@ -194,6 +197,8 @@ def range_rates(sums: pd.DataFrame, window_ns: Floats) -> dict[str, pd.Series]:
         "tensor_tflops": known["tensor_flop"] / window * 1e-3,
         "tensor_peak_pct": 100 * sums["ideal_ns"].where(is_known) / window,
         "hfu_pct": _hfu(sums, known["tensor_flop"], window_ns),
+        "dram_bytes": sums["dram_bytes"],
+        "dram_pct": 100 * sums["dram_ns"] / window,
     }
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from tcprof.analysis.instances import group_by_path, united_windows
 from tcprof.analysis.intervals import StepFunction, run_starts
+from tcprof.analysis.kernels.bound import CUDA_CORES, ISSUE, MEMORY, SMALL_GRID
 from tcprof.analysis.kernels.summary import could_be_tensor
 from tcprof.analysis.sampling import Windows
 from tcprof.arrays import Floats, Ints
@@ -18,7 +19,9 @@ from tcprof.frames import TIMELINE, WHOLE_CAPTURE
 TIME_CLASSES = (
     "tensor_kernel",
     "memory_bound",
+    "fp32_bound",
     "issue_bound",
+    "small_grid",
     "other_kernel",
     "unresolved_kernel",
     "graph",
@@ -43,8 +46,10 @@ def classes_of_activities(activities: pd.DataFrame, launched: pd.DataFrame, kern
         "communication": kernels["communication"],
         "tensor_kernel": kernels["tensor_kernel"],
         "unresolved_kernel": could_be_tensor(kernels),
-        "memory_bound": bound == "memory",
-        "issue_bound": bound == "issue",
+        "memory_bound": bound == MEMORY,
+        "fp32_bound": bound == CUDA_CORES,
+        "issue_bound": bound == ISSUE,
+        "small_grid": bound == SMALL_GRID,
     }
     of_kernel = np.select(
         [condition.to_numpy(dtype=bool) for condition in conditions.values()],

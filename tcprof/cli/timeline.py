@@ -45,7 +45,8 @@ def timeline(
     """Show where every nanosecond of the GPU's time went, and what the figures are based on.
 
     Each moment between a range's first activity and its last is a tensor kernel, another kernel (memory-bound,
-    issue-bound or neither), communication, a copy or set, or idle. The ledger lists what could not be attributed.
+    FP32 on CUDA cores, issue-bound, a small grid or none of these), communication, a copy or set, or idle. The
+    ledger lists what could not be attributed.
     """
     import tcprof
     from tcprof.views.recording.time import view_timeline

@@ -16,7 +16,15 @@ from tcprof.untrusted import one_line
 
 NOTABLE_GAP_PCT = 10.0
 _NOTABLE_PCT = 1.0
-_OTHER_KERNELS = ("memory_bound", "issue_bound", "other_kernel", "unresolved_kernel", "communication")
+_OTHER_KERNELS = (
+    "memory_bound",
+    "fp32_bound",
+    "issue_bound",
+    "small_grid",
+    "other_kernel",
+    "unresolved_kernel",
+    "communication",
+)
 
 
 def judge_iterations(analysis: Analysis, gpu: int, figures: IterationFigures) -> tuple[str, ...]:

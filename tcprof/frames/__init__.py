@@ -13,7 +13,10 @@ from tcprof.frames.quantities import HEADLINE, HEADLINE_INTERVAL, LISTED_QUANTIT
 from tcprof.frames.recorded import (
     ACTIVITIES,
     ALONE,
+    COUNTED,
+    DEVICE_TO_DEVICE,
     DIAGNOSTICS,
+    FROM_COUNTS,
     GPUS,
     KERNEL_KINDS,
     LAUNCHES,
@@ -22,6 +25,7 @@ from tcprof.frames.recorded import (
     SAMPLE_METRICS,
     SAMPLES,
     WAITS,
+    WORK,
 )
 from tcprof.frames.schema import LARGEST_UNCOVERED_PCT, Column, Schema
 from tcprof.frames.work import KERNELS, LAUNCHED, WARM_UP_PATH
@@ -32,8 +36,11 @@ __all__ = [
     "ALONE",
     "CLOCKS",
     "COMPARISON",
+    "COUNTED",
+    "DEVICE_TO_DEVICE",
     "DIAGNOSTICS",
     "FOLDED_MODULES",
+    "FROM_COUNTS",
     "GPUS",
     "HEADLINE",
     "HEADLINE_INTERVAL",
@@ -65,6 +72,7 @@ __all__ = [
     "WARM_UP_PATH",
     "WATERFALL",
     "WHOLE_CAPTURE",
+    "WORK",
     "Column",
     "Quantity",
     "Schema",

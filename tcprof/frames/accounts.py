@@ -25,10 +25,25 @@ TIMELINE = Schema(
             "memory_bound_ns", FLOAT, "Another kernel, at 60 % or more of the memory's bandwidth.", title="Memory-bound"
         ),
         Column(
+            "fp32_bound_ns",
+            FLOAT,
+            "Another kernel, with 60 % or more of the CUDA cores' float32 arithmetic used; see bound of *kernels*.",
+            title="FP32 on CUDA cores",
+        ),
+        Column(
             "issue_bound_ns", FLOAT, "Another kernel, with 60 % or more of the issue slots used.", title="Issue-bound"
         ),
         Column(
-            "other_kernel_ns", FLOAT, "Another kernel: bound by neither, or that is not known.", title="Other kernel"
+            "small_grid_ns",
+            FLOAT,
+            "Another kernel, for which 40 % of the SMs or more had nothing to do.",
+            title="Small grid",
+        ),
+        Column(
+            "other_kernel_ns",
+            FLOAT,
+            "Another kernel: bound by none of these, or not known.",
+            title="Other kernel",
         ),
         Column(
             "unresolved_kernel_ns",

@@ -1,6 +1,6 @@
 """The frame of modules, as ``tcprof.analysis.modules`` gives it."""
 
-from tcprof.frames.places import HFU_MEANING, KNOWN_FLOP, MFU_MEANING, NO_PEAK, UNCOVERED, UNRESOLVED_SHARE
+from tcprof.frames.places import DRAM_BYTES, HFU_MEANING, KNOWN_FLOP, MFU_MEANING, NO_PEAK, UNCOVERED, UNRESOLVED_SHARE
 from tcprof.frames.schema import FLOAT, GPU, INT, TEXT, Column, Schema
 
 IN_NO_MODULE = "({phase})"  # the module of kernels that belong to none
@@ -87,6 +87,10 @@ MODULES = Schema(
             lacking=UNCOVERED.name,
         ),
         UNCOVERED,
+        DRAM_BYTES,
+        Column(
+            "dram_pct", FLOAT, "These per second of its kernel time, of the memory's bandwidth.", title="DRAM bandwidth"
+        ),
         Column(
             "lost_ns",
             FLOAT,

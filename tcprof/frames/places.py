@@ -71,6 +71,12 @@ _USEFUL = Column(
     "or over 1 % of the tensor kernels' time is in ops whose sizes do not tell.",
     title="Useful FLOP",
 )
+DRAM_BYTES = Column(
+    "dram_bytes",
+    FLOAT,
+    "Bytes of device memory that its kernels read and wrote, from the fit where recorded.",
+    title="DRAM bytes",
+)
 HFU_MEANING = (
     "Hardware FLOP utilization: the time that the FLOP executed on the Tensor Cores would take at the dense peak of "
     "each kernel's precision, at the boost clock (see peak_tflops of *kernels*), of the"
@@ -119,6 +125,7 @@ INSTANCES = Schema(
         UNCOVERED,
         _USEFUL,
         Column("mfu_pct", FLOAT, f"{MFU_MEANING} window. {_NOT_HOST} {NO_PEAK}", title="MFU"),
+        DRAM_BYTES,
         Column("warm_up", BOOL, "Whether it is a warm-up iteration or lies in one: it is in no figure of its path."),
     ),
 )
@@ -199,6 +206,13 @@ RANGES = Schema(
         UNCOVERED,
         _USEFUL,
         Column("mfu_pct", FLOAT, f"{MFU_MEANING} window. {_NOT_HOST} {NO_PEAK}", title="MFU"),
+        DRAM_BYTES,
+        Column(
+            "dram_pct",
+            FLOAT,
+            f"These per second of the window, of the memory's bandwidth. {_NOT_HOST}",
+            title="DRAM bandwidth",
+        ),
     ),
 )
 

@@ -68,6 +68,7 @@ QUANTITIES = (
     Quantity(RANGES["hfu_pct"], "hfu"),
     Quantity(USEFUL_RATE, "useful_tflops"),
     Quantity(RANGES["mfu_pct"], "mfu"),
+    Quantity(RANGES["dram_bytes"], "dram_bytes"),
 )
 # As tables and messages list them: what matters at a glance comes first.
 LISTED_QUANTITIES = (QUANTITIES[1], QUANTITIES[0], *QUANTITIES[2:])

@@ -12,6 +12,7 @@ GPUS = Schema(
         Column("sm_count", FLOAT, "Streaming multiprocessors."),
         Column("clock_hz", FLOAT, "The highest SM clock."),
         Column("memory_bytes", FLOAT, "Device memory."),
+        Column("dram_bandwidth", FLOAT, "Bytes a second that its memory can move at most.", unit="B/s"),
     ),
 )
 
@@ -45,14 +46,42 @@ SAMPLES = Schema(
         Column(
             "sm_issue_pct", FLOAT, "Cycles in which an SM issued an instruction, mean over the SMs.", title="SM Issue"
         ),
-        Column("dram_read_pct", FLOAT, "Memory read bandwidth, of the peak.", title="DRAM read"),
+        Column(
+            "dram_read_pct",
+            FLOAT,
+            "Memory read bandwidth, of the peak; like the two before from counts where these are recorded.",
+            title="DRAM read",
+        ),
         Column("dram_write_pct", FLOAT, "Memory write bandwidth, of the peak.", title="DRAM write"),
         Column(
             "gpc_clock_hz", FLOAT, "Clock of the graphics processing clusters, that is of the SMs.", title="GPC clock"
         ),
+        Column("sm_active_cycles", FLOAT, "Cycles in which an SM held at least one warp, summed over the SMs."),
+        Column("instruction_count", FLOAT, "Instructions that warps executed."),
+        Column("fma_instruction_count", FLOAT, "Those of the FMA pipe: float32 arithmetic, and integer products."),
+        Column("dram_read_bytes", FLOAT, "Bytes read from device memory."),
+        Column("dram_write_bytes", FLOAT, "Bytes written to device memory."),
+        Column("l2_bytes", FLOAT, "Bytes that the L2 cache was asked for."),
     ),
 )
 SAMPLE_METRICS = tuple(SAMPLES.names[3:])
+# What a sample counts of the GPU's work beside tensor cycles, and what launches get their share of.
+WORK = (
+    "sm_active_cycles",
+    "instruction_count",
+    "fma_instruction_count",
+    "dram_read_bytes",
+    "dram_write_bytes",
+    "l2_bytes",
+)
+COUNTED = ("cycles", "count", "bytes")  # units of what a sample counts, and that is not drawn: its rate is
+# What follows from counts of the samples, where Nsight Systems' whole percentages were not recorded.
+FROM_COUNTS = {
+    "sm_active_pct": "sm_active_cycles",
+    "sm_issue_pct": "instruction_count",
+    "dram_read_pct": "dram_read_bytes",
+    "dram_write_pct": "dram_write_bytes",
+}
 OPS_DOMAIN = "PyTorch ops"  # what the ranges of emit_nvtx are told apart by
 
 NVTX_RANGES = Schema(
@@ -137,6 +166,7 @@ ALONE = Schema(
     ),
 )
 
+DEVICE_TO_DEVICE = "device to device"  # the name of copies within a GPU's memory
 KERNEL_KINDS = ("kernel", "graph")  # kinds of activities that run on the SMs
 
 DIAGNOSTICS = Schema(

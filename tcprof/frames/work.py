@@ -1,5 +1,7 @@
 """Frames of kernels and of their launches, from the fit of ``tcprof.analysis``."""
 
+from collections.abc import Iterator
+
 from tcprof.frames.schema import BOOL, FLOAT, GPU, INT, TEXT, Column, Schema
 
 WARM_UP_PATH = "(warm-up)"
@@ -25,6 +27,24 @@ LAUNCHED = Schema(
         Column("duration_ns", INT, "Its duration."),
         Column("tensor_active_ns", FLOAT, "Its tensor-active time: Tensor Active, as a share, times its duration."),
         Column("tensor_cycles", FLOAT, "Its tensor cycles over all SM sub-partitions, where recorded."),
+        Column("sm_cycles", FLOAT, "Cycles that passed while it ran, summed over the SMs, where a clock was recorded."),
+        Column("sm_active_cycles", FLOAT, "Those in which an SM held at least one warp, from the fit where recorded."),
+        Column("instruction_count", FLOAT, "Instructions that its warps executed, likewise."),
+        Column("fma_instruction_count", FLOAT, "Those of the FMA pipe, likewise."),
+        Column(
+            "dram_read_bytes",
+            FLOAT,
+            "Bytes read from device memory while it ran, likewise.",
+        ),
+        Column(
+            "dram_write_bytes",
+            FLOAT,
+            "Bytes written to device memory while it ran, likewise; what it leaves in the L2 cache is written later.",
+        ),
+        Column("l2_bytes", FLOAT, "Bytes that the L2 cache was asked for, likewise."),
+        Column(
+            "dram_ideal_ns", FLOAT, "The time that its bytes of device memory would take at the memory's bandwidth."
+        ),
         Column("tensor_flop", FLOAT, "FLOP on the Tensor Cores, where instruction family and precision are known."),
         Column(
             "tensor_ideal_ns",
@@ -40,6 +60,24 @@ LAUNCHED = Schema(
         ),
     ),
 )
+
+_WORK = {
+    "sm_active_cycles": "Cycles in which an SM held at least one of its warps",
+    "instruction_count": "Instructions that its warps executed",
+    "fma_instruction_count": "Those of the FMA pipe",
+    "dram_read_bytes": "Bytes read from device memory while it ran",
+    "dram_write_bytes": "Bytes written to device memory while it ran",
+    "l2_bytes": "Bytes that the L2 cache was asked for while it ran",
+}
+
+
+def _work_of_kernels() -> Iterator[Column]:
+    """The counts of a kernel, each with half its interval."""
+    for name, meaning in _WORK.items():
+        unit = name.rpartition("_")[2]
+        yield Column(name, FLOAT, f"{meaning}, over all launches, from the fit where recorded.")
+        yield Column(f"{name}_error", FLOAT, f"Half the 95 % interval of {name}.", unit=unit)
+
 
 KERNELS = Schema(
     "kernels",
@@ -95,9 +133,33 @@ KERNELS = Schema(
             "dram_pct", FLOAT, "Memory bandwidth, read and write, of the peak, while it ran, likewise.", title="Memory"
         ),
         Column(
+            "fma_pct",
+            FLOAT,
+            "Instructions of the FMA pipe, of the most that the CUDA cores can start, while it ran, likewise.",
+            title="FMA pipe",
+        ),
+        Column("sm_cycles", FLOAT, "Cycles that passed while it ran, over all launches and SMs."),
+        *_work_of_kernels(),
+        Column(
+            "dram_bandwidth",
+            FLOAT,
+            "Bytes of device memory, read and written, per second of its time.",
+            title="DRAM",
+            unit="B/s",
+        ),
+        Column(
+            "fma_tflops",
+            FLOAT,
+            "FLOP on the CUDA cores per second of its time, in 10^12, if all instructions of the FMA pipe multiply and "
+            "add float32: so in products of float32 matrices, at most so in others.",
+            title="CUDA core FLOP/s",
+        ),
+        Column(
             "bound",
             TEXT,
-            "memory or issue, if that is at 60 % or more and the higher of both; neither; empty where unknown.",
+            "memory, tensor (the tensor pipe), fp32 (float32 on the CUDA cores) or issue (the issue slots), if that is "
+            "at 60 % or more and the highest; else small grid, where 40 % of the SMs had nothing to do, or latency; "
+            "empty where unknown.",
             title="Bound by",
         ),
         Column(

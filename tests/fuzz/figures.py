@@ -30,7 +30,9 @@ PAIRS = (  # the first is never above the second
 CLASSES = (
     "tensor_kernel_ns",
     "memory_bound_ns",
+    "fp32_bound_ns",
     "issue_bound_ns",
+    "small_grid_ns",
     "other_kernel_ns",
     "unresolved_kernel_ns",
     "graph_ns",

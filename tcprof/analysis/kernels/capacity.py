@@ -5,13 +5,13 @@ what a sample lacks of the highest clock is shared among the launches under it, 
 changes by itself; what the kernels leave over of a sample is such a change, and all that ran in the sample had it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.design import Design, Launches
-from tcprof.analysis.kernels.fit import fit
+from tcprof.analysis.kernels.fit import Fit, fit
 from tcprof.arrays import Floats
 
 CLOCK_ERROR = 0.003  # of the highest clock: how well a sample shows it
@@ -32,11 +32,32 @@ class Capacity:
     of_class: Floats
     error: Floats
 
+    def times(self, factor: float) -> "Capacity":
+        """The same of another unit, which has so much of it."""
+        return replace(self, of_launch=factor * self.of_launch, of_class=factor * self.of_class)
+
 
 def unknown_capacity(launches: Launches) -> Capacity:
     """1 for every launch, where no clock was recorded: then percentages are those of the time."""
     kinds = int(launches.kind.max()) + 1
     return Capacity(np.ones(len(launches.start)), np.ones(kinds), np.zeros(kinds))
+
+
+def full_activity(counted: Fit, most: Capacity) -> Fit:
+    """What launches count, in ns of full activity.
+
+    Args:
+        counted: What was counted.
+        most: The most that can be counted in a ns.
+    """
+    return replace(
+        counted,
+        value=counted.value / most.of_class,
+        covariance=counted.covariance / np.outer(most.of_class, most.of_class)
+        + np.diag((most.error * counted.value / most.of_class) ** 2),
+        bias=counted.bias / most.of_class,
+        per_launch=counted.per_launch / most.of_launch,
+    )
 
 
 def fit_capacity(launches: Launches, design: Design, pipe_cycles: Floats, samples: StepFunction) -> Capacity:

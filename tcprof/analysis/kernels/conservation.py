@@ -3,14 +3,20 @@
 import numpy as np
 
 from tcprof.analysis.kernels.design import Design, Launches
-from tcprof.arrays import Floats
+from tcprof.arrays import Bools, Floats
 
 CONSTANT = 1e-3**2  # squared deviation of launches that were never seen to differ
 ROUNDING = 1e-12  # of what was sampled: less is left over by the arithmetic, and differs between CPUs
 
 
 def conserve(
-    counted: Floats, variation: Floats, launches: Launches, design: Design, observed: Floats, ceiling: float
+    counted: Floats,
+    variation: Floats,
+    launches: Launches,
+    design: Design,
+    observed: Floats,
+    ceiling: float,
+    exact: Bools,
 ) -> Floats:
     """What launches count, brought to the sampled sum of the stretch that they lie in.
 
@@ -25,8 +31,9 @@ def conserve(
         design: See ``build_design``.
         observed: What was sampled in each row.
         ceiling: The most that can be counted in a ns.
+        exact: For each stretch, whether all of its samples are: others are left as they are.
     """
-    inside = np.flatnonzero(design.launch_stretch >= 0)
+    inside = np.flatnonzero((design.launch_stretch >= 0) & exact[design.launch_stretch])
     stretch, total = design.launch_stretch[inside], np.bincount(design.stretch, observed)
     most = ceiling * (launches.end - launches.start)[inside]
     kept = np.minimum(counted[inside], most)

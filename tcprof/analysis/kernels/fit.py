@@ -127,8 +127,9 @@ def fit(
     found = sum_parts(design, solution.parts, kinds)
     covariance, bias = _uncertainty(design, solution, kinds, offset_error_ns)
     counted = found[launches.kind] * launches.weight
-    if not error.any():
-        counted = conserve(counted, solution.variation, launches, design, observed, ceiling)
+    exact = np.bincount(design.stretch, error != 0) == 0
+    if exact.any():
+        counted = conserve(counted, solution.variation, launches, design, observed, ceiling, exact)
     unexplained = float(np.abs(np.bincount(design.stretch, solution.residual)).sum())
     unexplained = unexplained if unexplained > RESOLUTION * float(observed.sum()) else 0.0
     sampled, left = float(observed.sum()), solution.residual

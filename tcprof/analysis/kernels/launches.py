@@ -7,27 +7,20 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from tcprof.analysis.clock import offset_errors
-from tcprof.analysis.intervals import StepFunction
-from tcprof.analysis.kernels.capacity import fit_capacity, unknown_capacity
+from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.kernels.capacity import fit_capacity, full_activity, unknown_capacity
 from tcprof.analysis.kernels.classes import Classes, classify
-from tcprof.analysis.kernels.design import Design, Launches, build_design
+from tcprof.analysis.kernels.design import Launches, build_design
 from tcprof.analysis.kernels.fit import LEAST_OFFSET_NS, PASSES, Fit, fit
 from tcprof.analysis.kernels.interruptions import doubt_interrupted
 from tcprof.analysis.kernels.names import read_names
+from tcprof.analysis.kernels.work import Limits, fit_counts, fit_shares
 from tcprof.analysis.projection import Attribution, Hierarchy, ranges_of_activities
 from tcprof.analysis.sampling import read_rounded
 from tcprof.arrays import Floats, Ints
-from tcprof.chips import Chip, find_chip
-from tcprof.frames import KERNEL_KINDS, LAUNCHED
+from tcprof.chips import PIPES_PER_SM, Chip, find_chip
+from tcprof.frames import DEVICE_TO_DEVICE, KERNEL_KINDS, LAUNCHED
 from tcprof.memory import return_freed_memory
-
-# Other counters that are fitted where they were sampled, and the columns of the samples that they are the sum of.
-OTHER_METRICS = {
-    "sm_active": ("sm_active_pct",),
-    "sm_issue": ("sm_issue_pct",),
-    "dram": ("dram_read_pct", "dram_write_pct"),
-}
-_OTHER_PASSES = 1  # these only separate memory-bound from issue-bound kernels: more would not change them
 
 
 @dataclass(frozen=True)
@@ -36,21 +29,26 @@ class GpuFit:
 
     Attributes:
         launches: Its launches, with their classes.
-        fits: The fit of ``tensor`` and of ``OTHER_METRICS``, where sampled; values are ns of full activity.
+        fits: The fit of ``tensor`` and of ``tcprof.analysis.kernels.work.SHARES``, where sampled; values are ns of full
+            activity.
+        counts: The fit of what else was counted, by column of ``tcprof.frames.WORK``.
         part_kind: Class of each part of the fits.
         counted: The fit of ``tensor_counts``; None where nothing was sampled.
         doubt: Of each launch, ns of full activity that may be another process's.
         in_cycles: Whether that counts recorded cycles, and not rounded percentages.
         capacity: Cycles that all tensor pipes have in a ns of each launch; 1 where no clock was recorded.
+        has_clock: Whether one was.
     """
 
     launches: Launches
     fits: dict[str, Fit]
+    counts: dict[str, Fit]
     part_kind: Ints
     counted: Fit | None
     doubt: Floats
     in_cycles: bool
     capacity: Floats
+    has_clock: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,7 +109,9 @@ def fit_kernels(
     errors = offset_errors(clocks)
     parts: list[pd.DataFrame] = []
     fitted: dict[int, GpuFit] = {}
+    bandwidths = dict(zip(gpus["gpu"], gpus["dram_bandwidth"], strict=True))
     for gpu in sorted(activities["gpu"].unique().tolist()):
+        chip = chips.get(gpu, find_chip(""))
         rows = np.flatnonzero(of_kind & (activities["gpu"] == gpu).to_numpy())
         if not len(rows):
             continue
@@ -124,13 +124,23 @@ def fit_kernels(
         launches = Launches(start, np.maximum(end, start + 1), classes.kind, classes.weight, opaque)
         with threadpool_limits(1, user_api="blas"):  # the matrices are small: threads would only wait for each other
             mine = samples[samples["gpu"] == gpu]
-            fitted[gpu] = _fit_gpu(launches, (code, geometry), mine, errors.get(gpu, LEAST_OFFSET_NS))
+            offset_ns = errors.get(gpu, LEAST_OFFSET_NS)
+            peaks = (bandwidths.get(gpu, np.nan), chip.fma_per_cycle)
+            moves = _find_moves(activities[(activities["gpu"] == gpu)])
+            fitted[gpu] = _fit_gpu(launches, (code, geometry), mine, offset_ns, peaks, moves)
         frame = _launched(gpu, rows, path_id[rows], launches, classes, fitted[gpu])
-        parts.append(_with_flop(frame, fitted[gpu].capacity, names, code, chips.get(gpu, find_chip(""))))
+        parts.append(_with_flop(frame, fitted[gpu].capacity, names, code, chip))
     return KernelFit(LAUNCHED.concat(parts), fitted, bool(samples["tensor_active_pct"].notna().any()))
 
 
-def _fit_gpu(launches: Launches, names: tuple[Ints, Ints], samples: pd.DataFrame, offset_error_ns: float) -> GpuFit:
+def _fit_gpu(
+    launches: Launches,
+    names: tuple[Ints, Ints],
+    samples: pd.DataFrame,
+    offset_error_ns: float,
+    peaks: tuple[float, float],
+    moves: StepFunction,
+) -> GpuFit:
     """The fit on cycles where they were recorded, else on rounded percentages; no fits without samples.
 
     Args:
@@ -138,12 +148,15 @@ def _fit_gpu(launches: Launches, names: tuple[Ints, Ints], samples: pd.DataFrame
         names: Numbers of their names and launch geometries.
         samples: Those of the GPU.
         offset_error_ns: How well both are on one clock, at best.
+        peaks: Bandwidth of the memory, and FMA instructions of an SM in a cycle; NaN where not known.
+        moves: When the GPU copied or set its own memory.
     """
     near = (samples["end_ns"] > launches.start.min()) & (samples["start_ns"] < launches.end.max())
     samples = samples[near & samples["tensor_active_pct"].notna()]
     if samples.empty:
         return GpuFit(
             launches,
+            {},
             {},
             np.empty(0, np.int64),
             None,
@@ -155,28 +168,27 @@ def _fit_gpu(launches: Launches, names: tuple[Ints, Ints], samples: pd.DataFrame
     percent = samples["tensor_active_pct"].to_numpy()
     function = StepFunction(start, end, percent)
     design = build_design(launches, function)
-    fits = {
-        name: _solve_rounded(launches, design, samples[[*columns]].to_numpy(), end - start)
-        for name, columns in OTHER_METRICS.items()
-        if samples[[*columns]].notna().all(axis=None)
-    }
-    capacity = unknown_capacity(launches)
-    if samples["pipe_cycles"].notna().all():
+    capacity, has_clock = unknown_capacity(launches), bool(samples["pipe_cycles"].notna().all())
+    if has_clock:
         capacity = fit_capacity(launches, design, samples["pipe_cycles"].to_numpy(), function)
     value, error, shift = tensor_counts(samples)
     in_cycles = bool(samples["tensor_cycles"].notna().all())
     unit = None if in_cycles else _passed(samples) / 100
     counted = fit(launches, design, value, error, shift, float(capacity.of_launch.max()), PASSES, unit, offset_error_ns)
-    active = replace(
-        counted,
-        value=counted.value / capacity.of_class,
-        covariance=counted.covariance / np.outer(capacity.of_class, capacity.of_class)
-        + np.diag((capacity.error * counted.value / capacity.of_class) ** 2),
-        bias=counted.bias / capacity.of_class,
-        per_launch=counted.per_launch / capacity.of_launch,
-    )
+    active = full_activity(counted, capacity)
+    limits = Limits(capacity, has_clock, *peaks)
+    counts = fit_counts(launches, design, samples, limits, moves.covered(start, end))
+    fits = {"tensor": active, **fit_shares(launches, design, samples, counts, limits)}
     doubt = doubt_interrupted(*names, launches, active.per_launch)
-    return GpuFit(launches, {"tensor": active, **fits}, design.part_kind, counted, doubt, in_cycles, capacity.of_launch)
+    return GpuFit(launches, fits, counts, design.part_kind, counted, doubt, in_cycles, capacity.of_launch, has_clock)
+
+
+def _find_moves(activities: pd.DataFrame) -> StepFunction:
+    """When one GPU copied or set its own memory, at a rate that only the memory limits."""
+    own = (activities["kind"] == "memset") | (activities["name"] == DEVICE_TO_DEVICE)
+    start, end = (activities.loc[own, name].to_numpy() for name in ("start_ns", "end_ns"))
+    _, start, end = union(np.zeros(len(start), dtype=np.int64), start, end)
+    return StepFunction(start, end, np.ones(len(start)))
 
 
 def tensor_counts(samples: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
@@ -203,13 +215,6 @@ def _passed(samples: pd.DataFrame) -> Floats:
     return length if np.isnan(passed).any() else passed
 
 
-def _solve_rounded(launches: Launches, design: Design, percent: Floats, length: Ints) -> Fit:
-    """The fit on the sum of columns of whole percentages, in ns of full activity."""
-    value, error, shift = (reading / 100 * length[:, None] for reading in read_rounded(percent))
-    deviation = np.sqrt((error**2).sum(axis=1))
-    return fit(launches, design, value.sum(axis=1), deviation, shift.sum(axis=1), 1.0, _OTHER_PASSES)
-
-
 def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: Classes, found: GpuFit) -> pd.DataFrame:
     """The launches of one GPU with the columns of ``LAUNCHED`` that need no names."""
     duration = launches.end - launches.start
@@ -229,6 +234,9 @@ def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: 
                 np.minimum(found.fits["tensor"].per_launch, duration) if "tensor" in found.fits else np.nan
             ),
             "tensor_cycles": found.counted.per_launch if found.counted and found.in_cycles else np.nan,
+            "sm_cycles": found.capacity * duration / PIPES_PER_SM if found.has_clock else np.nan,
+            **{name: counted.per_launch for name, counted in found.counts.items()},
+            "dram_ideal_ns": found.fits["dram"].per_launch if found.counts and "dram" in found.fits else np.nan,
         }
     )
 

@@ -225,9 +225,9 @@ def read_names(names: Iterable[str]) -> pd.DataFrame:
     """What the names say about matrix instructions, a row for each.
 
     Returns:
-        named_tensor and communication (bool), precision, family, tile and accumulator, see ``KernelName``.
+        named_tensor and communication (bool), precision, family, tile, accumulator and work, see ``KernelName``.
     """
-    columns = ["named_tensor", "communication", "precision", "family", "tile", "accumulator"]
+    columns = ["named_tensor", "communication", "precision", "family", "tile", "accumulator", "work"]
     parsed = map(parse_name, names)
     return pd.DataFrame([[getattr(name, column) for column in columns] for name in parsed], columns=columns)
 

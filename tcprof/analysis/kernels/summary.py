@@ -8,14 +8,16 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.sparse import csr_array
 
+from tcprof.analysis.kernels.bound import find_bounds
 from tcprof.analysis.kernels.design import Launches
 from tcprof.analysis.kernels.fit import Fit
-from tcprof.analysis.kernels.launches import OTHER_METRICS, KernelFit
-from tcprof.analysis.kernels.names import read_names
+from tcprof.analysis.kernels.launches import KernelFit
+from tcprof.analysis.kernels.names import PRODUCT, read_names
+from tcprof.analysis.kernels.work import SHARES
 from tcprof.analysis.sampling import NORMAL_95
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.chips import NO_MATRIX
-from tcprof.frames import KERNELS
+from tcprof.frames import KERNELS, WORK
 
 # What the counter shows of a kernel, by the interval of its Tensor Active. On Hopper index arithmetic runs on the same
 # pipe and reaches 14 %, while products of small matrices stay below 0.1 %: so names are asked first.
@@ -23,9 +25,9 @@ COUNTER_ZERO_PCT = 0.01  # all below: no matrix instruction ran, whatever the na
 COUNTER_ACTIVE_PCT = 1.0  # all above: more than the index arithmetic of most kernels
 COUNTER_DECIDES_PCT = 20.0  # all above: more than index arithmetic reaches
 RESOLVED_POINTS, RESOLVED_SHARE = 5.0, 0.1  # half the interval of a resolved kernel: in points, or of its value
+FLOP_PER_FMA = 64  # of a warp: 32 products and sums of float32
 OTHER_RESOLVED_POINTS = 20.0  # the same for other metrics
 ROWS_AT_ONCE = 4096
-BOUND_PCT = 60.0  # as in Nsight Compute's speed-of-light rules
 RESOLVED, POOLED, UNRESOLVED, NOT_SAMPLED = "resolved", "pooled", "unresolved", "not sampled"
 UNDECIDED = (UNRESOLVED, NOT_SAMPLED)  # the counter cannot say whether these used the Tensor Cores
 FROM_NAMES = "estimated from kernel names"
@@ -69,7 +71,10 @@ def summarize_kernels(
     labels = np.append(paths["path"].to_numpy(dtype=object), "")
     measured = _measure(kernel_fit, launched, group)
     others = _measure_others(kernel_fit, group, measured["total_ns"])
-    frame = rows.assign(**texts, path=labels[path_id], **measured, **others, bound=_bound(others), **names)
+    fp32_products = ((names["work"] == PRODUCT) & (names["precision"] == "fp32")).to_numpy(dtype=bool)
+    bound = find_bounds(others, measured["tensor_active_pct"], fp32_products)
+    work = _measure_work(kernel_fit, launched, group)
+    frame = rows.assign(**texts, path=labels[path_id], **measured, **others, **work, bound=bound, **names)
     frame = frame.assign(share_pct=100 * frame["total_ns"] / frame.groupby("gpu")["total_ns"].transform("sum"))
     frame = frame.assign(**_judge(frame, kernel_fit.from_samples))
     # Float32 is what a matrix instruction can't multiply: what reads it was turned into something else.
@@ -124,19 +129,34 @@ def _measure(kernel_fit: KernelFit, launched: pd.DataFrame, group: Ints) -> dict
 def _measure_others(kernel_fit: KernelFit, group: Ints, total: Floats) -> dict[str, Floats]:
     """The other metrics of each group, in percent; unknown where the fit cannot tell."""
     found = {}
-    for name in OTHER_METRICS:
+    for name in SHARES:
         active, half = sum_fit(kernel_fit, group, name)
         known = 100 * half / total <= OTHER_RESOLVED_POINTS
         found[f"{name}_pct"] = np.where(known, np.minimum(100 * active / total, 100), np.nan)
     return found
 
 
-def _bound(others: dict[str, Floats]) -> npt.NDArray[np.object_]:
-    """What each group comes closest to exhausting: the memory's bandwidth or the schedulers' issue slots."""
-    memory, issue = others["dram_pct"], others["sm_issue_pct"]
-    known = ~np.isnan(memory) & ~np.isnan(issue)
-    choices = [~known, (memory >= BOUND_PCT) & (memory >= issue), issue >= BOUND_PCT]
-    return np.asarray(np.select(choices, ["", "memory", "issue"], "neither"), dtype=object)
+def _measure_work(kernel_fit: KernelFit, launched: pd.DataFrame, group: Ints) -> dict[str, Floats]:
+    """What each group counts beside tensor cycles, half the interval of that, and rates; unknown where not recorded."""
+    groups = int(group.max(initial=-1)) + 1
+    found: dict[str, Floats] = {
+        name: np.bincount(group, launched[name], groups).astype(np.float64) for name in ("sm_cycles", *WORK)
+    }
+    for name in WORK:
+        found[f"{name}_error"] = _sum_counts(kernel_fit, group, name)
+    seconds = np.bincount(group, launched["duration_ns"], groups) * 1e-9
+    moved = found["dram_read_bytes"] + found["dram_write_bytes"]
+    return found | {
+        "dram_bandwidth": moved / seconds,
+        "fma_tflops": FLOP_PER_FMA * found["fma_instruction_count"] / seconds * 1e-12,
+    }
+
+
+def _sum_counts(kernel_fit: KernelFit, group: Ints, name: str) -> Floats:
+    """Half the 95 % interval of what the fit of a counter gives groups of launches; unknown where there is none."""
+    return _sum_of_fits(
+        {number: of_gpu.counts.get(name) for number, of_gpu in kernel_fit.gpus.items()}, kernel_fit, group
+    )[1]
 
 
 def sum_fit(kernel_fit: KernelFit, group: Ints, metric: str) -> tuple[Floats, Floats]:
@@ -145,22 +165,30 @@ def sum_fit(kernel_fit: KernelFit, group: Ints, metric: str) -> tuple[Floats, Fl
     Args:
         kernel_fit: See ``fit_kernels``.
         group: Group of each launch, from 0; each is on one GPU.
-        metric: ``tensor`` or one of ``OTHER_METRICS``.
+        metric: ``tensor`` or one of ``tcprof.analysis.kernels.work.SHARES``.
 
     Returns:
         Each group's ns of full activity, and half the 95 % interval of that.
     """
-    gpu = kernel_fit.launched["gpu"].to_numpy()
-    active, half = (np.full(int(group.max(initial=-1)) + 1, np.nan) for _ in range(2))
-    for number, of_gpu in kernel_fit.gpus.items():
-        mine = gpu == number
-        if metric in of_gpu.fits:
-            found, row = np.unique(group[mine], return_inverse=True)
-            active[found] = np.bincount(row, of_gpu.fits[metric].per_launch)
-            half[found] = _half_of_sums(of_gpu.fits[metric], row, of_gpu.launches)
-            if metric == "tensor":
-                half[found] += np.bincount(row, of_gpu.doubt)
+    fits = {number: of_gpu.fits.get(metric) for number, of_gpu in kernel_fit.gpus.items()}
+    active, half = _sum_of_fits(fits, kernel_fit, group)
+    if metric == "tensor":
+        gpu = kernel_fit.launched["gpu"].to_numpy()
+        for number, of_gpu in kernel_fit.gpus.items():
+            half += np.bincount(group[gpu == number], of_gpu.doubt, len(half))
     return active, half
+
+
+def _sum_of_fits(fits: Mapping[int, Fit | None], kernel_fit: KernelFit, group: Ints) -> tuple[Floats, Floats]:
+    """What the fits of the GPUs give groups of launches, and half the 95 % interval; unknown where there is no fit."""
+    gpu = kernel_fit.launched["gpu"].to_numpy()
+    value, half = (np.full(int(group.max(initial=-1)) + 1, np.nan) for _ in range(2))
+    for number, of_gpu in fits.items():
+        if of_gpu is not None:
+            found, row = np.unique(group[gpu == number], return_inverse=True)
+            value[found] = np.bincount(row, of_gpu.per_launch)
+            half[found] = _half_of_sums(of_gpu, row, kernel_fit.gpus[number].launches)
+    return value, half
 
 
 def _half_of_sums(fit: Fit, row: Ints, launches: Launches) -> Floats:

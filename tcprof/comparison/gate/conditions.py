@@ -30,6 +30,7 @@ CONDITIONS = MappingProxyType({quantity.gate_name: quantity for quantity in LIST
 FINDING = "finding"  # in place of a quantity: the condition's path is then the name of a finding
 _EXAMPLES = "For example: --fail-if 'time > +5%' or --fail-if 'tensor_active[step / forward] < 30'."
 _NS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9}  # the micro sign and the letter
+_BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _BOUNDS = {
     "pct": "a change of +10% or -10%, or of +2pt or -2pt (points), or a value such as 30 or 30%",
     "ns": "a change of +5% or -5%, or a value with its unit (ns, us, ms, s), such as 30ms",
@@ -37,6 +38,7 @@ _BOUNDS = {
     "count": "a change of +5% or -5%, or a value such as 1000",
     "tflops": "a change of +5% or -5%, or a value in 10^12 FLOP/s, such as 400",
     "cycles": "a change of +5% or -5%, or a value such as 1000",
+    "bytes": "a change of +5% or -5%, or a value with its unit (B, KiB, MiB, GiB, TiB), such as 30GiB",
 }
 _OF_FINDING = re.compile(rf"\s*{FINDING}\s+([\w-]+)\s*")
 _QUANTITY = re.compile(r"\s*(\w*)\s*")
@@ -130,6 +132,8 @@ def _read_threshold(text: str, at: int, name: str) -> tuple[Scale, float]:
             return "absolute", float(value)
     elif not sign and unit in ("ns", "s") and suffix in _NS:
         return "absolute", float(value * _NS[suffix] / (1 if unit == "ns" else 10**9))
+    elif not sign and unit == "bytes" and suffix in _BYTES:
+        return "absolute", float(value * _BYTES[suffix])
     elif not sign and unit in ("count", "cycles", "tflops") and not suffix:
         return "absolute", float(value)
     raise wrong_condition(text, found.start(1), f"{whole!r} is not a bound for {name}", takes)

@@ -114,6 +114,7 @@ def _of_instances(instances: pd.DataFrame, over: str) -> dict[str, Floats]:
         "hfu_pct": instances["hfu_pct"],
         "useful_tflops": 1e-3 * instances["useful_flop"] / length,
         "mfu_pct": instances["mfu_pct"],
+        "dram_bytes": instances["dram_bytes"],
         "activity_count": instances["activity_count"],
         "awaited_ns": instances["busy_ns"].where(waits, 0),
     }

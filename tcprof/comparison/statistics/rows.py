@@ -30,7 +30,7 @@ WHOLE_GRAPHS = (
 LOWER_BOUNDS = "a lower bound can't be compared: some kernels' FLOP are unknown, or whether they are tensor kernels"
 # These are unknown even if both sides have whole graphs; the others are comparable if both have them.
 _HIDDEN_IN_GRAPHS = (
-    *("kernel_count", "tensor_kernel_share_pct", "tensor_tflops", "hfu_pct", "useful_tflops", "mfu_pct"),
+    *("kernel_count", "tensor_kernel_share_pct", "tensor_tflops", "hfu_pct", "useful_tflops", "mfu_pct", "dram_bytes"),
 )
 _UNLIKE_WITH_GRAPHS = ("kernel_ns", "idle_ns")
 

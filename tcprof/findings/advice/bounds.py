@@ -4,7 +4,6 @@ import re
 
 import pandas as pd
 
-MEMORY, ISSUE = "memory", "issue"
 _CONVOLUTION = re.compile(r"conv|[fbdw](?:prop|grad)|winograd|implicit_|nhwc|nchw", re.IGNORECASE)
 
 

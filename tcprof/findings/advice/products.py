@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from tcprof import units
+from tcprof.analysis.kernels.bound import MEMORY
 from tcprof.analysis.kernels.names import PRODUCT, short_name
-from tcprof.findings.advice.bounds import MEMORY
 from tcprof.findings.advice.measured import MEASURED, speedup
 from tcprof.findings.advice.step import Levels, Step
 from tcprof.untrusted import one_line

@@ -14,7 +14,7 @@ from tcprof.analysis import Analysis
 from tcprof.arrays import Floats, Ints
 from tcprof.files import replace_file
 from tcprof.findings import Findings
-from tcprof.frames import SAMPLE_METRICS, SAMPLES
+from tcprof.frames import COUNTED, SAMPLE_METRICS, SAMPLES
 from tcprof.render.chrome_trace.drawing import OUTSIDE, Drawing, Lane, Slices, Texts
 from tcprof.render.chrome_trace.events import clean_json, open_events, quoted
 from tcprof.render.formats.json import plain
@@ -27,7 +27,7 @@ _UNITS = {"pct": ("%", 1.0), "hz": ("MHz", 1e-6)}  # unit of a column -> that of
 COUNTERS = tuple(
     (column.name, column.title, *_UNITS.get(column.unit, (column.unit or "value", 1.0)))
     for column in SAMPLES.columns
-    if column.name in SAMPLE_METRICS and column.unit != "cycles"
+    if column.name in SAMPLE_METRICS and column.unit not in COUNTED
 )
 _OF_KERNEL = (
     *("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct", "launch_count", "median_ns"),

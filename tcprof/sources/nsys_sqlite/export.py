@@ -23,6 +23,7 @@ from tcprof.sources.source import Recording, Samples, Wrong
 
 HIGHEST_KILOHERTZ = 1e7  # a clock below this is in kHz, as old exports have it
 LONGEST_MESSAGE = 4096  # bytes: what nsys says in one has some hundred
+LONGEST_VALUE = 4096  # bytes: what is read is short, and of the rest some is of any length
 
 
 class NsysExport:
@@ -57,15 +58,17 @@ class NsysExport:
 
     def gpus(self) -> pd.DataFrame:
         """The GPUs that the export names, see ``tcprof.frames.GPUS``."""
-        table, number, count, clock = schema.GPUS, "id", "smCount", "clockRate"
+        table, number = schema.GPUS, "id"
+        names = ("smCount", "clockRate", "totalMemory", "memoryBandwidth")
         if not self._database.has(table):
-            table, number, count, clock = schema.CUDA_GPUS, "deviceId", "numMultiprocessors", "coreClockRate"
+            table, number = schema.CUDA_GPUS, "deviceId"
+            names = ("numMultiprocessors", "coreClockRate", "totalMemory", "globalMemoryBandwidth")
         if not self._database.has(table):
             return GPUS.empty()
-        facts = dict.fromkeys((count, clock, "totalMemory"), 0)
+        facts = dict.fromkeys(names, 0)
         rows = self._database.read(Query(table, required=(number,), facts=facts, texts=("name", "chipName")))
         columns = {"gpu": rows[number], "name": texts(rows["name"]), "chip": texts(rows["chipName"])}
-        for name, fact in zip(("sm_count", "clock_hz", "memory_bytes"), facts, strict=True):
+        for name, fact in zip(("sm_count", "clock_hz", "memory_bytes", "dram_bandwidth"), facts, strict=True):
             columns[name] = np.where(rows[fact] == 0, np.nan, rows[fact])
         columns["clock_hz"] *= np.where(columns["clock_hz"] < HIGHEST_KILOHERTZ, 1e3, 1)
         return GPUS.conform(pd.DataFrame(columns).drop_duplicates("gpu").sort_values("gpu"))
@@ -123,8 +126,8 @@ class NsysExport:
         return self._database.wrong()
 
     def _properties(self, table: Table) -> dict[str, str]:
-        """A table of names and values; of a repeated name the last value."""
-        rows = self._database.read(Query(table, texts=("name", "value")))
+        """A table of names and values; of a repeated name the last value, and of a long one the beginning."""
+        rows = self._database.read(Query(table, texts=("name", "value"), longest=LONGEST_VALUE))
         return dict(zip(texts(rows["name"]), texts(rows["value"]), strict=True))
 
     def _duration(self) -> int:

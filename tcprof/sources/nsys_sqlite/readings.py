@@ -9,6 +9,7 @@ from sqlalchemy import Table
 
 from tcprof.arrays import Ints
 from tcprof.chips import Chip, Metric, find_chip
+from tcprof.frames import FROM_COUNTS
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.database import Database
 
@@ -61,6 +62,8 @@ def columns_of(names: Iterable[str], wanted: Wanted, gpu: int) -> dict[str, tupl
     clock = next((column for column in wanted.clocks if column in recorded), "")
     if "pipe_cycles" in needed:
         needed.add(clock)
+    for column in (needed & FROM_COUNTS.keys()) - recorded.keys():
+        needed |= {FROM_COUNTS[column], clock}
     if needed & TENSOR_COLUMNS:
         # Cycles and a clock give exact percentages; then the rounded ones need not be read.
         needed -= TENSOR_COLUMNS

@@ -5,13 +5,14 @@ a gap, and the sample before it ends after one period; samples in a stretch that
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from tcprof.arrays import Floats, Ints
 from tcprof.chips import PIPES_PER_SM
-from tcprof.frames import SAMPLES
+from tcprof.frames import FROM_COUNTS, SAMPLES
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.database import Database
 from tcprof.sources.nsys_sqlite.generic_events import read_events
@@ -24,6 +25,18 @@ NOTHING_LOST = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 _MEGAHERTZ_AT_MOST = 100_000  # a clock below this is in MHz; nsys writes Hz under the name MHz
 
 
+class GpuLimits(NamedTuple):
+    """What a GPU has; NaN for unknown.
+
+    Attributes:
+        sm_count: Streaming multiprocessors.
+        dram_bandwidth: Bytes a second that its memory can move.
+    """
+
+    sm_count: float = float("nan")
+    dram_bandwidth: float = float("nan")
+
+
 def read_samples(database: Database, gpus: pd.DataFrame, metrics: Iterable[str]) -> Samples:
     """The samples of all GPUs.
 
@@ -33,9 +46,11 @@ def read_samples(database: Database, gpus: pd.DataFrame, metrics: Iterable[str])
             cycle is worth.
         metrics: Columns of ``SAMPLES`` to read; the others are left unknown, which saves time on large recordings.
     """
-    sm_counts = dict(zip(gpus["gpu"], gpus["sm_count"], strict=True))
+    limits = {
+        gpu: GpuLimits(*known) for gpu, *known in gpus[["gpu", "sm_count", "dram_bandwidth"]].itertuples(index=False)
+    }
     # The clock counts for one SM, so that it can stand for the SMs' own cycle counter only where their number is known.
-    sms_known = bool(sm_counts) and all(count > 0 for count in sm_counts.values())
+    sms_known = bool(limits) and all(of_gpu.sm_count > 0 for of_gpu in limits.values())
     wanted = Wanted(
         frozenset(metrics),
         ("sm_cycles", "gpc_clock_hz") if sms_known else ("sm_cycles",),
@@ -48,8 +63,7 @@ def read_samples(database: Database, gpus: pd.DataFrame, metrics: Iterable[str])
     for gpu in sorted(readings):
         of_gpu = readings.pop(gpu)  # all are not held in both forms
         lost_here = lost.get(gpu, NOTHING_LOST)
-        sm_count = sm_counts.get(gpu, float("nan"))
-        parts.append(_sample_columns(gpu, of_gpu, lost_here, sm_count, "pipe_cycles" in wanted.metrics))
+        parts.append(_sample_columns(gpu, of_gpu, lost_here, limits.get(gpu, GpuLimits()), wanted.metrics))
     has_cycles = [("tensor_cycles" in part) for part in parts]
     has_percent = [("tensor_active_pct" in part) for part in parts]
     return Samples(
@@ -73,7 +87,7 @@ def _joined(parts: list[dict[str, Ints | Floats]]) -> pd.DataFrame:
 
 
 def _sample_columns(
-    gpu: int, readings: Readings, lost: tuple[Ints, Ints], sm_count: float, with_pipe_cycles: bool
+    gpu: int, readings: Readings, lost: tuple[Ints, Ints], limits: GpuLimits, wanted: frozenset[str]
 ) -> dict[str, Ints | Floats]:
     """One GPU's columns of the frame of samples, those that are recorded."""
     start = next(iter(readings.values())).times
@@ -84,15 +98,26 @@ def _sample_columns(
     if "gpc_clock_hz" in columns and np.nanmax(columns["gpc_clock_hz"], initial=0) < _MEGAHERTZ_AT_MOST:
         columns["gpc_clock_hz"] = columns["gpc_clock_hz"] * 1e6
     if {"sm_cycles", "gpc_clock_hz"} & columns.keys():
-        pipe_cycles = _pipe_cycles(columns, end - start, sm_count)
-        if "tensor_cycles" in columns:
-            columns["tensor_active_pct"] = np.minimum(100 * columns["tensor_cycles"] / pipe_cycles, 100)
-        if with_pipe_cycles:
+        pipe_cycles = _pipe_cycles(columns, end - start, limits.sm_count)
+        whole: dict[str, Floats] = {"tensor_cycles": pipe_cycles, "sm_active_cycles": pipe_cycles / PIPES_PER_SM}
+        columns |= _shares(columns, whole | {"instruction_count": pipe_cycles}, {"tensor_active_pct", *wanted})
+        if "pipe_cycles" in wanted:
             columns["pipe_cycles"] = pipe_cycles
+    moved: Floats = (limits.dram_bandwidth * 1e-9 * (end - start)).astype(np.float64)
+    columns |= _shares(columns, {"dram_read_bytes": moved, "dram_write_bytes": moved}, wanted)
     following = np.searchsorted(lost[1], start, side="right")  # the first stretch that ends after a sample begins
     keep = np.append(lost[0], schema.ANY.high)[following] >= end
     everything = {"gpu": np.full(len(start), gpu), "start_ns": start, "end_ns": end, **columns}
     return everything if keep.all() else {name: values[keep] for name, values in everything.items()}
+
+
+def _shares(columns: dict[str, Floats], whole: dict[str, Floats], wanted: Iterable[str]) -> dict[str, Floats]:
+    """The percentages that follow from counts and the most that each can be, where they were not recorded."""
+    return {
+        share: np.minimum(100 * columns[count] / whole[count], 100)
+        for share, count in (FROM_COUNTS | {"tensor_active_pct": "tensor_cycles"}).items()
+        if share in wanted and share not in columns and count in columns and count in whole
+    }
 
 
 def _ends(start: Ints) -> Ints:

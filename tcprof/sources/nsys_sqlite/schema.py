@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from sqlalchemy import BigInteger, Column, MetaData, Table, Text
 
+from tcprof.frames import DEVICE_TO_DEVICE
+
 metadata = MetaData()
 
 
@@ -34,6 +36,7 @@ _LIMITS = {
     "sms": Limits(0, 10_000),
     "clock": Limits(0, 10**10),  # Hz, or kHz in old exports: above any chip's
     "memory": Limits(0, 1 << 50),
+    "bandwidth": Limits(0, 1 << 50),  # bytes a second
 }
 
 
@@ -53,10 +56,14 @@ CAPTURE = _table("ANALYSIS_DETAILS", "duration:duration startTime stopTime")
 SYSTEM = _table("TARGET_INFO_SYSTEM_ENV", "nameEnum", "name value")
 DIAGNOSTICS = _table("DIAGNOSTIC_EVENT", "timestamp source severity globalPid", "text")
 
-GPUS = _table("TARGET_INFO_GPU", "id:gpu cuDevice:gpu smCount:sms clockRate:clock totalMemory:memory", "name chipName")
+GPUS = _table(
+    "TARGET_INFO_GPU",
+    "id:gpu cuDevice:gpu smCount:sms clockRate:clock totalMemory:memory memoryBandwidth:bandwidth",
+    "name chipName",
+)
 CUDA_GPUS = _table(
     "TARGET_INFO_CUDA_GPU",
-    "deviceId:gpu numMultiprocessors:sms coreClockRate:clock totalMemory:memory",
+    "deviceId:gpu numMultiprocessors:sms coreClockRate:clock totalMemory:memory globalMemoryBandwidth:bandwidth",
     "name chipName",
 )
 CUDA_DEVICES = _table("TARGET_INFO_CUDA_DEVICE", "gpuId:gpu cudaId:gpu pid:number")
@@ -99,7 +106,7 @@ COPY_KINDS = {
     5: "array to array",
     6: "array to device",
     7: "device to array",
-    8: "device to device",
+    8: DEVICE_TO_DEVICE,
     9: "host to host",
     10: "peer to peer",
 }

@@ -10,7 +10,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import StepFunction, union
 from tcprof.arrays import Floats
-from tcprof.frames import SAMPLE_METRICS, SAMPLES
+from tcprof.frames import COUNTED, SAMPLE_METRICS, SAMPLES
 from tcprof.views.figures.envelope import Envelope, band_points, compute_envelope, step_points
 from tcprof.views.figures.panels import Panel
 
@@ -67,7 +67,7 @@ _OTHERS = tuple(
         True if column.name in _SHOWN or column.unit != "pct" else "legendonly",
     )
     for place, column in enumerate(SAMPLES.columns)
-    if column.name in SAMPLE_METRICS and column.unit != "cycles" and column.name not in _DRAWN_ALREADY
+    if column.name in SAMPLE_METRICS and column.unit not in COUNTED and column.name not in _DRAWN_ALREADY
 )
 METRICS = (
     *(metric for metric in _OTHERS if metric.unit == "pct"),

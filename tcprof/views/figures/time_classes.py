@@ -6,11 +6,22 @@ from tcprof.analysis.timeline import TIME_CLASSES
 from tcprof.views.figures.curves import TENSOR_COLOR
 from tcprof.views.figures.lanes import BAR_TEXT
 
-SELDOM = ("unresolved_kernel", "graph", "communication", "issue_bound", "memory_bound")  # shown where there are any
+# Shown where there are any.
+SELDOM = (
+    "unresolved_kernel",
+    "graph",
+    "communication",
+    "small_grid",
+    "issue_bound",
+    "fp32_bound",
+    "memory_bound",
+)
 CLASS_COLORS = {
     "tensor_kernel": TENSOR_COLOR,
     "memory_bound": "#0072B2",
+    "fp32_bound": "#CC79A7",
     "issue_bound": "#56B4E9",
+    "small_grid": "#A9C4D6",
     "other_kernel": "#7A8CA3",
     "unresolved_kernel": "#B9A7C9",
     "graph": "#7F5FA8",

@@ -28,7 +28,16 @@ from tcprof.views.recording.kernels import describe_fit
 
 NOTABLE_PCT = 1.0  # entries of the ledger below this are not worth a remedy
 # On a narrow terminal; the last one first.
-_SPARE = ("memory_bound", "graph", "communication", "unresolved_kernel", "copy", "issue_bound")
+_SPARE = (
+    "memory_bound",
+    "fp32_bound",
+    "graph",
+    "communication",
+    "unresolved_kernel",
+    "copy",
+    "issue_bound",
+    "small_grid",
+)
 MEANING = (
     "Each nanosecond of the gpu windows, from a range's first activity to its last, is in exactly one class, the first "
     "that applies. All GPU work in the window counts, whichever range launched it."

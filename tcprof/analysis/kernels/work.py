@@ -1,0 +1,135 @@
+"""What launches did beside the tensor pipes' cycles: bytes that they moved, and instructions that they executed.
+
+Where the recording has sums of the counters, launches get counts of their own, as exact as tensor cycles; else they get
+shares from whole percentages, which only separate memory-bound from issue-bound kernels.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis.kernels.capacity import Capacity, full_activity
+from tcprof.analysis.kernels.design import Design, Launches
+from tcprof.analysis.kernels.fit import Fit, fit
+from tcprof.analysis.sampling import read_rounded
+from tcprof.arrays import Floats, Ints
+from tcprof.chips import PIPES_PER_SM
+from tcprof.frames import WORK
+
+# Shares of what the GPU can do: the counts that each is the sum of, and the percentages where there are no counts.
+SHARES = {
+    "sm_active": (("sm_active_cycles",), ("sm_active_pct",)),
+    "sm_issue": (("instruction_count",), ("sm_issue_pct",)),
+    "dram": (("dram_read_bytes", "dram_write_bytes"), ("dram_read_pct", "dram_write_pct")),
+    "fma": (("fma_instruction_count",), ()),
+}
+_OF_MEMORY = ("dram_read_bytes", "dram_write_bytes", "l2_bytes")
+_PASSES_OF_COUNTS = 2  # more change what is not a few µs long by about 1 %
+_PASSES_OF_PERCENT = 1
+_ABOVE_SAMPLED = 10.0  # a rate that no launch exceeds, in terms of the highest sample, where no peak is known
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most that a GPU can do.
+
+    Attributes:
+        capacity: Cycles of all its tensor pipes while each launch ran, which are PIPES_PER_SM for each cycle of an SM.
+        has_clock: Whether these are known.
+        dram_bandwidth: Bytes a second; NaN where not known.
+        fma_per_cycle: Warp instructions of the FMA pipes of an SM in a cycle; NaN where not known.
+    """
+
+    capacity: Capacity
+    has_clock: bool
+    dram_bandwidth: float
+    fma_per_cycle: float
+
+    def most(self, share: str) -> Capacity | None:
+        """What can be counted in a ns at most; None where it is not known."""
+        if share == "dram":
+            return self._constant(self.dram_bandwidth * 1e-9)
+        of_pipes = {"sm_active": 1.0, "sm_issue": 4.0, "fma": self.fma_per_cycle}[share] / PIPES_PER_SM
+        known = self.has_clock and of_pipes > 0
+        return self.capacity.times(of_pipes) if known else None
+
+    def _constant(self, rate: float) -> Capacity | None:
+        shape = self.capacity
+        if not rate > 0:
+            return None
+        return Capacity(
+            np.full(len(shape.of_launch), rate), np.full(len(shape.of_class), rate), np.zeros(len(shape.of_class))
+        )
+
+
+def fit_counts(
+    launches: Launches, design: Design, samples: pd.DataFrame, limits: Limits, moving_ns: Floats
+) -> dict[str, Fit]:
+    """What each launch counts of every counter of ``tcprof.frames.WORK`` that was sampled throughout.
+
+    Args:
+        launches: The launches of one GPU.
+        design: See ``build_design``.
+        samples: Those that the design was built from.
+        limits: Of the GPU.
+        moving_ns: How long in each sample the GPU copied or set its own memory.
+    """
+    share_of = {count: share for share, (counts, _) in SHARES.items() for count in counts}
+    found = {}
+    for name in WORK:
+        value = samples[name].to_numpy()
+        if np.isnan(value).any():
+            continue
+        most = limits.most(share_of[name]) if name in share_of else None
+        length = (samples["end_ns"] - samples["start_ns"]).to_numpy()
+        sampled = float((value / np.maximum(length, 1)).max(initial=0))
+        ceiling = float(most.of_launch.max()) if most else _ABOVE_SAMPLED * sampled
+        # What a copy moves within the memory is in the samples, and nothing tells how much of it.
+        error = sampled * (moving_ns if name in _OF_MEMORY else np.zeros(len(value)))
+        found[name] = fit(
+            launches, design, value, error, np.zeros(len(value)), max(ceiling, sampled), _PASSES_OF_COUNTS
+        )
+    return found
+
+
+def fit_shares(
+    launches: Launches, design: Design, samples: pd.DataFrame, counts: Mapping[str, Fit], limits: Limits
+) -> dict[str, Fit]:
+    """What each launch did of what the GPU can do, in ns of full activity: ``SHARES``, those that can be told.
+
+    Args:
+        launches: The launches of one GPU.
+        design: See ``build_design``.
+        samples: Those that the design was built from.
+        counts: See ``fit_counts``.
+        limits: Of the GPU.
+    """
+    found = {}
+    for share, (counted, percentages) in SHARES.items():
+        most = limits.most(share)
+        if most and counts.keys() >= set(counted):
+            found[share] = full_activity(_sum([counts[name] for name in counted]), most)
+        elif percentages and samples[[*percentages]].notna().all(axis=None):
+            length = (samples["end_ns"] - samples["start_ns"]).to_numpy()
+            found[share] = _solve_rounded(launches, design, samples[[*percentages]].to_numpy(), length)
+    return found
+
+
+def _sum(fits: list[Fit]) -> Fit:
+    """Several counters as one; how their errors hang together is not known, so that the largest sum is taken."""
+    return replace(
+        fits[0],
+        value=np.sum([one.value for one in fits], axis=0),
+        covariance=len(fits) * np.sum([one.covariance for one in fits], axis=0),
+        bias=np.sum([one.bias for one in fits], axis=0),
+        per_launch=np.sum([one.per_launch for one in fits], axis=0),
+    )
+
+
+def _solve_rounded(launches: Launches, design: Design, percent: Floats, length: Ints) -> Fit:
+    """The fit on the sum of columns of whole percentages, in ns of full activity."""
+    value, error, shift = (reading / 100 * length[:, None] for reading in read_rounded(percent))
+    deviation = np.sqrt((error**2).sum(axis=1))
+    return fit(launches, design, value.sum(axis=1), deviation, shift.sum(axis=1), 1.0, _PASSES_OF_PERCENT)

@@ -1,0 +1,213 @@
+"""What launches count beside tensor cycles: bytes and instructions, from sums that were sampled with them."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from builders import TraceBuilder, count_at
+
+import tcprof
+from tcprof.analysis import Analysis
+from tcprof.analysis.kernels.bound import find_bounds
+from tcprof.analysis.kernels.work import SHARES
+from tcprof.chips import find_chip
+from tcprof.frames import WORK
+
+sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))
+work = importlib.import_module("work")
+
+SMS, CLOCK_HZ, BANDWIDTH, US = 132, 2_000_000_000, 4_800_000_000_000, 1_000
+PERIOD = 20 * US
+NAMES = {column: metric.names[0] for column, metric in find_chip("GH100").sums.items()}
+# What a launch counts: a kernel that streams memory, and one that multiplies float32 on the CUDA cores.
+PER_LAUNCH = {
+    "stream": (
+        30 * US,
+        {"dram_read_bytes": 90_000_000, "dram_write_bytes": 40_000_000, "instruction_count": 2_000_000},
+    ),
+    "gemm_ffma": (
+        47 * US,
+        {"dram_read_bytes": 1_000_000, "fma_instruction_count": 40_000_000, "instruction_count": 44e6},
+    ),
+}
+LAUNCHES = 40
+
+
+def recorded(columns: tuple[str, ...] = WORK, bandwidth: int | None = BANDWIDTH, gap: int = 5 * US) -> TraceBuilder:
+    """Both kernels in turn, and samples of what they count."""
+    builder = TraceBuilder().gpu(sm_count=SMS, clock_hz=CLOCK_HZ, bandwidth=bandwidth)
+    time, starts, ends, of = 100 * US, [], [], []
+    for number in range(LAUNCHES):
+        name = list(PER_LAUNCH)[number % 2]
+        length = PER_LAUNCH[name][0]
+        builder.kernel(name, time, time + length, launched=time - US)
+        starts, ends, of = [*starts, time], [*ends, time + length], [*of, name]
+        time += length + gap
+    borders = np.arange(0, time + 2 * PERIOD, PERIOD)
+    when = {"start": 0, "period": PERIOD}
+
+    def sums(column: str) -> list[int]:
+        count = np.array([PER_LAUNCH[name][1].get(column, 0) for name in of], dtype=float)
+        if column == "sm_active_cycles":
+            count = (np.array(ends) - np.array(starts)) * 1e-9 * CLOCK_HZ * SMS
+        shape = np.ones((len(of), 1))
+        counted = count_at(borders, np.array(starts), np.array(ends), count, shape)
+        return np.diff(np.round(counted)).astype(int).tolist()
+
+    elapsed = [int(PERIOD * 1e-9 * CLOCK_HZ * SMS)] * (len(borders) - 1)
+    builder.cycles([0] * len(elapsed), sm=elapsed, **when)
+    for column in columns:
+        builder.samples(sums(column), metric=NAMES[column], **when)
+    return builder
+
+
+def kernel(analysis: Analysis, name: str) -> pd.Series:
+    return analysis.kernels[analysis.kernels["name"] == name].iloc[0]
+
+
+def test_kernels_get_what_they_moved_and_executed(tmp_path: Path) -> None:
+    analysis = tcprof.read(recorded().write(tmp_path))
+    for name, (length, counts) in PER_LAUNCH.items():
+        row = kernel(analysis, name)
+        for column, count in counts.items():
+            assert row[column] / row["launch_count"] == pytest.approx(count, rel=0.02), (name, column)
+            assert abs(row[column] / row["launch_count"] - count) <= row[f"{column}_error"] + 0.02 * count
+        assert row["sm_cycles"] / row["launch_count"] == pytest.approx(length * 1e-9 * CLOCK_HZ * SMS, rel=0.01)
+    stream, product = kernel(analysis, "stream"), kernel(analysis, "gemm_ffma")
+    assert stream["dram_bandwidth"] == pytest.approx(130e6 / 30e-6, rel=0.02)
+    assert stream["dram_pct"] == pytest.approx(100 * 130e6 / 30e-6 / BANDWIDTH, rel=0.02)
+    assert product["fma_tflops"] == pytest.approx(64 * 40e6 / 47e-6 / 1e12, rel=0.02)
+    assert product["fma_pct"] == pytest.approx(100 * 40e6 / (4 * 47e-6 * CLOCK_HZ * SMS), rel=0.02)
+    assert (stream["bound"], product["bound"]) == ("memory", "fp32")
+
+
+def test_sums_are_conserved_and_add_up_over_ranges(tmp_path: Path) -> None:
+    builder = recorded()
+    builder.range("all", 0, 10_000 * US)
+    analysis = tcprof.read(builder.write(tmp_path))
+    for column in WORK:
+        assert analysis.launched[column].sum() == pytest.approx(analysis.samples[column].sum(), rel=1e-9, abs=1)
+    moved = analysis.launched["dram_read_bytes"].sum() + analysis.launched["dram_write_bytes"].sum()
+    capture, inside = analysis.ranges.iloc[0], analysis.ranges.iloc[1]
+    assert capture["dram_bytes"] == inside["dram_bytes"] == pytest.approx(moved)
+    assert capture["dram_pct"] == pytest.approx(100 * moved / (capture["window_ns"] * 1e-9) / BANDWIDTH)
+    assert analysis.instances["dram_bytes"].iloc[0] == pytest.approx(moved)
+
+
+def test_percentages_follow_from_sums(tmp_path: Path) -> None:
+    samples = tcprof.read(recorded().write(tmp_path)).samples
+    whole = samples["pipe_cycles"]
+    assert samples["sm_issue_pct"].to_numpy() == pytest.approx((100 * samples["instruction_count"] / whole).to_numpy())
+    assert samples["sm_active_pct"].to_numpy() == pytest.approx(
+        (400 * samples["sm_active_cycles"] / whole).clip(upper=100).to_numpy()
+    )
+    read = 100 * samples["dram_read_bytes"] / (PERIOD * 1e-9 * BANDWIDTH)
+    assert samples["dram_read_pct"].to_numpy() == pytest.approx(read.to_numpy())
+
+
+def test_what_was_not_recorded_is_unknown(tmp_path: Path) -> None:
+    analysis = tcprof.read(recorded(columns=("instruction_count",)).write(tmp_path))
+    row = kernel(analysis, "stream")
+    unknown = [
+        "dram_read_bytes",
+        "dram_read_bytes_error",
+        "dram_bandwidth",
+        "dram_pct",
+        "fma_pct",
+        "fma_tflops",
+        "l2_bytes",
+    ]
+    assert row[unknown].isna().all()
+    assert row["sm_issue_pct"] == pytest.approx(100 * 2e6 / (4 * 30e-6 * CLOCK_HZ * SMS), rel=0.05)
+    assert row["bound"] == ""
+    assert analysis.ranges[["dram_bytes", "dram_pct"]].isna().all(axis=None)
+
+
+def test_bytes_without_a_bandwidth_have_no_share(tmp_path: Path) -> None:
+    row = kernel(tcprof.read(recorded(bandwidth=None).write(tmp_path)), "stream")
+    assert row["dram_read_bytes"] / row["launch_count"] == pytest.approx(90e6, rel=0.02)
+    assert np.isnan(row["dram_pct"])
+
+
+def test_what_a_copy_moves_is_no_kernel_s(tmp_path: Path) -> None:
+    """A copy within the GPU's memory, right behind a kernel: a sample holds bytes of both."""
+    builder = recorded(gap=15 * US)
+    first = 100 * US
+    builder.copy("device to device", first + 30 * US, first + 45 * US, launched=first)
+    bytes_copied = np.zeros(400, dtype=int)
+    bytes_copied[6], bytes_copied[7] = 30_000_000, 15_000_000  # 120 to 140 µs, and 140 to 145
+    rows = builder._rows["GPU_METRICS"]
+    of_metric = {row["metricName"]: row["metricId"] for row in builder._rows["TARGET_INFO_GPU_METRICS"]}
+    for row in rows:
+        if row["metricId"] == of_metric[NAMES["dram_read_bytes"]]:
+            row["value"] += int(bytes_copied[row["timestamp"] // PERIOD])
+    analysis = tcprof.read(builder.write(tmp_path))
+    of_first = analysis.launched.iloc[0]
+    assert of_first["dram_read_bytes"] == pytest.approx(90e6, rel=0.05)
+    assert kernel(analysis, "stream")["dram_read_bytes"] == pytest.approx(90e6 * LAUNCHES / 2, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("dram", "issue", "fma", "tensor", "sm_active", "is_fp32_product", "bound"),
+    [
+        (80, 20, 10, 0, 99, False, "memory"),
+        (80, 85, 10, 0, 99, False, "issue"),
+        (59, 59, 10, 0, 99, False, "latency"),
+        (10, 20, 5, 90, 99, False, "tensor"),
+        (70, 20, 5, 90, 99, False, "tensor"),
+        (95, 20, 5, 90, 99, False, "memory"),
+        (5, 86, 77, 0, 99, False, "fp32"),
+        (5, 86, 30, 0, 99, False, "issue"),
+        (5, 86, np.nan, 0, 99, True, "fp32"),
+        (5, 86, np.nan, 0, 99, False, "issue"),
+        (5, 50, np.nan, 0, 99, True, "latency"),
+        (5, 20, 5, 0, 12, False, "small grid"),
+        (5, 20, 5, 0, np.nan, False, "latency"),
+        (5, 65, 61, 90, 99, False, "tensor"),
+        (np.nan, 90, 5, 0, 99, False, ""),
+        (90, np.nan, 5, 0, 99, False, ""),
+        (90, 20, 5, np.nan, 99, False, "memory"),
+    ],
+)
+def test_what_bounds_a_kernel(
+    dram: float, issue: float, fma: float, tensor: float, sm_active: float, is_fp32_product: bool, bound: str
+) -> None:
+    shares = dict(zip(SHARES, map(np.atleast_1d, (sm_active, issue, dram, fma)), strict=True))
+    shares = {f"{name}_pct": share.astype(float) for name, share in shares.items()}
+    found = find_bounds(shares, np.array([float(tensor)]), np.array([is_fp32_product]))
+    assert found.tolist() == [bound]
+
+
+def test_a_small_kernel_is_a_small_grid_in_the_timeline(tmp_path: Path) -> None:
+    timeline = tcprof.read(recorded().write(tmp_path)).timeline.iloc[0]
+    assert timeline["fp32_bound_ns"] == 47 * US * LAUNCHES / 2
+    assert timeline["memory_bound_ns"] == 30 * US * LAUNCHES / 2
+    assert timeline["small_grid_ns"] == 0
+
+
+@pytest.fixture(scope="module")
+def known_work() -> pd.DataFrame:
+    return work.compare()
+
+
+def test_counts_of_known_work_are_those_of_arithmetic_and_nsight_compute(known_work: pd.DataFrame) -> None:
+    long = known_work[known_work["duration_ns"] > 20_000]
+    assert len(long) == 18
+    cached = ["int8", "fp8"]  # whose factors stay in the L2 cache from one launch to the next
+    for count, least in (("dram_read_bytes", 0), ("fma_instruction_count", 0), ("tensor_cycles", 1e5)):
+        rows = long.drop(index=cached) if count == "dram_read_bytes" else long
+        rows = rows[rows[f"ncu_{count}"] > least]
+        ratio = rows[count] / rows[f"ncu_{count}"]
+        assert ratio.between(0.985, 1.015).all(), (count, ratio)
+    written = (long["dram_write_bytes"] / long["expected_dram_write_bytes"]).dropna()
+    assert written.drop("tf32").between(0.98, 1.03).all()
+    assert known_work.loc["fp32", "fma_instruction_count"] == pytest.approx(4096**3 / 32, rel=0.01)
+
+
+def test_the_documented_table_is_that_of_the_benchmark() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "accuracy.md").read_text(encoding="utf-8")
+    shown = page.split("<!-- work -->\n")[1].split("<!-- /work -->")[0]
+    assert shown == work.table(), "put the output of 'python benchmarks/work.py' there"
