@@ -72,6 +72,18 @@ class JudgedAnalysis(_Judged, Analysis):
 
         return figure_timeline(self)
 
+    def figure_roofline(self) -> Any:
+        """Kernels under the roofs of memory and arithmetic, as a plotly figure; empty without bytes or FLOP."""
+        from tcprof.views.figures.roofline import figure_roofline
+
+        return figure_roofline(self)
+
+    def figure_tensor_time(self) -> Any:
+        """The kernels' share of the time against Tensor Active, as a plotly figure."""
+        from tcprof.views.figures.tensor_time import figure_tensor_time
+
+        return figure_tensor_time(self)
+
     def __repr__(self) -> str:
         from tcprof.render.formats import PLAIN
         from tcprof.render.formats.text import render

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,7 +11,10 @@ from tcprof.cli.options import ForceOption, RecordingArgument, WarmUpOption, Win
 from tcprof.cli.output import print_faults, print_notes, progress
 from tcprof.cli.streams import show_path
 from tcprof.cli.targets import check_folder, check_target
-from tcprof.errors import UsageError
+from tcprof.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from tcprof.analysis import Analysis
 
 TRACE_SUFFIXES = (".json", ".json.gz")
 
@@ -24,12 +27,24 @@ class FrameFormat(StrEnum):
     PARQUET = "parquet"
 
 
+class FigureName(StrEnum):
+    """What can be drawn; see ``tcprof.views.recording.roofline.FIGURES``."""
+
+    ROOFLINE = "roofline"
+    TENSOR_TIME = "tensor-time"
+
+
 @app.command(epilog="Example: tcprof export run.nsys-rep --chrome-trace run.json.gz")
 def export(
     recording: RecordingArgument,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Folder for the frames; created if absent.", show_default=False),
+        typer.Option(
+            "-o",
+            "--output",
+            help="Folder for the frames, created if absent; with --figure the file, by its name .svg, .png or .html.",
+            show_default=False,
+        ),
     ] = None,
     window: WindowOption = Window.GPU,
     warm_up: WarmUpOption = None,
@@ -45,25 +60,34 @@ def export(
             show_default=False,
         ),
     ] = None,
+    figure: Annotated[
+        FigureName | None,
+        typer.Option("--figure", help="Draw this figure of the page in place of the frames.", show_default=False),
+    ] = None,
     force: ForceOption = False,
 ) -> None:
-    """Write the frames behind all figures, or a trace.
+    """Write the frames behind all figures, a trace, or one of the page's figures.
 
     Ranges, kernels and samples are among the frames; docs/metrics.md explains each column.
     """
-    _check_usage(output, chrome_trace)
+    _check_usage(output, chrome_trace, figure)
     import tcprof
     from tcprof.render.frames import list_files, write_frames
     from tcprof.views.recording.facts import describe_base
 
-    if output is not None:
+    if output is not None and figure is None:
         check_folder(output, list_files(file_format), (recording,), force=force)
-    if chrome_trace is not None:
-        check_target(chrome_trace, (recording,), force=force)
+    for file in (output if figure else None, chrome_trace):
+        if file is not None:
+            check_target(file, (recording,), force=force)
     with progress(f"Reading {recording.name}"):
         analysis = tcprof.read(recording, window, warm_up=warm_up)
     written = []
-    if output is not None:
+    if output is not None and figure is not None:
+        with progress(f"Drawing {output.name}"):
+            _draw(analysis, figure, output)
+        written.append(output)
+    elif output is not None:
         with progress(f"Writing {output}"):
             written += write_frames(analysis, analysis.findings, output, file_format)
     if chrome_trace is not None:
@@ -78,12 +102,32 @@ def export(
         show_path(path)
 
 
-def _check_usage(output: Path | None, chrome_trace: Path | None) -> None:
+def _draw(analysis: "Analysis", name: FigureName, target: Path) -> None:
+    """Write a figure.
+
+    Raises:
+        InputError: There is nothing to draw.
+    """
+    from tcprof.render.figures import write_figure
+    from tcprof.views.figures.lanes import label
+    from tcprof.views.recording.roofline import FIGURES, why_undrawn
+
+    caption, make = FIGURES[name]
+    drawn = make(analysis)
+    if not drawn.data:
+        raise InputError(f"{analysis.recording.file} has no figure {name.value}.", why_undrawn(analysis, name))
+    write_figure(drawn, f"{label(analysis.recording.file, 60)}. {caption}", target)
+
+
+def _check_usage(output: Path | None, chrome_trace: Path | None, figure: FigureName | None) -> None:
     """Make sure that there is something to write, before a large recording is read.
 
     Raises:
-        UsageError: Nothing is asked for, or the trace's name does not end like a trace's.
+        UsageError: Nothing is asked for, or a name does not end as that of such a file does.
+        OutputError: What draws such a file is not installed.
     """
+    if figure is not None:
+        _check_drawing(output, figure)
     if output is None and chrome_trace is None:
         raise UsageError(
             "There is nothing to write.", "Give a folder for the frames with -o, or a file with --chrome-trace."
@@ -95,3 +139,16 @@ def _check_usage(output: Path | None, chrome_trace: Path | None) -> None:
             f"--chrome-trace {chrome_trace} ends neither in .json nor in .json.gz.",
             "Perfetto and chrome://tracing read these: give such a name.",
         )
+
+
+def _check_drawing(output: Path | None, figure: FigureName) -> None:
+    """The same for a figure."""
+    from tcprof.render.figures import SUFFIXES, check_drawing
+
+    if output is None or output.suffix not in SUFFIXES:
+        given = "without -o" if output is None else f"-o {output}"
+        raise UsageError(
+            f"--figure {figure.value} {given} names no file to draw.",
+            f"Give one: -o {figure.value}.svg, .png or .html.",
+        )
+    check_drawing(output)

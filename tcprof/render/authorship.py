@@ -1,7 +1,7 @@
 """Whether tcprof wrote a file: each kind of output has a mark of its own, by which a later one may replace it.
 
-Pages, JSON, traces, JUnit and Parquet name tcprof where their formats have a place for it; text and Markdown end with
-a line that does; and the columns of CSV are those of a Schema of ``tcprof.frames``.
+Pages, JSON, traces, JUnit, Parquet and PNG name tcprof where their formats have a place for it; text, Markdown and SVG
+end with a line that does; and the columns of CSV are those of a Schema of ``tcprof.frames``.
 """
 
 import gzip
@@ -15,6 +15,7 @@ _MARKS = re.compile(
     rb'\A\{\s*"tcprof": ?"|\A\{"displayTimeUnit":"ns","otherData":\{"tcprof":'
     rb'|\A<!doctype html>.*<meta name="generator" content="tcprof '
     rb'|\A<\?xml[^>]*>\s*<testsuites>\s*<testsuite name="tcprof"'
+    rb"|\A\x89PNG\r\n\x1a\n.{25}.{4}tEXtSoftware\x00tcprof "
     rb"|Made by tcprof [\w.+-]+\.(?: -->)?\s*\Z",
     re.DOTALL,
 )

@@ -21,6 +21,7 @@ from tcprof.views.recording.iteration_strip import MOST_POINTS, figure_iteration
 from tcprof.views.recording.kernels import cut_kernels, describe_fit
 from tcprof.views.recording.modules import cut_modules
 from tcprof.views.recording.ranges import cut_ranges
+from tcprof.views.recording.roofline import list_rooflines
 from tcprof.views.recording.summary import summarize
 from tcprof.views.recording.time import MEANING, cut_time, describe_iterations, list_ledger
 
@@ -56,6 +57,7 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
         Section("modules", "Modules", _modules(analysis)),
         Section("ranges", "Ranges", (Notes((_about_ranges(analysis),)), *cut_ranges(analysis))),
         Section("kernels", "Kernels", _kernels(analysis)),
+        Section("roofline", "Roofline, and time against Tensor Active", list_rooflines(analysis), "Roofline"),
         Section("time", "Where the time went", _time(analysis)),
         Section("ledger", "Ledger: what the figures rest on", _ledger(analysis), linked="Ledger"),
         Section("provenance", "Where the figures come from", (view_provenance(analysis),)),

@@ -1,0 +1,111 @@
+"""Where kernels lie under the roofs of memory and of arithmetic: FLOP a second over FLOP for each byte moved."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis.kernels.names import PRODUCT, read_names
+from tcprof.analysis.kernels.summary import FLOP_PER_FMA, UNDECIDED
+from tcprof.chips import find_chip
+
+CUDA_CORES = "fp32 on CUDA cores"  # beside the precisions on the Tensor Cores
+RESOLVED_SHARE = 0.5  # half the interval of a count, of its value: beyond, a place is chance
+PLACED, NO_FLOP, NO_BYTES = "placed", "no known FLOP", "bytes unresolved"
+
+
+@dataclass(frozen=True)
+class Roof:
+    """The most FLOP a second in a precision, on one GPU.
+
+    Attributes:
+        gpu: Number of the GPU.
+        precision: As the kernels have it, or ``CUDA_CORES``.
+        tflops: In 10^12 a second.
+        source: Where it is known from.
+    """
+
+    gpu: int
+    precision: str
+    tflops: float
+    source: str
+
+
+def has_bytes(kernels: pd.DataFrame) -> bool:
+    """Whether bytes of device memory were recorded."""
+    return bool((kernels["dram_read_bytes"] + kernels["dram_write_bytes"]).notna().any())
+
+
+def place_kernels(kernels: pd.DataFrame, gpus: pd.DataFrame) -> pd.DataFrame:
+    """The kernels with their place in the roofline.
+
+    Args:
+        kernels: See ``tcprof.frames.KERNELS``.
+        gpus: See ``tcprof.frames.GPUS``.
+
+    Returns:
+        The same rows with ``arithmetic``, a precision or ``CUDA_CORES``; ``flop``, on the Tensor Cores where these are
+        known, else of products of float32; ``tflops``; ``moved_bytes`` with half the interval ``moved_error``;
+        ``intensity`` in FLOP for each of these; ``roof_tflops``; ``roof_pct`` and ``memory_pct``, the shares of both
+        roofs; and ``place``: ``PLACED``, or why it has none.
+    """
+    tensor = kernels["tensor_flop"].where((kernels["tensor_flop"] > 0) & ~kernels["fit"].isin(UNDECIDED))
+    products = read_names(kernels["name"])["work"].to_numpy() == PRODUCT
+    count, error = kernels["fma_instruction_count"], kernels["fma_instruction_count_error"]
+    is_fp32 = products & (kernels["precision"] == "fp32") & (count > 0) & (error <= RESOLVED_SHARE * count)
+    flop = tensor.where(tensor.notna(), FLOP_PER_FMA * count.where(is_fp32))
+    moved = kernels["dram_read_bytes"] + kernels["dram_write_bytes"]
+    moved_error = kernels["dram_read_bytes_error"] + kernels["dram_write_bytes_error"]
+    tflops = flop / kernels["total_ns"].where(kernels["total_ns"] > 0) * 1e-3
+    known = (moved > 0) & (moved_error <= RESOLVED_SHARE * moved)
+    roofs = kernels["gpu"].map({roof.gpu: roof.tflops for roof in cuda_roofs(gpus)}).astype(float)
+    roof = kernels["peak_tflops"].where(tensor.notna(), roofs)
+    bandwidth = kernels["gpu"].map(dict(zip(gpus["gpu"], gpus["dram_bandwidth"], strict=True))).astype(float)
+    return kernels.assign(
+        arithmetic=kernels["precision"].where(tensor.notna(), CUDA_CORES).where(flop.notna(), ""),
+        flop=flop,
+        tflops=tflops,
+        moved_bytes=moved,
+        moved_error=moved_error,
+        intensity=flop / moved.where(known),
+        roof_tflops=roof.where(flop.notna()),
+        roof_pct=100 * tflops / roof,
+        memory_pct=100 * kernels["dram_bandwidth"] / bandwidth,
+        place=np.select([tflops.isna(), ~known], [NO_FLOP, NO_BYTES], PLACED),
+    )
+
+
+def cuda_roofs(gpus: pd.DataFrame) -> list[Roof]:
+    """The most FLOP of float32 on the CUDA cores of each GPU for which that is known, at its highest SM clock."""
+    found = []
+    for gpu in gpus.to_dict("records"):
+        rate = FLOP_PER_FMA * find_chip(gpu["chip"], gpu["name"]).fma_per_cycle
+        tflops = rate * gpu["sm_count"] * gpu["clock_hz"] * 1e-12
+        if tflops > 0:
+            source = (
+                f"{rate:g} FLOP a cycle and SM, times {gpu['sm_count']:.0f} SMs, times "
+                f"{gpu['clock_hz'] / 1e9:.4g} GHz, the highest SM clock"
+            )
+            found.append(Roof(int(gpu["gpu"]), CUDA_CORES, tflops, source))
+    return found
+
+
+def find_roofs(placed: pd.DataFrame, gpus: pd.DataFrame) -> list[Roof]:
+    """One roof for each GPU and precision that kernels have which are placed, the highest first.
+
+    Args:
+        placed: See ``place_kernels``.
+        gpus: See ``tcprof.frames.GPUS``.
+    """
+    drawn = placed[(placed["place"] == PLACED) & placed["roof_tflops"].notna()]
+    sources = {roof.gpu: roof.source for roof in cuda_roofs(gpus)}
+    found = {
+        Roof(
+            int(row["gpu"]),
+            row["arithmetic"],
+            float(row["roof_tflops"]),
+            sources[row["gpu"]] if row["arithmetic"] == CUDA_CORES else row["peak_source"],
+        )
+        for row in drawn.to_dict("records")
+    }
+    return sorted(found, key=lambda roof: (-roof.tflops, roof.gpu, roof.precision))

@@ -1,0 +1,97 @@
+"""A figure of plotly as a file: a page that opens offline, or a drawing, for which kaleido needs a browser."""
+
+import struct
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from markupsafe import escape
+
+from tcprof.errors import OutputError
+from tcprof.files import replace_file
+from tcprof.version import __version__
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+PAGE = ".html"
+DRAWINGS = (".svg", ".png")
+SUFFIXES = (*DRAWINGS, PAGE)
+_WIDTH, _PNG_SCALE = 1000, 2
+_TITLE_PIXELS = 36
+_PNG_START = 33  # bytes of the signature and of the first chunk, which must stay the first
+
+
+def write_figure(figure: "go.Figure", title: str, target: Path) -> None:
+    """Write a figure, on white and under its title.
+
+    Args:
+        figure: The figure.
+        title: What stands above it.
+        target: Its name ends in one of ``SUFFIXES``, which chooses the format.
+
+    Raises:
+        OutputError: It cannot be written, or a drawing needs what is not installed.
+    """
+    margin = figure.layout.margin.t + _TITLE_PIXELS
+    figure.update_layout(
+        paper_bgcolor="white",
+        height=figure.layout.height + _TITLE_PIXELS,
+        margin_t=margin,
+        title={"text": title, "x": 0.01, "y": 1, "yref": "container", "yanchor": "top", "pad_t": 10, "font_size": 14},
+    )
+    content = _page(figure, title).encode() if target.suffix == PAGE else _draw(figure, target)
+    with replace_file(target) as path:
+        path.write_bytes(content)
+
+
+def _page(figure: "go.Figure", title: str) -> str:
+    """A page with plotly.js in it."""
+    from tcprof.render.html.plotlyjs import read_bundle
+
+    drawn = figure.to_html(full_html=False, include_plotlyjs=False, config={"responsive": True, "displaylogo": False})
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="generator" content="tcprof {__version__}">\n<title>{escape(title)}</title>\n'
+        f"<script>\n{read_bundle()}\n</script>\n</head>\n<body>\n{drawn}\n</body>\n</html>\n"
+    )
+
+
+def check_drawing(target: Path) -> None:
+    """Make sure, before anything is read, that what draws such a file is installed.
+
+    Raises:
+        OutputError: It is not.
+    """
+    if target.suffix in DRAWINGS:
+        try:
+            import kaleido  # noqa: F401 - plotly finds it by itself
+        except ImportError:
+            raise OutputError(
+                f"{target} cannot be drawn: the package kaleido is not installed.",
+                f"pip install 'tcprof[images]', or write a page: -o {target.with_suffix(PAGE)}",
+            ) from None
+
+
+def _draw(figure: "go.Figure", target: Path) -> bytes:
+    """A drawing, with our mark."""
+    kind = target.suffix.removeprefix(".")
+    scale = _PNG_SCALE if kind == "png" else 1
+    try:
+        drawn: bytes = figure.to_image(format=kind, width=_WIDTH, height=figure.layout.height, scale=scale)
+    except Exception as error:  # whatever kaleido and the browser that it starts raise
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise OutputError(
+            f"{target} cannot be drawn: {reason}",
+            "kaleido draws with Chrome or Chromium: install one, or run plotly_get_chrome; or write a page: "
+            f"-o {target.with_suffix(PAGE)}",
+        ) from error
+    if kind == "svg":
+        return drawn.rstrip() + f"\n<!-- Made by tcprof {__version__}. -->\n".encode()
+    return drawn[:_PNG_START] + _text_chunk(f"tcprof {__version__}") + drawn[_PNG_START:]
+
+
+def _text_chunk(software: str) -> bytes:
+    """A chunk of a PNG file that says what it was made with."""
+    body = b"tEXtSoftware\0" + software.encode("latin-1")
+    return struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))

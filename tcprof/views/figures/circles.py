@@ -1,0 +1,85 @@
+"""Kernels as circles whose area is their time: what the drawings of kernels share."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from tcprof import units
+from tcprof.analysis import Analysis
+from tcprof.analysis.kernels.names import short_name
+from tcprof.arrays import Floats
+from tcprof.views.figures.lanes import label
+
+MOST_KERNELS = 1000  # circles; of more kernels those that took longest are drawn
+_LARGEST, _SMALLEST = 46, 5  # diameter in pixels
+_SYMBOLS = ("circle", "diamond", "square", "hexagon", "pentagon", "star", "triangle-up", "cross")  # of the GPUs
+
+
+def keep_longest(kernels: pd.DataFrame) -> pd.DataFrame:
+    """The kernels that are drawn, longest first, so that small circles lie above large ones."""
+    return kernels.nlargest(MOST_KERNELS, "total_ns")
+
+
+def circles(
+    rows: pd.DataFrame, x: Floats, y: Floats, longest_ns: float, analysis: Analysis, hovertext: list[str]
+) -> go.Scatter:
+    """Circles, which differ in shape between GPUs; a click on one shows a typical launch in a page's timeline.
+
+    Args:
+        rows: Kernels, rows of ``analysis.kernels`` by index.
+        x: Their places.
+        y: Likewise.
+        longest_ns: The time that has the largest circle.
+        analysis: What the kernels belong to.
+        hovertext: What the pointer shows over each.
+    """
+    numbers = sorted(analysis.kernels["gpu"].unique().tolist())
+    return go.Scatter(
+        x=x,
+        y=y,
+        mode="markers",
+        customdata=_typical_launches(rows, analysis),
+        meta={"inTimeline": True},
+        marker={
+            "size": rows["total_ns"].to_numpy(np.float64),
+            "sizemode": "area",
+            "sizeref": 2 * max(longest_ns, 1.0) / _LARGEST**2,
+            "sizemin": _SMALLEST / 2,
+            "symbol": [_SYMBOLS[numbers.index(gpu) % len(_SYMBOLS)] for gpu in rows["gpu"]],
+            "opacity": 0.72,
+            "line": {"width": 1, "color": "rgba(128,128,128,0.9)"},
+        },
+        hovertext=hovertext,
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+
+
+def _typical_launches(rows: pd.DataFrame, analysis: Analysis) -> Floats:
+    """GPU, start and end in seconds of the launch with the median duration of each kernel."""
+    mine = analysis.launched[analysis.launched["kernel"].isin(rows.index)]
+    ordered = mine.sort_values(["kernel", "duration_ns", "activity"], kind="stable")
+    by = ordered.groupby("kernel")
+    middle = ordered[by.cumcount() == (by["activity"].transform("size") - 1) // 2].set_index("kernel")
+    activity = analysis.activities.iloc[middle.loc[rows.index, "activity"].to_numpy()]
+    times = activity[["start_ns", "end_ns"]].to_numpy(np.float64) * 1e-9
+    return np.column_stack([rows["gpu"].to_numpy(np.float64), times])
+
+
+def describe_kernel(row: Mapping[Any, Any], analysis: Analysis) -> str:
+    """The first lines of what the pointer shows: name, time, and its share of the kernel time."""
+    where = f" on GPU {row['gpu']}" if analysis.kernels["gpu"].nunique() > 1 else ""
+    bound = f", bound by: {row['bound']}" if row["bound"] else ""
+    return (
+        f"<b>{label(short_name(str(row['name'])), 64)}</b>{where}<br>"
+        f"{units.format_ns(row['total_ns'])} in {units.format_count(row['launch_count'])} launches, "
+        f"{units.format_pct(row['share_pct'])} of the kernel time{bound}"
+    )
+
+
+def as_table(rows: pd.DataFrame, columns: list[str]) -> dict[str, object]:
+    """What is drawn, with exact figures, for the page's button."""
+    drawn = rows[columns]
+    return {"csv": {"columns": columns, "rows": drawn.astype(object).where(drawn.notna(), None).to_numpy().tolist()}}

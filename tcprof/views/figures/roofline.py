@@ -1,0 +1,172 @@
+"""The roofline: FLOP a second of kernels over their FLOP for each byte of device memory, below what the GPU can do."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from tcprof import units
+from tcprof.analysis import Analysis
+from tcprof.analysis.kernels.roofline import CUDA_CORES, PLACED, Roof, find_roofs, place_kernels
+from tcprof.views.figures.circles import as_table, circles, describe_kernel, keep_longest
+from tcprof.views.figures.curves import TENSOR_COLOR
+from tcprof.views.figures.lanes import label
+from tcprof.views.figures.panels import GRID, base_layout
+
+_COLORS = {  # after Okabe and Ito, as far as they reach
+    "bf16": TENSOR_COLOR,
+    "fp16": "#E69F00",
+    "fp16/bf16": "#C98A3C",
+    "tf32": "#009E73",
+    "fp8": "#CC79A7",
+    "fp4": "#8C564B",
+    "int8": "#B0A400",
+    "fp64": "#56B4E9",
+    CUDA_CORES: "#3B82C4",
+}
+_OTHER_COLOR = "#8A8F98"
+_MARGIN = 3.0  # times, beyond the outermost kernels and roofs
+_HEIGHT, _TOP, _BOTTOM = 520, 64, 56
+_COLUMNS = ["gpu", "name", "launch_geometry", "total_ns", "share_pct", "arithmetic", "flop", "tflops"]
+_COLUMNS += ["dram_read_bytes", "dram_write_bytes", "intensity", "roof_tflops", "roof_pct", "memory_pct", "bound"]
+
+
+def figure_roofline(analysis: Analysis) -> go.Figure:
+    """Kernels as circles under one roof for each precision, and the slope of the bandwidth of device memory.
+
+    Without kernels whose FLOP and bytes are known it is empty.
+    """
+    placed = place_kernels(analysis.kernels, analysis.gpus)
+    rows = keep_longest(placed[placed["place"] == PLACED])
+    figure = go.Figure()
+    if rows.empty:
+        return figure
+    roofs, slopes = find_roofs(rows, analysis.gpus), _find_slopes(analysis, rows)
+    box = _box(rows, roofs, slopes)
+    _add_slopes(figure, slopes, roofs, box)
+    _add_roofs(figure, roofs, slopes, box)
+    longest = float(rows["total_ns"].max())
+    for precision in sorted(set(rows["arithmetic"]), key=_order):
+        mine = rows[rows["arithmetic"] == precision]
+        said = [_describe(row, analysis) for row in mine.to_dict("records")]
+        trace = circles(mine, mine["intensity"].to_numpy(), 1e12 * mine["tflops"].to_numpy(), longest, analysis, said)
+        figure.add_trace(trace.update(name=_title(precision), marker_color=_COLORS.get(precision, _OTHER_COLOR)))
+    return figure.update_layout(_layout(box), meta=as_table(rows, _COLUMNS))
+
+
+def _order(precision: str) -> int:
+    known = list(_COLORS)
+    return known.index(precision) if precision in known else len(known)
+
+
+def _title(precision: str) -> str:
+    """A precision as it is read: abbreviations in capitals."""
+    first, _, rest = precision.partition(" ")
+    return f"{first.upper()} {rest}".rstrip()
+
+
+def _find_slopes(analysis: Analysis, rows: pd.DataFrame) -> dict[int, float]:
+    """Bandwidth of the memory of each GPU that has circles, in bytes a second, where it is known."""
+    known = analysis.gpus[analysis.gpus["gpu"].isin(rows["gpu"]) & (analysis.gpus["dram_bandwidth"] > 0)]
+    return {int(gpu): float(rate) for gpu, rate in zip(known["gpu"], known["dram_bandwidth"], strict=True)}
+
+
+def _box(rows: pd.DataFrame, roofs: Sequence[Roof], slopes: Mapping[int, float]) -> tuple[float, float, float, float]:
+    """The lowest and highest FLOP for each byte, and FLOP a second, that are drawn."""
+    ridges = [1e12 * roof.tflops / slopes[roof.gpu] for roof in roofs if roof.gpu in slopes]
+    x = [*rows["intensity"], *ridges]
+    y = [*(1e12 * rows["tflops"]), *(1e12 * roof.tflops for roof in roofs)]
+    return min(x) / _MARGIN, max(x) * _MARGIN**2, min(y) / _MARGIN, max(y) * _MARGIN
+
+
+def _add_slopes(
+    figure: go.Figure, slopes: Mapping[int, float], roofs: Sequence[Roof], box: tuple[float, float, float, float]
+) -> None:
+    """The bandwidth of the memory, up to the highest roof of the GPU; one line for GPUs that are alike."""
+    left, right, low, high = box
+    alike: dict[str, list[int]] = {}
+    for gpu, rate in slopes.items():
+        alike.setdefault(units.format_value(rate, "B/s"), []).append(gpu)
+    for text, numbers in alike.items():
+        rate = slopes[numbers[0]]
+        top = 1e12 * max((roof.tflops for roof in roofs if roof.gpu in numbers), default=high / 1e12)
+        start, end = max(left, low / rate), min(right, top / rate)
+        if end <= start:
+            continue
+        name = f"{_which(numbers, slopes)}DRAM {text}"
+        _add_line(figure, [start, end], [start * rate, end * rate], name, "", _OTHER_COLOR)
+        middle = np.log10(start * end) / 2
+        place = {"x": middle, "y": middle + np.log10(rate), "xanchor": "right", "yanchor": "bottom"}
+        figure.add_annotation(text=name, showarrow=False, **place)
+
+
+def _add_roofs(
+    figure: go.Figure,
+    roofs: Sequence[Roof],
+    slopes: Mapping[int, float],
+    box: tuple[float, float, float, float],
+) -> None:
+    """The peaks, each from where the memory allows it; those that read the same are one line."""
+    left, right, _, _ = box
+    alike: dict[str, list[Roof]] = {}
+    for roof in roofs:
+        alike.setdefault(units.format_flops(roof.tflops), []).append(roof)
+    every = {roof.gpu for roof in roofs}
+    for text, same in alike.items():
+        precisions = _name_each(roof.precision for roof in same)
+        peak = 1e12 * same[0].tflops
+        starts = [peak / slopes[roof.gpu] if roof.gpu in slopes else left for roof in same]
+        name = f"{_which(sorted({roof.gpu for roof in same}), every)}{', '.join(map(_title, precisions))}: {text}"
+        color = _COLORS.get(precisions[0], _OTHER_COLOR) if len(precisions) == 1 else _OTHER_COLOR
+        source = "<br>".join(label(each, 100) for each in sorted({roof.source for roof in same}) if each)
+        _add_line(figure, [min(starts), right], [peak, peak], name, source, color)
+        place = {"x": np.log10(right), "y": np.log10(peak), "xanchor": "right", "yanchor": "bottom"}
+        figure.add_annotation(text=name, showarrow=False, **place)
+
+
+def _name_each(precisions: Iterable[str]) -> list[str]:
+    """The precisions of a roof in their order; none that may be either of two which are there themselves."""
+    found = set(precisions)
+    return sorted((name for name in found if "/" not in name or not found.issuperset(name.split("/"))), key=_order)
+
+
+def _which(numbers: Sequence[int], every: Any) -> str:
+    """The GPUs that a line is of, where others have another."""
+    return "" if len(numbers) == len(every) else f"GPU {', '.join(map(str, numbers))}: "
+
+
+def _add_line(figure: go.Figure, x: list[float], y: list[float], name: str, source: str, color: str) -> None:
+    figure.add_scatter(
+        x=x,
+        y=y,
+        mode="lines",
+        name=name,
+        line={"color": color, "width": 1.6},
+        showlegend=False,
+        hovertext=f"<b>{name}</b>{'<br>' * bool(source)}{source}",
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+
+
+def _describe(row: Mapping[Any, Any], analysis: Analysis) -> str:
+    """What the pointer shows over a kernel."""
+    read, write = (units.format_bytes(row[f"dram_{way}_bytes"]) for way in ("read", "write"))
+    return (
+        f"{describe_kernel(row, analysis)}<br>"
+        f"{_title(row['arithmetic'])}: {units.format_flops(row['tflops'])}, {units.format_pct(row['roof_pct'])} of its "
+        f"roof<br>{read} read, {write} written (± {units.format_bytes(row['moved_error'])} in all), "
+        f"{units.format_pct(row['memory_pct'])} of the DRAM bandwidth<br>{row['intensity']:.3g} FLOP for each byte"
+    )
+
+
+def _layout(box: tuple[float, float, float, float]) -> dict[str, object]:
+    left, right, low, high = (float(value) for value in np.log10(box))
+    shared = {"type": "log", "gridcolor": GRID, "zeroline": False, "dtick": 1, "tickformat": "~s"}
+    return {
+        **base_layout(_HEIGHT, _TOP, _BOTTOM),
+        "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "itemsizing": "constant"},
+        "xaxis": {**shared, "range": [left, right], "title": {"text": "FLOP for each byte of DRAM", "standoff": 6}},
+        "yaxis": {**shared, "range": [low, high], "title": {"text": "FLOP/s", "standoff": 4}, "automargin": True},
+    }

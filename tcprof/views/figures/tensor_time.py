@@ -1,0 +1,79 @@
+"""Time against Tensor Active: which kernels take long and use the Tensor Cores little."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from tcprof import units
+from tcprof.analysis import Analysis
+from tcprof.analysis.kernels.summary import UNDECIDED
+from tcprof.views.figures.circles import as_table, circles, describe_kernel, keep_longest
+from tcprof.views.figures.lanes import UNKNOWN_COLOR
+from tcprof.views.figures.panels import GRID, base_layout
+from tcprof.views.figures.time_classes import CLASS_COLORS
+
+_COLORS = {  # what bounds a kernel has the colour of the time that it makes up
+    "tensor": CLASS_COLORS["tensor_kernel"],
+    "memory": CLASS_COLORS["memory_bound"],
+    "fp32": CLASS_COLORS["fp32_bound"],
+    "issue": CLASS_COLORS["issue_bound"],
+    "small grid": CLASS_COLORS["small_grid"],
+    "latency": CLASS_COLORS["other_kernel"],
+    "": UNKNOWN_COLOR,
+}
+_UNKNOWN = "bound unknown"
+_LEAST_PCT = 0.001  # kernels below are drawn at the bottom
+_HEIGHT, _TOP, _BOTTOM = 440, 64, 56
+_COLUMNS = ["gpu", "name", "launch_geometry", "total_ns", "share_pct", "tensor_active_pct"]
+_COLUMNS += ["tensor_active_low_pct", "tensor_active_high_pct", "precision", "bound"]
+
+
+def figure_tensor_time(analysis: Analysis) -> go.Figure:
+    """Kernels as circles: their share of the kernel time over Tensor Active while they ran, coloured by their bound.
+
+    Kernels whose Tensor Active the samples do not tell are left out; without others it is empty.
+    """
+    kernels = analysis.kernels
+    known = kernels["tensor_active_pct"].notna() & ~kernels["fit"].isin(UNDECIDED) & (kernels["total_ns"] > 0)
+    rows = keep_longest(kernels[known])
+    figure = go.Figure()
+    if rows.empty:
+        return figure
+    longest = float(rows["total_ns"].max())
+    share = rows["share_pct"].clip(lower=_LEAST_PCT)
+    for bound, color in _COLORS.items():
+        mine = rows[rows["bound"] == bound]
+        if len(mine):
+            said = [_describe(row, analysis) for row in mine.to_dict("records")]
+            active = mine["tensor_active_pct"].to_numpy()
+            trace = circles(mine, active, share[mine.index].to_numpy(), longest, analysis, said)
+            figure.add_trace(trace.update(name=bound or _UNKNOWN, marker_color=color))
+    return figure.update_layout(_layout(float(share.min())), meta=as_table(rows, _COLUMNS))
+
+
+def _describe(row: Mapping[Any, Any], analysis: Analysis) -> str:
+    """What the pointer shows over a kernel."""
+    ends = units.format_interval(row["tensor_active_low_pct"], row["tensor_active_high_pct"], units.format_pct)
+    precision = f", {row['precision'].upper()}" if row["precision"] else ""
+    active = f"Tensor Active {units.format_pct(row['tensor_active_pct'])}{f' ({ends})' if ends else ''}"
+    return f"{describe_kernel(row, analysis)}<br>{active}{precision}"
+
+
+def _layout(least: float) -> dict[str, object]:
+    shared = {"gridcolor": GRID, "zeroline": False, "ticksuffix": " %"}
+    range_y = [float(np.log10(least / 2)), float(np.log10(150))]
+    return {
+        **base_layout(_HEIGHT, _TOP, _BOTTOM),
+        "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "itemsizing": "constant"},
+        "xaxis": {**shared, "range": [-3, 103], "title": {"text": "Tensor Active", "standoff": 6}},
+        "yaxis": {
+            **shared,
+            "type": "log",
+            "dtick": 1,
+            "range": range_y,
+            "title": {"text": "share of the kernel time", "standoff": 4},
+            "automargin": True,
+        },
+    }

@@ -1,0 +1,290 @@
+"""The roofline and time against Tensor Active: kernels of known work in their places, under roofs of known height."""
+
+import builtins
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import test_cli
+from builders import TraceBuilder
+from report_inputs import HOSTILE, make_empty, render_page
+
+import tcprof
+from tcprof.analysis import Analysis
+from tcprof.analysis.kernels.roofline import CUDA_CORES, NO_BYTES, NO_FLOP, PLACED, place_kernels
+from tcprof.render.authorship import is_made_by_tcprof
+from tcprof.render.figures import write_figure
+from tcprof.sources.nsys_sqlite import schema
+from tcprof.views.figures.circles import MOST_KERNELS
+from tcprof.views.figures.roofline import figure_roofline
+from tcprof.views.figures.tensor_time import figure_tensor_time
+from tcprof.views.recording.roofline import NO_ROOFLINE, describe_unplaced, list_rooflines
+
+run = test_cli.run
+Run = Callable[..., test_cli.Outcome]
+
+SMS, CLOCK_HZ, PERIOD = 132, 1_980_000_000, 10_000
+CYCLES = SMS * CLOCK_HZ * PERIOD // 10**9  # of the SMs in a sample
+FP16, FP32, COPY = "nvjet_sm90_hsh_128x256_64x4_1x2_h_bz_coopA_NNT", "sm80_sgemm_f32f32_128x128", "copy_kernel"
+# Of each kernel's samples: Tensor Active as a share, bytes read and written, FMA instructions.
+WORK = {FP16: (0.5, 4_000_000, 1_000_000, 0), FP32: (0.0, 2_000_000, 2_000_000, 6_000_000)}
+WORK[COPY] = (0.0, 20_000_000, 20_000_000, 1_000_000)
+BANDWIDTH = 4_800_000_000_000
+REPEATS, SAMPLES = 12, 10  # launches, and samples in each
+TFLOPS = {FP16: 0.5 * SMS * 4 * CLOCK_HZ * 1024e-12, FP32: 64 * 6_000_000 / PERIOD * 1e-3}
+
+
+def write_trace(folder: Path, with_bytes: bool = True, names: dict[str, str] | None = None) -> Path:
+    """Kernels one after the other, each with pauses of two samples; ``names`` replaces some of theirs."""
+    board = {"name": "NVIDIA H200", "chipName": "GH100", "smCount": SMS, "clockRate": CLOCK_HZ, "cuDevice": 0}
+    builder = TraceBuilder().row(schema.GPUS, id=0, memoryBandwidth=BANDWIDTH, **board).range("step", 0, 10_000_000)
+    tensor, read, write, fma = ([] for _ in range(4))
+    for _ in range(REPEATS):
+        for name, (share, *counts) in WORK.items():
+            start = len(tensor) * PERIOD
+            builder.kernel((names or {}).get(name, name), start, start + SAMPLES * PERIOD, launched=start // 2 + 10)
+            for column, value in zip((tensor, read, write, fma), (round(4 * share * CYCLES), *counts), strict=True):
+                column += [value] * SAMPLES + [0] * 2
+    builder.cycles(tensor, sm=[CYCLES] * len(tensor), period=PERIOD)
+    if with_bytes:
+        for metric, values in (("DRAM Read", read), ("DRAM Write", write), ("FMA Pipe", fma)):
+            builder.samples(values, metric=f"{metric} [Sum]", period=PERIOD)
+    return builder.write(folder)
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_trace(tmp_path_factory.mktemp("roofline"))
+
+
+@pytest.fixture(scope="module")
+def analysis(trace: Path) -> Analysis:
+    return tcprof.read(trace)
+
+
+def by_name(analysis: Analysis) -> dict:
+    placed = place_kernels(analysis.kernels, analysis.gpus)
+    return {row["name"]: row for row in placed.to_dict("records")}
+
+
+class TestPlaces:
+    def test_kernels_lie_where_their_work_puts_them(self, analysis):
+        rows = by_name(analysis)
+        for name, intensity in ((FP16, TFLOPS[FP16] * 1e12 * PERIOD * 1e-9 / 5e6), (FP32, 64 * 6 / 4)):
+            assert rows[name]["place"] == PLACED
+            assert rows[name]["tflops"] == pytest.approx(TFLOPS[name], rel=0.01)
+            assert rows[name]["intensity"] == pytest.approx(intensity, rel=0.01)
+        assert rows[FP16]["arithmetic"] == "fp16"
+        assert rows[FP32]["arithmetic"] == CUDA_CORES
+        assert rows[FP32]["roof_tflops"] == pytest.approx(4 * 64 * SMS * CLOCK_HZ * 1e-12)
+        assert rows[FP16]["roof_tflops"] == 989.5
+
+    def test_fma_instructions_of_other_kernels_are_no_flop(self, analysis):
+        row = by_name(analysis)[COPY]
+        assert row["fma_instruction_count"] > 0
+        assert row["place"] == NO_FLOP
+        assert np.isnan(row["tflops"])
+        share = analysis.kernels.set_index("name").loc[COPY, "share_pct"]
+        assert describe_unplaced(analysis) == (
+            f"1 kernel with {share:.1f} % of the kernel time has no known FLOP, and so no place here.",
+        )
+
+    def test_bytes_that_the_samples_do_not_resolve_are_no_place(self, analysis):
+        kernels = analysis.kernels.assign(dram_read_bytes_error=analysis.kernels["dram_read_bytes"] * 2)
+        placed = place_kernels(kernels, analysis.gpus).set_index("name")
+        assert placed.loc[[FP16, FP32], "place"].tolist() == [NO_BYTES] * 2
+        assert placed.loc[[FP16, FP32], "intensity"].isna().all()
+        said = " ".join(describe_unplaced(replace(analysis, kernels=kernels)))
+        assert "2 kernels with" in said
+        assert "have bytes of device memory that the samples do not resolve" in said
+
+    def test_an_unresolved_fit_has_no_flop(self, analysis):
+        kernels = analysis.kernels.assign(fit="unresolved")
+        assert place_kernels(kernels, analysis.gpus).set_index("name").loc[FP16, "place"] == NO_FLOP
+
+
+class TestRoofline:
+    def test_circles_by_precision_with_area_as_time(self, analysis):
+        found = {trace.name: trace for trace in figure_roofline(analysis).data if trace.mode == "markers"}
+        assert list(found) == ["FP16", "FP32 on CUDA cores"]
+        rows = by_name(analysis)
+        for title, name in (("FP16", FP16), ("FP32 on CUDA cores", FP32)):
+            (trace,) = [found[title]]
+            assert (*trace.x, *trace.y) == (rows[name]["intensity"], rows[name]["tflops"] * 1e12)
+            assert trace.marker.sizemode == "area"
+            assert [*trace.marker.size] == [rows[name]["total_ns"]]
+        assert len({trace.marker.sizeref for trace in found.values()}) == 1
+
+    def test_roofs_begin_where_the_slope_reaches_them(self, analysis):
+        lines = {trace.name: trace for trace in figure_roofline(analysis).data if trace.mode == "lines"}
+        rate = float(analysis.gpus["dram_bandwidth"].iloc[0])
+        assert [name.partition(":")[0] for name in lines] == ["DRAM 4.8 TB/s", "FP16", "FP32 on CUDA cores"]
+        slope, fp16, fp32 = lines.values()
+        assert [y / x for x, y in zip(slope.x, slope.y, strict=True)] == pytest.approx([rate, rate])
+        assert slope.y[1] == fp16.y[0] == fp16.y[1] == pytest.approx(989.5e12)
+        assert fp16.x[0] == pytest.approx(989.5e12 / rate)
+        assert fp32.x[0] == pytest.approx(fp32.y[0] / rate)
+        assert "H200" in fp16.hovertext
+        assert "132 SMs" in fp32.hovertext
+
+    def test_without_a_known_bandwidth_roofs_have_no_slope(self, analysis):
+        unknown = replace(analysis, gpus=analysis.gpus.assign(dram_bandwidth=np.nan))
+        lines = [trace for trace in figure_roofline(unknown).data if trace.mode == "lines"]
+        assert [trace.name.partition(":")[0] for trace in lines] == ["FP16", "FP32 on CUDA cores"]
+        assert len({trace.x[0] for trace in lines}) == 1
+
+    def test_a_given_peak_is_the_roof(self, trace):
+        lines = {
+            each.name for each in figure_roofline(tcprof.read(trace, peak_tflops=400)).data if each.mode == "lines"
+        }
+        assert "FP16: 400 TFLOP/s" in lines
+
+    def test_pointer_tells_shares_of_both_roofs(self, analysis):
+        (trace,) = [trace for trace in figure_roofline(analysis).data if trace.name == "FP16"]
+        (said,) = trace.hovertext
+        rows = by_name(analysis)
+        assert f"{100 * TFLOPS[FP16] / 989.5:.0f}" in said
+        assert f"{rows[FP16]['memory_pct']:.1f} % of the DRAM bandwidth" in said
+        assert rows[FP16]["memory_pct"] == pytest.approx(100 * 5e6 / PERIOD * 1e9 / BANDWIDTH, rel=0.01)
+
+    def test_a_click_shows_a_launch_of_the_kernel(self, analysis):
+        for trace in figure_roofline(analysis).data:
+            if trace.mode == "markers":
+                assert trace.meta["inTimeline"]
+                ((gpu, start, end),) = trace.customdata
+                assert gpu == 0
+                assert end - start == pytest.approx(SAMPLES * PERIOD * 1e-9)
+                name = FP16 if trace.name == "FP16" else FP32
+                starts = analysis.activities.loc[analysis.activities["name"] == name, "start_ns"].to_numpy()
+                assert np.isclose(starts * 1e-9, start, rtol=1e-12).any()
+
+    def test_only_the_longest_of_very_many(self, analysis, monkeypatch):
+        monkeypatch.setattr("tcprof.views.figures.circles.MOST_KERNELS", 1)
+        drawn = [trace for trace in figure_roofline(analysis).data if trace.mode == "markers"]
+        assert len(drawn) == 1
+        assert MOST_KERNELS > 500
+
+    def test_nothing_recorded_is_nothing_drawn(self):
+        assert not figure_roofline(make_empty()).data
+        assert not figure_tensor_time(make_empty()).data
+        assert list_rooflines(make_empty()) == ()
+
+    def test_hostile_names_are_text(self, tmp_path):
+        hostile = tcprof.read(write_trace(tmp_path, names={FP16: f"{FP16}{HOSTILE[0]}", COPY: HOSTILE[1]}))
+        for figure in (figure_roofline(hostile), figure_tensor_time(hostile)):
+            for trace in figure.data:
+                if trace.mode == "markers":
+                    for text in trace.hovertext:
+                        assert not re.search(r"<(?!/?b>|br>|0)", text)
+
+
+class TestTensorTime:
+    def test_places_and_colours_by_bound(self, analysis):
+        kernels = analysis.kernels.assign(bound=["tensor" if name == FP16 else "" for name in analysis.kernels["name"]])
+        found = {trace.name: trace for trace in figure_tensor_time(replace(analysis, kernels=kernels)).data}
+        assert list(found) == ["tensor", "bound unknown"]
+        (tensor,) = [found["tensor"]]
+        row = kernels.set_index("name").loc[FP16]
+        assert (*tensor.x, *tensor.y) == (row["tensor_active_pct"], row["share_pct"])
+        assert len(found["bound unknown"].x) == 2
+
+    def test_what_the_samples_do_not_tell_is_left_out(self, analysis):
+        assert not figure_tensor_time(replace(analysis, kernels=analysis.kernels.assign(fit="unresolved"))).data
+
+
+class TestPage:
+    def test_both_figures_stand_below_the_kernels(self, analysis):
+        text = render_page(analysis)
+        assert text.index('id="part-kernels"') < text.index('id="roofline"') < text.index('id="tensor-time"')
+        assert "no known FLOP, and so no place here" in text
+
+    def test_without_bytes_one_sentence_says_how_to_have_them(self, tmp_path):
+        without = tcprof.read(write_trace(tmp_path, with_bytes=False))
+        text = render_page(without)
+        assert 'data-figure="roofline-data"' not in text
+        assert 'data-figure="tensor-time-data"' in text
+        assert NO_ROOFLINE.partition(". ")[0] in text
+
+    def test_an_analysis_draws_them(self, analysis):
+        assert analysis.figure_roofline() == figure_roofline(analysis)
+        assert analysis.figure_tensor_time() == figure_tensor_time(analysis)
+
+
+class TestExport:
+    @pytest.mark.parametrize("name", ["roofline", "tensor-time"])
+    def test_a_page_holds_all_it_needs(self, name: str, trace: Path, run: Run, tmp_path: Path):
+        target = tmp_path / "drawn.html"
+        for _ in range(2):  # what tcprof wrote is replaced
+            done = run("export", trace, "--figure", name, "-o", target)
+            assert (done.status, done.out.split()) == (0, [str(target)])
+        text = target.read_text(encoding="utf-8")
+        assert text.startswith("<!doctype html>")
+        assert not re.search(r"<script[^>]+src=", text)
+        assert "Plotly.newPlot" in text
+        assert list(tmp_path.iterdir()) == [target]
+
+    def test_a_file_of_the_users_is_kept(self, trace: Path, run: Run, tmp_path: Path):
+        target = tmp_path / "drawn.html"
+        target.write_text("mine")
+        assert run("export", trace, "--figure", "roofline", "-o", target).status == 3
+        assert target.read_text() == "mine"
+
+    @pytest.mark.parametrize("output", [(), ("-o", "roofline.pdf"), ("-o", "frames")])
+    def test_its_name_chooses_the_format(self, output: tuple[str, ...], trace: Path, run: Run):
+        done = run("export", trace, "--figure", "roofline", *output)
+        assert done.status == 2
+        assert "-o roofline.svg" in done.err
+
+    def test_without_bytes_it_says_what_is_missing(self, run: Run, tmp_path: Path):
+        trace, target = write_trace(tmp_path, with_bytes=False), tmp_path / "drawn.html"
+        done = run("export", trace, "--figure", "roofline", "-o", target)
+        assert done.status == 3
+        assert "no bytes of device memory" in done.err
+        assert not target.exists()
+
+    def test_without_kaleido_it_says_what_to_type(self, trace: Path, run: Run, tmp_path: Path, monkeypatch):
+        real = builtins.__import__
+
+        def without(name: str, *rest: object) -> object:
+            if name.partition(".")[0] == "kaleido":
+                raise ImportError(name)
+            return real(name, *rest)
+
+        monkeypatch.setattr(builtins, "__import__", without)
+        done = run("export", trace, "--figure", "roofline", "-o", tmp_path / "drawn.svg")
+        assert done.status == 3
+        assert "pip install 'tcprof[images]'" in done.err
+        assert "drawn.html" in done.err.replace("\n", "")
+
+    @pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG\r\n\x1a\n"), ("svg", b"<svg")], ids=["png", "svg"])
+    def test_drawings_are_known_as_ours(self, suffix: str, start: bytes, analysis, tmp_path: Path, monkeypatch):
+        pixel = bytes.fromhex(
+            "89504e470d0a1a0a0000000d494844520000000100000001080600000015c4890000000049454e44ae426082"
+        )
+        drawn = {"png": pixel, "svg": b"<svg></svg>"}[suffix]
+        figure, target = figure_roofline(analysis), tmp_path / f"drawn.{suffix}"
+        monkeypatch.setattr(type(figure), "to_image", lambda *_, **__: drawn)
+        write_figure(figure, "A title", target)
+        assert target.read_bytes().startswith(start)
+        assert is_made_by_tcprof(target)
+        target.write_bytes(drawn)
+        assert not is_made_by_tcprof(target)
+
+    @pytest.mark.browser
+    def test_kaleido_draws(self, trace: Path, run: Run, tmp_path: Path):
+        pytest.importorskip("kaleido", reason="kaleido is not installed")
+        target = tmp_path / "drawn.svg"
+        done = run("export", trace, "--figure", "roofline", "-o", target)
+        assert done.status == 0, done.err
+        assert "FLOP for each byte of DRAM" in target.read_text(encoding="utf-8")
+
+
+def test_points_are_saved_with_their_figures(analysis):
+    figure = json.loads(figure_roofline(analysis).to_json())
+    table = figure["layout"]["meta"]["csv"]
+    assert {"name", "flop", "intensity", "roof_tflops"} <= set(table["columns"])
+    assert len(table["rows"]) == 2
