@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import test_cli
 from builders import TraceBuilder
@@ -167,6 +168,19 @@ class TestRoofline:
         drawn = [trace for trace in figure_roofline(analysis).data if trace.mode == "markers"]
         assert len(drawn) == 1
         assert MOST_KERNELS > 500
+
+    def test_gpus_differ_in_shape_and_lines_name_theirs_where_they_differ(self, analysis):
+        gpus, kernels = ([frame, frame.assign(gpu=1)] for frame in (analysis.gpus, analysis.kernels))
+        gpus[1] = gpus[1].assign(dram_bandwidth=2.4e12)
+        two = replace(analysis, gpus=pd.concat(gpus), kernels=pd.concat(kernels, ignore_index=True))
+        launched = analysis.launched.assign(gpu=1, kernel=analysis.launched["kernel"] + len(kernels[0]))
+        two = replace(two, launched=pd.concat([two.launched, launched], ignore_index=True))
+        data = figure_roofline(two).data
+        names = {trace.name for trace in data if trace.mode == "lines"}
+        assert {"GPU 0: DRAM 4.8 TB/s", "GPU 1: DRAM 2.4 TB/s", "FP16: 990 TFLOP/s"} <= names
+        (circles,) = [trace for trace in data if trace.name == "FP16"]
+        assert [*circles.marker.symbol] == ["circle", "diamond"]
+        assert "on GPU 1" in circles.hovertext[1]
 
     def test_nothing_recorded_is_nothing_drawn(self):
         assert not figure_roofline(make_empty()).data
