@@ -1,0 +1,40 @@
+"""The roofline and time against Tensor Active as a browser shows them."""
+
+import pytest
+from report_inputs import write_page
+from test_roofline import write_trace
+
+import tcprof
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("roofline")
+    path = folder / "page.html"
+    write_page(tcprof.read(write_trace(folder)), path)
+    return path
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_figures_are_drawn_within_the_page(page, visit, width, scheme):
+    tab = visit(page, width=width, scheme=scheme)
+    for name, circles in (("roofline", 2), ("tensor-time", 3)):
+        assert tab.locator(f"#{name} .scatterlayer path.point").count() == circles
+        box = tab.locator(f"#{name}").bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+    assert (tab.messages, [url for url in tab.requests if not url.startswith("file:")]) == ([], [])
+
+
+def test_a_click_on_a_circle_shows_a_launch_in_the_timeline(page, visit):
+    tab = visit(page)
+    bar = tab.locator(".window-bar span").first
+    assert bar.text_content() == ""
+    circle = tab.locator("#roofline .scatterlayer path.point").first
+    circle.scroll_into_view_if_needed()
+    box = circle.bounding_box()
+    tab.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    tab.wait_for_selector(".window-bar:not([hidden])")
+    assert "µs" in bar.text_content()
