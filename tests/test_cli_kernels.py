@@ -125,7 +125,7 @@ def test_without_samples_it_says_that_names_are_all_there_is(file_format: str, r
     assert done.status == 0
     assert "Estimated from kernel names" in done.out
     row = next(line for line in done.out.splitlines() if "50.0 µs" in line)
-    assert row.count("–") == 3, "Tensor Active, its interval and the rate are unknown"
+    assert row.count("–") == 4, "Tensor Active, its interval, what binds it and the rate are unknown"
     assert {row["fit"] for row in csv_rows(run("kernels", path, "--format", "csv"))} == {"estimated from kernel names"}
 
 

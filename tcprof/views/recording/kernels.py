@@ -30,17 +30,27 @@ _TENSOR_ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_h
 _SEVERAL = {"total_ns": ("total_ns", "share_pct"), "tensor_active_pct": _TENSOR_ACTIVE}
 _AFTER = {"total_ns": ("Time %",), "tensor_active_pct": ("95 %",)}
 # What matters at a glance comes first.
-_BRIEF = ("total_ns", "tensor_active_pct", "precision", "launch_count", "median_ns", "tensor_tflops", "name_verdict")
+_BRIEF = (
+    "total_ns",
+    "tensor_active_pct",
+    "precision",
+    "bound",
+    "launch_count",
+    "median_ns",
+    "tensor_tflops",
+    "name_verdict",
+)
 # On a narrow terminal; the last one first.
-_SPARE = ("precision", "name_verdict", "launch_count", "median_ns", "tensor_tflops")
+_SPARE = ("precision", "bound", "name_verdict", "launch_count", "median_ns", "tensor_tflops")
 _FURTHER = (
     "fit",
     "tensor_peak_pct",
     "hfu_pct",
     "tensor_cycles_per_launch",
     "dram_pct",
+    "dram_bandwidth",
+    "fma_pct",
     "sm_issue_pct",
-    "bound",
     "path",
 )
 _LEFT_OUT = (
