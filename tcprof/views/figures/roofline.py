@@ -29,6 +29,7 @@ _COLORS = {  # after Okabe and Ito, as far as they reach
 _OTHER_COLOR = "#8A8F98"
 _MARGIN = 3.0  # times, beyond the outermost kernels and roofs
 _HEIGHT, _TOP, _BOTTOM = 520, 64, 56
+_DECADES = 2  # an axis that is shorter names 2 and 5 of each power of ten, too
 _COLUMNS = ["gpu", "name", "launch_geometry", "total_ns", "share_pct", "arithmetic", "flop", "tflops"]
 _COLUMNS += ["dram_read_bytes", "dram_write_bytes", "intensity", "roof_tflops", "roof_pct", "memory_pct", "bound"]
 
@@ -98,7 +99,7 @@ def _add_slopes(
         name = f"{_which(numbers, slopes)}DRAM {text}"
         _add_line(figure, [start, end], [start * rate, end * rate], name, "", _OTHER_COLOR)
         middle = np.log10(start * end) / 2
-        place = {"x": middle, "y": middle + np.log10(rate), "xanchor": "right", "yanchor": "bottom"}
+        place = {"x": middle, "y": middle + np.log10(rate), "xanchor": "left", "yanchor": "top"}
         figure.add_annotation(text=name, showarrow=False, **place)
 
 
@@ -163,10 +164,22 @@ def _describe(row: Mapping[Any, Any], analysis: Analysis) -> str:
 
 def _layout(box: tuple[float, float, float, float]) -> dict[str, object]:
     left, right, low, high = (float(value) for value in np.log10(box))
-    shared = {"type": "log", "gridcolor": GRID, "zeroline": False, "dtick": 1, "tickformat": "~s"}
+    shared = {"type": "log", "gridcolor": GRID, "zeroline": False, "tickformat": "~s"}
+    across, upwards = (1 if span >= _DECADES else "D2" for span in (right - left, high - low))
     return {
         **base_layout(_HEIGHT, _TOP, _BOTTOM),
         "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "itemsizing": "constant"},
-        "xaxis": {**shared, "range": [left, right], "title": {"text": "FLOP for each byte of DRAM", "standoff": 6}},
-        "yaxis": {**shared, "range": [low, high], "title": {"text": "FLOP/s", "standoff": 4}, "automargin": True},
+        "xaxis": {
+            **shared,
+            "dtick": across,
+            "range": [left, right],
+            "title": {"text": "FLOP for each byte of DRAM", "standoff": 6},
+        },
+        "yaxis": {
+            **shared,
+            "dtick": upwards,
+            "range": [low, high],
+            "title": {"text": "FLOP/s", "standoff": 4},
+            "automargin": True,
+        },
     }
