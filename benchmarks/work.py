@@ -14,6 +14,7 @@ import tcprof
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 COUNTS = ("dram_read_bytes", "dram_write_bytes", "fma_instruction_count", "tensor_cycles")
+OF_SPEED_OF_LIGHT = 60.0  # %: what is below, of compute and of memory, Nsight Compute's rules call latency
 SIZE = 4096
 VECTOR, WIDE, HALF = 4 * 16 * SIZE**2, 4 * (2 * SIZE) ** 2, 2 * (2 * SIZE) ** 2  # bytes
 # What must be read and written at least, and FMA instructions, of the kernels whose arithmetic is that simple.
@@ -43,11 +44,13 @@ def compare() -> pd.DataFrame:
     launched = analysis.launched[analysis.launched["range"] >= 0]
     by = launched.groupby(names[launched["range"].to_numpy()])
     fitted = by[["duration_ns", *COUNTS]].mean()
+    bound = analysis.kernels["bound"].to_numpy()[launched["kernel"].to_numpy()]
+    fitted["bound"] = pd.Series(bound).groupby(names[launched["range"].to_numpy()]).first()
     expected = pd.DataFrame.from_dict(ARITHMETIC, orient="index", columns=COUNTS[:3]).astype(float)
     reference = pd.read_csv(FIXTURES / "reference" / "known_work.counters.csv", index_col="range")
     return (
         fitted.join(expected.add_prefix("expected_"))
-        .join(reference[[*COUNTS]].add_prefix("ncu_"))
+        .join(reference[[*COUNTS, "compute_pct", "memory_pct"]].add_prefix("ncu_"))
         .loc[reference.index.to_list()]
     )
 
@@ -55,16 +58,25 @@ def compare() -> pd.DataFrame:
 def table() -> str:
     """The comparison as Markdown: the fitted value over the other, where there is one."""
     lines = [
-        "| kernel | time | bytes read: arithmetic | ncu | bytes written: arithmetic | ncu | FMA: ncu | tensor: ncu |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|",
+        "| kernel | time | bytes read: arithmetic | ncu | bytes written: arithmetic | ncu | FMA: ncu | tensor: ncu "
+        "| bound by | ncu |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---|---|",
     ]
     for name, row in compare().iterrows():
         cells = [f"{row['duration_ns'] / 1000:.0f} µs"]
         for count in COUNTS:
             others = ("expected", "ncu") if count.startswith("dram") else ("ncu",)
             cells += [_ratio(row[count], row.get(f"{other}_{count}")) for other in others]
+        cells += [row["bound"], _speed_of_light(row["ncu_compute_pct"], row["ncu_memory_pct"])]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def _speed_of_light(compute: float, memory: float) -> str:
+    """What Nsight Compute's rules say, with both throughputs in percent."""
+    highest = "compute" if compute > memory else "memory"
+    said = highest if max(compute, memory) >= OF_SPEED_OF_LIGHT else "latency"
+    return f"{said} ({compute:.0f}, {memory:.0f})"
 
 
 def _ratio(value: float, other: float | None) -> str:
