@@ -86,9 +86,8 @@ def _apply(change: Mutation, random: Random, connection: sqlite3.Connection) -> 
 def choose_command(random: Random, path: Path, original: Path) -> list[str]:
     """A command with options, which runs in a folder of its own."""
     run = str(path)
-    command = random.choice(
-        ("ranges", "ranges", "kernels", "timeline", "show", "report", "compare", "export", "trace", "redact", "redact")
-    )
+    tables = ("ranges", "ranges", "kernels", "timeline", "show", "modules", "advise")
+    command = random.choice((*tables, "report", "compare", "export", "trace", "redact", "redact"))
     form = ["--format", random.choice(FORMATS[:-1])] if random.random() < 0.8 else []
     window = ["--window", random.choice(("gpu", "host", "busy"))] if random.random() < 0.5 else []
     warm = ["--warm-up", random.choice(("all", "0", "2"))] if random.random() < 0.3 else []
@@ -115,6 +114,8 @@ def choose_command(random: Random, path: Path, original: Path) -> list[str]:
         "kernels": ((), ("--by", "path"), ("--limit", "0"), ("--gpu", "0"), ("--filter", "gemm")),
         "timeline": ((), ("--depth", "2"), ("--iteration", "step"), ("--gpu", "0")),
         "show": ((), window, ("--limit", "3")),
+        "modules": ((), ("--depth", "2"), ("--gpu", "0")),
+        "advise": ((),),
     }[command]
     out = ["-o", f"out.{random.choice(('json', 'csv', 'md', 'txt'))}"] if not form and random.random() < 0.7 else []
     return [command, run, *form, *random.choice(own), *warm, *out]

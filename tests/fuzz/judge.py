@@ -101,7 +101,10 @@ def _judge_outputs(arguments: list[str], outcome: Outcome) -> Iterator[Symptom]:
     form = arguments[arguments.index("--format") + 1] if "--format" in arguments else "text"
     told = re.search(rb"^warning:", outcome.err, re.MULTILINE) is not None
     where = f"{arguments[0]}"
-    if arguments[0] in ("ranges", "kernels", "timeline", "show", "compare") and outcome.out.strip():
+    if (
+        arguments[0] in ("ranges", "kernels", "timeline", "show", "modules", "advise", "compare")
+        and outcome.out.strip()
+    ):
         printed = "text" if "-o" in arguments and arguments[0] != "compare" else form
         yield from _judge_document(f"{where} {printed}", printed, outcome.out, told)
     else:

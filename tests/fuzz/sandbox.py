@@ -54,7 +54,7 @@ def warm_up(original: Path, folder: Path) -> None:
     run, out = str(original), str(folder)
     commands = [
         *(["ranges", run, "--format", form] for form in ("text", "json", "csv", "markdown")),
-        *([name, run] for name in ("kernels", "timeline", "show")),
+        *([name, run] for name in ("kernels", "timeline", "show", "modules", "advise")),
         ["report", run, "-o", f"{out}/page.html"],
         ["compare", run, run, "--format", "junit", "--fail-if", "time > +5%", "-o", f"{out}/pages.html"],
         ["export", run, "-o", f"{out}/csv"],
