@@ -12,6 +12,8 @@ LONGEST_NS = 2.0**63
 COUNTED = ("_ns", "_s", "_count", "_cycles", "_flop", "_bytes", "_hz", "_tflops", "_per_launch")
 # Times of an event, shifts and differences: these may be.
 SIGNED = ("start_ns", "end_ns", "offset_ns", "shift_ns", "change", "difference", "time_ns", "timestamp_ns", "moved")
+# What a change wins, and below 0 costs.
+GAINS = tuple(f"{level}_{unit}" for level in ("low", "likely", "high") for unit in ("ns", "pct"))
 # Ends of intervals that reach to infinity where a side may be 0, and instances that no number of would do.
 UNBOUNDED = ("ratio_low", "ratio_high", "mean_ratio_low", "mean_ratio_high", "needed_count", "mean_needed_count")
 PAIRS = (  # the first is never above the second
@@ -20,6 +22,10 @@ PAIRS = (  # the first is never above the second
     ("tensor_active_low_pct", "tensor_active_mean_pct"),
     ("tensor_active_mean_pct", "tensor_active_high_pct"),
     ("tensor_active_low_pct", "tensor_active_high_pct"),
+    ("low_ns", "likely_ns"),
+    ("likely_ns", "high_ns"),
+    ("low_pct", "likely_pct"),
+    ("likely_pct", "high_pct"),
     ("start_ns", "end_ns"),
     ("host_start_ns", "host_end_ns"),
     ("gpu_start_ns", "gpu_end_ns"),
@@ -92,7 +98,7 @@ def _problem(name: str, value: float) -> str:
     """What is wrong with a value of a column; empty for nothing."""
     if math.isinf(value):
         return "" if name in UNBOUNDED else "not finite"
-    if any(word in name for word in SIGNED) or not name.endswith((*COUNTED, "_pct")):
+    if name in GAINS or any(word in name for word in SIGNED) or not name.endswith((*COUNTED, "_pct")):
         return ""
     if name.endswith("_pct") and "spread" not in name:
         return "negative" if value < -RELATIVE else "above 100 %" if value > 100 + POINTS else ""
