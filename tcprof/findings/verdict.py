@@ -16,15 +16,7 @@ from tcprof.untrusted import one_line
 
 NOTABLE_GAP_PCT = 10.0
 _NOTABLE_PCT = 1.0
-_OTHER_KERNELS = (
-    "memory_bound",
-    "fp32_bound",
-    "issue_bound",
-    "small_grid",
-    "other_kernel",
-    "unresolved_kernel",
-    "communication",
-)
+_OTHER_KERNELS = tuple(name for name in TIME_CLASSES if name not in ("tensor_kernel", "graph", "copy", "idle"))
 
 
 def judge_iterations(analysis: Analysis, gpu: int, figures: IterationFigures) -> tuple[str, ...]:

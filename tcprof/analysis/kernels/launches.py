@@ -14,7 +14,7 @@ from tcprof.analysis.kernels.design import Launches, build_design
 from tcprof.analysis.kernels.fit import LEAST_OFFSET_NS, PASSES, Fit, fit
 from tcprof.analysis.kernels.interruptions import doubt_interrupted
 from tcprof.analysis.kernels.names import read_names
-from tcprof.analysis.kernels.work import Limits, fit_counts, fit_shares
+from tcprof.analysis.kernels.work import SHARES, Limits, fit_counts, fit_shares
 from tcprof.analysis.projection import Attribution, Hierarchy, ranges_of_activities
 from tcprof.analysis.sampling import read_rounded
 from tcprof.arrays import Floats, Ints
@@ -126,7 +126,7 @@ def fit_kernels(
             mine = samples[samples["gpu"] == gpu]
             offset_ns = errors.get(gpu, LEAST_OFFSET_NS)
             peaks = (bandwidths.get(gpu, np.nan), chip.fma_per_cycle)
-            moves = _find_moves(activities[(activities["gpu"] == gpu)])
+            moves = _find_moves(activities[activities["gpu"] == gpu])
             fitted[gpu] = _fit_gpu(launches, (code, geometry), mine, offset_ns, peaks, moves)
         frame = _launched(gpu, rows, path_id[rows], launches, classes, fitted[gpu])
         parts.append(_with_flop(frame, fitted[gpu].capacity, names, code, chip))
@@ -236,9 +236,17 @@ def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: 
             "tensor_cycles": found.counted.per_launch if found.counted and found.in_cycles else np.nan,
             "sm_cycles": found.capacity * duration / PIPES_PER_SM if found.has_clock else np.nan,
             **{name: counted.per_launch for name, counted in found.counts.items()},
-            "dram_ideal_ns": found.fits["dram"].per_launch if found.counts and "dram" in found.fits else np.nan,
+            "dram_ideal_ns": (
+                found.fits["dram"].per_launch if "dram" in found.fits and _counts_bytes(found) else np.nan
+            ),
         }
     )
+
+
+def _counts_bytes(found: GpuFit) -> bool:
+    """Whether the share of the memory's bandwidth is that of counted bytes, and not of whole percentages."""
+    counted, _ = SHARES["dram"]
+    return found.counts.keys() >= set(counted)
 
 
 def _with_flop(frame: pd.DataFrame, capacity: Floats, names: pd.DataFrame, code: Ints, chip: Chip) -> pd.DataFrame:

@@ -42,7 +42,7 @@ def has_halves(step: Step) -> bool:
 def saved_by(step: Step, rows: pd.DataFrame, before: str, after: str) -> Levels:
     """Exposed time of products that another precision saves, in ns; NaN where the chip's rates are not known."""
     fast = speedup(step.chip, before, after, rows["median_ns"].to_numpy(np.float64))
-    is_bound = (rows["bound_by"] == MEMORY).to_numpy()
+    is_bound = (rows["bound"] == MEMORY).to_numpy()
     shares, spread = MEASURED["convolutions"]["share"], MEASURED["products"]["spread"]
     found = []
     for level in range(3):

@@ -4,6 +4,7 @@ A step is an iteration without warm-up, from its first activity on the GPU to th
 is all the GPU's work, from first activity to last.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +18,6 @@ from tcprof.analysis.kernels.names import parse_name
 from tcprof.arrays import Floats, Ints
 from tcprof.chips import Chip, find_chip
 from tcprof.findings.advice.advice import Gain
-from tcprof.findings.advice.bounds import is_convolution, what_bounds
 from tcprof.findings.advice.host import Host, find_host, launching_time
 from tcprof.findings.advice.measured import TRACING
 from tcprof.findings.recording_cost import measure_cost
@@ -26,6 +26,7 @@ from tcprof.untrusted import one_line
 
 _LONG = 2.0  # times the median from one iteration to the next: between them lies something else, such as a test pass
 _FRAMEWORK = r"at::native|triton_|^(?:input_|loop_)?\w*fusion|cudnn|xmma|cutlass|nvjet|^graph$"
+_CONVOLUTION = re.compile(r"conv|[fbdw](?:prop|grad)|winograd|implicit_|nhwc|nchw", re.IGNORECASE)
 Levels = tuple[float, float, float]  # low, likely, high
 _Pricing = Callable[[int, float], tuple[float, float]]  # level and what tracing leaves: what is won, of which time
 
@@ -90,8 +91,7 @@ class Step:
     def kernels(self) -> pd.DataFrame:
         """The GPU's rows of ``tcprof.frames.KERNELS`` that run in steps, by their index there.
 
-        With ``exposed_ns`` and ``launches`` of a step, ``work`` as kernels' names tell it, ``is_convolution``, and
-        ``bound_by``, see ``what_bounds``.
+        With ``exposed_ns`` and ``launches`` of a step, and ``work`` and ``is_convolution`` as kernels' names tell.
         """
         launched = self.analysis.launched
         launched = launched[launched["gpu"] == self.gpu]
@@ -103,8 +103,7 @@ class Step:
             exposed_ns=sums["sum"],
             launches=sums["size"],
             work=[parse_name(name).work for name in rows["name"]],
-            is_convolution=[is_convolution(name) for name in rows["name"]],
-            bound_by=what_bounds(rows),
+            is_convolution=rows["name"].str.contains(_CONVOLUTION),
         ).sort_values("exposed_ns", ascending=False)
 
     @cached_property

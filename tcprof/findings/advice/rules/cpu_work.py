@@ -16,6 +16,7 @@ docs/lessons.md took 1.7 times as long with them).
 
 from tcprof import units
 from tcprof.findings.advice.advice import LOW, MEDIUM, Advice, Option
+from tcprof.findings.advice.assumed import save
 from tcprof.findings.advice.host import WORK
 from tcprof.findings.advice.step import Step
 from tcprof.findings.finding import Severity
@@ -32,7 +33,7 @@ _CODE = (
 def find(step: Step) -> list[Advice]:
     """Idle time for which other work on the CPU is the reason."""
     idle = step.host.idle_ns[WORK]
-    gain = step.price_idle((_REMOVED[0] * idle, _REMOVED[1] * idle, _REMOVED[2] * idle))
+    gain = step.price_idle(save(_REMOVED, idle))
     if not step.name or gain.likely_pct < LEAST_PCT:
         return []
     named = [

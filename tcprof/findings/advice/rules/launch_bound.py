@@ -19,6 +19,7 @@ first.
 
 from tcprof import units
 from tcprof.findings.advice.advice import HIGH, LOW, MEDIUM, Advice, Gain, Option
+from tcprof.findings.advice.assumed import save
 from tcprof.findings.advice.host import LAUNCHES
 from tcprof.findings.advice.step import Step
 from tcprof.findings.finding import Severity
@@ -52,7 +53,7 @@ def find(step: Step) -> list[Advice]:
     idle = step.host.idle_ns[LAUNCHES]
     if not is_cpu_bound(step):
         return []
-    gain = step.price_idle((_REMOVED[0] * idle, _REMOVED[1] * idle, _REMOVED[2] * idle))
+    gain = step.price_idle(save(_REMOVED, idle))
     if gain.likely_pct < LEAST_PCT or not gain.low_pct > 0:
         return []
     count, busy = float(step.kernels["launches"].sum()), float(step.kernels["exposed_ns"].sum())

@@ -16,6 +16,7 @@ Not when: the CPU's own time is as long as the step: then launches are the matte
 
 from tcprof import units
 from tcprof.findings.advice.advice import LOW, MEDIUM, Advice, Option
+from tcprof.findings.advice.assumed import save
 from tcprof.findings.advice.host import LAUNCHES, WAITS
 from tcprof.findings.advice.rules.launch_bound import is_cpu_bound
 from tcprof.findings.advice.step import Step
@@ -36,8 +37,7 @@ def find(step: Step) -> list[Advice]:
     idle = step.host.idle_ns[WAITS] + (0.0 if is_cpu_bound(step) else step.host.idle_ns[LAUNCHES])
     if not step.name or not len(step.host.waits) or not step.cpu_ns > 0:
         return []
-    levels = (_REMOVED[0] * idle, _REMOVED[1] * idle, _REMOVED[2] * idle)
-    gain = step.price_idle(levels, step.cpu_ns)
+    gain = step.price_idle(save(_REMOVED, idle), step.cpu_ns)
     if gain.likely_pct < LEAST_PCT:
         return []
     evidence = tuple(
