@@ -150,6 +150,32 @@ def wait(strings: dict[str, object], start: int, end: int) -> dict[str, int]:
     return {"start": start, "end": end, "globalTid": 1 << 48 | 1000 << 24 | 1, "correlationId": 90, "nameId": 999}
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_what_advice_is_about_is_named_as_in_the_frames(name: str) -> None:
+    analysis = step_on(name).analysis
+    frames = {
+        "ranges": analysis.paths["path"],
+        "modules": analysis.modules["module"],
+        "kernels": analysis.kernels["name"],
+    }
+    for each in advice_on(name):
+        for part, names in frames.items():
+            said = getattr(each.about, part)
+            assert set(said) <= set(names.astype(str)), (each.rule, part)
+            assert len(said) == len(set(said))
+        if each.evidence and each.rule != "exposed-copies":
+            assert each.about.kernels or each.about.ranges, each.rule
+
+
+def test_advice_is_about_the_modules_and_ranges_of_its_kernels_alone() -> None:
+    (fusion,) = [each for each in advice_on("llama") if each.rule == "fusion"]
+    (optimizer,) = [each for each in advice_on("llama") if each.rule == "unfused-optimizer"]
+    assert "Llama.layers.2.attention" in fusion.about.modules
+    assert optimizer.about.ranges == ("step / optimizer",)
+    assert optimizer.about.modules == ()
+    assert all("multi_tensor_apply" in name for name in optimizer.about.kernels)
+
+
 def test_faster_kernels_win_no_more_than_the_cpu_leaves() -> None:
     step = step_on("mlp_fp32")
     whole = (step.busy_ns,) * 3
@@ -212,6 +238,8 @@ def test_every_format_has_the_advice(run: Run) -> None:
     first = data["advice"][0]
     assert first["rule"] == "fp32-matmul"
     assert first["options"][0]["title"] == "TF32"
+    assert first["about"]["ranges"][0] == "epoch 0 / step / backward"
+    assert any("sgemm" in name for name in first["about"]["kernels"])
     rows = list(csv.DictReader(run("advise", export, "--format", "csv").out.splitlines()))
     assert float(rows[0]["likely_pct"]) == pytest.approx(first["gain"]["likely_pct"])
     text = run("advise", export).out

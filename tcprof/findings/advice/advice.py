@@ -59,12 +59,28 @@ class Option:
 
 
 @dataclass(frozen=True)
+class Subject:
+    """What advice is about, by names in the recording's frames, that which takes most time first; empty for no such.
+
+    Attributes:
+        ranges: Paths, as in ``tcprof.frames.PATHS``.
+        modules: Paths of modules, as in ``tcprof.frames.MODULES``.
+        kernels: Names, as in ``tcprof.frames.KERNELS``.
+    """
+
+    ranges: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Advice(Finding):
     """A finding that says what to do, and what that would win.
 
     Attributes:
         gpu: Number of the GPU.
         gain: What the first option wins.
+        about: What in the recording it is about.
         evidence: Figures that show it, a line each.
         options: Ways to act on it, that to begin with first.
         confidence: high, medium or low.
@@ -73,6 +89,7 @@ class Advice(Finding):
 
     gpu: int = 0
     gain: Gain = UNPRICED
+    about: Subject = Subject()
     evidence: tuple[str, ...] = ()
     options: tuple[Option, ...] = ()
     confidence: str = MEDIUM

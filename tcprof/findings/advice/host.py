@@ -12,7 +12,6 @@ from tcprof.analysis.kernel_order import KERNEL_ORDER_DOMAIN
 from tcprof.analysis.projection import launches_of
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import OPS_DOMAIN
-from tcprof.untrusted import one_line
 
 LONG_NS = 200_000  # between two calls: more than the 5 to 40 µs that a launch takes with its share of Python
 VERY_LONG_NS = 1_000_000  # the same in a range that launches kernels itself: more than autograd takes to begin
@@ -29,7 +28,7 @@ class Host:
     Attributes:
         cpu_ns: Time in which it does not wait for the GPU; NaN where no calls were recorded, or of several processes.
         wait_ns: Time in which it does.
-        waits: The same by what is called, and how often in a step.
+        waits: The same by what is called, how often in a step, and in which range; empty for none.
         idle_ns: Time in which the GPU idles, by why: the CPU launches, it has just waited, it works long in a range
             that launches nothing, or the launch was there before.
         work: Of idle time while the CPU works long between launches, by the range that is open then; empty for none.
@@ -65,7 +64,7 @@ def find_host(analysis: Analysis, rows: Ints, inside: StepFunction, on_cpu: Pair
     return Host(
         cpu_ns=float("nan") if several else (on_cpu_ns - wait_ns) / count,
         wait_ns=wait_ns / count,
-        waits=_sum_waits(waits, on_cpu, count),
+        waits=_sum_waits(analysis, waits, on_cpu, int(activities["process"].iloc[0]), count),
         idle_ns={name: value / count for name, value in idle.items()},
         work=work / count,
     )
@@ -105,10 +104,15 @@ def _measure(on_cpu: Pair, waits: pd.DataFrame) -> tuple[float, float]:
     return float((inside.end - inside.start).sum()), float(inside.integral(start, end).sum())
 
 
-def _sum_waits(waits: pd.DataFrame, on_cpu: Pair, count: int) -> pd.DataFrame:
-    """Time and number of waits in a step, by what is called."""
+def _sum_waits(analysis: Analysis, waits: pd.DataFrame, on_cpu: Pair, process: int, count: int) -> pd.DataFrame:
+    """Time and number of waits in a step, by what is called, with the range that is mostly open then."""
     time = _inside(on_cpu).integral(waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64))
-    found = waits.assign(time_ns=time)[time > 0].groupby("name")["time_ns"].agg(["sum", "size"]) / count
+    inside = waits.assign(time_ns=time)[time > 0]
+    found = inside.groupby("name")["time_ns"].agg(["sum", "size"]) / count
+    start = inside["start_ns"].to_numpy(np.int64)
+    names, _ = open_ranges(analysis, np.full(len(start), process), start)
+    places = inside.assign(range=names).groupby(["name", "range"])["time_ns"].sum().sort_values()
+    found["range"] = places.reset_index("range").groupby(level=0)["range"].last()
     return found.rename(columns={"sum": "time_ns", "size": "count"}).sort_values("time_ns", ascending=False)
 
 
@@ -138,7 +142,7 @@ def _explain_idle(
     is_after_wait = waited >= idle_from - BLOCKED_NS
     middle = (np.maximum(called, idle_from) + launched) // 2
     names, is_launching = np.full(len(middle), "", dtype=object), np.zeros(len(middle), dtype=bool)
-    where = _open_ranges(analysis, activities["process"].to_numpy()[following[is_long]], middle[is_long])
+    where = open_ranges(analysis, activities["process"].to_numpy()[following[is_long]], middle[is_long])
     names[is_long], is_launching[is_long] = where
     is_work = is_long & (launched > idle_from) & (~is_launching | (launched - called >= VERY_LONG_NS))
     late = np.where(launched > idle_from, inside.integral(idle_from, idle_to), 0.0)
@@ -164,7 +168,15 @@ def _last_end(start: Ints, end: Ints, time: Ints) -> Ints:
     return np.where(place >= 0, np.minimum(reach[np.maximum(place, 0)], time), np.iinfo(np.int64).min // 4)
 
 
-def _open_ranges(analysis: Analysis, process: Ints, time: Ints) -> tuple[list[str], Bools]:
+def find_launching_ranges(analysis: Analysis, activities: pd.DataFrame) -> list[str]:
+    """The names of the innermost ranges that are open when activities are launched; empty for none."""
+    launch = launches_of(analysis.launches, activities)
+    known = launch >= 0
+    time = analysis.launches["start_ns"].to_numpy()[launch[known]]
+    return open_ranges(analysis, activities["process"].to_numpy()[known], time)[0]
+
+
+def open_ranges(analysis: Analysis, process: Ints, time: Ints) -> tuple[list[str], Bools]:
     """The name of the range of each process that opened last before a time and is open then, empty where none is.
 
     And whether kernels are launched in ranges of that name, without one further in.
@@ -178,4 +190,4 @@ def _open_ranges(analysis: Analysis, process: Ints, time: Ints) -> tuple[list[st
     names = np.append(ranges["name"].astype(str).to_numpy()[order], "")[found]
     rows = analysis.launched["range"].unique()
     launching = analysis.nvtx_ranges["name"].loc[rows[rows >= 0]].astype(str).unique()
-    return [one_line(name, 40) for name in names], np.isin(names, launching)
+    return list(names), np.isin(names, launching)

@@ -3,18 +3,15 @@
 import numpy as np
 import pandas as pd
 
-from tcprof import units
 from tcprof.analysis.kernels.bound import MEMORY
-from tcprof.analysis.kernels.names import PRODUCT, short_name
+from tcprof.analysis.kernels.names import PRODUCT
 from tcprof.findings.advice.measured import MEASURED, speedup
 from tcprof.findings.advice.step import Levels, Step
-from tcprof.untrusted import one_line
 
 ATTENTION, OPTIMIZER = "attention", "optimizer"
 HALVES = ("fp16", "bf16", "fp16/bf16")
 NOTABLE_SHARE_PCT = 1.0  # of a step
 _VECTORS = r"gemv|gemvx|dot_kernel|gemmk1_"  # a matrix times a vector: its memory is what it waits for
-_SHOWN = 3
 BF16_CODE = (
     'with torch.autocast("cuda", dtype=torch.bfloat16):  # forward pass and loss',
     "    loss = criterion(model(inputs), targets)",
@@ -37,6 +34,11 @@ def has_halves(step: Step) -> bool:
     kernels = step.kernels[step.kernels["tensor_kernel"]]
     time = kernels["exposed_ns"][kernels["precision"].isin(HALVES)].sum()
     return step.share_pct(time) >= NOTABLE_SHARE_PCT or bool(time > 0.1 * kernels["exposed_ns"].sum() > 0)
+
+
+def is_of_measured_chip(step: Step) -> bool:
+    """Whether prices of products were measured on a chip of this kind."""
+    return bool(step.chip.name == MEASURED["products"]["chip"])
 
 
 def saved_by(step: Step, rows: pd.DataFrame, before: str, after: str) -> Levels:
@@ -62,20 +64,6 @@ def saved_by_autocast(step: Step, rows: pd.DataFrame, before: str) -> Levels:
     whole = float(attention["exposed_ns"].sum())
     levels = [saved[each] + whole * (1 - 1 / faster[each]) - optimizer * casts[each] for each in range(3)]
     return levels[0], levels[1], levels[2]
-
-
-def list_kernels(step: Step, rows: pd.DataFrame) -> tuple[str, ...]:
-    """The kernels that take most, a line each."""
-    lines = []
-    for row in rows.head(_SHOWN).to_dict("records"):
-        where = f", mostly in “{one_line(row['path'], 60)}”" if row["path"] else ""
-        count = units.format_count(row["launches"])
-        lines.append(f"{short_name(row['name'])}: {units.format_ns(row['exposed_ns'])} in {count} launches{where}")
-    rest = len(rows) - _SHOWN
-    if rest > 0:
-        time = units.format_ns(rows["exposed_ns"][_SHOWN:].sum())
-        lines.append(f"{units.format_count(rest)} more kernel{'s' * (rest > 1)}: {time}")
-    return tuple(lines)
 
 
 def add(*levels: Levels) -> Levels:

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.kernels.names import parse_name
@@ -88,16 +89,19 @@ class Step:
         return cost is not None and cost.recorded.value > 0
 
     @cached_property
+    def launches(self) -> pd.DataFrame:
+        """The GPU's rows of ``tcprof.frames.LAUNCHED`` that run in steps, with ``exposed_ns`` in all of them."""
+        launched = self.analysis.launched[self.analysis.launched["gpu"] == self.gpu]
+        launched = launched.assign(exposed_ns=self.exposed_ns[launched["activity"].to_numpy()])
+        return launched[launched["exposed_ns"] > 0]
+
+    @cached_property
     def kernels(self) -> pd.DataFrame:
         """The GPU's rows of ``tcprof.frames.KERNELS`` that run in steps, by their index there.
 
         With ``exposed_ns`` and ``launches`` of a step, and ``work`` and ``is_convolution`` as kernels' names tell.
         """
-        launched = self.analysis.launched
-        launched = launched[launched["gpu"] == self.gpu]
-        exposed = self.exposed_ns[launched["activity"].to_numpy()]
-        by_kernel = pd.DataFrame({"kernel": launched["kernel"], "exposed_ns": exposed}).query("exposed_ns > 0")
-        sums = by_kernel.groupby("kernel")["exposed_ns"].agg(["sum", "size"]) / max(self.count, 1)
+        sums = self.launches.groupby("kernel")["exposed_ns"].agg(["sum", "size"]) / max(self.count, 1)
         rows = self.analysis.kernels.loc[sums.index]
         return rows.assign(
             exposed_ns=sums["sum"],
@@ -114,6 +118,10 @@ class Step:
     def share_pct(self, time_ns: float) -> float:
         """A time as a share of the step."""
         return 100 * time_ns / self.length_ns
+
+    def tell_share(self, time_ns: float) -> str:
+        """The same in words, with what it is of."""
+        return f"{units.format_pct(self.share_pct(time_ns))} of {self.unit}"
 
     @cached_property
     def tracing(self) -> Levels:

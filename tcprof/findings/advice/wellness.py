@@ -7,14 +7,16 @@ Why: that, too, is an answer: how far the step is from the chip's best, and that
 
 from tcprof import units
 from tcprof.findings.advice.advice import MEDIUM, Advice
+from tcprof.findings.advice.making import make_advice
 from tcprof.findings.advice.step import Step
-from tcprof.findings.finding import Severity
+from tcprof.findings.advice.subject import about_kernels
 
 
 def find_all_well(step: Step) -> list[Advice]:
     """That nothing was found, with the distance to the chip's best; nothing where there are no kernels."""
     if step.kernels.empty:
-        return []
+        said = (f"Nothing that tcprof knows of is likely to win 1 % of {step.unit}", "")
+    return []
     kernels = step.kernels[step.kernels["tensor_kernel"]]
     share = step.share_pct(float(kernels["exposed_ns"].sum()))
     known = kernels[kernels["hfu_pct"].notna()]
@@ -24,13 +26,5 @@ def find_all_well(step: Step) -> list[Advice]:
         weights = known["exposed_ns"] / known["exposed_ns"].sum()
         hfu = float((known["hfu_pct"] * weights).sum())
         evidence.append(f"in which they reach {units.format_pct(hfu)} of the dense peak at the boost clock")
-    return [
-        Advice(
-            rule="all-well",
-            severity=Severity.ADVICE,
-            sentence=f"Nothing that tcprof knows of is likely to win 1 % of {step.unit}",
-            gpu=step.gpu,
-            evidence=tuple(evidence),
-            confidence=MEDIUM,
-        )
-    ]
+    said = (f"Nothing that tcprof knows of is likely to win 1 % of {step.unit}", "")
+    return [make_advice(step, "all-well", said, (), about_kernels(step, kernels.index), evidence, MEDIUM)]

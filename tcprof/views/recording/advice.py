@@ -120,4 +120,10 @@ def _describe_option(option: Option, is_first: bool) -> str:
 def _plain(advice: Advice) -> dict[str, Any]:
     """A finding with all that it says, for JSON."""
     options = [{**vars(option), "gain": vars(option.gain)} for option in advice.options]
-    return {**vars(advice), "severity": str(advice.severity), "gain": vars(advice.gain), "options": options}
+    return {
+        **vars(advice),
+        "severity": str(advice.severity),
+        "gain": vars(advice.gain),
+        "about": vars(advice.about),
+        "options": options,
+    }

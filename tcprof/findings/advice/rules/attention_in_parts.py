@@ -13,13 +13,12 @@ Do: `torch.nn.functional.scaled_dot_product_attention(query, key, value, is_caus
 Not when: the scores themselves are needed, or a mask is used that no fused kernel takes.
 """
 
-from tcprof import units
 from tcprof.findings.advice.advice import MEDIUM, Advice
-from tcprof.findings.advice.assumed import advise_on_kernels, save
 from tcprof.findings.advice.between import find_between_products
+from tcprof.findings.advice.making import advise_on_kernels, save
 from tcprof.findings.advice.measured import MEASURED
-from tcprof.findings.advice.products import list_kernels
 from tcprof.findings.advice.step import Step
+from tcprof.findings.advice.subject import about_launches
 
 LEAST_PCT = 2.0
 _CODE = (
@@ -39,12 +38,10 @@ def find(step: Step) -> list[Advice]:
     sums = between.groupby("kernel")["exposed_ns"].agg(["sum", "size"]) / step.count
     rows = step.analysis.kernels.loc[sums.index].assign(exposed_ns=sums["sum"], launches=sums["size"])
     rows = rows.sort_values("exposed_ns", ascending=False)
-    share = units.format_pct(step.share_pct(time))
-    sentence = f"Attention is computed in parts: what lies between its two products takes {share} of {step.unit}"
+    said = (
+        f"Attention is computed in parts: what lies between its two products takes {step.tell_share(time)}",
+        "A fused kernel keeps the scores on the chip.",
+    )
     options = [("fused attention", _CODE, save(MEASURED["assumed"]["attention_between"], time))]
-    consequence = "A fused kernel keeps the scores on the chip."
-    return [
-        advise_on_kernels(
-            step, "attention-in-parts", sentence, consequence, list_kernels(step, rows), options, confidence=MEDIUM
-        )
-    ]
+    about = about_launches(step, between["activity"])
+    return [advise_on_kernels(step, "attention-in-parts", said, rows, options, about, confidence=MEDIUM)]

@@ -16,10 +16,11 @@ docs/lessons.md took 1.7 times as long with them).
 
 from tcprof import units
 from tcprof.findings.advice.advice import LOW, MEDIUM, Advice, Option
-from tcprof.findings.advice.assumed import save
 from tcprof.findings.advice.host import WORK
+from tcprof.findings.advice.making import make_advice, save
 from tcprof.findings.advice.step import Step
-from tcprof.findings.finding import Severity
+from tcprof.findings.advice.subject import about_ranges
+from tcprof.untrusted import one_line
 
 LEAST_PCT = 5.0
 _REMOVED = (0.0, 0.6, 1.0)  # of the idle time: nothing, where workers cost what they save
@@ -28,6 +29,8 @@ _CODE = (
     "                    persistent_workers=True, prefetch_factor=4)",
     "inputs = inputs.to(device, non_blocking=True)",
 )
+_NOTABLE = 0.01  # of the idle time, to be named
+_NAME_IT = "Name what the step does with NVTX ranges: a range “load” tells loading from other work."
 
 
 def find(step: Step) -> list[Advice]:
@@ -36,22 +39,17 @@ def find(step: Step) -> list[Advice]:
     gain = step.price_idle(save(_REMOVED, idle))
     if not step.name or gain.likely_pct < LEAST_PCT:
         return []
+    work = step.host.work[step.host.work > _NOTABLE * idle]
     named = [
-        f"{units.format_ns(time)} in {f'“{name}”' if name else 'no range'}"
-        for name, time in step.host.work.head(3).items()
+        f"{units.format_ns(time)} in {f'“{one_line(name, 40)}”' if name else 'no range'}"
+        for name, time in work.head(3).items()
     ]
-    return [
-        Advice(
-            rule="cpu-work",
-            severity=Severity.ADVICE,
-            sentence=f"The GPU idles {units.format_pct(step.share_pct(idle))} of {step.unit} while the CPU does "
-            "something other than launching kernels",
-            consequence="If that is loading data, workers can do it ahead.",
-            gpu=step.gpu,
-            gain=gain,
-            evidence=(f"idle time of a step: {', '.join(named)}",),
-            options=(Option("load ahead", _CODE, gain),),
-            confidence=MEDIUM if step.is_timed_alone else LOW,
-            raise_confidence="Name what the step does with NVTX ranges: a range “load” tells loading from other work.",
-        )
-    ]
+    said = (
+        f"The GPU idles {step.tell_share(idle)} while the CPU does something other than launching kernels",
+        "If that is loading data, workers can do it ahead.",
+    )
+    evidence = (f"idle time of a step: {', '.join(named)}",)
+    options = [Option("load ahead", _CODE, gain)]
+    about = about_ranges(step, work.index)
+    confidence = MEDIUM if step.is_timed_alone else LOW
+    return [make_advice(step, "cpu-work", said, options, about, evidence, confidence, _NAME_IT)]

@@ -12,11 +12,9 @@ gradients in bfloat16; fewer, larger steps (`no_sync()` while gradients accumula
 Not when: the GPUs wait for the slowest one: NCCL's kernels run while they wait, and what is uneven is the data.
 """
 
-from tcprof import units
-from tcprof.findings.advice.advice import LOW, Advice
-from tcprof.findings.advice.assumed import advise_on_kernels, save, time_of
+from tcprof.findings.advice.advice import Advice
+from tcprof.findings.advice.making import advise_on_kernels, save, time_of
 from tcprof.findings.advice.measured import MEASURED
-from tcprof.findings.advice.products import list_kernels
 from tcprof.findings.advice.step import Step
 
 LEAST_PCT = 3.0
@@ -33,9 +31,9 @@ def find(step: Step) -> list[Advice]:
     time = time_of(rows)
     if step.share_pct(time) < LEAST_PCT:
         return []
-    sentence = f"Communication runs with nothing beside it: {units.format_pct(step.share_pct(time))} of {step.unit}"
+    said = (
+        f"Communication runs with nothing beside it: {step.tell_share(time)}",
+        "Beside computation it would cost nothing.",
+    )
     options = [("overlap", _CODE, save(MEASURED["assumed"]["communication"], time))]
-    consequence = "Beside computation it would cost nothing."
-    return [
-        advise_on_kernels(step, "exposed-communication", sentence, consequence, list_kernels(step, rows), options, LOW)
-    ]
+    return [advise_on_kernels(step, "exposed-communication", said, rows, options)]

@@ -13,10 +13,12 @@ Not when: the copy takes longer than all kernels: then send less, such as uint8 
 """
 
 from tcprof import units
-from tcprof.findings.advice.advice import LOW, Advice
-from tcprof.findings.advice.assumed import advise_on_kernels, save
+from tcprof.findings.advice.advice import Advice, Option
+from tcprof.findings.advice.host import find_launching_ranges
+from tcprof.findings.advice.making import make_advice, save, time_of
 from tcprof.findings.advice.measured import MEASURED
 from tcprof.findings.advice.step import Step
+from tcprof.findings.advice.subject import about_ranges
 
 LEAST_PCT = 3.0
 _CODE = (
@@ -28,17 +30,18 @@ _CODE = (
 
 def find(step: Step) -> list[Advice]:
     """Exposed copies from the host."""
-    activities = step.analysis.activities
-    is_copy = ((activities["gpu"] == step.gpu) & (activities["name"].astype(str) == "host to device")).to_numpy()
-    exposed = step.exposed_ns[is_copy]
-    time = float(exposed.sum()) / step.count
+    activities = step.analysis.activities.assign(exposed_ns=step.exposed_ns)
+    is_copy = (activities["gpu"] == step.gpu) & (activities["name"].astype(str) == "host to device")
+    copies = activities[is_copy & (activities["exposed_ns"] > 0)]
+    time = time_of(copies) / step.count
     if not step.name or step.share_pct(time) < LEAST_PCT:
         return []
-    count = units.format_count(float((exposed > 0).sum()) / step.count)
-    sentence = (
-        f"Copies to the GPU run with nothing beside them: {units.format_pct(step.share_pct(time))} of {step.unit}"
+    count = units.format_count(len(copies) / step.count)
+    said = (
+        f"Copies to the GPU run with nothing beside them: {step.tell_share(time)}",
+        "From pinned memory they can run beside kernels.",
     )
     evidence = [f"{count} copies in a step, {units.format_ns(time)}"]
-    options = [("copies beside kernels", _CODE, save(MEASURED["assumed"]["copies"], time))]
-    consequence = "From pinned memory they can run beside kernels."
-    return [advise_on_kernels(step, "exposed-copies", sentence, consequence, evidence, options, LOW)]
+    gain = step.price_kernels(save(MEASURED["assumed"]["copies"], time))
+    about = about_ranges(step, find_launching_ranges(step.analysis, copies))
+    return [make_advice(step, "exposed-copies", said, [Option("copies beside kernels", _CODE, gain)], about, evidence)]

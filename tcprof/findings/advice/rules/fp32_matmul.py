@@ -19,20 +19,20 @@ times, docs/lessons.md), or before Ampere, which has no TF32. Compare the loss a
 
 import pandas as pd
 
-from tcprof import units
 from tcprof.findings.advice.advice import HIGH, LOW, MEDIUM, Advice, Option
+from tcprof.findings.advice.making import list_kernels, make_advice, time_of
 from tcprof.findings.advice.measured import MEASURED
 from tcprof.findings.advice.products import (
     BF16_CODE,
     NOTABLE_SHARE_PCT,
     find_products,
     has_halves,
-    list_kernels,
+    is_of_measured_chip,
     saved_by,
     saved_by_autocast,
 )
 from tcprof.findings.advice.step import Step
-from tcprof.findings.finding import Severity
+from tcprof.findings.advice.subject import about_kernels
 
 _CODE = (
     'torch.set_float32_matmul_precision("high")  # at the top of the program',
@@ -46,28 +46,17 @@ def find(step: Step) -> list[Advice]:
     """FP32 products on CUDA cores, with what TF32 and BF16 win."""
     rows = find_products(step, "fp32")
     rows = rows[~rows["tensor_kernel"]]
-    time = float(rows["exposed_ns"].sum())
+    time = time_of(rows)
     if step.share_pct(time) < NOTABLE_SHARE_PCT:
         return []
-    share = units.format_pct(step.share_pct(time))
     others = "although others run in 16 bits" if has_halves(step) else "while the Tensor Cores stand idle"
-    options = _list_options(step, rows)
-    return [
-        Advice(
-            rule="fp32-matmul",
-            severity=Severity.ADVICE,
-            sentence=f"Matrix products in FP32 run on the CUDA cores, {others}: {share} of {step.unit}",
-            consequence="TF32 runs the same products on the Tensor Cores, and changes one line of the program.",
-            gpu=step.gpu,
-            gain=options[0].gain,
-            evidence=list_kernels(step, rows),
-            options=options,
-            confidence=_confidence(step),
-            raise_confidence=""
-            if step.is_timed_alone or _confidence(step) == HIGH
-            else "Record with --alone, to know what recording costs.",
-        )
-    ]
+    said = (
+        f"Matrix products in FP32 run on the CUDA cores, {others}: {step.tell_share(time)}",
+        "TF32 runs the same products on the Tensor Cores, and changes one line of the program.",
+    )
+    options, about, confidence = _list_options(step, rows), about_kernels(step, rows.index), _confidence(step)
+    surer = "" if step.is_timed_alone or confidence == HIGH else "Record with --alone, to know what recording costs."
+    return [make_advice(step, "fp32-matmul", said, options, about, list_kernels(rows), confidence, surer)]
 
 
 def _list_options(step: Step, rows: pd.DataFrame) -> tuple[Option, ...]:
@@ -79,6 +68,6 @@ def _list_options(step: Step, rows: pd.DataFrame) -> tuple[Option, ...]:
 
 
 def _confidence(step: Step) -> str:
-    if step.chip.name != MEASURED["products"]["chip"]:
+    if not is_of_measured_chip(step):
         return LOW
     return HIGH if step.idle_ns < 0.1 * step.length_ns else MEDIUM

@@ -14,11 +14,10 @@ Not when: shapes change in each step, or the model has much Python in its forwar
 """
 
 from tcprof import units
-from tcprof.findings.advice.advice import LOW, Advice
-from tcprof.findings.advice.assumed import advise_on_kernels, save, time_of
+from tcprof.findings.advice.advice import Advice
 from tcprof.findings.advice.between import find_between_products
+from tcprof.findings.advice.making import advise_on_kernels, save, time_of
 from tcprof.findings.advice.measured import MEASURED
-from tcprof.findings.advice.products import list_kernels
 from tcprof.findings.advice.rules.unfused_optimizer import LOOPED
 from tcprof.findings.advice.step import Step
 
@@ -44,9 +43,10 @@ def find(step: Step) -> list[Advice]:
     time = time_of(rows)
     if step.share_pct(time) < LEAST_PCT or rows["launches"].sum() < FEWEST:
         return []
-    share = units.format_pct(step.share_pct(time))
     count = units.format_count(rows["launches"].sum())
-    sentence = f"Work between the products runs in {count} kernels of its own: {share} of {step.unit}"
+    said = (
+        f"Work between the products runs in {count} kernels of its own: {step.tell_share(time)}",
+        "A compiler fuses them, so that less is read and written.",
+    )
     options = [("torch.compile", _CODE, save(MEASURED["fusion"]["saved"], time))]
-    consequence = "A compiler fuses them, so that less is read and written."
-    return [advise_on_kernels(step, "fusion", sentence, consequence, list_kernels(step, rows), options, LOW)]
+    return [advise_on_kernels(step, "fusion", said, rows, options)]

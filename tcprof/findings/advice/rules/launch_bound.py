@@ -19,10 +19,10 @@ first.
 
 from tcprof import units
 from tcprof.findings.advice.advice import HIGH, LOW, MEDIUM, Advice, Gain, Option
-from tcprof.findings.advice.assumed import save
 from tcprof.findings.advice.host import LAUNCHES
+from tcprof.findings.advice.making import make_advice, save
 from tcprof.findings.advice.step import Step
-from tcprof.findings.finding import Severity
+from tcprof.findings.advice.subject import about_iteration
 from tcprof.frames import OPS_DOMAIN
 
 LEAST_PCT = 5.0
@@ -63,21 +63,14 @@ def find(step: Step) -> list[Advice]:
         f"the CPU is at work {units.format_pct(min(100.0, step.share_pct(step.cpu_ns)))} of it",
     )
     has_ops = bool((step.analysis.nvtx_ranges["domain"] == OPS_DOMAIN).any()) and not step.is_timed_alone
-    return [
-        Advice(
-            rule="launch-bound",
-            severity=Severity.ADVICE,
-            sentence=f"The GPU idles {units.format_pct(step.share_pct(idle))} of {step.unit} while the CPU launches "
-            "kernels",
-            consequence="Mixed precision will not help: it adds launches. Fewer launches do.",
-            gpu=step.gpu,
-            gain=gain,
-            evidence=evidence,
-            options=(Option("CUDA graphs", _GRAPHS, gain), Option("a larger batch", _BATCH)),
-            confidence=_confidence(step, gain),
-            raise_confidence=_ABOUT_OPS if has_ops else "" if step.is_timed_alone else _ABOUT_RECORDING,
-        )
-    ]
+    said = (
+        f"The GPU idles {step.tell_share(idle)} while the CPU launches kernels",
+        "Mixed precision will not help: it adds launches. Fewer launches do.",
+    )
+    options = [Option("CUDA graphs", _GRAPHS, gain), Option("a larger batch", _BATCH)]
+    surer = _ABOUT_OPS if has_ops else "" if step.is_timed_alone else _ABOUT_RECORDING
+    about = about_iteration(step)
+    return [make_advice(step, "launch-bound", said, options, about, evidence, _confidence(step, gain), surer)]
 
 
 def _confidence(step: Step, gain: Gain) -> str:

@@ -13,11 +13,9 @@ Not when: the step waits for the CPU; or layers in between (some norms, custom o
 PyTorch converts as often.
 """
 
-from tcprof import units
-from tcprof.findings.advice.advice import LOW, Advice
-from tcprof.findings.advice.assumed import advise_on_kernels, save, time_of
+from tcprof.findings.advice.advice import Advice
+from tcprof.findings.advice.making import advise_on_kernels, save, time_of
 from tcprof.findings.advice.measured import MEASURED
-from tcprof.findings.advice.products import list_kernels
 from tcprof.findings.advice.step import Step
 
 LEAST_PCT = 2.0
@@ -34,8 +32,9 @@ def find(step: Step) -> list[Advice]:
     time = time_of(rows)
     if step.share_pct(time) < LEAST_PCT:
         return []
-    share = units.format_pct(step.share_pct(time))
-    sentence = f"Kernels that only change the layout around convolutions take {share} of {step.unit}"
+    said = (
+        f"Kernels that only change the layout around convolutions take {step.tell_share(time)}",
+        "Channels last, cuDNN needs none of them.",
+    )
     options = [("channels last", _CODE, save(MEASURED["assumed"]["layout"], time))]
-    consequence = "Channels last, cuDNN needs none of them."
-    return [advise_on_kernels(step, "layout-changes", sentence, consequence, list_kernels(step, rows), options, LOW)]
+    return [advise_on_kernels(step, "layout-changes", said, rows, options)]

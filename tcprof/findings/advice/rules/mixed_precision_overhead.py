@@ -14,11 +14,13 @@ or `torch.compile`, which fuses casts with what follows.
 Not when: the model is sensitive to weights in bfloat16 without FP32 copies: they lose small updates.
 """
 
+import pandas as pd
+
 from tcprof import units
-from tcprof.findings.advice.advice import LOW, Advice
-from tcprof.findings.advice.assumed import advise_on_kernels, save, time_of
+from tcprof.findings.advice.advice import Advice
+from tcprof.findings.advice.making import advise_on_kernels, save, time_of
 from tcprof.findings.advice.measured import MEASURED
-from tcprof.findings.advice.products import has_halves, list_kernels
+from tcprof.findings.advice.products import has_halves
 from tcprof.findings.advice.rules import fusion
 from tcprof.findings.advice.step import Step
 
@@ -54,8 +56,10 @@ def find(step: Step) -> list[Advice]:
         options.append(("bfloat16 without a scaler", _SCALER, save((0.9, 1.0, 1.0), time_of(unscale))))
     options.sort(key=lambda option: -option[2][1])
     what = " and ".join(["casts"] * bool(len(casts)) + ["unscaling"] * bool(len(unscale))).capitalize()
-    sentence = f"{what} of mixed precision take {units.format_pct(step.share_pct(time))} of {step.unit}"
+    said = (
+        f"{what} of mixed precision take {step.tell_share(time)}",
+        "The products gain more than that; part of it can be had back.",
+    )
     evidence = [f"casts {units.format_ns(time_of(casts))}, unscaling {units.format_ns(time_of(unscale))}"]
-    evidence += list_kernels(step, casts if time_of(casts) > time_of(unscale) else unscale)
-    consequence = "The products gain more than that; part of it can be had back."
-    return [advise_on_kernels(step, "mixed-precision-overhead", sentence, consequence, evidence, options, LOW)]
+    rows = pd.concat([casts, unscale]).sort_values("exposed_ns", ascending=False)
+    return [advise_on_kernels(step, "mixed-precision-overhead", said, rows, options, evidence=evidence)]

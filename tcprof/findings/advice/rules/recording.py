@@ -15,11 +15,12 @@ Not when: the time of a step with and without recording is known (`--alone`): th
 from tcprof import units
 from tcprof.analysis.iterations import FEWEST
 from tcprof.analysis.kernels.names import GRAPH
-from tcprof.findings.advice.advice import HIGH, Advice, Option
+from tcprof.findings.advice.advice import HIGH, Advice, Option, Subject
 from tcprof.findings.advice.host import LAUNCHES
+from tcprof.findings.advice.making import make_advice, time_of
 from tcprof.findings.advice.rules import launch_bound
 from tcprof.findings.advice.step import Step
-from tcprof.findings.finding import Severity
+from tcprof.findings.advice.subject import about_iteration, about_kernels
 
 NAMES = ("hidden-graphs", "idle-or-tracer", "no-iterations", "few-iterations")
 _HIDDEN_PCT = 1.0
@@ -32,61 +33,49 @@ def find(step: Step) -> list[Advice]:
     return [advice for advice in found if advice is not None]
 
 
-def _advise(step: Step, rule: str, sentence: str, consequence: str, command: str) -> Advice:
-    return Advice(
-        rule=rule,
-        severity=Severity.ADVICE,
-        sentence=sentence,
-        consequence=consequence,
-        gpu=step.gpu,
-        options=(Option("record again", (command,)),),
-        confidence=HIGH,
-    )
+def _advise(step: Step, rule: str, said: tuple[str, str], command: str, about: Subject) -> Advice:
+    return make_advice(step, rule, said, [Option("record again", (command,))], about, confidence=HIGH)
 
 
 def _graphs(step: Step) -> Advice | None:
-    hidden = float(step.kernels["exposed_ns"][step.kernels["work"] == GRAPH].sum())
+    rows = step.kernels[step.kernels["work"] == GRAPH]
+    hidden = time_of(rows)
     if not step.busy_ns > 0 or 100 * hidden / step.busy_ns < _HIDDEN_PCT:
         return None
-    share = units.format_pct(100 * hidden / step.busy_ns)
-    return _advise(
-        step,
-        "hidden-graphs",
-        f"CUDA graphs recorded as a whole hide {share} of the GPU's busy time",
+    said = (
+        f"CUDA graphs recorded as a whole hide {units.format_pct(100 * hidden / step.busy_ns)} of the GPU's busy time",
         "Which kernels ran in them, and what would win there, cannot be told.",
-        "tcprof profile --cuda-graph-trace node ...",
     )
+    about = about_kernels(step, rows.index)
+    return _advise(step, "hidden-graphs", said, "tcprof profile --cuda-graph-trace node ...", about)
 
 
 def _tracer(step: Step) -> Advice | None:
-    idle = step.share_pct(step.host.idle_ns[LAUNCHES])  # nsys adds to calls of CUDA, not to other work of the CPU
-    if step.is_timed_alone or idle < _IDLE_PCT or not launch_bound.is_cpu_bound(step) or launch_bound.find(step):
+    idle = step.host.idle_ns[LAUNCHES]  # nsys adds to calls of CUDA, not to other work of the CPU
+    if step.is_timed_alone or step.share_pct(idle) < _IDLE_PCT:
         return None
-    return _advise(
-        step,
-        "idle-or-tracer",
-        f"The GPU idles {units.format_pct(idle)} of {step.unit} while the CPU launches kernels, and recording may be "
-        "the reason: it slows each launch",
+    if not launch_bound.is_cpu_bound(step) or launch_bound.find(step):
+        return None
+    said = (
+        f"The GPU idles {step.tell_share(idle)} while the CPU launches kernels, and recording may be the reason: it "
+        "slows each launch",
         "Whether the program waits for the CPU when it runs alone cannot be told.",
-        "tcprof profile --alone ...",
     )
+    return _advise(step, "idle-or-tracer", said, "tcprof profile --alone ...", about_iteration(step))
 
 
 def _iterations(step: Step) -> Advice | None:
     if not step.name:
-        return _advise(
-            step,
-            "no-iterations",
+        said = (
             "Nothing iterates in the recording, so prices are shares of all work, warm-up included",
             "Five or more steps after the warm-up give prices for a step.",
-            "tcprof profile --annotate modules ...  # opens a range for each step",
         )
+        command = "tcprof profile --annotate modules ...  # opens a range for each step"
+        return _advise(step, "no-iterations", said, command, Subject())
     if step.count >= FEWEST:
         return None
-    return _advise(
-        step,
-        "few-iterations",
+    said = (
         f"Only {step.count} iterations are left after the warm-up",
         "Five or more make the prices surer.",
-        "tcprof profile ...  # with more steps",
     )
+    return _advise(step, "few-iterations", said, "tcprof profile ...  # with more steps", about_iteration(step))

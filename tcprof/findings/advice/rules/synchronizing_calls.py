@@ -16,11 +16,12 @@ Not when: the CPU's own time is as long as the step: then launches are the matte
 
 from tcprof import units
 from tcprof.findings.advice.advice import LOW, MEDIUM, Advice, Option
-from tcprof.findings.advice.assumed import save
 from tcprof.findings.advice.host import LAUNCHES, WAITS
+from tcprof.findings.advice.making import make_advice, save
 from tcprof.findings.advice.rules.launch_bound import is_cpu_bound
 from tcprof.findings.advice.step import Step
-from tcprof.findings.finding import Severity
+from tcprof.findings.advice.subject import about_ranges
+from tcprof.untrusted import one_line
 
 LEAST_PCT = 2.0
 _REMOVED = (0.3, 0.8, 1.0)
@@ -30,6 +31,8 @@ _CODE = (
     "loader = DataLoader(dataset, batch_size, pin_memory=True)",
     "inputs = inputs.to(device, non_blocking=True)",
 )
+_FIND_THEM = "Find the calls with torch.cuda.set_sync_debug_mode('warn')."
+_SHOWN = 3
 
 
 def find(step: Step) -> list[Advice]:
@@ -42,23 +45,17 @@ def find(step: Step) -> list[Advice]:
         return []
     evidence = tuple(
         f"{_describe(str(name))}: {units.format_count(row['count'])} in a step, {units.format_ns(row['time_ns'])}"
-        for name, row in step.host.waits.head(3).iterrows()
+        + (f", mostly in “{one_line(row['range'], 40)}”" if row["range"] else "")
+        for name, row in step.host.waits.head(_SHOWN).iterrows()
     )
-    return [
-        Advice(
-            rule="synchronizing-calls",
-            severity=Severity.ADVICE,
-            sentence=f"The CPU waits for the GPU within the step, and the GPU then idles "
-            f"{units.format_pct(step.share_pct(idle))} of {step.unit}",
-            consequence="Without these calls the CPU would run ahead.",
-            gpu=step.gpu,
-            gain=gain,
-            evidence=evidence,
-            options=(Option("keep results on the GPU", _CODE, gain),),
-            confidence=MEDIUM if step.is_timed_alone else LOW,
-            raise_confidence="Find the calls with torch.cuda.set_sync_debug_mode('warn').",
-        )
-    ]
+    said = (
+        f"The CPU waits for the GPU within the step, and the GPU then idles {step.tell_share(idle)}",
+        "Without these calls the CPU would run ahead.",
+    )
+    options = [Option("keep results on the GPU", _CODE, gain)]
+    about = about_ranges(step, step.host.waits["range"])
+    confidence = MEDIUM if step.is_timed_alone else LOW
+    return [make_advice(step, "synchronizing-calls", said, options, about, evidence, confidence, _FIND_THEM)]
 
 
 def _describe(name: str) -> str:

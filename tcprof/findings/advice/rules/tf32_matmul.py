@@ -15,9 +15,9 @@ Not when: the step waits for the CPU (see launch-bound), or nearly all weights a
 docs/lessons.md an MLP at a batch of 512 was slower in float16 than in TF32.
 """
 
-from tcprof import units
 from tcprof.analysis.kernels.names import PRODUCT
 from tcprof.findings.advice.advice import LOW, MEDIUM, Advice, Option
+from tcprof.findings.advice.making import list_kernels, make_advice, time_of
 from tcprof.findings.advice.measured import MEASURED
 from tcprof.findings.advice.products import (
     ATTENTION,
@@ -25,36 +25,29 @@ from tcprof.findings.advice.products import (
     NOTABLE_SHARE_PCT,
     find_products,
     has_halves,
-    list_kernels,
+    is_of_measured_chip,
     saved_by_autocast,
 )
 from tcprof.findings.advice.step import Step
-from tcprof.findings.finding import Severity
+from tcprof.findings.advice.subject import about_kernels
+
+_TRY = "Try it for some hundred steps, and compare with 'tcprof compare'."
 
 
 def find(step: Step) -> list[Advice]:
     """TF32 products, with what BF16 wins; nothing where FP32 products, of which BF16 is said too, take longer."""
     kernels = step.kernels[step.kernels["tensor_kernel"] & (step.kernels["precision"] == "tf32")]
     rows = kernels[kernels["work"].isin([PRODUCT, ATTENTION])]
-    time = float(rows["exposed_ns"].sum())
-    plain = float(find_products(step, "fp32")["exposed_ns"].sum())
+    time = time_of(rows)
+    plain = time_of(find_products(step, "fp32"))
     if step.share_pct(time) < NOTABLE_SHARE_PCT or time < plain or has_halves(step):
         return []
     products = find_products(step, "tf32")
     saved = saved_by_autocast(step, products[products["tensor_kernel"]], "tf32")
     option = Option("autocast to bfloat16", BF16_CODE, step.price_kernels(saved, MEASURED["autocast"]["cpu"]))
-    is_measured = step.chip.name == MEASURED["products"]["chip"]
-    return [
-        Advice(
-            rule="tf32-matmul",
-            severity=Severity.ADVICE,
-            sentence=f"Matrix products run in TF32: {units.format_pct(step.share_pct(time))} of {step.unit}",
-            consequence="In BF16 the Tensor Cores are twice as fast, and attention in float32 gains more.",
-            gpu=step.gpu,
-            gain=option.gain,
-            evidence=list_kernels(step, rows),
-            options=(option,),
-            confidence=MEDIUM if is_measured else LOW,
-            raise_confidence="Try it for some hundred steps, and compare with 'tcprof compare'.",
-        )
-    ]
+    said = (
+        f"Matrix products run in TF32: {step.tell_share(time)}",
+        "In BF16 the Tensor Cores are twice as fast, and attention in float32 gains more.",
+    )
+    about, confidence = about_kernels(step, rows.index), MEDIUM if is_of_measured_chip(step) else LOW
+    return [make_advice(step, "tf32-matmul", said, [option], about, list_kernels(rows), confidence, _TRY)]

@@ -18,9 +18,9 @@ import numpy as np
 from tcprof import units
 from tcprof.analysis.kernels.names import PRODUCT
 from tcprof.findings.advice.advice import MEDIUM, Advice
-from tcprof.findings.advice.assumed import advise_on_kernels, save, time_of
+from tcprof.findings.advice.making import advise_on_kernels, save, time_of
 from tcprof.findings.advice.measured import MEASURED, reached
-from tcprof.findings.advice.products import NOTABLE_SHARE_PCT, list_kernels
+from tcprof.findings.advice.products import NOTABLE_SHARE_PCT
 from tcprof.findings.advice.step import Step
 
 _UNALIGNED = r"align[abc]?[12](?!\d)"
@@ -47,19 +47,11 @@ def find(step: Step) -> list[Advice]:
         return []
     saved = float((rows["exposed_ns"] * (1 - share)).sum())
     levels = save(MEASURED["assumed"]["alignment"], saved)
-    text = units.format_pct(step.share_pct(time))
     reach = units.format_pct(100 * float(np.average(share, weights=rows["exposed_ns"])))
-    sentence = f"Products whose rows are not aligned reach {reach} of the rate of aligned ones: {text} of {step.unit}"
-    consequence = "Sizes that are multiples of 8, better of 64, are fed to the Tensor Cores at full speed."
-    return [
-        advise_on_kernels(
-            step,
-            "unaligned-shapes",
-            sentence,
-            consequence,
-            list_kernels(step, rows),
-            [("aligned sizes", _CODE, (levels[0], levels[1], min(levels[2], time)))],
-            MEDIUM,
-            "Record with --annotate shapes, to see the sizes.",
-        )
-    ]
+    said = (
+        f"Products whose rows are not aligned reach {reach} of the rate of aligned ones: {step.tell_share(time)}",
+        "Sizes that are multiples of 8, better of 64, are fed to the Tensor Cores at full speed.",
+    )
+    options = [("aligned sizes", _CODE, (levels[0], levels[1], min(levels[2], time)))]
+    sizes = "Record with --annotate shapes, to see the sizes."
+    return [advise_on_kernels(step, "unaligned-shapes", said, rows, options, confidence=MEDIUM, raise_confidence=sizes)]

@@ -15,11 +15,10 @@ step under `jax.jit`.
 Not when: the optimizer has no fused form (`fused=True` is known to Adam, AdamW, SGD and Adagrad).
 """
 
-from tcprof import units
 from tcprof.findings.advice.advice import MEDIUM, Advice
-from tcprof.findings.advice.assumed import advise_on_kernels, save, time_of
+from tcprof.findings.advice.making import advise_on_kernels, save, time_of
 from tcprof.findings.advice.measured import MEASURED
-from tcprof.findings.advice.products import NOTABLE_SHARE_PCT, list_kernels
+from tcprof.findings.advice.products import NOTABLE_SHARE_PCT
 from tcprof.findings.advice.step import Step
 
 LOOPED = r"addcdiv_cuda_kernel|addcmul_cuda_kernel|lerp_scalar_kernel"
@@ -43,12 +42,9 @@ def find(step: Step) -> list[Advice]:
         return []
     is_adam = is_looped or rows["name"].str.contains("PointwiseOp").any()  # addcmul and addcdiv, of second moments
     shares = MEASURED["optimizer"]["saved_adam" if is_adam else "saved_others"]
-    share = units.format_pct(step.share_pct(time))
-    sentence = f"The optimizer runs in many kernels that each pass over its state: {share} of {step.unit}"
-    consequence = "A fused one passes over it once."
+    said = (
+        f"The optimizer runs in many kernels that each pass over its state: {step.tell_share(time)}",
+        "A fused one passes over it once.",
+    )
     options = [("a fused optimizer", _CODE, save(shares, time))]
-    return [
-        advise_on_kernels(
-            step, "unfused-optimizer", sentence, consequence, list_kernels(step, rows), options, confidence=MEDIUM
-        )
-    ]
+    return [advise_on_kernels(step, "unfused-optimizer", said, rows, options, confidence=MEDIUM)]

@@ -1,0 +1,108 @@
+"""How rules make advice: alike in what it is about, in how its evidence is told, and in how its price is made."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from tcprof import units
+from tcprof.analysis.kernels.names import short_name
+from tcprof.findings.advice.advice import LOW, UNPRICED, Advice, Option, Subject
+from tcprof.findings.advice.step import Levels, Step
+from tcprof.findings.advice.subject import about_kernels
+from tcprof.findings.finding import Severity
+from tcprof.untrusted import one_line
+
+Priced = tuple[str, Sequence[str], Levels]  # title, code, and the exposed time of kernels that an option saves
+_SHOWN = 3
+_TRY = "Try it, and compare with 'tcprof compare'."
+
+
+def make_advice(
+    step: Step,
+    rule: str,
+    said: tuple[str, str],
+    options: Sequence[Option],
+    about: Subject,
+    evidence: Sequence[str] = (),
+    confidence: str = LOW,
+    raise_confidence: str = "",
+) -> Advice:
+    """Advice on a step, with the price of its first option.
+
+    Args:
+        step: The step.
+        rule: Which rule found it.
+        said: What was found, and what that means.
+        options: Ways to act on it, that to begin with first.
+        about: What in the recording it is about.
+        evidence: Figures, a line each.
+        confidence: high, medium or low.
+        raise_confidence: What would raise it.
+    """
+    return Advice(
+        rule=rule,
+        severity=Severity.ADVICE,
+        sentence=said[0],
+        consequence=said[1],
+        gpu=step.gpu,
+        gain=options[0].gain if options else UNPRICED,
+        about=about,
+        evidence=tuple(evidence),
+        options=tuple(options),
+        confidence=confidence,
+        raise_confidence=raise_confidence,
+    )
+
+
+def advise_on_kernels(
+    step: Step,
+    rule: str,
+    said: tuple[str, str],
+    rows: pd.DataFrame,
+    options: Sequence[Priced],
+    about: Subject | None = None,
+    evidence: Sequence[str] = (),
+    confidence: str = LOW,
+    raise_confidence: str = _TRY,
+) -> Advice:
+    """Advice whose options save time of kernels; those that take most are its evidence.
+
+    Args:
+        step: The step.
+        rule: Which rule found it.
+        said: What was found, and what that means.
+        rows: The kernels, as ``Step.kernels``.
+        options: What can be done; that to begin with first.
+        about: What it is about, where that is not all launches of the kernels.
+        evidence: Figures that come before the kernels, a line each.
+        confidence: high, medium or low.
+        raise_confidence: What would raise it.
+    """
+    priced = [Option(title, tuple(code), step.price_kernels(saved)) for title, code, saved in options]
+    about = about_kernels(step, rows.index) if about is None else about
+    evidence = (*evidence, *list_kernels(rows))
+    return make_advice(step, rule, said, priced, about, evidence, confidence, raise_confidence)
+
+
+def save(shares: Sequence[float], time_ns: float) -> Levels:
+    """Shares of a time: low, likely and high."""
+    return shares[0] * time_ns, shares[1] * time_ns, shares[2] * time_ns
+
+
+def time_of(rows: pd.DataFrame) -> float:
+    """Exposed time of kernels together."""
+    return float(rows["exposed_ns"].sum())
+
+
+def list_kernels(rows: pd.DataFrame) -> tuple[str, ...]:
+    """The kernels that take most, a line each."""
+    lines = []
+    for row in rows.head(_SHOWN).to_dict("records"):
+        where = f", mostly in “{one_line(row['path'], 60)}”" if row["path"] else ""
+        count = units.format_count(row["launches"])
+        lines.append(f"{short_name(row['name'])}: {units.format_ns(row['exposed_ns'])} in {count} launches{where}")
+    rest = len(rows) - _SHOWN
+    if rest > 0:
+        time = units.format_ns(rows["exposed_ns"][_SHOWN:].sum())
+        lines.append(f"{units.format_count(rest)} more kernel{'s' * (rest > 1)}: {time}")
+    return tuple(lines)
