@@ -186,7 +186,8 @@ class TestGate:
         assert judged[0].verdict == verdict
         shown = plain(Page(render_page([steps], judged=judged)))
         assert f"{verdict} {text}" in shown
-        assert shown.index(text) < shown.index("Iterations")
+        ended = {"pass": "Gate passed", "fail": "Gate failed"}.get(verdict, "Gate inconclusive")
+        assert shown.index(f"{ended}: of 1 condition 1 {verdict}.") < shown.index(text) < shown.index("opt is 1.8")
 
     def test_none(self, steps):
         assert 'class="gate"' not in render_page([steps])
@@ -259,6 +260,33 @@ class TestFaultsAndWarnings:
             assert text.count(warning) == 1
 
 
+class TestNavigation:
+    def test_every_link_leads_to_a_section(self, page, page_of_several):
+        for shown in (page, page_of_several):
+            links = [each["href"] for tag, each in shown.elements if tag == "a"]
+            assert all(link.startswith("#") and link[1:] in ids(shown) for link in links)
+            assert len(links) > 5
+
+    def test_two_sides_have_a_link_for_each_section_several_one_for_each_side(self, page, page_of_several):
+        assert "Iterations What changed Why Advice Ranges Kernels Cautions Provenance" in plain(page)
+        assert "Iterations middle fast Cautions Noise floor Provenance" in plain(page_of_several)
+
+
+class TestAdvice:
+    def test_what_became_of_it_stands_beside_its_prediction(self):
+        base, new = (tcprof.read(FIXTURES / f"transformer_{name}.sqlite") for name in ("eager", "compiled"))
+        shown = Page(render_page([compare(base, new)]))
+        (row,) = [row for row in shown.rows if row[0] == "fusion"]
+        assert row[1].startswith("Work between the products runs in")
+        assert row[2].startswith("likely 18.9")
+        assert row[3] == "gone"
+        assert "takes 20.6 % less time" in plain(shown)
+
+    def test_without_advice_there_is_no_section(self):
+        shown = Page(render_page([compare(make_empty(), make_empty(), allow_mismatch=True)]))
+        assert "What became of the advice" not in shown.text
+
+
 class TestIncomplete:
     def test_unknown_on_one_side(self):
         text = Page(render_page([compare(make_analysis(), make_empty(), allow_mismatch=True)])).text
@@ -275,7 +303,7 @@ class TestHostileNames:
     def test_names_are_text(self, tmp_path):
         shown = Page(render_page(compare_hostile(tmp_path), PageOptions(title=HOSTILE[1])))
         assert not [tag for tag, _ in shown.elements if tag == "img"]
-        assert {each["href"] for tag, each in shown.elements if tag == "a"} <= {"#figures", "#differs"}
+        assert {each["href"][1:] for tag, each in shown.elements if tag == "a"} <= set(ids(shown))
         for name in HOSTILE[:2]:
             assert name in shown.text
         assert '{{ 7 * 7 }} <!-- & "quotes"' in shown.text

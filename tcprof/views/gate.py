@@ -14,6 +14,7 @@ from tcprof.views.paths import WHOLE_CAPTURE
 
 _LARGE_RATIO = 10  # from here on "12.9x" is easier to read than "+1190.0 %"
 _LONGEST_PATH = 160
+_ENDED = {"pass": "Gate passed", "fail": "Gate failed", INCONCLUSIVE: "Gate inconclusive"}
 _MORE_RECORDINGS = "The more recordings a side has, the more can be told: tcprof profile --repeat 5 SCRIPT"
 
 
@@ -38,13 +39,15 @@ class GateView:
 
     Attributes:
         conditions: The conditions in the order given.
-        outcome: One sentence.
+        state: pass, fail or inconclusive: how the gate ends.
+        outcome: The same in a sentence.
         advice: What would help where something is inconclusive, in sentences.
         doubt: The inconclusive conditions, as one line for a log; empty if there are none.
         is_strict: Whether an inconclusive condition fails.
     """
 
     conditions: tuple[ConditionView, ...]
+    state: str
     outcome: str
     advice: tuple[str, ...]
     doubt: str
@@ -66,6 +69,7 @@ def view_gate(judgements: Sequence[Judgement], strict: bool) -> GateView:
     helps = any(judgement.reason in (NO_INTERVAL, TOO_FEW, HOLDS_BOUND) for judgement in judgements)
     return GateView(
         conditions=conditions,
+        state=_state(judgements, strict),
         outcome=_conclude(judgements, strict),
         advice=(_MORE_RECORDINGS,) if helps else (),
         doubt=f"Gate inconclusive: {doubt}." if doubt else "",
@@ -118,11 +122,16 @@ def _format(judgement: Judgement, value: float) -> str:
     return quantity_of(condition.quantity).column.format(value)
 
 
+def _state(judgements: Sequence[Judgement], strict: bool) -> str:
+    """How the gate ends; an inconclusive condition that counts as failed fails it."""
+    if exit_status(judgements, strict):
+        return "fail"
+    return INCONCLUSIVE if any(judgement.verdict == INCONCLUSIVE for judgement in judgements) else "pass"
+
+
 def _conclude(judgements: Sequence[Judgement], strict: bool) -> str:
     """The outcome in one sentence."""
     counts = Counter(judgement.verdict for judgement in judgements)
     told = [f"{counts[verdict]} {verdict}" for verdict in ("fail", INCONCLUSIVE, "pass") if counts[verdict]]
-    ended = "Gate inconclusive" if counts[INCONCLUSIVE] else "Gate passed"
-    if exit_status(judgements, strict):
-        ended = "Gate failed"
+    ended = _ENDED[_state(judgements, strict)]
     return f"{ended}: of {len(judgements)} condition{'s'[: len(judgements) > 1]} {', '.join(told)}."

@@ -22,12 +22,14 @@ class ComparedAdvice:
     Attributes:
         gpu: Number of the GPU.
         rule: The rule that found it.
+        sentence: What it found.
         predicted: What it was expected to win, in words.
         is_gone: Whether the new side has no such advice.
     """
 
     gpu: int
     rule: str
+    sentence: str
     predicted: str
     is_gone: bool
 
@@ -37,7 +39,7 @@ def compare_advice(comparison: Comparison) -> tuple[ComparedAdvice, ...]:
     base, new = (advise(side.typical) for side in (comparison.base, comparison.new))
     left = {(each.gpu, each.rule) for each in new if _counts(each)}
     return tuple(
-        ComparedAdvice(each.gpu, each.rule, describe_gain(each.gain), (each.gpu, each.rule) not in left)
+        ComparedAdvice(each.gpu, each.rule, each.sentence, describe_gain(each.gain), (each.gpu, each.rule) not in left)
         for each in base
         if each.gain.is_notable
     )
@@ -50,13 +52,20 @@ def describe_compared(comparison: Comparison) -> tuple[str, ...]:
     for gpu in sorted({each.gpu for each in found}):
         gone = [f"{each.rule} (predicted: {each.predicted})" for each in found if each.gpu == gpu and each.is_gone]
         left = [each.rule for each in found if each.gpu == gpu and not each.is_gone]
-        won = _won_pct(comparison, gpu)
         lead = f"GPU {gpu}: " if len({each.gpu for each in found}) > 1 else ""
         parts = [f"gone: {', '.join(gone)}"] * bool(gone) + [f"still there: {', '.join(left)}"] * bool(left)
-        change = "less" if won >= 0 else "more"
-        took = f" A step, from its start to the next one's, takes {units.format_pct(abs(won))} {change} time."
-        lines.append(f"{lead}Advice on the baseline: {'; '.join(parts)}.{'' if math.isnan(won) else took}")
+        took = describe_won(comparison, gpu)
+        lines.append(f"{lead}Advice on the baseline: {'; '.join(parts)}.{' ' if took else ''}{took}")
     return tuple(lines)
+
+
+def describe_won(comparison: Comparison, gpu: int) -> str:
+    """How much less time a step takes, in a sentence; empty where that is not known."""
+    won = _won_pct(comparison, gpu)
+    if math.isnan(won):
+        return ""
+    change = "less" if won >= 0 else "more"
+    return f"A step, from its start to the next one's, takes {units.format_pct(abs(won))} {change} time."
 
 
 def list_names() -> tuple[str, ...]:

@@ -10,8 +10,8 @@ from tcprof.comparison.gate.judgements import Judgement
 from tcprof.findings.compared import ComparedFindings
 from tcprof.render.html.options import USUAL, PageOptions
 from tcprof.render.html.shell import figure_json, read_asset, render_page, write_page
-from tcprof.views.comparison.page import view_comparison_page
-from tcprof.views.document import Document, Figure, Part
+from tcprof.views.comparison.page import TRUST, ComparedSide, view_comparison_page
+from tcprof.views.document import Document, Figure, Notes, Part, Section
 
 
 def write_comparison(
@@ -46,18 +46,35 @@ def render_comparison(document: Document, options: PageOptions = USUAL) -> str:
         document: See ``tcprof.views.comparison.page``.
         options: How to make it.
     """
+    sides = [part for part in document.parts if isinstance(part, ComparedSide)]
     return render_page(
         "comparison.html",
         {
             "title": document.title,
             "document": document,
-            "sides": [part for part in document.parts if _kind(part) == "ComparedSide"],
+            "sides": sides,
+            "links": [link for part in document.parts for link in _links(part, len(sides))],
             "kind_of": _kind,
             "draw": _draw,
             "comparison_style": read_asset("comparison.css"),
         },
         options,
     )
+
+
+def _links(part: Part, sides: int) -> list[tuple[str, str]]:
+    """Names and titles of what the navigation leads to: each section, or where there are several, each side or GPU."""
+    if not isinstance(part, Section) or not part.parts or part.name.startswith(TRUST):
+        return []
+    if not isinstance(part, ComparedSide):
+        has_lines = any(not isinstance(each, Notes) or each.lines for each in part.parts)
+        return [(part.name, part.linked or part.title)] if has_lines else []
+    gpus = [each for each in part.parts if isinstance(each, Section)]
+    if sides > 2:
+        return [(part.name, part.title)]
+    if len(gpus) > 1:
+        return [(each.name, each.title) for each in gpus]
+    return [link for of_gpu in gpus for each in of_gpu.parts for link in _links(each, sides)]
 
 
 def _kind(part: Part) -> str:

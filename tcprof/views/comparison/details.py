@@ -7,6 +7,7 @@ from tcprof.comparison import Comparison
 from tcprof.comparison.comparison import MEASURED
 from tcprof.comparison.kernels.waterfall import TENSOR_ACTIVE, TIME
 from tcprof.findings.compared.rows import iteration_name
+from tcprof.views.comparison.advice import view_advice
 from tcprof.views.comparison.kernels import MOST_KERNELS, describe_kernels, list_kernel_changes
 from tcprof.views.comparison.modules import MEANING, list_module_changes
 from tcprof.views.comparison.quantities import list_quantities
@@ -55,6 +56,7 @@ def list_details(comparison: Comparison, number: int, name: str = "") -> tuple[P
         sections = (
             _view_quantities(comparison, gpu, number, of_side),
             *_view_parts(comparison, gpu, number, of_side),
+            *view_advice(comparison, gpu, number, of_side),
             _view_ranges(comparison, gpu, number, of_side),
             *_view_modules(comparison, gpu, number, of_side),
             *_view_kernels(comparison, gpu, number, of_side),
@@ -74,7 +76,7 @@ def _view_quantities(comparison: Comparison, gpu: int, number: int, of_side: str
     table = list_quantities(comparison, gpu, number=number, caption=f"Quantities per {unit}{of_side}")
     advice = "" if comparison.spread == MEASURED else f", not {MEASURED}: give several recordings a side"
     note = f"{_QUANTITIES} How much runs of one program differ is {comparison.spread}{advice}."
-    return Section(f"changed-{number}-{gpu}", f"What changed per {unit}", (table, Notes((note,))))
+    return Section(f"changed-{number}-{gpu}", f"What changed per {unit}", (table, Notes((note,))), "What changed")
 
 
 def _view_parts(comparison: Comparison, gpu: int, number: int, of_side: str) -> list[Section]:

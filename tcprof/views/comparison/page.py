@@ -22,6 +22,7 @@ from tcprof.views.recording.facts import SOURCE_NOTES, WINDOW_MEANINGS, gpu_titl
 
 WARNINGS, LINKED = "warnings", "linked"  # roles of notes: a list of warnings, and a link to the section of that role
 HARD = "differs"  # the section on what makes the sides hard to compare
+TRUST = "trust-"  # what the names of the sections on each side's figures begin with
 _LONGEST_FILE, _LONGEST_TITLE = 80, 160
 _ITERATIONS = (
     "Each line is a recording, each symbol an iteration; open ones are warm-up and left out of all figures, arrows lie "
@@ -77,7 +78,7 @@ def view_comparison_page(
             *_count_cautions(cautions),
             *(_view_iterations(comparisons, gpu) for gpu in shared_gpus(comparisons)),
             *(_view_side(shown, len(sides)) for shown in sides),
-            Section(HARD, "What makes these recordings hard to compare", (Notes(cautions, WARNINGS),)),
+            Section(HARD, "What makes these recordings hard to compare", (Notes(cautions, WARNINGS),), "Cautions"),
             *_side_warnings(sides, findings),
             *_view_noise(comparisons),
             _view_provenance(sides),
@@ -168,7 +169,7 @@ def _side_warnings(sides: Sequence[ShownSide], findings: Sequence[ComparedFindin
         lines = (*left_out, *_cautions(of_side))
         title = f"{_role(shown, len(sides))}: before you trust its figures"
         if lines:
-            sections.append(Section(f"trust-{shown.number}", title, (Notes(lines, WARNINGS),)))
+            sections.append(Section(f"{TRUST}{shown.number}", title, (Notes(lines, WARNINGS),)))
     return sections
 
 
@@ -196,4 +197,4 @@ def _view_provenance(sides: Sequence[ShownSide]) -> Section:
     window = f"Tensor Active is taken over {WINDOW_MEANINGS[sides[0].side.first.window]}."
     note = " ".join((window, *source, "The sides differ in what is marked ≠."))
     facts = compare_provenance([(shown.name, shown.side) for shown in sides])
-    return Section("provenance", "Where the figures come from", (Notes((note,)), facts))
+    return Section("provenance", "Where the figures come from", (Notes((note,)), facts), "Provenance")

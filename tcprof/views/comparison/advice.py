@@ -1,0 +1,40 @@
+"""What became of the advice on the baseline: of each what it was expected to win, and what the step won in the end."""
+
+from tcprof.comparison import Comparison
+from tcprof.findings.advice.compared import compare_advice, describe_won
+from tcprof.views.cells import word_cell
+from tcprof.views.document import Heading, Notes, Row, Section, Table
+
+_HEADINGS = (
+    Heading("finding", words=True),
+    Heading("predicted", words=True),
+    Heading("now", words=True),
+)
+_NOTE = (
+    "Each prediction is of its advice alone; the time is what all that differs between the sides won together. “tcprof "
+    "advise” explains each by its name."
+)
+
+
+def view_advice(comparison: Comparison, gpu: int, number: int, of_side: str) -> tuple[Section, ...]:
+    """The advice on the baseline and whether it is gone; nothing where there was none.
+
+    Args:
+        comparison: The comparison.
+        gpu: The GPU.
+        number: Number of the side among those compared with the baseline.
+        of_side: What the caption ends with.
+    """
+    rows = tuple(
+        Row(
+            each.rule, tuple(map(word_cell, (each.sentence, each.predicted, "gone" if each.is_gone else "still there")))
+        )
+        for each in compare_advice(comparison)
+        if each.gpu == gpu
+    )
+    if not rows:
+        return ()
+    caption = f"Advice on the baseline, and whether it is gone{of_side}"
+    table = Table(f"advice-{number}-{gpu}", "", "advice", _HEADINGS, rows, gpu=gpu, caption=caption)
+    notes = Notes(tuple(filter(None, (describe_won(comparison, gpu), _NOTE))))
+    return (Section(f"advised-{number}-{gpu}", "What became of the advice on the baseline", (table, notes), "Advice"),)
