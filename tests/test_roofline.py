@@ -24,6 +24,7 @@ from tcprof.views.figures.circles import MOST_KERNELS
 from tcprof.views.figures.roofline import figure_roofline
 from tcprof.views.figures.tensor_time import figure_tensor_time
 from tcprof.views.recording.roofline import NO_ROOFLINE, describe_unplaced, list_rooflines
+from tcprof.views.selection import kernel_names, link
 
 run = test_cli.run
 Run = Callable[..., test_cli.Outcome]
@@ -152,16 +153,13 @@ class TestRoofline:
         assert f"{rows[FP16]['memory_pct']:.1f} % of the DRAM bandwidth" in said
         assert rows[FP16]["memory_pct"] == pytest.approx(100 * 5e6 / PERIOD * 1e9 / BANDWIDTH, rel=0.01)
 
-    def test_a_click_shows_a_launch_of_the_kernel(self, analysis):
+    def test_a_click_selects_the_kernel(self, analysis):
         for trace in figure_roofline(analysis).data:
             if trace.mode == "markers":
-                assert trace.meta["inTimeline"]
-                ((gpu, start, end),) = trace.customdata
-                assert gpu == 0
-                assert end - start == pytest.approx(SAMPLES * PERIOD * 1e-9)
+                assert trace.meta["selects"]
                 name = FP16 if trace.name == "FP16" else FP32
-                starts = analysis.activities.loc[analysis.activities["name"] == name, "start_ns"].to_numpy()
-                assert np.isclose(starts * 1e-9, start, rtol=1e-12).any()
+                (row,) = analysis.kernels.index[analysis.kernels["name"] == name]
+                assert trace.customdata == (link("kernel", kernel_names(analysis.kernels)[row]),)
 
     def test_only_the_longest_of_very_many(self, analysis, monkeypatch):
         monkeypatch.setattr("tcprof.views.figures.circles.MOST_KERNELS", 1)

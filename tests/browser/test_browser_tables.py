@@ -112,16 +112,6 @@ def test_large_tree_shows_its_first_two_levels(visit, pages):
     assert len(names(opened)) == 11
 
 
-def test_click_on_a_range_moves_the_timeline_to_a_typical_instance(visit, pages):
-    opened = visit(pages / "plain.html", reduced_motion="reduce")
-    whole = shown_window(opened)
-    opened.locator("#table-ranges-0 tbody tr", has_text="backward").locator("td").nth(3).click()
-    low, high = shown_window(opened)
-    assert high - low < (whole[1] - whole[0]) / 10
-    assert opened.evaluate("scrollY") > 0
-    assert opened.locator(".timeline").bounding_box()["y"] < 450
-
-
 @pytest.mark.slow
 def test_click_on_an_iteration_moves_the_timeline(visit, pages):
     opened = visit(pages / "recorded.html", reduced_motion="reduce")

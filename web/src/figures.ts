@@ -3,6 +3,8 @@ import { readColor, systemDark } from "./colors";
 import { find, findAll } from "./dom";
 import { coarsePointer, narrowScreen } from "./media";
 import type { Figure, PlotElement } from "./plotly";
+import { select } from "./selection";
+import { parseSelection } from "./selection_fragment";
 
 const CONFIG = {
   responsive: true,
@@ -18,20 +20,15 @@ const CONFIG = {
 /** A4 between its margins, in pixels. */
 const PAPER = 690;
 
-export type ShowWindow = (gpu: number, start: number, end: number) => void;
-
 /** Draw all figures.
  *
  * @param timeline - Settled once the timeline is drawn, which stands before them.
- * @param showWindow - What a click on a point of an iteration does, with its GPU and seconds.
  * @returns What redraws them in the page's colours, and a promise for each that it is drawn.
  */
-export function startFigures(
-  timeline: Promise<void>, showWindow: ShowWindow,
-): { restyle: () => void; drawn: Promise<void>[] } {
+export function startFigures(timeline: Promise<void>): { restyle: () => void; drawn: Promise<void>[] } {
   const plots = findAll<PlotElement>("[data-figure]");
   const shown = timeline.then(() => new Promise((done) => setTimeout(done))); // so that the browser shows it first
-  const drawn = plots.map((plot) => shown.then(() => drawFigure(plot, showWindow)));
+  const drawn = plots.map((plot) => shown.then(() => drawFigure(plot)));
   const restyle = () => relayout(plots, appearance());
   systemDark.addEventListener("change", restyle);
   narrowScreen.addEventListener("change", restyle);
@@ -62,7 +59,7 @@ function relayout(plots: PlotElement[], change: object): void {
   plots.filter(isDrawn).forEach((plot) => void Plotly.relayout(plot, change));
 }
 
-async function drawFigure(plot: PlotElement, showWindow: ShowWindow): Promise<void> {
+async function drawFigure(plot: PlotElement): Promise<void> {
   const packed = document.getElementById(plot.dataset.figure ?? "");
   const figure = JSON.parse(packed?.textContent ?? "") as Figure;
   plot.style.height = `${figure.layout.height}px`; // plotly takes it from here when the window is resized
@@ -70,7 +67,7 @@ async function drawFigure(plot: PlotElement, showWindow: ShowWindow): Promise<vo
   await Plotly.newPlot(plot, figure.data, figure.layout, CONFIG);
   if (plot.parentElement) find(".undrawn", HTMLElement, plot.parentElement).remove();
   plot.on("plotly_click", ({ points: [{ data, customdata }] }) => {
-    if (data.meta?.inTimeline) showWindow(...customdata);
+    if (data.meta?.selects) select(parseSelection(customdata), { from: "figure" });
   });
 }
 

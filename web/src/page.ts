@@ -2,6 +2,7 @@
 import { chooseTheme, isDark, systemDark } from "./colors";
 import { find, findAll, whenParsed } from "./dom";
 import { fitFigures, startFigures } from "./figures";
+import { startSelection } from "./selection";
 import { startTables } from "./tables";
 import { startTimeline, type Timeline } from "./timeline/timeline";
 
@@ -46,9 +47,8 @@ const timeline = startTimeline(); // unpacks its data while the browser reads pl
 if (timeline) window.tcprof = timeline;
 whenParsed(() => {
   startTables(timeline);
-  const { drawn, restyle } = startFigures(
-    timeline?.drawn ?? Promise.resolve(), (gpu, start, end) => timeline?.showWindow(gpu, start, end),
-  );
+  const { drawn, restyle } = startFigures(timeline?.drawn ?? Promise.resolve());
+  void timeline?.drawn.then(() => startSelection((selection) => Boolean(timeline.place(selection))));
   void Promise.all([...drawn, timeline?.drawn]).then(() => document.documentElement.setAttribute("data-drawn", "true"));
   startThemeButton(restyle);
   openOnPaper();

@@ -17,8 +17,8 @@ export type Values = ArrayLike<Value> | PackedArray;
 
 /** What a figure says of one of its traces: see the functions in tcprof that write `meta`. */
 export interface TraceMeta {
-  /** A click on a point shows it in the timeline; its customdata are GPU, start and end in seconds. */
-  inTimeline?: boolean;
+  /** A click on a point selects what its customdata names, see selection_fragment.ts. */
+  selects?: boolean;
   /** Of the timeline's traces: what it fills them with. */
   role?: "curve" | "band" | "lanes";
 }
@@ -60,7 +60,7 @@ export interface FullLayout {
 }
 
 export interface ClickEvent {
-  points: [{ data: Trace; customdata: [gpu: number, start: number, end: number] }];
+  points: [{ data: Trace; customdata: string }];
 }
 
 /** What changed in a layout: by the path of each value, as plotly gives them. */

@@ -1,7 +1,9 @@
 /** Rows of tables and what they stand for in the timeline. */
 import { find, findAll } from "./dom";
 import { formatSeconds } from "./format";
-import { countWithin, preferred, typical, type Intervals } from "./intervals";
+import { countWithin, preferred, type Intervals } from "./intervals";
+import { onSelection, select, type Selection } from "./selection";
+import { isOfSame } from "./selection_fragment";
 import { rowsOf } from "./table";
 import type { GpuIntervals } from "./timeline/gpus";
 import type { Timeline, WindowChange } from "./timeline/timeline";
@@ -9,7 +11,7 @@ import type { Timeline, WindowChange } from "./timeline/timeline";
 /** Milliseconds that a window must stay before the tables follow it. */
 const PAUSE = 150;
 
-/** A click on a row shows it in the timeline; what lies in the timeline's window is marked in the tables. */
+/** A click on a row selects what it stands for; what lies in the timeline's window is marked in the tables. */
 export function linkTables(timeline: Timeline | null): void {
   findAll("[data-whole]").forEach((button) => {
     button.addEventListener("click", () => document.querySelector<HTMLElement>("[data-action=whole]")?.click());
@@ -21,11 +23,10 @@ export function linkTables(timeline: Timeline | null): void {
     table.tBodies[0].addEventListener("click", ({ target }) => {
       if (!(target instanceof Element) || target.closest("button.fold") || !getSelection()?.isCollapsed) return;
       const row = target.closest<HTMLElement>("tr[data-item]"); // its name is a button, for the keyboard
-      const items = row && itemsOf(table);
-      const found = items && typical(items, Number(row.dataset.item));
-      if (found) timeline.showWindow(Number(table.dataset.gpu), found.start, found.end);
+      if (row) select(selectionOf(timeline, table, row), { from: "table" });
     });
   }
+  onSelection(({ selection }) => linked.forEach((table) => markSelected(timeline, table, selection)));
   let waiting = 0;
   document.addEventListener("tcprof:window", ({ detail }) => {
     clearTimeout(waiting);
@@ -34,6 +35,23 @@ export function linkTables(timeline: Timeline | null): void {
       showBars(detail);
     }, PAUSE);
   });
+}
+
+/** What a row stands for. */
+function selectionOf(timeline: Timeline, { dataset: { gpu, items } }: HTMLElement, row: HTMLElement): Selection | null {
+  const isKernel = items === "kernels";
+  const names = isKernel ? timeline.data?.links.kernels : timeline.data?.links.ranges;
+  const name = names?.[Number(row.dataset.item)];
+  return name === undefined ? null : { kind: isKernel ? "kernel" : "range", gpu: Number(gpu), name };
+}
+
+/** Mark the row of what is selected, whichever instance of it. */
+function markSelected(timeline: Timeline, table: HTMLTableElement, selection: Selection | null): void {
+  for (const row of rowsOf(table)) {
+    const mine = selection && row.dataset.item ? selectionOf(timeline, table, row) : null;
+    if (mine && isOfSame(mine, selection)) row.setAttribute("aria-current", "true");
+    else row.removeAttribute("aria-current");
+  }
 }
 
 /** What the timeline has of a table's rows. A range is where its work on the GPU is, if it has any. */

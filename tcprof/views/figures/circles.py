@@ -12,6 +12,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
 from tcprof.arrays import Floats
 from tcprof.views.figures.lanes import label
+from tcprof.views.selection import kernel_names, link
 
 MOST_KERNELS = 1000  # circles; of more kernels those that took longest are drawn
 _LARGEST, _SMALLEST = 46, 5  # diameter in pixels
@@ -26,7 +27,7 @@ def keep_longest(kernels: pd.DataFrame) -> pd.DataFrame:
 def circles(
     rows: pd.DataFrame, x: Floats, y: Floats, longest_ns: float, analysis: Analysis, hovertext: list[str]
 ) -> go.Scatter:
-    """Circles, which differ in shape between GPUs; a click on one shows a typical launch in a page's timeline.
+    """Circles, which differ in shape between GPUs; a click on one selects its kernel on a page.
 
     Args:
         rows: Kernels, rows of ``analysis.kernels`` by index.
@@ -41,8 +42,8 @@ def circles(
         x=x,
         y=y,
         mode="markers",
-        customdata=_typical_launches(rows, analysis),
-        meta={"inTimeline": True},
+        customdata=_links(rows, analysis),
+        meta={"selects": True},
         marker={
             "size": rows["total_ns"].to_numpy(np.float64),
             "sizemode": "area",
@@ -57,15 +58,10 @@ def circles(
     )
 
 
-def _typical_launches(rows: pd.DataFrame, analysis: Analysis) -> Floats:
-    """GPU, start and end in seconds of the launch with the median duration of each kernel."""
-    mine = analysis.launched[analysis.launched["kernel"].isin(rows.index)]
-    ordered = mine.sort_values(["kernel", "duration_ns", "activity"], kind="stable")
-    by = ordered.groupby("kernel")
-    middle = ordered[by.cumcount() == (by["activity"].transform("size") - 1) // 2].set_index("kernel")
-    activity = analysis.activities.iloc[middle.loc[rows.index, "activity"].to_numpy()]
-    times = activity[["start_ns", "end_ns"]].to_numpy(np.float64) * 1e-9
-    return np.column_stack([rows["gpu"].to_numpy(np.float64), times])
+def _links(rows: pd.DataFrame, analysis: Analysis) -> list[str]:
+    """What selects each kernel on a page."""
+    names = kernel_names(analysis.kernels)
+    return [link("kernel", names[row], gpu) for row, gpu in zip(rows.index, rows["gpu"], strict=True)]
 
 
 def describe_kernel(row: Mapping[Any, Any], analysis: Analysis) -> str:

@@ -14,6 +14,7 @@ from tcprof.frames import HEADLINE
 from tcprof.views.figures.curves import TENSOR_COLOR
 from tcprof.views.figures.lanes import label
 from tcprof.views.figures.panels import GRID, base_layout, number_axis
+from tcprof.views.selection import link
 
 MOST_POINTS = 3000  # of a GPU; of more iterations the longest of each group is drawn
 TIME_COLOR = "#1F7FC4"
@@ -85,7 +86,6 @@ def _thinned(rows: pd.DataFrame) -> pd.DataFrame:
 def _points(rows: pd.DataFrame, column: str, scale: float, top: float, number: int) -> go.Scatter:
     value = rows[column].to_numpy(np.float64) * scale
     beyond, warm_up = value > 1.08 * top, rows["warm_up"].to_numpy(bool)
-    start = rows["gpu_start_ns"].to_numpy(np.float64)
     symbol = _SYMBOLS[number % len(_SYMBOLS)]
     shapes = np.where(beyond, "triangle-up", symbol).astype(object)
     return go.Scatter(
@@ -94,8 +94,8 @@ def _points(rows: pd.DataFrame, column: str, scale: float, top: float, number: i
         mode="markers",
         name=f"GPU {rows['gpu'].iloc[0]}",
         marker={"size": 7 if len(rows) < 300 else 4, "symbol": np.where(warm_up, shapes + "-open", shapes)},
-        customdata=np.column_stack([rows["gpu"], start * 1e-9, (start + rows["gpu_window_ns"]) * 1e-9]),
-        meta={"inTimeline": True},
+        customdata=[link("iteration", str(each), gpu) for each, gpu in zip(rows["number"], rows["gpu"], strict=True)],
+        meta={"selects": True},
         hovertext=[_describe(row) for row in rows.to_dict("records")],
         hovertemplate="%{hovertext}<extra></extra>",
     )

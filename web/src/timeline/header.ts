@@ -35,6 +35,7 @@ export interface PackedGpu {
   host: PackedRanges;
   windows: PackedRanges;
   work: PackedBars;
+  iterations: { number: ArrayNumber; start: ArrayNumber; length: ArrayNumber };
   percentStep: number;
   /** What stands beside rows: the streams, by row. */
   labels: Record<number, string>;
@@ -92,5 +93,8 @@ export interface Header extends Names {
   gpus: PackedGpu[];
   figure: TimelineFigure;
   highestRange: number;
+  /** What the page's address calls the paths and the kernels, see tcprof/views/selection.py. */
+  links: { ranges: readonly string[]; kernels: readonly string[] };
+  gpuOfKernel: readonly number[];
   works: Names["works"] & { kernels: number };
 }

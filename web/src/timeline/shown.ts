@@ -36,7 +36,6 @@ export class Shown {
     const middle = (low + high) / 2;
     const start = Math.min(Math.max(middle - length / 2, this.whole[0]), this.whole[1] - length);
     [this.low, this.high] = length >= this.length ? this.whole : [start, start + length];
-    if (this.isWhole) this.mark = null;
     this.changed(this);
   }
 

@@ -3,9 +3,11 @@ import { systemDark } from "../colors";
 import { download, find, findAll, whenParsed } from "../dom";
 import { narrowScreen, reducedMotion } from "../media";
 import type { PlotElement } from "../plotly";
+import { keepView, onSelection, type Change, type Selection } from "../selection";
 import { Drawing } from "./drawing";
 import { describeData, readGpu, type TimelineData } from "./gpus";
 import type { Header } from "./header";
+import { makeFinder, type Place } from "./places";
 import { Shown } from "./shown";
 import { unpack } from "./unpack";
 
@@ -17,6 +19,8 @@ export interface Timeline {
   data: TimelineData | null;
   /** Moves it to these seconds, with a margin, and scrolls to that GPU. Does nothing before it has been read. */
   showWindow(gpu: number, start: number, end: number): void;
+  /** Where in the recording something is; null where it is not in it, and before that has been read. */
+  place(selection: Selection): Place | null;
 }
 
 /** The window that is shown, in seconds, and whether that is all. */
@@ -39,7 +43,7 @@ export function startTimeline(): Timeline | null {
   if (!plot) return null;
   const box = plot.closest<HTMLElement>(".timeline")!;
   const message = find(".undrawn", HTMLElement, box);
-  const timeline: Timeline = { drawn: Promise.resolve(), data: null, showWindow: () => {} };
+  const timeline: Timeline = { drawn: Promise.resolve(), data: null, showWindow: () => {}, place: () => null };
   timeline.drawn = start(timeline, plot, box).then(() => {
     message.remove();
     find(".timeline-tools", HTMLElement, box).hidden = false;
@@ -60,10 +64,12 @@ async function start(timeline: Timeline, plot: PlotElement, box: HTMLElement): P
     drawing.schedule();
     const detail = { start: low, end: high, whole: isWhole };
     document.dispatchEvent(new CustomEvent("tcprof:window", { detail }));
+    keepView(isWhole ? null : [low, high]);
   });
   const drawing = new Drawing(plot, box, header, gpus, shown);
   await new Promise<void>((done) => { whenParsed(done); });
   timeline.data = describeData(header, gpus);
+  timeline.place = makeFinder(timeline.data);
   timeline.showWindow = (gpu, begin, end) => {
     shown.show(begin, end);
     scrollToGpu(plot, box, drawing, gpus.findIndex((each) => each.gpu === gpu));
@@ -73,7 +79,18 @@ async function start(timeline: Timeline, plot: PlotElement, box: HTMLElement): P
   listenToPlot(plot, drawing, shown);
   listenToReader(plot, box, drawing, shown);
   listenToPage(plot, drawing);
+  onSelection((change) => follow(change, shown, timeline));
   drawing.followAxes();
+}
+
+/** Show what is selected, and the window that an address asks for. What is selected here is in view already. */
+function follow({ selection, view, from }: Change, shown: Shown, { place }: Timeline): void {
+  const found = selection && place(selection);
+  shown.mark = found && [found.start, found.end];
+  if (from === "address" && view) shown.set(...view);
+  else if (found && from !== "timeline") shown.show(found.start, found.end);
+  else if (from === "address") shown.showAll();
+  else shown.set(shown.low, shown.high);
 }
 
 async function readData() {

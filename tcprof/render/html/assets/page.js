@@ -46,6 +46,143 @@
   var coarsePointer = matchMedia("(pointer: coarse)");
   var reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
+  // src/selection_fragment.ts
+  function toFragment({ selection, view }) {
+    const fields = selection ? fieldsOf(selection) : [];
+    if (view) fields.push(["view", pairText(view)]);
+    return fields.map(([name, value]) => `${name}=${encode(value)}`).join("&");
+  }
+  function fromFragment(fragment) {
+    const fields = /* @__PURE__ */ new Map();
+    for (const field of fragment.replace(/^#/, "").split("&")) {
+      const [name, value] = field.split(/=(.*)/s);
+      const text = value === void 0 ? null : decode(value);
+      if (text !== null) fields.set(name, text);
+    }
+    return { selection: selectionOf(fields), view: pairOf(fields.get("view")) };
+  }
+  function parseSelection(text) {
+    if (!text.trimStart().startsWith("{")) return fromFragment(text).selection;
+    try {
+      const { kind, start: start2, end, number, name, ...rest } = JSON.parse(text);
+      const first = kind === "window" ? `${String(start2)},${String(end)}` : kind === "iteration" ? number : name;
+      const fields = Object.entries({ [String(kind)]: first, ...rest }).filter(([, value]) => value !== void 0);
+      return selectionOf(new Map(fields.map(([field, value]) => [field, String(value)])));
+    } catch {
+      return null;
+    }
+  }
+  function isSame(a, b) {
+    return toFragment({ selection: a, view: null }) === toFragment({ selection: b, view: null });
+  }
+  function isOfSame(a, b) {
+    const named = (each) => "name" in each ? [each.kind, "gpu" in each ? each.gpu : -1, each.name] : [each];
+    return JSON.stringify(named(a)) === JSON.stringify(b && named(b));
+  }
+  function fieldsOf(selection) {
+    const fields = [[selection.kind, mainField(selection)]];
+    if ("gpu" in selection && selection.gpu) fields.push(["gpu", String(selection.gpu)]);
+    if ("instance" in selection && selection.instance !== void 0) fields.push(["instance", String(selection.instance)]);
+    return fields;
+  }
+  function mainField(selection) {
+    if (selection.kind === "window") return pairText([selection.start, selection.end]);
+    return selection.kind === "iteration" ? String(selection.number) : selection.name;
+  }
+  function selectionOf(fields) {
+    const gpu = wholeNumber(fields.get("gpu") ?? "0");
+    if (gpu === null) return null;
+    const pair = pairOf(fields.get("window"));
+    if (pair) return { kind: "window", gpu, start: pair[0], end: pair[1] };
+    const number = wholeNumber(fields.get("iteration"));
+    if (number !== null) return { kind: "iteration", gpu, number };
+    const instance = wholeNumber(fields.get("instance"));
+    for (const kind of ["range", "kernel"]) {
+      const name = fields.get(kind);
+      if (name) return { kind, gpu, name, ...instance === null ? {} : { instance } };
+    }
+    const [module, finding] = [fields.get("module"), fields.get("finding")];
+    if (module) return { kind: "module", gpu, name: module };
+    return finding ? { kind: "finding", name: finding } : null;
+  }
+  function pairText(pair) {
+    return pair.map((seconds) => Number(seconds.toFixed(9))).join(",");
+  }
+  function pairOf(text) {
+    const [start2, end, ...more] = text ? text.split(",").map((part) => part.trim() ? Number(part) : NaN) : [];
+    return Number.isFinite(start2) && Number.isFinite(end) && start2 < end && !more.length ? [start2, end] : null;
+  }
+  function wholeNumber(text) {
+    return text !== void 0 && /^\d{1,15}$/.test(text) ? Number(text) : null;
+  }
+  function encode(text) {
+    return encodeURIComponent(text).replaceAll("%2F", "/").replaceAll("%2C", ",").replaceAll("%3A", ":");
+  }
+  function decode(text) {
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      return null;
+    }
+  }
+
+  // src/selection.ts
+  var PAUSE = 200;
+  var listeners = [];
+  var state = { selection: null, view: null };
+  var isKnown = () => true;
+  var waiting = 0;
+  function onSelection(listener) {
+    listeners.push(listener);
+  }
+  function select(selection, { from }) {
+    if (selection && !isKnown(selection)) return;
+    writeAddress("replaceState");
+    const isNew = !isSame(selection, state.selection);
+    state = { selection, view: state.view };
+    if (isNew) writeAddress("pushState");
+    tell(from);
+  }
+  function keepView(view) {
+    state = { selection: state.selection, view };
+    clearTimeout(waiting);
+    waiting = setTimeout(() => writeAddress("replaceState"), PAUSE);
+  }
+  function startSelection(known) {
+    isKnown = known;
+    addEventListener("popstate", readAddress);
+    document.addEventListener("click", (event) => {
+      const element = event.target instanceof Element ? event.target.closest("[data-select]") : null;
+      const selection = element && parseSelection(element.dataset.select ?? "");
+      if (!selection) return;
+      event.preventDefault();
+      select(selection, { from: "element" });
+    });
+    if (location.hash.includes("=")) readAddress();
+  }
+  function readAddress() {
+    const fragment = location.hash;
+    if (fragment && !fragment.includes("=")) return;
+    clearTimeout(waiting);
+    const { selection, view } = fromFragment(fragment);
+    state = { selection: selection && isKnown(selection) ? selection : null, view };
+    tell("address");
+  }
+  function tell(from) {
+    const change = { ...state, from };
+    for (const listener of listeners) listener(change);
+  }
+  function writeAddress(how) {
+    clearTimeout(waiting);
+    const fragment = toFragment(state);
+    const here = location.hash.includes("=") ? location.hash : "";
+    if (how === "replaceState" && (fragment ? `#${fragment}` : "") === here) return;
+    try {
+      history[how](history.state, "", fragment ? `#${fragment}` : location.pathname + location.search);
+    } catch {
+    }
+  }
+
   // src/figures.ts
   var CONFIG = {
     responsive: true,
@@ -58,10 +195,10 @@
     toImageButtonOptions: { filename: "tcprof", scale: 2 }
   };
   var PAPER = 690;
-  function startFigures(timeline2, showWindow) {
+  function startFigures(timeline2) {
     const plots = findAll("[data-figure]");
     const shown = timeline2.then(() => new Promise((done) => setTimeout(done)));
-    const drawn = plots.map((plot) => shown.then(() => drawFigure(plot, showWindow)));
+    const drawn = plots.map((plot) => shown.then(() => drawFigure(plot)));
     const restyle = () => relayout(plots, appearance());
     systemDark.addEventListener("change", restyle);
     narrowScreen.addEventListener("change", restyle);
@@ -83,7 +220,7 @@
   function relayout(plots, change) {
     plots.filter(isDrawn).forEach((plot) => void Plotly.relayout(plot, change));
   }
-  async function drawFigure(plot, showWindow) {
+  async function drawFigure(plot) {
     const packed = document.getElementById(plot.dataset.figure ?? "");
     const figure = JSON.parse(packed?.textContent ?? "");
     plot.style.height = `${figure.layout.height}px`;
@@ -91,7 +228,7 @@
     await Plotly.newPlot(plot, figure.data, figure.layout, CONFIG);
     if (plot.parentElement) find(".undrawn", HTMLElement, plot.parentElement).remove();
     plot.on("plotly_click", ({ points: [{ data, customdata }] }) => {
-      if (data.meta?.inTimeline) showWindow(...customdata);
+      if (data.meta?.selects) select(parseSelection(customdata), { from: "figure" });
     });
   }
   function appearance() {
@@ -279,7 +416,7 @@
   }
 
   // src/table_links.ts
-  var PAUSE = 150;
+  var PAUSE2 = 150;
   function linkTables(timeline2) {
     findAll("[data-whole]").forEach((button) => {
       button.addEventListener("click", () => document.querySelector("[data-action=whole]")?.click());
@@ -291,19 +428,31 @@
       table.tBodies[0].addEventListener("click", ({ target }) => {
         if (!(target instanceof Element) || target.closest("button.fold") || !getSelection()?.isCollapsed) return;
         const row = target.closest("tr[data-item]");
-        const items = row && itemsOf(table);
-        const found = items && typical(items, Number(row.dataset.item));
-        if (found) timeline2.showWindow(Number(table.dataset.gpu), found.start, found.end);
+        if (row) select(selectionOf2(timeline2, table, row), { from: "table" });
       });
     }
-    let waiting = 0;
+    onSelection(({ selection }) => linked.forEach((table) => markSelected(timeline2, table, selection)));
+    let waiting2 = 0;
     document.addEventListener("tcprof:window", ({ detail }) => {
-      clearTimeout(waiting);
-      waiting = setTimeout(() => {
+      clearTimeout(waiting2);
+      waiting2 = setTimeout(() => {
         linked.forEach((table) => showWithin(table, itemsOf(table), detail));
         showBars(detail);
-      }, PAUSE);
+      }, PAUSE2);
     });
+  }
+  function selectionOf2(timeline2, { dataset: { gpu, items } }, row) {
+    const isKernel = items === "kernels";
+    const names = isKernel ? timeline2.data?.links.kernels : timeline2.data?.links.ranges;
+    const name = names?.[Number(row.dataset.item)];
+    return name === void 0 ? null : { kind: isKernel ? "kernel" : "range", gpu: Number(gpu), name };
+  }
+  function markSelected(timeline2, table, selection) {
+    for (const row of rowsOf(table)) {
+      const mine = selection && row.dataset.item ? selectionOf2(timeline2, table, row) : null;
+      if (mine && isOfSame(mine, selection)) row.setAttribute("aria-current", "true");
+      else row.removeAttribute("aria-current");
+    }
   }
   function makeItems(timeline2) {
     const known = /* @__PURE__ */ new Map();
@@ -358,16 +507,16 @@
     const column = heading.cellIndex;
     const isText = column === 0 || heading.classList.contains("word");
     const steps = isText ? ["none", "ascending", "descending"] : ["none", "descending", "ascending"];
-    const state = steps[(steps.indexOf(heading.getAttribute("aria-sort")) + 1) % 3];
+    const state2 = steps[(steps.indexOf(heading.getAttribute("aria-sort")) + 1) % 3];
     findAll("thead th[aria-sort]", table).forEach((other) => other.setAttribute("aria-sort", "none"));
-    heading.setAttribute("aria-sort", state);
+    heading.setAttribute("aria-sort", state2);
     const keyed = rowsOf(table).map((row) => {
       const key = column ? row.cells[column].dataset.sort : nameOf(row);
       return { row, place: Number(row.dataset.place), key };
     });
-    keyed.sort(compareRows(DIRECTIONS[state], isText));
+    keyed.sort(compareRows(DIRECTIONS[state2], isText));
     table.tBodies[0].append(...keyed.map(({ row }) => row));
-    table.dataset.sorted = state;
+    table.dataset.sorted = state2;
     flatten(table);
   }
   function filter(table, wanted) {
@@ -926,7 +1075,8 @@
     const host = readRanges(read, packed.host, percentStep);
     const windows = readRanges(read, packed.windows, percentStep);
     const work = readBars(read, packed.work, percentStep);
-    return { gpu, curves, lanes: { host, windows, work, labels, streamRows, highestRange } };
+    const iterations = readIterations(read, packed.iterations);
+    return { gpu, curves, iterations, lanes: { host, windows, work, labels, streamRows, highestRange } };
   }
   function readTrack(read, track) {
     const start2 = read(track.start, Float64Array, 1e-9);
@@ -958,13 +1108,57 @@
   function readRanges(read, packed, step) {
     return { ...readBars(read, packed, step), kernels: read(packed.kernels, Uint32Array) };
   }
+  function readIterations(read, packed) {
+    const start2 = read(packed.start, Float64Array, 1e-9);
+    const end = read(packed.length, Float64Array, 1e-9).map((length, i) => start2[i] + length);
+    return { number: read(packed.number, Uint32Array), start: start2, end };
+  }
   function describeData(header, gpus) {
     const part = ({ start: start2, end, id, merged }) => ({ start: start2, end, id, merged });
     return {
-      gpus: gpus.map(({ gpu, lanes: { host, windows, work } }) => ({ gpu, kernels: part(work), ranges: part(host), windows: part(windows) })),
+      gpus: gpus.map(({ gpu, iterations, lanes: { host, windows, work } }) => ({ gpu, iterations, kernels: part(work), ranges: part(host), windows: part(windows) })),
       names: { kernels: header.works.names, ranges: header.paths.names },
-      kernelCount: header.works.kernels
+      kernelCount: header.works.kernels,
+      links: header.links,
+      gpuOfKernel: header.gpuOfKernel
     };
+  }
+
+  // src/timeline/places.ts
+  function makeFinder(data) {
+    const rangeIds = new Map(data.links.ranges.map((name, id) => [name, id]));
+    const kernelIds = new Map(data.links.kernels.map((name, id) => [`${data.gpuOfKernel[id]} ${name}`, id]));
+    const ranges = new Map(data.gpus.map((gpu) => [gpu, preferred(gpu.windows, gpu.ranges)]));
+    return (selection) => {
+      const gpu = "gpu" in selection && data.gpus.find((each) => each.gpu === selection.gpu);
+      if (!gpu) return null;
+      const placed = (found) => found && { ...found, gpu: gpu.gpu };
+      switch (selection.kind) {
+        case "window":
+          return { gpu: gpu.gpu, start: selection.start, end: selection.end };
+        case "range":
+          return placed(instanceOf(ranges.get(gpu), rangeIds.get(selection.name), selection.instance));
+        case "kernel":
+          return placed(instanceOf(gpu.kernels, kernelIds.get(`${gpu.gpu} ${selection.name}`), selection.instance));
+        case "iteration":
+          return placed(iterationOf(gpu, selection.number));
+        default:
+          return null;
+      }
+    };
+  }
+  function iterationOf({ iterations: { number, start: start2, end } }, wanted) {
+    const place = number.indexOf(wanted);
+    return place < 0 ? null : { start: start2[place], end: end[place] };
+  }
+  function instanceOf(all, id, instance) {
+    if (id === void 0) return null;
+    if (instance === void 0) return typical(all, id);
+    const place = placesOf(all, id)[instance];
+    return place === void 0 ? null : { start: all.start[place], end: all.end[place] };
+  }
+  function placesOf({ id, start: start2 }, wanted) {
+    return Array.from(id.keys()).filter((place) => id[place] === wanted).sort((a, b) => start2[a] - start2[b]);
   }
 
   // src/timeline/shown.ts
@@ -998,7 +1192,6 @@
       const middle = (low + high) / 2;
       const start2 = Math.min(Math.max(middle - length / 2, this.whole[0]), this.whole[1] - length);
       [this.low, this.high] = length >= this.length ? this.whole : [start2, start2 + length];
-      if (this.isWhole) this.mark = null;
       this.changed(this);
     }
     showAll = () => this.set(...this.whole);
@@ -1068,7 +1261,7 @@
     const box = plot.closest(".timeline");
     const message = find(".undrawn", HTMLElement, box);
     const timeline2 = { drawn: Promise.resolve(), data: null, showWindow: () => {
-    } };
+    }, place: () => null };
     timeline2.drawn = start(timeline2, plot, box).then(() => {
       message.remove();
       find(".timeline-tools", HTMLElement, box).hidden = false;
@@ -1088,12 +1281,14 @@
       drawing.schedule();
       const detail = { start: low, end: high, whole: isWhole };
       document.dispatchEvent(new CustomEvent("tcprof:window", { detail }));
+      keepView(isWhole ? null : [low, high]);
     });
     const drawing = new Drawing(plot, box, header, gpus, shown);
     await new Promise((done) => {
       whenParsed(done);
     });
     timeline2.data = describeData(header, gpus);
+    timeline2.place = makeFinder(timeline2.data);
     timeline2.showWindow = (gpu, begin, end) => {
       shown.show(begin, end);
       scrollToGpu(plot, box, drawing, gpus.findIndex((each) => each.gpu === gpu));
@@ -1103,7 +1298,16 @@
     listenToPlot(plot, drawing, shown);
     listenToReader(plot, box, drawing, shown);
     listenToPage(plot, drawing);
+    onSelection((change) => follow(change, shown, timeline2));
     drawing.followAxes();
+  }
+  function follow({ selection, view, from }, shown, { place }) {
+    const found = selection && place(selection);
+    shown.mark = found && [found.start, found.end];
+    if (from === "address" && view) shown.set(...view);
+    else if (found && from !== "timeline") shown.show(found.start, found.end);
+    else if (from === "address") shown.showAll();
+    else shown.set(shown.low, shown.high);
   }
   async function readData() {
     const packed = find("#timeline-data", HTMLScriptElement);
@@ -1214,10 +1418,8 @@
   if (timeline) window.tcprof = timeline;
   whenParsed(() => {
     startTables(timeline);
-    const { drawn, restyle } = startFigures(
-      timeline?.drawn ?? Promise.resolve(),
-      (gpu, start2, end) => timeline?.showWindow(gpu, start2, end)
-    );
+    const { drawn, restyle } = startFigures(timeline?.drawn ?? Promise.resolve());
+    void timeline?.drawn.then(() => startSelection((selection) => Boolean(timeline.place(selection))));
     void Promise.all([...drawn, timeline?.drawn]).then(() => document.documentElement.setAttribute("data-drawn", "true"));
     startThemeButton(restyle);
     openOnPaper();

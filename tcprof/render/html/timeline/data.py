@@ -36,6 +36,7 @@ from tcprof.views.figures.lanes import TENSOR_SCALE, UNKNOWN_COLOR, label, scale
 from tcprof.views.figures.panels import highest_range
 from tcprof.views.figures.time_classes import CLASS_COLORS, text_on
 from tcprof.views.recording.facts import gpu_title
+from tcprof.views.selection import kernel_names, range_names
 
 MOST_VALUES = 8_000_000  # of all curves together: these are 8 to 11 MB in the page
 PERCENT_STEP = 0.01
@@ -75,7 +76,9 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
         curves, track, note = _add_samples(store, analysis, gpu, MOST_VALUES // len(gpus))
         lanes = lay_lanes(analysis, gpu, works, MOST_BARS // len(gpus))
         strips.append(GpuStrips(gpu, curves, lanes))
-        headers.append({"gpu": gpu, "tracks": track, **_add_lanes(store, lanes)})
+        headers.append(
+            {"gpu": gpu, "tracks": track, **_add_lanes(store, lanes), **_add_iterations(store, analysis, gpu)}
+        )
         if lanes.hidden:
             note.append(f"{units.format_count(lanes.hidden)} ranges are not drawn: they are too deeply nested.")
         if lanes.merged:
@@ -101,6 +104,8 @@ def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
         "rangeColors": [_painted(color) for color in [*_range_colors(), UNKNOWN_COLOR]],
         "classes": [{"name": class_title(name), **_painted(CLASS_COLORS[name])} for name in TIME_CLASSES],
         "paths": {"names": [label(path, 80) for path in paths["path"]], "cuts": cut_names(paths["name"])},
+        "links": {"ranges": range_names(paths), "kernels": kernel_names(analysis.kernels)},
+        "gpuOfKernel": analysis.kernels["gpu"].tolist(),
         "works": {
             "names": [label(name, 90) for name in work["name"]],
             "cuts": cut_names(short_names(work)),
@@ -181,6 +186,21 @@ def _step_of(metric: Metric, peak: float) -> float:
 def _add_values(store: ArrayStore, values: Floats, step: float) -> int:
     """Values in steps, from 1 on; 0 is unknown."""
     return store.add(np.where(np.isnan(values), 0, np.rint(np.nan_to_num(values) / step) + 1).astype(np.int64))
+
+
+def _add_iterations(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
+    """Where the iterations of a GPU did their work on it, of those that did any."""
+    columns = ["gpu", "range", "gpu_start_ns", "gpu_end_ns"]
+    found = analysis.iterations[analysis.iterations["gpu"] == gpu].merge(analysis.instances[columns])
+    timed = found[found["gpu_start_ns"].notna()].sort_values("gpu_start_ns", kind="stable")
+    start, end = (timed[name].to_numpy(np.int64) for name in columns[2:])
+    return {
+        "iterations": {
+            "number": store.add(timed["number"].to_numpy(np.int64)),
+            "start": store.add(start, ascending=True),
+            "length": store.add(end - start),
+        }
+    }
 
 
 def _add_lanes(store: ArrayStore, lanes: GpuLanes) -> Header:

@@ -1,0 +1,170 @@
+"""One selection on the whole page: by a click anywhere, in the address, and restored from it."""
+
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from report_inputs import HOSTILE, make_analysis, read_hostile, write_page
+
+import tcprof
+
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
+
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("selection")
+    write_page(make_analysis(), folder / "plain.html")
+    write_page(read_hostile(folder), folder / "hostile.html")
+    write_page(tcprof.read(FIXTURE), folder / "recorded.html")
+    return folder
+
+
+def window(opened):
+    """The window that is drawn, once what was asked for is, and the address has followed."""
+    opened.wait_for_timeout(500)
+    return [float(value) for value in opened.locator("#timeline").get_attribute("data-window").split()]
+
+
+def fragment(opened):
+    return unquote(opened.evaluate("location.hash"))
+
+
+def go(opened, hash_):
+    """Follow a link to the page itself."""
+    opened.evaluate("hash => { location.hash = hash }", hash_)
+    return window(opened)
+
+
+def selected(opened):
+    rows = opened.locator("tr[aria-current] .name")
+    return [text.strip() for text in rows.all_text_contents()]
+
+
+def click_range(opened, name):
+    row = opened.locator("#table-ranges-0 tbody tr", has_text=name)
+    row.scroll_into_view_if_needed()
+    before = opened.evaluate("scrollY")
+    row.locator("td").nth(3).click()
+    shown = window(opened)
+    assert opened.evaluate("scrollY") == before, "the reader stays where he is"
+    return shown
+
+
+def test_a_row_is_selected_without_scrolling_and_back_undoes_it(visit, pages):
+    opened = visit(pages / "plain.html")
+    whole = window(opened)
+    of_backward = click_range(opened, "backward")
+    assert of_backward[1] - of_backward[0] < (whole[1] - whole[0]) / 10
+    assert fragment(opened).startswith("#range=step / backward&")
+    of_forward = click_range(opened, "forward")
+    assert selected(opened) == ["forward"]
+    opened.go_back()
+    assert window(opened) == pytest.approx(of_backward)
+    assert selected(opened) == ["backward"]
+    opened.go_back()
+    assert (window(opened), selected(opened)) == (whole, [])
+    opened.go_forward()
+    opened.go_forward()
+    assert window(opened) == pytest.approx(of_forward)
+    assert opened.messages == []
+
+
+def test_a_reload_and_a_pasted_link_restore_window_and_selection(visit, pages):
+    opened = visit(pages / "recorded.html")
+    opened.locator("#table-kernels-0 button.goto").nth(2).click()
+    opened.locator("[data-action=out]").click()
+    shown, name = window(opened), selected(opened)
+    link = opened.url
+    opened.reload()
+    opened.wait_for_selector("html[data-drawn]", state="attached")
+    assert window(opened) == pytest.approx(shown)
+    assert selected(opened) == name != []
+    opened.goto("about:blank")
+    opened.goto(link)
+    opened.wait_for_selector("html[data-drawn]", state="attached")
+    assert window(opened) == pytest.approx(shown)
+    assert selected(opened) == name
+
+
+def test_zooming_is_no_step_of_its_own(visit, pages):
+    opened = visit(pages / "plain.html")
+    steps = opened.evaluate("history.length")
+    for _ in range(4):
+        opened.locator("[data-action=in]").click()
+        window(opened)
+    assert opened.evaluate("history.length") == steps
+    assert fragment(opened).startswith("#view=")
+    opened.locator("[data-action=whole]").click()
+    window(opened)
+    assert fragment(opened) == ""
+
+
+@pytest.mark.parametrize(
+    "unknown", ["range=nothing", "range=%zz", "kernel=x&gpu=7", "iteration=99999", "window=2,1", "x=y", "range="]
+)
+def test_what_the_page_does_not_have_is_ignored(visit, pages, unknown):
+    opened = visit(pages / "plain.html")
+    whole = window(opened)
+    assert go(opened, f"#{unknown}") == whole
+    assert selected(opened) == []
+    assert opened.messages == []
+
+
+def test_links_to_parts_of_the_page_leave_the_selection(visit, pages):
+    opened = visit(pages / "plain.html")
+    shown = click_range(opened, "forward")
+    assert go(opened, "#part-kernels") == shown
+    assert selected(opened) == ["forward"]
+
+
+def test_any_element_can_select(visit, pages):
+    opened = visit(pages / "plain.html")
+    for text in ("range=step%20/%20forward", '{"kind": "range", "gpu": 0, "name": "step / backward", "instance": 2}'):
+        opened.evaluate(
+            "text => { const button = document.createElement('button'); button.textContent = 'Show';"
+            " button.dataset.select = text; document.querySelector('#figures').append(button); button.click(); }",
+            text,
+        )
+        shown = window(opened)
+    assert selected(opened) == ["backward"]
+    assert fragment(opened).startswith("#range=step / backward&instance=2&")
+    start = 2 * 3e-3 + 2 * 0.25e-3
+    assert shown[0] < start < start + 0.5e-3 < shown[1] < shown[0] + 0.8e-3
+
+
+def test_an_iteration_and_a_kernel_are_selected_in_figures(visit, pages):
+    opened = visit(pages / "recorded.html")
+    analysis = tcprof.read(FIXTURE)
+    step = analysis.iterations.merge(analysis.instances, on=["gpu", "range"]).iloc[3]
+    assert opened.evaluate("document.getElementById('iterations').data[0].customdata[3]") == "iteration=3"
+    opened.evaluate(
+        "document.getElementById('iterations').emit('plotly_click',"
+        " {points: [{data: document.getElementById('iterations').data[0], customdata: 'iteration=3'}]})"
+    )
+    low, high = window(opened)
+    assert low < step["gpu_start_ns"] * 1e-9 < step["gpu_end_ns"] * 1e-9 < high
+    assert high - low < 2e-9 * step["gpu_window_ns"]
+    links = opened.evaluate("[...document.getElementById('tensor-time').data].flatMap(t => [...t.customdata || []])")
+    assert links
+    assert all(text.startswith("kernel=") for text in links)
+    go(opened, f"#{links[0]}")
+    assert len(selected(opened)) == 1
+
+
+def test_hostile_names_in_an_address_are_text(visit, pages):
+    opened = visit(pages / "hostile.html")
+    for name in HOSTILE[:3]:
+        opened.locator("#table-ranges-0 tbody tr", has_text=name).locator("button.goto").click()
+        window(opened)
+        assert selected(opened) == [name]
+        shown = fragment(opened)
+        assert name in shown
+        opened.reload()
+        opened.wait_for_selector("html[data-drawn]", state="attached")
+        window(opened)
+        assert (selected(opened), fragment(opened)) == ([name], shown)
+    assert opened.evaluate("window.hacked") is None
+    assert opened.messages == []

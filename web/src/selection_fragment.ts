@@ -1,0 +1,108 @@
+/** What is selected on a page, as the fragment of its address: names as they are read, percent-encoded. */
+
+/** One thing that is selected. Names are those of tcprof/views/selection.py; instances and iterations count from 0. */
+export type Selection =
+  | { kind: "window"; gpu: number; start: number; end: number }
+  | { kind: "range"; gpu: number; name: string; instance?: number }
+  | { kind: "kernel"; gpu: number; name: string; instance?: number }
+  | { kind: "module"; gpu: number; name: string }
+  | { kind: "iteration"; gpu: number; number: number }
+  | { kind: "finding"; name: string };
+
+/** Seconds of the recording that the timeline shows. */
+export type View = readonly [start: number, end: number];
+
+/** What a page's address holds; a view of null is all that was recorded. */
+export interface PageState {
+  selection: Selection | null;
+  view: View | null;
+}
+
+export function toFragment({ selection, view }: PageState): string {
+  const fields = selection ? fieldsOf(selection) : [];
+  if (view) fields.push(["view", pairText(view)]);
+  return fields.map(([name, value]) => `${name}=${encode(value)}`).join("&");
+}
+
+/** The state that a fragment holds; what it holds of anything else is left out. */
+export function fromFragment(fragment: string): PageState {
+  const fields = new Map<string, string>();
+  for (const field of fragment.replace(/^#/, "").split("&")) {
+    const [name, value] = field.split(/=(.*)/s);
+    const text = value === undefined ? null : decode(value);
+    if (text !== null) fields.set(name, text);
+  }
+  return { selection: selectionOf(fields), view: pairOf(fields.get("view")) };
+}
+
+/** A selection from a page's attribute: a fragment, or the object itself as JSON; null where it is neither. */
+export function parseSelection(text: string): Selection | null {
+  if (!text.trimStart().startsWith("{")) return fromFragment(text).selection;
+  try {
+    const { kind, start, end, number, name, ...rest } = JSON.parse(text) as Record<string, unknown>;
+    const first = kind === "window" ? `${String(start)},${String(end)}` : kind === "iteration" ? number : name;
+    const fields = Object.entries({ [String(kind)]: first, ...rest }).filter(([, value]) => value !== undefined);
+    return selectionOf(new Map(fields.map(([field, value]) => [field, String(value)])));
+  } catch { return null; }
+}
+
+export function isSame(a: Selection | null, b: Selection | null): boolean {
+  return toFragment({ selection: a, view: null }) === toFragment({ selection: b, view: null });
+}
+
+/** Whether both are the same range, kernel or other thing, whichever instances of it. */
+export function isOfSame(a: Selection, b: Selection | null): boolean {
+  const named = (each: Selection) => ("name" in each ? [each.kind, "gpu" in each ? each.gpu : -1, each.name] : [each]);
+  return JSON.stringify(named(a)) === JSON.stringify(b && named(b));
+}
+
+function fieldsOf(selection: Selection): [string, string][] {
+  const fields: [string, string][] = [[selection.kind, mainField(selection)]];
+  if ("gpu" in selection && selection.gpu) fields.push(["gpu", String(selection.gpu)]);
+  if ("instance" in selection && selection.instance !== undefined) fields.push(["instance", String(selection.instance)]);
+  return fields;
+}
+
+function mainField(selection: Selection): string {
+  if (selection.kind === "window") return pairText([selection.start, selection.end]);
+  return selection.kind === "iteration" ? String(selection.number) : selection.name;
+}
+
+function selectionOf(fields: ReadonlyMap<string, string>): Selection | null {
+  const gpu = wholeNumber(fields.get("gpu") ?? "0");
+  if (gpu === null) return null;
+  const pair = pairOf(fields.get("window"));
+  if (pair) return { kind: "window", gpu, start: pair[0], end: pair[1] };
+  const number = wholeNumber(fields.get("iteration"));
+  if (number !== null) return { kind: "iteration", gpu, number };
+  const instance = wholeNumber(fields.get("instance"));
+  for (const kind of ["range", "kernel"] as const) {
+    const name = fields.get(kind);
+    if (name) return { kind, gpu, name, ...(instance === null ? {} : { instance }) };
+  }
+  const [module, finding] = [fields.get("module"), fields.get("finding")];
+  if (module) return { kind: "module", gpu, name: module };
+  return finding ? { kind: "finding", name: finding } : null;
+}
+
+function pairText(pair: View): string {
+  return pair.map((seconds) => Number(seconds.toFixed(9))).join(",");
+}
+
+function pairOf(text: string | undefined): View | null {
+  const [start, end, ...more] = text ? text.split(",").map((part) => (part.trim() ? Number(part) : NaN)) : [];
+  return Number.isFinite(start) && Number.isFinite(end) && start < end && !more.length ? [start, end] : null;
+}
+
+function wholeNumber(text: string | undefined): number | null {
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
+}
+
+/** Letters that are read well in an address stay as they are. */
+function encode(text: string): string {
+  return encodeURIComponent(text).replaceAll("%2F", "/").replaceAll("%2C", ",").replaceAll("%3A", ":");
+}
+
+function decode(text: string): string | null {
+  try { return decodeURIComponent(text); } catch { return null; }
+}

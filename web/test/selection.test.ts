@@ -1,0 +1,48 @@
+// What is selected, as the fragment of an address.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fromFragment, isOfSame, isSame, parseSelection, toFragment, type PageState, type Selection } from "../src/selection_fragment";
+
+const HOSTILE = "</script>&gpu=7#x=1 %zz \u2028+=?\"'";
+const SELECTIONS: Selection[] = [
+  { kind: "window", gpu: 1, start: 0.001, end: 0.0025 },
+  { kind: "range", gpu: 0, name: "step / forward" },
+  { kind: "range", gpu: 3, name: HOSTILE, instance: 0 },
+  { kind: "kernel", gpu: 0, name: "gemm<(int)4, 128> 1x2x3 · 64", instance: 12 },
+  { kind: "module", gpu: 0, name: "Net.layers.0" },
+  { kind: "iteration", gpu: 2, number: 11 },
+  { kind: "finding", name: "idle" },
+];
+const state = (selection: Selection | null, view: PageState["view"] = null): PageState => ({ selection, view });
+
+test("every selection comes back from its fragment, and as JSON", () => {
+  for (const selection of SELECTIONS) {
+    assert.deepEqual(fromFragment(`#${toFragment(state(selection, [1.5, 2]))}`), state(selection, [1.5, 2]));
+    assert.deepEqual(parseSelection(JSON.stringify(selection)), selection);
+    assert.deepEqual(parseSelection(toFragment(state(selection))), selection);
+  }
+  assert.deepEqual(fromFragment(toFragment(state(null))), state(null));
+});
+
+test("a fragment is read by people, and holds nothing that ends it or an attribute", () => {
+  assert.equal(toFragment(state(SELECTIONS[1], [0.0012, 0.00345])), "range=step%20/%20forward&view=0.0012,0.00345");
+  assert.equal(toFragment(state(SELECTIONS[0])), "window=0.001,0.0025&gpu=1");
+  assert.match(toFragment(state(SELECTIONS[2])), /^range=[^<>&#"\s]*&gpu=3&instance=0$/);
+});
+
+test("what is no selection is none", () => {
+  for (const text of ["", "#", "#part-kernels", "range=", "range=%zz", "window=2,1", "window=1", "window=a,b", "window=,1",
+    "iteration=-1", "iteration=1e3", "range=a&gpu=x", "other=1", "{", "{}", "[1]", '{"kind":"range"}', "{null"]) {
+    assert.equal(parseSelection(text), null, text);
+  }
+  assert.deepEqual(fromFragment("view=1,0").view, null);
+  assert.deepEqual(fromFragment("view=1,2,3").view, null);
+});
+
+test("instances of a range are the same range", () => {
+  const range = (name: string, instance: number, gpu = 0): Selection => ({ kind: "range", gpu, name, instance });
+  assert.ok(isOfSame(range("a", 1), range("a", 2)) && !isSame(range("a", 1), range("a", 2)));
+  assert.ok(!isOfSame(range("a", 1), range("b", 1)) && !isOfSame(range("a", 1), range("a", 1, 1)));
+  assert.ok(!isOfSame(range("a", 1), { kind: "kernel", gpu: 0, name: "a", instance: 1 }) && !isOfSame(range("a", 1), null));
+  assert.ok(isSame(null, null) && !isSame(null, SELECTIONS[0]));
+});
