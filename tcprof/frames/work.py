@@ -113,6 +113,12 @@ KERNELS = Schema(
             title="Of the peak",
         ),
         Column(
+            "lost_ns",
+            FLOAT,
+            "Its time, less what its FLOP on the Tensor Cores would take at that peak; unknown where they are.",
+            title="Lost to the peak",
+        ),
+        Column(
             "hfu_pct",
             FLOAT,
             "Hardware FLOP utilization: FLOP that it executed on the Tensor Cores, of what peak_tflops allows in its "

@@ -35,6 +35,7 @@ class Heading:
         spare: Where a terminal has no space for all that is brief, columns leave, those with the highest number first;
             0 for one that stays.
         note: What is to be said below a table where space is scarce, if the column is in it; a page says it elsewhere.
+        shown: Whether a page shows it before its reader has chosen columns; a table of eight fits a laptop's screen.
     """
 
     title: str
@@ -50,6 +51,7 @@ class Heading:
     short: str = ""
     spare: int = 0
     note: str = ""
+    shown: bool = True
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class Cell:
         before: Texts before it, one for each of the heading's.
         after: Texts behind it, likewise.
         bar: Length of a bar below it, in percent; negative for none.
+        of_time: Whether the bar is a share of time; else Tensor Active, which has a colour of its own.
         values: Its numbers in a file, one for each column of the heading; what it is sorted by if empty.
         strip: A change with its interval, to be drawn.
         mark: A remark on the value, shown behind it, such as ~ where it is inconclusive.
@@ -81,6 +84,7 @@ class Cell:
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     bar: float = -1.0
+    of_time: bool = False
     values: tuple[str, ...] = ()
     strip: Strip | None = None
     mark: str = ""

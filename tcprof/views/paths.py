@@ -125,9 +125,8 @@ def time_cell(time_ns: float, whole_ns: float, unit: str = "ns") -> Cell:
     values = (sort_key(time_ns * (1e-9 if unit == "s" else 1)), sort_key(share))
     if not values[0] or not values[1]:
         return Cell(units.format_ns(time_ns), values[0], after=("",), values=values)
-    return Cell(
-        units.format_ns(time_ns), values[0], after=(units.format_pct(share),), bar=bar_length(share), values=values
-    )
+    text, beside = units.format_ns(time_ns), units.format_pct(share)
+    return Cell(text, values[0], after=(beside,), bar=bar_length(share), of_time=True, values=values)
 
 
 def interval_cell(percent: float, low: float, high: float) -> Cell:

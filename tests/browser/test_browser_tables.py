@@ -216,3 +216,51 @@ def test_hostile_names_are_no_formulas_in_csv(visit, pages):
     assert any(HOSTILE[0] in row[0] for row in rows)
     assert {len(row) for row in rows} == {len(rows[0])}
     assert not [text for row in rows for text in row if text[:1] in ("=", "@")]
+
+
+def headings(opened, table):
+    cells = opened.locator(f"{table} thead th").all()
+    return [cell.text_content().strip() for cell in cells if cell.is_visible()]
+
+
+OVERFLOW = "box => box.scrollWidth - box.clientWidth"
+
+
+def test_tables_show_eight_columns_that_fit_and_others_on_request(visit, pages):
+    opened = visit(pages / "recorded.html")
+    for table in ("#table-ranges-0", "#table-kernels-0"):
+        assert len(headings(opened, table)) <= 9, "the name, and eight columns"
+        assert opened.locator(f".table-box:has({table})").evaluate(OVERFLOW) == 0
+    table = "#table-kernels-0"
+    assert headings(opened, table)[3:] == [
+        *("Precision", "Bound by", "Launches", "Tensor FLOP/s", "Lost to the peak", "Mostly in")
+    ]
+    chooser = opened.locator(".table-tools:has([data-csv=table-kernels-0]) .columns")
+    chooser.locator("summary").click()
+    chooser.get_by_label("HFU").check()
+    chooser.get_by_label("Launches").uncheck()
+    assert "HFU" in headings(opened, table)
+    assert "Launches" not in headings(opened, table)
+    opened.keyboard.press("Escape")
+    assert chooser.get_by_label("HFU").is_hidden()
+    assert opened.evaluate("document.activeElement.textContent").startswith("Columns (8 of")
+    assert opened.messages == []
+
+
+def test_kernels_are_sorted_by_lost_time(visit, pages):
+    opened = visit(pages / "recorded.html")
+    analysis = tcprof.read(FIXTURE)
+    opened.locator("#table-kernels-0").get_by_role("button", name="Lost to the peak").click()
+    items = [int(row.get_attribute("data-item")) for row in opened.locator("#table-kernels-0 tbody tr").all()]
+    lost = analysis.kernels["lost_ns"].loc[items]
+    assert lost.dropna().is_monotonic_decreasing
+    assert lost.isna().to_numpy().argmax() in (0, lost.notna().sum()), "unknown is last"
+
+
+def test_a_click_on_a_kernel_shows_its_whole_name(visit, pages):
+    opened = visit(pages / "recorded.html")
+    rows = opened.locator("#table-kernels-0 tbody tr")
+    for number in (1, 0):
+        rows.nth(number).locator("td").first.click()
+        (whole,) = opened.locator("#table-kernels-0 .whole-name").all_text_contents()
+        assert whole == rows.nth(number).locator("th").get_attribute("title")

@@ -3,6 +3,7 @@
  * A table with data-items ("ranges" or "kernels") has rows with data-item: the id that the timeline's data has for what
  * they stand for. A click on a row moves the timeline there; the timeline's window dims the rows without work in it.
  */
+import { startColumns } from "./columns";
 import { csvLine, figureRows, type Cells } from "./csv";
 import { download, find, findAll } from "./dom";
 import { makeFoldable } from "./folding";
@@ -21,7 +22,9 @@ export function startTables(timeline: Timeline | null): void {
     for (const button of findAll("thead th[aria-sort] button", table)) {
       button.addEventListener("click", () => arrange(table, button.closest("th")!));
     }
-    if (table.dataset.items === "ranges") makeFoldable(table);
+    if (isTree(table)) makeFoldable(table);
+    startColumns(table);
+    startNames(table);
   }
   for (const input of findAll<HTMLInputElement>("[data-filter]")) {
     const table = document.getElementById(input.dataset.filter!) as HTMLTableElement;
@@ -29,6 +32,20 @@ export function startTables(timeline: Timeline | null): void {
   }
   startSaving();
   linkTables(timeline);
+}
+
+/** Kernels stand beside each other; ranges and modules lie in each other. */
+const isTree = (table: HTMLTableElement) => /^table-(ranges|modules)-/.test(table.id);
+
+/** A click on a row shows its name whole, if that was cut, until a click on another one. */
+function startNames(table: HTMLTableElement): void {
+  table.tBodies[0].addEventListener("click", ({ target }) => {
+    const head = target instanceof Element ? target.closest("tr")?.cells[0] : undefined;
+    if (!head || head.querySelector(".whole-name")) return;
+    table.querySelector(".whole-name")?.remove();
+    if (!head.title || head.title === nameOf(head.closest("tr")!)) return;
+    head.append(Object.assign(document.createElement("span"), { className: "whole-name", textContent: head.title }));
+  });
 }
 
 /** Out of the tree's order a name alone says little, so the path is written out. */

@@ -122,6 +122,7 @@ def _measure(kernel_fit: KernelFit, launched: pd.DataFrame, group: Ints) -> dict
         "tensor_flop": flop,
         "tensor_tflops": flop / total * 1e-3,
         "tensor_peak_pct": 100 * ideal / total,
+        "lost_ns": np.where(flop == 0, total, total - ideal),
         "pooled": by["pooled"].mean().to_numpy(),
     }
 

@@ -43,6 +43,7 @@ _BRIEF = (
 # On a narrow terminal; the last one first.
 _SPARE = ("precision", "bound", "name_verdict", "launch_count", "median_ns", "tensor_tflops")
 _FURTHER = (
+    "lost_ns",
     "fit",
     "tensor_peak_pct",
     "hfu_pct",
@@ -53,6 +54,8 @@ _FURTHER = (
     "sm_issue_pct",
     "path",
 )
+# On a page, before its reader has chosen.
+_SHOWN = ("total_ns", "tensor_active_pct", "precision", "bound", "launch_count", "tensor_tflops", "lost_ns", "path")
 _LEFT_OUT = (
     "more kernels are not in this table: those with the least time. 'tcprof kernels --limit 0' lists all of them."
 )
@@ -117,6 +120,7 @@ def list_kernels(
             brief_value=name != "total_ns",
             columns=_SEVERAL.get(name, (name,)),
             after=_AFTER.get(name, ()),
+            shown=name in _SHOWN,
         )
         for name in (*_BRIEF, *_FURTHER)
     )

@@ -37,6 +37,11 @@ _ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct
 _PER_PHASE = (FORWARD, BACKWARD)
 _USEFUL = {"useful_flop": 5, "tensor_flop": 4, "useful_pct": 1}  # which of them leave a narrow terminal first
 _ONLY_USEFUL = {"useful_flop": 1}  # where it is not known what was executed
+# On a page, before its reader has chosen.
+_HIDDEN = frozenset(
+    ("useful_flop", "tensor_flop", *(f"{phase}_kernel_ns" for phase in _PER_PHASE), *_ACTIVE, "hfu_pct")
+)
+_HIDDEN |= {"mfu_pct", "uncovered_cycles_pct", "kernel_count"}
 ALL_KERNELS = "all kernels"  # what the row without a module is called
 _LEFT_OUT = (
     "more modules are not in this table: those with the least time. 'tcprof modules --limit 0' lists all of them."
@@ -166,7 +171,7 @@ def _headings(steps: int, useful: Mapping[str, int]) -> tuple[Heading, ...]:
         for name in (_ACTIVE[0], "kernel_ns")
         for phase in _PER_PHASE
     ]
-    return (
+    found = (
         heading(
             MODULES["kernel_ns"],
             title=time,
@@ -187,6 +192,7 @@ def _headings(steps: int, useful: Mapping[str, int]) -> tuple[Heading, ...]:
         heading(MODULES["uncovered_cycles_pct"], brief=False),
         heading(MODULES["kernel_count"], brief=False),
     )
+    return tuple(replace(each, shown=not _HIDDEN.intersection(each.columns)) for each in found)
 
 
 def _rows(found: pd.DataFrame, kept: pd.DataFrame, whole_ns: float, steps: int, useful: tuple[str, ...]) -> list[Row]:

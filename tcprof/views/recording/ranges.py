@@ -30,6 +30,7 @@ _TENSOR_KERNELS = "tensor_kernel_share_pct"
 # The most important first: where a terminal is narrow, the last of these leaves first.
 _BRIEF = (_TENSOR_KERNELS, "instance_count", "tensor_active_peak_pct", "tensor_active_s", "tensor_tflops", "hfu_pct")
 _USEFUL = ("useful_flop", "mfu_pct")  # where the sizes of the ops' operands were recorded
+_HIDDEN = ("tensor_active_s", "useful_flop")  # of these, on a page, before its reader has chosen
 _FURTHER = (
     *("gpu_window_ns", "host_ns", "kernel_ns", "kernel_count", "tensor_active_p95_pct"),
     *("tensor_peak_pct", "uncovered_cycles_pct", "coverage_pct"),
@@ -132,7 +133,9 @@ def _columns(analysis: Analysis, others: tuple[str, ...]) -> list[tuple[Column, 
         if name != over.name:
             column = RANGES[name]
             spare = _BRIEF.index(name) + 1 if name in _BRIEF else 0
-            found.append((column, heading(column, brief=spare > 0, spare=spare, note=notes.get(name, ""))))
+            shown = name not in (*_FURTHER, *_HIDDEN)
+            made = heading(column, brief=spare > 0, spare=spare, note=notes.get(name, ""), shown=shown)
+            found.append((column, made))
     return found
 
 

@@ -251,6 +251,44 @@
     else values[name] = value;
   }
 
+  // src/columns.ts
+  function startColumns(table) {
+    const headings = Array.from(table.tHead.rows[0].cells);
+    const tools = document.querySelector(`[data-csv="${table.id}"]`)?.parentElement;
+    if (!tools || !headings.some((heading) => heading.classList.contains("further"))) return;
+    const style = document.head.appendChild(document.createElement("style"));
+    const chooser = Object.assign(document.createElement("details"), { className: "columns" });
+    const summary = chooser.appendChild(document.createElement("summary"));
+    const list = chooser.appendChild(document.createElement("div"));
+    const boxes = headings.slice(1).map((heading) => addBox(list, heading));
+    function show() {
+      const hidden = boxes.flatMap((box, place) => box.checked ? [] : [`:nth-child(${place + 2})`]);
+      style.textContent = hidden.length ? `#${table.id} tr > :is(${hidden.join()}) { display: none; }` : "";
+      summary.textContent = `Columns (${boxes.length - hidden.length} of ${boxes.length})`;
+    }
+    list.addEventListener("change", show);
+    chooser.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || !chooser.open) return;
+      chooser.open = false;
+      summary.focus();
+      event.stopPropagation();
+    });
+    document.addEventListener("click", ({ target }) => {
+      if (target instanceof Node && !chooser.contains(target)) chooser.open = false;
+    });
+    show();
+    tools.insertBefore(chooser, tools.querySelector("button"));
+  }
+  function addBox(list, heading) {
+    const box = Object.assign(document.createElement("input"), { type: "checkbox" });
+    box.checked = !heading.classList.contains("further");
+    const [button] = findAll("button", heading);
+    const label = Object.assign(document.createElement("label"), { title: button?.title ?? "" });
+    label.append(box, ` ${heading.textContent.trim()}`);
+    list.append(label);
+    return box;
+  }
+
   // src/plotly.ts
   var ARRAY_TYPES = {
     f8: Float64Array,
@@ -490,7 +528,9 @@
       for (const button of findAll("thead th[aria-sort] button", table)) {
         button.addEventListener("click", () => arrange(table, button.closest("th")));
       }
-      if (table.dataset.items === "ranges") makeFoldable(table);
+      if (isTree(table)) makeFoldable(table);
+      startColumns(table);
+      startNames(table);
     }
     for (const input of findAll("[data-filter]")) {
       const table = document.getElementById(input.dataset.filter);
@@ -498,6 +538,16 @@
     }
     startSaving();
     linkTables(timeline2);
+  }
+  var isTree = (table) => /^table-(ranges|modules)-/.test(table.id);
+  function startNames(table) {
+    table.tBodies[0].addEventListener("click", ({ target }) => {
+      const head = target instanceof Element ? target.closest("tr")?.cells[0] : void 0;
+      if (!head || head.querySelector(".whole-name")) return;
+      table.querySelector(".whole-name")?.remove();
+      if (!head.title || head.title === nameOf(head.closest("tr"))) return;
+      head.append(Object.assign(document.createElement("span"), { className: "whole-name", textContent: head.title }));
+    });
   }
   function flatten(table) {
     const sorted = table.dataset.sorted && table.dataset.sorted !== "none";
