@@ -132,6 +132,29 @@ def test_bytes_without_a_bandwidth_have_no_share(tmp_path: Path) -> None:
     assert np.isnan(row["dram_pct"])
 
 
+@pytest.mark.parametrize(
+    ("direction", "column", "counted"),
+    [("host to device", "dram_write_bytes", 1.03), ("device to host", "dram_read_bytes", 0.2)],
+)
+def test_what_comes_from_the_host_and_goes_there_is_no_kernel_s(tmp_path: Path, direction, column, counted) -> None:
+    """A copy beside all kernels, as from pinned memory: the counters have its bytes, more or less, evenly."""
+    builder, size = recorded(), 100_000_000
+    first, last = 100 * US, 1900 * US
+    builder.copy(direction, first, last, launched=first - 5 * US, stream=9, bytes=size)
+    rows = builder._rows["GPU_METRICS"]
+    of_metric = {row["metricName"]: row["metricId"] for row in builder._rows["TARGET_INFO_GPU_METRICS"]}
+    for row in rows:
+        if row["metricId"] == of_metric[NAMES[column]]:
+            within = min(row["timestamp"], last) - max(row["timestamp"] - PERIOD, first)
+            row["value"] += int(counted * size * max(within, 0) / (last - first))
+    analysis = tcprof.read(builder.write(tmp_path))
+    assert analysis.activities["moved_bytes"].max() == size
+    for name, (_, counts) in PER_LAUNCH.items():
+        found = kernel(analysis, name)
+        assert abs(found[column] - counts.get(column, 0) * LAUNCHES / 2) <= found[f"{column}_error"]
+    assert kernel(analysis, "gemm_ffma")[column] < 0.6 * size
+
+
 def test_what_a_copy_moves_is_no_kernel_s(tmp_path: Path) -> None:
     """A copy within the GPU's memory, right behind a kernel: a sample holds bytes of both."""
     builder = recorded(gap=15 * US)

@@ -152,6 +152,7 @@ ACTIVITIES = Schema(
         Column("correlation", INT, "Number of the launch within the process; -1 where there is none."),
         START,
         END,
+        Column("moved_bytes", FLOAT, "Size of a copy or set; of others unknown."),
     ),
 )
 
@@ -166,7 +167,10 @@ ALONE = Schema(
     ),
 )
 
-DEVICE_TO_DEVICE = "device to device"  # the name of copies within a GPU's memory
+# Names of copies.
+DEVICE_TO_DEVICE = "device to device"  # within a GPU's memory
+HOST_TO_DEVICE = "host to device"
+DEVICE_TO_HOST = "device to host"
 KERNEL_KINDS = ("kernel", "graph")  # kinds of activities that run on the SMs
 
 DIAGNOSTICS = Schema(

@@ -7,9 +7,10 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from tcprof.analysis.clock import offset_errors
-from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.capacity import fit_capacity, full_activity, unknown_capacity
 from tcprof.analysis.kernels.classes import Classes, classify
+from tcprof.analysis.kernels.copies import Copies, find_copies
 from tcprof.analysis.kernels.design import Launches, build_design
 from tcprof.analysis.kernels.fit import LEAST_OFFSET_NS, PASSES, Fit, fit
 from tcprof.analysis.kernels.interruptions import doubt_interrupted
@@ -19,7 +20,7 @@ from tcprof.analysis.projection import Attribution, Hierarchy, ranges_of_activit
 from tcprof.analysis.sampling import read_rounded
 from tcprof.arrays import Floats, Ints
 from tcprof.chips import PIPES_PER_SM, Chip, find_chip
-from tcprof.frames import DEVICE_TO_DEVICE, KERNEL_KINDS, LAUNCHED
+from tcprof.frames import KERNEL_KINDS, LAUNCHED
 from tcprof.memory import return_freed_memory
 
 
@@ -126,8 +127,8 @@ def fit_kernels(
             mine = samples[samples["gpu"] == gpu]
             offset_ns = errors.get(gpu, LEAST_OFFSET_NS)
             peaks = (bandwidths.get(gpu, np.nan), chip.fma_per_cycle)
-            moves = _find_moves(activities[activities["gpu"] == gpu])
-            fitted[gpu] = _fit_gpu(launches, (code, geometry), mine, offset_ns, peaks, moves)
+            copies = find_copies(activities[activities["gpu"] == gpu])
+            fitted[gpu] = _fit_gpu(launches, (code, geometry), mine, offset_ns, peaks, copies)
         frame = _launched(gpu, rows, path_id[rows], launches, classes, fitted[gpu])
         parts.append(_with_flop(frame, fitted[gpu].capacity, names, code, chip))
     return KernelFit(LAUNCHED.concat(parts), fitted, bool(samples["tensor_active_pct"].notna().any()))
@@ -139,7 +140,7 @@ def _fit_gpu(
     samples: pd.DataFrame,
     offset_error_ns: float,
     peaks: tuple[float, float],
-    moves: StepFunction,
+    copies: Copies,
 ) -> GpuFit:
     """The fit on cycles where they were recorded, else on rounded percentages; no fits without samples.
 
@@ -149,7 +150,7 @@ def _fit_gpu(
         samples: Those of the GPU.
         offset_error_ns: How well both are on one clock, at best.
         peaks: Bandwidth of the memory, and FMA instructions of an SM in a cycle; NaN where not known.
-        moves: When the GPU copied or set its own memory.
+        copies: What moved through its memory beside the launches.
     """
     near = (samples["end_ns"] > launches.start.min()) & (samples["start_ns"] < launches.end.max())
     samples = samples[near & samples["tensor_active_pct"].notna()]
@@ -177,18 +178,10 @@ def _fit_gpu(
     counted = fit(launches, design, value, error, shift, float(capacity.of_launch.max()), PASSES, unit, offset_error_ns)
     active = full_activity(counted, capacity)
     limits = Limits(capacity, has_clock, *peaks)
-    counts = fit_counts(launches, design, samples, limits, moves.covered(start, end))
+    counts = fit_counts(launches, design, samples, limits, copies)
     fits = {"tensor": active, **fit_shares(launches, design, samples, counts, limits)}
     doubt = doubt_interrupted(*names, launches, active.per_launch)
     return GpuFit(launches, fits, counts, design.part_kind, counted, doubt, in_cycles, capacity.of_launch, has_clock)
-
-
-def _find_moves(activities: pd.DataFrame) -> StepFunction:
-    """When one GPU copied or set its own memory, at a rate that only the memory limits."""
-    own = (activities["kind"] == "memset") | (activities["name"] == DEVICE_TO_DEVICE)
-    start, end = (activities.loc[own, name].to_numpy() for name in ("start_ns", "end_ns"))
-    _, start, end = union(np.zeros(len(start), dtype=np.int64), start, end)
-    return StepFunction(start, end, np.ones(len(start)))
 
 
 def tensor_counts(samples: pd.DataFrame) -> tuple[Floats, Floats, Floats]:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.kernels.capacity import Capacity, full_activity
+from tcprof.analysis.kernels.copies import Copies
 from tcprof.analysis.kernels.design import Design, Launches
 from tcprof.analysis.kernels.fit import Fit, fit
 from tcprof.analysis.sampling import read_rounded
@@ -25,7 +26,6 @@ SHARES = {
     "dram": (("dram_read_bytes", "dram_write_bytes"), ("dram_read_pct", "dram_write_pct")),
     "fma": (("fma_instruction_count",), ()),
 }
-_OF_MEMORY = ("dram_read_bytes", "dram_write_bytes", "l2_bytes")
 _PASSES_OF_COUNTS = 2  # more change what is not a few µs long by about 1 %
 _PASSES_OF_PERCENT = 1
 _ABOVE_SAMPLED = 10.0  # a rate that no launch exceeds, in terms of the highest sample, where no peak is known
@@ -65,7 +65,7 @@ class Limits:
 
 
 def fit_counts(
-    launches: Launches, design: Design, samples: pd.DataFrame, limits: Limits, moving_ns: Floats
+    launches: Launches, design: Design, samples: pd.DataFrame, limits: Limits, copies: Copies
 ) -> dict[str, Fit]:
     """What each launch counts of every counter of ``tcprof.frames.WORK`` that was sampled throughout.
 
@@ -74,23 +74,22 @@ def fit_counts(
         design: See ``build_design``.
         samples: Those that the design was built from.
         limits: Of the GPU.
-        moving_ns: How long in each sample the GPU copied or set its own memory.
+        copies: What moved through its memory beside the launches.
     """
     share_of = {count: share for share, (counts, _) in SHARES.items() for count in counts}
-    found = {}
+    start, end = (samples[name].to_numpy() for name in ("start_ns", "end_ns"))
+    length, found = end - start, {}
     for name in WORK:
         value = samples[name].to_numpy()
         if np.isnan(value).any():
             continue
         most = limits.most(share_of[name]) if name in share_of else None
-        length = (samples["end_ns"] - samples["start_ns"]).to_numpy()
         sampled = float((value / np.maximum(length, 1)).max(initial=0))
         ceiling = float(most.of_launch.max()) if most else _ABOVE_SAMPLED * sampled
-        # What a copy moves within the memory is in the samples, and nothing tells how much of it.
-        error = sampled * (moving_ns if name in _OF_MEMORY else np.zeros(len(value)))
-        found[name] = fit(
-            launches, design, value, error, np.zeros(len(value)), max(ceiling, sampled), _PASSES_OF_COUNTS
-        )
+        moved = copies.move(name, start, end)
+        value = np.maximum(value - moved.value, 0)
+        error = sampled * moved.unknown_ns  # what a copy moves within the memory: nothing tells how much of it
+        found[name] = fit(launches, design, value, error, moved.shift, max(ceiling, sampled), _PASSES_OF_COUNTS)
     return found
 
 

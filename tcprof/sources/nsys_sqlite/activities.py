@@ -7,7 +7,7 @@ import pandas as pd
 from pandas.api.types import union_categoricals
 from sqlalchemy import Select, Table, func, select, union_all
 
-from tcprof.arrays import Ints
+from tcprof.arrays import Floats, Ints
 from tcprof.frames import ACTIVITIES, LAUNCHES, WAITS
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.database import UNNAMED, Database, distinct_pairs
@@ -43,12 +43,13 @@ def read_activities(database: Database, gpu_of: dict[tuple[int, int], int], geom
 
 def _read_kind(
     database: Database, table: Table, kind: str, gpu_of: dict[tuple[int, int], int], geometry: bool
-) -> dict[str, Ints | pd.Categorical]:
+) -> dict[str, Ints | Floats | pd.Categorical]:
     """The columns of one kind of activity."""
     code = {"kernel": ("demangledName",), "memcpy": ("copyKind",)}.get(kind, ())
     sizes = _GEOMETRY if geometry and kind == "kernel" else ()
     places = ("deviceId", "streamId", "correlationId", "globalPid", *code, *sizes)
-    found = database.read(Query(table, required=("start", "end"), optional=dict.fromkeys(places, UNKNOWN)))
+    facts = {"bytes": UNKNOWN} if kind in ("memcpy", "memset") else {}
+    found = database.read(Query(table, ("start", "end"), dict.fromkeys(places, UNKNOWN), facts))
     start, device, pid = found["start"], found["deviceId"], found["globalPid"]
     codes = found[code[0]] if code else np.zeros(len(start), dtype=np.int64)
     process = np.where(pid == UNKNOWN, UNKNOWN, (pid >> 24) & 0xFFFFFF)
@@ -68,7 +69,13 @@ def _read_kind(
         "correlation": found["correlationId"],
         "start_ns": start,
         "end_ns": database.close_backwards(table, start, found["end"]),
+        "moved_bytes": _known(found["bytes"]) if facts else np.broadcast_to(np.nan, len(start)),
     }
+
+
+def _known(numbers: Ints) -> Floats:
+    """Numbers, unknown where there are none."""
+    return np.where(numbers == UNKNOWN, np.nan, numbers)
 
 
 def _named(codes: Ints, names: list[str]) -> pd.Categorical:

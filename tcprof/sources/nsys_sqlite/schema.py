@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sqlalchemy import BigInteger, Column, MetaData, Table, Text
 
-from tcprof.frames import DEVICE_TO_DEVICE
+from tcprof.frames import DEVICE_TO_DEVICE, DEVICE_TO_HOST, HOST_TO_DEVICE
 
 metadata = MetaData()
 
@@ -81,8 +81,8 @@ KERNELS = _table(
     _ACTIVITY
     + "demangledName shortName gridX:size gridY:size gridZ:size blockX:size blockY:size blockZ:size graphNodeId",
 )
-COPIES = _table("CUPTI_ACTIVITY_KIND_MEMCPY", _ACTIVITY + "bytes copyKind:number graphNodeId")
-SETS = _table("CUPTI_ACTIVITY_KIND_MEMSET", _ACTIVITY + "bytes graphNodeId")
+COPIES = _table("CUPTI_ACTIVITY_KIND_MEMCPY", _ACTIVITY + "bytes:memory copyKind:number graphNodeId")
+SETS = _table("CUPTI_ACTIVITY_KIND_MEMSET", _ACTIVITY + "bytes:memory graphNodeId")
 GRAPHS = _table("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", _ACTIVITY + "graphId graphExecId")
 ACTIVITY_TABLES = (KERNELS, COPIES, SETS, GRAPHS)
 
@@ -99,8 +99,8 @@ SEVERITIES = {1: "information", 2: "warning", 3: "error", 4: "verbose"}
 
 # CUPTI_ACTIVITY_KIND_MEMCPY.copyKind (CUpti_ActivityMemcpyKind)
 COPY_KINDS = {
-    1: "host to device",
-    2: "device to host",
+    1: HOST_TO_DEVICE,
+    2: DEVICE_TO_HOST,
     3: "host to array",
     4: "array to host",
     5: "array to array",
