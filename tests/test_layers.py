@@ -133,9 +133,9 @@ def test_parts_of_a_package_import_in_their_order():
 
 
 def test_no_import_is_hidden():
-    """Only formats and rules of advice are loaded by their names, which are those of their own package."""
+    """Only formats, rules of advice and commands are loaded by their names, which are those of their own package."""
     found = {module.name: find_hidden_imports(module) for module in MODULES.values()}
-    for package in ("tcprof.render.formats", "tcprof.findings.advice.rules"):
+    for package in ("tcprof.render.formats", "tcprof.findings.advice.rules", "tcprof.cli"):
         assert len(found.pop(package)) == 2
         assert 'import_module(f"{__name__}.{name}")' in MODULES[package].text
     assert_none([place for places in found.values() for place in places])

@@ -10,10 +10,11 @@ import os
 import platform
 import sys
 import traceback
+from importlib import import_module
 
 import typer
 
-from tcprof.cli.app import app
+from tcprof.cli.app import COMMANDS, app
 from tcprof.cli.signals import ended_in_order
 from tcprof.cli.streams import READER_GONE, close_streams, open_streams, tell
 from tcprof.errors import DEFECT_STATUS, EXPORT_AGAIN, InputError, OutputError, StoppedError, TcprofError
@@ -47,21 +48,9 @@ def main() -> None:
 
 def _run() -> int:
     """The command that the arguments ask for; returns its exit status."""
-    from tcprof.cli import (  # noqa: F401 - they add their commands
-        advise,
-        compare,
-        doctor,
-        export,
-        kernels,
-        modules,
-        profile,
-        ranges,
-        redact,
-        report,
-        show,
-        timeline,
-        workloads,
-    )
+    asked = sys.argv[1:2]
+    for name in asked if asked and asked[0] in COMMANDS else COMMANDS:  # typer prepares the options of all it is given
+        import_module(f"{__name__}.{name}")  # which adds its command
 
     with ended_in_order():
         status = app(standalone_mode=False)

@@ -9,8 +9,9 @@ import tcprof
 from tcprof.cli.streams import show
 from tcprof.errors import StoppedError
 
-# As users meet them: can it be recorded, record it, what does it show, in more detail, did a change help, pass it on.
-_ORDER = (
+# Each is added by the module of its name. As users meet them: can it be recorded, record it, what does it show, in more
+# detail, did a change help, pass it on.
+COMMANDS = (
     "doctor",
     "profile",
     "show",
@@ -32,7 +33,7 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Their names, in the order of the help text."""
-        return sorted(super().list_commands(ctx), key=_ORDER.index)
+        return sorted(super().list_commands(ctx), key=COMMANDS.index)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was named.

@@ -112,7 +112,8 @@ def normal_equations(
         whitening = apart.whitening(begin, end)
         rows = whitening @ design.shares[begin:end]
         others = None if common is None else rows.T @ (whitening @ common.columns(begin, end))
-        return rows.T @ rows, rows.T @ (whitening @ targets[begin:end]), others
+        turned = rows.T.tocsr()  # a product of two forms would turn the second one, in more time than both take
+        return turned @ rows, rows.T @ (whitening @ targets[begin:end]), others
 
     with ThreadPoolExecutor(min(cpu_count() or 1, MOST_THREADS)) as pool:
         # Added up in order, whichever is done first: so that the sums are the same to the last bit.

@@ -1,6 +1,7 @@
 """Advice on the two sides of a comparison: what of the baseline's is gone, and what was won; and conditions on it."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcprof import units
@@ -45,10 +46,9 @@ def compare_advice(comparison: Comparison) -> tuple[ComparedAdvice, ...]:
     )
 
 
-def describe_compared(comparison: Comparison) -> tuple[str, ...]:
-    """The same in sentences, a line for each GPU, with what a step won."""
+def describe_compared(comparison: Comparison, found: Sequence[ComparedAdvice]) -> tuple[str, ...]:
+    """Compared advice in sentences, a line for each GPU, with what a step won."""
     lines = []
-    found = compare_advice(comparison)
     for gpu in sorted({each.gpu for each in found}):
         gone = [f"{each.rule} (predicted: {each.predicted})" for each in found if each.gpu == gpu and each.is_gone]
         left = [each.rule for each in found if each.gpu == gpu and not each.is_gone]

@@ -9,7 +9,7 @@ import pandas as pd
 from tcprof.comparison import Comparison
 from tcprof.comparison.gate.judgements import Judgement
 from tcprof.comparison.statistics.rows import MEAN, MEDIAN
-from tcprof.findings.advice.compared import compare_advice, describe_compared
+from tcprof.findings.advice.compared import ComparedAdvice, compare_advice, describe_compared
 from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.compared.rows import list_gpus
 from tcprof.views.comparison.kernels import list_kernel_changes
@@ -42,12 +42,13 @@ def view_comparison(
         limit: Kernels to list; None for all.
     """
     rows = [each.rows for each in comparisons] if rows is None else rows
-    data = [_data(*each, judged) for each in zip(comparisons, findings, rows, strict=True)]
+    advice = [compare_advice(each) for each in comparisons]
+    data = [_data(*each, judged) for each in zip(comparisons, findings, rows, advice, strict=True)]
     base = tuple(describe_left_out([side for _, side in name_sides(comparisons)]))
     tables = list_sides(comparisons) if len(comparisons) > 1 else _list_all(comparisons[0], rows[0], limit)
     faults, warnings = name_findings(comparisons, findings)
-    advice = describe_compared(comparisons[0]) if len(comparisons) == 1 else ()
-    said = Notes((*_sentences(comparisons, findings), *advice, *describe_recordings(comparisons), *base))
+    won = describe_compared(comparisons[0], advice[0]) if len(comparisons) == 1 else ()
+    said = Notes((*_sentences(comparisons, findings), *won, *describe_recordings(comparisons), *base))
     return Document(
         kind="comparison",
         parts=(said, *(table for table in tables if table.rows)),
@@ -114,7 +115,11 @@ def _merge(comparisons: Sequence[Comparison], rows: Sequence[pd.DataFrame]) -> p
 
 
 def _data(
-    comparison: Comparison, findings: ComparedFindings, rows: pd.DataFrame, judged: Sequence[Judgement]
+    comparison: Comparison,
+    findings: ComparedFindings,
+    rows: pd.DataFrame,
+    advice: Sequence[ComparedAdvice],
+    judged: Sequence[Judgement],
 ) -> dict[str, Any]:
     """A comparison as frames and plain values."""
     sides = {"base": comparison.base, "new": comparison.new}
@@ -130,7 +135,7 @@ def _data(
         "base_matched_pct": comparison.matching.base_matched_pct,
         "new_matched_pct": comparison.matching.new_matched_pct,
         "noise_floor": comparison.noise_floor,
-        "advice": [asdict(each) for each in compare_advice(comparison)],
+        "advice": [asdict(each) for each in advice],
         "gate": [_judgement_data(each) for each in judged],
         "faults": findings.faults,
         "warnings": findings.warnings,

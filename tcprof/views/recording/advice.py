@@ -46,18 +46,18 @@ def view_advice(analysis: Analysis, findings: Findings) -> Document:
     )
 
 
-def view_best(analysis: Analysis) -> tuple[str, ...]:
+def view_best(advice: Sequence[Advice]) -> tuple[str, ...]:
     """The best advice, a line each; and how much more there is."""
-    shown, _ = split_notable(advise(analysis))
+    shown, _ = split_notable(advice)
     lines = [f"{number}. {head_of(each)}: {each.sentence}." for number, each in enumerate(shown[:MOST_SHOWN], 1)]
     if not lines:
         return ()
     return ("What to do first, and what it is likely to win (tcprof advise says how):", *lines)
 
 
-def view_sections(analysis: Analysis) -> tuple[Part, ...]:
+def view_sections(advice: Sequence[Advice]) -> tuple[Part, ...]:
     """All advice as the parts of one section."""
-    shown, folded = split_notable(advise(analysis))
+    shown, folded = split_notable(advice)
     parts = [
         part
         for number, each in enumerate(shown, 1)

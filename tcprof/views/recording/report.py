@@ -3,6 +3,7 @@
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings
+from tcprof.findings.advice import advise
 from tcprof.findings.modules import describe_homes, describe_modules, describe_useful
 from tcprof.findings.notes import describe_peaks
 from tcprof.untrusted import one_line
@@ -50,8 +51,9 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
     """
     base = (*describe_base(analysis), *describe_peaks(analysis))
     summaries = summarize(analysis, findings)
+    advice = advise(analysis)
     sections = (
-        Section("advice", "Advice: what to do first, and what it is likely to win", view_sections(analysis), "Advice"),
+        Section("advice", "Advice: what to do first, and what it is likely to win", view_sections(advice), "Advice"),
         Section(TIMELINE, "Timeline", ()),
         Section("iterations", "Iterations", _iterations(analysis)),
         Section("modules", "Modules", _modules(analysis)),
@@ -68,7 +70,7 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
         parts=(
             Notes((describe_date(analysis),), "subtitle"),
             *summaries,
-            Notes(view_best(analysis), "advice"),
+            Notes(view_best(advice), "advice"),
             Notes(base, "base"),
             *(section for section in sections if section.parts or section.name == TIMELINE),
         ),

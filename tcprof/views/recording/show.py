@@ -4,6 +4,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings, summarize_checks
+from tcprof.findings.advice import advise
 from tcprof.findings.modules import describe_utilization
 from tcprof.findings.notes import describe_peaks
 from tcprof.frames import OPS_DOMAIN
@@ -36,7 +37,7 @@ def view_recording(
         parts=(
             Notes((describe_recording(analysis),)),
             Notes((*findings.verdict, *describe_utilization(analysis))),
-            Notes(view_best(analysis)),
+            Notes(view_best(advise(analysis))),
             Notes((*summarize_checks(findings.checks), *base)),
             Section("ranges", "", tuple(list_ranges(analysis, shown["ranges"]))),
             Section("kernels", "", tuple(list_kernels(analysis, shown["kernels"]))),
