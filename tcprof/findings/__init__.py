@@ -6,7 +6,7 @@ sentences.
 
 from tcprof.findings.checks import Check
 from tcprof.findings.finding import Finding, Severity
-from tcprof.findings.judge import Findings, GpuFindings, judge, summarize_checks
+from tcprof.findings.judge import Findings, GpuFindings, count_checks, judge, summarize_checks
 from tcprof.findings.notes import describe_kernel_order, describe_outside, describe_warm_up, why_no_kernels
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Findings",
     "GpuFindings",
     "Severity",
+    "count_checks",
     "describe_kernel_order",
     "describe_outside",
     "describe_warm_up",

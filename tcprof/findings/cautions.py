@@ -197,5 +197,5 @@ def _about_attribution(analysis: Analysis) -> list[Finding]:
             "activities were launched by threads without a range (PyTorch's backward pass) and are counted for the "
             "range open in their process"
         )
-        found.append(_caution("inherited", sentence=sentence))
+        found.append(Finding("inherited", Severity.REMARK, sentence=sentence))
     return found

@@ -9,11 +9,12 @@ class Severity(StrEnum):
     """How much a finding matters.
 
     A fault makes figures untrustworthy and is shown before any of them; a caution is what else a reader must know;
-    advice is what to do about the program.
+    a remark is so in most recordings, and no reason for doubt; advice is what to do about the program.
     """
 
     FAULT = "fault"
     CAUTION = "caution"
+    REMARK = "remark"
     ADVICE = "advice"
 
 

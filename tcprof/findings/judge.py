@@ -8,6 +8,7 @@ from tcprof.findings.cautions import find_cautions
 from tcprof.findings.checks import GOOD, Check, list_checks
 from tcprof.findings.faults import find_faults
 from tcprof.findings.finding import Finding, Severity, texts_of
+from tcprof.findings.headline import describe_measured, say_capture, say_iterations
 from tcprof.findings.iterations import IterationFigures, measure_iterations
 from tcprof.findings.verdict import judge_capture, judge_iterations
 
@@ -18,12 +19,16 @@ class GpuFindings:
 
     Attributes:
         gpu: Number of the GPU.
-        sentences: The verdict, the most important sentence first.
+        headline: The verdict in two short sentences.
+        measured: What these and the figures beside them are over.
+        sentences: The verdict at length, the most important sentence first.
         checks: What was checked before the figures can be trusted.
         figures: The figures of its iterations that the verdict rests on; None where it rests on the whole capture.
     """
 
     gpu: int
+    headline: tuple[str, ...]
+    measured: str
     sentences: tuple[str, ...]
     checks: tuple[Check, ...]
     figures: IterationFigures | None
@@ -59,8 +64,13 @@ class Findings:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What else a reader must know, likewise."""
-        return texts_of(each for each in self.found if each.severity == Severity.CAUTION)
+        """What else a reader must know, likewise; what is so in most recordings comes last."""
+        return (*texts_of(each for each in self.found if each.severity == Severity.CAUTION), *self.remarks)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Those of the warnings that are so in most recordings, and no reason for doubt."""
+        return texts_of(each for each in self.found if each.severity == Severity.REMARK)
 
 
 def judge(analysis: Analysis, gpu: int | None = None) -> Findings:
@@ -79,8 +89,20 @@ def judge(analysis: Analysis, gpu: int | None = None) -> Findings:
         number = int(row["gpu"])
         figures = measure_iterations(analysis, number)
         sentences = judge_capture(analysis, row) if figures is None else judge_iterations(analysis, number, figures)
-        found.append(GpuFindings(number, sentences, list_checks(analysis, row, figures, bool(faults)), figures))
+        headline = say_capture(analysis, row) if figures is None else say_iterations(analysis, figures)
+        measured, checks = (
+            describe_measured(analysis, number, figures),
+            list_checks(analysis, row, figures, bool(faults)),
+        )
+        found.append(GpuFindings(number, headline, measured, sentences, checks, figures))
     return Findings(tuple(found), (*faults, *find_cautions(analysis)))
+
+
+def count_checks(checks: Sequence[Check]) -> str:
+    """How many of some checks pass, and which do not, in one line."""
+    rest = [check for check in checks if check.state != GOOD]
+    said = f"{len(checks) - len(rest)} of {len(checks)} checks pass"
+    return f"{said}. See: {', '.join(check.name for check in rest)}" if rest else said
 
 
 def summarize_checks(checks: Sequence[Check]) -> list[str]:

@@ -16,7 +16,7 @@ from tcprof.untrusted import one_line
 
 NOTABLE_GAP_PCT = 10.0
 _NOTABLE_PCT = 1.0
-_OTHER_KERNELS = tuple(name for name in TIME_CLASSES if name not in ("tensor_kernel", "graph", "copy", "idle"))
+OTHER_KERNELS = tuple(name for name in TIME_CLASSES if name not in ("tensor_kernel", "graph", "copy", "idle"))
 
 
 def judge_iterations(analysis: Analysis, gpu: int, figures: IterationFigures) -> tuple[str, ...]:
@@ -26,12 +26,12 @@ def judge_iterations(analysis: Analysis, gpu: int, figures: IterationFigures) ->
     """
     unit = f"the gpu windows of “{figures.name}”"
     if math.isnan(figures.tensor_active_pct):
-        first = f"Whether the Tensor Cores worked is unknown: {_why_unknown(analysis, figures.coverage_pct)}."
+        first = f"Whether the Tensor Cores worked is unknown: {why_unknown(analysis, figures.coverage_pct)}."
     else:
         active = units.format_pct(figures.tensor_active_pct)
         over = f"the {WINDOW_NAMES[analysis.window]} of “{figures.name}”"
         mean = f"mean over {units.format_count(figures.count)} iteration{'s' * (figures.count != 1)}"
-        first = f"The Tensor Cores were busy {active} of {over} ({mean}){_rounding(analysis)}."
+        first = f"The Tensor Cores were busy {active} of {over} ({mean}){describe_rounding(analysis)}."
         unit = "that time" if analysis.window == "gpu" else unit
     waits = figures.idle_pct >= WAITING_PCT
     sentences = [first]
@@ -55,9 +55,9 @@ def judge_capture(analysis: Analysis, row: pd.Series) -> tuple[str, ...]:
     gpu, mean = int(row["gpu"]), row[HEADLINE.name]
     unit = f"the {describe_span(row)}"
     if math.isnan(mean):
-        first = f"Whether the Tensor Cores worked is unknown: {_why_unknown(analysis, row['coverage_pct'])}."
+        first = f"Whether the Tensor Cores worked is unknown: {why_unknown(analysis, row['coverage_pct'])}."
     else:
-        first = f"The Tensor Cores were busy {units.format_pct(mean)} of {unit}{_rounding(analysis)}."
+        first = f"The Tensor Cores were busy {units.format_pct(mean)} of {unit}{describe_rounding(analysis)}."
         unit = "that time"
     timeline = analysis.timeline[(analysis.timeline["gpu"] == gpu) & (analysis.timeline["depth"] == 0)]
     # The highest mean of a range comes after the shares, whose "that time" is the capture's.
@@ -75,13 +75,15 @@ def describe_span(row: pd.Series) -> str:
     return f"{length} from the GPU's first activity to its last" if row["activity_count"] else f"{length} sampled"
 
 
-def _why_unknown(analysis: Analysis, coverage: float) -> str:
+def why_unknown(analysis: Analysis, coverage: float) -> str:
+    """Why there is no mean of Tensor Active, of whose time so many percent are covered by samples."""
     if analysis.tensor_source == "none":
         return "the recording has no samples of Tensor Active"
     return f"only {units.format_pct(coverage)} of the time is covered by samples"
 
 
-def _rounding(analysis: Analysis) -> str:
+def describe_rounding(analysis: Analysis) -> str:
+    """What limits a figure of rounded samples; empty for exact ones."""
     return ", as far as rounded samples tell" if analysis.tensor_source == "rounded" else ""
 
 
@@ -108,7 +110,7 @@ def _shares(analysis: Analysis, gpu: int, rows: pd.DataFrame, unit: str, with_id
     if not window > 0:
         return ""
     share = {name: 100 * float(rows[f"{name}_ns"].sum()) / window for name in TIME_CLASSES}
-    others = {name: share[name] for name in _OTHER_KERNELS if share[name] > 0}
+    others = {name: share[name] for name in OTHER_KERNELS if share[name] > 0}
     notable = [name for name in others if others[name] >= _NOTABLE_PCT and name != "other_kernel"]
     parts = ", ".join(f"{class_in_sentence(name)} {units.format_pct(others[name])}" for name in notable)
     lead, said = "", []

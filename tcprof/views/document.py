@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tcprof.views.glance import Leads, Summary
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -168,35 +170,6 @@ class Code:
 
 
 @dataclass(frozen=True)
-class Tile:
-    """One figure that is read at a glance: what, how much, its 95 % interval, and over which window."""
-
-    title: str
-    value: str
-    interval: str
-    caption: str
-
-
-@dataclass(frozen=True)
-class Summary:
-    """A GPU at a glance: its title, the verdict, tiles and checks.
-
-    Attributes:
-        gpu: Number of the GPU.
-        title: Number and name.
-        verdict: Sentences, the most important first.
-        tiles: Figures.
-        checks: What was checked, see ``tcprof.findings.Check``.
-    """
-
-    gpu: int
-    title: str
-    verdict: tuple[str, ...]
-    tiles: tuple[Tile, ...]
-    checks: tuple[Any, ...]
-
-
-@dataclass(frozen=True)
 class Figure:
     """A figure of plotly, which is made when a medium draws it.
 
@@ -252,7 +225,7 @@ class Commands:
     items: tuple[tuple[str, tuple[str, ...], str], ...]
 
 
-Part: TypeAlias = "Notes | Code | Summary | Table | Figure | Facts | Checklist | Commands | Section"
+Part: TypeAlias = "Notes | Code | Summary | Leads | Table | Figure | Facts | Checklist | Commands | Section"
 
 
 @dataclass(frozen=True)

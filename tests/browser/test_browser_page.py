@@ -88,7 +88,9 @@ def test_faults_are_read_first(visit, pages, width, scheme):
 
 
 def test_an_option_in_a_note_stays_in_one_line(visit, pages):
-    option = visit(pages / "recorded.html", 380).locator("p.note .option", has_text="--warm-up").first
+    opened = visit(pages / "recorded.html", 380)
+    opened.locator(".trust summary").click()
+    option = opened.locator("p.note .option", has_text="--warm-up").first
     assert option.evaluate("e => e.getClientRects().length") == 1
     assert option.evaluate("e => getComputedStyle(e).whiteSpace") == "nowrap"
 
@@ -216,3 +218,49 @@ def test_picture_can_be_saved_under_the_policy(visit, pages):
     picture = opened.evaluate("Plotly.toImage('timeline', {format: 'png', width: 400, height: 300})")
     assert picture.startswith("data:image/png;base64,")
     assert opened.messages == []
+
+
+def test_first_screen_answers(visit, pages):
+    opened = visit(pages / "recorded.html")
+    opened.set_viewport_size({"width": 1280, "height": 800})
+    analysis = tcprof.read(FIXTURE)
+    (found,) = analysis.findings.gpus
+    assert [text.replace("\xa0", " ") for text in texts(opened, ".verdict")] == [" ".join(found.headline)]
+    assert len(found.headline) == 2
+    assert opened.locator(".tile").count() == 5
+    leads = opened.locator(".leads li")
+    assert 1 <= leads.count() <= 3
+    assert opened.locator(".trust summary").text_content().strip().endswith("checks pass")
+    for seen in (".verdict", ".tile >> nth=4", ".leads li >> nth=-1", ".trust summary"):
+        box = opened.locator(seen).bounding_box()
+        assert box["y"] + box["height"] <= 800, seen
+
+
+def test_show_selects_what_a_finding_is_about(visit, pages):
+    opened = visit(pages / "recorded.html")
+    button = opened.get_by_role("button", name="Show what this is about").first
+    link = button.get_attribute("data-select")
+    button.click()
+    assert opened.evaluate("decodeURIComponent(location.hash)").startswith("#" + link.split("=")[0])
+    assert opened.locator("tr[aria-current]").count() == 1
+    assert opened.messages == []
+
+
+def test_checks_are_one_line_that_opens(visit, pages):
+    opened = visit(pages / "recorded.html")
+    checks = opened.locator(".checks li")
+    assert not checks.first.is_visible()
+    opened.locator(".trust summary").click()
+    assert checks.first.is_visible()
+    assert checks.count() == len(tcprof.read(FIXTURE).findings.checks)
+
+
+def test_what_is_always_so_is_no_warning(visit, pages):
+    opened = visit(pages / "recorded.html")
+    remarks = tcprof.read(FIXTURE).findings.remarks
+    assert remarks
+    warned, noted = (
+        [text.replace("\xa0", " ") for text in texts(opened, where)] for where in (".warnings li", ".trust .note")
+    )
+    assert set(remarks) <= set(noted)
+    assert not set(remarks) & set(warned)

@@ -21,9 +21,9 @@ from tcprof.views.document import (
     Notes,
     Part,
     Section,
-    Summary,
     Table,
 )
+from tcprof.views.glance import Summary
 
 if TYPE_CHECKING:
     from tcprof.views.gate import GateView

@@ -10,7 +10,8 @@ from tcprof.findings import Findings
 from tcprof.render.html.options import USUAL, PageOptions
 from tcprof.render.html.shell import read_asset, render_page, split_parts, write_page
 from tcprof.render.html.timeline.data import pack_timeline
-from tcprof.views.document import Document, Summary
+from tcprof.views.document import Document
+from tcprof.views.glance import Leads, Summary
 from tcprof.views.recording.report import view_report
 
 
@@ -49,7 +50,7 @@ def render_document(document: Document, timeline: dict[str, Any] | None, options
         "faults": [("", document.faults)],
         "warnings": document.warnings,
         "summaries": summaries,
-        "checks": [(summary.title, summary.checks) for summary in summaries],
+        "leads": next((part for part in document.parts if isinstance(part, Leads)), Leads(())),
         "notes": parts["notes"],
         "sections": parts["sections"],
         "timeline": timeline,

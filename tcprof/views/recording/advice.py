@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tcprof import units
@@ -10,10 +11,17 @@ from tcprof.analysis import Analysis
 from tcprof.findings import Findings
 from tcprof.findings.advice import Advice, Option, advise
 from tcprof.findings.advice.advice import NOTABLE_PCT, describe_gain
+from tcprof.findings.notes import as_sentence
 from tcprof.frames import ADVICE
 from tcprof.views.document import Code, Document, Notes, Part, Section
+from tcprof.views.glance import Lead, Leads
 from tcprof.views.recording.facts import describe_base, describe_recording, document_data
+from tcprof.views.selection import kernel_names, link, module_names, range_names
 
+_BASE = (
+    "A step is from its first activity on the GPU to the next one's; gains are of what it takes without recording, as "
+    "far as that is measured, or else assumed."
+)
 MOST_SHOWN = 3  # where advice stands beside the verdict
 
 
@@ -44,6 +52,42 @@ def view_advice(analysis: Analysis, findings: Findings) -> Document:
         data={**document_data(analysis, findings, {}), "advice": [_plain(each) for each in advice]},
         rows=list_advice(advice),
     )
+
+
+def list_leads(analysis: Analysis, advice: Sequence[Advice]) -> Leads:
+    """The best advice, with what on a page shows what it is about."""
+    shown, _ = split_notable(advice)
+    several = analysis.gpus["gpu"].nunique() > 1
+    items = tuple(
+        Lead(
+            title=f"GPU {each.gpu}: {each.rule}" if several else each.rule,
+            gain=as_sentence(describe_gain(each.gain)).removesuffix(".") if each.gain.is_known else "",
+            sentence=f"{each.sentence}.",
+            link=_link_of(analysis, each),
+        )
+        for each in shown[:MOST_SHOWN]
+    )
+    rest = len(shown) - len(items)
+    base = _BASE if any(each.gain for each in items) else ""
+    return Leads(items, base, f"{units.format_count(rest)} more" if rest else "")
+
+
+def _link_of(analysis: Analysis, advice: Advice) -> str:
+    """What selects on a page what advice is about: the kernel that takes longest, else the range, or the module."""
+    kernels = analysis.kernels
+    named = kernels["name"].isin(advice.about.kernels[:1]) & (kernels["gpu"] == advice.gpu)
+    if named.any():
+        return link(
+            "kernel", kernel_names(kernels)[kernels.index.get_loc(kernels["total_ns"][named].idxmax())], advice.gpu
+        )
+    for kind, wanted, found, names in (
+        ("range", advice.about.ranges, analysis.paths["path"], range_names(analysis.paths)),
+        ("module", advice.about.modules, analysis.modules["module"], module_names(analysis.modules)),
+    ):
+        places = np.flatnonzero(found.isin(wanted[:1]))
+        if len(places):
+            return link(kind, names[places[0]], advice.gpu)
+    return ""
 
 
 def view_best(advice: Sequence[Advice]) -> tuple[str, ...]:

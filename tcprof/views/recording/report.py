@@ -9,7 +9,7 @@ from tcprof.findings.notes import describe_peaks
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Figure, Notes, Part, Section
 from tcprof.views.figures.time_bars import figure_time_classes
-from tcprof.views.recording.advice import view_best, view_sections
+from tcprof.views.recording.advice import list_leads, view_sections
 from tcprof.views.recording.facts import (
     SOURCE_NOTES,
     WINDOW_MEANINGS,
@@ -49,7 +49,7 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
         findings: What its figures say.
         title: What it is called; its file's name by default.
     """
-    base = (*describe_base(analysis), *describe_peaks(analysis))
+    base = (*describe_base(analysis), *describe_peaks(analysis), *findings.remarks)
     summaries = summarize(analysis, findings)
     advice = advise(analysis)
     sections = (
@@ -70,12 +70,12 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
         parts=(
             Notes((describe_date(analysis),), "subtitle"),
             *summaries,
-            Notes(view_best(advice), "advice"),
+            list_leads(analysis, advice),
             Notes(base, "base"),
             *(section for section in sections if section.parts or section.name == TIMELINE),
         ),
         faults=findings.faults,
-        warnings=findings.warnings,
+        warnings=tuple(each for each in findings.warnings if each not in findings.remarks),
         base=base,
         data=document_data(analysis, findings, {}),
     )

@@ -8,16 +8,17 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.sampling import rounding_slack
-from tcprof.findings import Findings, GpuFindings, why_no_kernels
+from tcprof.findings import Findings, GpuFindings, count_checks, why_no_kernels
 from tcprof.findings.iterations import IterationFigures
 from tcprof.findings.notes import name_peak
 from tcprof.findings.typical import find_typical
 from tcprof.findings.verdict import describe_span
 from tcprof.findings.words import WINDOW_NAMES
 from tcprof.frames import HEADLINE, LARGEST_UNCOVERED_PCT, RANGES, Column
-from tcprof.views.document import Summary, Tile
+from tcprof.views.glance import Summary, Tile
 from tcprof.views.recording.facts import gpu_title
 
+MOST_TILES = 5  # the first of those that are known
 NOT_TRACED = "no work on a GPU was recorded"
 
 
@@ -35,7 +36,16 @@ def _summarize_gpu(analysis: Analysis, found: GpuFindings) -> Summary:
     rows = analysis.ranges[(analysis.ranges["gpu"] == found.gpu) & (analysis.ranges["depth"] == 0)]
     row, figures = rows.iloc[0], found.figures
     tiles = _capture_tiles(analysis, row) if figures is None else _iteration_tiles(analysis, row, figures)
-    return Summary(found.gpu, gpu_title(analysis, found.gpu), found.sentences, tiles, found.checks)
+    return Summary(
+        gpu=found.gpu,
+        title=gpu_title(analysis, found.gpu),
+        headline=found.headline,
+        measured=found.measured,
+        verdict=found.sentences,
+        tiles=tiles[:MOST_TILES],
+        checks=found.checks,
+        checked=count_checks(found.checks),
+    )
 
 
 def _iteration_tiles(analysis: Analysis, row: pd.Series, figures: IterationFigures) -> tuple[Tile, ...]:
@@ -52,11 +62,11 @@ def _iteration_tiles(analysis: Analysis, row: pd.Series, figures: IterationFigur
     return (
         *_time_tile(analysis, gpu),
         Tile("Tensor Active", units.format_pct(figures.tensor_active_pct), interval, active),
-        Tile("Tensor kernels", _share_text(figures.rows, figures.tensor_kernel_share_pct), "", kernels),
         Tile("GPU idle", units.format_pct(figures.idle_pct), "", f"of the gpu windows, {over}"),
-        _peak_tile(analysis, row),
         *_flop_tile(analysis, figures.rows, f"over the {WINDOW_NAMES[analysis.window]}"),
         *_mfu_tile(analysis, figures.rows, f"over the {WINDOW_NAMES[analysis.window]}"),
+        Tile("Tensor kernels", _share_text(figures.rows, figures.tensor_kernel_share_pct), "", kernels),
+        _peak_tile(analysis, row),
     )
 
 
@@ -88,11 +98,11 @@ def _capture_tiles(analysis: Analysis, row: pd.Series) -> tuple[Tile, ...]:
             _rounding_interval(analysis, gpu) if known else "",
             f"mean {over}{rounded}" if known else _unsampled(analysis),
         ),
-        _peak_tile(analysis, row),
-        *([] if math.isnan(share) else tensor),
+        Tile("GPU idle", units.format_pct(100 - busy_pct), "", over if traced else NOT_TRACED),
         *_flop_tile(analysis, row.to_frame().T, over),
         *_mfu_tile(analysis, row.to_frame().T, over),
-        Tile("GPU busy", units.format_pct(busy_pct), "", f"with kernels or copies, {over}" if traced else NOT_TRACED),
+        *([] if math.isnan(share) else tensor),
+        _peak_tile(analysis, row),
         Tile(
             "Kernel time",
             units.format_ns(row["kernel_ns"] if traced else math.nan),

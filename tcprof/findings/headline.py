@@ -1,0 +1,99 @@
+"""The verdict in two short sentences, over one time: how busy the Tensor Cores were, and what had most of the time."""
+
+import math
+
+import pandas as pd
+
+from tcprof import units
+from tcprof.analysis import Analysis
+from tcprof.analysis.timeline import TIME_CLASSES
+from tcprof.findings.bound import CPU_BOUND, LAUNCH_BOUND, find_bound
+from tcprof.findings.iterations import IterationFigures, from_kernel_order
+from tcprof.findings.verdict import OTHER_KERNELS, describe_rounding, describe_span, why_unknown
+from tcprof.findings.words import WINDOW_NAMES, class_in_sentence
+from tcprof.frames import HEADLINE
+
+_MOST_OF = 0.5  # of the time of other kernels, from which one class is named
+_NOTABLE_PCT = 1.0
+_WAITS = {LAUNCH_BOUND: ", waiting for the CPU to launch kernels", CPU_BOUND: ", waiting for the CPU"}
+
+
+def say_iterations(analysis: Analysis, figures: IterationFigures) -> tuple[str, ...]:
+    """Of the iterations of a GPU.
+
+    Args:
+        analysis: The recording.
+        figures: The iterations.
+    """
+    of_windows = "an iteration" if analysis.window == "gpu" else f"the {WINDOW_NAMES[analysis.window]} of an iteration"
+    first = _say_active(analysis, figures.tensor_active_pct, figures.coverage_pct, of_windows)
+    is_one = analysis.window == "gpu" and not math.isnan(figures.tensor_active_pct)
+    waits = _WAITS.get(find_bound(figures), "")
+    return first, *_say_most(analysis, figures.time, "it" if is_one else "an iteration", waits)
+
+
+def say_capture(analysis: Analysis, row: pd.Series) -> tuple[str, ...]:
+    """Of the whole capture, where nothing iterates.
+
+    Args:
+        analysis: The recording.
+        row: The capture's row of the range summary.
+    """
+    mean, unit = float(row[HEADLINE.name]), f"the {describe_span(row)}"
+    first = _say_active(analysis, mean, row["coverage_pct"], unit)
+    time = analysis.timeline[(analysis.timeline["gpu"] == row["gpu"]) & (analysis.timeline["depth"] == 0)]
+    return first, *_say_most(analysis, time, unit if math.isnan(mean) else "it", "")
+
+
+def describe_measured(analysis: Analysis, gpu: int, figures: IterationFigures | None) -> str:
+    """What all figures of a GPU at a glance are over.
+
+    Args:
+        analysis: The recording.
+        gpu: Number of the GPU.
+        figures: The iterations that they are of; None for the whole capture.
+    """
+    if figures is None:
+        return "All figures here are of the whole capture: nothing in it iterates."
+    count = f"{units.format_count(figures.count)} iteration{'s' * (figures.count != 1)}"
+    of = "in the order of the kernels" if from_kernel_order(analysis) else f"of “{figures.name}”"
+    span = "from first activity on the GPU to last"
+    left_out = int(analysis.iterations["warm_up"][analysis.iterations["gpu"] == gpu].sum())
+    warm_up = f"; {units.format_count(left_out)} of warm-up left out" if left_out else ""
+    return f"All figures here are of {count} {of}, {span}{warm_up}."
+
+
+def _say_active(analysis: Analysis, mean: float, coverage: float, unit: str) -> str:
+    if math.isnan(mean):
+        return f"Whether the Tensor Cores worked is unknown: {why_unknown(analysis, coverage)}."
+    return f"The Tensor Cores were busy {units.format_pct(mean)} of {unit}{describe_rounding(analysis)}."
+
+
+def _say_most(analysis: Analysis, time: pd.DataFrame, unit: str, waits: str) -> tuple[str, ...]:
+    """What had most of the time: nothing, tensor kernels or others. None where that is not known."""
+    window = float(time["window_ns"].sum())
+    if not window > 0:
+        return ()
+    share = {name: 100 * float(time[f"{name}_ns"].sum()) / window for name in TIME_CLASSES}
+    by_name = " (by their names)" if analysis.tensor_source == "none" else ""
+    told = "not known to" if share["unresolved_kernel"] >= _NOTABLE_PCT else "that do not"
+    candidates = (
+        (share["idle"], "The GPU idled {}" + f" of {unit}{waits}."),
+        (share["tensor_kernel"], "Kernels that use the Tensor Cores" + by_name + " had {}" + f" of {unit}."),
+        (
+            sum(share[name] for name in OTHER_KERNELS),
+            f"Kernels {told} use them{by_name} had {{}} of {unit}{_of(share)}.",
+        ),
+        (share["copy"], "Copies and sets had {}" + f" of {unit}."),
+        (share["graph"], "CUDA graphs, whose kernels were not recorded, had {}" + f" of {unit}."),
+    )
+    largest, sentence = max(candidates, key=lambda each: each[0])
+    return (sentence.format(units.format_pct(largest)),)
+
+
+def _of(share: dict[str, float]) -> str:
+    """What most of the other kernels' time is; empty where it is no one thing."""
+    name = max(OTHER_KERNELS, key=lambda each: share[each])
+    if name == "other_kernel" or share[name] < _MOST_OF * sum(share[each] for each in OTHER_KERNELS):
+        return ""
+    return f", most of it {class_in_sentence(name)}"

@@ -1,0 +1,65 @@
+"""A recording at a glance: the parts of a document that its first screen shows."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One figure that is read at a glance: what, how much, its 95 % interval, and over which window."""
+
+    title: str
+    value: str
+    interval: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A GPU at a glance: its title, the verdict, tiles and checks.
+
+    Attributes:
+        gpu: Number of the GPU.
+        title: Number and name.
+        verdict: Sentences, the most important first.
+        tiles: Figures.
+        checks: What was checked, see ``tcprof.findings.Check``.
+        headline: The verdict in two short sentences.
+        measured: What these and the tiles are over.
+        checked: How many checks pass, and which do not, in one line.
+    """
+
+    gpu: int
+    title: str
+    verdict: tuple[str, ...]
+    tiles: tuple[Tile, ...]
+    checks: tuple[Any, ...]
+    headline: tuple[str, ...] = ()
+    measured: str = ""
+    checked: str = ""
+
+
+@dataclass(frozen=True)
+class Lead:
+    """What to do first: one finding with what it is likely to win.
+
+    Attributes:
+        title: What it is called.
+        gain: What it is likely to win; empty where that is not known.
+        sentence: What is so.
+        link: What it is about, as the fragment of a page's address, see ``tcprof.views.selection``; empty for nothing.
+    """
+
+    title: str
+    gain: str
+    sentence: str
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class Leads:
+    """The findings that are worth most, the best first; what their gains are of, and what more there is."""
+
+    items: tuple[Lead, ...]
+    base: str = ""
+    more: str = ""

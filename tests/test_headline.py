@@ -1,0 +1,53 @@
+"""The verdict in two short sentences: over one time, and by the figures that the tiles have."""
+
+from pathlib import Path
+
+import pytest
+from report_inputs import make_analysis, make_empty, summarize
+
+import tcprof
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
+
+@pytest.mark.parametrize(
+    ("file", "most"),
+    [
+        ("llama", "The GPU idled {idle} of it, waiting for the CPU."),
+        ("mnist_amp", "The GPU idled {idle} of it, waiting for the CPU to launch kernels."),
+        ("transformer_compiled", "Kernels that use the Tensor Cores had 56.4 % of it."),
+        ("net_amp", "Copies and sets had 42.7 % of it."),
+    ],
+)
+def test_what_had_most_of_an_iteration(file, most):
+    (summary,) = summarize(tcprof.read(FIXTURES / f"{file}.sqlite"))
+    tiles = {tile.title: tile.value for tile in summary.tiles}
+    assert summary.headline == (
+        f"The Tensor Cores were busy {tiles['Tensor Active']} of an iteration.",
+        most.format(idle=tiles["GPU idle"]),
+    )
+    assert len(summary.tiles) == 5
+    assert "All figures here are of" in summary.measured
+
+
+def test_other_windows_are_named():
+    (summary,) = summarize(tcprof.read(FIXTURES / "llama.sqlite", window="host"))
+    first, second = summary.headline
+    assert "of the host windows of an iteration." in first
+    assert "% of an iteration, waiting" in second
+
+
+def test_a_capture_without_iterations():
+    (summary,) = summarize(make_analysis())
+    assert summary.headline[0] == (
+        "The Tensor Cores were busy 2.0 % of the 18.0 ms from the GPU's first activity to its last."
+    )
+    assert summary.measured == "All figures here are of the whole capture: nothing in it iterates."
+
+
+def test_nothing_is_known_of_nothing():
+    (summary,) = summarize(make_empty())
+    assert summary.headline == (
+        "Whether the Tensor Cores worked is unknown: the recording has no samples of Tensor Active.",
+    )
