@@ -1,5 +1,6 @@
 """The figures of a comparison as data: what is drawn, and that it agrees with the comparison."""
 
+import colorsys
 import dataclasses
 import json
 
@@ -14,8 +15,9 @@ from tcprof.comparison.kernels.waterfall import TENSOR_ACTIVE, TIME
 from tcprof.findings.compared.rows import find_row
 from tcprof.frames import WATERFALL
 from tcprof.views.comparison.iterations_figure import figure_iterations, figure_small_multiples
-from tcprof.views.comparison.series import MOST_POINTS, SIDE_COLORS, shown_sides
-from tcprof.views.comparison.waterfall_figure import LESS_COLOR, MORE_COLOR, figure_waterfall
+from tcprof.views.comparison.kernels import list_kernel_changes
+from tcprof.views.comparison.series import BETTER_COLOR, MOST_POINTS, SIDE_COLORS, WORSE_COLOR, shown_sides
+from tcprof.views.comparison.waterfall_figure import figure_waterfall
 
 
 @pytest.fixture(scope="module")
@@ -186,11 +188,25 @@ class TestWaterfall:
             assert bars.base[place] == pytest.approx(before)
         assert bars.base[-2] + bars.x[-2] == pytest.approx(total["new"] * scale)
 
-    def test_colours_tell_more_from_less(self, steps):
-        (bars,) = figure_waterfall(steps, 0, TIME).data
+    @pytest.mark.parametrize(("quantity", "better"), [(TIME, -1), (TENSOR_ACTIVE, 1)])
+    def test_colours_tell_better_from_worse(self, steps, quantity, better):
+        (bars,) = figure_waterfall(steps, 0, quantity).data
         colors = dict(zip(bars.x[1:-1], bars.marker.color[1:-1], strict=True))
-        assert set(colors.values()) == {MORE_COLOR, LESS_COLOR}
-        assert all((change > 0) == (color == MORE_COLOR) for change, color in colors.items())
+        assert len(colors) >= 2
+        assert all((BETTER_COLOR if change * better > 0 else WORSE_COLOR) == colors[change] for change in colors)
+
+    def test_orange_is_for_tensor_active_alone(self):
+        for color in (*SIDE_COLORS, BETTER_COLOR, WORSE_COLOR):
+            red, green, blue = (int(color[place : place + 2], 16) for place in (1, 3, 5))
+            hue, _, saturation = colorsys.rgb_to_hls(red / 255, green / 255, blue / 255)
+            assert saturation < 0.4 or not 10 <= 360 * hue <= 40, color
+
+    def test_each_part_names_the_kernels_that_it_holds(self, steps):
+        (bars,) = figure_waterfall(steps, 0, TIME, "table-kernels-1-0").data
+        groups = {row.group for row in list_kernel_changes(steps, 0).rows}
+        assert groups <= {name for names in bars.customdata for name in names}
+        assert bars.customdata[0] == bars.customdata[-1] == []
+        assert bars.meta == {"chooses": "table-kernels-1-0"}
 
     def test_parts_that_hardly_show_are_one(self, steps):
         figure = figure_waterfall(with_parts(steps, [-1e6, 900.0, 800.0, 700.0]), 0, TIME)

@@ -24,11 +24,13 @@ class Quantity:
         column: Its name, title, unit and meaning.
         gate_name: What conditions of a gate call it.
         part_of: The quantity below which a table shows it; empty for none.
+        better: What its better values are: higher or lower; empty where a change is neither better nor worse in itself.
     """
 
     column: Column
     gate_name: str
     part_of: str = ""
+    better: str = ""
 
     @property
     def name(self) -> str:
@@ -51,23 +53,23 @@ class Quantity:
 
 
 # The figure that tcprof is about: mean Tensor Active, which leads tables and sentences, and the ends of its interval.
-HEADLINE = Quantity(RANGES["tensor_active_mean_pct"], "tensor_active")
+HEADLINE = Quantity(RANGES["tensor_active_mean_pct"], "tensor_active", better="higher")
 HEADLINE_INTERVAL = ("tensor_active_low_pct", "tensor_active_high_pct")
 QUANTITIES = (
-    Quantity(RANGES["host_ns"], "host_time"),
-    Quantity(RANGES["gpu_window_ns"], "time"),
-    Quantity(RANGES["kernel_ns"], "kernel_time"),
-    Quantity(IDLE, "gpu_idle"),
+    Quantity(RANGES["host_ns"], "host_time", better="lower"),
+    Quantity(RANGES["gpu_window_ns"], "time", better="lower"),
+    Quantity(RANGES["kernel_ns"], "kernel_time", better="lower"),
+    Quantity(IDLE, "gpu_idle", better="lower"),
     Quantity(RANGES["kernel_count"], "kernel_count"),
     HEADLINE,
     Quantity(RANGES["tensor_active_peak_pct"], "tensor_active_peak", part_of=HEADLINE.name),
     Quantity(RANGES["tensor_active_s"], "tensor_active_time"),
     Quantity(RANGES["tensor_cycles"], "tensor_cycles"),
     Quantity(RANGES["tensor_kernel_share_pct"], "tensor_kernel_share"),
-    Quantity(RANGES["tensor_tflops"], "tflops"),
-    Quantity(RANGES["hfu_pct"], "hfu"),
-    Quantity(USEFUL_RATE, "useful_tflops"),
-    Quantity(RANGES["mfu_pct"], "mfu"),
+    Quantity(RANGES["tensor_tflops"], "tflops", better="higher"),
+    Quantity(RANGES["hfu_pct"], "hfu", better="higher"),
+    Quantity(USEFUL_RATE, "useful_tflops", better="higher"),
+    Quantity(RANGES["mfu_pct"], "mfu", better="higher"),
     Quantity(RANGES["dram_bytes"], "dram_bytes"),
 )
 # As tables and messages list them: what matters at a glance comes first.

@@ -13,7 +13,6 @@ from tcprof.views.glance import Leads, Summary
 if TYPE_CHECKING:
     import pandas as pd
 
-
 BECAME = " → "  # between what something was and what it became, in the name of a row
 
 
@@ -32,10 +31,8 @@ class Heading:
         value: What the value itself is then called, such as ratio.
         after: What follows it, such as its interval.
         columns: What its numbers are called in a file, with their units; the title if empty.
-        short: Its title where space is scarce; the title if empty. What precedes a line break is the title of a group,
-            of all columns beside each other that have it.
-        spare: Where a terminal has no space for all that is brief, columns leave, those with the highest number first;
-            0 for one that stays.
+        short: Its title where space is scarce, if another; what precedes a line break is that of a group of columns.
+        spare: Where a terminal lacks space, the columns with the highest number leave first; 0 for one that stays.
         note: What is to be said below a table where space is scarce, if the column is in it; a page says it elsewhere.
         shown: Whether a page shows it before its reader has chosen columns; a table of eight fits a laptop's screen.
     """
@@ -79,6 +76,7 @@ class Cell:
         values: Its numbers in a file, one for each column of the heading; what it is sorted by if empty.
         strip: A change with its interval, to be drawn.
         mark: A remark on the value, shown behind it, such as ~ where it is inconclusive.
+        tone: better or worse, of a change that is one of them; else empty.
     """
 
     text: str
@@ -90,6 +88,7 @@ class Cell:
     values: tuple[str, ...] = ()
     strip: Strip | None = None
     mark: str = ""
+    tone: str = ""
 
 
 @dataclass(frozen=True)
@@ -107,6 +106,7 @@ class Row:
         full: What its name was cut from.
         short: Its name where a long one is in the way, as on a page; the name if empty.
         item: Row of the frame of paths or kernels, by which a page's timeline knows it; -1 for none.
+        group: What it is one of, by which a page can choose rows, such as a part of a waterfall; empty for nothing.
     """
 
     name: str
@@ -119,6 +119,7 @@ class Row:
     full: str = ""
     short: str = ""
     item: int = -1
+    group: str = ""
 
 
 @dataclass(frozen=True)

@@ -107,6 +107,48 @@ def test_kernels_are_sorted_and_searched(visit, pages):
     assert "renamed" in table.locator("tbody tr:visible").inner_text()
 
 
+def click_bar(opened, figure, number):
+    """Click in the middle of a bar of a figure."""
+    box = opened.locator(f"#{figure} .bars .point path").nth(number).bounding_box()
+    opened.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
+def test_a_part_of_the_change_shows_its_kernels(visit, pages):
+    opened = visit(pages / "two.html")
+    opened.locator("#why-1-0").scroll_into_view_if_needed()
+    top = opened.evaluate("scrollY")
+    rows = opened.locator("#table-kernels-1-0 tbody tr:visible")
+    click_bar(opened, "waterfall-time_ns-1-0", 1)
+    said = opened.locator("#why-1-0 .chosen").first
+    assert said.inner_text().startswith("The table shows 1 of its kernels: renamed kernels: ")
+    assert opened.evaluate("scrollY") == top
+    assert rows.locator("td").first.inner_text() == "renamed"
+    assert rows.count() == 1
+    click_bar(opened, "waterfall-time_ns-1-0", 1)
+    assert rows.count() == 3
+    assert said.inner_text() == "The table shows all kernels"
+    opened.locator("#waterfall-time_ns-1-0 .annotation-text-g").nth(2).click()
+    assert "renamed" in rows.inner_text()
+
+
+def test_parts_are_chosen_by_keyboard_too(visit, pages):
+    opened = visit(pages / "two.html")
+    choice = opened.get_by_label("Part of the change")
+    choice.select_option(label="same kernels")
+    assert opened.locator("#table-kernels-1-0 tbody tr:visible").count() == 1
+    with opened.expect_download() as download:
+        opened.locator("[data-csv='table-kernels-1-0']").click()
+    assert len(download.value.path().read_text().splitlines()) == 2
+    choice.select_option(label="all")
+    assert opened.locator("#table-kernels-1-0 tbody tr:visible").count() == 3
+
+
+def test_links_lead_to_their_sections(visit, pages):
+    opened = visit(pages / "two.html")
+    opened.get_by_role("navigation").get_by_role("link", name="Kernels").click()
+    assert 0 <= opened.locator("#all-kernels-1-0").bounding_box()["y"] < 200
+
+
 def test_a_closed_part_fits_its_figures_when_it_is_opened(visit, pages):
     opened = visit(pages / "several.html")
     figure = opened.locator("#waterfall-time_ns-2-0")

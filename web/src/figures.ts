@@ -1,6 +1,7 @@
 /** The figures of a page: each element with data-figure, drawn from the JSON of that id. */
 import { readColor, systemDark } from "./colors";
 import { find, findAll } from "./dom";
+import { chooseGroups } from "./groups";
 import { coarsePointer, narrowScreen } from "./media";
 import type { Figure, PlotElement } from "./plotly";
 import { select } from "./selection";
@@ -67,8 +68,24 @@ async function drawFigure(plot: PlotElement): Promise<void> {
   await Plotly.newPlot(plot, figure.data, figure.layout, CONFIG);
   if (plot.parentElement) find(".undrawn", HTMLElement, plot.parentElement).remove();
   plot.on("plotly_click", ({ points: [{ data, customdata }] }) => {
-    if (data.meta?.selects) select(parseSelection(customdata), { from: "figure" });
+    if (data.meta?.selects) select(parseSelection(customdata as string), { from: "figure" });
+    if (data.meta?.chooses) choose(plot, data.meta.chooses, customdata as string[]);
   });
+  plot.on("plotly_clickannotation", ({ annotation: { name } }) => { // a bar's label, which is easier to hit than a thin bar
+    const trace = figure.data.find(({ meta }) => meta?.chooses);
+    const groups = trace?.customdata?.[Number(name)] as string[] | undefined;
+    if (trace?.meta?.chooses && groups) choose(plot, trace.meta.chooses, groups);
+  });
+}
+
+/** Show the rows of a table that a bar stands for, and say so below the figure, which may be far from the table. */
+function choose(plot: PlotElement, table: string, groups: string[]): void {
+  if (!groups.length || !document.getElementById(table)) return;
+  const { rows, all } = chooseGroups(table, groups);
+  const said = find(".chosen", HTMLElement, plot.parentElement!);
+  const link = Object.assign(document.createElement("a"), { href: `#caption-${table}` });
+  link.textContent = all ? "The table shows all kernels" : `The table shows ${rows} of its kernels: ${groups.join(", ")}`;
+  said.replaceChildren(link);
 }
 
 /** The page lends its figures the colour of its text, and less margin where it is narrow. */

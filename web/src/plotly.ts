@@ -19,6 +19,8 @@ export type Values = ArrayLike<Value> | PackedArray;
 export interface TraceMeta {
   /** A click on a point selects what its customdata names, see selection_fragment.ts. */
   selects?: boolean;
+  /** A click on a bar shows the rows of the table of this id that are of the groups in its customdata. */
+  chooses?: string;
   /** Of the timeline's traces: what it fills them with. */
   role?: "curve" | "band" | "lanes";
 }
@@ -32,6 +34,7 @@ export interface Trace<Meta = TraceMeta> {
   visible?: boolean | "legendonly";
   yaxis?: string;
   meta?: Meta;
+  customdata?: ArrayLike<string | string[]>;
 }
 
 export interface Axis {
@@ -60,7 +63,12 @@ export interface FullLayout {
 }
 
 export interface ClickEvent {
-  points: [{ data: Trace; customdata: string }];
+  points: [{ data: Trace; customdata: string | string[] }];
+}
+
+/** A click on a text, of those that take clicks: its name is the number of the bar that it belongs to. */
+export interface AnnotationClick {
+  annotation: { name?: string };
 }
 
 /** What changed in a layout: by the path of each value, as plotly gives them. */
@@ -74,6 +82,7 @@ export interface LayoutChange {
 /** An element in which plotly has drawn. */
 export interface PlotElement extends HTMLElement {
   on(event: "plotly_click", call: (event: ClickEvent) => void): void;
+  on(event: "plotly_clickannotation", call: (event: AnnotationClick) => void): void;
   on(event: "plotly_relayout" | "plotly_relayouting", call: (change: LayoutChange) => void): void;
   on(event: "plotly_afterplot" | "plotly_doubleclick" | "plotly_restyle", call: () => void): void;
   readonly _fullLayout?: FullLayout;

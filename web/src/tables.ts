@@ -7,6 +7,7 @@ import { startColumns } from "./columns";
 import { csvLine, figureRows, type Cells } from "./csv";
 import { download, find, findAll } from "./dom";
 import { makeFoldable } from "./folding";
+import { startGroups } from "./groups";
 import type { Figure } from "./plotly";
 import { compareRows, type Direction } from "./rows";
 import { nameOf, rowsOf } from "./table";
@@ -30,6 +31,7 @@ export function startTables(timeline: Timeline | null): void {
     const table = document.getElementById(input.dataset.filter!) as HTMLTableElement;
     input.addEventListener("input", () => filter(table, input.value.trim().toLowerCase()));
   }
+  startGroups();
   startSaving();
   linkTables(timeline);
 }
@@ -102,11 +104,11 @@ function save(name: string, rows: readonly Cells[]): void {
   setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
-/** What a search leaves, with the numbers as they are behind the texts. */
+/** What a search and the choice of a group leave, with the numbers as they are behind the texts. */
 function tableRows(table: HTMLTableElement): Cells[] {
   const [first, ...headings] = Array.from(table.tHead!.rows[0].cells);
   const columns = headings.map((heading) => heading.dataset.columns?.split(" ") ?? [heading.textContent.trim()]);
-  const lines = rowsOf(table).filter((row) => !row.hidden).map((row) => {
+  const lines = rowsOf(table).filter((row) => !row.hidden && !row.classList.contains("other-group")).map((row) => {
     const [name, ...cells] = Array.from(row.cells);
     const values = cells.map((cell, place) => cellValues(cell, columns[place].length));
     return [name!.title || nameOf(row) || name!.textContent.trim(), ...values.flat()];

@@ -1,7 +1,9 @@
 """What a change of the iterations' time, and of their Tensor Active, consists of: parts that add up to the whole."""
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,6 +27,7 @@ _KERNELS = {
     "removed": "removed kernels",
     HIDDEN: IN_GRAPHS,
 }
+_WITHOUT_CLASSES = ("same", HIDDEN)
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,17 @@ def explain_changes(base: Analysis, new: Analysis, matching: Matching) -> pd.Dat
         pooled = [_pool_hidden(side, matching.changes) for side in busy]
         rows += [(gpu, TENSOR_ACTIVE, *part) for part in _explain_tensor_active(sampled, pooled)]
     return WATERFALL.conform(pd.DataFrame(rows, columns=WATERFALL.names)) if rows else WATERFALL.empty()
+
+
+def part_of_kernel(row: Mapping[Any, Any]) -> dict[str, str]:
+    """The part of time that a matched kernel is in, as the columns that tell the parts apart.
+
+    Args:
+        row: A row of ``tcprof.frames.KERNEL_CHANGES``.
+    """
+    status = row["status"]
+    classes = {name: "" if status in _WITHOUT_CLASSES else row[name] for name in ("base_class", "new_class")}
+    return {"part": _KERNELS[status], **classes}
 
 
 def largest_part(waterfall: pd.DataFrame, gpu: int, quantity: str = TIME) -> pd.Series | None:
@@ -139,7 +153,7 @@ def _explain_time(changes: pd.DataFrame, base: _Busy, new: _Busy) -> list[tuple[
     times = changes[["status", "base_class", "new_class"]].assign(
         base=base.kernels[changes.index], new=new.kernels[changes.index], order=changes["status"].map([*_KERNELS].index)
     )
-    is_one = times["status"].isin(["same", HIDDEN])
+    is_one = times["status"].isin(_WITHOUT_CLASSES)
     times[["base_class", "new_class"]] = times[["base_class", "new_class"]].mask(is_one, "")
     groups = times.groupby(["order", "status", "base_class", "new_class"])[["base", "new"]].sum().reset_index()
     size = (groups["new"] / new.count - groups["base"] / base.count).abs()

@@ -12,9 +12,10 @@ from tcprof.views.comparison.kernels import MOST_KERNELS, describe_kernels, list
 from tcprof.views.comparison.modules import MEANING, list_module_changes
 from tcprof.views.comparison.quantities import list_quantities
 from tcprof.views.comparison.ranges import NOTE, list_range_changes
+from tcprof.views.comparison.series import BETTER_COLOR, WORSE_COLOR
 from tcprof.views.comparison.sides import shared_gpus, title_of
 from tcprof.views.comparison.waterfall import list_parts
-from tcprof.views.comparison.waterfall_figure import LESS_COLOR, MORE_COLOR, figure_waterfall
+from tcprof.views.comparison.waterfall_figure import figure_waterfall
 from tcprof.views.document import Figure, Notes, Part, Section
 from tcprof.views.paths import MOST_ROWS
 from tcprof.views.recording.facts import gpu_title_of_several
@@ -25,9 +26,10 @@ _QUANTITIES = (
     "change."
 )
 _PARTS = (
-    "Means, not medians: only these add up. Each nanosecond of the gpu windows is in one part. Of Tensor Active: idle "
-    "is how much of the window is under kernels, mix which kernels have that time, intensity Tensor Active of matched "
-    "kernels."
+    "Less time is better, and more Tensor Active. Means, not medians: only these add up. Each nanosecond of the gpu "
+    "windows is in one part. Of Tensor Active: idle is how much of the window is under kernels, mix which kernels have "
+    "that time, intensity Tensor Active of matched kernels. A click on a part of the time shows its kernels alone in "
+    "their table."
 )
 
 
@@ -92,12 +94,12 @@ def _view_parts(comparison: Comparison, gpu: int, number: int, of_side: str) -> 
     for quantity, table in zip(drawn, list_parts(comparison, gpu, number), strict=True):
         title, what = told[quantity]
         caption = f"Baseline, what each part of the {what} adds or takes away, and the new mean{of_side}"
-        make = partial(figure_waterfall, comparison, gpu, quantity)
+        make = partial(figure_waterfall, comparison, gpu, quantity, f"table-kernels-{number}-{gpu}")
         figure = Figure(f"waterfall-{quantity}-{number}-{gpu}", caption, make)
         sections.append(Section(f"{quantity}-{number}-{gpu}", title, (figure, table)))
     if not sections:
         return []
-    key = ColorKey((_PARTS,), "key", ((LESS_COLOR, "less than in the baseline"), (MORE_COLOR, "more")))
+    key = ColorKey((_PARTS,), "key", ((BETTER_COLOR, "better"), (WORSE_COLOR, "worse")))
     return [Section(f"why-{number}-{gpu}", "Why", (*sections, key))]
 
 

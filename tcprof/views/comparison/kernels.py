@@ -6,10 +6,12 @@ from typing import Any
 from tcprof import units
 from tcprof.analysis.kernels.names import short_name
 from tcprof.comparison import Comparison
+from tcprof.comparison.kernels.waterfall import part_of_kernel
 from tcprof.findings.compared.rows import iteration_name
 from tcprof.frames import KERNEL_CHANGES
 from tcprof.untrusted import one_line
 from tcprof.views.cells import heading, number_cell, sort_key, word_cell
+from tcprof.views.comparison.waterfall import part_label
 from tcprof.views.document import BECAME, Cell, Heading, Row, Table
 from tcprof.views.paths import LONGEST_NAME
 from tcprof.views.recording.kernels import SHORT_NAME, fitted_cell
@@ -110,7 +112,7 @@ def _row(row: Mapping[Any, Any]) -> Row:
         _words(row["path"]),
         *_pair(row, sides, "count"),
     )
-    return Row(names, cells, full=BECAME.join(full), short=short)
+    return Row(names, cells, full=BECAME.join(full), short=short, group=part_label(part_of_kernel(row)))
 
 
 def _pair(row: Mapping[Any, Any], sides: list[str], figure: str) -> list[Cell]:

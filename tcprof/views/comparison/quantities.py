@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pandas as pd
 
@@ -9,7 +10,7 @@ from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.comparison.statistics.rows import of_means
 from tcprof.findings.compared.rows import Row as ComparedRow
-from tcprof.findings.compared.rows import find_row, iteration_name, mean_differs
+from tcprof.findings.compared.rows import find_row, is_shown, iteration_name, mean_differs
 from tcprof.frames import COMPARISON, LISTED_QUANTITIES, Quantity
 from tcprof.views.cells import sort_key, word_cell
 from tcprof.views.document import Cell, Heading, Row, Strip, Table
@@ -71,7 +72,7 @@ def _row(quantity: Quantity, title: str, depth: int, row: ComparedRow) -> Row:
             strip=_strip(quantity, row),
         ),
         Cell(format_p(row["p_value"]), sort_key(row["p_value"])),
-        word_cell(row["verdict"]),
+        replace(word_cell(row["verdict"]), tone=tone_of(quantity, row)),
     )
     return Row(title, cells, depth, nested=depth > 1, full=quantity.name)
 
@@ -88,6 +89,13 @@ def change_cell(quantity: Quantity, row: ComparedRow, **further: object) -> Cell
     """The change of a quantity: a ratio, or of percentages a difference in points."""
     value = row[quantity.change]
     return Cell(units.format_change(value, quantity.in_points), sort_key(value), **further)  # type: ignore[arg-type]
+
+
+def tone_of(quantity: Quantity, row: ComparedRow) -> str:
+    """Whether a change that is shown is better or worse; empty where it is neither, or not shown."""
+    if not quantity.better or not is_shown(row):
+        return ""
+    return "better" if row["verdict"] == quantity.better else "worse"
 
 
 def format_p(value: float) -> str:

@@ -11,7 +11,7 @@ from tcprof.comparison.statistics.verdicts import HIGHER, INCONCLUSIVE, LOWER
 from tcprof.findings.compared.rows import Row as ComparedRow
 from tcprof.frames import HEADLINE, LISTED_QUANTITIES, Quantity
 from tcprof.views.cells import heading, sort_key
-from tcprof.views.comparison.quantities import change_cell, side_cell
+from tcprof.views.comparison.quantities import change_cell, side_cell, tone_of
 from tcprof.views.document import Cell, Heading, Table
 from tcprof.views.paths import LEFT_OUT, keep_longest, path_rows
 
@@ -86,6 +86,7 @@ def _cell(quantity: Quantity, row: Mapping[Any, Any]) -> Cell:
         row,
         before=tuple(side_cell(quantity, row, side).text for side in ("base", "new")),
         mark=change_mark(row),
+        tone=tone_of(quantity, row),
         values=(*(sort_key(row[name]) for name in numbers), row[verdict]),
     )
 

@@ -13,8 +13,11 @@ from tcprof.findings.compared.rows import find_row, iteration_name, side_names, 
 from tcprof.frames import HEADLINE, quantity_of
 from tcprof.views.figures.lanes import label
 
-# Distinct for the colour-blind, and read on white and on black; the baseline's is the first. Symbols differ too.
-SIDE_COLORS = ("#7A8CA3", "#1F7FC4", "#C7609A", "#A9790B", "#009E73", "#D55E00")
+# Distinct for the colour-blind, and read on white and on black; the first is the baseline. Symbols differ too, and none
+# is orange, which is Tensor Active.
+SIDE_COLORS = ("#7A8CA3", "#1F7FC4", "#C7609A", "#A9790B", "#2AA3A3", "#8A6F5C")
+# Apart with every colour vision (by 72 or more in CIELAB, by Machado's model), and 3:1 or more on white and on black.
+BETTER_COLOR, WORSE_COLOR = "#3B9C3B", "#9B3FA8"
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star", "hexagon")
 MOST_POINTS = 1000  # of a recording; of more iterations blocks are drawn
 LONGEST_NAME = 32

@@ -11,12 +11,11 @@ from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.comparison.kernels.waterfall import TIME
 from tcprof.findings.compared.rows import side_names
-from tcprof.views.comparison.series import SIDE_COLORS
+from tcprof.views.comparison.series import BETTER_COLOR, SIDE_COLORS, WORSE_COLOR
 from tcprof.views.comparison.waterfall import part_label
 from tcprof.views.figures.lanes import label
 from tcprof.views.figures.panels import GRID, base_layout
 
-MORE_COLOR, LESS_COLOR = "#D55E00", "#009E73"
 _SMALLEST = 0.004  # parts below this share of the larger total are one
 _WRAP = 44  # characters of a label in a line, which fit a narrow screen
 _LINE, _BAR, _GAP, _BOTTOM = 17, 13, 9, 28  # pixels
@@ -25,22 +24,24 @@ _CONNECTOR = "rgba(128,128,128,0.7)"
 
 @dataclass(frozen=True)
 class _Step:
-    """One bar: where it begins, how far it goes, and what is said of it."""
+    """One bar: where it begins, how far it goes, what is said of it, and the groups of kernels that it may hold."""
 
     name: str
     begin: float
     change: float
     text: str
     color: str
+    groups: tuple[str, ...] = ()
 
 
-def figure_waterfall(comparison: Comparison, gpu: int, quantity: str) -> go.Figure:
+def figure_waterfall(comparison: Comparison, gpu: int, quantity: str, table: str = "") -> go.Figure:
     """The mean of the baseline's iterations, what each part adds to it or takes away, and the other side's mean.
 
     Args:
         comparison: The comparison.
         gpu: The GPU.
         quantity: ``time_ns`` or ``tensor_active_pct``.
+        table: The table on a page whose rows a click on a bar chooses; empty for none.
     """
     found = comparison.waterfall
     parts = found[(found["gpu"] == gpu) & (found["quantity"] == quantity)]
@@ -65,9 +66,11 @@ def figure_waterfall(comparison: Comparison, gpu: int, quantity: str) -> go.Figu
         hovertext=[f"<b>{label(step.name, 90)}</b><br>{step.text}" for step in steps],
         hovertemplate="%{hovertext}<extra></extra>",
         showlegend=False,
+        **({"customdata": [list(step.groups) for step in steps], "meta": {"chooses": table}} if table else {}),
     )
-    for step, lines, top in zip(steps, labels, place, strict=True):
-        shared = {"xref": "paper", "yref": "y", "y": top, "yanchor": "bottom", "showarrow": False, "borderpad": 0}
+    for number, (step, lines, top) in enumerate(zip(steps, labels, place, strict=True)):
+        clicks = {"name": str(number), "captureevents": bool(table and step.groups)}
+        shared = {**clicks, "xref": "paper", "y": top, "yanchor": "bottom", "showarrow": False, "borderpad": 0}
         text = "<br>".join(label(line, _WRAP) for line in lines)
         figure.add_annotation(text=text, x=0, xanchor="left", align="left", **shared)
         figure.add_annotation(text=f"<b>{step.text}</b>", x=1, xanchor="right", **shared)
@@ -82,17 +85,24 @@ def _steps(comparison: Comparison, parts: pd.DataFrame, is_time: bool) -> list[_
     base, new = side_names(comparison)
     steps = [_Step(base, 0.0, float(total["base"]), whole(total["base"]), SIDE_COLORS[0])]
     small = rows["change"].abs() < _SMALLEST * max(total["base"], total["new"])
-    shown = [(part_label(row), row["change"]) for row in rows[~small].to_dict("records")]
-    if small.any():
-        name = f"{small.sum()} smaller parts" if small.sum() > 1 else part_label(rows[small].iloc[0])
-        shown.append((name, rows.loc[small, "change"].sum()))
+    shown: list[tuple[str, float, tuple[str, ...]]] = [(name, size, (name,)) for name, size in _named(rows[~small])]
+    if few := _named(rows[small]):
+        names = tuple(name for name, _ in few)
+        name = f"{len(few)} smaller parts" if len(few) > 1 else names[0]
+        shown.append((name, sum(change for _, change in few), names))
     at = float(total["base"])
-    if min(at, at + np.cumsum([0.0, *(change for _, change in shown)]).min()) < 0:
+    if min(at, at + np.cumsum([0.0, *(change for _, change, _ in shown)]).min()) < 0:
         shown.sort(key=lambda part: -part[1])  # else the bars would go below 0 on their way
-    for name, change in shown:
-        steps.append(_Step(name, at, float(change), part(change), MORE_COLOR if change > 0 else LESS_COLOR))
-        at += float(change)
+    for name, change, groups in shown:
+        color = BETTER_COLOR if (change < 0) == is_time else WORSE_COLOR
+        steps.append(_Step(name, at, change, part(change), color, groups if is_time else ()))
+        at += change
     return [*steps, _Step(new, 0.0, float(total["new"]), whole(total["new"]), SIDE_COLORS[1])]
+
+
+def _named(rows: pd.DataFrame) -> list[tuple[str, float]]:
+    """The parts by name, with the change of each."""
+    return [(part_label(row), float(row["change"])) for row in rows.to_dict("records")]
 
 
 def _format_points(value: float) -> str:

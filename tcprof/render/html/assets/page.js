@@ -41,6 +41,43 @@
     else call();
   }
 
+  // src/table.ts
+  function rowsOf(table) {
+    return Array.from(table.tBodies[0].rows);
+  }
+  function nameOf(row) {
+    return [".ancestors", ".name"].map((part) => row.cells[0].querySelector(part)?.textContent.trim() ?? "").join(" ").trim();
+  }
+
+  // src/groups.ts
+  var EVERYTHING = "";
+  var SEVERAL = "several";
+  function startGroups() {
+    for (const choice of findAll("select[data-groups]")) {
+      choice.addEventListener("change", () => showGroups(choice, choice.value === EVERYTHING ? [] : [choice.value]));
+    }
+  }
+  function chooseGroups(table, groups) {
+    const choice = find(`select[data-groups="${table}"]`, HTMLSelectElement);
+    const again = choice.dataset.chosen === JSON.stringify(groups);
+    const rows = showGroups(choice, again ? [] : groups);
+    return { rows, all: again };
+  }
+  function showGroups(choice, groups) {
+    const table = document.getElementById(choice.dataset.groups);
+    const several = find(`option[value="${SEVERAL}"]`, HTMLOptionElement, choice);
+    several.hidden = groups.length < 2;
+    choice.value = groups.length > 1 ? SEVERAL : groups[0] ?? EVERYTHING;
+    choice.dataset.chosen = JSON.stringify(groups);
+    let shown = 0;
+    for (const row of rowsOf(table)) {
+      const isShown = !groups.length || groups.includes(row.dataset.group ?? "");
+      row.classList.toggle("other-group", !isShown);
+      shown += isShown ? 1 : 0;
+    }
+    return shown;
+  }
+
   // src/media.ts
   var narrowScreen = matchMedia("(max-width: 40rem)");
   var coarsePointer = matchMedia("(pointer: coarse)");
@@ -229,7 +266,21 @@
     if (plot.parentElement) find(".undrawn", HTMLElement, plot.parentElement).remove();
     plot.on("plotly_click", ({ points: [{ data, customdata }] }) => {
       if (data.meta?.selects) select(parseSelection(customdata), { from: "figure" });
+      if (data.meta?.chooses) choose(plot, data.meta.chooses, customdata);
     });
+    plot.on("plotly_clickannotation", ({ annotation: { name } }) => {
+      const trace = figure.data.find(({ meta }) => meta?.chooses);
+      const groups = trace?.customdata?.[Number(name)];
+      if (trace?.meta?.chooses && groups) choose(plot, trace.meta.chooses, groups);
+    });
+  }
+  function choose(plot, table, groups) {
+    if (!groups.length || !document.getElementById(table)) return;
+    const { rows, all } = chooseGroups(table, groups);
+    const said = find(".chosen", HTMLElement, plot.parentElement);
+    const link = Object.assign(document.createElement("a"), { href: `#caption-${table}` });
+    link.textContent = all ? "The table shows all kernels" : `The table shows ${rows} of its kernels: ${groups.join(", ")}`;
+    said.replaceChildren(link);
   }
   function appearance() {
     return {
@@ -353,14 +404,6 @@
       above = closed[place] ? depth : Infinity;
       return false;
     });
-  }
-
-  // src/table.ts
-  function rowsOf(table) {
-    return Array.from(table.tBodies[0].rows);
-  }
-  function nameOf(row) {
-    return [".ancestors", ".name"].map((part) => row.cells[0].querySelector(part)?.textContent.trim() ?? "").join(" ").trim();
   }
 
   // src/folding.ts
@@ -536,6 +579,7 @@
       const table = document.getElementById(input.dataset.filter);
       input.addEventListener("input", () => filter(table, input.value.trim().toLowerCase()));
     }
+    startGroups();
     startSaving();
     linkTables(timeline2);
   }
@@ -598,7 +642,7 @@
   function tableRows(table) {
     const [first, ...headings] = Array.from(table.tHead.rows[0].cells);
     const columns = headings.map((heading) => heading.dataset.columns?.split(" ") ?? [heading.textContent.trim()]);
-    const lines = rowsOf(table).filter((row) => !row.hidden).map((row) => {
+    const lines = rowsOf(table).filter((row) => !row.hidden && !row.classList.contains("other-group")).map((row) => {
       const [name, ...cells] = Array.from(row.cells);
       const values = cells.map((cell, place) => cellValues(cell, columns[place].length));
       return [name.title || nameOf(row) || name.textContent.trim(), ...values.flat()];
