@@ -268,7 +268,7 @@ class TestNavigation:
             assert len(links) > 5
 
     def test_two_sides_have_a_link_for_each_section_several_one_for_each_side(self, page, page_of_several):
-        assert "Iterations What changed Why Advice Ranges Kernels Cautions Provenance" in plain(page)
+        assert "Iterations What changed Typical step Why Advice Ranges Kernels Cautions Provenance" in plain(page)
         assert "Iterations middle fast Cautions Noise floor Provenance" in plain(page_of_several)
 
 

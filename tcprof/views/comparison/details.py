@@ -14,6 +14,8 @@ from tcprof.views.comparison.quantities import list_quantities
 from tcprof.views.comparison.ranges import NOTE, list_range_changes
 from tcprof.views.comparison.series import BETTER_COLOR, WORSE_COLOR
 from tcprof.views.comparison.sides import shared_gpus, title_of
+from tcprof.views.comparison.typical_step import find_steps
+from tcprof.views.comparison.typical_step_figure import MOST_JOINED, figure_typical_step
 from tcprof.views.comparison.waterfall import list_parts
 from tcprof.views.comparison.waterfall_figure import figure_waterfall
 from tcprof.views.document import Figure, Notes, Part, Section
@@ -30,6 +32,11 @@ _PARTS = (
     "windows is in one part. Of Tensor Active: idle is how much of the window is under kernels, mix which kernels have "
     "that time, intensity Tensor Active of matched kernels. A click on a part of the time shows its kernels alone in "
     "their table."
+)
+_STEP = (
+    "The iteration of each side whose GPU window is the median, from its first activity on the GPU on: one iteration, "
+    f"not a mean. Bands join the same ranges, and the {MOST_JOINED} longest pairs of launches of matched kernels. The "
+    "colour of a range is its Tensor Active, from 0 to 100 %. Drag to zoom, double-click to see all again."
 )
 
 
@@ -57,6 +64,7 @@ def list_details(comparison: Comparison, number: int, name: str = "") -> tuple[P
         title = gpu_title_of_several(comparison.base.first, gpu)
         sections = (
             _view_quantities(comparison, gpu, number, of_side),
+            *_view_step(comparison, gpu, number, of_side),
             *_view_parts(comparison, gpu, number, of_side),
             *view_advice(comparison, gpu, number, of_side),
             _view_ranges(comparison, gpu, number, of_side),
@@ -79,6 +87,16 @@ def _view_quantities(comparison: Comparison, gpu: int, number: int, of_side: str
     advice = "" if comparison.spread == MEASURED else f", not {MEASURED}: give several recordings a side"
     note = f"{_QUANTITIES} How much runs of one program differ is {comparison.spread}{advice}."
     return Section(f"changed-{number}-{gpu}", f"What changed per {unit}", (table, Notes((note,))), "What changed")
+
+
+def _view_step(comparison: Comparison, gpu: int, number: int, of_side: str) -> tuple[Section, ...]:
+    if find_steps(comparison, gpu) is None:
+        return ()
+    unit = iteration_name(comparison)
+    caption = f"Ranges, kernels and Tensor Active of a typical {unit} of both sides, on one axis of time{of_side}"
+    figure = Figure(f"step-{number}-{gpu}", caption, partial(figure_typical_step, comparison, gpu))
+    title = f"A typical {unit} of each side"
+    return (Section(f"typical-{number}-{gpu}", title, (Notes((_STEP,)), figure), linked=f"Typical {unit}"),)
 
 
 def _view_parts(comparison: Comparison, gpu: int, number: int, of_side: str) -> list[Section]:
