@@ -16,6 +16,7 @@ from report_inputs import HOSTILE, MS, make_analysis, make_empty, make_samples, 
 import tcprof
 from tcprof.frames import ACTIVITIES, SAMPLES
 from tcprof.render.html.timeline import data as timeline_data
+from tcprof.render.html.timeline import details
 from tcprof.render.html.timeline import lanes as timeline_lanes
 from tcprof.render.html.timeline.data import pack_timeline
 from tcprof.render.html.timeline.packing import ArrayStore
@@ -282,3 +283,52 @@ def test_ops_lie_below_all_other_ranges(tmp_path):
     paths = tcprof.read(builder.write(tmp_path)).paths
     ordered = paths.assign(place=timeline_lanes._places(paths)).sort_values("place")["path"].tolist()
     assert ordered == ["mine", "reduce", "step", "aten::mm"]
+
+
+class TestDetails:
+    def packed_floats(self, read, number):
+        return read(number).astype(np.uint32).view(np.float32)
+
+    def test_launches_are_those_of_the_recording(self):
+        analysis = tcprof.read(FIXTURE)
+        header, read = packed(analysis)
+        packed_launches = header["gpus"][0]["launches"]
+        steps = np.cumsum(read(packed_launches["changes"]))
+        work = analysis.activities.sort_values("start_ns", kind="stable")
+        launched = analysis.launches.set_index(["process", "correlation"])["start_ns"]
+        expected = launched.loc[list(zip(work["process"], work["correlation"], strict=True))].to_numpy()
+        assert packed_launches["step"] == 1
+        assert (packed_launches["first"] + steps - 1).tolist() == expected.tolist()
+
+    def test_of_very_many_launches_a_microsecond_is_enough(self, monkeypatch):
+        monkeypatch.setattr(details, "MOST_EXACT", 100)
+        header, _ = packed(tcprof.read(FIXTURE))
+        coarse = header["gpus"][0]["launches"]
+        assert coarse["step"] == 1024
+        assert header["gpus"][0]["instances"] != {}, "60 bars are few"
+        monkeypatch.setattr(details, "MOST_EXACT", 10)
+        header, _ = packed(tcprof.read(FIXTURE))
+        assert header["gpus"][0]["instances"] == {}
+
+    def test_an_unknown_launch_is_unknown(self):
+        header, read = packed(make_analysis())
+        assert set(read(header["gpus"][0]["launches"]["changes"])) == {0}
+
+    def test_figures_of_paths_and_kernels(self):
+        analysis = tcprof.read(FIXTURE)
+        header, read = packed(analysis)
+        totals = header["gpus"][0]["totals"]
+        rows = analysis.ranges[analysis.ranges["path_id"] >= 0]
+        assert read(totals["paths"]["ids"]).tolist() == rows["path_id"].tolist()
+        found = self.packed_floats(read, totals["paths"]["figures"]["gpu_window_ns"])
+        assert found == pytest.approx(rows["gpu_window_ns"].to_numpy(), rel=1e-6)
+        flop = self.packed_floats(read, totals["kernels"]["figures"]["tensor_flop"])
+        assert flop == pytest.approx(analysis.kernels["tensor_flop"].to_numpy(), rel=1e-6, nan_ok=True)
+        assert totals["modules"]["names"] == []
+
+    def test_a_window_knows_its_bar_on_the_cpu(self):
+        analysis = tcprof.read(FIXTURE)
+        header, read = packed(analysis)
+        gpu = header["gpus"][0]
+        of_host = read(gpu["host"]["id"])[np.cumsum(read(gpu["hostOfWindow"]["changes"]))]
+        assert of_host.tolist() == read(gpu["windows"]["id"]).tolist()

@@ -28,13 +28,12 @@ def test_figures_are_drawn_within_the_page(page, visit, width, scheme):
     assert (tab.messages, [url for url in tab.requests if not url.startswith("file:")]) == ([], [])
 
 
-def test_a_click_on_a_circle_shows_a_launch_in_the_timeline(page, visit):
+def test_a_click_on_a_circle_selects_its_kernel(page, visit):
     tab = visit(page)
-    bar = tab.locator(".window-bar span").first
-    assert bar.text_content() == ""
+    assert tab.locator("aside.panel").is_hidden()
     circle = tab.locator("#roofline .scatterlayer path.point").first
     circle.scroll_into_view_if_needed()
     box = circle.bounding_box()
     tab.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    tab.wait_for_selector(".window-bar:not([hidden])")
-    assert "µs" in bar.text_content()
+    tab.wait_for_selector("aside.panel:not([hidden])")
+    assert tab.locator(".panel-kind").text_content() == "Kernel"

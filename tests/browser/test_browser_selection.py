@@ -130,7 +130,7 @@ def test_any_element_can_select(visit, pages):
         )
         shown = window(opened)
     assert selected(opened) == ["backward"]
-    assert fragment(opened).startswith("#range=step / backward&instance=2&")
+    assert fragment(opened).startswith("#range=step / backward&instance=3&")
     start = 2 * 3e-3 + 2 * 0.25e-3
     assert shown[0] < start < start + 0.5e-3 < shown[1] < shown[0] + 0.8e-3
 

@@ -25,3 +25,25 @@ export function formatPercent(value: number): string {
 export function formatMoment(seconds: number): string {
   return `${(seconds * 1e3).toFixed(4)} ms`;
 }
+
+const PREFIXES: [number, string][] = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
+
+/** A number with a unit and its SI prefix, such as "742 TFLOP/s". */
+export function formatScaled(value: number, unit: string): string {
+  if (!Number.isFinite(value)) return "–";
+  const [scale, prefix] = PREFIXES.find(([size]) => Math.abs(value) >= size) ?? [1, ""];
+  const scaled = value / scale;
+  return `${Number(scaled.toPrecision(3)).toFixed(scaled >= 99.95 || scaled === 0 ? 0 : scaled >= 9.995 ? 1 : 2)} ${prefix}${unit}`;
+}
+
+/** A size in binary units. */
+export function formatBytes(bytes: number): string {
+  if (!Number.isFinite(bytes)) return "–";
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const place = Math.min(Math.max(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), 0), units.length - 1);
+  return `${(bytes / 1024 ** place).toFixed(place ? 1 : 0)} ${units[place]}`;
+}
+
+export function formatCount(count: number): string {
+  return Number.isFinite(count) ? Math.round(count).toLocaleString("en-US") : "–";
+}

@@ -2,6 +2,9 @@
 import { chooseTheme, isDark, systemDark } from "./colors";
 import { find, findAll, whenParsed } from "./dom";
 import { fitFigures, startFigures } from "./figures";
+import { startPanel } from "./panel/panel";
+import { startSearch } from "./panel/search";
+import { startStrip } from "./panel/strip";
 import { startSelection } from "./selection";
 import { startTables } from "./tables";
 import { startTimeline, type Timeline } from "./timeline/timeline";
@@ -42,13 +45,23 @@ function openOnPaper(): void {
   });
 }
 
+/** What is selected is told in the panel, marked in the strip, and found by the search, once the recording is read. */
+function startSelecting({ subjects, shown }: Timeline): void {
+  if (!subjects || !shown) return;
+  const currentGpu = () => subjects.gpus[0];
+  startPanel(subjects);
+  startStrip(subjects, shown, currentGpu);
+  startSearch(subjects, currentGpu);
+  startSelection((selection) => subjects.find(selection) !== null);
+}
+
 const isComparison = document.currentScript?.dataset.page === "comparison";
 const timeline = startTimeline(); // unpacks its data while the browser reads plotly's script
 if (timeline) window.tcprof = timeline;
 whenParsed(() => {
   startTables(timeline);
   const { drawn, restyle } = startFigures(timeline?.drawn ?? Promise.resolve());
-  void timeline?.drawn.then(() => startSelection((selection) => Boolean(timeline.place(selection))));
+  void timeline?.drawn.then(() => startSelecting(timeline));
   void Promise.all([...drawn, timeline?.drawn]).then(() => document.documentElement.setAttribute("data-drawn", "true"));
   startThemeButton(restyle);
   openOnPaper();

@@ -1,6 +1,6 @@
 /** What is selected on a page, as the fragment of its address: names as they are read, percent-encoded. */
 
-/** One thing that is selected. Names are those of tcprof/views/selection.py; instances and iterations count from 0. */
+/** One thing that is selected. Names are those of tcprof/views/selection.py; instances count from 0, in an address from 1. */
 export type Selection =
   | { kind: "window"; gpu: number; start: number; end: number }
   | { kind: "range"; gpu: number; name: string; instance?: number }
@@ -39,9 +39,9 @@ export function fromFragment(fragment: string): PageState {
 export function parseSelection(text: string): Selection | null {
   if (!text.trimStart().startsWith("{")) return fromFragment(text).selection;
   try {
-    const { kind, start, end, number, name, ...rest } = JSON.parse(text) as Record<string, unknown>;
+    const { kind, start, end, number, name, instance, ...rest } = JSON.parse(text) as Record<string, unknown>;
     const first = kind === "window" ? `${String(start)},${String(end)}` : kind === "iteration" ? number : name;
-    const fields = Object.entries({ [String(kind)]: first, ...rest }).filter(([, value]) => value !== undefined);
+    const fields = Object.entries({ [String(kind)]: first, instance: typeof instance === "number" ? instance + 1 : instance, ...rest }).filter(([, value]) => value !== undefined);
     return selectionOf(new Map(fields.map(([field, value]) => [field, String(value)])));
   } catch { return null; }
 }
@@ -59,7 +59,7 @@ export function isOfSame(a: Selection, b: Selection | null): boolean {
 function fieldsOf(selection: Selection): [string, string][] {
   const fields: [string, string][] = [[selection.kind, mainField(selection)]];
   if ("gpu" in selection && selection.gpu) fields.push(["gpu", String(selection.gpu)]);
-  if ("instance" in selection && selection.instance !== undefined) fields.push(["instance", String(selection.instance)]);
+  if ("instance" in selection && selection.instance !== undefined) fields.push(["instance", String(selection.instance + 1)]);
   return fields;
 }
 
@@ -76,9 +76,10 @@ function selectionOf(fields: ReadonlyMap<string, string>): Selection | null {
   const number = wholeNumber(fields.get("iteration"));
   if (number !== null) return { kind: "iteration", gpu, number };
   const instance = wholeNumber(fields.get("instance"));
+  if (instance === 0) return null;
   for (const kind of ["range", "kernel"] as const) {
     const name = fields.get(kind);
-    if (name) return { kind, gpu, name, ...(instance === null ? {} : { instance }) };
+    if (name) return { kind, gpu, name, ...(instance === null ? {} : { instance: instance - 1 }) };
   }
   const [module, finding] = [fields.get("module"), fields.get("finding")];
   if (module) return { kind: "module", gpu, name: module };

@@ -1,5 +1,5 @@
 /** Rows of tables and what they stand for in the timeline. */
-import { find, findAll } from "./dom";
+import { findAll } from "./dom";
 import { formatSeconds } from "./format";
 import { countWithin, preferred, type Intervals } from "./intervals";
 import { onSelection, select, type Selection } from "./selection";
@@ -30,10 +30,7 @@ export function linkTables(timeline: Timeline | null): void {
   let waiting = 0;
   document.addEventListener("tcprof:window", ({ detail }) => {
     clearTimeout(waiting);
-    waiting = setTimeout(() => {
-      linked.forEach((table) => showWithin(table, itemsOf(table), detail));
-      showBars(detail);
-    }, PAUSE);
+    waiting = setTimeout(() => linked.forEach((table) => showWithin(table, itemsOf(table), detail)), PAUSE);
   });
 }
 
@@ -74,14 +71,5 @@ function showWithin(table: HTMLTableElement, items: Intervals | undefined, { sta
     const entry = found?.get(Number(row.dataset.item));
     row.classList.toggle("outside", Boolean(found && row.dataset.item && !entry));
     if (note) note.textContent = entry ? `${entry.count} × here, ${formatSeconds(entry.seconds)}` : "";
-  }
-}
-
-/** Say above the tables which window the timeline shows. */
-function showBars({ start, end, whole }: WindowChange): void {
-  for (const bar of findAll(".window-bar")) {
-    bar.hidden = whole;
-    find("span", HTMLElement, bar).textContent =
-      `The timeline shows ${formatSeconds(end - start)} from ${formatSeconds(start)} on; what has no part in it is dimmed.`;
   }
 }

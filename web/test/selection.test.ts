@@ -27,7 +27,7 @@ test("every selection comes back from its fragment, and as JSON", () => {
 test("a fragment is read by people, and holds nothing that ends it or an attribute", () => {
   assert.equal(toFragment(state(SELECTIONS[1], [0.0012, 0.00345])), "range=step%20/%20forward&view=0.0012,0.00345");
   assert.equal(toFragment(state(SELECTIONS[0])), "window=0.001,0.0025&gpu=1");
-  assert.match(toFragment(state(SELECTIONS[2])), /^range=[^<>&#"\s]*&gpu=3&instance=0$/);
+  assert.match(toFragment(state(SELECTIONS[2])), /^range=[^<>&#"\s]*&gpu=3&instance=1$/);
 });
 
 test("what is no selection is none", () => {

@@ -66,5 +66,5 @@ def _timeline(analysis: Analysis) -> dict[str, Any] | None:
     return {
         **vars(timeline),
         "packed": Markup(timeline.packed),  # letters of base64
-        "style": read_asset("timeline.css"),
+        "style": read_asset("timeline.css") + read_asset("selection.css"),
     }

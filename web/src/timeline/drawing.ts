@@ -6,6 +6,7 @@ import { coarsePointer, narrowScreen } from "../media";
 import type { FullLayout, PlotElement } from "../plotly";
 import type { Gpu } from "./gpus";
 import type { Header, TimelineFigure, TimelineMeta, TimelineTrace } from "./header";
+import type { Highlights } from "./highlights";
 import { fillLanes, type FilledLanes } from "./lanes";
 import { paint, penOf } from "./paint";
 import { areaOutline, stepLine, windowOf, type Level } from "./samples";
@@ -28,6 +29,8 @@ type Cut = (gpu: number, levels: readonly Level[]) => Level;
 
 export class Drawing {
   readonly figure: TimelineFigure;
+  /** What is outlined in the lanes. */
+  highlights: Highlights | null = null;
   private readonly plot: PlotElement;
   private readonly box: HTMLElement;
   private readonly canvas: HTMLCanvasElement;
@@ -77,14 +80,46 @@ export class Drawing {
   /** Paint the bars below the axes; in a window that is only moved, before its traces are filled. */
   paintLanes([low, high]: readonly [number, number]): void {
     const { l, t, w, h } = this.layout._size;
-    const frame = { left: l, width: w, top: t, height: h, low, high };
-    const lanes = this.figure.data.filter(({ meta }) => meta?.role === "lanes").map((trace) => {
-      const { domain, range } = this.axisOf(trace);
-      const [bottom, top] = domain.map((share) => t + (1 - share) * h);
+    const frame = { left: l, width: w, top: t, height: h, low, high, ink: readColor("--focus") };
+    const lanes = this.laneTraces().map((trace) => {
+      const { top, bottom, range } = this.pixelsOf(trace);
       const place = (row: number) => top + ((row - range[1]) / (range[0] - range[1])) * (bottom - top);
-      return { ...this.filled[trace.meta?.gpu ?? 0], place };
+      const gpu = trace.meta?.gpu ?? 0;
+      const outlines = this.highlights?.gpu === this.gpus[gpu] ? this.highlights.bars : [];
+      return { ...this.filled[gpu], place, outlines };
     });
     paint(this.canvas, this.plot.clientWidth, this.plot.clientHeight, frame, lanes);
+  }
+
+  /** The time under the pointer, and the place of the GPU and the row of its lanes, if it is over any. */
+  locate({ clientX, clientY }: MouseEvent): { time: number; gpu: number; row: number; pixel: number } {
+    const box = this.plot.getBoundingClientRect();
+    const { _size: { l, w }, xaxis: { range: [low, high] } } = this.layout;
+    const [x, y] = [clientX - box.left - l, clientY - box.top];
+    const pixel = (high - low) / w;
+    for (const trace of this.laneTraces()) {
+      const { top, bottom, range } = this.pixelsOf(trace);
+      const row = range[1] + ((y - top) / (bottom - top)) * (range[0] - range[1]);
+      if (y >= top && y <= bottom) return { time: low + x * pixel, gpu: trace.meta?.gpu ?? 0, row, pixel };
+    }
+    return { time: low + x * pixel, gpu: 0, row: NaN, pixel };
+  }
+
+  /** Pixels of the axes: left, top, width and height. */
+  get axes(): FullLayout["_size"] {
+    return this.layout._size;
+  }
+
+  private laneTraces(): TimelineTrace[] {
+    return this.figure.data.filter(({ meta }) => meta?.role === "lanes");
+  }
+
+  /** Top and bottom of a trace's axis in pixels, and its range. */
+  private pixelsOf(trace: TimelineTrace): { top: number; bottom: number; range: [number, number] } {
+    const { t, h } = this.layout._size;
+    const { domain, range } = this.axisOf(trace);
+    const [bottom, top] = domain.map((share) => t + (1 - share) * h);
+    return { top, bottom, range };
   }
 
   /** The vertical axis of a trace. */

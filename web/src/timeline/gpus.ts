@@ -3,6 +3,7 @@ import type { Intervals } from "../intervals";
 import { makeRows, type PlacedBars, type Row } from "./bars";
 import type { Header, PackedBars, PackedGpu, PackedRanges, PackedTrack } from "./header";
 import { endsOf, makeTrack, type Level } from "./samples";
+import { readDetails, type Details } from "./details";
 import type { ReadArray } from "./unpack";
 
 /** Bars with what is said of each: percentages by name, NaN where unknown. */
@@ -33,20 +34,14 @@ export interface PlacedCurve {
   levels: Level[];
   place: number;
   step: number;
+  unit: string;
 }
 
 export interface Gpu {
   gpu: number;
   curves: Map<string, PlacedCurve>;
   lanes: Lanes;
-  iterations: Iterations;
-}
-
-/** Where iterations do their work on a GPU, by start, in seconds. */
-export interface Iterations {
-  number: Uint32Array;
-  start: Float64Array;
-  end: Float64Array;
+  details: Details;
 }
 
 export function readGpu(read: ReadArray, packed: PackedGpu, highestRange: number): Gpu {
@@ -55,8 +50,7 @@ export function readGpu(read: ReadArray, packed: PackedGpu, highestRange: number
   const host = readRanges(read, packed.host, percentStep);
   const windows = readRanges(read, packed.windows, percentStep);
   const work = readBars(read, packed.work, percentStep);
-  const iterations = readIterations(read, packed.iterations);
-  return { gpu, curves, iterations, lanes: { host, windows, work, labels, streamRows, highestRange } };
+  return { gpu, curves, details: readDetails(read, packed), lanes: { host, windows, work, labels, streamRows, highestRange } };
 }
 
 function readTrack(read: ReadArray, track: PackedTrack): [string, PlacedCurve][] {
@@ -67,7 +61,7 @@ function readTrack(read: ReadArray, track: PackedTrack): [string, PlacedCurve][]
     return { mean, low, high };
   });
   const levels = makeTrack(start, end, curves, track.curves[0].values.length > 1);
-  return track.curves.map(({ metric, step }, place) => [metric, { levels, place, step }]);
+  return track.curves.map(({ metric, unit, step }, place) => [metric, { levels, place, step, unit }]);
 }
 
 function readBars(read: ReadArray, packed: PackedBars, step: number): Bars {
@@ -88,12 +82,6 @@ function readRanges(read: ReadArray, packed: PackedRanges, step: number): RangeB
   return { ...readBars(read, packed, step), kernels: read(packed.kernels, Uint32Array) };
 }
 
-function readIterations(read: ReadArray, packed: PackedGpu["iterations"]): Iterations {
-  const start = read(packed.start, Float64Array, 1e-9);
-  const end = read(packed.length, Float64Array, 1e-9).map((length, i) => start[i] + length);
-  return { number: read(packed.number, Uint32Array), start, end };
-}
-
 /** What the rest of the page may know of the timeline's data. */
 export interface TimelineData {
   gpus: GpuIntervals[];
@@ -102,7 +90,6 @@ export interface TimelineData {
   kernelCount: number;
   /** What the page's address calls the ranges and the kernels, by id. */
   links: Header["links"];
-  gpuOfKernel: readonly number[];
 }
 
 /** Intervals on one GPU: kernels and copies, ranges on the CPU, and where the ranges' work is on the GPU. */
@@ -111,17 +98,15 @@ export interface GpuIntervals {
   kernels: Intervals;
   ranges: Intervals;
   windows: Intervals;
-  iterations: Iterations;
 }
 
 export function describeData(header: Header, gpus: readonly Gpu[]): TimelineData {
   const part = ({ start, end, id, merged }: Intervals) => ({ start, end, id, merged });
   return {
-    gpus: gpus.map(({ gpu, iterations, lanes: { host, windows, work } }) =>
-      ({ gpu, iterations, kernels: part(work), ranges: part(host), windows: part(windows) })),
+    gpus: gpus.map(({ gpu, lanes: { host, windows, work } }) =>
+      ({ gpu, kernels: part(work), ranges: part(host), windows: part(windows) })),
     names: { kernels: header.works.names, ranges: header.paths.names },
     kernelCount: header.works.kernels,
     links: header.links,
-    gpuOfKernel: header.gpuOfKernel,
   };
 }

@@ -26,7 +26,13 @@ export interface PackedTrack {
   breaks: ArrayNumber;
   ends: ArrayNumber;
   /** Values of samples, or mean, smallest and largest of bins; in steps, from 1 on, 0 is unknown. */
-  curves: { metric: string; step: number; values: ArrayNumber[] }[];
+  curves: { metric: string; unit: string; step: number; values: ArrayNumber[] }[];
+}
+
+/** Figures of things, over all of their instances. */
+export interface PackedTotals {
+  ids: ArrayNumber;
+  figures: Record<string, ArrayNumber>;
 }
 
 export interface PackedGpu {
@@ -35,7 +41,12 @@ export interface PackedGpu {
   host: PackedRanges;
   windows: PackedRanges;
   work: PackedBars;
-  iterations: { number: ArrayNumber; start: ArrayNumber; length: ArrayNumber };
+  iterations: Record<"number" | "start" | "length" | "hostStart" | "hostLength", ArrayNumber>;
+  /** See tcprof/render/html/timeline/details.py. */
+  launches: { first: number; step: number; changes: ArrayNumber };
+  instances: Record<string, ArrayNumber>;
+  hostOfWindow: { changes: ArrayNumber };
+  totals: { paths: PackedTotals; kernels: PackedTotals; modules: PackedTotals & { names: readonly string[] } };
   percentStep: number;
   /** What stands beside rows: the streams, by row. */
   labels: Record<number, string>;

@@ -12,11 +12,22 @@ export interface Frame {
   height: number;
   low: number;
   high: number;
+  /** The colour of outlines. */
+  ink: string;
+}
+
+/** A bar that is outlined: seconds, and rows. */
+export interface Outline {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
 }
 
 /** The lanes of one GPU, and where a row is, in pixels. */
 export interface PlacedLanes extends FilledLanes {
   place: (row: number) => number;
+  outlines: readonly Outline[];
 }
 
 export function paint(
@@ -24,7 +35,7 @@ export function paint(
 ): void {
   const pen = prepare(canvas, width, height, frame);
   const across = (seconds: number) => frame.left + ((seconds - frame.low) / (frame.high - frame.low)) * frame.width;
-  for (const { bars, names, place } of lanes) {
+  for (const { bars, names, place, outlines } of lanes) {
     for (const [color, edges] of bars) {
       pen.fillStyle = color;
       for (let i = 0; i < edges.length; i += 4) {
@@ -38,6 +49,13 @@ export function paint(
       const text = longestFitting(pen, cuts, to - from - BESIDE);
       pen.fillStyle = color;
       if (text) pen.fillText(text, (from + to) / 2, place(middle) + 0.5);
+    }
+    pen.strokeStyle = frame.ink;
+    pen.lineWidth = 2;
+    for (const { left, right, top, bottom } of outlines) {
+      if (right < frame.low || left > frame.high) continue;
+      const [from, above] = [across(left), place(top)];
+      pen.strokeRect(from, above, Math.max(across(right) - from, 1), place(bottom) - above);
     }
   }
 }

@@ -157,3 +157,15 @@ export function areaOutline(level: Level, curve: Curve, step: number): Line {
   }
   return { x, y };
 }
+
+/** The mean of a curve over a time, weighed by time; NaN where it is unknown. */
+export function meanWithin({ start, end }: Level, { mean }: Curve, step: number, low: number, high: number): number {
+  let [sum, time] = [0, 0];
+  for (let i = firstAbove(end, low); i < start.length && start[i] < high; i++) {
+    if (mean[i] === 0) continue;
+    const length = Math.min(end[i], high) - Math.max(start[i], low);
+    sum += length * step * (mean[i] - 1);
+    time += length;
+  }
+  return time ? sum / time : NaN;
+}

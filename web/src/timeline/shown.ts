@@ -8,7 +8,7 @@ export class Shown {
   mark: [number, number] | null = null;
   low: number;
   high: number;
-  private readonly whole: readonly [number, number];
+  readonly whole: readonly [number, number];
   private readonly changed: (shown: Shown) => void;
 
   /**

@@ -3,12 +3,15 @@ import { systemDark } from "../colors";
 import { download, find, findAll, whenParsed } from "../dom";
 import { narrowScreen, reducedMotion } from "../media";
 import type { PlotElement } from "../plotly";
-import { keepView, onSelection, type Change, type Selection } from "../selection";
+import { keepView, onSelection, select, type Change } from "../selection";
 import { Drawing } from "./drawing";
 import { describeData, readGpu, type TimelineData } from "./gpus";
 import type { Header } from "./header";
-import { makeFinder, type Place } from "./places";
+import { followCrosshair } from "./crosshair";
+import { highlightsOf } from "./highlights";
+import { barAt, selectionOf } from "./pointing";
 import { Shown } from "./shown";
+import { Subjects } from "./subjects";
 import { unpack } from "./unpack";
 
 /** What the rest of the page sees of the timeline. */
@@ -19,8 +22,9 @@ export interface Timeline {
   data: TimelineData | null;
   /** Moves it to these seconds, with a margin, and scrolls to that GPU. Does nothing before it has been read. */
   showWindow(gpu: number, start: number, end: number): void;
-  /** Where in the recording something is; null where it is not in it, and before that has been read. */
-  place(selection: Selection): Place | null;
+  /** What can be selected, and the window; null until it has been read. */
+  subjects: Subjects | null;
+  shown: Shown | null;
 }
 
 /** The window that is shown, in seconds, and whether that is all. */
@@ -43,7 +47,7 @@ export function startTimeline(): Timeline | null {
   if (!plot) return null;
   const box = plot.closest<HTMLElement>(".timeline")!;
   const message = find(".undrawn", HTMLElement, box);
-  const timeline: Timeline = { drawn: Promise.resolve(), data: null, showWindow: () => {}, place: () => null };
+  const timeline: Timeline = { drawn: Promise.resolve(), data: null, showWindow: () => {}, subjects: null, shown: null };
   timeline.drawn = start(timeline, plot, box).then(() => {
     message.remove();
     find(".timeline-tools", HTMLElement, box).hidden = false;
@@ -69,7 +73,8 @@ async function start(timeline: Timeline, plot: PlotElement, box: HTMLElement): P
   const drawing = new Drawing(plot, box, header, gpus, shown);
   await new Promise<void>((done) => { whenParsed(done); });
   timeline.data = describeData(header, gpus);
-  timeline.place = makeFinder(timeline.data);
+  const subjects = new Subjects(header, gpus);
+  Object.assign(timeline, { subjects, shown });
   timeline.showWindow = (gpu, begin, end) => {
     shown.show(begin, end);
     scrollToGpu(plot, box, drawing, gpus.findIndex((each) => each.gpu === gpu));
@@ -79,16 +84,19 @@ async function start(timeline: Timeline, plot: PlotElement, box: HTMLElement): P
   listenToPlot(plot, drawing, shown);
   listenToReader(plot, box, drawing, shown);
   listenToPage(plot, drawing);
-  onSelection((change) => follow(change, shown, timeline));
+  listenToPointer(plot, drawing, subjects);
+  onSelection((change) => follow(change, shown, drawing, subjects));
   drawing.followAxes();
 }
 
 /** Show what is selected, and the window that an address asks for. What is selected here is in view already. */
-function follow({ selection, view, from }: Change, shown: Shown, { place }: Timeline): void {
-  const found = selection && place(selection);
-  shown.mark = found && [found.start, found.end];
+function follow({ selection, view, from }: Change, shown: Shown, drawing: Drawing, subjects: Subjects): void {
+  const subject = selection && subjects.find(selection);
+  const place = subject?.place ?? null;
+  drawing.highlights = subject ? highlightsOf(subjects, subject) : null;
+  shown.mark = place && [place.start, place.end];
   if (from === "address" && view) shown.set(...view);
-  else if (found && from !== "timeline") shown.show(found.start, found.end);
+  else if (place && from !== "timeline") shown.show(place.start, place.end);
   else if (from === "address") shown.showAll();
   else shown.set(shown.low, shown.high);
 }
@@ -132,6 +140,22 @@ function listenToPlot(plot: PlotElement, drawing: Drawing, shown: Shown): void {
   plot.on("plotly_restyle", drawing.schedule); // a curve that was hidden has no points yet
 }
 
+/** A click on a bar selects what it stands for. */
+function listenToPointer(plot: HTMLElement, drawing: Drawing, subjects: Subjects): void {
+  let from: PointerEvent | null = null;
+  const isOnAxes = ({ target }: Event) => target instanceof Element && target.closest(".nsewdrag") !== null;
+  plot.addEventListener("pointerdown", (event) => { from = isOnAxes(event) && !event.button ? event : null; }, true);
+  addEventListener("pointerup", (event) => {
+    const isClick = from && Math.hypot(event.clientX - from.clientX, event.clientY - from.clientY) < LEAST_DRAG;
+    from = null;
+    const at = isClick ? drawing.locate(event) : null;
+    const found = at && barAt(subjects.gpus[at.gpu].lanes, at.row, at.time, at.pixel);
+    if (at && found) select(selectionOf(subjects, subjects.gpus[at.gpu], found), { from: "timeline" });
+  }, true);
+  followCrosshair(plot, drawing);
+}
+
+const LEAST_DRAG = 4; // pixels that are no click
 const KEYS: Record<string, string> = { "+": "in", "=": "in", "-": "out", ArrowLeft: "left", ArrowRight: "right", 0: "whole" };
 
 /** The timeline's buttons and keys, and the wheel. */

@@ -101,9 +101,9 @@
   function parseSelection(text) {
     if (!text.trimStart().startsWith("{")) return fromFragment(text).selection;
     try {
-      const { kind, start: start2, end, number, name, ...rest } = JSON.parse(text);
+      const { kind, start: start2, end, number, name, instance, ...rest } = JSON.parse(text);
       const first = kind === "window" ? `${String(start2)},${String(end)}` : kind === "iteration" ? number : name;
-      const fields = Object.entries({ [String(kind)]: first, ...rest }).filter(([, value]) => value !== void 0);
+      const fields = Object.entries({ [String(kind)]: first, instance: typeof instance === "number" ? instance + 1 : instance, ...rest }).filter(([, value]) => value !== void 0);
       return selectionOf(new Map(fields.map(([field, value]) => [field, String(value)])));
     } catch {
       return null;
@@ -119,7 +119,7 @@
   function fieldsOf(selection) {
     const fields = [[selection.kind, mainField(selection)]];
     if ("gpu" in selection && selection.gpu) fields.push(["gpu", String(selection.gpu)]);
-    if ("instance" in selection && selection.instance !== void 0) fields.push(["instance", String(selection.instance)]);
+    if ("instance" in selection && selection.instance !== void 0) fields.push(["instance", String(selection.instance + 1)]);
     return fields;
   }
   function mainField(selection) {
@@ -134,9 +134,10 @@
     const number = wholeNumber(fields.get("iteration"));
     if (number !== null) return { kind: "iteration", gpu, number };
     const instance = wholeNumber(fields.get("instance"));
+    if (instance === 0) return null;
     for (const kind of ["range", "kernel"]) {
       const name = fields.get(kind);
-      if (name) return { kind, gpu, name, ...instance === null ? {} : { instance } };
+      if (name) return { kind, gpu, name, ...instance === null ? {} : { instance: instance - 1 } };
     }
     const [module, finding] = [fields.get("module"), fields.get("finding")];
     if (module) return { kind: "module", gpu, name: module };
@@ -172,6 +173,9 @@
   function onSelection(listener) {
     listeners.push(listener);
   }
+  function currentSelection() {
+    return state.selection;
+  }
   function select(selection, { from }) {
     if (selection && !isKnown(selection)) return;
     writeAddress("replaceState");
@@ -189,8 +193,8 @@
     isKnown = known;
     addEventListener("popstate", readAddress);
     document.addEventListener("click", (event) => {
-      const element = event.target instanceof Element ? event.target.closest("[data-select]") : null;
-      const selection = element && parseSelection(element.dataset.select ?? "");
+      const element2 = event.target instanceof Element ? event.target.closest("[data-select]") : null;
+      const selection = element2 && parseSelection(element2.dataset.select ?? "");
       if (!selection) return;
       event.preventDefault();
       select(selection, { from: "element" });
@@ -302,139 +306,6 @@
     else values[name] = value;
   }
 
-  // src/columns.ts
-  function startColumns(table) {
-    const headings = Array.from(table.tHead.rows[0].cells);
-    const tools = document.querySelector(`[data-csv="${table.id}"]`)?.parentElement;
-    if (!tools || !headings.some((heading) => heading.classList.contains("further"))) return;
-    const style = document.head.appendChild(document.createElement("style"));
-    const chooser = Object.assign(document.createElement("details"), { className: "columns" });
-    const summary = chooser.appendChild(document.createElement("summary"));
-    const list = chooser.appendChild(document.createElement("div"));
-    const boxes = headings.slice(1).map((heading) => addBox(list, heading));
-    function show() {
-      const hidden = boxes.flatMap((box, place) => box.checked ? [] : [`:nth-child(${place + 2})`]);
-      style.textContent = hidden.length ? `#${table.id} tr > :is(${hidden.join()}) { display: none; }` : "";
-      summary.textContent = `Columns (${boxes.length - hidden.length} of ${boxes.length})`;
-    }
-    list.addEventListener("change", show);
-    chooser.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape" || !chooser.open) return;
-      chooser.open = false;
-      summary.focus();
-      event.stopPropagation();
-    });
-    document.addEventListener("click", ({ target }) => {
-      if (target instanceof Node && !chooser.contains(target)) chooser.open = false;
-    });
-    show();
-    tools.insertBefore(chooser, tools.querySelector("button"));
-  }
-  function addBox(list, heading) {
-    const box = Object.assign(document.createElement("input"), { type: "checkbox" });
-    box.checked = !heading.classList.contains("further");
-    const [button] = findAll("button", heading);
-    const label = Object.assign(document.createElement("label"), { title: button?.title ?? "" });
-    label.append(box, ` ${heading.textContent.trim()}`);
-    list.append(label);
-    return box;
-  }
-
-  // src/plotly.ts
-  var ARRAY_TYPES = {
-    f8: Float64Array,
-    f4: Float32Array,
-    i4: Int32Array,
-    u4: Uint32Array,
-    i2: Int16Array,
-    u2: Uint16Array,
-    i1: Int8Array,
-    u1: Uint8Array
-  };
-
-  // src/csv.ts
-  function csvLine(cells) {
-    return cells.map((cell) => {
-      const text = String(cell ?? "");
-      const isNumber = text !== "" && Number.isFinite(Number(text));
-      const safe = !isNumber && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-      return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-    }).join(",");
-  }
-  function figureRows({ data = [], layout }) {
-    const table = layout?.meta?.csv;
-    if (table) return [table.columns, ...table.rows];
-    const rows = [["series", "x", "y"]];
-    for (const trace of data) {
-      if (trace.meta?.role === "band" || trace.meta?.role === "lanes") continue;
-      const [x, y] = [valuesOf(trace.x), valuesOf(trace.y)];
-      const labels = trace.orientation === "h" ? trace.hovertext ?? [] : [];
-      for (let i = 0; i < Math.max(x.length, y.length); i++) {
-        const name = [trace.name ?? "", labels[i] ?? ""].filter(Boolean).map(plainText).join(": ");
-        if (![x[i], y[i]].some((value) => value === null || Number.isNaN(value))) rows.push([name, x[i], y[i]]);
-      }
-    }
-    return rows;
-  }
-  function valuesOf(values) {
-    if (!values) return [];
-    if (!("bdata" in values)) return values;
-    const bytes = Uint8Array.from(atob(values.bdata), (letter) => letter.charCodeAt(0));
-    return new ARRAY_TYPES[values.dtype](bytes.buffer);
-  }
-  var MARKS = { "&lt;": "<", "&gt;": ">", "&#36;": "$", "&amp;": "&" };
-  function plainText(label) {
-    const [line = ""] = label.split("<br>");
-    return line.replaceAll(/<[^>]*>/g, "").replaceAll(/&(?:lt|gt|amp|#36);/g, (mark) => MARKS[mark] ?? mark);
-  }
-
-  // src/rows.ts
-  function compareRows(direction, isText = false) {
-    return (a, b) => {
-      if (!direction) return a.place - b.place;
-      if (a.key === "" || b.key === "") return Number(a.key === "") - Number(b.key === "") || a.place - b.place;
-      const order = isText ? a.key.localeCompare(b.key) : Number(a.key) - Number(b.key);
-      return direction * order || a.place - b.place;
-    };
-  }
-  function foldedRows(depths, closed) {
-    let above = Infinity;
-    return depths.map((depth, place) => {
-      if (depth > above) return true;
-      above = closed[place] ? depth : Infinity;
-      return false;
-    });
-  }
-
-  // src/folding.ts
-  var LARGE_TREE = 60;
-  function makeFoldable(table) {
-    const rows = rowsOf(table);
-    const depths = rows.map((row) => Number(row.style.getPropertyValue("--level")));
-    const closed = rows.map(() => false);
-    function fold(place, isClosed) {
-      closed[place] = isClosed;
-      find("button.fold", HTMLButtonElement, rows[place]).setAttribute("aria-expanded", String(!isClosed));
-    }
-    function show() {
-      foldedRows(depths, closed).forEach((folded, place) => rows[place].classList.toggle("folded", folded));
-    }
-    rows.forEach((row, place) => {
-      const depth = depths[place];
-      if (depth < 1 || !(depths[place + 1] > depth)) return;
-      const button = Object.assign(document.createElement("button"), { type: "button", className: "fold" });
-      button.setAttribute("aria-label", `Ranges within ${nameOf(row)}`);
-      button.addEventListener("click", () => {
-        fold(place, !closed[place]);
-        show();
-      });
-      row.cells[0].prepend(button);
-      table.classList.add("foldable");
-      fold(place, rows.length > LARGE_TREE && depth > 1);
-    });
-    show();
-  }
-
   // src/format.ts
   function formatSeconds(seconds) {
     const size = Math.abs(Number(seconds.toPrecision(3)));
@@ -456,203 +327,21 @@
   function formatMoment(seconds) {
     return `${(seconds * 1e3).toFixed(4)} ms`;
   }
-
-  // src/intervals.ts
-  function countWithin({ start: start2, end, id, merged }, from, to) {
-    const found = /* @__PURE__ */ new Map();
-    for (let i = 0; i < id.length; i++) {
-      if (end[i] <= from || start2[i] >= to) continue;
-      const entry = found.get(id[i]) ?? { count: 0, seconds: 0 };
-      entry.count += merged[i];
-      entry.seconds += Math.min(end[i], to) - Math.max(start2[i], from);
-      found.set(id[i], entry);
-    }
-    return found;
+  var PREFIXES = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
+  function formatScaled(value, unit) {
+    if (!Number.isFinite(value)) return "–";
+    const [scale, prefix] = PREFIXES.find(([size]) => Math.abs(value) >= size) ?? [1, ""];
+    const scaled = value / scale;
+    return `${Number(scaled.toPrecision(3)).toFixed(scaled >= 99.95 || scaled === 0 ? 0 : scaled >= 9.995 ? 1 : 2)} ${prefix}${unit}`;
   }
-  function preferred(first, others) {
-    const has = new Set(first.id);
-    const places = Array.from(others.id.keys()).filter((place) => !has.has(others.id[place]));
-    return {
-      start: join(Float64Array, first.start, others.start, places),
-      end: join(Float64Array, first.end, others.end, places),
-      id: join(Uint32Array, first.id, others.id, places),
-      merged: join(Uint32Array, first.merged, others.merged, places)
-    };
+  function formatBytes(bytes) {
+    if (!Number.isFinite(bytes)) return "–";
+    const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    const place = Math.min(Math.max(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), 0), units.length - 1);
+    return `${(bytes / 1024 ** place).toFixed(place ? 1 : 0)} ${units[place]}`;
   }
-  function join(type, first, others, places) {
-    const joined = new type(first.length + places.length);
-    joined.set(first);
-    places.forEach((place, i) => {
-      joined[first.length + i] = others[place];
-    });
-    return joined;
-  }
-  function typical({ start: start2, end, id, merged }, wanted) {
-    const all = Array.from(id.keys()).filter((place) => id[place] === wanted);
-    const single = all.filter((place) => merged[place] === 1);
-    const mine = single.length ? single : all;
-    mine.sort((a, b) => end[a] - start2[a] - (end[b] - start2[b]));
-    const middle = mine[mine.length - 1 >> 1];
-    return middle === void 0 ? null : { start: start2[middle], end: end[middle] };
-  }
-
-  // src/table_links.ts
-  var PAUSE2 = 150;
-  function linkTables(timeline2) {
-    findAll("[data-whole]").forEach((button) => {
-      button.addEventListener("click", () => document.querySelector("[data-action=whole]")?.click());
-    });
-    if (!timeline2) return;
-    const itemsOf = makeItems(timeline2);
-    const linked = findAll("table[data-items]");
-    for (const table of linked) {
-      table.tBodies[0].addEventListener("click", ({ target }) => {
-        if (!(target instanceof Element) || target.closest("button.fold") || !getSelection()?.isCollapsed) return;
-        const row = target.closest("tr[data-item]");
-        if (row) select(selectionOf2(timeline2, table, row), { from: "table" });
-      });
-    }
-    onSelection(({ selection }) => linked.forEach((table) => markSelected(timeline2, table, selection)));
-    let waiting2 = 0;
-    document.addEventListener("tcprof:window", ({ detail }) => {
-      clearTimeout(waiting2);
-      waiting2 = setTimeout(() => {
-        linked.forEach((table) => showWithin(table, itemsOf(table), detail));
-        showBars(detail);
-      }, PAUSE2);
-    });
-  }
-  function selectionOf2(timeline2, { dataset: { gpu, items } }, row) {
-    const isKernel = items === "kernels";
-    const names = isKernel ? timeline2.data?.links.kernels : timeline2.data?.links.ranges;
-    const name = names?.[Number(row.dataset.item)];
-    return name === void 0 ? null : { kind: isKernel ? "kernel" : "range", gpu: Number(gpu), name };
-  }
-  function markSelected(timeline2, table, selection) {
-    for (const row of rowsOf(table)) {
-      const mine = selection && row.dataset.item ? selectionOf2(timeline2, table, row) : null;
-      if (mine && isOfSame(mine, selection)) row.setAttribute("aria-current", "true");
-      else row.removeAttribute("aria-current");
-    }
-  }
-  function makeItems(timeline2) {
-    const known = /* @__PURE__ */ new Map();
-    return ({ dataset: { gpu: wanted, items } }) => {
-      const gpu = timeline2.data?.gpus.find((each) => each.gpu === Number(wanted));
-      if (!gpu || items === "kernels") return gpu?.kernels;
-      if (!known.has(gpu)) known.set(gpu, preferred(gpu.windows, gpu.ranges));
-      return known.get(gpu);
-    };
-  }
-  function showWithin(table, items, { start: start2, end, whole }) {
-    if (!items) return;
-    const found = whole ? null : countWithin(items, start2, end);
-    for (const row of rowsOf(table)) {
-      const note = row.querySelector(".within");
-      const entry = found?.get(Number(row.dataset.item));
-      row.classList.toggle("outside", Boolean(found && row.dataset.item && !entry));
-      if (note) note.textContent = entry ? `${entry.count} × here, ${formatSeconds(entry.seconds)}` : "";
-    }
-  }
-  function showBars({ start: start2, end, whole }) {
-    for (const bar of findAll(".window-bar")) {
-      bar.hidden = whole;
-      find("span", HTMLElement, bar).textContent = `The timeline shows ${formatSeconds(end - start2)} from ${formatSeconds(start2)} on; what has no part in it is dimmed.`;
-    }
-  }
-
-  // src/tables.ts
-  var DIRECTIONS = { none: 0, ascending: 1, descending: -1 };
-  function startTables(timeline2) {
-    for (const table of findAll("table.paths")) {
-      rowsOf(table).forEach((row, place) => {
-        row.dataset.place = String(place);
-      });
-      for (const button of findAll("thead th[aria-sort] button", table)) {
-        button.addEventListener("click", () => arrange(table, button.closest("th")));
-      }
-      if (isTree(table)) makeFoldable(table);
-      startColumns(table);
-      startNames(table);
-    }
-    for (const input of findAll("[data-filter]")) {
-      const table = document.getElementById(input.dataset.filter);
-      input.addEventListener("input", () => filter(table, input.value.trim().toLowerCase()));
-    }
-    startGroups();
-    startSaving();
-    linkTables(timeline2);
-  }
-  var isTree = (table) => /^table-(ranges|modules)-/.test(table.id);
-  function startNames(table) {
-    table.tBodies[0].addEventListener("click", ({ target }) => {
-      const head = target instanceof Element ? target.closest("tr")?.cells[0] : void 0;
-      if (!head || head.querySelector(".whole-name")) return;
-      table.querySelector(".whole-name")?.remove();
-      if (!head.title || head.title === nameOf(head.closest("tr"))) return;
-      head.append(Object.assign(document.createElement("span"), { className: "whole-name", textContent: head.title }));
-    });
-  }
-  function flatten(table) {
-    const sorted = table.dataset.sorted && table.dataset.sorted !== "none";
-    table.classList.toggle("flat", Boolean(sorted || table.dataset.filtered));
-  }
-  function arrange(table, heading) {
-    const column = heading.cellIndex;
-    const isText = column === 0 || heading.classList.contains("word");
-    const steps = isText ? ["none", "ascending", "descending"] : ["none", "descending", "ascending"];
-    const state2 = steps[(steps.indexOf(heading.getAttribute("aria-sort")) + 1) % 3];
-    findAll("thead th[aria-sort]", table).forEach((other) => other.setAttribute("aria-sort", "none"));
-    heading.setAttribute("aria-sort", state2);
-    const keyed = rowsOf(table).map((row) => {
-      const key = column ? row.cells[column].dataset.sort : nameOf(row);
-      return { row, place: Number(row.dataset.place), key };
-    });
-    keyed.sort(compareRows(DIRECTIONS[state2], isText));
-    table.tBodies[0].append(...keyed.map(({ row }) => row));
-    table.dataset.sorted = state2;
-    flatten(table);
-  }
-  function filter(table, wanted) {
-    const rows = rowsOf(table);
-    let shown = 0;
-    for (const row of rows) {
-      row.hidden = !(nameOf(row) + row.cells[0].title).toLowerCase().includes(wanted);
-      shown += row.hidden ? 0 : 1;
-    }
-    table.dataset.filtered = wanted;
-    flatten(table);
-    const count = find(`[data-count="${table.id}"]`, HTMLElement);
-    count.textContent = wanted ? `${shown} of ${rows.length} rows` : "";
-  }
-  function startSaving() {
-    const fileName = find("h1", HTMLElement).textContent.replaceAll(/[^\w.-]+/g, "_").slice(0, 60);
-    for (const button of findAll("[data-csv]")) {
-      const id = button.dataset.csv;
-      const target = document.getElementById(id);
-      const rows = () => target instanceof HTMLTableElement ? tableRows(target) : figureRows(target);
-      button.addEventListener("click", () => save(`${fileName}-${id}`, rows()));
-    }
-  }
-  function save(name, rows) {
-    const url = URL.createObjectURL(new Blob([rows.map(csvLine).join("\r\n")], { type: "text/csv" }));
-    download(url, `${name}.csv`);
-    setTimeout(() => URL.revokeObjectURL(url), 1e3);
-  }
-  function tableRows(table) {
-    const [first, ...headings] = Array.from(table.tHead.rows[0].cells);
-    const columns = headings.map((heading) => heading.dataset.columns?.split(" ") ?? [heading.textContent.trim()]);
-    const lines = rowsOf(table).filter((row) => !row.hidden && !row.classList.contains("other-group")).map((row) => {
-      const [name, ...cells] = Array.from(row.cells);
-      const values = cells.map((cell, place) => cellValues(cell, columns[place].length));
-      return [name.title || nameOf(row) || name.textContent.trim(), ...values.flat()];
-    });
-    return [[first.textContent.trim(), ...columns.flat()], ...lines];
-  }
-  function cellValues(cell, count) {
-    const shown = (cell.querySelector(".value") ?? cell).textContent.trim();
-    const values = cell.dataset.values?.split(" ") ?? [cell.dataset.sort || (shown === "–" ? "" : shown)];
-    return Array.from({ length: count }, (_, place) => values[place] ?? "");
+  function formatCount(count) {
+    return Number.isFinite(count) ? Math.round(count).toLocaleString("en-US") : "–";
   }
 
   // src/timeline/search.ts
@@ -666,238 +355,80 @@
     return from;
   }
 
-  // src/timeline/bars.ts
-  function makeRows({ row: rowOf, end }) {
-    const counts = /* @__PURE__ */ new Map();
-    for (const row of rowOf) counts.set(row, (counts.get(row) ?? 0) + 1);
-    const rows = new Map([...counts].sort((a, b) => a[0] - b[0]).map(([row, count]) => [row, { members: new Uint32Array(count), reach: new Float64Array(count), filled: 0 }]));
-    for (let i = 0; i < rowOf.length; i++) {
-      const row = rows.get(rowOf[i]);
-      row.members[row.filled] = i;
-      row.reach[row.filled] = Math.max(row.filled ? row.reach[row.filled - 1] : -Infinity, end[i]);
-      row.filled++;
+  // src/timeline/launching.ts
+  var Launches = class {
+    launched;
+    sorted = null;
+    /** @param launched - When each bar of work was launched; NaN where unknown. */
+    constructor(launched) {
+      this.launched = launched;
     }
-    return rows;
-  }
-  function scanRow(bars, { members, reach }, { low, high, narrow }, wide, merge) {
-    for (let k = firstAbove(reach, low); k < members.length; k++) {
-      const bar = members[k];
-      const start2 = bars.start[bar];
-      if (start2 >= high) break;
-      const end = bars.end[bar];
-      if (end <= low) continue;
-      if (end - start2 >= narrow) {
-        wide(bar);
-        continue;
+    /** The bars of work that were launched from one time on, and before another; by launch. */
+    within(start2, end) {
+      const { places, times } = this.byTime();
+      const [from, to] = [start2, end].map((limit) => firstAtLeast(times, limit));
+      return places.subarray(from, Math.max(from, to));
+    }
+    byTime() {
+      if (!this.sorted) {
+        const { launched } = this;
+        const known = Uint32Array.from(launched.keys()).filter((place) => !Number.isNaN(launched[place]));
+        const places = known.sort((a, b) => launched[a] - launched[b] || a - b);
+        this.sorted = { places, times: Float64Array.from(places, (place) => launched[place]) };
       }
-      const bin = Math.floor((start2 - low) / narrow);
-      const border = low + (bin + 1) * narrow;
-      if (end <= border) merge(bin, bar, end - start2);
-      else {
-        merge(bin, bar, border - start2);
-        merge(bin + 1, bar, end - border);
-      }
-    }
-  }
-
-  // src/timeline/lanes.ts
-  var GAP = 0.08;
-  var APART = 14;
-  var Filling = class {
-    bars = /* @__PURE__ */ new Map();
-    fitted = [];
-    places = { x: [], y: [], text: [] };
-    lanes;
-    names;
-    view;
-    constructor(lanes, names, view) {
-      this.lanes = lanes;
-      this.names = names;
-      this.view = view;
-    }
-    paint({ color }, left, right, top, bottom) {
-      getOrAdd(this.bars, color, () => []).push(left, right, top, bottom);
-    }
-    point(time, row, text) {
-      this.places.x.push(time);
-      this.places.y.push(row);
-      this.places.text.push(text);
+      return this.sorted;
     }
   };
-  function fillLanes(lanes, names, view) {
-    const filling = new Filling(lanes, names, view);
-    fillRanges(filling, lanes.host, "on the CPU");
-    fillRanges(filling, lanes.windows, "on the GPU, first activity to last,");
-    fillWork(filling, lanes.work);
-    return { bars: filling.bars, names: filling.fitted, places: filling.places };
+  function firstAtLeast(values, limit) {
+    const place = firstAbove(values, limit);
+    let first = place;
+    while (first > 0 && values[first - 1] === limit) first--;
+    return first;
   }
-  function getOrAdd(map, key, make) {
-    const found = map.get(key);
-    if (found !== void 0) return found;
-    const made = make();
-    map.set(key, made);
-    return made;
-  }
-  function spanOf(row, rows) {
-    return { top: row - 0.5 + GAP, bottom: row - 0.5 + rows - GAP, middle: row + (rows - 1) / 2 };
-  }
-  function addWide(filling, bars, bar, { top, bottom, middle }, look, cuts, describe) {
-    const { view } = filling;
-    const left = Math.max(bars.start[bar], view.low - view.pixel);
-    const right = Math.min(bars.end[bar], view.high + view.pixel);
-    const pixels = (right - left) / view.pixel;
-    const apart = pixels > 3 ? 0.4 * view.pixel : 0;
-    filling.paint(look, left + apart, right - apart, top, bottom);
-    if (pixels > 24) filling.fitted.push({ left, right, middle, cuts, color: look.text });
-    const shown = describe(bar);
-    const count = Math.max(1, Math.round(pixels / APART));
-    for (let i = 0; i < count; i++) filling.point(left + (i + 0.5) * (right - left) / count, middle, shown);
-  }
-  function rangeLook({ lanes, names }, percent) {
-    const last = names.rangeColors.length - 1;
-    const step = Math.min(last - 1, Math.floor(last * percent / (lanes.highestRange || 1)));
-    return names.rangeColors[Number.isNaN(percent) ? last : step];
-  }
-  function describeMerged({ merged }, bar) {
-    return merged[bar] > 1 ? `, ${merged[bar]} short ones drawn as one` : "";
-  }
-  function describeRange({ names }, bars, bar, where) {
-    const { tensor_active_mean_pct: active, coverage_pct: coverage } = bars.percents;
-    return `<b>${names.paths.names[bars.id[bar]]}</b>${describeMerged(bars, bar)}<br>${where} from ${formatMoment(bars.start[bar])}, for ${formatSeconds(bars.end[bar] - bars.start[bar])}<br>Tensor Active mean ${formatPercent(active[bar])}, coverage ${formatPercent(coverage[bar])}, ${bars.kernels[bar]} kernels`;
-  }
-  function fillRanges(filling, bars, where) {
-    const { names } = filling;
-    const active = bars.percents.tensor_active_mean_pct;
-    const describe = (bar) => describeRange(filling, bars, bar, where);
-    for (const [row, members] of bars.rows) {
-      const bins = /* @__PURE__ */ new Map();
-      const span = spanOf(row, 1);
-      scanRow(
-        bars,
-        members,
-        filling.view,
-        (bar) => addWide(filling, bars, bar, span, rangeLook(filling, active[bar]), names.paths.cuts[bars.id[bar]], describe),
-        (number, bar, seconds) => {
-          const bin = getOrAdd(bins, number, () => ({ bars: 0, count: 0, time: 0, sum: 0, first: bar }));
-          bin.count += bars.merged[bar];
-          bin.bars++;
-          if (Number.isNaN(active[bar])) return;
-          bin.time += seconds;
-          bin.sum += seconds * active[bar];
-        }
-      );
-      for (const [number, bin] of bins) addRangeBin(filling, bars, span, number, bin, describe);
-    }
-  }
-  function addRangeBin(filling, bars, { top, bottom, middle }, number, bin, describe) {
-    const { view, names } = filling;
-    const mean = bin.time ? bin.sum / bin.time : NaN;
-    const left = view.low + number * view.narrow;
-    filling.paint(rangeLook(filling, mean), left, left + view.narrow, top, bottom);
-    const text = bin.bars === 1 ? describe(bin.first) : `<b>${bin.count} short ranges</b>, the first ${names.paths.names[bars.id[bin.first]]}<br>Tensor Active mean ${formatPercent(mean)}`;
-    filling.point(left + view.narrow / 2, middle, text);
-  }
-  function describeWork({ lanes, names: { works, classes } }, bars, bar) {
-    const id = bars.id[bar];
-    const active = bars.percents.tensor_active_pct[bar];
-    const [low, high] = [works.low[id], works.high[id]];
-    const interval = low === null || high === null ? "" : ` (95 % interval of its kernel ${formatPercent(low)} to ${formatPercent(high)})`;
-    return `<b>${works.names[id]}</b>${describeMerged(bars, bar)}<br>${works.geometry[id] ? `grid and block ${works.geometry[id]}<br>` : ""}${lanes.labels[bars.row[bar]]}, from ${formatMoment(bars.start[bar])}, for ${formatSeconds(bars.end[bar] - bars.start[bar])}<br>${classes[works.class[id]].name}` + (Number.isNaN(active) ? "" : `, Tensor Active ${formatPercent(active)}${interval}`);
-  }
-  function fillWork(filling, bars) {
-    const { view, lanes, names: { works, classes } } = filling;
-    const classOf = (bar) => works.class[bars.id[bar]];
-    const describe = (bar) => describeWork(filling, bars, bar);
-    const idle = classes[classes.length - 1];
-    for (const [row, members] of bars.rows) {
-      const bins = /* @__PURE__ */ new Map();
-      const span = spanOf(row, lanes.streamRows);
-      filling.paint(idle, view.low, view.high, span.top, span.bottom);
-      scanRow(
-        bars,
-        members,
-        view,
-        (bar) => addWide(filling, bars, bar, span, classes[classOf(bar)], works.cuts[bars.id[bar]], describe),
-        (number, bar, seconds) => {
-          const bin = getOrAdd(bins, number, () => ({ bars: 0, count: 0, first: bar, time: /* @__PURE__ */ new Map() }));
-          bin.count += bars.merged[bar];
-          bin.bars++;
-          bin.time.set(classOf(bar), (bin.time.get(classOf(bar)) ?? 0) + seconds);
-        }
-      );
-      for (const [number, bin] of bins) stackBin(filling, span, number, bin, describe);
-    }
-  }
-  function stackBin(filling, span, number, bin, describe) {
-    const { view, names: { classes } } = filling;
-    const left = view.low + number * view.narrow;
-    const times = [...bin.time].sort((a, b) => a[0] - b[0]);
-    const busy = times.reduce((sum, [, time]) => sum + time, 0);
-    const height = (span.bottom - span.top) / Math.max(busy, view.narrow);
-    let { bottom } = span;
-    const shares = [];
-    for (const [place, time] of times) {
-      filling.paint(classes[place], left, left + view.narrow, bottom - height * time, bottom);
-      bottom -= height * time;
-      shares.push(`${classes[place].name} ${formatPercent(100 * time / view.narrow)}`);
-    }
-    const text = bin.bars === 1 ? describe(bin.first) : `<b>${bin.count} short kernels and copies</b><br>in ${formatSeconds(view.narrow)} from ${formatMoment(left)}<br>${shares.join(", ")} of the time`;
-    filling.point(left + view.narrow / 2, span.middle, text);
-  }
-
-  // src/timeline/paint.ts
-  var FONT = "10.5px system-ui, sans-serif";
-  var BESIDE = 6;
-  function paint(canvas, width, height, frame, lanes) {
-    const pen = prepare(canvas, width, height, frame);
-    const across = (seconds) => frame.left + (seconds - frame.low) / (frame.high - frame.low) * frame.width;
-    for (const { bars, names, place } of lanes) {
-      for (const [color, edges] of bars) {
-        pen.fillStyle = color;
-        for (let i = 0; i < edges.length; i += 4) {
-          const left = across(edges[i]);
-          const top = place(edges[i + 2]);
-          pen.fillRect(left, top, Math.max(across(edges[i + 1]) - left, 1), place(edges[i + 3]) - top);
-        }
-      }
-      for (const { left, right, middle, cuts, color } of names) {
-        const [from, to] = [Math.max(across(left), frame.left), Math.min(across(right), frame.left + frame.width)];
-        const text = longestFitting(pen, cuts, to - from - BESIDE);
-        pen.fillStyle = color;
-        if (text) pen.fillText(text, (from + to) / 2, place(middle) + 0.5);
+  function openAt(host, rows, time) {
+    const found = [];
+    for (const { members, reach } of rows.values()) {
+      for (let k = firstAbove(reach, time); k < members.length && host.start[members[k]] <= time; k++) {
+        if (host.end[members[k]] > time) found.push(members[k]);
       }
     }
+    return found.sort((a, b) => host.end[a] - host.start[a] - (host.end[b] - host.start[b]));
   }
-  function prepare(canvas, width, height, frame) {
-    const ratio = window.devicePixelRatio || 1;
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    canvas.style.width = `${width}px`;
-    canvas.style.height = `${height}px`;
-    const pen = penOf(canvas);
-    pen.scale(ratio, ratio);
-    pen.beginPath();
-    pen.rect(frame.left, frame.top, frame.width, frame.height);
-    pen.clip();
-    pen.font = FONT;
-    pen.textAlign = "center";
-    pen.textBaseline = "middle";
-    return pen;
-  }
-  function penOf(canvas) {
-    const pen = canvas.getContext("2d");
-    if (!pen) throw new Error("this browser cannot draw on a canvas");
-    return pen;
-  }
-  var widths = /* @__PURE__ */ new Map();
-  function longestFitting(pen, cuts, available) {
-    for (let i = cuts.length - 1; i >= 0; i--) {
-      const text = cuts[i];
-      const width = widths.get(text) ?? pen.measureText(text).width;
-      widths.set(text, width);
-      if (width <= available) return text;
+  function sumWork(work, active, bars) {
+    const shares = /* @__PURE__ */ new Map();
+    for (const bar of bars) {
+      const id = work.id[bar];
+      const share = shares.get(id) ?? { id, count: 0, seconds: 0, activeSeconds: 0, known: 0 };
+      const seconds = work.end[bar] - work.start[bar];
+      share.count += work.merged[bar];
+      share.seconds += seconds;
+      if (!Number.isNaN(active[bar])) {
+        share.known += seconds;
+        share.activeSeconds += seconds * active[bar] / 100;
+      }
+      shares.set(id, share);
     }
-    return "";
+    const all = [...shares.values()].sort((a, b) => b.seconds - a.seconds);
+    return all.map(({ known, activeSeconds, ...share }) => ({ ...share, activeSeconds: known ? activeSeconds : NaN }));
+  }
+  function busyTime({ start: start2, end }, bars, low, high) {
+    let [busy, until] = [0, low];
+    for (const bar of bars) {
+      const from = Math.max(start2[bar], until);
+      const to = Math.min(end[bar], high);
+      if (to > from) busy += to - from;
+      until = Math.max(until, to);
+    }
+    return busy;
+  }
+  function runningIn(work, rows, low, high) {
+    const found = [];
+    for (const { members, reach } of rows.values()) {
+      for (let k = firstAbove(reach, low); k < members.length && work.start[members[k]] < high; k++) {
+        if (work.end[members[k]] > low) found.push(members[k]);
+      }
+    }
+    return found.sort((a, b) => work.start[a] - work.start[b]);
   }
 
   // src/timeline/samples.ts
@@ -1022,6 +553,1232 @@
     }
     return { x, y };
   }
+  function meanWithin({ start: start2, end }, { mean }, step, low, high) {
+    let [sum, time] = [0, 0];
+    for (let i = firstAbove(end, low); i < start2.length && start2[i] < high; i++) {
+      if (mean[i] === 0) continue;
+      const length = Math.min(end[i], high) - Math.max(start2[i], low);
+      sum += length * step * (mean[i] - 1);
+      time += length;
+    }
+    return time ? sum / time : NaN;
+  }
+
+  // src/intervals.ts
+  function countWithin({ start: start2, end, id, merged }, from, to) {
+    const found = /* @__PURE__ */ new Map();
+    for (let i = 0; i < id.length; i++) {
+      if (end[i] <= from || start2[i] >= to) continue;
+      const entry = found.get(id[i]) ?? { count: 0, seconds: 0 };
+      entry.count += merged[i];
+      entry.seconds += Math.min(end[i], to) - Math.max(start2[i], from);
+      found.set(id[i], entry);
+    }
+    return found;
+  }
+  function preferred(first, others) {
+    const has = new Set(first.id);
+    const places = Array.from(others.id.keys()).filter((place) => !has.has(others.id[place]));
+    return {
+      start: join(Float64Array, first.start, others.start, places),
+      end: join(Float64Array, first.end, others.end, places),
+      id: join(Uint32Array, first.id, others.id, places),
+      merged: join(Uint32Array, first.merged, others.merged, places)
+    };
+  }
+  function join(type, first, others, places) {
+    const joined = new type(first.length + places.length);
+    joined.set(first);
+    places.forEach((place, i) => {
+      joined[first.length + i] = others[place];
+    });
+    return joined;
+  }
+  function typical({ start: start2, end, id, merged }, wanted) {
+    const all = Array.from(id.keys()).filter((place) => id[place] === wanted);
+    const single = all.filter((place) => merged[place] === 1);
+    const mine = single.length ? single : all;
+    mine.sort((a, b) => end[a] - start2[a] - (end[b] - start2[b]));
+    const middle = mine[mine.length - 1 >> 1];
+    return middle === void 0 ? null : { start: start2[middle], end: end[middle] };
+  }
+
+  // src/timeline/subjects.ts
+  var Subjects = class {
+    header;
+    gpus;
+    rangeIds;
+    kernelIds;
+    known = /* @__PURE__ */ new Map();
+    constructor(header, gpus) {
+      this.header = header;
+      this.gpus = gpus;
+      this.rangeIds = new Map(header.links.ranges.map((name, id) => [name, id]));
+      this.kernelIds = new Map(header.links.kernels.map((name, id) => [`${header.gpuOfKernel[id]} ${name}`, id]));
+    }
+    /** What a selection stands for; null where the recording does not have it. */
+    find(selection) {
+      const gpu = "gpu" in selection && this.gpus.find((each) => each.gpu === selection.gpu);
+      if (!gpu) return null;
+      switch (selection.kind) {
+        case "window":
+          return this.window(gpu, selection);
+        case "range":
+          return this.range(gpu, selection);
+        case "kernel":
+          return this.kernel(gpu, selection);
+        case "iteration":
+          return this.iteration(gpu, selection);
+        case "module": {
+          const id = gpu.details.modules.names.indexOf(selection.name);
+          return id < 0 ? null : { selection, gpu, id, place: null, host: [], instances: [], at: -1, work: () => [] };
+        }
+      }
+      return null;
+    }
+    /** The selection of one instance: of a range by its bar on the CPU, of a kernel by its bar of work. */
+    instanceAt(gpu, kind, bar) {
+      const bars = kind === "range" ? gpu.lanes.host : gpu.lanes.work;
+      const name = this.header.links[kind === "range" ? "ranges" : "kernels"][bars.id[bar]];
+      if (name === void 0) return null;
+      return { kind, gpu: gpu.gpu, name, instance: barsOf(bars, bars.id[bar]).indexOf(bar) };
+    }
+    /** Where the work of a range's bar on the CPU is on the GPU; where it has none, its time on the CPU. */
+    windowOf(gpu, bar) {
+      const window2 = this.windowBar(gpu, bar);
+      return window2 === void 0 ? spanOf(gpu.lanes.host, bar) : spanOf(gpu.lanes.windows, window2);
+    }
+    /** The bar of its work on the GPU, of a range's bar on the CPU. */
+    windowBar(gpu, bar) {
+      return this.of(gpu).windowOf.get(bar);
+    }
+    window(gpu, selection) {
+      const { start: start2, end } = selection;
+      const work = () => runningIn(gpu.lanes.work, gpu.lanes.work.rows, start2, end);
+      return { selection, gpu, id: -1, place: { start: start2, end }, host: [], instances: [], at: -1, work };
+    }
+    range(gpu, selection) {
+      const id = this.rangeIds.get(selection.name);
+      if (id === void 0) return null;
+      const instances = barsOf(gpu.lanes.host, id);
+      const at = selection.instance ?? -1;
+      if (at >= instances.length) return null;
+      const chosen = at < 0 ? instances : [instances[at]];
+      const host = chosen.map((bar) => spanOf(gpu.lanes.host, bar));
+      const place = at < 0 ? typical(this.of(gpu).ranges, id) : this.windowOf(gpu, chosen[0]);
+      return { selection, gpu, id, place, host, instances, at, work: () => this.launchedIn(gpu, host) };
+    }
+    kernel(gpu, selection) {
+      const id = this.kernelIds.get(`${gpu.gpu} ${selection.name}`);
+      if (id === void 0) return null;
+      const instances = barsOf(gpu.lanes.work, id);
+      const at = selection.instance ?? -1;
+      if (at >= instances.length) return null;
+      const place = at < 0 ? typical(gpu.lanes.work, id) : spanOf(gpu.lanes.work, instances[at]);
+      return { selection, gpu, id, place, host: [], instances, at, work: () => at < 0 ? instances : [instances[at]] };
+    }
+    iteration(gpu, selection) {
+      const { number, start: start2, end, hostStart, hostEnd } = gpu.details.iterations;
+      const at = number.indexOf(selection.number);
+      if (at < 0) return null;
+      const host = [{ start: hostStart[at], end: hostEnd[at] }];
+      const instances = Array.from(number.keys());
+      const place = { start: start2[at], end: end[at] };
+      return { selection, gpu, id: -1, place, host, instances, at, work: () => this.launchedIn(gpu, host) };
+    }
+    /** The bars of work that were launched in some times on the CPU, each once. */
+    launchedIn(gpu, host) {
+      const { launches } = this.of(gpu);
+      const found = [];
+      let until = -Infinity;
+      for (const { start: start2, end } of host) {
+        for (const bar of launches.within(Math.max(start2, until), end)) found.push(bar);
+        until = Math.max(until, end);
+      }
+      return found.sort((a, b) => gpu.lanes.work.start[a] - gpu.lanes.work.start[b]);
+    }
+    of(gpu) {
+      const known = this.known.get(gpu);
+      if (known) return known;
+      const { lanes: { host, windows }, details } = gpu;
+      const windowOf2 = /* @__PURE__ */ new Map();
+      details.hostOfWindow.forEach((bar, window2) => {
+        if (bar >= 0) windowOf2.set(bar, window2);
+      });
+      const made = { launches: new Launches(details.launched), ranges: preferred(windows, host), windowOf: windowOf2 };
+      this.known.set(gpu, made);
+      return made;
+    }
+  };
+  function spanOf({ start: start2, end }, bar) {
+    return { start: start2[bar], end: end[bar] };
+  }
+  function barsOf({ id }, wanted) {
+    const found = [];
+    for (let bar = id.indexOf(wanted); bar >= 0; bar = id.indexOf(wanted, bar + 1)) found.push(bar);
+    return found;
+  }
+
+  // src/panel/steps.ts
+  function stepsOf(subjects, subject) {
+    const { selection, instances, at } = subject;
+    if (selection.kind === "window") return windowSteps(selection);
+    if (!instances.length) return { previous: null, next: null, longest: null };
+    const select2 = (place) => {
+      if (place < 0 || place >= instances.length) return null;
+      if (selection.kind === "range" || selection.kind === "kernel") return { ...selection, instance: place };
+      const { number } = subject.gpu.details.iterations;
+      return selection.kind === "iteration" ? { ...selection, number: number[place] } : null;
+    };
+    return {
+      previous: at < 0 ? null : select2(at - 1),
+      next: select2(at + 1),
+      longest: instances.length > 1 ? select2(longestOf(subjects, subject)) : null
+    };
+  }
+  function windowSteps(selection) {
+    const length = selection.end - selection.start;
+    const moved = (by) => ({ ...selection, start: selection.start + by, end: selection.end + by });
+    return { previous: selection.start >= length ? moved(-length) : null, next: moved(length), longest: null };
+  }
+  function longestOf(subjects, { selection, gpu, instances }) {
+    const { iterations } = gpu.details;
+    const lengths = instances.map((bar) => {
+      const span = selection.kind === "range" ? subjects.windowOf(gpu, bar) : spanOf(selection.kind === "kernel" ? gpu.lanes.work : iterations, bar);
+      return span.end - span.start;
+    });
+    return lengths.indexOf(lengths.reduce((a, b) => Math.max(a, b), 0));
+  }
+
+  // src/panel/told.ts
+  var MOST_LINES = 8;
+  function tell2(subjects, subject) {
+    const { selection, gpu, at, instances } = subject;
+    const several = subjects.gpus.length > 1 ? ` on GPU ${gpu.gpu}` : "";
+    const which = at >= 0 ? ` ${formatCount(at + 1)} of ${formatCount(instances.length)}` : "";
+    const nouns = { window: "Window", range: "Range", kernel: "Kernel", module: "Module", iteration: "Iteration", finding: "" };
+    const part = selection.kind === "range" ? ", instance" : selection.kind === "kernel" ? ", launch" : "";
+    return {
+      title: titleOf(selection),
+      kind: `${nouns[selection.kind]}${at >= 0 ? part : ""}${which}${several}`,
+      facts: factsOf(subjects, subject).filter(([, value]) => value !== "–"),
+      ...classesOf(subjects, subject),
+      lists: listsOf(subjects, subject).filter(({ lines }) => lines.length),
+      steps: stepsOf(subjects, subject)
+    };
+  }
+  function titleOf(selection) {
+    if (selection.kind === "window") return `${formatSeconds(selection.end - selection.start)} from ${formatMoment(selection.start)}`;
+    return selection.kind === "iteration" ? `Iteration ${selection.number}` : selection.name;
+  }
+  function factsOf(subjects, subject) {
+    switch (subject.selection.kind) {
+      case "window":
+        return windowFacts(subject);
+      case "iteration":
+        return [["GPU window", lengthOf(subject.place)], ["On the CPU", lengthOf(subject.host[0])], ...meanFacts(subject)];
+      case "range":
+        return subject.at < 0 ? pathFacts(subject) : instanceFacts(subjects, subject);
+      case "kernel":
+        return subject.at < 0 ? kernelFacts(subjects, subject) : launchFacts(subjects, subject);
+      default:
+        return moduleFacts(subject);
+    }
+  }
+  var lengthOf = (span) => span ? formatSeconds(span.end - span.start) : "–";
+  function withInterval(value, low, high) {
+    const interval2 = Number.isFinite(low + high) ? ` (95 %: ${formatPercent(low)} to ${formatPercent(high)})` : "";
+    return formatPercent(value) + interval2;
+  }
+  function windowFacts(subject) {
+    const { gpu: { lanes: { work } }, place } = subject;
+    const busy = place && busyTime(work, subject.work(), place.start, place.end);
+    return [
+      ["Length", lengthOf(place)],
+      ["GPU busy", place && busy !== null ? formatPercent(100 * busy / (place.end - place.start)) : "–"],
+      ...meanFacts(subject)
+    ];
+  }
+  function meanFacts({ gpu: { curves }, place }) {
+    if (!place) return [];
+    return [...curves].map(([name, { levels, place: curve, step, unit }]) => {
+      const mean = meanWithin(levels[0], levels[0].curves[curve], step, place.start, place.end);
+      return [`${name}, mean`, unit === "%" ? formatPercent(mean) : formatScaled(mean, unit)];
+    });
+  }
+  function figureOf({ rowOf, figures }, id) {
+    const row = rowOf.get(id);
+    return (name) => row === void 0 ? NaN : figures[name]?.[row] ?? NaN;
+  }
+  function pathFacts({ gpu: { details }, id }) {
+    const of = figureOf(details.paths, id);
+    const count = of("instance_count");
+    const seconds = 1e-9 * of("gpu_window_ns");
+    return [
+      ["Instances", formatCount(count)],
+      ["GPU window, mean", formatSeconds(seconds / count)],
+      ["GPU window, all together", formatSeconds(seconds)],
+      ["Tensor Active, mean", withInterval(...interval(of, "tensor_active_mean_pct", "tensor_active"))],
+      ["Tensor FLOP/s", formatScaled(of("tensor_flop") / seconds, "FLOP/s")],
+      ["Device memory, each", formatBytes(of("dram_bytes") / count)],
+      ["Kernels", formatCount(of("kernel_count"))]
+    ];
+  }
+  function interval(of, value, stem) {
+    return [of(value), of(`${stem}_low_pct`), of(`${stem}_high_pct`)];
+  }
+  function instanceFacts(subjects, { gpu, instances, at, place, host }) {
+    const bar = instances[at];
+    const { percents, kernels } = gpu.lanes.host;
+    const of = (name, figures = gpu.details.instances) => figures[name]?.[bar] ?? NaN;
+    const window2 = subjects.windowOf(gpu, bar);
+    return [
+      ["GPU window", kernels[bar] ? lengthOf(place) : "–"],
+      ["On the CPU", lengthOf(host[0])],
+      ["Tensor Active, mean", formatPercent(percents.tensor_active_mean_pct[bar])],
+      ["Tensor FLOP/s", formatScaled(of("tensor_flop") / (window2.end - window2.start), "FLOP/s")],
+      ["Device memory", formatBytes(of("dram_bytes"))],
+      ["Kernels", formatCount(kernels[bar])],
+      ["Time of the kernels", formatSeconds(1e-9 * of("kernel_ns"))]
+    ];
+  }
+  function kernelFacts(subjects, { gpu, id }) {
+    const { low, high, class: classes } = subjects.header.works;
+    const of = figureOf(gpu.details.kernels, id);
+    const seconds = 1e-9 * of("total_ns");
+    return [
+      ["Launches", formatCount(of("launch_count"))],
+      ["Time, all launches", formatSeconds(seconds)],
+      ["Time, mean", formatSeconds(seconds / of("launch_count"))],
+      ["Class", subjects.header.classes[classes[id]].name],
+      ["Tensor Active", withInterval(of("tensor_active_pct"), low[id] ?? NaN, high[id] ?? NaN)],
+      ["Tensor FLOP/s", formatScaled(of("tensor_flop") / seconds, "FLOP/s")],
+      ["Device memory, each", formatBytes((of("dram_read_bytes") + of("dram_write_bytes")) / of("launch_count"))]
+    ];
+  }
+  function launchFacts(subjects, { gpu, id, instances, at, place }) {
+    const { lanes: { work, labels }, details: { launched } } = gpu;
+    const bar = instances[at];
+    return [
+      ["Duration", lengthOf(place)],
+      ["Start", formatMoment(work.start[bar])],
+      ["Launched by the CPU", Number.isNaN(launched[bar]) ? "–" : `${formatSeconds(work.start[bar] - launched[bar])} before`],
+      ["Where", labels[work.row[bar]] ?? "–"],
+      ["Class", subjects.header.classes[subjects.header.works.class[id]].name],
+      ["Tensor Active, from the fit", formatPercent(work.percents.tensor_active_pct[bar])]
+    ];
+  }
+  function moduleFacts({ gpu: { details }, id }) {
+    const of = figureOf(details.modules, id);
+    const seconds = 1e-9 * of("kernel_ns");
+    return [
+      ["Time of its kernels", formatSeconds(seconds)],
+      ["Share of all kernels' time", formatPercent(of("share_pct"))],
+      ["Tensor Active while they ran", withInterval(...interval(of, "tensor_active_pct", "tensor_active"))],
+      ["Time lost to the peak", formatSeconds(1e-9 * of("lost_ns"))],
+      ["Tensor FLOP/s", formatScaled(of("tensor_flop") / seconds, "FLOP/s")],
+      ["Device memory", formatBytes(of("dram_bytes"))],
+      ["Kernels", formatCount(of("kernel_count"))]
+    ];
+  }
+  function classesOf({ header }, subject) {
+    const { selection: { kind }, gpu: { lanes: { work } }, place, at } = subject;
+    if (kind === "kernel" || kind === "module") return { classes: [], classesTitle: "" };
+    const times = /* @__PURE__ */ new Map();
+    const clip = kind === "window" && place;
+    for (const bar of subject.work()) {
+      const place_ = header.works.class[work.id[bar]];
+      const from = clip ? Math.max(work.start[bar], clip.start) : work.start[bar];
+      const to = clip ? Math.min(work.end[bar], clip.end) : work.end[bar];
+      times.set(place_, (times.get(place_) ?? 0) + to - from);
+    }
+    const classes = [...times].sort((a, b) => a[0] - b[0]).map(([each, seconds]) => ({ ...header.classes[each], seconds }));
+    const isOne = place && (kind !== "range" || at >= 0);
+    if (isOne) {
+      const bars = runningIn(work, subject.gpu.lanes.work.rows, place.start, place.end);
+      const idle = place.end - place.start - busyTime(work, bars, place.start, place.end);
+      if (idle > 0) classes.push({ ...header.classes[header.classes.length - 1], seconds: idle });
+    }
+    return { classes, classesTitle: kind === "window" ? "Time by class" : "Time of what it launched, by class" };
+  }
+  function listsOf(subjects, subject) {
+    const lists = [];
+    if (subject.selection.kind !== "kernel") {
+      const title = subject.selection.kind === "window" ? "Kernels in the window" : "Kernels that it launched";
+      lists.push(workList(subjects, subject, title));
+    }
+    return [...lists, ...launcherLists(subjects, subject)];
+  }
+  function workList({ header }, subject, title) {
+    const { gpu } = subject;
+    const shares = sumWork(gpu.lanes.work, gpu.lanes.work.percents.tensor_active_pct, subject.work());
+    const lines = shares.slice(0, MOST_LINES).map(({ id, count, seconds, activeSeconds }) => {
+      const active = Number.isNaN(activeSeconds) ? "" : `, Tensor Active ${formatPercent(100 * activeSeconds / seconds)}`;
+      const name = header.links.kernels[id];
+      return {
+        name: name ?? header.works.cuts[id].at(-1) ?? "",
+        note: `${formatCount(count)} ×, ${formatSeconds(seconds)}${active}`,
+        selection: name === void 0 ? null : { kind: "kernel", gpu: gpu.gpu, name }
+      };
+    });
+    return { title, lines, more: shares.length - lines.length };
+  }
+  function launcherLists(subjects, subject) {
+    const { selection: { kind }, gpu, at, instances, host } = subject;
+    const ranges = gpu.lanes.host;
+    const open = (time) => Number.isNaN(time) ? [] : openAt(ranges, ranges.rows, time);
+    if (at >= 0 && (kind === "kernel" || kind === "range")) {
+      const time = kind === "kernel" ? gpu.details.launched[instances[at]] : host[0].start;
+      const around = open(time).filter((bar) => kind === "kernel" || bar !== instances[at]);
+      const lines2 = around.map((bar) => ({
+        name: subjects.header.links.ranges[ranges.id[bar]],
+        note: `on the CPU for ${lengthOf(spanOf(ranges, bar))}`,
+        selection: subjects.instanceAt(gpu, "range", bar)
+      }));
+      return [{ title: kind === "kernel" ? "Launched in" : "Within", lines: lines2, more: 0 }];
+    }
+    if (kind !== "kernel") return [];
+    const counts = /* @__PURE__ */ new Map();
+    for (const bar of instances) {
+      const inner = open(gpu.details.launched[bar])[0];
+      if (inner !== void 0) counts.set(ranges.id[inner], (counts.get(ranges.id[inner]) ?? 0) + gpu.lanes.work.merged[bar]);
+    }
+    const all = [...counts].sort((a, b) => b[1] - a[1]);
+    const lines = all.slice(0, MOST_LINES).map(([id, count]) => {
+      const name = subjects.header.links.ranges[id];
+      return { name, note: `${formatCount(count)} launches`, selection: { kind: "range", gpu: gpu.gpu, name } };
+    });
+    return [{ title: "Launched in", lines, more: all.length - lines.length }];
+  }
+
+  // src/panel/panel.ts
+  var KEYS = { p: "previous", n: "next", l: "longest" };
+  function startPanel(subjects) {
+    const panel = find("aside.panel", HTMLElement);
+    let steps = { previous: null, next: null, longest: null };
+    const step = (name) => {
+      if (steps[name]) select(steps[name], { from: "panel" });
+    };
+    onSelection(({ selection }) => {
+      const subject = selection && subjects.find(selection);
+      const told = subject && tell2(subjects, subject);
+      steps = told ? told.steps : { previous: null, next: null, longest: null };
+      show(panel, told);
+    });
+    find(".panel-close", HTMLButtonElement, panel).addEventListener("click", () => select(null, { from: "panel" }));
+    for (const name of Object.values(KEYS)) {
+      find(`[data-step=${name}]`, HTMLButtonElement, panel).addEventListener("click", () => step(name));
+    }
+    document.addEventListener("keydown", (event) => {
+      const isTyping = event.target instanceof Element && event.target.closest("input, textarea, select, [role=option]");
+      if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !currentSelection()) return;
+      if (event.key === "Escape") select(null, { from: "keyboard" });
+      else if (event.key in KEYS) step(KEYS[event.key]);
+    });
+  }
+  function show(panel, told) {
+    const isOpen = Boolean(told);
+    const changes = panel.hidden === isOpen;
+    if (told) fill(panel, told);
+    panel.hidden = !isOpen;
+    if (!changes) return;
+    document.documentElement.classList.toggle("with-panel", isOpen);
+    dispatchEvent(new Event("resize"));
+  }
+  function fill(panel, told) {
+    find(".panel-kind", HTMLElement, panel).textContent = told.kind;
+    find(".panel-title bdi", HTMLElement, panel).textContent = withoutMark(told.title);
+    for (const [name, target] of Object.entries(told.steps)) {
+      find(`[data-step=${name}]`, HTMLButtonElement, panel).disabled = !target;
+    }
+    const facts = element(
+      "dl",
+      { className: "panel-facts" },
+      ...told.facts.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value)))
+    );
+    const lists = told.lists.flatMap(({ title, lines, more }) => [
+      element("h3", {}, title),
+      element("ul", { className: "panel-lines" }, ...lines.map(lineItem)),
+      ...more > 0 ? [element("p", { className: "note" }, `${more} more`)] : []
+    ]);
+    find(".panel-body", HTMLElement, panel).replaceChildren(facts, ...classBar(told.classes, told.classesTitle), ...lists);
+  }
+  function classBar(classes, title) {
+    const sum = classes.reduce((total, { seconds }) => total + seconds, 0);
+    if (!(sum > 0)) return [];
+    const bar = element("div", { className: "class-bar", ariaHidden: "true" });
+    for (const { color, seconds } of classes) {
+      const part = element("i", {});
+      part.style.background = color;
+      part.style.width = `${100 * seconds / sum}%`;
+      bar.append(part);
+    }
+    const lines = classes.map(({ name, color, seconds }) => {
+      const swatch = element("span", { className: "swatch", ariaHidden: "true" });
+      swatch.style.background = color;
+      return element("li", {}, swatch, `${name} `, element(
+        "span",
+        { className: "line-note" },
+        `${formatSeconds(seconds)}, ${formatPercent(100 * seconds / sum)}`
+      ));
+    });
+    return [element("h3", {}, title), bar, element("ul", { className: "class-lines" }, ...lines)];
+  }
+  function lineItem({ name, note, selection }) {
+    const said = element("span", { className: "line-note" }, note);
+    if (!selection) return element("li", {}, element("bdi", {}, withoutMark(name)), said);
+    const button = element("button", { type: "button", className: "line" }, element("bdi", {}, withoutMark(name)));
+    button.dataset.select = fragmentOf(selection);
+    return element("li", {}, button, said);
+  }
+  function withoutMark(name) {
+    return name.replace(/~[0-9a-f]{8}$/, "");
+  }
+  function fragmentOf(selection) {
+    return toFragment({ selection, view: null });
+  }
+  function element(tag, properties, ...content) {
+    const made = Object.assign(document.createElement(tag), properties);
+    made.append(...content);
+    return made;
+  }
+
+  // src/panel/search.ts
+  var MOST = 12;
+  function startSearch(subjects, currentGpu) {
+    const input = find("#find", HTMLInputElement);
+    const list = find("#found", HTMLElement);
+    let found = [];
+    let at = -1;
+    const close = () => {
+      list.hidden = true;
+      input.setAttribute("aria-expanded", "false");
+      mark(-1);
+    };
+    const mark = (place) => {
+      at = place;
+      Array.from(list.children).forEach((option2, i) => option2.setAttribute("aria-selected", String(i === place)));
+      if (place < 0) input.removeAttribute("aria-activedescendant");
+      else input.setAttribute("aria-activedescendant", `found-${place}`);
+      list.children[place]?.scrollIntoView({ block: "nearest" });
+    };
+    const choose2 = (place) => {
+      const chosen = found[place];
+      close();
+      if (chosen) select(chosen.selection, { from: "search" });
+    };
+    input.addEventListener("input", () => {
+      found = search(subjects, currentGpu(), input.value.trim().toLowerCase());
+      list.replaceChildren(...found.length ? found.map(option) : nothing(input.value));
+      list.hidden = !list.children.length;
+      input.setAttribute("aria-expanded", String(!list.hidden));
+      mark(found.length ? 0 : -1);
+    });
+    input.addEventListener("keydown", (event) => {
+      const steps = { ArrowDown: 1, ArrowUp: -1 };
+      if (event.key in steps && found.length) mark((at + steps[event.key] + found.length) % found.length);
+      else if (event.key === "Enter") choose2(at);
+      else if (event.key === "Escape" && !list.hidden) close();
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    list.addEventListener("pointerdown", (event) => event.preventDefault());
+    list.addEventListener("click", ({ target }) => {
+      if (target instanceof Element) choose2(Array.from(list.children).findIndex((each) => each.contains(target)));
+    });
+    input.addEventListener("blur", close);
+  }
+  function search({ header }, gpu, wanted) {
+    const words = wanted.split(/\s+/).filter(Boolean);
+    if (!words.length) return [];
+    const { paths, kernels, modules } = gpu.details;
+    const all = [
+      ...header.links.ranges.filter((_, id) => paths.rowOf.has(id)).map((name) => [name, "range", "range"]),
+      ...modules.names.map((name) => [name, "module", "module"]),
+      ...header.links.kernels.filter((_, id) => kernels.rowOf.has(id)).map((name) => [name, "kernel", "kernel"])
+    ].map((each) => [...each]);
+    const hits = all.filter(([name]) => words.every((word) => name.toLowerCase().includes(word)));
+    const rank = ([name]) => name.toLowerCase().startsWith(words[0]) ? 0 : 1;
+    hits.sort((a, b) => rank(a) - rank(b));
+    return hits.slice(0, MOST).map(([name, kind, noun]) => ({ name, noun, selection: { kind, gpu: gpu.gpu, name } }));
+  }
+  function option({ name, noun }, place) {
+    const line = element("li", { id: `found-${place}`, role: "option" }, element("bdi", {}, withoutMark(name)));
+    line.append(element("span", { className: "line-note" }, noun));
+    return line;
+  }
+  function nothing(wanted) {
+    return wanted.trim() ? [element("li", { className: "note", role: "option", ariaDisabled: "true" }, "Nothing has that name")] : [];
+  }
+
+  // src/timeline/paint.ts
+  var FONT = "10.5px system-ui, sans-serif";
+  var BESIDE = 6;
+  function paint(canvas, width, height, frame, lanes) {
+    const pen = prepare(canvas, width, height, frame);
+    const across = (seconds) => frame.left + (seconds - frame.low) / (frame.high - frame.low) * frame.width;
+    for (const { bars, names, place, outlines } of lanes) {
+      for (const [color, edges] of bars) {
+        pen.fillStyle = color;
+        for (let i = 0; i < edges.length; i += 4) {
+          const left = across(edges[i]);
+          const top = place(edges[i + 2]);
+          pen.fillRect(left, top, Math.max(across(edges[i + 1]) - left, 1), place(edges[i + 3]) - top);
+        }
+      }
+      for (const { left, right, middle, cuts, color } of names) {
+        const [from, to] = [Math.max(across(left), frame.left), Math.min(across(right), frame.left + frame.width)];
+        const text = longestFitting(pen, cuts, to - from - BESIDE);
+        pen.fillStyle = color;
+        if (text) pen.fillText(text, (from + to) / 2, place(middle) + 0.5);
+      }
+      pen.strokeStyle = frame.ink;
+      pen.lineWidth = 2;
+      for (const { left, right, top, bottom } of outlines) {
+        if (right < frame.low || left > frame.high) continue;
+        const [from, above] = [across(left), place(top)];
+        pen.strokeRect(from, above, Math.max(across(right) - from, 1), place(bottom) - above);
+      }
+    }
+  }
+  function prepare(canvas, width, height, frame) {
+    const ratio = window.devicePixelRatio || 1;
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+    const pen = penOf(canvas);
+    pen.scale(ratio, ratio);
+    pen.beginPath();
+    pen.rect(frame.left, frame.top, frame.width, frame.height);
+    pen.clip();
+    pen.font = FONT;
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    return pen;
+  }
+  function penOf(canvas) {
+    const pen = canvas.getContext("2d");
+    if (!pen) throw new Error("this browser cannot draw on a canvas");
+    return pen;
+  }
+  var widths = /* @__PURE__ */ new Map();
+  function longestFitting(pen, cuts, available) {
+    for (let i = cuts.length - 1; i >= 0; i--) {
+      const text = cuts[i];
+      const width = widths.get(text) ?? pen.measureText(text).width;
+      widths.set(text, width);
+      if (width <= available) return text;
+    }
+    return "";
+  }
+
+  // src/panel/strip.ts
+  var LEAST_DRAG = 4;
+  var TICKS = 4;
+  function startStrip(subjects, shown, currentGpu) {
+    const strip = find(".strip", HTMLElement);
+    const map = find(".strip-map", HTMLElement, strip);
+    const canvas = find("canvas", HTMLCanvasElement, map);
+    let subject = null;
+    let brushed = null;
+    const draw = () => {
+      drawMap(canvas, subjects, currentGpu(), shown, subject, brushed);
+      describe(strip, map, shown);
+    };
+    strip.hidden = false;
+    onSelection(({ selection }) => {
+      subject = selection && subjects.find(selection);
+      draw();
+    });
+    document.addEventListener("tcprof:window", draw);
+    new ResizeObserver(draw).observe(map);
+    new MutationObserver(draw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    systemDark.addEventListener("change", draw);
+    followPointer(map, shown, currentGpu, (span) => {
+      brushed = span;
+      draw();
+    });
+    followKeys(map, shown);
+  }
+  function describe(strip, map, { low, high, whole, length, isWhole }) {
+    const text = isWhole ? `all that was recorded, ${formatSeconds(length)}` : `${formatSeconds(high - low)} of ${formatSeconds(length)}, from ${formatSeconds(low)} on`;
+    find(".strip-text", HTMLElement, strip).textContent = isWhole ? "" : `Shown: ${text}`;
+    find("[data-whole]", HTMLButtonElement, strip).hidden = isWhole;
+    map.setAttribute("aria-valuenow", String(Math.round(100 * ((low + high) / 2 - whole[0]) / length)));
+    map.setAttribute("aria-valuetext", text);
+  }
+  function followPointer(map, shown, currentGpu, brush) {
+    let from = null;
+    const perPixel = () => shown.length / Math.max(map.clientWidth, 1);
+    const timeAt = (x) => shown.whole[0] + (x - map.getBoundingClientRect().left) * perPixel();
+    const spanTo = (x) => {
+      const [a, b] = [timeAt(from.x), timeAt(x)].map((time) => Math.min(Math.max(time, shown.whole[0]), shown.whole[1]));
+      return { start: Math.min(a, b), end: Math.max(a, b) };
+    };
+    map.addEventListener("pointerdown", (event) => {
+      if (event.button) return;
+      const time = timeAt(event.clientX);
+      const slack = 3 * perPixel();
+      const moves = !shown.isWhole && time > shown.low - slack && time < shown.high + slack;
+      from = { x: event.clientX, low: shown.low, moves };
+      map.setPointerCapture(event.pointerId);
+    });
+    map.addEventListener("pointermove", (event) => {
+      if (!from) return;
+      if (!from.moves) brush(spanTo(event.clientX));
+      else {
+        const low = from.low + (event.clientX - from.x) * perPixel();
+        shown.set(low, low + shown.high - shown.low);
+      }
+    });
+    map.addEventListener("pointerup", (event) => {
+      if (!from) return;
+      const { moves, x } = from;
+      const span = spanTo(event.clientX);
+      from = null;
+      brush(null);
+      if (moves) return;
+      if (Math.abs(event.clientX - x) < LEAST_DRAG) centre(shown, timeAt(event.clientX));
+      else select({ kind: "window", gpu: currentGpu().gpu, ...span }, { from: "strip" });
+    });
+    map.addEventListener("pointercancel", () => {
+      from = null;
+      brush(null);
+    });
+  }
+  function centre(shown, time) {
+    const half = (shown.high - shown.low) / 2;
+    if (!shown.isWhole) shown.set(time - half, time + half);
+  }
+  function followKeys(map, shown) {
+    const actions = {
+      ArrowLeft: () => shown.move(-0.4),
+      ArrowRight: () => shown.move(0.4),
+      Home: shown.showAll,
+      ArrowUp: () => shown.zoom(0.5),
+      ArrowDown: () => shown.zoom(2)
+    };
+    map.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in actions)) return;
+      event.preventDefault();
+      actions[event.key]();
+    });
+  }
+  function drawMap(canvas, subjects, gpu, shown, subject, brushed) {
+    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+    const ratio = window.devicePixelRatio || 1;
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+    const pen = penOf(canvas);
+    pen.scale(ratio, ratio);
+    const [first] = shown.whole;
+    const across = (time) => (time - first) / shown.length * width;
+    drawCurve(pen, gpu, shown.whole, across, height - TICKS - 2);
+    pen.fillStyle = readColor("--focus");
+    for (const { start: start2, end } of subject?.gpu === gpu ? spansOf(subjects, subject) : []) {
+      pen.fillRect(across(start2), height - TICKS, Math.max(across(end) - across(start2), 1.5), TICKS);
+    }
+    if (!shown.isWhole) drawWindow(pen, across(shown.low), across(shown.high), width, height);
+    if (brushed) drawWindow(pen, across(brushed.start), across(brushed.end), width, height);
+  }
+  function drawCurve(pen, gpu, [low, high], across, height) {
+    const curve = gpu.curves.get("Tensor Active");
+    if (!curve) return;
+    const level = windowOf(curve.levels, low, high, Math.max(across(high), 100));
+    const values = level.curves[curve.place];
+    const rises = (steps) => height * curve.step * (steps - 1) / 100;
+    for (const [name, of, opacity] of [["--bar", values.high, 0.35], ["--bar", values.mean, 1]]) {
+      pen.fillStyle = readColor(name);
+      pen.globalAlpha = opacity;
+      for (let i = 0; i < level.start.length; i++) {
+        if (values.mean[i] === 0) continue;
+        const left = across(level.start[i]);
+        pen.fillRect(left, height - rises(of[i]), Math.max(across(level.end[i]) - left, 0.5), rises(of[i]));
+      }
+    }
+    pen.globalAlpha = 1;
+  }
+  function spansOf(subjects, subject) {
+    if (!subject) return [];
+    const { gpu, selection: { kind }, instances, at, place } = subject;
+    if (at >= 0 || kind !== "range" && kind !== "kernel") return place ? [place] : [];
+    const { start: start2, end } = gpu.lanes.work;
+    return instances.map((bar) => kind === "range" ? subjects.windowOf(gpu, bar) : { start: start2[bar], end: end[bar] });
+  }
+  function drawWindow(pen, left, right, width, height) {
+    pen.fillStyle = readColor("--page");
+    pen.globalAlpha = 0.6;
+    pen.fillRect(0, 0, left, height);
+    pen.fillRect(right, 0, width - right, height);
+    pen.globalAlpha = 1;
+    pen.strokeStyle = readColor("--ink");
+    pen.lineWidth = 1.5;
+    pen.strokeRect(left, 0.75, Math.max(right - left, 2), height - 1.5);
+  }
+
+  // src/columns.ts
+  function startColumns(table) {
+    const headings = Array.from(table.tHead.rows[0].cells);
+    const tools = document.querySelector(`[data-csv="${table.id}"]`)?.parentElement;
+    if (!tools || !headings.some((heading) => heading.classList.contains("further"))) return;
+    const style = document.head.appendChild(document.createElement("style"));
+    const chooser = Object.assign(document.createElement("details"), { className: "columns" });
+    const summary = chooser.appendChild(document.createElement("summary"));
+    const list = chooser.appendChild(document.createElement("div"));
+    const boxes = headings.slice(1).map((heading) => addBox(list, heading));
+    function show2() {
+      const hidden = boxes.flatMap((box, place) => box.checked ? [] : [`:nth-child(${place + 2})`]);
+      style.textContent = hidden.length ? `#${table.id} tr > :is(${hidden.join()}) { display: none; }` : "";
+      summary.textContent = `Columns (${boxes.length - hidden.length} of ${boxes.length})`;
+    }
+    list.addEventListener("change", show2);
+    chooser.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || !chooser.open) return;
+      chooser.open = false;
+      summary.focus();
+      event.stopPropagation();
+    });
+    document.addEventListener("click", ({ target }) => {
+      if (target instanceof Node && !chooser.contains(target)) chooser.open = false;
+    });
+    show2();
+    tools.insertBefore(chooser, tools.querySelector("button"));
+  }
+  function addBox(list, heading) {
+    const box = Object.assign(document.createElement("input"), { type: "checkbox" });
+    box.checked = !heading.classList.contains("further");
+    const [button] = findAll("button", heading);
+    const label = Object.assign(document.createElement("label"), { title: button?.title ?? "" });
+    label.append(box, ` ${heading.textContent.trim()}`);
+    list.append(label);
+    return box;
+  }
+
+  // src/plotly.ts
+  var ARRAY_TYPES = {
+    f8: Float64Array,
+    f4: Float32Array,
+    i4: Int32Array,
+    u4: Uint32Array,
+    i2: Int16Array,
+    u2: Uint16Array,
+    i1: Int8Array,
+    u1: Uint8Array
+  };
+
+  // src/csv.ts
+  function csvLine(cells) {
+    return cells.map((cell) => {
+      const text = String(cell ?? "");
+      const isNumber = text !== "" && Number.isFinite(Number(text));
+      const safe = !isNumber && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+      return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+    }).join(",");
+  }
+  function figureRows({ data = [], layout }) {
+    const table = layout?.meta?.csv;
+    if (table) return [table.columns, ...table.rows];
+    const rows = [["series", "x", "y"]];
+    for (const trace of data) {
+      if (trace.meta?.role === "band" || trace.meta?.role === "lanes") continue;
+      const [x, y] = [valuesOf(trace.x), valuesOf(trace.y)];
+      const labels = trace.orientation === "h" ? trace.hovertext ?? [] : [];
+      for (let i = 0; i < Math.max(x.length, y.length); i++) {
+        const name = [trace.name ?? "", labels[i] ?? ""].filter(Boolean).map(plainText).join(": ");
+        if (![x[i], y[i]].some((value) => value === null || Number.isNaN(value))) rows.push([name, x[i], y[i]]);
+      }
+    }
+    return rows;
+  }
+  function valuesOf(values) {
+    if (!values) return [];
+    if (!("bdata" in values)) return values;
+    const bytes = Uint8Array.from(atob(values.bdata), (letter) => letter.charCodeAt(0));
+    return new ARRAY_TYPES[values.dtype](bytes.buffer);
+  }
+  var MARKS = { "&lt;": "<", "&gt;": ">", "&#36;": "$", "&amp;": "&" };
+  function plainText(label) {
+    const [line = ""] = label.split("<br>");
+    return line.replaceAll(/<[^>]*>/g, "").replaceAll(/&(?:lt|gt|amp|#36);/g, (mark) => MARKS[mark] ?? mark);
+  }
+
+  // src/rows.ts
+  function compareRows(direction, isText = false) {
+    return (a, b) => {
+      if (!direction) return a.place - b.place;
+      if (a.key === "" || b.key === "") return Number(a.key === "") - Number(b.key === "") || a.place - b.place;
+      const order = isText ? a.key.localeCompare(b.key) : Number(a.key) - Number(b.key);
+      return direction * order || a.place - b.place;
+    };
+  }
+  function foldedRows(depths, closed) {
+    let above = Infinity;
+    return depths.map((depth, place) => {
+      if (depth > above) return true;
+      above = closed[place] ? depth : Infinity;
+      return false;
+    });
+  }
+
+  // src/folding.ts
+  var LARGE_TREE = 60;
+  function makeFoldable(table) {
+    const rows = rowsOf(table);
+    const depths = rows.map((row) => Number(row.style.getPropertyValue("--level")));
+    const closed = rows.map(() => false);
+    function fold(place, isClosed) {
+      closed[place] = isClosed;
+      find("button.fold", HTMLButtonElement, rows[place]).setAttribute("aria-expanded", String(!isClosed));
+    }
+    function show2() {
+      foldedRows(depths, closed).forEach((folded, place) => rows[place].classList.toggle("folded", folded));
+    }
+    rows.forEach((row, place) => {
+      const depth = depths[place];
+      if (depth < 1 || !(depths[place + 1] > depth)) return;
+      const button = Object.assign(document.createElement("button"), { type: "button", className: "fold" });
+      button.setAttribute("aria-label", `Ranges within ${nameOf(row)}`);
+      button.addEventListener("click", () => {
+        fold(place, !closed[place]);
+        show2();
+      });
+      row.cells[0].prepend(button);
+      table.classList.add("foldable");
+      fold(place, rows.length > LARGE_TREE && depth > 1);
+    });
+    show2();
+  }
+
+  // src/table_links.ts
+  var PAUSE2 = 150;
+  function linkTables(timeline2) {
+    findAll("[data-whole]").forEach((button) => {
+      button.addEventListener("click", () => document.querySelector("[data-action=whole]")?.click());
+    });
+    if (!timeline2) return;
+    const itemsOf = makeItems(timeline2);
+    const linked = findAll("table[data-items]");
+    for (const table of linked) {
+      table.tBodies[0].addEventListener("click", ({ target }) => {
+        if (!(target instanceof Element) || target.closest("button.fold") || !getSelection()?.isCollapsed) return;
+        const row = target.closest("tr[data-item]");
+        if (row) select(selectionOf2(timeline2, table, row), { from: "table" });
+      });
+    }
+    onSelection(({ selection }) => linked.forEach((table) => markSelected(timeline2, table, selection)));
+    let waiting2 = 0;
+    document.addEventListener("tcprof:window", ({ detail }) => {
+      clearTimeout(waiting2);
+      waiting2 = setTimeout(() => linked.forEach((table) => showWithin(table, itemsOf(table), detail)), PAUSE2);
+    });
+  }
+  function selectionOf2(timeline2, { dataset: { gpu, items } }, row) {
+    const isKernel = items === "kernels";
+    const names = isKernel ? timeline2.data?.links.kernels : timeline2.data?.links.ranges;
+    const name = names?.[Number(row.dataset.item)];
+    return name === void 0 ? null : { kind: isKernel ? "kernel" : "range", gpu: Number(gpu), name };
+  }
+  function markSelected(timeline2, table, selection) {
+    for (const row of rowsOf(table)) {
+      const mine = selection && row.dataset.item ? selectionOf2(timeline2, table, row) : null;
+      if (mine && isOfSame(mine, selection)) row.setAttribute("aria-current", "true");
+      else row.removeAttribute("aria-current");
+    }
+  }
+  function makeItems(timeline2) {
+    const known = /* @__PURE__ */ new Map();
+    return ({ dataset: { gpu: wanted, items } }) => {
+      const gpu = timeline2.data?.gpus.find((each) => each.gpu === Number(wanted));
+      if (!gpu || items === "kernels") return gpu?.kernels;
+      if (!known.has(gpu)) known.set(gpu, preferred(gpu.windows, gpu.ranges));
+      return known.get(gpu);
+    };
+  }
+  function showWithin(table, items, { start: start2, end, whole }) {
+    if (!items) return;
+    const found = whole ? null : countWithin(items, start2, end);
+    for (const row of rowsOf(table)) {
+      const note = row.querySelector(".within");
+      const entry = found?.get(Number(row.dataset.item));
+      row.classList.toggle("outside", Boolean(found && row.dataset.item && !entry));
+      if (note) note.textContent = entry ? `${entry.count} × here, ${formatSeconds(entry.seconds)}` : "";
+    }
+  }
+
+  // src/tables.ts
+  var DIRECTIONS = { none: 0, ascending: 1, descending: -1 };
+  function startTables(timeline2) {
+    for (const table of findAll("table.paths")) {
+      rowsOf(table).forEach((row, place) => {
+        row.dataset.place = String(place);
+      });
+      for (const button of findAll("thead th[aria-sort] button", table)) {
+        button.addEventListener("click", () => arrange(table, button.closest("th")));
+      }
+      if (isTree(table)) makeFoldable(table);
+      startColumns(table);
+      startNames(table);
+    }
+    for (const input of findAll("[data-filter]")) {
+      const table = document.getElementById(input.dataset.filter);
+      input.addEventListener("input", () => filter(table, input.value.trim().toLowerCase()));
+    }
+    startGroups();
+    startSaving();
+    linkTables(timeline2);
+  }
+  var isTree = (table) => /^table-(ranges|modules)-/.test(table.id);
+  function startNames(table) {
+    table.tBodies[0].addEventListener("click", ({ target }) => {
+      const head = target instanceof Element ? target.closest("tr")?.cells[0] : void 0;
+      if (!head || head.querySelector(".whole-name")) return;
+      table.querySelector(".whole-name")?.remove();
+      if (!head.title || head.title === nameOf(head.closest("tr"))) return;
+      head.append(Object.assign(document.createElement("span"), { className: "whole-name", textContent: head.title }));
+    });
+  }
+  function flatten(table) {
+    const sorted = table.dataset.sorted && table.dataset.sorted !== "none";
+    table.classList.toggle("flat", Boolean(sorted || table.dataset.filtered));
+  }
+  function arrange(table, heading) {
+    const column = heading.cellIndex;
+    const isText = column === 0 || heading.classList.contains("word");
+    const steps = isText ? ["none", "ascending", "descending"] : ["none", "descending", "ascending"];
+    const state2 = steps[(steps.indexOf(heading.getAttribute("aria-sort")) + 1) % 3];
+    findAll("thead th[aria-sort]", table).forEach((other) => other.setAttribute("aria-sort", "none"));
+    heading.setAttribute("aria-sort", state2);
+    const keyed = rowsOf(table).map((row) => {
+      const key = column ? row.cells[column].dataset.sort : nameOf(row);
+      return { row, place: Number(row.dataset.place), key };
+    });
+    keyed.sort(compareRows(DIRECTIONS[state2], isText));
+    table.tBodies[0].append(...keyed.map(({ row }) => row));
+    table.dataset.sorted = state2;
+    flatten(table);
+  }
+  function filter(table, wanted) {
+    const rows = rowsOf(table);
+    let shown = 0;
+    for (const row of rows) {
+      row.hidden = !(nameOf(row) + row.cells[0].title).toLowerCase().includes(wanted);
+      shown += row.hidden ? 0 : 1;
+    }
+    table.dataset.filtered = wanted;
+    flatten(table);
+    const count = find(`[data-count="${table.id}"]`, HTMLElement);
+    count.textContent = wanted ? `${shown} of ${rows.length} rows` : "";
+  }
+  function startSaving() {
+    const fileName = find("h1", HTMLElement).textContent.replaceAll(/[^\w.-]+/g, "_").slice(0, 60);
+    for (const button of findAll("[data-csv]")) {
+      const id = button.dataset.csv;
+      const target = document.getElementById(id);
+      const rows = () => target instanceof HTMLTableElement ? tableRows(target) : figureRows(target);
+      button.addEventListener("click", () => save(`${fileName}-${id}`, rows()));
+    }
+  }
+  function save(name, rows) {
+    const url = URL.createObjectURL(new Blob([rows.map(csvLine).join("\r\n")], { type: "text/csv" }));
+    download(url, `${name}.csv`);
+    setTimeout(() => URL.revokeObjectURL(url), 1e3);
+  }
+  function tableRows(table) {
+    const [first, ...headings] = Array.from(table.tHead.rows[0].cells);
+    const columns = headings.map((heading) => heading.dataset.columns?.split(" ") ?? [heading.textContent.trim()]);
+    const lines = rowsOf(table).filter((row) => !row.hidden && !row.classList.contains("other-group")).map((row) => {
+      const [name, ...cells] = Array.from(row.cells);
+      const values = cells.map((cell, place) => cellValues(cell, columns[place].length));
+      return [name.title || nameOf(row) || name.textContent.trim(), ...values.flat()];
+    });
+    return [[first.textContent.trim(), ...columns.flat()], ...lines];
+  }
+  function cellValues(cell, count) {
+    const shown = (cell.querySelector(".value") ?? cell).textContent.trim();
+    const values = cell.dataset.values?.split(" ") ?? [cell.dataset.sort || (shown === "–" ? "" : shown)];
+    return Array.from({ length: count }, (_, place) => values[place] ?? "");
+  }
+
+  // src/timeline/bars.ts
+  function makeRows({ row: rowOf, end }) {
+    const counts = /* @__PURE__ */ new Map();
+    for (const row of rowOf) counts.set(row, (counts.get(row) ?? 0) + 1);
+    const rows = new Map([...counts].sort((a, b) => a[0] - b[0]).map(([row, count]) => [row, { members: new Uint32Array(count), reach: new Float64Array(count), filled: 0 }]));
+    for (let i = 0; i < rowOf.length; i++) {
+      const row = rows.get(rowOf[i]);
+      row.members[row.filled] = i;
+      row.reach[row.filled] = Math.max(row.filled ? row.reach[row.filled - 1] : -Infinity, end[i]);
+      row.filled++;
+    }
+    return rows;
+  }
+  function scanRow(bars, { members, reach }, { low, high, narrow }, wide, merge) {
+    for (let k = firstAbove(reach, low); k < members.length; k++) {
+      const bar = members[k];
+      const start2 = bars.start[bar];
+      if (start2 >= high) break;
+      const end = bars.end[bar];
+      if (end <= low) continue;
+      if (end - start2 >= narrow) {
+        wide(bar);
+        continue;
+      }
+      const bin = Math.floor((start2 - low) / narrow);
+      const border = low + (bin + 1) * narrow;
+      if (end <= border) merge(bin, bar, end - start2);
+      else {
+        merge(bin, bar, border - start2);
+        merge(bin + 1, bar, end - border);
+      }
+    }
+  }
+
+  // src/timeline/lanes.ts
+  var GAP = 0.08;
+  var APART = 14;
+  var Filling = class {
+    bars = /* @__PURE__ */ new Map();
+    fitted = [];
+    places = { x: [], y: [], text: [] };
+    lanes;
+    names;
+    view;
+    constructor(lanes, names, view) {
+      this.lanes = lanes;
+      this.names = names;
+      this.view = view;
+    }
+    paint({ color }, left, right, top, bottom) {
+      getOrAdd(this.bars, color, () => []).push(left, right, top, bottom);
+    }
+    point(time, row, text) {
+      this.places.x.push(time);
+      this.places.y.push(row);
+      this.places.text.push(text);
+    }
+  };
+  function fillLanes(lanes, names, view) {
+    const filling = new Filling(lanes, names, view);
+    fillRanges(filling, lanes.host, "on the CPU");
+    fillRanges(filling, lanes.windows, "on the GPU, first activity to last,");
+    fillWork(filling, lanes.work);
+    return { bars: filling.bars, names: filling.fitted, places: filling.places };
+  }
+  function getOrAdd(map, key, make) {
+    const found = map.get(key);
+    if (found !== void 0) return found;
+    const made = make();
+    map.set(key, made);
+    return made;
+  }
+  function spanOf2(row, rows) {
+    return { top: row - 0.5 + GAP, bottom: row - 0.5 + rows - GAP, middle: row + (rows - 1) / 2 };
+  }
+  function addWide(filling, bars, bar, { top, bottom, middle }, look, cuts, describe2) {
+    const { view } = filling;
+    const left = Math.max(bars.start[bar], view.low - view.pixel);
+    const right = Math.min(bars.end[bar], view.high + view.pixel);
+    const pixels = (right - left) / view.pixel;
+    const apart = pixels > 3 ? 0.4 * view.pixel : 0;
+    filling.paint(look, left + apart, right - apart, top, bottom);
+    if (pixels > 24) filling.fitted.push({ left, right, middle, cuts, color: look.text });
+    const shown = describe2(bar);
+    const count = Math.max(1, Math.round(pixels / APART));
+    for (let i = 0; i < count; i++) filling.point(left + (i + 0.5) * (right - left) / count, middle, shown);
+  }
+  function rangeLook({ lanes, names }, percent) {
+    const last = names.rangeColors.length - 1;
+    const step = Math.min(last - 1, Math.floor(last * percent / (lanes.highestRange || 1)));
+    return names.rangeColors[Number.isNaN(percent) ? last : step];
+  }
+  function describeMerged({ merged }, bar) {
+    return merged[bar] > 1 ? `, ${merged[bar]} short ones drawn as one` : "";
+  }
+  function describeRange({ names }, bars, bar, where) {
+    const { tensor_active_mean_pct: active, coverage_pct: coverage } = bars.percents;
+    return `<b>${names.paths.names[bars.id[bar]]}</b>${describeMerged(bars, bar)}<br>${where} from ${formatMoment(bars.start[bar])}, for ${formatSeconds(bars.end[bar] - bars.start[bar])}<br>Tensor Active mean ${formatPercent(active[bar])}, coverage ${formatPercent(coverage[bar])}, ${bars.kernels[bar]} kernels`;
+  }
+  function fillRanges(filling, bars, where) {
+    const { names } = filling;
+    const active = bars.percents.tensor_active_mean_pct;
+    const describe2 = (bar) => describeRange(filling, bars, bar, where);
+    for (const [row, members] of bars.rows) {
+      const bins = /* @__PURE__ */ new Map();
+      const span = spanOf2(row, 1);
+      scanRow(
+        bars,
+        members,
+        filling.view,
+        (bar) => addWide(filling, bars, bar, span, rangeLook(filling, active[bar]), names.paths.cuts[bars.id[bar]], describe2),
+        (number, bar, seconds) => {
+          const bin = getOrAdd(bins, number, () => ({ bars: 0, count: 0, time: 0, sum: 0, first: bar }));
+          bin.count += bars.merged[bar];
+          bin.bars++;
+          if (Number.isNaN(active[bar])) return;
+          bin.time += seconds;
+          bin.sum += seconds * active[bar];
+        }
+      );
+      for (const [number, bin] of bins) addRangeBin(filling, bars, span, number, bin, describe2);
+    }
+  }
+  function addRangeBin(filling, bars, { top, bottom, middle }, number, bin, describe2) {
+    const { view, names } = filling;
+    const mean = bin.time ? bin.sum / bin.time : NaN;
+    const left = view.low + number * view.narrow;
+    filling.paint(rangeLook(filling, mean), left, left + view.narrow, top, bottom);
+    const text = bin.bars === 1 ? describe2(bin.first) : `<b>${bin.count} short ranges</b>, the first ${names.paths.names[bars.id[bin.first]]}<br>Tensor Active mean ${formatPercent(mean)}`;
+    filling.point(left + view.narrow / 2, middle, text);
+  }
+  function describeWork({ lanes, names: { works, classes } }, bars, bar) {
+    const id = bars.id[bar];
+    const active = bars.percents.tensor_active_pct[bar];
+    const [low, high] = [works.low[id], works.high[id]];
+    const interval2 = low === null || high === null ? "" : ` (95 % interval of its kernel ${formatPercent(low)} to ${formatPercent(high)})`;
+    return `<b>${works.names[id]}</b>${describeMerged(bars, bar)}<br>${works.geometry[id] ? `grid and block ${works.geometry[id]}<br>` : ""}${lanes.labels[bars.row[bar]]}, from ${formatMoment(bars.start[bar])}, for ${formatSeconds(bars.end[bar] - bars.start[bar])}<br>${classes[works.class[id]].name}` + (Number.isNaN(active) ? "" : `, Tensor Active ${formatPercent(active)}${interval2}`);
+  }
+  function fillWork(filling, bars) {
+    const { view, lanes, names: { works, classes } } = filling;
+    const classOf = (bar) => works.class[bars.id[bar]];
+    const describe2 = (bar) => describeWork(filling, bars, bar);
+    const idle = classes[classes.length - 1];
+    for (const [row, members] of bars.rows) {
+      const bins = /* @__PURE__ */ new Map();
+      const span = spanOf2(row, lanes.streamRows);
+      filling.paint(idle, view.low, view.high, span.top, span.bottom);
+      scanRow(
+        bars,
+        members,
+        view,
+        (bar) => addWide(filling, bars, bar, span, classes[classOf(bar)], works.cuts[bars.id[bar]], describe2),
+        (number, bar, seconds) => {
+          const bin = getOrAdd(bins, number, () => ({ bars: 0, count: 0, first: bar, time: /* @__PURE__ */ new Map() }));
+          bin.count += bars.merged[bar];
+          bin.bars++;
+          bin.time.set(classOf(bar), (bin.time.get(classOf(bar)) ?? 0) + seconds);
+        }
+      );
+      for (const [number, bin] of bins) stackBin(filling, span, number, bin, describe2);
+    }
+  }
+  function stackBin(filling, span, number, bin, describe2) {
+    const { view, names: { classes } } = filling;
+    const left = view.low + number * view.narrow;
+    const times = [...bin.time].sort((a, b) => a[0] - b[0]);
+    const busy = times.reduce((sum, [, time]) => sum + time, 0);
+    const height = (span.bottom - span.top) / Math.max(busy, view.narrow);
+    let { bottom } = span;
+    const shares = [];
+    for (const [place, time] of times) {
+      filling.paint(classes[place], left, left + view.narrow, bottom - height * time, bottom);
+      bottom -= height * time;
+      shares.push(`${classes[place].name} ${formatPercent(100 * time / view.narrow)}`);
+    }
+    const text = bin.bars === 1 ? describe2(bin.first) : `<b>${bin.count} short kernels and copies</b><br>in ${formatSeconds(view.narrow)} from ${formatMoment(left)}<br>${shares.join(", ")} of the time`;
+    filling.point(left + view.narrow / 2, span.middle, text);
+  }
 
   // src/timeline/drawing.ts
   var CONFIG2 = {
@@ -1037,6 +1794,8 @@
   var BESIDE_AXES = 76;
   var Drawing = class {
     figure;
+    /** What is outlined in the lanes. */
+    highlights = null;
     plot;
     box;
     canvas;
@@ -1079,14 +1838,42 @@
     /** Paint the bars below the axes; in a window that is only moved, before its traces are filled. */
     paintLanes([low, high]) {
       const { l, t, w, h } = this.layout._size;
-      const frame = { left: l, width: w, top: t, height: h, low, high };
-      const lanes = this.figure.data.filter(({ meta }) => meta?.role === "lanes").map((trace) => {
-        const { domain, range } = this.axisOf(trace);
-        const [bottom, top] = domain.map((share) => t + (1 - share) * h);
+      const frame = { left: l, width: w, top: t, height: h, low, high, ink: readColor("--focus") };
+      const lanes = this.laneTraces().map((trace) => {
+        const { top, bottom, range } = this.pixelsOf(trace);
         const place = (row) => top + (row - range[1]) / (range[0] - range[1]) * (bottom - top);
-        return { ...this.filled[trace.meta?.gpu ?? 0], place };
+        const gpu = trace.meta?.gpu ?? 0;
+        const outlines = this.highlights?.gpu === this.gpus[gpu] ? this.highlights.bars : [];
+        return { ...this.filled[gpu], place, outlines };
       });
       paint(this.canvas, this.plot.clientWidth, this.plot.clientHeight, frame, lanes);
+    }
+    /** The time under the pointer, and the place of the GPU and the row of its lanes, if it is over any. */
+    locate({ clientX, clientY }) {
+      const box = this.plot.getBoundingClientRect();
+      const { _size: { l, w }, xaxis: { range: [low, high] } } = this.layout;
+      const [x, y] = [clientX - box.left - l, clientY - box.top];
+      const pixel = (high - low) / w;
+      for (const trace of this.laneTraces()) {
+        const { top, bottom, range } = this.pixelsOf(trace);
+        const row = range[1] + (y - top) / (bottom - top) * (range[0] - range[1]);
+        if (y >= top && y <= bottom) return { time: low + x * pixel, gpu: trace.meta?.gpu ?? 0, row, pixel };
+      }
+      return { time: low + x * pixel, gpu: 0, row: NaN, pixel };
+    }
+    /** Pixels of the axes: left, top, width and height. */
+    get axes() {
+      return this.layout._size;
+    }
+    laneTraces() {
+      return this.figure.data.filter(({ meta }) => meta?.role === "lanes");
+    }
+    /** Top and bottom of a trace's axis in pixels, and its range. */
+    pixelsOf(trace) {
+      const { t, h } = this.layout._size;
+      const { domain, range } = this.axisOf(trace);
+      const [bottom, top] = domain.map((share) => t + (1 - share) * h);
+      return { top, bottom, range };
     }
     /** The vertical axis of a trace. */
     axisOf({ yaxis = "y" }) {
@@ -1162,6 +1949,45 @@
     };
   }
 
+  // src/timeline/details.ts
+  function readDetails(read, packed) {
+    const { paths, kernels, modules } = packed.totals;
+    const { first, step, changes } = packed.launches;
+    const launched = sumUp(read(changes, Float64Array)).map((value) => value ? 1e-9 * (first + step * (value - 1)) : NaN);
+    return {
+      iterations: readIterations(read, packed.iterations),
+      launched,
+      instances: readFigures(read, packed.instances),
+      hostOfWindow: new Int32Array(sumUp(read(packed.hostOfWindow.changes, Float64Array))),
+      paths: readTotals(read, paths),
+      kernels: readTotals(read, kernels),
+      modules: { ...readTotals(read, modules), names: modules.names }
+    };
+  }
+  function readIterations(read, packed) {
+    const [start2, hostStart] = [packed.start, packed.hostStart].map((number) => read(number, Float64Array, 1e-9));
+    const ends = (starts, number) => read(number, Float64Array, 1e-9).map((length, i) => starts[i] + length);
+    return {
+      number: read(packed.number, Uint32Array),
+      start: start2,
+      hostStart,
+      end: ends(start2, packed.length),
+      hostEnd: ends(hostStart, packed.hostLength)
+    };
+  }
+  function readTotals(read, { ids, figures }) {
+    const rowOf = new Map(Array.from(read(ids, Uint32Array), (id, row) => [id, row]));
+    return { rowOf, figures: readFigures(read, figures) };
+  }
+  function readFigures(read, packed) {
+    const bits = Object.entries(packed).map(([name, number]) => [name, read(number, Uint32Array)]);
+    return Object.fromEntries(bits.map(([name, values]) => [name, new Float32Array(values.buffer)]));
+  }
+  function sumUp(changes) {
+    let sum = 0;
+    return changes.map((change) => sum += change);
+  }
+
   // src/timeline/gpus.ts
   function readGpu(read, packed, highestRange) {
     const { gpu, labels, rows: streamRows, percentStep } = packed;
@@ -1169,8 +1995,7 @@
     const host = readRanges(read, packed.host, percentStep);
     const windows = readRanges(read, packed.windows, percentStep);
     const work = readBars(read, packed.work, percentStep);
-    const iterations = readIterations(read, packed.iterations);
-    return { gpu, curves, iterations, lanes: { host, windows, work, labels, streamRows, highestRange } };
+    return { gpu, curves, details: readDetails(read, packed), lanes: { host, windows, work, labels, streamRows, highestRange } };
   }
   function readTrack(read, track) {
     const start2 = read(track.start, Float64Array, 1e-9);
@@ -1180,7 +2005,7 @@
       return { mean, low, high };
     });
     const levels = makeTrack(start2, end, curves, track.curves[0].values.length > 1);
-    return track.curves.map(({ metric, step }, place) => [metric, { levels, place, step }]);
+    return track.curves.map(({ metric, unit, step }, place) => [metric, { levels, place, step, unit }]);
   }
   function readBars(read, packed, step) {
     const start2 = read(packed.start, Float64Array, 1e-9);
@@ -1202,57 +2027,90 @@
   function readRanges(read, packed, step) {
     return { ...readBars(read, packed, step), kernels: read(packed.kernels, Uint32Array) };
   }
-  function readIterations(read, packed) {
-    const start2 = read(packed.start, Float64Array, 1e-9);
-    const end = read(packed.length, Float64Array, 1e-9).map((length, i) => start2[i] + length);
-    return { number: read(packed.number, Uint32Array), start: start2, end };
-  }
   function describeData(header, gpus) {
     const part = ({ start: start2, end, id, merged }) => ({ start: start2, end, id, merged });
     return {
-      gpus: gpus.map(({ gpu, iterations, lanes: { host, windows, work } }) => ({ gpu, iterations, kernels: part(work), ranges: part(host), windows: part(windows) })),
+      gpus: gpus.map(({ gpu, lanes: { host, windows, work } }) => ({ gpu, kernels: part(work), ranges: part(host), windows: part(windows) })),
       names: { kernels: header.works.names, ranges: header.paths.names },
       kernelCount: header.works.kernels,
-      links: header.links,
-      gpuOfKernel: header.gpuOfKernel
+      links: header.links
     };
   }
 
-  // src/timeline/places.ts
-  function makeFinder(data) {
-    const rangeIds = new Map(data.links.ranges.map((name, id) => [name, id]));
-    const kernelIds = new Map(data.links.kernels.map((name, id) => [`${data.gpuOfKernel[id]} ${name}`, id]));
-    const ranges = new Map(data.gpus.map((gpu) => [gpu, preferred(gpu.windows, gpu.ranges)]));
-    return (selection) => {
-      const gpu = "gpu" in selection && data.gpus.find((each) => each.gpu === selection.gpu);
-      if (!gpu) return null;
-      const placed = (found) => found && { ...found, gpu: gpu.gpu };
-      switch (selection.kind) {
-        case "window":
-          return { gpu: gpu.gpu, start: selection.start, end: selection.end };
-        case "range":
-          return placed(instanceOf(ranges.get(gpu), rangeIds.get(selection.name), selection.instance));
-        case "kernel":
-          return placed(instanceOf(gpu.kernels, kernelIds.get(`${gpu.gpu} ${selection.name}`), selection.instance));
-        case "iteration":
-          return placed(iterationOf(gpu, selection.number));
-        default:
-          return null;
-      }
+  // src/timeline/crosshair.ts
+  function followCrosshair(plot, drawing) {
+    const stage = plot.parentElement;
+    const line = find(".crosshair", HTMLElement, stage);
+    stage.addEventListener("pointermove", (event) => {
+      const { l, t, w, h } = drawing.axes;
+      const x = event.clientX - stage.getBoundingClientRect().left;
+      line.hidden = event.pointerType === "touch" || x < l || x > l + w;
+      Object.assign(line.style, { left: `${x}px`, top: `${t}px`, height: `${h}px` });
+      line.dataset.time = formatMoment(drawing.locate(event).time);
+      line.classList.toggle("late", x > l + 0.8 * w);
+    });
+    stage.addEventListener("pointerleave", () => {
+      line.hidden = true;
+    });
+  }
+
+  // src/timeline/highlights.ts
+  var MOST2 = 4e3;
+  var INSIDE = 0.42;
+  function highlightsOf(subjects, subject) {
+    const { gpu, selection: { kind }, instances, at } = subject;
+    const { host, work } = gpu.lanes;
+    const onCpu = kind === "range" ? instances.filter((_, place) => at < 0 || place === at) : [];
+    const launched = kind === "kernel" && at >= 0 ? gpu.details.launched[instances[at]] : NaN;
+    const around = Number.isNaN(launched) ? [] : openAt(host, host.rows, launched).slice(0, 1);
+    const onGpu = kind === "window" ? [] : Array.from(subject.work());
+    return {
+      gpu,
+      bars: [
+        ...[...onCpu, ...around].slice(0, MOST2).map((bar) => outline(host, bar, 1)),
+        ...onCpu.slice(0, MOST2).flatMap((bar) => windowOutline(subjects, gpu, bar)),
+        ...around.map((bar) => ({ ...outline(host, bar, 1), left: launched, right: launched })),
+        ...onGpu.slice(0, MOST2).map((bar) => outline(work, bar, gpu.lanes.streamRows))
+      ]
     };
   }
-  function iterationOf({ iterations: { number, start: start2, end } }, wanted) {
-    const place = number.indexOf(wanted);
-    return place < 0 ? null : { start: start2[place], end: end[place] };
+  function windowOutline(subjects, gpu, bar) {
+    const window2 = subjects.windowBar(gpu, bar);
+    return window2 === void 0 ? [] : [outline(gpu.lanes.windows, window2, 1)];
   }
-  function instanceOf(all, id, instance) {
-    if (id === void 0) return null;
-    if (instance === void 0) return typical(all, id);
-    const place = placesOf(all, id)[instance];
-    return place === void 0 ? null : { start: all.start[place], end: all.end[place] };
+  function outline({ start: start2, end, row }, bar, rows) {
+    return { left: start2[bar], right: end[bar], top: row[bar] - INSIDE, bottom: row[bar] + rows - 1 + INSIDE };
   }
-  function placesOf({ id, start: start2 }, wanted) {
-    return Array.from(id.keys()).filter((place) => id[place] === wanted).sort((a, b) => start2[a] - start2[b]);
+
+  // src/timeline/pointing.ts
+  var REACH = 3;
+  function barAt(lanes, row, time, pixel) {
+    for (const lane of ["host", "windows", "work"]) {
+      const rows = lane === "work" ? lanes.streamRows : 1;
+      const bar = nearest(lanes[lane], row, rows, time, REACH * pixel);
+      if (bar >= 0) return { lane, bar };
+    }
+    return null;
+  }
+  function nearest({ rows, start: start2, end }, wanted, height, time, reach) {
+    let [best, distance] = [-1, Infinity];
+    for (const [row, { members, reach: until }] of rows) {
+      if (!(wanted >= row - 0.5 && wanted < row - 0.5 + height)) continue;
+      for (let k = firstAbove(until, time - reach); k < members.length && start2[members[k]] <= time + reach; k++) {
+        const bar = members[k];
+        const away = Math.max(start2[bar] - time, time - end[bar], 0);
+        if (away <= reach && away <= distance) [best, distance] = [bar, away];
+      }
+    }
+    return best;
+  }
+  function selectionOf3(subjects, gpu, { lane, bar }) {
+    if (lane === "work") {
+      return subjects.instanceAt(gpu, "kernel", bar) ?? { kind: "window", gpu: gpu.gpu, ...spanOf(gpu.lanes.work, bar) };
+    }
+    const host = lane === "host" ? bar : gpu.details.hostOfWindow[bar];
+    if (host >= 0) return subjects.instanceAt(gpu, "range", host);
+    return { kind: "range", gpu: gpu.gpu, name: subjects.header.links.ranges[gpu.lanes.windows.id[bar]] };
   }
 
   // src/timeline/shown.ts
@@ -1355,7 +2213,7 @@
     const box = plot.closest(".timeline");
     const message = find(".undrawn", HTMLElement, box);
     const timeline2 = { drawn: Promise.resolve(), data: null, showWindow: () => {
-    }, place: () => null };
+    }, subjects: null, shown: null };
     timeline2.drawn = start(timeline2, plot, box).then(() => {
       message.remove();
       find(".timeline-tools", HTMLElement, box).hidden = false;
@@ -1382,7 +2240,8 @@
       whenParsed(done);
     });
     timeline2.data = describeData(header, gpus);
-    timeline2.place = makeFinder(timeline2.data);
+    const subjects = new Subjects(header, gpus);
+    Object.assign(timeline2, { subjects, shown });
     timeline2.showWindow = (gpu, begin, end) => {
       shown.show(begin, end);
       scrollToGpu(plot, box, drawing, gpus.findIndex((each) => each.gpu === gpu));
@@ -1392,14 +2251,17 @@
     listenToPlot(plot, drawing, shown);
     listenToReader(plot, box, drawing, shown);
     listenToPage(plot, drawing);
-    onSelection((change) => follow(change, shown, timeline2));
+    listenToPointer(plot, drawing, subjects);
+    onSelection((change) => follow(change, shown, drawing, subjects));
     drawing.followAxes();
   }
-  function follow({ selection, view, from }, shown, { place }) {
-    const found = selection && place(selection);
-    shown.mark = found && [found.start, found.end];
+  function follow({ selection, view, from }, shown, drawing, subjects) {
+    const subject = selection && subjects.find(selection);
+    const place = subject?.place ?? null;
+    drawing.highlights = subject ? highlightsOf(subjects, subject) : null;
+    shown.mark = place && [place.start, place.end];
     if (from === "address" && view) shown.set(...view);
-    else if (found && from !== "timeline") shown.show(found.start, found.end);
+    else if (place && from !== "timeline") shown.show(place.start, place.end);
     else if (from === "address") shown.showAll();
     else shown.set(shown.low, shown.high);
   }
@@ -1437,7 +2299,23 @@
     plot.on("plotly_doubleclick", shown.showAll);
     plot.on("plotly_restyle", drawing.schedule);
   }
-  var KEYS = { "+": "in", "=": "in", "-": "out", ArrowLeft: "left", ArrowRight: "right", 0: "whole" };
+  function listenToPointer(plot, drawing, subjects) {
+    let from = null;
+    const isOnAxes = ({ target }) => target instanceof Element && target.closest(".nsewdrag") !== null;
+    plot.addEventListener("pointerdown", (event) => {
+      from = isOnAxes(event) && !event.button ? event : null;
+    }, true);
+    addEventListener("pointerup", (event) => {
+      const isClick = from && Math.hypot(event.clientX - from.clientX, event.clientY - from.clientY) < LEAST_DRAG2;
+      from = null;
+      const at = isClick ? drawing.locate(event) : null;
+      const found = at && barAt(subjects.gpus[at.gpu].lanes, at.row, at.time, at.pixel);
+      if (at && found) select(selectionOf3(subjects, subjects.gpus[at.gpu], found), { from: "timeline" });
+    }, true);
+    followCrosshair(plot, drawing);
+  }
+  var LEAST_DRAG2 = 4;
+  var KEYS2 = { "+": "in", "=": "in", "-": "out", ArrowLeft: "left", ArrowRight: "right", 0: "whole" };
   function listenToReader(plot, box, drawing, shown) {
     const actions = {
       in: () => shown.zoom(0.5),
@@ -1451,9 +2329,9 @@
       button.addEventListener("click", actions[button.dataset.action]);
     }
     box.addEventListener("keydown", (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in KEYS)) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in KEYS2)) return;
       event.preventDefault();
-      actions[KEYS[event.key]]();
+      actions[KEYS2[event.key]]();
     });
     plot.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.metaKey) return;
@@ -1507,13 +2385,21 @@
       closed = [];
     });
   }
+  function startSelecting({ subjects, shown }) {
+    if (!subjects || !shown) return;
+    const currentGpu = () => subjects.gpus[0];
+    startPanel(subjects);
+    startStrip(subjects, shown, currentGpu);
+    startSearch(subjects, currentGpu);
+    startSelection((selection) => subjects.find(selection) !== null);
+  }
   var isComparison = document.currentScript?.dataset.page === "comparison";
   var timeline = startTimeline();
   if (timeline) window.tcprof = timeline;
   whenParsed(() => {
     startTables(timeline);
     const { drawn, restyle } = startFigures(timeline?.drawn ?? Promise.resolve());
-    void timeline?.drawn.then(() => startSelection((selection) => Boolean(timeline.place(selection))));
+    void timeline?.drawn.then(() => startSelecting(timeline));
     void Promise.all([...drawn, timeline?.drawn]).then(() => document.documentElement.setAttribute("data-drawn", "true"));
     startThemeButton(restyle);
     openOnPaper();

@@ -17,6 +17,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.timeline import IDLE, TIME_CLASSES
 from tcprof.arrays import Floats, Ints
 from tcprof.findings.words import class_title
+from tcprof.render.html.timeline.details import add_instances, add_launches, add_totals, add_windows
 from tcprof.render.html.timeline.figure import GpuStrips, draw_skeleton
 from tcprof.render.html.timeline.lanes import (
     MOST_BARS,
@@ -77,7 +78,7 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
         lanes = lay_lanes(analysis, gpu, works, MOST_BARS // len(gpus))
         strips.append(GpuStrips(gpu, curves, lanes))
         headers.append(
-            {"gpu": gpu, "tracks": track, **_add_lanes(store, lanes), **_add_iterations(store, analysis, gpu)}
+            {"gpu": gpu, "tracks": track, **_add_lanes(store, lanes), **_add_details(store, analysis, gpu, lanes)}
         )
         if lanes.hidden:
             note.append(f"{units.format_count(lanes.hidden)} ranges are not drawn: they are too deeply nested.")
@@ -170,7 +171,13 @@ def _add_times(store: ArrayStore, start: Ints, end: Ints) -> Header:
 def _add_curve(store: ArrayStore, metric: Metric, peak: float, *values: Floats) -> Header:
     """Values of a metric, or mean, smallest and largest of bins."""
     step = _step_of(metric, peak)
-    return {"metric": metric.name, "step": step, "values": [_add_values(store, each, step) for each in values]}
+    unit = "FLOP/s" if metric is FLOP_RATE else units.symbol_of(metric.unit)
+    return {
+        "metric": metric.name,
+        "unit": unit,
+        "step": step,
+        "values": [_add_values(store, each, step) for each in values],
+    }
 
 
 def _step_of(metric: Metric, peak: float) -> float:
@@ -188,18 +195,29 @@ def _add_values(store: ArrayStore, values: Floats, step: float) -> int:
     return store.add(np.where(np.isnan(values), 0, np.rint(np.nan_to_num(values) / step) + 1).astype(np.int64))
 
 
+def _add_details(store: ArrayStore, analysis: Analysis, gpu: int, lanes: GpuLanes) -> Header:
+    """What is told of a thing that is selected."""
+    return {
+        "iterations": _add_iterations(store, analysis, gpu),
+        "launches": add_launches(store, lanes.work),
+        "instances": add_instances(store, analysis, gpu, lanes.host),
+        "hostOfWindow": add_windows(store, lanes.host, lanes.gpu),
+        "totals": add_totals(store, analysis, gpu),
+    }
+
+
 def _add_iterations(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
-    """Where the iterations of a GPU did their work on it, of those that did any."""
-    columns = ["gpu", "range", "gpu_start_ns", "gpu_end_ns"]
+    """Where the iterations of a GPU did their work on it, of those that did any, and on the CPU."""
+    columns = ["gpu", "range", "gpu_start_ns", "gpu_end_ns", "host_start_ns", "host_end_ns"]
     found = analysis.iterations[analysis.iterations["gpu"] == gpu].merge(analysis.instances[columns])
     timed = found[found["gpu_start_ns"].notna()].sort_values("gpu_start_ns", kind="stable")
-    start, end = (timed[name].to_numpy(np.int64) for name in columns[2:])
+    start, end, host_start, host_end = (timed[name].to_numpy(np.int64) for name in columns[2:])
     return {
-        "iterations": {
-            "number": store.add(timed["number"].to_numpy(np.int64)),
-            "start": store.add(start, ascending=True),
-            "length": store.add(end - start),
-        }
+        "number": store.add(timed["number"].to_numpy(np.int64)),
+        "start": store.add(start, ascending=True),
+        "length": store.add(end - start),
+        "hostStart": store.add(host_start),
+        "hostLength": store.add(host_end - host_start),
     }
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
+from tcprof.analysis.projection import launches_of
 from tcprof.analysis.timeline import TIME_CLASSES, classes_of_activities
 from tcprof.arrays import Floats, Ints
 from tcprof.frames import OPS_DOMAIN
@@ -31,7 +32,7 @@ class GpuLanes:
         rows: Number of rows, titles included.
         host: Ranges on the CPU, with the columns of ``tcprof.frames.INSTANCES``.
         gpu: The same from first activity to last, where they have any.
-        work: Activities, with ``work``, the number of their name, and ``tensor_active_pct``.
+        work: Activities, with ``work``, the number of their name, ``tensor_active_pct`` and ``launched_ns``.
         hidden: Ranges left out: nested too deep.
         merged: Bars that are drawn merged with others, as there are too many.
     """
@@ -55,11 +56,13 @@ class WorkNames:
             Tensor Active as ``low`` and ``high``.
         of_activity: Row of the frame, for each activity.
         tensor_active_pct: Tensor Active of each activity, from the fit.
+        launched_ns: When the CPU launched each; -1 where that is unknown.
     """
 
     frame: pd.DataFrame
     of_activity: Ints
     tensor_active_pct: Floats
+    launched_ns: Ints
 
 
 def name_work(analysis: Analysis) -> WorkNames:
@@ -85,7 +88,9 @@ def name_work(analysis: Analysis) -> WorkNames:
     classes[number] = time_class
     active = np.full(len(activities), np.nan)
     active[rows] = 100 * launched["tensor_active_ns"] / launched["duration_ns"].where(launched["duration_ns"] > 0)
-    return WorkNames(frame.assign(time_class=classes), number, active)
+    launch = launches_of(analysis.launches, activities)
+    begun = np.append(analysis.launches["start_ns"].to_numpy(np.int64), -1)[launch]
+    return WorkNames(frame.assign(time_class=classes), number, active, begun)
 
 
 _VERBS = {"memcpy": "copy ", "memset": ""}
@@ -125,6 +130,7 @@ def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames, most: int) -> GpuL
             "path_id",
             ("tensor_active_mean_pct", "coverage_pct"),
             ("kernel_count",),
+            ("range",),
         )
         if len(timed):
             titles[rows] = title
@@ -139,8 +145,9 @@ def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames, most: int) -> GpuL
         row=rows + 1 + STREAM_ROWS * stream,
         work=works.of_activity[is_here],
         tensor_active_pct=works.tensor_active_pct[is_here],
+        launched_ns=works.launched_ns[is_here],
     )
-    bars["work"] = merge_bars(work, most // 3, "work", ("tensor_active_pct",))
+    bars["work"] = merge_bars(work, most // 3, "work", ("tensor_active_pct",), firsts=("launched_ns",))
     rows += 1 + STREAM_ROWS * len(names) if names else 0
     merged = sum(int(drawn.loc[drawn["merged"] > 1, "merged"].sum()) for drawn in bars.values())
     hidden = len(instances) - len(shallow)

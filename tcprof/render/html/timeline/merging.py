@@ -7,7 +7,12 @@ from tcprof.analysis.intervals import run_starts
 
 
 def merge_bars(
-    bars: pd.DataFrame, most: int, number: str, means: tuple[str, ...] = (), sums: tuple[str, ...] = ()
+    bars: pd.DataFrame,
+    most: int,
+    number: str,
+    means: tuple[str, ...] = (),
+    sums: tuple[str, ...] = (),
+    firsts: tuple[str, ...] = (),
 ) -> pd.DataFrame:
     """Few enough bars, by start.
 
@@ -22,11 +27,12 @@ def merge_bars(
         number: The column that says what a bar is an instance of.
         means: Columns of which a merged bar has the mean over the time of the bars where they are known.
         sums: Columns of which it has the sum.
+        firsts: Columns of which it has the first value.
 
     Returns:
         The columns named above, and ``merged``: how many each bar stands for.
     """
-    columns = ["start_ns", "end_ns", "row", number, *means, *sums]
+    columns = ["start_ns", "end_ns", "row", number, *means, *sums, *firsts]
     if len(bars) <= most:
         return bars[columns].assign(merged=1).sort_values("start_ns", kind="stable", ignore_index=True)
     ordered = bars[columns].sort_values(["row", "start_ns"], kind="stable", ignore_index=True)
@@ -40,24 +46,26 @@ def merge_bars(
         others = ordered[~kept]
         place = np.zeros(len(others), dtype=np.int64)
         place[run_starts(row[~kept], np.cumsum(kept)[~kept], (start // width)[~kept])] = 1
-        found = _merge(others.assign(place=np.cumsum(place)), number, means, sums)
+        found = _merge(others.assign(place=np.cumsum(place)), number, means, sums, firsts)
         if alone + len(found) <= most or not (alone or width <= span):
             both = pd.concat([ordered[kept].assign(merged=1), found])
             return both.sort_values("start_ns", kind="stable", ignore_index=True)
         alone, width = alone // 2, 2 * width
 
 
-def _merge(bars: pd.DataFrame, number: str, means: tuple[str, ...], sums: tuple[str, ...]) -> pd.DataFrame:
+def _merge(
+    bars: pd.DataFrame, number: str, means: tuple[str, ...], sums: tuple[str, ...], firsts: tuple[str, ...]
+) -> pd.DataFrame:
     """The bars of one place and number as one; those of a place follow each other."""
     length = bars["end_ns"] - bars["start_ns"]
     weighed = {f"{name} time": length.where(bars[name].notna(), 0) for name in means}
     weighed |= {name: (bars[name] * length).fillna(0) for name in means}
     bars = bars.assign(length=length, **weighed, merged=1)
     by = bars.groupby(["place", number], sort=True)
-    found = by[["length", *weighed, *sums, "merged"]].sum().assign(row=by["row"].first()).reset_index()
+    found = by[["length", *weighed, *sums, "merged"]].sum().join(by[["row", *firsts]].first()).reset_index()
     begin = bars.groupby("place")["start_ns"].min()
     before = found["length"].cumsum() - found["length"]
     start = found["place"].map(begin) + before - before.groupby(found["place"]).transform("first")
     known = {name: found[name] / found[f"{name} time"].where(found[f"{name} time"] > 0) for name in means}
-    columns = ["start_ns", "end_ns", "row", number, *means, *sums, "merged"]
+    columns = ["start_ns", "end_ns", "row", number, *means, *sums, *firsts, "merged"]
     return found.assign(start_ns=start, end_ns=start + found["length"], **known)[columns]

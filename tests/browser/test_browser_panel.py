@@ -1,0 +1,258 @@
+"""The panel that tells of what is selected, the strip that stays in view, and the search."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from report_inputs import make_analysis, read_hostile, write_page
+
+import tcprof
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+TRANSFORMER = FIXTURES / "transformer_compiled.sqlite"
+
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("panel")
+    write_page(make_analysis(), folder / "plain.html")
+    write_page(read_hostile(folder), folder / "hostile.html")
+    write_page(tcprof.read(TRANSFORMER), folder / "recorded.html")
+    write_page(tcprof.read(FIXTURES / "llama.sqlite"), folder / "modules.html")
+    return folder
+
+
+def settle(opened):
+    opened.wait_for_timeout(400)
+    return [float(value) for value in opened.locator("#timeline").get_attribute("data-window").split()]
+
+
+def open_at(visit, pages, name, selection, **options):
+    opened = visit(pages / f"{name}.html", **options)
+    opened.evaluate("hash => { location.hash = hash }", selection)
+    settle(opened)
+    return opened
+
+
+def facts(opened):
+    names, values = (opened.locator(f".panel-facts {tag}").all_text_contents() for tag in ("dt", "dd"))
+    return dict(zip(names, values, strict=True))
+
+
+def lines(opened, title):
+    """Names and notes of one of the panel's lists."""
+    found = opened.evaluate(
+        "title => { const head = [...document.querySelectorAll('.panel h3')].find(e => e.textContent === title);"
+        " return head ? [...head.nextElementSibling.children].map(li => ["
+        "li.querySelector('bdi').textContent, li.querySelector('.line-note').textContent]) : [] }",
+        title,
+    )
+    return [tuple(line) for line in found]
+
+
+def test_an_instance_lists_the_kernels_that_it_launched_and_no_others(visit, pages):
+    opened = open_at(visit, pages, "recorded", "range=step%20/%20backward&instance=5")
+    analysis = tcprof.read(TRANSFORMER)
+    paths = analysis.paths["path"]
+    step = analysis.instances[analysis.instances["path_id"] == paths.index[paths == "step / backward"][0]].iloc[4]
+    mine = analysis.launched[analysis.launched["range"] == step["range"]]
+    assert opened.locator(".panel-kind").text_content() == "Range, instance 5 of 12"
+    assert facts(opened)["Kernels"] == str(len(mine)) == str(step["kernel_count"])
+    counted = mine["kernel"].value_counts()
+    times = mine.groupby("kernel")["duration_ns"].sum().sort_values(ascending=False)
+    listed = lines(opened, "Kernels that it launched")
+    assert [int(note.split(" ×")[0]) for _, note in listed] == counted[times.index[:8]].tolist()
+    assert lines(opened, "Within")[0][0] == "step"
+    for name, _ in listed:
+        assert "adam" not in name.lower(), "the optimizer's kernels are not the backward pass's"
+
+
+def test_all_instances_of_a_range_together(visit, pages):
+    opened = open_at(visit, pages, "recorded", "range=step%20/%20forward")
+    row = tcprof.read(TRANSFORMER).ranges.set_index("path").loc["step / forward"]
+    told = facts(opened)
+    assert told["Instances"] == str(row["instance_count"])
+    assert told["Kernels"] == str(row["kernel_count"])
+    assert told["Tensor Active, mean"].startswith(f"{row['tensor_active_mean_pct']:.1f} %")
+
+
+def test_a_launch_leads_to_its_range_and_to_the_cpu(visit, pages):
+    opened = open_at(visit, pages, "recorded", "range=step%20/%20forward&instance=2")
+    name = lines(opened, "Kernels that it launched")[0][0]
+    opened.locator(".panel-lines button.line", has_text=name[:20]).first.click()
+    settle(opened)
+    assert opened.locator(".panel-kind").text_content() == "Kernel"
+    launches = facts(opened)["Launches"]
+    assert "step / forward" in [range_ for range_, _ in lines(opened, "Launched in")]
+    opened.locator("[data-step=next]").click()
+    settle(opened)
+    assert opened.locator(".panel-kind").text_content() == f"Kernel, launch 1 of {launches}"
+    assert facts(opened)["Launched by the CPU"].endswith(" before")
+    assert [range_ for range_, _ in lines(opened, "Launched in")][-1] == "step"
+
+
+def test_previous_next_longest_by_button_and_key_and_escape_closes(visit, pages):
+    opened = open_at(visit, pages, "recorded", "range=step&instance=3")
+    kind = opened.locator(".panel-kind")
+    opened.locator("[data-step=previous]").click()
+    assert kind.text_content() == "Range, instance 2 of 12"
+    for key, number in (("n", 3), ("n", 4), ("p", 3)):
+        opened.keyboard.press(key)
+        assert kind.text_content() == f"Range, instance {number} of 12"
+    opened.keyboard.press("l")
+    steps = tcprof.read(TRANSFORMER).iterations
+    longest = int(steps["gpu_window_ns"].reset_index(drop=True).idxmax()) + 1
+    assert kind.text_content() == f"Range, instance {longest} of 12"
+    opened.keyboard.press("Escape")
+    assert opened.locator("aside.panel").is_hidden()
+    assert "range" not in opened.evaluate("location.hash")
+    opened.go_back()
+    settle(opened)
+    assert kind.text_content() == f"Range, instance {longest} of 12"
+
+
+def test_an_iteration_and_a_module(visit, pages):
+    opened = open_at(visit, pages, "modules", "iteration=2")
+    analysis = tcprof.read(FIXTURES / "llama.sqlite")
+    step = analysis.iterations.iloc[2]
+    assert facts(opened)["GPU window"] == f"{step['gpu_window_ns'] / 1e6:.1f} ms"
+    modules = analysis.modules[(analysis.modules["phase"] == "all") & (analysis.modules["module_id"] >= 0)]
+    module = modules.iloc[0]
+    opened.evaluate("hash => { location.hash = hash }", f"module={module['module']}")
+    settle(opened)
+    assert opened.locator(".panel-title").text_content().strip() == module["module"]
+    assert facts(opened)["Kernels"] == f"{module['kernel_count']:,}"
+    assert opened.messages == []
+
+
+def test_the_strip_stays_in_view_and_its_window_is_dragged(visit, pages):
+    opened = open_at(visit, pages, "recorded", "range=step&instance=6")
+    before = settle(opened)
+    opened.locator("#table-kernels-0").scroll_into_view_if_needed()
+    box = opened.locator(".strip-map").bounding_box()
+    assert 0 <= box["y"] < 100
+    low, high = opened.evaluate("[window.tcprof.shown.whole[0], window.tcprof.shown.whole[1]]")
+    x = box["x"] + box["width"] * ((before[0] + before[1]) / 2 - low) / (high - low)
+    opened.mouse.move(x, box["y"] + 20)
+    opened.mouse.down()
+    opened.mouse.move(x + 100, box["y"] + 20, steps=4)
+    opened.mouse.up()
+    after = settle(opened)
+    assert after[0] - before[0] == pytest.approx(100 * (high - low) / box["width"], rel=0.05)
+    assert after[1] - after[0] == pytest.approx(before[1] - before[0])
+    assert opened.locator(".panel-kind").text_content() == "Range, instance 6 of 12", "it is still selected"
+
+
+def test_a_drag_beside_the_window_selects_a_part_of_the_recording(visit, pages):
+    opened = visit(pages / "recorded.html")
+    opened.locator(".strip-map").scroll_into_view_if_needed()
+    box = opened.locator(".strip-map").bounding_box()
+    opened.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 20)
+    opened.mouse.down()
+    opened.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 20, steps=4)
+    opened.mouse.up()
+    settle(opened)
+    low, high = opened.evaluate("window.tcprof.shown.whole")
+    shown = opened.evaluate("window.tcprof.shown.mark")
+    expected = [low + share * (high - low) for share in (0.2, 0.4)]
+    assert shown == pytest.approx(expected, abs=0.01 * (high - low))
+    assert opened.locator(".panel-kind").text_content() == "Window"
+    samples = tcprof.read(TRANSFORMER).samples
+    start, end = samples["start_ns"] * 1e-9, samples["end_ns"] * 1e-9
+    inside = (end.clip(upper=shown[1]) - start.clip(lower=shown[0])).clip(lower=0)
+    mean = (samples["tensor_active_pct"] * inside).sum() / inside.sum()
+    assert facts(opened)["Tensor Active, mean"] == f"{mean:.1f} %"
+
+
+def test_the_strip_is_moved_by_keys(visit, pages):
+    opened = visit(pages / "recorded.html")
+    strip = opened.get_by_role("slider")
+    strip.focus()
+    whole = settle(opened)
+    opened.keyboard.press("ArrowUp")
+    shown = settle(opened)
+    assert shown[1] - shown[0] == pytest.approx((whole[1] - whole[0]) / 2)
+    assert " of " in strip.get_attribute("aria-valuetext")
+    opened.keyboard.press("Home")
+    assert settle(opened) == whole
+
+
+def test_search_finds_and_selects_by_keyboard(visit, pages):
+    opened = visit(pages / "modules.html")
+    field = opened.get_by_role("combobox")
+    field.fill("step")
+    options = opened.get_by_role("option")
+    assert "step" in options.first.text_content()
+    field.fill("mlp down")
+    nouns = {text.rsplit(maxsplit=1)[-1] for text in options.locator(".line-note").all_text_contents()}
+    assert "module" in nouns
+    field.press("ArrowDown")
+    assert options.nth(1).get_attribute("aria-selected") == "true"
+    assert field.get_attribute("aria-activedescendant") == "found-1"
+    name = options.nth(1).locator("bdi").text_content()
+    field.press("Enter")
+    settle(opened)
+    assert opened.locator(".panel-title").text_content().strip() == name
+    field.fill("there is no such thing")
+    assert opened.get_by_text("Nothing has that name").is_visible()
+    assert opened.messages == []
+
+
+def test_a_click_on_a_bar_selects_it(visit, pages):
+    opened = open_at(visit, pages, "recorded", "range=step&instance=4")
+    opened.keyboard.press("Escape")
+    opened.locator("#timeline").scroll_into_view_if_needed()
+    lanes = opened.evaluate(
+        """() => {
+            const plot = document.getElementById('timeline'), { l, t, w, h } = plot._fullLayout._size;
+            const trace = plot.data.find(each => each.meta.role === 'lanes');
+            const { domain, range } = plot._fullLayout[trace.yaxis.replace('y', 'yaxis')];
+            const box = plot.getBoundingClientRect();
+            const [bottom, top] = domain.map(share => box.top + t + (1 - share) * h);
+            const at = row => top + (row - range[1]) / (range[0] - range[1]) * (bottom - top);
+            return { x: box.left + l + w / 2, rows: [1, 2].map(at), scroll: scrollY, last: bottom - 12 };
+        }"""
+    )
+    opened.evaluate("top => scrollTo(0, scrollY + top - 450)", lanes["last"])
+    opened.wait_for_timeout(200)
+    shift = opened.evaluate("scrollY") - lanes["scroll"]
+    opened.mouse.click(lanes["x"], lanes["rows"][0] - shift)
+    middle = sum(settle(opened)) / 2 * 1e9
+    steps = tcprof.read(TRANSFORMER).instances.query("path_id == 0").sort_values("host_start_ns")
+    (number,) = np.flatnonzero((steps["host_start_ns"] < middle) & (steps["host_end_ns"] > middle)) + 1
+    assert opened.locator(".panel-kind").text_content() == f"Range, instance {number} of 12"
+    assert opened.locator(".panel-title").text_content().strip() == "step"
+    assert opened.locator("tr[aria-current] .name").all_text_contents() == ["step"]
+    assert opened.evaluate("scrollY") - lanes["scroll"] == pytest.approx(shift, abs=2)
+    assert opened.messages == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_panel_and_strip_have_names_and_contrast(visit, pages, axe, width, scheme):
+    opened = open_at(visit, pages, "modules", "range=step&instance=2", width=width, scheme=scheme)
+    assert axe(opened) == []
+    box = opened.locator("aside.panel").bounding_box()
+    assert box["x"] + box["width"] <= width
+    assert box["height"] <= (900 if width == 1280 else 0.46 * 900)
+    assert opened.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_hostile_names_are_text_in_panel_and_search(visit, pages):
+    opened = visit(pages / "hostile.html")
+    opened.get_by_role("combobox").fill("script")
+    assert "</script><img src=x onerror=window.hacked=1>" in opened.get_by_role("option").first.text_content()
+    opened.get_by_role("option").first.click()
+    settle(opened)
+    assert "</script><img" in opened.locator(".panel-title").text_content()
+    assert opened.evaluate("window.hacked") is None
+    assert opened.locator(".panel img, .strip img").count() == 0
+    assert opened.messages == []
+
+
+def test_panel_and_strip_are_not_printed(visit, pages):
+    opened = open_at(visit, pages, "plain", "range=step")
+    opened.emulate_media(media="print")
+    assert opened.locator(".strip").is_hidden()
+    assert opened.locator("aside.panel").is_hidden()

@@ -1,0 +1,106 @@
+/** The docked panel that tells of what is selected; on a narrow screen a sheet at the bottom. */
+import { find } from "../dom";
+import { formatPercent, formatSeconds } from "../format";
+import { currentSelection, onSelection, select, type Selection } from "../selection";
+import { toFragment } from "../selection_fragment";
+import type { Subjects } from "../timeline/subjects";
+import { tell, type ClassTime, type Line, type Told } from "./told";
+import type { Steps } from "./steps";
+
+const KEYS: Record<string, keyof Steps> = { p: "previous", n: "next", l: "longest" };
+
+/** Show the panel for whatever is selected, and close it with that. */
+export function startPanel(subjects: Subjects): void {
+  const panel = find("aside.panel", HTMLElement);
+  let steps: Steps = { previous: null, next: null, longest: null };
+  const step = (name: keyof Steps) => { if (steps[name]) select(steps[name], { from: "panel" }); };
+  onSelection(({ selection }) => {
+    const subject = selection && subjects.find(selection);
+    const told = subject && tell(subjects, subject);
+    steps = told ? told.steps : { previous: null, next: null, longest: null };
+    show(panel, told);
+  });
+  find(".panel-close", HTMLButtonElement, panel).addEventListener("click", () => select(null, { from: "panel" }));
+  for (const name of Object.values(KEYS)) {
+    find(`[data-step=${name}]`, HTMLButtonElement, panel).addEventListener("click", () => step(name));
+  }
+  document.addEventListener("keydown", (event) => {
+    const isTyping = event.target instanceof Element && event.target.closest("input, textarea, select, [role=option]");
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !currentSelection()) return;
+    if (event.key === "Escape") select(null, { from: "keyboard" });
+    else if (event.key in KEYS) step(KEYS[event.key]);
+  });
+}
+
+/** Open or close it; what it leaves of the page's width is the figures' own affair, as if the window were resized. */
+function show(panel: HTMLElement, told: Told | null): void {
+  const isOpen = Boolean(told);
+  const changes = panel.hidden === isOpen;
+  if (told) fill(panel, told);
+  panel.hidden = !isOpen;
+  if (!changes) return;
+  document.documentElement.classList.toggle("with-panel", isOpen);
+  dispatchEvent(new Event("resize"));
+}
+
+function fill(panel: HTMLElement, told: Told): void {
+  find(".panel-kind", HTMLElement, panel).textContent = told.kind;
+  find(".panel-title bdi", HTMLElement, panel).textContent = withoutMark(told.title);
+  for (const [name, target] of Object.entries(told.steps)) {
+    find(`[data-step=${name}]`, HTMLButtonElement, panel).disabled = !target;
+  }
+  const facts = element("dl", { className: "panel-facts" },
+    ...told.facts.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
+  const lists = told.lists.flatMap(({ title, lines, more }) => [
+    element("h3", {}, title),
+    element("ul", { className: "panel-lines" }, ...lines.map(lineItem)),
+    ...(more > 0 ? [element("p", { className: "note" }, `${more} more`)] : []),
+  ]);
+  find(".panel-body", HTMLElement, panel).replaceChildren(facts, ...classBar(told.classes, told.classesTitle), ...lists);
+}
+
+/** Time by class, as a bar and as words. */
+function classBar(classes: readonly ClassTime[], title: string): HTMLElement[] {
+  const sum = classes.reduce((total, { seconds }) => total + seconds, 0);
+  if (!(sum > 0)) return [];
+  const bar = element("div", { className: "class-bar", ariaHidden: "true" });
+  for (const { color, seconds } of classes) {
+    const part = element("i", {});
+    part.style.background = color;
+    part.style.width = `${(100 * seconds) / sum}%`;
+    bar.append(part);
+  }
+  const lines = classes.map(({ name, color, seconds }) => {
+    const swatch = element("span", { className: "swatch", ariaHidden: "true" });
+    swatch.style.background = color;
+    return element("li", {}, swatch, `${name} `, element("span", { className: "line-note" },
+      `${formatSeconds(seconds)}, ${formatPercent((100 * seconds) / sum)}`));
+  });
+  return [element("h3", {}, title), bar, element("ul", { className: "class-lines" }, ...lines)];
+}
+
+function lineItem({ name, note, selection }: Line): HTMLElement {
+  const said = element("span", { className: "line-note" }, note);
+  if (!selection) return element("li", {}, element("bdi", {}, withoutMark(name)), said);
+  const button = element("button", { type: "button", className: "line" }, element("bdi", {}, withoutMark(name)));
+  button.dataset.select = fragmentOf(selection);
+  return element("li", {}, button, said);
+}
+
+/** A name as it is read: without the mark that tells it from others that are read alike. */
+export function withoutMark(name: string): string {
+  return name.replace(/~[0-9a-f]{8}$/, "");
+}
+
+function fragmentOf(selection: Selection): string {
+  return toFragment({ selection, view: null });
+}
+
+/** An element with properties and content; names are text. */
+export function element<Tag extends keyof HTMLElementTagNameMap>(
+  tag: Tag, properties: Partial<HTMLElementTagNameMap[Tag]>, ...content: (Node | string)[]
+): HTMLElementTagNameMap[Tag] {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...content);
+  return made;
+}

@@ -1,0 +1,81 @@
+/** One search over ranges, modules and kernels: what is chosen of its results is selected. */
+import { find } from "../dom";
+import { select, type Selection } from "../selection";
+import type { Gpu } from "../timeline/gpus";
+import type { Subjects } from "../timeline/subjects";
+import { element, withoutMark } from "./panel";
+
+const MOST = 12;
+
+interface Found {
+  name: string;
+  noun: string;
+  selection: Selection;
+}
+
+export function startSearch(subjects: Subjects, currentGpu: () => Gpu): void {
+  const input = find("#find", HTMLInputElement);
+  const list = find("#found", HTMLElement);
+  let found: Found[] = [];
+  let at = -1;
+  const close = () => { list.hidden = true; input.setAttribute("aria-expanded", "false"); mark(-1); };
+  const mark = (place: number) => {
+    at = place;
+    Array.from(list.children).forEach((option, i) => option.setAttribute("aria-selected", String(i === place)));
+    if (place < 0) input.removeAttribute("aria-activedescendant");
+    else input.setAttribute("aria-activedescendant", `found-${place}`);
+    list.children[place]?.scrollIntoView({ block: "nearest" });
+  };
+  const choose = (place: number) => {
+    const chosen = found[place];
+    close();
+    if (chosen) select(chosen.selection, { from: "search" });
+  };
+  input.addEventListener("input", () => {
+    found = search(subjects, currentGpu(), input.value.trim().toLowerCase());
+    list.replaceChildren(...(found.length ? found.map(option) : nothing(input.value)));
+    list.hidden = !list.children.length;
+    input.setAttribute("aria-expanded", String(!list.hidden));
+    mark(found.length ? 0 : -1);
+  });
+  input.addEventListener("keydown", (event) => {
+    const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1 };
+    if (event.key in steps && found.length) mark((at + steps[event.key] + found.length) % found.length);
+    else if (event.key === "Enter") choose(at);
+    else if (event.key === "Escape" && !list.hidden) close();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  list.addEventListener("pointerdown", (event) => event.preventDefault()); // the input keeps the focus
+  list.addEventListener("click", ({ target }) => {
+    if (target instanceof Element) choose(Array.from(list.children).findIndex((each) => each.contains(target)));
+  });
+  input.addEventListener("blur", close);
+}
+
+/** Names that hold all words, those that begin with the first one before the others. */
+function search({ header }: Subjects, gpu: Gpu, wanted: string): Found[] {
+  const words = wanted.split(/\s+/).filter(Boolean);
+  if (!words.length) return [];
+  const { paths, kernels, modules } = gpu.details;
+  const all: [string, "range" | "module" | "kernel", string][] = [
+    ...header.links.ranges.filter((_, id) => paths.rowOf.has(id)).map((name) => [name, "range", "range"] as const),
+    ...modules.names.map((name) => [name, "module", "module"] as const),
+    ...header.links.kernels.filter((_, id) => kernels.rowOf.has(id)).map((name) => [name, "kernel", "kernel"] as const),
+  ].map((each) => [...each]);
+  const hits = all.filter(([name]) => words.every((word) => name.toLowerCase().includes(word)));
+  const rank = ([name]: (typeof hits)[number]) => (name.toLowerCase().startsWith(words[0]) ? 0 : 1);
+  hits.sort((a, b) => rank(a) - rank(b));
+  return hits.slice(0, MOST).map(([name, kind, noun]) => ({ name, noun, selection: { kind, gpu: gpu.gpu, name } }));
+}
+
+function option({ name, noun }: Found, place: number): HTMLElement {
+  const line = element("li", { id: `found-${place}`, role: "option" }, element("bdi", {}, withoutMark(name)));
+  line.append(element("span", { className: "line-note" }, noun));
+  return line;
+}
+
+function nothing(wanted: string): HTMLElement[] {
+  return wanted.trim() ? [element("li", { className: "note", role: "option", ariaDisabled: "true" }, "Nothing has that name")] : [];
+}

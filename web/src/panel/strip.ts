@@ -1,0 +1,158 @@
+/** The strip that stays in view: all of the recording, with the timeline's window and the selection in it. */
+import { readColor, systemDark } from "../colors";
+import { find } from "../dom";
+import { formatSeconds } from "../format";
+import { onSelection, select } from "../selection";
+import type { Gpu } from "../timeline/gpus";
+import { penOf } from "../timeline/paint";
+import { windowOf } from "../timeline/samples";
+import type { Shown } from "../timeline/shown";
+import type { Span, Subject, Subjects } from "../timeline/subjects";
+
+const LEAST_DRAG = 4; // pixels that are no click
+const TICKS = 4; // pixels of the row of the selection's instances
+
+/** Draw the strip, and let it be dragged: the window moves; beside it, or where all is shown, a drag selects a window. */
+export function startStrip(subjects: Subjects, shown: Shown, currentGpu: () => Gpu): void {
+  const strip = find(".strip", HTMLElement);
+  const map = find(".strip-map", HTMLElement, strip);
+  const canvas = find("canvas", HTMLCanvasElement, map);
+  let subject: Subject | null = null;
+  let brushed: Span | null = null;
+  const draw = () => {
+    drawMap(canvas, subjects, currentGpu(), shown, subject, brushed);
+    describe(strip, map, shown);
+  };
+  strip.hidden = false;
+  onSelection(({ selection }) => { subject = selection && subjects.find(selection); draw(); });
+  document.addEventListener("tcprof:window", draw);
+  new ResizeObserver(draw).observe(map);
+  new MutationObserver(draw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  systemDark.addEventListener("change", draw);
+  followPointer(map, shown, currentGpu, (span) => { brushed = span; draw(); });
+  followKeys(map, shown);
+}
+
+function describe(strip: HTMLElement, map: HTMLElement, { low, high, whole, length, isWhole }: Shown): void {
+  const text = isWhole ? `all that was recorded, ${formatSeconds(length)}`
+    : `${formatSeconds(high - low)} of ${formatSeconds(length)}, from ${formatSeconds(low)} on`;
+  find(".strip-text", HTMLElement, strip).textContent = isWhole ? "" : `Shown: ${text}`;
+  find("[data-whole]", HTMLButtonElement, strip).hidden = isWhole;
+  map.setAttribute("aria-valuenow", String(Math.round((100 * ((low + high) / 2 - whole[0])) / length)));
+  map.setAttribute("aria-valuetext", text);
+}
+
+function followPointer(map: HTMLElement, shown: Shown, currentGpu: () => Gpu, brush: (span: Span | null) => void): void {
+  let from: { x: number; low: number; moves: boolean } | null = null;
+  const perPixel = () => shown.length / Math.max(map.clientWidth, 1);
+  const timeAt = (x: number) => shown.whole[0] + (x - map.getBoundingClientRect().left) * perPixel();
+  const spanTo = (x: number): Span => {
+    const [a, b] = [timeAt(from!.x), timeAt(x)].map((time) => Math.min(Math.max(time, shown.whole[0]), shown.whole[1]));
+    return { start: Math.min(a, b), end: Math.max(a, b) };
+  };
+  map.addEventListener("pointerdown", (event) => {
+    if (event.button) return;
+    const time = timeAt(event.clientX);
+    const slack = 3 * perPixel();
+    const moves = !shown.isWhole && time > shown.low - slack && time < shown.high + slack;
+    from = { x: event.clientX, low: shown.low, moves };
+    map.setPointerCapture(event.pointerId);
+  });
+  map.addEventListener("pointermove", (event) => {
+    if (!from) return;
+    if (!from.moves) brush(spanTo(event.clientX));
+    else {
+      const low = from.low + (event.clientX - from.x) * perPixel();
+      shown.set(low, low + shown.high - shown.low);
+    }
+  });
+  map.addEventListener("pointerup", (event) => {
+    if (!from) return;
+    const { moves, x } = from;
+    const span = spanTo(event.clientX);
+    from = null;
+    brush(null);
+    if (moves) return;
+    if (Math.abs(event.clientX - x) < LEAST_DRAG) centre(shown, timeAt(event.clientX));
+    else select({ kind: "window", gpu: currentGpu().gpu, ...span }, { from: "strip" });
+  });
+  map.addEventListener("pointercancel", () => { from = null; brush(null); });
+}
+
+function centre(shown: Shown, time: number): void {
+  const half = (shown.high - shown.low) / 2;
+  if (!shown.isWhole) shown.set(time - half, time + half);
+}
+
+function followKeys(map: HTMLElement, shown: Shown): void {
+  const actions: Record<string, () => void> = {
+    ArrowLeft: () => shown.move(-0.4), ArrowRight: () => shown.move(0.4), Home: shown.showAll,
+    ArrowUp: () => shown.zoom(0.5), ArrowDown: () => shown.zoom(2),
+  };
+  map.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in actions)) return;
+    event.preventDefault();
+    actions[event.key]();
+  });
+}
+
+function drawMap(
+  canvas: HTMLCanvasElement, subjects: Subjects, gpu: Gpu, shown: Shown, subject: Subject | null, brushed: Span | null,
+): void {
+  const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  const pen = penOf(canvas);
+  pen.scale(ratio, ratio);
+  const [first] = shown.whole;
+  const across = (time: number) => ((time - first) / shown.length) * width;
+  drawCurve(pen, gpu, shown.whole, across, height - TICKS - 2);
+  pen.fillStyle = readColor("--focus");
+  for (const { start, end } of subject?.gpu === gpu ? spansOf(subjects, subject) : []) {
+    pen.fillRect(across(start), height - TICKS, Math.max(across(end) - across(start), 1.5), TICKS);
+  }
+  if (!shown.isWhole) drawWindow(pen, across(shown.low), across(shown.high), width, height);
+  if (brushed) drawWindow(pen, across(brushed.start), across(brushed.end), width, height);
+}
+
+function drawCurve(
+  pen: CanvasRenderingContext2D, gpu: Gpu, [low, high]: readonly [number, number], across: (time: number) => number, height: number,
+): void {
+  const curve = gpu.curves.get("Tensor Active");
+  if (!curve) return;
+  const level = windowOf(curve.levels, low, high, Math.max(across(high), 100));
+  const values = level.curves[curve.place];
+  const rises = (steps: number) => (height * curve.step * (steps - 1)) / 100;
+  for (const [name, of, opacity] of [["--bar", values.high, 0.35], ["--bar", values.mean, 1]] as const) {
+    pen.fillStyle = readColor(name);
+    pen.globalAlpha = opacity;
+    for (let i = 0; i < level.start.length; i++) {
+      if (values.mean[i] === 0) continue;
+      const left = across(level.start[i]);
+      pen.fillRect(left, height - rises(of[i]), Math.max(across(level.end[i]) - left, 0.5), rises(of[i]));
+    }
+  }
+  pen.globalAlpha = 1;
+}
+
+/** Where on the GPU each of the selected instances is. */
+function spansOf(subjects: Subjects, subject: Subject | null): Span[] {
+  if (!subject) return [];
+  const { gpu, selection: { kind }, instances, at, place } = subject;
+  if (at >= 0 || (kind !== "range" && kind !== "kernel")) return place ? [place] : [];
+  const { start, end } = gpu.lanes.work;
+  return instances.map((bar) => (kind === "range" ? subjects.windowOf(gpu, bar) : { start: start[bar], end: end[bar] }));
+}
+
+/** What is outside of the window is greyed. */
+function drawWindow(pen: CanvasRenderingContext2D, left: number, right: number, width: number, height: number): void {
+  pen.fillStyle = readColor("--page");
+  pen.globalAlpha = 0.6;
+  pen.fillRect(0, 0, left, height);
+  pen.fillRect(right, 0, width - right, height);
+  pen.globalAlpha = 1;
+  pen.strokeStyle = readColor("--ink");
+  pen.lineWidth = 1.5;
+  pen.strokeRect(left, 0.75, Math.max(right - left, 2), height - 1.5);
+}

@@ -1,0 +1,250 @@
+/** What the panel tells of a selection: figures, time by class, kernels, and what launched it. Knows no page. */
+import { formatBytes, formatCount, formatMoment, formatPercent, formatScaled, formatSeconds } from "../format";
+import type { Selection } from "../selection_fragment";
+import type { Figures, Totals } from "../timeline/details";
+import { busyTime, openAt, runningIn, sumWork } from "../timeline/launching";
+import { meanWithin } from "../timeline/samples";
+import { spanOf, type Span, type Subject, type Subjects } from "../timeline/subjects";
+import { stepsOf, type Steps } from "./steps";
+
+/** A class of work and its time. */
+export interface ClassTime {
+  name: string;
+  color: string;
+  seconds: number;
+}
+
+/** A line that selects something. */
+export interface Line {
+  name: string;
+  note: string;
+  selection: Selection | null;
+}
+
+export interface Told {
+  title: string;
+  kind: string;
+  facts: [name: string, value: string][];
+  /** Time of its work by class, idle time last, and what their sum is compared with. */
+  classes: ClassTime[];
+  classesTitle: string;
+  lists: { title: string; lines: Line[]; more: number }[];
+  steps: Steps;
+}
+
+const MOST_LINES = 8;
+
+export function tell(subjects: Subjects, subject: Subject): Told {
+  const { selection, gpu, at, instances } = subject;
+  const several = subjects.gpus.length > 1 ? ` on GPU ${gpu.gpu}` : "";
+  const which = at >= 0 ? ` ${formatCount(at + 1)} of ${formatCount(instances.length)}` : "";
+  const nouns = { window: "Window", range: "Range", kernel: "Kernel", module: "Module", iteration: "Iteration", finding: "" };
+  const part = selection.kind === "range" ? ", instance" : selection.kind === "kernel" ? ", launch" : "";
+  return {
+    title: titleOf(selection),
+    kind: `${nouns[selection.kind]}${at >= 0 ? part : ""}${which}${several}`,
+    facts: factsOf(subjects, subject).filter(([, value]) => value !== "–"),
+    ...classesOf(subjects, subject),
+    lists: listsOf(subjects, subject).filter(({ lines }) => lines.length),
+    steps: stepsOf(subjects, subject),
+  };
+}
+
+function titleOf(selection: Selection): string {
+  if (selection.kind === "window") return `${formatSeconds(selection.end - selection.start)} from ${formatMoment(selection.start)}`;
+  return selection.kind === "iteration" ? `Iteration ${selection.number}` : selection.name;
+}
+
+function factsOf(subjects: Subjects, subject: Subject): Told["facts"] {
+  switch (subject.selection.kind) {
+    case "window": return windowFacts(subject);
+    case "iteration": return [["GPU window", lengthOf(subject.place)], ["On the CPU", lengthOf(subject.host[0])], ...meanFacts(subject)];
+    case "range": return subject.at < 0 ? pathFacts(subject) : instanceFacts(subjects, subject);
+    case "kernel": return subject.at < 0 ? kernelFacts(subjects, subject) : launchFacts(subjects, subject);
+    default: return moduleFacts(subject);
+  }
+}
+
+const lengthOf = (span: Span | null | undefined) => (span ? formatSeconds(span.end - span.start) : "–");
+
+/** A percentage with its 95 % interval. */
+function withInterval(value: number, low: number, high: number): string {
+  const interval = Number.isFinite(low + high) ? ` (95 %: ${formatPercent(low)} to ${formatPercent(high)})` : "";
+  return formatPercent(value) + interval;
+}
+
+function windowFacts(subject: Subject): Told["facts"] {
+  const { gpu: { lanes: { work } }, place } = subject;
+  const busy = place && busyTime(work, subject.work(), place.start, place.end);
+  return [
+    ["Length", lengthOf(place)],
+    ["GPU busy", place && busy !== null ? formatPercent((100 * busy) / (place.end - place.start)) : "–"],
+    ...meanFacts(subject),
+  ];
+}
+
+/** The means of all curves over its time on the GPU. */
+function meanFacts({ gpu: { curves }, place }: Subject): Told["facts"] {
+  if (!place) return [];
+  return [...curves].map(([name, { levels, place: curve, step, unit }]) => {
+    const mean = meanWithin(levels[0], levels[0].curves[curve], step, place.start, place.end);
+    return [`${name}, mean`, unit === "%" ? formatPercent(mean) : formatScaled(mean, unit)];
+  });
+}
+
+function figureOf({ rowOf, figures }: Totals, id: number): (name: string) => number {
+  const row = rowOf.get(id);
+  return (name) => (row === undefined ? NaN : figures[name]?.[row] ?? NaN);
+}
+
+function pathFacts({ gpu: { details }, id }: Subject): Told["facts"] {
+  const of = figureOf(details.paths, id);
+  const count = of("instance_count");
+  const seconds = 1e-9 * of("gpu_window_ns");
+  return [
+    ["Instances", formatCount(count)],
+    ["GPU window, mean", formatSeconds(seconds / count)],
+    ["GPU window, all together", formatSeconds(seconds)],
+    ["Tensor Active, mean", withInterval(...interval(of, "tensor_active_mean_pct", "tensor_active"))],
+    ["Tensor FLOP/s", formatScaled(of("tensor_flop") / seconds, "FLOP/s")],
+    ["Device memory, each", formatBytes(of("dram_bytes") / count)],
+    ["Kernels", formatCount(of("kernel_count"))],
+  ];
+}
+
+function interval(of: (name: string) => number, value: string, stem: string): [number, number, number] {
+  return [of(value), of(`${stem}_low_pct`), of(`${stem}_high_pct`)];
+}
+
+function instanceFacts(subjects: Subjects, { gpu, instances, at, place, host }: Subject): Told["facts"] {
+  const bar = instances[at];
+  const { percents, kernels } = gpu.lanes.host;
+  const of = (name: string, figures: Figures = gpu.details.instances) => figures[name]?.[bar] ?? NaN;
+  const window = subjects.windowOf(gpu, bar);
+  return [
+    ["GPU window", kernels[bar] ? lengthOf(place) : "–"],
+    ["On the CPU", lengthOf(host[0])],
+    ["Tensor Active, mean", formatPercent(percents.tensor_active_mean_pct[bar])],
+    ["Tensor FLOP/s", formatScaled(of("tensor_flop") / (window.end - window.start), "FLOP/s")],
+    ["Device memory", formatBytes(of("dram_bytes"))],
+    ["Kernels", formatCount(kernels[bar])],
+    ["Time of the kernels", formatSeconds(1e-9 * of("kernel_ns"))],
+  ];
+}
+
+function kernelFacts(subjects: Subjects, { gpu, id }: Subject): Told["facts"] {
+  const { low, high, class: classes } = subjects.header.works;
+  const of = figureOf(gpu.details.kernels, id);
+  const seconds = 1e-9 * of("total_ns");
+  return [
+    ["Launches", formatCount(of("launch_count"))],
+    ["Time, all launches", formatSeconds(seconds)],
+    ["Time, mean", formatSeconds(seconds / of("launch_count"))],
+    ["Class", subjects.header.classes[classes[id]].name],
+    ["Tensor Active", withInterval(of("tensor_active_pct"), low[id] ?? NaN, high[id] ?? NaN)],
+    ["Tensor FLOP/s", formatScaled(of("tensor_flop") / seconds, "FLOP/s")],
+    ["Device memory, each", formatBytes((of("dram_read_bytes") + of("dram_write_bytes")) / of("launch_count"))],
+  ];
+}
+
+function launchFacts(subjects: Subjects, { gpu, id, instances, at, place }: Subject): Told["facts"] {
+  const { lanes: { work, labels }, details: { launched } } = gpu;
+  const bar = instances[at];
+  return [
+    ["Duration", lengthOf(place)],
+    ["Start", formatMoment(work.start[bar])],
+    ["Launched by the CPU", Number.isNaN(launched[bar]) ? "–" : `${formatSeconds(work.start[bar] - launched[bar])} before`],
+    ["Where", labels[work.row[bar]] ?? "–"],
+    ["Class", subjects.header.classes[subjects.header.works.class[id]].name],
+    ["Tensor Active, from the fit", formatPercent(work.percents.tensor_active_pct[bar])],
+  ];
+}
+
+function moduleFacts({ gpu: { details }, id }: Subject): Told["facts"] {
+  const of = figureOf(details.modules, id);
+  const seconds = 1e-9 * of("kernel_ns");
+  return [
+    ["Time of its kernels", formatSeconds(seconds)],
+    ["Share of all kernels' time", formatPercent(of("share_pct"))],
+    ["Tensor Active while they ran", withInterval(...interval(of, "tensor_active_pct", "tensor_active"))],
+    ["Time lost to the peak", formatSeconds(1e-9 * of("lost_ns"))],
+    ["Tensor FLOP/s", formatScaled(of("tensor_flop") / seconds, "FLOP/s")],
+    ["Device memory", formatBytes(of("dram_bytes"))],
+    ["Kernels", formatCount(of("kernel_count"))],
+  ];
+}
+
+/** Time by class; of one time on the GPU its idle time too. */
+function classesOf({ header }: Subjects, subject: Subject): Pick<Told, "classes" | "classesTitle"> {
+  const { selection: { kind }, gpu: { lanes: { work } }, place, at } = subject;
+  if (kind === "kernel" || kind === "module") return { classes: [], classesTitle: "" };
+  const times = new Map<number, number>();
+  const clip = kind === "window" && place;
+  for (const bar of subject.work()) {
+    const place_ = header.works.class[work.id[bar]];
+    const from = clip ? Math.max(work.start[bar], clip.start) : work.start[bar];
+    const to = clip ? Math.min(work.end[bar], clip.end) : work.end[bar];
+    times.set(place_, (times.get(place_) ?? 0) + to - from);
+  }
+  const classes = [...times].sort((a, b) => a[0] - b[0]).map(([each, seconds]) => ({ ...header.classes[each], seconds }));
+  const isOne = place && (kind !== "range" || at >= 0);
+  if (isOne) {
+    const bars = runningIn(work, subject.gpu.lanes.work.rows, place.start, place.end);
+    const idle = place.end - place.start - busyTime(work, bars, place.start, place.end);
+    if (idle > 0) classes.push({ ...header.classes[header.classes.length - 1], seconds: idle });
+  }
+  return { classes, classesTitle: kind === "window" ? "Time by class" : "Time of what it launched, by class" };
+}
+
+function listsOf(subjects: Subjects, subject: Subject): Told["lists"] {
+  const lists = [];
+  if (subject.selection.kind !== "kernel") {
+    const title = subject.selection.kind === "window" ? "Kernels in the window" : "Kernels that it launched";
+    lists.push(workList(subjects, subject, title));
+  }
+  return [...lists, ...launcherLists(subjects, subject)];
+}
+
+function workList({ header }: Subjects, subject: Subject, title: string): Told["lists"][number] {
+  const { gpu } = subject;
+  const shares = sumWork(gpu.lanes.work, gpu.lanes.work.percents.tensor_active_pct, subject.work());
+  const lines = shares.slice(0, MOST_LINES).map(({ id, count, seconds, activeSeconds }) => {
+    const active = Number.isNaN(activeSeconds) ? "" : `, Tensor Active ${formatPercent((100 * activeSeconds) / seconds)}`;
+    const name = header.links.kernels[id];
+    return {
+      name: name ?? header.works.cuts[id].at(-1) ?? "",
+      note: `${formatCount(count)} ×, ${formatSeconds(seconds)}${active}`,
+      selection: name === undefined ? null : { kind: "kernel" as const, gpu: gpu.gpu, name },
+    };
+  });
+  return { title, lines, more: shares.length - lines.length };
+}
+
+/** The ranges that launched it: those around one launch, the innermost first; of several launches the innermost of each. */
+function launcherLists(subjects: Subjects, subject: Subject): Told["lists"] {
+  const { selection: { kind }, gpu, at, instances, host } = subject;
+  const ranges = gpu.lanes.host;
+  const open = (time: number) => (Number.isNaN(time) ? [] : openAt(ranges, ranges.rows, time));
+  if (at >= 0 && (kind === "kernel" || kind === "range")) {
+    const time = kind === "kernel" ? gpu.details.launched[instances[at]] : host[0].start;
+    const around = open(time).filter((bar) => kind === "kernel" || bar !== instances[at]);
+    const lines = around.map((bar) => ({
+      name: subjects.header.links.ranges[ranges.id[bar]],
+      note: `on the CPU for ${lengthOf(spanOf(ranges, bar))}`,
+      selection: subjects.instanceAt(gpu, "range", bar),
+    }));
+    return [{ title: kind === "kernel" ? "Launched in" : "Within", lines, more: 0 }];
+  }
+  if (kind !== "kernel") return [];
+  const counts = new Map<number, number>();
+  for (const bar of instances) {
+    const inner = open(gpu.details.launched[bar])[0];
+    if (inner !== undefined) counts.set(ranges.id[inner], (counts.get(ranges.id[inner]) ?? 0) + gpu.lanes.work.merged[bar]);
+  }
+  const all = [...counts].sort((a, b) => b[1] - a[1]);
+  const lines = all.slice(0, MOST_LINES).map(([id, count]) => {
+    const name = subjects.header.links.ranges[id];
+    return { name, note: `${formatCount(count)} launches`, selection: { kind: "range" as const, gpu: gpu.gpu, name } };
+  });
+  return [{ title: "Launched in", lines, more: all.length - lines.length }];
+}

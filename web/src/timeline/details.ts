@@ -1,0 +1,75 @@
+/** What is told of a thing that is selected, as typed arrays: see tcprof/render/html/timeline/details.py. */
+import type { PackedGpu, PackedTotals } from "./header";
+import type { ReadArray } from "./unpack";
+
+/** Where iterations are on the CPU, and where their work is on the GPU, by start, in seconds. */
+export interface Iterations {
+  number: Uint32Array;
+  start: Float64Array;
+  end: Float64Array;
+  hostStart: Float64Array;
+  hostEnd: Float64Array;
+}
+
+/** Figures by name, NaN where unknown. */
+export type Figures = Record<string, Float32Array>;
+
+/** Figures of things over all of their instances, and the row of each id in them. */
+export interface Totals {
+  rowOf: ReadonlyMap<number, number>;
+  figures: Figures;
+}
+
+export interface Details {
+  iterations: Iterations;
+  /** When each bar of work was launched, in seconds; NaN where unknown. */
+  launched: Float64Array;
+  /** Figures of each bar of the ranges on the CPU; none where the page holds too many. */
+  instances: Figures;
+  /** The bar on the CPU of each bar of a range's work on the GPU; -1 for none. */
+  hostOfWindow: Int32Array;
+  paths: Totals;
+  kernels: Totals;
+  modules: Totals & { names: readonly string[] };
+}
+
+export function readDetails(read: ReadArray, packed: PackedGpu): Details {
+  const { paths, kernels, modules } = packed.totals;
+  const { first, step, changes } = packed.launches;
+  const launched = sumUp(read(changes, Float64Array)).map((value) => (value ? 1e-9 * (first + step * (value - 1)) : NaN));
+  return {
+    iterations: readIterations(read, packed.iterations),
+    launched,
+    instances: readFigures(read, packed.instances),
+    hostOfWindow: new Int32Array(sumUp(read(packed.hostOfWindow.changes, Float64Array))),
+    paths: readTotals(read, paths),
+    kernels: readTotals(read, kernels),
+    modules: { ...readTotals(read, modules), names: modules.names },
+  };
+}
+
+function readIterations(read: ReadArray, packed: PackedGpu["iterations"]): Iterations {
+  const [start, hostStart] = [packed.start, packed.hostStart].map((number) => read(number, Float64Array, 1e-9));
+  const ends = (starts: Float64Array, number: number) =>
+    read(number, Float64Array, 1e-9).map((length, i) => starts[i] + length);
+  return {
+    number: read(packed.number, Uint32Array), start, hostStart,
+    end: ends(start, packed.length), hostEnd: ends(hostStart, packed.hostLength),
+  };
+}
+
+function readTotals(read: ReadArray, { ids, figures }: PackedTotals): Totals {
+  const rowOf = new Map(Array.from(read(ids, Uint32Array), (id, row) => [id, row]));
+  return { rowOf, figures: readFigures(read, figures) };
+}
+
+/** Numbers that are packed as the bits of single precision. */
+function readFigures(read: ReadArray, packed: Record<string, number>): Figures {
+  const bits = Object.entries(packed).map(([name, number]) => [name, read(number, Uint32Array)] as const);
+  return Object.fromEntries(bits.map(([name, values]) => [name, new Float32Array(values.buffer)]));
+}
+
+function sumUp(changes: Float64Array): Float64Array {
+  let sum = 0;
+  return changes.map((change) => (sum += change));
+}

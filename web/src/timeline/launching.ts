@@ -1,0 +1,100 @@
+/** What launched what: work on the GPU by the time of its launch, and ranges on the CPU around it. Knows no page. */
+import type { Intervals } from "../intervals";
+import type { Row } from "./bars";
+import { firstAbove } from "./search";
+
+/** How often and how long a kernel or a copy ran, and for how long of that the Tensor Cores were active. */
+export interface WorkShare {
+  id: number;
+  count: number;
+  seconds: number;
+  /** NaN where it is known of no launch. */
+  activeSeconds: number;
+}
+
+export class Launches {
+  private readonly launched: Float64Array;
+  private sorted: { places: Uint32Array; times: Float64Array } | null = null;
+
+  /** @param launched - When each bar of work was launched; NaN where unknown. */
+  constructor(launched: Float64Array) {
+    this.launched = launched;
+  }
+
+  /** The bars of work that were launched from one time on, and before another; by launch. */
+  within(start: number, end: number): Uint32Array {
+    const { places, times } = this.byTime();
+    const [from, to] = [start, end].map((limit) => firstAtLeast(times, limit));
+    return places.subarray(from, Math.max(from, to));
+  }
+
+  private byTime() {
+    if (!this.sorted) {
+      const { launched } = this;
+      const known = Uint32Array.from(launched.keys()).filter((place) => !Number.isNaN(launched[place]));
+      const places = known.sort((a, b) => launched[a] - launched[b] || a - b);
+      this.sorted = { places, times: Float64Array.from(places, (place) => launched[place]) };
+    }
+    return this.sorted;
+  }
+}
+
+function firstAtLeast(values: Float64Array, limit: number): number {
+  const place = firstAbove(values, limit);
+  let first = place;
+  while (first > 0 && values[first - 1] === limit) first--;
+  return first;
+}
+
+/** The ranges that were open at a time, the innermost first. */
+export function openAt(host: Intervals, rows: ReadonlyMap<number, Row>, time: number): number[] {
+  const found: number[] = [];
+  for (const { members, reach } of rows.values()) {
+    for (let k = firstAbove(reach, time); k < members.length && host.start[members[k]] <= time; k++) {
+      if (host.end[members[k]] > time) found.push(members[k]);
+    }
+  }
+  return found.sort((a, b) => host.end[a] - host.start[a] - (host.end[b] - host.start[b]));
+}
+
+/** The work of some bars by kernel, the longest first. */
+export function sumWork(work: Intervals, active: Float32Array, bars: Iterable<number>): WorkShare[] {
+  const shares = new Map<number, WorkShare & { known: number }>();
+  for (const bar of bars) {
+    const id = work.id[bar];
+    const share = shares.get(id) ?? { id, count: 0, seconds: 0, activeSeconds: 0, known: 0 };
+    const seconds = work.end[bar] - work.start[bar];
+    share.count += work.merged[bar];
+    share.seconds += seconds;
+    if (!Number.isNaN(active[bar])) {
+      share.known += seconds;
+      share.activeSeconds += (seconds * active[bar]) / 100;
+    }
+    shares.set(id, share);
+  }
+  const all = [...shares.values()].sort((a, b) => b.seconds - a.seconds);
+  return all.map(({ known, activeSeconds, ...share }) => ({ ...share, activeSeconds: known ? activeSeconds : NaN }));
+}
+
+/** Seconds of a window in which at least one of some bars, by start, ran. */
+export function busyTime({ start, end }: Intervals, bars: Iterable<number>, low: number, high: number): number {
+  let [busy, until] = [0, low];
+  for (const bar of bars) {
+    const from = Math.max(start[bar], until);
+    const to = Math.min(end[bar], high);
+    if (to > from) busy += to - from;
+    until = Math.max(until, to);
+  }
+  return busy;
+}
+
+/** The bars, by start, that run within a window. */
+export function runningIn(work: Intervals, rows: ReadonlyMap<number, Row>, low: number, high: number): number[] {
+  const found: number[] = [];
+  for (const { members, reach } of rows.values()) {
+    for (let k = firstAbove(reach, low); k < members.length && work.start[members[k]] < high; k++) {
+      if (work.end[members[k]] > low) found.push(members[k]);
+    }
+  }
+  return found.sort((a, b) => work.start[a] - work.start[b]);
+}

@@ -1,0 +1,48 @@
+// What launched what: by the time of the launch on the CPU.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { makeRows } from "../src/timeline/bars";
+import { busyTime, Launches, openAt, runningIn, sumWork } from "../src/timeline/launching";
+import { meanWithin } from "../src/timeline/samples";
+
+const WORK = {
+  start: Float64Array.of(10, 12, 13, 20), end: Float64Array.of(11, 15, 16, 21), id: Uint32Array.of(5, 6, 6, 5),
+  merged: Uint32Array.of(1, 1, 3, 1), row: Uint8Array.of(1, 1, 3, 1),
+};
+
+test("work belongs to the time in which it was launched, not to that in which it ran", () => {
+  const launches = new Launches(Float64Array.of(4, 1, NaN, 2));
+  assert.deepEqual([...launches.within(1, 4)], [1, 3]);
+  assert.deepEqual([...launches.within(4, 30)], [0]);
+  assert.deepEqual([...launches.within(3, 2)], []);
+});
+
+test("ranges that were open at a time, the innermost first", () => {
+  const host = {
+    start: Float64Array.of(0, 1, 5), end: Float64Array.of(10, 4, 9), id: Uint32Array.of(0, 1, 1),
+    merged: Uint32Array.of(1, 1, 1), row: Uint8Array.of(1, 2, 2),
+  };
+  const rows = makeRows(host);
+  assert.deepEqual(openAt(host, rows, 6), [2, 0]);
+  assert.deepEqual(openAt(host, rows, 4), [0]);
+  assert.deepEqual(openAt(host, rows, 10), []);
+});
+
+test("work is summed by kernel, and unknown Tensor Active stays unknown", () => {
+  const sums = sumWork(WORK, Float32Array.of(50, NaN, NaN, 100), [0, 1, 2, 3]);
+  assert.deepEqual(sums, [
+    { id: 6, count: 4, seconds: 6, activeSeconds: NaN }, { id: 5, count: 2, seconds: 2, activeSeconds: 1.5 },
+  ]);
+});
+
+test("overlapping work is busy once, and only within the window", () => {
+  assert.equal(busyTime(WORK, [0, 1, 2, 3], 10.5, 20.5), 0.5 + 4 + 0.5);
+  assert.deepEqual(runningIn(WORK, makeRows(WORK), 11, 14), [1, 2]);
+});
+
+test("the mean of a curve is over the time where it is known", () => {
+  const curve = { mean: Float32Array.of(11, 0, 31), low: new Float32Array(3), high: new Float32Array(3) };
+  const level = { start: Float64Array.of(0, 1, 2), end: Float64Array.of(1, 2, 3), curves: [curve], binned: false, period: 1 };
+  assert.equal(meanWithin(level, curve, 1, 0.5, 3), (0.5 * 10 + 30) / 1.5);
+  assert.ok(Number.isNaN(meanWithin(level, curve, 1, 1, 2)));
+});
