@@ -132,6 +132,23 @@ def test_bytes_without_a_bandwidth_have_no_share(tmp_path: Path) -> None:
     assert np.isnan(row["dram_pct"])
 
 
+def test_long_launches_that_differ_are_known_by_their_own_samples(tmp_path: Path) -> None:
+    """Launches of one class that count very differently: the fit's interval is wide, their own samples are exact."""
+    builder = TraceBuilder().gpu(sm_count=SMS, clock_hz=CLOCK_HZ, bandwidth=BANDWIDTH)
+    start = 100 * US + 2_000 * US * np.arange(6)
+    end = start + 1_990 * US
+    count = np.array([1, 9, 2, 8, 1, 7]) * 10**9
+    for begin, stop in zip(start.tolist(), end.tolist(), strict=True):
+        builder.kernel("stream", begin, stop, launched=begin - US)
+    borders = np.arange(0, int(end[-1]) + 2 * PERIOD, PERIOD)
+    value = np.diff(count_at(borders, start, end, count)).tolist()
+    builder.cycles([0] * len(value), sm=[int(PERIOD * 1e-9 * CLOCK_HZ * SMS)] * len(value), start=0, period=PERIOD)
+    builder.samples(value, metric=NAMES["instruction_count"], start=0, period=PERIOD)
+    found = kernel(tcprof.read(builder.write(tmp_path)), "stream")
+    assert abs(found["instruction_count"] - count.sum()) <= found["instruction_count_error"]
+    assert found["instruction_count_error"] < 0.03 * count.sum()
+
+
 @pytest.mark.parametrize(
     ("direction", "column", "counted"),
     [("host to device", "dram_write_bytes", 1.03), ("device to host", "dram_read_bytes", 0.2)],

@@ -10,6 +10,8 @@ from tcprof.analysis.pieces import CutPlaces, SplitSamples
 from tcprof.arrays import Floats, Ints
 
 BORDER_NS = 500.0  # how well the count at a border inside a launch is known, as time at the launch's rate
+LEAST_OFFSET_NS = 100.0  # clocks of samples and launches are never known to agree better
+MOST_OFFSET_NS = 2000.0  # nor ever taken to be worse: larger offsets are measured, see tcprof.analysis.clock
 NEAR_NS = 1000  # on either side of a border: whether a kernel runs across it
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.design import Design, Launches
 from tcprof.analysis.kernels.fit import Fit, fit
+from tcprof.analysis.sampling import NORMAL_95
 from tcprof.arrays import Floats
 
 CLOCK_ERROR = 0.003  # of the highest clock: how well a sample shows it
@@ -57,6 +58,7 @@ def full_activity(counted: Fit, most: Capacity) -> Fit:
         + np.diag((most.error * counted.value / most.of_class) ** 2),
         bias=counted.bias / most.of_class,
         per_launch=counted.per_launch / most.of_launch,
+        bounds=counted.bounds and counted.bounds.scaled(1 / most.of_launch, NORMAL_95 * most.error),
     )
 
 

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tcprof.analysis.borders import BORDER_NS
+from tcprof.analysis.borders import BORDER_NS, LEAST_OFFSET_NS, MOST_OFFSET_NS
 from tcprof.analysis.intervals import run_starts
 from tcprof.analysis.kernels.conservation import conserve
 from tcprof.analysis.kernels.design import Design, Launches
+from tcprof.analysis.kernels.enclosure import Bounds
 from tcprof.analysis.kernels.least_squares import (
     NEGLIGIBLE,
     Common,
@@ -46,8 +47,6 @@ RESOLUTION = 4e-5  # samples repeat to this share of the highest count
 DEGREES = 4.0  # of Student's t
 PASSES = 5
 HEIGHTS = 4  # rows whose values differ by less than a unit over this are rounded alike
-LEAST_OFFSET_NS = 100.0  # clocks are never known better
-MOST_OFFSET_NS = 2000.0  # nor ever taken to be worse: larger offsets are measured, see tcprof.analysis.clock
 
 
 @dataclass(frozen=True)
@@ -63,6 +62,7 @@ class Fit:
         unexplained: How much of that the classes do not explain, before it was brought to the sampled sum.
         parts: What a launch counts in each part of its duration, class by class; see ``Design.part_kind``.
         residual: What the classes leave of each row of the design.
+        bounds: What long launches count at least and at most; None where nothing is known.
     """
 
     value: Floats
@@ -73,6 +73,7 @@ class Fit:
     unexplained: float
     parts: Floats
     residual: Floats
+    bounds: Bounds | None = None
 
 
 @dataclass(frozen=True)

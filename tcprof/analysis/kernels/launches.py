@@ -6,13 +6,15 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from tcprof.analysis.borders import LEAST_OFFSET_NS
 from tcprof.analysis.clock import offset_errors
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.capacity import fit_capacity, full_activity, unknown_capacity
 from tcprof.analysis.kernels.classes import Classes, classify
 from tcprof.analysis.kernels.copies import Copies, find_copies
 from tcprof.analysis.kernels.design import Launches, build_design
-from tcprof.analysis.kernels.fit import LEAST_OFFSET_NS, PASSES, Fit, fit
+from tcprof.analysis.kernels.enclosure import find_enclosure
+from tcprof.analysis.kernels.fit import PASSES, Fit, fit
 from tcprof.analysis.kernels.interruptions import doubt_interrupted
 from tcprof.analysis.kernels.names import read_names
 from tcprof.analysis.kernels.work import SHARES, Limits, fit_counts, fit_shares
@@ -176,9 +178,11 @@ def _fit_gpu(
     in_cycles = bool(samples["tensor_cycles"].notna().all())
     unit = None if in_cycles else _passed(samples) / 100
     counted = fit(launches, design, value, error, shift, float(capacity.of_launch.max()), PASSES, unit, offset_error_ns)
+    enclosure = find_enclosure(launches, start, end)
+    counted = replace(counted, bounds=enclosure.bound(value, (error == 0) & (shift == 0)))
     active = full_activity(counted, capacity)
     limits = Limits(capacity, has_clock, *peaks)
-    counts = fit_counts(launches, design, samples, limits, copies)
+    counts = fit_counts(launches, design, samples, limits, copies, enclosure)
     fits = {"tensor": active, **fit_shares(launches, design, samples, counts, limits)}
     doubt = doubt_interrupted(*names, launches, active.per_launch)
     return GpuFit(launches, fits, counts, design.part_kind, counted, doubt, in_cycles, capacity.of_launch, has_clock)

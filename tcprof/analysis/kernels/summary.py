@@ -205,7 +205,8 @@ def _half_of_sums(fit: Fit, row: Ints, launches: Launches) -> Floats:
     some = (counts[first : first + ROWS_AT_ONCE] for first in range(0, shape[0], ROWS_AT_ONCE))
     of_classes = np.concatenate([rows.multiply(rows @ fit.covariance).sum(axis=1) for rows in some])
     variance = of_classes + chosen @ np.diag(fit.covariance)
-    return np.asarray(NORMAL_95 * np.sqrt(np.maximum(variance, 0)) + np.abs(counts @ fit.bias))
+    half = np.asarray(NORMAL_95 * np.sqrt(np.maximum(variance, 0)) + np.abs(counts @ fit.bias))
+    return np.minimum(half, fit.bounds.half_of_sums(row, fit.per_launch)) if fit.bounds else half
 
 
 def _judge(frame: pd.DataFrame, from_samples: bool) -> dict[str, npt.NDArray[np.object_] | pd.Series]:

@@ -13,6 +13,7 @@ import pandas as pd
 from tcprof.analysis.kernels.capacity import Capacity, full_activity
 from tcprof.analysis.kernels.copies import Copies
 from tcprof.analysis.kernels.design import Design, Launches
+from tcprof.analysis.kernels.enclosure import Enclosure, add_bounds
 from tcprof.analysis.kernels.fit import Fit, fit
 from tcprof.analysis.sampling import read_rounded
 from tcprof.arrays import Floats, Ints
@@ -65,7 +66,7 @@ class Limits:
 
 
 def fit_counts(
-    launches: Launches, design: Design, samples: pd.DataFrame, limits: Limits, copies: Copies
+    launches: Launches, design: Design, samples: pd.DataFrame, limits: Limits, copies: Copies, enclosure: Enclosure
 ) -> dict[str, Fit]:
     """What each launch counts of every counter of ``tcprof.frames.WORK`` that was sampled throughout.
 
@@ -75,6 +76,7 @@ def fit_counts(
         samples: Those that the design was built from.
         limits: Of the GPU.
         copies: What moved through its memory beside the launches.
+        enclosure: Which samples are the long launches' own.
     """
     share_of = {count: share for share, (counts, _) in SHARES.items() for count in counts}
     start, end = (samples[name].to_numpy() for name in ("start_ns", "end_ns"))
@@ -89,7 +91,8 @@ def fit_counts(
         moved = copies.move(name, start, end)
         value = np.maximum(value - moved.value, 0)
         error = sampled * moved.unknown_ns  # what a copy moves within the memory: nothing tells how much of it
-        found[name] = fit(launches, design, value, error, moved.shift, max(ceiling, sampled), _PASSES_OF_COUNTS)
+        one = fit(launches, design, value, error, moved.shift, max(ceiling, sampled), _PASSES_OF_COUNTS)
+        found[name] = replace(one, bounds=enclosure.bound(value, (error == 0) & (moved.shift == 0)))
     return found
 
 
@@ -124,6 +127,7 @@ def _sum(fits: list[Fit]) -> Fit:
         covariance=len(fits) * np.sum([one.covariance for one in fits], axis=0),
         bias=np.sum([one.bias for one in fits], axis=0),
         per_launch=np.sum([one.per_launch for one in fits], axis=0),
+        bounds=add_bounds([one.bounds for one in fits]),
     )
 
 
