@@ -19,12 +19,14 @@ from report_inputs import HOSTILE, make_analysis, make_comparison, make_empty
 from test_page import Page
 
 import tcprof
+from tcprof.cli.targets import find_reports, origin_of
 from tcprof.comparison import Side, compare
 from tcprof.comparison.gate.conditions import parse_condition
 from tcprof.comparison.gate.judgements import judge_condition
 from tcprof.errors import OutputError
 from tcprof.findings.compared import judge_comparison
 from tcprof.findings.compared.rows import find_row
+from tcprof.render.html.comparison import write_comparison
 from tcprof.render.html.options import PageOptions
 from tcprof.views.comparison import view_comparison
 from tcprof.views.comparison.kernels import MOST_KERNELS, list_kernel_changes
@@ -268,8 +270,43 @@ class TestNavigation:
             assert len(links) > 5
 
     def test_two_sides_have_a_link_for_each_section_several_one_for_each_side(self, page, page_of_several):
-        assert "Iterations What changed Typical step Why Advice Ranges Kernels Cautions Provenance" in plain(page)
-        assert "Iterations middle fast Cautions Noise floor Provenance" in plain(page_of_several)
+        assert "Iterations What changed Typical step Why Advice Ranges Kernels Cautions Reports Provenance" in plain(
+            page
+        )
+        assert "Iterations middle fast Cautions Noise floor Reports Provenance" in plain(page_of_several)
+
+
+class TestReportsAndBaselines:
+    def test_a_report_that_lies_beside_is_linked_and_the_other_has_its_command(self, steps, tmp_path):
+        (tmp_path / "base.sqlite").touch()
+        origin = origin_of(tmp_path / "base.sqlite")
+        (tmp_path / "base.html").write_text(f'<meta name="tcprof-recording" content="{origin}">')
+        (tmp_path / "opt.html").write_text('<meta name="tcprof-recording" content="of another">')
+        page = tmp_path / "comparison.html"
+        reports = [find_reports(page, tmp_path / f"{name}.sqlite") for name in ("base", "opt")]
+        assert reports == [("base.html",), ("",)]
+        write_comparison([steps], [judge_comparison(steps)], page, reports=reports)
+        shown = Page(page.read_text(encoding="utf-8"))
+        assert "base.html" in [each["href"] for tag, each in shown.elements if tag == "a"]
+        assert "tcprof report opt.sqlite" in shown.text
+        assert "tcprof report base.sqlite" not in shown.text
+
+    def test_a_report_in_the_recording_s_folder(self, tmp_path):
+        folder = tmp_path / "two words"
+        folder.mkdir()
+        recording = folder / "run.nsys-rep"
+        recording.touch()
+        (folder / "run.html").write_text(f'<meta name="tcprof-recording" content="{origin_of(recording)}">')
+        assert find_reports(tmp_path / "page.html", recording) == ("two%20words/run.html",)
+
+    def test_each_other_side_may_be_the_baseline(self, page, page_of_several):
+        assert "tcprof compare opt.sqlite base.sqlite -o comparison.html" in page.text
+        for command in ("compare middle slow fast", "compare fast slow middle"):
+            assert f"tcprof {command} -o comparison.html" in page_of_several.text
+
+    def test_names_are_quoted_for_a_shell(self, tmp_path):
+        shown = Page(render_page([make_comparison(file="a b;rm.sqlite")]))
+        assert "tcprof report 'a b;rm.sqlite'" in shown.text
 
 
 class TestAdvice:

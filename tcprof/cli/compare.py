@@ -26,7 +26,7 @@ from tcprof.cli.options import (
 )
 from tcprof.cli.output import open_page, print_document, progress
 from tcprof.cli.streams import show_path, tell
-from tcprof.cli.targets import check_target
+from tcprof.cli.targets import check_target, find_reports
 from tcprof.errors import UsageError
 from tcprof.render.formats import formats_for
 from tcprof.render.html.options import PageOptions, PlotlyScript, Theme
@@ -127,7 +127,9 @@ def compare(
         from tcprof.render.html.comparison import write_comparison
 
         with progress(f"Writing {page.name}"):
-            write_comparison(comparisons, findings, page, PageOptions(title, theme, plotlyjs), judged, strict)
+            reports = [find_reports(page, each) for each in sides]
+            options = PageOptions(title, theme, plotlyjs)
+            write_comparison(comparisons, findings, page, options, judged, strict, reports)
         if output == TEXT:
             show_path(page)
         else:

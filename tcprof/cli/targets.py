@@ -5,6 +5,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import quote
 
 from tcprof.errors import InputError, OutputError
 from tcprof.files import is_recording
@@ -66,6 +67,28 @@ def check_folder(folder: Path, names: Iterable[str], inputs: Iterable[Path], *, 
 def origin_of(recording: Path) -> str:
     """A number for a recording and its exports by where they lie, which does not reveal where."""
     return f"{zlib.crc32(os.fsencode(Path(os.path.realpath(recording)).parent / recording.stem)):08x}"
+
+
+def find_reports(page: Path, given: Path) -> tuple[str, ...]:
+    """Links from a page to the reports on recordings, where these lie beside the page or beside the recording.
+
+    Args:
+        page: The page.
+        given: The recordings, as ``tcprof.sources.recordings.find_recordings`` takes them.
+
+    Returns:
+        A link for each recording; empty where there is no report on it.
+    """
+    from tcprof.render.authorship import is_page_of
+    from tcprof.sources.recordings import find_recordings
+
+    links = []
+    for recording in find_recordings(given):
+        places = (folder / f"{recording.stem}.html" for folder in (page.parent, recording.parent))
+        origin = origin_of(recording)
+        found = next((each for each in places if each.is_file() and is_page_of(each, origin)), None)
+        links.append(quote(Path(os.path.relpath(found, page.parent)).as_posix()) if found else "")
+    return tuple(links)
 
 
 def _read_with(given: Path) -> Iterator[Path]:

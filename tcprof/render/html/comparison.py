@@ -21,6 +21,7 @@ def write_comparison(
     options: PageOptions = USUAL,
     judged: Sequence[Judgement] = (),
     strict: bool = False,
+    reports: Sequence[Sequence[str]] = (),
 ) -> None:
     """Write the page of a comparison.
 
@@ -31,11 +32,12 @@ def write_comparison(
         options: How to make it; the title is by default what the sides are called.
         judged: What a gate says of the first.
         strict: Whether an inconclusive condition fails.
+        reports: Links to the reports on each side's recordings, see ``tcprof.cli.targets.find_reports``.
 
     Raises:
         OutputError: The file cannot be written. What was there before is left as it was.
     """
-    document = view_comparison_page(comparisons, findings, judged, strict, options.title or "")
+    document = view_comparison_page(comparisons, findings, judged, strict, options.title or "", reports)
     write_page(path, render_comparison(document, options), options)
 
 

@@ -11,6 +11,7 @@ from tcprof.findings import describe_kernel_order, describe_warm_up
 from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.finding import Finding, Severity, texts_of
 from tcprof.untrusted import one_line
+from tcprof.views.comparison.commands import list_commands
 from tcprof.views.comparison.details import list_details
 from tcprof.views.comparison.document import name_findings, title_sides
 from tcprof.views.comparison.iterations_figure import figure_iterations, figure_small_multiples
@@ -46,11 +47,13 @@ class ComparedSide(Section):
         role: baseline or new.
         color: Its colour in all figures.
         facts: Its recordings and GPUs.
+        reports: Links to the reports on its recordings that lie beside the page, each with what it is called.
     """
 
     role: str = ""
     color: str = ""
     facts: tuple[str, ...] = ()
+    reports: tuple[tuple[str, str], ...] = ()
 
 
 def view_comparison_page(
@@ -59,6 +62,7 @@ def view_comparison_page(
     judged: Sequence[Judgement] = (),
     strict: bool = False,
     title: str = "",
+    reports: Sequence[Sequence[str]] = (),
 ) -> Document:
     """What the page of comparisons with one baseline says.
 
@@ -68,8 +72,10 @@ def view_comparison_page(
         judged: A gate's judgements, where there is one comparison.
         strict: Whether an inconclusive condition fails.
         title: Its title; empty for the names of the sides.
+        reports: For each side and each of its recordings the link to its report, empty for none; empty if all are.
     """
     sides = shown_sides(comparisons)
+    links = reports or [[""] * len(shown.side.recordings) for shown in sides]
     faults, _ = name_findings(comparisons, findings)
     cautions = texts_of(caution for each in findings for caution in each.cautions)
     return Document(
@@ -78,10 +84,11 @@ def view_comparison_page(
             *_summaries(sides, findings),
             *_count_cautions(cautions),
             *(_view_iterations(comparisons, gpu) for gpu in shared_gpus(comparisons)),
-            *(_view_side(shown, len(sides)) for shown in sides),
+            *(_view_side(shown, len(sides), of_side) for shown, of_side in zip(sides, links, strict=True)),
             Section(HARD, "What makes these recordings hard to compare", (Notes(cautions, WARNINGS),), "Cautions"),
             *_side_warnings(sides, findings),
             *_view_noise(comparisons),
+            list_commands(sides, links),
             _view_provenance(sides),
         ),
         faults=faults,
@@ -139,7 +146,7 @@ def _iteration_notes(comparisons: Sequence[Comparison], gpu: int) -> tuple[str, 
     return (f"Of recordings with more than {units.format_count(MOST_POINTS)} iterations medians of blocks are drawn.",)
 
 
-def _view_side(shown: ShownSide, count: int) -> ComparedSide:
+def _view_side(shown: ShownSide, count: int, reports: Sequence[str]) -> ComparedSide:
     """A side: what it is called, its colour, its recordings, and what is said of it against the baseline."""
     recordings = shown.side.recordings
     gpus = dict.fromkeys(name for each in recordings for name in name_gpus(each))
@@ -157,7 +164,17 @@ def _view_side(shown: ShownSide, count: int) -> ComparedSide:
         role="baseline" if is_base else "new",
         color=shown.color,
         facts=tuple(fact for fact in facts if fact),
+        reports=_name_reports(shown, reports),
     )
+
+
+def _name_reports(shown: ShownSide, links: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """The links to the reports on a side, each with what it is called."""
+    recordings = shown.side.recordings
+    if len(recordings) == 1:
+        return tuple(("its report", link) for link in links if link)
+    named = zip((one_line(each.recording.file, _LONGEST_FILE) for each in recordings), links, strict=True)
+    return tuple((f"report on {name}", link) for name, link in named if link)
 
 
 def _side_warnings(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings]) -> list[Section]:
