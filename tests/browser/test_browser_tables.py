@@ -210,6 +210,9 @@ def test_figures_are_saved_as_csv(visit, pages):
     curves = saved(opened, opened.locator("[data-csv=timeline]"))
     assert {"Tensor Active", "SM Active"} <= {row[0] for row in curves[1:]}
     assert len(curves) > 100
+    assert curves[0] == ["series", "time_s", "value", "unit"]
+    units = {row[0]: row[3] for row in curves[1:]}
+    assert (units["Tensor Active"], units["Tensor FLOP/s"], units["GPC clock"]) == ("%", "FLOP/s", "Hz")
 
 
 def test_hostile_names_are_no_formulas_in_csv(visit, pages):

@@ -96,6 +96,8 @@ def wait_until(opened, condition):
 
 def test_peak_of_one_sample_is_seen_in_the_whole_capture(timeline):
     opened = timeline("long")
+    opened.locator("[data-action=whole]").click()
+    settled(opened)
     _, y = opened.evaluate(CURVE, "Tensor Active")
     band = opened.evaluate("document.getElementById('timeline').data.find(t => t.meta.role === 'band').y")
     assert max(value for value in band if value is not None) == pytest.approx(97, abs=0.01)
@@ -117,6 +119,7 @@ def test_zoom_ends_at_single_samples(timeline):
 
 def test_window_is_told_to_the_page(timeline):
     opened = timeline("long")
+    opened.locator("[data-action=whole]").click()
     opened.evaluate(
         "window.told = []; document.addEventListener('tcprof:window', event => window.told.push(event.detail))"
     )
@@ -129,6 +132,72 @@ def test_window_is_told_to_the_page(timeline):
     assert told[0]["end"] - told[0]["start"] == pytest.approx(whole / 2)
     assert told[1]["start"] == pytest.approx(told[0]["start"] + 0.2 * whole)
     assert settled(opened) == [told[2]["start"], told[2]["end"]]
+
+
+def test_it_opens_where_the_work_is_and_shows_everything_when_asked(timeline):
+    opened = timeline("long")
+    low, high = settled(opened)
+    assert -0.002 < low < 0.001, "kernels run from 0 to 19.5 ms of 3 s"
+    assert 0.019 < high < 0.022
+    assert opened.evaluate("location.hash") == ""
+    assert opened.locator(".strip-text").text_content().startswith("Shown: ")
+    opened.locator("[data-whole]").click()
+    assert settled(opened)[1] == pytest.approx(60_000 * PERIOD_S)
+    opened.wait_for_timeout(300)
+    opened.reload()
+    opened.wait_for_selector("html[data-drawn]", state="attached")
+    assert settled(opened)[1] == pytest.approx(60_000 * PERIOD_S), "what the reader asked for stays"
+
+
+def test_the_pointer_finds_bars_only_where_they_are_painted(timeline):
+    opened = timeline("unsampled")
+    found = opened.evaluate(BARS)
+    box = opened.locator("#timeline").bounding_box()
+    lanes = opened.locator("#timeline .nsewdrag").last.bounding_box()
+    kernel, _, copy = found["bars"]
+    hover = opened.locator("#timeline .hoverlayer")
+
+    def pointed_at(x):
+        opened.mouse.move(box["x"] + x + 40, lanes["y"] - 30)
+        opened.wait_for_timeout(150)
+        opened.mouse.move(box["x"] + x - 1, lanes["y"] + lanes["height"] / 2)
+        opened.mouse.move(box["x"] + x, lanes["y"] + lanes["height"] / 2)
+        opened.wait_for_timeout(250)
+        return hover.text_content()
+
+    assert "lonely" in pointed_at(kernel["right"] - 5)
+    assert pointed_at(kernel["right"] + 8) == ""
+    assert pointed_at(copy["left"] - 8) == ""
+    assert "host to device" in pointed_at(copy["left"] + 5)
+
+
+def test_a_line_at_the_pointer_tells_the_time_over_all_curves(timeline):
+    opened = timeline("recorded")
+    line = opened.locator(".crosshair")
+    assert line.is_hidden()
+    box = opened.locator("#timeline .nsewdrag").first.bounding_box()
+    low, high = settled(opened)
+    opened.mouse.move(box["x"] + 0.25 * box["width"], box["y"] + 30)
+    assert line.bounding_box()["x"] == pytest.approx(box["x"] + 0.25 * box["width"], abs=1.5)
+    told = float(line.get_attribute("data-time").removesuffix(" ms")) * 1e-3
+    assert told == pytest.approx(low + 0.25 * (high - low), abs=0.002 * (high - low))
+    heights = [opened.locator("#timeline .nsewdrag").nth(i).bounding_box() for i in (0, -1)]
+    assert line.bounding_box()["height"] >= heights[1]["y"] + heights[1]["height"] - heights[0]["y"] - 2
+    opened.mouse.move(2, 2)
+    assert line.is_hidden()
+
+
+def test_bars_stay_at_their_times_beside_the_open_panel(timeline):
+    opened = timeline("unsampled")
+    before = opened.evaluate(BARS)["axis"]
+    opened.evaluate("location.hash = 'window=0.001,0.0025&view=0.001,0.0025'")
+    opened.locator("aside.panel").wait_for(state="visible")
+    opened.wait_for_timeout(500)
+    found = opened.evaluate(BARS)
+    assert found["axis"][1] < before[1] - 200
+    kernel, _, copy = found["bars"]
+    edges = [kernel["left"], kernel["right"], copy["left"], copy["right"]]
+    assert edges == pytest.approx(found["times"], abs=2.5)
 
 
 @pytest.mark.slow

@@ -17,14 +17,15 @@ export function csvLine(cells: Cells): string {
 export function figureRows({ data = [], layout }: Partial<Pick<Figure, "data" | "layout">>): Cells[] {
   const table = layout?.meta?.csv;
   if (table) return [table.columns, ...table.rows];
-  const rows: Cells[] = [["series", "x", "y"]];
+  const isTimeline = data.some(({ meta }) => meta?.unit !== undefined);
+  const rows: Cells[] = [isTimeline ? ["series", "time_s", "value", "unit"] : ["series", "x", "y"]];
   for (const trace of data) {
     if (trace.meta?.role === "band" || trace.meta?.role === "lanes") continue; // outlines, and places of bars
     const [x, y] = [valuesOf(trace.x), valuesOf(trace.y)];
     const labels = trace.orientation === "h" ? trace.hovertext ?? [] : [];
     for (let i = 0; i < Math.max(x.length, y.length); i++) {
       const name = [trace.name ?? "", labels[i] ?? ""].filter(Boolean).map(plainText).join(": ");
-      if (![x[i], y[i]].some((value) => value === null || Number.isNaN(value))) rows.push([name, x[i], y[i]]);
+      if (![x[i], y[i]].some((value) => value === null || Number.isNaN(value))) rows.push([name, x[i], y[i], ...(isTimeline ? [trace.meta?.unit] : [])]);
     }
   }
   return rows;

@@ -23,6 +23,8 @@ export interface TraceMeta {
   chooses?: string;
   /** Of the timeline's traces: what it fills them with. */
   role?: "curve" | "band" | "lanes";
+  /** Of its curves: what their values are measured in. */
+  unit?: string;
 }
 
 export interface Trace<Meta = TraceMeta> {
@@ -85,6 +87,7 @@ export interface PlotElement extends HTMLElement {
   on(event: "plotly_clickannotation", call: (event: AnnotationClick) => void): void;
   on(event: "plotly_relayout" | "plotly_relayouting", call: (change: LayoutChange) => void): void;
   on(event: "plotly_afterplot" | "plotly_doubleclick" | "plotly_restyle", call: () => void): void;
+  on(event: "plotly_beforehover", call: (event: MouseEvent) => boolean): void;
   readonly _fullLayout?: FullLayout;
 }
 
@@ -94,6 +97,7 @@ interface Library {
   relayout(plot: HTMLElement, change: object): Promise<void>;
   toImage(plot: HTMLElement, options: { format: "png"; width: number; height: number; scale: number }): Promise<string>;
   Plots: { resize(plot: HTMLElement): void };
+  Fx: { unhover(plot: HTMLElement): void };
 }
 
 declare global {

@@ -9,20 +9,28 @@ export class Shown {
   low: number;
   high: number;
   readonly whole: readonly [number, number];
+  /** The window that the page opens on. */
+  readonly home: readonly [number, number];
   private readonly changed: (shown: Shown) => void;
 
   /**
    * @param whole - All that was recorded.
+   * @param home - The window to begin with.
    * @param changed - Is called after each change.
    */
-  constructor(whole: readonly [number, number], changed: (shown: Shown) => void) {
+  constructor(whole: readonly [number, number], home: readonly [number, number], changed: (shown: Shown) => void) {
     this.whole = [...whole];
-    [this.low, this.high] = this.whole;
+    this.home = [...home];
+    [this.low, this.high] = this.home;
     this.changed = changed;
   }
 
   get isWhole(): boolean {
     return this.low <= this.whole[0] && this.high >= this.whole[1];
+  }
+
+  get isHome(): boolean {
+    return this.low === this.home[0] && this.high === this.home[1];
   }
 
   /** Seconds of all that was recorded. */
@@ -38,6 +46,8 @@ export class Shown {
     [this.low, this.high] = length >= this.length ? this.whole : [start, start + length];
     this.changed(this);
   }
+
+  readonly showHome = (): void => this.set(...this.home);
 
   readonly showAll = (): void => this.set(...this.whole);
 

@@ -8,6 +8,7 @@ import { Drawing } from "./drawing";
 import { describeData, readGpu, type TimelineData } from "./gpus";
 import type { Header } from "./header";
 import { followCrosshair } from "./crosshair";
+import { busyPart } from "./busy";
 import { highlightsOf } from "./highlights";
 import { barAt, selectionOf } from "./pointing";
 import { Shown } from "./shown";
@@ -64,11 +65,11 @@ async function start(timeline: Timeline, plot: PlotElement, box: HTMLElement): P
   const gpus = header.gpus.map((gpu) => readGpu(read, gpu, header.highestRange));
   const { layout } = header.figure;
   plot.style.height = `${layout.height}px`; // plotly takes it from here when the window is resized
-  const shown = new Shown(layout.xaxis.range, ({ low, high, isWhole }) => {
+  const shown = new Shown(layout.xaxis.range, busyPart(gpus, layout.xaxis.range), ({ low, high, isWhole, isHome }) => {
     drawing.schedule();
     const detail = { start: low, end: high, whole: isWhole };
     document.dispatchEvent(new CustomEvent("tcprof:window", { detail }));
-    keepView(isWhole ? null : [low, high]);
+    keepView(isHome ? null : [low, high]);
   });
   const drawing = new Drawing(plot, box, header, gpus, shown);
   await new Promise<void>((done) => { whenParsed(done); });
@@ -85,6 +86,7 @@ async function start(timeline: Timeline, plot: PlotElement, box: HTMLElement): P
   listenToReader(plot, box, drawing, shown);
   listenToPage(plot, drawing);
   listenToPointer(plot, drawing, subjects);
+  if (!shown.isWhole) shown.showHome(); // so that all that follows the window knows of it
   onSelection((change) => follow(change, shown, drawing, subjects));
   drawing.followAxes();
 }
@@ -97,7 +99,7 @@ function follow({ selection, view, from }: Change, shown: Shown, drawing: Drawin
   shown.mark = place && [place.start, place.end];
   if (from === "address" && view) shown.set(...view);
   else if (place && from !== "timeline") shown.show(place.start, place.end);
-  else if (from === "address") shown.showAll();
+  else if (from === "address") shown.showHome();
   else shown.set(shown.low, shown.high);
 }
 
@@ -141,7 +143,7 @@ function listenToPlot(plot: PlotElement, drawing: Drawing, shown: Shown): void {
 }
 
 /** A click on a bar selects what it stands for. */
-function listenToPointer(plot: HTMLElement, drawing: Drawing, subjects: Subjects): void {
+function listenToPointer(plot: PlotElement, drawing: Drawing, subjects: Subjects): void {
   let from: PointerEvent | null = null;
   const isOnAxes = ({ target }: Event) => target instanceof Element && target.closest(".nsewdrag") !== null;
   plot.addEventListener("pointerdown", (event) => { from = isOnAxes(event) && !event.button ? event : null; }, true);
@@ -152,6 +154,12 @@ function listenToPointer(plot: HTMLElement, drawing: Drawing, subjects: Subjects
     const found = at && barAt(subjects.gpus[at.gpu].lanes, at.row, at.time, at.pixel);
     if (at && found) select(selectionOf(subjects, subjects.gpus[at.gpu], found), { from: "timeline" });
   }, true);
+  plot.on("plotly_beforehover", (event) => {
+    const at = drawing.locate(event);
+    const isBeside = !Number.isNaN(at.row) && !barAt(subjects.gpus[at.gpu].lanes, at.row, at.time, at.pixel);
+    if (isBeside) Plotly.Fx.unhover(plot);
+    return !isBeside;
+  });
   followCrosshair(plot, drawing);
 }
 

@@ -1380,14 +1380,15 @@
   function figureRows({ data = [], layout }) {
     const table = layout?.meta?.csv;
     if (table) return [table.columns, ...table.rows];
-    const rows = [["series", "x", "y"]];
+    const isTimeline = data.some(({ meta }) => meta?.unit !== void 0);
+    const rows = [isTimeline ? ["series", "time_s", "value", "unit"] : ["series", "x", "y"]];
     for (const trace of data) {
       if (trace.meta?.role === "band" || trace.meta?.role === "lanes") continue;
       const [x, y] = [valuesOf(trace.x), valuesOf(trace.y)];
       const labels = trace.orientation === "h" ? trace.hovertext ?? [] : [];
       for (let i = 0; i < Math.max(x.length, y.length); i++) {
         const name = [trace.name ?? "", labels[i] ?? ""].filter(Boolean).map(plainText).join(": ");
-        if (![x[i], y[i]].some((value) => value === null || Number.isNaN(value))) rows.push([name, x[i], y[i]]);
+        if (![x[i], y[i]].some((value) => value === null || Number.isNaN(value))) rows.push([name, x[i], y[i], ...isTimeline ? [trace.meta?.unit] : []]);
       }
     }
     return rows;
@@ -2054,6 +2055,29 @@
     });
   }
 
+  // src/timeline/busy.ts
+  var REST = 0.01;
+  var SMALL = 1 / 3;
+  var MARGIN = 0.04;
+  function busyPart(gpus, whole) {
+    const parts = gpus.map(({ lanes: { work } }) => coreOf(work)).filter((part) => part !== null);
+    if (!parts.length) return whole;
+    const start2 = Math.min(...parts.map(([from]) => from));
+    const end = Math.max(...parts.map(([, to]) => to));
+    const margin = MARGIN * (end - start2);
+    const isSmall = end > start2 && end - start2 < SMALL * (whole[1] - whole[0]);
+    return isSmall ? [Math.max(start2 - margin, whole[0]), Math.min(end + margin, whole[1])] : whole;
+  }
+  function coreOf({ start: start2, end }) {
+    const total = start2.reduce((sum, from, i) => sum + end[i] - from, 0);
+    if (!(total > 0)) return null;
+    const half = REST / 2 * total;
+    let [first, last, before, behind] = [0, start2.length - 1, 0, 0];
+    while ((before += end[first] - start2[first]) < half) first++;
+    while ((behind += end[last] - start2[last]) < half) last--;
+    return [start2[first], end[last]];
+  }
+
   // src/timeline/highlights.ts
   var MOST2 = 4e3;
   var INSIDE = 0.42;
@@ -2121,18 +2145,25 @@
     low;
     high;
     whole;
+    /** The window that the page opens on. */
+    home;
     changed;
     /**
      * @param whole - All that was recorded.
+     * @param home - The window to begin with.
      * @param changed - Is called after each change.
      */
-    constructor(whole, changed) {
+    constructor(whole, home, changed) {
       this.whole = [...whole];
-      [this.low, this.high] = this.whole;
+      this.home = [...home];
+      [this.low, this.high] = this.home;
       this.changed = changed;
     }
     get isWhole() {
       return this.low <= this.whole[0] && this.high >= this.whole[1];
+    }
+    get isHome() {
+      return this.low === this.home[0] && this.high === this.home[1];
     }
     /** Seconds of all that was recorded. */
     get length() {
@@ -2146,6 +2177,7 @@
       [this.low, this.high] = length >= this.length ? this.whole : [start2, start2 + length];
       this.changed(this);
     }
+    showHome = () => this.set(...this.home);
     showAll = () => this.set(...this.whole);
     /** Zoom at a place from 0, the left edge, to 1, the right one. */
     zoom(factor, place = 0.5) {
@@ -2229,11 +2261,11 @@
     const gpus = header.gpus.map((gpu) => readGpu(read, gpu, header.highestRange));
     const { layout } = header.figure;
     plot.style.height = `${layout.height}px`;
-    const shown = new Shown(layout.xaxis.range, ({ low, high, isWhole }) => {
+    const shown = new Shown(layout.xaxis.range, busyPart(gpus, layout.xaxis.range), ({ low, high, isWhole, isHome }) => {
       drawing.schedule();
       const detail = { start: low, end: high, whole: isWhole };
       document.dispatchEvent(new CustomEvent("tcprof:window", { detail }));
-      keepView(isWhole ? null : [low, high]);
+      keepView(isHome ? null : [low, high]);
     });
     const drawing = new Drawing(plot, box, header, gpus, shown);
     await new Promise((done) => {
@@ -2252,6 +2284,7 @@
     listenToReader(plot, box, drawing, shown);
     listenToPage(plot, drawing);
     listenToPointer(plot, drawing, subjects);
+    if (!shown.isWhole) shown.showHome();
     onSelection((change) => follow(change, shown, drawing, subjects));
     drawing.followAxes();
   }
@@ -2262,7 +2295,7 @@
     shown.mark = place && [place.start, place.end];
     if (from === "address" && view) shown.set(...view);
     else if (place && from !== "timeline") shown.show(place.start, place.end);
-    else if (from === "address") shown.showAll();
+    else if (from === "address") shown.showHome();
     else shown.set(shown.low, shown.high);
   }
   async function readData() {
@@ -2312,6 +2345,12 @@
       const found = at && barAt(subjects.gpus[at.gpu].lanes, at.row, at.time, at.pixel);
       if (at && found) select(selectionOf3(subjects, subjects.gpus[at.gpu], found), { from: "timeline" });
     }, true);
+    plot.on("plotly_beforehover", (event) => {
+      const at = drawing.locate(event);
+      const isBeside = !Number.isNaN(at.row) && !barAt(subjects.gpus[at.gpu].lanes, at.row, at.time, at.pixel);
+      if (isBeside) Plotly.Fx.unhover(plot);
+      return !isBeside;
+    });
     followCrosshair(plot, drawing);
   }
   var LEAST_DRAG2 = 4;

@@ -96,7 +96,7 @@ def _curve_panels(strips: GpuStrips, place: int, peak: float) -> list[Panel]:
                 traces += [empty_band().update(meta={**meta, "role": "band"})] if metric is TENSOR else []
                 line = empty_line(metric, metric.visible)
                 templates = hover_templates(metric, number, unit)
-                traces.append(line.update(meta={**meta, "role": "curve", "templates": templates}))
+                traces.append(line.update(meta={**meta, "role": "curve", "templates": templates, "unit": unit.strip()}))
         if traces:
             panels.append(Panel(title, pixels, traces, axis))
     return panels

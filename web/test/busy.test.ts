@@ -1,0 +1,25 @@
+// The part of a recording that has the work.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { busyPart } from "../src/timeline/busy";
+
+const gpu = (...spans: [number, number][]) => {
+  const [start, end] = [0, 1].map((side) => Float64Array.from(spans, (span) => span[side]));
+  return { lanes: { work: { start, end } } } as unknown as Parameters<typeof busyPart>[0][number];
+};
+const busy = (from: number): [number, number][] => Array.from({ length: 100 }, (_, i) => [from + i / 100, from + i / 100 + 0.009]);
+
+test("one busy second of sixteen is shown by itself, whatever little runs beside it", () => {
+  const [start, end] = busyPart([gpu([0.5, 0.501], ...busy(8), [15, 15.001])], [0, 16]);
+  assert.ok(start > 7.9 && start < 8 && end > 8.98 && end < 9.1, `${start} to ${end}`);
+});
+
+test("a recording with work in most of it, or with none, is shown whole", () => {
+  assert.deepEqual(busyPart([gpu(...busy(0), ...busy(9))], [0, 10]), [0, 10]);
+  assert.deepEqual(busyPart([gpu()], [0, 10]), [0, 10]);
+});
+
+test("all GPUs are shown", () => {
+  const [start, end] = busyPart([gpu(...busy(2)), gpu(...busy(3))], [0, 16]);
+  assert.ok(start < 2 && end > 3.98);
+});
