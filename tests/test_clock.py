@@ -66,6 +66,24 @@ def test_samples_of_other_work_do_not_correlate():
     assert check_clocks(activities, samples).iloc[0]["correlation"] < 0.5
 
 
+def test_copies_within_the_memory_may_count_as_active():
+    """A kernel that is not traced makes them on an H200, for 65 µs of each 3 ms: all else must agree."""
+    activities, samples = recorded(0, busy=0.95)
+    start = np.arange(20) * 3_000_000
+    copies = {"kind": "memcpy", "name": "device to device", "start_ns": start, "end_ns": start + 65_000}
+    kept = ~np.array([((activities["start_ns"] < at + 65_000) & (activities["end_ns"] > at)) for at in start]).any(
+        axis=0
+    )
+    both = pd.concat([activities[kept], activities.iloc[:20].assign(**copies)]).sort_values("start_ns")
+    begin, end = samples["start_ns"].to_numpy()[:, None], samples["end_ns"].to_numpy()[:, None]
+    removed = activities[~kept]
+    lost = np.clip(np.minimum(end, removed["end_ns"]) - np.maximum(begin, removed["start_ns"]), 0, None).sum(axis=1)
+    copied = np.clip(np.minimum(end, start + 65_000) - np.maximum(begin, start), 0, None).sum(axis=1)
+    percent = (samples["gr_active_pct"] + np.round(100 * (copied - lost) / PERIOD)).clip(0, 100)
+    found = check_clocks(ACTIVITIES.conform(both), samples.assign(gr_active_pct=percent)).iloc[0]
+    assert math.isnan(found["correlation"]) or found["correlation"] > 0.99
+
+
 def test_no_row_without_gr_active():
     activities, samples = recorded(0)
     assert check_clocks(activities, samples.assign(gr_active_pct=np.nan)).empty

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from tcprof.analysis.copies import find_own_moves
 from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.sampling import samples_by_gpu
-from tcprof.arrays import Floats
+from tcprof.arrays import Bools, Floats
 from tcprof.frames import CLOCKS, KERNEL_KINDS
 
 ENGINE_LEAD_NS = (
@@ -48,6 +49,7 @@ def check_clocks(activities: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFram
             continue
         busy = _busy(of_gpu)
         inside = known & (sampled["start_ns"] >= busy.start[0]) & (sampled["end_ns"] <= busy.end[-1])
+        inside &= ~_shows_moves(activities[activities["gpu"] == gpu], sampled)
         found = _compare(busy, sampled.iloc[np.flatnonzero(inside)[:MOST_SAMPLES]])
         rows.append({"gpu": gpu, **found, "shift_ns": _find_shift(**found)})
     return CLOCKS.conform(pd.DataFrame(rows, columns=CLOCKS.names))
@@ -87,6 +89,13 @@ def _busy(kernels: pd.DataFrame) -> StepFunction:
     start, end = kernels["start_ns"].to_numpy(), kernels["end_ns"].to_numpy()
     _, begin, finish = union(np.zeros(len(kernels), dtype=np.int64), start, np.maximum(end, start + 1) + BRIDGED_NS)
     return StepFunction(begin, finish - BRIDGED_NS, np.ones(len(begin)))
+
+
+def _shows_moves(activities: pd.DataFrame, samples: pd.DataFrame) -> Bools:
+    """Whether a sample shows a copy within the memory, or a set: by the SMs that is GR Active, by an engine not."""
+    start, end = samples["start_ns"].to_numpy() - BRIDGED_NS, samples["end_ns"].to_numpy() + BRIDGED_NS
+    shown: Bools = find_own_moves(activities).covered(start, end) > 0
+    return shown
 
 
 def _compare(busy: StepFunction, samples: pd.DataFrame) -> dict[str, float]:

@@ -8,10 +8,10 @@ from threadpoolctl import threadpool_limits
 
 from tcprof.analysis.borders import LEAST_OFFSET_NS
 from tcprof.analysis.clock import offset_errors
+from tcprof.analysis.copies import Copies, find_copies
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.capacity import fit_capacity, full_activity, unknown_capacity
 from tcprof.analysis.kernels.classes import Classes, classify
-from tcprof.analysis.kernels.copies import Copies, find_copies
 from tcprof.analysis.kernels.design import Launches, build_design
 from tcprof.analysis.kernels.enclosure import find_enclosure
 from tcprof.analysis.kernels.fit import PASSES, Fit, fit

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from tcprof.analysis.copies import Copies
 from tcprof.analysis.kernels.capacity import Capacity, full_activity
-from tcprof.analysis.kernels.copies import Copies
 from tcprof.analysis.kernels.design import Design, Launches
 from tcprof.analysis.kernels.enclosure import Enclosure, add_bounds
 from tcprof.analysis.kernels.fit import Fit, fit

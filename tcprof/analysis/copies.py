@@ -64,18 +64,27 @@ class Copies:
         return Moved(value, shift, unknown_ns)
 
 
+def find_own_moves(activities: pd.DataFrame) -> StepFunction:
+    """When a GPU copied or set its own memory: the copy engines do so, or kernels that are not traced.
+
+    Args:
+        activities: See ``tcprof.frames.ACTIVITIES``; of one GPU.
+    """
+    own = (activities["kind"] == "memset") | (activities["name"] == DEVICE_TO_DEVICE)
+    start, end = (activities.loc[own, name].to_numpy() for name in ("start_ns", "end_ns"))
+    _, start, end = union(np.zeros(len(start), dtype=np.int64), start, end)
+    return StepFunction(start, end, np.ones(len(start)))
+
+
 def find_copies(activities: pd.DataFrame) -> Copies:
     """The copies and sets among the activities of one GPU; what has no size counts as nothing.
 
     Args:
         activities: See ``tcprof.frames.ACTIVITIES``.
     """
-    own = (activities["kind"] == "memset") | (activities["name"] == DEVICE_TO_DEVICE)
-    start, end = (activities.loc[own, name].to_numpy() for name in ("start_ns", "end_ns"))
-    _, start, end = union(np.zeros(len(start), dtype=np.int64), start, end)
     sized = activities[(activities["kind"] == "memcpy") & activities["moved_bytes"].notna()]
     rates = {direction: _rate(sized[sized["name"] == direction]) for direction in _COUNTED}
-    return Copies(StepFunction(start, end, np.ones(len(start))), rates)
+    return Copies(find_own_moves(activities), rates)
 
 
 def _rate(copies: pd.DataFrame) -> StepFunction:
