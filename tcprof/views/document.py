@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tcprof.views.drawing import Icicle
 from tcprof.views.glance import Leads, Summary
 
 if TYPE_CHECKING:
@@ -226,7 +227,7 @@ class Commands:
     items: tuple[tuple[str, tuple[str, ...], str], ...]
 
 
-Part: TypeAlias = "Notes | Code | Summary | Leads | Table | Figure | Facts | Checklist | Commands | Section"
+Part: TypeAlias = "Notes | Code | Summary | Leads | Icicle | Table | Figure | Facts | Checklist | Commands | Section"
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def path_rows(rows: pd.DataFrame, cells: Iterable[tuple[Cell, ...]], tags: Itera
     for (domain, path, name, depth), is_nested, of_row, tag in zip(places, nested, cells, tags, strict=True):
         before = path[: len(path) - len(name)] if path.endswith(name) else ""
         above = before.removesuffix(SEPARATOR)
-        own = (_shorter(name, above) if is_nested else name) if path else WHOLE_CAPTURE
+        own = (shorten(name, above.rpartition(SEPARATOR)[2]) if is_nested else name) if path else WHOLE_CAPTURE
         around = above if is_nested else without_repeats(path).removesuffix(name).removesuffix(SEPARATOR)
         found.append(
             Row(
@@ -56,9 +56,8 @@ def path_rows(rows: pd.DataFrame, cells: Iterable[tuple[Cell, ...]], tags: Itera
     return tuple(found)
 
 
-def _shorter(name: str, above: str) -> str:
+def shorten(name: str, around: str) -> str:
     """A name without what it repeats of the range that it lies in: below ``Llama.model`` it is ``.layers.0``."""
-    around = above.rpartition(SEPARATOR)[2]
     return name.removeprefix(around) if name.startswith(f"{around}.") else name
 
 

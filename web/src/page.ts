@@ -2,6 +2,7 @@
 import { chooseTheme, isDark, systemDark } from "./colors";
 import { find, findAll, whenParsed } from "./dom";
 import { fitFigures, startFigures } from "./figures";
+import { startIcicles } from "./icicle";
 import { startPanel } from "./panel/panel";
 import { startSearch } from "./panel/search";
 import { startStrip } from "./panel/strip";
@@ -60,6 +61,7 @@ const timeline = startTimeline(); // unpacks its data while the browser reads pl
 if (timeline) window.tcprof = timeline;
 whenParsed(() => {
   startTables(timeline);
+  startIcicles();
   const { drawn, restyle } = startFigures(timeline?.drawn ?? Promise.resolve());
   void timeline?.drawn.then(() => startSelecting(timeline));
   void Promise.all([...drawn, timeline?.drawn]).then(() => document.documentElement.setAttribute("data-drawn", "true"));

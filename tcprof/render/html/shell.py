@@ -4,6 +4,7 @@ Names in a report are untrusted. The templates escape all text; figures travel a
 the element around it; and a content security policy forbids every request.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.resources import files
@@ -20,6 +21,7 @@ from tcprof.render.html.plotlyjs import provide_script, script_element, script_s
 from tcprof.units import join_units
 from tcprof.version import __version__
 from tcprof.views.document import Figure, Notes, Part, Section
+from tcprof.views.drawing import Icicle
 
 # Characters that could end a script element, or a line of JavaScript, as JSON writes them within a string.
 _JSON_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
@@ -87,6 +89,8 @@ def split_parts(parts: Sequence[Part]) -> dict[str, Any]:
 
 def _with_kind(part: Part) -> dict[str, Any]:
     drawn = figure_json(part.make()) if isinstance(part, Figure) else ""
+    if isinstance(part, Icicle):
+        drawn = Markup(json.dumps(part.data, separators=(",", ":")).translate(_JSON_ESCAPES))
     return {"kind": type(part).__name__, "value": part, "json": drawn}
 
 

@@ -18,6 +18,7 @@ from tcprof.views.recording.facts import (
     document_data,
     view_provenance,
 )
+from tcprof.views.recording.icicle import EXPLAINED, list_icicles
 from tcprof.views.recording.iteration_strip import MOST_POINTS, figure_iteration_strip
 from tcprof.views.recording.kernels import cut_kernels, describe_fit
 from tcprof.views.recording.modules import cut_modules
@@ -55,6 +56,7 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
     sections = (
         Section("advice", "Advice: what to do first, and what it is likely to win", view_sections(advice), "Advice"),
         Section(TIMELINE, "Timeline", ()),
+        Section("consists", "What the time consists of", _icicles(analysis), "Mean iteration"),
         Section("iterations", "Iterations", _iterations(analysis)),
         Section("modules", "Modules", _modules(analysis)),
         Section("ranges", "Ranges", (Notes((_about_ranges(analysis),)), *cut_ranges(analysis))),
@@ -90,6 +92,11 @@ def _iterations(analysis: Analysis) -> tuple[Part, ...]:
     notes = (*describe_iterations(analysis), *((thinned,) if most > MOST_POINTS else ()), _STRIP)
     caption = "GPU window and Tensor Active of each iteration"
     return Notes(notes, "paragraph"), Figure("iterations", caption, lambda: figure_iteration_strip(analysis))
+
+
+def _icicles(analysis: Analysis) -> tuple[Part, ...]:
+    drawn = list_icicles(analysis)
+    return (Notes((EXPLAINED,)), *drawn) if drawn else ()
 
 
 def _modules(analysis: Analysis) -> tuple[Part, ...]:

@@ -344,6 +344,200 @@
     return Number.isFinite(count) ? Math.round(count).toLocaleString("en-US") : "–";
   }
 
+  // src/icicle_tree.ts
+  var KINDS = ["range", "module", "class", "kernel", "idle"];
+  function childrenOf(tree, order) {
+    const children = tree.parent.map(() => []);
+    tree.parent.forEach((parent, node) => {
+      if (parent >= 0) children[parent].push(node);
+    });
+    const key = order === "time" ? (node) => -tree.time[node] : (node) => tree.start[node];
+    children.forEach((nodes) => nodes.sort((a, b) => key(a) - key(b) || a - b));
+    return children;
+  }
+  function chainOf(tree, node) {
+    const chain = [];
+    for (let at = node; at >= 0; at = tree.parent[at]) chain.unshift(at);
+    return chain;
+  }
+  function layOut(tree, focus, order, narrowest) {
+    const children = childrenOf(tree, order);
+    const chain = chainOf(tree, focus);
+    const bars = chain.map((node, row) => ({ node, row, left: 0, width: 1 }));
+    const add = (parent) => {
+      let left = parent.left;
+      for (const node of children[parent.node]) {
+        const bar = { node, row: parent.row + 1, left, width: parent.width * tree.time[node] / tree.time[parent.node] };
+        left += bar.width;
+        if (bar.width < narrowest) continue;
+        bars.push(bar);
+        add(bar);
+      }
+    };
+    add(bars[bars.length - 1]);
+    return bars;
+  }
+  function turnAround(tree, link, normal2 = (text) => text) {
+    const found = {
+      kind: [],
+      parent: [],
+      time: [],
+      launches: [],
+      start: [],
+      active: [],
+      name: [],
+      link: [],
+      texts: tree.texts
+    };
+    const known = /* @__PURE__ */ new Map();
+    const isWanted = (node) => KINDS[tree.kind[node]] === "kernel" && normal2(tree.texts[tree.link[node]]) === link;
+    tree.parent.forEach((_, leaf) => {
+      if (!isWanted(leaf)) return;
+      const chain = chainOf(tree, leaf).reverse().filter((node) => KINDS[tree.kind[node]] !== "class");
+      let place = -1;
+      for (const node of chain) {
+        const key = `${place} ${tree.name[node]}`;
+        const next = known.get(key) ?? found.kind.length;
+        if (!known.has(key)) {
+          known.set(key, next);
+          for (const column of ["kind", "name", "link"]) found[column].push(tree[column][node]);
+          found.active.push(tree.active[leaf]);
+          found.parent.push(place);
+          found.time.push(0);
+          found.launches.push(0);
+          found.start.push(tree.start[leaf]);
+        }
+        place = next;
+        found.time[place] += tree.time[leaf];
+        found.launches[place] += tree.launches[leaf];
+      }
+    });
+    return found.kind.length ? found : null;
+  }
+
+  // src/icicle.ts
+  var ROW = 26;
+  var NARROWEST = 3;
+  var LEAST_LABEL = 28;
+  function startIcicles() {
+    findAll("[data-icicle]").forEach(startIcicle);
+  }
+  function startIcicle(element2) {
+    const data = JSON.parse(document.getElementById(element2.dataset.icicle).textContent);
+    const [bars, places] = [find(".bars", HTMLElement, element2), find(".places", HTMLElement, element2)];
+    const title = find("h4", HTMLElement, places);
+    const below = find(".bars", HTMLElement, places);
+    const [treeOf, orderOf] = ["[data-tree]", "[data-order]"].map((name) => element2.querySelector(name));
+    let focus = 0;
+    let kernel = "";
+    const tree = () => data.trees[Number(treeOf?.value ?? 0)];
+    const order = () => orderOf?.value ?? "start";
+    function show2() {
+      drawBars(bars, tree(), data, focus, order());
+      const turned = kernel ? turnAround(tree(), kernel, normal) : null;
+      places.hidden = !turned;
+      if (!turned) return;
+      title.textContent = `Where ${turned.texts[turned.name[0]]} is launched from`;
+      drawBars(below, turned, data, 0, "time");
+    }
+    function choose2(chosen, node) {
+      if (chosen === tree()) focus = node;
+      const link = chosen.texts[chosen.link[node]];
+      if (KINDS[chosen.kind[node]] === "kernel") kernel = normal(link);
+      show2();
+      const selection = parseSelection(link);
+      if (selection) select(selection, { from: "figure" });
+    }
+    bars.addEventListener("click", ({ target }) => {
+      const node = nodeOf(target);
+      if (node >= 0) choose2(tree(), node);
+    });
+    below.addEventListener("click", ({ target }) => {
+      const selection = target instanceof HTMLElement ? parseSelection(target.dataset.link ?? "") : null;
+      if (selection) select(selection, { from: "figure" });
+    });
+    for (const each of [bars, below]) each.addEventListener("keydown", (event) => moveFocus(each, event));
+    treeOf?.addEventListener("change", () => {
+      focus = 0;
+      show2();
+    });
+    orderOf?.addEventListener("change", show2);
+    onSelection(({ selection }) => {
+      kernel = selection?.kind === "kernel" ? linkOf(selection) : "";
+      show2();
+    });
+    new ResizeObserver(show2).observe(bars);
+    find(".swatch", HTMLElement, element2).style.background = `linear-gradient(90deg, ${data.colors.map(({ color }) => color).join()})`;
+    find(".undrawn", HTMLElement, element2).remove();
+  }
+  function linkOf(selection) {
+    const { instance: _, ...any } = { instance: 0, ...selection };
+    return normal(toFragment({ selection: any, view: null }));
+  }
+  function normal(link) {
+    const selection = parseSelection(link);
+    return selection ? toFragment({ selection, view: null }) : link;
+  }
+  var nodeOf = (target) => Number(target instanceof HTMLElement ? target.dataset.node ?? -1 : -1);
+  function drawBars(box, tree, data, focus, order) {
+    const width = box.clientWidth || 1;
+    const drawn = layOut(tree, focus, order, NARROWEST / width);
+    const had = box.contains(document.activeElement) ? document.activeElement.dataset.node : void 0;
+    const chain = new Set(chainOf(tree, focus));
+    box.style.height = `${ROW * (1 + Math.max(...drawn.map(({ row }) => row)))}px`;
+    box.replaceChildren(...drawn.map((bar) => makeBar(bar, tree, data, width, chain)));
+    const again = box.querySelector(`[data-node="${had ?? focus}"]`) ?? box.querySelector("button");
+    if (again) again.tabIndex = 0;
+    if (had !== void 0) again?.focus({ preventScroll: true });
+  }
+  function makeBar({ node, row, left, width }, tree, data, pixels, chain) {
+    const kind = KINDS[tree.kind[node]];
+    const name = tree.texts[tree.name[node]];
+    const active = tree.active[node];
+    const painted = active === null ? data.unknown : data.colors[Math.min(Math.floor(active / 100 * data.colors.length), data.colors.length - 1)];
+    const bar = Object.assign(document.createElement("button"), {
+      type: "button",
+      className: `bar-${kind}`,
+      tabIndex: -1,
+      title: describe(tree, node, data.unit),
+      textContent: width * pixels >= LEAST_LABEL ? name : ""
+    });
+    bar.classList.toggle("unnamed", !bar.textContent);
+    bar.setAttribute("aria-label", bar.title);
+    if (chain.has(node)) bar.setAttribute("aria-expanded", "true");
+    Object.assign(bar.dataset, { node: String(node), row: String(row), link: tree.texts[tree.link[node]] });
+    Object.assign(bar.style, { left: `${100 * left}%`, width: `${100 * width}%`, top: `${ROW * row}px` });
+    if (kind !== "idle") Object.assign(bar.style, { background: painted.color, color: painted.text });
+    return bar;
+  }
+  function describe(tree, node, unit) {
+    const active = tree.active[node];
+    const share = formatPercent(100 * tree.time[node] / tree.time[0]);
+    const count = tree.launches[node];
+    return [
+      tree.texts[tree.name[node]],
+      `${formatSeconds(tree.time[node] * 1e-9)}, ${share} ${unit}`,
+      ...KINDS[tree.kind[node]] === "idle" ? [] : [`Tensor Active ${active === null ? "–" : formatPercent(active)}`],
+      ...count ? [`${count} launch${count === 1 ? "" : "es"}`] : []
+    ].join("\n");
+  }
+  function moveFocus(box, event) {
+    const at = document.activeElement;
+    if (!(at instanceof HTMLElement) || !box.contains(at)) return;
+    const all = findAll("button", box);
+    const place = (bar) => ({ row: Number(bar.dataset.row), left: parseFloat(bar.style.left) });
+    const { row, left } = place(at);
+    const near = (wanted) => all.filter((bar) => place(bar).row === wanted).sort((a, b) => Math.abs(place(a).left - left) - Math.abs(place(b).left - left))[0];
+    const inRow = all.filter((bar) => place(bar).row === row).sort((a, b) => place(a).left - place(b).left);
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const next = step ? inRow[inRow.indexOf(at) + step] : event.key === "ArrowUp" ? near(row - 1) : event.key === "ArrowDown" ? near(row + 1) : void 0;
+    if (!next) return;
+    event.preventDefault();
+    at.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  }
+
   // src/timeline/search.ts
   function firstAbove(values, limit) {
     let [from, to] = [0, values.length];
@@ -1185,7 +1379,7 @@
     let brushed = null;
     const draw = () => {
       drawMap(canvas, subjects, currentGpu(), shown, subject, brushed);
-      describe(strip, map, shown);
+      describe2(strip, map, shown);
     };
     strip.hidden = false;
     onSelection(({ selection }) => {
@@ -1202,7 +1396,7 @@
     });
     followKeys(map, shown);
   }
-  function describe(strip, map, { low, high, whole, length, isWhole }) {
+  function describe2(strip, map, { low, high, whole, length, isWhole }) {
     const text = isWhole ? `all that was recorded, ${formatSeconds(length)}` : `${formatSeconds(high - low)} of ${formatSeconds(length)}, from ${formatSeconds(low)} on`;
     find(".strip-text", HTMLElement, strip).textContent = isWhole ? "" : `Shown: ${text}`;
     find("[data-whole]", HTMLButtonElement, strip).hidden = isWhole;
@@ -1677,7 +1871,7 @@
   function spanOf2(row, rows) {
     return { top: row - 0.5 + GAP, bottom: row - 0.5 + rows - GAP, middle: row + (rows - 1) / 2 };
   }
-  function addWide(filling, bars, bar, { top, bottom, middle }, look, cuts, describe2) {
+  function addWide(filling, bars, bar, { top, bottom, middle }, look, cuts, describe3) {
     const { view } = filling;
     const left = Math.max(bars.start[bar], view.low - view.pixel);
     const right = Math.min(bars.end[bar], view.high + view.pixel);
@@ -1685,7 +1879,7 @@
     const apart = pixels > 3 ? 0.4 * view.pixel : 0;
     filling.paint(look, left + apart, right - apart, top, bottom);
     if (pixels > 24) filling.fitted.push({ left, right, middle, cuts, color: look.text });
-    const shown = describe2(bar);
+    const shown = describe3(bar);
     const count = Math.max(1, Math.round(pixels / APART));
     for (let i = 0; i < count; i++) filling.point(left + (i + 0.5) * (right - left) / count, middle, shown);
   }
@@ -1704,7 +1898,7 @@
   function fillRanges(filling, bars, where) {
     const { names } = filling;
     const active = bars.percents.tensor_active_mean_pct;
-    const describe2 = (bar) => describeRange(filling, bars, bar, where);
+    const describe3 = (bar) => describeRange(filling, bars, bar, where);
     for (const [row, members] of bars.rows) {
       const bins = /* @__PURE__ */ new Map();
       const span = spanOf2(row, 1);
@@ -1712,7 +1906,7 @@
         bars,
         members,
         filling.view,
-        (bar) => addWide(filling, bars, bar, span, rangeLook(filling, active[bar]), names.paths.cuts[bars.id[bar]], describe2),
+        (bar) => addWide(filling, bars, bar, span, rangeLook(filling, active[bar]), names.paths.cuts[bars.id[bar]], describe3),
         (number, bar, seconds) => {
           const bin = getOrAdd(bins, number, () => ({ bars: 0, count: 0, time: 0, sum: 0, first: bar }));
           bin.count += bars.merged[bar];
@@ -1722,15 +1916,15 @@
           bin.sum += seconds * active[bar];
         }
       );
-      for (const [number, bin] of bins) addRangeBin(filling, bars, span, number, bin, describe2);
+      for (const [number, bin] of bins) addRangeBin(filling, bars, span, number, bin, describe3);
     }
   }
-  function addRangeBin(filling, bars, { top, bottom, middle }, number, bin, describe2) {
+  function addRangeBin(filling, bars, { top, bottom, middle }, number, bin, describe3) {
     const { view, names } = filling;
     const mean = bin.time ? bin.sum / bin.time : NaN;
     const left = view.low + number * view.narrow;
     filling.paint(rangeLook(filling, mean), left, left + view.narrow, top, bottom);
-    const text = bin.bars === 1 ? describe2(bin.first) : `<b>${bin.count} short ranges</b>, the first ${names.paths.names[bars.id[bin.first]]}<br>Tensor Active mean ${formatPercent(mean)}`;
+    const text = bin.bars === 1 ? describe3(bin.first) : `<b>${bin.count} short ranges</b>, the first ${names.paths.names[bars.id[bin.first]]}<br>Tensor Active mean ${formatPercent(mean)}`;
     filling.point(left + view.narrow / 2, middle, text);
   }
   function describeWork({ lanes, names: { works, classes } }, bars, bar) {
@@ -1743,7 +1937,7 @@
   function fillWork(filling, bars) {
     const { view, lanes, names: { works, classes } } = filling;
     const classOf = (bar) => works.class[bars.id[bar]];
-    const describe2 = (bar) => describeWork(filling, bars, bar);
+    const describe3 = (bar) => describeWork(filling, bars, bar);
     const idle = classes[classes.length - 1];
     for (const [row, members] of bars.rows) {
       const bins = /* @__PURE__ */ new Map();
@@ -1753,7 +1947,7 @@
         bars,
         members,
         view,
-        (bar) => addWide(filling, bars, bar, span, classes[classOf(bar)], works.cuts[bars.id[bar]], describe2),
+        (bar) => addWide(filling, bars, bar, span, classes[classOf(bar)], works.cuts[bars.id[bar]], describe3),
         (number, bar, seconds) => {
           const bin = getOrAdd(bins, number, () => ({ bars: 0, count: 0, first: bar, time: /* @__PURE__ */ new Map() }));
           bin.count += bars.merged[bar];
@@ -1761,10 +1955,10 @@
           bin.time.set(classOf(bar), (bin.time.get(classOf(bar)) ?? 0) + seconds);
         }
       );
-      for (const [number, bin] of bins) stackBin(filling, span, number, bin, describe2);
+      for (const [number, bin] of bins) stackBin(filling, span, number, bin, describe3);
     }
   }
-  function stackBin(filling, span, number, bin, describe2) {
+  function stackBin(filling, span, number, bin, describe3) {
     const { view, names: { classes } } = filling;
     const left = view.low + number * view.narrow;
     const times = [...bin.time].sort((a, b) => a[0] - b[0]);
@@ -1777,7 +1971,7 @@
       bottom -= height * time;
       shares.push(`${classes[place].name} ${formatPercent(100 * time / view.narrow)}`);
     }
-    const text = bin.bars === 1 ? describe2(bin.first) : `<b>${bin.count} short kernels and copies</b><br>in ${formatSeconds(view.narrow)} from ${formatMoment(left)}<br>${shares.join(", ")} of the time`;
+    const text = bin.bars === 1 ? describe3(bin.first) : `<b>${bin.count} short kernels and copies</b><br>in ${formatSeconds(view.narrow)} from ${formatMoment(left)}<br>${shares.join(", ")} of the time`;
     filling.point(left + view.narrow / 2, span.middle, text);
   }
 
@@ -2437,6 +2631,7 @@
   if (timeline) window.tcprof = timeline;
   whenParsed(() => {
     startTables(timeline);
+    startIcicles();
     const { drawn, restyle } = startFigures(timeline?.drawn ?? Promise.resolve());
     void timeline?.drawn.then(() => startSelecting(timeline));
     void Promise.all([...drawn, timeline?.drawn]).then(() => document.documentElement.setAttribute("data-drawn", "true"));

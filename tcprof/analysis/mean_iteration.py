@@ -1,0 +1,120 @@
+"""The mean iteration of a GPU, split to the nanosecond: each moment is of one range, one time class and one kernel.
+
+Where several activities run at once, the first class in the order of ``TIME_CLASSES`` has the time, as in the time
+account, and of one class what began first. Kernels are of the range that launched them; copies and idle time are of the
+innermost range whose window on the GPU they lie in.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis.analysis import Analysis
+from tcprof.analysis.intervals import OpenIntervals, StepFunction, union
+from tcprof.analysis.timeline import IDLE, classes_of_activities
+from tcprof.arrays import Ints
+
+
+@dataclass(frozen=True)
+class MeanIteration:
+    """The mean iteration of one GPU.
+
+    Attributes:
+        count: How many iterations it is the mean of; 0 for all that the GPU did, where nothing iterates.
+        length_ns: Its length.
+        paths: Rows in ``Analysis.paths`` of what iterates.
+        parts: What it consists of: ``path_id`` and ``module`` (-1 for none), ``time_class`` as an index of
+            ``TIME_CLASSES``, ``kernel`` (-1 for other work and idle time), ``time_ns``, ``launch_count``, and
+            ``start_ns``, when it comes on average, after the iteration's start.
+    """
+
+    count: int
+    length_ns: float
+    paths: tuple[int, ...]
+    parts: pd.DataFrame
+
+
+def measure_mean_iteration(analysis: Analysis, gpu: int) -> MeanIteration | None:
+    """The mean of a GPU's iterations without warm-up; of all its work where nothing iterates, None without any."""
+    mine = np.flatnonzero((analysis.activities["gpu"] == gpu).to_numpy())
+    if not len(mine):
+        return None
+    start, end = (analysis.activities[name].to_numpy(np.int64)[mine] for name in ("start_ns", "end_ns"))
+    paths, first, last = _windows(analysis, gpu)
+    count = len(first)
+    if not count:
+        first, last = start.min(keepdims=True), end.max(keepdims=True)
+    _, low, high = union(np.zeros_like(first), first, last)
+    pieces = pd.concat(
+        [_pieces_of_work(analysis, mine, low, high), _pieces_of_idle(analysis, gpu, start, end, low, high)]
+    )
+    place = np.maximum(np.searchsorted(low, pieces["begin"].to_numpy(), "right") - 1, 0)
+    pieces["start_ns"] = pieces["begin"].to_numpy() - low[place]
+    by = pieces.groupby(["path_id", "module", "time_class", "kernel"], as_index=False)
+    parts = by.agg(time_ns=("time_ns", "sum"), launch_count=("launch_count", "sum"), start_ns=("start_ns", "mean"))
+    parts[["time_ns", "launch_count"]] /= max(count, 1)
+    return MeanIteration(count, float((high - low).sum()) / max(count, 1), paths, parts[parts["time_ns"] > 0])
+
+
+def _windows(analysis: Analysis, gpu: int) -> tuple[tuple[int, ...], Ints, Ints]:
+    """What iterates, and from when to when the iterations are on the GPU."""
+    rows = analysis.iterations[(analysis.iterations["gpu"] == gpu) & ~analysis.iterations["warm_up"]]
+    columns = ["gpu", "range", "path_id", "gpu_start_ns", "gpu_end_ns"]
+    found = rows.merge(analysis.instances[columns], on=["gpu", "range"])
+    found = found[found["gpu_end_ns"] > found["gpu_start_ns"]]
+    start, end = (found[name].to_numpy(np.float64).astype(np.int64) for name in columns[3:])
+    return tuple(int(path) for path in found["path_id"].unique()), start, end
+
+
+def _pieces_of_work(analysis: Analysis, mine: Ints, low: Ints, high: Ints) -> pd.DataFrame:
+    """The time that each activity has for itself within some windows."""
+    activities, launched = analysis.activities.iloc[mine], analysis.launched
+    of_class = classes_of_activities(analysis.activities, launched, analysis.kernels)[mine]
+    start, end = (activities[name].to_numpy(np.int64) for name in ("start_ns", "end_ns"))
+    # Outside of the windows all time is taken.
+    border = np.concatenate([[min(int(start.min()), int(low[0]))], high]), np.append(low, max(end.max(), high[-1]))
+    _, *taken = union(np.zeros_like(border[0]), *border)
+    own, begin = np.zeros(len(mine)), start.copy()
+    for number in range(IDLE):
+        rows = np.flatnonzero(of_class == number)
+        rows = rows[np.argsort(start[rows], kind="stable")]
+        if not len(rows):
+            continue
+        reach = np.maximum.accumulate(end[rows])
+        begin[rows[1:]] = np.maximum(start[rows[1:]], reach[:-1])
+        finish = np.maximum(end[rows], begin[rows])
+        is_taken = StepFunction(taken[0], taken[1], np.ones(len(taken[0])))
+        own[rows] = finish - begin[rows] - is_taken.integral(begin[rows], finish)
+        both = (np.concatenate(pair) for pair in ((taken[0], start[rows]), (taken[1], end[rows])))
+        _, *taken = union(np.zeros(len(taken[0]) + len(rows), dtype=np.int64), *both)
+    place = pd.DataFrame({"path_id": -2, "module": -1, "kernel": -1}, index=np.arange(len(analysis.activities)))
+    place.loc[launched["activity"].to_numpy(), list(place)] = launched[list(place)].to_numpy()
+    found = place.iloc[mine].assign(time_class=of_class, time_ns=own, begin=begin, launch_count=1.0)
+    found = found[found["time_ns"] > 0]
+    copies = (found["path_id"] == -2).to_numpy()
+    ends = end[own > 0]
+    gpu = int(activities["gpu"].iloc[0])
+    found.loc[copies, "path_id"] = _innermost(analysis, gpu, found["begin"].to_numpy()[copies], ends[copies])
+    return found
+
+
+def _pieces_of_idle(analysis: Analysis, gpu: int, start: Ints, end: Ints, low: Ints, high: Ints) -> pd.DataFrame:
+    """The gaps in which nothing runs within some windows."""
+    _, first, last = union(np.zeros_like(start), start, end)
+    gaps = StepFunction(last[:-1], first[1:], np.ones(max(len(first) - 1, 0)))
+    window, step, length = gaps.overlaps(low, high)
+    begin = np.maximum(gaps.start[step], low[window])
+    path = _innermost(analysis, gpu, begin, begin + length)
+    idle = {"module": -1, "kernel": -1, "time_class": IDLE, "launch_count": 0.0}
+    return pd.DataFrame({"path_id": path, "begin": begin, "time_ns": length.astype(np.float64), **idle})
+
+
+def _innermost(analysis: Analysis, gpu: int, start: Ints, end: Ints) -> Ints:
+    """The path of the range that began last on a GPU of those in whose windows some times lie; -1 for none."""
+    rows = analysis.instances[(analysis.instances["gpu"] == gpu) & analysis.instances["gpu_end_ns"].notna()]
+    low, high = (rows[f"gpu_{side}_ns"].to_numpy(np.float64).astype(np.int64) for side in ("start", "end"))
+    order = OpenIntervals.order(np.zeros_like(low), low, high)
+    found = OpenIntervals(np.zeros_like(low), low[order], high[order]).at(np.zeros_like(start), start, end - 1)
+    paths = np.append(rows["path_id"].to_numpy(np.int64)[order], -1)
+    return paths[found]

@@ -1,0 +1,207 @@
+"""The mean iteration as an icicle: ranges or modules, then time classes, then kernels."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tcprof import units
+from tcprof.analysis import Analysis
+from tcprof.analysis.kernels.names import short_name
+from tcprof.analysis.mean_iteration import MeanIteration, measure_mean_iteration
+from tcprof.analysis.timeline import IDLE, TIME_CLASSES
+from tcprof.findings.iterations import measure_iterations
+from tcprof.findings.words import class_title
+from tcprof.frames import HEADLINE
+from tcprof.untrusted import one_line
+from tcprof.views.drawing import Icicle
+from tcprof.views.figures.lanes import UNKNOWN_COLOR, scale_colors
+from tcprof.views.figures.time_classes import text_on
+from tcprof.views.paths import shorten
+from tcprof.views.recording.facts import gpu_title, gpu_title_of_several
+from tcprof.views.selection import kernel_names, link, module_names, range_names
+
+_LEAST = 1 / 5000  # of the time: what is less is in its parent's bar alone
+_COLORS = 20  # steps of the scale, from 0 to 100 %
+_LONGEST = 80
+RANGES, MODULES = "Ranges", "Modules"
+KINDS = ("range", "module", "class", "kernel", "idle")
+EXPLAINED = (
+    "A bar is as wide as the GPU's time, idle time included; what lies below it is what it consists of: ranges, then "
+    "what the time was spent on, then kernels. Colour is Tensor Active, always from 0 to 100 %; hatched is idle. Where "
+    "several kernels run at once, one of them has the time, as in “Where the time went”. A click on a bar zooms in and "
+    "selects; on a bar above, out again. Of a kernel it shows all places that it is launched from."
+)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A bar: what it is, its name, the figure of its Tensor Active if that is known otherwise, and what selects it."""
+
+    kind: str
+    name: str
+    active: float = math.nan
+    link: str = ""
+
+
+@dataclass
+class _Tree:
+    """Bars in columns; each comes after the one that it lies in."""
+
+    places: list[_Place] = field(default_factory=list)
+    parent: list[int] = field(default_factory=list)
+    time: list[float] = field(default_factory=list)
+    launches: list[float] = field(default_factory=list)
+    start: list[float] = field(default_factory=list)
+    active: list[float] = field(default_factory=list)
+    known: dict[tuple[int, str, str], int] = field(default_factory=dict)
+
+    def add(self, chain: Sequence[_Place], part: Any, active_ns: float) -> None:
+        """Add a part to the bars that it lies in, the outermost first."""
+        node = -1
+        for place in chain:
+            key = (node, place.kind, place.link if place.kind == "kernel" else place.name)
+            if key not in self.known:
+                self.known[key] = len(self.places)
+                self.places.append(place)
+                self.parent.append(node)
+                for column in (self.time, self.launches, self.active):
+                    column.append(0.0)
+                self.start.append(math.inf)
+            node = self.known[key]
+            self.time[node] += part.time_ns
+            self.launches[node] += part.launch_count
+            self.active[node] += active_ns if place.kind == "class" else part.time_ns * place.active / 100
+            self.start[node] = min(self.start[node], part.start_ns)
+
+    def pack(self) -> dict[str, list[Any]]:
+        """What is wide enough to be seen, in columns for the script."""
+        least = _LEAST * max(self.time, default=0.0)
+        kept = [node for node, time in enumerate(self.time) if time >= least]
+        number = {node: place for place, node in enumerate(kept)}
+        texts: dict[str, int] = {"": 0}
+        named = [[texts.setdefault(self.places[node].name, len(texts)) for node in kept]]
+        named.append([texts.setdefault(self.places[node].link, len(texts)) for node in kept])
+        return {
+            "kind": [KINDS.index(self.places[node].kind) for node in kept],
+            "parent": [number.get(self.parent[node], -1) for node in kept],
+            "time": [round(self.time[node]) for node in kept],
+            "launches": [round(self.launches[node], 1) for node in kept],
+            "start": [round(self.start[node]) for node in kept],
+            "active": [self._active_of(node) for node in kept],
+            "name": named[0],
+            "link": named[1],
+            "texts": list(texts),
+        }
+
+    def _active_of(self, node: int) -> float | None:
+        """Mean Tensor Active; None where it is not known, and of idle time."""
+        value = 100 * self.active[node] / self.time[node]
+        return None if math.isnan(value) else round(float(min(value, 100.0)), 3)
+
+
+def list_icicles(analysis: Analysis) -> tuple[Icicle, ...]:
+    """The mean iteration of each GPU, or all its work where nothing iterates; none where no work was recorded."""
+    found = []
+    for gpu in analysis.gpus["gpu"].tolist():
+        mean = measure_mean_iteration(analysis, int(gpu))
+        if mean is not None and not mean.parts.empty:
+            found.append(_icicle(analysis, int(gpu), mean))
+    return tuple(found)
+
+
+def _icicle(analysis: Analysis, gpu: int, mean: MeanIteration) -> Icicle:
+    named = {RANGES: _range_chains(analysis, gpu, mean)}
+    if (mean.parts["module"] >= 0).any():
+        named[MODULES] = _module_chains(analysis, gpu, mean)
+    unit = "of an iteration" if mean.count else "of the GPU's time"
+    return Icicle(
+        name=f"icicle-{gpu}",
+        title=gpu_title_of_several(analysis, gpu),
+        caption=f"{'The mean iteration' if mean.count else 'All work'} on {gpu_title(analysis, gpu)}",
+        gpu=gpu,
+        trees=tuple(named),
+        data={
+            "unit": unit,
+            "trees": [_grow(analysis, gpu, mean, chains).pack() for chains in named.values()],
+            "colors": [{"color": color, "text": text_on(color)} for color in _scale()],
+            "unknown": {"color": UNKNOWN_COLOR, "text": text_on(UNKNOWN_COLOR)},
+        },
+    )
+
+
+def _scale() -> list[str]:
+    return scale_colors((np.arange(_COLORS) + 0.5) / _COLORS, 1.0)
+
+
+def _grow(analysis: Analysis, gpu: int, mean: MeanIteration, chains: Sequence[tuple[_Place, ...]]) -> _Tree:
+    """The bars, from the chain of places that each part lies in."""
+    kernels, links = analysis.kernels, kernel_names(analysis.kernels)
+    names = [one_line(short_name(name), _LONGEST) for name in kernels["name"]]
+    active = kernels["tensor_active_pct"].to_numpy(np.float64)
+    tree, root = _Tree(), _root(analysis, gpu, mean)
+    for part, chain in zip(mean.parts.itertuples(), chains, strict=True):
+        name = TIME_CLASSES[part.time_class]
+        places = [root, *chain, _Place("idle" if part.time_class == IDLE else "class", class_title(name))]
+        own = active[part.kernel] if part.kernel >= 0 else 0.0
+        if part.kernel >= 0:
+            selects = link("kernel", links[part.kernel], gpu)
+            places.append(_Place("kernel", names[part.kernel], active[part.kernel], selects))
+        tree.add(places, part, part.time_ns * own / 100)
+    return tree
+
+
+def _root(analysis: Analysis, gpu: int, mean: MeanIteration) -> _Place:
+    """All of the time."""
+    figures = measure_iterations(analysis, gpu)
+    if figures is not None and mean.count:
+        count = f"mean of {units.format_count(mean.count)}"
+        selects = link("range", range_names(analysis.paths)[mean.paths[0]], gpu) if mean.paths[0] >= 0 else ""
+        return _Place("range", f"{figures.name} ({count})", figures.tensor_active_pct, selects)
+    whole = analysis.ranges[(analysis.ranges["gpu"] == gpu) & (analysis.ranges["depth"] == 0)]
+    return _Place("range", "All work on the GPU", float(whole[HEADLINE.name].iloc[0]))
+
+
+def _range_chains(analysis: Analysis, gpu: int, mean: MeanIteration) -> list[tuple[_Place, ...]]:
+    """For each part the ranges that it lies in, within what iterates."""
+    of_gpu = analysis.ranges[analysis.ranges["gpu"] == gpu]
+    active = dict(zip(of_gpu["path_id"], of_gpu[HEADLINE.name], strict=True))
+    names, parents = analysis.paths["name"].tolist(), analysis.paths["parent_id"].tolist()
+    links = range_names(analysis.paths)
+    chains: dict[int, tuple[_Place, ...]] = {-1: (), **dict.fromkeys(mean.paths, ())}
+    for path in sorted(set(mean.parts["path_id"].tolist())):
+        around = []
+        while path not in chains:
+            around.append(path)
+            path = parents[path]
+        for each in reversed(around):
+            outer = parents[each]
+            name = one_line(shorten(str(names[each]), str(names[outer]) if outer >= 0 else ""), _LONGEST)
+            place = _Place("range", name, float(active.get(each, math.nan)), link("range", links[each], gpu))
+            chains[each] = (*chains[outer], place)
+    return [chains[path] for path in mean.parts["path_id"]]
+
+
+def _module_chains(analysis: Analysis, gpu: int, mean: MeanIteration) -> list[tuple[_Place, ...]]:
+    """For each part its phase, and the modules that it lies in."""
+    modules: pd.DataFrame = analysis.modules[analysis.modules["gpu"] == gpu]
+    keys = zip(modules["module_id"], modules["phase"], strict=True)
+    row_of = {key: row for row, key in zip(modules.index, keys, strict=True)}
+    links = dict(zip(modules.index, np.asarray(module_names(analysis.modules))[modules.index], strict=True))
+    rows = modules.to_dict("index")
+
+    def chain(row: int) -> tuple[_Place, ...]:
+        if row < 0 or row not in rows:
+            return ()
+        module = rows[row]
+        if module["module_id"] < 0:
+            return (_Place("range", str(module["phase"]), module["tensor_active_pct"]),)
+        around = chain(row_of.get((module["parent_id"], module["phase"]), -1))
+        selects = link("module", links[row], gpu)
+        return (*around, _Place("module", one_line(module["name"], _LONGEST), module["tensor_active_pct"], selects))
+
+    known = {row: chain(row) for row in set(mean.parts["module"].tolist())}
+    return [known[row] for row in mean.parts["module"]]

@@ -1,0 +1,88 @@
+"""The mean iteration as a browser shows it: zoom, order, the places of a kernel, keyboard, names as text."""
+
+from pathlib import Path
+
+import pytest
+from report_inputs import HOSTILE, read_hostile, write_page
+
+import tcprof
+
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_eager.sqlite"
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("icicles")
+    write_page(tcprof.read(FIXTURE), folder / "recorded.html")
+    write_page(read_hostile(folder), folder / "hostile.html")
+    return folder
+
+
+BARS = "#icicle-0 > .bars button"
+
+
+def row_of(opened, number):
+    """Names of a row's bars from left to right, with their widths in percent."""
+    found = opened.locator(f"{BARS}[data-row='{number}']").evaluate_all(
+        "bars => bars.map(bar => [parseFloat(bar.style.left), bar.title.split('\\n')[0], parseFloat(bar.style.width)])"
+    )
+    return [(name, width) for _, name, width in sorted(found)]
+
+
+def test_bars_are_in_time_or_by_size(visit, pages):
+    opened = visit(pages / "recorded.html")
+    assert [name for name, _ in row_of(opened, 1)][:2] == ["forward", "backward"], "copies are too short to be seen"
+    opened.locator("#icicle-0 [data-order]").select_option("time")
+    widths = [width for _, width in row_of(opened, 1)]
+    assert widths == sorted(widths, reverse=True)
+    assert row_of(opened, 1)[0][0] == "backward"
+    assert sum(widths) == pytest.approx(100, abs=2)
+
+
+def test_a_click_zooms_and_selects_and_one_above_goes_back(visit, pages):
+    opened = visit(pages / "recorded.html")
+    opened.locator(f"{BARS}[data-row='1']", has_text="backward").click()
+    assert [name for name, _ in row_of(opened, 1)] == ["backward"]
+    assert opened.locator("tr[aria-current] .name").all_text_contents() == ["backward"]
+    assert "backward" in opened.evaluate("decodeURIComponent(location.hash)")
+    opened.locator(BARS).first.click()
+    assert len(row_of(opened, 1)) > 1
+    assert opened.messages == []
+
+
+def test_a_kernel_has_the_places_that_it_is_launched_from(visit, pages):
+    opened = visit(pages / "recorded.html")
+    places = opened.locator("#icicle-0 .places")
+    assert places.is_hidden()
+    opened.locator(f"{BARS}.bar-kernel").first.click()
+    places.wait_for(state="visible")
+    assert opened.locator("#table-kernels-0 tr[aria-current]").count() == 1
+    names = places.locator("button").evaluate_all("bars => bars.map(bar => bar.title.split('\\n')[0])")
+    assert "step (mean of 10)" in names[2:]
+    assert names[0] in places.locator("h4").text_content()
+    opened.locator("#table-kernels-0 tbody tr").nth(1).locator("td").first.click()
+    assert places.locator("h4").text_content() != f"Where {names[0]} is launched from"
+
+
+def test_arrow_keys_move_between_bars(visit, pages):
+    opened = visit(pages / "recorded.html")
+    opened.locator(BARS).first.focus()
+    said = "document.activeElement.title.split('\\n')[0]"
+    for key, name in (("ArrowDown", "forward"), ("ArrowRight", "backward"), ("ArrowUp", "step (mean of 10)")):
+        opened.keyboard.press(key)
+        assert opened.evaluate(said) == name
+    assert opened.locator(f"{BARS}[tabindex='0']").count() == 1
+    opened.keyboard.press("ArrowDown")
+    opened.keyboard.press("Enter")
+    assert [name for name, _ in row_of(opened, 1)] == ["forward"]
+    assert opened.evaluate(said) == "forward", "the focus stays"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark")])
+def test_names_are_text_and_bars_lie_within_narrow_pages(visit, check_silent, pages, width, scheme):
+    opened = visit(pages / "hostile.html", width, scheme)
+    titles = opened.locator(BARS).evaluate_all("bars => bars.map(bar => bar.title.split('\\n')[0])")
+    assert any(HOSTILE[0] in title for title in titles)
+    assert opened.evaluate("window.hacked") is None
+    check_silent(opened, pages / "hostile.html")

@@ -1,0 +1,89 @@
+"""The mean iteration in parts: they are the time account's to the nanosecond, and names are text."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from report_inputs import HOSTILE, make_analysis, make_empty, read_hostile
+
+import tcprof
+from tcprof.analysis.mean_iteration import measure_mean_iteration
+from tcprof.analysis.timeline import TIME_CLASSES
+from tcprof.views.recording.icicle import KINDS, list_icicles
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
+
+@pytest.mark.parametrize("file", ["llama", "net_amp", "transformer_eager", "wmma", "jax_mlp", "gan_fp16"])
+def test_parts_are_those_of_the_time_account(file):
+    analysis = tcprof.read(FIXTURES / f"{file}.sqlite")
+    mean = measure_mean_iteration(analysis, 0)
+    account = analysis.timeline
+    rows = account[account["path_id"].isin(mean.paths) if mean.paths else account["depth"] == 0]
+    found = mean.parts.groupby("time_class")["time_ns"].sum().reindex(range(len(TIME_CLASSES)), fill_value=0.0)
+    expected = [rows[f"{name}_ns"].sum() / max(mean.count, 1) for name in TIME_CLASSES]
+    assert found.tolist() == pytest.approx(expected, abs=0.5)
+    assert found.sum() == pytest.approx(mean.length_ns)
+
+
+def test_kernels_have_their_launches_of_an_iteration():
+    analysis = tcprof.read(FIXTURES / "transformer_eager.sqlite")
+    parts = measure_mean_iteration(analysis, 0).parts
+    steady = analysis.iterations[~analysis.iterations["warm_up"]]
+    launched = analysis.launched[analysis.launched["iteration"].isin(steady.index)]
+    expected = launched.groupby("kernel").size() / len(steady)
+    found = parts[parts["kernel"] >= 0].groupby("kernel")["launch_count"].sum()
+    assert found.to_dict() == pytest.approx(expected[found.index].to_dict())
+
+
+def bars(icicle, tree=0):
+    """Kind, name, parent, time and link of each bar."""
+    packed = icicle.data["trees"][tree]
+    text = packed["texts"]
+    named = ([text[number] for number in packed[column]] for column in ("name", "link"))
+    kinds = [KINDS[kind] for kind in packed["kind"]]
+    return list(zip(kinds, *named, packed["parent"], packed["time"], strict=True))
+
+
+@pytest.mark.parametrize("tree", [0, 1])
+def test_what_a_bar_consists_of_is_no_longer_than_it(tree):
+    (icicle,) = list_icicles(tcprof.read(FIXTURES / "llama.sqlite"))
+    assert icicle.trees == ("Ranges", "Modules")
+    found = bars(icicle, tree)
+    inside = np.zeros(len(found))
+    for number, (_, _, _, parent, time) in enumerate(found):
+        assert parent < number
+        inside[max(parent, 0)] += time if parent >= 0 else 0
+    for (kind, name, _, _, time), within in zip(found, inside, strict=True):
+        assert within <= time + len(found), (kind, name)
+    assert inside[0] == pytest.approx(found[0][4], rel=0.01)
+    links = {link.split("=")[0] for _, _, link, _, _ in found if link}
+    assert links == {"range", "kernel"} if tree == 0 else links == {"range", "kernel", "module"}
+
+
+def test_bars_of_ranges_have_the_tensor_active_of_their_table():
+    analysis = tcprof.read(FIXTURES / "llama.sqlite")
+    packed = list_icicles(analysis)[0].data["trees"][0]
+    forward = packed["texts"].index("forward")
+    active = packed["active"][packed["name"].index(forward)]
+    (row,) = analysis.ranges[analysis.ranges["path"] == "step / forward"].to_dict("records")
+    assert active == pytest.approx(row["tensor_active_mean_pct"], abs=1e-3)
+
+
+def test_epochs_are_one():
+    (icicle,) = list_icicles(tcprof.read(FIXTURES / "net_amp.sqlite"))
+    outer = [name for _, name, _, parent, _ in bars(icicle) if parent == 0]
+    assert len(outer) == len(set(outer))
+    assert "forward" in outer
+
+
+def test_without_work_there_is_none():
+    assert list_icicles(make_empty()) == ()
+    assert len(list_icicles(make_analysis())) == 1
+
+
+def test_names_are_one_line(tmp_path):
+    found = [name for icicle in list_icicles(read_hostile(tmp_path)) for _, name, *_ in bars(icicle)]
+    assert HOSTILE[0] in found
+    assert not [name for name in found if "\n" in name or "\x1b" in name]

@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { chainOf, layOut, turnAround, type Tree } from "../src/icicle_tree";
+
+/* step: forward (tensor: gemm) and backward (tensor: gemm, memory: copy), then idle. */
+const tree: Tree = {
+  kind: [0, 0, 2, 3, 0, 2, 3, 2, 3, 4],
+  parent: [-1, 0, 1, 2, 0, 4, 5, 4, 7, 0],
+  time: [100, 30, 30, 20, 50, 40, 40, 10, 10, 20],
+  launches: [5, 2, 2, 2, 3, 2, 2, 1, 1, 0],
+  start: [0, 10, 10, 10, 45, 50, 50, 45, 45, 5],
+  active: [40, 60, 60, 80, 40, 50, 70, 0, 0, null],
+  name: [1, 2, 4, 5, 3, 4, 5, 6, 7, 8],
+  link: [9, 0, 0, 10, 0, 0, 10, 0, 11, 0],
+  texts: ["", "step", "forward", "backward", "Tensor", "gemm", "Memory", "copy", "Idle", "range=step", "kernel=gemm", "kernel=copy"],
+};
+const named = (bars: { node: number }[]) => bars.map(({ node }) => tree.texts[tree.name[node]]);
+
+test("bars follow each other in time, or the largest is first, and are as wide as their time", () => {
+  const rows = (order: "start" | "time") => layOut(tree, 0, order, 0).filter(({ row }) => row === 1);
+  assert.deepEqual(named(rows("start")), ["Idle", "forward", "backward"]);
+  assert.deepEqual(named(rows("time")), ["backward", "forward", "Idle"]);
+  assert.deepEqual(rows("time").map(({ left }) => left), [0, 0.5, 0.8]);
+});
+
+test("what is zoomed in has all the width, below what it lies in; narrow bars are left out", () => {
+  const bars = layOut(tree, 4, "time", 0.3);
+  assert.deepEqual(named(bars), ["step", "backward", "Tensor", "gemm"]);
+  assert.deepEqual(bars.map(({ row, width }) => [row, width]), [[0, 1], [1, 1], [2, 0.8], [3, 0.8]]);
+  assert.deepEqual(chainOf(tree, 6), [0, 4, 5, 6]);
+});
+
+test("a kernel is turned around: below it lies where it is launched from, inside out", () => {
+  const turned = turnAround(tree, "kernel=gemm")!;
+  assert.deepEqual(turned.name.map((name) => turned.texts[name]), ["gemm", "forward", "step", "backward", "step"]);
+  assert.deepEqual(turned.time, [60, 20, 20, 40, 40]);
+  assert.deepEqual(turned.launches, [4, 2, 2, 2, 2]);
+  assert.deepEqual(turned.parent, [-1, 0, 1, 0, 3]);
+  assert.equal(turnAround(tree, "kernel=none"), null);
+});
