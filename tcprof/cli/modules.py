@@ -1,6 +1,5 @@
 """``tcprof modules``."""
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -21,14 +20,7 @@ from tcprof.cli.options import (
     select_rows,
 )
 from tcprof.cli.output import print_document, progress
-
-
-class Order(StrEnum):
-    """The order of modules that lie beside each other."""
-
-    CALLS = "calls"
-    TIME = "time"
-    LOST = "lost"
+from tcprof.views.choices import ROWS_SHOWN, Order
 
 
 @app.command(epilog="Example: tcprof modules run.nsys-rep --sort lost")
@@ -46,7 +38,7 @@ def modules(
     depth: DepthOption = None,
     limit: Annotated[
         int, typer.Option("--limit", min=0, help="Number of rows to show, those with the most time; 0 for all.")
-    ] = 40,
+    ] = ROWS_SHOWN,
     warm_up: WarmUpOption = None,
     peak_tflops: PeakOption = None,
     output_format: TableFormatOption = None,
@@ -70,5 +62,5 @@ def modules(
     if analysis.modules.empty:
         raise InputError(f"{recording}: {NONE[0]}", NONE[1])
     rows = select_rows(analysis.modules, gpu, pattern, depth, column="module")
-    document = view_modules(analysis, analysis.findings, rows, limit or None, sort.value, fold)
+    document = view_modules(analysis, analysis.findings, rows, limit or None, sort, fold)
     print_document(document, chosen, output, wide=wide)

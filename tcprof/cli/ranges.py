@@ -22,6 +22,7 @@ from tcprof.cli.options import (
     select_rows,
 )
 from tcprof.cli.output import print_document, progress
+from tcprof.views.choices import ROWS_SHOWN
 
 
 @app.command(epilog="Example: tcprof ranges run.nsys-rep --filter forward --format csv")
@@ -47,7 +48,7 @@ def ranges(
             min=0,
             help="Number of rows to show, those with the most GPU time and the ranges around them; 0 for all.",
         ),
-    ] = 40,
+    ] = ROWS_SHOWN,
     output_format: TableFormatOption = None,
     output: OutputOption = None,
     wide: WideOption = False,

@@ -26,13 +26,13 @@ from tcprof.findings.notes import as_sentence, describe_peaks
 from tcprof.frames import MODULES
 from tcprof.untrusted import one_line
 from tcprof.views.cells import heading, number_cell
+from tcprof.views.choices import ROWS_SHOWN, Order
 from tcprof.views.document import Cell, Document, Heading, Notes, Row, Table
 from tcprof.views.paths import MOST_ROWS, column_cell, interval_cell, keep_largest, time_cell
 from tcprof.views.recording.facts import describe_recording, document_data, gpu_title, gpu_title_of_several
 from tcprof.views.recording.kernels import describe_fit
 
-ROWS_SHOWN = 40  # of all GPUs together, where nothing else is asked for
-ORDERS = {"calls": "", "time": "kernel_ns", "lost": "lost_ns"}  # how modules beside each other can be sorted
+_SORTED_BY = {Order.CALLS: "", Order.TIME: "kernel_ns", Order.LOST: "lost_ns"}
 _ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
 _PER_PHASE = (FORWARD, BACKWARD)
 _USEFUL = {"useful_flop": 5, "tensor_flop": 4, "useful_pct": 1}  # which of them leave a narrow terminal first
@@ -57,7 +57,7 @@ def view_modules(
     findings: Findings,
     rows: pd.DataFrame,
     limit: int | None = ROWS_SHOWN,
-    order: str = "calls",
+    order: Order = Order.CALLS,
     fold: bool = True,
 ) -> Document:
     """The modules of a recording.
@@ -67,7 +67,7 @@ def view_modules(
         findings: What its figures say.
         rows: Rows of ``analysis.modules`` to list.
         limit: Rows to show in tables, those with most time and what these lie in; None for all.
-        order: One of ``ORDERS``, for modules that lie beside each other.
+        order: Of modules that lie beside each other.
         fold: Whether layers that are alike are one row.
     """
     base = tuple(text for text in (describe_kernel_order(analysis), describe_warm_up(analysis)) if text)
@@ -90,7 +90,7 @@ def view_modules(
 
 
 def list_modules(
-    analysis: Analysis, rows: pd.DataFrame, limit: int | None = None, order: str = "calls", fold: bool = True
+    analysis: Analysis, rows: pd.DataFrame, limit: int | None = None, order: Order = Order.CALLS, fold: bool = True
 ) -> list[Table]:
     """Modules, one table for each GPU; what the arguments are is said at ``view_modules``."""
     tables = []
@@ -101,7 +101,7 @@ def list_modules(
         listed = _hang_up(of_gpu)
         found = fold_layers(listed) if fold else listed.assign(alike_count=1)
         totals = found[found["phase"] == ALL].assign(path_id=lambda rows: rows["module_id"])
-        tree = _sort(totals.set_index("module_id", drop=False), ORDERS[order])
+        tree = _sort(totals.set_index("module_id", drop=False), _SORTED_BY[order])
         kept = tree if limit is None else keep_largest(tree, tree["kernel_ns"], limit)
         steps = _steps(analysis)[gpu]
         useful = _useful_columns(analysis)

@@ -12,6 +12,7 @@ from tcprof.findings.modules import has_useful
 from tcprof.findings.notes import as_sentence, describe_peaks, has_kernels
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL, RANGES, Column
 from tcprof.views.cells import heading
+from tcprof.views.choices import ROWS_SHOWN
 from tcprof.views.document import Cell, Document, Heading, Notes, Row, Table
 from tcprof.views.paths import LEFT_OUT, MOST_ROWS, column_cell, interval_cell, keep_largest, path_rows, time_cell
 from tcprof.views.recording.facts import (
@@ -37,7 +38,6 @@ _FURTHER = (
 )
 
 
-ROWS_SHOWN = 40  # of all GPUs together, where nothing else is asked for
 _FEWEST_SHOWN = 5  # of each GPU
 
 
