@@ -186,7 +186,7 @@ class TestMetricsThatAreNoPercentages:
             for module in (curves, data, figure):
                 monkeypatch.setattr(module, "MEASURED", (curve,))
             analysis = make_analysis(samples=make_samples([10.0] * 20).assign(power_w=np.arange(681.0, 701.0)))
-            strips = [figure.GpuStrips(0, {curve: 700.0}, data.lay_lanes(analysis, 0, data.name_work(analysis), 100))]
+            strips = figure.GpuStrips(0, {curve: 700.0}, data.lay_lanes(analysis, 0, data.name_work(analysis), 100))
             return figure_timeline(analysis), figure.draw_skeleton(analysis, strips)
 
         return draw

@@ -118,7 +118,7 @@ class TestSamples:
         header, _ = packed(make_analysis())
         names = [each["metric"] for track in header["gpus"][0]["tracks"] for each in track["curves"]]
         assert names == ["Tensor Active", "SM Active"]
-        roles = [(trace["meta"]["role"], trace["meta"].get("curve")) for trace in header["figure"]["data"]]
+        roles = [(trace["meta"]["role"], trace["meta"].get("curve")) for trace in header["figures"][0]["data"]]
         assert roles == [
             *(("band", "Tensor Active"), ("curve", "Tensor Active"), ("curve", "SM Active"), ("lanes", None))
         ]
@@ -150,7 +150,7 @@ class TestSamples:
     def test_without_samples_there_are_lanes(self):
         header, _ = packed(make_analysis(samples=SAMPLES.empty(), tensor_source="none"))
         assert header["gpus"][0]["tracks"] == []
-        assert [trace["meta"]["role"] for trace in header["figure"]["data"]] == ["lanes"]
+        assert [trace["meta"]["role"] for trace in header["figures"][0]["data"]] == ["lanes"]
 
     def test_nothing_at_all(self):
         assert pack_timeline(make_empty()) is None

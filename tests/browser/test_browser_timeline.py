@@ -293,13 +293,40 @@ def test_bars_are_read_and_tables_can_be_computed(timeline):
     assert found[1:] == [len(analysis.activities), len(analysis.instances), "Float64Array"]
 
 
-@pytest.mark.slow
-def test_second_gpu_is_scrolled_to(timeline):
-    opened = timeline("long", reduced_motion="reduce")
-    opened.evaluate("window.tcprof.showWindow(1, 0.001, 0.002)")
+TABLES = (
+    "() => [...document.querySelectorAll('table[data-gpu]')].filter(e => e.checkVisibility()).map(e => e.dataset.gpu)"
+)
+
+
+def test_one_gpu_is_shown_at_a_time(timeline):
+    opened = timeline("long")
+    first, second = (opened.get_by_role("button", name=f"GPU {number}", exact=True) for number in (0, 1))
+    titles = opened.locator("#timeline .annotation")
+    assert (first.get_attribute("aria-pressed"), second.get_attribute("aria-pressed")) == ("true", "false")
+    assert set(opened.evaluate(TABLES)) == {"0"}
+    assert max(value for value in opened.evaluate(CURVE, "Tensor Active")[1] if value is not None) == 0
+    second.click()
     settled(opened)
-    title = opened.locator("#timeline .annotation").filter(has_text="GPU 1").bounding_box()
-    assert 0 <= title["y"] < 300
+    assert second.get_attribute("aria-pressed") == "true"
+    assert set(opened.evaluate(TABLES)) == {"1"}
+    assert titles.filter(has_text="GPU 1").count() == 1
+    assert titles.filter(has_text="GPU 0").count() == 0
+    assert max(value for value in opened.evaluate(CURVE, "Tensor Active")[1] if value is not None) == 5
+    opened.evaluate("location.hash = 'range=step&instance=2'")
+    settled(opened)
+    assert first.get_attribute("aria-pressed") == "true", "what is selected decides"
+    opened.evaluate("location.hash = 'range=step&gpu=1&instance=2'")
+    settled(opened)
+    assert second.get_attribute("aria-pressed") == "true"
+    assert opened.locator(".panel-kind").text_content() == "Range, instance 2 of 6 on GPU 1"
+    opened.emulate_media(media="print")
+    assert set(opened.evaluate(TABLES)) == {"0", "1"}, "on paper there is no choice"
+    assert opened.messages == []
+
+
+def test_there_is_no_choice_with_one_gpu(timeline):
+    opened = timeline("recorded")
+    assert opened.locator("[data-show-gpu], [data-of-gpu]").count() == 0
 
 
 @pytest.mark.parametrize("name", ["hostile_kernels", *slow(["hostile"])])

@@ -4,5 +4,3 @@ export const narrowScreen = matchMedia("(max-width: 40rem)");
 
 /** A finger that drags over a figure wants to scroll the page. */
 export const coarsePointer = matchMedia("(pointer: coarse)");
-
-export const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");

@@ -3,6 +3,7 @@ import { chooseTheme, isDark, systemDark } from "./colors";
 import { find, findAll, whenParsed } from "./dom";
 import { fitFigures, startFigures } from "./figures";
 import { startIcicles } from "./icicle";
+import { startGpuChoice } from "./panel/gpu_choice";
 import { startPanel } from "./panel/panel";
 import { startSearch } from "./panel/search";
 import { startStrip } from "./panel/strip";
@@ -47,9 +48,11 @@ function openOnPaper(): void {
 }
 
 /** What is selected is told in the panel, marked in the strip, and found by the search, once the recording is read. */
-function startSelecting({ subjects, shown }: Timeline): void {
+function startSelecting(timeline: Timeline): void {
+  const { subjects, shown } = timeline;
   if (!subjects || !shown) return;
-  const currentGpu = () => subjects.gpus[0];
+  const currentGpu = () => timeline.gpu ?? subjects.gpus[0];
+  startGpuChoice(timeline, subjects);
   startPanel(subjects);
   startStrip(subjects, shown, currentGpu);
   startSearch(subjects, currentGpu);

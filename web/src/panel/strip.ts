@@ -25,7 +25,7 @@ export function startStrip(subjects: Subjects, shown: Shown, currentGpu: () => G
   };
   strip.hidden = false;
   onSelection(({ selection }) => { subject = selection && subjects.find(selection); draw(); });
-  document.addEventListener("tcprof:window", draw);
+  for (const event of ["tcprof:window", "tcprof:gpu"]) document.addEventListener(event, draw);
   new ResizeObserver(draw).observe(map);
   new MutationObserver(draw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
   systemDark.addEventListener("change", draw);

@@ -28,7 +28,6 @@ const BESIDE_AXES = 76; // pixels, before plotly has laid out
 type Cut = (gpu: number, levels: readonly Level[]) => Level;
 
 export class Drawing {
-  readonly figure: TimelineFigure;
   /** What is outlined in the lanes. */
   highlights: Highlights | null = null;
   private readonly plot: PlotElement;
@@ -37,18 +36,37 @@ export class Drawing {
   private readonly header: Header;
   private readonly gpus: readonly Gpu[];
   private readonly shown: Shown;
-  private filled: FilledLanes[] = [];
+  private filled: FilledLanes | null = null;
+  private place = 0;
   private filledPixels = 0;
   private waiting = 0;
 
   constructor(plot: PlotElement, box: HTMLElement, header: Header, gpus: readonly Gpu[], shown: Shown) {
-    this.figure = header.figure;
     this.plot = plot;
     this.box = box;
     this.canvas = find("canvas", HTMLCanvasElement, box);
     this.header = header;
     this.gpus = gpus;
     this.shown = shown;
+  }
+
+  /** The figure of the GPU that is shown. */
+  get figure(): TimelineFigure {
+    return this.header.figures[this.place];
+  }
+
+  /** The GPU that is shown. */
+  get gpu(): Gpu {
+    return this.gpus[this.place];
+  }
+
+  /** Show another GPU, from the next frame on. */
+  showGpu(gpu: Gpu): void {
+    const { dragmode } = this.figure.layout;
+    this.place = this.gpus.indexOf(gpu);
+    if (dragmode !== undefined) this.figure.layout.dragmode = dragmode;
+    this.plot.style.height = `${this.figure.layout.height}px`;
+    this.schedule();
   }
 
   /** Draw before the next frame. */
@@ -81,18 +99,18 @@ export class Drawing {
   paintLanes([low, high]: readonly [number, number]): void {
     const { l, t, w, h } = this.layout._size;
     const frame = { left: l, width: w, top: t, height: h, low, high, ink: readColor("--focus") };
-    const lanes = this.laneTraces().map((trace) => {
+    const { filled } = this;
+    const outlines = this.highlights?.gpu === this.gpu ? this.highlights.bars : [];
+    const lanes = (filled ? this.laneTraces() : []).map((trace) => {
       const { top, bottom, range } = this.pixelsOf(trace);
       const place = (row: number) => top + ((row - range[1]) / (range[0] - range[1])) * (bottom - top);
-      const gpu = trace.meta?.gpu ?? 0;
-      const outlines = this.highlights?.gpu === this.gpus[gpu] ? this.highlights.bars : [];
-      return { ...this.filled[gpu], place, outlines };
+      return { ...filled!, place, outlines };
     });
     paint(this.canvas, this.plot.clientWidth, this.plot.clientHeight, frame, lanes);
   }
 
-  /** The time under the pointer, and the place of the GPU and the row of its lanes, if it is over any. */
-  locate({ clientX, clientY }: MouseEvent): { time: number; gpu: number; row: number; pixel: number } {
+  /** The time under the pointer, and the row of the lanes, NaN where it is not over them. */
+  locate({ clientX, clientY }: MouseEvent): { time: number; row: number; pixel: number } {
     const box = this.plot.getBoundingClientRect();
     const { _size: { l, w }, xaxis: { range: [low, high] } } = this.layout;
     const [x, y] = [clientX - box.left - l, clientY - box.top];
@@ -100,9 +118,9 @@ export class Drawing {
     for (const trace of this.laneTraces()) {
       const { top, bottom, range } = this.pixelsOf(trace);
       const row = range[1] + ((y - top) / (bottom - top)) * (range[0] - range[1]);
-      if (y >= top && y <= bottom) return { time: low + x * pixel, gpu: trace.meta?.gpu ?? 0, row, pixel };
+      if (y >= top && y <= bottom) return { time: low + x * pixel, row, pixel };
     }
-    return { time: low + x * pixel, gpu: 0, row: NaN, pixel };
+    return { time: low + x * pixel, row: NaN, pixel };
   }
 
   /** Pixels of the axes: left, top, width and height. */
@@ -155,14 +173,14 @@ export class Drawing {
     const drawn = this.figure.data.filter(({ meta, visible }) => meta && visible !== "legendonly");
     const curves = drawn.filter(({ meta }) => meta?.role === "curve").length;
     const most = Math.min(pixels / 1.5, Math.max(BINS / curves, 150));
-    this.filled = this.gpus.map(({ lanes }) => fillLanes(lanes, this.header, view));
+    this.filled = fillLanes(this.gpu.lanes, this.header, view);
     const cut = makeCut(this.gpus, low, high, most);
     for (const trace of drawn) if (trace.meta) Object.assign(trace, this.fillTrace(trace.meta, cut));
     for (const trace of this.figure.data) trace.x ||= trace.y = [null]; // without a point it has no place in the legend
   }
 
   private fillTrace(meta: TimelineMeta, cut: Cut): object {
-    if (meta.role === "lanes") return this.filled[meta.gpu].places;
+    if (meta.role === "lanes") return this.filled?.places ?? {};
     const curve = this.gpus[meta.gpu].curves.get(meta.curve);
     if (!curve) throw new Error(`it has no curve ${meta.curve}`);
     const level = cut(meta.gpu, curve.levels);

@@ -102,7 +102,8 @@ export interface TimelineFigure {
 
 export interface Header extends Names {
   gpus: PackedGpu[];
-  figure: TimelineFigure;
+  /** One for each GPU. */
+  figures: TimelineFigure[];
   highestRange: number;
   /** What the page's address calls the paths and the kernels, see tcprof/views/selection.py. */
   links: { ranges: readonly string[]; kernels: readonly string[] };

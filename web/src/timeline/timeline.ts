@@ -1,11 +1,11 @@
 /** The timeline of a page: reads its data, draws it, and follows buttons, keys, the wheel, and plotly's own dragging. */
 import { systemDark } from "../colors";
 import { download, find, findAll, whenParsed } from "../dom";
-import { narrowScreen, reducedMotion } from "../media";
+import { narrowScreen } from "../media";
 import type { PlotElement } from "../plotly";
 import { keepView, onSelection, select, type Change } from "../selection";
 import { Drawing } from "./drawing";
-import { describeData, readGpu, type TimelineData } from "./gpus";
+import { describeData, readGpu, type Gpu, type TimelineData } from "./gpus";
 import type { Header } from "./header";
 import { followCrosshair } from "./crosshair";
 import { busyPart } from "./busy";
@@ -21,11 +21,15 @@ export interface Timeline {
   drawn: Promise<void>;
   /** Null until it has been read. */
   data: TimelineData | null;
-  /** Moves it to these seconds, with a margin, and scrolls to that GPU. Does nothing before it has been read. */
+  /** Moves it to these seconds of a GPU, with a margin. Does nothing before it has been read. */
   showWindow(gpu: number, start: number, end: number): void;
   /** What can be selected, and the window; null until it has been read. */
   subjects: Subjects | null;
   shown: Shown | null;
+  /** The GPU that is shown. */
+  gpu: Gpu | null;
+  /** Show another one. */
+  showGpu(gpu: Gpu): void;
 }
 
 /** The window that is shown, in seconds, and whether that is all. */
@@ -39,6 +43,8 @@ declare global {
   interface DocumentEventMap {
     /** The timeline shows another window. */
     "tcprof:window": CustomEvent<WindowChange>;
+    /** It shows another GPU, of this number. */
+    "tcprof:gpu": CustomEvent<number>;
   }
 }
 
@@ -48,7 +54,7 @@ export function startTimeline(): Timeline | null {
   if (!plot) return null;
   const box = plot.closest<HTMLElement>(".timeline")!;
   const message = find(".undrawn", HTMLElement, box);
-  const timeline: Timeline = { drawn: Promise.resolve(), data: null, showWindow: () => {}, subjects: null, shown: null };
+  const timeline: Timeline = { drawn: Promise.resolve(), data: null, showWindow: () => {}, subjects: null, shown: null, gpu: null, showGpu: () => {} };
   timeline.drawn = start(timeline, plot, box).then(() => {
     message.remove();
     find(".timeline-tools", HTMLElement, box).hidden = false;
@@ -63,7 +69,7 @@ export function startTimeline(): Timeline | null {
 async function start(timeline: Timeline, plot: PlotElement, box: HTMLElement): Promise<void> {
   const { header, read } = await readData();
   const gpus = header.gpus.map((gpu) => readGpu(read, gpu, header.highestRange));
-  const { layout } = header.figure;
+  const [{ layout }] = header.figures;
   plot.style.height = `${layout.height}px`; // plotly takes it from here when the window is resized
   const shown = new Shown(layout.xaxis.range, busyPart(gpus, layout.xaxis.range), ({ low, high, isWhole, isHome }) => {
     drawing.schedule();
@@ -75,10 +81,16 @@ async function start(timeline: Timeline, plot: PlotElement, box: HTMLElement): P
   await new Promise<void>((done) => { whenParsed(done); });
   timeline.data = describeData(header, gpus);
   const subjects = new Subjects(header, gpus);
-  Object.assign(timeline, { subjects, shown });
+  Object.assign(timeline, { subjects, shown, gpu: gpus[0] });
+  timeline.showGpu = (gpu) => {
+    if (gpu === timeline.gpu) return;
+    timeline.gpu = gpu;
+    drawing.showGpu(gpu);
+    document.dispatchEvent(new CustomEvent("tcprof:gpu", { detail: gpu.gpu }));
+  };
   timeline.showWindow = (gpu, begin, end) => {
+    timeline.showGpu(gpus.find((each) => each.gpu === gpu) ?? gpus[0]);
     shown.show(begin, end);
-    scrollToGpu(plot, box, drawing, gpus.findIndex((each) => each.gpu === gpu));
   };
   await drawing.draw();
   performance.mark("timeline drawn");
@@ -87,15 +99,17 @@ async function start(timeline: Timeline, plot: PlotElement, box: HTMLElement): P
   listenToPage(plot, drawing);
   listenToPointer(plot, drawing, subjects);
   if (!shown.isWhole) shown.showHome(); // so that all that follows the window knows of it
-  onSelection((change) => follow(change, shown, drawing, subjects));
+  onSelection((change) => follow(change, shown, drawing, timeline));
   drawing.followAxes();
 }
 
 /** Show what is selected, and the window that an address asks for. What is selected here is in view already. */
-function follow({ selection, view, from }: Change, shown: Shown, drawing: Drawing, subjects: Subjects): void {
-  const subject = selection && subjects.find(selection);
+function follow({ selection, view, from }: Change, shown: Shown, drawing: Drawing, timeline: Timeline): void {
+  const { subjects } = timeline;
+  const subject = selection && subjects?.find(selection);
   const place = subject?.place ?? null;
-  drawing.highlights = subject ? highlightsOf(subjects, subject) : null;
+  if (subject) timeline.showGpu(subject.gpu);
+  drawing.highlights = subject && subjects ? highlightsOf(subjects, subject) : null;
   shown.mark = place && [place.start, place.end];
   if (from === "address" && view) shown.set(...view);
   else if (place && from !== "timeline") shown.show(place.start, place.end);
@@ -113,29 +127,17 @@ async function readData() {
   return unpacked;
 }
 
-/** Scroll to the strips of the GPU at a place; to the timeline's tools for the first. */
-function scrollToGpu(plot: HTMLElement, box: HTMLElement, drawing: Drawing, place: number): void {
-  const { data, layout } = drawing.figure;
-  const first = data.find(({ meta }) => meta?.gpu === place);
-  const axis = first ? drawing.axisOf(first) : layout.yaxis;
-  const { t, b } = layout.margin;
-  const above = place > 0 ? t + (1 - axis.domain[1]) * (layout.height - t - b) - 30 : 0;
-  const top = (place > 0 ? plot : box).getBoundingClientRect().top + scrollY + above;
-  scrollTo({ top: top - 8, behavior: reducedMotion.matches ? "auto" : "smooth" });
-}
-
 /** What the reader does with plotly's own tools. */
 function listenToPlot(plot: PlotElement, drawing: Drawing, shown: Shown): void {
-  const { layout } = drawing.figure;
   plot.on("plotly_relayout", (change) => {
     const [low, high] = change["xaxis.range"] ?? [change["xaxis.range[0]"], change["xaxis.range[1]"]];
-    if (change.dragmode !== undefined) layout.dragmode = change.dragmode;
+    if (change.dragmode !== undefined) drawing.figure.layout.dragmode = change.dragmode;
     if (low !== undefined && high !== undefined) shown.set(Number(low), Number(high));
   });
   plot.on("plotly_relayouting", (change) => {
     const low = Number(change["xaxis.range[0]"]);
     const high = Number(change["xaxis.range[1]"]);
-    if (layout.dragmode === "pan" && low < high) drawing.paintLanes([low, high]);
+    if (drawing.figure.layout.dragmode === "pan" && low < high) drawing.paintLanes([low, high]);
   });
   plot.on("plotly_afterplot", drawing.followAxes);
   plot.on("plotly_doubleclick", shown.showAll);
@@ -151,12 +153,12 @@ function listenToPointer(plot: PlotElement, drawing: Drawing, subjects: Subjects
     const isClick = from && Math.hypot(event.clientX - from.clientX, event.clientY - from.clientY) < LEAST_DRAG;
     from = null;
     const at = isClick ? drawing.locate(event) : null;
-    const found = at && barAt(subjects.gpus[at.gpu].lanes, at.row, at.time, at.pixel);
-    if (at && found) select(selectionOf(subjects, subjects.gpus[at.gpu], found), { from: "timeline" });
+    const found = at && barAt(drawing.gpu.lanes, at.row, at.time, at.pixel);
+    if (found) select(selectionOf(subjects, drawing.gpu, found), { from: "timeline" });
   }, true);
   plot.on("plotly_beforehover", (event) => {
     const at = drawing.locate(event);
-    const isBeside = !Number.isNaN(at.row) && !barAt(subjects.gpus[at.gpu].lanes, at.row, at.time, at.pixel);
+    const isBeside = !Number.isNaN(at.row) && !barAt(drawing.gpu.lanes, at.row, at.time, at.pixel);
     if (isBeside) Plotly.Fx.unhover(plot);
     return !isBeside;
   });

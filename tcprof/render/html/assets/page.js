@@ -81,7 +81,6 @@
   // src/media.ts
   var narrowScreen = matchMedia("(max-width: 40rem)");
   var coarsePointer = matchMedia("(pointer: coarse)");
-  var reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
   // src/selection_fragment.ts
   function toFragment({ selection, view }) {
@@ -536,6 +535,22 @@
     at.tabIndex = -1;
     next.tabIndex = 0;
     next.focus();
+  }
+
+  // src/panel/gpu_choice.ts
+  function startGpuChoice(timeline2, subjects) {
+    const buttons = findAll("[data-show-gpu]");
+    const tables = findAll("[data-of-gpu]");
+    const show2 = (chosen) => {
+      buttons.forEach((button) => button.setAttribute("aria-pressed", String(Number(button.dataset.showGpu) === chosen)));
+      tables.forEach((table) => table.classList.toggle("other-gpu", Number(table.dataset.ofGpu) !== chosen));
+    };
+    for (const button of buttons) {
+      const gpu = subjects.gpus.find((each) => each.gpu === Number(button.dataset.showGpu));
+      if (gpu) button.addEventListener("click", () => timeline2.showGpu(gpu));
+    }
+    document.addEventListener("tcprof:gpu", ({ detail }) => show2(detail));
+    if (subjects.gpus.length > 1) show2(subjects.gpus[0].gpu);
   }
 
   // src/timeline/search.ts
@@ -1386,7 +1401,7 @@
       subject = selection && subjects.find(selection);
       draw();
     });
-    document.addEventListener("tcprof:window", draw);
+    for (const event of ["tcprof:window", "tcprof:gpu"]) document.addEventListener(event, draw);
     new ResizeObserver(draw).observe(map);
     new MutationObserver(draw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
     systemDark.addEventListener("change", draw);
@@ -1988,7 +2003,6 @@
   var NARROW = 2;
   var BESIDE_AXES = 76;
   var Drawing = class {
-    figure;
     /** What is outlined in the lanes. */
     highlights = null;
     plot;
@@ -1997,17 +2011,33 @@
     header;
     gpus;
     shown;
-    filled = [];
+    filled = null;
+    place = 0;
     filledPixels = 0;
     waiting = 0;
     constructor(plot, box, header, gpus, shown) {
-      this.figure = header.figure;
       this.plot = plot;
       this.box = box;
       this.canvas = find("canvas", HTMLCanvasElement, box);
       this.header = header;
       this.gpus = gpus;
       this.shown = shown;
+    }
+    /** The figure of the GPU that is shown. */
+    get figure() {
+      return this.header.figures[this.place];
+    }
+    /** The GPU that is shown. */
+    get gpu() {
+      return this.gpus[this.place];
+    }
+    /** Show another GPU, from the next frame on. */
+    showGpu(gpu) {
+      const { dragmode } = this.figure.layout;
+      this.place = this.gpus.indexOf(gpu);
+      if (dragmode !== void 0) this.figure.layout.dragmode = dragmode;
+      this.plot.style.height = `${this.figure.layout.height}px`;
+      this.schedule();
     }
     /** Draw before the next frame. */
     schedule = () => {
@@ -2034,16 +2064,16 @@
     paintLanes([low, high]) {
       const { l, t, w, h } = this.layout._size;
       const frame = { left: l, width: w, top: t, height: h, low, high, ink: readColor("--focus") };
-      const lanes = this.laneTraces().map((trace) => {
+      const { filled } = this;
+      const outlines = this.highlights?.gpu === this.gpu ? this.highlights.bars : [];
+      const lanes = (filled ? this.laneTraces() : []).map((trace) => {
         const { top, bottom, range } = this.pixelsOf(trace);
         const place = (row) => top + (row - range[1]) / (range[0] - range[1]) * (bottom - top);
-        const gpu = trace.meta?.gpu ?? 0;
-        const outlines = this.highlights?.gpu === this.gpus[gpu] ? this.highlights.bars : [];
-        return { ...this.filled[gpu], place, outlines };
+        return { ...filled, place, outlines };
       });
       paint(this.canvas, this.plot.clientWidth, this.plot.clientHeight, frame, lanes);
     }
-    /** The time under the pointer, and the place of the GPU and the row of its lanes, if it is over any. */
+    /** The time under the pointer, and the row of the lanes, NaN where it is not over them. */
     locate({ clientX, clientY }) {
       const box = this.plot.getBoundingClientRect();
       const { _size: { l, w }, xaxis: { range: [low, high] } } = this.layout;
@@ -2052,9 +2082,9 @@
       for (const trace of this.laneTraces()) {
         const { top, bottom, range } = this.pixelsOf(trace);
         const row = range[1] + (y - top) / (bottom - top) * (range[0] - range[1]);
-        if (y >= top && y <= bottom) return { time: low + x * pixel, gpu: trace.meta?.gpu ?? 0, row, pixel };
+        if (y >= top && y <= bottom) return { time: low + x * pixel, row, pixel };
       }
-      return { time: low + x * pixel, gpu: 0, row: NaN, pixel };
+      return { time: low + x * pixel, row: NaN, pixel };
     }
     /** Pixels of the axes: left, top, width and height. */
     get axes() {
@@ -2100,13 +2130,13 @@
       const drawn = this.figure.data.filter(({ meta, visible }) => meta && visible !== "legendonly");
       const curves = drawn.filter(({ meta }) => meta?.role === "curve").length;
       const most = Math.min(pixels / 1.5, Math.max(BINS / curves, 150));
-      this.filled = this.gpus.map(({ lanes }) => fillLanes(lanes, this.header, view));
+      this.filled = fillLanes(this.gpu.lanes, this.header, view);
       const cut = makeCut(this.gpus, low, high, most);
       for (const trace of drawn) if (trace.meta) Object.assign(trace, this.fillTrace(trace.meta, cut));
       for (const trace of this.figure.data) trace.x ||= trace.y = [null];
     }
     fillTrace(meta, cut) {
-      if (meta.role === "lanes") return this.filled[meta.gpu].places;
+      if (meta.role === "lanes") return this.filled?.places ?? {};
       const curve = this.gpus[meta.gpu].curves.get(meta.curve);
       if (!curve) throw new Error(`it has no curve ${meta.curve}`);
       const level = cut(meta.gpu, curve.levels);
@@ -2439,7 +2469,8 @@
     const box = plot.closest(".timeline");
     const message = find(".undrawn", HTMLElement, box);
     const timeline2 = { drawn: Promise.resolve(), data: null, showWindow: () => {
-    }, subjects: null, shown: null };
+    }, subjects: null, shown: null, gpu: null, showGpu: () => {
+    } };
     timeline2.drawn = start(timeline2, plot, box).then(() => {
       message.remove();
       find(".timeline-tools", HTMLElement, box).hidden = false;
@@ -2453,7 +2484,7 @@
   async function start(timeline2, plot, box) {
     const { header, read } = await readData();
     const gpus = header.gpus.map((gpu) => readGpu(read, gpu, header.highestRange));
-    const { layout } = header.figure;
+    const [{ layout }] = header.figures;
     plot.style.height = `${layout.height}px`;
     const shown = new Shown(layout.xaxis.range, busyPart(gpus, layout.xaxis.range), ({ low, high, isWhole, isHome }) => {
       drawing.schedule();
@@ -2467,10 +2498,16 @@
     });
     timeline2.data = describeData(header, gpus);
     const subjects = new Subjects(header, gpus);
-    Object.assign(timeline2, { subjects, shown });
+    Object.assign(timeline2, { subjects, shown, gpu: gpus[0] });
+    timeline2.showGpu = (gpu) => {
+      if (gpu === timeline2.gpu) return;
+      timeline2.gpu = gpu;
+      drawing.showGpu(gpu);
+      document.dispatchEvent(new CustomEvent("tcprof:gpu", { detail: gpu.gpu }));
+    };
     timeline2.showWindow = (gpu, begin, end) => {
+      timeline2.showGpu(gpus.find((each) => each.gpu === gpu) ?? gpus[0]);
       shown.show(begin, end);
-      scrollToGpu(plot, box, drawing, gpus.findIndex((each) => each.gpu === gpu));
     };
     await drawing.draw();
     performance.mark("timeline drawn");
@@ -2479,13 +2516,15 @@
     listenToPage(plot, drawing);
     listenToPointer(plot, drawing, subjects);
     if (!shown.isWhole) shown.showHome();
-    onSelection((change) => follow(change, shown, drawing, subjects));
+    onSelection((change) => follow(change, shown, drawing, timeline2));
     drawing.followAxes();
   }
-  function follow({ selection, view, from }, shown, drawing, subjects) {
-    const subject = selection && subjects.find(selection);
+  function follow({ selection, view, from }, shown, drawing, timeline2) {
+    const { subjects } = timeline2;
+    const subject = selection && subjects?.find(selection);
     const place = subject?.place ?? null;
-    drawing.highlights = subject ? highlightsOf(subjects, subject) : null;
+    if (subject) timeline2.showGpu(subject.gpu);
+    drawing.highlights = subject && subjects ? highlightsOf(subjects, subject) : null;
     shown.mark = place && [place.start, place.end];
     if (from === "address" && view) shown.set(...view);
     else if (place && from !== "timeline") shown.show(place.start, place.end);
@@ -2501,26 +2540,16 @@
     packed.remove();
     return unpacked;
   }
-  function scrollToGpu(plot, box, drawing, place) {
-    const { data, layout } = drawing.figure;
-    const first = data.find(({ meta }) => meta?.gpu === place);
-    const axis = first ? drawing.axisOf(first) : layout.yaxis;
-    const { t, b } = layout.margin;
-    const above = place > 0 ? t + (1 - axis.domain[1]) * (layout.height - t - b) - 30 : 0;
-    const top = (place > 0 ? plot : box).getBoundingClientRect().top + scrollY + above;
-    scrollTo({ top: top - 8, behavior: reducedMotion.matches ? "auto" : "smooth" });
-  }
   function listenToPlot(plot, drawing, shown) {
-    const { layout } = drawing.figure;
     plot.on("plotly_relayout", (change) => {
       const [low, high] = change["xaxis.range"] ?? [change["xaxis.range[0]"], change["xaxis.range[1]"]];
-      if (change.dragmode !== void 0) layout.dragmode = change.dragmode;
+      if (change.dragmode !== void 0) drawing.figure.layout.dragmode = change.dragmode;
       if (low !== void 0 && high !== void 0) shown.set(Number(low), Number(high));
     });
     plot.on("plotly_relayouting", (change) => {
       const low = Number(change["xaxis.range[0]"]);
       const high = Number(change["xaxis.range[1]"]);
-      if (layout.dragmode === "pan" && low < high) drawing.paintLanes([low, high]);
+      if (drawing.figure.layout.dragmode === "pan" && low < high) drawing.paintLanes([low, high]);
     });
     plot.on("plotly_afterplot", drawing.followAxes);
     plot.on("plotly_doubleclick", shown.showAll);
@@ -2536,12 +2565,12 @@
       const isClick = from && Math.hypot(event.clientX - from.clientX, event.clientY - from.clientY) < LEAST_DRAG2;
       from = null;
       const at = isClick ? drawing.locate(event) : null;
-      const found = at && barAt(subjects.gpus[at.gpu].lanes, at.row, at.time, at.pixel);
-      if (at && found) select(selectionOf3(subjects, subjects.gpus[at.gpu], found), { from: "timeline" });
+      const found = at && barAt(drawing.gpu.lanes, at.row, at.time, at.pixel);
+      if (found) select(selectionOf3(subjects, drawing.gpu, found), { from: "timeline" });
     }, true);
     plot.on("plotly_beforehover", (event) => {
       const at = drawing.locate(event);
-      const isBeside = !Number.isNaN(at.row) && !barAt(subjects.gpus[at.gpu].lanes, at.row, at.time, at.pixel);
+      const isBeside = !Number.isNaN(at.row) && !barAt(drawing.gpu.lanes, at.row, at.time, at.pixel);
       if (isBeside) Plotly.Fx.unhover(plot);
       return !isBeside;
     });
@@ -2618,9 +2647,11 @@
       closed = [];
     });
   }
-  function startSelecting({ subjects, shown }) {
+  function startSelecting(timeline2) {
+    const { subjects, shown } = timeline2;
     if (!subjects || !shown) return;
-    const currentGpu = () => subjects.gpus[0];
+    const currentGpu = () => timeline2.gpu ?? subjects.gpus[0];
+    startGpuChoice(timeline2, subjects);
     startPanel(subjects);
     startStrip(subjects, shown, currentGpu);
     startSearch(subjects, currentGpu);

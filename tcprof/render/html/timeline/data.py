@@ -52,6 +52,7 @@ class PackedTimeline:
 
     Attributes:
         packed: The data, see ``tcprof.render.html.timeline.packing``.
+        gpus: Numbers of the GPUs, of which the page shows one at a time.
         key: Name and colour of each class of work that occurs.
         scale: The colours of ranges, for Tensor Active from 0 to ``highest``.
         highest: Tensor Active of the last colour, as text; empty where it is known of no range.
@@ -59,6 +60,7 @@ class PackedTimeline:
     """
 
     packed: str
+    gpus: tuple[int, ...]
     key: tuple[tuple[str, str], ...]
     scale: tuple[str, ...]
     highest: str
@@ -88,13 +90,19 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
             )
         notes += [f"{gpu_title(analysis, gpu)}: {line}" for line in note] if len(gpus) > 1 else note
     classes = sorted(set(works.frame["time_class"]))
-    figure = draw_skeleton(analysis, strips)
-    header = {"gpus": headers, "figure": json.loads(figure.to_json()), **_describe_bars(analysis, works)}
+    header = {"gpus": headers, "figures": _draw_skeletons(analysis, strips), **_describe_bars(analysis, works)}
     shown = [TIME_CLASSES[number] for number in [*classes, IDLE]] if classes else []
     key = tuple((class_title(name), CLASS_COLORS[name]) for name in shown)
     highest = highest_range(analysis)
     scale = tuple(color for _, color in TENSOR_SCALE)
-    return PackedTimeline(store.pack(header), key, scale, units.format_pct(highest) if highest else "", tuple(notes))
+    top = units.format_pct(highest) if highest else ""
+    return PackedTimeline(store.pack(header), tuple(gpus), key, scale, top, tuple(notes))
+
+
+def _draw_skeletons(analysis: Analysis, strips: list[GpuStrips]) -> list[Header]:
+    """An empty figure for each GPU: the page shows one at a time."""
+    several = len(strips) > 1
+    return [json.loads(draw_skeleton(analysis, each, place, several).to_json()) for place, each in enumerate(strips)]
 
 
 def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:

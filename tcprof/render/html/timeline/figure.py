@@ -5,8 +5,8 @@ curve. Bars are no traces: the script paints them on a canvas below the axes, si
 for a thousand of them.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import plotly.graph_objects as go
@@ -46,20 +46,18 @@ class GpuStrips:
     lanes: GpuLanes
 
 
-def draw_skeleton(analysis: Analysis, gpus: Sequence[GpuStrips]) -> go.Figure:
-    """Strips of all GPUs one below the other, with traces that have no points yet.
+def draw_skeleton(analysis: Analysis, strips: GpuStrips, place: int = 0, named: bool = False) -> go.Figure:
+    """Strips of a GPU one below the other, with traces that have no points yet.
 
     Args:
         analysis: The recording.
-        gpus: What is drawn for each GPU.
+        strips: What is drawn for the GPU.
+        place: Its place among the GPUs.
+        named: Whether to name it.
     """
-    panels: list[Panel] = []
-    peak = tensor_peak(analysis)
-    for place, strips in enumerate(gpus):
-        mine = [*_curve_panels(strips, place, peak), *_lane_panel(strips.lanes, place)]
-        head = f"<b>GPU {strips.gpu}</b> · " if len(gpus) > 1 else ""
-        first = {id(panel): f"{head}{panel.title}" for panel in mine[:1]}
-        panels += [Panel(first.get(id(p), p.title), p.pixels, p.traces, p.axis, p.notes) for p in mine]
+    panels = [*_curve_panels(strips, place, tensor_peak(analysis)), *_lane_panel(strips.lanes, place)]
+    if named and panels:
+        panels[0] = replace(panels[0], title=f"<b>GPU {strips.gpu}</b> · {panels[0].title}")
     figure = stack_panels(panels, analysis, colors=False)  # the page has a key of its own
     return figure.update_layout(hoverdistance=14, margin_l=64)
 
