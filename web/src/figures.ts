@@ -18,6 +18,9 @@ const CONFIG = {
   toImageButtonOptions: { filename: "tcprof", scale: 2 },
 };
 
+/** Milliseconds after which plotly has given its figures the window's width. */
+const SETTLED = 300;
+
 /** A4 between its margins, in pixels. */
 const PAPER = 690;
 
@@ -35,7 +38,20 @@ export function startFigures(timeline: Promise<void>): { restyle: () => void; dr
   narrowScreen.addEventListener("change", restyle);
   addEventListener("beforeprint", restyle);
   addEventListener("afterprint", restyle);
+  afterResize(restyle);
   return { restyle, drawn };
+}
+
+/** Lay figures out once more when they have their new width: a legend that needs fewer lines then, as on a phone that is
+ * turned, would keep the place that it had, and lie over the curves. */
+function afterResize(restyle: () => void): void {
+  let [width, waiting] = [innerWidth, 0];
+  addEventListener("resize", () => {
+    if (innerWidth === width) return; // a phone's address bar came or went
+    width = innerWidth;
+    clearTimeout(waiting);
+    waiting = setTimeout(restyle, SETTLED);
+  });
 }
 
 /** Give figures in parts that open, and on paper, the width that there is.
@@ -49,8 +65,14 @@ export function fitFigures(): void {
       if (part.open) plots.filter((plot) => part.contains(plot) && isDrawn(plot)).forEach((plot) => Plotly.Plots.resize(plot));
     });
   }
-  addEventListener("beforeprint", () => relayout(plots, { autosize: false, width: PAPER }));
-  addEventListener("afterprint", () => relayout(plots, { autosize: true, width: null }));
+  // With the timeline: what is wider than the paper makes a browser shrink the whole page.
+  const printed = findAll<PlotElement>("[data-figure], #timeline");
+  const resize = (width: string, change: object) => {
+    printed.forEach((plot) => { plot.style.width = width; });
+    relayout(printed, change);
+  };
+  addEventListener("beforeprint", () => resize(`${PAPER}px`, { autosize: false, width: PAPER }));
+  addEventListener("afterprint", () => resize("", { autosize: true, width: null }));
 }
 
 const isDrawn = (plot: PlotElement) => plot._fullLayout !== undefined;

@@ -59,7 +59,6 @@ function startSelecting(timeline: Timeline): void {
   startSelection((selection) => subjects.find(selection) !== null);
 }
 
-const isComparison = document.currentScript?.dataset.page === "comparison";
 const timeline = startTimeline(); // unpacks its data while the browser reads plotly's script
 if (timeline) window.tcprof = timeline;
 whenParsed(() => {
@@ -70,5 +69,5 @@ whenParsed(() => {
   void Promise.all([...drawn, timeline?.drawn]).then(() => document.documentElement.setAttribute("data-drawn", "true"));
   startThemeButton(restyle);
   openOnPaper();
-  if (isComparison) fitFigures();
+  fitFigures();
 });

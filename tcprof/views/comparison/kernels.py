@@ -31,6 +31,7 @@ _COLUMNS = (
     *("status", "difference_ns", "base_ns", "new_ns", "base_tensor_active_pct", "new_tensor_active_pct"),
     *("base_precision", "base_class", "path", "base_count", "new_count"),
 )
+_FURTHER = ("base_precision", "base_count", "new_count")  # on a page only when its reader asks
 _BRIEF = ("status", *_SHORT)
 _STATUSES = (
     "same: name and launch geometry agree; renamed: matched by place or by name, with another name or geometry; new "
@@ -89,7 +90,9 @@ def describe_kernels(comparison: Comparison) -> tuple[str, ...]:
 
 def _heading(name: str) -> Heading:
     spare = int(name == "base_tensor_active_pct")  # on a narrow terminal
-    return heading(KERNEL_CHANGES[name], brief=name in _BRIEF, short=_SHORT.get(name, ""), spare=spare)
+    return heading(
+        KERNEL_CHANGES[name], brief=name in _BRIEF, shown=name not in _FURTHER, short=_SHORT.get(name, ""), spare=spare
+    )
 
 
 def _row(row: Mapping[Any, Any]) -> Row:

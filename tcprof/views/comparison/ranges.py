@@ -20,6 +20,10 @@ NOTE = (
     "The change, a ratio or a difference in points, over baseline → new; medians per instance. ~ marks changes that "
     "are inconclusive, m those that only the mean shows. Headings sort; a third click brings the tree back."
 )
+_SHOWN = (  # on a page, before its reader has chosen; by what conditions call them
+    *("time", "host_time", "gpu_idle", "kernel_count"),
+    *("tensor_active", "tensor_kernel_share", "tflops", "hfu"),
+)
 _PLACE = ["domain", "path", "depth"]
 
 
@@ -67,6 +71,7 @@ def _heading(quantity: Quantity, brief: bool) -> Heading:
     return heading(
         quantity.column,
         brief=brief,
+        shown=quantity.gate_name in _SHOWN,
         spare=int(quantity is HEADLINE),
         before=("base", "new"),
         value="change" if quantity.in_points else "ratio",

@@ -234,6 +234,7 @@
     modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
     toImageButtonOptions: { filename: "tcprof", scale: 2 }
   };
+  var SETTLED = 300;
   var PAPER = 690;
   function startFigures(timeline2) {
     const plots = findAll("[data-figure]");
@@ -244,7 +245,17 @@
     narrowScreen.addEventListener("change", restyle);
     addEventListener("beforeprint", restyle);
     addEventListener("afterprint", restyle);
+    afterResize(restyle);
     return { restyle, drawn };
+  }
+  function afterResize(restyle) {
+    let [width, waiting2] = [innerWidth, 0];
+    addEventListener("resize", () => {
+      if (innerWidth === width) return;
+      width = innerWidth;
+      clearTimeout(waiting2);
+      waiting2 = setTimeout(restyle, SETTLED);
+    });
   }
   function fitFigures() {
     const plots = findAll("[data-figure]");
@@ -253,8 +264,15 @@
         if (part.open) plots.filter((plot) => part.contains(plot) && isDrawn(plot)).forEach((plot) => Plotly.Plots.resize(plot));
       });
     }
-    addEventListener("beforeprint", () => relayout(plots, { autosize: false, width: PAPER }));
-    addEventListener("afterprint", () => relayout(plots, { autosize: true, width: null }));
+    const printed = findAll("[data-figure], #timeline");
+    const resize = (width, change) => {
+      printed.forEach((plot) => {
+        plot.style.width = width;
+      });
+      relayout(printed, change);
+    };
+    addEventListener("beforeprint", () => resize(`${PAPER}px`, { autosize: false, width: PAPER }));
+    addEventListener("afterprint", () => resize("", { autosize: true, width: null }));
   }
   var isDrawn = (plot) => plot._fullLayout !== void 0;
   function relayout(plots, change) {
@@ -2657,7 +2675,6 @@
     startSearch(subjects, currentGpu);
     startSelection((selection) => subjects.find(selection) !== null);
   }
-  var isComparison = document.currentScript?.dataset.page === "comparison";
   var timeline = startTimeline();
   if (timeline) window.tcprof = timeline;
   whenParsed(() => {
@@ -2668,6 +2685,6 @@
     void Promise.all([...drawn, timeline?.drawn]).then(() => document.documentElement.setAttribute("data-drawn", "true"));
     startThemeButton(restyle);
     openOnPaper();
-    if (isComparison) fitFigures();
+    fitFigures();
   });
 })();
