@@ -19,8 +19,7 @@ from tcprof.findings.advice.step import measure_step
 ROOT = Path(__file__).parent.parent
 PAGE, KEPT = ROOT / "docs" / "advice.md", ROOT / "docs" / "advice_pairs.csv"
 PAIRS = ROOT / "docs" / "advice_changes.csv"
-COLUMNS = ("base", "new", "change", "low", "likely", "high", "recorded", "alone", "why")
-_LATER = ("lm_", "cv_", "h200_")
+COLUMNS = ("base", "new", "change", "low", "likely", "high", "recorded", "alone", "learnt", "why")
 _BLOCK = re.compile(r"(<!-- (rules|pairs) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
 _SECTIONS = ("What", "Why", "What and why", "Thresholds", "Do", "Not when")
 
@@ -66,7 +65,7 @@ def measure_pairs(folder: Path | None) -> list[dict[str, str]]:
         gain = _predict(paths[0], pair["rule"], pair["option"])
         figures = {**gain, "recorded": _won(*times), "alone": _won(*(alone.get(pair[s], float("nan")) for s in _SIDES))}
         texts = {name: f"{value:.2f}" if value == value else "" for name, value in figures.items()}
-        found.append({"base": pair["base"], "new": pair["new"], "change": pair["change"], **texts, "why": pair["why"]})
+        found.append({**{name: pair[name] for name in ("base", "new", "change", "learnt", "why")}, **texts})
     return found
 
 
@@ -104,27 +103,28 @@ def _won(base: float, new: float) -> float:
 def render_pairs(rows: list[dict[str, str]]) -> str:
     """The table, with how many are inside."""
     lines = [
-        "| change | predicted: low | likely | high | won | when recorded | inside |",
-        "|---|---:|---:|---:|---:|---:|---|",
+        "| change | predicted: low | likely | high | won | when recorded | inside | learnt from it |",
+        "|---|---:|---:|---:|---:|---:|---|---|",
     ]
-    inside, later, ratios, notes = [], [], [], []
+    inside, new, ratios, notes = [], [], [], []
     for row in rows:
         low, likely, high, recorded, alone = (float(row[name] or "nan") for name in COLUMNS[3:8])
         won = alone if alone == alone else recorded
         told = likely == likely
         if told:
             inside.append(low <= won <= high)
-            later += [inside[-1]] if row["base"].startswith(_LATER) else []
+            new += [inside[-1]] if not row["learnt"] else []
             ratios += [max(won / likely, likely / won)] if won > 0 and likely > 0 else []
         verdict = ("yes" if inside[-1] else "**no**") if told else "not advised"
         shown = [units.format_pct(each) for each in (low, likely, high, alone, recorded)]
-        lines.append(f"| {row['change']}: `{row['base']}` to `{row['new']}` | {' | '.join(shown)} | {verdict} |")
+        cells = [f"{row['change']}: `{row['base']}` to `{row['new']}`", *shown, verdict, row["learnt"]]
+        lines.append(f"| {' | '.join(cells)} |")
         notes += [f"- `{row['base']}` to `{row['new']}`: {row['why']}"] if row["why"] else []
     median = f"{statistics.median(ratios):.2f}" if ratios else units.UNKNOWN
     summary = (
         f"{sum(inside)} of {len(inside)} predictions hold what was won; of those that predicted a gain and won one, "
-        f"likely and won differ by a factor of {median} in the median. Of the {len(later)} that were recorded after "
-        f"the rules were written {sum(later)} hold it."
+        f"likely and won differ by a factor of {median} in the median. Of the {len(new)} from which nothing was "
+        f"learnt {sum(new)} hold it."
     )
     return "\n".join([*lines, "", summary, *(["", *notes] if notes else [])])
 

@@ -10,8 +10,8 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import OpenIntervals, StepFunction, union
 from tcprof.analysis.kernel_order import KERNEL_ORDER_DOMAIN
 from tcprof.analysis.projection import launches_of
-from tcprof.arrays import Bools, Ints
-from tcprof.frames import OPS_DOMAIN
+from tcprof.arrays import Ints
+from tcprof.frames import KERNEL_KINDS, OPS_DOMAIN
 
 LONG_NS = 200_000  # between two calls: more than the 5 to 40 µs that a launch takes with its share of Python
 VERY_LONG_NS = 1_000_000  # the same in a range that launches kernels itself: more than autograd takes to begin
@@ -53,7 +53,7 @@ def find_host(analysis: Analysis, rows: Ints, inside: StepFunction, on_cpu: Pair
     """
     activities = analysis.activities.loc[rows]
     launch = launches_of(analysis.launches, activities)
-    waits = _list_waits(analysis, activities, launch)
+    waits = list_waits(analysis, activities, launch)
     calls = np.flatnonzero(analysis.launches["process"].isin(activities["process"].unique()))
     launches = analysis.launches.iloc[calls]
     start = launches["start_ns"].to_numpy()
@@ -79,7 +79,7 @@ def launching_time(analysis: Analysis, activities: pd.DataFrame) -> Pair:
     return (start.min(keepdims=True), end.max(keepdims=True)) if len(rows) else (start, end)
 
 
-def _list_waits(analysis: Analysis, activities: pd.DataFrame, launch: Ints) -> pd.DataFrame:
+def list_waits(analysis: Analysis, activities: pd.DataFrame, launch: Ints) -> pd.DataFrame:
     """When the CPU waits for the GPU: calls that do nothing else, and launches and copies that had to wait."""
     own = analysis.waits[analysis.waits["process"].isin(activities["process"].unique())]
     started = np.full(len(analysis.launches), np.iinfo(np.int64).max)
@@ -110,7 +110,7 @@ def _sum_waits(analysis: Analysis, waits: pd.DataFrame, on_cpu: Pair, process: i
     inside = waits.assign(time_ns=time)[time > 0]
     found = inside.groupby("name")["time_ns"].agg(["sum", "size"]) / count
     start = inside["start_ns"].to_numpy(np.int64)
-    names, _ = open_ranges(analysis, np.full(len(start), process), start)
+    names = open_ranges(analysis, np.full(len(start), process), start)
     places = inside.assign(range=names).groupby(["name", "range"])["time_ns"].sum().sort_values()
     found["range"] = places.reset_index("range").groupby(level=0)["range"].last()
     return found.rename(columns={"sum": "time_ns", "size": "count"}).sort_values("time_ns", ascending=False)
@@ -141,9 +141,10 @@ def _explain_idle(
     is_long = launched - called >= LONG_NS
     is_after_wait = waited >= idle_from - BLOCKED_NS
     middle = (np.maximum(called, idle_from) + launched) // 2
-    names, is_launching = np.full(len(middle), "", dtype=object), np.zeros(len(middle), dtype=bool)
-    where = open_ranges(analysis, activities["process"].to_numpy()[following[is_long]], middle[is_long])
-    names[is_long], is_launching[is_long] = where
+    names = np.full(len(middle), "", dtype=object)
+    names[is_long] = open_ranges(analysis, activities["process"].to_numpy()[following[is_long]], middle[is_long])
+    kernels = activities[activities["kind"].isin(KERNEL_KINDS)]
+    is_launching = np.isin(names, [*{*find_launching_ranges(analysis, kernels)} - {""}])
     is_work = is_long & (launched > idle_from) & (~is_launching | (launched - called >= VERY_LONG_NS))
     late = np.where(launched > idle_from, inside.integral(idle_from, idle_to), 0.0)
     waited_ns = inside.integral(idle_from, wait_to)
@@ -173,21 +174,15 @@ def find_launching_ranges(analysis: Analysis, activities: pd.DataFrame) -> list[
     launch = launches_of(analysis.launches, activities)
     known = launch >= 0
     time = analysis.launches["start_ns"].to_numpy()[launch[known]]
-    return open_ranges(analysis, activities["process"].to_numpy()[known], time)[0]
+    return open_ranges(analysis, activities["process"].to_numpy()[known], time)
 
 
-def open_ranges(analysis: Analysis, process: Ints, time: Ints) -> tuple[list[str], Bools]:
-    """The name of the range of each process that opened last before a time and is open then, empty where none is.
-
-    And whether kernels are launched in ranges of that name, without one further in.
-    """
+def open_ranges(analysis: Analysis, process: Ints, time: Ints) -> list[str]:
+    """The name of the range of each process that opened last before a time and is open then; empty where none is."""
     ranges = analysis.nvtx_ranges[~analysis.nvtx_ranges["domain"].isin([OPS_DOMAIN, KERNEL_ORDER_DOMAIN])]
     if not len(ranges) or not len(time):
-        return [""] * len(time), np.zeros(len(time), dtype=bool)
+        return [""] * len(time)
     columns = [ranges[name].to_numpy() for name in ("process", "start_ns", "end_ns")]
     order = OpenIntervals.order(*columns)
     found = OpenIntervals(*(column[order] for column in columns)).at(process, time)
-    names = np.append(ranges["name"].astype(str).to_numpy()[order], "")[found]
-    rows = analysis.launched["range"].unique()
-    launching = analysis.nvtx_ranges["name"].loc[rows[rows >= 0]].astype(str).unique()
-    return list(names), np.isin(names, launching)
+    return list(np.append(ranges["name"].astype(str).to_numpy()[order], "")[found])

@@ -14,6 +14,7 @@ from tcprof.untrusted import one_line
 
 Priced = tuple[str, Sequence[str], Levels]  # title, code, and the exposed time of kernels that an option saves
 _SHOWN = 3
+_COUNTED = 0.9  # of kernels' time, so that what these move stands for all
 _TRY = "Try it, and compare with 'tcprof compare'."
 
 
@@ -92,6 +93,17 @@ def save(shares: Sequence[float], time_ns: float) -> Levels:
 def time_of(rows: pd.DataFrame) -> float:
     """Exposed time of kernels together."""
     return float(rows["exposed_ns"].sum())
+
+
+def describe_bytes(step: Step, rows: pd.DataFrame) -> tuple[str, ...]:
+    """What kernels move, and how long that takes at the memory's bandwidth; nothing where it was not counted."""
+    of_launch = (rows["dram_read_bytes"] + rows["dram_write_bytes"]) / rows["launch_count"]
+    counted = of_launch.notna()
+    if time_of(rows[counted]) < _COUNTED * time_of(rows) or not step.gpu_row["dram_bandwidth"] > 0:
+        return ()
+    moved = float((of_launch * rows["launches"])[counted].sum())
+    time = units.format_ns(1e9 * moved / step.gpu_row["dram_bandwidth"])
+    return (f"they move {units.format_bytes(moved)}, which take {time} at the memory's bandwidth",)
 
 
 def list_kernels(rows: pd.DataFrame) -> tuple[str, ...]:

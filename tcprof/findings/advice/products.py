@@ -5,10 +5,14 @@ import pandas as pd
 
 from tcprof.analysis.kernels.bound import MEMORY
 from tcprof.analysis.kernels.names import PRODUCT
+from tcprof.findings.advice.making import save, time_of
 from tcprof.findings.advice.measured import MEASURED, speedup
 from tcprof.findings.advice.step import Levels, Step
 
-ATTENTION, OPTIMIZER = "attention", "optimizer"
+ATTENTION, _OPTIMIZER, _ELEMENT_WISE = "attention", "optimizer", "element-wise kernels"
+# Adam that loops over the parameters, by kernels that nothing else has: of the 84 bytes a parameter they move 44.
+LOOPED = r"addcdiv_cuda_kernel|addcmul_cuda_kernel|lerp_scalar_kernel"
+ALL_OF_LOOPED = 84 / 44
 HALVES = ("fp16", "bf16", "fp16/bf16")
 NOTABLE_SHARE_PCT = 1.0  # of a step
 _VECTORS = r"gemv|gemvx|dot_kernel|gemmk1_"  # a matrix times a vector: its memory is what it waits for
@@ -56,17 +60,17 @@ def saved_by(step: Step, rows: pd.DataFrame, before: str, after: str) -> Levels:
 
 
 def saved_by_autocast(step: Step, rows: pd.DataFrame, before: str) -> Levels:
-    """The same for 16 bits by autocast: with attention in float32, and less what its casts take."""
-    attention = step.kernels[(step.kernels["work"] == ATTENTION) & (step.kernels["precision"] == "tf32")]
-    faster, casts = MEASURED["attention"]["speedup"], MEASURED["autocast"]["cast_of_optimizer"]
-    optimizer = float(step.kernels["exposed_ns"][step.kernels["work"] == OPTIMIZER].sum())
-    saved = saved_by(step, rows, before, "bf16")
-    whole = float(attention["exposed_ns"].sum())
-    levels = [saved[each] + whole * (1 - 1 / faster[each]) - optimizer * casts[each] for each in range(3)]
-    return levels[0], levels[1], levels[2]
-
-
-def add(*levels: Levels) -> Levels:
-    """Levels added up."""
-    low, likely, high = (sum(each) for each in zip(*levels, strict=True))
+    """The same for 16 bits by autocast: with attention, and bytes of element-wise kernels, less what casts take."""
+    kernels, autocast = step.kernels, MEASURED["autocast"]
+    attention = time_of(kernels[(kernels["work"] == ATTENTION) & (kernels["precision"] == "tf32")])
+    is_looped = kernels["name"].str.contains(LOOPED)
+    narrowed = time_of(kernels[(kernels["work"] == _ELEMENT_WISE) & (kernels["bound"] == MEMORY) & ~is_looped])
+    optimizer = time_of(kernels[kernels["work"] == _OPTIMIZER]) + ALL_OF_LOOPED * time_of(kernels[is_looped])
+    parts = (
+        saved_by(step, rows, before, "bf16"),
+        save([1 - 1 / each for each in MEASURED["attention"]["speedup"]], attention),
+        save(autocast["element_wise"], narrowed),
+        save([-each for each in autocast["cast_of_optimizer"]], optimizer),
+    )
+    low, likely, high = (sum(each) for each in zip(*parts, strict=True))
     return low, likely, high

@@ -5,7 +5,7 @@ is all the GPU's work, from first activity to last.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,9 +18,10 @@ from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.kernels.names import parse_name
 from tcprof.arrays import Floats, Ints
 from tcprof.chips import Chip, find_chip
-from tcprof.findings.advice.advice import Gain
-from tcprof.findings.advice.host import Host, find_host, launching_time
+from tcprof.findings.advice.advice import UNPRICED, Gain
+from tcprof.findings.advice.host import LAUNCHES, Host, Pair, find_host, launching_time
 from tcprof.findings.advice.measured import TRACING
+from tcprof.findings.advice.replay import Replay, make_replay
 from tcprof.findings.recording_cost import measure_cost
 from tcprof.frames import KERNEL_KINDS
 from tcprof.untrusted import one_line
@@ -46,6 +47,7 @@ class Step:
         exposed_ns: For each activity of the recording, the time in all steps in which no other kernel runs on the GPU,
             or for a copy nothing else at all.
         host: What the CPU does.
+        windows: The steps on the GPU.
     """
 
     analysis: Analysis
@@ -56,6 +58,7 @@ class Step:
     busy_ns: float
     exposed_ns: Floats
     host: Host
+    windows: Pair
 
     @property
     def idle_ns(self) -> float:
@@ -133,9 +136,15 @@ class Step:
         left = max(0.1, 1 - added / self.cpu_ns)
         return left, left, left
 
-    def alone_ns(self, tracing: float) -> float:
-        """The step without recording, which only adds idle time: so much of the CPU's time is left."""
-        return self.busy_ns + max(0.0, self.idle_ns - (1 - tracing) * self.cpu_ns)
+    @cached_property
+    def alone_ns(self) -> Mapping[float, float]:
+        """The step without recording, by the share of the CPU's time that is left then."""
+        return {left: self._find_alone(left) for left in set(self.tracing)}
+
+    def _find_alone(self, left: float) -> float:
+        if self.replay is not None and not self.is_timed_alone:
+            return self.length_ns * self.replay.length_ns(left) / self.replay.recorded_ns
+        return self.busy_ns + max(0.0, self.idle_ns - (1 - left) * self.cpu_ns)
 
     def price_kernels(self, saved_ns: Levels, cpu: Levels = (1.0, 1.0, 1.0)) -> Gain:
         """What less kernel time wins: no more than the CPU's own time leaves.
@@ -146,27 +155,57 @@ class Step:
         """
 
         def gain(level: int, tracing: float) -> tuple[float, float]:
-            alone = self.alone_ns(tracing)
+            alone = self.alone_ns[tracing]
             new = max(alone - saved_ns[level], self.cpu_ns * tracing * cpu[level])
             return alone - new, alone
 
         return self._price(gain)
 
-    def price_idle(self, saved_ns: Levels, floor_ns: float = 0.0) -> Gain:
-        """What less idle time wins.
-
-        Args:
-            saved_ns: Idle time, as recorded, that a step saves.
-            floor_ns: Time on the CPU, as recorded, that is left then and that a step cannot be shorter than.
-        """
+    def price_idle(self, saved_ns: Levels) -> Gain:
+        """What less idle time wins, as recorded."""
 
         def gain(level: int, tracing: float) -> tuple[float, float]:
-            alone = self.alone_ns(tracing)
-            idle = alone - self.busy_ns
-            saved = saved_ns[level] * idle / self.idle_ns if self.idle_ns > 0 else 0.0
-            return max(0.0, alone - max(alone - saved, self.busy_ns, floor_ns * tracing)), alone
+            alone = self.alone_ns[tracing]
+            return saved_ns[level] * (alone - self.busy_ns) / self.idle_ns if self.idle_ns > 0 else 0.0, alone
 
         return self._price(gain)
+
+    def price_launches(self, shares: Levels, more_ns: float) -> Gain:
+        """What fewer launches win: a part of the idle time that is left without recording, when all other idle time is.
+
+        Args:
+            shares: Of that time, what is removed.
+            more_ns: Other idle time that is removed at the most.
+        """
+        others = self.idle_ns - self.host.idle_ns[LAUNCHES]
+
+        def gain(level: int, tracing: float) -> tuple[float, float]:
+            alone = self.alone_ns[tracing]
+            saved = shares[level] * max(0.0, alone - self.busy_ns - others)
+            return min(saved + more_ns * (level == 2), alone - self.busy_ns), alone
+
+        return self._price(gain)
+
+    def price_waits(self, shares: Levels) -> Gain:
+        """What a CPU wins that does not wait for the GPU; without a price where steps cannot be played again.
+
+        Args:
+            shares: Of the waits, those that can be removed.
+        """
+        if self.replay is None:
+            return UNPRICED
+        played = {left: [self.replay.length_ns(left, waits) for waits in (True, False)] for left in set(self.tracing)}
+
+        def gain(level: int, tracing: float) -> tuple[float, float]:
+            alone, without = played[tracing]
+            return shares[level] * max(0.0, alone - without), alone
+
+        return self._price(gain)
+
+    @cached_property
+    def replay(self) -> Replay | None:
+        """Its steps, to be played again; None where that does not give what was recorded."""
+        return make_replay(self.analysis, self.gpu, self.windows) if self.name and self.cpu_ns > 0 else None
 
     def _price(self, gain: _Pricing) -> Gain:
         """The lowest of low, the likely, and the highest of high gains over what recording may cost."""
@@ -208,10 +247,11 @@ def measure_step(analysis: Analysis, gpu: int) -> Step | None:
         busy_ns=float(inside.integral(*busy).sum()) / count,
         exposed_ns=exposed,
         host=find_host(analysis, rows, inside, on_cpu, count),
+        windows=windows,
     )
 
 
-def _find_windows(analysis: Analysis, gpu: int) -> tuple[str, int, tuple[Ints, Ints], tuple[Ints, Ints]] | None:
+def _find_windows(analysis: Analysis, gpu: int) -> tuple[str, int, Pair, Pair] | None:
     """Name and number of the iterations without warm-up, and from when to when they are on the GPU and on the CPU."""
     rows = analysis.iterations[(analysis.iterations["gpu"] == gpu) & ~analysis.iterations["warm_up"]]
     columns = ["gpu", "range", "gpu_start_ns", "gpu_end_ns", "host_start_ns", "host_end_ns"]

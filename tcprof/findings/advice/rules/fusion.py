@@ -6,7 +6,8 @@ optimizer); and no kernels of torch.compile or XLA in the step.
 Why: each of them reads and writes all its tensors, and waits for memory. A compiler makes one of several.
 
 Thresholds: 10 % of a step, and 10 kernels. How much is saved was measured once: 43 % of their time, in the transformer
-of docs/lessons.md; low and high are assumed around it.
+of docs/lessons.md; low and high are assumed around it. Since a compiler fuses what lies in attention too, high has that
+as well, though it is the price of another rule.
 
 Do: `model = torch.compile(model)`; JAX `jax.jit` around the whole step.
 
@@ -16,9 +17,9 @@ Not when: shapes change in each step, or the model has much Python in its forwar
 from tcprof import units
 from tcprof.findings.advice.advice import Advice
 from tcprof.findings.advice.between import find_between_products
-from tcprof.findings.advice.making import advise_on_kernels, save, time_of
+from tcprof.findings.advice.making import advise_on_kernels, describe_bytes, save, time_of
 from tcprof.findings.advice.measured import MEASURED
-from tcprof.findings.advice.rules.unfused_optimizer import LOOPED
+from tcprof.findings.advice.products import LOOPED
 from tcprof.findings.advice.step import Step
 
 LEAST_PCT, FEWEST = 10.0, 10  # share of a step, and kernels in it
@@ -48,5 +49,7 @@ def find(step: Step) -> list[Advice]:
         f"Work between the products runs in {count} kernels of its own: {step.tell_share(time)}",
         "A compiler fuses them, so that less is read and written.",
     )
-    options = [("torch.compile", _CODE, save(MEASURED["fusion"]["saved"], time))]
-    return [advise_on_kernels(step, "fusion", said, rows, options)]
+    low, likely, high = save(MEASURED["fusion"]["saved"], time)
+    high += MEASURED["fusion"]["saved"][2] * float(of_attention.sum())  # a compiler fuses these, too
+    options = [("torch.compile", _CODE, (low, likely, high))]
+    return [advise_on_kernels(step, "fusion", said, rows, options, evidence=describe_bytes(step, rows))]

@@ -16,13 +16,11 @@ Not when: the optimizer has no fused form (`fused=True` is known to Adam, AdamW,
 """
 
 from tcprof.findings.advice.advice import MEDIUM, Advice
-from tcprof.findings.advice.making import advise_on_kernels, save, time_of
+from tcprof.findings.advice.making import advise_on_kernels, describe_bytes, save, time_of
 from tcprof.findings.advice.measured import MEASURED
-from tcprof.findings.advice.products import NOTABLE_SHARE_PCT
+from tcprof.findings.advice.products import ALL_OF_LOOPED, LOOPED, NOTABLE_SHARE_PCT
 from tcprof.findings.advice.step import Step
 
-LOOPED = r"addcdiv_cuda_kernel|addcmul_cuda_kernel|lerp_scalar_kernel"
-_ALL_OF_LOOPED = 84 / 44
 _OTHERS = r"Fused|LpNorm|non_finite|lpnorm"
 _CODE = (
     "optimizer = torch.optim.AdamW(model.parameters(), fused=True)",
@@ -37,7 +35,7 @@ def find(step: Step) -> list[Advice]:
     looped = step.kernels[names.str.contains(LOOPED)]
     is_looped = time_of(looped) > time_of(in_lists)
     rows = looped if is_looped else in_lists
-    time = time_of(rows) * (_ALL_OF_LOOPED if is_looped else 1.0)
+    time = time_of(rows) * (ALL_OF_LOOPED if is_looped else 1.0)
     if step.share_pct(time) < NOTABLE_SHARE_PCT:
         return []
     is_adam = is_looped or rows["name"].str.contains("PointwiseOp").any()  # addcmul and addcdiv, of second moments
@@ -47,4 +45,5 @@ def find(step: Step) -> list[Advice]:
         "A fused one passes over it once.",
     )
     options = [("a fused optimizer", _CODE, save(shares, time))]
-    return [advise_on_kernels(step, "unfused-optimizer", said, rows, options, confidence=MEDIUM)]
+    moved = describe_bytes(step, rows)
+    return [advise_on_kernels(step, "unfused-optimizer", said, rows, options, evidence=moved, confidence=MEDIUM)]
