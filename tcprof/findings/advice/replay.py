@@ -15,7 +15,7 @@ from tcprof.analysis.projection import launches_of
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.findings.advice.host import Pair, list_waits
 
-_MOST = 50_000  # activities that are played: as many steps as fit
+_MOST = 20_000  # activities that are played: as many steps as fit
 _QUEUED_NS = 2_000  # an activity launched so long before the one before it ended was waiting in the queue
 _PAST = -1e18
 _MISPLAYED = 0.03  # of a step: steps played again that differ by more are not understood
@@ -52,17 +52,18 @@ class Replay:
     steps: Pair
     recorded_ns: float
 
-    def length_ns(self, cpu: float = 1.0, waits: bool = True) -> float:
+    def length_ns(self, cpu: float = 1.0, waits: bool = True, gpu: float = 1.0) -> float:
         """Mean length of a step, from its start to the next one's.
 
         Args:
             cpu: How many times as long as recorded the CPU takes.
             waits: Whether it waits for the GPU.
+            gpu: How many times as long as recorded the activities take.
         """
-        start = np.array(self._play(cpu, waits))
+        start = np.array(self._play(cpu, waits, gpu))
         return float((start[self.steps[1]] - start[self.steps[0]]).mean())
 
-    def _play(self, cpu: float, is_waiting: bool) -> list[float]:
+    def _play(self, cpu: float, is_waiting: bool, gpu: float) -> list[float]:
         """When each activity starts."""
         columns = (self.waited_ns, self.last, self.returned_ns)
         waits = list(zip(*(column.tolist() for column in columns), strict=True)) if is_waiting else []
@@ -71,7 +72,7 @@ class Replay:
         starts: list[float] = []
         ends: list[float] = []
         end, delay, at = _PAST, 0.0, 0
-        rows = zip(self.launched_ns.tolist(), gaps, latencies, self.duration_ns.tolist(), strict=True)
+        rows = zip(self.launched_ns.tolist(), gaps, latencies, (gpu * self.duration_ns).tolist(), strict=True)
         for launched, gap, latency, duration in rows:
             while at < len(waits) and waits[at][0] <= launched:
                 waited, last, returned = waits[at]

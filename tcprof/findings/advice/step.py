@@ -4,6 +4,7 @@ A step is an iteration without warm-up, from its first activity on the GPU to th
 is all the GPU's work, from first activity to last.
 """
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -141,10 +142,20 @@ class Step:
         """The step without recording, by the share of the CPU's time that is left then."""
         return {left: self._find_alone(left) for left in set(self.tracing)}
 
+    @property
+    def is_played(self) -> bool:
+        """Whether prices are of steps played again: not where the step without recording was measured."""
+        return self.replay is not None and not self.is_timed_alone
+
     def _find_alone(self, left: float) -> float:
-        if self.replay is not None and not self.is_timed_alone:
-            return self.length_ns * self.replay.length_ns(left) / self.replay.recorded_ns
+        if self.is_played:
+            return self._play(left)
         return self.busy_ns + max(0.0, self.idle_ns - (1 - left) * self.cpu_ns)
+
+    def _play(self, cpu: float, gpu: float = 1.0) -> float:
+        """Its length where the CPU and the GPU take so many times as long: that of steps played again."""
+        assert self.replay is not None
+        return self.length_ns * self.replay.length_ns(cpu, gpu=gpu) / self.replay.recorded_ns
 
     def price_kernels(self, saved_ns: Levels, cpu: Levels = (1.0, 1.0, 1.0)) -> Gain:
         """What less kernel time wins: no more than the CPU's own time leaves.
@@ -156,8 +167,10 @@ class Step:
 
         def gain(level: int, tracing: float) -> tuple[float, float]:
             alone = self.alone_ns[tracing]
-            new = max(alone - saved_ns[level], self.cpu_ns * tracing * cpu[level])
-            return alone - new, alone
+            limit = self.cpu_ns * tracing * cpu[level]
+            if self.is_played and not math.isnan(saved_ns[level]):
+                limit = self._play(tracing * cpu[level], max(0.0, 1 - saved_ns[level] / self.busy_ns))
+            return alone - max(alone - saved_ns[level], limit), alone
 
         return self._price(gain)
 

@@ -1,6 +1,7 @@
 """Communication between GPUs with nothing beside it.
 
-What: kernels of NCCL during which nothing else runs on the GPU.
+What: kernels of NCCL during which nothing else runs on the GPU, as far as they take as long on the GPU where they are
+shortest: the rest is waiting for that one, see uneven-gpus.
 
 Why: gradients can be sent while the rest of the backward pass computes; what is hidden costs nothing.
 
@@ -13,6 +14,7 @@ Not when: the GPUs wait for the slowest one: NCCL's kernels run while they wait,
 """
 
 from tcprof.findings.advice.advice import Advice
+from tcprof.findings.advice.communication import waiting_ns
 from tcprof.findings.advice.making import advise_on_kernels, save, time_of
 from tcprof.findings.advice.measured import MEASURED
 from tcprof.findings.advice.step import Step
@@ -27,8 +29,8 @@ _CODE = (
 
 def find(step: Step) -> list[Advice]:
     """Exposed kernels of NCCL."""
-    rows = step.kernels[step.kernels["communication"].astype(bool)]
-    time = time_of(rows)
+    rows = step.kernels[step.kernels["communication"]]
+    time = time_of(rows) - waiting_ns(step)  # for a slower GPU, which is another rule's
     if step.share_pct(time) < LEAST_PCT:
         return []
     said = (

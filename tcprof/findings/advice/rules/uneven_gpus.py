@@ -1,0 +1,48 @@
+"""One GPU takes longer than the others, which wait for it.
+
+What: kernels of NCCL that take longer, with nothing beside them, on the other GPUs than on this one, in steps that
+are equally long: there they wait until this one takes part.
+
+Why: all GPUs go on together, so that a step takes as long as the slowest needs.
+
+Thresholds: 3 % of a step. If all needed as long as the mean of them the step would be shorter by the mean of NCCL's
+time less the least; how much of that can be had is assumed.
+
+Do: give each GPU as many samples, tokens and layers: sort by length or pack sequences, balance the stages of a
+pipeline and the experts, and keep what only one rank does (logging, checkpoints, evaluation) out of the step.
+
+Not when: another GPU is the slowest in each step, so that on average all wait as long: that is not seen here.
+"""
+
+from tcprof import units
+from tcprof.findings.advice.advice import Advice
+from tcprof.findings.advice.communication import times_of_communication
+from tcprof.findings.advice.making import advise_on_kernels, save
+from tcprof.findings.advice.measured import MEASURED
+from tcprof.findings.advice.step import Step
+
+LEAST_PCT = 3.0
+_CODE = (
+    "sampler = DistributedSampler(dataset)  # as many samples for each rank",
+    "# sequences: sort by length, or pack them; only rank 0 logs, once in many steps",
+)
+
+
+def find(step: Step) -> list[Advice]:
+    """That the other GPUs wait for this one."""
+    times = times_of_communication(step)
+    uneven = sum(times.values()) / len(times) - times[step.gpu]
+    if times[step.gpu] > min(times.values()) or step.share_pct(uneven) < LEAST_PCT:
+        return []
+    most = units.format_pct(step.share_pct(max(times.values())))
+    said = (
+        f"Other GPUs wait for this one: communication takes {step.tell_share(times[step.gpu])} here, and up to {most} "
+        "there",
+        "All go on together, at the pace of the slowest.",
+    )
+    evidence = [
+        f"GPU {gpu}: {units.format_ns(time)} of communication with nothing beside it" for gpu, time in times.items()
+    ]
+    options = [("even work", _CODE, save(MEASURED["assumed"]["uneven"], uneven))]
+    rows = step.kernels[step.kernels["communication"]]
+    return [advise_on_kernels(step, "uneven-gpus", said, rows, options, evidence=evidence)]
