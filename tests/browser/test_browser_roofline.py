@@ -20,7 +20,7 @@ def page(tmp_path_factory):
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_figures_are_drawn_within_the_page(page, visit, width, scheme):
     tab = visit(page, width=width, scheme=scheme)
-    for name, circles in (("roofline", 2), ("tensor-time", 3)):
+    for name, circles in (("roofline", 2), ("tensor-time", 3), ("memory-tensor", 3)):
         assert tab.locator(f"#{name} .scatterlayer path.point").count() == circles
         box = tab.locator(f"#{name}").bounding_box()
         assert box["x"] >= 0
@@ -37,3 +37,29 @@ def test_a_click_on_a_circle_selects_its_kernel(page, visit):
     tab.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     tab.wait_for_selector("aside.panel:not([hidden])")
     assert tab.locator(".panel-kind").text_content() == "Kernel"
+
+
+def test_a_lasso_shows_its_kernels_alone_in_the_table(page, visit):
+    tab = visit(page)
+    rows = tab.locator("#table-kernels-0 tbody tr")
+    everything = rows.count()
+    figure = tab.locator("#tensor-time")
+    figure.scroll_into_view_if_needed()
+    figure.hover()
+    figure.locator("[data-title='Box Select']").click()
+    circle = figure.locator(".scatterlayer path.point").first.bounding_box()
+    x, y = circle["x"] + circle["width"] / 2, circle["y"] + circle["height"] / 2
+    tab.mouse.move(x - 30, y - 30)
+    tab.mouse.down()
+    tab.mouse.move(x, y, steps=3)
+    tab.mouse.move(x + 30, y + 30, steps=3)
+    tab.mouse.up()
+    said = tab.locator("figure:has(#tensor-time) .chosen")
+    said.get_by_role("link").wait_for(state="visible")
+    shown = [row for row in rows.all() if row.is_visible()]
+    assert 1 <= len(shown) < everything
+    assert f"shows {len(shown)} kernel" in said.text_content()
+    said.get_by_role("button", name="All kernels").click()
+    assert len([row for row in rows.all() if row.is_visible()]) == everything
+    assert said.text_content() == ""
+    assert tab.messages == []

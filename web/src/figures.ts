@@ -2,6 +2,7 @@
 import { readColor, systemDark } from "./colors";
 import { find, findAll } from "./dom";
 import { chooseGroups } from "./groups";
+import { hasItems, startLasso } from "./lasso";
 import { coarsePointer, narrowScreen } from "./media";
 import type { Figure, PlotElement } from "./plotly";
 import { select } from "./selection";
@@ -87,7 +88,9 @@ async function drawFigure(plot: PlotElement): Promise<void> {
   const figure = JSON.parse(packed?.textContent ?? "") as Figure;
   plot.style.height = `${figure.layout.height}px`; // plotly takes it from here when the window is resized
   for (const [path, value] of Object.entries(appearance())) put(figure.layout, path.split("."), value);
-  await Plotly.newPlot(plot, figure.data, figure.layout, CONFIG);
+  const lasso = hasItems(figure);
+  await Plotly.newPlot(plot, figure.data, figure.layout, lasso ? { ...CONFIG, modeBarButtonsToRemove: ["autoScale2d"] } : CONFIG);
+  if (lasso) startLasso(plot);
   if (plot.parentElement) find(".undrawn", HTMLElement, plot.parentElement).remove();
   plot.on("plotly_click", ({ points: [{ data, customdata }] }) => {
     if (data.meta?.selects) select(parseSelection(customdata as string), { from: "figure" });

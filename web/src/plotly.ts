@@ -21,6 +21,8 @@ export interface TraceMeta {
   selects?: boolean;
   /** A click on a bar shows the rows of the table of this id that are of the groups in its customdata. */
   chooses?: string;
+  /** Of each point the row of its kernel, which a lasso shows alone in the tables of kernels. */
+  items?: number[];
   /** Of the timeline's traces: what it fills them with. */
   role?: "curve" | "band" | "lanes";
   /** Of its curves: what their values are measured in. */
@@ -84,6 +86,8 @@ export interface LayoutChange {
 /** An element in which plotly has drawn. */
 export interface PlotElement extends HTMLElement {
   on(event: "plotly_click", call: (event: ClickEvent) => void): void;
+  on(event: "plotly_selected", call: (event?: { points: { data: Trace; pointNumber: number }[] }) => void): void;
+  on(event: "plotly_deselect", call: () => void): void;
   on(event: "plotly_clickannotation", call: (event: AnnotationClick) => void): void;
   on(event: "plotly_relayout" | "plotly_relayouting", call: (change: LayoutChange) => void): void;
   on(event: "plotly_afterplot" | "plotly_doubleclick" | "plotly_restyle", call: () => void): void;
@@ -94,6 +98,7 @@ export interface PlotElement extends HTMLElement {
 interface Library {
   newPlot(plot: HTMLElement, data: readonly object[], layout: object, config: object): Promise<void>;
   react(plot: HTMLElement, data: readonly object[], layout: object, config: object): Promise<void>;
+  restyle(plot: HTMLElement, change: object): Promise<void>;
   relayout(plot: HTMLElement, change: object): Promise<void>;
   toImage(plot: HTMLElement, options: { format: "png"; width: number; height: number; scale: number }): Promise<string>;
   Plots: { resize(plot: HTMLElement): void };

@@ -43,7 +43,7 @@ def circles(
         y=y,
         mode="markers",
         customdata=_links(rows, analysis),
-        meta={"selects": True},
+        meta={"selects": True, "items": rows.index.tolist()},
         marker={
             "size": rows["total_ns"].to_numpy(np.float64),
             "sizemode": "area",

@@ -1,9 +1,10 @@
-"""Time against Tensor Active: which kernels take long and use the Tensor Cores little."""
+"""Kernels over Tensor Active: which take long, or move many bytes, and use the Tensor Cores little."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from tcprof import units
@@ -35,22 +36,42 @@ def figure_tensor_time(analysis: Analysis) -> go.Figure:
 
     Kernels whose Tensor Active the samples do not tell are left out; without others it is empty.
     """
-    kernels = analysis.kernels
-    known = kernels["tensor_active_pct"].notna() & ~kernels["fit"].isin(UNDECIDED) & (kernels["total_ns"] > 0)
-    rows = keep_longest(kernels[known])
+    rows = keep_longest(_told(analysis.kernels))
+    share = rows["share_pct"].clip(lower=_LEAST_PCT)
+    return _draw(analysis, rows, share, _layout(float(share.min())) if len(rows) else {}, _COLUMNS)
+
+
+def figure_memory_tensor(analysis: Analysis) -> go.Figure:
+    """Kernels as circles: their share of the memory's bandwidth over Tensor Active, coloured by their bound.
+
+    Kernels of which the samples do not tell both are left out; without others it is empty.
+    """
+    told = _told(analysis.kernels)
+    rows = keep_longest(told[told["dram_pct"].notna()])
+    return _draw(analysis, rows, rows["dram_pct"], _layout_of_memory(), [*_COLUMNS, "dram_pct"])
+
+
+def _told(kernels: pd.DataFrame) -> pd.DataFrame:
+    """Kernels whose Tensor Active the samples tell."""
+    return kernels[kernels["tensor_active_pct"].notna() & ~kernels["fit"].isin(UNDECIDED) & (kernels["total_ns"] > 0)]
+
+
+def _draw(
+    analysis: Analysis, rows: pd.DataFrame, height: "pd.Series[float]", layout: Mapping[str, object], columns: list[str]
+) -> go.Figure:
+    """Circles over Tensor Active, a trace for each bound; empty without rows."""
     figure = go.Figure()
     if rows.empty:
         return figure
     longest = float(rows["total_ns"].max())
-    share = rows["share_pct"].clip(lower=_LEAST_PCT)
     for bound, color in _COLORS.items():
         mine = rows[rows["bound"] == bound]
         if len(mine):
             said = [_describe(row, analysis) for row in mine.to_dict("records")]
             active = mine["tensor_active_pct"].to_numpy()
-            trace = circles(mine, active, share[mine.index].to_numpy(), longest, analysis, said)
+            trace = circles(mine, active, height[mine.index].to_numpy(), longest, analysis, said)
             figure.add_trace(trace.update(name=bound or _UNKNOWN, marker_color=color))
-    return figure.update_layout(_layout(float(share.min())), meta=as_table(rows, _COLUMNS))
+    return figure.update_layout(layout, meta=as_table(rows, columns))
 
 
 def _describe(row: Mapping[Any, Any], analysis: Analysis) -> str:
@@ -58,22 +79,24 @@ def _describe(row: Mapping[Any, Any], analysis: Analysis) -> str:
     ends = units.format_interval(row["tensor_active_low_pct"], row["tensor_active_high_pct"], units.format_pct)
     precision = f", {row['precision'].upper()}" if row["precision"] else ""
     active = f"Tensor Active {units.format_pct(row['tensor_active_pct'])}{f' ({ends})' if ends else ''}"
-    return f"{describe_kernel(row, analysis)}<br>{active}{precision}"
+    memory = "" if np.isnan(row["dram_pct"]) else f", memory {units.format_pct(row['dram_pct'])}"
+    return f"{describe_kernel(row, analysis)}<br>{active}{memory}{precision}"
 
 
 def _layout(least: float) -> dict[str, object]:
-    shared = {"gridcolor": GRID, "zeroline": False, "ticksuffix": " %"}
     range_y = [float(np.log10(least / 2)), float(np.log10(150))]
+    return _layout_over_active({"type": "log", "dtick": 1, "range": range_y}, "share of the kernel time")
+
+
+def _layout_of_memory() -> dict[str, object]:
+    return _layout_over_active({"range": [-3, 103]}, "share of the memory's bandwidth")
+
+
+def _layout_over_active(axis: Mapping[str, object], title: str) -> dict[str, object]:
+    shared = {"gridcolor": GRID, "zeroline": False, "ticksuffix": " %"}
     return {
         **base_layout(_HEIGHT, _TOP, _BOTTOM),
         "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "itemsizing": "constant"},
         "xaxis": {**shared, "range": [-3, 103], "title": {"text": "Tensor Active", "standoff": 6}},
-        "yaxis": {
-            **shared,
-            "type": "log",
-            "dtick": 1,
-            "range": range_y,
-            "title": {"text": "share of the kernel time", "standoff": 4},
-            "automargin": True,
-        },
+        "yaxis": {**shared, **axis, "title": {"text": title, "standoff": 4}, "automargin": True},
     }

@@ -12,24 +12,28 @@ from tcprof.analysis.kernels.roofline import NO_BYTES, NO_FLOP, has_bytes, place
 from tcprof.views.document import Figure, Notes, Part
 from tcprof.views.figures.circles import MOST_KERNELS
 from tcprof.views.figures.roofline import figure_roofline
-from tcprof.views.figures.tensor_time import figure_tensor_time
+from tcprof.views.figures.tensor_time import figure_memory_tensor, figure_tensor_time
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-ROOFLINE, TENSOR_TIME = "roofline", "tensor-time"
+ROOFLINE, TENSOR_TIME, MEMORY_TENSOR = "roofline", "tensor-time", "memory-tensor"
 # What can be drawn by name, each with what it shows.
 FIGURES: Mapping[str, tuple[str, "Callable[[Analysis], go.Figure]"]] = MappingProxyType(
     {
         ROOFLINE: ("Roofline: FLOP/s of the kernels over their FLOP for each byte of device memory", figure_roofline),
         TENSOR_TIME: ("Share of the kernel time over Tensor Active of the kernels", figure_tensor_time),
+        MEMORY_TENSOR: ("Share of the memory's bandwidth over Tensor Active of the kernels", figure_memory_tensor),
     }
 )
 NO_ROOFLINE = (
     "There is no roofline: the recording has no bytes of device memory. 'tcprof profile' records them where the GPU "
     "counts them and the installed nsys takes a metric set from a file."
 )
-_CIRCLES = "The area of a circle is the kernel's time. A click on it shows a launch in the timeline."
+_CIRCLES = (
+    "The area of a circle is the kernel's time. A click on one selects it; a lasso or a box, from the figure's "
+    "toolbar, shows its kernels alone in the table of kernels."
+)
 _ROOFLINE = (
     "Horizontal lines are the dense peak of each precision, on Tensor Cores and on CUDA cores; the slope is the peak "
     "bandwidth of device memory (DRAM), so bytes that a cache provides do not count. What lies far below both is held "
@@ -37,6 +41,10 @@ _ROOFLINE = (
     "matrix products on CUDA cores, those of the FMA pipe."
 )
 _TENSOR_TIME = "What lies high and to the left takes long and uses the Tensor Cores little. Colours: bound by what."
+_MEMORY_TENSOR = (
+    "What lies at the top is held up by memory, what lies at the right keeps the Tensor Cores busy; what is far from "
+    "both is held up by something else."
+)
 
 
 def list_rooflines(analysis: Analysis) -> tuple[Part, ...]:
@@ -48,6 +56,8 @@ def list_rooflines(analysis: Analysis) -> tuple[Part, ...]:
         parts.append(_figure(analysis, ROOFLINE, describe_unplaced(analysis)))
     if analysis.tensor_source != "none":
         parts.append(_figure(analysis, TENSOR_TIME, (_TENSOR_TIME,)))
+    if analysis.kernels["dram_pct"].notna().any():
+        parts.append(_figure(analysis, MEMORY_TENSOR, (_MEMORY_TENSOR,)))
     return tuple(parts)
 
 
@@ -67,6 +77,8 @@ def why_undrawn(analysis: Analysis, name: str) -> str:
         if not has_bytes(analysis.kernels):
             return NO_ROOFLINE
         return " ".join(("There is no roofline: no kernel has both.", *describe_unplaced(analysis)))
+    if name == MEMORY_TENSOR:
+        return "The samples tell Tensor Active and memory bandwidth of no kernel."
     return "The samples tell Tensor Active of no kernel."
 
 

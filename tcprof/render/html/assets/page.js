@@ -78,6 +78,44 @@
     return shown;
   }
 
+  // src/lasso.ts
+  function hasItems({ data }) {
+    return data.some(({ meta }) => meta?.items);
+  }
+  function startLasso(plot) {
+    const said = Object.assign(document.createElement("p"), { className: "note chosen" });
+    said.setAttribute("role", "status");
+    plot.after(said);
+    plot.on("plotly_selected", (event) => {
+      const items = event?.points.map(({ data, pointNumber }) => data.meta?.items?.[pointNumber] ?? -1);
+      show(plot, items?.length ? new Set(items) : null);
+    });
+    plot.on("plotly_deselect", () => show(plot, null));
+  }
+  function show(plot, items) {
+    let shown = 0;
+    for (const table of findAll('table[data-items="kernels"]')) {
+      for (const row of rowsOf(table)) {
+        const isShown = !items || items.has(Number(row.dataset.item));
+        row.classList.toggle("other-group", !isShown);
+        shown += isShown ? 1 : 0;
+      }
+    }
+    const said = find(".chosen", HTMLElement, plot.parentElement);
+    if (!items) {
+      said.replaceChildren();
+      return;
+    }
+    const link = Object.assign(document.createElement("a"), { href: "#part-kernels" });
+    link.textContent = `The table shows ${shown} kernel${shown === 1 ? "" : "s"} of these`;
+    const all = Object.assign(document.createElement("button"), { type: "button", textContent: "All kernels" });
+    all.addEventListener("click", () => {
+      show(plot, null);
+      void Plotly.restyle(plot, { selectedpoints: [null] }).then(() => Plotly.relayout(plot, { selections: [] }));
+    });
+    said.replaceChildren(link, " ", all);
+  }
+
   // src/media.ts
   var narrowScreen = matchMedia("(max-width: 40rem)");
   var coarsePointer = matchMedia("(pointer: coarse)");
@@ -283,7 +321,9 @@
     const figure = JSON.parse(packed?.textContent ?? "");
     plot.style.height = `${figure.layout.height}px`;
     for (const [path, value] of Object.entries(appearance())) put(figure.layout, path.split("."), value);
-    await Plotly.newPlot(plot, figure.data, figure.layout, CONFIG);
+    const lasso = hasItems(figure);
+    await Plotly.newPlot(plot, figure.data, figure.layout, lasso ? { ...CONFIG, modeBarButtonsToRemove: ["autoScale2d"] } : CONFIG);
+    if (lasso) startLasso(plot);
     if (plot.parentElement) find(".undrawn", HTMLElement, plot.parentElement).remove();
     plot.on("plotly_click", ({ points: [{ data, customdata }] }) => {
       if (data.meta?.selects) select(parseSelection(customdata), { from: "figure" });
@@ -449,7 +489,7 @@
     let kernel = "";
     const tree = () => data.trees[Number(treeOf?.value ?? 0)];
     const order = () => orderOf?.value ?? "start";
-    function show2() {
+    function show3() {
       drawBars(bars, tree(), data, focus, order());
       const turned = kernel ? turnAround(tree(), kernel, normal) : null;
       places.hidden = !turned;
@@ -461,7 +501,7 @@
       if (chosen === tree()) focus = node;
       const link = chosen.texts[chosen.link[node]];
       if (KINDS[chosen.kind[node]] === "kernel") kernel = normal(link);
-      show2();
+      show3();
       const selection = parseSelection(link);
       if (selection) select(selection, { from: "figure" });
     }
@@ -476,14 +516,14 @@
     for (const each of [bars, below]) each.addEventListener("keydown", (event) => moveFocus(each, event));
     treeOf?.addEventListener("change", () => {
       focus = 0;
-      show2();
+      show3();
     });
-    orderOf?.addEventListener("change", show2);
+    orderOf?.addEventListener("change", show3);
     onSelection(({ selection }) => {
       kernel = selection?.kind === "kernel" ? linkOf(selection) : "";
-      show2();
+      show3();
     });
-    new ResizeObserver(show2).observe(bars);
+    new ResizeObserver(show3).observe(bars);
     find(".swatch", HTMLElement, element2).style.background = `linear-gradient(90deg, ${data.colors.map(({ color }) => color).join()})`;
     find(".undrawn", HTMLElement, element2).remove();
   }
@@ -559,7 +599,7 @@
   function startGpuChoice(timeline2, subjects) {
     const buttons = findAll("[data-show-gpu]");
     const tables = findAll("[data-of-gpu]");
-    const show2 = (chosen) => {
+    const show3 = (chosen) => {
       buttons.forEach((button) => button.setAttribute("aria-pressed", String(Number(button.dataset.showGpu) === chosen)));
       tables.forEach((table) => table.classList.toggle("other-gpu", Number(table.dataset.ofGpu) !== chosen));
     };
@@ -567,8 +607,8 @@
       const gpu = subjects.gpus.find((each) => each.gpu === Number(button.dataset.showGpu));
       if (gpu) button.addEventListener("click", () => timeline2.showGpu(gpu));
     }
-    document.addEventListener("tcprof:gpu", ({ detail }) => show2(detail));
-    if (subjects.gpus.length > 1) show2(subjects.gpus[0].gpu);
+    document.addEventListener("tcprof:gpu", ({ detail }) => show3(detail));
+    if (subjects.gpus.length > 1) show3(subjects.gpus[0].gpu);
   }
 
   // src/timeline/search.ts
@@ -1190,7 +1230,7 @@
       const subject = selection && subjects.find(selection);
       const told = subject && tell2(subjects, subject);
       steps = told ? told.steps : { previous: null, next: null, longest: null };
-      show(panel, told);
+      show2(panel, told);
     });
     find(".panel-close", HTMLButtonElement, panel).addEventListener("click", () => select(null, { from: "panel" }));
     for (const name of Object.values(KEYS)) {
@@ -1203,7 +1243,7 @@
       else if (event.key in KEYS) step(KEYS[event.key]);
     });
   }
-  function show(panel, told) {
+  function show2(panel, told) {
     const isOpen = Boolean(told);
     const changes = panel.hidden === isOpen;
     if (told) fill(panel, told);
@@ -1555,12 +1595,12 @@
     const summary = chooser.appendChild(document.createElement("summary"));
     const list = chooser.appendChild(document.createElement("div"));
     const boxes = headings.slice(1).map((heading) => addBox(list, heading));
-    function show2() {
+    function show3() {
       const hidden = boxes.flatMap((box, place) => box.checked ? [] : [`:nth-child(${place + 2})`]);
       style.textContent = hidden.length ? `#${table.id} tr > :is(${hidden.join()}) { display: none; }` : "";
       summary.textContent = `Columns (${boxes.length - hidden.length} of ${boxes.length})`;
     }
-    list.addEventListener("change", show2);
+    list.addEventListener("change", show3);
     chooser.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || !chooser.open) return;
       chooser.open = false;
@@ -1570,7 +1610,7 @@
     document.addEventListener("click", ({ target }) => {
       if (target instanceof Node && !chooser.contains(target)) chooser.open = false;
     });
-    show2();
+    show3();
     tools.insertBefore(chooser, tools.querySelector("button"));
   }
   function addBox(list, heading) {
@@ -1660,7 +1700,7 @@
       closed[place] = isClosed;
       find("button.fold", HTMLButtonElement, rows[place]).setAttribute("aria-expanded", String(!isClosed));
     }
-    function show2() {
+    function show3() {
       foldedRows(depths, closed).forEach((folded, place) => rows[place].classList.toggle("folded", folded));
     }
     rows.forEach((row, place) => {
@@ -1670,13 +1710,13 @@
       button.setAttribute("aria-label", `Ranges within ${nameOf(row)}`);
       button.addEventListener("click", () => {
         fold(place, !closed[place]);
-        show2();
+        show3();
       });
       row.cells[0].prepend(button);
       table.classList.add("foldable");
       fold(place, rows.length > LARGE_TREE && depth > 1);
     });
-    show2();
+    show3();
   }
 
   // src/table_links.ts
