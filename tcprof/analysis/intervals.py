@@ -123,22 +123,26 @@ class OpenIntervals:
 
     def _find(self, before: Ints, times: Ints) -> Ints:
         """The last interval whose position is under ``before`` and whose end is after the time; -1 for none."""
-        node = before.copy()  # everything left of this node of the level is still to be searched
-        found_level = np.full(len(node), -1, dtype=np.int64)
-        for height, level in enumerate(self._levels):
-            searching = (found_level < 0) & (node % 2 == 1)
-            index = np.flatnonzero(searching)
-            hit = index[level[node[index] - 1] > times[index]]
-            found_level[hit] = height
-            node[hit] -= 1
-            node = np.where(found_level < 0, node // 2, node)
-        for height in range(len(self._levels) - 1, 0, -1):
-            index = np.flatnonzero(found_level == height)
-            below = self._levels[height - 1]
-            right = np.minimum(2 * node[index] + 1, len(below) - 1)
-            node[index] = np.where(below[right] > times[index], right, 2 * node[index])
-            found_level[index] = height - 1
-        return np.where(found_level == 0, node, -1)
+        found = np.full(len(before), -1, dtype=np.int64)
+        rising, node, height = np.flatnonzero(before), before[before > 0], 0
+        stopped: list[tuple[Ints, Ints]] = []  # of each level the queries whose interval is below a node, and that node
+        while len(rising):  # everything left of the node is still to be searched; most queries end after a few levels
+            odd = np.flatnonzero(node & 1)
+            hit = odd[self._levels[height][node[odd] - 1] > times[rising[odd]]]
+            stopped.append((rising[hit], node[hit] - 1))
+            node = node >> 1
+            node[hit] = 0
+            left = np.flatnonzero(node)
+            rising, node, height = rising[left], node[left], height + 1
+        falling = node = np.empty(0, dtype=np.int64)
+        for height in range(len(stopped) - 1, -1, -1):
+            falling, node = (np.concatenate(both) for both in zip((falling, node), stopped[height], strict=True))
+            if height:
+                below = self._levels[height - 1]
+                right = np.minimum(2 * node + 1, len(below) - 1)
+                node = np.where(below[right] > times[falling], right, 2 * node)
+        found[falling] = node
+        return found
 
 
 class Places(NamedTuple):

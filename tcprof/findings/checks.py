@@ -74,7 +74,8 @@ def _enough(share: float) -> str:
 
 
 def _samples(analysis: Analysis, gpu: int) -> _Found:
-    samples = analysis.samples[(analysis.samples["gpu"] == gpu) & analysis.samples["tensor_active_pct"].notna()]
+    known = (analysis.samples["gpu"] == gpu) & analysis.samples["tensor_active_pct"].notna()
+    samples = analysis.samples[["start_ns", "end_ns"]][known]
     if not len(samples):
         return "Samples", POOR, "none of Tensor Active"
     period = units.format_ns((samples["end_ns"] - samples["start_ns"]).median())
