@@ -20,6 +20,8 @@ from tcprof.findings.advice.compared import list_names
 from tcprof.findings.advice.host import GPU_SIDE, LAUNCHES, WAITS, WORK
 from tcprof.findings.advice.step import Step, measure_step
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 ROOT = Path(__file__).parent.parent
 FIXTURES = ROOT / "fixtures"
 ALL = sorted(path.stem for path in FIXTURES.glob("*.sqlite"))

@@ -11,6 +11,8 @@ from test_flop import US, Step
 
 import tcprof
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 run = test_cli.run
 Run = Callable[..., test_cli.Outcome]
 

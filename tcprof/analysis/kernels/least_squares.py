@@ -116,8 +116,9 @@ def normal_equations(
         return turned @ rows, rows.T @ (whitening @ targets[begin:end]), others
 
     with ThreadPoolExecutor(min(cpu_count() or 1, MOST_THREADS)) as pool:
+        run_all = pool.map if len(ends) > 2 else map  # one run needs no thread
         # Added up in order, whichever is done first: so that the sums are the same to the last bit.
-        for of_parts, of_targets, others in pool.map(sum_run, ends[:-1].tolist(), ends[1:].tolist()):
+        for of_parts, of_targets, others in run_all(sum_run, ends[:-1].tolist(), ends[1:].tolist()):
             normal += of_parts.toarray()
             right += of_targets
             if others is not None:

@@ -74,7 +74,8 @@ def summarize_kernels(
     fp32_products = ((names["work"] == PRODUCT) & (names["precision"] == "fp32")).to_numpy(dtype=bool)
     bound = find_bounds(others, measured["tensor_active_pct"], fp32_products)
     work = _measure_work(kernel_fit, launched, group)
-    frame = rows.assign(**texts, path=labels[path_id], **measured, **others, **work, bound=bound, **names)
+    columns = {**rows, **texts, "path": labels[path_id], **measured, **others, **work, "bound": bound, **names}
+    frame = pd.DataFrame(columns, index=rows.index)
     frame = frame.assign(share_pct=100 * frame["total_ns"] / frame.groupby("gpu")["total_ns"].transform("sum"))
     frame = frame.assign(**_judge(frame, kernel_fit.from_samples))
     # Float32 is what a matrix instruction can't multiply: what reads it was turned into something else.
