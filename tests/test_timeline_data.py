@@ -332,3 +332,20 @@ class TestDetails:
         gpu = header["gpus"][0]
         of_host = read(gpu["host"]["id"])[np.cumsum(read(gpu["hostOfWindow"]["changes"]))]
         assert of_host.tolist() == read(gpu["windows"]["id"]).tolist()
+
+    def test_kernels_of_modules_add_up_to_the_modules(self):
+        analysis = tcprof.read(FIXTURE.with_name("llama.sqlite"))
+        header, read = packed(analysis)
+        modules = header["gpus"][0]["totals"]["modules"]
+        own = modules["own"]
+        seconds = pd.Series(self.packed_floats(read, own["ns"]), dtype=float).groupby(read(own["module"])).sum()
+        whole = {}
+        parents = dict(zip(read(modules["ids"]).tolist(), modules["parents"], strict=True))
+        for module, ns in seconds.items():
+            while module >= 0:
+                whole[module] = whole.get(module, 0.0) + ns
+                module = parents[module]
+        rows = analysis.modules[(analysis.modules["phase"] == "all") & (analysis.modules["module_id"] >= 0)]
+        expected = rows.set_index("module_id")["kernel_ns"]
+        assert [whole.get(module, 0.0) for module in expected.index] == pytest.approx(expected.tolist(), rel=1e-6)
+        assert len(expected) > 50

@@ -106,7 +106,7 @@ class Row:
         tag: A remark on it.
         full: What its name was cut from.
         short: Its name where a long one is in the way, as on a page; the name if empty.
-        item: Row of the frame of paths or kernels, by which a page's timeline knows it; -1 for none.
+        item: Row of the frame of paths or kernels, or number of the module, by which a page knows it; -1 for none.
         group: What it is one of, by which a page can choose rows, such as a part of a waterfall; empty for nothing.
     """
 
@@ -137,7 +137,7 @@ class Table:
         more: What is left out, and how to see it, as a sentence behind their number; empty where nothing is.
         gpu: Number of the GPU that it is about.
         caption: What it holds, for those who see it alone.
-        items: What its rows are for a page's timeline: ranges or kernels; empty for neither.
+        items: What its rows are on a page: ranges, kernels or modules, which can be selected; empty for none of them.
         search: What can be searched in it; empty where that is of no use.
         total: Whether the last row is the sum of the others.
     """

@@ -124,6 +124,16 @@ def test_an_iteration_and_a_module(visit, pages):
     settle(opened)
     assert opened.locator(".panel-title").text_content().strip() == module["module"]
     assert facts(opened)["Kernels"] == f"{module['kernel_count']:,}"
+    listed = [int(note.split(" ×")[0].replace(",", "")) for _, note in lines(opened, "Its kernels")]
+    assert len(listed) == 8
+    assert sum(listed) <= module["kernel_count"]
+    row = opened.locator("#table-modules-0 tr[data-item]").nth(1)
+    row.locator("button.goto").click()
+    settle(opened)
+    chosen = modules.set_index("module_id").loc[int(row.get_attribute("data-item"))]
+    assert row.get_attribute("aria-current") == "true"
+    assert opened.locator(".panel-title").text_content().strip() == chosen["module"]
+    assert facts(opened)["Kernels"] == f"{chosen['kernel_count']:,}"
     assert opened.messages == []
 
 

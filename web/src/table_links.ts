@@ -36,10 +36,9 @@ export function linkTables(timeline: Timeline | null): void {
 
 /** What a row stands for. */
 function selectionOf(timeline: Timeline, { dataset: { gpu, items } }: HTMLElement, row: HTMLElement): Selection | null {
-  const isKernel = items === "kernels";
-  const names = isKernel ? timeline.data?.links.kernels : timeline.data?.links.ranges;
-  const name = names?.[Number(row.dataset.item)];
-  return name === undefined ? null : { kind: isKernel ? "kernel" : "range", gpu: Number(gpu), name };
+  const kind = items === "kernels" ? "kernel" : items === "modules" ? "module" : "range";
+  const name = timeline.subjects?.nameOf(kind, Number(gpu), Number(row.dataset.item));
+  return name === undefined ? null : { kind, gpu: Number(gpu), name };
 }
 
 /** Mark the row of what is selected, whichever instance of it. */
@@ -56,6 +55,7 @@ function makeItems(timeline: Timeline): (table: HTMLTableElement) => Intervals |
   const known = new Map<GpuIntervals, Intervals>();
   return ({ dataset: { gpu: wanted, items } }) => {
     const gpu = timeline.data?.gpus.find((each) => each.gpu === Number(wanted));
+    if (items === "modules") return undefined; // a module has no time of its own
     if (!gpu || items === "kernels") return gpu?.kernels;
     if (!known.has(gpu)) known.set(gpu, preferred(gpu.windows, gpu.ranges));
     return known.get(gpu);

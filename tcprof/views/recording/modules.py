@@ -116,6 +116,7 @@ def list_modules(
                 more=_LEFT_OUT,
                 gpu=gpu,
                 caption=f"Modules on {gpu_title(analysis, gpu)}",
+                items="modules",
                 search="part of a module's path",
             )
         )
@@ -212,6 +213,7 @@ def _rows(found: pd.DataFrame, kept: pd.DataFrame, whole_ns: float, steps: int, 
                 nested=module["parent_id"] >= 0,
                 tag=_spread(module, steps) if alike else "",
                 full=one_line(module["module"], 600),
+                item=-1 if module["alike_count"] > 1 else int(module["module_id"]),
             )
         )
     return rows

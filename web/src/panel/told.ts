@@ -2,7 +2,7 @@
 import { formatBytes, formatCount, formatMoment, formatPercent, formatScaled, formatSeconds } from "../format";
 import type { Selection } from "../selection_fragment";
 import type { Figures, Totals } from "../timeline/details";
-import { busyTime, openAt, runningIn, sumWork } from "../timeline/launching";
+import { busyTime, openAt, runningIn, sumModule, sumWork } from "../timeline/launching";
 import { meanWithin } from "../timeline/samples";
 import { spanOf, type Span, type Subject, type Subjects } from "../timeline/subjects";
 import { stepsOf, type Steps } from "./steps";
@@ -199,7 +199,8 @@ function classesOf({ header }: Subjects, subject: Subject): Pick<Told, "classes"
 function listsOf(subjects: Subjects, subject: Subject): Told["lists"] {
   const lists = [];
   if (subject.selection.kind !== "kernel") {
-    const title = subject.selection.kind === "window" ? "Kernels in the window" : "Kernels that it launched";
+    const { kind } = subject.selection;
+    const title = kind === "window" ? "Kernels in the window" : kind === "module" ? "Its kernels" : "Kernels that it launched";
     lists.push(workList(subjects, subject, title));
   }
   return [...lists, ...launcherLists(subjects, subject)];
@@ -207,7 +208,8 @@ function listsOf(subjects: Subjects, subject: Subject): Told["lists"] {
 
 function workList({ header }: Subjects, subject: Subject, title: string): Told["lists"][number] {
   const { gpu } = subject;
-  const shares = sumWork(gpu.lanes.work, gpu.lanes.work.percents.tensor_active_pct, subject.work());
+  const shares = subject.selection.kind === "module" ? sumModule(subject.id, gpu.details.modules)
+    : sumWork(gpu.lanes.work, gpu.lanes.work.percents.tensor_active_pct, subject.work());
   const lines = shares.slice(0, MOST_LINES).map(({ id, count, seconds, activeSeconds }) => {
     const active = Number.isNaN(activeSeconds) ? "" : `, Tensor Active ${formatPercent((100 * activeSeconds) / seconds)}`;
     const name = header.links.kernels[id];

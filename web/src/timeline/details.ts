@@ -1,5 +1,6 @@
 /** What is told of a thing that is selected, as typed arrays: see tcprof/render/html/timeline/details.py. */
-import type { PackedGpu, PackedTotals } from "./header";
+import type { PackedGpu, PackedModules, PackedTotals } from "./header";
+import type { WorkShare } from "./launching";
 import type { ReadArray } from "./unpack";
 
 /** Where iterations are on the CPU, and where their work is on the GPU, by start, in seconds. */
@@ -30,7 +31,15 @@ export interface Details {
   hostOfWindow: Int32Array;
   paths: Totals;
   kernels: Totals;
-  modules: Totals & { names: readonly string[] };
+  modules: Modules;
+}
+
+/** Modules by row, with the id of what each lies in, and the kernels that belong to none within it. */
+export interface Modules extends Totals {
+  names: readonly string[];
+  parents: readonly number[];
+  ids: Uint32Array;
+  own: { module: number; share: WorkShare }[];
 }
 
 export function readDetails(read: ReadArray, packed: PackedGpu): Details {
@@ -44,7 +53,7 @@ export function readDetails(read: ReadArray, packed: PackedGpu): Details {
     hostOfWindow: new Int32Array(sumUp(read(packed.hostOfWindow.changes, Float64Array))),
     paths: readTotals(read, paths),
     kernels: readTotals(read, kernels),
-    modules: { ...readTotals(read, modules), names: modules.names },
+    modules: readModules(read, modules),
   };
 }
 
@@ -61,6 +70,17 @@ function readIterations(read: ReadArray, packed: PackedGpu["iterations"]): Itera
 function readTotals(read: ReadArray, { ids, figures }: PackedTotals): Totals {
   const rowOf = new Map(Array.from(read(ids, Uint32Array), (id, row) => [id, row]));
   return { rowOf, figures: readFigures(read, figures) };
+}
+
+function readModules(read: ReadArray, packed: PackedModules): Modules {
+  const { module, kernel, count, ...figures } = packed.own;
+  const [ids, modules, kernels, counts] = [packed.ids, module, kernel, count].map((number) => read(number, Uint32Array));
+  const { ns, active_ns: active } = readFigures(read, figures);
+  const own = Array.from(modules, (id, i) => ({
+    module: id,
+    share: { id: kernels[i], count: counts[i], seconds: 1e-9 * ns[i], activeSeconds: 1e-9 * active[i] },
+  }));
+  return { ...readTotals(read, packed), names: packed.names, parents: packed.parents, ids, own };
 }
 
 /** Numbers that are packed as the bits of single precision. */

@@ -35,6 +35,13 @@ export interface PackedTotals {
   figures: Record<string, ArrayNumber>;
 }
 
+export interface PackedModules extends PackedTotals {
+  names: readonly string[];
+  parents: readonly number[];
+  /** The kernels of each that belong to no module within it. */
+  own: Record<"module" | "kernel" | "count" | "ns" | "active_ns", ArrayNumber>;
+}
+
 export interface PackedGpu {
   gpu: number;
   tracks: PackedTrack[];
@@ -46,7 +53,7 @@ export interface PackedGpu {
   launches: { first: number; step: number; changes: ArrayNumber };
   instances: Record<string, ArrayNumber>;
   hostOfWindow: { changes: ArrayNumber };
-  totals: { paths: PackedTotals; kernels: PackedTotals; modules: PackedTotals & { names: readonly string[] } };
+  totals: { paths: PackedTotals; kernels: PackedTotals; modules: PackedModules };
   percentStep: number;
   /** What stands beside rows: the streams, by row. */
   labels: Record<number, string>;

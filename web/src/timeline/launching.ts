@@ -76,6 +76,24 @@ export function sumWork(work: Intervals, active: Float32Array, bars: Iterable<nu
   return all.map(({ known, activeSeconds, ...share }) => ({ ...share, activeSeconds: known ? activeSeconds : NaN }));
 }
 
+/** The kernels of a module and of all within it, the longest first. */
+export function sumModule(
+  id: number, { ids, parents, own }: { ids: Uint32Array; parents: readonly number[]; own: readonly { module: number; share: WorkShare }[] },
+): WorkShare[] {
+  const within = new Set([id]);
+  ids.forEach((each, row) => { if (within.has(parents[row])) within.add(each); }); // each comes after what it lies in
+  const sums = new Map<number, WorkShare>();
+  for (const { module, share } of own) {
+    if (!within.has(module)) continue;
+    const sum = sums.get(share.id) ?? { id: share.id, count: 0, seconds: 0, activeSeconds: 0 };
+    sum.count += share.count;
+    sum.seconds += share.seconds;
+    sum.activeSeconds += share.activeSeconds;
+    sums.set(share.id, sum);
+  }
+  return [...sums.values()].sort((a, b) => b.seconds - a.seconds);
+}
+
 /** Seconds of a window in which at least one of some bars, by start, ran. */
 export function busyTime({ start, end }: Intervals, bars: Iterable<number>, low: number, high: number): number {
   let [busy, until] = [0, low];

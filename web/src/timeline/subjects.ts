@@ -15,7 +15,7 @@ export interface Span {
 export interface Subject {
   selection: Selection;
   gpu: Gpu;
-  /** The id of its path or kernel, or the row of its module; -1 for none. */
+  /** The id of its path, kernel or module; -1 for none. */
   id: number;
   /** Its time on the GPU, or that of a typical instance; null where it has none of its own. */
   place: Span | null;
@@ -54,11 +54,19 @@ export class Subjects {
       case "kernel": return this.kernel(gpu, selection);
       case "iteration": return this.iteration(gpu, selection);
       case "module": {
-        const id = gpu.details.modules.names.indexOf(selection.name);
-        return id < 0 ? null : { selection, gpu, id, place: null, host: [], instances: [], at: -1, work: () => [] };
+        const row = gpu.details.modules.names.indexOf(selection.name);
+        const id = gpu.details.modules.ids[row];
+        return row < 0 ? null : { selection, gpu, id, place: null, host: [], instances: [], at: -1, work: () => [] };
       }
     }
     return null;
+  }
+
+  /** The name by which the path, kernel or module of an id is selected. */
+  nameOf(kind: "range" | "kernel" | "module", gpu: number, id: number): string | undefined {
+    if (kind !== "module") return this.header.links[kind === "range" ? "ranges" : "kernels"][id];
+    const modules = this.gpus.find((each) => each.gpu === gpu)?.details.modules;
+    return modules?.names[modules.rowOf.get(id) ?? -1];
   }
 
   /** The selection of one instance: of a range by its bar on the CPU, of a kernel by its bar of work. */

@@ -678,6 +678,22 @@
     const all = [...shares.values()].sort((a, b) => b.seconds - a.seconds);
     return all.map(({ known, activeSeconds, ...share }) => ({ ...share, activeSeconds: known ? activeSeconds : NaN }));
   }
+  function sumModule(id, { ids, parents, own }) {
+    const within = /* @__PURE__ */ new Set([id]);
+    ids.forEach((each, row) => {
+      if (within.has(parents[row])) within.add(each);
+    });
+    const sums = /* @__PURE__ */ new Map();
+    for (const { module, share } of own) {
+      if (!within.has(module)) continue;
+      const sum = sums.get(share.id) ?? { id: share.id, count: 0, seconds: 0, activeSeconds: 0 };
+      sum.count += share.count;
+      sum.seconds += share.seconds;
+      sum.activeSeconds += share.activeSeconds;
+      sums.set(share.id, sum);
+    }
+    return [...sums.values()].sort((a, b) => b.seconds - a.seconds);
+  }
   function busyTime({ start: start2, end }, bars, low, high) {
     let [busy, until] = [0, low];
     for (const bar of bars) {
@@ -897,11 +913,18 @@
         case "iteration":
           return this.iteration(gpu, selection);
         case "module": {
-          const id = gpu.details.modules.names.indexOf(selection.name);
-          return id < 0 ? null : { selection, gpu, id, place: null, host: [], instances: [], at: -1, work: () => [] };
+          const row = gpu.details.modules.names.indexOf(selection.name);
+          const id = gpu.details.modules.ids[row];
+          return row < 0 ? null : { selection, gpu, id, place: null, host: [], instances: [], at: -1, work: () => [] };
         }
       }
       return null;
+    }
+    /** The name by which the path, kernel or module of an id is selected. */
+    nameOf(kind, gpu, id) {
+      if (kind !== "module") return this.header.links[kind === "range" ? "ranges" : "kernels"][id];
+      const modules = this.gpus.find((each) => each.gpu === gpu)?.details.modules;
+      return modules?.names[modules.rowOf.get(id) ?? -1];
     }
     /** The selection of one instance: of a range by its bar on the CPU, of a kernel by its bar of work. */
     instanceAt(gpu, kind, bar) {
@@ -1171,14 +1194,15 @@
   function listsOf(subjects, subject) {
     const lists = [];
     if (subject.selection.kind !== "kernel") {
-      const title = subject.selection.kind === "window" ? "Kernels in the window" : "Kernels that it launched";
+      const { kind } = subject.selection;
+      const title = kind === "window" ? "Kernels in the window" : kind === "module" ? "Its kernels" : "Kernels that it launched";
       lists.push(workList(subjects, subject, title));
     }
     return [...lists, ...launcherLists(subjects, subject)];
   }
   function workList({ header }, subject, title) {
     const { gpu } = subject;
-    const shares = sumWork(gpu.lanes.work, gpu.lanes.work.percents.tensor_active_pct, subject.work());
+    const shares = subject.selection.kind === "module" ? sumModule(subject.id, gpu.details.modules) : sumWork(gpu.lanes.work, gpu.lanes.work.percents.tensor_active_pct, subject.work());
     const lines = shares.slice(0, MOST_LINES).map(({ id, count, seconds, activeSeconds }) => {
       const active = Number.isNaN(activeSeconds) ? "" : `, Tensor Active ${formatPercent(100 * activeSeconds / seconds)}`;
       const name = header.links.kernels[id];
@@ -1743,10 +1767,9 @@
     });
   }
   function selectionOf2(timeline2, { dataset: { gpu, items } }, row) {
-    const isKernel = items === "kernels";
-    const names = isKernel ? timeline2.data?.links.kernels : timeline2.data?.links.ranges;
-    const name = names?.[Number(row.dataset.item)];
-    return name === void 0 ? null : { kind: isKernel ? "kernel" : "range", gpu: Number(gpu), name };
+    const kind = items === "kernels" ? "kernel" : items === "modules" ? "module" : "range";
+    const name = timeline2.subjects?.nameOf(kind, Number(gpu), Number(row.dataset.item));
+    return name === void 0 ? null : { kind, gpu: Number(gpu), name };
   }
   function markSelected(timeline2, table, selection) {
     for (const row of rowsOf(table)) {
@@ -1759,6 +1782,7 @@
     const known = /* @__PURE__ */ new Map();
     return ({ dataset: { gpu: wanted, items } }) => {
       const gpu = timeline2.data?.gpus.find((each) => each.gpu === Number(wanted));
+      if (items === "modules") return void 0;
       if (!gpu || items === "kernels") return gpu?.kernels;
       if (!known.has(gpu)) known.set(gpu, preferred(gpu.windows, gpu.ranges));
       return known.get(gpu);
@@ -2244,7 +2268,7 @@
       hostOfWindow: new Int32Array(sumUp(read(packed.hostOfWindow.changes, Float64Array))),
       paths: readTotals(read, paths),
       kernels: readTotals(read, kernels),
-      modules: { ...readTotals(read, modules), names: modules.names }
+      modules: readModules(read, modules)
     };
   }
   function readIterations(read, packed) {
@@ -2261,6 +2285,16 @@
   function readTotals(read, { ids, figures }) {
     const rowOf = new Map(Array.from(read(ids, Uint32Array), (id, row) => [id, row]));
     return { rowOf, figures: readFigures(read, figures) };
+  }
+  function readModules(read, packed) {
+    const { module, kernel, count, ...figures } = packed.own;
+    const [ids, modules, kernels, counts] = [packed.ids, module, kernel, count].map((number) => read(number, Uint32Array));
+    const { ns, active_ns: active } = readFigures(read, figures);
+    const own = Array.from(modules, (id, i) => ({
+      module: id,
+      share: { id: kernels[i], count: counts[i], seconds: 1e-9 * ns[i], activeSeconds: 1e-9 * active[i] }
+    }));
+    return { ...readTotals(read, packed), names: packed.names, parents: packed.parents, ids, own };
   }
   function readFigures(read, packed) {
     const bits = Object.entries(packed).map(([name, number]) => [name, read(number, Uint32Array)]);

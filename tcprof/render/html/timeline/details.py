@@ -71,10 +71,29 @@ def add_totals(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
         "paths": _add_rows(store, paths, paths["path_id"].to_numpy(np.int64), _OF_PATHS),
         "kernels": _add_rows(store, kernels, kernels.index.to_numpy(np.int64), _OF_KERNELS),
         "modules": {
-            **_add_rows(store, modules, np.arange(len(modules)), _OF_MODULES),
+            **_add_rows(store, modules, modules["module_id"].to_numpy(np.int64), _OF_MODULES),
             "names": names[modules.index].tolist(),
+            "parents": modules["parent_id"].tolist(),
+            "own": _add_own_kernels(store, analysis, gpu),
         },
     }
+
+
+def _add_own_kernels(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
+    """The kernels of each module on a GPU that belong to none within it, over what the modules' figures are over."""
+    launched, iterations = analysis.launched, analysis.iterations
+    counts = (launched["gpu"] == gpu).to_numpy() & (launched["module"] >= 0).to_numpy()
+    if len(iterations):
+        steady = np.append(~iterations["warm_up"].to_numpy(np.bool_), False)  # the last one is for no iteration
+        counts = counts & steady[launched["iteration"].to_numpy()]
+    mine = launched[counts]
+    module = analysis.modules["module_id"].to_numpy()[mine["module"].to_numpy()]
+    columns = mine[["kernel", "duration_ns", "tensor_active_ns"]].assign(module=module)
+    by = columns[module >= 0].groupby(["module", "kernel"])
+    found = by.agg(count=("duration_ns", "size"), ns=("duration_ns", "sum"))
+    found = found.assign(active_ns=by["tensor_active_ns"].sum(min_count=1)).reset_index()
+    exact = {name: store.add(found[name].to_numpy(np.int64)) for name in ("module", "kernel", "count")}
+    return {**exact, **{name: _add_floats(store, found[name].to_numpy(np.float64)) for name in ("ns", "active_ns")}}
 
 
 def _add_rows(store: ArrayStore, frame: pd.DataFrame, ids: "np.ndarray[Any, Any]", columns: tuple[str, ...]) -> Header:
