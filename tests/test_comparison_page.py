@@ -24,6 +24,7 @@ from tcprof.comparison import Side, compare
 from tcprof.comparison.gate.conditions import parse_condition
 from tcprof.comparison.gate.judgements import judge_condition
 from tcprof.errors import OutputError
+from tcprof.findings.advice.compared import compare_advice, describe_won
 from tcprof.findings.compared import judge_comparison
 from tcprof.findings.compared.rows import find_row
 from tcprof.render.html.comparison import write_comparison
@@ -312,12 +313,13 @@ class TestReportsAndBaselines:
 class TestAdvice:
     def test_what_became_of_it_stands_beside_its_prediction(self):
         base, new = (tcprof.read(FIXTURES / f"transformer_{name}.sqlite") for name in ("eager", "compiled"))
-        shown = Page(render_page([compare(base, new)]))
-        (row,) = [row for row in shown.rows if row[0] == "fusion"]
-        assert row[1].startswith("Work between the products runs in")
-        assert row[2].startswith("likely 18.9")
-        assert row[3] == "gone"
-        assert "takes 20.6 % less time" in plain(shown)
+        compared = compare(base, new)
+        shown = Page(render_page([compared]))
+        (fusion,) = [each for each in compare_advice(compared) if each.rule == "fusion"]
+        assert fusion.is_gone
+        assert ["fusion", fusion.sentence, fusion.predicted, "gone"] in shown.rows
+        assert describe_won(compared, 0).endswith("less time.")
+        assert describe_won(compared, 0) in plain(shown)
 
     def test_without_advice_there_is_no_section(self):
         shown = Page(render_page([compare(make_empty(), make_empty(), allow_mismatch=True)]))

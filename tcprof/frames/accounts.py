@@ -20,7 +20,12 @@ TIMELINE = Schema(
             "Time from an instance's first activity to its last, over all instances.",
             title="GPU window",
         ),
-        Column("tensor_kernel_ns", FLOAT, "A tensor kernel ran, see *kernels*.", title="Tensor kernel"),
+        Column(
+            "tensor_kernel_ns",
+            FLOAT,
+            "A kernel ran that executes instructions of the Tensor Cores, see *kernels*.",
+            title="Tensor kernel",
+        ),
         Column(
             "memory_bound_ns", FLOAT, "Another kernel, at 60 % or more of the memory's bandwidth.", title="Memory-bound"
         ),
@@ -59,7 +64,7 @@ TIMELINE = Schema(
         ),
         Column("communication_ns", FLOAT, "Only NCCL's kernels, or copies beside them.", title="NCCL"),
         Column("copy_ns", FLOAT, "Only copies and sets.", title="Copy or set"),
-        Column("idle_ns", FLOAT, "Nothing.", title="Idle"),
+        Column("idle_ns", FLOAT, "Nothing ran on the GPU.", title="Idle"),
     ),
 )
 
@@ -70,7 +75,7 @@ LEDGER = Schema(
         GPU,
         Column("account", TEXT, "activity time, kernel time, or tensor-active time."),
         Column("entry", TEXT, "What became of this part."),
-        Column("seconds", FLOAT, "The part.", title="Time", unit="s"),
+        Column("seconds", FLOAT, "How long that part is.", title="Time", unit="s"),
         Column("share_pct", FLOAT, "Its share of the account."),
         Column(
             "remedy", TEXT, "How to record it better; empty where there is nothing to fix.", title="To record it better"

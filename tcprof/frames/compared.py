@@ -30,7 +30,7 @@ KERNEL_CHANGES = Schema(
         Column("new_count", FLOAT, "Launches in the new recording.", title="Launches, new"),
         Column("base_ns", FLOAT, "Sum of their durations in the baseline.", title="Time, base"),
         Column("new_ns", FLOAT, "Sum of their durations in the new recording.", title="Time, new"),
-        Column("difference_ns", FLOAT, "new - base.", title="Change"),
+        Column("difference_ns", FLOAT, "Their time in the new recording, less that in the baseline.", title="Change"),
         Column(
             "base_tensor_active_pct",
             FLOAT,
@@ -40,7 +40,7 @@ KERNEL_CHANGES = Schema(
         Column(
             "new_tensor_active_pct",
             FLOAT,
-            "The same in the new recording; unknown for removed ones.",
+            "Tensor Active while they ran in the new recording, from the fit; unknown for removed ones.",
             title="Tensor Active, new",
         ),
         Column(

@@ -75,7 +75,7 @@ MODULES = Schema(
         Column(
             "tensor_peak_pct",
             FLOAT,
-            "That rate, of the chip's peak for the precisions, at the sampled clock.",
+            "Its Tensor FLOP/s, as a share of the chip's peak for the precisions at the sampled clock.",
             title="Of the peak",
             lacking=UNCOVERED.name,
         ),
@@ -89,7 +89,10 @@ MODULES = Schema(
         UNCOVERED,
         DRAM_BYTES,
         Column(
-            "dram_pct", FLOAT, "These per second of its kernel time, of the memory's bandwidth.", title="DRAM bandwidth"
+            "dram_pct",
+            FLOAT,
+            "Bytes of device memory per second of its kernel time, of the memory's bandwidth.",
+            title="DRAM bandwidth",
         ),
         Column(
             "lost_ns",

@@ -185,14 +185,14 @@ RANGES = Schema(
         Column(
             "tensor_tflops",
             FLOAT,
-            f"These per second of the window, in 10^12. {_NOT_HOST}",
+            f"FLOP on the Tensor Cores per second of the window, in 10^12. {_NOT_HOST}",
             title="Tensor FLOP/s",
             lacking=UNCOVERED.name,
         ),
         Column(
             "tensor_peak_pct",
             FLOAT,
-            f"That rate, of the chip's peak for the precisions, at the sampled clock. {_NOT_HOST}",
+            f"Tensor FLOP/s, as a share of the chip's peak for the precisions at the sampled clock. {_NOT_HOST}",
             title="Of the peak",
             lacking=UNCOVERED.name,
         ),
@@ -210,7 +210,7 @@ RANGES = Schema(
         Column(
             "dram_pct",
             FLOAT,
-            f"These per second of the window, of the memory's bandwidth. {_NOT_HOST}",
+            f"Bytes of device memory per second of the window, of the memory's bandwidth. {_NOT_HOST}",
             title="DRAM bandwidth",
         ),
     ),

@@ -86,7 +86,7 @@ KERNELS = Schema(
         GPU,
         Column("name", TEXT, "The kernel's demangled name; graph for CUDA graphs recorded as a whole."),
         Column("launch_geometry", TEXT, "Grid and block."),
-        Column("launch_count", INT, "Launches.", title="Launches"),
+        Column("launch_count", INT, "How often it was launched.", title="Launches"),
         Column(
             "path",
             TEXT,
@@ -102,20 +102,27 @@ KERNELS = Schema(
         Column("tensor_active_high_pct", FLOAT, "Upper end of the 95 % interval."),
         Column("tensor_cycles", FLOAT, "Tensor cycles of all its launches, where recorded."),
         Column(
-            "tensor_cycles_per_launch", FLOAT, "Their mean per launch.", title="Tensor cycles per launch", unit="count"
+            "tensor_cycles_per_launch",
+            FLOAT,
+            "Tensor cycles of a launch, in the mean.",
+            title="Tensor cycles per launch",
+            unit="count",
         ),
         Column("tensor_flop", FLOAT, "FLOP on the Tensor Cores, where instruction family and precision are known."),
-        Column("tensor_tflops", FLOAT, "These per second of its time, in 10^12.", title="Tensor FLOP/s"),
+        Column(
+            "tensor_tflops", FLOAT, "FLOP on the Tensor Cores per second of its time, in 10^12.", title="Tensor FLOP/s"
+        ),
         Column(
             "tensor_peak_pct",
             FLOAT,
-            "That rate, of the chip's peak for the precision at the sampled clock.",
+            "Its Tensor FLOP/s, as a share of the chip's peak for the precision at the sampled clock.",
             title="Of the peak",
         ),
         Column(
             "lost_ns",
             FLOAT,
-            "Its time, less what its FLOP on the Tensor Cores would take at that peak; unknown where they are.",
+            "Its time, less what its FLOP on the Tensor Cores would take at the chip's peak for the precision; unknown "
+            "where they are.",
             title="Lost to the peak",
         ),
         Column(
@@ -134,14 +141,22 @@ KERNELS = Schema(
         ),
         Column("peak_source", TEXT, "Where that peak is known from; empty where it is not known."),
         Column("sm_active_pct", FLOAT, "SM Active while it ran, from the fit; unknown where wide (± 20 points)."),
-        Column("sm_issue_pct", FLOAT, "SM Issue while it ran, likewise.", title="Issue slots"),
         Column(
-            "dram_pct", FLOAT, "Memory bandwidth, read and write, of the peak, while it ran, likewise.", title="Memory"
+            "sm_issue_pct",
+            FLOAT,
+            "Share of the issue slots that instructions took while it ran, from the fit; unknown where wide.",
+            title="Issue slots",
+        ),
+        Column(
+            "dram_pct",
+            FLOAT,
+            "Memory bandwidth used while it ran, read and write, of the peak, from the fit; unknown where wide.",
+            title="Memory",
         ),
         Column(
             "fma_pct",
             FLOAT,
-            "Instructions of the FMA pipe, of the most that the CUDA cores can start, while it ran, likewise.",
+            "Instructions of the FMA pipe while it ran, of the most that the CUDA cores can start; unknown where wide.",
             title="FMA pipe",
         ),
         Column("sm_cycles", FLOAT, "Cycles that passed while it ran, over all launches and SMs."),
@@ -186,8 +201,8 @@ KERNELS = Schema(
         Column(
             "name_verdict",
             TEXT,
-            "Counter and name: agrees, both say Tensor Cores; name only; counter only, the tensor pipe is active, but "
-            "no matrix instruction is known; or neither.",
+            "Which of the counter and the name say Tensor Cores: agrees, both; name only; counter only, the tensor "
+            "pipe is active, but no matrix instruction is known; or neither.",
             title="Counter and name",
         ),
         Column(

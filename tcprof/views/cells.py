@@ -1,10 +1,13 @@
 """Headings and cells of tables, from the columns of frames and their values."""
 
 import math
+import re
 from typing import Any, SupportsFloat
 
 from tcprof.frames import Column
 from tcprof.views.document import Cell, Heading
+
+_MARKED = re.compile(r"(?<!\\)[*`](\w+)[*`]")
 
 
 def heading(column: Column, **changes: Any) -> Heading:
@@ -16,12 +19,17 @@ def heading(column: Column, **changes: Any) -> Heading:
     """
     known = {
         "title": column.title,
-        "meaning": column.meaning,
+        "meaning": _plain(column.meaning),
         "unit": column.unit,
         "words": column.is_text,
         "columns": (column.name,),
     }
     return Heading(**{**known, **changes})
+
+
+def _plain(meaning: str) -> str:
+    """A meaning without the marks of the documentation, which is made of the same sentences."""
+    return _MARKED.sub(r"\1", meaning).replace("\\*", "*")
 
 
 def sort_key(value: SupportsFloat) -> str:

@@ -1,0 +1,44 @@
+"""What a page says of a column stands alone: in a tooltip, nothing that it could lean on can be read."""
+
+import re
+from pathlib import Path
+
+import pytest
+from comparison_inputs import render_page as render_comparison
+
+import tcprof
+from tcprof.comparison import compare
+from tcprof.render.html.report import render_report
+
+pytestmark = pytest.mark.usefixtures("shared_reads")
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+_TOOLTIP = re.compile(r'<th scope="col"[^>]*><button type="button" title="([^"]*)">([^<]*)<')
+_LEANING = re.compile(r"\blikewise\b|\A(?:These|That|Their mean|The same)\b")
+
+
+@pytest.fixture(scope="module")
+def tooltips():
+    """What is said of each column of both pages, with its title."""
+    base, new = (tcprof.read(FIXTURES / f"transformer_{name}.sqlite") for name in ("eager", "compiled"))
+    pages = render_report(new, new.findings), render_comparison([compare(base, new)])
+    return {(title, meaning) for page in pages for meaning, title in _TOOLTIP.findall(page)}
+
+
+def test_it_leans_on_no_other_column(tooltips):
+    assert len(tooltips) > 40
+    assert [each for each in tooltips if _LEANING.search(each[1])] == []
+
+
+def test_it_has_no_marks_of_the_documentation(tooltips):
+    assert [each for each in tooltips if re.search(r"[*`\\]", each[1])] == []
+
+
+def test_it_says_more_than_the_title(tooltips):
+    words = [[set(re.findall(r"\w+", text.lower())) for text in each] for each in tooltips]
+    assert [title for title, meaning in words if not meaning - title] == []
+
+
+def test_columns_of_the_comparison_are_explained_below_their_tables():
+    base, new = (tcprof.read(FIXTURES / f"transformer_{name}.sqlite") for name in ("eager", "compiled"))
+    text = render_comparison([compare(base, new)])
+    assert text.count("What the columns mean") >= 3
