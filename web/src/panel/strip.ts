@@ -19,16 +19,24 @@ export function startStrip(subjects: Subjects, shown: Shown, currentGpu: () => G
   const canvas = find("canvas", HTMLCanvasElement, map);
   let subject: Subject | null = null;
   let brushed: Span | null = null;
+  let waiting = 0;
+  let curve: HTMLCanvasElement | null = null; // it is drawn once for each GPU, size and theme
   const draw = () => {
-    drawMap(canvas, subjects, currentGpu(), shown, subject, brushed);
-    describe(strip, map, shown);
+    waiting ||= requestAnimationFrame(() => {
+      waiting = 0;
+      curve ??= drawCurve(canvas, currentGpu(), shown);
+      drawMap(canvas, curve, shown, spansOf(subjects, subject, currentGpu()), brushed);
+      describe(strip, map, shown);
+    });
   };
+  const drawAnew = () => { curve = null; draw(); };
   strip.hidden = false;
   onSelection(({ selection }) => { subject = selection && subjects.find(selection); draw(); });
-  for (const event of ["tcprof:window", "tcprof:gpu"]) document.addEventListener(event, draw);
-  new ResizeObserver(draw).observe(map);
-  new MutationObserver(draw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
-  systemDark.addEventListener("change", draw);
+  document.addEventListener("tcprof:window", draw);
+  document.addEventListener("tcprof:gpu", drawAnew);
+  new ResizeObserver(drawAnew).observe(map);
+  new MutationObserver(drawAnew).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  systemDark.addEventListener("change", drawAnew);
   followPointer(map, shown, currentGpu, (span) => { brushed = span; draw(); });
   followKeys(map, shown);
 }
@@ -97,48 +105,55 @@ function followKeys(map: HTMLElement, shown: Shown): void {
 }
 
 function drawMap(
-  canvas: HTMLCanvasElement, subjects: Subjects, gpu: Gpu, shown: Shown, subject: Subject | null, brushed: Span | null,
+  canvas: HTMLCanvasElement, curve: HTMLCanvasElement, shown: Shown, spans: readonly Span[], brushed: Span | null,
 ): void {
-  const [width, height] = [canvas.clientWidth, canvas.clientHeight];
-  const ratio = window.devicePixelRatio || 1;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  const pen = penOf(canvas);
-  pen.scale(ratio, ratio);
-  const [first] = shown.whole;
-  const across = (time: number) => ((time - first) / shown.length) * width;
-  drawCurve(pen, gpu, shown.whole, across, height - TICKS - 2);
+  const { pen, width, height } = prepare(canvas, canvas);
+  if (curve.width && curve.height) pen.drawImage(curve, 0, 0, width, height);
+  const across = (time: number) => ((time - shown.whole[0]) / shown.length) * width;
   pen.fillStyle = readColor("--focus");
-  for (const { start, end } of subject?.gpu === gpu ? spansOf(subjects, subject) : []) {
+  for (const { start, end } of spans) {
     pen.fillRect(across(start), height - TICKS, Math.max(across(end) - across(start), 1.5), TICKS);
   }
   if (!shown.isWhole) drawWindow(pen, across(shown.low), across(shown.high), width, height);
   if (brushed) drawWindow(pen, across(brushed.start), across(brushed.end), width, height);
 }
 
-function drawCurve(
-  pen: CanvasRenderingContext2D, gpu: Gpu, [low, high]: readonly [number, number], across: (time: number) => number, height: number,
-): void {
+/** An empty canvas of the size that another one is shown at. */
+function prepare(canvas: HTMLCanvasElement, { clientWidth: width, clientHeight: height }: HTMLCanvasElement) {
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  const pen = penOf(canvas);
+  pen.scale(ratio, ratio);
+  return { pen, width, height };
+}
+
+/** Tensor Active of all that was recorded: its mean, and lighter its highest value, of each pixel. */
+function drawCurve(shownAt: HTMLCanvasElement, gpu: Gpu, { whole: [first, last], length }: Shown): HTMLCanvasElement {
+  const canvas = document.createElement("canvas");
+  const { pen, width, height } = prepare(canvas, shownAt);
   const curve = gpu.curves.get("Tensor Active");
-  if (!curve) return;
-  const level = windowOf(curve.levels, low, high, Math.max(across(high), 100));
+  if (!curve) return canvas;
+  const level = windowOf(curve.levels, first, last, Math.max(width, 100));
   const values = level.curves[curve.place];
-  const rises = (steps: number) => (height * curve.step * (steps - 1)) / 100;
-  for (const [name, of, opacity] of [["--bar", values.high, 0.35], ["--bar", values.mean, 1]] as const) {
-    pen.fillStyle = readColor(name);
+  const across = (time: number) => ((time - first) / length) * width;
+  const floor = height - TICKS - 2;
+  pen.fillStyle = readColor("--bar");
+  for (const [of, opacity] of [[values.high, 0.35], [values.mean, 1]] as const) {
     pen.globalAlpha = opacity;
     for (let i = 0; i < level.start.length; i++) {
       if (values.mean[i] === 0) continue;
       const left = across(level.start[i]);
-      pen.fillRect(left, height - rises(of[i]), Math.max(across(level.end[i]) - left, 0.5), rises(of[i]));
+      const rise = (floor * curve.step * (of[i] - 1)) / 100;
+      pen.fillRect(left, floor - rise, Math.max(across(level.end[i]) - left, 0.5), rise);
     }
   }
-  pen.globalAlpha = 1;
+  return canvas;
 }
 
 /** Where on the GPU each of the selected instances is. */
-function spansOf(subjects: Subjects, subject: Subject | null): Span[] {
-  if (!subject) return [];
+function spansOf(subjects: Subjects, subject: Subject | null, shown: Gpu): Span[] {
+  if (subject?.gpu !== shown) return [];
   const { gpu, selection: { kind }, instances, at, place } = subject;
   if (at >= 0 || (kind !== "range" && kind !== "kernel")) return place ? [place] : [];
   const { start, end } = gpu.lanes.work;

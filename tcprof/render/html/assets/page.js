@@ -1474,19 +1474,30 @@
     const canvas = find("canvas", HTMLCanvasElement, map);
     let subject = null;
     let brushed = null;
+    let waiting2 = 0;
+    let curve = null;
     const draw = () => {
-      drawMap(canvas, subjects, currentGpu(), shown, subject, brushed);
-      describe2(strip, map, shown);
+      waiting2 ||= requestAnimationFrame(() => {
+        waiting2 = 0;
+        curve ??= drawCurve(canvas, currentGpu(), shown);
+        drawMap(canvas, curve, shown, spansOf(subjects, subject, currentGpu()), brushed);
+        describe2(strip, map, shown);
+      });
+    };
+    const drawAnew = () => {
+      curve = null;
+      draw();
     };
     strip.hidden = false;
     onSelection(({ selection }) => {
       subject = selection && subjects.find(selection);
       draw();
     });
-    for (const event of ["tcprof:window", "tcprof:gpu"]) document.addEventListener(event, draw);
-    new ResizeObserver(draw).observe(map);
-    new MutationObserver(draw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
-    systemDark.addEventListener("change", draw);
+    document.addEventListener("tcprof:window", draw);
+    document.addEventListener("tcprof:gpu", drawAnew);
+    new ResizeObserver(drawAnew).observe(map);
+    new MutationObserver(drawAnew).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    systemDark.addEventListener("change", drawAnew);
     followPointer(map, shown, currentGpu, (span) => {
       brushed = span;
       draw();
@@ -1557,42 +1568,48 @@
       actions[event.key]();
     });
   }
-  function drawMap(canvas, subjects, gpu, shown, subject, brushed) {
-    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
-    const ratio = window.devicePixelRatio || 1;
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    const pen = penOf(canvas);
-    pen.scale(ratio, ratio);
-    const [first] = shown.whole;
-    const across = (time) => (time - first) / shown.length * width;
-    drawCurve(pen, gpu, shown.whole, across, height - TICKS - 2);
+  function drawMap(canvas, curve, shown, spans, brushed) {
+    const { pen, width, height } = prepare2(canvas, canvas);
+    if (curve.width && curve.height) pen.drawImage(curve, 0, 0, width, height);
+    const across = (time) => (time - shown.whole[0]) / shown.length * width;
     pen.fillStyle = readColor("--focus");
-    for (const { start: start2, end } of subject?.gpu === gpu ? spansOf(subjects, subject) : []) {
+    for (const { start: start2, end } of spans) {
       pen.fillRect(across(start2), height - TICKS, Math.max(across(end) - across(start2), 1.5), TICKS);
     }
     if (!shown.isWhole) drawWindow(pen, across(shown.low), across(shown.high), width, height);
     if (brushed) drawWindow(pen, across(brushed.start), across(brushed.end), width, height);
   }
-  function drawCurve(pen, gpu, [low, high], across, height) {
+  function prepare2(canvas, { clientWidth: width, clientHeight: height }) {
+    const ratio = window.devicePixelRatio || 1;
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+    const pen = penOf(canvas);
+    pen.scale(ratio, ratio);
+    return { pen, width, height };
+  }
+  function drawCurve(shownAt, gpu, { whole: [first, last], length }) {
+    const canvas = document.createElement("canvas");
+    const { pen, width, height } = prepare2(canvas, shownAt);
     const curve = gpu.curves.get("Tensor Active");
-    if (!curve) return;
-    const level = windowOf(curve.levels, low, high, Math.max(across(high), 100));
+    if (!curve) return canvas;
+    const level = windowOf(curve.levels, first, last, Math.max(width, 100));
     const values = level.curves[curve.place];
-    const rises = (steps) => height * curve.step * (steps - 1) / 100;
-    for (const [name, of, opacity] of [["--bar", values.high, 0.35], ["--bar", values.mean, 1]]) {
-      pen.fillStyle = readColor(name);
+    const across = (time) => (time - first) / length * width;
+    const floor = height - TICKS - 2;
+    pen.fillStyle = readColor("--bar");
+    for (const [of, opacity] of [[values.high, 0.35], [values.mean, 1]]) {
       pen.globalAlpha = opacity;
       for (let i = 0; i < level.start.length; i++) {
         if (values.mean[i] === 0) continue;
         const left = across(level.start[i]);
-        pen.fillRect(left, height - rises(of[i]), Math.max(across(level.end[i]) - left, 0.5), rises(of[i]));
+        const rise = floor * curve.step * (of[i] - 1) / 100;
+        pen.fillRect(left, floor - rise, Math.max(across(level.end[i]) - left, 0.5), rise);
       }
     }
-    pen.globalAlpha = 1;
+    return canvas;
   }
-  function spansOf(subjects, subject) {
-    if (!subject) return [];
+  function spansOf(subjects, subject, shown) {
+    if (subject?.gpu !== shown) return [];
     const { gpu, selection: { kind }, instances, at, place } = subject;
     if (at >= 0 || kind !== "range" && kind !== "kernel") return place ? [place] : [];
     const { start: start2, end } = gpu.lanes.work;
