@@ -210,6 +210,32 @@ def test_a_wait_costs_what_the_step_is_shorter_without_it(tmp_path: Path) -> Non
     assert advice.about.ranges == ("step",)
 
 
+def test_a_launch_that_blocks_is_no_wait_that_can_be_removed(tmp_path: Path) -> None:
+    builder = TraceBuilder()
+    for number in range(8):
+        at = number * MS
+        builder.range("step", at, at + 990 * US)
+        builder.kernel("a", at + 10 * US, at + 629 * US, launched=at)
+        builder.kernel("b", at + 630 * US, at + 990 * US, correlation=1000 + number)
+        slow = {"start": at + 20 * US, "end": at + 625 * US, "globalTid": 1 << 48 | 1000 << 24 | 1}
+        builder.row("CUPTI_ACTIVITY_KIND_RUNTIME", correlationId=1000 + number, nameId=0, **slow)
+    step = step_of(builder, tmp_path)
+    assert step.host.waits["time_ns"].to_dict() == {"kernel": 605 * US}
+    assert step.replay is not None
+    assert step.replay.length_ns(waits=False) == step.replay.length_ns() == pytest.approx(MS)
+
+
+def test_a_cpu_that_works_in_a_range_that_launches_is_not_told_to_load(tmp_path: Path) -> None:
+    builder = TraceBuilder()
+    for number in range(8):
+        at = number * 10 * MS
+        builder.range("step", at, at + 9 * MS)
+        builder.kernel("a", at + 10 * US, at + 100 * US, launched=at + 5 * US)
+        builder.kernel("b", at + 8 * MS, at + 9 * MS, launched=at + 8 * MS - 10 * US)
+    (advice,) = [each for each in advise(step_of(builder, tmp_path).analysis) if each.rule == "cpu-work"]
+    assert [option.title for option in advice.options] == ["find it"]
+
+
 @pytest.mark.parametrize("name", ["gan_fp32", "mlp_fp32", "llama", "mnist_amp_large", "convnet_channels_last"])
 def test_recorded_steps_can_be_played_again(name: str) -> None:
     replay = step_on(name).replay

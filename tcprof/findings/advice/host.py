@@ -32,6 +32,7 @@ class Host:
         idle_ns: Time in which the GPU idles, by why: the CPU launches, it has just waited, it works long in a range
             that launches nothing, or the launch was there before.
         work: Of idle time while the CPU works long between launches, by the range that is open then; empty for none.
+        launching: Those of these ranges that launch kernels, too.
     """
 
     cpu_ns: float
@@ -39,6 +40,12 @@ class Host:
     waits: pd.DataFrame
     idle_ns: Mapping[str, float]
     work: "pd.Series[float]"
+    launching: frozenset[str]
+
+    @property
+    def work_of_launching_ns(self) -> float:
+        """Of idle time while the CPU works long, that in ranges that launch kernels, too."""
+        return float(self.work[self.work.index.isin(self.launching)].sum())
 
 
 def find_host(analysis: Analysis, rows: Ints, inside: StepFunction, on_cpu: Pair, count: int) -> Host:
@@ -58,7 +65,8 @@ def find_host(analysis: Analysis, rows: Ints, inside: StepFunction, on_cpu: Pair
     launches = analysis.launches.iloc[calls]
     start = launches["start_ns"].to_numpy()
     end = launches["returned_ns"].fillna(launches["start_ns"] + _CALL_NS).to_numpy(np.int64)
-    idle, work = _explain_idle(analysis, activities, launch, (start, end), waits, inside)
+    launching = _find_launching(analysis, activities)
+    idle, work = _explain_idle(analysis, activities, launch, (start, end), waits, inside, launching)
     on_cpu_ns, wait_ns = _measure(on_cpu, waits)
     several = launches["process"].nunique() != 1
     return Host(
@@ -67,6 +75,7 @@ def find_host(analysis: Analysis, rows: Ints, inside: StepFunction, on_cpu: Pair
         waits=_sum_waits(analysis, waits, on_cpu, int(activities["process"].iloc[0]), count),
         idle_ns={name: value / count for name, value in idle.items()},
         work=work / count,
+        launching=launching,
     )
 
 
@@ -123,7 +132,13 @@ def _inside(windows: Pair) -> StepFunction:
 
 
 def _explain_idle(
-    analysis: Analysis, activities: pd.DataFrame, launch: Ints, calls: Pair, waits: pd.DataFrame, inside: StepFunction
+    analysis: Analysis,
+    activities: pd.DataFrame,
+    launch: Ints,
+    calls: Pair,
+    waits: pd.DataFrame,
+    inside: StepFunction,
+    launching: frozenset[str],
 ) -> tuple[dict[str, float], "pd.Series[float]"]:
     """The GPU's idle time in the steps, by what the CPU did until it launched what came next."""
     begins, ends = (activities[name].to_numpy() for name in ("start_ns", "end_ns"))
@@ -143,8 +158,7 @@ def _explain_idle(
     middle = (np.maximum(called, idle_from) + launched) // 2
     names = np.full(len(middle), "", dtype=object)
     names[is_long] = open_ranges(analysis, activities["process"].to_numpy()[following[is_long]], middle[is_long])
-    kernels = activities[activities["kind"].isin(KERNEL_KINDS)]
-    is_launching = np.isin(names, [*{*find_launching_ranges(analysis, kernels)} - {""}])
+    is_launching = np.isin(names, [*launching])
     is_work = is_long & (launched > idle_from) & (~is_launching | (launched - called >= VERY_LONG_NS))
     late = np.where(launched > idle_from, inside.integral(idle_from, idle_to), 0.0)
     waited_ns = inside.integral(idle_from, wait_to)
@@ -157,6 +171,14 @@ def _explain_idle(
     parts[GPU_SIDE] = max(0.0, float(inside.integral(idle_from, idle_to).sum()) - sum(parts.values()))
     work = pd.Series(rest[is_work], index=names[is_work], dtype=float).groupby(level=0).sum()
     return parts, work.sort_values(ascending=False)
+
+
+def _find_launching(analysis: Analysis, activities: pd.DataFrame) -> frozenset[str]:
+    """The ranges in which kernels are launched, as they were recorded and as the iterations have it."""
+    kernels = activities[activities["kind"].isin(KERNEL_KINDS)]
+    ranges = analysis.launched["range"].unique()
+    around = analysis.nvtx_ranges["name"].loc[ranges[ranges >= 0]].astype(str)
+    return frozenset({*around, *find_launching_ranges(analysis, kernels)} - {""})
 
 
 def _last_end(start: Ints, end: Ints, time: Ints) -> Ints:

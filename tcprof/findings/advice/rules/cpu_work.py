@@ -1,14 +1,14 @@
 """The GPU waits while the CPU does something other than launching: loading data, for the most part.
 
-What: idle time in which the CPU launches nothing for 0.2 ms or more, in a range that launches no kernels or in none; or
-for 1 ms in any range. The range is named.
+What: idle time in which the CPU launches nothing for 0.2 ms or more, in a range that launches no kernels or in none;
+or for 1 ms in any range. The range is named.
 
 Why: what the CPU does between two launches takes the GPU's time where nothing is queued.
 
 Thresholds: 5 % of a step; only where something iterates, since any program loads something first.
 
-Do: load ahead in other processes (`DataLoader(num_workers=..., pin_memory=True, persistent_workers=True,
-prefetch_factor=...)`) and copy with `non_blocking=True`; move other work out of the step.
+Do: where the range launches no kernels, load ahead in other processes (`DataLoader(num_workers=..., pin_memory=True,
+persistent_workers=True, prefetch_factor=...)`) and copy with `non_blocking=True`; move other work out of the step.
 
 Not when: the data are in memory already and cheap to fetch: workers then cost more than they save (MNIST in
 docs/lessons.md took 1.7 times as long with them).
@@ -30,6 +30,8 @@ _CODE = (
     "inputs = inputs.to(device, non_blocking=True)",
 )
 _NOTABLE = 0.01  # of the idle time, to be named
+_IN_LAUNCHING = "Most of it is in ranges that launch kernels, so it is not loading: a profiler of Python tells what."
+_FIND = ("py-spy record --native -o profile.svg -- python train.py",)
 _NAME_IT = "Name what the step does with NVTX ranges: a range “load” tells loading from other work."
 
 
@@ -44,12 +46,13 @@ def find(step: Step) -> list[Advice]:
         f"{units.format_ns(time)} in {f'“{one_line(name, 40)}”' if name else 'no range'}"
         for name, time in work.head(3).items()
     ]
+    is_of_launching = 2 * step.host.work_of_launching_ns > idle
     said = (
         f"The GPU idles {step.tell_share(idle)} while the CPU does something other than launching kernels",
-        "If that is loading data, workers can do it ahead.",
+        _IN_LAUNCHING if is_of_launching else "If that is loading data, workers can do it ahead.",
     )
     evidence = (f"idle time of a step: {', '.join(named)}",)
-    options = [Option("load ahead", _CODE, gain)]
+    options = [Option("find it", _FIND, gain) if is_of_launching else Option("load ahead", _CODE, gain)]
     about = about_ranges(step, work.index)
     confidence = MEDIUM if step.is_timed_alone else LOW
     return [make_advice(step, "cpu-work", said, options, about, evidence, confidence, _NAME_IT)]

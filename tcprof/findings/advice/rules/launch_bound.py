@@ -20,7 +20,7 @@ first.
 
 from tcprof import units
 from tcprof.findings.advice.advice import HIGH, LOW, MEDIUM, NOTABLE_PCT, Advice, Gain, Option
-from tcprof.findings.advice.host import LAUNCHES, WAITS, find_launching_ranges
+from tcprof.findings.advice.host import LAUNCHES, WAITS
 from tcprof.findings.advice.making import make_advice
 from tcprof.findings.advice.step import Step
 from tcprof.findings.advice.subject import about_iteration
@@ -54,7 +54,8 @@ def find(step: Step) -> list[Advice]:
     idle = step.host.idle_ns[LAUNCHES]
     if not is_cpu_bound(step):
         return []
-    gain = step.price_launches(_REMOVED, step.host.idle_ns[WAITS] + _time_in_launching_ranges(step))
+    # A graph of the whole step also replaces what the CPU does beside launching in ranges that launch.
+    gain = step.price_launches(_REMOVED, step.host.idle_ns[WAITS] + step.host.work_of_launching_ns)
     if gain.likely_pct < LEAST_PCT or gain.low_pct < NOTABLE_PCT:
         return []
     count, busy = float(step.kernels["launches"].sum()), float(step.kernels["exposed_ns"].sum())
@@ -72,12 +73,6 @@ def find(step: Step) -> list[Advice]:
     surer = _ABOUT_OPS if has_ops else "" if step.is_timed_alone else _ABOUT_RECORDING
     about = about_iteration(step)
     return [make_advice(step, "launch-bound", said, options, about, evidence, _confidence(step, gain), surer)]
-
-
-def _time_in_launching_ranges(step: Step) -> float:
-    """Idle time while the CPU does other work in ranges that launch, which a graph of the whole step replaces too."""
-    names = find_launching_ranges(step.analysis, step.analysis.activities.loc[step.launches["activity"]])
-    return float(step.host.work[step.host.work.index.isin(names)].sum())
 
 
 def _confidence(step: Step, gain: Gain) -> str:

@@ -55,9 +55,10 @@ def find(step: Step) -> list[Advice]:
     if len(unscale):
         options.append(("bfloat16 without a scaler", _SCALER, save((0.9, 1.0, 1.0), time_of(unscale))))
     options.sort(key=lambda option: -option[2][1])
+    take = "take" if len(casts) else "takes"
     what = " and ".join(["casts"] * bool(len(casts)) + ["unscaling"] * bool(len(unscale))).capitalize()
     said = (
-        f"{what} of mixed precision take {step.tell_share(time)}",
+        f"{what} of mixed precision {take} {step.tell_share(time)}",
         "The products gain more than that; part of it can be had back.",
     )
     evidence = [f"casts {units.format_ns(time_of(casts))}, unscaling {units.format_ns(time_of(unscale))}"]
