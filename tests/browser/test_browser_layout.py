@@ -81,4 +81,4 @@ def test_all_fits_a_sheet_in_letters_that_can_be_read(visit, pages, name):
     opened.evaluate("dispatchEvent(new Event('afterprint'))")
     opened.emulate_media(media="screen")
     opened.set_viewport_size({"width": 1280, "height": 900})
-    opened.wait_for_function("document.querySelector('.plot .main-svg').getBoundingClientRect().width > 800")
+    opened.wait_for_function("() => document.querySelector('.plot .main-svg').getBoundingClientRect().width > 800")
