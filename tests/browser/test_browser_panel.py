@@ -65,6 +65,9 @@ def test_an_instance_lists_the_kernels_that_it_launched_and_no_others(visit, pag
     listed = lines(opened, "Kernels that it launched")
     assert [int(note.split(" ×")[0]) for _, note in listed] == counted[times.index[:8]].tolist()
     assert lines(opened, "Within")[0][0] == "step"
+    low, high = settle(opened)
+    times = step[["host_start_ns", "host_end_ns", "gpu_start_ns", "gpu_end_ns"]] * 1e-9
+    assert low < times.min() < times.max() < high, "the launch and the work are both in view"
     for name, _ in listed:
         assert "adam" not in name.lower(), "the optimizer's kernels are not the backward pass's"
 

@@ -1,5 +1,7 @@
 /** The window that the timeline shows. */
 
+import type { Span } from "./subjects";
+
 const SHORTEST = 100e-9; // seconds of a window
 
 /** A part of the recording, in seconds, that moves and zooms within the whole of it. */
@@ -64,10 +66,10 @@ export class Shown {
     this.set(this.low + by, this.high + by);
   }
 
-  /** Show an interval with a margin, and mark it. */
-  show(start: number, end: number): void {
+  /** Mark an interval, and show it, or what lies around it, with a margin. */
+  show(marked: Span, { start, end }: Span = marked): void {
     const margin = Math.max(0.15 * (end - start), SHORTEST / 2);
-    this.mark = [start, end];
+    this.mark = [marked.start, marked.end];
     this.set(start - margin, end + margin);
   }
 }

@@ -12,7 +12,7 @@ import { busyPart } from "./busy";
 import { highlightsOf } from "./highlights";
 import { barAt, selectionOf } from "./pointing";
 import { Shown } from "./shown";
-import { Subjects } from "./subjects";
+import { Subjects, type Span, type Subject } from "./subjects";
 import { unpack } from "./unpack";
 
 /** What the rest of the page sees of the timeline. */
@@ -90,7 +90,7 @@ async function start(timeline: Timeline, plot: PlotElement, box: HTMLElement): P
   };
   timeline.showWindow = (gpu, begin, end) => {
     timeline.showGpu(gpus.find((each) => each.gpu === gpu) ?? gpus[0]);
-    shown.show(begin, end);
+    shown.show({ start: begin, end });
   };
   await drawing.draw();
   performance.mark("timeline drawn");
@@ -112,10 +112,19 @@ function follow({ selection, view, from }: Change, shown: Shown, drawing: Drawin
   drawing.highlights = subject && subjects ? highlightsOf(subjects, subject) : null;
   shown.mark = place && [place.start, place.end];
   if (from === "address" && view) shown.set(...view);
-  else if (place && from !== "timeline") shown.show(place.start, place.end);
+  else if (subject && place && from !== "timeline") shown.show(place, withLaunch(subject, place));
   else if (from === "address") shown.showHome();
   else shown.set(shown.low, shown.high);
 }
+
+/** The time of a range's instance on the GPU, with that on the CPU where it is near enough for both to be seen. */
+function withLaunch({ selection, at, host: [host] }: Subject, place: Span): Span {
+  if (selection.kind !== "range" || at < 0) return place;
+  const both = { start: Math.min(place.start, host.start), end: Math.max(place.end, host.end) };
+  return both.end - both.start < MOST_APART * (place.end - place.start) ? both : place;
+}
+
+const MOST_APART = 4; // times its time on the GPU
 
 async function readData() {
   const packed = find("#timeline-data", HTMLScriptElement);

@@ -2523,10 +2523,10 @@
       const by = share * (this.high - this.low);
       this.set(this.low + by, this.high + by);
     }
-    /** Show an interval with a margin, and mark it. */
-    show(start2, end) {
+    /** Mark an interval, and show it, or what lies around it, with a margin. */
+    show(marked, { start: start2, end } = marked) {
       const margin = Math.max(0.15 * (end - start2), SHORTEST / 2);
-      this.mark = [start2, end];
+      this.mark = [marked.start, marked.end];
       this.set(start2 - margin, end + margin);
     }
   };
@@ -2616,7 +2616,7 @@
     };
     timeline2.showWindow = (gpu, begin, end) => {
       timeline2.showGpu(gpus.find((each) => each.gpu === gpu) ?? gpus[0]);
-      shown.show(begin, end);
+      shown.show({ start: begin, end });
     };
     await drawing.draw();
     performance.mark("timeline drawn");
@@ -2636,10 +2636,16 @@
     drawing.highlights = subject && subjects ? highlightsOf(subjects, subject) : null;
     shown.mark = place && [place.start, place.end];
     if (from === "address" && view) shown.set(...view);
-    else if (place && from !== "timeline") shown.show(place.start, place.end);
+    else if (subject && place && from !== "timeline") shown.show(place, withLaunch(subject, place));
     else if (from === "address") shown.showHome();
     else shown.set(shown.low, shown.high);
   }
+  function withLaunch({ selection, at, host: [host] }, place) {
+    if (selection.kind !== "range" || at < 0) return place;
+    const both = { start: Math.min(place.start, host.start), end: Math.max(place.end, host.end) };
+    return both.end - both.start < MOST_APART * (place.end - place.start) ? both : place;
+  }
+  var MOST_APART = 4;
   async function readData() {
     const packed = find("#timeline-data", HTMLScriptElement);
     if (typeof DecompressionStream === "undefined") {
