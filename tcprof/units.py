@@ -128,6 +128,12 @@ def format_count(value: SupportsFloat | None) -> str:
     return f"{_digits(number / scale)} {prefix}"
 
 
+def format_things(count: SupportsFloat | None, noun: str, plural: str = "") -> str:
+    """So many of something: "1 launch", "1,440 launches"; the plural has an s where none is given."""
+    text = format_count(count)
+    return f"{text} {noun if text == '1' else plural or noun + 's'}"
+
+
 def format_hz(value: SupportsFloat | None) -> str:
     """A frequency: "20 kHz", "1.98 GHz"."""
     number = _known(value)

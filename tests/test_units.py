@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tcprof import units
 
-OF_MORE = ("format_value", "format_interval", "format_change", "format_change_interval")
+OF_MORE = ("format_things", "format_value", "format_interval", "format_change", "format_change_interval")
 FUNCTIONS = [getattr(units, name) for name in dir(units) if name.startswith("format_") and name not in OF_MORE]
 WITH_UNITS = [
     *(partial(units.format_value, unit=unit) for unit in ("", "W", *sorted(units.SUFFIXES))),
@@ -181,3 +181,10 @@ def test_no_zero_has_a_sign() -> None:
         units.format_seconds(-1e-15),
     ]
     assert not [text for text in shown if text.startswith("-")]
+
+
+def test_things_are_one_or_many():
+    assert units.format_things(1, "kernel") == "1 kernel"
+    assert units.format_things(1_440, "launch", "launches") == "1,440 launches"
+    assert units.format_things(0, "kernel") == "0 kernels"
+    assert units.format_things(None, "kernel") == "– kernels"

@@ -185,7 +185,7 @@ def _about_attribution(analysis: Analysis) -> list[Finding]:
         _caution(
             "no-range",
             sentence=f"{units.format_pct(each.share_pct)} of the GPU's activity time "
-            f"({units.format_count(each.count)} activities) belongs to no range: {each.cause}",
+            f"({units.format_things(each.count, 'activity', 'activities')}) belongs to no range: {each.cause}",
             remedy=f"To fix this: {each.remedy}.",
         )
         for each in observed.unattributed

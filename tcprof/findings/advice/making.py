@@ -111,10 +111,10 @@ def list_kernels(rows: pd.DataFrame) -> tuple[str, ...]:
     lines = []
     for row in rows.head(_SHOWN).to_dict("records"):
         where = f", mostly in “{one_line(row['path'], 60)}”" if row["path"] else ""
-        count = units.format_count(row["launches"])
-        lines.append(f"{short_name(row['name'])}: {units.format_ns(row['exposed_ns'])} in {count} launches{where}")
+        launches = units.format_things(row["launches"], "launch", "launches")
+        lines.append(f"{short_name(row['name'])}: {units.format_ns(row['exposed_ns'])} in {launches}{where}")
     rest = len(rows) - _SHOWN
     if rest > 0:
         time = units.format_ns(rows["exposed_ns"][_SHOWN:].sum())
-        lines.append(f"{units.format_count(rest)} more kernel{'s' * (rest > 1)}: {time}")
+        lines.append(f"{units.format_things(rest, 'more kernel')}: {time}")
     return tuple(lines)

@@ -70,7 +70,7 @@ def describe_kernel(row: Mapping[Any, Any], analysis: Analysis) -> str:
     bound = f", bound by: {row['bound']}" if row["bound"] else ""
     return (
         f"<b>{label(short_name(str(row['name'])), 64)}</b>{where}<br>"
-        f"{units.format_ns(row['total_ns'])} in {units.format_count(row['launch_count'])} launches, "
+        f"{units.format_ns(row['total_ns'])} in {units.format_things(row['launch_count'], 'launch', 'launches')}, "
         f"{units.format_pct(row['share_pct'])} of the kernel time{bound}"
     )
 

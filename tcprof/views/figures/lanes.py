@@ -162,7 +162,7 @@ def _describe(row: Mapping[Any, Any], where: str) -> str:
     """What the pointer shows over a bar."""
     time = f"{where} from {units.format_ns(row['start_ns'])}, for {units.format_ns(row['length_ns'])}"
     mean = f"Tensor Active mean {units.format_pct(row['tensor_active_mean_pct'])}"
-    kernels = f"{units.format_count(row['kernel_count'])} kernels"
+    kernels = units.format_things(row["kernel_count"], "kernel")
     if row["count"] > 1:
         head = f"{units.format_count(row['count'])} short ranges</b>, the first {label(row['path'])}"
         return f"<b>{head}<br>{time}<br>{mean}, {kernels}"

@@ -51,7 +51,7 @@ def _summarize_gpu(analysis: Analysis, found: GpuFindings) -> Summary:
 def _iteration_tiles(analysis: Analysis, row: pd.Series, figures: IterationFigures) -> tuple[Tile, ...]:
     """Means over the iterations' windows together, as in the verdict and the tables; of their time the median."""
     gpu = int(row["gpu"])
-    over = f"mean over {_plural(figures.count, 'iteration')}"
+    over = f"mean over {units.format_things(figures.count, 'iteration')}"
     measured = not math.isnan(figures.tensor_active_pct)
     rounded = "; rounded samples" if analysis.tensor_source == "rounded" else ""
     active = f"of the {WINDOW_NAMES[analysis.window]}, {over}{rounded}" if measured else _unsampled(analysis)
@@ -74,7 +74,10 @@ def _time_tile(analysis: Analysis, gpu: int) -> tuple[Tile, ...]:
     typical = find_typical(analysis, gpu)
     if typical is None:
         return ()
-    time, caption = typical.window_ns, f"first to last activity, median of {_plural(typical.count, 'iteration')}"
+    time, caption = (
+        typical.window_ns,
+        f"first to last activity, median of {units.format_things(typical.count, 'iteration')}",
+    )
     interval = units.format_interval(time.low, time.high, units.format_ns)
     return (Tile("Time per iteration", units.format_ns(time.value), interval, caption),)
 
@@ -107,7 +110,7 @@ def _capture_tiles(analysis: Analysis, row: pd.Series) -> tuple[Tile, ...]:
             "Kernel time",
             units.format_ns(row["kernel_ns"] if traced else math.nan),
             "",
-            f"{_plural(row['kernel_count'], 'kernel')}, durations added up" if traced else NOT_TRACED,
+            f"{units.format_things(row['kernel_count'], 'kernel')}, durations added up" if traced else NOT_TRACED,
         ),
     )
 
@@ -181,10 +184,6 @@ def _share_text(rows: pd.DataFrame, share: float) -> str:
     lacking = _lacking(rows, RANGES["tensor_kernel_share_pct"], rows["kernel_ns"])
     text = units.format_pct(share)
     return units.at_least(text) if lacking > LARGEST_UNCOVERED_PCT else text
-
-
-def _plural(count: float, noun: str) -> str:
-    return f"{units.format_count(count)} {noun if count == 1 else noun + 's'}"
 
 
 def _unsampled(analysis: Analysis) -> str:

@@ -83,7 +83,7 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
             {"gpu": gpu, "tracks": track, **_add_lanes(store, lanes), **_add_details(store, analysis, gpu, lanes)}
         )
         if lanes.hidden:
-            note.append(f"{units.format_count(lanes.hidden)} ranges are not drawn: they are too deeply nested.")
+            note.append(f"Not drawn, as they are too deeply nested: {units.format_things(lanes.hidden, 'range')}.")
         if lanes.merged:
             note.append(
                 f"{units.format_count(lanes.merged)} short bars are drawn as fewer: neighbours of one name are merged."
