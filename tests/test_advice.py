@@ -19,6 +19,7 @@ from tcprof.findings.advice import RULES, Advice, advise, load_rule, wellness
 from tcprof.findings.advice.compared import list_names
 from tcprof.findings.advice.host import GPU_SIDE, LAUNCHES, WAITS, WORK
 from tcprof.findings.advice.step import Step, measure_step
+from tcprof.render.html.report import write_report
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -121,6 +122,23 @@ def test_what_runs_beside_another_kernel_wins_nothing(tmp_path: Path) -> None:
     exposed = step.kernels.set_index("name")["exposed_ns"]
     assert exposed.to_dict() == {"sgemm_a": 2 * MS}  # a copy beside it hides nothing; the other kernel is always hidden
     assert step.busy_ns == 5 * MS
+
+
+def test_work_that_takes_no_time_has_no_advice_and_a_page(tmp_path: Path) -> None:
+    """As where starts and ends are swapped, and kernels are given no time."""
+    recorded = TraceBuilder().gpu().range("step", 0, 100).kernel("gemm", 50, 50, launched=10)
+    analysis = tcprof.read(recorded.samples([1] * 9, period=50).write(tmp_path))
+    assert advise(analysis) == ()
+    write_report(analysis, analysis.findings, tmp_path / "page.html")
+    assert "gemm" in (tmp_path / "page.html").read_text()
+
+
+def test_what_is_compiled_is_not_told_to_be() -> None:
+    """Casts are left over in compiled programs, too."""
+    advice = {each.rule: each for each in advice_on("transformer_compiled")}
+    code = [line for option in advice["mixed-precision-overhead"].options for line in option.code]
+    assert code
+    assert not any("torch.compile" in line for line in code)
 
 
 def test_idle_time_has_one_reason(tmp_path: Path) -> None:

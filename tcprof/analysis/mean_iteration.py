@@ -46,6 +46,8 @@ def measure_mean_iteration(analysis: Analysis, gpu: int) -> MeanIteration | None
     if not count:
         first, last = start.min(keepdims=True), end.max(keepdims=True)
     _, low, high = union(np.zeros_like(first), first, last)
+    if not len(low):  # all work was in no time
+        return None
     pieces = pd.concat(
         [_pieces_of_work(analysis, mine, low, high), _pieces_of_idle(analysis, gpu, start, end, low, high)]
     )

@@ -158,10 +158,17 @@ class Table:
 
 @dataclass(frozen=True)
 class Notes:
-    """Lines of text that belong together. They may hold names of a recording, and are not escaped."""
+    """Lines of text that belong together. They may hold names of a recording, and are not escaped.
+
+    Attributes:
+        lines: Sentences.
+        role: What they are for, where they are more than a note.
+        items: A list below them.
+    """
 
     lines: tuple[str, ...]
     role: str = "note"
+    items: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -231,7 +231,7 @@ class Step:
 
 
 def measure_step(analysis: Analysis, gpu: int) -> Step | None:
-    """The mean step of a GPU; None where no work on it was traced."""
+    """The mean step of a GPU; None where no work on it was traced, or all in no time."""
     activities = analysis.activities[analysis.activities["gpu"] == gpu]
     if activities.empty:
         return None
@@ -251,6 +251,8 @@ def measure_step(analysis: Analysis, gpu: int) -> Step | None:
     exposed[rows] = _time_alone(start, end, inside)
     exposed[rows[is_kernel]] = _time_alone(start[is_kernel], end[is_kernel], inside)
     length = float((last - first).sum())
+    if not length > 0:
+        return None
     return Step(
         analysis=analysis,
         gpu=gpu,

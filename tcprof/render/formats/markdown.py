@@ -36,7 +36,8 @@ def render(document: Document, style: Style) -> str:
 def _render_part(part: Part) -> list[str]:
     """A part as paragraphs."""
     if isinstance(part, Notes):
-        return [escape(line) for line in part.lines]
+        items = ["\n".join(f"- {escape(item)}" for item in part.items)] if part.items else []
+        return [*(escape(line) for line in part.lines), *items]
     if isinstance(part, Code):
         return ["\n".join(f"    {printable(line)}" for line in part.lines)]
     if isinstance(part, Summary):

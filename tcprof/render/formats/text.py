@@ -56,7 +56,8 @@ def render(document: Document, style: Style) -> str:
 def render_part(part: Part, style: Style) -> list[str]:
     """A part as paragraphs; those that only a page can show are none."""
     if isinstance(part, Notes):
-        return ["\n".join(wrap(line, style) for line in part.lines)] if part.lines else []
+        lines = (*part.lines, *(f"- {item}" for item in part.items))
+        return ["\n".join(wrap(line, style) for line in lines)] if lines else []
     if isinstance(part, Code):
         return ["\n".join(f"    {printable(line)}" for line in part.lines)]
     if isinstance(part, Summary):

@@ -117,7 +117,7 @@ def _view_parts(comparison: Comparison, gpu: int, number: int, of_side: str) -> 
         sections.append(Section(f"{quantity}-{number}-{gpu}", title, (figure, table)))
     if not sections:
         return []
-    key = ColorKey((_PARTS,), "key", ((BETTER_COLOR, "better"), (WORSE_COLOR, "worse")))
+    key = ColorKey((_PARTS,), "key", colors=((BETTER_COLOR, "better"), (WORSE_COLOR, "worse")))
     return [Section(f"why-{number}-{gpu}", "Why", (*sections, key))]
 
 

@@ -140,7 +140,7 @@ def describe_folded(folded: Sequence[Advice]) -> tuple[str, ...]:
 def _detail(advice: Advice) -> tuple[Part, ...]:
     """Evidence, and what to do."""
     said = " ".join(part for part in (f"{advice.sentence}.", advice.consequence) if part)
-    parts: list[Part] = [Notes((said, *(f"- {line}" for line in advice.evidence)))]
+    parts: list[Part] = [Notes((said,), items=tuple(advice.evidence))]
     for number, option in enumerate(advice.options):
         is_first = number == 0
         parts.append(Notes((_describe_option(option, is_first),)))

@@ -27,11 +27,9 @@ from tcprof.findings.advice.step import Step
 LEAST_PCT = 2.0
 CASTS = r"float16_copy_kernel|unrolled_elementwise_kernel<[^<>]*direct_copy|LoadWithCast.*direct_copy"
 _UNSCALE = r"non_finite_check_and_unscale|amp_update_scale"
-_WEIGHTS = (
-    "model = torch.compile(model)  # fuses casts with what follows",
-    "# or weights in bfloat16, with FP32 copies in the optimizer:",
-    "model = model.to(torch.bfloat16)",
-)
+_COMPILE = ("model = torch.compile(model)  # fuses casts with what follows", "# or:")
+_OF_COMPILER = "triton_"  # what the kernels of torch.compile are called
+_WEIGHTS = ("model = model.to(torch.bfloat16)  # FP32 copies in the optimizer",)
 _SCALER = (
     'with torch.autocast("cuda", dtype=torch.bfloat16):  # instead of float16',
     "    loss = criterion(model(inputs), targets)",
@@ -49,9 +47,11 @@ def find(step: Step) -> list[Advice]:
     time = time_of(casts) + time_of(unscale)
     if step.share_pct(time) < LEAST_PCT:
         return []
+    is_compiled = bool(names.str.startswith(_OF_COMPILER).any())
     options = []
     if len(casts):
-        options.append(("fewer casts", _WEIGHTS, save(MEASURED["assumed"]["casts"], time_of(casts))))
+        code = _WEIGHTS if is_compiled else _COMPILE + _WEIGHTS
+        options.append(("fewer casts", code, save(MEASURED["assumed"]["casts"], time_of(casts))))
     if len(unscale):
         options.append(("bfloat16 without a scaler", _SCALER, save((0.9, 1.0, 1.0), time_of(unscale))))
     options.sort(key=lambda option: -option[2][1])
@@ -61,6 +61,7 @@ def find(step: Step) -> list[Advice]:
         f"{what} of mixed precision {take} {step.tell_share(time)}",
         "The products gain more than that; part of it can be had back.",
     )
-    evidence = [f"casts {units.format_ns(time_of(casts))}, unscaling {units.format_ns(time_of(unscale))}"]
+    parts = (("casts", casts), ("unscaling", unscale))
+    evidence = [", ".join(f"{name} {units.format_ns(time_of(part))}" for name, part in parts if len(part))]
     rows = pd.concat([casts, unscale]).sort_values("exposed_ns", ascending=False)
     return [advise_on_kernels(step, "mixed-precision-overhead", said, rows, options, evidence=evidence)]
