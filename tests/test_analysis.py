@@ -474,9 +474,9 @@ def test_gpu_time_of_no_range_is_told_by_cause_the_largest_first(tmp_path):
     )
     found = [text for text in warnings_of(builder, tmp_path) if "belongs to no range" in text]
     assert found == [
-        "29.5 % of the GPU's activity time (1 activities) belongs to no range: no launch recorded. To fix this: record "
+        "29.5 % of the GPU's activity time (1 activity) belongs to no range: no launch recorded. To fix this: record "
         "with --trace=cuda,nvtx; for CUDA graphs with --cuda-graph-trace=node.",
-        "20.0 % of the GPU's activity time (1 activities) belongs to no range: no range was open. To fix this: open a "
+        "20.0 % of the GPU's activity time (1 activity) belongs to no range: no range was open. To fix this: open a "
         "range around that part of the program.",
     ]  # half a percent in another process is not worth a sentence
 
