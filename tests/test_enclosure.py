@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcprof.analysis.borders import MOST_OFFSET_NS
+from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.design import Launches
 from tcprof.analysis.kernels.enclosure import LEAST_INSIDE, Bounds, add_bounds, find_enclosure
 
 PERIOD = 50_000
+NOTHING = StepFunction(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
 def launched(start: list[int], length: list[int]) -> Launches:
@@ -38,7 +40,7 @@ def test_the_truth_lies_within(data) -> None:
     made = launched(starts, lengths)
     count = np.array(data.draw(st.lists(st.integers(0, 10**9), min_size=launches, max_size=launches)))
     borders, value = sampled(made, count, data.draw(st.integers(-1900, 1900)))
-    enclosure = find_enclosure(made, borders[:-1], borders[1:])
+    enclosure = find_enclosure(made, borders[:-1], borders[1:], NOTHING)
     bounds = enclosure.bound(value, np.ones(len(value), dtype=bool))
     rounding = 2
     assert (bounds.least <= count[bounds.launch] + rounding).all()
@@ -48,7 +50,7 @@ def test_the_truth_lies_within(data) -> None:
 def test_of_a_long_launch_alone_all_is_known() -> None:
     made = launched([130_000], [5_000_000])
     borders, value = sampled(made, np.array([7 * 10**9]))
-    bounds = find_enclosure(made, borders[:-1], borders[1:]).bound(value, np.ones(len(value), dtype=bool))
+    bounds = find_enclosure(made, borders[:-1], borders[1:], NOTHING).bound(value, np.ones(len(value), dtype=bool))
     assert bounds.most == pytest.approx(7e9, rel=1e-9)
     assert bounds.least == pytest.approx(7e9, rel=0.03)  # but for the samples that it begins and ends in
     half = bounds.half_of_sums(np.zeros(1, dtype=np.int64), np.array([6.9e9]))
@@ -58,7 +60,7 @@ def test_of_a_long_launch_alone_all_is_known() -> None:
 def test_short_launches_and_groups_with_one_have_none() -> None:
     made = launched([130_000, 6_000_000], [5_000_000, LEAST_INSIDE * PERIOD // 2])
     borders, value = sampled(made, np.array([10**9, 10**6]))
-    bounds = find_enclosure(made, borders[:-1], borders[1:]).bound(value, np.ones(len(value), dtype=bool))
+    bounds = find_enclosure(made, borders[:-1], borders[1:], NOTHING).bound(value, np.ones(len(value), dtype=bool))
     assert bounds.launch.tolist() == [0]
     counted = np.array([1e9, 1e6])
     assert np.isinf(bounds.half_of_sums(np.array([0, 0]), counted)).all()
@@ -68,9 +70,18 @@ def test_short_launches_and_groups_with_one_have_none() -> None:
 def test_what_runs_beside_a_launch_may_have_counted_all() -> None:
     made = launched([130_000, 130_000], [5_000_000, 5_000_000])
     borders, value = sampled(made, np.array([10**9, 10**9]))
-    bounds = find_enclosure(made, borders[:-1], borders[1:]).bound(value, np.ones(len(value), dtype=bool))
+    bounds = find_enclosure(made, borders[:-1], borders[1:], NOTHING).bound(value, np.ones(len(value), dtype=bool))
     assert bounds.least.tolist() == [0, 0]
     assert bounds.most == pytest.approx([2e9, 2e9], rel=1e-6)
+
+
+def test_what_an_untraced_kernel_copies_beside_a_launch_is_not_its_own() -> None:
+    made = launched([130_000], [5_000_000])
+    borders, value = sampled(made, np.array([10**9]))
+    copied = StepFunction(np.array([1_000_000]), np.array([2_000_000]), np.ones(1))
+    value[20:40] += 10**8
+    bounds = find_enclosure(made, borders[:-1], borders[1:], copied).bound(value, np.ones(len(value), dtype=bool))
+    assert bounds.least[0] <= 1e9 <= bounds.most[0]
 
 
 @pytest.mark.parametrize("fault", ["gap", "inexact"])
@@ -82,7 +93,7 @@ def test_nothing_is_bounded_where_samples_are_missing_or_inexact(fault: str) -> 
         start, end, value, exact = (np.delete(each, 40) for each in (start, end, value, exact))
     else:
         exact[40] = False
-    bounds = find_enclosure(made, start, end).bound(value, exact)
+    bounds = find_enclosure(made, start, end, NOTHING).bound(value, exact)
     half = bounds.half_of_sums(np.zeros(1, dtype=np.int64), np.array([1e9]))
     assert np.isinf(half).all()
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tcprof.analysis.borders import MOST_OFFSET_NS
+from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.design import Launches
 from tcprof.arrays import Bools, Floats, Ints
 
@@ -80,7 +81,7 @@ class Enclosure:
         kind: Class of each.
         inside: First sample inside each, and the one after the last.
         touched: First sample that each touches, and the one after the last.
-        alone: For each sample, whether no more than one launch touches it.
+        alone: For each sample, whether no more than one launch touches it, and no copy within the memory.
     """
 
     launch: Ints
@@ -104,13 +105,14 @@ class Enclosure:
         return Bounds(self.launch, self.kind, np.where(wrong > 0, 0, least), np.where(wrong > 0, np.inf, most))
 
 
-def find_enclosure(launches: Launches, start: Ints, end: Ints) -> Enclosure:
+def find_enclosure(launches: Launches, start: Ints, end: Ints, moves: StepFunction) -> Enclosure:
     """Find the long launches, and their samples.
 
     Args:
         launches: The launches of one GPU.
         start: Starts of its samples, ascending.
         end: Their ends.
+        moves: When the GPU copied or set its own memory, which kernels may do that are not traced.
     """
     first, last = _within(end, start, launches.start - MOST_OFFSET_NS, launches.end + MOST_OFFSET_NS)
     touching = np.cumsum(np.bincount(first, minlength=len(start) + 1) - np.bincount(last, minlength=len(start) + 1))
@@ -119,10 +121,9 @@ def find_enclosure(launches: Launches, start: Ints, end: Ints) -> Enclosure:
     missing = _sum_before(np.append(start[1:] > end[:-1], False))  # gaps, each after the sample before it
     is_whole = (start[np.minimum(first, len(start) - 1)] <= launches.start) & (end[last - 1] >= launches.end)
     is_whole &= missing[np.maximum(last - 1, first)] == missing[first]
+    alone = (touching[:-1] <= 1) & (moves.covered(start - int(MOST_OFFSET_NS), end + int(MOST_OFFSET_NS)) == 0)
     long = np.flatnonzero(is_whole & (outer - inner >= LEAST_INSIDE))
-    return Enclosure(
-        long, launches.kind[long], (inner[long], outer[long]), (first[long], last[long]), touching[:-1] <= 1
-    )
+    return Enclosure(long, launches.kind[long], (inner[long], outer[long]), (first[long], last[long]), alone)
 
 
 def _within(end: Ints, start: Ints, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> tuple[Ints, Ints]:

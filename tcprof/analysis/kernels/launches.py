@@ -178,7 +178,7 @@ def _fit_gpu(
     in_cycles = bool(samples["tensor_cycles"].notna().all())
     unit = None if in_cycles else _passed(samples) / 100
     counted = fit(launches, design, value, error, shift, float(capacity.of_launch.max()), PASSES, unit, offset_error_ns)
-    enclosure = find_enclosure(launches, start, end)
+    enclosure = find_enclosure(launches, start, end, copies.own)
     counted = replace(counted, bounds=enclosure.bound(value, (error == 0) & (shift == 0)))
     active = full_activity(counted, capacity)
     limits = Limits(capacity, has_clock, *peaks)
