@@ -135,6 +135,27 @@ def test_a_kernel_of_the_forward_pass_belongs_to_its_module(read: Read) -> None:
     }
 
 
+def test_what_an_inference_does_between_the_calls_of_its_model_is_a_phase(read: Read) -> None:
+    step = Step().ours("inference Net", 100, 500).ours("forward", 100, 300).ours("Net", 110, 290).ours("data", 400, 450)
+    step.ours("CrossEntropyLoss", 350, 370).ours("inference Net", 510, 900).ours("forward", 510, 700)
+    for at in (
+        50,
+        120,
+        320,
+        360,
+        420,
+        800,
+        950,
+    ):  # before, in the model, sampling, a loss, data, the last call's, after
+        step.works(at)
+    assert times(read(step.sampled())) == {
+        ("Net", "forward"): 10,
+        ("(between calls)", "between calls"): 30,
+        ("(data)", "data"): 10,
+        ("(other)", "other"): 20,
+    }
+
+
 def test_own_time_and_sums_are_those_of_the_kernels(read: Read) -> None:
     analysis = read(forward_pass(Step()).works(25).works(40).works(120).works(350).sampled())
     rows = analysis.modules[analysis.modules["phase"] == "all"].set_index("module")

@@ -18,6 +18,8 @@ SMALL = {
 }
 LLAMA = (*("--batch-size", 4, "--context", 16, "--layers", 2, "--width", 64, "--heads", 4, "--vocabulary", 32),)
 
+RESNET = ("--batch-size", 32, "--image-size", 8, "--width", 8, "--classes", 4)
+
 
 def losses(output: str) -> tuple[float, float]:
     """The first and the last loss."""
@@ -58,6 +60,12 @@ def test_the_llama_learns_to_count_and_opens_no_range():
     assert paths == []
 
 
+def test_the_residual_network_learns_brightness_and_opens_no_range():
+    output, paths = run_recorded("resnet.py", *RESNET, "--steps", 60)
+    assert float(re.search(r"^loss: (\S+) after 60 steps", output)[1]) < 0.7  # chance is ln 4 = 1.39
+    assert paths == []
+
+
 @pytest.mark.parametrize("script", ["transformer.py", pytest.param("convnet.py", marks=pytest.mark.slow)])
 def test_ranges_nest_as_promised(script):
     _, paths = run_recorded(script, *SMALL[script], "--steps", 2)
@@ -73,6 +81,7 @@ def test_ranges_nest_as_promised(script):
         ("transformer.py", ["--steps", 0], "sizes begin at 1"),
         ("transformer.py", ["--cuda-graphs"], "needs --device cuda"),
         ("llama.py", ["--heads", 3], "multiple of twice --heads"),
+        ("resnet.py", ["--width", 0], "sizes begin at 1"),
         ("convnet.py", ["--batch-size", 1], "--batch-size at 2"),
         ("convnet.py", ["--precision", "fp8"], "invalid choice"),
     ],

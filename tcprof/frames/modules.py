@@ -7,8 +7,8 @@ IN_NO_MODULE = "({phase})"  # the module of kernels that belong to none
 PHASE = Column(
     "phase",
     TEXT,
-    "data, forward, backward, recompute (activation checkpointing runs the forward pass again), optimizer, other, or "
-    "all for their sum.",
+    "data, forward, between calls (of a model that nothing trains), backward, recompute (activation checkpointing runs "
+    "the forward pass again), optimizer, other, or all for their sum.",
 )
 MODULES = Schema(
     "modules",

@@ -8,16 +8,18 @@ import pandas as pd
 from tcprof.analysis.paths import tree_order
 from tcprof.analysis.projection import Hierarchy
 from tcprof.annotate.ranges import DOMAIN
-from tcprof.annotate.steps import BACKWARD, DATA, FORWARD, OPTIMIZER, RECOMPUTE
+from tcprof.annotate.steps import BACKWARD, DATA, FORWARD, INFERENCE, OPTIMIZER, RECOMPUTE
 from tcprof.arrays import Bools, Ints
 
 NO_MODULE = -1
 OTHER = "other"
-PHASES = (OTHER, DATA, FORWARD, BACKWARD, RECOMPUTE, OPTIMIZER)
+BETWEEN = "between calls"  # of a model that nothing trains: sampling, a cache, what is told of the results
+PHASES = (OTHER, DATA, FORWARD, BETWEEN, BACKWARD, RECOMPUTE, OPTIMIZER)
 ALL = "all"  # the sum of the phases
 _CODE = {phase: code for code, phase in enumerate(PHASES)}
 FORWARD_CODE, BACKWARD_CODE, RECOMPUTE_CODE = (_CODE[phase] for phase in (FORWARD, BACKWARD, RECOMPUTE))
-OTHER_CODE, OPTIMIZER_CODE = _CODE[OTHER], _CODE[OPTIMIZER]
+OTHER_CODE, BETWEEN_CODE, OPTIMIZER_CODE = _CODE[OTHER], _CODE[BETWEEN], _CODE[OPTIMIZER]
+_INFERENCE = f"{INFERENCE} "  # what a step that trains nothing begins with
 
 
 @dataclass(frozen=True)
@@ -69,11 +71,15 @@ def find_modules(hierarchy: Hierarchy) -> Tree:
 
 
 def _phases(names: list[str], parents: list[int], ours: Bools) -> Ints:
-    """The phase of each path in our domain: that of the innermost range that names one."""
+    """The phase of each path in our domain: that of the innermost range that names one.
+
+    A step that trains nothing lasts until the next one: what is in none of its phases runs between the model's calls.
+    """
     found = np.full(len(names), OTHER_CODE)
     for path, (name, parent) in enumerate(zip(names, parents, strict=True)):
         if ours[path]:
-            found[path] = _CODE.get(name, found[parent] if parent >= 0 else OTHER_CODE)
+            around = found[parent] if parent >= 0 else OTHER_CODE
+            found[path] = _CODE.get(name, BETWEEN_CODE if name.startswith(_INFERENCE) else around)
     return found
 
 
