@@ -2,23 +2,25 @@
 
     python benchmarks/page.py [RECORDING.sqlite]
 
-Three times: for the recording, and for two that ``large_recording.py`` makes, in which nothing repeats exactly, so that
-the compression is not flattered: one with ten million metric rows, and one with a million kernels and ranges. Needs
-Chromium (``CHROMIUM=/path``) and playwright.
-A zoom step is from the click to the next frame after the drawing.
+Four times: for the recording, and for three that ``large_recording.py`` makes, in which nothing repeats exactly, so that
+the compression is not flattered: one with ten million metric rows, and two with 300,000 and a million kernels and ranges.
+Needs Chromium (``CHROMIUM=/path``) and playwright.
+A zoom step is from the click to the next frame after the drawing. In brackets stands what the page's main thread worked,
+which other programs on the machine change less: for the first drawing with all that is drawn after it.
 """
 
 import argparse
+import math
 import os
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, CDPSession, sync_playwright
 
 from tcprof.render.html.plotlyjs import read_bundle
 
@@ -26,9 +28,11 @@ HERE = Path(__file__).parent
 FIXTURE = HERE.parent / "fixtures" / "mnist_amp.sqlite"
 LARGE = {
     "samples": {"metric-rows": 10_000_000, "kernels": 100_000, "gpus": 2},
+    "middle": {"metric-rows": 3_000_000, "kernels": 300_000, "ranges": 300_000},
     "bars": {"metric-rows": 9_000_000, "kernels": 1_000_000, "ranges": 1_000_000},
 }
 OPENINGS = 5
+SETTLED_MS = 1000  # figures below the timeline have their size, and the page rests
 MEASURE = """
 import resource, sys, time
 from pathlib import Path
@@ -50,12 +54,24 @@ STEPS = [*["in"] * 7, "left", "right", *["out"] * 7]
 
 
 @dataclass(frozen=True)
+class Times:
+    """Of each opening and of each step of the last one, in seconds: wall time, and that of the main thread."""
+
+    drawn: list[float]
+    drawn_work: list[float]
+    steps: list[float]
+    steps_work: list[float]
+    heap_mb: float
+
+
+@dataclass(frozen=True)
 class Limits:
     """What is allowed: megabytes beside plotly's bundle, seconds to the first drawing, ms of a step, MB of Python."""
 
     page_mb: float
     drawn_s: float
-    step_ms: float = 100
+    step_ms: float = 50
+    longest_ms: float = 100
     memory_mb: float = 1500
 
 
@@ -67,17 +83,32 @@ def make_large(target: Path, sizes: dict[str, int]) -> Path:
     return target
 
 
-def time_browser(browser: Browser, page: Path) -> tuple[list[float], list[float]]:
-    """Seconds to the first drawing of each opening, and milliseconds of each zoom step of the last."""
-    drawn = []
+def time_browser(browser: Browser, page: Path) -> Times:
+    """How long the first drawing takes, and a zoom step."""
+    times = Times([], [], [], [], math.nan)
     for _ in range(OPENINGS):
         opened = browser.new_page(viewport={"width": 1280, "height": 900})
+        session = opened.context.new_cdp_session(opened)
+        session.send("Performance.enable", {"timeDomain": "threadTicks"})
         opened.goto(page.as_uri(), wait_until="commit")
         opened.wait_for_selector("#timeline[data-drawn=true]", timeout=120_000)
-        drawn.append(opened.evaluate("performance.getEntriesByName('timeline drawn')[0].startTime") / 1e3)
-        steps = [opened.evaluate(STEP, action) for action in STEPS] if len(drawn) == OPENINGS else []
+        times.drawn.append(opened.evaluate("performance.getEntriesByName('timeline drawn')[0].startTime") / 1e3)
+        opened.wait_for_selector("html[data-drawn]", state="attached", timeout=120_000)
+        opened.wait_for_timeout(SETTLED_MS)
+        times.drawn_work.append(read_metric(session, "TaskDuration"))
+        for action in STEPS if len(times.drawn) == OPENINGS else []:
+            before = read_metric(session, "TaskDuration")
+            times.steps.append(opened.evaluate(STEP, action) / 1e3)
+            times.steps_work.append(read_metric(session, "TaskDuration") - before)
+        times = replace(times, heap_mb=read_metric(session, "JSHeapUsedSize") / 1e6)
         opened.close()
-    return drawn, steps
+    return times
+
+
+def read_metric(session: CDPSession, name: str) -> float:
+    """A figure of a page, as Chromium counts it."""
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    return float(next(each["value"] for each in metrics if each["name"] == name))
 
 
 def report(name: str, recording: Path, browser: Browser, folder: Path, limits: Limits) -> bool:
@@ -88,37 +119,52 @@ def report(name: str, recording: Path, browser: Browser, folder: Path, limits: L
     ).stdout
     read_s, write_s, memory_mb = map(float, done.split())
     megabytes = (page.stat().st_size - len(read_bundle().encode())) / 1e6
-    drawn, steps = time_browser(browser, page)
-    drawn_s, step_ms = statistics.median(drawn), statistics.median(steps)
+    times = time_browser(browser, page)
+    drawn_s, step_ms, longest_ms = (
+        statistics.median(times.drawn),
+        1e3 * statistics.median(times.steps),
+        1e3 * max(times.steps),
+    )
+    worked_s, worked_ms = statistics.median(times.drawn_work), [1e3 * each for each in times.steps_work]
     print(name)
     print(f"  page beside plotly's bundle     {megabytes:8.2f} MB   allowed {limits.page_mb} MB")
     print(f"  read, then written in           {read_s:8.2f} s    {write_s:.2f} s")
     print(f"  Python's peak memory            {memory_mb:8.0f} MB   allowed {limits.memory_mb:.0f} MB")
-    print(f"  first drawing, of {OPENINGS}, median      {drawn_s:8.2f} s    allowed {limits.drawn_s} s")
-    print(f"  zoom step, median, longest      {step_ms:8.0f} ms   {max(steps):.0f} ms; allowed {limits.step_ms:.0f} ms")
+    print(f"  the page's heap                 {times.heap_mb:8.0f} MB")
+    print(
+        f"  first drawing, of {OPENINGS}, median      {drawn_s:8.2f} s    allowed {limits.drawn_s} s ({worked_s:.2f} s)"
+    )
+    print(
+        f"  zoom step, median               {step_ms:8.0f} ms   allowed {limits.step_ms:.0f} ms ({statistics.median(worked_ms):.0f} ms)"
+    )
+    print(
+        f"  zoom step, longest              {longest_ms:8.0f} ms   allowed {limits.longest_ms:.0f} ms ({max(worked_ms):.0f} ms)"
+    )
     return (
         megabytes <= limits.page_mb
         and memory_mb <= limits.memory_mb
         and drawn_s <= limits.drawn_s
         and step_ms <= limits.step_ms
+        and longest_ms <= limits.longest_ms
     )
 
 
 def main() -> None:
-    """Measure all three."""
+    """Measure all four."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("recording", type=Path, nargs="?", default=FIXTURE)
     recording = parser.parse_args().recording
     executable = os.environ.get("CHROMIUM") or shutil.which("chromium")
     with tempfile.TemporaryDirectory() as name, sync_playwright() as running:
         folder = Path(name)
-        samples, bars = (make_large(folder / f"{size}.sqlite", sizes) for size, sizes in LARGE.items())
+        samples, middle, bars = (make_large(folder / f"{size}.sqlite", sizes) for size, sizes in LARGE.items())
         browser = running.chromium.launch(executable_path=executable, args=["--no-sandbox", "--disable-gpu"])
         kept = [
             report(recording.name, recording, browser, folder, Limits(page_mb=1.5, drawn_s=1.0)),
-            report("10,000,000 metric rows", samples, browser, folder, Limits(page_mb=15, drawn_s=3.0)),
+            report("10,000,000 metric rows", samples, browser, folder, Limits(page_mb=15, drawn_s=1.5)),
+            report("300,000 kernels and ranges", middle, browser, folder, Limits(page_mb=15, drawn_s=1.5)),
             report(
-                "1,000,000 kernels and ranges", bars, browser, folder, Limits(page_mb=15, drawn_s=2.0, memory_mb=2000)
+                "1,000,000 kernels and ranges", bars, browser, folder, Limits(page_mb=20, drawn_s=2.0, memory_mb=2000)
             ),
         ]
         browser.close()

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 PERIOD_S = 50e-6
 # What the curve of a name shows, and the places at which the pointer finds bars.
 CURVE = "name => {const t = document.getElementById('timeline').data.find(t => t.name === name); return [t.x, t.y]}"
-PLACES = "() => document.getElementById('timeline').data.flatMap(t => t.meta.role === 'lanes' ? [...t.text] : [])"
+PLACES = "window.tcprof.labels()"
 # Pixels of the canvas by colour.
 PAINTED = """() => {
     const canvas = document.querySelector('.timeline canvas');

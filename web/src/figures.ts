@@ -32,9 +32,14 @@ const PAPER = 690;
  */
 export function startFigures(timeline: Promise<void>): { restyle: () => void; drawn: Promise<void>[] } {
   const plots = findAll<PlotElement>("[data-figure]");
-  const shown = timeline.then(() => new Promise((done) => setTimeout(done))); // so that the browser shows it first
-  const drawn = plots.map((plot) => shown.then(() => drawFigure(plot)));
+  let last = timeline;
+  const drawn = plots.map((plot) => {
+    const mine = last.then(pause).then(() => drawFigure(plot)); // so that the browser shows what is drawn, and answers
+    last = mine.catch(() => {});
+    return mine;
+  });
   const restyle = () => relayout(plots, appearance());
+  void Promise.allSettled(drawn).then(unsettle);
   systemDark.addEventListener("change", restyle);
   narrowScreen.addEventListener("change", restyle);
   addEventListener("beforeprint", restyle);
@@ -48,6 +53,7 @@ export function startFigures(timeline: Promise<void>): { restyle: () => void; dr
 function afterResize(restyle: () => void): void {
   let [width, waiting] = [innerWidth, 0];
   addEventListener("resize", () => {
+    unsettle();
     if (innerWidth === width) return; // a phone's address bar came or went
     width = innerWidth;
     clearTimeout(waiting);
@@ -63,6 +69,7 @@ export function fitFigures(): void {
   const plots = findAll<PlotElement>("[data-figure]");
   for (const part of findAll<HTMLDetailsElement>("details.part")) {
     part.addEventListener("toggle", () => {
+      unsettle();
       if (part.open) plots.filter((plot) => part.contains(plot) && isDrawn(plot)).forEach((plot) => Plotly.Plots.resize(plot));
     });
   }
@@ -76,10 +83,21 @@ export function fitFigures(): void {
   addEventListener("afterprint", () => resize("", { autosize: true, width: null }));
 }
 
+const pause = () => new Promise<void>((done) => { setTimeout(done); });
 const isDrawn = (plot: PlotElement) => plot._fullLayout !== undefined;
+
+let settling = 0;
+
+/** Plotly measures what it lays out, so a browser must not leave it out as too far from the window: see page.css. */
+function unsettle(): void {
+  document.documentElement.classList.remove("settled");
+  clearTimeout(settling);
+  settling = setTimeout(() => document.documentElement.classList.add("settled"), 2 * SETTLED);
+}
 
 /** Change those that are drawn; the others take what holds then. Each is done when it returns: print does not wait. */
 function relayout(plots: PlotElement[], change: object): void {
+  unsettle();
   plots.filter(isDrawn).forEach((plot) => void Plotly.relayout(plot, change));
 }
 

@@ -16,15 +16,14 @@ export interface Share {
 
 /** How often each id lies in a window, and for how long, in seconds. */
 export function countWithin({ start, end, id, merged }: Intervals, from: number, to: number): Map<number, Share> {
-  const found = new Map<number, Share>();
+  const found: Share[] = []; // by id, with gaps
   for (let i = 0; i < id.length; i++) {
     if (end[i] <= from || start[i] >= to) continue;
-    const entry = found.get(id[i]) ?? { count: 0, seconds: 0 };
+    const entry = (found[id[i]] ??= { count: 0, seconds: 0 });
     entry.count += merged[i];
     entry.seconds += Math.min(end[i], to) - Math.max(start[i], from);
-    found.set(id[i], entry);
   }
-  return found;
+  return new Map(Object.entries(found).map(([each, share]) => [Number(each), share]));
 }
 
 /** The intervals of some, and of others those whose id the first have not. */

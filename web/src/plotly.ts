@@ -102,7 +102,10 @@ interface Library {
   relayout(plot: HTMLElement, change: object): Promise<void>;
   toImage(plot: HTMLElement, options: { format: "png"; width: number; height: number; scale: number }): Promise<string>;
   Plots: { resize(plot: HTMLElement): void };
-  Fx: { unhover(plot: HTMLElement): void };
+  Fx: {
+    unhover(plot: HTMLElement): void;
+    loneHover(label: object, options: { container: Element; outerContainer: Element; gd: HTMLElement }): void;
+  };
 }
 
 declare global {

@@ -16,7 +16,7 @@ from tcprof.views.figures.lanes import label
 from tcprof.views.figures.panels import GRID, base_layout, number_axis
 from tcprof.views.selection import link
 
-MOST_POINTS = 3000  # of a GPU; of more iterations the longest of each group is drawn
+MOST_POINTS = 1000  # of a GPU, about one for each pixel; of more iterations the longest of each group is drawn
 TIME_COLOR = "#1F7FC4"
 _WARM_UP_COLOR = "rgba(128,128,128,0.14)"
 _HIGHEST = 2.0  # warm-up above this many times the longest of the others is drawn at the edge

@@ -7,7 +7,7 @@ import type { FullLayout, PlotElement } from "../plotly";
 import type { Gpu } from "./gpus";
 import type { Header, TimelineFigure, TimelineMeta, TimelineTrace } from "./header";
 import type { Highlights } from "./highlights";
-import { fillLanes, type FilledLanes } from "./lanes";
+import { fillLanes, type FilledLanes, type Place } from "./lanes";
 import { paint, penOf } from "./paint";
 import { areaOutline, stepLine, windowOf, type Level } from "./samples";
 import type { Shown } from "./shown";
@@ -22,6 +22,7 @@ const CONFIG = {
 };
 const BINS = 4000; // of all curves together
 const NARROW = 2; // pixels below which bars are drawn together
+const REACH = 3; // pixels beside a bar that still are on it
 const BESIDE_AXES = 76; // pixels, before plotly has laid out
 
 /** The part of a window that one level of detail gives, of the GPU at a place. */
@@ -123,6 +124,25 @@ export class Drawing {
     return { time: low + x * pixel, row: NaN, pixel };
   }
 
+  /** What the pointer can find in the lanes of the window that is shown. */
+  get places(): readonly Place[] {
+    return this.filled?.places ?? [];
+  }
+
+  /** Where an event is over the lanes, and the place there, or the nearest one within some pixels. */
+  placeAt(event: MouseEvent): { place: Place | null; x: number; y: number } | null {
+    const { time, row, pixel } = this.locate(event);
+    const [trace] = this.laneTraces();
+    if (!trace || Number.isNaN(row)) return null;
+    const { top, bottom, range } = this.pixelsOf(trace);
+    const { _size: { l }, xaxis: { range: [low] } } = this.layout;
+    const place = nearestPlace(this.places, row, time, REACH * pixel);
+    const middle = place ? (place.top + place.bottom) / 2 : row;
+    const y = top + ((middle - range[1]) / (range[0] - range[1])) * (bottom - top);
+    const at = place ? Math.min(Math.max(time, place.left), place.right) : time;
+    return { place, x: l + (at - low) / pixel, y };
+  }
+
   /** Pixels of the axes: left, top, width and height. */
   get axes(): FullLayout["_size"] {
     return this.layout._size;
@@ -180,7 +200,7 @@ export class Drawing {
   }
 
   private fillTrace(meta: TimelineMeta, cut: Cut): object {
-    if (meta.role === "lanes") return this.filled?.places ?? {};
+    if (meta.role === "lanes") return {}; // its bars are painted, and told of by hover.ts
     const curve = this.gpus[meta.gpu].curves.get(meta.curve);
     if (!curve) throw new Error(`it has no curve ${meta.curve}`);
     const level = cut(meta.gpu, curve.levels);
@@ -217,4 +237,14 @@ function makeCut(gpus: readonly Gpu[], low: number, high: number, most: number):
     made[gpu].set(levels, level);
     return level;
   };
+}
+
+function nearestPlace(places: readonly Place[], row: number, time: number, reach: number): Place | null {
+  let [best, distance]: [Place | null, number] = [null, Infinity];
+  for (const place of places) {
+    if (row < place.top || row > place.bottom) continue;
+    const away = Math.max(place.left - time, time - place.right, 0);
+    if (away <= reach && away < distance) [best, distance] = [place, away];
+  }
+  return best;
 }

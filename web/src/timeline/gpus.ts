@@ -41,7 +41,8 @@ export interface Gpu {
   gpu: number;
   curves: Map<string, PlacedCurve>;
   lanes: Lanes;
-  details: Details;
+  /** Read when something is selected: the first drawing does not wait for it. */
+  readonly details: Details;
 }
 
 export function readGpu(read: ReadArray, packed: PackedGpu, highestRange: number): Gpu {
@@ -50,7 +51,9 @@ export function readGpu(read: ReadArray, packed: PackedGpu, highestRange: number
   const host = readRanges(read, packed.host, percentStep);
   const windows = readRanges(read, packed.windows, percentStep);
   const work = readBars(read, packed.work, percentStep);
-  return { gpu, curves, details: readDetails(read, packed), lanes: { host, windows, work, labels, streamRows, highestRange } };
+  const lanes = { host, windows, work, labels, streamRows, highestRange };
+  let details: Details | null = null;
+  return { gpu, curves, lanes, get details() { return (details ??= readDetails(read, packed)); } };
 }
 
 function readTrack(read: ReadArray, track: PackedTrack): [string, PlacedCurve][] {

@@ -5,7 +5,6 @@ import type { Bars, Lanes, RangeBars } from "./gpus";
 import type { Look, Names } from "./header";
 
 const GAP = 0.08; // above and below a bar, in rows
-const APART = 14; // pixels from one place to the next at which the pointer finds a long bar
 
 /** A window, with the seconds of one pixel. */
 export interface View extends Window {
@@ -21,18 +20,20 @@ export interface FittedName {
   color: string;
 }
 
-/** Points that are not drawn: where the pointer finds something, and what it says. */
-export interface Places {
-  x: number[];
-  y: number[];
-  text: string[];
+/** Where the pointer finds something, in seconds and rows, and what is said of it, as a label of plotly. */
+export interface Place {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+  say: () => string;
 }
 
 export interface FilledLanes {
   /** By colour, of each bar left, right (seconds), top, bottom (rows). */
   bars: Map<string, number[]>;
   names: FittedName[];
-  places: Places;
+  places: Place[];
 }
 
 /** Top and bottom of a bar, and its middle, in rows. */
@@ -46,7 +47,7 @@ interface Span {
 class Filling {
   readonly bars: FilledLanes["bars"] = new Map();
   readonly fitted: FittedName[] = [];
-  readonly places: Places = { x: [], y: [], text: [] };
+  readonly places: Place[] = [];
   readonly lanes: Lanes;
   readonly names: Names;
   readonly view: View;
@@ -61,10 +62,8 @@ class Filling {
     getOrAdd(this.bars, color, () => []).push(left, right, top, bottom);
   }
 
-  point(time: number, row: number, text: string): void {
-    this.places.x.push(time);
-    this.places.y.push(row);
-    this.places.text.push(text);
+  point(left: number, right: number, { top, bottom }: Span, say: () => string): void {
+    this.places.push({ left, right, top, bottom, say });
   }
 }
 
@@ -93,19 +92,16 @@ function spanOf(row: number, rows: number): Span {
 }
 
 function addWide(
-  filling: Filling, bars: Bars, bar: number, { top, bottom, middle }: Span, look: Look, cuts: readonly string[],
-  describe: Describe,
+  filling: Filling, bars: Bars, bar: number, span: Span, look: Look, cuts: readonly string[], describe: Describe,
 ): void {
   const { view } = filling;
   const left = Math.max(bars.start[bar], view.low - view.pixel);
   const right = Math.min(bars.end[bar], view.high + view.pixel);
   const pixels = (right - left) / view.pixel;
   const apart = pixels > 3 ? 0.4 * view.pixel : 0; // so that neighbours can be told apart
-  filling.paint(look, left + apart, right - apart, top, bottom);
-  if (pixels > 24) filling.fitted.push({ left, right, middle, cuts, color: look.text });
-  const shown = describe(bar);
-  const count = Math.max(1, Math.round(pixels / APART));
-  for (let i = 0; i < count; i++) filling.point(left + ((i + 0.5) * (right - left)) / count, middle, shown);
+  filling.paint(look, left + apart, right - apart, span.top, span.bottom);
+  if (pixels > 24) filling.fitted.push({ left, right, middle: span.middle, cuts, color: look.text });
+  filling.point(left, right, span, () => describe(bar));
 }
 
 /** The colour of a range: the last one is for unknown. */
@@ -142,32 +138,32 @@ function fillRanges(filling: Filling, bars: RangeBars, where: string): void {
   const active = bars.percents.tensor_active_mean_pct;
   const describe: Describe = (bar) => describeRange(filling, bars, bar, where);
   for (const [row, members] of bars.rows) {
-    const bins = new Map<number, RangeBin>();
+    const bins: RangeBin[] = []; // with gaps: only those that have bars
     const span = spanOf(row, 1);
     scanRow(bars, members, filling.view,
       (bar) => addWide(filling, bars, bar, span, rangeLook(filling, active[bar]), names.paths.cuts[bars.id[bar]], describe),
       (number, bar, seconds) => {
-        const bin = getOrAdd(bins, number, () => ({ bars: 0, count: 0, time: 0, sum: 0, first: bar }));
+        const bin = (bins[number] ??= { bars: 0, count: 0, time: 0, sum: 0, first: bar });
         bin.count += bars.merged[bar];
         bin.bars++;
         if (Number.isNaN(active[bar])) return;
         bin.time += seconds;
         bin.sum += seconds * active[bar];
       });
-    for (const [number, bin] of bins) addRangeBin(filling, bars, span, number, bin, describe);
+    bins.forEach((bin, number) => addRangeBin(filling, bars, span, number, bin, describe));
   }
 }
 
 function addRangeBin(
-  filling: Filling, bars: RangeBars, { top, bottom, middle }: Span, number: number, bin: RangeBin, describe: Describe,
+  filling: Filling, bars: RangeBars, span: Span, number: number, bin: RangeBin, describe: Describe,
 ): void {
   const { view, names } = filling;
   const mean = bin.time ? bin.sum / bin.time : NaN;
   const left = view.low + number * view.narrow;
-  filling.paint(rangeLook(filling, mean), left, left + view.narrow, top, bottom);
-  const text = bin.bars === 1 ? describe(bin.first) : `<b>${bin.count} short ranges</b>, the first ` +
-    `${names.paths.names[bars.id[bin.first]]}<br>Tensor Active mean ${formatPercent(mean)}`;
-  filling.point(left + view.narrow / 2, middle, text);
+  filling.paint(rangeLook(filling, mean), left, left + view.narrow, span.top, span.bottom);
+  const say = () => (bin.bars === 1 ? describe(bin.first) : `<b>${bin.count} short ranges</b>, the first ` +
+    `${names.paths.names[bars.id[bin.first]]}<br>Tensor Active mean ${formatPercent(mean)}`);
+  filling.point(left, left + view.narrow, span, say);
 }
 
 function describeWork({ lanes, names: { works, classes } }: Filling, bars: Bars, bar: number): string {
@@ -182,12 +178,12 @@ function describeWork({ lanes, names: { works, classes } }: Filling, bars: Bars,
     (Number.isNaN(active) ? "" : `, Tensor Active ${formatPercent(active)}${interval}`);
 }
 
-/** Short work of one bin: seconds of each class. */
+/** Short work of one bin: seconds of each class, 0 for none. */
 interface WorkBin {
   bars: number;
   count: number;
   first: number;
-  time: Map<number, number>;
+  time: Float64Array;
 }
 
 function fillWork(filling: Filling, bars: Bars): void {
@@ -196,18 +192,18 @@ function fillWork(filling: Filling, bars: Bars): void {
   const describe: Describe = (bar) => describeWork(filling, bars, bar);
   const idle = classes[classes.length - 1];
   for (const [row, members] of bars.rows) {
-    const bins = new Map<number, WorkBin>();
+    const bins: WorkBin[] = []; // with gaps: only those that have bars
     const span = spanOf(row, lanes.streamRows);
     filling.paint(idle, view.low, view.high, span.top, span.bottom);
     scanRow(bars, members, view,
       (bar) => addWide(filling, bars, bar, span, classes[classOf(bar)], works.cuts[bars.id[bar]], describe),
       (number, bar, seconds) => {
-        const bin = getOrAdd(bins, number, () => ({ bars: 0, count: 0, first: bar, time: new Map<number, number>() }));
+        const bin = (bins[number] ??= { bars: 0, count: 0, first: bar, time: new Float64Array(classes.length) });
         bin.count += bars.merged[bar];
         bin.bars++;
-        bin.time.set(classOf(bar), (bin.time.get(classOf(bar)) ?? 0) + seconds);
+        bin.time[classOf(bar)] += seconds;
       });
-    for (const [number, bin] of bins) stackBin(filling, span, number, bin, describe);
+    bins.forEach((bin, number) => stackBin(filling, span, number, bin, describe));
   }
 }
 
@@ -215,17 +211,17 @@ function fillWork(filling: Filling, bars: Bars): void {
 function stackBin(filling: Filling, span: Span, number: number, bin: WorkBin, describe: Describe): void {
   const { view, names: { classes } } = filling;
   const left = view.low + number * view.narrow;
-  const times = [...bin.time].sort((a, b) => a[0] - b[0]);
-  const busy = times.reduce((sum, [, time]) => sum + time, 0);
+  const busy = bin.time.reduce((sum, time) => sum + time, 0);
   const height = (span.bottom - span.top) / Math.max(busy, view.narrow);
   let { bottom } = span;
-  const shares = [];
-  for (const [place, time] of times) {
+  bin.time.forEach((time, place) => {
+    if (!time) return;
     filling.paint(classes[place], left, left + view.narrow, bottom - height * time, bottom);
     bottom -= height * time;
-    shares.push(`${classes[place].name} ${formatPercent((100 * time) / view.narrow)}`);
-  }
-  const text = bin.bars === 1 ? describe(bin.first) : `<b>${bin.count} short kernels and copies</b><br>in ` +
-    `${formatSeconds(view.narrow)} from ${formatMoment(left)}<br>${shares.join(", ")} of the time`;
-  filling.point(left + view.narrow / 2, span.middle, text);
+  });
+  const shares = () => Array.from(bin.time, (time, place) => [classes[place].name, time] as const)
+    .filter(([, time]) => time).map(([name, time]) => `${name} ${formatPercent((100 * time) / view.narrow)}`);
+  const say = () => (bin.bars === 1 ? describe(bin.first) : `<b>${bin.count} short kernels and copies</b><br>in ` +
+    `${formatSeconds(view.narrow)} from ${formatMoment(left)}<br>${shares().join(", ")} of the time`);
+  filling.point(left, left + view.narrow, span, say);
 }

@@ -9,6 +9,7 @@ import { describeData, readGpu, type Gpu, type TimelineData } from "./gpus";
 import type { Header } from "./header";
 import { followCrosshair } from "./crosshair";
 import { busyPart } from "./busy";
+import { tellOfBars } from "./hover";
 import { highlightsOf } from "./highlights";
 import { barAt, selectionOf } from "./pointing";
 import { Shown } from "./shown";
@@ -30,6 +31,8 @@ export interface Timeline {
   gpu: Gpu | null;
   /** Show another one. */
   showGpu(gpu: Gpu): void;
+  /** All that the pointer would find in the lanes of the window that is shown. */
+  labels(): string[];
 }
 
 /** The window that is shown, in seconds, and whether that is all. */
@@ -54,7 +57,7 @@ export function startTimeline(): Timeline | null {
   if (!plot) return null;
   const box = plot.closest<HTMLElement>(".timeline")!;
   const message = find(".undrawn", HTMLElement, box);
-  const timeline: Timeline = { drawn: Promise.resolve(), data: null, showWindow: () => {}, subjects: null, shown: null, gpu: null, showGpu: () => {} };
+  const timeline: Timeline = { drawn: Promise.resolve(), data: null, showWindow: () => {}, subjects: null, shown: null, gpu: null, showGpu: () => {}, labels: () => [] };
   timeline.drawn = start(timeline, plot, box).then(() => {
     message.remove();
     find(".timeline-tools", HTMLElement, box).hidden = false;
@@ -82,6 +85,7 @@ async function start(timeline: Timeline, plot: PlotElement, box: HTMLElement): P
   timeline.data = describeData(header, gpus);
   const subjects = new Subjects(header, gpus);
   Object.assign(timeline, { subjects, shown, gpu: gpus[0] });
+  timeline.labels = () => drawing.places.map(({ say }) => say());
   timeline.showGpu = (gpu) => {
     if (gpu === timeline.gpu) return;
     timeline.gpu = gpu;
@@ -165,12 +169,7 @@ function listenToPointer(plot: PlotElement, drawing: Drawing, subjects: Subjects
     const found = at && barAt(drawing.gpu.lanes, at.row, at.time, at.pixel);
     if (found) select(selectionOf(subjects, drawing.gpu, found), { from: "timeline" });
   }, true);
-  plot.on("plotly_beforehover", (event) => {
-    const at = drawing.locate(event);
-    const isBeside = !Number.isNaN(at.row) && !barAt(drawing.gpu.lanes, at.row, at.time, at.pixel);
-    if (isBeside) Plotly.Fx.unhover(plot);
-    return !isBeside;
-  });
+  tellOfBars(plot, drawing);
   followCrosshair(plot, drawing);
 }
 

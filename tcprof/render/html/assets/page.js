@@ -276,9 +276,15 @@
   var PAPER = 690;
   function startFigures(timeline2) {
     const plots = findAll("[data-figure]");
-    const shown = timeline2.then(() => new Promise((done) => setTimeout(done)));
-    const drawn = plots.map((plot) => shown.then(() => drawFigure(plot)));
+    let last = timeline2;
+    const drawn = plots.map((plot) => {
+      const mine = last.then(pause).then(() => drawFigure(plot));
+      last = mine.catch(() => {
+      });
+      return mine;
+    });
     const restyle = () => relayout(plots, appearance());
+    void Promise.allSettled(drawn).then(unsettle);
     systemDark.addEventListener("change", restyle);
     narrowScreen.addEventListener("change", restyle);
     addEventListener("beforeprint", restyle);
@@ -289,6 +295,7 @@
   function afterResize(restyle) {
     let [width, waiting2] = [innerWidth, 0];
     addEventListener("resize", () => {
+      unsettle();
       if (innerWidth === width) return;
       width = innerWidth;
       clearTimeout(waiting2);
@@ -299,6 +306,7 @@
     const plots = findAll("[data-figure]");
     for (const part of findAll("details.part")) {
       part.addEventListener("toggle", () => {
+        unsettle();
         if (part.open) plots.filter((plot) => part.contains(plot) && isDrawn(plot)).forEach((plot) => Plotly.Plots.resize(plot));
       });
     }
@@ -312,8 +320,18 @@
     addEventListener("beforeprint", () => resize(`${PAPER}px`, { autosize: false, width: PAPER }));
     addEventListener("afterprint", () => resize("", { autosize: true, width: null }));
   }
+  var pause = () => new Promise((done) => {
+    setTimeout(done);
+  });
   var isDrawn = (plot) => plot._fullLayout !== void 0;
+  var settling = 0;
+  function unsettle() {
+    document.documentElement.classList.remove("settled");
+    clearTimeout(settling);
+    settling = setTimeout(() => document.documentElement.classList.add("settled"), 2 * SETTLED);
+  }
   function relayout(plots, change) {
+    unsettle();
     plots.filter(isDrawn).forEach((plot) => void Plotly.relayout(plot, change));
   }
   async function drawFigure(plot) {
@@ -849,15 +867,14 @@
 
   // src/intervals.ts
   function countWithin({ start: start2, end, id, merged }, from, to) {
-    const found = /* @__PURE__ */ new Map();
+    const found = [];
     for (let i = 0; i < id.length; i++) {
       if (end[i] <= from || start2[i] >= to) continue;
-      const entry = found.get(id[i]) ?? { count: 0, seconds: 0 };
+      const entry = found[id[i]] ??= { count: 0, seconds: 0 };
       entry.count += merged[i];
       entry.seconds += Math.min(end[i], to) - Math.max(start2[i], from);
-      found.set(id[i], entry);
     }
-    return found;
+    return new Map(Object.entries(found).map(([each, share]) => [Number(each), share]));
   }
   function preferred(first, others) {
     const has = new Set(first.id);
@@ -1489,6 +1506,7 @@
       draw();
     };
     strip.hidden = false;
+    document.documentElement.classList.add("with-strip");
     onSelection(({ selection }) => {
       subject = selection && subjects.find(selection);
       draw();
@@ -1946,11 +1964,10 @@
 
   // src/timeline/lanes.ts
   var GAP = 0.08;
-  var APART = 14;
   var Filling = class {
     bars = /* @__PURE__ */ new Map();
     fitted = [];
-    places = { x: [], y: [], text: [] };
+    places = [];
     lanes;
     names;
     view;
@@ -1962,10 +1979,8 @@
     paint({ color }, left, right, top, bottom) {
       getOrAdd(this.bars, color, () => []).push(left, right, top, bottom);
     }
-    point(time, row, text) {
-      this.places.x.push(time);
-      this.places.y.push(row);
-      this.places.text.push(text);
+    point(left, right, { top, bottom }, say) {
+      this.places.push({ left, right, top, bottom, say });
     }
   };
   function fillLanes(lanes, names, view) {
@@ -1985,17 +2000,15 @@
   function spanOf2(row, rows) {
     return { top: row - 0.5 + GAP, bottom: row - 0.5 + rows - GAP, middle: row + (rows - 1) / 2 };
   }
-  function addWide(filling, bars, bar, { top, bottom, middle }, look, cuts, describe3) {
+  function addWide(filling, bars, bar, span, look, cuts, describe3) {
     const { view } = filling;
     const left = Math.max(bars.start[bar], view.low - view.pixel);
     const right = Math.min(bars.end[bar], view.high + view.pixel);
     const pixels = (right - left) / view.pixel;
     const apart = pixels > 3 ? 0.4 * view.pixel : 0;
-    filling.paint(look, left + apart, right - apart, top, bottom);
-    if (pixels > 24) filling.fitted.push({ left, right, middle, cuts, color: look.text });
-    const shown = describe3(bar);
-    const count = Math.max(1, Math.round(pixels / APART));
-    for (let i = 0; i < count; i++) filling.point(left + (i + 0.5) * (right - left) / count, middle, shown);
+    filling.paint(look, left + apart, right - apart, span.top, span.bottom);
+    if (pixels > 24) filling.fitted.push({ left, right, middle: span.middle, cuts, color: look.text });
+    filling.point(left, right, span, () => describe3(bar));
   }
   function rangeLook({ lanes, names }, percent) {
     const last = names.rangeColors.length - 1;
@@ -2014,7 +2027,7 @@
     const active = bars.percents.tensor_active_mean_pct;
     const describe3 = (bar) => describeRange(filling, bars, bar, where);
     for (const [row, members] of bars.rows) {
-      const bins = /* @__PURE__ */ new Map();
+      const bins = [];
       const span = spanOf2(row, 1);
       scanRow(
         bars,
@@ -2022,7 +2035,7 @@
         filling.view,
         (bar) => addWide(filling, bars, bar, span, rangeLook(filling, active[bar]), names.paths.cuts[bars.id[bar]], describe3),
         (number, bar, seconds) => {
-          const bin = getOrAdd(bins, number, () => ({ bars: 0, count: 0, time: 0, sum: 0, first: bar }));
+          const bin = bins[number] ??= { bars: 0, count: 0, time: 0, sum: 0, first: bar };
           bin.count += bars.merged[bar];
           bin.bars++;
           if (Number.isNaN(active[bar])) return;
@@ -2030,16 +2043,16 @@
           bin.sum += seconds * active[bar];
         }
       );
-      for (const [number, bin] of bins) addRangeBin(filling, bars, span, number, bin, describe3);
+      bins.forEach((bin, number) => addRangeBin(filling, bars, span, number, bin, describe3));
     }
   }
-  function addRangeBin(filling, bars, { top, bottom, middle }, number, bin, describe3) {
+  function addRangeBin(filling, bars, span, number, bin, describe3) {
     const { view, names } = filling;
     const mean = bin.time ? bin.sum / bin.time : NaN;
     const left = view.low + number * view.narrow;
-    filling.paint(rangeLook(filling, mean), left, left + view.narrow, top, bottom);
-    const text = bin.bars === 1 ? describe3(bin.first) : `<b>${bin.count} short ranges</b>, the first ${names.paths.names[bars.id[bin.first]]}<br>Tensor Active mean ${formatPercent(mean)}`;
-    filling.point(left + view.narrow / 2, middle, text);
+    filling.paint(rangeLook(filling, mean), left, left + view.narrow, span.top, span.bottom);
+    const say = () => bin.bars === 1 ? describe3(bin.first) : `<b>${bin.count} short ranges</b>, the first ${names.paths.names[bars.id[bin.first]]}<br>Tensor Active mean ${formatPercent(mean)}`;
+    filling.point(left, left + view.narrow, span, say);
   }
   function describeWork({ lanes, names: { works, classes } }, bars, bar) {
     const id = bars.id[bar];
@@ -2054,7 +2067,7 @@
     const describe3 = (bar) => describeWork(filling, bars, bar);
     const idle = classes[classes.length - 1];
     for (const [row, members] of bars.rows) {
-      const bins = /* @__PURE__ */ new Map();
+      const bins = [];
       const span = spanOf2(row, lanes.streamRows);
       filling.paint(idle, view.low, view.high, span.top, span.bottom);
       scanRow(
@@ -2063,30 +2076,29 @@
         view,
         (bar) => addWide(filling, bars, bar, span, classes[classOf(bar)], works.cuts[bars.id[bar]], describe3),
         (number, bar, seconds) => {
-          const bin = getOrAdd(bins, number, () => ({ bars: 0, count: 0, first: bar, time: /* @__PURE__ */ new Map() }));
+          const bin = bins[number] ??= { bars: 0, count: 0, first: bar, time: new Float64Array(classes.length) };
           bin.count += bars.merged[bar];
           bin.bars++;
-          bin.time.set(classOf(bar), (bin.time.get(classOf(bar)) ?? 0) + seconds);
+          bin.time[classOf(bar)] += seconds;
         }
       );
-      for (const [number, bin] of bins) stackBin(filling, span, number, bin, describe3);
+      bins.forEach((bin, number) => stackBin(filling, span, number, bin, describe3));
     }
   }
   function stackBin(filling, span, number, bin, describe3) {
     const { view, names: { classes } } = filling;
     const left = view.low + number * view.narrow;
-    const times = [...bin.time].sort((a, b) => a[0] - b[0]);
-    const busy = times.reduce((sum, [, time]) => sum + time, 0);
+    const busy = bin.time.reduce((sum, time) => sum + time, 0);
     const height = (span.bottom - span.top) / Math.max(busy, view.narrow);
     let { bottom } = span;
-    const shares = [];
-    for (const [place, time] of times) {
+    bin.time.forEach((time, place) => {
+      if (!time) return;
       filling.paint(classes[place], left, left + view.narrow, bottom - height * time, bottom);
       bottom -= height * time;
-      shares.push(`${classes[place].name} ${formatPercent(100 * time / view.narrow)}`);
-    }
-    const text = bin.bars === 1 ? describe3(bin.first) : `<b>${bin.count} short kernels and copies</b><br>in ${formatSeconds(view.narrow)} from ${formatMoment(left)}<br>${shares.join(", ")} of the time`;
-    filling.point(left + view.narrow / 2, span.middle, text);
+    });
+    const shares = () => Array.from(bin.time, (time, place) => [classes[place].name, time]).filter(([, time]) => time).map(([name, time]) => `${name} ${formatPercent(100 * time / view.narrow)}`);
+    const say = () => bin.bars === 1 ? describe3(bin.first) : `<b>${bin.count} short kernels and copies</b><br>in ${formatSeconds(view.narrow)} from ${formatMoment(left)}<br>${shares().join(", ")} of the time`;
+    filling.point(left, left + view.narrow, span, say);
   }
 
   // src/timeline/drawing.ts
@@ -2100,6 +2112,7 @@
   };
   var BINS = 4e3;
   var NARROW = 2;
+  var REACH = 3;
   var BESIDE_AXES = 76;
   var Drawing = class {
     /** What is outlined in the lanes. */
@@ -2185,6 +2198,23 @@
       }
       return { time: low + x * pixel, row: NaN, pixel };
     }
+    /** What the pointer can find in the lanes of the window that is shown. */
+    get places() {
+      return this.filled?.places ?? [];
+    }
+    /** Where an event is over the lanes, and the place there, or the nearest one within some pixels. */
+    placeAt(event) {
+      const { time, row, pixel } = this.locate(event);
+      const [trace] = this.laneTraces();
+      if (!trace || Number.isNaN(row)) return null;
+      const { top, bottom, range } = this.pixelsOf(trace);
+      const { _size: { l }, xaxis: { range: [low] } } = this.layout;
+      const place = nearestPlace(this.places, row, time, REACH * pixel);
+      const middle = place ? (place.top + place.bottom) / 2 : row;
+      const y = top + (middle - range[1]) / (range[0] - range[1]) * (bottom - top);
+      const at = place ? Math.min(Math.max(time, place.left), place.right) : time;
+      return { place, x: l + (at - low) / pixel, y };
+    }
     /** Pixels of the axes: left, top, width and height. */
     get axes() {
       return this.layout._size;
@@ -2235,7 +2265,7 @@
       for (const trace of this.figure.data) trace.x ||= trace.y = [null];
     }
     fillTrace(meta, cut) {
-      if (meta.role === "lanes") return this.filled?.places ?? {};
+      if (meta.role === "lanes") return {};
       const curve = this.gpus[meta.gpu].curves.get(meta.curve);
       if (!curve) throw new Error(`it has no curve ${meta.curve}`);
       const level = cut(meta.gpu, curve.levels);
@@ -2271,6 +2301,15 @@
       made[gpu].set(levels, level);
       return level;
     };
+  }
+  function nearestPlace(places, row, time, reach) {
+    let [best, distance] = [null, Infinity];
+    for (const place of places) {
+      if (row < place.top || row > place.bottom) continue;
+      const away = Math.max(place.left - time, time - place.right, 0);
+      if (away <= reach && away < distance) [best, distance] = [place, away];
+    }
+    return best;
   }
 
   // src/timeline/details.ts
@@ -2329,7 +2368,11 @@
     const host = readRanges(read, packed.host, percentStep);
     const windows = readRanges(read, packed.windows, percentStep);
     const work = readBars(read, packed.work, percentStep);
-    return { gpu, curves, details: readDetails(read, packed), lanes: { host, windows, work, labels, streamRows, highestRange } };
+    const lanes = { host, windows, work, labels, streamRows, highestRange };
+    let details = null;
+    return { gpu, curves, lanes, get details() {
+      return details ??= readDetails(read, packed);
+    } };
   }
   function readTrack(read, track) {
     const start2 = read(track.start, Float64Array, 1e-9);
@@ -2411,6 +2454,30 @@
     return [start2[first], end[last]];
   }
 
+  // src/timeline/hover.ts
+  function tellOfBars(plot, drawing) {
+    plot.on("plotly_beforehover", (event) => {
+      const found = event.type === "mousemove" ? drawing.placeAt(event) : null;
+      if (!found) return true;
+      Plotly.Fx.unhover(plot);
+      const { place, x, y } = found;
+      if (place) {
+        const label = {
+          x,
+          y,
+          text: place.say(),
+          textAlign: "left",
+          color: readColor("--card"),
+          borderColor: readColor("--soft"),
+          fontColor: readColor("--ink")
+        };
+        const layer = find(".hoverlayer", SVGGElement, plot);
+        Plotly.Fx.loneHover(label, { container: layer, outerContainer: layer.ownerSVGElement, gd: plot });
+      }
+      return false;
+    });
+  }
+
   // src/timeline/highlights.ts
   var MOST2 = 4e3;
   var INSIDE = 0.42;
@@ -2440,11 +2507,11 @@
   }
 
   // src/timeline/pointing.ts
-  var REACH = 3;
+  var REACH2 = 3;
   function barAt(lanes, row, time, pixel) {
     for (const lane of ["host", "windows", "work"]) {
       const rows = lane === "work" ? lanes.streamRows : 1;
-      const bar = nearest(lanes[lane], row, rows, time, REACH * pixel);
+      const bar = nearest(lanes[lane], row, rows, time, REACH2 * pixel);
       if (bar >= 0) return { lane, bar };
     }
     return null;
@@ -2579,7 +2646,7 @@
     const message = find(".undrawn", HTMLElement, box);
     const timeline2 = { drawn: Promise.resolve(), data: null, showWindow: () => {
     }, subjects: null, shown: null, gpu: null, showGpu: () => {
-    } };
+    }, labels: () => [] };
     timeline2.drawn = start(timeline2, plot, box).then(() => {
       message.remove();
       find(".timeline-tools", HTMLElement, box).hidden = false;
@@ -2608,6 +2675,7 @@
     timeline2.data = describeData(header, gpus);
     const subjects = new Subjects(header, gpus);
     Object.assign(timeline2, { subjects, shown, gpu: gpus[0] });
+    timeline2.labels = () => drawing.places.map(({ say }) => say());
     timeline2.showGpu = (gpu) => {
       if (gpu === timeline2.gpu) return;
       timeline2.gpu = gpu;
@@ -2683,12 +2751,7 @@
       const found = at && barAt(drawing.gpu.lanes, at.row, at.time, at.pixel);
       if (found) select(selectionOf3(subjects, drawing.gpu, found), { from: "timeline" });
     }, true);
-    plot.on("plotly_beforehover", (event) => {
-      const at = drawing.locate(event);
-      const isBeside = !Number.isNaN(at.row) && !barAt(drawing.gpu.lanes, at.row, at.time, at.pixel);
-      if (isBeside) Plotly.Fx.unhover(plot);
-      return !isBeside;
-    });
+    tellOfBars(plot, drawing);
     followCrosshair(plot, drawing);
   }
   var LEAST_DRAG2 = 4;
