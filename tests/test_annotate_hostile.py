@@ -8,7 +8,10 @@ import pytest
 from slow import slow
 from test_annotate import PACKAGE, run_python
 
-pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
+from tcprof.annotate.names import list_modules
+
+torch = pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
+nn = torch.nn
 
 # NVTX that does nothing, as without a profiler: a PyTorch for CPUs has none.
 START = """
@@ -31,7 +34,7 @@ PROGRAMS = {
     + """
 class Odd(nn.Module):
     def named_modules(self, *_, **__):
-        raise RuntimeError("not listed")
+        raise KeyboardInterrupt
     def forward(self, x):
         return net(x)
 print(Odd()(x).shape)
@@ -40,7 +43,7 @@ print(Odd()(x).shape)
     + """
 class Odd(nn.Module):
     def parameters(self, *_, **__):
-        raise RuntimeError("not listed")
+        raise KeyboardInterrupt
     def forward(self, x):
         return net(x)
 print(Odd()(x).shape)
@@ -204,3 +207,13 @@ print(len(names._names) >= 30_000, first < 8, second < 4)
 """
     done = run(tmp_path, START + NET + script)
     assert (done.stdout, done.stderr) == ("True True True\n", "")
+
+
+def test_modules_are_listed_as_torch_lists_them() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.ReLU(), nn.Identity()))
+    net.append(net[1][0])  # once more
+    net.register_module("absent", None)
+    for each in (net, nn.DataParallel(net)):
+        assert [(path, id(part)) for path, part in list_modules(each)] == [
+            (path, id(part)) for path, part in each.named_modules()
+        ]

@@ -429,7 +429,7 @@ def test_more_rows_than_there_is_space_for(tmp_path: Path) -> None:
 
 
 def test_a_table_with_too_many_rows_is_named(tmp_path: Path) -> None:
-    opened = opening.OpenedExport(sound().write(tmp_path), schema.metadata.tables.__contains__)
+    opened = opening.OpenedExport(sound().write(tmp_path), schema.metadata.tables)
     opened.check_count(10, "NVTX_EVENTS")
     with pytest.raises(InputError, match="NVTX_EVENTS is damaged: it has more rows"):
         opened.check_count(1 << 40, "NVTX_EVENTS")

@@ -10,7 +10,7 @@ import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from tcprof.annotate.names import Names
+from tcprof.annotate.names import Names, list_modules
 from tcprof.annotate.steps import NAMES, RECOMPUTE, Optimizers, Steps
 
 if TYPE_CHECKING:
@@ -251,8 +251,9 @@ class Hooks:
 def _has_parameters(module: Module) -> bool:
     """Whether a module is a model; one that cannot list what is in it counts as one."""
     try:
-        return any(True for _ in module.parameters())
-    except Exception:  # a program's own named_modules may do anything
+        own = (each._parameters.values() for _, each in list_modules(module))
+        return any(parameter is not None for parameters in own for parameter in parameters)
+    except Exception:  # what hides its attributes
         return True
 
 

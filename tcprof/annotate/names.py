@@ -39,7 +39,7 @@ class Names:
 
         Where the modules in it cannot be listed, they get their names when they are called.
         """
-        listed = _list_modules(module)
+        listed = list_modules(module)
         modules = dict(listed)
         inner = module
         while (found := _wrapped(inner)) is not None:
@@ -67,12 +67,23 @@ class Names:
         return name if number == 1 else f"{name}#{number}"
 
 
-def _list_modules(module: Module) -> list[tuple[str, Module]]:
-    """A module and all modules in it, by their paths; itself alone where it cannot list them."""
+def list_modules(module: Module) -> list[tuple[str, Module]]:
+    """A module and all modules in it, by their paths and in the order of ``named_modules``.
+
+    That itself is not called: a program's own may do anything. Itself alone where what is in it cannot be known.
+    """
+    found: dict[int, tuple[str, Module]] = {}
+    waiting = [("", module)]
     try:
-        return [(str(path), each) for path, each in module.named_modules() if each is not None]
-    except Exception:  # a program's own named_modules may do anything
+        while waiting:
+            path, each = waiting.pop()
+            if id(each) not in found:
+                found[id(each)] = path, each
+                inner = [(f"{path}.{name}" if path else name, child) for name, child in each._modules.items()]
+                waiting += ((name, child) for name, child in reversed(inner) if child is not None)
+    except Exception:  # what hides its attributes, such as a module whose __init__ did not run
         return [("", module)]
+    return list(found.values())
 
 
 def _is_wrapped(path: str, modules: dict[str, Module]) -> bool:

@@ -137,6 +137,25 @@ def test_no_line_without_a_terminal(tmp_path: Path):
         assert log.read() == OUTPUT
 
 
+def test_of_progress_in_a_file_only_the_end_is_written(tmp_path: Path):
+    program = """
+import sys, time
+def write(text):
+    sys.stdout.write(text); sys.stdout.flush(); time.sleep(0.1)
+write("[1/2] [mine]\\r[1/2] [mine too]\\n")
+write("Generating '/tmp/x.qdstrm'\\n\\r[1/2] [0%  ] x.nsys-rep")
+write("\\r[1/2] [=50% ] x.nsys-rep")
+write("\\r[1/2] [==100%] x.nsys-rep\\n\\r[2/2] [0%  ] x.sqlite\\r[2/2] [==100%] x.sqlite")
+write("\\nGenerated:\\n    x\\nhalf")
+"""
+    command = [sys.executable, "-c", RUN, sys.executable, "-c", program]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    assert done.stdout.decode() == (
+        "[1/2] [mine]\r[1/2] [mine too]\nGenerating '/tmp/x.qdstrm'\n"
+        "[1/2] [==100%] x.nsys-rep\n[2/2] [==100%] x.sqlite\nGenerated:\n    x\nhalf"
+    )
+
+
 def test_a_line_beside_output_that_goes_to_a_file(terminal: Terminal, tmp_path: Path):
     with (tmp_path / "log").open("w+b") as log:
         received = record("import time; print('half', end='', flush=True); time.sleep(1.6)", terminal, stdout=log)

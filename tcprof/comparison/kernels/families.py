@@ -1,16 +1,40 @@
 """What kind of work a kernel does, going by its name: which kernels can replace each other in two recordings."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.kernels.names import GRAPH, PRODUCT, parse_name
-from tcprof.arrays import Floats
+from tcprof.arrays import Floats, Ints
 
 # Of these, any two in the same place do the same work in two ways. Others must share most words that say what they do.
 _STAND_INS = (PRODUCT, GRAPH, "attention", "normalization", "softmax", "pooling")
 _ALIKE = 0.5
+_SAME_GEOMETRY = 0.5  # of similarity: a hint only, less than that of names
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the codes of paths and kernels stand for, in both recordings.
+
+    Attributes:
+        name: Name of each kernel.
+        geometry: Its launch geometry.
+        path: Text of each path.
+    """
+
+    name: npt.NDArray[np.object_]
+    geometry: npt.NDArray[np.object_]
+    path: npt.NDArray[np.object_]
+
+    def similarity(self, base: Ints, new: Ints) -> Floats:
+        """How well kernels of these codes can replace each other, a row for each of the baseline's."""
+        found = similarities(self.name[base].tolist(), self.name[new].tolist())
+        same = self.geometry[base][:, None] == self.geometry[new][None, :]
+        return np.asarray(np.where((found > 0) & same, found + _SAME_GEOMETRY, found), dtype=np.float64)
 
 
 def classify_kernels(kernels: pd.DataFrame) -> pd.DataFrame:

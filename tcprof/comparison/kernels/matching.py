@@ -9,9 +9,9 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import GRAPH
 from tcprof.arrays import Bools, Ints
-from tcprof.comparison.kernels.families import classify_kernels
+from tcprof.comparison.kernels.families import Names, classify_kernels
 from tcprof.comparison.kernels.scope import Scope, compared_gpus, compared_spans, find_scope
-from tcprof.comparison.kernels.slots import NONE, Names, find_slots, follow_slots, match_slots
+from tcprof.comparison.kernels.slots import NONE, find_slots, follow_slots, match_slots
 from tcprof.frames import KERNEL_CHANGES
 
 HIDDEN = "hidden"

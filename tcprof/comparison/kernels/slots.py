@@ -5,35 +5,17 @@ launch with those of the same path in the other recording, so that a product in 
 place in FP16, and a cast that was added between them stays new. All launches follow their slot.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.intervals import run_starts
-from tcprof.arrays import Bools, Floats, Ints
+from tcprof.arrays import Bools, Ints
 from tcprof.comparison.kernels.alignment import align
-from tcprof.comparison.kernels.families import similarities
+from tcprof.comparison.kernels.families import Names
 
 MOST_ALIGNED = 20_000  # launches of a path in an iteration; later launches follow their kernel's usual match
-SAME_GEOMETRY = 0.5  # of similarity: a hint only, less than that of names
 NONE = -1
-
-
-@dataclass(frozen=True)
-class Names:
-    """What the codes of paths and kernels stand for, in both recordings.
-
-    Attributes:
-        name: Name of each kernel.
-        geometry: Its launch geometry.
-        path: Text of each path.
-    """
-
-    name: npt.NDArray[np.object_]
-    geometry: npt.NDArray[np.object_]
-    path: npt.NDArray[np.object_]
 
 
 def find_slots(launches: pd.DataFrame) -> pd.DataFrame:
@@ -89,12 +71,6 @@ def _typical(path: Ints, sequence: npt.NDArray[np.uint64], length: Ints) -> Ints
 
 def match_slots(base: pd.DataFrame, new: pd.DataFrame, names: Names) -> None:
     """Fill in ``place`` and ``other`` of the slots of both sides: by place, then by name."""
-
-    def similarity(first: Ints, second: Ints) -> Floats:
-        found = similarities(names.name[first].tolist(), names.name[second].tolist())
-        same = names.geometry[first][:, None] == names.geometry[second][None, :]
-        return np.asarray(np.where((found > 0) & same, found + SAME_GEOMETRY, found), dtype=np.float64)
-
     partner = np.full(len(base), NONE, dtype=np.int64)
     free = np.ones(len(new), dtype=bool)
     kernels = base["kernel"].to_numpy(), new["kernel"].to_numpy()
@@ -102,7 +78,7 @@ def match_slots(base: pd.DataFrame, new: pd.DataFrame, names: Names) -> None:
     groups = _aligned_groups(base, new)
     for with_path in (True, False):
         for first, second in groups.values():
-            pairs = align(kernels[0][first], kernels[1][second], similarity)
+            pairs = align(kernels[0][first], kernels[1][second], names.similarity)
             partner[first[pairs[0]]] = second[pairs[1]]
             free[second[pairs[1]]] = False
         for of_kernel in (np.arange(len(name)), name):

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,11 +13,12 @@ from collections.abc import Sequence
 from typing import IO, TextIO
 
 from tcprof.record.processes.run import Completed
-from tcprof.record.processes.status_line import StatusLine
+from tcprof.record.processes.status_line import StatusLine, is_terminal
 from tcprof.record.processes.stopping import Stopping, can_catch_signals, caught_signals, start_stoppable
 
 _KEPT_BYTES = 64 * 1024  # of the beginning and of the end of each stream: enough for every message of nsys
 _TICK_S = 0.05  # how late a signal or the program's end may be noticed
+_DRAWN_OVER = re.compile(rb"(?:[^\r\n]*\r)+(?=\[\d+/\d+\] \[)")  # in front of nsys's last progress: "[1/1] [=75% ] x"
 _DRAIN_S = 5.0  # how long to read on after the end: something that the program left behind may hold the pipes open
 
 
@@ -95,7 +97,10 @@ def _describe(elapsed_s: float, stopping: Stopping, *, is_writing: bool, has_end
 
 
 class _Pump(threading.Thread):
-    """Copies a pipe to a stream of ours as it comes, and keeps the beginning and the end."""
+    """Copies a pipe to a stream of ours as it comes, and keeps the beginning and the end.
+
+    But for nsys's progress, which is drawn over and over: where the stream is no terminal, its last state is written.
+    """
 
     def __init__(self, source: IO[bytes], sink: TextIO, line: StatusLine) -> None:
         super().__init__(daemon=True)
@@ -104,13 +109,15 @@ class _Pump(threading.Thread):
         self._line = line
         self._head = b""
         self._tail = b""
+        self._begun = b""  # of a line of nsys's own that goes to a file
 
     def run(self) -> None:
         try:
             while chunk := os.read(self._source, _KEPT_BYTES):
                 self._keep(chunk)
                 with self._line.hidden(self._sink, chunk):
-                    self._show(chunk)
+                    self._show(chunk if is_terminal(self._sink) else self._without_progress(chunk))
+            self._show(self._begun)
         finally:
             os.close(self._source)
 
@@ -118,6 +125,13 @@ class _Pump(threading.Thread):
         missing = _KEPT_BYTES - len(self._head)
         self._head += chunk[:missing]
         self._tail = (self._tail + chunk[missing:])[-_KEPT_BYTES:]
+
+    def _without_progress(self, chunk: bytes) -> bytes:
+        """As much as is whole lines, once nsys writes the report: the program's own output is not touched."""
+        if not self._begun and not self.has_line("Generating '"):
+            return chunk
+        lines, end, self._begun = (self._begun + chunk).rpartition(b"\n")
+        return _DRAWN_OVER.sub(b"", lines + end)
 
     def _show(self, chunk: bytes) -> None:
         buffer = getattr(self._sink, "buffer", None)  # a notebook's stream has none

@@ -29,7 +29,7 @@ class StatusLine:
 
     def __init__(self, stream: TextIO, *, is_free: bool = True) -> None:
         self._stream = stream
-        self._is_shown = _is_terminal(stream) and os.environ.get("TERM") not in (None, "", "dumb")
+        self._is_shown = is_terminal(stream) and os.environ.get("TERM") not in (None, "", "dumb")
         self._lock = threading.Lock()
         self._is_free = is_free
         self._drawn = ""
@@ -57,7 +57,7 @@ class StatusLine:
             sink: Where the output goes.
             output: What is written in the context.
         """
-        if not self._is_shown or not _is_terminal(sink):
+        if not self._is_shown or not is_terminal(sink):
             yield
             return
         with self._lock:
@@ -69,7 +69,7 @@ class StatusLine:
         """Writes a message on a line of its own, on a terminal or not."""
         with self._lock:
             was_drawn = self._erase()
-            apart = "" if was_drawn or not _is_terminal(self._stream) else "\n"  # behind ^C, or half a line
+            apart = "" if was_drawn or not is_terminal(self._stream) else "\n"  # behind ^C, or half a line
             self._write(f"{apart}{message}\n")
             self._is_free = True
 
@@ -92,7 +92,8 @@ class StatusLine:
             self._stream.flush()
 
 
-def _is_terminal(stream: TextIO) -> bool:
+def is_terminal(stream: TextIO) -> bool:
+    """Whether what is written to a stream is seen on a terminal."""
     try:
         return os.isatty(stream.fileno())
     except (OSError, ValueError, AttributeError):  # a notebook's stream has no file

@@ -57,7 +57,7 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = OpenedExport(path, schema.metadata.tables.__contains__)
+        self._file = OpenedExport(path, schema.metadata.tables)
         self._wrong: dict[tuple[str, str], Wrong] = {}
         self._times = schema.TIME
         self._limit_times()

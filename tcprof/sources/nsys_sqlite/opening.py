@@ -1,7 +1,7 @@
 """How an export is opened: read-only, for a limited time, and only if its tables are what Nsight Systems writes."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Timer
@@ -26,7 +26,7 @@ class OpenedExport:
 
     Args:
         path: The SQLite file. It is never written.
-        is_read: Tells by its name whether a table will be read; whatever else there is, is not looked at.
+        names: Those of the tables that will be read; whatever else there is, is not looked at.
 
     Attributes:
         columns: Of each table that will be read, the names of its columns.
@@ -36,15 +36,14 @@ class OpenedExport:
         InputError: SQLite cannot read the file, a table is no plain one, or there are too many of them.
     """
 
-    def __init__(self, path: Path, is_read: Callable[[str], bool]) -> None:
+    def __init__(self, path: Path, names: Collection[str]) -> None:
         self.path = path
-        self._is_read = is_read
         try:
             self.uri = read_only_uri(path)
             self._bytes = path.stat().st_size
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}", "Check the name.") from error
-        self.columns = self._read_columns()
+        self.columns = self._read_columns(names)
         self.is_small = self._bytes <= CHECKED_BYTES or self._has_other_size()
         self._admitted: set[str] = set()
         self._checked: set[str] = set()
@@ -128,14 +127,14 @@ class OpenedExport:
             return InputError(f"{self.path} cannot be read: SQLite takes too long over it.", _HINT)
         return InputError(f"{self.path} cannot be read: {one_line(reason, 200)}", _HINT)
 
-    def _read_columns(self) -> dict[str, set[str]]:
+    def _read_columns(self, names: Collection[str]) -> dict[str, set[str]]:
         """The columns of the tables that there are."""
         with self.connect() as connection:
             (encoding,) = connection.execute("PRAGMA encoding").fetchone()
             if encoding != "UTF-8":
                 raise InputError(f"{self.path} holds text as {encoding}.", _FOREIGN)
             found = connection.execute("SELECT name, type, rootpage FROM sqlite_master WHERE type IN ('table', 'view')")
-            tables = [(name, kind, page) for name, kind, page in found if self._is_read(name)]
+            tables = [(name, kind, page) for name, kind, page in found if name in names]
             for name, kind, page in tables:
                 if kind != "table" or not page:
                     raise InputError(f"{self.path}: {name} is no table, but computed ({kind}).", _FOREIGN)

@@ -1,6 +1,6 @@
 """What a copy that is safe to share may hold: an allow-list of tables, texts and rows."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from sqlalchemy import (
@@ -74,6 +74,7 @@ _KEPT_TEXT: dict[str, set[str]] = {
     schema.GENERIC_TYPES.name: {"data"},
     schema.GENERIC_EVENTS.name: {"data"},
 }
+KNOWN_TABLES = _KEPT_TEXT.keys()  # those that may be in a copy
 # Settings that are kept, and what their values are: any other word may be a name or a password.
 _NUMBERS = "*[^0-9TZ:. -]*"  # what a number, a version or a date does not have
 _BOOLEANS = ("true", "false")
@@ -129,14 +130,14 @@ _API_NAMES = "cu*"  # cudaLaunchKernel_v7000, cuEventRecord: whatever else is nu
 
 
 def reflect_tables(
-    connection: Connection, database: str | None = None, *, is_read: Callable[[str], bool] = bool
+    connection: Connection, database: str | None = None, *, only: Collection[str] | None = None
 ) -> dict[str, Table]:
     """A database's tables with their columns' names and types, without keys and constraints.
 
     Args:
         connection: A connection to it.
         database: The name that it is attached under.
-        is_read: Tells by its name whether a table is looked at; all are by default.
+        only: Names of the tables that are looked at; all are by default.
     """
     inspector = inspect(connection)
     return {
@@ -150,18 +151,13 @@ def reflect_tables(
             schema=database,
         )
         for name in inspector.get_table_names(schema=database)
-        if is_read(name)
+        if only is None or name in only
     }
 
 
 def _plain(declared: TypeEngine[Any]) -> TypeEngine[Any]:
     """A column's type as one whose values are read as SQLite has them, whatever they are."""
     return declared if isinstance(declared, Integer | Float | String) else NullType()
-
-
-def is_known(name: str) -> bool:
-    """Whether a table of this name may be in a copy."""
-    return name in _KEPT_TEXT
 
 
 def is_kept(name: str, tables: dict[str, Table]) -> bool:
@@ -172,7 +168,7 @@ def is_kept(name: str, tables: dict[str, Table]) -> bool:
         return is_kept(schema.GENERIC_TYPES.name, tables)
     if name == schema.GENERIC_TYPES.name:
         return schema.METRICS.name not in tables  # only there do generic events hold the GPU metrics
-    return is_known(name)
+    return name in KNOWN_TABLES
 
 
 def is_number(column: ColumnElement[Any]) -> bool:

@@ -10,8 +10,8 @@ from sqlalchemy.exc import DatabaseError
 from sqlalchemy.pool import StaticPool
 
 from tcprof.sources.nsys_sqlite.opening import OpenedExport
-from tcprof.sources.nsys_sqlite.redaction.allowed import is_known, reflect_tables
-from tcprof.sources.nsys_sqlite.redaction.private_texts import PrivateTexts, as_text, gather_private, is_gathered
+from tcprof.sources.nsys_sqlite.redaction.allowed import KNOWN_TABLES, reflect_tables
+from tcprof.sources.nsys_sqlite.redaction.private_texts import TELLING_TABLES, PrivateTexts, as_text, gather_private
 
 REDACTED = "<redacted>"
 _REPEATED = re.compile(f"(?:{REDACTED})+")
@@ -34,12 +34,12 @@ def without_private(export: Path, messages: list[str]) -> list[str]:
     """
     if not messages:
         return []
-    opened = OpenedExport(export, is_known)
+    opened = OpenedExport(export, KNOWN_TABLES)
     try:
         with opened.connect() as connection:
             engine = create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
             with engine.connect() as reading:
-                private = gather_private(reading, reflect_tables(reading, is_read=is_gathered))
+                private = gather_private(reading, reflect_tables(reading, only=TELLING_TABLES))
     except DatabaseError as error:
         raise opened.damaged(error.orig or error) from error
     blank = blanking(private, messages)

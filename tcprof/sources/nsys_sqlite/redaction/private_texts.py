@@ -13,9 +13,9 @@ from sqlalchemy.sql.elements import ColumnElement
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.opening import decode
 from tcprof.sources.nsys_sqlite.redaction.allowed import (
+    KNOWN_TABLES,
     SETTINGS_TABLES,
     is_kept,
-    is_known,
     left_out,
     own_words,
 )
@@ -56,6 +56,7 @@ _BETWEEN_PIECES = re.compile(r"[:;,=@&?|]+")
 _VALUE = re.compile(r"^[^=,;]*=([^=,;:]+)$|:([^:@/]+)@")  # --password=sesame, https://bob:sesame@host
 _NUMBER = re.compile(r"[\d\s.,:;x+-]*")
 _THREADS, _STREAMS = "ThreadNames", "ProcessStreams"
+TELLING_TABLES = KNOWN_TABLES | {_THREADS, _STREAMS}  # of what is private, or of what is not
 _SHORTEST = 6
 _SHORTEST_NAME = 4
 _WORD = re.compile(r"[^\W_]+")
@@ -170,11 +171,6 @@ def strings_in(connection: Connection, tables: dict[str, Table]) -> list[tuple[i
     strings = tables[schema.STRINGS.name]
     rows = connection.execute(select(strings.c.id, _text(strings.c.value), left_out(strings, tables)))
     return [(number, as_text(value), bool(is_left_out)) for number, value, is_left_out in rows if value]
-
-
-def is_gathered(name: str) -> bool:
-    """Whether a table of this name tells what is private, or what is not."""
-    return is_known(name) or name in (_THREADS, _STREAMS)
 
 
 def thread_names(connection: Connection, tables: dict[str, Table]) -> set[int]:

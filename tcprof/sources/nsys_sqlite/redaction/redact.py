@@ -39,10 +39,10 @@ from tcprof.errors import InputError, OutputError
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.opening import OpenedExport, prepare
 from tcprof.sources.nsys_sqlite.redaction.allowed import (
+    KNOWN_TABLES,
     SETTINGS_TABLES,
     holds_text,
     is_kept,
-    is_known,
     is_number,
     keeps_text,
     left_out,
@@ -52,11 +52,11 @@ from tcprof.sources.nsys_sqlite.redaction.allowed import (
 from tcprof.sources.nsys_sqlite.redaction.copy_check import CheckedNames, check_copy
 from tcprof.sources.nsys_sqlite.redaction.messages import blanking
 from tcprof.sources.nsys_sqlite.redaction.private_texts import (
+    TELLING_TABLES,
     Kind,
     PrivateTexts,
     captured_outputs,
     gather_private,
-    is_gathered,
     is_path,
     kind_of,
     settings_in,
@@ -99,11 +99,11 @@ def redact(source: Path, target: Path) -> Redaction:
         InputError: The export cannot be read.
         OutputError: The copy cannot be written, or it would hold something private and was removed.
     """
-    opened = OpenedExport(source, is_known)
+    opened = OpenedExport(source, KNOWN_TABLES)
     engine = _open(opened.uri, target)
     try:
         with engine.begin() as connection:
-            tables = reflect_tables(connection, SOURCE, is_read=is_gathered)
+            tables = reflect_tables(connection, SOURCE, only=TELLING_TABLES)
             opened.admit(*(name for name in tables if is_kept(name, tables)))
             private = gather_private(connection, tables)
             removed = _copy(connection, tables, private)
