@@ -247,7 +247,7 @@ def _account(
     from tcprof.analysis.flop.launches import add_useful_flop  # here, since what needs no fit should not wait
     from tcprof.analysis.modules.homes import find_homes
     from tcprof.analysis.modules.summary import summarize_modules
-    from tcprof.analysis.rates import add_rates, add_tensor_work
+    from tcprof.analysis.rates import add_rates
     from tcprof.analysis.useful import add_useful_sums
 
     homes = find_homes(evidence.hierarchy, evidence.attribution, len(evidence.activities))
@@ -255,7 +255,7 @@ def _account(
     account = add_iterations(account, evidence, iterations)
     modules, of_launch = summarize_modules(found, account, evidence, iterations, homes)
     account = replace(account, launched=account.launched.assign(module=of_launch))
-    ranges, instances = add_rates(ranges, account, evidence), add_tensor_work(instances, account, evidence)
+    ranges, instances = add_rates(ranges, instances, account, evidence)
     return *add_useful_sums(ranges, instances, account, evidence), account, modules
 
 

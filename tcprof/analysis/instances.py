@@ -1,6 +1,6 @@
 """The instances of ranges on each GPU: their activities counted, and their windows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -150,7 +150,7 @@ def _count(instances: pd.DataFrame, work: Work, inherited: Bools, is_kernel: Boo
     return {**dict(zip(_COUNTS, counts, strict=True)), **times}
 
 
-def sum_up(instances: pd.DataFrame, work: Work, weights: Sequence[_Numbers]) -> list[_Numbers]:
+def sum_up(instances: pd.DataFrame, work: Work, weights: Iterable[_Numbers]) -> list[_Numbers]:
     """For each instance sums over its activities and those of all instances in it.
 
     Each activity is added where it was launched, and each instance once to the one around it: that takes as long for
@@ -159,18 +159,20 @@ def sum_up(instances: pd.DataFrame, work: Work, weights: Sequence[_Numbers]) -> 
     Args:
         instances: See ``list_instances``.
         work: Their activities.
-        weights: What is summed, of each row of ``work``.
+        weights: What is summed, of each row of ``work``; taken one after the other, as they are long.
     """
     parent = instances["parent"].to_numpy()
-    sums = [np.zeros(len(instances), dtype=weight.dtype) for weight in weights]
+    levels = [(rows, parent[rows]) for rows in _levels_upwards(instances)]
     crossing = np.flatnonzero(work.counted > 0)
     stop = _around(instances, work.instance[crossing], work.counted[crossing])
-    for total, weight in zip(sums, weights, strict=True):
+    sums = []
+    for weight in weights:
+        total = np.zeros(len(instances), dtype=weight.dtype)
         np.add.at(total, work.instance, weight)
         np.subtract.at(total, stop, weight[crossing])  # from here on outwards it counts by another row
-    for rows in _levels_upwards(instances):
-        for total in sums:
-            np.add.at(total, parent[rows], total[rows])
+        for rows, outer in levels:
+            np.add.at(total, outer, total[rows])
+        sums.append(total)
     return sums
 
 

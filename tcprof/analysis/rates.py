@@ -10,19 +10,24 @@ from tcprof.arrays import Bools, Floats
 from tcprof.frames import INSTANCES, LARGEST_UNCOVERED_PCT, RANGES
 
 
-def add_rates(ranges: pd.DataFrame, account: Account, evidence: Evidence) -> pd.DataFrame:
-    """The range summary with the columns that come from the fit.
+def add_rates(
+    ranges: pd.DataFrame, instances: pd.DataFrame, account: Account, evidence: Evidence
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The range summary and the instances with the columns that come from the fit.
 
     Args:
         ranges: See ``tcprof.frames.RANGES``: the rows of one GPU after the other, each the capture, then paths.
+        instances: See ``tcprof.frames.INSTANCES``; the rows are those of the evidence.
         account: The account.
         evidence: What it was made from.
     """
     values = values_of_launches(account.launched, account.kernels, evidence.activities["kind"])
-    rates = range_rates(sum_by_path(ranges, account, evidence, values), time_of_work(ranges, evidence))
+    of_instances = sum_by_instance(account, evidence, values)
+    rates = range_rates(sum_by_path(ranges, account, evidence, values, of_instances), time_of_work(ranges, evidence))
     # Where no kernel of a GPU was traced, what ran there is not known: a sum over nothing is not 0.
     known = ranges["gpu"].isin(account.launched["gpu"]) & (ranges["instance_count"] > 0)
-    return RANGES.conform(ranges.assign(**{name: column.where(known) for name, column in rates.items()}))
+    ranges = RANGES.conform(ranges.assign(**{name: column.where(known) for name, column in rates.items()}))
+    return ranges, _add_tensor_work(instances, account, evidence, of_instances)
 
 
 def time_of_work(ranges: pd.DataFrame, evidence: Evidence) -> Floats:
@@ -66,7 +71,9 @@ def end_before_work(instances: pd.DataFrame, window: str) -> Bools:
     return np.asarray((instances["gpu_end_ns"] > instances["host_end_ns"]) & (window == "host"))
 
 
-def sum_by_path(ranges: pd.DataFrame, account: Account, evidence: Evidence, values: pd.DataFrame) -> pd.DataFrame:
+def sum_by_path(
+    ranges: pd.DataFrame, account: Account, evidence: Evidence, values: pd.DataFrame, of_instances: pd.DataFrame
+) -> pd.DataFrame:
     """Sums of the launches' values over each row of the range summary.
 
     Args:
@@ -74,6 +81,7 @@ def sum_by_path(ranges: pd.DataFrame, account: Account, evidence: Evidence, valu
         account: The account.
         evidence: What it was made from.
         values: One row for each launch.
+        of_instances: Their sums over instances.
     """
     group, _ = group_by_path(evidence.instances, evidence.hierarchy.paths)
     is_capture = (ranges["depth"] == 0).to_numpy()
@@ -82,25 +90,19 @@ def sum_by_path(ranges: pd.DataFrame, account: Account, evidence: Evidence, valu
     of_gpu = captured[account.launched["gpu"].to_numpy()].to_numpy()
     counted = group >= 0
     sums = {}
-    for name, of_instance in sum_by_instance(account, evidence, values).items():
+    for name in values:
+        of_instance = of_instances[name].to_numpy()
         total = np.bincount(of_gpu, values[name], minlength=len(ranges))
         total[row_of_path] = np.bincount(group[counted], of_instance[counted], minlength=len(row_of_path))
         sums[name] = total
     return pd.DataFrame(sums)
 
 
-def add_tensor_work(instances: pd.DataFrame, account: Account, evidence: Evidence) -> pd.DataFrame:
+def _add_tensor_work(instances: pd.DataFrame, account: Account, evidence: Evidence, sums: pd.DataFrame) -> pd.DataFrame:
     """The instances with the time of the tensor kernels launched in each, and with their FLOP and HFU.
 
     Times are unknown where whole graphs ran.
-
-    Args:
-        instances: See ``tcprof.frames.INSTANCES``; the rows are those of the evidence.
-        account: The account.
-        evidence: What it was made from.
     """
-    values = values_of_launches(account.launched, account.kernels, evidence.activities["kind"])
-    sums = pd.DataFrame(sum_by_instance(account, evidence, values.drop(columns=["active_ns", "ideal_ns"])))
     times = sums[["tensor_kernel_ns", "unresolved_ns"]].where(sums["graph_ns"] == 0)
     # Where no kernel of a GPU was traced, what ran there is not known.
     traced = instances["gpu"].isin(account.launched["gpu"]).to_numpy()
@@ -117,7 +119,7 @@ def add_tensor_work(instances: pd.DataFrame, account: Account, evidence: Evidenc
     )
 
 
-def sum_by_instance(account: Account, evidence: Evidence, values: pd.DataFrame) -> dict[str, Floats]:
+def sum_by_instance(account: Account, evidence: Evidence, values: pd.DataFrame) -> pd.DataFrame:
     """Sums of the launches' values over each instance with all that lies in it.
 
     Args:
@@ -128,8 +130,9 @@ def sum_by_instance(account: Account, evidence: Evidence, values: pd.DataFrame) 
     of_launch = np.full(len(evidence.activities), len(values), dtype=np.int64)  # what is no launch adds nothing
     of_launch[account.launched["activity"].to_numpy()] = np.arange(len(values))
     row = of_launch[evidence.attribution.activity]
-    weights = [np.append(values[name].to_numpy(dtype=np.float64), 0.0)[row] for name in values.columns]
-    return dict(zip(values.columns, sum_up(evidence.instances, evidence.work, weights), strict=True))
+    weights = (np.append(values[name].to_numpy(dtype=np.float64), 0.0)[row] for name in values.columns)
+    sums = sum_up(evidence.instances, evidence.work, weights)
+    return pd.DataFrame(dict(zip(values.columns, sums, strict=True)), copy=False)
 
 
 def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Series) -> pd.DataFrame:

@@ -70,8 +70,8 @@ def add_useful_sums(
     if not account.launched["useful_flop"].notna().any():
         return ranges, instances
     values = useful_of_launches(account.launched, account.kernels).drop(columns="useful_tensor_flop")
-    by_path = rate_useful(sum_by_path(ranges, account, evidence, values), time_of_work(ranges, evidence))
-    sums = pd.DataFrame(sum_by_instance(account, evidence, values))
+    sums = sum_by_instance(account, evidence, values)
+    by_path = rate_useful(sum_by_path(ranges, account, evidence, values, sums), time_of_work(ranges, evidence))
     by_instance = rate_useful(sums, time_of_instances(instances, evidence.window))
     on_ranges, on_instances = (frame["gpu"].isin(account.launched["gpu"]).to_numpy() for frame in (ranges, instances))
     on_ranges = on_ranges & (ranges["instance_count"] > 0).to_numpy()  # of what lies in warm-up only there is no figure

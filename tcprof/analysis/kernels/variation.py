@@ -33,7 +33,8 @@ def estimate_variation(
     last = np.append(first[1:], len(residual)) - 1
     square = np.bincount(design.cluster, residual) ** 2
     other = np.bincount(design.cluster, sampling) + borders[0][first] + borders[1][last]
-    unit = design.cluster_squares * (count**2)[None, :]
+    unit = design.cluster_squares.copy()  # a product with a row would have another form, which is slow to multiply
+    unit.data *= (count**2)[unit.indices]
     for _ in range(STEPS):
         predicted = other + unit @ variation
         found, expected = unit.T @ (square / predicted**2), unit.T @ (1 / predicted)

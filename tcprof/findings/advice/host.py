@@ -96,8 +96,8 @@ def list_waits(analysis: Analysis, activities: pd.DataFrame, launch: Ints) -> pd
     np.minimum.at(started, launch[known], activities["start_ns"].to_numpy()[known])
     calls = analysis.launches.assign(until=np.minimum(analysis.launches["returned_ns"].fillna(-1), started))
     blocked = calls[calls["until"] - calls["start_ns"] >= BLOCKED_NS]
-    kind = pd.Series(activities["kind"].astype(str).to_numpy()[known], index=launch[known])
-    kind = kind[~kind.index.duplicated()].reindex(blocked.index)
+    kind = pd.Series(activities["kind"].array[known], index=launch[known])
+    kind = kind[~kind.index.duplicated()].reindex(blocked.index).astype(object)
     others = pd.DataFrame(
         {"name": kind.to_numpy(), "start_ns": blocked["start_ns"], "end_ns": blocked["until"].astype(np.int64)}
     )
@@ -158,7 +158,7 @@ def _explain_idle(
     middle = (np.maximum(called, idle_from) + launched) // 2
     names = np.full(len(middle), "", dtype=object)
     names[is_long] = open_ranges(analysis, activities["process"].to_numpy()[following[is_long]], middle[is_long])
-    is_launching = np.isin(names, [*launching])
+    is_launching = pd.Series(names).isin(launching).to_numpy()  # numpy would compare each text with each
     is_work = is_long & (launched > idle_from) & (~is_launching | (launched - called >= VERY_LONG_NS))
     late = np.where(launched > idle_from, inside.integral(idle_from, idle_to), 0.0)
     waited_ns = inside.integral(idle_from, wait_to)
@@ -177,7 +177,7 @@ def _find_launching(analysis: Analysis, activities: pd.DataFrame) -> frozenset[s
     """The ranges in which kernels are launched, as they were recorded and as the iterations have it."""
     kernels = activities[activities["kind"].isin(KERNEL_KINDS)]
     ranges = analysis.launched["range"].unique()
-    around = analysis.nvtx_ranges["name"].loc[ranges[ranges >= 0]].astype(str)
+    around = analysis.nvtx_ranges["name"].loc[ranges[ranges >= 0]].unique()
     return frozenset({*around, *find_launching_ranges(analysis, kernels)} - {""})
 
 
@@ -207,4 +207,5 @@ def open_ranges(analysis: Analysis, process: Ints, time: Ints) -> list[str]:
     columns = [ranges[name].to_numpy() for name in ("process", "start_ns", "end_ns")]
     order = OpenIntervals.order(*columns)
     found = OpenIntervals(*(column[order] for column in columns)).at(process, time)
-    return list(np.append(ranges["name"].astype(str).to_numpy()[order], "")[found])
+    code, names = ranges["name"].cat.codes.to_numpy()[order], ranges["name"].cat.categories.to_numpy(dtype=object)
+    return list(np.append(names, "")[np.append(code, -1)[found]])  # -1, for none, is the last of both

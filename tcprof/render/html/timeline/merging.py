@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import run_starts
+from tcprof.arrays import Ints
 
 
 def merge_bars(
@@ -36,21 +37,27 @@ def merge_bars(
     if len(bars) <= most:
         return bars[columns].assign(merged=1).sort_values("start_ns", kind="stable", ignore_index=True)
     ordered = bars[columns].sort_values(["row", "start_ns"], kind="stable", ignore_index=True)
-    start, row = ordered["start_ns"].to_numpy(), ordered["row"].to_numpy()
+    start, row, numbers = (ordered[name].to_numpy() for name in ("start_ns", "row", number))
     longest = np.argsort(start - ordered["end_ns"].to_numpy(), kind="stable")
     alone, span = most // 4, int(np.ptp(start)) + 1
     width = span // max(alone, 1) + 1
     while True:
         kept = np.zeros(len(ordered), dtype=bool)
         kept[longest[:alone]] = True
-        others = ordered[~kept]
-        place = np.zeros(len(others), dtype=np.int64)
-        place[run_starts(row[~kept], np.cumsum(kept)[~kept], (start // width)[~kept])] = 1
-        found = _merge(others.assign(place=np.cumsum(place)), number, means, sums, firsts)
-        if alone + len(found) <= most or not (alone or width <= span):
+        first = np.zeros(int(np.count_nonzero(~kept)), dtype=np.int64)
+        first[run_starts(row[~kept], np.cumsum(kept)[~kept], (start // width)[~kept])] = 1
+        place = np.cumsum(first)
+        if alone + _count_pairs(place, numbers[~kept]) <= most or not (alone or width <= span):
+            found = _merge(ordered[~kept].assign(place=place), number, means, sums, firsts)
             both = pd.concat([ordered[kept].assign(merged=1), found])
             return both.sort_values("start_ns", kind="stable", ignore_index=True)
         alone, width = alone // 2, 2 * width
+
+
+def _count_pairs(place: Ints, number: Ints) -> int:
+    """How many distinct pairs there are: as many bars as ``_merge`` gives."""
+    pairs = place * (int(number.max(initial=0)) + 2) + number + 1  # a number may be -1, for none
+    return len(np.unique(pairs))
 
 
 def _merge(
