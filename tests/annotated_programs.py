@@ -50,8 +50,12 @@ assert "torch" not in sys.modules
 
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
+from torch.nn.parallel.replicate import replicate  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
+sys.modules["torch.nn.parallel.replicate"]._broadcast_coalesced_reshape = lambda tensors, devices, detach: [
+    [each * 1 for each in tensors] for _ in devices
+]
 warnings.simplefilter("error")  # what the annotation adds must not warn
 warnings.filterwarnings("ignore", message=hooks.COMPILE_WARNING)
 PROGRAMS: list[Callable[[], None]] = []
@@ -112,6 +116,28 @@ def validation() -> None:
     with torch.no_grad():
         for x, _ in loader(2):
             net(x)
+
+
+class DataParallel(nn.DataParallel):
+    """PyTorch's replicas, on the CPU and one after another."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        found: list[torch.Tensor] = []
+        replicas = replicate(self.module, [0, 1])
+        for replica, part in zip(replicas, x.chunk(2), strict=True):
+            thread = threading.Thread(target=lambda replica=replica, part=part: found.append(replica(part)))
+            thread.start()
+            thread.join()
+        return torch.cat(found)
+
+
+@program
+def data_parallel() -> None:
+    model = DataParallel(Net())
+    optimizer = sgd(model)
+    for _ in range(2):
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
 
 
 @program

@@ -70,6 +70,10 @@ class TestRanges:
         step = f"step(data forward({NET} MSELoss) backward optimizer)"
         assert outlines["training"] == f"{step} {step} data"  # at last the loader said that it is at its end
 
+    def test_replicas_have_the_names_of_the_module_that_they_are_made_of(self, outlines: dict[str, str]) -> None:
+        step = f"step(forward(Net({NET} {NET})) backward optimizer)"
+        assert outlines["data_parallel"] == f"{step} {step}"
+
     @pytest.mark.parametrize(
         ("program", "called", "run_again"),
         [

@@ -396,3 +396,30 @@ def test_folding_loses_nothing(read: Read) -> None:
     means = rows[rows["depth"] == 2]
     weighted = np.average(means["tensor_active_pct"], weights=means["kernel_ns"])
     assert weighted == pytest.approx(whole["tensor_active_pct"], abs=0.5)
+
+
+def test_the_backward_pass_of_replicas_finds_their_modules_among_equal_numbers(read: Read) -> None:
+    """DataParallel's threads are new in each step, and each numbers its nodes from 0, as the program's did before."""
+    step = Step().ours("step", 0, 1000).ours("forward", 10, 400).ours("Net", 20, 300)
+    step.op("aten::embedding", 12, 15, sequence=0).works(14, "embed").op("aten::nll_loss_forward", 310, 320, sequence=1)
+    for replica in (11, 12):
+        step.ours("Net", 30 + replica, 200, thread=replica)
+        for number, name in enumerate(("fc1", "fc2")):
+            start = 60 + 50 * number
+            step.ours(f"Net.{name}", start, start + 40, thread=replica)
+            step.op("aten::addmm", start + 5, start + 30, sequence=number, thread=replica).works(
+                start + 9, name, replica
+            )
+    step.ours("backward", 500, 900)
+    for autograd in (21, 22):
+        for number, start in ((1, 510), (0, 560)):
+            step.op(f"{NODE}AddmmBackward0", start, start + 40, thread=autograd)
+            step.op("AddmmBackward0", start + 1, start + 30, sequence=number, thread=autograd)
+            step.works(start + 5, f"of {number}", autograd)
+    found = times(read(step.sampled()))
+    assert found == {
+        ("(forward)", "forward"): 10,
+        **{(f"Net.{name}", phase): 20 for name in ("fc1", "fc2") for phase in ("forward", "backward")},
+        ("Net", "forward"): 40,
+        ("Net", "backward"): 40,
+    }

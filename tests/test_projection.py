@@ -542,3 +542,34 @@ def test_a_recomputation_of_two_backward_passes_at_once_lies_in_neither(tmp_path
     builder = recomputation(TraceBuilder().gpu(), B).range("backward", 0, 90_000, thread=C, domain="tcprof")
     hierarchy, _, _ = project(builder.kernel("again", 60_000, 70_000, thread=B, launched=40_000), tmp_path)
     assert "recompute / Net.layer" in hierarchy.paths["path"].tolist()
+
+
+def data_parallel(builder, *, name="Net"):
+    """A step of training whose model is called as replicas, on two threads of their own."""
+    for number, thread in enumerate((B, C)):
+        builder.range(name, 12_000 + number, 38_000 + number, thread=thread, domain="tcprof")
+        builder.range(f"{name}.fc", 15_000, 30_000, thread=thread, domain="tcprof")
+        builder.kernel(f"fc_{number}", 50_000 + 9_000 * number, 55_000 + 9_000 * number, thread=thread, launched=20_000)
+    return (
+        builder.range("step", 0, 100_000, domain="tcprof", start_end=True)
+        .range("forward", 5_000, 45_000, domain="tcprof", start_end=True)
+        .range("Net", 10_000, 40_000, domain="tcprof")
+    )
+
+
+def test_replicas_lie_beside_the_call_that_waits_for_them(tmp_path):
+    builder = data_parallel(TraceBuilder().gpu())
+    path = "tcprof: step / forward / Net / Net.fc"
+    assert owners(builder, tmp_path) == {"fc_0": path, "fc_1": path}
+    analysis = tcprof.read(builder.write(tmp_path))
+    assert analysis.ranges.set_index("path").loc["step / forward / Net", "kernel_count"] == 2
+    assert analysis.modules.set_index(["module", "phase"]).loc[("Net.fc", "forward"), "kernel_count"] == 2
+
+
+def test_a_module_lies_beside_no_other_and_in_none_of_two_calls_at_once(tmp_path):
+    other = data_parallel(TraceBuilder().gpu(), name="Other")
+    assert set(owners(other, tmp_path).values()) == {"tcprof: Other / Other.fc"}
+    twice = data_parallel(TraceBuilder().gpu())
+    for name, start, end in (("forward", 5_000, 45_000), ("Net", 10_000, 40_000)):
+        twice.range(name, start, end, thread=9, domain="tcprof")
+    assert set(owners(twice, tmp_path).values()) == {"tcprof: Net / Net.fc"}

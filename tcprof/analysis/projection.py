@@ -20,8 +20,7 @@ import pandas as pd
 from tcprof.analysis.intervals import OpenIntervals, run_starts
 from tcprof.analysis.nesting import Nesting
 from tcprof.analysis.paths import name_paths
-from tcprof.annotate.ranges import DOMAIN
-from tcprof.annotate.steps import BACKWARD, RECOMPUTE
+from tcprof.analysis.threads import bring_home
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import NVTX_RANGES, OPS_DOMAIN
 
@@ -93,26 +92,10 @@ def build_hierarchy(ranges: pd.DataFrame) -> Hierarchy:
     order = OpenIntervals.order(lane, start, end)
     ordered = NVTX_RANGES.conform(ranges.iloc[order])
     nesting = Nesting(lane[order], start[order], end[order], ordered["start_end"].to_numpy())
-    parent = nesting.parents()
-    _bring_into_backward(parent, ordered, lane[order], nesting)
+    parent = bring_home(nesting.parents(), ordered, lane[order], nesting)
     levels = _levels(parent)
     path_id, paths = name_paths(ordered, parent, levels)
     return Hierarchy(ordered, parent, path_id, paths, levels, lane[order], nesting)
-
-
-def _bring_into_backward(parent: Ints, ranges: pd.DataFrame, lane: Ints, nesting: Nesting) -> None:
-    """Have recomputations on threads of autograd lie in the only backward pass that is open in their process."""
-    annotated = (ranges["domain"] == DOMAIN).to_numpy()
-    is_backward = annotated & (ranges["name"] == BACKWARD).to_numpy()
-    process, start = (ranges[name].to_numpy() for name in ("process", "start_ns"))
-    rows = np.flatnonzero(annotated & (ranges["name"] == RECOMPUTE).to_numpy() & (parent < 0))
-    count, found = np.zeros(len(rows), dtype=np.int64), np.full(len(rows), -1, dtype=np.int64)
-    for each in np.unique(lane[is_backward]) if len(rows) else ():
-        around = nesting.at(np.full(len(rows), each), start[rows])
-        is_open = (around >= 0) & is_backward[around] & (process[around] == process[rows])
-        count += is_open
-        found = np.where(is_open, around, found)
-    parent[rows] = np.where(count == 1, found, -1)
 
 
 def _levels(parent: Ints) -> list[Ints]:

@@ -10,7 +10,11 @@ import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
+<<<<<<< HEAD
 from tcprof.annotate.names import Names, list_modules
+=======
+from tcprof.annotate.names import Names, is_replica
+>>>>>>> 506ffec (Replicas of nn.DataParallel have their modules' names and lie in the step's forward pass)
 from tcprof.annotate.steps import NAMES, RECOMPUTE, Optimizers, Steps
 
 if TYPE_CHECKING:
@@ -161,9 +165,12 @@ class Hooks:
         name = self._names.known(module)
         if name is None:
             name = self._names.root(module)
+        if is_replica(module):  # on a thread of its own, within a call of its original that is in a step already
+            self._ops.follow()
+            return name
         if name not in self._is_model:
             self._is_model[name] = _has_parameters(module)
-        if self._is_model[name] and not getattr(module, "_is_replica", False):
+        if self._is_model[name]:
             self._last_model_trains = module.training
             trains = self._trains()
             self._trained.update([name] if trains else [])

@@ -23,12 +23,21 @@ class Names:
 
     def __init__(self, reserved: frozenset[str]) -> None:
         self._names: dict[int, tuple[weakref.ref[Module], str]] = {}
+        self._by_hooks: dict[int, tuple[weakref.ref[Module], str]] = {}  # which a replica shares with its original
         self._taken = dict.fromkeys(reserved, 1)
 
     def known(self, module: Module) -> str | None:
-        """The name of a module that was seen before."""
+        """The name of a module that was seen before; of a replica that of its original."""
         entry = self._names.get(id(module))
-        return entry[1] if entry is not None and entry[0]() is module else None
+        if entry is not None and entry[0]() is module:
+            return entry[1]
+        return self._of_original(module) if is_replica(module) else None
+
+    def _of_original(self, replica: Module) -> str | None:
+        hooks = _own_hooks(replica)
+        entry = self._by_hooks.get(id(hooks))
+        original = None if entry is None else entry[0]()
+        return entry[1] if entry is not None and original is not None and _own_hooks(original) is hooks else None
 
     def below(self, module: Module, parent: str) -> str:
         """Name a module that is called inside another and is not registered in its root."""
@@ -56,8 +65,13 @@ class Names:
         return name
 
     def _keep(self, module: Module, name: str) -> str:
-        key = id(module)
-        self._names[key] = (weakref.ref(module, lambda _: self._names.pop(key, None)), name)
+        key, hooks = id(module), id(_own_hooks(module))
+
+        def forget(_: weakref.ref[Module]) -> None:
+            self._names.pop(key, None)
+            self._by_hooks.pop(hooks, None)
+
+        self._names[key] = self._by_hooks[hooks] = (weakref.ref(module, forget), name)
         return name
 
     def _free(self, name: str) -> str:
@@ -67,6 +81,7 @@ class Names:
         return name if number == 1 else f"{name}#{number}"
 
 
+<<<<<<< HEAD
 def list_modules(module: Module) -> list[tuple[str, Module]]:
     """A module and all modules in it, by their paths and in the order of ``named_modules``.
 
@@ -74,6 +89,20 @@ def list_modules(module: Module) -> list[tuple[str, Module]]:
     """
     found: dict[int, tuple[str, Module]] = {}
     waiting = [("", module)]
+=======
+def is_replica(module: Module) -> bool:
+    """Whether ``torch.nn.DataParallel`` made a module: a shallow copy for one call on one device."""
+    return bool(module.__dict__.get("_is_replica"))
+
+
+def _own_hooks(module: Module) -> object:
+    """The dictionary of a module's own hooks, which a shallow copy of it has in common with it."""
+    return module.__dict__.get("_forward_hooks")
+
+
+def _list_modules(module: Module) -> list[tuple[str, Module]]:
+    """A module and all modules in it, by their paths; itself alone where it cannot list them."""
+>>>>>>> 506ffec (Replicas of nn.DataParallel have their modules' names and lie in the step's forward pass)
     try:
         while waiting:
             path, each = waiting.pop()
