@@ -10,11 +10,7 @@ import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
-<<<<<<< HEAD
-from tcprof.annotate.names import Names, list_modules
-=======
-from tcprof.annotate.names import Names, is_replica
->>>>>>> 506ffec (Replicas of nn.DataParallel have their modules' names and lie in the step's forward pass)
+from tcprof.annotate.names import Names, is_replica, list_modules
 from tcprof.annotate.steps import NAMES, RECOMPUTE, Optimizers, Steps
 
 if TYPE_CHECKING:

@@ -81,15 +81,6 @@ class Names:
         return name if number == 1 else f"{name}#{number}"
 
 
-<<<<<<< HEAD
-def list_modules(module: Module) -> list[tuple[str, Module]]:
-    """A module and all modules in it, by their paths and in the order of ``named_modules``.
-
-    That itself is not called: a program's own may do anything. Itself alone where what is in it cannot be known.
-    """
-    found: dict[int, tuple[str, Module]] = {}
-    waiting = [("", module)]
-=======
 def is_replica(module: Module) -> bool:
     """Whether ``torch.nn.DataParallel`` made a module: a shallow copy for one call on one device."""
     return bool(module.__dict__.get("_is_replica"))
@@ -100,9 +91,13 @@ def _own_hooks(module: Module) -> object:
     return module.__dict__.get("_forward_hooks")
 
 
-def _list_modules(module: Module) -> list[tuple[str, Module]]:
-    """A module and all modules in it, by their paths; itself alone where it cannot list them."""
->>>>>>> 506ffec (Replicas of nn.DataParallel have their modules' names and lie in the step's forward pass)
+def list_modules(module: Module) -> list[tuple[str, Module]]:
+    """A module and all modules in it, by their paths and in the order of ``named_modules``.
+
+    That itself is not called: a program's own may do anything. Itself alone where what is in it cannot be known.
+    """
+    found: dict[int, tuple[str, Module]] = {}
+    waiting = [("", module)]
     try:
         while waiting:
             path, each = waiting.pop()
