@@ -10,7 +10,6 @@ import tempfile
 import time
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +34,11 @@ def main() -> int:
             only = {int(each) for each in options.only.split(",") if each} if options.only is not None else None
             return show_case(options.seed, options.case, originals, options.keep or root, only)
         began = time.monotonic()
-        results = list(run_cases(options, originals, root))
-        return report(results, options.seed, time.monotonic() - began)
+        results, failed = run_cases(options, originals, root)
+        status = report(results, options.seed, time.monotonic() - began) if results else 0
+        if failed:
+            say("The fuzzer itself failed: cases are missing.")
+        return int(failed) or status
 
 
 def parse_options() -> argparse.Namespace:
@@ -76,19 +78,22 @@ def run_case(
     return result, outcome
 
 
-def run_cases(options: argparse.Namespace, originals: list[Path], root: Path) -> Iterator[Result]:
-    """Run cases in several processes, each of which writes its results into a file."""
+def run_cases(options: argparse.Namespace, originals: list[Path], root: Path) -> tuple[list[Result], bool]:
+    """Run cases in several processes, each of which writes its results into a file.
+
+    Returns:
+        The results, and whether one of the processes failed: it did not do all of its cases.
+    """
     jobs = max(1, min(options.jobs, options.cases))
     children = {}
     for job in range(jobs):
-        lines = root / f"results-{job}"
+        results = root / f"results-{job}"
         children[job] = os.fork()
         if children[job] == 0:
             status = 1
             try:
-                work_off(
-                    range(options.first + job, options.first + options.cases, jobs), options, originals, root, lines
-                )
+                numbers = range(options.first + job, options.first + options.cases, jobs)
+                work_off(numbers, options, originals, root, results)
                 status = 0
             except BaseException:
                 traceback.print_exc()
@@ -96,16 +101,15 @@ def run_cases(options: argparse.Namespace, originals: list[Path], root: Path) ->
                 sys.stderr.flush()
                 os._exit(status)
     statuses = [os.waitpid(child, 0)[1] for child in children.values()]
-    if any(statuses):
-        raise SystemExit("the fuzzer itself failed")
-    for job in range(jobs):
-        yield from map(json.loads, (root / f"results-{job}").read_text("utf-8").splitlines())
+    written = (root / f"results-{job}" for job in range(jobs))
+    lines = [line for file in written if file.exists() for line in file.read_text("utf-8").splitlines()]
+    return [json.loads(line) for line in lines], any(statuses)
 
 
 def work_off(numbers: range, options: argparse.Namespace, originals: list[Path], root: Path, lines: Path) -> None:
     """One process's cases."""
     told: set[tuple[str, str]] = set()
-    with lines.open("w", encoding="utf-8", errors="backslashreplace") as file:
+    with lines.open("w", buffering=1, encoding="utf-8", errors="backslashreplace") as file:
         for number in numbers:
             try:
                 result, _ = run_case(options.seed, number, originals, root)

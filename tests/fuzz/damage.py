@@ -42,19 +42,20 @@ def encode(random: Random, path: Path) -> tuple[Path, str]:
 
 def write_ahead(random: Random, path: Path) -> tuple[Path, str]:
     """WAL mode; a log with changes that are not in the file yet may lie beside it."""
+    real = path.resolve()  # beside which the log of a link lies
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
-    log = path.with_name(f"{path.name}-wal")
+    log = real.with_name(f"{real.name}-wal")
     left = random.random() < 0.5
     if left:
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         connection.execute("CREATE TABLE late (x)")
-        shutil.copyfile(log, path.with_name("log"))
-        shutil.copyfile(path, path.with_name("copy"))
+        shutil.copyfile(log, real.with_name("log"))
+        shutil.copyfile(real, real.with_name("copy"))
     connection.close()
     if left:
-        path.with_name("copy").replace(path)
-        path.with_name("log").replace(log)
+        real.with_name("copy").replace(real)
+        real.with_name("log").replace(log)
         if random.random() < 0.3:
             log.write_bytes(log.read_bytes()[: random.randint(0, 5000)])
     return path, "WAL mode" + ", with a log beside it" if left else "WAL mode"

@@ -97,6 +97,18 @@ def test_the_original_is_what_it_was(originals: list[Path], tmp_path: Path) -> N
     assert fingerprint(originals[0].parent) == before
 
 
+def test_a_link_may_have_a_log_beside_its_file(originals: list[Path], tmp_path: Path) -> None:
+    logs = 0
+    for seed in range(4):  # with and without a log
+        shutil.copyfile(originals[0], tmp_path / "real.sqlite")
+        (tmp_path / "run.sqlite").unlink(missing_ok=True)
+        (tmp_path / "run.sqlite").symlink_to("real.sqlite")
+        damage.write_ahead(Random(seed), tmp_path / "run.sqlite")
+        logs += (tmp_path / "real.sqlite-wal").exists()
+        (tmp_path / "real.sqlite-wal").unlink(missing_ok=True)
+    assert 0 < logs < 4
+
+
 def test_a_planted_fault_is_found_and_told_once() -> None:
     done = run_fuzzer("-c", PLANT, "--cases", "5", "--jobs", "1", "--seed", "5")
     assert done.returncode == 1, done.stderr
