@@ -59,7 +59,7 @@ class TestRanges:
             ("wrapped", f"inference Net(forward({NET}))"),
             ("compiled", "step(forward(Net) backward optimizer)"),
             ("raising", "inference Outer(forward(Outer(Outer.broken Outer.block(Outer.block.proj))))"),
-            ("unlisted", "inference Strange(forward(Strange(Strange.Block(Strange.Block.Linear))))"),
+            ("unlisted", "Strange(Strange.Block(Strange.Block.Linear))"),
             ("recursive", "Tree"),
         ],
     )
