@@ -102,10 +102,10 @@ class Schema:
         Raises:
             KeyError: A column that cannot be unknown is absent: a defect of the caller.
         """
-        index, present, data = pd.RangeIndex(len(frame)), set(frame.columns), {}
+        index, present, data = pd.RangeIndex(len(frame)), dict(frame.items()), {}
         for column in self.columns:
             if column.name in present:
-                values = frame[column.name]
+                values = present[column.name]
                 if values.dtype != _DTYPES[column.dtype]:
                     values = values.astype(column.dtype)
                 array = values.array

@@ -75,9 +75,15 @@ def list_rows(
         instances = np.stack([each.centers[MEDIAN]["host_ns"].count for each in side]).sum(axis=0)
         counts[f"{name}_instance_count"] = np.where(present.any(axis=0), instances, np.nan)
         counts[f"{name}_recording_count"] = present.sum(axis=0)
-    names = (quantity.name for quantity in QUANTITIES)
-    parts = [places.assign(quantity=name, **counts, **_compare(name, sides)) for name in names]
-    return COMPARISON.conform(pd.concat(parts).sort_index(kind="stable"))
+    found = {quantity.name: {**counts, **_compare(quantity.name, sides)} for quantity in QUANTITIES}
+    unknown = np.full(len(places), np.nan)
+    cells = {
+        column: np.column_stack([each.get(column, unknown) for each in found.values()]).ravel()
+        for column in dict.fromkeys(column for each in found.values() for column in each)
+    }
+    repeated = {name: column.repeat(len(found)).array for name, column in places.items()}
+    quantities = np.tile(np.array(list(found), dtype=object), len(places))
+    return COMPARISON.conform(pd.DataFrame({**repeated, "quantity": quantities, **cells}))
 
 
 def _read(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> _RecordingFigures:
