@@ -20,6 +20,7 @@ sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))
 work = importlib.import_module("work")
 
 SMS, CLOCK_HZ, BANDWIDTH, US = 132, 2_000_000_000, 4_800_000_000_000, 1_000
+L2_PER_NS = 160  # slices times the clock of the L2 cache
 PERIOD = 20 * US
 NAMES = {column: metric.names[0] for column, metric in find_chip("GH100").sums.items()}
 # What a launch counts: a kernel that streams memory, and one that multiplies float32 on the CUDA cores.
@@ -30,7 +31,13 @@ PER_LAUNCH = {
     ),
     "gemm_ffma": (
         47 * US,
-        {"dram_read_bytes": 1_000_000, "fma_instruction_count": 40_000_000, "instruction_count": 44e6},
+        {
+            "dram_read_bytes": 1_000_000,
+            "fma_instruction_count": 40_000_000,
+            "instruction_count": 44e6,
+            "l1_wavefront_count": 6_000_000,
+            "l2_request_count": 1_500_000,
+        },
     ),
 }
 LAUNCHES = 40
@@ -59,6 +66,8 @@ def recorded(columns: tuple[str, ...] = WORK, bandwidth: int | None = BANDWIDTH,
 
     elapsed = [int(PERIOD * 1e-9 * CLOCK_HZ * SMS)] * (len(borders) - 1)
     builder.cycles([0] * len(elapsed), sm=elapsed, **when)
+    if "l2_request_count" in columns:
+        builder.samples([PERIOD * L2_PER_NS] * len(elapsed), metric=NAMES["l2_cycles"], **when)
     for column in columns:
         builder.samples(sums(column), metric=NAMES[column], **when)
     return builder
@@ -81,6 +90,8 @@ def test_kernels_get_what_they_moved_and_executed(tmp_path: Path) -> None:
     assert stream["dram_pct"] == pytest.approx(100 * 130e6 / 30e-6 / BANDWIDTH, rel=0.02)
     assert product["fma_tflops"] == pytest.approx(64 * 40e6 / 47e-6 / 1e12, rel=0.02)
     assert product["fma_pct"] == pytest.approx(100 * 40e6 / (4 * 47e-6 * CLOCK_HZ * SMS), rel=0.02)
+    assert product["l1_pct"] == pytest.approx(100 * 6e6 / (47e-6 * CLOCK_HZ * SMS), rel=0.02)
+    assert product["l2_pct"] == pytest.approx(100 * 1.5e6 / (47_000 * L2_PER_NS), rel=0.02)
     assert (stream["bound"], product["bound"]) == ("memory", "fp32")
 
 
@@ -119,6 +130,8 @@ def test_what_was_not_recorded_is_unknown(tmp_path: Path) -> None:
         "fma_pct",
         "fma_tflops",
         "l2_bytes",
+        "l1_pct",
+        "l2_pct",
     ]
     assert row[unknown].isna().all()
     assert row["sm_issue_pct"] == pytest.approx(100 * 2e6 / (4 * 30e-6 * CLOCK_HZ * SMS), rel=0.05)
@@ -215,10 +228,39 @@ def test_what_a_copy_moves_is_no_kernel_s(tmp_path: Path) -> None:
 def test_what_bounds_a_kernel(
     dram: float, issue: float, fma: float, tensor: float, sm_active: float, is_fp32_product: bool, bound: str
 ) -> None:
-    shares = dict(zip(SHARES, map(np.atleast_1d, (sm_active, issue, dram, fma)), strict=True))
-    shares = {f"{name}_pct": share.astype(float) for name, share in shares.items()}
-    found = find_bounds(shares, np.array([float(tensor)]), np.array([is_fp32_product]))
+    found = find_bounds(share(sm_active, issue, dram, fma), np.array([float(tensor)]), np.array([is_fp32_product]))
     assert found.tolist() == [bound]
+
+
+@pytest.mark.parametrize(
+    ("l1", "l2", "dram", "issue", "tensor", "bound"),
+    [
+        (78, 30, 25, 34, 50, "L1 cache"),
+        (62, 97, 24, 22, 1, "L2 cache"),
+        (97, 62, 24, 22, 1, "L1 cache"),
+        (59, 59, 24, 22, 1, "latency"),
+        (70, 34, 22, 11, 90, "tensor"),
+        (85, 34, 20, 16, 81, "L1 cache"),
+        (62, 97, 98, 22, 1, "memory"),
+        (62, 70, 20, 75, 1, "issue"),
+        (np.nan, 97, 24, 22, 1, "L2 cache"),
+        (97, np.nan, 24, 22, 1, "L1 cache"),
+        (97, 20, np.nan, 22, 1, ""),
+    ],
+)
+def test_caches_bound_a_kernel_where_they_are_the_busiest(
+    l1: float, l2: float, dram: float, issue: float, tensor: float, bound: str
+) -> None:
+    found = find_bounds(share(99, issue, dram, 5, l1, l2), np.array([float(tensor)]), np.array([False]))
+    assert found.tolist() == [bound]
+
+
+def share(
+    sm_active: float, issue: float, dram: float, fma: float, l1: float = np.nan, l2: float = np.nan
+) -> dict[str, np.ndarray]:
+    """What a kernel used of what the GPU can do, in percent."""
+    values = (sm_active, issue, dram, fma, l1, l2)
+    return {f"{name}_pct": np.array([value], dtype=float) for name, value in zip(SHARES, values, strict=True)}
 
 
 def test_a_small_kernel_is_a_small_grid_in_the_timeline(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tcprof.analysis.instances import group_by_path, united_windows
 from tcprof.analysis.intervals import StepFunction, run_starts
-from tcprof.analysis.kernels.bound import CUDA_CORES, ISSUE, MEMORY, SMALL_GRID
+from tcprof.analysis.kernels.bound import CUDA_CORES, ISSUE, L1, L2, MEMORY, SMALL_GRID
 from tcprof.analysis.kernels.summary import could_be_tensor
 from tcprof.analysis.sampling import Windows
 from tcprof.arrays import Floats, Ints
@@ -46,7 +46,7 @@ def classes_of_activities(activities: pd.DataFrame, launched: pd.DataFrame, kern
         "communication": kernels["communication"],
         "tensor_kernel": kernels["tensor_kernel"],
         "unresolved_kernel": could_be_tensor(kernels),
-        "memory_bound": bound == MEMORY,
+        "memory_bound": bound.isin([MEMORY, L1, L2]),
         "fp32_bound": bound == CUDA_CORES,
         "issue_bound": bound == ISSUE,
         "small_grid": bound == SMALL_GRID,

@@ -27,7 +27,10 @@ TIMELINE = Schema(
             title="Tensor kernel",
         ),
         Column(
-            "memory_bound_ns", FLOAT, "Another kernel, at 60 % or more of the memory's bandwidth.", title="Memory-bound"
+            "memory_bound_ns",
+            FLOAT,
+            "Another kernel, at 60 % or more of what the memory or a cache gives; see bound of *kernels*.",
+            title="Memory-bound",
         ),
         Column(
             "fp32_bound_ns",

@@ -62,6 +62,13 @@ SAMPLES = Schema(
         Column("dram_read_bytes", FLOAT, "Bytes read from device memory."),
         Column("dram_write_bytes", FLOAT, "Bytes written to device memory."),
         Column("l2_bytes", FLOAT, "Bytes that the L2 cache was asked for."),
+        Column("l2_request_count", FLOAT, "Requests to the L2 cache, of which a slice of it takes one in a cycle."),
+        Column("l2_cycles", FLOAT, "Cycles that passed for the L2 cache, over all its slices."),
+        Column(
+            "l1_wavefront_count",
+            FLOAT,
+            "Passes through the L1 data pipes, of shared memory too: an SM makes one in a cycle.",
+        ),
     ),
 )
 SAMPLE_METRICS = tuple(SAMPLES.names[3:])
@@ -73,6 +80,8 @@ WORK = (
     "dram_read_bytes",
     "dram_write_bytes",
     "l2_bytes",
+    "l2_request_count",
+    "l1_wavefront_count",
 )
 COUNTED = ("cycles", "count", "bytes")  # units of what a sample counts, and that is not drawn: its rate is
 # What follows from counts of the samples, where Nsight Systems' whole percentages were not recorded.

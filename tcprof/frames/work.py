@@ -42,6 +42,8 @@ LAUNCHED = Schema(
             "Bytes written to device memory while it ran, likewise; what it leaves in the L2 cache is written later.",
         ),
         Column("l2_bytes", FLOAT, "Bytes that the L2 cache was asked for, likewise."),
+        Column("l2_request_count", FLOAT, "Requests to the L2 cache, likewise."),
+        Column("l1_wavefront_count", FLOAT, "Passes through the L1 data pipes, likewise."),
         Column(
             "dram_ideal_ns", FLOAT, "The time that its bytes of device memory would take at the memory's bandwidth."
         ),
@@ -68,6 +70,8 @@ _WORK = {
     "dram_read_bytes": "Bytes read from device memory while it ran",
     "dram_write_bytes": "Bytes written to device memory while it ran",
     "l2_bytes": "Bytes that the L2 cache was asked for while it ran",
+    "l2_request_count": "Requests to the L2 cache while it ran",
+    "l1_wavefront_count": "Passes through the L1 data pipes, of shared memory too",
 }
 
 
@@ -159,6 +163,19 @@ KERNELS = Schema(
             "Instructions of the FMA pipe while it ran, of the most that the CUDA cores can start; unknown where wide.",
             title="FMA pipe",
         ),
+        Column(
+            "l1_pct",
+            FLOAT,
+            "Passes through the L1 data pipes, which shared memory has too, while it ran, of one in a cycle; unknown "
+            "where wide.",
+            title="L1",
+        ),
+        Column(
+            "l2_pct",
+            FLOAT,
+            "Requests to the L2 cache while it ran, of one in a cycle for each slice of it; unknown where wide.",
+            title="L2",
+        ),
         Column("sm_cycles", FLOAT, "Cycles that passed while it ran, over all launches and SMs."),
         *_work_of_kernels(),
         Column(
@@ -178,9 +195,9 @@ KERNELS = Schema(
         Column(
             "bound",
             TEXT,
-            "memory, tensor (the tensor pipe), fp32 (float32 on the CUDA cores) or issue (the issue slots), if that is "
-            "at 60 % or more and the highest; else small grid, where 40 % of the SMs had nothing to do, or latency; "
-            "empty where unknown.",
+            "memory, L1 cache (and shared memory), L2 cache, tensor (the tensor pipe), fp32 (float32 on the CUDA "
+            "cores) or issue (the issue slots), if that is at 60 % or more and the highest; else small grid, where "
+            "40 % of the SMs had nothing to do, or latency; empty where unknown.",
             title="Bound by",
         ),
         Column(

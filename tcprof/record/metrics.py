@@ -10,6 +10,13 @@ from tcprof.record.nsys.capabilities import Capabilities, GpuSupport, read_gener
 from tcprof.record.nsys.locate import Nsys
 from tcprof.record.trial import try_metric_set
 
+# What sets lack, best first, and how they are asked for; the first that is taken is used.
+_SETS: dict[str, dict[str, bool]] = {
+    "": {},
+    "nothing of the caches": {"with_caches": False},
+    "no bytes and no instructions": {"with_work": False},
+}
+
 
 @dataclass(frozen=True)
 class FoundSet:
@@ -29,7 +36,7 @@ class FoundSet:
 def find_metric_set(
     nsys: Nsys, capabilities: Capabilities, options: RecordOptions, gpus: tuple[GpuSupport, ...], folder: Path
 ) -> FoundSet:
-    """Tries metric sets with tensor cycles: with bytes and instructions; and if that is refused, without.
+    """Tries metric sets with tensor cycles: with all that the chip counts; if that is refused, with less.
 
     Args:
         nsys: The nsys that will record.
@@ -41,19 +48,34 @@ def find_metric_set(
     Raises:
         NsysError: None can be had here.
     """
-    path = write_metric_set(nsys, capabilities, gpus, folder)
-    try:
-        sampled = try_metric_set(nsys, capabilities, options, path)
-    except NsysError as error:
-        path = write_metric_set(nsys, capabilities, gpus, folder, with_work=False)
-        sampled = try_metric_set(nsys, capabilities, options, path)
-        return FoundSet(path, sampled, f"Tensor cycles are recorded, but no bytes and no instructions: {error}")
-    missing = [what for name, what in read_sums(path.read_text(encoding="utf-8")).items() if name not in sampled]
-    return FoundSet(path, sampled, f"Not sampled here: {', '.join(missing)}." if missing else "")
+    refusals: list[NsysError] = []
+    tried = ""
+    for without, less in _SETS.items():
+        path = write_metric_set(nsys, capabilities, gpus, folder, **less)
+        text = path.read_text(encoding="utf-8")
+        if text == tried:  # a chip of which no more is known
+            continue
+        tried = text
+        try:
+            sampled = try_metric_set(nsys, capabilities, options, path)
+        except NsysError as error:
+            refusals.append(error)
+            continue
+        if refusals:
+            return FoundSet(path, sampled, f"Tensor cycles are recorded, but {without}: {refusals[0]}")
+        missing = [what for name, what in read_sums(text).items() if name not in sampled]
+        return FoundSet(path, sampled, f"Not sampled here: {', '.join(missing)}." if missing else "")
+    raise refusals[-1]
 
 
 def write_metric_set(
-    nsys: Nsys, capabilities: Capabilities, gpus: tuple[GpuSupport, ...], folder: Path, *, with_work: bool = True
+    nsys: Nsys,
+    capabilities: Capabilities,
+    gpus: tuple[GpuSupport, ...],
+    folder: Path,
+    *,
+    with_work: bool = True,
+    with_caches: bool = True,
 ) -> Path:
     """Writes a metric set with tensor cycles for some GPUs of this machine.
 
@@ -65,6 +87,7 @@ def write_metric_set(
         gpus: The GPUs to sample.
         folder: Where to write it; a temporary folder that outlives the recording.
         with_work: See ``build_metric_set``.
+        with_caches: Likewise.
 
     Returns:
         The file, named after the set's alias as nsys wants it.
@@ -82,6 +105,8 @@ def write_metric_set(
         )
     path = folder / "tcprof.config"
     own = read_general_metric_set(nsys, chips[0])
-    text = build_metric_set(own, chips[0], path.stem, keep_links=len(gpus) > 1, with_work=with_work)
+    text = build_metric_set(
+        own, chips[0], path.stem, keep_links=len(gpus) > 1, with_work=with_work, with_caches=with_caches
+    )
     path.write_text(text, encoding="utf-8")
     return path

@@ -9,12 +9,13 @@ from typing import Any
 
 import yaml
 
-from tcprof.chips import Metric, find_chip
+from tcprof.chips import Chip, Metric, find_chip
 from tcprof.errors import NsysError
 
 _LINK_PREFIXES = ("nvlrx__", "nvltx__", "pcie__", "ctc__")
 _SUFFIX = ".sum"
 _NEEDED = ("tensor_cycles", "sm_cycles")  # what no set of ours goes without
+_OF_CACHES = ("l1_wavefront_count", "l2_request_count", "l2_cycles")  # of units that others may have in another pass
 
 _Mapping = dict[str, Any]  # a node of a YAML document
 
@@ -38,7 +39,13 @@ def count_metrics(text: str) -> int:
 
 
 def build_metric_set(
-    own: str, chip: str, alias: str = "tcprof", *, keep_links: bool = False, with_work: bool = True
+    own: str,
+    chip: str,
+    alias: str = "tcprof",
+    *,
+    keep_links: bool = False,
+    with_work: bool = True,
+    with_caches: bool = True,
 ) -> str:
     """Makes the text of a small metric set with tensor cycles.
 
@@ -48,6 +55,7 @@ def build_metric_set(
         alias: Name of the set; its file must be called ``ALIAS.config``.
         keep_links: Keep the metrics of NVLink and PCIe as well.
         with_work: Also add the sums of what else the GPU did, bytes and instructions, that the chip is known to have.
+        with_caches: Of these, also what tells how busy its caches were.
 
     Raises:
         NsysError: If the chip has no counter for the tensor pipe alone (Turing counts it together with FP16),
@@ -56,7 +64,7 @@ def build_metric_set(
     document = _parse(own)
     source = _first_set(document)
     known = find_chip(chip)
-    sums = {column: metric for column, metric in known.sums.items() if with_work or column in _NEEDED}
+    sums = _choose_sums(known, with_work, with_caches)
     replaced = {metric.replaces for metric in sums.values()}
     kept = {
         counter
@@ -84,6 +92,12 @@ def build_metric_set(
     }
     new = {"version": document.get("version"), "metricSets": [ours]}
     return yaml.safe_dump(new, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _choose_sums(known: Chip, with_work: bool, with_caches: bool) -> dict[str, Metric]:
+    """The sums to ask for, by column."""
+    left_out = set(known.sums) if not with_work else {*_OF_CACHES} if not with_caches else set()
+    return {column: metric for column, metric in known.sums.items() if column in _NEEDED or column not in left_out}
 
 
 def read_sums(text: str) -> dict[str, str]:

@@ -309,7 +309,9 @@ def test_what_of_the_set_is_not_sampled_is_told(
     general_set.write_text(yaml.safe_dump(document))
     planned = plan(machine)
     assert planned.metric_set is not None
-    assert planned.notes == ("Not sampled here: SM Issue, DRAM Read, L2, FMA Pipe.",)
+    assert planned.notes == (
+        "Not sampled here: SM Issue, DRAM Read, L2, FMA Pipe, L1 Data Pipe, L2 Requests, L2 Cycles.",
+    )
 
 
 def test_sums_that_are_refused_leave_tensor_cycles(machine: Path, general_set: Path, monkeypatch) -> None:
@@ -328,5 +330,29 @@ def test_sums_that_are_refused_leave_tensor_cycles(machine: Path, general_set: P
 
     monkeypatch.setattr("tcprof.record.metrics.try_metric_set", refuse_sums)
     planned = plan(machine)
-    assert len(asked) == 2
+    assert len(asked) == 3
     assert planned.notes == ("Tensor cycles are recorded, but no bytes and no instructions: it needs two passes.",)
+
+
+def test_sums_of_caches_that_are_refused_leave_the_others(
+    machine: Path, general_set: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = yaml.safe_load(general_set.read_text())
+    percent = [{"name": "Throughput %", "suffix": ".avg.pct_of_peak_sustained_elapsed"}]
+    issue = {"name": "SM Issue", "id": "sm__inst_executed_realtime", "subMetrics": percent}
+    document["metricSets"][0]["metrics"].append(issue)
+    general_set.write_text(yaml.safe_dump(document))
+
+    asked = []
+
+    def refuse_caches(nsys: object, capabilities: object, options: object, path: Path) -> tuple[str, ...]:
+        asked.append(path.read_text())
+        if "L1 Data Pipe" in asked[-1]:
+            raise NsysError("it needs two passes.")
+        return trial.try_metric_set(nsys, capabilities, options, path)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("tcprof.record.metrics.try_metric_set", refuse_caches)
+    planned = plan(machine)
+    assert planned.notes == ("Tensor cycles are recorded, but nothing of the caches: it needs two passes.",)
+    assert len(asked) == 2
+    assert "FMA Pipe" in asked[-1]

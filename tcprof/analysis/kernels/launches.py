@@ -17,7 +17,7 @@ from tcprof.analysis.kernels.enclosure import find_enclosure
 from tcprof.analysis.kernels.fit import PASSES, Fit, fit
 from tcprof.analysis.kernels.interruptions import doubt_interrupted
 from tcprof.analysis.kernels.names import read_names
-from tcprof.analysis.kernels.work import SHARES, Limits, fit_counts, fit_shares
+from tcprof.analysis.kernels.work import SHARES, Limits, fit_counts, fit_shares, requests_per_ns
 from tcprof.analysis.projection import Attribution, Hierarchy, ranges_of_activities
 from tcprof.analysis.sampling import read_rounded
 from tcprof.arrays import Floats, Ints
@@ -181,7 +181,7 @@ def _fit_gpu(
     enclosure = find_enclosure(launches, start, end, copies.own)
     counted = replace(counted, bounds=enclosure.bound(value, (error == 0) & (shift == 0)))
     active = full_activity(counted, capacity)
-    limits = Limits(capacity, has_clock, *peaks)
+    limits = Limits(capacity, has_clock, *peaks, requests_per_ns(samples))
     counts = fit_counts(launches, design, samples, limits, copies, enclosure)
     fits = {"tensor": active, **fit_shares(launches, design, samples, counts, limits)}
     doubt = doubt_interrupted(*names, launches, active.per_launch)

@@ -26,6 +26,8 @@ SHARES = {
     "sm_issue": (("instruction_count",), ("sm_issue_pct",)),
     "dram": (("dram_read_bytes", "dram_write_bytes"), ("dram_read_pct", "dram_write_pct")),
     "fma": (("fma_instruction_count",), ()),
+    "l1": (("l1_wavefront_count",), ()),
+    "l2": (("l2_request_count",), ()),
 }
 _PASSES_OF_COUNTS = 2  # more change what is not a few µs long by about 1 %
 _PASSES_OF_PERCENT = 1
@@ -41,18 +43,23 @@ class Limits:
         has_clock: Whether these are known.
         dram_bandwidth: Bytes a second; NaN where not known.
         fma_per_cycle: Warp instructions of the FMA pipes of an SM in a cycle; NaN where not known.
+        l2_per_ns: Requests that the L2 cache can take in a ns; NaN where not known.
     """
 
     capacity: Capacity
     has_clock: bool
     dram_bandwidth: float
     fma_per_cycle: float
+    l2_per_ns: float
 
     def most(self, share: str) -> Capacity | None:
         """What can be counted in a ns at most; None where it is not known."""
         if share == "dram":
             return self._constant(self.dram_bandwidth * 1e-9)
-        of_pipes = {"sm_active": 1.0, "sm_issue": 4.0, "fma": self.fma_per_cycle}[share] / PIPES_PER_SM
+        if share == "l2":
+            return self._constant(self.l2_per_ns)
+        of_sm = {"sm_active": 1.0, "sm_issue": 4.0, "fma": self.fma_per_cycle, "l1": 1.0}
+        of_pipes = of_sm[share] / PIPES_PER_SM
         known = self.has_clock and of_pipes > 0
         return self.capacity.times(of_pipes) if known else None
 
@@ -63,6 +70,12 @@ class Limits:
         return Capacity(
             np.full(len(shape.of_launch), rate), np.full(len(shape.of_class), rate), np.zeros(len(shape.of_class))
         )
+
+
+def requests_per_ns(samples: pd.DataFrame) -> float:
+    """Requests that the L2 cache can take in a ns: one in a cycle and slice; NaN where its cycles were not sampled."""
+    passed = (samples["end_ns"] - samples["start_ns"]).sum()
+    return float(samples["l2_cycles"].sum(min_count=len(samples)) / passed)
 
 
 def fit_counts(

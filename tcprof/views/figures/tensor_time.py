@@ -18,6 +18,8 @@ from tcprof.views.figures.time_classes import CLASS_COLORS
 _COLORS = {  # what bounds a kernel has the colour of the time that it makes up
     "tensor": CLASS_COLORS["tensor_kernel"],
     "memory": CLASS_COLORS["memory_bound"],
+    "L2 cache": "#00A08A",
+    "L1 cache": "#B58900",
     "fp32": CLASS_COLORS["fp32_bound"],
     "issue": CLASS_COLORS["issue_bound"],
     "small grid": CLASS_COLORS["small_grid"],

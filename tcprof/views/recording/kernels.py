@@ -51,6 +51,8 @@ _FURTHER = (
     "dram_pct",
     "dram_bandwidth",
     "fma_pct",
+    "l1_pct",
+    "l2_pct",
     "sm_issue_pct",
     "path",
 )
