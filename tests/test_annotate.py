@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from forked import run_forked
 
 import tcprof
 
@@ -199,7 +200,7 @@ atexit.register(lambda: print(type(pickle.loads(pickle.dumps(Mine()))) is Mine))
             "hooks._enter(torch.nn.Linear(1, 1)); child = os.fork(); calls = len(hooks._thread.calls);"
             "child or os._exit(calls); print(calls, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
         )
-        assert run_python("-c", script).stdout == "1 0\n"
+        assert run_forked(script).stdout == "1 0\n"
 
     def test_the_context_annotates_what_is_within(self) -> None:
         script = (
@@ -209,5 +210,5 @@ atexit.register(lambda: print(type(pickle.loads(pickle.dumps(Mine()))) is Mine))
             "with tcprof.annotate(): n(x)\n"
             "n(x); print(log)"
         )
-        done = run_python("-c", script)
+        done = run_forked(script)
         assert done.stdout == "['Linear']\n", done.stderr

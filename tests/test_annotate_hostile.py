@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from forked import run_forked
 from slow import slow
 from test_annotate import PACKAGE, run_python
 
@@ -148,15 +149,22 @@ OFTEN = (
 TOLD = {"modules that hide their attributes"}  # an error of the annotation's own: told, and it is switched off
 
 
-def run(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
+AT_IMPORT = {"exits at import", "killed"}
+DEEP = {"recursion", "calls nested nearly as deep as Python allows"}
+
+
+def run(folder: Path, program: str, *, whole: bool = False) -> subprocess.CompletedProcess[str]:
+    """What a program does, whose import of torch is its own or not."""
     script = folder / "program.py"
     script.write_text(program, encoding="utf-8")
-    return run_python(str(script))
+    return run_python(str(script)) if whole else run_forked(program, file=str(script))
 
 
 @pytest.mark.parametrize("name", [*OFTEN, *slow(name for name in PROGRAMS if name not in OFTEN)])
 def test_the_programs_output_and_status_are_its_own(tmp_path: Path, name: str) -> None:
-    plain, annotated = (run(tmp_path, text + PROGRAMS[name]) for text in ("", f"exec({START!r})\n"))
+    plain, annotated = (
+        run(tmp_path, text + PROGRAMS[name], whole=name in AT_IMPORT | DEEP) for text in ("", f"exec({START!r})\n")
+    )
     assert (annotated.returncode, annotated.stdout) == (plain.returncode, plain.stdout)
     told = [line for line in annotated.stderr.splitlines() if line.startswith("tcprof: ")]
     assert len(told) == (name in TOLD)
@@ -168,7 +176,7 @@ def test_a_torch_without_nvtx_is_told_once_and_the_program_goes_on(tmp_path: Pat
     (tmp_path / "nvtx.py").write_text("raise ImportError", encoding="utf-8")
     path = os.pathsep.join((str(PACKAGE / "startup"), str(tmp_path)))
     done = run_python("-c", NET + "print(net(x).shape, net(x).shape)", PYTHONPATH=path)
-    plain = run_python("-c", NET + "print(net(x).shape, net(x).shape)")
+    plain = run_forked(NET + "print(net(x).shape, net(x).shape)")
     assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
     assert len(done.stderr.splitlines()) == 1
     assert done.stderr.startswith("tcprof: ")

@@ -6,6 +6,7 @@ A PyTorch for CPUs has no NVTX. Here the observer writes for another profiler: i
 import subprocess
 
 import pytest
+from forked import run_forked
 from slow import slow
 from test_annotate import run_python
 
@@ -42,7 +43,7 @@ def elsewhere(function):
 
 
 def run(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    done = run_python("-c", PRELUDE + script, **environment)
+    done = run_forked(PRELUDE + script, **environment)
     assert done.returncode == 0, done.stderr
     return done
 
@@ -149,7 +150,7 @@ print(before, first, second, third, fourth, state()[1])
 
 def test_a_context_of_no_level_is_an_error_of_the_program() -> None:
     script = "with tcprof.annotate(level='all'): pass"
-    done = run_python("-c", PRELUDE + script)
+    done = run_forked(PRELUDE + script)
     assert "ValueError: 'all' is none of modules, ops, shapes" in done.stderr
 
 

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
+from forked import run_forked
 from slow import slow
-from test_annotate import run_python
 
 pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
 
@@ -58,7 +58,7 @@ def run(folder: Path, script: str) -> tuple[str, list[tuple[str, int, int]]]:
     program, log = folder / "program.py", folder / "log"
     log.touch()
     program.write_text(f"{PRELUDE}\nannotation.start()\n{script}", encoding="utf-8")
-    done = run_python(str(program), str(log))
+    done = run_forked(program.read_text(encoding="utf-8"), str(log), file=str(program))
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout, [tuple(json.loads(line)) for line in log.read_text(encoding="utf-8").splitlines()]
 
