@@ -243,6 +243,20 @@ def test_tensor_cycles_that_were_wrapped(tmp_path, largest):
     assert samples.frame["tensor_active_pct"].tolist() == pytest.approx([25 * c / largest for c in cycles])
 
 
+def test_cycles_of_which_the_export_kept_the_last_byte_are_left_out_and_told(tmp_path):
+    """132 SMs at 2 GHz have 13.2 million cycles in 50 us. The clock stands for them."""
+    period, clock, cycles = 50_000, [2_000_000_000] * 4, [13_200_000, 13_200_100, 13_200_200, 13_200_010]
+    cut = [(count + 128) % 256 - 128 for count in cycles]
+    tensor = [13_200_000, 26_400_000, 0, 6_600_000]
+    builder = TraceBuilder().gpu(sm_count=132).cycles(tensor, sm=cut, clock_hz=clock, period=period)
+    trace = builder.trace(tmp_path)
+    assert trace.samples().frame["tensor_active_pct"].tolist() == pytest.approx([25, 50, 0, 12.5])
+    assert [wrong.count for wrong in trace.wrong() if "cut off" in wrong.what] == [4]
+    whole = TraceBuilder().gpu(sm_count=132).cycles(tensor, sm=cycles, clock_hz=clock, period=period).trace(tmp_path)
+    assert whole.samples().frame["tensor_active_pct"].tolist() == pytest.approx([25, 50, 0, 12.5], rel=1e-4)
+    assert not [wrong for wrong in whole.wrong() if "cut off" in wrong.what]
+
+
 def test_a_clock_of_more_than_2_to_the_31_hertz(tmp_path):
     clock = [1_980_000_000, 2_400_000_000, 2_520_000_000]
     builder = TraceBuilder().samples([1, 2, 3]).samples(read_back_signed(clock), metric=CLOCK)

@@ -25,6 +25,10 @@ NOTHING_LOST = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 _MEGAHERTZ_AT_MOST = 100_000  # a clock below this is in MHz; nsys writes Hz under the name MHz
 
 
+_LEAST_OF_CLOCK = 0.1  # of the cycles that the clock had: a slice of a GPU has a seventh of its SMs
+_BYTE = 256
+
+
 class GpuLimits(NamedTuple):
     """What a GPU has; NaN for unknown.
 
@@ -61,9 +65,9 @@ def read_samples(database: Database, gpus: pd.DataFrame, metrics: Iterable[str])
     shared_pipe = any(reading.metric.shared_pipe for of_gpu in readings.values() for reading in of_gpu.values())
     parts = []
     for gpu in sorted(readings):
-        of_gpu = readings.pop(gpu)  # all are not held in both forms
-        lost_here = lost.get(gpu, NOTHING_LOST)
-        parts.append(_sample_columns(gpu, of_gpu, lost_here, limits.get(gpu, GpuLimits()), wanted.metrics))
+        known = limits.get(gpu, GpuLimits())
+        of_gpu = _leave_out_cut(database, readings.pop(gpu), known.sm_count)  # all are not held in both forms
+        parts.append(_sample_columns(gpu, of_gpu, lost.get(gpu, NOTHING_LOST), known, wanted.metrics))
     has_cycles = [("tensor_cycles" in part) for part in parts]
     has_percent = [("tensor_active_pct" in part) for part in parts]
     return Samples(
@@ -72,6 +76,31 @@ def read_samples(database: Database, gpus: pd.DataFrame, metrics: Iterable[str])
         shared_pipe=shared_pipe,
         lost_ns=sum(int((end - start).sum()) for start, end in lost.values()),
     )
+
+
+def _leave_out_cut(database: Database, readings: Readings, sm_count: float) -> Readings:
+    """Readings without those that the export cut off to their last byte.
+
+    Nsight Systems 2025.3.2 did so in a long recording, for some metrics and not for others. The cycles of the SMs tell,
+    where the clock was recorded too: then they are far below what it had. Another count that never needs more than a
+    byte, and all of that, is cut off as well.
+    """
+    clock, cycles = (readings.get(name) for name in ("gpc_clock_hz", "sm_cycles"))
+    if clock is None or cycles is None or len(cycles.times) < 2 or not len(clock.values):
+        return readings
+    hertz = float(np.median(clock.values)) * (1e6 if clock.values.max() < _MEGAHERTZ_AT_MOST else 1)
+    expected = sm_count * hertz * 1e-9 * float(np.median(np.diff(cycles.times)))
+    if not cycles.values.max() < _LEAST_OF_CLOCK * expected:
+        return readings
+    cut = [
+        name
+        for name, reading in readings.items()
+        if not name.endswith(("_pct", "_hz")) and _BYTE // 2 <= reading.values.max(initial=0) < _BYTE
+    ]
+    for name in cut:
+        words = f"of {readings[name].metric.names[0]} cut off to one byte"
+        database.tell(schema.METRICS, "value", words, len(readings[name].values))
+    return {name: reading for name, reading in readings.items() if name not in cut}
 
 
 def _joined(parts: list[dict[str, Ints | Floats]]) -> pd.DataFrame:
