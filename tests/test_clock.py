@@ -92,7 +92,7 @@ def test_no_row_without_gr_active():
 
 @pytest.mark.parametrize(
     ("offset", "moved", "fault"),
-    [(0, "", ""), (20_000, "stamped 20.6 µs later", ""), (1_000_000, "", "correlation 0.")],
+    [(0, "", ""), (20_000, "stamped 20.4 µs later", ""), (1_000_000, "", "correlation 0.")],
 )
 def test_a_reader_is_warned(tmp_path, offset, moved, fault):
     activities, samples = recorded(offset)

@@ -296,7 +296,7 @@ class TestChecks:
     )
     def test_clocks_that_disagree(self, shift, correlation, state):
         """Samples that were moved are in order: the notes say so."""
-        row = {"gpu": [0], "offset_ns": [shift - 600.0], "correlation": [correlation], "shift_ns": [shift]}
+        row = {"gpu": [0], "offset_ns": [shift - 450.0], "correlation": [correlation], "shift_ns": [shift]}
         clocks = pd.DataFrame(row)
         assert self.states(make_analysis(clocks=clocks))["Clock check"] == state
 

@@ -95,7 +95,7 @@ CLOCKS = Schema(
             "offset_ns",
             FLOAT,
             "How much later samples are stamped than the kernels they show; unknown where the GPU was hardly ever "
-            "idle, or GR Active is missing. It is active 0.6 µs before its kernels: -600 means one clock.",
+            "idle, or GR Active is missing. It is active 0.45 µs before its kernels: -450 means one clock.",
         ),
         Column("correlation", FLOAT, "Correlation of GR Active with the time under kernels at that offset."),
         Column("shift_ns", INT, "By how much the samples were moved back before any figure was taken; mostly 0."),
