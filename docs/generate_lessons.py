@@ -1,8 +1,9 @@
 """Fill the tables of lessons.md from the fixtures: ``python docs/generate_lessons.py``.
 
-Four kinds of block stand between ``<!-- KIND: NAME -->`` and ``<!-- /KIND -->``: ``runs``, a table of several runs;
-``rates``, each product's rate; ``ranges``, the ranges of a recording; ``printed``, what a run printed. The names are
-those of ``fixtures/record.py``. Times, memory and results are what the workload printed when nothing watched it
+Five kinds of block stand between ``<!-- KIND: NAME -->`` and ``<!-- /KIND -->``: ``runs``, a table of several runs;
+``rates``, each product's rate; ``ranges``, the ranges of a recording; ``printed``, what a run printed; ``measured``,
+what a script of ``benchmarks/`` measured, from ``measured_NAME.csv``. The other names are those of
+``fixtures/record.py``. Times, memory and results are what the workload printed when nothing watched it
 (``fixtures/runs.csv``); Tensor Active and the tensor kernels' share are of the recording, over its steps.
 """
 
@@ -16,7 +17,7 @@ from tcprof import units
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "lessons.md"
 HEAD = ("run", "time per step", "throughput", "peak memory", "Tensor Active", "peak", "tensor kernels")
-_BLOCK = re.compile(r"(<!-- (runs|rates|ranges|printed): ([^>]*?) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- (runs|rates|ranges|printed|measured): ([^>]*?) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
 
 
 def render(page: str) -> str:
@@ -24,7 +25,15 @@ def render(page: str) -> str:
     with (ROOT / "fixtures" / "runs.csv").open(newline="", encoding="utf-8") as file:
         runs = {row["name"]: row for row in csv.DictReader(file)}
     makers = {"runs": _table, "rates": _rates, "ranges": _ranges, "printed": _printed}
-    return _BLOCK.sub(lambda b: f"{b[1]}{makers[b[2]](*(runs[name] for name in b[3].split()))}\n{b[4]}", page)
+    measured = {"attention": _attention, "fp8": _fp8}
+
+    def fill(block: re.Match[str]) -> str:
+        if block[2] == "measured":
+            with (ROOT / "docs" / f"measured_{block[3]}.csv").open(newline="", encoding="utf-8") as file:
+                return measured[block[3]](list(csv.DictReader(file)))
+        return makers[block[2]](*(runs[name] for name in block[3].split()))
+
+    return _BLOCK.sub(lambda block: f"{block[1]}{fill(block)}\n{block[4]}", page)
 
 
 def _table(*runs: dict[str, str]) -> str:
@@ -97,6 +106,42 @@ def _ranges(run: dict[str, str]) -> str:
 def _printed(run: dict[str, str]) -> str:
     """What a run printed beside its time and its memory."""
     return f"```text\n$ {run['command']}\n{run['result']}\n```"
+
+
+def _attention(rows: list[dict[str, str]]) -> str:
+    """How many times as fast cuDNN's attention is as FlashAttention-2, where it is causal and in bfloat16."""
+    shown = []
+    for row in rows:
+        if row["causal"] == "True" and row["dtype"] == "bf16" and row["heads"] == row["kv_heads"]:
+            times = [[float(row[f"{name}_{way}_ns"]) for name in ("flash", "cudnn")] for way in ("forward", "backward")]
+            cells = [cell for flash, cudnn in times for cell in (*map(units.format_ns, (flash, cudnn)), flash / cudnn)]
+            told = (cell if isinstance(cell, str) else units.format_ratio(cell) for cell in cells)
+            shown.append((int(row["head"]), int(row["length"]), int(row["batch"]), tuple(told)))
+    head = ("head", "length", "batch", "forward: flash", "cuDNN", "gain", "backward: flash", "cuDNN", "gain")
+    return _markdown(head, [(*map(str, row[:3]), *row[3]) for row in sorted(shown)])
+
+
+def _fp8(rows: list[dict[str, str]]) -> str:
+    """How many times as fast products in FP8 are as in bfloat16."""
+    names = ("all_products", "training_compiled", "training_eager", "forward_product", "inference_compiled")
+    shown = []
+    for row in rows:
+        cells = [" x ".join(row[name] for name in "mkn"), units.format_ns(float(row["bf16_forward_ns"]))]
+        for name in names:
+            plain = float(row["bf16_forward_ns" if name.startswith(("forward", "inference")) else "bf16_all_ns"])
+            ratios = (plain / float(row[f"{way}_{name}_ns"] or "nan") for way in ("tensor", "row"))
+            cells.append(", ".join(map(units.format_ratio, ratios)))
+        shown.append(tuple(cells))
+    head = (
+        "m x k x n",
+        "bfloat16",
+        "3 products",
+        "training, compiled",
+        "training, eager",
+        "1 product",
+        "inference, compiled",
+    )
+    return _markdown(head, shown)
 
 
 if __name__ == "__main__":

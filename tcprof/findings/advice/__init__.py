@@ -27,7 +27,7 @@ def advise(analysis: Analysis) -> tuple[Advice, ...]:
         if step is None or analysis.launched.empty:
             continue
         of_gpu = [advice for name in RULES for advice in load_rule(name).find(step)]
-        found += [_fit_to(step, each) for each in of_gpu or find_all_well(step)]
+        found += [_fit_to(step, each) for each in (*find_all_well(step, of_gpu), *of_gpu)]
     return tuple(sorted(found, key=_order))
 
 

@@ -65,6 +65,7 @@ def advise_on_kernels(
     evidence: Sequence[str] = (),
     confidence: str = LOW,
     raise_confidence: str = _TRY,
+    cpu: Levels = (1.0, 1.0, 1.0),
 ) -> Advice:
     """Advice whose options save time of kernels; those that take most are its evidence.
 
@@ -78,8 +79,9 @@ def advise_on_kernels(
         evidence: Figures that come before the kernels, a line each.
         confidence: high, medium or low.
         raise_confidence: What would raise it.
+        cpu: As for ``Step.price_kernels``.
     """
-    priced = [Option(title, tuple(code), step.price_kernels(saved)) for title, code, saved in options]
+    priced = [Option(title, tuple(code), step.price_kernels(saved, cpu)) for title, code, saved in options]
     about = about_kernels(step, rows.index) if about is None else about
     evidence = (*evidence, *list_kernels(rows))
     return make_advice(step, rule, said, priced, about, evidence, confidence, raise_confidence)
@@ -88,6 +90,18 @@ def advise_on_kernels(
 def save(shares: Sequence[float], time_ns: float) -> Levels:
     """Shares of a time: low, likely and high."""
     return shares[0] * time_ns, shares[1] * time_ns, shares[2] * time_ns
+
+
+def kernels_of(step: Step, launches: pd.DataFrame) -> pd.DataFrame:
+    """The kernels of some launches, as ``Step.kernels``, with the exposed time of these launches alone.
+
+    Args:
+        step: The step.
+        launches: Some rows of ``Step.launches``.
+    """
+    sums = launches.groupby("kernel")["exposed_ns"].agg(["sum", "size"]) / step.count
+    rows = step.analysis.kernels.loc[sums.index].assign(exposed_ns=sums["sum"], launches=sums["size"])
+    return rows.sort_values("exposed_ns", ascending=False)
 
 
 def time_of(rows: pd.DataFrame) -> float:

@@ -5,16 +5,19 @@ import pandas as pd
 
 from tcprof.analysis.kernels.bound import MEMORY
 from tcprof.analysis.kernels.names import PRODUCT
+from tcprof.arrays import Floats
 from tcprof.findings.advice.making import save, time_of
-from tcprof.findings.advice.measured import MEASURED, speedup
+from tcprof.findings.advice.measured import MEASURED, reached, speedup
 from tcprof.findings.advice.step import Levels, Step
 
-ATTENTION, _OPTIMIZER, _ELEMENT_WISE = "attention", "optimizer", "element-wise kernels"
+ATTENTION, OPTIMIZER, _ELEMENT_WISE = "attention", "optimizer", "element-wise kernels"
 # Adam that loops over the parameters, by kernels that nothing else has: of the 84 bytes a parameter they move 44.
 LOOPED = r"addcdiv_cuda_kernel|addcmul_cuda_kernel|lerp_scalar_kernel"
 ALL_OF_LOOPED = 84 / 44
 HALVES = ("fp16", "bf16", "fp16/bf16")
 NOTABLE_SHARE_PCT = 1.0  # of a step
+UNALIGNED = r"align[abc]?[12](?!\d)"  # of kernels that load one or two values at a time
+SLOW_SHARE = 2 / 3  # of the rate that others reach: below it a product is slow
 _VECTORS = r"gemv|gemvx|dot_kernel|gemmk1_"  # a matrix times a vector: its memory is what it waits for
 BF16_CODE = (
     'with torch.autocast("cuda", dtype=torch.bfloat16):  # forward pass and loss',
@@ -26,11 +29,24 @@ BF16_CODE = (
 )
 
 
-def find_products(step: Step, precision: str) -> pd.DataFrame:
-    """The products and convolutions that read a precision, without products of a vector."""
+def find_products(step: Step, *precisions: str) -> pd.DataFrame:
+    """The products and convolutions that read one of some precisions, without products of a vector."""
     kernels = step.kernels
-    is_product = (kernels["work"] == PRODUCT) & ~kernels["name"].str.contains(_VECTORS)
-    return kernels[is_product & (kernels["precision"] == precision)]
+    return kernels[is_product(step) & kernels["precision"].isin(precisions)]
+
+
+def is_product(step: Step) -> "pd.Series[bool]":
+    """Which kernels are products or convolutions, and not of a vector."""
+    return (step.kernels["work"] == PRODUCT) & ~step.kernels["name"].str.contains(_VECTORS)
+
+
+def share_of_reached(step: Step, rows: pd.DataFrame) -> Floats:
+    """The rate of products on Tensor Cores as a share of what others of as many FLOP reach; NaN where not known."""
+    flop = (rows["tensor_flop"] / rows["launch_count"]).to_numpy(np.float64)
+    precisions = rows["precision"].tolist()
+    best = np.array([reached(step.chip, *each)[()] for each in zip(precisions, flop, strict=True)], dtype=np.float64)
+    share: Floats = rows["tensor_tflops"].to_numpy(np.float64) * 1e12 / best
+    return share
 
 
 def has_halves(step: Step) -> bool:
@@ -65,7 +81,7 @@ def saved_by_autocast(step: Step, rows: pd.DataFrame, before: str) -> Levels:
     attention = time_of(kernels[(kernels["work"] == ATTENTION) & (kernels["precision"] == "tf32")])
     is_looped = kernels["name"].str.contains(LOOPED)
     narrowed = time_of(kernels[(kernels["work"] == _ELEMENT_WISE) & (kernels["bound"] == MEMORY) & ~is_looped])
-    optimizer = time_of(kernels[kernels["work"] == _OPTIMIZER]) + ALL_OF_LOOPED * time_of(kernels[is_looped])
+    optimizer = time_of(kernels[kernels["work"] == OPTIMIZER]) + ALL_OF_LOOPED * time_of(kernels[is_looped])
     parts = (
         saved_by(step, rows, before, "bf16"),
         save([1 - 1 / each for each in MEASURED["attention"]["speedup"]], attention),

@@ -1,9 +1,12 @@
 """Nothing to do: no rule has anything to say of a step.
 
-What: no rule fires that is likely to win 1 % of a step, and the recording hides nothing.
+What: no rule fires that is likely to win 1 % of a step, the recording hides nothing, and the GPU works 90 % of the
+step. A clock below boost (low-clock) does not count: it is no fault of the program.
 
 Why: that, too, is an answer: how far the step is from the chip's best, and that no change known here is worth a day.
 """
+
+from collections.abc import Sequence
 
 from tcprof import units
 from tcprof.findings.advice.advice import MEDIUM, Advice
@@ -11,12 +14,19 @@ from tcprof.findings.advice.making import make_advice
 from tcprof.findings.advice.step import Step
 from tcprof.findings.advice.subject import about_kernels
 
+LEAST_BUSY_PCT = 90.0
 
-def find_all_well(step: Step) -> list[Advice]:
-    """That nothing was found, with the distance to the chip's best; nothing where there are no kernels."""
-    if step.kernels.empty:
-        said = (f"Nothing that tcprof knows of is likely to win 1 % of {step.unit}", "")
-    return []
+
+def find_all_well(step: Step, found: Sequence[Advice]) -> list[Advice]:
+    """That nothing is worth a day, with the distance to the chip's best; nothing where that is not so, or not known.
+
+    Args:
+        step: The step.
+        found: What the rules have found in it.
+    """
+    said = [each for each in found if each.gain.is_notable or (not each.gain.is_known and each.rule != "low-clock")]
+    if said or step.kernels.empty or step.share_pct(step.busy_ns) < LEAST_BUSY_PCT:
+        return []
     kernels = step.kernels[step.kernels["tensor_kernel"]]
     share = step.share_pct(float(kernels["exposed_ns"].sum()))
     known = kernels[kernels["hfu_pct"].notna()]
@@ -26,5 +36,5 @@ def find_all_well(step: Step) -> list[Advice]:
         weights = known["exposed_ns"] / known["exposed_ns"].sum()
         hfu = float((known["hfu_pct"] * weights).sum())
         evidence.append(f"in which they reach {units.format_pct(hfu)} of the dense peak at the boost clock")
-    said = (f"Nothing that tcprof knows of is likely to win 1 % of {step.unit}", "")
-    return [make_advice(step, "all-well", said, (), about_kernels(step, kernels.index), evidence, MEDIUM)]
+    text = (f"Nothing that tcprof knows of is likely to win 1 % of {step.unit}", "")
+    return [make_advice(step, "all-well", text, (), about_kernels(step, kernels.index), evidence, MEDIUM)]

@@ -1,7 +1,9 @@
 """What became of the advice on the baseline: of each what it was expected to win, and what the step won in the end."""
 
+from collections.abc import Sequence
+
 from tcprof.comparison import Comparison
-from tcprof.findings.advice.compared import compare_advice, describe_won
+from tcprof.findings.advice.compared import ComparedAdvice, describe_won
 from tcprof.views.cells import word_cell
 from tcprof.views.document import Heading, Notes, Row, Section, Table
 
@@ -16,11 +18,14 @@ _NOTE = (
 )
 
 
-def view_advice(comparison: Comparison, gpu: int, number: int, of_side: str) -> tuple[Section, ...]:
+def view_advice(
+    comparison: Comparison, advice: Sequence[ComparedAdvice], gpu: int, number: int, of_side: str
+) -> tuple[Section, ...]:
     """The advice on the baseline and whether it is gone; nothing where there was none.
 
     Args:
         comparison: The comparison.
+        advice: Compared advice of all GPUs.
         gpu: The GPU.
         number: Number of the side among those compared with the baseline.
         of_side: What the caption ends with.
@@ -29,7 +34,7 @@ def view_advice(comparison: Comparison, gpu: int, number: int, of_side: str) -> 
         Row(
             each.rule, tuple(map(word_cell, (each.sentence, each.predicted, "gone" if each.is_gone else "still there")))
         )
-        for each in compare_advice(comparison)
+        for each in advice
         if each.gpu == gpu
     )
     if not rows:

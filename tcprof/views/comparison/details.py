@@ -6,6 +6,7 @@ from functools import partial
 from tcprof.comparison import Comparison
 from tcprof.comparison.comparison import MEASURED
 from tcprof.comparison.kernels.waterfall import TENSOR_ACTIVE, TIME
+from tcprof.findings.advice.compared import compare_advice
 from tcprof.findings.compared.rows import iteration_name
 from tcprof.views.comparison.advice import view_advice
 from tcprof.views.comparison.kernels import MOST_KERNELS, describe_kernels, list_kernel_changes
@@ -59,14 +60,14 @@ def list_details(comparison: Comparison, number: int, name: str = "") -> tuple[P
         number: Number of the side among those compared with the baseline.
         name: Its name, where there are others.
     """
-    of_side, parts = f": {name}" if name else "", []
+    of_side, parts, advice = f": {name}" if name else "", [], compare_advice(comparison)
     for gpu in shared_gpus([comparison]):
         title = gpu_title_of_several(comparison.base.first, gpu)
         sections = (
             _view_quantities(comparison, gpu, number, of_side),
             *_view_step(comparison, gpu, number, of_side),
             *_view_parts(comparison, gpu, number, of_side),
-            *view_advice(comparison, gpu, number, of_side),
+            *view_advice(comparison, advice, gpu, number, of_side),
             _view_ranges(comparison, gpu, number, of_side),
             *_view_modules(comparison, gpu, number, of_side),
             *_view_kernels(comparison, gpu, number, of_side),

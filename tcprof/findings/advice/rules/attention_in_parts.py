@@ -15,7 +15,7 @@ Not when: the scores themselves are needed, or a mask is used that no fused kern
 
 from tcprof.findings.advice.advice import MEDIUM, Advice
 from tcprof.findings.advice.between import find_between_products
-from tcprof.findings.advice.making import advise_on_kernels, save
+from tcprof.findings.advice.making import advise_on_kernels, kernels_of, save
 from tcprof.findings.advice.measured import MEASURED
 from tcprof.findings.advice.step import Step
 from tcprof.findings.advice.subject import about_launches
@@ -35,9 +35,7 @@ def find(step: Step) -> list[Advice]:
     time = float(between["exposed_ns"].sum()) / step.count
     if step.share_pct(time) < LEAST_PCT:
         return []
-    sums = between.groupby("kernel")["exposed_ns"].agg(["sum", "size"]) / step.count
-    rows = step.analysis.kernels.loc[sums.index].assign(exposed_ns=sums["sum"], launches=sums["size"])
-    rows = rows.sort_values("exposed_ns", ascending=False)
+    rows = kernels_of(step, between)
     said = (
         f"Attention is computed in parts: what lies between its two products takes {step.tell_share(time)}",
         "A fused kernel keeps the scores on the chip.",

@@ -19,12 +19,10 @@ from tcprof import units
 from tcprof.analysis.kernels.names import PRODUCT
 from tcprof.findings.advice.advice import MEDIUM, Advice
 from tcprof.findings.advice.making import advise_on_kernels, save, time_of
-from tcprof.findings.advice.measured import MEASURED, reached
-from tcprof.findings.advice.products import NOTABLE_SHARE_PCT
+from tcprof.findings.advice.measured import MEASURED
+from tcprof.findings.advice.products import NOTABLE_SHARE_PCT, SLOW_SHARE, UNALIGNED, share_of_reached
 from tcprof.findings.advice.step import Step
 
-_UNALIGNED = r"align[abc]?[12](?!\d)"
-_MOST_OF_REACHED = 2 / 3
 _CODE = (
     "width = -(-width // 64) * 64  # 4097 becomes 4160",
     "embedding = torch.nn.Embedding(50304, width)  # for a vocabulary of 50257",
@@ -35,12 +33,9 @@ def find(step: Step) -> list[Advice]:
     """Unaligned products that are slower than aligned ones."""
     kernels = step.kernels
     is_product = kernels["tensor_kernel"] & (kernels["work"] == PRODUCT) & ~kernels["is_convolution"]
-    rows = kernels[is_product & kernels["name"].str.contains(_UNALIGNED)]
-    flop = (rows["tensor_flop"] / rows["launch_count"]).to_numpy(np.float64)
-    precisions = rows["precision"].tolist()
-    best = np.array([reached(step.chip, *each)[()] for each in zip(precisions, flop, strict=True)], dtype=np.float64)
-    share = rows["tensor_tflops"].to_numpy(np.float64) * 1e12 / best
-    is_slow = share < _MOST_OF_REACHED
+    rows = kernels[is_product & kernels["name"].str.contains(UNALIGNED)]
+    share = share_of_reached(step, rows)
+    is_slow = share < SLOW_SHARE
     rows, share = rows[is_slow], share[is_slow]
     time = time_of(rows)
     if step.share_pct(time) < NOTABLE_SHARE_PCT:

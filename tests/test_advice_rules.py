@@ -1,0 +1,288 @@
+"""Rules that few recordings call for: each fires on what it is about, and not on what only looks like it."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from builders import TraceBuilder
+
+import tcprof
+from tcprof.annotate.ranges import DOMAIN
+from tcprof.findings.advice import Advice
+from tcprof.findings.advice.measured import MEASURED
+from tcprof.views.recording.advice import MOST_SHOWN, split_notable
+
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
+ROOT = Path(__file__).parent.parent
+FIXTURES = ROOT / "fixtures"
+US, MS = 1_000, 1_000_000
+PERIOD = 10_000
+CYCLES = 132 * 1_980_000_000 * PERIOD // 10**9  # of the SMs in a sample
+BF16 = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT"
+FP16 = "nvjet_sm90_hsh_256x128_64x4_1x2_h_bz_coopA_NTT"
+FLASH = (
+    "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<128, 128, 64, 4, false, false, cutlass::bfloat16_t>>"
+)
+FLASH_BACK = (
+    "void flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<Flash_bwd_kernel_traits<(int)64, (int)64, (int)128, "
+    "(int)8, cutlass::bfloat16_t>>"
+)
+CUDNN = "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x128_4x1x1_cga1x1x1_kernel0_0"
+AMPERE = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn"
+AMPERE_TF32 = "cutlass_80_tensorop_s1688gemm_256x128_32x3_tn_align4"
+FUSED = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<4>>"
+SCALER = "void at::native::(anonymous namespace)::amp_update_scale_cuda_kernel(float *, int *, float *)"
+COMPARE = "void at::native::vectorized_elementwise_kernel<4, at::native::CompareEqFunctor<float>>"
+Find = Callable[[TraceBuilder], dict[str, Advice]]
+
+
+@pytest.fixture
+def find(tmp_path: Path) -> Find:
+    """The advice on a recording, by rule."""
+    return lambda builder: {each.rule: each for each in tcprof.read(builder.write(tmp_path)).advice}
+
+
+def one_kernel(name: str, tensor: int = 0, length: int = 4 * MS, **place: int) -> TraceBuilder:
+    """A kernel alone, with a share of tensor cycles."""
+    return sampled(TraceBuilder().gpu().kernel(name, 0, length, launched=0, **place), tensor, length)
+
+
+def sampled(builder: TraceBuilder, tensor: int, length: int) -> TraceBuilder:
+    """With a share of tensor cycles, at the boost clock, until some time after a length."""
+    count = length // PERIOD + 2
+    return builder.cycles([tensor * 4 * CYCLES // 100] * count, sm=[CYCLES] * count, period=PERIOD)
+
+
+def steps(names: list[str], tensor: int = 90, length: int = 20 * US) -> TraceBuilder:
+    """Eight steps of some kernels, which follow each other at once; launched long before."""
+    builder = TraceBuilder().gpu()
+    whole = len(names) * length
+    for number in range(8):
+        builder.range("step", number * 10 * US, (number + 1) * 10 * US)
+        for place, name in enumerate(names):
+            start = MS + number * whole + place * length
+            builder.kernel(name, start, start + length, launched=number * 10 * US + place)
+    return sampled(builder, tensor, MS + 8 * whole)
+
+
+@pytest.mark.parametrize(
+    ("name", "blocks", "speedup"),
+    [
+        (FLASH, 64, 1.93),  # 8192 queries in blocks of 128
+        (FLASH, 1, 1.58),
+        (FLASH_BACK, 16, 1.47),  # 2048 keys in blocks of 128
+    ],
+)
+def test_attention_by_old_instructions_gains_what_was_measured(
+    name: str, blocks: int, speedup: float, find: Find
+) -> None:
+    advice = find(one_kernel(name, 25, gridX=blocks))["old-attention"]
+    assert advice.gain.likely_ns == pytest.approx(4 * MS * (1 - 1 / speedup))
+    assert advice.gain.low_ns < advice.gain.likely_ns < advice.gain.high_ns < 4 * MS
+
+
+@pytest.mark.parametrize(
+    "builder",
+    [
+        one_kernel(CUDNN, 40, gridX=132),
+        one_kernel(FLASH.replace("flash_fwd_kernel", "flash_fwd_splitkv_kernel"), 25, gridX=64),
+        TraceBuilder().gpu(0, "NVIDIA A100-SXM4-80GB", chip="GA100").kernel(FLASH, 0, 4 * MS, launched=0, gridX=64),
+    ],
+    ids=["cudnn", "decoding", "ampere"],
+)
+def test_attention_that_has_nothing_better_is_left_alone(builder: TraceBuilder, find: Find) -> None:
+    assert "old-attention" not in find(builder)
+
+
+def test_products_by_old_instructions_are_told_where_others_reach_more(find: Find) -> None:
+    advice = find(one_kernel(AMPERE, 60))["old-products"]
+    assert 0 < advice.gain.low_ns < advice.gain.likely_ns < advice.gain.high_ns < 4 * MS
+    assert "reach 40.2 %" in advice.sentence  # 60 % of half the peak, 321 of 799 TFLOP/s
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor"),
+    [
+        (BF16, 30),  # as slow, by the newest instructions
+        (AMPERE_TF32, 95),  # old, and at two thirds of the rate as fast as others
+        (AMPERE.replace("_tn", "_tn_align1"), 60),  # of this another rule tells
+    ],
+)
+def test_other_products_are_not_called_old(name: str, tensor: int, find: Find) -> None:
+    assert "old-products" not in find(one_kernel(name, tensor))
+
+
+def test_large_products_may_run_in_fp8(find: Find) -> None:
+    advice = find(one_kernel(BF16, 88))["fp8"]
+    assert advice.confidence == "low"
+    assert 0 < advice.gain.low_ns < advice.gain.likely_ns < advice.gain.high_ns < 4 * MS
+    assert "without training" in advice.evidence[0]
+
+
+@pytest.mark.parametrize(
+    "builder",
+    [
+        one_kernel(BF16, 88, length=20 * US),  # the casts take longer than what is won
+        one_kernel(BF16, 30),  # slow for another reason, which FP8 does not change
+        one_kernel(AMPERE, 88),
+        one_kernel("sm90_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x128x64", 88),
+    ],
+    ids=["small", "slow", "old", "convolution"],
+)
+def test_fp8_is_no_false_alarm(builder: TraceBuilder, find: Find) -> None:
+    assert "fp8" not in find(builder)
+
+
+def test_training_in_fp8_wins_less_than_products_alone(find: Find) -> None:
+    plain = find(steps([BF16], length=MS))["fp8"]
+    training = find(steps([BF16] * 9 + [FUSED], length=MS))["fp8"]
+    assert "in training" in training.evidence[0]
+    assert training.gain.low_pct < plain.gain.low_pct
+
+
+def test_fp64_products_without_tensor_cycles(find: Find) -> None:
+    own = find(one_kernel("dgemm_tiled(int, const double *, const double *, double *)"))["fp64-matmul"]
+    assert own.gain.likely_ns == pytest.approx(3 * MS)
+
+
+def test_fp64_products_of_a_library_are_closer_to_what_their_units_can(find: Find) -> None:
+    library = find(one_kernel("volta_dgemm_128x64_nn"))["fp64-matmul"]
+    assert library.gain.likely_ns == pytest.approx(4 * MS * (1 - 1 / 1.9))
+
+
+@pytest.mark.parametrize(
+    "builder",
+    [
+        one_kernel("sm90_xmma_gemm_f64f64_f64f64_f64_nn_n_tilesize128x64x16_stage3_warpsize2x2x1_tensor16x8x16", 94),
+        TraceBuilder().gpu(0, "NVIDIA GeForce RTX 4090", chip="AD102").kernel("dgemm_tiled", 0, 4 * MS, launched=0),
+        one_kernel("void gemv2T_kernel_val<int, int, double, double, double, double>"),
+    ],
+    ids=["on tensor cores", "a chip without", "a vector"],
+)
+def test_other_fp64_products(builder: TraceBuilder, find: Find) -> None:
+    assert "fp64-matmul" not in find(builder)
+
+
+def test_training_in_float16_without_a_scaler_is_told_without_a_price(find: Find) -> None:
+    advice = find(steps([FP16] * 4 + [FUSED]))["fp16-without-scaler"]
+    assert not advice.gain.is_known
+    assert [option.title for option in advice.options] == ["bfloat16", "a scaler"]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [FP16] * 4 + [SCALER, FUSED],
+        [FP16] * 4 + [COMPARE, FUSED],  # another library's scaler looks for what is not finite
+        [FP16] * 4,  # inference
+        [BF16] * 4 + [FUSED],
+        [FP16, BF16, BF16, BF16, FUSED],  # a part that is not trained
+        [FP16] * 4 + ["void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<float>>"],  # Apex, DeepSpeed
+    ],
+    ids=["scaler", "own scaler", "inference", "bf16", "a part", "another optimizer"],
+)
+def test_scalers_that_are_there_or_not_needed(names: list[str], find: Find) -> None:
+    assert "fp16-without-scaler" not in find(steps(names))
+
+
+@pytest.mark.parametrize(
+    "name", [path.stem for path in FIXTURES.glob("*.sqlite") if "fp16" in path.stem or "amp" in path.stem]
+)
+def test_recorded_scalers_are_seen(name: str) -> None:
+    assert "fp16-without-scaler" not in {each.rule for each in tcprof.read(FIXTURES / f"{name}.sqlite").advice}
+
+
+def backward(again: str) -> TraceBuilder:
+    """Eight steps of a module, forward, and in the backward pass within a range of our own."""
+    builder = TraceBuilder().gpu()
+    for number in range(8):
+        at = number * 100 * US
+        builder.range("step", at, at + 100 * US, domain=DOMAIN)
+        builder.range("forward", at + 5 * US, at + 40 * US, domain=DOMAIN)
+        builder.range("Net", at + 10 * US, at + 30 * US, domain=DOMAIN)
+        builder.range("backward", at + 50 * US, at + 95 * US, domain=DOMAIN)
+        builder.range(again, at + 60 * US, at + 80 * US, domain=DOMAIN)
+        for place, launched in enumerate((15, 70, 90)):
+            start = MS + number * 60 * US + place * 20 * US
+            builder.kernel(BF16, start, start + 20 * US, launched=at + launched * US)
+    return sampled(builder, 90, 2 * MS)
+
+
+def test_checkpointing_has_a_price(find: Find) -> None:
+    advice = find(backward("recompute"))["recomputation"]
+    assert advice.gain.high_ns == pytest.approx(20 * US)
+    assert advice.gain.high_pct == pytest.approx(100 / 3)
+    assert advice.options[1].gain.high_ns == pytest.approx(10 * US)
+    assert "not recorded" in advice.consequence
+
+
+def test_a_backward_pass_is_no_recomputation(find: Find) -> None:
+    assert "recomputation" not in find(backward("gradients"))
+
+
+def test_convolutions_whose_grid_is_that_of_the_weights_need_no_larger_batch() -> None:
+    advice = tcprof.read(FIXTURES / "mnist_amp_large.sqlite").advice
+    assert "small-grid" not in {each.rule for each in advice}
+
+
+def test_sms_without_work_are_counted_and_priced() -> None:
+    (small,) = [each for each in tcprof.read(FIXTURES / "inference_fp32.sqlite").advice if each.rule == "small-grid"]
+    assert "16 blocks for 132 SMs, which are active 11.9 %" in small.evidence[0]
+    (last,) = [each for each in tcprof.read(FIXTURES / "matmul.sqlite").advice if each.rule == "last-wave"]
+    assert "1089 blocks for 132 SMs" in last.evidence[0].replace(",", "")
+
+
+def test_all_is_well_where_nothing_is_worth_a_day(find: Find) -> None:
+    advice = find(steps([BF16] * 4))
+    assert set(advice) <= {"all-well", "low-clock"}
+    assert not advice["all-well"].gain.is_known
+    assert "the GPU works 100.0 % of a step" in advice["all-well"].evidence
+
+
+@pytest.mark.parametrize("name", ["jax_mlp", "mlp_fp32"])  # graphs hide the kernels; there is much to win
+def test_all_is_not_well_where_something_is_said_or_hidden(name: str) -> None:
+    assert "all-well" not in {each.rule for each in tcprof.read(FIXTURES / f"{name}.sqlite").advice}
+
+
+def test_what_has_no_price_does_not_displace_what_has_one() -> None:
+    shown, _ = split_notable(tcprof.read(FIXTURES / "mlp_tf32_4097.sqlite").advice)
+    known = [each.gain.is_known for each in shown]
+    assert "low-clock" in {each.rule for each in shown}
+    assert known == sorted(known, reverse=True)
+    assert all(known[:MOST_SHOWN])
+
+
+def read_measured(name: str) -> list[dict[str, str]]:
+    with (ROOT / "docs" / f"measured_{name}.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("way", ["forward", "backward"])
+@pytest.mark.parametrize("head", ["32", "64", "128"])
+def test_prices_of_attention_are_what_was_measured(way: str, head: str) -> None:
+    table = MEASURED["old_attention"]
+    for row in read_measured("attention"):
+        if (
+            row["head"] == head
+            and row["causal"] == "True"
+            and row["dtype"] == "bf16"
+            and row["heads"] == row["kv_heads"]
+        ):
+            speedup = float(row[f"flash_{way}_ns"]) / float(row[f"cudnn_{way}_ns"])
+            told = np.interp(np.log(float(row["length"])), np.log(table["length"]), table[way][head])
+            assert told == pytest.approx(speedup, rel=0.1)
+
+
+@pytest.mark.parametrize(("way", "level"), [("training", 0), ("training", 1), ("inference", 0), ("inference", 1)])
+def test_prices_of_fp8_are_what_was_measured(way: str, level: int) -> None:
+    table, scaling = MEASURED["fp8"], {"training": ("row", "tensor"), "inference": ("tensor", "row")}[way][level]
+    rows = {row["m"]: row for row in read_measured("fp8") if row["m"] == row["k"] == row["n"]}
+    found = []
+    for size in (1024, 2048, 4096, 8192, 16384):
+        row = rows[str(size)]
+        plain = row["bf16_all_ns" if way == "training" else "bf16_forward_ns"]
+        found.append(float(plain) / float(row[f"{scaling}_{way}_compiled_ns"]))
+    assert table[way][level] == pytest.approx(found, abs=0.01)
