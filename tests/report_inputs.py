@@ -209,3 +209,16 @@ def read_hostile(folder: Path) -> Analysis:
             trace.kernel(name, start, start + 8_000, launched=begin + 10 * place + 12)
     trace.samples([40, 0, 60, 20, 0, 80, 0, 0] * 20, period=10_000)
     return tcprof.read(trace.write(folder))
+
+
+class Pages:
+    """Pages in a folder that are written when a test asks for them, each by its function, which gets the path."""
+
+    def __init__(self, folder, **writers):
+        self._folder, self._writers = folder, writers
+
+    def __truediv__(self, name):
+        path = self._folder / name
+        if not path.exists():
+            self._writers[path.stem](path)
+        return path

@@ -2,36 +2,43 @@
 
 import pytest
 from comparison_inputs import compare_hostile, compare_several, compare_steps, read_steps, tell, write_page
-from report_inputs import HOSTILE, make_comparison, make_empty
+from report_inputs import HOSTILE, Pages, make_comparison, make_empty
 from slow import slow
 
 from tcprof.comparison import compare
 
 pytestmark = pytest.mark.browser
 NAMES = ("two", "several", "hostile", "gpus", "faulty", "empty")
-FEW = ("several", "gpus", "empty")
+FEW = ("several",)
 
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("comparisons")
-    write_page([compare_steps(folder)], folder / "two.html")
-    write_page(compare_several(folder), folder / "several.html")
-    write_page(compare_hostile(folder), folder / "hostile.html")
-    base, new = (read_steps(folder, f"{name}.sqlite", gpus=(0, 1)) for name in ("a", "b"))
-    write_page([compare(base, new)], folder / "gpus.html")
     lost = ("Samples were lost: record again with --frequency 100000.", "Kernels may be missing.")
-    faulty = make_comparison()
-    write_page([faulty], folder / "faulty.html", findings=[tell(faulty, new=lost)])
-    write_page([compare(make_empty(), make_empty(), allow_mismatch=True)], folder / "empty.html")
-    return folder
+
+    def write_faulty(path):
+        faulty = make_comparison()
+        write_page([faulty], path, findings=[tell(faulty, new=lost)])
+
+    return Pages(
+        folder,
+        two=lambda path: write_page([compare_steps(folder)], path),
+        several=lambda path: write_page(compare_several(folder), path),
+        hostile=lambda path: write_page(compare_hostile(folder), path),
+        gpus=lambda path: write_page(
+            [compare(*(read_steps(folder, f"{name}.sqlite", gpus=(0, 1)) for name in ("a", "b")))], path
+        ),
+        faulty=write_faulty,
+        empty=lambda path: write_page([compare(make_empty(), make_empty(), allow_mismatch=True)], path),
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "scheme"),
     [
-        *(("two", "light"), ("hostile", "dark")),
-        *slow((name, "dark") for name in NAMES if name != "hostile"),
+        ("two", "light"),
+        *slow((name, "dark") for name in NAMES),
         *slow((name, "light") for name in NAMES if name != "two"),
     ],
 )
@@ -61,6 +68,7 @@ def test_opens_silently_and_asks_for_nothing(visit, check_silent, pages, name, w
     check_silent(opened, path)
 
 
+@pytest.mark.slow
 def test_faults_are_read_first(visit, pages):
     opened = visit(pages / "faulty.html")
     alert = opened.get_by_role("alert").bounding_box()
@@ -87,6 +95,7 @@ def test_zoom_moves_both_strips(visit, pages):
     assert all(old != new for old, new in zip(before, after, strict=True) if old.count("L") > 2)
 
 
+@pytest.mark.slow
 def test_zoom_of_small_multiples_is_linked(visit, pages):
     opened = visit(pages / "several.html")
     opened.evaluate("Plotly.relayout('multiples-0', {'xaxis.range': [2, 5]})")
@@ -131,6 +140,7 @@ def test_a_part_of_the_change_shows_its_kernels(visit, pages):
     assert "renamed" in rows.inner_text()
 
 
+@pytest.mark.slow
 def test_parts_are_chosen_by_keyboard_too(visit, pages):
     opened = visit(pages / "two.html")
     choice = opened.get_by_label("Part of the change")
@@ -216,6 +226,7 @@ def test_prints_light_with_all_parts(visit, pages):
     assert opened.locator(".part:not([open])").count() == 1
 
 
+@pytest.mark.slow
 def test_without_scripts_the_figures_are_read_in_the_tables(browser, pages):
     context = browser.new_context(java_script_enabled=False)
     opened = context.new_page()

@@ -51,6 +51,7 @@ def test_a_click_zooms_and_selects_and_one_above_goes_back(visit, pages):
     assert opened.messages == []
 
 
+@pytest.mark.slow
 def test_a_kernel_has_the_places_that_it_is_launched_from(visit, pages):
     opened = visit(pages / "recorded.html")
     places = opened.locator("#icicle-0 .places")
@@ -65,6 +66,7 @@ def test_a_kernel_has_the_places_that_it_is_launched_from(visit, pages):
     assert places.locator("h4").text_content() != f"Where {names[0]} is launched from"
 
 
+@pytest.mark.slow
 def test_arrow_keys_move_between_bars(visit, pages):
     opened = visit(pages / "recorded.html")
     opened.locator(BARS).first.focus()

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from comparison_inputs import write_page as write_comparison
 from report_inputs import write_page as write_report
+from slow import slow
 
 import tcprof
 from tcprof.comparison import Side, compare
@@ -52,7 +53,7 @@ def test_buttons_and_legends_are_beside_curves_and_labels(visit, pages, name):
     assert opened.evaluate(OVERLAPS) == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["comparison", *slow(["report"])])
 def test_so_they_are_on_a_phone_that_is_turned(browser, pages, name):
     context = browser.new_context(viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
     opened = context.new_page()
@@ -67,7 +68,7 @@ def test_so_they_are_on_a_phone_that_is_turned(browser, pages, name):
     context.close()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["report", *slow(["comparison"])])
 def test_all_fits_a_sheet_in_letters_that_can_be_read(visit, pages, name):
     opened = visit(pages / f"{name}.html")
     opened.evaluate("dispatchEvent(new Event('beforeprint'))")  # print does not wait for anything behind it

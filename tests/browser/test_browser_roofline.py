@@ -2,6 +2,7 @@
 
 import pytest
 from report_inputs import write_page
+from slow import slow
 from test_roofline import write_trace
 
 import tcprof
@@ -17,7 +18,7 @@ def page(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), *slow([(390, "dark")])])
 def test_figures_are_drawn_within_the_page(page, visit, width, scheme):
     tab = visit(page, width=width, scheme=scheme)
     for name, circles in (("roofline", 2), ("tensor-time", 3), ("memory-tensor", 3)):

@@ -5,6 +5,7 @@ from urllib.parse import unquote
 
 import pytest
 from report_inputs import HOSTILE, make_analysis, read_hostile, write_page
+from slow import slow
 
 import tcprof
 
@@ -89,6 +90,7 @@ def test_a_reload_and_a_pasted_link_restore_window_and_selection(visit, pages):
     assert selected(opened) == name
 
 
+@pytest.mark.slow
 def test_zooming_is_no_step_of_its_own(visit, pages):
     opened = visit(pages / "plain.html")
     steps = opened.evaluate("history.length")
@@ -103,7 +105,8 @@ def test_zooming_is_no_step_of_its_own(visit, pages):
 
 
 @pytest.mark.parametrize(
-    "unknown", ["range=nothing", "range=%zz", "kernel=x&gpu=7", "iteration=99999", "window=2,1", "x=y", "range="]
+    "unknown",
+    ["range=%zz", "kernel=x&gpu=7", *slow(["range=nothing", "iteration=99999", "window=2,1", "x=y", "range="])],
 )
 def test_what_the_page_does_not_have_is_ignored(visit, pages, unknown):
     opened = visit(pages / "plain.html")
@@ -113,6 +116,7 @@ def test_what_the_page_does_not_have_is_ignored(visit, pages, unknown):
     assert opened.messages == []
 
 
+@pytest.mark.slow
 def test_links_to_parts_of_the_page_leave_the_selection(visit, pages):
     opened = visit(pages / "plain.html")
     shown = click_range(opened, "forward")
@@ -154,6 +158,7 @@ def test_an_iteration_and_a_kernel_are_selected_in_figures(visit, pages):
     assert len(selected(opened)) == 1
 
 
+@pytest.mark.slow
 def test_hostile_names_in_an_address_are_text(visit, pages):
     opened = visit(pages / "hostile.html")
     for name in HOSTILE[:3]:

@@ -92,6 +92,7 @@ def test_search(visit, pages):
     assert names(opened) == TREE
 
 
+@pytest.mark.slow
 def test_tree_is_folded_by_keyboard(visit, pages):
     opened = visit(pages / "recorded.html")
     tree = names(opened)
@@ -219,6 +220,7 @@ def test_figures_are_saved_as_csv(visit, pages):
     assert (units["Tensor Active"], units["Tensor FLOP/s"], units["GPC clock"]) == ("%", "FLOP/s", "Hz")
 
 
+@pytest.mark.slow
 def test_hostile_names_are_no_formulas_in_csv(visit, pages):
     opened = visit(pages / "hostile.html")
     rows = saved(opened, opened.locator("[data-csv=table-ranges-0]"))
@@ -256,6 +258,7 @@ def test_tables_show_eight_columns_that_fit_and_others_on_request(visit, pages):
     assert opened.messages == []
 
 
+@pytest.mark.slow
 def test_kernels_are_sorted_by_lost_time(visit, pages):
     opened = visit(pages / "recorded.html")
     analysis = tcprof.read(FIXTURE)
@@ -266,6 +269,7 @@ def test_kernels_are_sorted_by_lost_time(visit, pages):
     assert lost.isna().to_numpy().argmax() in (0, lost.notna().sum()), "unknown is last"
 
 
+@pytest.mark.slow
 def test_a_click_on_a_kernel_shows_its_whole_name(visit, pages):
     opened = visit(pages / "recorded.html")
     rows = opened.locator("#table-kernels-0 tbody tr")

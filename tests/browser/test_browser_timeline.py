@@ -117,6 +117,7 @@ def test_zoom_ends_at_single_samples(timeline):
     assert 6 <= len(x) <= 14
 
 
+@pytest.mark.slow
 def test_window_is_told_to_the_page(timeline):
     opened = timeline("long")
     opened.locator("[data-action=whole]").click()
@@ -171,6 +172,7 @@ def test_the_pointer_finds_bars_only_where_they_are_painted(timeline):
     assert "host to device" in pointed_at(copy["left"] + 5)
 
 
+@pytest.mark.slow
 def test_a_line_at_the_pointer_tells_the_time_over_all_curves(timeline):
     opened = timeline("recorded")
     line = opened.locator(".crosshair")
@@ -267,6 +269,7 @@ def test_single_kernels_have_their_names_under_the_pointer(timeline):
     assert "95 % interval" in shown
 
 
+@pytest.mark.slow
 def test_colours_of_the_classes_are_painted(timeline):
     painted = timeline("recorded").evaluate(PAINTED)
     assert painted["#D55E00"] > 100, "tensor kernels"
@@ -324,6 +327,7 @@ def test_one_gpu_is_shown_at_a_time(timeline):
     assert opened.messages == []
 
 
+@pytest.mark.slow
 def test_there_is_no_choice_with_one_gpu(timeline):
     opened = timeline("recorded")
     assert opened.locator("[data-show-gpu], [data-of-gpu]").count() == 0
@@ -356,6 +360,7 @@ def test_hidden_curve_has_points_when_it_is_shown(timeline):
     assert len(x) > 100
 
 
+@pytest.mark.slow
 def test_theme_and_width_are_followed(timeline):
     opened = timeline("recorded", 390)
     color = "getComputedStyle(document.querySelector('#timeline .xtick text')).fill"
@@ -401,12 +406,14 @@ new MutationObserver(look).observe(document, {subtree: true, attributeFilter: ["
 """
 
 
+@pytest.mark.slow
 def test_it_is_drawn_before_the_figures_below_it(timeline):
     opened = timeline("recorded", script=FIGURES_BEFORE)
     assert opened.evaluate("window.figuresBefore") == 0
     assert opened.locator("[data-figure].js-plotly-plot").count() == opened.locator("[data-figure]").count() > 0
 
 
+@pytest.mark.slow
 def test_old_browser_is_told_why_nothing_is_drawn(browser, pages):
     context = browser.new_context()
     opened = context.new_page()
