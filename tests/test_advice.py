@@ -5,13 +5,15 @@ import json
 import math
 import re
 import runpy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import test_cli
 from builders import TraceBuilder
+from slow import slow
 
 import tcprof
 from tcprof.analysis import Analysis, analyze
@@ -74,7 +76,13 @@ def test_a_rule_fires_where_it_should_and_not_close_by(rule: str, where: tuple[s
     assert rule not in notable(where[1])
 
 
-@pytest.mark.parametrize("name", ALL)
+def often(names: Iterable[str]) -> list[Any]:
+    """The names, of which those are slow that the test above does not read in any case."""
+    used = {name for both in FIRES.values() for name in both}
+    return [found for name in names for found in ([name] if name in used else slow([name]))]
+
+
+@pytest.mark.parametrize("name", often(ALL))
 def test_advice_on_every_fixture_makes_sense(name: str) -> None:
     found = advice_on(name)
     assert found  # something is always said of a recording with kernels
@@ -92,14 +100,14 @@ def test_advice_on_every_fixture_makes_sense(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in ALL if "fp16" in name or "amp" in name or name == "transformer_eager"]
+    "name", often(name for name in ALL if "fp16" in name or "amp" in name or name == "transformer_eager")
 )
 def test_autocast_is_not_advised_where_it_is_on(name: str) -> None:
     options = [option.title for each in advice_on(name) for option in each.options]
     assert "autocast to bfloat16" not in options
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", often(ALL))
 def test_time_is_counted_once(name: str) -> None:
     step = step_on(name)
     assert step.kernels["exposed_ns"].sum() <= step.busy_ns * (1 + 1e-9) <= step.length_ns * (1 + 2e-9)

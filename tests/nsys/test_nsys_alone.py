@@ -76,6 +76,7 @@ def test_the_steps_are_timed_and_every_later_command_knows_it(
 
 
 def test_no_alone_runs_the_program_once(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (machine / "train.py").write_text(TRAIN.partition("net =")[0].replace(", torch", ""), encoding="utf-8")
     assert run("profile", "--gpus", "none", "--no-alone", "train.py") == 0
     assert runs(machine) == ["False"]
     assert "once more" not in capfd.readouterr().err
@@ -140,6 +141,7 @@ def test_a_forked_process_has_steps_of_its_own(machine: Path) -> None:
     assert os.getpid() not in steps["process"].tolist()
 
 
+@pytest.mark.slow
 def test_python_runs_the_program_alone_as_the_command_does(machine: Path) -> None:
     analysis = tcprof.profile(["train.py"], "train", gpus="none")
     assert runs(machine) == ["False", "True"]

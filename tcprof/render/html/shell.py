@@ -6,7 +6,7 @@ the element around it; and a content security policy forbids every request.
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,28 @@ def write_page(path: Path, text: str, options: PageOptions) -> None:
 
 def render_page(template: str, values: Mapping[str, Any], options: PageOptions) -> str:
     """A page from its template, with what all pages have."""
+    return (
+        _templates()
+        .get_template(template)
+        .render(
+            **values,
+            version=__version__,
+            theme=options.theme,
+            origin=options.origin,
+            style=read_asset("page.css"),
+            dark_style=read_asset("dark.css"),
+            theme_script=read_asset("theme.js"),
+            script=read_asset("page.js"),
+            plotly=script_element(options.plotlyjs),
+            script_sources=script_sources(options.plotlyjs),
+            is_complete=options.plotlyjs is PlotlyScript.EMBED,
+        )
+    )
+
+
+@cache
+def _templates() -> Environment:
+    """The templates, each compiled once: a folder of recordings has many pages."""
     environment = Environment(
         loader=PackageLoader("tcprof.render.html"),
         autoescape=True,
@@ -48,19 +70,7 @@ def render_page(template: str, values: Mapping[str, Any], options: PageOptions) 
         lstrip_blocks=True,
     )
     environment.filters["unbroken"] = partial(join_units, space="\N{NO-BREAK SPACE}")
-    return environment.get_template(template).render(
-        **values,
-        version=__version__,
-        theme=options.theme,
-        origin=options.origin,
-        style=read_asset("page.css"),
-        dark_style=read_asset("dark.css"),
-        theme_script=read_asset("theme.js"),
-        script=read_asset("page.js"),
-        plotly=script_element(options.plotlyjs),
-        script_sources=script_sources(options.plotlyjs),
-        is_complete=options.plotlyjs is PlotlyScript.EMBED,
-    )
+    return environment
 
 
 def split_parts(parts: Sequence[Part]) -> dict[str, Any]:
