@@ -132,11 +132,13 @@ def analyze(
     hierarchy, attribution, instances, work = _place(source, recorded, used, iteration)
     found = _fit(recorded, hierarchy, attribution, gpus) if kernels else None
     tensor = tensor_functions(samples.frame, rate_launches(activities, found))
+    return_freed_memory()
     windows = instance_windows(instances, work, window)
     instances = summary.measure_instances(instances, windows, tensor)
     iterations, instances = _mark_iterations(instances, hierarchy, activities, iteration, warm_up)
     evidence = Evidence(activities, samples.frame, gpus, hierarchy, attribution, instances, work, peak_tflops, window)
     ranges = _summarize(evidence, windows, tensor, used, recorded.recording.duration_ns, samples.tensor_source)
+    return_freed_memory()
     ranges, instances, account, modules = _account(evidence, found, ranges, iterations)
     return Analysis(
         window=window,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from tcprof.analysis.intervals import distinct
 from tcprof.analysis.projection import CAUSES, REMEDIES, Attribution, Hierarchy
 from tcprof.frames import ALONE
 from tcprof.sources import Samples, Source, Wrong
@@ -80,7 +81,7 @@ def observe(
         lost_launches=lost_launches,
         range_count=len(hierarchy.ranges),
         unattributed=_list_unattributed(activities, attribution),
-        inherited_count=len(np.unique(attribution.activity[attribution.inherited])),
+        inherited_count=len(distinct(attribution.activity[attribution.inherited])),
         alone=source.alone(),
         wrong=source.wrong(),  # in all that was read: the last
     )

@@ -6,12 +6,12 @@ to the rest of the sample, idle time last.
 """
 
 from dataclasses import dataclass, fields, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.intervals import StepFunction, run_starts, search
+from tcprof.analysis.intervals import StepFunction, distinct, run_starts, search
 from tcprof.arrays import Floats, Ints
 
 FIXED_POINT = 2.0**40
@@ -155,16 +155,17 @@ def split_samples(samples: pd.DataFrame, launches: Rates) -> SplitSamples:
     """
     start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
     value = samples["tensor_active_pct"].to_numpy() / 100
-    cuts: list[Pieces] = []
+    cuts: dict[str, list[Any]] = {field.name: [] for field in fields(Pieces)}
     count = 0
     for first in range(0, len(start), SAMPLES_AT_ONCE):
         some = slice(first, first + SAMPLES_AT_ONCE)
         parts = launches.between(int(start[some][0]), int(end[some][-1]))
         found = _cut(start[some], end[some], value[some], *parts)
-        cuts.append(replace(found, cut=found.cut + first, first=found.first + count))
+        for name, column in vars(replace(found, cut=found.cut + first, first=found.first + count)).items():
+            cuts[name].append(column)
         count += len(found.start)
-    joined = [np.concatenate([getattr(each, field.name) for each in cuts]) for field in fields(Pieces)]
-    borders = _distinct(launches.start, launches.end)
+    joined = {name: np.concatenate(cuts.pop(name)) for name in tuple(cuts)}  # each freed when it is joined
+    borders = distinct(launches.start, launches.end)
     opened, closed = (search(borders, at) for at in (launches.start, launches.end))
     columns = np.ones(len(launches.start)), launches.error, launches.spread
     running, error, spread = (
@@ -172,7 +173,7 @@ def split_samples(samples: pd.DataFrame, launches: Rates) -> SplitSamples:
         for column in columns
     )
     launched = replace(running, value=(running.value > 0).astype(np.float64))
-    return SplitSamples(start, end, Pieces(*joined), launched, error, spread)
+    return SplitSamples(start, end, Pieces(**joined), launched, error, spread)
 
 
 def _cut(start: Ints, end: Ints, value: Floats, low: Ints, high: Ints, rate: Floats) -> Pieces:
@@ -186,14 +187,14 @@ def _cut(start: Ints, end: Ints, value: Floats, low: Ints, high: Ints, rate: Flo
         high: Their ends.
         rate: Their Tensor Active, from 0 to 1.
     """
-    borders = _distinct(low, high)
+    borders = distinct(low, high)
     opened, closed = (search(borders, at) for at in (low, high))
     of_step = _sum_open(len(borders), opened, closed, rate + LEAST_RATE)
     around = np.searchsorted(start, borders, side="right") - 1
     inside = (around >= 0) & (borders > start[around]) & (borders < end[around])
     cut = around[inside]
     cut = cut[run_starts(cut)]
-    times = _distinct(start[cut], end[cut], borders[inside])
+    times = distinct(start[cut], end[cut], borders[inside])
     begin, finish = times[:-1], times[1:]
     place = np.searchsorted(start[cut], begin, side="right") - 1
     kept = finish <= end[cut][place]  # not what lies between samples that are cut
@@ -206,12 +207,6 @@ def _cut(start: Ints, end: Ints, value: Floats, low: Ints, high: Ints, rate: Flo
     before = np.zeros(len(begin))
     np.cumsum((share * length)[:-1], out=before[1:])
     return Pieces(cut, run_starts(place), begin, share, before)
-
-
-def _distinct(*times: Ints) -> Ints:
-    """All times, each once, ascending."""
-    every = np.sort(np.concatenate(times), kind="stable")  # linear, where each of them is in order
-    return every[run_starts(every)]
 
 
 def _share_out(sample: Ints, rate: Floats, length: Floats, value: Floats) -> Floats:

@@ -87,10 +87,14 @@ def summarize_paths(
     count, gpu_of = len(groups), groups["gpu"].to_numpy()
     chosen = united_windows(group, gpu_of, windows)
     gpu_windows = united_windows(group, gpu_of, instance_windows(instances, work, "gpu"))
-    counted = instances[group >= 0].assign(host_ns=lambda rows: rows["host_end_ns"] - rows["host_start_ns"])
-    of = group[group >= 0]
-    interval = bootstrap_interval(of, counted["active_ns"].to_numpy(), counted["covered_ns"].to_numpy(), count)
-    counts = {name: np.bincount(of, counted[name], minlength=count).astype(np.int64) for name in _SUMMED}
+    is_counted = group >= 0
+    of = group[is_counted]
+    active, covered = (instances[name].to_numpy()[is_counted] for name in ("active_ns", "covered_ns"))
+    interval = bootstrap_interval(of, active, covered, count)
+    summed = instances.assign(host_ns=instances["host_end_ns"] - instances["host_start_ns"])
+    counts = {
+        name: np.bincount(of, summed[name].to_numpy()[is_counted], minlength=count).astype(np.int64) for name in _SUMMED
+    }
     has_activity = counts["activity_count"] > 0
     spans = np.bincount(gpu_windows.group, gpu_windows.end - gpu_windows.start, minlength=count)
     tensor = _tensor_columns(chosen, count, functions, rounded, interval)

@@ -76,12 +76,13 @@ def compute_timeline(start: Ints, end: Ints, time_class: Ints) -> StepFunction:
     times = np.concatenate([start, end])
     order = np.argsort(times, kind="stable")
     times = times[order]
-    change = np.repeat([1, -1], len(start))[order]
-    of_class = np.tile(time_class, 2)[order]
+    # Small numbers, since there may be millions of them.
+    change = np.repeat(np.array([1, -1], dtype=np.int8), len(start))[order]
+    of_class = np.tile(time_class.astype(np.int8), 2)[order]
     last = np.append(run_starts(times)[1:], len(times)) - 1  # what holds after all that happens at one time
     value = np.full(len(last), IDLE, dtype=np.int64)
     for number in range(IDLE - 1, -1, -1):
-        value[np.cumsum(np.where(of_class == number, change, 0))[last] > 0] = number
+        value[np.cumsum(np.where(of_class == number, change, 0), dtype=np.int32)[last] > 0] = number
     first = run_starts(value)
     begin = times[last][first]
     return StepFunction(begin, np.append(begin[1:], times[-1:]), value[first].astype(np.float64))

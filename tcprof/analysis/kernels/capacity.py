@@ -77,7 +77,7 @@ def fit_capacity(launches: Launches, design: Design, pipe_cycles: Floats, sample
     error = np.asarray(CLOCK_ERROR * highest * length, dtype=np.float64)
     found = fit(launches, design, lacking, error, np.zeros(len(error)), highest, passes=1)
     duration = launches.end - launches.start
-    left = found.residual / design.length
+    left = (lacking[design.row] - design.shares @ found.parts) / design.length
     changes = StepFunction(samples.start[design.row], samples.end[design.row], left)
     covered = np.maximum(changes.covered(launches.start, launches.end), 1)
     change = changes.integral(launches.start, launches.end) / covered

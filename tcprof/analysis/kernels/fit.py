@@ -61,7 +61,6 @@ class Fit:
         sampled: Sum of the samples under at least one launch.
         unexplained: How much of that the classes do not explain, before it was brought to the sampled sum.
         parts: What a launch counts in each part of its duration, class by class; see ``Design.part_kind``.
-        residual: What the classes leave of each row of the design.
         bounds: What long launches count at least and at most; None where nothing is known.
     """
 
@@ -72,7 +71,6 @@ class Fit:
     sampled: float
     unexplained: float
     parts: Floats
-    residual: Floats
     bounds: Bounds | None = None
 
 
@@ -118,7 +116,7 @@ def fit(
     if highest <= 0:
         nothing, none = np.zeros(kinds), np.zeros(len(launches.start))
         parts = np.zeros(len(design.part_kind))
-        return Fit(nothing, np.zeros((kinds, kinds)), nothing, none, 0.0, 0.0, parts, observed)
+        return Fit(nothing, np.zeros((kinds, kinds)), nothing, none, 0.0, 0.0, parts)
     opaque_ns = design.class_ns @ launches.opaque
     reading = (RESOLUTION * highest * design.length) ** 2 + error**2 + (OPAQUE * highest * opaque_ns) ** 2
     targets = np.column_stack([observed, shift[design.row]])
@@ -133,8 +131,7 @@ def fit(
         counted = conserve(counted, solution.variation, launches, design, observed, ceiling, exact)
     unexplained = float(np.abs(np.bincount(design.stretch, solution.residual)).sum())
     unexplained = unexplained if unexplained > RESOLUTION * float(observed.sum()) else 0.0
-    sampled, left = float(observed.sum()), solution.residual
-    return Fit(found, covariance, bias, counted, sampled, unexplained, solution.parts, left)
+    return Fit(found, covariance, bias, counted, float(observed.sum()), unexplained, solution.parts)
 
 
 def _reweighted(

@@ -15,7 +15,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.intervals import StepFunction, distinct, union
 from tcprof.analysis.kernels.names import parse_name
 from tcprof.arrays import Floats, Ints
 from tcprof.chips import Chip, find_chip
@@ -95,9 +95,10 @@ class Step:
     @cached_property
     def launches(self) -> pd.DataFrame:
         """The GPU's rows of ``tcprof.frames.LAUNCHED`` that run in steps, with ``exposed_ns`` in all of them."""
-        launched = self.analysis.launched[self.analysis.launched["gpu"] == self.gpu]
-        launched = launched.assign(exposed_ns=self.exposed_ns[launched["activity"].to_numpy()])
-        return launched[launched["exposed_ns"] > 0]
+        launched = self.analysis.launched
+        exposed_ns = self.exposed_ns[launched["activity"].to_numpy()]
+        rows = (launched["gpu"] == self.gpu) & (exposed_ns > 0)
+        return launched[rows].assign(exposed_ns=exposed_ns[rows])
 
     @cached_property
     def kernels(self) -> pd.DataFrame:
@@ -292,7 +293,7 @@ def _reach_to_next(number: Ints, start: Floats, end: Floats) -> tuple[Ints, Ints
 
 def _time_alone(start: Ints, end: Ints, inside: StepFunction) -> Floats:
     """For each interval the time in the windows in which no other one of them is open."""
-    times = np.unique(np.concatenate([start, end, inside.start, inside.end]))
+    times = distinct(start, end, inside.start, inside.end)
     change = [np.bincount(np.searchsorted(times, at), minlength=len(times)) for at in (start, end)]
     open_count = np.cumsum(change[0] - change[1])[:-1]
     is_inside = np.diff(inside.until(times)) > 0

@@ -17,7 +17,7 @@ def about_kernels(step: Step, kernels: Iterable[int]) -> Subject:
         step: The step.
         kernels: Rows of ``tcprof.frames.KERNELS``.
     """
-    return _about(step, step.launches[step.launches["kernel"].isin(list(kernels))])
+    return _about(step, step.launches["kernel"].isin(list(kernels)))
 
 
 def about_launches(step: Step, activities: Iterable[int]) -> Subject:
@@ -27,7 +27,7 @@ def about_launches(step: Step, activities: Iterable[int]) -> Subject:
         step: The step.
         activities: Their rows in ``tcprof.frames.ACTIVITIES``.
     """
-    return _about(step, step.launches[step.launches["activity"].isin(list(activities))])
+    return _about(step, step.launches["activity"].isin(list(activities)))
 
 
 def about_ranges(step: Step, names: Iterable[str]) -> Subject:
@@ -42,7 +42,9 @@ def about_iteration(step: Step) -> Subject:
     return Subject(ranges=tuple(rows["path"].astype(str).unique()))
 
 
-def _about(step: Step, launches: pd.DataFrame) -> Subject:
+def _about(step: Step, is_meant: "pd.Series[bool]") -> Subject:
+    """Which launches are meant, of the step's."""
+    launches = step.launches.loc[is_meant, ["exposed_ns", "path_id", "module", "kernel"]]
     modules, paths = step.analysis.modules, step.analysis.paths
     own = modules["module"] != [IN_NO_MODULE.format(phase=phase) for phase in modules["phase"]]
     return Subject(
@@ -54,5 +56,6 @@ def _about(step: Step, launches: pd.DataFrame) -> Subject:
 
 def _by_time(launches: pd.DataFrame, column: str, names: "pd.Series[str]") -> tuple[str, ...]:
     """The names that a column's rows have, without what has none, by the exposed time of their launches."""
-    named = launches["exposed_ns"].groupby(launches[column].map(names).replace("", np.nan)).sum()
+    sums = launches.groupby(column)["exposed_ns"].sum()
+    named = sums.groupby(sums.index.to_series().map(names).replace("", np.nan)).sum()
     return tuple(str(name) for name in named.sort_values(ascending=False, kind="stable").index)

@@ -31,7 +31,7 @@ _CODE = (
 def find(step: Step) -> list[Advice]:
     """Exposed copies from the host."""
     activities = step.analysis.activities.assign(exposed_ns=step.exposed_ns)
-    is_copy = (activities["gpu"] == step.gpu) & (activities["name"].astype(str) == "host to device")
+    is_copy = (activities["gpu"] == step.gpu) & (activities["name"] == "host to device")
     copies = activities[is_copy & (activities["exposed_ns"] > 0)]
     time = time_of(copies) / step.count
     if not step.name or step.share_pct(time) < LEAST_PCT:

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.intervals import run_starts
+from tcprof.analysis.intervals import distinct, run_starts
 from tcprof.arrays import Ints
 
 
@@ -57,7 +57,7 @@ def merge_bars(
 def _count_pairs(place: Ints, number: Ints) -> int:
     """How many distinct pairs there are: as many bars as ``_merge`` gives."""
     pairs = place * (int(number.max(initial=0)) + 2) + number + 1  # a number may be -1, for none
-    return len(np.unique(pairs))
+    return len(distinct(pairs))
 
 
 def _merge(
