@@ -138,7 +138,6 @@ def analyze(
     iterations, instances = _mark_iterations(instances, hierarchy, activities, iteration, warm_up)
     evidence = Evidence(activities, samples.frame, gpus, hierarchy, attribution, instances, work, peak_tflops, window)
     ranges = _summarize(evidence, windows, tensor, used, recorded.recording.duration_ns, samples.tensor_source)
-    return_freed_memory()
     ranges, instances, account, modules = _account(evidence, found, ranges, iterations)
     return Analysis(
         window=window,
@@ -236,6 +235,7 @@ def _summarize(
     capture = summary.summarize_capture(
         gpus, evidence.activities, evidence.attribution, evidence.samples, duration_ns, tensor
     )
+    return_freed_memory()
     return RANGES.concat([capture, per_path]).sort_values("gpu", kind="stable", ignore_index=True)
 
 

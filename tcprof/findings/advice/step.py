@@ -97,8 +97,7 @@ class Step:
         """The GPU's rows of ``tcprof.frames.LAUNCHED`` that run in steps, with ``exposed_ns`` in all of them."""
         launched = self.analysis.launched
         exposed_ns = self.exposed_ns[launched["activity"].to_numpy()]
-        rows = (launched["gpu"] == self.gpu) & (exposed_ns > 0)
-        return launched[rows].assign(exposed_ns=exposed_ns[rows])
+        return launched.assign(exposed_ns=exposed_ns)[(launched["gpu"] == self.gpu) & (exposed_ns > 0)]
 
     @cached_property
     def kernels(self) -> pd.DataFrame:
