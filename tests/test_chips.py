@@ -98,6 +98,7 @@ NAMES = {
     "GeForce RTX 3090": "NVIDIA GeForce RTX 3090",
     "A40": "NVIDIA A40",
     "L4": "NVIDIA L4",
+    "L40S": "NVIDIA L40S",
     "H100 SXM5": "NVIDIA H100 80GB HBM3",
     "H200": "NVIDIA H200",
     "B200": "NVIDIA B200",
@@ -106,6 +107,7 @@ NAMES = {
 # Peaks from data sheets that give no clock, or in precisions whose rate is in no source.
 STATED_ALONE = {
     *(("L4", precision) for precision in ("fp16", "bf16")),
+    *(("L40S", precision) for precision in ("fp16", "bf16", "tf32", "fp8", "int8")),
     *(("H200", precision) for precision in ("fp16", "bf16", "fp8", "int8", "tf32")),
     *(("B200", precision) for precision in ("fp16", "bf16", "fp8", "tf32", "fp4", "int8")),
 }
