@@ -242,6 +242,10 @@ def test_all_is_well_where_nothing_is_worth_a_day(find: Find) -> None:
     assert "the GPU works 100.0 % of a step" in advice["all-well"].evidence
 
 
+def test_without_counters_nobody_knows_whether_all_is_well(find: Find) -> None:
+    assert "all-well" not in find(TraceBuilder().gpu().kernel(BF16, 0, 4 * MS, launched=0))
+
+
 @pytest.mark.parametrize("name", ["jax_mlp", "mlp_fp32"])  # graphs hide the kernels; there is much to win
 def test_all_is_not_well_where_something_is_said_or_hidden(name: str) -> None:
     assert "all-well" not in {each.rule for each in tcprof.read(FIXTURES / f"{name}.sqlite").advice}

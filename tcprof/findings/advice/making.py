@@ -123,7 +123,7 @@ def describe_bytes(step: Step, rows: pd.DataFrame) -> tuple[str, ...]:
 def list_kernels(rows: pd.DataFrame) -> tuple[str, ...]:
     """The kernels that take most, a line each."""
     lines = []
-    for row in rows.head(_SHOWN).to_dict("records"):
+    for row in rows[["name", "path", "launches", "exposed_ns"]].head(_SHOWN).to_dict("records"):
         where = f", mostly in “{one_line(row['path'], 60)}”" if row["path"] else ""
         launches = units.format_things(row["launches"], "launch", "launches")
         lines.append(f"{short_name(row['name'])}: {units.format_ns(row['exposed_ns'])} in {launches}{where}")

@@ -1,7 +1,7 @@
 """Nothing to do: no rule has anything to say of a step.
 
-What: no rule fires that is likely to win 1 % of a step, the recording hides nothing, and the GPU works 90 % of the
-step. A clock below boost (low-clock) does not count: it is no fault of the program.
+What: no rule fires that is likely to win 1 % of a step, the recording hides nothing, tensor cycles were recorded, and
+the GPU works 90 % of the step. A clock below boost (low-clock) does not count: it is no fault of the program.
 
 Why: that, too, is an answer: how far the step is from the chip's best, and that no change known here is worth a day.
 """
@@ -15,6 +15,7 @@ from tcprof.findings.advice.step import Step
 from tcprof.findings.advice.subject import about_kernels
 
 LEAST_BUSY_PCT = 90.0
+_COUNTED = 0.5  # of the kernels' time: by their names alone not enough is known
 
 
 def find_all_well(step: Step, found: Sequence[Advice]) -> list[Advice]:
@@ -25,7 +26,8 @@ def find_all_well(step: Step, found: Sequence[Advice]) -> list[Advice]:
         found: What the rules have found in it.
     """
     said = [each for each in found if each.gain.is_notable or (not each.gain.is_known and each.rule != "low-clock")]
-    if said or step.kernels.empty or step.share_pct(step.busy_ns) < LEAST_BUSY_PCT:
+    exposed, counted = step.kernels["exposed_ns"], step.kernels["tensor_active_pct"].notna()
+    if said or step.share_pct(step.busy_ns) < LEAST_BUSY_PCT or not exposed[counted].sum() > _COUNTED * exposed.sum():
         return []
     kernels = step.kernels[step.kernels["tensor_kernel"]]
     share = step.share_pct(float(kernels["exposed_ns"].sum()))

@@ -91,6 +91,6 @@ def _advise(step: Step, rows: pd.DataFrame, name: str) -> Advice | None:
     evidence = [
         f"{short_name(row['name'])}: {units.format_things(row['blocks'], 'block')} for "
         f"{units.format_count(step.gpu_row['sm_count'])} SMs, which are active {units.format_pct(row['sm_active_pct'])}"
-        for row in rows.head(_SHOWN).to_dict("records")
+        for row in rows[["name", "blocks", "sm_active_pct"]].head(_SHOWN).to_dict("records")
     ]
     return advise_on_kernels(step, name, said, rows, options, None, evidence, LOW)
