@@ -88,6 +88,25 @@ print(train(), elsewhere(train), elsewhere(train), entered)
     assert said(script) == "[True, True] [True, True] [True, True] ['ops']\n"  # emit_nvtx waits for the GPU: once
 
 
+def test_ops_have_ranges_on_the_threads_of_replicas() -> None:
+    """As nn.DataParallel calls them: copies whose tensors are no parameters."""
+    script = """
+class Half(nn.Module):
+    def forward(self, x):
+        entered.append(is_on())
+        return x
+
+net = nn.Sequential(nn.Linear(2, 2), Half())
+annotation.start("ops")
+net(x)
+replica = net._replicate_for_data_parallel()
+replica._modules = {"1": net[1]._replicate_for_data_parallel()}
+elsewhere(lambda: replica(x))
+print(entered)
+"""
+    assert said(script) == "['ops', True, True]\n"
+
+
 def test_ops_wait_until_the_program_uses_the_gpu() -> None:
     script = """
 has_gpu = False
