@@ -15,6 +15,7 @@ from tcprof.views.figures import curves
 from tcprof.views.figures.curves import BINS, Metric
 from tcprof.views.figures.envelope import band_points, compute_envelope, step_points
 from tcprof.views.figures.lanes import choose_lanes, label
+from tcprof.views.figures.ticks import unit_ticks
 from tcprof.views.figures.timeline import figure_timeline
 
 
@@ -197,11 +198,27 @@ class TestMetricsThatAreNoPercentages:
         for drawn in (notebook, page):
             (line,) = named(drawn, "GPU power")
             axis = drawn.layout[line.yaxis.replace("y", "yaxis", 1)]
-            assert (axis.ticksuffix, axis.range[0], axis.range[1]) == (symbol, 0, pytest.approx(770))
+            assert tuple(axis.range) == (0, pytest.approx(770))
+            assert list(axis.ticktext) == [f"{value} {symbol}".strip() for value in (0, 200, 400, 600)]
             assert "GPU power" in [note.text for note in drawn.layout.annotations]
         assert np.nanmax(named(notebook, "GPU power")[0].y) == 700
         assert f"%{{y:.3~s}}{symbol}<br>" in named(notebook, "GPU power")[0].hovertemplate
         assert f"%{{y:.3~s}}{symbol}<br>" in named(page, "GPU power")[0].meta["templates"][0]
+
+
+class TestTicks:
+    @pytest.mark.parametrize(
+        ("low", "high", "unit", "texts"),
+        [
+            (0, 0.12, "s", ["0 s", "50 ms", "100 ms"]),
+            (0, 5.2e14, "FLOP/s", ["0 FLOP/s", "200 TFLOP/s", "400 TFLOP/s"]),
+            (-3e-6, 3e-6, "s", ["-2 µs", "0 s", "2 µs"]),
+            (0, 2e9, "Hz", ["0 Hz", "1 GHz", "2 GHz"]),
+            (5, 5, "W", ["5 W"]),
+        ],
+    )
+    def test_a_unit_has_a_space_before_it(self, low, high, unit, texts):
+        assert unit_ticks(low, high, unit, 3)["ticktext"] == texts
 
 
 class TestLabels:

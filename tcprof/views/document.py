@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tcprof.views.drawing import Icicle
-from tcprof.views.glance import Leads, Summary
+from tcprof.views.glance import Lead, Leads, Summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,6 +107,7 @@ class Row:
         full: What its name was cut from.
         short: Its name where a long one is in the way, as on a page; the name if empty.
         item: Row of the frame of paths or kernels, or number of the module, by which a page knows it; -1 for none.
+        alike: The numbers of all modules that it stands for, where they are several.
         group: What it is one of, by which a page can choose rows, such as a part of a waterfall; empty for nothing.
     """
 
@@ -120,6 +121,7 @@ class Row:
     full: str = ""
     short: str = ""
     item: int = -1
+    alike: tuple[int, ...] = ()
     group: str = ""
 
 
@@ -234,7 +236,9 @@ class Commands:
     items: tuple[tuple[str, tuple[str, ...], str], ...]
 
 
-Part: TypeAlias = "Notes | Code | Summary | Leads | Icicle | Table | Figure | Facts | Checklist | Commands | Section"
+Part: TypeAlias = (
+    "Notes | Code | Summary | Lead | Leads | Icicle | Table | Figure | Facts | Checklist | Commands | Section"
+)
 
 
 @dataclass(frozen=True)

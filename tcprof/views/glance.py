@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from tcprof.views.selection import link
+
 
 @dataclass(frozen=True)
 class Tile:
@@ -44,16 +46,25 @@ class Lead:
     """What to do first: one finding with what it is likely to win.
 
     Attributes:
-        title: What it is called.
-        gain: What it is likely to win; empty where that is not known.
+        name: By which a page selects it: its rule, numbered where several are of one.
+        rule: What ``--fail-if`` calls it.
         sentence: What is so.
-        link: What it is about, as the fragment of a page's address, see ``tcprof.views.selection``; empty for nothing.
+        gain: What it is likely to win; empty where that is not known.
+        about: What it is about, as fragments of a page's address, see ``tcprof.views.selection``.
+        place: Which GPU it is about, where there are several.
     """
 
-    title: str
-    gain: str
+    name: str
+    rule: str
     sentence: str
-    link: str = ""
+    gain: str = ""
+    about: tuple[str, ...] = ()
+    place: str = ""
+
+    @property
+    def link(self) -> str:
+        """What selects all that it is about; empty for nothing."""
+        return link("finding", self.name) if self.about else ""
 
 
 @dataclass(frozen=True)

@@ -242,9 +242,32 @@ def test_show_selects_what_a_finding_is_about(visit, pages):
     button = opened.get_by_role("button", name="Show what this is about").first
     link = button.get_attribute("data-select")
     button.click()
-    assert opened.evaluate("decodeURIComponent(location.hash)").startswith("#" + link.split("=")[0])
-    assert opened.locator("tr[aria-current]").count() == 1
+    assert opened.evaluate("location.hash").startswith(f"#{link}")
+    about = opened.locator(f"[data-finding={link.removeprefix('finding=')}]").get_attribute("data-about").split(" ")
+    rows = opened.locator("tr[aria-current]").count()
+    assert rows == len(about) > 1, "all that it is about is selected"
+    title = opened.locator(".panel-title").text_content()
+    assert title == opened.locator(".leads li b").first.text_content()
+    opened.reload()
+    opened.wait_for_selector("html[data-drawn]", state="attached")
+    assert opened.locator(".panel-title").text_content() == title
+    assert opened.locator("tr[aria-current]").count() == rows
+    opened.locator("tr[data-item] button.goto").first.click()
+    opened.go_back()
+    opened.wait_for_function("title => document.querySelector('.panel-title').textContent === title", arg=title)
     assert opened.messages == []
+
+
+def test_findings_are_headed_by_what_is_so_with_their_rule_beside_it(visit, pages):
+    opened = visit(pages / "recorded.html")
+    advice = tcprof.read(FIXTURE).advice
+    heads = opened.locator("h3.finding")
+    assert heads.count() >= 1
+    for place, head in enumerate(heads.all()):
+        assert head.text_content().replace("\N{NO-BREAK SPACE}", " ") == f"{advice[place].sentence}."
+    assert opened.locator("#part-advice .rule").first.text_content() == advice[0].rule
+    opened.locator(".leads a", has_text="How").first.click()
+    assert 0 <= heads.first.bounding_box()["y"] < 300
 
 
 @pytest.mark.slow

@@ -10,6 +10,19 @@ import tcprof
 pytestmark = pytest.mark.browser
 
 
+# Pixels of the timeline's canvas in the colour of outlines.
+OUTLINED = """() => {
+    const canvas = document.querySelector('.timeline canvas');
+    const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+    const wanted = getComputedStyle(document.documentElement).getPropertyValue('--focus').trim();
+    const [r, g, b] = [1, 3, 5].map(at => parseInt(wanted.slice(at, at + 2), 16));
+    let count = 0;
+    for (let i = 0; i < pixels.length; i += 4)
+        if (pixels[i] === r && pixels[i + 1] === g && pixels[i + 2] === b && pixels[i + 3] === 255) count++;
+    return count;
+}"""
+
+
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("roofline")
@@ -56,11 +69,23 @@ def test_a_lasso_shows_its_kernels_alone_in_the_table(page, visit):
     tab.mouse.move(x + 30, y + 30, steps=3)
     tab.mouse.up()
     said = tab.locator("figure:has(#tensor-time) .chosen")
-    said.get_by_role("link").wait_for(state="visible")
+    said.get_by_role("link").first.wait_for(state="visible")
     shown = [row for row in rows.all() if row.is_visible()]
     assert 1 <= len(shown) < everything
     assert f"shows {len(shown)} kernel" in said.text_content()
+    names = {row.get_attribute("data-item") for row in shown}
+    counts = tcprof.read(page.parent / "trace.sqlite").kernels["launch_count"]
+    assert f"{sum(counts.iloc[int(name)] for name in names):,} launch" in said.text_content()
+    assert tab.locator(".panel-title").text_content() == f"{len(shown)} kernels"
+    assert tab.evaluate(OUTLINED) > 0, "in the timeline"
+    tab.reload()
+    tab.wait_for_selector("html[data-drawn]", state="attached")
+    said.get_by_role("link").first.wait_for(state="visible")
+    assert {row.get_attribute("data-item") for row in rows.all() if row.is_visible()} == names, (
+        "the address restores it"
+    )
     said.get_by_role("button", name="All kernels").click()
     assert len([row for row in rows.all() if row.is_visible()]) == everything
     assert said.text_content() == ""
+    assert tab.evaluate(OUTLINED) == 0
     assert tab.messages == []

@@ -1,6 +1,7 @@
 /** The figures of a page: each element with data-figure, drawn from the JSON of that id. */
 import { readColor, systemDark } from "./colors";
 import { find, findAll } from "./dom";
+import { timeTicks } from "./format";
 import { chooseGroups } from "./groups";
 import { hasItems, startLasso } from "./lasso";
 import { coarsePointer, narrowScreen } from "./media";
@@ -114,6 +115,14 @@ async function drawFigure(plot: PlotElement): Promise<void> {
     if (data.meta?.selects) select(parseSelection(customdata as string), { from: "figure" });
     if (data.meta?.chooses) choose(plot, data.meta.chooses, customdata as string[]);
   });
+  if (figure.layout.meta?.seconds) {
+    plot.on("plotly_relayout", (change) => {
+      const [low, high] = plot._fullLayout!.xaxis.range;
+      const { tickvals, ticktext } = timeTicks(low, high, 8);
+      const zoomed = Object.keys(change).some((key) => key.startsWith("xaxis."));
+      if (zoomed && !("xaxis.tickvals" in change)) void Plotly.relayout(plot, { "xaxis.tickvals": tickvals, "xaxis.ticktext": ticktext });
+    });
+  }
   plot.on("plotly_clickannotation", ({ annotation: { name } }) => { // a bar's label, which is easier to hit than a thin bar
     const trace = figure.data.find(({ meta }) => meta?.chooses);
     const groups = trace?.customdata?.[Number(name)] as string[] | undefined;

@@ -3,7 +3,7 @@ import { find, findAll } from "./dom";
 import { formatPercent, formatSeconds } from "./format";
 import { chainOf, KINDS, layOut, turnAround, type Bar, type Order, type Tree } from "./icicle_tree";
 import { onSelection, select } from "./selection";
-import { parseSelection, toFragment, type Selection } from "./selection_fragment";
+import { nameOfSame, parseSelection, toFragment } from "./selection_fragment";
 
 interface Painted {
   color: string;
@@ -62,19 +62,13 @@ function startIcicle(element: HTMLElement): void {
   treeOf?.addEventListener("change", () => { focus = 0; show(); });
   orderOf?.addEventListener("change", show);
   onSelection(({ selection }) => {
-    kernel = selection?.kind === "kernel" ? linkOf(selection) : "";
+    kernel = selection?.kind === "kernel" ? nameOfSame(selection) : "";
     show();
   });
   new ResizeObserver(show).observe(bars);
   find(".swatch", HTMLElement, element).style.background =
     `linear-gradient(90deg, ${data.colors.map(({ color }) => color).join()})`;
   find(".undrawn", HTMLElement, element).remove();
-}
-
-/** A selection as the trees' links have it: any instance of it. */
-function linkOf(selection: Selection): string {
-  const { instance: _, ...any } = { instance: 0, ...selection };
-  return normal(toFragment({ selection: any, view: null }));
 }
 
 /** Links of Python and of this script escape other letters. */

@@ -1,43 +1,80 @@
-/** A lasso or a box around circles shows their kernels alone in the tables of kernels. */
+/** A lasso or a box around circles selects their kernels: alone in the tables, marked in the timeline and in all figures. */
 import { find, findAll } from "./dom";
+import { formatCount } from "./format";
 import type { Figure, PlotElement } from "./plotly";
+import { onSelection, select } from "./selection";
 import { rowsOf } from "./table";
+import type { Subjects } from "./timeline/subjects";
 
 /** Whether a figure has circles that stand for rows of a table. */
-export function hasItems({ data }: Figure): boolean {
-  return data.some(({ meta }) => meta?.items);
+export function hasItems({ data }: Partial<Figure>): boolean {
+  return data?.some(({ meta }) => meta?.items) ?? false;
 }
 
-/** Follow the lasso of a figure; a double click in the figure, or the button below it, shows all kernels again. */
+/** Follow the lasso of a figure; a double click in the figure shows all kernels again. */
 export function startLasso(plot: PlotElement): void {
   const said = Object.assign(document.createElement("p"), { className: "note chosen" });
   said.setAttribute("role", "status");
   plot.after(said);
   plot.on("plotly_selected", (event) => {
-    const items = event?.points.map(({ data, pointNumber }) => data.meta?.items?.[pointNumber] ?? -1);
-    show(plot, items?.length ? new Set(items) : null);
+    const ids = event?.points.map(({ data, pointNumber }) => data.meta?.items?.[pointNumber] ?? -1).filter((id) => id >= 0);
+    select(ids?.length ? { kind: "kernels", gpu: shownGpu(), ids } : null, { from: "figure" });
   });
-  plot.on("plotly_deselect", () => show(plot, null));
+  plot.on("plotly_deselect", () => select(null, { from: "figure" }));
 }
 
-/** Show these kernels alone, or all; and say so below the figure, which may be far from the table. */
-function show(plot: PlotElement, items: ReadonlySet<number> | null): void {
-  let shown = 0;
-  for (const table of findAll<HTMLTableElement>('table[data-items="kernels"]')) {
-    for (const row of rowsOf(table)) {
-      const isShown = !items || items.has(Number(row.dataset.item));
-      row.classList.toggle("other-group", !isShown);
-      shown += isShown ? 1 : 0;
+let shownGpu = () => 0;
+
+/** Show the kernels that are selected together alone, until none is, or Back leads to what was before.
+ *
+ * @param drawn - Resolves when the figures are drawn, which an address may be read before.
+ */
+export function followLasso(subjects: Subjects, drawn: Promise<unknown>): void {
+  let chosen: ReadonlySet<number> | null = null;
+  const show = (ids: ReadonlySet<number> | null, launches: number) => {
+    if (!chosen && !ids) return;
+    chosen = ids;
+    const shown = filterTables(ids);
+    void drawn.then(() => { if (chosen === ids) mark(ids, shown, launches); });
+  };
+  const mark = (ids: ReadonlySet<number> | null, shown: number, launches: number) => {
+    for (const plot of findAll<PlotElement & Partial<Figure>>("[data-figure]").filter(hasItems)) {
+      tell(plot, ids && `The table shows ${formatCount(shown)} kernel${shown === 1 ? "" : "s"} of these`, launches);
+      const selectedpoints = plot.data!.map(({ meta }) =>
+        ids && meta?.items ? Array.from(meta.items.keys()).filter((place) => ids.has(meta.items![place])) : null);
+      void Plotly.restyle(plot, { selectedpoints }).then(() => (ids ? null : Plotly.relayout(plot, { selections: [] })));
     }
-  }
-  const said = find(".chosen", HTMLElement, plot.parentElement!);
-  if (!items) { said.replaceChildren(); return; }
-  const link = Object.assign(document.createElement("a"), { href: "#part-kernels" });
-  link.textContent = `The table shows ${shown} kernel${shown === 1 ? "" : "s"} of these`;
-  const all = Object.assign(document.createElement("button"), { type: "button", textContent: "All kernels" });
-  all.addEventListener("click", () => {
-    show(plot, null);
-    void Plotly.restyle(plot, { selectedpoints: [null] }).then(() => Plotly.relayout(plot, { selections: [] }));
+  };
+  shownGpu = () => Number(findAll('[data-show-gpu][aria-pressed="true"]')[0]?.dataset.showGpu ?? subjects.gpus[0].gpu);
+  onSelection(({ selection, from }) => {
+    const subject = selection?.kind === "kernels" ? subjects.find(selection) : null;
+    if (subject) {
+      const { merged } = subject.gpu.lanes.work;
+      const launches = Array.from(subject.work()).reduce((sum, bar) => sum + merged[bar], 0);
+      show(new Set(subject.parts!.map(({ id }) => id)), launches);
+    } else if (!selection || from === "address") show(null, 0);
   });
-  said.replaceChildren(link, " ", all);
+}
+
+/** Show the rows of these kernels alone, or all. */
+function filterTables(ids: ReadonlySet<number> | null): number {
+  let shown = 0;
+  for (const row of findAll<HTMLTableElement>('table[data-items="kernels"]').flatMap(rowsOf)) {
+    const isShown = !ids || ids.has(Number(row.dataset.item));
+    row.classList.toggle("other-group", !isShown);
+    shown += isShown ? 1 : 0;
+  }
+  return shown;
+}
+
+/** Say below a figure, which may be far from both, what the table and the timeline show. */
+function tell(plot: PlotElement, text: string | null, launches: number): void {
+  const said = find(".chosen", HTMLElement, plot.parentElement!);
+  if (!text) { said.replaceChildren(); return; }
+  const link = (href: string, textContent: string) => Object.assign(document.createElement("a"), { href, textContent });
+  const all = Object.assign(document.createElement("button"), { type: "button", textContent: "All kernels" });
+  all.addEventListener("click", () => select(null, { from: "figure" }));
+  said.replaceChildren(
+    link("#part-kernels", text), "; ",
+    link("#part-timeline", `${formatCount(launches)} launch${launches === 1 ? " is" : "es are"} marked in the timeline`), " ", all);
 }

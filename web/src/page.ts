@@ -3,6 +3,8 @@ import { chooseTheme, isDark, systemDark } from "./colors";
 import { find, findAll, whenParsed } from "./dom";
 import { fitFigures, startFigures } from "./figures";
 import { startIcicles } from "./icicle";
+import { followLasso } from "./lasso";
+import { readFindings } from "./panel/findings";
 import { startGpuChoice } from "./panel/gpu_choice";
 import { startPanel } from "./panel/panel";
 import { startSearch } from "./panel/search";
@@ -48,9 +50,11 @@ function openOnPaper(): void {
 }
 
 /** What is selected is told in the panel, marked in the strip, and found by the search, once the recording is read. */
-function startSelecting(timeline: Timeline): void {
+function startSelecting(timeline: Timeline, figures: Promise<unknown>): void {
   const { subjects, shown } = timeline;
   if (!subjects || !shown) return;
+  subjects.findings = readFindings();
+  followLasso(subjects, figures);
   const currentGpu = () => timeline.gpu ?? subjects.gpus[0];
   startGpuChoice(timeline, subjects);
   startPanel(subjects);
@@ -65,7 +69,7 @@ whenParsed(() => {
   startTables(timeline);
   startIcicles();
   const { drawn, restyle } = startFigures(timeline?.drawn ?? Promise.resolve());
-  void timeline?.drawn.then(() => startSelecting(timeline));
+  void timeline?.drawn.then(() => startSelecting(timeline, Promise.all(drawn)));
   void Promise.all([...drawn, timeline?.drawn]).then(() => document.documentElement.setAttribute("data-drawn", "true"));
   startThemeButton(restyle);
   openOnPaper();

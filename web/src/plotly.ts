@@ -51,8 +51,12 @@ export interface Layout {
   height: number;
   font?: object;
   dragmode?: string | false;
-  /** The table that is saved in place of the figure's points. */
-  meta?: { csv?: { columns: string[]; rows: Value[][] } };
+  meta?: {
+    /** The table that is saved in place of the figure's points. */
+    csv?: { columns: string[]; rows: Value[][] };
+    /** The horizontal axis is of seconds. */
+    seconds?: boolean;
+  };
 }
 
 export interface Figure {

@@ -7,7 +7,11 @@ export type Selection =
   | { kind: "kernel"; gpu: number; name: string; instance?: number }
   | { kind: "module"; gpu: number; name: string }
   | { kind: "iteration"; gpu: number; number: number }
-  | { kind: "finding"; name: string };
+  | { kind: "finding"; name: string }
+  /** Several at once, by their ids: kernels within a lasso, modules that are folded into a row. */
+  | { kind: Several; gpu: number; ids: readonly number[] };
+
+export type Several = "kernels" | "modules";
 
 /** Seconds of the recording that the timeline shows. */
 export type View = readonly [start: number, end: number];
@@ -39,8 +43,8 @@ export function fromFragment(fragment: string): PageState {
 export function parseSelection(text: string): Selection | null {
   if (!text.trimStart().startsWith("{")) return fromFragment(text).selection;
   try {
-    const { kind, start, end, number, name, instance, ...rest } = JSON.parse(text) as Record<string, unknown>;
-    const first = kind === "window" ? `${String(start)},${String(end)}` : kind === "iteration" ? number : name;
+    const { kind, start, end, number, name, instance, ids, ...rest } = JSON.parse(text) as Record<string, unknown>;
+    const first = kind === "window" ? `${String(start)},${String(end)}` : kind === "iteration" ? number : Array.isArray(ids) ? ids.join(",") : name;
     const fields = Object.entries({ [String(kind)]: first, instance: typeof instance === "number" ? instance + 1 : instance, ...rest }).filter(([, value]) => value !== undefined);
     return selectionOf(new Map(fields.map(([field, value]) => [field, String(value)])));
   } catch { return null; }
@@ -50,10 +54,10 @@ export function isSame(a: Selection | null, b: Selection | null): boolean {
   return toFragment({ selection: a, view: null }) === toFragment({ selection: b, view: null });
 }
 
-/** Whether both are the same range, kernel or other thing, whichever instances of it. */
-export function isOfSame(a: Selection, b: Selection | null): boolean {
-  const named = (each: Selection) => ("name" in each ? [each.kind, "gpu" in each ? each.gpu : -1, each.name] : [each]);
-  return JSON.stringify(named(a)) === JSON.stringify(b && named(b));
+/** A text that is the same for all instances of a range, a kernel or another thing, and for nothing else. */
+export function nameOfSame(selection: Selection): string {
+  const { instance: _, ...any } = { instance: 0, ...selection };
+  return toFragment({ selection: any, view: null });
 }
 
 function fieldsOf(selection: Selection): [string, string][] {
@@ -65,6 +69,7 @@ function fieldsOf(selection: Selection): [string, string][] {
 
 function mainField(selection: Selection): string {
   if (selection.kind === "window") return pairText([selection.start, selection.end]);
+  if ("ids" in selection) return selection.ids.join(",");
   return selection.kind === "iteration" ? String(selection.number) : selection.name;
 }
 
@@ -75,6 +80,10 @@ function selectionOf(fields: ReadonlyMap<string, string>): Selection | null {
   if (pair) return { kind: "window", gpu, start: pair[0], end: pair[1] };
   const number = wholeNumber(fields.get("iteration"));
   if (number !== null) return { kind: "iteration", gpu, number };
+  for (const kind of ["kernels", "modules"] as const) {
+    const ids = fields.get(kind)?.split(",").map(wholeNumber);
+    if (ids?.every((id) => id !== null)) return { kind, gpu, ids };
+  }
   const instance = wholeNumber(fields.get("instance"));
   if (instance === 0) return null;
   for (const kind of ["range", "kernel"] as const) {

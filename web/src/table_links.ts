@@ -3,7 +3,7 @@ import { findAll } from "./dom";
 import { formatSeconds } from "./format";
 import { countWithin, preferred, type Intervals } from "./intervals";
 import { onSelection, select, type Selection } from "./selection";
-import { isOfSame } from "./selection_fragment";
+import { nameOfSame } from "./selection_fragment";
 import { rowsOf } from "./table";
 import type { GpuIntervals } from "./timeline/gpus";
 import type { Timeline, WindowChange } from "./timeline/timeline";
@@ -36,16 +36,19 @@ export function linkTables(timeline: Timeline | null): void {
 
 /** What a row stands for. */
 function selectionOf(timeline: Timeline, { dataset: { gpu, items } }: HTMLElement, row: HTMLElement): Selection | null {
+  if (row.dataset.alike) return { kind: "modules", gpu: Number(gpu), ids: row.dataset.alike.split(" ").map(Number) };
   const kind = items === "kernels" ? "kernel" : items === "modules" ? "module" : "range";
   const name = timeline.subjects?.nameOf(kind, Number(gpu), Number(row.dataset.item));
   return name === undefined ? null : { kind, gpu: Number(gpu), name };
 }
 
-/** Mark the row of what is selected, whichever instance of it. */
+/** Mark the row of what is selected, whichever instance of it; of several things each row. */
 function markSelected(timeline: Timeline, table: HTMLTableElement, selection: Selection | null): void {
+  const parts = selection && timeline.subjects?.find(selection)?.parts?.map((part) => part.selection);
+  const wanted = new Set([...(parts ?? []), ...(selection ? [selection] : [])].map(nameOfSame));
   for (const row of rowsOf(table)) {
-    const mine = selection && row.dataset.item ? selectionOf(timeline, table, row) : null;
-    if (mine && isOfSame(mine, selection)) row.setAttribute("aria-current", "true");
+    const mine = wanted.size && row.dataset.item ? selectionOf(timeline, table, row) : null;
+    if (mine && wanted.has(nameOfSame(mine))) row.setAttribute("aria-current", "true");
     else row.removeAttribute("aria-current");
   }
 }

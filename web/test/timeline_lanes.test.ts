@@ -1,7 +1,7 @@
 // The lanes of a window: which bars, in which colours, and what the pointer shows.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatPercent, formatSeconds } from "../src/format";
+import { formatPercent, formatSeconds, timeTicks } from "../src/format";
 import { makeRows } from "../src/timeline/bars";
 import type { Lanes, RangeBars } from "../src/timeline/gpus";
 import type { Names } from "../src/timeline/header";
@@ -92,6 +92,12 @@ test("work that runs at once fills a bin, and no more", () => {
   const rows = Array.from({ length: 30 }, (): Bar => [10, 11, 4, 0]);
   const work = bars(rows, { tensor_active_pct: rows.map(() => NaN) });
   assert.ok(painted(fillLanes(lanes({ work }), NAMES, view(0, 100)), "tensor", 1.84) <= 2 + 1e-9);
+});
+
+test("ticks of time have a space before their unit", () => {
+  assert.deepEqual(timeTicks(0, 0.12, 3).ticktext, ["0 ms", "50 ms", "100 ms"]);
+  assert.deepEqual(timeTicks(15.6, 15.6402, 4).ticktext, ["15.60 s", "15.62 s", "15.64 s"]);
+  assert.deepEqual(timeTicks(1e-6, 1.31e-6, 4).ticktext, ["1.0 µs", "1.1 µs", "1.2 µs", "1.3 µs"]);
 });
 
 test("numbers are written as tcprof's tables write them", () => {

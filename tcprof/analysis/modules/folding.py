@@ -48,7 +48,7 @@ def fold_layers(modules: pd.DataFrame) -> pd.DataFrame:
     """
     tree = modules[modules["phase"] == ALL]
     paths = _fold_paths(tree, _shapes(modules, tree))
-    number = pd.Series(pd.factorize(tree["module_id"].map(paths))[0] - 1, index=tree["module_id"])  # all kernels first
+    number = _number(tree, paths)
     of_tree = tree.assign(
         number=number.to_numpy(),
         module=tree["module_id"].map(paths),
@@ -65,6 +65,18 @@ def fold_layers(modules: pd.DataFrame) -> pd.DataFrame:
     summed = _sum(modules.assign(number=number.reindex(modules["module_id"]).to_numpy()))
     rows = summed.join(places.assign(name=names), on="number").rename(columns={"number": "module_id"})
     return FOLDED_MODULES.conform(rows.sort_values("module_id", kind="stable"))
+
+
+def list_alike(modules: pd.DataFrame) -> dict[int, tuple[int, ...]]:
+    """The ids of the modules that each row of ``fold_layers`` stands for, by its own."""
+    tree = modules[modules["phase"] == ALL]
+    number = _number(tree, _fold_paths(tree, _shapes(modules, tree)))
+    return {int(row): tuple(int(each) for each in members.index) for row, members in number.groupby(number)}
+
+
+def _number(tree: pd.DataFrame, paths: dict[int, str]) -> "pd.Series[int]":
+    """The number of each module's row, by the module's id; all kernels are first, as -1."""
+    return pd.Series(pd.factorize(tree["module_id"].map(paths))[0] - 1, index=tree["module_id"])
 
 
 def _shapes(modules: pd.DataFrame, tree: pd.DataFrame) -> dict[int, int]:

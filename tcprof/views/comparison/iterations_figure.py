@@ -12,6 +12,7 @@ from tcprof.findings.compared.rows import find_row
 from tcprof.views.comparison.series import LONGEST_NAME, Panel, Series, ShownSide, list_panels
 from tcprof.views.figures.lanes import label
 from tcprof.views.figures.panels import GRID, base_layout, number_axis
+from tcprof.views.figures.ticks import unit_ticks
 
 MOST_BOX_POINTS = 250  # of a side
 _FEW_TICKS = 6
@@ -109,8 +110,7 @@ def _value_axis(panel: Panel, top: float, height: float) -> dict[str, object]:
         "fixedrange": True,
         "gridcolor": GRID,
         "zeroline": False,
-        "ticksuffix": " %" if panel.is_percent else "s",
-        "tickformat": "" if panel.is_percent else ".3~s",
+        **({"ticksuffix": " %"} if panel.is_percent else unit_ticks(panel.low, panel.high, "s", 6)),
         "hoverformat": ".3~f" if panel.is_percent else ".4~s",
         "nticks": 6,
     }

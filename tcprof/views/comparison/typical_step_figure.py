@@ -17,6 +17,7 @@ from tcprof.views.comparison.typical_step import TypicalStep, find_steps, join_w
 from tcprof.views.figures.curves import tensor_axis
 from tcprof.views.figures.lanes import BAR_OUTLINE, BAR_TEXT, label, scale_colors
 from tcprof.views.figures.panels import GRID, base_layout
+from tcprof.views.figures.ticks import unit_ticks
 from tcprof.views.figures.time_classes import CLASS_COLORS
 
 MOST_JOINED = 60
@@ -164,9 +165,15 @@ def _layout(steps: Iterable[TypicalStep], curve: int, rows: int) -> dict[str, ob
         (float(step.curve[1].max(initial=0.0, where=~np.isnan(step.curve[1]))) for step in steps), default=0.0
     )
     last = max(step.length_ns for step in steps) * 1e-9
-    across = {"range": [0, 1.01 * last], "ticksuffix": "s", "tickformat": ".3~s", "hoverformat": ".4~s", "nticks": 8}
+    across = {
+        "range": [0, 1.01 * last],
+        **unit_ticks(0, 1.01 * last, "s", 8),
+        "hoverformat": ".9~f",
+        "ticksuffix": " s",
+    }
     return {
         **base_layout(inner + _TOP + _BOTTOM, _TOP, _BOTTOM),
+        "meta": {"seconds": True},  # the page's script makes ticks of what is zoomed in on
         "barmode": "overlay",
         "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "yref": "paper"},
         "xaxis": {

@@ -15,6 +15,7 @@ from tcprof.views.comparison.series import BETTER_COLOR, SIDE_COLORS, WORSE_COLO
 from tcprof.views.comparison.waterfall import part_label
 from tcprof.views.figures.lanes import label
 from tcprof.views.figures.panels import GRID, base_layout
+from tcprof.views.figures.ticks import unit_ticks
 
 _SMALLEST = 0.004  # parts below this share of the larger total are one
 _WRAP = 44  # characters of a label in a line, which fit a narrow screen
@@ -128,8 +129,7 @@ def _axes(steps: list[_Step], scale: float, pixels: int) -> dict[str, object]:
         "margin": {"l": 8, "r": 8, "t": 4, "b": _BOTTOM},
         "xaxis": {
             "range": [low * 1.02, high * 1.02],
-            "ticksuffix": "s" if is_time else " %",
-            "tickformat": ".3~s" if is_time else "",
+            **(unit_ticks(low, high, "s", 6) if is_time else {"ticksuffix": " %"}),
             "gridcolor": GRID,
             "zeroline": False,
             "fixedrange": True,

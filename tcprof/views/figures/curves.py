@@ -13,6 +13,7 @@ from tcprof.arrays import Floats
 from tcprof.frames import COUNTED, SAMPLE_METRICS, SAMPLES
 from tcprof.views.figures.envelope import Envelope, band_points, compute_envelope, step_points
 from tcprof.views.figures.panels import Panel
+from tcprof.views.figures.ticks import unit_ticks
 
 BINS = 4000  # of all GPUs and recordings of a figure together
 TENSOR_COLOR = "#D55E00"
@@ -106,7 +107,7 @@ def sample_panels(analysis: Analysis, gpu: int, peak: float) -> list[Panel]:
 def measured_axis(metric: Metric, peak: float) -> dict[str, object]:
     """The axis of a metric that is no percentage, from 0 to its largest value."""
     top = 1.1 * (peak or 1.0)
-    return {"range": [0, top], "tickformat": ".3~s", "ticksuffix": units.symbol_of(metric.unit), "nticks": 4}
+    return {"range": [0, top], **unit_ticks(0, top, units.symbol_of(metric.unit), 4)}
 
 
 def tensor_axis(peak: float) -> dict[str, object]:

@@ -119,9 +119,9 @@ def _time_axis(analysis: Analysis, anchor: str) -> dict[str, object]:
     return {
         "range": [low, high],
         "anchor": anchor,
-        "tickformat": ".9~s",
-        "hoverformat": ".9~s",
-        "ticksuffix": "s",
+        "tickformat": ".9~f",
+        "hoverformat": ".9~f",
+        "ticksuffix": " s",
         "gridcolor": GRID,
         "zeroline": False,
         "nticks": 9,

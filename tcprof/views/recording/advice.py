@@ -1,9 +1,9 @@
 """What to do first, and what it is likely to win."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from tcprof import units
@@ -57,37 +57,45 @@ def view_advice(analysis: Analysis, findings: Findings) -> Document:
 def list_leads(analysis: Analysis, advice: Sequence[Advice]) -> Leads:
     """The best advice, with what on a page shows what it is about."""
     shown, _ = split_notable(advice)
-    several = analysis.gpus["gpu"].nunique() > 1
-    items = tuple(
-        Lead(
-            title=f"GPU {each.gpu}: {each.rule}" if several else each.rule,
-            gain=as_sentence(describe_gain(each.gain)).removesuffix(".") if each.gain.is_known else "",
-            sentence=f"{each.sentence}.",
-            link=_link_of(analysis, each),
-        )
-        for each in shown[:MOST_SHOWN]
-    )
+    items = tuple(_make_leads(analysis, shown)[:MOST_SHOWN])
     rest = len(shown) - len(items)
     base = _BASE if any(each.gain for each in items) else ""
     return Leads(items, base, f"{units.format_count(rest)} more" if rest else "")
 
 
-def _link_of(analysis: Analysis, advice: Advice) -> str:
-    """What selects on a page what advice is about: the kernel that takes longest, else the range, or the module."""
-    kernels = analysis.kernels
-    named = kernels["name"].isin(advice.about.kernels[:1]) & (kernels["gpu"] == advice.gpu)
-    if named.any():
-        return link(
-            "kernel", kernel_names(kernels)[kernels.index.get_loc(kernels["total_ns"][named].idxmax())], advice.gpu
+def _make_leads(analysis: Analysis, shown: Sequence[Advice]) -> list[Lead]:
+    several = analysis.gpus["gpu"].nunique() > 1
+    count: Counter[str] = Counter()
+    leads = []
+    for each in shown:
+        count[each.rule] += 1
+        leads.append(
+            Lead(
+                name=each.rule if count[each.rule] == 1 else f"{each.rule}-{count[each.rule]}",
+                rule=each.rule,
+                sentence=f"{each.sentence}.",
+                gain=as_sentence(describe_gain(each.gain)).removesuffix(".") if each.gain.is_known else "",
+                about=_links_of(analysis, each),
+                place=f"GPU {each.gpu}" if several else "",
+            )
         )
+    return leads
+
+
+def _links_of(analysis: Analysis, advice: Advice) -> tuple[str, ...]:
+    """What selects on a page what advice is about: its kernels, longest first, or else its ranges, or its modules."""
+    gpu = advice.gpu
+    kernels = analysis.kernels.assign(link=kernel_names(analysis.kernels))
+    of_gpu = kernels[kernels["gpu"] == gpu].sort_values("total_ns", ascending=False, kind="stable")
     for kind, wanted, found, names in (
+        ("kernel", advice.about.kernels, of_gpu["name"], of_gpu["link"]),
         ("range", advice.about.ranges, analysis.paths["path"], range_names(analysis.paths)),
         ("module", advice.about.modules, analysis.modules["module"], module_names(analysis.modules)),
     ):
-        places = np.flatnonzero(found.isin(wanted[:1]))
-        if len(places):
-            return link(kind, names[places[0]], advice.gpu)
-    return ""
+        mine = pd.Series(names, index=found.index)[found.isin(wanted)].drop_duplicates()
+        if len(mine):
+            return tuple(link(kind, name, gpu) for name in mine)
+    return ()
 
 
 def view_best(advice: Sequence[Advice]) -> tuple[str, ...]:
@@ -99,13 +107,13 @@ def view_best(advice: Sequence[Advice]) -> tuple[str, ...]:
     return ("What to do first, and what it is likely to win (tcprof advise says how):", *lines)
 
 
-def view_sections(advice: Sequence[Advice]) -> tuple[Part, ...]:
+def view_sections(analysis: Analysis, advice: Sequence[Advice]) -> tuple[Part, ...]:
     """All advice as the parts of one section."""
     shown, folded = split_notable(advice)
     parts = [
         part
-        for number, each in enumerate(shown, 1)
-        for part in (Notes((f"{number}. {head_of(each)}",), "finding"), *_detail(each))
+        for lead, each in zip(_make_leads(analysis, shown), shown, strict=True)
+        for part in (lead, *_detail(each, headed=True))
     ]
     left = describe_folded(folded)
     return (*parts, *((Notes(left),) if left else ()))
@@ -137,10 +145,10 @@ def describe_folded(folded: Sequence[Advice]) -> tuple[str, ...]:
     return (f"Found, but likely to win under {NOTABLE_PCT:g} % of the step: {names}.",)
 
 
-def _detail(advice: Advice) -> tuple[Part, ...]:
-    """Evidence, and what to do."""
-    said = " ".join(part for part in (f"{advice.sentence}.", advice.consequence) if part)
-    parts: list[Part] = [Notes((said,), items=tuple(advice.evidence))]
+def _detail(advice: Advice, headed: bool = False) -> tuple[Part, ...]:
+    """Evidence, and what to do; below a heading that is its sentence, or else with that."""
+    said = " ".join(part for part in ("" if headed else f"{advice.sentence}.", advice.consequence) if part)
+    parts: list[Part] = [Notes((said,) if said else (), items=tuple(advice.evidence))]
     for number, option in enumerate(advice.options):
         is_first = number == 0
         parts.append(Notes((_describe_option(option, is_first),)))

@@ -14,6 +14,7 @@ from tcprof.frames import HEADLINE
 from tcprof.views.figures.curves import TENSOR_COLOR
 from tcprof.views.figures.lanes import label
 from tcprof.views.figures.panels import GRID, base_layout, number_axis
+from tcprof.views.figures.ticks import unit_ticks
 from tcprof.views.selection import link
 
 MOST_POINTS = 1000  # of a GPU, about one for each pixel; of more iterations the longest of each group is drawn
@@ -47,7 +48,11 @@ def figure_iteration_strip(analysis: Analysis) -> go.Figure:
         high = 1 - place * (_STRIP + _GAP) / inner
         scale = 1e-9 if column.endswith("_ns") else 1.0
         top = _highest(iterations, column) * scale
-        settings = {**_value_axis(column), "domain": [max(high - _STRIP / inner, 0), high], "range": [0, 1.08 * top]}
+        settings = {
+            **_value_axis(column, top),
+            "domain": [max(high - _STRIP / inner, 0), high],
+            "range": [0, 1.08 * top],
+        }
         figure.update_layout({axis.replace("y", "yaxis"): settings})
         place_title = {"xref": "paper", "yref": "paper", "x": 0, "y": high, "xanchor": "left", "yanchor": "bottom"}
         figure.add_annotation(text=title, showarrow=False, **place_title)
@@ -132,14 +137,12 @@ def _mark_warm_up(figure: go.Figure, iterations: pd.DataFrame) -> None:
     figure.add_annotation(text="on grey: warm-up, left out of the medians", showarrow=False, font_size=11, **word)
 
 
-def _value_axis(column: str) -> dict[str, object]:
+def _value_axis(column: str, top: float) -> dict[str, object]:
     is_percent = column.endswith("_pct")
     return {
         "anchor": "x",
         "fixedrange": True,
         "gridcolor": GRID,
         "zeroline": False,
-        "nticks": 5,
-        "ticksuffix": " %" if is_percent else "s",
-        "tickformat": "" if is_percent else ".3~s",
+        **({"ticksuffix": " %", "nticks": 5} if is_percent else unit_ticks(0, top, "s")),
     }

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.modules.folding import fold_layers
+from tcprof.analysis.modules.folding import fold_layers, list_alike
 from tcprof.analysis.modules.tree import ALL
 from tcprof.analysis.paths import tree_order
 from tcprof.annotate.steps import BACKWARD, FORWARD
@@ -100,6 +100,7 @@ def list_modules(
         gpu = int(str(number))
         listed = _hang_up(of_gpu)
         found = fold_layers(listed) if fold else listed.assign(alike_count=1)
+        alike = list_alike(listed) if fold else {}
         totals = found[found["phase"] == ALL].assign(path_id=lambda rows: rows["module_id"])
         tree = _sort(totals.set_index("module_id", drop=False), _SORTED_BY[order])
         kept = tree if limit is None else keep_largest(tree, tree["kernel_ns"], limit)
@@ -111,7 +112,7 @@ def list_modules(
                 title=gpu_title_of_several(analysis, gpu),
                 first="Module",
                 headings=_headings(steps, useful),
-                rows=tuple(_rows(found, kept, wholes[gpu], max(steps, 1), tuple(useful))),
+                rows=tuple(_rows(found, kept, wholes[gpu], max(steps, 1), tuple(useful), alike)),
                 hidden=len(tree) - len(kept),
                 more=_LEFT_OUT,
                 gpu=gpu,
@@ -196,7 +197,15 @@ def _headings(steps: int, useful: Mapping[str, int]) -> tuple[Heading, ...]:
     return tuple(replace(each, shown=not _HIDDEN.intersection(each.columns)) for each in found)
 
 
-def _rows(found: pd.DataFrame, kept: pd.DataFrame, whole_ns: float, steps: int, useful: tuple[str, ...]) -> list[Row]:
+def _rows(
+    found: pd.DataFrame,
+    kept: pd.DataFrame,
+    whole_ns: float,
+    steps: int,
+    useful: tuple[str, ...],
+    alike: Mapping[int, tuple[int, ...]],
+) -> list[Row]:
+    """The rows of a table; ``alike`` has the modules that a row stands for, by its number, if some are folded."""
     kept = kept.assign(resolved=are_resolved(kept))
     found = found.assign(resolved=are_resolved(found))
     by_phase = {phase: found[found["phase"] == phase].set_index("module_id").to_dict("index") for phase in _PER_PHASE}
@@ -204,16 +213,18 @@ def _rows(found: pd.DataFrame, kept: pd.DataFrame, whole_ns: float, steps: int, 
     for module in kept.to_dict("records"):
         phases = [by_phase[phase].get(module["module_id"], {}) for phase in _PER_PHASE]
         name = one_line(_name(module, kept), 160)
-        alike = f"{units.format_count(module['alike_count'])} alike" if _is_folded(module, kept) else ""
+        members = alike.get(module["module_id"], (module["module_id"],))
+        count = f"{units.format_count(module['alike_count'])} alike" if _is_folded(module, kept) else ""
         rows.append(
             Row(
-                name=f"{name} ({alike})" if alike else name,
+                name=f"{name} ({count})" if count else name,
                 cells=_cells(module, phases, whole_ns / steps, steps, useful),
                 depth=int(module["depth"]),
                 nested=module["parent_id"] >= 0,
-                tag=_spread(module, steps) if alike else "",
+                tag=_spread(module, steps) if count else "",
                 full=one_line(module["module"], 600),
-                item=-1 if module["alike_count"] > 1 else int(module["module_id"]),
+                item=int(members[0]),
+                alike=members if len(members) > 1 else (),
             )
         )
     return rows

@@ -54,7 +54,12 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
     summaries = summarize(analysis, findings)
     advice = advise(analysis)
     sections = (
-        Section("advice", "Advice: what to do first, and what it is likely to win", view_sections(advice), "Advice"),
+        Section(
+            "advice",
+            "Advice: what to do first, and what it is likely to win",
+            view_sections(analysis, advice),
+            "Advice",
+        ),
         Section(TIMELINE, "Timeline", ()),
         Section("consists", "What the time consists of", _icicles(analysis), "Mean iteration"),
         Section("iterations", "Iterations", _iterations(analysis)),

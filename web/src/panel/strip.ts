@@ -155,6 +155,7 @@ function drawCurve(shownAt: HTMLCanvasElement, gpu: Gpu, { whole: [first, last],
 /** Where on the GPU each of the selected instances is. */
 function spansOf(subjects: Subjects, subject: Subject | null, shown: Gpu): Span[] {
   if (subject?.gpu !== shown) return [];
+  if (subject.parts) return subject.parts.flatMap((part) => spansOf(subjects, part, shown));
   const { gpu, selection: { kind }, instances, at, place } = subject;
   if (at >= 0 || (kind !== "range" && kind !== "kernel")) return place ? [place] : [];
   const { start, end } = gpu.lanes.work;

@@ -2,6 +2,7 @@
 import { formatBytes, formatCount, formatMoment, formatPercent, formatScaled, formatSeconds } from "../format";
 import type { Selection } from "../selection_fragment";
 import type { Figures, Totals } from "../timeline/details";
+import { MOST } from "../timeline/highlights";
 import { busyTime, openAt, runningIn, sumModule, sumWork } from "../timeline/launching";
 import { meanWithin } from "../timeline/samples";
 import { spanOf, type Span, type Subject, type Subjects } from "../timeline/subjects";
@@ -38,10 +39,13 @@ export function tell(subjects: Subjects, subject: Subject): Told {
   const { selection, gpu, at, instances } = subject;
   const several = subjects.gpus.length > 1 ? ` on GPU ${gpu.gpu}` : "";
   const which = at >= 0 ? ` ${formatCount(at + 1)} of ${formatCount(instances.length)}` : "";
-  const nouns = { window: "Window", range: "Range", kernel: "Kernel", module: "Module", iteration: "Iteration", finding: "" };
+  const nouns = {
+    window: "Window", range: "Range", kernel: "Kernel", module: "Module", iteration: "Iteration", finding: "Finding",
+    kernels: "Kernels", modules: "Modules",
+  };
   const part = selection.kind === "range" ? ", instance" : selection.kind === "kernel" ? ", launch" : "";
   return {
-    title: titleOf(selection),
+    title: titleOf(subject),
     kind: `${nouns[selection.kind]}${at >= 0 ? part : ""}${which}${several}`,
     facts: factsOf(subjects, subject).filter(([, value]) => value !== "–"),
     ...classesOf(subjects, subject),
@@ -50,7 +54,9 @@ export function tell(subjects: Subjects, subject: Subject): Told {
   };
 }
 
-function titleOf(selection: Selection): string {
+function titleOf({ selection, finding, parts }: Subject): string {
+  if (finding) return finding.title;
+  if ("ids" in selection) return `${formatCount(parts?.length ?? 0)} ${selection.kind}`;
   if (selection.kind === "window") return `${formatSeconds(selection.end - selection.start)} from ${formatMoment(selection.start)}`;
   return selection.kind === "iteration" ? `Iteration ${selection.number}` : selection.name;
 }
@@ -61,6 +67,7 @@ function factsOf(subjects: Subjects, subject: Subject): Told["facts"] {
     case "iteration": return [["GPU window", lengthOf(subject.place)], ["On the CPU", lengthOf(subject.host[0])], ...meanFacts(subject)];
     case "range": return subject.at < 0 ? pathFacts(subject) : instanceFacts(subjects, subject);
     case "kernel": return subject.at < 0 ? kernelFacts(subjects, subject) : launchFacts(subjects, subject);
+    case "finding": case "kernels": return severalFacts(subject);
     default: return moduleFacts(subject);
   }
 }
@@ -160,8 +167,27 @@ function launchFacts(subjects: Subjects, { gpu, id, instances, at, place }: Subj
   ];
 }
 
-function moduleFacts({ gpu: { details }, id }: Subject): Told["facts"] {
-  const of = figureOf(details.modules, id);
+/** Of a finding, or of several kernels: all their launches. */
+function severalFacts({ finding, gpu: { lanes: { work } }, work: bars, parts }: Subject): Told["facts"] {
+  const shares = sumWork(work, work.percents.tensor_active_pct, bars());
+  const sum = (key: "count" | "seconds") => shares.reduce((total, share) => total + share[key], 0);
+  const known = shares.filter(({ activeSeconds }) => !Number.isNaN(activeSeconds));
+  const active = known.reduce((total, share) => total + share.activeSeconds, 0);
+  const outlined = Math.min(bars().length, MOST);
+  const isModules = parts?.every(({ selection }) => selection.kind === "module");
+  return [
+    ...(finding?.gain ? [["Gain", finding.gain] as [string, string]] : []),
+    ...(isModules ? [] : [
+      ["Launches", formatCount(sum("count"))],
+      ["Outlined in the timeline", formatCount(outlined)],
+      ["Time of all", formatSeconds(sum("seconds"))],
+      ["Tensor Active, from the fit", formatPercent((100 * active) / sum("seconds"))],
+    ] as Told["facts"]),
+  ];
+}
+
+function moduleFacts({ gpu: { details }, id, parts }: Subject): Told["facts"] {
+  const of = parts ? (name: string) => sumOf(details.modules, parts, name) : figureOf(details.modules, id);
   const seconds = 1e-9 * of("kernel_ns");
   return [
     ["Time of its kernels", formatSeconds(seconds)],
@@ -174,10 +200,19 @@ function moduleFacts({ gpu: { details }, id }: Subject): Told["facts"] {
   ];
 }
 
+/** A figure of several modules: their sum, or of a percentage of their time the mean by time; no interval of it. */
+function sumOf(modules: Totals, parts: readonly Subject[], name: string): number {
+  const sum = (weight: (of: (name: string) => number) => number) =>
+    parts.reduce((total, { id }) => total + weight(figureOf(modules, id)), 0);
+  if (/_(low|high)_pct$/.test(name)) return NaN;
+  if (!name.startsWith("tensor_active")) return sum((of) => of(name));
+  return sum((of) => of(name) * of("kernel_ns")) / sum((of) => of("kernel_ns"));
+}
+
 /** Time by class; of one time on the GPU its idle time too. */
 function classesOf({ header }: Subjects, subject: Subject): Pick<Told, "classes" | "classesTitle"> {
   const { selection: { kind }, gpu: { lanes: { work } }, place, at } = subject;
-  if (kind === "kernel" || kind === "module") return { classes: [], classesTitle: "" };
+  if (kind === "kernel" || kind === "module" || kind === "modules") return { classes: [], classesTitle: "" };
   const times = new Map<number, number>();
   const clip = kind === "window" && place;
   for (const bar of subject.work()) {
@@ -187,7 +222,7 @@ function classesOf({ header }: Subjects, subject: Subject): Pick<Told, "classes"
     times.set(place_, (times.get(place_) ?? 0) + to - from);
   }
   const classes = [...times].sort((a, b) => a[0] - b[0]).map(([each, seconds]) => ({ ...header.classes[each], seconds }));
-  const isOne = place && (kind !== "range" || at >= 0);
+  const isOne = place && !subject.parts && (kind !== "range" || at >= 0);
   if (isOne) {
     const bars = runningIn(work, subject.gpu.lanes.work.rows, place.start, place.end);
     const idle = place.end - place.start - busyTime(work, bars, place.start, place.end);
@@ -197,18 +232,30 @@ function classesOf({ header }: Subjects, subject: Subject): Pick<Told, "classes"
 }
 
 function listsOf(subjects: Subjects, subject: Subject): Told["lists"] {
-  const lists = [];
+  const lists = aboutLists(subject);
   if (subject.selection.kind !== "kernel") {
     const { kind } = subject.selection;
-    const title = kind === "window" ? "Kernels in the window" : kind === "module" ? "Its kernels" : "Kernels that it launched";
+    const title = kind === "window" ? "Kernels in the window" : kind === "module" || kind === "modules" || kind === "kernels" ? "Its kernels" : "Kernels that it launched";
     lists.push(workList(subjects, subject, title));
   }
   return [...lists, ...launcherLists(subjects, subject)];
 }
 
+/** What a finding is about, or modules that are folded, by kind. */
+function aboutLists({ parts = [] }: Subject): Told["lists"] {
+  const titles = { range: "Ranges", module: "Modules" };
+  return (["range", "module"] as const).map((kind) => {
+    const mine = parts.filter(({ selection }) => selection.kind === kind);
+    const lines = mine.slice(0, MOST_LINES).map(({ selection }) =>
+      ({ name: "name" in selection ? selection.name : "", note: "", selection }));
+    return { title: titles[kind], lines, more: mine.length - lines.length };
+  });
+}
+
 function workList({ header }: Subjects, subject: Subject, title: string): Told["lists"][number] {
   const { gpu } = subject;
-  const shares = subject.selection.kind === "module" ? sumModule(subject.id, gpu.details.modules)
+  const shares = subject.selection.kind === "module" ? sumModule([subject.id], gpu.details.modules)
+    : subject.selection.kind === "modules" ? sumModule(subject.parts!.map(({ id }) => id), gpu.details.modules)
     : sumWork(gpu.lanes.work, gpu.lanes.work.percents.tensor_active_pct, subject.work());
   const lines = shares.slice(0, MOST_LINES).map(({ id, count, seconds, activeSeconds }) => {
     const active = Number.isNaN(activeSeconds) ? "" : `, Tensor Active ${formatPercent((100 * activeSeconds) / seconds)}`;

@@ -1,7 +1,7 @@
 /** The timeline as it is drawn: plotly's traces, filled for a window, over bars that are painted on a canvas. */
 import { readColor } from "../colors";
 import { find } from "../dom";
-import { formatSeconds } from "../format";
+import { formatSeconds, timeTicks } from "../format";
 import { coarsePointer, narrowScreen } from "../media";
 import type { FullLayout, PlotElement } from "../plotly";
 import type { Gpu } from "./gpus";
@@ -23,7 +23,8 @@ const CONFIG = {
 const BINS = 4000; // of all curves together
 const NARROW = 2; // pixels below which bars are drawn together
 const REACH = 3; // pixels beside a bar that still are on it
-const BESIDE_AXES = 76; // pixels, before plotly has laid out
+const TICK_PIXELS = 120;
+const BESIDE_AXES = 96; // pixels, before plotly has laid out
 
 /** The part of a window that one level of detail gives, of the GPU at a place. */
 type Cut = (gpu: number, levels: readonly Level[]) => Level;
@@ -80,7 +81,9 @@ export class Drawing {
     this.waiting = 0;
     this.fillTraces();
     Object.assign(this.figure.layout, this.appearance(), { shapes: this.markShape() });
-    Object.assign(this.figure.layout.xaxis, { range: [this.shown.low, this.shown.high], autorange: false });
+    const { xaxis } = this.figure.layout;
+    const ticks = timeTicks(this.shown.low, this.shown.high, Math.max(2, Math.floor(this.filledPixels / TICK_PIXELS)));
+    Object.assign(xaxis, { range: [this.shown.low, this.shown.high], autorange: false, tickmode: "array", ...ticks });
     await Plotly.react(this.plot, this.figure.data, this.figure.layout, CONFIG);
     const { low, high, length, isWhole } = this.shown;
     find(".shown", HTMLElement, this.box).textContent = isWhole

@@ -4,7 +4,7 @@ import { openAt } from "./launching";
 import type { Outline } from "./paint";
 import type { Subject, Subjects } from "./subjects";
 
-const MOST = 4000; // outlines of work: more are not told apart
+export const MOST = 4000; // outlines of work: more are not told apart
 const INSIDE = 0.42; // of a row, from its middle
 
 export interface Highlights {
@@ -13,6 +13,10 @@ export interface Highlights {
 }
 
 export function highlightsOf(subjects: Subjects, subject: Subject): Highlights {
+  if (subject.parts) {
+    const { gpu, parts } = subject;
+    return { gpu, bars: parts.flatMap((part) => highlightsOf(subjects, part).bars).slice(0, MOST) };
+  }
   const { gpu, selection: { kind }, instances, at } = subject;
   const { host, work } = gpu.lanes;
   const onCpu = kind === "range" ? instances.filter((_, place) => at < 0 || place === at) : [];

@@ -76,11 +76,11 @@ export function sumWork(work: Intervals, active: Float32Array, bars: Iterable<nu
   return all.map(({ known, activeSeconds, ...share }) => ({ ...share, activeSeconds: known ? activeSeconds : NaN }));
 }
 
-/** The kernels of a module and of all within it, the longest first. */
+/** The kernels of some modules and of all within them, the longest first. */
 export function sumModule(
-  id: number, { ids, parents, own }: { ids: Uint32Array; parents: readonly number[]; own: readonly { module: number; share: WorkShare }[] },
+  chosen: readonly number[], { ids, parents, own }: { ids: Uint32Array; parents: readonly number[]; own: readonly { module: number; share: WorkShare }[] },
 ): WorkShare[] {
-  const within = new Set([id]);
+  const within = new Set(chosen);
   ids.forEach((each, row) => { if (within.has(parents[row])) within.add(each); }); // each comes after what it lies in
   const sums = new Map<number, WorkShare>();
   for (const { module, share } of own) {

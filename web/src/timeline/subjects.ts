@@ -1,6 +1,6 @@
 /** What a selection stands for in the recording: its bars, and where they are. Knows neither page nor plotly. */
 import { preferred, typical, type Intervals } from "../intervals";
-import type { Selection } from "../selection_fragment";
+import type { Selection, Several } from "../selection_fragment";
 import type { Gpu } from "./gpus";
 import type { Header } from "./header";
 import { Launches, runningIn } from "./launching";
@@ -9,6 +9,14 @@ import { Launches, runningIn } from "./launching";
 export interface Span {
   start: number;
   end: number;
+}
+
+/** What a finding says, and what it is about. */
+export interface Finding {
+  name: string;
+  title: string;
+  gain: string;
+  about: readonly Selection[];
 }
 
 /** What is selected. */
@@ -27,12 +35,17 @@ export interface Subject {
   at: number;
   /** The bars of work that belong to it. */
   work: () => ArrayLike<number> & Iterable<number>;
+  /** What it consists of, where it is several things. */
+  parts?: readonly Subject[];
+  finding?: Finding;
 }
 
 /** Everything of a recording that can be selected. */
 export class Subjects {
   readonly header: Header;
   readonly gpus: readonly Gpu[];
+  /** The findings that can be selected, by name. */
+  findings: ReadonlyMap<string, Finding> = new Map();
   private readonly rangeIds: ReadonlyMap<string, number>;
   private readonly kernelIds: ReadonlyMap<string, number>;
   private readonly known = new Map<Gpu, { launches: Launches; ranges: Intervals; windowOf: Map<number, number> }>();
@@ -46,7 +59,8 @@ export class Subjects {
 
   /** What a selection stands for; null where the recording does not have it. */
   find(selection: Selection): Subject | null {
-    const gpu = "gpu" in selection && this.gpus.find((each) => each.gpu === selection.gpu);
+    if (selection.kind === "finding") return this.finding(selection);
+    const gpu = this.gpus.find((each) => each.gpu === selection.gpu);
     if (!gpu) return null;
     switch (selection.kind) {
       case "window": return this.window(gpu, selection);
@@ -58,8 +72,8 @@ export class Subjects {
         const id = gpu.details.modules.ids[row];
         return row < 0 ? null : { selection, gpu, id, place: null, host: [], instances: [], at: -1, work: () => [] };
       }
+      case "kernels": case "modules": return this.several(selection, this.named(gpu, selection.kind, selection.ids));
     }
-    return null;
   }
 
   /** The name by which the path, kernel or module of an id is selected. */
@@ -124,6 +138,30 @@ export class Subjects {
     const instances = Array.from(number.keys());
     const place = { start: start[at], end: end[at] };
     return { selection, gpu, id: -1, place, host, instances, at, work: () => this.launchedIn(gpu, host) };
+  }
+
+  private finding(selection: Selection & { kind: "finding" }): Subject | null {
+    const finding = this.findings.get(selection.name);
+    const subject = this.several(selection, finding?.about ?? []);
+    const place = subject?.parts?.find((part) => part.place)?.place ?? null;
+    return subject && finding ? { ...subject, place, finding } : null;
+  }
+
+  /** Several things of one GPU as one, with the work of all. */
+  private several(selection: Selection, about: readonly Selection[]): Subject | null {
+    const found = about.map((each) => this.find(each)).filter((part) => part !== null);
+    if (!found.length) return null;
+    const [{ gpu }] = found;
+    const parts = found.filter((part) => part.gpu === gpu);
+    const { start } = gpu.lanes.work;
+    const work = () => [...new Set(parts.flatMap((part) => Array.from(part.work())))].sort((a, b) => start[a] - start[b]);
+    return { selection, gpu, id: -1, place: null, host: [], instances: [], at: -1, work, parts };
+  }
+
+  private named({ gpu }: Gpu, kind: Several, ids: readonly number[]): Selection[] {
+    const single = kind === "kernels" ? "kernel" : "module";
+    const names = ids.map((id) => this.nameOf(single, gpu, id)).filter((name) => name !== undefined);
+    return names.map((name) => ({ kind: single, gpu, name }));
   }
 
   /** The bars of work that were launched in some times on the CPU, each once. */

@@ -41,6 +41,55 @@
     else call();
   }
 
+  // src/format.ts
+  function formatSeconds(seconds) {
+    const size = Math.abs(Number(seconds.toPrecision(3)));
+    if (!(size > 0)) return size === 0 ? "0 ns" : "–";
+    const [scale, unit] = unitOf(size);
+    const decimals = 2 - Math.floor(Math.log10(size * scale));
+    return `${(seconds * scale).toFixed(Math.min(Math.max(decimals, 0), 3))} ${unit}`;
+  }
+  function unitOf(seconds) {
+    if (seconds >= 1) return [1, "s"];
+    if (seconds >= 1e-3) return [1e3, "ms"];
+    return seconds >= 1e-6 ? [1e6, "µs"] : [1e9, "ns"];
+  }
+  function formatPercent(value) {
+    if (!Number.isFinite(value)) return "–";
+    if (value > 0 && value < 1e-3) return "<0.001 %";
+    return `${value.toFixed(value >= 1 || value === 0 ? 1 : value >= 0.1 ? 2 : 3)} %`;
+  }
+  function formatMoment(seconds) {
+    return `${(seconds * 1e3).toFixed(4)} ms`;
+  }
+  var PREFIXES = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
+  function formatScaled(value, unit) {
+    if (!Number.isFinite(value)) return "–";
+    const [scale, prefix] = PREFIXES.find(([size]) => Math.abs(value) >= size) ?? [1, ""];
+    const scaled = value / scale;
+    return `${Number(scaled.toPrecision(3)).toFixed(scaled >= 99.95 || scaled === 0 ? 0 : scaled >= 9.995 ? 1 : 2)} ${prefix}${unit}`;
+  }
+  var TICK_STEPS = [1, 2, 5, 10];
+  function timeTicks(low, high, most) {
+    const least = (high - low) / most;
+    const size = 10 ** Math.floor(Math.log10(least));
+    const step = size * (TICK_STEPS.find((each) => each * size >= least) ?? 10);
+    const first = Math.ceil(low / step);
+    const tickvals = Array.from({ length: Math.max(Math.floor(high / step) - first + 1, 0) }, (_, i) => (first + i) * step);
+    const [scale, unit] = unitOf(Math.max(Math.abs(low), Math.abs(high)));
+    const decimals = Math.max(0, -Math.floor(Math.log10(step * scale) + 1e-9));
+    return { tickvals, ticktext: tickvals.map((value) => `${(value * scale).toFixed(decimals)} ${unit}`) };
+  }
+  function formatBytes(bytes) {
+    if (!Number.isFinite(bytes)) return "–";
+    const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    const place = Math.min(Math.max(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), 0), units.length - 1);
+    return `${(bytes / 1024 ** place).toFixed(place ? 1 : 0)} ${units[place]}`;
+  }
+  function formatCount(count) {
+    return Number.isFinite(count) ? Math.round(count).toLocaleString("en-US") : "–";
+  }
+
   // src/table.ts
   function rowsOf(table) {
     return Array.from(table.tBodies[0].rows);
@@ -78,48 +127,6 @@
     return shown;
   }
 
-  // src/lasso.ts
-  function hasItems({ data }) {
-    return data.some(({ meta }) => meta?.items);
-  }
-  function startLasso(plot) {
-    const said = Object.assign(document.createElement("p"), { className: "note chosen" });
-    said.setAttribute("role", "status");
-    plot.after(said);
-    plot.on("plotly_selected", (event) => {
-      const items = event?.points.map(({ data, pointNumber }) => data.meta?.items?.[pointNumber] ?? -1);
-      show(plot, items?.length ? new Set(items) : null);
-    });
-    plot.on("plotly_deselect", () => show(plot, null));
-  }
-  function show(plot, items) {
-    let shown = 0;
-    for (const table of findAll('table[data-items="kernels"]')) {
-      for (const row of rowsOf(table)) {
-        const isShown = !items || items.has(Number(row.dataset.item));
-        row.classList.toggle("other-group", !isShown);
-        shown += isShown ? 1 : 0;
-      }
-    }
-    const said = find(".chosen", HTMLElement, plot.parentElement);
-    if (!items) {
-      said.replaceChildren();
-      return;
-    }
-    const link = Object.assign(document.createElement("a"), { href: "#part-kernels" });
-    link.textContent = `The table shows ${shown} kernel${shown === 1 ? "" : "s"} of these`;
-    const all = Object.assign(document.createElement("button"), { type: "button", textContent: "All kernels" });
-    all.addEventListener("click", () => {
-      show(plot, null);
-      void Plotly.restyle(plot, { selectedpoints: [null] }).then(() => Plotly.relayout(plot, { selections: [] }));
-    });
-    said.replaceChildren(link, " ", all);
-  }
-
-  // src/media.ts
-  var narrowScreen = matchMedia("(max-width: 40rem)");
-  var coarsePointer = matchMedia("(pointer: coarse)");
-
   // src/selection_fragment.ts
   function toFragment({ selection, view }) {
     const fields = selection ? fieldsOf(selection) : [];
@@ -138,8 +145,8 @@
   function parseSelection(text) {
     if (!text.trimStart().startsWith("{")) return fromFragment(text).selection;
     try {
-      const { kind, start: start2, end, number, name, instance, ...rest } = JSON.parse(text);
-      const first = kind === "window" ? `${String(start2)},${String(end)}` : kind === "iteration" ? number : name;
+      const { kind, start: start2, end, number, name, instance, ids, ...rest } = JSON.parse(text);
+      const first = kind === "window" ? `${String(start2)},${String(end)}` : kind === "iteration" ? number : Array.isArray(ids) ? ids.join(",") : name;
       const fields = Object.entries({ [String(kind)]: first, instance: typeof instance === "number" ? instance + 1 : instance, ...rest }).filter(([, value]) => value !== void 0);
       return selectionOf(new Map(fields.map(([field, value]) => [field, String(value)])));
     } catch {
@@ -149,9 +156,9 @@
   function isSame(a, b) {
     return toFragment({ selection: a, view: null }) === toFragment({ selection: b, view: null });
   }
-  function isOfSame(a, b) {
-    const named = (each) => "name" in each ? [each.kind, "gpu" in each ? each.gpu : -1, each.name] : [each];
-    return JSON.stringify(named(a)) === JSON.stringify(b && named(b));
+  function nameOfSame(selection) {
+    const { instance: _, ...any } = { instance: 0, ...selection };
+    return toFragment({ selection: any, view: null });
   }
   function fieldsOf(selection) {
     const fields = [[selection.kind, mainField(selection)]];
@@ -161,6 +168,7 @@
   }
   function mainField(selection) {
     if (selection.kind === "window") return pairText([selection.start, selection.end]);
+    if ("ids" in selection) return selection.ids.join(",");
     return selection.kind === "iteration" ? String(selection.number) : selection.name;
   }
   function selectionOf(fields) {
@@ -170,6 +178,10 @@
     if (pair) return { kind: "window", gpu, start: pair[0], end: pair[1] };
     const number = wholeNumber(fields.get("iteration"));
     if (number !== null) return { kind: "iteration", gpu, number };
+    for (const kind of ["kernels", "modules"]) {
+      const ids = fields.get(kind)?.split(",").map(wholeNumber);
+      if (ids?.every((id) => id !== null)) return { kind, gpu, ids };
+    }
     const instance = wholeNumber(fields.get("instance"));
     if (instance === 0) return null;
     for (const kind of ["range", "kernel"]) {
@@ -261,6 +273,79 @@
     }
   }
 
+  // src/lasso.ts
+  function hasItems({ data }) {
+    return data?.some(({ meta }) => meta?.items) ?? false;
+  }
+  function startLasso(plot) {
+    const said = Object.assign(document.createElement("p"), { className: "note chosen" });
+    said.setAttribute("role", "status");
+    plot.after(said);
+    plot.on("plotly_selected", (event) => {
+      const ids = event?.points.map(({ data, pointNumber }) => data.meta?.items?.[pointNumber] ?? -1).filter((id) => id >= 0);
+      select(ids?.length ? { kind: "kernels", gpu: shownGpu(), ids } : null, { from: "figure" });
+    });
+    plot.on("plotly_deselect", () => select(null, { from: "figure" }));
+  }
+  var shownGpu = () => 0;
+  function followLasso(subjects, drawn) {
+    let chosen = null;
+    const show2 = (ids, launches) => {
+      if (!chosen && !ids) return;
+      chosen = ids;
+      const shown = filterTables(ids);
+      void drawn.then(() => {
+        if (chosen === ids) mark(ids, shown, launches);
+      });
+    };
+    const mark = (ids, shown, launches) => {
+      for (const plot of findAll("[data-figure]").filter(hasItems)) {
+        tell2(plot, ids && `The table shows ${formatCount(shown)} kernel${shown === 1 ? "" : "s"} of these`, launches);
+        const selectedpoints = plot.data.map(({ meta }) => ids && meta?.items ? Array.from(meta.items.keys()).filter((place) => ids.has(meta.items[place])) : null);
+        void Plotly.restyle(plot, { selectedpoints }).then(() => ids ? null : Plotly.relayout(plot, { selections: [] }));
+      }
+    };
+    shownGpu = () => Number(findAll('[data-show-gpu][aria-pressed="true"]')[0]?.dataset.showGpu ?? subjects.gpus[0].gpu);
+    onSelection(({ selection, from }) => {
+      const subject = selection?.kind === "kernels" ? subjects.find(selection) : null;
+      if (subject) {
+        const { merged } = subject.gpu.lanes.work;
+        const launches = Array.from(subject.work()).reduce((sum, bar) => sum + merged[bar], 0);
+        show2(new Set(subject.parts.map(({ id }) => id)), launches);
+      } else if (!selection || from === "address") show2(null, 0);
+    });
+  }
+  function filterTables(ids) {
+    let shown = 0;
+    for (const row of findAll('table[data-items="kernels"]').flatMap(rowsOf)) {
+      const isShown = !ids || ids.has(Number(row.dataset.item));
+      row.classList.toggle("other-group", !isShown);
+      shown += isShown ? 1 : 0;
+    }
+    return shown;
+  }
+  function tell2(plot, text, launches) {
+    const said = find(".chosen", HTMLElement, plot.parentElement);
+    if (!text) {
+      said.replaceChildren();
+      return;
+    }
+    const link = (href, textContent) => Object.assign(document.createElement("a"), { href, textContent });
+    const all = Object.assign(document.createElement("button"), { type: "button", textContent: "All kernels" });
+    all.addEventListener("click", () => select(null, { from: "figure" }));
+    said.replaceChildren(
+      link("#part-kernels", text),
+      "; ",
+      link("#part-timeline", `${formatCount(launches)} launch${launches === 1 ? " is" : "es are"} marked in the timeline`),
+      " ",
+      all
+    );
+  }
+
+  // src/media.ts
+  var narrowScreen = matchMedia("(max-width: 40rem)");
+  var coarsePointer = matchMedia("(pointer: coarse)");
+
   // src/figures.ts
   var CONFIG = {
     responsive: true,
@@ -347,6 +432,14 @@
       if (data.meta?.selects) select(parseSelection(customdata), { from: "figure" });
       if (data.meta?.chooses) choose(plot, data.meta.chooses, customdata);
     });
+    if (figure.layout.meta?.seconds) {
+      plot.on("plotly_relayout", (change) => {
+        const [low, high] = plot._fullLayout.xaxis.range;
+        const { tickvals, ticktext } = timeTicks(low, high, 8);
+        const zoomed = Object.keys(change).some((key) => key.startsWith("xaxis."));
+        if (zoomed && !("xaxis.tickvals" in change)) void Plotly.relayout(plot, { "xaxis.tickvals": tickvals, "xaxis.ticktext": ticktext });
+      });
+    }
     plot.on("plotly_clickannotation", ({ annotation: { name } }) => {
       const trace = figure.data.find(({ meta }) => meta?.chooses);
       const groups = trace?.customdata?.[Number(name)];
@@ -379,44 +472,6 @@
     const values = target;
     if (rest.length) put(values[name] ??= {}, rest, value);
     else values[name] = value;
-  }
-
-  // src/format.ts
-  function formatSeconds(seconds) {
-    const size = Math.abs(Number(seconds.toPrecision(3)));
-    if (!(size > 0)) return size === 0 ? "0 ns" : "–";
-    const [scale, unit] = unitOf(size);
-    const decimals = 2 - Math.floor(Math.log10(size * scale));
-    return `${(seconds * scale).toFixed(Math.min(Math.max(decimals, 0), 3))} ${unit}`;
-  }
-  function unitOf(seconds) {
-    if (seconds >= 1) return [1, "s"];
-    if (seconds >= 1e-3) return [1e3, "ms"];
-    return seconds >= 1e-6 ? [1e6, "µs"] : [1e9, "ns"];
-  }
-  function formatPercent(value) {
-    if (!Number.isFinite(value)) return "–";
-    if (value > 0 && value < 1e-3) return "<0.001 %";
-    return `${value.toFixed(value >= 1 || value === 0 ? 1 : value >= 0.1 ? 2 : 3)} %`;
-  }
-  function formatMoment(seconds) {
-    return `${(seconds * 1e3).toFixed(4)} ms`;
-  }
-  var PREFIXES = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
-  function formatScaled(value, unit) {
-    if (!Number.isFinite(value)) return "–";
-    const [scale, prefix] = PREFIXES.find(([size]) => Math.abs(value) >= size) ?? [1, ""];
-    const scaled = value / scale;
-    return `${Number(scaled.toPrecision(3)).toFixed(scaled >= 99.95 || scaled === 0 ? 0 : scaled >= 9.995 ? 1 : 2)} ${prefix}${unit}`;
-  }
-  function formatBytes(bytes) {
-    if (!Number.isFinite(bytes)) return "–";
-    const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    const place = Math.min(Math.max(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), 0), units.length - 1);
-    return `${(bytes / 1024 ** place).toFixed(place ? 1 : 0)} ${units[place]}`;
-  }
-  function formatCount(count) {
-    return Number.isFinite(count) ? Math.round(count).toLocaleString("en-US") : "–";
   }
 
   // src/icicle_tree.ts
@@ -507,7 +562,7 @@
     let kernel = "";
     const tree = () => data.trees[Number(treeOf?.value ?? 0)];
     const order = () => orderOf?.value ?? "start";
-    function show3() {
+    function show2() {
       drawBars(bars, tree(), data, focus, order());
       const turned = kernel ? turnAround(tree(), kernel, normal) : null;
       places.hidden = !turned;
@@ -519,7 +574,7 @@
       if (chosen === tree()) focus = node;
       const link = chosen.texts[chosen.link[node]];
       if (KINDS[chosen.kind[node]] === "kernel") kernel = normal(link);
-      show3();
+      show2();
       const selection = parseSelection(link);
       if (selection) select(selection, { from: "figure" });
     }
@@ -534,20 +589,16 @@
     for (const each of [bars, below]) each.addEventListener("keydown", (event) => moveFocus(each, event));
     treeOf?.addEventListener("change", () => {
       focus = 0;
-      show3();
+      show2();
     });
-    orderOf?.addEventListener("change", show3);
+    orderOf?.addEventListener("change", show2);
     onSelection(({ selection }) => {
-      kernel = selection?.kind === "kernel" ? linkOf(selection) : "";
-      show3();
+      kernel = selection?.kind === "kernel" ? nameOfSame(selection) : "";
+      show2();
     });
-    new ResizeObserver(show3).observe(bars);
+    new ResizeObserver(show2).observe(bars);
     find(".swatch", HTMLElement, element2).style.background = `linear-gradient(90deg, ${data.colors.map(({ color }) => color).join()})`;
     find(".undrawn", HTMLElement, element2).remove();
-  }
-  function linkOf(selection) {
-    const { instance: _, ...any } = { instance: 0, ...selection };
-    return normal(toFragment({ selection: any, view: null }));
   }
   function normal(link) {
     const selection = parseSelection(link);
@@ -613,11 +664,19 @@
     next.focus();
   }
 
+  // src/panel/findings.ts
+  function readFindings() {
+    return new Map(findAll("[data-finding]").map(({ dataset: { finding = "", title = "", gain = "", about = "" } }) => {
+      const selections = about.split(" ").map(parseSelection).filter((selection) => selection !== null);
+      return [finding, { name: finding, title, gain, about: selections }];
+    }));
+  }
+
   // src/panel/gpu_choice.ts
   function startGpuChoice(timeline2, subjects) {
     const buttons = findAll("[data-show-gpu]");
     const tables = findAll("[data-of-gpu]");
-    const show3 = (chosen) => {
+    const show2 = (chosen) => {
       buttons.forEach((button) => button.setAttribute("aria-pressed", String(Number(button.dataset.showGpu) === chosen)));
       tables.forEach((table) => table.classList.toggle("other-gpu", Number(table.dataset.ofGpu) !== chosen));
     };
@@ -625,8 +684,8 @@
       const gpu = subjects.gpus.find((each) => each.gpu === Number(button.dataset.showGpu));
       if (gpu) button.addEventListener("click", () => timeline2.showGpu(gpu));
     }
-    document.addEventListener("tcprof:gpu", ({ detail }) => show3(detail));
-    if (subjects.gpus.length > 1) show3(subjects.gpus[0].gpu);
+    document.addEventListener("tcprof:gpu", ({ detail }) => show2(detail));
+    if (subjects.gpus.length > 1) show2(subjects.gpus[0].gpu);
   }
 
   // src/timeline/search.ts
@@ -696,8 +755,8 @@
     const all = [...shares.values()].sort((a, b) => b.seconds - a.seconds);
     return all.map(({ known, activeSeconds, ...share }) => ({ ...share, activeSeconds: known ? activeSeconds : NaN }));
   }
-  function sumModule(id, { ids, parents, own }) {
-    const within = /* @__PURE__ */ new Set([id]);
+  function sumModule(chosen, { ids, parents, own }) {
+    const within = new Set(chosen);
     ids.forEach((each, row) => {
       if (within.has(parents[row])) within.add(each);
     });
@@ -730,6 +789,38 @@
       }
     }
     return found.sort((a, b) => work.start[a] - work.start[b]);
+  }
+
+  // src/timeline/highlights.ts
+  var MOST = 4e3;
+  var INSIDE = 0.42;
+  function highlightsOf(subjects, subject) {
+    if (subject.parts) {
+      const { gpu: gpu2, parts } = subject;
+      return { gpu: gpu2, bars: parts.flatMap((part) => highlightsOf(subjects, part).bars).slice(0, MOST) };
+    }
+    const { gpu, selection: { kind }, instances, at } = subject;
+    const { host, work } = gpu.lanes;
+    const onCpu = kind === "range" ? instances.filter((_, place) => at < 0 || place === at) : [];
+    const launched = kind === "kernel" && at >= 0 ? gpu.details.launched[instances[at]] : NaN;
+    const around = Number.isNaN(launched) ? [] : openAt(host, host.rows, launched).slice(0, 1);
+    const onGpu = kind === "window" ? [] : Array.from(subject.work());
+    return {
+      gpu,
+      bars: [
+        ...[...onCpu, ...around].slice(0, MOST).map((bar) => outline(host, bar, 1)),
+        ...onCpu.slice(0, MOST).flatMap((bar) => windowOutline(subjects, gpu, bar)),
+        ...around.map((bar) => ({ ...outline(host, bar, 1), left: launched, right: launched })),
+        ...onGpu.slice(0, MOST).map((bar) => outline(work, bar, gpu.lanes.streamRows))
+      ]
+    };
+  }
+  function windowOutline(subjects, gpu, bar) {
+    const window2 = subjects.windowBar(gpu, bar);
+    return window2 === void 0 ? [] : [outline(gpu.lanes.windows, window2, 1)];
+  }
+  function outline({ start: start2, end, row }, bar, rows) {
+    return { left: start2[bar], right: end[bar], top: row[bar] - INSIDE, bottom: row[bar] + rows - 1 + INSIDE };
   }
 
   // src/timeline/samples.ts
@@ -907,6 +998,8 @@
   var Subjects = class {
     header;
     gpus;
+    /** The findings that can be selected, by name. */
+    findings = /* @__PURE__ */ new Map();
     rangeIds;
     kernelIds;
     known = /* @__PURE__ */ new Map();
@@ -918,7 +1011,8 @@
     }
     /** What a selection stands for; null where the recording does not have it. */
     find(selection) {
-      const gpu = "gpu" in selection && this.gpus.find((each) => each.gpu === selection.gpu);
+      if (selection.kind === "finding") return this.finding(selection);
+      const gpu = this.gpus.find((each) => each.gpu === selection.gpu);
       if (!gpu) return null;
       switch (selection.kind) {
         case "window":
@@ -934,8 +1028,10 @@
           const id = gpu.details.modules.ids[row];
           return row < 0 ? null : { selection, gpu, id, place: null, host: [], instances: [], at: -1, work: () => [] };
         }
+        case "kernels":
+        case "modules":
+          return this.several(selection, this.named(gpu, selection.kind, selection.ids));
       }
-      return null;
     }
     /** The name by which the path, kernel or module of an id is selected. */
     nameOf(kind, gpu, id) {
@@ -992,6 +1088,27 @@
       const instances = Array.from(number.keys());
       const place = { start: start2[at], end: end[at] };
       return { selection, gpu, id: -1, place, host, instances, at, work: () => this.launchedIn(gpu, host) };
+    }
+    finding(selection) {
+      const finding = this.findings.get(selection.name);
+      const subject = this.several(selection, finding?.about ?? []);
+      const place = subject?.parts?.find((part) => part.place)?.place ?? null;
+      return subject && finding ? { ...subject, place, finding } : null;
+    }
+    /** Several things of one GPU as one, with the work of all. */
+    several(selection, about) {
+      const found = about.map((each) => this.find(each)).filter((part) => part !== null);
+      if (!found.length) return null;
+      const [{ gpu }] = found;
+      const parts = found.filter((part) => part.gpu === gpu);
+      const { start: start2 } = gpu.lanes.work;
+      const work = () => [...new Set(parts.flatMap((part) => Array.from(part.work())))].sort((a, b) => start2[a] - start2[b]);
+      return { selection, gpu, id: -1, place: null, host: [], instances: [], at: -1, work, parts };
+    }
+    named({ gpu }, kind, ids) {
+      const single = kind === "kernels" ? "kernel" : "module";
+      const names = ids.map((id) => this.nameOf(single, gpu, id)).filter((name) => name !== void 0);
+      return names.map((name) => ({ kind: single, gpu, name }));
     }
     /** The bars of work that were launched in some times on the CPU, each once. */
     launchedIn(gpu, host) {
@@ -1059,14 +1176,23 @@
 
   // src/panel/told.ts
   var MOST_LINES = 8;
-  function tell2(subjects, subject) {
+  function tell3(subjects, subject) {
     const { selection, gpu, at, instances } = subject;
     const several = subjects.gpus.length > 1 ? ` on GPU ${gpu.gpu}` : "";
     const which = at >= 0 ? ` ${formatCount(at + 1)} of ${formatCount(instances.length)}` : "";
-    const nouns = { window: "Window", range: "Range", kernel: "Kernel", module: "Module", iteration: "Iteration", finding: "" };
+    const nouns = {
+      window: "Window",
+      range: "Range",
+      kernel: "Kernel",
+      module: "Module",
+      iteration: "Iteration",
+      finding: "Finding",
+      kernels: "Kernels",
+      modules: "Modules"
+    };
     const part = selection.kind === "range" ? ", instance" : selection.kind === "kernel" ? ", launch" : "";
     return {
-      title: titleOf(selection),
+      title: titleOf(subject),
       kind: `${nouns[selection.kind]}${at >= 0 ? part : ""}${which}${several}`,
       facts: factsOf(subjects, subject).filter(([, value]) => value !== "–"),
       ...classesOf(subjects, subject),
@@ -1074,7 +1200,9 @@
       steps: stepsOf(subjects, subject)
     };
   }
-  function titleOf(selection) {
+  function titleOf({ selection, finding, parts }) {
+    if (finding) return finding.title;
+    if ("ids" in selection) return `${formatCount(parts?.length ?? 0)} ${selection.kind}`;
     if (selection.kind === "window") return `${formatSeconds(selection.end - selection.start)} from ${formatMoment(selection.start)}`;
     return selection.kind === "iteration" ? `Iteration ${selection.number}` : selection.name;
   }
@@ -1088,6 +1216,9 @@
         return subject.at < 0 ? pathFacts(subject) : instanceFacts(subjects, subject);
       case "kernel":
         return subject.at < 0 ? kernelFacts(subjects, subject) : launchFacts(subjects, subject);
+      case "finding":
+      case "kernels":
+        return severalFacts(subject);
       default:
         return moduleFacts(subject);
     }
@@ -1175,8 +1306,25 @@
       ["Tensor Active, from the fit", formatPercent(work.percents.tensor_active_pct[bar])]
     ];
   }
-  function moduleFacts({ gpu: { details }, id }) {
-    const of = figureOf(details.modules, id);
+  function severalFacts({ finding, gpu: { lanes: { work } }, work: bars, parts }) {
+    const shares = sumWork(work, work.percents.tensor_active_pct, bars());
+    const sum = (key) => shares.reduce((total, share) => total + share[key], 0);
+    const known = shares.filter(({ activeSeconds }) => !Number.isNaN(activeSeconds));
+    const active = known.reduce((total, share) => total + share.activeSeconds, 0);
+    const outlined = Math.min(bars().length, MOST);
+    const isModules = parts?.every(({ selection }) => selection.kind === "module");
+    return [
+      ...finding?.gain ? [["Gain", finding.gain]] : [],
+      ...isModules ? [] : [
+        ["Launches", formatCount(sum("count"))],
+        ["Outlined in the timeline", formatCount(outlined)],
+        ["Time of all", formatSeconds(sum("seconds"))],
+        ["Tensor Active, from the fit", formatPercent(100 * active / sum("seconds"))]
+      ]
+    ];
+  }
+  function moduleFacts({ gpu: { details }, id, parts }) {
+    const of = parts ? (name) => sumOf(details.modules, parts, name) : figureOf(details.modules, id);
     const seconds = 1e-9 * of("kernel_ns");
     return [
       ["Time of its kernels", formatSeconds(seconds)],
@@ -1188,9 +1336,15 @@
       ["Kernels", formatCount(of("kernel_count"))]
     ];
   }
+  function sumOf(modules, parts, name) {
+    const sum = (weight) => parts.reduce((total, { id }) => total + weight(figureOf(modules, id)), 0);
+    if (/_(low|high)_pct$/.test(name)) return NaN;
+    if (!name.startsWith("tensor_active")) return sum((of) => of(name));
+    return sum((of) => of(name) * of("kernel_ns")) / sum((of) => of("kernel_ns"));
+  }
   function classesOf({ header }, subject) {
     const { selection: { kind }, gpu: { lanes: { work } }, place, at } = subject;
-    if (kind === "kernel" || kind === "module") return { classes: [], classesTitle: "" };
+    if (kind === "kernel" || kind === "module" || kind === "modules") return { classes: [], classesTitle: "" };
     const times = /* @__PURE__ */ new Map();
     const clip = kind === "window" && place;
     for (const bar of subject.work()) {
@@ -1200,7 +1354,7 @@
       times.set(place_, (times.get(place_) ?? 0) + to - from);
     }
     const classes = [...times].sort((a, b) => a[0] - b[0]).map(([each, seconds]) => ({ ...header.classes[each], seconds }));
-    const isOne = place && (kind !== "range" || at >= 0);
+    const isOne = place && !subject.parts && (kind !== "range" || at >= 0);
     if (isOne) {
       const bars = runningIn(work, subject.gpu.lanes.work.rows, place.start, place.end);
       const idle = place.end - place.start - busyTime(work, bars, place.start, place.end);
@@ -1209,17 +1363,25 @@
     return { classes, classesTitle: kind === "window" ? "Time by class" : "Time of what it launched, by class" };
   }
   function listsOf(subjects, subject) {
-    const lists = [];
+    const lists = aboutLists(subject);
     if (subject.selection.kind !== "kernel") {
       const { kind } = subject.selection;
-      const title = kind === "window" ? "Kernels in the window" : kind === "module" ? "Its kernels" : "Kernels that it launched";
+      const title = kind === "window" ? "Kernels in the window" : kind === "module" || kind === "modules" || kind === "kernels" ? "Its kernels" : "Kernels that it launched";
       lists.push(workList(subjects, subject, title));
     }
     return [...lists, ...launcherLists(subjects, subject)];
   }
+  function aboutLists({ parts = [] }) {
+    const titles = { range: "Ranges", module: "Modules" };
+    return ["range", "module"].map((kind) => {
+      const mine = parts.filter(({ selection }) => selection.kind === kind);
+      const lines = mine.slice(0, MOST_LINES).map(({ selection }) => ({ name: "name" in selection ? selection.name : "", note: "", selection }));
+      return { title: titles[kind], lines, more: mine.length - lines.length };
+    });
+  }
   function workList({ header }, subject, title) {
     const { gpu } = subject;
-    const shares = subject.selection.kind === "module" ? sumModule(subject.id, gpu.details.modules) : sumWork(gpu.lanes.work, gpu.lanes.work.percents.tensor_active_pct, subject.work());
+    const shares = subject.selection.kind === "module" ? sumModule([subject.id], gpu.details.modules) : subject.selection.kind === "modules" ? sumModule(subject.parts.map(({ id }) => id), gpu.details.modules) : sumWork(gpu.lanes.work, gpu.lanes.work.percents.tensor_active_pct, subject.work());
     const lines = shares.slice(0, MOST_LINES).map(({ id, count, seconds, activeSeconds }) => {
       const active = Number.isNaN(activeSeconds) ? "" : `, Tensor Active ${formatPercent(100 * activeSeconds / seconds)}`;
       const name = header.links.kernels[id];
@@ -1269,9 +1431,9 @@
     };
     onSelection(({ selection }) => {
       const subject = selection && subjects.find(selection);
-      const told = subject && tell2(subjects, subject);
+      const told = subject && tell3(subjects, subject);
       steps = told ? told.steps : { previous: null, next: null, longest: null };
-      show2(panel, told);
+      show(panel, told);
     });
     find(".panel-close", HTMLButtonElement, panel).addEventListener("click", () => select(null, { from: "panel" }));
     for (const name of Object.values(KEYS)) {
@@ -1284,7 +1446,7 @@
       else if (event.key in KEYS) step(KEYS[event.key]);
     });
   }
-  function show2(panel, told) {
+  function show(panel, told) {
     const isOpen = Boolean(told);
     const changes = panel.hidden === isOpen;
     if (told) fill(panel, told);
@@ -1352,7 +1514,7 @@
   }
 
   // src/panel/search.ts
-  var MOST = 12;
+  var MOST2 = 12;
   function startSearch(subjects, currentGpu) {
     const input = find("#find", HTMLInputElement);
     const list = find("#found", HTMLElement);
@@ -1409,7 +1571,7 @@
     const hits = all.filter(([name]) => words.every((word) => name.toLowerCase().includes(word)));
     const rank = ([name]) => name.toLowerCase().startsWith(words[0]) ? 0 : 1;
     hits.sort((a, b) => rank(a) - rank(b));
-    return hits.slice(0, MOST).map(([name, kind, noun]) => ({ name, noun, selection: { kind, gpu: gpu.gpu, name } }));
+    return hits.slice(0, MOST2).map(([name, kind, noun]) => ({ name, noun, selection: { kind, gpu: gpu.gpu, name } }));
   }
   function option({ name, noun }, place) {
     const line = element("li", { id: `found-${place}`, role: "option" }, element("bdi", {}, withoutMark(name)));
@@ -1628,6 +1790,7 @@
   }
   function spansOf(subjects, subject, shown) {
     if (subject?.gpu !== shown) return [];
+    if (subject.parts) return subject.parts.flatMap((part) => spansOf(subjects, part, shown));
     const { gpu, selection: { kind }, instances, at, place } = subject;
     if (at >= 0 || kind !== "range" && kind !== "kernel") return place ? [place] : [];
     const { start: start2, end } = gpu.lanes.work;
@@ -1654,12 +1817,12 @@
     const summary = chooser.appendChild(document.createElement("summary"));
     const list = chooser.appendChild(document.createElement("div"));
     const boxes = headings.slice(1).map((heading) => addBox(list, heading));
-    function show3() {
+    function show2() {
       const hidden = boxes.flatMap((box, place) => box.checked ? [] : [`:nth-child(${place + 2})`]);
       style.textContent = hidden.length ? `#${table.id} tr > :is(${hidden.join()}) { display: none; }` : "";
       summary.textContent = `Columns (${boxes.length - hidden.length} of ${boxes.length})`;
     }
-    list.addEventListener("change", show3);
+    list.addEventListener("change", show2);
     chooser.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || !chooser.open) return;
       chooser.open = false;
@@ -1669,7 +1832,7 @@
     document.addEventListener("click", ({ target }) => {
       if (target instanceof Node && !chooser.contains(target)) chooser.open = false;
     });
-    show3();
+    show2();
     tools.insertBefore(chooser, tools.querySelector("button"));
   }
   function addBox(list, heading) {
@@ -1759,7 +1922,7 @@
       closed[place] = isClosed;
       find("button.fold", HTMLButtonElement, rows[place]).setAttribute("aria-expanded", String(!isClosed));
     }
-    function show3() {
+    function show2() {
       foldedRows(depths, closed).forEach((folded, place) => rows[place].classList.toggle("folded", folded));
     }
     rows.forEach((row, place) => {
@@ -1769,13 +1932,13 @@
       button.setAttribute("aria-label", `Ranges within ${nameOf(row)}`);
       button.addEventListener("click", () => {
         fold(place, !closed[place]);
-        show3();
+        show2();
       });
       row.cells[0].prepend(button);
       table.classList.add("foldable");
       fold(place, rows.length > LARGE_TREE && depth > 1);
     });
-    show3();
+    show2();
   }
 
   // src/table_links.ts
@@ -1802,14 +1965,17 @@
     });
   }
   function selectionOf2(timeline2, { dataset: { gpu, items } }, row) {
+    if (row.dataset.alike) return { kind: "modules", gpu: Number(gpu), ids: row.dataset.alike.split(" ").map(Number) };
     const kind = items === "kernels" ? "kernel" : items === "modules" ? "module" : "range";
     const name = timeline2.subjects?.nameOf(kind, Number(gpu), Number(row.dataset.item));
     return name === void 0 ? null : { kind, gpu: Number(gpu), name };
   }
   function markSelected(timeline2, table, selection) {
+    const parts = selection && timeline2.subjects?.find(selection)?.parts?.map((part) => part.selection);
+    const wanted = new Set([...parts ?? [], ...selection ? [selection] : []].map(nameOfSame));
     for (const row of rowsOf(table)) {
-      const mine = selection && row.dataset.item ? selectionOf2(timeline2, table, row) : null;
-      if (mine && isOfSame(mine, selection)) row.setAttribute("aria-current", "true");
+      const mine = wanted.size && row.dataset.item ? selectionOf2(timeline2, table, row) : null;
+      if (mine && wanted.has(nameOfSame(mine))) row.setAttribute("aria-current", "true");
       else row.removeAttribute("aria-current");
     }
   }
@@ -2113,7 +2279,8 @@
   var BINS = 4e3;
   var NARROW = 2;
   var REACH = 3;
-  var BESIDE_AXES = 76;
+  var TICK_PIXELS = 120;
+  var BESIDE_AXES = 96;
   var Drawing = class {
     /** What is outlined in the lanes. */
     highlights = null;
@@ -2160,7 +2327,9 @@
       this.waiting = 0;
       this.fillTraces();
       Object.assign(this.figure.layout, this.appearance(), { shapes: this.markShape() });
-      Object.assign(this.figure.layout.xaxis, { range: [this.shown.low, this.shown.high], autorange: false });
+      const { xaxis } = this.figure.layout;
+      const ticks = timeTicks(this.shown.low, this.shown.high, Math.max(2, Math.floor(this.filledPixels / TICK_PIXELS)));
+      Object.assign(xaxis, { range: [this.shown.low, this.shown.high], autorange: false, tickmode: "array", ...ticks });
       await Plotly.react(this.plot, this.figure.data, this.figure.layout, CONFIG2);
       const { low, high, length, isWhole } = this.shown;
       find(".shown", HTMLElement, this.box).textContent = isWhole ? `all that was recorded, ${formatSeconds(high - low)}` : `${formatSeconds(high - low)} of ${formatSeconds(length)}`;
@@ -2476,34 +2645,6 @@
       }
       return false;
     });
-  }
-
-  // src/timeline/highlights.ts
-  var MOST2 = 4e3;
-  var INSIDE = 0.42;
-  function highlightsOf(subjects, subject) {
-    const { gpu, selection: { kind }, instances, at } = subject;
-    const { host, work } = gpu.lanes;
-    const onCpu = kind === "range" ? instances.filter((_, place) => at < 0 || place === at) : [];
-    const launched = kind === "kernel" && at >= 0 ? gpu.details.launched[instances[at]] : NaN;
-    const around = Number.isNaN(launched) ? [] : openAt(host, host.rows, launched).slice(0, 1);
-    const onGpu = kind === "window" ? [] : Array.from(subject.work());
-    return {
-      gpu,
-      bars: [
-        ...[...onCpu, ...around].slice(0, MOST2).map((bar) => outline(host, bar, 1)),
-        ...onCpu.slice(0, MOST2).flatMap((bar) => windowOutline(subjects, gpu, bar)),
-        ...around.map((bar) => ({ ...outline(host, bar, 1), left: launched, right: launched })),
-        ...onGpu.slice(0, MOST2).map((bar) => outline(work, bar, gpu.lanes.streamRows))
-      ]
-    };
-  }
-  function windowOutline(subjects, gpu, bar) {
-    const window2 = subjects.windowBar(gpu, bar);
-    return window2 === void 0 ? [] : [outline(gpu.lanes.windows, window2, 1)];
-  }
-  function outline({ start: start2, end, row }, bar, rows) {
-    return { left: start2[bar], right: end[bar], top: row[bar] - INSIDE, bottom: row[bar] + rows - 1 + INSIDE };
   }
 
   // src/timeline/pointing.ts
@@ -2825,9 +2966,11 @@
       closed = [];
     });
   }
-  function startSelecting(timeline2) {
+  function startSelecting(timeline2, figures) {
     const { subjects, shown } = timeline2;
     if (!subjects || !shown) return;
+    subjects.findings = readFindings();
+    followLasso(subjects, figures);
     const currentGpu = () => timeline2.gpu ?? subjects.gpus[0];
     startGpuChoice(timeline2, subjects);
     startPanel(subjects);
@@ -2841,7 +2984,7 @@
     startTables(timeline);
     startIcicles();
     const { drawn, restyle } = startFigures(timeline?.drawn ?? Promise.resolve());
-    void timeline?.drawn.then(() => startSelecting(timeline));
+    void timeline?.drawn.then(() => startSelecting(timeline, Promise.all(drawn)));
     void Promise.all([...drawn, timeline?.drawn]).then(() => document.documentElement.setAttribute("data-drawn", "true"));
     startThemeButton(restyle);
     openOnPaper();

@@ -33,6 +33,7 @@ from tcprof.views.figures.curves import (
 )
 from tcprof.views.figures.flop_rate import FLOP_RATE
 from tcprof.views.figures.panels import Panel, stack_panels
+from tcprof.views.figures.ticks import unit_ticks
 
 _RATE_PIXELS, _CLOCK_PIXELS, _ROW_PIXELS = 80, 44, 21
 
@@ -59,15 +60,16 @@ def draw_skeleton(analysis: Analysis, strips: GpuStrips, place: int = 0, named: 
     if named and panels:
         panels[0] = replace(panels[0], title=f"<b>GPU {strips.gpu}</b> · {panels[0].title}")
     figure = stack_panels(panels, analysis, colors=False)  # the page has a key of its own
-    return figure.update_layout(hoverdistance=14, margin_l=64)
+    return figure.update_layout(hoverdistance=14, margin_l=84)
 
 
 def _curve_panels(strips: GpuStrips, place: int, peak: float) -> list[Panel]:
     """Strips of the curves that the recording has."""
     curves = strips.curves
     rate = curves.get(FLOP_RATE, 0.0)
-    rates = {"range": [0, 1.1 * (rate or 1.0)], "tickformat": ".3~s", "nticks": 4}
-    clocks = {"range": [0, 1.15 * curves.get(CLOCK, 1.0)], "tickformat": ".2~s", "ticksuffix": "Hz", "nticks": 3}
+    rates = {"range": [0, 1.1 * (rate or 1.0)], **unit_ticks(0, rate or 1.0, "FLOP/s", 4)}
+    clock = curves.get(CLOCK, 1.0)
+    clocks = {"range": [0, 1.15 * clock], **unit_ticks(0, clock, "Hz", 3)}
     kinds: tuple[tuple[str, tuple[Metric, ...], int, dict[str, Any], str, str], ...] = (
         (TENSOR.name, (TENSOR,), TENSOR_PIXELS, tensor_axis(peak), ":.3~f", " %"),
         ("Tensor FLOP/s, from the fit of the kernels", (FLOP_RATE,), _RATE_PIXELS, rates, ":.3~s", "FLOP/s"),
