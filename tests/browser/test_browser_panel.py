@@ -110,6 +110,11 @@ def test_previous_next_longest_by_button_and_key_and_escape_closes(visit, pages)
     steps = tcprof.read(TRANSFORMER).iterations
     longest = int(steps["gpu_window_ns"].reset_index(drop=True).idxmax()) + 1
     assert kind.text_content() == f"Range, instance {longest} of 12"
+    opened.get_by_role("button", name="Least active").click()
+    least = int(steps["tensor_active_mean_pct"].reset_index(drop=True).idxmin()) + 1
+    assert kind.text_content() == f"Range, instance {least} of 12"
+    opened.keyboard.press("l")
+    assert kind.text_content() == f"Range, instance {longest} of 12"
     opened.keyboard.press("Escape")
     assert opened.locator("aside.panel").is_hidden()
     assert "range" not in opened.evaluate("location.hash")

@@ -5,19 +5,19 @@ import { currentSelection, onSelection, select, type Selection } from "../select
 import { toFragment } from "../selection_fragment";
 import type { Subjects } from "../timeline/subjects";
 import { tell, type ClassTime, type Line, type Told } from "./told";
-import type { Steps } from "./steps";
+import { NOWHERE, type Steps } from "./steps";
 
-const KEYS: Record<string, keyof Steps> = { p: "previous", n: "next", l: "longest" };
+const KEYS: Record<string, keyof Steps> = { p: "previous", n: "next", l: "longest", a: "least" };
 
 /** Show the panel for whatever is selected, and close it with that. */
 export function startPanel(subjects: Subjects): void {
   const panel = find("aside.panel", HTMLElement);
-  let steps: Steps = { previous: null, next: null, longest: null };
+  let steps = NOWHERE;
   const step = (name: keyof Steps) => { if (steps[name]) select(steps[name], { from: "panel" }); };
   onSelection(({ selection }) => {
     const subject = selection && subjects.find(selection);
     const told = subject && tell(subjects, subject);
-    steps = told ? told.steps : { previous: null, next: null, longest: null };
+    steps = told ? told.steps : NOWHERE;
     show(panel, told);
   });
   find(".panel-close", HTMLButtonElement, panel).addEventListener("click", () => select(null, { from: "panel" }));

@@ -1,5 +1,6 @@
-/** Where one can go from a selection: to the instance before, the next one, and the longest one. */
+/** Where one can go from a selection: to the instance before, the next one, the longest, and the least active one. */
 import type { Selection } from "../selection_fragment";
+import { meanWithin } from "../timeline/samples";
 import { spanOf, type Subject, type Subjects } from "../timeline/subjects";
 
 export interface Steps {
@@ -7,12 +8,16 @@ export interface Steps {
   next: Selection | null;
   /** The instance that took longest on the GPU; null where there is only one. */
   longest: Selection | null;
+  /** The one with the lowest Tensor Active; null where that is known of none. */
+  least: Selection | null;
 }
+
+export const NOWHERE: Steps = { previous: null, next: null, longest: null, least: null };
 
 export function stepsOf(subjects: Subjects, subject: Subject): Steps {
   const { selection, instances, at } = subject;
   if (selection.kind === "window") return windowSteps(selection);
-  if (!instances.length) return { previous: null, next: null, longest: null };
+  if (!instances.length) return NOWHERE;
   const select = (place: number): Selection | null => {
     if (place < 0 || place >= instances.length) return null;
     if (selection.kind === "range" || selection.kind === "kernel") return { ...selection, instance: place };
@@ -23,13 +28,14 @@ export function stepsOf(subjects: Subjects, subject: Subject): Steps {
     previous: at < 0 ? null : select(at - 1),
     next: select(at + 1),
     longest: instances.length > 1 ? select(longestOf(subjects, subject)) : null,
+    least: instances.length > 1 ? select(leastActiveOf(subject)) : null,
   };
 }
 
 function windowSteps(selection: Selection & { kind: "window" }): Steps {
   const length = selection.end - selection.start;
   const moved = (by: number) => ({ ...selection, start: selection.start + by, end: selection.end + by });
-  return { previous: selection.start >= length ? moved(-length) : null, next: moved(length), longest: null };
+  return { previous: selection.start >= length ? moved(-length) : null, next: moved(length), longest: null, least: null };
 }
 
 function longestOf(subjects: Subjects, { selection, gpu, instances }: Subject): number {
@@ -40,4 +46,18 @@ function longestOf(subjects: Subjects, { selection, gpu, instances }: Subject): 
     return span.end - span.start;
   });
   return lengths.indexOf(lengths.reduce((a, b) => Math.max(a, b), 0));
+}
+
+/** The place of the instance with the lowest Tensor Active, of those of which it is known; -1 where it is of none. */
+function leastActiveOf({ selection, gpu, instances }: Subject): number {
+  const { lanes: { host, work }, details: { iterations }, curves } = gpu;
+  const curve = curves.get("Tensor Active");
+  const active = instances.map((bar) => {
+    if (selection.kind === "range") return host.percents.tensor_active_mean_pct[bar];
+    if (selection.kind === "kernel") return work.percents.tensor_active_pct[bar];
+    const [level] = curve?.levels ?? [];
+    return level ? meanWithin(level, level.curves[curve!.place], curve!.step, iterations.start[bar], iterations.end[bar]) : NaN;
+  });
+  const lowest = active.reduce((least, value) => (value < least ? value : least), Infinity); // NaN is below nothing
+  return active.indexOf(lowest);
 }

@@ -1144,10 +1144,11 @@
   }
 
   // src/panel/steps.ts
+  var NOWHERE = { previous: null, next: null, longest: null, least: null };
   function stepsOf(subjects, subject) {
     const { selection, instances, at } = subject;
     if (selection.kind === "window") return windowSteps(selection);
-    if (!instances.length) return { previous: null, next: null, longest: null };
+    if (!instances.length) return NOWHERE;
     const select2 = (place) => {
       if (place < 0 || place >= instances.length) return null;
       if (selection.kind === "range" || selection.kind === "kernel") return { ...selection, instance: place };
@@ -1157,13 +1158,14 @@
     return {
       previous: at < 0 ? null : select2(at - 1),
       next: select2(at + 1),
-      longest: instances.length > 1 ? select2(longestOf(subjects, subject)) : null
+      longest: instances.length > 1 ? select2(longestOf(subjects, subject)) : null,
+      least: instances.length > 1 ? select2(leastActiveOf(subject)) : null
     };
   }
   function windowSteps(selection) {
     const length = selection.end - selection.start;
     const moved = (by) => ({ ...selection, start: selection.start + by, end: selection.end + by });
-    return { previous: selection.start >= length ? moved(-length) : null, next: moved(length), longest: null };
+    return { previous: selection.start >= length ? moved(-length) : null, next: moved(length), longest: null, least: null };
   }
   function longestOf(subjects, { selection, gpu, instances }) {
     const { iterations } = gpu.details;
@@ -1172,6 +1174,18 @@
       return span.end - span.start;
     });
     return lengths.indexOf(lengths.reduce((a, b) => Math.max(a, b), 0));
+  }
+  function leastActiveOf({ selection, gpu, instances }) {
+    const { lanes: { host, work }, details: { iterations }, curves } = gpu;
+    const curve = curves.get("Tensor Active");
+    const active = instances.map((bar) => {
+      if (selection.kind === "range") return host.percents.tensor_active_mean_pct[bar];
+      if (selection.kind === "kernel") return work.percents.tensor_active_pct[bar];
+      const [level] = curve?.levels ?? [];
+      return level ? meanWithin(level, level.curves[curve.place], curve.step, iterations.start[bar], iterations.end[bar]) : NaN;
+    });
+    const lowest = active.reduce((least, value) => value < least ? value : least, Infinity);
+    return active.indexOf(lowest);
   }
 
   // src/panel/told.ts
@@ -1422,17 +1436,17 @@
   }
 
   // src/panel/panel.ts
-  var KEYS = { p: "previous", n: "next", l: "longest" };
+  var KEYS = { p: "previous", n: "next", l: "longest", a: "least" };
   function startPanel(subjects) {
     const panel = find("aside.panel", HTMLElement);
-    let steps = { previous: null, next: null, longest: null };
+    let steps = NOWHERE;
     const step = (name) => {
       if (steps[name]) select(steps[name], { from: "panel" });
     };
     onSelection(({ selection }) => {
       const subject = selection && subjects.find(selection);
       const told = subject && tell3(subjects, subject);
-      steps = told ? told.steps : { previous: null, next: null, longest: null };
+      steps = told ? told.steps : NOWHERE;
       show(panel, told);
     });
     find(".panel-close", HTMLButtonElement, panel).addEventListener("click", () => select(null, { from: "panel" }));
