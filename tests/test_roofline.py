@@ -287,6 +287,7 @@ class TestExport:
         assert not is_made_by_tcprof(target)
 
     @pytest.mark.browser
+    @pytest.mark.slow
     def test_kaleido_draws(self, trace: Path, run: Run, tmp_path: Path):
         pytest.importorskip("kaleido", reason="kaleido is not installed")
         target = tmp_path / "drawn.svg"
