@@ -259,6 +259,10 @@ def test_what_has_no_price_does_not_displace_what_has_one() -> None:
     assert all(known[:MOST_SHOWN])
 
 
+def test_what_a_graph_hides_may_wait_for_memory_and_not_for_the_clock() -> None:
+    assert [each.rule for each in tcprof.read(FIXTURES / "jax_mlp.sqlite").advice][0] == "hidden-graphs"
+
+
 def read_measured(name: str) -> list[dict[str, str]]:
     with (ROOT / "docs" / f"measured_{name}.csv").open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))

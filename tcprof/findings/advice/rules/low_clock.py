@@ -13,11 +13,13 @@ Do: ask the driver for the reason (`nvidia-smi -q -d PERFORMANCE`), and raise th
 where the board and its cooling allow it.
 
 Not when: the limit is the board's highest, as it is on most servers: then the clock under load is what the chip can
-do, and only fewer FLOP or bytes help.
+do, and only fewer FLOP or bytes help. CUDA graphs that were recorded as a whole do not count: some of the kernels that
+they hide may wait for memory.
 """
 
 from tcprof import units
 from tcprof.analysis.kernels.bound import L2, MEMORY, UNKNOWN
+from tcprof.analysis.kernels.names import GRAPH
 from tcprof.findings.advice.advice import HIGH, Advice, Option
 from tcprof.findings.advice.making import list_kernels, make_advice
 from tcprof.findings.advice.step import Step
@@ -35,7 +37,7 @@ def find(step: Step) -> list[Advice]:
     """Kernels that would be faster at the highest clock."""
     boost, kernels = float(step.gpu_row["clock_hz"]), step.kernels
     clock = kernels["sm_cycles"] / (kernels["total_ns"] * 1e-9 * step.gpu_row["sm_count"])
-    is_of_clock = ~kernels["bound"].isin([MEMORY, L2, UNKNOWN]) & clock.notna()
+    is_of_clock = ~kernels["bound"].isin([MEMORY, L2, UNKNOWN]) & (kernels["work"] != GRAPH) & clock.notna()
     rows, clock = kernels[is_of_clock], clock[is_of_clock]
     lost = float((rows["exposed_ns"] * (1 - clock / boost).clip(lower=0)).sum()) if boost > 0 else 0.0
     if step.share_pct(lost) < LEAST_PCT:
