@@ -260,7 +260,7 @@ def test_what_has_no_price_does_not_displace_what_has_one() -> None:
 
 
 def test_what_a_graph_hides_may_wait_for_memory_and_not_for_the_clock() -> None:
-    assert [each.rule for each in tcprof.read(FIXTURES / "jax_mlp.sqlite").advice][0] == "hidden-graphs"
+    assert next(each.rule for each in tcprof.read(FIXTURES / "jax_mlp.sqlite").advice) == "hidden-graphs"
 
 
 def read_measured(name: str) -> list[dict[str, str]]:
