@@ -259,6 +259,11 @@ def test_what_has_no_price_does_not_displace_what_has_one() -> None:
     assert all(known[:MOST_SHOWN])
 
 
+def test_one_copy_is_no_copies() -> None:
+    advice = {each.rule: each for each in tcprof.read(FIXTURES / "convnet_channels_last.sqlite").advice}
+    assert advice["exposed-copies"].evidence[0].startswith("1 copy in a step, ")
+
+
 def test_what_a_graph_hides_may_wait_for_memory_and_not_for_the_clock() -> None:
     assert next(each.rule for each in tcprof.read(FIXTURES / "jax_mlp.sqlite").advice) == "hidden-graphs"
 

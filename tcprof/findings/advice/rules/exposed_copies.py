@@ -36,12 +36,12 @@ def find(step: Step) -> list[Advice]:
     time = time_of(copies) / step.count
     if not step.name or step.share_pct(time) < LEAST_PCT:
         return []
-    count = units.format_count(len(copies) / step.count)
+    count = units.format_things(len(copies) / step.count, "copy", "copies")
     said = (
         f"Copies to the GPU run with nothing beside them: {step.tell_share(time)}",
         "From pinned memory they can run beside kernels.",
     )
-    evidence = [f"{count} copies in a step, {units.format_ns(time)}"]
+    evidence = [f"{count} in a step, {units.format_ns(time)}"]
     gain = step.price_kernels(save(MEASURED["assumed"]["copies"], time))
     about = about_ranges(step, find_launching_ranges(step.analysis, copies))
     return [make_advice(step, "exposed-copies", said, [Option("copies beside kernels", _CODE, gain)], about, evidence)]
