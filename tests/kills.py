@@ -36,7 +36,7 @@ HERE = Path(__file__).parent
 STEPS = 20  # of the recording: a small one, so that the kills fall into all that a command does
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL)
 COMMANDS = {  # what is written, by which command
-    "run.html": "report run.sqlite -o run.html",
+    "page.html": "report run.sqlite -o page.html",  # not run.html, to which the page of the comparison would link
     "frames": "export run.sqlite -o frames",
     "trace.json": "export run.sqlite --chrome-trace trace.json",
     "ranges.json": "ranges run.sqlite -o ranges.json",
