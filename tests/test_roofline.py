@@ -17,9 +17,11 @@ from report_inputs import HOSTILE, make_empty, render_page
 import tcprof
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.roofline import CUDA_CORES, NO_BYTES, NO_FLOP, PLACED, place_kernels
+from tcprof.chips import find_chip
 from tcprof.render.authorship import is_made_by_tcprof
 from tcprof.render.figures import write_figure
 from tcprof.sources.nsys_sqlite import schema
+from tcprof.views.figures.cache_roof import NAME
 from tcprof.views.figures.circles import MOST_KERNELS
 from tcprof.views.figures.roofline import figure_roofline
 from tcprof.views.figures.tensor_time import figure_tensor_time
@@ -35,12 +37,15 @@ FP16, FP32, COPY = "nvjet_sm90_hsh_128x256_64x4_1x2_h_bz_coopA_NNT", "sm80_sgemm
 # Of each kernel's samples: Tensor Active as a share, bytes read and written, FMA instructions.
 WORK = {FP16: (0.5, 4_000_000, 1_000_000, 0), FP32: (0.0, 2_000_000, 2_000_000, 6_000_000)}
 WORK[COPY] = (0.0, 20_000_000, 20_000_000, 1_000_000)
+CACHED = 5  # bytes of the L2 cache for each of device memory
 BANDWIDTH = 4_800_000_000_000
 REPEATS, SAMPLES = 12, 10  # launches, and samples in each
 TFLOPS = {FP16: 0.5 * SMS * 4 * CLOCK_HZ * 1024e-12, FP32: 64 * 6_000_000 / PERIOD * 1e-3}
 
 
-def write_trace(folder: Path, with_bytes: bool = True, names: dict[str, str] | None = None) -> Path:
+def write_trace(
+    folder: Path, with_bytes: bool = True, with_cache: bool = False, names: dict[str, str] | None = None
+) -> Path:
     """Kernels one after the other, each with pauses of two samples; ``names`` replaces some of theirs."""
     board = {"name": "NVIDIA H200", "chipName": "GH100", "smCount": SMS, "clockRate": CLOCK_HZ, "cuDevice": 0}
     builder = TraceBuilder().row(schema.GPUS, id=0, memoryBandwidth=BANDWIDTH, **board).range("step", 0, 10_000_000)
@@ -55,6 +60,9 @@ def write_trace(folder: Path, with_bytes: bool = True, names: dict[str, str] | N
     if with_bytes:
         for metric, values in (("DRAM Read", read), ("DRAM Write", write), ("FMA Pipe", fma)):
             builder.samples(values, metric=f"{metric} [Sum]", period=PERIOD)
+    if with_cache:
+        cached = [CACHED * sum(both) for both in zip(read, write, strict=True)]
+        builder.samples(cached, metric="L2 [Sum]", period=PERIOD)
     return builder.write(folder)
 
 
@@ -132,6 +140,21 @@ class TestRoofline:
         assert fp32.x[0] == pytest.approx(fp32.y[0] / rate)
         assert "H200" in fp16.hovertext
         assert "132 SMs" in fp32.hovertext
+
+    def test_the_legend_shows_the_cache(self, tmp_path):
+        analysis = tcprof.read(write_trace(tmp_path, with_cache=True))
+        added = [trace for trace in figure_roofline(analysis).data if trace.legendgroup == NAME]
+        assert {trace.visible for trace in added} == {"legendonly"}
+        circles, slope = added
+        places = sorted(row["intensity"] / CACHED for row in by_name(analysis).values() if row["place"] == PLACED)
+        assert sorted(circles.x) == pytest.approx(places, rel=0.01)
+        assert [*circles.marker.symbol] == ["circle-open"] * 2
+        rate = find_chip("GH100", "NVIDIA H200").board.l2_bandwidth_bytes_per_s
+        assert [y / x for x, y in zip(slope.x, slope.y, strict=True)] == pytest.approx([rate, rate])
+        assert slope.y[1] == pytest.approx(989.5e12)
+        assert "measured" in slope.hovertext
+        other = replace(analysis, gpus=analysis.gpus.assign(name="NVIDIA H100 PCIe"))
+        assert not [trace for trace in figure_roofline(other).data if trace.legendgroup == NAME]
 
     def test_without_a_known_bandwidth_roofs_have_no_slope(self, analysis):
         unknown = replace(analysis, gpus=analysis.gpus.assign(dram_bandwidth=np.nan))

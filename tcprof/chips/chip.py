@@ -58,16 +58,20 @@ class Board:
         sm_count: Streaming multiprocessors.
         boost_clock_hz: The SM clock that its peaks are stated at.
         bandwidth_bytes_per_s: Of its memory.
+        l2_bandwidth_bytes_per_s: The most that its L2 cache was seen to give.
         peak_tflops: Stated peaks, dense, by precision.
         source: Where this is known from.
+        l2_source: Where the bandwidth of the L2 cache is known from.
     """
 
     names: str = ""
     sm_count: float = UNKNOWN
     boost_clock_hz: float = UNKNOWN
     bandwidth_bytes_per_s: float = UNKNOWN
+    l2_bandwidth_bytes_per_s: float = UNKNOWN
     peak_tflops: Mapping[str, float] = field(default_factory=dict)
     source: str = ""
+    l2_source: str = ""
 
     def stated_peak(self, precision: str, accumulator: str = "") -> float:
         """The peak that is stated for a precision; NaN where there is none.

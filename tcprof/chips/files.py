@@ -19,6 +19,7 @@ _METRIC = {"names", "counters", "scale", "shared_pipe", "sums", "beside", "repla
 _WITH_ACCUMULATOR = {*PRECISIONS, *(precision + IN_FP16 for precision in PRECISIONS)}
 _TABLES = ("chips", "sources", "metrics", "fma_per_cycle", "flop_per_cycle", "flop_per_cycle_of", "boards")
 _NUMBERS = {"sm_count", "boost_clock_hz", "bandwidth_bytes_per_s"}
+_L2 = "l2_bandwidth_bytes_per_s"
 
 
 @dataclass(frozen=True)
@@ -161,12 +162,16 @@ def _rates(family: str, given: dict[str, Any], sources: dict[str, str]) -> dict[
 
 
 def _board(name: str, given: dict[str, Any], sources: dict[str, str]) -> Board:
-    _check_keys(name, given, _NUMBERS | {"names", "peak_tflops", "source"})
+    _check_keys(name, given, _NUMBERS | {"names", "peak_tflops", "source", _L2})
     peaks = given.get("peak_tflops", {})
     _check_keys(f"peak_tflops of {name}", peaks, _WITH_ACCUMULATOR)
-    numbers = {key: float(given.get(key, UNKNOWN)) for key in _NUMBERS}
     return Board(
-        given.get("names", re.escape(name)), **numbers, peak_tflops=peaks, source=_source(name, given, sources)
+        given.get("names", re.escape(name)),
+        **{key: float(given.get(key, UNKNOWN)) for key in _NUMBERS},
+        l2_bandwidth_bytes_per_s=_number(_L2, given, sources),
+        peak_tflops=peaks,
+        source=_source(name, given, sources),
+        l2_source=_source(_L2, given[_L2], sources) if _L2 in given else "",
     )
 
 

@@ -46,8 +46,8 @@ def place_kernels(kernels: pd.DataFrame, gpus: pd.DataFrame) -> pd.DataFrame:
     Returns:
         The same rows with ``arithmetic``, a precision or ``CUDA_CORES``; ``flop``, on the Tensor Cores where these are
         known, else of products of float32; ``tflops``; ``moved_bytes`` with half the interval ``moved_error``;
-        ``intensity`` in FLOP for each of these; ``roof_tflops``; ``roof_pct`` and ``memory_pct``, the shares of both
-        roofs; and ``place``: ``PLACED``, or why it has none.
+        ``intensity`` in FLOP for each of these, ``l2_intensity`` for each byte of the L2 cache; ``roof_tflops``;
+        ``roof_pct`` and ``memory_pct``, the shares of both roofs; and ``place``: ``PLACED``, or why it has none.
     """
     tensor = kernels["tensor_flop"].where((kernels["tensor_flop"] > 0) & ~kernels["fit"].isin(UNDECIDED))
     products = read_names(kernels["name"])["work"].to_numpy() == PRODUCT
@@ -58,6 +58,7 @@ def place_kernels(kernels: pd.DataFrame, gpus: pd.DataFrame) -> pd.DataFrame:
     moved_error = kernels["dram_read_bytes_error"] + kernels["dram_write_bytes_error"]
     tflops = flop / kernels["total_ns"].where(kernels["total_ns"] > 0) * 1e-3
     known = (moved > 0) & (moved_error <= RESOLVED_SHARE * moved)
+    of_cache = kernels["l2_bytes"].where(kernels["l2_bytes_error"] <= RESOLVED_SHARE * kernels["l2_bytes"])
     roofs = kernels["gpu"].map({roof.gpu: roof.tflops for roof in cuda_roofs(gpus)}).astype(float)
     roof = kernels["peak_tflops"].where(tensor.notna(), roofs)
     bandwidth = kernels["gpu"].map(dict(zip(gpus["gpu"], gpus["dram_bandwidth"], strict=True))).astype(float)
@@ -68,6 +69,7 @@ def place_kernels(kernels: pd.DataFrame, gpus: pd.DataFrame) -> pd.DataFrame:
         moved_bytes=moved,
         moved_error=moved_error,
         intensity=flop / moved.where(known),
+        l2_intensity=flop / of_cache.where(of_cache > 0),
         roof_tflops=roof.where(flop.notna()),
         roof_pct=100 * tflops / roof,
         memory_pct=100 * kernels["dram_bandwidth"] / bandwidth,

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.roofline import CUDA_CORES, PLACED, Roof, find_roofs, place_kernels
+from tcprof.views.figures.cache_roof import add_cache
 from tcprof.views.figures.circles import as_table, circles, describe_kernel, keep_longest
 from tcprof.views.figures.lanes import label
 from tcprof.views.figures.panels import GRID, base_layout
@@ -32,10 +33,13 @@ _HEIGHT, _TOP, _BOTTOM = 520, 64, 56
 _DECADES = 2  # an axis that is shorter names 2 and 5 of each power of ten, too
 _COLUMNS = ["gpu", "name", "launch_geometry", "total_ns", "share_pct", "arithmetic", "flop", "tflops"]
 _COLUMNS += ["dram_read_bytes", "dram_write_bytes", "intensity", "roof_tflops", "roof_pct", "memory_pct", "bound"]
+_COLUMNS += ["l2_bytes", "l2_intensity"]
 
 
 def figure_roofline(analysis: Analysis) -> go.Figure:
-    """Kernels as circles under one roof for each precision, and the slope of the bandwidth of device memory.
+    """Kernels as circles under one roof for each precision, and the slopes of device memory and of the L2 cache.
+
+    The latter, and the kernels over their FLOP for each byte of that cache, are hidden until the legend shows them.
 
     Without kernels whose FLOP and bytes are known it is empty.
     """
@@ -54,6 +58,8 @@ def figure_roofline(analysis: Analysis) -> go.Figure:
         said = [_describe(row, analysis) for row in mine.to_dict("records")]
         trace = circles(mine, mine["intensity"].to_numpy(), 1e12 * mine["tflops"].to_numpy(), longest, analysis, said)
         figure.add_trace(trace.update(name=_title(precision), marker_color=_COLORS.get(precision, _OTHER_COLOR)))
+    top = 1e12 * max((roof.tflops for roof in roofs), default=box[3] / 1e12)
+    add_cache(figure, analysis, rows, longest, (box[0], box[2], top))
     return figure.update_layout(_layout(box), meta=as_table(rows, _COLUMNS))
 
 
@@ -77,7 +83,7 @@ def _find_slopes(analysis: Analysis, rows: pd.DataFrame) -> dict[int, float]:
 def _box(rows: pd.DataFrame, roofs: Sequence[Roof], slopes: Mapping[int, float]) -> tuple[float, float, float, float]:
     """The lowest and highest FLOP for each byte, and FLOP a second, that are drawn."""
     ridges = [1e12 * roof.tflops / slopes[roof.gpu] for roof in roofs if roof.gpu in slopes]
-    x = [*rows["intensity"], *ridges]
+    x = [*rows["intensity"], *rows["l2_intensity"].dropna(), *ridges]
     y = [*(1e12 * rows["tflops"]), *(1e12 * roof.tflops for roof in roofs)]
     return min(x) / _MARGIN, max(x) * _MARGIN**2, min(y) / _MARGIN, max(y) * _MARGIN
 

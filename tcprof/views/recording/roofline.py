@@ -36,9 +36,10 @@ _CIRCLES = (
 )
 _ROOFLINE = (
     "Horizontal lines are the dense peak of each precision, on Tensor Cores and on CUDA cores; the slope is the peak "
-    "bandwidth of device memory (DRAM), so bytes that a cache provides do not count. What lies far below both is held "
-    "up by something else: a cache, latency, a small grid, other instructions. FLOP are those on the Tensor Cores; of "
-    "FP32 matrix products on CUDA cores, those of the FMA pipe."
+    "bandwidth of device memory (DRAM), so bytes that a cache provides do not count; where the L2 cache's bandwidth "
+    "is known, its slope and the kernels over their FLOP for each of its bytes are shown by a click on the legend. "
+    "What lies far below both is held up by something else: a cache, latency, a small grid, other instructions. FLOP "
+    "are those on the Tensor Cores; of FP32 matrix products on CUDA cores, those of the FMA pipe."
 )
 _TENSOR_TIME = "What lies high and to the left takes long and uses the Tensor Cores little. Colours: bound by what."
 _MEMORY_TENSOR = (
