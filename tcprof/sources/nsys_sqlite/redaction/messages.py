@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tcprof.sources.nsys_sqlite.redaction.allowed import KNOWN_TABLES, reflect_t
 from tcprof.sources.nsys_sqlite.redaction.private_texts import TELLING_TABLES, PrivateTexts, as_text, gather_private
 
 REDACTED = "<redacted>"
+_REMEMBERED = 100
 _REPEATED = re.compile(f"(?:{REDACTED})+")
 # Paths, addresses and settings in a message of nsys; "IP/backtrace" is none.
 _PRIVATE = re.compile(
@@ -50,6 +52,7 @@ def blanking(private: PrivateTexts, messages: Iterable[str]) -> Callable[[Any], 
     """A function that replaces what is private in these messages: known texts, paths, addresses and settings."""
     rule = private.rule(messages)
 
+    @lru_cache(_REMEMBERED)  # the same is often told many times
     def blank(text: Any) -> str | None:
         if text is None:
             return None

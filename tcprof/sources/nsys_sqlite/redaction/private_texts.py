@@ -119,8 +119,11 @@ class PrivateTexts:
 
     def rule(self, texts: Iterable[str]) -> re.Pattern[str]:
         """An expression that finds everything private in these texts; of other texts it says nothing."""
-        whole = "\0".join(texts)
-        words = set(_WORD.findall(whole))  # looking up words first spares most searches through all texts
+        some = list(texts)
+        whole = "\0".join(some)
+        words: set[str] = set()  # looking them up first spares most searches through all texts
+        for text in some:
+            words.update(_WORD.findall(text))  # text by text: a list of all words takes ten times as much as the texts
         found = [text for text, its_words in self._words.items() if its_words <= words and text in whole]
         found.sort(key=len, reverse=True)
         forms = (form for _, form, sign in _PATTERNS if re.search(sign, whole))

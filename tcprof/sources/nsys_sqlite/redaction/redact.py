@@ -173,7 +173,9 @@ def _copied(column: ColumnElement[Any]) -> ColumnElement[Any]:
 def _set_blanking(connection: Connection, tables: dict[str, Table], private: PrivateTexts) -> None:
     """Give the connection a function that blanks what is private in the messages of nsys."""
     messages = tables.get(schema.DIAGNOSTICS.name)
-    texts = [] if messages is None or "text" not in messages.c else texts_of(connection, select(messages.c.text))
+    texts = (
+        [] if messages is None or "text" not in messages.c else texts_of(connection, select(messages.c.text).distinct())
+    )
     connection.connection.create_function("blank", 1, blanking(private, texts), deterministic=True)
 
 
