@@ -7,24 +7,27 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-import pandas as pd
-
-from tcprof.analysis.kernels.names import short_name
 from tcprof.untrusted import one_line
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _LONGEST = 120
 _KEPT = "/,:"  # letters that are read well in an address
 
 
-def range_names(paths: pd.DataFrame) -> list[str]:
+def range_names(paths: "pd.DataFrame") -> list[str]:
     """A name for each of a recording's paths, see ``tcprof.frames.PATHS``."""
     return _distinct(paths["path"], paths["domain"])
 
 
-def kernel_names(kernels: pd.DataFrame) -> list[str]:
+def kernel_names(kernels: "pd.DataFrame") -> list[str]:
     """A name for each kernel, see ``tcprof.frames.KERNELS``; that of a kernel is the same on each GPU."""
+    from tcprof.analysis.kernels.names import short_name  # with pandas, which the command line's help needs not
+
     names: list[str] = []
     short = kernels["name"].map(short_name)
     for _, of_gpu in kernels.groupby("gpu", sort=False):
@@ -32,7 +35,7 @@ def kernel_names(kernels: pd.DataFrame) -> list[str]:
     return names
 
 
-def module_names(modules: pd.DataFrame) -> list[str]:
+def module_names(modules: "pd.DataFrame") -> list[str]:
     """The name of each row's module, see ``tcprof.frames.MODULES``; the phases of a module share one."""
     paths = modules["module"].unique().tolist()
     known = dict(zip(paths, _distinct(paths, paths), strict=True))
