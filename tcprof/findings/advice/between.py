@@ -7,6 +7,7 @@ from tcprof.analysis.kernels.names import PRODUCT, parse_name
 from tcprof.findings.advice.step import Step
 
 _MOST_BETWEEN = 8  # kernels from a softmax to the product before or after it
+_DRAWN = "(?:normal|uniform)_and_transform"  # random numbers, as of a next layer's weights: no attention draws them
 _LEAST_BETWEEN = 3  # kernels between the products: below that there is little to fuse
 
 
@@ -36,7 +37,8 @@ def find_between_products(step: Step) -> pd.DataFrame:
     before, after = products[place[inside] - 1], products[place[inside]]
     near = (rows[inside] - before <= _MOST_BETWEEN) & (after - rows[inside] <= _MOST_BETWEEN)
     near &= after - before > _LEAST_BETWEEN
+    draws = kernels["name"].str.contains(_DRAWN).to_numpy(dtype=bool)[of_launch]
     chosen = np.zeros(len(found), dtype=bool)
     for first, last in set(zip(before[near].tolist(), after[near].tolist(), strict=True)):
-        chosen[first + 1 : last] = True
+        chosen[first + 1 : last] = not draws[first + 1 : last].any()
     return found[chosen & (found["exposed_ns"] > 0)]

@@ -14,6 +14,7 @@ MEASURED: Mapping[str, Mapping[str, Any]] = tomllib.loads(
     Path(__file__).with_name("measured.toml").read_text(encoding="utf-8")
 )
 TRACING: tuple[float, float, float] = tuple(MEASURED["tracing"]["left"])
+TRACING_SHAPES: tuple[float, float, float] = tuple(MEASURED["tracing"]["left_shapes"])
 _PRODUCTS = MEASURED["products"]
 _FP32 = "fp32"
 # FP32 additions and multiplications of an SM in a cycle, by chip: CUDA C++ Programming Guide, "Arithmetic

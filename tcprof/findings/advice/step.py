@@ -21,7 +21,7 @@ from tcprof.arrays import Floats, Ints
 from tcprof.chips import Chip, find_chip
 from tcprof.findings.advice.advice import UNPRICED, Gain
 from tcprof.findings.advice.host import LAUNCHES, Host, Pair, find_host, launching_time
-from tcprof.findings.advice.measured import TRACING
+from tcprof.findings.advice.measured import TRACING, TRACING_SHAPES
 from tcprof.findings.advice.replay import Replay, make_replay
 from tcprof.findings.recording_cost import measure_cost
 from tcprof.frames import KERNEL_KINDS
@@ -132,7 +132,7 @@ class Step:
         """The share of the CPU's time that is left without recording: least, likely and most; measured, if it was."""
         cost = measure_cost(self.analysis)
         if cost is None or not cost.recorded.value > 0 or not self.cpu_ns > 0:
-            return TRACING
+            return TRACING_SHAPES if (self.analysis.nvtx_ranges["sizes"] != "").any() else TRACING
         added = max(0.0, 1 - cost.alone.value / cost.recorded.value) * self.length_ns
         left = max(0.1, 1 - added / self.cpu_ns)
         return left, left, left

@@ -17,6 +17,8 @@ Not when: the result needs all of FP32's bits, as derivatives of physics-informe
 times, docs/lessons.md), or before Ampere, which has no TF32. Compare the loss after some hundred steps.
 """
 
+import re
+
 import pandas as pd
 
 from tcprof.findings.advice.advice import HIGH, LOW, MEDIUM, Advice, Option
@@ -34,6 +36,8 @@ from tcprof.findings.advice.products import (
 from tcprof.findings.advice.step import Step
 from tcprof.findings.advice.subject import about_kernels
 
+# Older exports name the GPU, and not its chip.
+_BEFORE_TF32 = r"\bGTX\b|Tesla [KMPVT]\d|Quadro (?:[KMP]\d|GV|RTX \d)|TITAN|GeForce RTX 20"
 _CODE = (
     'torch.set_float32_matmul_precision("high")  # at the top of the program',
     "torch.backends.cudnn.allow_tf32 = True  # convolutions; PyTorch's default",
@@ -44,6 +48,8 @@ _CODE = (
 
 def find(step: Step) -> list[Advice]:
     """FP32 products on CUDA cores, with what TF32 and BF16 win."""
+    if re.search(_BEFORE_TF32, str(step.gpu_row["name"])) or re.match(r"G[MPV]|TU", str(step.gpu_row["chip"])):
+        return []
     rows = find_products(step, "fp32")
     rows = rows[~rows["tensor_kernel"]]
     time = time_of(rows)

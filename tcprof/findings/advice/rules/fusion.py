@@ -26,6 +26,7 @@ from tcprof.findings.advice.step import Step
 LEAST_PCT, FEWEST = 10.0, 10  # share of a step, and kernels in it
 _FUSED = "fused kernels"
 _WORKS = ("element-wise kernels", "normalization", "copies and casts", "reductions", "softmax")
+_INDEXED = "indexFunc|gather|scatter"  # whose places are not known before: a compiler makes these no smaller
 _PYTORCH_NORMS = "layer_norm|GammaBeta|rms_norm|RowwiseMoments|batch_?norm"
 _CODE = ("model = torch.compile(model)", "# JAX: jax.jit around the whole step, optimizer included")
 
@@ -33,7 +34,7 @@ _CODE = ("model = torch.compile(model)", "# JAX: jax.jit around the whole step, 
 def find(step: Step) -> list[Advice]:
     """Kernels that a compiler could fuse."""
     kernels = step.kernels
-    if (kernels["work"] == _FUSED).any():
+    if not step.name or (kernels["work"] == _FUSED).any():  # without steps nothing is known of neighbours
         return []
     is_between = kernels["work"].isin(_WORKS) | kernels["name"].str.contains(_PYTORCH_NORMS)
     between = find_between_products(step)
@@ -41,6 +42,7 @@ def find(step: Step) -> list[Advice]:
     rows = kernels[is_between & ~kernels["name"].str.contains(LOOPED)].copy()
     rows["exposed_ns"] -= of_attention.reindex(rows.index).fillna(0.0)
     rows = rows[(rows["exposed_ns"] > 0) & rows["name"].str.contains("at::native")]
+    rows = rows[~rows["name"].str.contains(_INDEXED)]
     rows = rows.sort_values("exposed_ns", ascending=False)
     time = time_of(rows)
     if step.share_pct(time) < LEAST_PCT or rows["launches"].sum() < FEWEST:

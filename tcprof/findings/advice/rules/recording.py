@@ -23,6 +23,10 @@ from tcprof.findings.advice.step import Step
 from tcprof.findings.advice.subject import about_iteration, about_kernels
 
 NAMES = ("hidden-graphs", "idle-or-tracer", "no-iterations", "few-iterations")
+_STEPS = (
+    'with torch.cuda.nvtx.range("step"): ...  # around each step',
+    '// C++: nvtxRangePush("step"); ...; nvtxRangePop();',
+)
 _HIDDEN_PCT = 1.0
 _IDLE_PCT = 20.0
 
@@ -70,8 +74,7 @@ def _iterations(step: Step) -> Advice | None:
             "Nothing iterates in the recording, so prices are shares of all work, warm-up included",
             "Five or more steps after the warm-up give prices for a step.",
         )
-        command = "tcprof profile --annotate modules ...  # opens a range for each step"
-        return _advise(step, "no-iterations", said, command, Subject())
+        return make_advice(step, "no-iterations", said, [Option("name the steps", _STEPS)], Subject(), confidence=HIGH)
     if step.count >= FEWEST:
         return None
     said = (

@@ -23,6 +23,7 @@ from tcprof.findings.advice.products import (
     ATTENTION,
     BF16_CODE,
     NOTABLE_SHARE_PCT,
+    UNALIGNED,
     find_products,
     has_halves,
     is_of_measured_chip,
@@ -43,6 +44,9 @@ def find(step: Step) -> list[Advice]:
     if step.share_pct(time) < NOTABLE_SHARE_PCT or time < plain or has_halves(step):
         return []
     products = find_products(step, "tf32")
+    products = products[
+        ~products["name"].str.contains(UNALIGNED)
+    ]  # as slow in 16 bits; unaligned-shapes is about these
     saved = saved_by_autocast(step, products[products["tensor_kernel"]], "tf32")
     option = Option("autocast to bfloat16", BF16_CODE, step.price_kernels(saved, MEASURED["autocast"]["cpu"]))
     said = (

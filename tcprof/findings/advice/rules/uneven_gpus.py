@@ -11,14 +11,17 @@ time less the least; how much of that can be had is assumed.
 Do: give each GPU as many samples, tokens and layers: sort by length or pack sequences, balance the stages of a
 pipeline and the experts, and keep what only one rank does (logging, checkpoints, evaluation) out of the step.
 
-Not when: another GPU is the slowest in each step, so that on average all wait as long: that is not seen here.
+Not when: another GPU is the slowest in each step, so that on average all wait as long: that is not seen here. Nor where
+this GPU waits for its own launches as long, and how long it does so without recording was not measured (`--alone`).
 """
 
 from tcprof import units
 from tcprof.findings.advice.advice import Advice
 from tcprof.findings.advice.communication import times_of_communication
+from tcprof.findings.advice.host import LAUNCHES
 from tcprof.findings.advice.making import advise_on_kernels, save
 from tcprof.findings.advice.measured import MEASURED
+from tcprof.findings.advice.rules.launch_bound import is_cpu_bound
 from tcprof.findings.advice.step import Step
 
 LEAST_PCT = 3.0
@@ -33,6 +36,8 @@ def find(step: Step) -> list[Advice]:
     times = times_of_communication(step)
     uneven = sum(times.values()) / len(times) - times[step.gpu]
     if times[step.gpu] > min(times.values()) or step.share_pct(uneven) < LEAST_PCT:
+        return []
+    if not step.is_timed_alone and is_cpu_bound(step) and step.host.idle_ns[LAUNCHES] >= uneven:
         return []
     most = units.format_pct(step.share_pct(max(times.values())))
     said = (

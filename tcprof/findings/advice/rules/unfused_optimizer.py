@@ -26,6 +26,7 @@ _CODE = (
     "optimizer = torch.optim.AdamW(model.parameters(), fused=True)",
     '# Hugging Face: TrainingArguments(optim="adamw_torch_fused")',
 )
+_SGD = ("optimizer = torch.optim.SGD(model.parameters(), lr, fused=True)",)
 
 
 def find(step: Step) -> list[Advice]:
@@ -44,6 +45,6 @@ def find(step: Step) -> list[Advice]:
         f"The optimizer runs in many kernels that each pass over its state: {step.tell_share(time)}",
         "A fused one passes over it once.",
     )
-    options = [("a fused optimizer", _CODE, save(shares, time))]
+    options = [("a fused optimizer", _CODE if is_adam else _SGD, save(shares, time))]
     moved = describe_bytes(step, rows)
     return [advise_on_kernels(step, "unfused-optimizer", said, rows, options, evidence=moved, confidence=MEDIUM)]
