@@ -57,7 +57,7 @@ def make_case(seed: int, number: int, originals: list[Path], folder: Path, only:
             try:
                 path, done = damaged(Random(f"{seed}:{number}:{place}"), path)
                 words.append(done)
-            except (sqlite3.Error, UnicodeError) as error:  # damaged before
+            except (sqlite3.Error, UnicodeError, OSError) as error:  # damaged before, or a link to itself
                 words.append(f"{damaged.__name__}: {error}")
     return Case(path, words, choose_command(random, path, original))
 
