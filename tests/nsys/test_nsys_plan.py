@@ -314,12 +314,17 @@ def test_what_of_the_set_is_not_sampled_is_told(
     )
 
 
-def test_sums_that_are_refused_leave_tensor_cycles(machine: Path, general_set: Path, monkeypatch) -> None:
+def add_issue_metric(general_set: Path) -> None:
+    """Give nsys's set the metric beside which ours adds sums of instructions and of the L1 cache."""
     document = yaml.safe_load(general_set.read_text())
     percent = [{"name": "Throughput %", "suffix": ".avg.pct_of_peak_sustained_elapsed"}]
     issue = {"name": "SM Issue", "id": "sm__inst_executed_realtime", "subMetrics": percent}
     document["metricSets"][0]["metrics"].append(issue)
     general_set.write_text(yaml.safe_dump(document))
+
+
+def test_sums_that_are_refused_leave_tensor_cycles(machine: Path, general_set: Path, monkeypatch) -> None:
+    add_issue_metric(general_set)
     asked = []
 
     def refuse_sums(nsys: object, capabilities: object, options: object, path: Path) -> tuple[str, ...]:
@@ -337,12 +342,7 @@ def test_sums_that_are_refused_leave_tensor_cycles(machine: Path, general_set: P
 def test_sums_of_caches_that_are_refused_leave_the_others(
     machine: Path, general_set: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    document = yaml.safe_load(general_set.read_text())
-    percent = [{"name": "Throughput %", "suffix": ".avg.pct_of_peak_sustained_elapsed"}]
-    issue = {"name": "SM Issue", "id": "sm__inst_executed_realtime", "subMetrics": percent}
-    document["metricSets"][0]["metrics"].append(issue)
-    general_set.write_text(yaml.safe_dump(document))
-
+    add_issue_metric(general_set)
     asked = []
 
     def refuse_caches(nsys: object, capabilities: object, options: object, path: Path) -> tuple[str, ...]:

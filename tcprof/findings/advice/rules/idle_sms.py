@@ -1,8 +1,8 @@
 """Products that leave SMs without work: fewer blocks than SMs, or a last wave that fills only some of them.
 
 What: products and attention whose SMs were active less than those of products that fill the chip and take as long, by
-10 percentage points: measured, by the cycles in which an SM held a warp. The grid says which case it is: fewer blocks
-than SMs is `small-grid`, as many and more `last-wave`.
+10 percentage points: measured, by the cycles in which an SM held a warp. The grid says which case it is: under half as
+many blocks as SMs is `small-grid`, since twice the batch then still is one wave; with more it is `last-wave`.
 
 Why: an SM computes one block or several at a time. With 16 blocks, 116 of the 132 SMs of an H200 have nothing to do;
 with 144, where one fits on an SM, the last 12 take as long as the 132 before them.
