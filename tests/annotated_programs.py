@@ -17,6 +17,7 @@ from typing import Any
 
 import tcprof.annotate
 from tcprof.annotate import hooks
+from tcprof.annotate.ops import MODULES
 
 LOG: list[str] = []
 
@@ -335,11 +336,115 @@ def threads() -> None:
         each.join()
 
 
+class Generating(Net):
+    """Calls itself for each token, as a language model does."""
+
+    def generate(self, x: torch.Tensor, tokens: int = 2) -> torch.Tensor:
+        for _ in range(tokens):
+            x = self(x).softmax(-1)
+        return x
+
+
+class Longer(Generating):
+    """Its method calls the one that it overrides, itself, and a loss without parameters."""
+
+    def generate(self, x: torch.Tensor, tokens: int = 1) -> torch.Tensor:
+        if tokens > 1:
+            return self.generate(x)
+        return nn.Softmax(-1)(super().generate(x, 1))
+
+
+class Drafting(Generating):
+    """Another model proposes the tokens, as in speculative decoding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.draft = [Longer()]  # in a list, so that it is a model of its own
+
+    def generate(self, x: torch.Tensor, tokens: int = 1) -> torch.Tensor:
+        return super().generate(self.draft[0].generate(x), tokens)
+
+
+class Chat(nn.Module):
+    """A module whose own call generates."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = Generating()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.net.generate(x)
+
+
+@program
+def generating() -> None:
+    net = Generating().eval()
+    for _ in range(2):
+        net.generate(torch.ones(2, 4))
+    net(torch.ones(2, 4))
+
+
+@program
+def generating_within() -> None:
+    Longer().generate(torch.ones(2, 4), 2)
+
+
+@program
+def generating_by_two() -> None:
+    Drafting().generate(torch.ones(2, 4))
+
+
+@program
+def generating_in_a_call() -> None:
+    Chat()(torch.ones(2, 4))
+
+
+@program
+def generating_while_training() -> None:
+    net = Generating()
+    optimizer = sgd(net)
+    for x, _ in loader(1):
+        net.generate(x).sum().backward()
+        optimizer.step()
+    net.eval()
+    net.generate(torch.ones(2, 4), 1)
+
+
+@program
+def generating_and_failing() -> None:
+    class Failing(Generating):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            raise ValueError
+
+    net = Failing()
+    for _ in range(2):
+        with contextlib.suppress(ValueError):
+            net.generate(torch.ones(2, 4))
+    Net()(torch.ones(2, 4))
+
+
+@program
+def generating_unhooked() -> None:
+    """The program removes the hooks in a call; what is open ends with the method."""
+    hooked = nn.modules.module._global_forward_hooks
+    kept = hooked.copy()
+
+    class Rude(Generating):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            hooked.clear()
+            return super().forward(x)
+
+    Rude().generate(torch.ones(2, 4), 1)
+    hooked.update(kept)
+    Net()(torch.ones(2, 4))
+
+
 def main() -> None:
     found = {}
     (installed,) = tcprof.annotate._installed
     for each in PROGRAMS:
         installed._forget()
+        installed.want(MODULES)
         LOG.clear()
         each()
         installed.close()

@@ -121,6 +121,44 @@ class TestRanges:
         assert outlines["threads"] == f"{steps} {steps.replace('Net', 'Net#2')}"
 
 
+def calls(model: str, *, between: str = "", first: bool = True) -> str:
+    """A step in which a model that generates is called, its range before its first call and after each."""
+    net = NET.replace("Net", model)
+    before = f"{model} " if first else ""
+    return f"inference {model}({before}forward({net}) {between or model})"
+
+
+class TestGenerating:
+    def test_what_runs_between_the_calls_of_a_model_that_generates_is_its_own(self, outlines: dict[str, str]) -> None:
+        generation = f"{calls('Generating')} {calls('Generating', first=False)}"
+        called = f"inference Generating(forward({NET.replace('Net', 'Generating')}))"  # by the program
+        assert outlines["generating"] == f"{generation} {generation} {called}"
+
+    def test_a_method_that_calls_itself_or_what_it_overrides_is_one(self, outlines: dict[str, str]) -> None:
+        assert outlines["generating_within"] == calls("Longer", between="Longer(Softmax)")
+
+    def test_a_model_may_generate_for_another_one(self, outlines: dict[str, str]) -> None:
+        first = calls("Longer", between="Longer(Softmax) Drafting").replace("inference Longer(", "Drafting ")
+        assert outlines["generating_by_two"] == f"inference Drafting({first} {calls('Drafting', first=False)}"
+
+    def test_in_the_call_of_a_module_it_is_a_part_of_that(self, outlines: dict[str, str]) -> None:
+        called = NET.replace("Net", "Chat.net")
+        assert outlines["generating_in_a_call"] == f"inference Chat(forward(Chat({called} {called})))"
+
+    def test_it_may_be_trained_on_and_tried(self, outlines: dict[str, str]) -> None:
+        called = f"{NET.replace('Net', 'Generating')} Generating"
+        step = f"step(data forward({called} {called}) backward optimizer) data"
+        assert outlines["generating_while_training"] == f"{step} {calls('Generating')}"
+
+    def test_what_fails_leaves_nothing_open(self, outlines: dict[str, str]) -> None:
+        failed = "inference Failing(Failing forward(Failing) Failing)"
+        assert outlines["generating_and_failing"] == f"{failed} {failed} inference Net(forward({NET}))"
+
+    def test_what_lost_its_hooks_ends_with_the_method(self, outlines: dict[str, str]) -> None:
+        first = calls("Rude").removesuffix(" Rude)")  # its call's end was not seen
+        assert outlines["generating_unhooked"] == f"{first} inference Net({NET}))"
+
+
 class TestHarmlessness:
     def test_the_package_needs_nothing_else_of_tcprof_and_runs_in_old_pythons(self) -> None:
         for path in PACKAGE.rglob("*.py"):
@@ -212,3 +250,31 @@ atexit.register(lambda: print(type(pickle.loads(pickle.dumps(Mine()))) is Mine))
         )
         done = run_forked(script)
         assert done.stdout == "['Linear']\n", done.stderr
+
+    def test_the_context_annotates_models_that_were_there_and_gives_their_methods_back(self) -> None:
+        script = """
+import torch, tcprof, tcprof.annotate
+log, nothing = [], lambda *_: None
+tcprof.annotate.open_ranges = type("R", (), dict(
+    push=lambda _, name: log.append(name), pop=nothing, start=nothing, end=nothing))
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.proj = torch.nn.Linear(1, 1)
+    def forward(self, x):
+        return self.proj(x)
+    def generate(self, x):
+        return self(x)
+    def sample(self, x):
+        yield self(x)
+net, own = Net(), (Net.generate, Net.sample)
+for _ in range(2):
+    with tcprof.annotate():
+        net.generate(torch.ones(1))
+        wrapped = Net.generate is not own[0], Net.sample is not own[1]
+    print(log, wrapped, (Net.generate, Net.sample) == own)
+    log.clear()
+"""
+        done = run_forked(script)
+        line = "['Net', 'Net', 'Net.proj', 'Net'] (True, False) True\n"  # what yields runs later
+        assert (done.stdout, done.stderr) == (line * 2, "")

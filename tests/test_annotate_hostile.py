@@ -1,6 +1,7 @@
 """Programs that are hard to annotate: what they do is theirs, and what could not be annotated is told."""
 
 import os
+import pickle
 import subprocess
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from forked import run_forked
 from slow import slow
 from test_annotate import PACKAGE, run_python
 
+from tcprof.annotate import generators
 from tcprof.annotate.names import list_modules
 
 torch = pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
@@ -28,6 +30,31 @@ from torch import nn
 net, x = nn.Sequential(nn.Linear(2, 2), nn.ReLU()), torch.ones(1, 2)
 torch.manual_seed(0)
 """
+GENERATORS = (
+    NET
+    + """
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = net
+    def generate(self, x: torch.Tensor, scale: int = 1) -> torch.Tensor:
+        return torch.relu(self.net(x)) * scale
+    def sample(self, x):
+        return self(x).argmax(-1)
+    def forward(self, x):
+        return self.generate(x, 2)
+class Scripted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = net
+    @torch.jit.export
+    def generate(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(self.net(x))
+    def forward(self, x):
+        return self.net(x)
+model = Model()
+"""
+)
 PROGRAMS = {
     "exits at import": "sys_exit = exec('import torch; raise SystemExit(5)')",
     "fails after import": NET + "net(x); raise ValueError('mine')",
@@ -138,6 +165,35 @@ print(copy.deepcopy(net)(x).shape, pickle.loads(pickle.dumps(net))(x).shape)
 print(torch.func.functional_call(net, dict(net.named_parameters()), (x,)).shape, torch.func.vmap(net)(x).shape)
 print(torch.func.grad(lambda x: net(x).sum())(x[0]).shape, torch.export.export(net, (x,)).module()(x).shape)
 """,
+    "methods that generate": GENERATORS
+    + """
+import inspect, pickle
+print(inspect.signature(model.generate), inspect.getsource(model.generate), Model.generate.__qualname__)
+print(model.generate(x, scale=3), Model.generate(model, x, 2))
+print(pickle.loads(pickle.dumps(Model.generate)) == Model.generate)
+for wrong in ({}, {"x": x, "depth": 1}):
+    try:
+        print(model.generate(**wrong))
+    except TypeError as error:
+        print(error)
+""",
+    "methods that generate, scripted, compiled, traced and exported": GENERATORS
+    + """
+print(torch.jit.script(model)(x), torch.fx.symbolic_trace(model)(x), torch.export.export(model, (x,)).module()(x))
+print(torch.jit.script(Scripted()).generate(x))
+for each in (model, model.generate, model.sample):
+    print(torch.compile(each, backend="eager", fullgraph=True)(x))
+""",
+    "classes that let nothing be changed": GENERATORS
+    + """
+class Sealed(type):
+    def __setattr__(self, name, value):
+        raise AttributeError(name)
+class Fixed(Model, metaclass=Sealed):
+    def generate(self, x, scale=1):
+        return self.net(x)
+print(Fixed().generate(x).shape, Fixed().sample(x).shape)
+""",
     "killed": "import torch, os, signal; os.kill(os.getpid(), signal.SIGKILL)",
 }
 OFTEN = (
@@ -145,6 +201,8 @@ OFTEN = (
     "fork",
     "exits at import",
     "calls nested nearly as deep as Python allows",
+    "methods that generate",
+    "classes that let nothing be changed",
 )  # tried by ``make test``
 TOLD = {"modules that hide their attributes"}  # an error of the annotation's own: told, and it is switched off
 
@@ -225,3 +283,11 @@ def test_modules_are_listed_as_torch_lists_them() -> None:
         assert [(path, id(part)) for path, part in list_modules(each)] == [
             (path, id(part)) for path, part in each.named_modules()
         ]
+
+
+def test_a_wrapper_that_is_pickled_by_value_goes_without_the_annotation() -> None:
+    begin, end = generators._Marker(print), generators._Marker(print)
+    wrapper = generators.surround(torch.nn.Linear.extra_repr, begin, end, torch.compiler.is_compiling)
+    held = [cell.cell_contents for cell in wrapper.__closure__ or ()]  # what cloudpickle would take along
+    assert [pickle.loads(pickle.dumps(each)) for each in held if each in (begin, end)] == [id, id]
+    assert wrapper(torch.nn.Linear(2, 3)) == "in_features=2, out_features=3, bias=True"

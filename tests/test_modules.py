@@ -150,9 +150,24 @@ def test_what_an_inference_does_between_the_calls_of_its_model_is_a_phase(read: 
         step.works(at)
     assert times(read(step.sampled())) == {
         ("Net", "forward"): 10,
-        ("(between calls)", "between calls"): 30,
+        ("CrossEntropyLoss", "between calls"): 10,
+        ("(between calls)", "between calls"): 20,
         ("(data)", "data"): 10,
         ("(other)", "other"): 20,
+    }
+
+
+def test_what_a_model_that_generates_does_between_its_calls_is_its_own(read: Read) -> None:
+    step = Step().ours("inference Net", 100, 500).ours("Net", 110, 190).ours("forward", 200, 300).ours("Net", 210, 290)
+    step.ours("Net.fc", 220, 280).ours("Net", 310, 500).ours("Softmax", 320, 340).ours("inference Net", 500, 900)
+    for at in (120, 215, 230, 305, 325, 400, 600):  # a mask, in the model, between, a module's call, sampling, no call
+        step.works(at)
+    assert times(read(step.sampled())) == {
+        ("Net", "between calls"): 20,
+        ("Net", "forward"): 20,
+        ("Net.fc", "forward"): 10,
+        ("Softmax", "between calls"): 10,
+        ("(between calls)", "between calls"): 20,
     }
 
 

@@ -10,7 +10,9 @@ import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from tcprof.annotate.names import Names, is_replica, list_modules
+from tcprof.annotate.generations import Generations
+from tcprof.annotate.generators import Generators
+from tcprof.annotate.names import Names, is_replica
 from tcprof.annotate.steps import NAMES, RECOMPUTE, Optimizers, Steps
 
 if TYPE_CHECKING:
@@ -30,12 +32,20 @@ SCALERS = ("torch.amp.grad_scaler", "torch.cuda.amp.grad_scaler")
 
 
 class _Thread(threading.local):
-    """What is open on a thread: the modules that are being called, innermost last; whether each has a range."""
+    """What is open on a thread.
 
-    def __init__(self, make_steps: Callable[[], Steps]) -> None:
+    Attributes:
+        calls: The modules that are being called, innermost last; whether each has a range.
+        recomputes: Whether these run in the backward pass, for activation checkpointing.
+        generations: The models that call themselves again and again.
+        steps: The step and its phases.
+    """
+
+    def __init__(self, ranges: Ranges, optimizers: Optimizers) -> None:
         self.calls: list[tuple[Module, str, bool]] = []
-        self.recomputes = False  # whether these run in the backward pass, for activation checkpointing
-        self.steps = make_steps()
+        self.recomputes = False
+        self.generations = Generations(ranges)
+        self.steps = Steps(ranges, optimizers)
 
 
 class Hooks:
@@ -51,21 +61,23 @@ class Hooks:
     def __init__(self, torch: Any, ranges: Ranges, guard: Guard, ops: Ops) -> None:
         self._torch, self._ranges, self._guard, self._ops = torch, ranges, guard, ops
         self._is_compiling: Any = getattr(getattr(torch, "compiler", None), "is_compiling", None)
+        begin, end = (guard.protect(each) for each in (self._begin_generation, self._end_generation))
+        self._generators = Generators(begin, end, self._is_compiling)
         self._forget()
 
     def _forget(self) -> None:
         """Start anew; in a child process what was open belongs to the parent."""
         self._optimizers = Optimizers()
         self._names = Names(NAMES)
-        self._is_model: dict[str, bool] = {}  # of each root, whether it has parameters: a loss function has none
         self._trained: set[str] = set()
         self._last_model_trains = True
-        self._thread = _Thread(lambda: Steps(self._ranges, self._optimizers))
+        self._thread = _Thread(self._ranges, self._optimizers)
 
     def want(self, level: str) -> None:
         """Have ranges for ops, too, or not, from now on."""
         if self._is_compiling is not None:
             self._ops.want(level)
+            self._generators.add_all(self._torch.nn.Module)
 
     def _forget_parent(self) -> None:
         self._ops.leave()  # they are switched on again should the child use the GPU
@@ -79,6 +91,7 @@ class Hooks:
         modules, optimizers = self._torch.nn.modules.module, sys.modules[OPTIMIZERS]
         warnings.filterwarnings("ignore", message=COMPILE_WARNING, category=UserWarning)
         sys.setrecursionlimit(sys.getrecursionlimit() * 4 // 3 + OWN_FRAMES)  # else calls could nest less deeply
+        modules.register_module_module_registration_hook(self._hook(self._note_module))
         modules.register_module_forward_pre_hook(self._hook(self._enter))
         modules.register_module_forward_hook(self._hook(self._leave), always_call=True)
         self._wrap(optimizers.Optimizer, "__init__", after=self._note_optimizer)
@@ -158,21 +171,39 @@ class Hooks:
 
     def _begin_call(self, module: Module) -> str:
         """The program itself calls a module; returns its name."""
-        name = self._names.known(module)
-        if name is None:
-            name = self._names.root(module)
+        name = self._names.called(module)
         if is_replica(module):  # on a thread of its own, within a call of its original that is in a step already
             self._ops.follow()
             return name
-        if name not in self._is_model:
-            self._is_model[name] = _has_parameters(module)
-        if self._is_model[name]:
+        if self._names.is_model(name):
+            generations = self._thread.generations
+            generations.end_between()
             self._last_model_trains = module.training
             trains = self._trains()
             self._trained.update([name] if trains else [])
-            evaluates = name in self._trained and not module.training
-            self._begin().begin_call(name, trains=trains, evaluates=evaluates)
+            self._begin().begin_call(generations.name or name, trains=trains, evaluates=self._is_tried(module, name))
         return name
+
+    def _is_tried(self, module: Module, name: str) -> bool:
+        return name in self._trained and not module.training
+
+    def _begin_generation(self, module: Module) -> None:
+        """A model is asked to call itself again and again; what it does meanwhile is its own work."""
+        thread = self._thread
+        is_within = bool(thread.calls) or self._is_in_backward() or thread.generations.holds(module)
+        name = "" if is_within else self._names.called(module)
+        is_model = self._names.is_model(name)
+        thread.generations.enter(module, name if is_model else "")
+        self._last_model_trains = module.training if is_model else self._last_model_trains
+        if is_model and not self._trains():  # else its first call tells
+            self._begin().begin_generation(name, evaluates=self._is_tried(module, name))
+            thread.generations.begin_between()
+
+    def _end_generation(self, module: Module) -> None:
+        """It returns, or raises."""
+        if self._thread.generations.is_innermost(module) and self._thread.generations.leave():
+            self._unwind()
+            self._thread.generations.begin_between()
 
     def _trains(self) -> bool:
         return bool(self._optimizers.expected) and self._last_model_trains and self._torch.is_grad_enabled()
@@ -187,8 +218,9 @@ class Hooks:
             left, name, has_range = calls.pop()
             if has_range:
                 self._ranges.pop()
-        if not calls and not self._end_recomputation() and self._is_model.get(name):
+        if not calls and not self._end_recomputation() and self._names.is_model(name):
             self._thread.steps.end_call()
+            self._thread.generations.begin_between()
 
     def _end_recomputation(self) -> bool:
         """The outermost call has returned: end the recomputation that it was, if it was one."""
@@ -208,6 +240,10 @@ class Hooks:
         """The steps of this thread, in which something begins."""
         self._ops.follow()
         return self._thread.steps
+
+    def _note_module(self, module: Module) -> None:
+        """A module gets another one to hold: it may be a model."""
+        self._generators.add(type(module))
 
     def _note_optimizer(self, optimizer: Any, *_: Any) -> None:
         self._optimizers.add(id(optimizer))
@@ -247,17 +283,10 @@ class Hooks:
     def close(self) -> None:
         """End what this thread has open."""
         self._ops.close()
+        self._generators.close()
         self._unwind()
+        self._thread.generations.close()
         self._thread.steps.close()
-
-
-def _has_parameters(module: Module) -> bool:
-    """Whether a module is a model; one that cannot list what is in it counts as one."""
-    try:
-        own = (each._parameters.values() for _, each in list_modules(module))
-        return any(parameter is not None for parameters in own for parameter in parameters)
-    except Exception:  # what hides its attributes
-        return True
 
 
 def _is_exhausted(batches: Any) -> bool:

@@ -25,6 +25,7 @@ class Names:
         self._names: dict[int, tuple[weakref.ref[Module], str]] = {}
         self._by_hooks: dict[int, tuple[weakref.ref[Module], str]] = {}  # which a replica shares with its original
         self._taken = dict.fromkeys(reserved, 1)
+        self._is_model: dict[str, bool] = {}  # of what the program calls, whether it has parameters: a loss has none
 
     def known(self, module: Module) -> str | None:
         """The name of a module that was seen before; of a replica that of its original."""
@@ -38,6 +39,17 @@ class Names:
         entry = self._by_hooks.get(id(hooks))
         original = None if entry is None else entry[0]()
         return entry[1] if entry is not None and original is not None and _own_hooks(original) is hooks else None
+
+    def called(self, module: Module) -> str:
+        """The name of a module that is called by the program itself; whether it is a model is known then."""
+        name = self.known(module) or self.root(module)
+        if name not in self._is_model and not is_replica(module):
+            self._is_model[name] = _has_parameters(module)
+        return name
+
+    def is_model(self, name: str) -> bool:
+        """Whether what is so called has parameters, and was called by the program itself."""
+        return self._is_model.get(name, False)
 
     def below(self, module: Module, parent: str) -> str:
         """Name a module that is called inside another and is not registered in its root."""
@@ -108,6 +120,15 @@ def list_modules(module: Module) -> list[tuple[str, Module]]:
     except Exception:  # what hides its attributes, such as a module whose __init__ did not run
         return [("", module)]
     return list(found.values())
+
+
+def _has_parameters(module: Module) -> bool:
+    """Whether a module is a model; one that cannot list what is in it counts as one."""
+    try:
+        own = (each._parameters.values() for _, each in list_modules(module))
+        return any(parameter is not None for parameters in own for parameter in parameters)
+    except Exception:  # what hides its attributes
+        return True
 
 
 def _is_wrapped(path: str, modules: dict[str, Module]) -> bool:

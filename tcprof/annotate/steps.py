@@ -75,13 +75,27 @@ class Steps:
             trains: Whether what it computes will be trained on.
             evaluates: Whether it was trained before, and is now tried.
         """
+        self._follow_call(root, trains=trains, evaluates=evaluates)
+        self._has_called = True
+        self._begin_forward()
+
+    def begin_generation(self, root: str, *, evaluates: bool) -> None:
+        """The program has a model call itself again and again, from its first call on a step each.
+
+        Args:
+            root: Its name.
+            evaluates: Whether it was trained before, and is now tried.
+        """
+        self._follow_call(root, trains=False, evaluates=evaluates)
+        if self._trains:
+            self._begin_forward()
+
+    def _follow_call(self, root: str, *, trains: bool, evaluates: bool) -> None:
+        """End the step that is over with a call, and begin the one that the call belongs to."""
         if self._is_over(trains, evaluates):
             self._end_step()
         if self._step is None:
             self._begin_step(STEP if trains else f"{INFERENCE} {root}", trains=trains)
-        self._has_called = True
-        if self._forward is None:
-            self._forward = self._ranges.start(FORWARD)
 
     def end_call(self) -> None:
         """A model has returned."""
@@ -141,6 +155,10 @@ class Steps:
             return
         self._ranges.end(self._step)
         self._step, self._stepped, self._has_called = None, set(), False
+
+    def _begin_forward(self) -> None:
+        if self._forward is None:
+            self._forward = self._ranges.start(FORWARD)
 
     def _end_forward(self) -> None:
         if self._forward is not None:

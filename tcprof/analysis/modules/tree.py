@@ -43,8 +43,9 @@ class Tree:
 def find_modules(hierarchy: Hierarchy) -> Tree:
     """The modules of a recording; none where no range names one.
 
-    In our own domain, every range inside a forward pass is a module's. In the default one those are that have the path
-    of a module: ``Llama.layers.0`` inside ``Llama``.
+    In our own domain, every range inside a forward pass is a module's, and so is one between the calls of a model: what
+    this does itself, when it generates. In the default one those are that have the path of a module:
+    ``Llama.layers.0`` inside ``Llama``.
 
     Args:
         hierarchy: The nested ranges.
@@ -53,7 +54,8 @@ def find_modules(hierarchy: Hierarchy) -> Tree:
     ours = (paths["domain"] == DOMAIN).to_numpy()
     names, parents = paths["name"].tolist(), paths["parent_id"].tolist()
     phase = _phases(names, parents, ours)
-    called = ours & np.isin(phase, (FORWARD_CODE, RECOMPUTE_CODE)) & ~np.isin(names, PHASES)
+    is_step = np.array([name.startswith(_INFERENCE) for name in names], dtype=bool)
+    called = ours & np.isin(phase, (FORWARD_CODE, BETWEEN_CODE, RECOMPUTE_CODE)) & ~np.isin(names, PHASES) & ~is_step
     domain = DOMAIN
     if not ours.any():
         domain = ""

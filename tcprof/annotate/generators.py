@@ -1,0 +1,119 @@
+"""The methods by which a model calls itself again and again: ``generate`` of a language model.
+
+PyTorch has no hook for them, so that they are wrapped in the class that defines them, from when PyTorch first tells of
+a model of that class until the annotation ends. A wrapped method has the signature, the result and the exceptions of
+the program's own, and can be compiled, scripted and pickled as that can.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import operator
+import weakref
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+METHODS = ("generate", "sample")  # as transformers and others call them
+
+
+class Generators:
+    """Wraps methods of the program's classes.
+
+    Args:
+        begin: Called with the model before its method; never raises.
+        end: Called with it after the method.
+        is_compiling: PyTorch's function that tells whether torch.compile traces the caller.
+    """
+
+    def __init__(self, begin: Callable[[object], object], end: Callable[[object], object], is_compiling: Any) -> None:
+        self._begin, self._end, self._is_compiling = _Marker(begin), _Marker(end), is_compiling
+        self._known: weakref.WeakSet[type] = weakref.WeakSet()
+        self._wrapped: list[tuple[type, str, FunctionType, FunctionType]] = []
+
+    def add_all(self, base: type) -> None:
+        """Wrap the methods of all classes that derive from one."""
+        waiting, found = [base], set()
+        while waiting:
+            each = waiting.pop()
+            if each not in found:
+                found.add(each)
+                self.add(each)
+                waiting += type.__subclasses__(each)
+
+    def add(self, model: type) -> None:
+        """Wrap the methods of a class, where it or one that it derives from has them."""
+        if model in self._known:
+            return
+        self._known.add(model)
+        for name in METHODS:
+            for owner in type.mro(model):
+                method = vars(owner).get(name)
+                if method is not None:
+                    self._wrap(owner, name, method)
+                    break
+
+    def _wrap(self, owner: type, name: str, method: object) -> None:
+        if not isinstance(method, FunctionType) or any(method is each for _, _, _, each in self._wrapped):
+            return
+        if hasattr(method, "_torchscript_modifier") or _runs_later(method):
+            return
+        wrapper = surround(method, self._begin, self._end, self._is_compiling)
+        with contextlib.suppress(Exception):  # a class may not let itself be changed
+            setattr(owner, name, wrapper)
+            self._wrapped.append((owner, name, method, wrapper))
+
+    def close(self) -> None:
+        """Give the classes their own methods back."""
+        for owner, name, method, wrapper in self._wrapped:
+            if vars(owner).get(name) is wrapper:  # else the program has replaced it
+                setattr(owner, name, method)
+        self._wrapped.clear()
+        self._known.clear()
+
+
+class _Marker:
+    """A function of ours that a pickled wrapper does without: a class of the main module may be pickled by value."""
+
+    def __init__(self, function: Callable[[object], object]) -> None:
+        self._function = function
+
+    def __call__(self, model: object) -> None:
+        self._function(model)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return operator.itemgetter(0), ((id,),)  # something that takes a model, and that any Python has
+
+
+def _runs_later(method: FunctionType) -> bool:
+    """Whether calling it runs nothing of it yet: what it makes runs when it is asked for results."""
+    inner = inspect.unwrap(method)
+    return any(
+        check(inner) for check in (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+    )
+
+
+def surround(
+    method: FunctionType,
+    begin: Callable[[object], object],
+    end: Callable[[object], object],
+    is_compiling: Callable[[], bool],
+) -> FunctionType:
+    """A method that is preceded and followed by ours; of its own module, where torch.jit looks its names up."""
+
+    def wrapper(self: object, *args: Any, **kwargs: Any) -> Any:
+        if is_compiling():
+            return method(self, *args, **kwargs)
+        begin(self)
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            end(self)
+
+    own = FunctionType(wrapper.__code__, method.__globals__, method.__name__, None, wrapper.__closure__)
+    functools.update_wrapper(own, method)
+    return own
