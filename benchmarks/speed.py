@@ -28,6 +28,7 @@ from pathlib import Path
 from accuracy import write
 from large_contents import Size
 from large_recording import write_recording
+from machine import describe_machine
 
 from tcprof.errors import TcprofError
 from tcprof.record.nsys.locate import find_nsys
@@ -270,6 +271,7 @@ def main() -> None:
         folder = Path(name)
         # What is most often used first, should the time be over before the largest.
         tables = {
+            "machine": describe_machine(),
             "small": measure_small(folder, goals),
             "work": measure_work(options.work, folder, goals) if options.work else "",
             "samples": measure_samples(options.samples, folder, goals) if options.samples else "",
@@ -279,7 +281,7 @@ def main() -> None:
         tables["goals"] = "\n".join(["| goal | wanted | found | CPU | |", "|---|---:|---:|---:|---|", *goals.lines])
     for label, text in tables.items():
         print(f"{text}\n")
-        if options.write and text.count("\n") > 1:  # with a row below its head: there may have been no time for any
+        if options.write and (label == "machine" or text.count("\n") > 1):  # no time may have been left for a row
             write(options.write, label, f"{text}\n")
     sys.exit(1 if goals.missed else 0)
 
