@@ -80,18 +80,25 @@ def match_key(name: str) -> str:
     return re.sub(r"\s+", "", _NAMESPACE.sub("", _CAST.sub("", name)))
 
 
-def read_ncu(path: Path) -> pd.DataFrame:
-    """The means of each kernel and launch geometry in the output of ``ncu --csv``."""
+def read_launches(path: Path) -> pd.DataFrame:
+    """The output of ``ncu --csv``: a row for each launch, a column for each metric, name and geometry as nsys has them."""
     text = "".join(line for line in path.read_text().splitlines(keepends=True) if line.startswith('"'))
-    rows = pd.read_csv(StringIO(text), thousands=",")
+    rows = pd.read_csv(StringIO(text), thousands=",", low_memory=False)
     units = set(rows.loc[rows["Metric Name"] == DURATION, "Metric Unit"])
     if units - {"ns", "nsecond"}:
         raise SystemExit(f"{path}: durations in {units}; run ncu with --print-units base")
     launches = rows.drop_duplicates("ID").set_index("ID")
-    values = rows.pivot(index="ID", columns="Metric Name", values="Metric Value").astype(float)
+    rows["Metric Value"] = pd.to_numeric(rows["Metric Value"], errors="coerce")  # some are words
+    values = rows.drop_duplicates(["ID", "Metric Name"]).pivot(index="ID", columns="Metric Name", values="Metric Value")
     grid, block = (launches[f"{part} Size"].str.replace(r"[() ]", "", regex=True) for part in ("Grid", "Block"))
     values["name"] = launches["Kernel Name"]
     values["launch_geometry"] = (grid + " " + block).str.replace(",", "x")
+    return values
+
+
+def read_ncu(path: Path) -> pd.DataFrame:
+    """The means of each kernel and launch geometry in the output of ``ncu --csv``."""
+    values = read_launches(path)
     # Launches of one name and geometry may differ in size: a percentage is of all the time that they took.
     values[PERCENT] = values[PERCENT] * values[DURATION] if PERCENT in values else np.nan
     by = values.groupby(["name", "launch_geometry"], sort=False)

@@ -9,12 +9,12 @@ each kernel, with ``--cache-control none --clock-control none``.
 from pathlib import Path
 
 import pandas as pd
+from bounds import speed_of_light
 
 import tcprof
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 COUNTS = ("dram_read_bytes", "dram_write_bytes", "fma_instruction_count", "tensor_cycles")
-OF_SPEED_OF_LIGHT = 60.0  # %: what is below, of compute and of memory, Nsight Compute's rules call latency
 SIZE = 4096
 VECTOR, WIDE, HALF = 4 * 16 * SIZE**2, 4 * (2 * SIZE) ** 2, 2 * (2 * SIZE) ** 2  # bytes
 # What must be read and written at least, and FMA instructions, of the kernels whose arithmetic is that simple.
@@ -74,9 +74,7 @@ def table() -> str:
 
 def _speed_of_light(compute: float, memory: float) -> str:
     """What Nsight Compute's rules say, with both throughputs in percent."""
-    highest = "compute" if compute > memory else "memory"
-    said = highest if max(compute, memory) >= OF_SPEED_OF_LIGHT else "latency"
-    return f"{said} ({compute:.0f}, {memory:.0f})"
+    return f"{speed_of_light(compute, memory)} ({compute:.0f}, {memory:.0f})"
 
 
 def _ratio(value: float, other: float | None) -> str:
