@@ -16,7 +16,7 @@ FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 PERIOD_S = 50e-6
 # What the curve of a name shows, and the places at which the pointer finds bars.
-CURVE = "name => {const t = document.getElementById('timeline').data.find(t => t.name === name); return [t.x, t.y]}"
+CURVE = "name => {const t = window.tcprof.curves().find(t => t.name === name); return [t.x, t.y]}"
 PLACES = "window.tcprof.labels()"
 # Pixels of the canvas by colour.
 PAINTED = """() => {
@@ -31,6 +31,26 @@ PAINTED = """() => {
     return counts;
 }"""
 
+# Where the highest paint of a colour is, across and from the top, in pixels of the canvas as it is shown.
+PEAK = """color => {
+    const canvas = document.querySelector('.timeline canvas');
+    const ratio = canvas.width / canvas.clientWidth;
+    const wanted = color.match(/[0-9]+/g).map(Number);
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    const found = [];
+    for (let i = 0; i < data.length && found.length < canvas.width; i += 4) {
+        if (!data[i + 3] || wanted.some((value, j) => Math.abs(data[i + j] - value) > 8)) continue;
+        const [x, y] = [(i / 4) % canvas.width, Math.floor(i / 4 / canvas.width)];
+        if (found.length && y > found[0][1]) break;
+        found.push([x, y]);
+    }
+    const across = found.map(([x]) => x / ratio);
+    return [[Math.min(...across), Math.max(...across) + 1 / ratio], found[0][1] / ratio];
+}"""
+HEIGHT = """value => {
+    const { yaxis, _size: { t } } = document.getElementById('timeline')._fullLayout;
+    return yaxis._offset + yaxis.l2p(value);
+}"""
 # Where the axes are, across and from the top, and where the canvas is painted there, in pixels of the page: all of a
 # GPU's lane is painted, idle time too. Beside it the last and the first pixel in the colour of the first lane's work.
 BARS = """() => {
@@ -99,11 +119,11 @@ def test_peak_of_one_sample_is_seen_in_the_whole_capture(timeline):
     opened.locator("[data-action=whole]").click()
     settled(opened)
     _, y = opened.evaluate(CURVE, "Tensor Active")
-    band = opened.evaluate("document.getElementById('timeline').data.find(t => t.meta.role === 'band').y")
-    assert max(value for value in band if value is not None) == pytest.approx(97, abs=0.01)
     assert len(y) < 1500
     assert max(value for value in y if value is not None) < 50
-    assert opened.locator("#timeline .scatterlayer path.js-line").count() >= 2
+    (left, right), top = opened.evaluate(PEAK, "rgb(213,94,0)")
+    assert right - left <= 4, "the band of one bin reaches up to the peak, and no other one does"
+    assert top == pytest.approx(opened.evaluate(HEIGHT, 97), abs=2)
 
 
 @pytest.mark.slow
@@ -170,6 +190,43 @@ def test_the_pointer_finds_bars_only_where_they_are_painted(timeline):
     assert pointed_at(kernel["right"] + 8) == ""
     assert pointed_at(copy["left"] - 8) == ""
     assert "host to device" in pointed_at(copy["left"] + 5)
+
+
+# Where a point of a curve is in the middle of the window, from the plot's corner, with its value.
+POINT = """name => {
+    const { x, y, yaxis = 'y' } = window.tcprof.curves().find(trace => trace.name === name);
+    const layout = document.getElementById('timeline')._fullLayout;
+    const place = Math.floor(x.length / 2);
+    const axis = layout[yaxis.replace('y', 'yaxis')];
+    const across = layout.xaxis._offset + layout.xaxis.l2p((x[place] + x[place + 1]) / 2);
+    return [across, axis._offset + axis.l2p(y[place]), y[place]];
+}"""
+
+
+def test_the_pointer_finds_curves_and_tells_the_extremes_of_a_bin(timeline):
+    opened = timeline("recorded")
+    x, y, value = opened.evaluate(POINT, "SM Active")
+    box = opened.locator("#timeline").bounding_box()
+    hover = opened.locator("#timeline .hoverlayer")
+    opened.mouse.move(box["x"] + x, box["y"] + y - 1)
+    opened.mouse.move(box["x"] + x, box["y"] + y)
+    hover.get_by_text("SM Active").first.wait_for()
+    said = hover.text_content()
+    assert f"{value:.1f} %" in said
+    assert "mean of the bin; smallest " in said
+    opened.mouse.move(box["x"] + x, box["y"] + 50)
+    opened.wait_for_timeout(200)
+    assert hover.text_content() == "", "above all curves"
+
+
+def test_a_click_in_the_legend_takes_a_curve_away(timeline):
+    opened = timeline("recorded")
+    before = opened.evaluate(PAINTED).get("#2E8BC0", 0)
+    opened.locator("#timeline .legend .traces", has_text="SM Active").locator(".legendtoggle").click()
+    wait_until(opened, "!window.tcprof.curves().some(trace => trace.name === 'SM Active')")
+    settled(opened)
+    assert before > 200
+    assert opened.evaluate(PAINTED).get("#2E8BC0", 0) < 20
 
 
 @pytest.mark.slow

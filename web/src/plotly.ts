@@ -38,6 +38,8 @@ export interface Trace<Meta = TraceMeta> {
   visible?: boolean | "legendonly";
   yaxis?: string;
   meta?: Meta;
+  line?: { color?: string; width?: number };
+  fillcolor?: string;
   customdata?: ArrayLike<string | string[]>;
 }
 
@@ -67,7 +69,8 @@ export interface Figure {
 /** What plotly leaves on a plot: pixels beside its axes and of them, and the axes as they are now. */
 export interface FullLayout {
   _size: { l: number; t: number; w: number; h: number };
-  xaxis: { range: [number, number] };
+  /** Its ticks can be changed here before its range is. */
+  xaxis: { range: [number, number]; tickvals?: number[]; ticktext?: string[] };
 }
 
 export interface ClickEvent {

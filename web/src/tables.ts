@@ -32,7 +32,7 @@ export function startTables(timeline: Timeline | null): void {
     input.addEventListener("input", () => filter(table, input.value.trim().toLowerCase()));
   }
   startGroups();
-  startSaving();
+  startSaving(timeline);
   linkTables(timeline);
 }
 
@@ -87,13 +87,16 @@ function filter(table: HTMLTableElement, wanted: string): void {
   count.textContent = wanted ? `${shown} of ${rows.length} rows` : "";
 }
 
-function startSaving(): void {
+function startSaving(timeline: Timeline | null): void {
   const fileName = find("h1", HTMLElement).textContent.replaceAll(/[^\w.-]+/g, "_").slice(0, 60);
   for (const button of findAll<HTMLButtonElement>("[data-csv]")) {
     const id = button.dataset.csv!;
     const target = document.getElementById(id)!;
-    // What plotly has drawn is a figure: it leaves data and layout on its element.
-    const rows = () => (target instanceof HTMLTableElement ? tableRows(target) : figureRows(target as Partial<Figure>));
+    const rows = () => {
+      if (target instanceof HTMLTableElement) return tableRows(target);
+      if (timeline && id === "timeline") return figureRows({ data: timeline.curves() });
+      return figureRows(target as Partial<Figure>); // plotly leaves data and layout on the element
+    };
     button.addEventListener("click", () => save(`${fileName}-${id}`, rows()));
   }
 }

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deflateSync } from "node:zlib";
 import { makeRows, scanRow } from "../src/timeline/bars";
-import { areaOutline, endsOf, group, makeTrack, stepLine, windowOf, type Level } from "../src/timeline/samples";
+import { endsOf, group, makeTrack, stepLine, windowOf, type Level } from "../src/timeline/samples";
 import { unpack } from "../src/timeline/unpack";
 
 const all = (values: Uint16Array) => ({ mean: values, low: values, high: values });
@@ -97,17 +97,10 @@ test("many short gaps do not keep levels from getting coarser", () => {
 
 test("a line steps at the starts and breaks at gaps and unknown samples", () => {
   const [level] = track([1, 11, 0, 21]);
-  const { x, y, customdata } = stepLine(level, level.curves[0], 0.1);
+  const { x, y, places } = stepLine(level, level.curves[0], 0.1);
   assert.deepEqual(x, [0, 1, 2, 2, 3, 4, 4]);
   assert.deepEqual(y.map((value) => Math.round(10 * value)), [0, 10, 10, NaN, 20, 20, NaN]);
-  assert.equal(customdata, null);
-});
-
-test("the area is one polygon for each run", () => {
-  const [level] = track([1, 11, 0, 21]);
-  const { x, y } = areaOutline(level, level.curves[0], 0.1);
-  assert.deepEqual(x, [0, 1, 1, 2, 2, 1, 1, 0, NaN, 3, 4, 4, 3, NaN]);
-  assert.equal(Math.max(...y.filter((value) => !Number.isNaN(value))), 2);
+  assert.deepEqual(places, [0, 1, 1, 1, 3, 3, 3]);
 });
 
 test("a window before or after all samples is empty", () => {

@@ -13,19 +13,20 @@ export interface Row {
   reach: Float64Array;
 }
 
+const MOST_ROWS = 256; // as many as a byte can tell apart
+
 /** The rows that have bars, from the top. */
 export function makeRows({ row: rowOf, end }: Pick<PlacedBars, "row" | "end">): Map<number, Row> {
-  const counts = new Map<number, number>();
-  for (const row of rowOf) counts.set(row, (counts.get(row) ?? 0) + 1);
-  const rows = new Map([...counts].sort((a, b) => a[0] - b[0]).map(([row, count]) =>
-    [row, { members: new Uint32Array(count), reach: new Float64Array(count), filled: 0 }]));
+  const counts = new Uint32Array(MOST_ROWS);
+  for (let i = 0; i < rowOf.length; i++) counts[rowOf[i]]++;
+  const rows = Array.from(counts, (count) => ({ members: new Uint32Array(count), reach: new Float64Array(count), filled: 0, until: -Infinity }));
   for (let i = 0; i < rowOf.length; i++) {
-    const row = rows.get(rowOf[i])!;
+    const row = rows[rowOf[i]];
+    if (end[i] > row.until) row.until = end[i];
     row.members[row.filled] = i;
-    row.reach[row.filled] = Math.max(row.filled ? row.reach[row.filled - 1] : -Infinity, end[i]);
-    row.filled++;
+    row.reach[row.filled++] = row.until;
   }
-  return rows;
+  return new Map(Array.from(rows.entries()).filter(([, { filled }]) => filled));
 }
 
 /** Part of a recording, in seconds, and the width of its bins, below which bars are drawn together. */
@@ -41,14 +42,14 @@ export interface Window {
  * @param merge - Is given the seconds of each other bar, for each bin that it reaches into.
  */
 export function scanRow(
-  bars: Pick<Intervals, "start" | "end">, { members, reach }: Row, { low, high, narrow }: Window,
+  { start: starts, end: ends }: Pick<Intervals, "start" | "end">, { members, reach }: Row, { low, high, narrow }: Window,
   wide: (bar: number) => void, merge: (bin: number, bar: number, seconds: number) => void,
 ): void {
   for (let k = firstAbove(reach, low); k < members.length; k++) {
     const bar = members[k];
-    const start = bars.start[bar];
+    const start = starts[bar];
     if (start >= high) break;
-    const end = bars.end[bar];
+    const end = ends[bar];
     if (end <= low) continue;
     if (end - start >= narrow) { wide(bar); continue; }
     const bin = Math.floor((start - low) / narrow);

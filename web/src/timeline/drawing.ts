@@ -1,15 +1,17 @@
-/** The timeline as it is drawn: plotly's traces, filled for a window, over bars that are painted on a canvas. */
+/** The timeline as it is drawn: curves and bars are painted on a canvas for each window, below plotly's axes and legend.
+ *
+ * Plotly's traces have no points: it takes longer for them than all else does. */
 import { readColor } from "../colors";
 import { find } from "../dom";
 import { formatSeconds, timeTicks } from "../format";
 import { coarsePointer, narrowScreen } from "../media";
-import type { FullLayout, PlotElement } from "../plotly";
+import type { FullLayout, PlotElement, Trace } from "../plotly";
 import type { Gpu } from "./gpus";
-import type { Header, TimelineFigure, TimelineMeta, TimelineTrace } from "./header";
+import { fillCurves, nearestPoint, type CurvePoint, type FilledCurve, type Strip } from "./curves";
+import type { Header, TimelineFigure, TimelineTrace } from "./header";
 import type { Highlights } from "./highlights";
 import { fillLanes, type FilledLanes, type Place } from "./lanes";
-import { paint, penOf } from "./paint";
-import { areaOutline, stepLine, windowOf, type Level } from "./samples";
+import { paint, penOf, type Frame } from "./paint";
 import type { Shown } from "./shown";
 
 const CONFIG = {
@@ -21,13 +23,20 @@ const CONFIG = {
   modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"],
 };
 const BINS = 4000; // of all curves together
+const LEAST_BINS = 150; // of each curve
 const NARROW = 2; // pixels below which bars are drawn together
 const REACH = 3; // pixels beside a bar that still are on it
 const TICK_PIXELS = 120;
 const BESIDE_AXES = 96; // pixels, before plotly has laid out
+const PICTURE = 2; // pixels of a saved picture for one of the page
+const PAPER = 3; // and of print
 
-/** The part of a window that one level of detail gives, of the GPU at a place. */
-type Cut = (gpu: number, levels: readonly Level[]) => Level;
+/** What the pointer is at, in pixels of the plot, and what is said of it. */
+export interface Pointed {
+  x: number;
+  y: number;
+  say: () => string;
+}
 
 export class Drawing {
   /** What is outlined in the lanes. */
@@ -39,7 +48,12 @@ export class Drawing {
   private readonly gpus: readonly Gpu[];
   private readonly shown: Shown;
   private filled: FilledLanes | null = null;
+  private curves: FilledCurve[] = [];
   private place = 0;
+  private isStale = true;
+  private onPaper = false;
+  private marked: string | null = null;
+  private ink = "";
   private filledPixels = 0;
   private waiting = 0;
 
@@ -68,49 +82,70 @@ export class Drawing {
     this.place = this.gpus.indexOf(gpu);
     if (dragmode !== undefined) this.figure.layout.dragmode = dragmode;
     this.plot.style.height = `${this.figure.layout.height}px`;
-    this.schedule();
+    this.scheduleAnew();
   }
 
-  /** Draw before the next frame. */
+  /** Draw the window before the next frame. */
   readonly schedule = (): void => {
     this.waiting ||= requestAnimationFrame(() => void this.draw());
+  };
+
+  /** Draw axes and legend anew, too: another GPU, size, theme or choice of curves. */
+  readonly scheduleAnew = (): void => {
+    this.isStale = true;
+    this.schedule();
+  };
+
+  /** Draw for paper, or for the window again, at once: print does not wait. */
+  readonly print = (onPaper: boolean): void => {
+    this.onPaper = onPaper;
+    this.isStale = true;
+    void this.draw();
   };
 
   /** Draw the window that is to be shown. */
   readonly draw = async (): Promise<void> => {
     this.waiting = 0;
-    this.fillTraces();
-    Object.assign(this.figure.layout, this.appearance(), { shapes: this.markShape() });
-    const { xaxis } = this.figure.layout;
-    const ticks = timeTicks(this.shown.low, this.shown.high, Math.max(2, Math.floor(this.filledPixels / TICK_PIXELS)));
-    Object.assign(xaxis, { range: [this.shown.low, this.shown.high], autorange: false, tickmode: "array", ...ticks });
-    await Plotly.react(this.plot, this.figure.data, this.figure.layout, CONFIG);
     const { low, high, length, isWhole } = this.shown;
+    this.fill([low, high]);
+    const ticks = timeTicks(low, high, Math.max(2, Math.floor(this.filledPixels / TICK_PIXELS)));
+    const range: [number, number] = [low, high];
+    Object.assign(this.figure.layout.xaxis, { range, autorange: false, tickmode: "array", ...ticks });
+    const mark = String(this.shown.mark);
+    if (this.isStale || mark !== this.marked) {
+      [this.isStale, this.marked] = [false, mark];
+      await this.layOut();
+    } else {
+      Object.assign(this.layout.xaxis, ticks); // plotly lays out all else again where it is told of them
+      await Plotly.relayout(this.plot, { "xaxis.range": range });
+    }
     find(".shown", HTMLElement, this.box).textContent = isWhole
       ? `all that was recorded, ${formatSeconds(high - low)}`
       : `${formatSeconds(high - low)} of ${formatSeconds(length)}`;
     this.plot.dataset.window = `${low} ${high}`;
   };
 
-  /** Paint the bars where the axes are now: plotly also lays out by itself, some time after a resize. */
+  /** Paint where the axes are now: plotly also lays out by itself, some time after a resize. */
   readonly followAxes = (): void => {
     const { xaxis, _size } = this.layout;
-    this.paintLanes(xaxis.range);
+    this.paint(xaxis.range);
     if (_size.w !== this.filledPixels) this.schedule();
   };
 
-  /** Paint the bars below the axes; in a window that is only moved, before its traces are filled. */
-  paintLanes([low, high]: readonly [number, number]): void {
+  /** Paint a window to which plotly is about to move its axes. */
+  paintWindow(window: readonly [number, number]): void {
+    this.fill(window);
+    this.paint(window);
+  }
+
+  private paint([low, high]: readonly [number, number], canvas = this.canvas, ratio = this.onPaper ? PAPER : devicePixelRatio || 1): void {
     const { l, t, w, h } = this.layout._size;
-    const frame = { left: l, width: w, top: t, height: h, low, high, ink: readColor("--focus") };
-    const { filled } = this;
+    const [width, height] = [this.plot.clientWidth, this.plot.clientHeight];
+    const frame: Frame = { left: l, width: w, top: t, height: h, low, high, ink: this.ink };
     const outlines = this.highlights?.gpu === this.gpu ? this.highlights.bars : [];
-    const lanes = (filled ? this.laneTraces() : []).map((trace) => {
-      const { top, bottom, range } = this.pixelsOf(trace);
-      const place = (row: number) => top + ((row - range[1]) / (range[0] - range[1])) * (bottom - top);
-      return { ...filled!, place, outlines };
-    });
-    paint(this.canvas, this.plot.clientWidth, this.plot.clientHeight, frame, lanes);
+    const lanes = this.laneTraces().map((trace) => ({ ...this.filled!, ...this.stripOf(trace), outlines }));
+    const curves = this.curves.map((curve) => ({ ...curve, ...this.stripOf(curve.trace) }));
+    paint(canvas, { width, height, ratio }, frame, lanes, curves);
   }
 
   /** The time under the pointer, and the row of the lanes, NaN where it is not over them. */
@@ -120,7 +155,8 @@ export class Drawing {
     const [x, y] = [clientX - box.left - l, clientY - box.top];
     const pixel = (high - low) / w;
     for (const trace of this.laneTraces()) {
-      const { top, bottom, range } = this.pixelsOf(trace);
+      const { top, bottom } = this.stripOf(trace);
+      const { range } = this.axisOf(trace);
       const row = range[1] + ((y - top) / (bottom - top)) * (range[0] - range[1]);
       if (y >= top && y <= bottom) return { time: low + x * pixel, row, pixel };
     }
@@ -132,18 +168,36 @@ export class Drawing {
     return this.filled?.places ?? [];
   }
 
-  /** Where an event is over the lanes, and the place there, or the nearest one within some pixels. */
-  placeAt(event: MouseEvent): { place: Place | null; x: number; y: number } | null {
+  /** The bar or the point of a curve at an event, or the nearest one within some pixels. */
+  pointAt(event: MouseEvent): Pointed | null {
     const { time, row, pixel } = this.locate(event);
-    const [trace] = this.laneTraces();
-    if (!trace || Number.isNaN(row)) return null;
-    const { top, bottom, range } = this.pixelsOf(trace);
     const { _size: { l }, xaxis: { range: [low] } } = this.layout;
+    const across = (at: number) => l + (at - low) / pixel;
+    if (Number.isNaN(row)) {
+      const found = this.nearestCurve(event, time, pixel);
+      return found && { x: across(found.point.time), y: found.strip.place(found.point.value), say: found.point.say };
+    }
     const place = nearestPlace(this.places, row, time, REACH * pixel);
-    const middle = place ? (place.top + place.bottom) / 2 : row;
-    const y = top + ((middle - range[1]) / (range[0] - range[1])) * (bottom - top);
-    const at = place ? Math.min(Math.max(time, place.left), place.right) : time;
-    return { place, x: l + (at - low) / pixel, y };
+    if (!place) return null;
+    const y = this.stripOf(this.laneTraces()[0]).place((place.top + place.bottom) / 2);
+    return { x: across(Math.min(Math.max(time, place.left), place.right)), y, say: place.say };
+  }
+
+  private nearestCurve({ clientY }: MouseEvent, time: number, pixel: number): { point: CurvePoint; strip: Strip } | null {
+    const height = clientY - this.plot.getBoundingClientRect().top;
+    let best: { point: CurvePoint; strip: Strip } | null = null;
+    for (const curve of this.curves) {
+      const strip = this.stripOf(curve.trace);
+      if (height < strip.top || height > strip.bottom) continue;
+      const point = nearestPoint(curve, strip.place, { time, height, pixel });
+      if (point && (!best || point.away < best.point.away)) best = { point, strip };
+    }
+    return best;
+  }
+
+  /** The curves of the window, with their points. */
+  get points(): Trace[] {
+    return this.curves.map(({ trace, line: { x, y } }) => ({ ...trace, x, y }) as Trace);
   }
 
   /** Pixels of the axes: left, top, width and height. */
@@ -155,12 +209,12 @@ export class Drawing {
     return this.figure.data.filter(({ meta }) => meta?.role === "lanes");
   }
 
-  /** Top and bottom of a trace's axis in pixels, and its range. */
-  private pixelsOf(trace: TimelineTrace): { top: number; bottom: number; range: [number, number] } {
+  /** Where the strip of a trace is. */
+  private stripOf(trace: TimelineTrace): Strip {
     const { t, h } = this.layout._size;
-    const { domain, range } = this.axisOf(trace);
+    const { domain, range: [first, last] } = this.axisOf(trace);
     const [bottom, top] = domain.map((share) => t + (1 - share) * h);
-    return { top, bottom, range };
+    return { top, bottom, place: (value) => top + ((value - last) / (first - last)) * (bottom - top) };
   }
 
   /** The vertical axis of a trace. */
@@ -170,7 +224,7 @@ export class Drawing {
 
   /** The axes over the bars over the page's colour, as a PNG. */
   async picture(): Promise<string> {
-    const [width, height, scale] = [this.plot.clientWidth, this.plot.clientHeight, 2];
+    const [width, height, scale] = [this.plot.clientWidth, this.plot.clientHeight, PICTURE];
     const axes = new Image();
     axes.src = await Plotly.toImage(this.plot, { format: "png", width, height, scale });
     await axes.decode();
@@ -178,7 +232,9 @@ export class Drawing {
     const pen = penOf(whole);
     pen.fillStyle = getComputedStyle(document.body).backgroundColor;
     pen.fillRect(0, 0, whole.width, whole.height);
-    for (const layer of [this.canvas, axes]) pen.drawImage(layer, 0, 0, whole.width, whole.height);
+    const below = document.createElement("canvas");
+    this.paint(this.layout.xaxis.range, below, scale);
+    for (const layer of [below, axes]) pen.drawImage(layer, 0, 0, whole.width, whole.height);
     return whole.toDataURL();
   }
 
@@ -187,29 +243,24 @@ export class Drawing {
     return this.plot._fullLayout;
   }
 
-  private fillTraces(): void {
-    const { low, high } = this.shown;
+  /** Find the bars and the points of a window. */
+  private fill([low, high]: readonly [number, number]): void {
     const pixels = this.plot._fullLayout ? this.plot._fullLayout._size.w : this.plot.clientWidth - BESIDE_AXES;
     this.filledPixels = pixels;
     const pixel = (high - low) / Math.max(pixels, 100);
-    const view = { low, high, pixel, narrow: NARROW * pixel };
-    const drawn = this.figure.data.filter(({ meta, visible }) => meta && visible !== "legendonly");
+    const drawn = this.figure.data.filter(({ visible }) => visible !== "legendonly");
     const curves = drawn.filter(({ meta }) => meta?.role === "curve").length;
-    const most = Math.min(pixels / 1.5, Math.max(BINS / curves, 150));
-    this.filled = fillLanes(this.gpu.lanes, this.header, view);
-    const cut = makeCut(this.gpus, low, high, most);
-    for (const trace of drawn) if (trace.meta) Object.assign(trace, this.fillTrace(trace.meta, cut));
-    for (const trace of this.figure.data) trace.x ||= trace.y = [null]; // without a point it has no place in the legend
+    const most = Math.min(pixels / 1.5, Math.max(BINS / curves, LEAST_BINS));
+    this.filled = fillLanes(this.gpu.lanes, this.header, { low, high, pixel, narrow: NARROW * pixel });
+    this.curves = fillCurves(this.gpus, drawn, low, high, most);
   }
 
-  private fillTrace(meta: TimelineMeta, cut: Cut): object {
-    if (meta.role === "lanes") return {}; // its bars are painted, and told of by hover.ts
-    const curve = this.gpus[meta.gpu].curves.get(meta.curve);
-    if (!curve) throw new Error(`it has no curve ${meta.curve}`);
-    const level = cut(meta.gpu, curve.levels);
-    if (meta.role === "band") return areaOutline(level, level.curves[curve.place], curve.step);
-    const hovertemplate = meta.templates[level.binned ? 1 : 0];
-    return { ...stepLine(level, level.curves[curve.place], curve.step), hovertemplate };
+  /** Let plotly draw all that is its own. */
+  private async layOut(): Promise<void> {
+    this.ink = readColor("--focus");
+    Object.assign(this.figure.layout, this.appearance(), { shapes: this.markShape() });
+    for (const trace of this.figure.data) trace.x ||= trace.y = [null]; // without a point it has no place in the legend
+    await Plotly.react(this.plot, this.figure.data, this.figure.layout, CONFIG);
   }
 
   private appearance(): object {
@@ -230,16 +281,6 @@ export class Drawing {
     const line = { color: "rgba(128,128,128,0.7)", width: 1, dash: "dot" };
     return [{ type: "rect", xref: "x", yref: "paper", x0, x1, y0: 0, y1: 1, line, layer: "above" }];
   }
-}
-
-/** Gives the window's part of a track, made once. */
-function makeCut(gpus: readonly Gpu[], low: number, high: number, most: number): Cut {
-  const made = gpus.map(() => new Map<readonly Level[], Level>());
-  return (gpu, levels) => {
-    const level = made[gpu].get(levels) ?? windowOf(levels, low, high, most);
-    made[gpu].set(levels, level);
-    return level;
-  };
 }
 
 function nearestPlace(places: readonly Place[], row: number, time: number, reach: number): Place | null {

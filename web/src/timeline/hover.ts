@@ -1,18 +1,17 @@
-/** What is said of the bar under the pointer, as plotly says it of a curve. Plotly knows no bars: they are painted. */
+/** What is said of the bar or the curve under the pointer, in plotly's labels. Plotly knows none of them: they are painted. */
 import { readColor } from "../colors";
 import { find } from "../dom";
 import type { PlotElement } from "../plotly";
 import type { Drawing } from "./drawing";
 
-export function tellOfBars(plot: PlotElement, drawing: Drawing): void {
+export function tellOfPointed(plot: PlotElement, drawing: Drawing): void {
   plot.on("plotly_beforehover", (event) => {
-    const found = event.type === "mousemove" ? drawing.placeAt(event) : null;
-    if (!found) return true;
+    if (event.type !== "mousemove") return true;
     Plotly.Fx.unhover(plot);
-    const { place, x, y } = found;
-    if (place) {
+    const found = drawing.pointAt(event);
+    if (found) {
       const label = {
-        x, y, text: place.say(), textAlign: "left", color: readColor("--card"), borderColor: readColor("--soft"),
+        x: found.x, y: found.y, text: found.say(), textAlign: "left", color: readColor("--card"), borderColor: readColor("--soft"),
         fontColor: readColor("--ink"),
       };
       const layer = find(".hoverlayer", SVGGElement, plot);

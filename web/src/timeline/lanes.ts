@@ -124,45 +124,58 @@ function describeRange({ names }: Filling, bars: RangeBars, bar: number, where: 
     `${bars.kernels[bar]} kernels`;
 }
 
-/** Short ranges of one bin; `time` is that of those whose Tensor Active is known, `sum` its sum over that time. */
-interface RangeBin {
-  bars: number;
-  count: number;
-  time: number;
-  sum: number;
-  first: number;
+/** Short bars of a row, by bin: how many there are, how many they stand for, and the first one. */
+class Bins {
+  readonly size: number;
+  readonly bars: Uint32Array;
+  readonly count: Uint32Array;
+  readonly first: Uint32Array;
+
+  constructor({ low, high, narrow }: View) {
+    this.size = Math.ceil((high - low) / narrow) + 1;
+    [this.bars, this.count, this.first] = [new Uint32Array(this.size), new Uint32Array(this.size), new Uint32Array(this.size)];
+  }
+
+  add(bin: number, bar: number, merged: number): void {
+    if (!this.bars[bin]++) this.first[bin] = bar;
+    this.count[bin] += merged;
+  }
 }
 
 function fillRanges(filling: Filling, bars: RangeBars, where: string): void {
-  const { names } = filling;
+  const { names, view } = filling;
   const active = bars.percents.tensor_active_mean_pct;
+  const { merged } = bars;
   const describe: Describe = (bar) => describeRange(filling, bars, bar, where);
   for (const [row, members] of bars.rows) {
-    const bins: RangeBin[] = []; // with gaps: only those that have bars
+    const bins = new Bins(view);
+    const [time, sum] = [new Float64Array(bins.size), new Float64Array(bins.size)]; // of those whose Tensor Active is known
     const span = spanOf(row, 1);
-    scanRow(bars, members, filling.view,
+    scanRow(bars, members, view,
       (bar) => addWide(filling, bars, bar, span, rangeLook(filling, active[bar]), names.paths.cuts[bars.id[bar]], describe),
-      (number, bar, seconds) => {
-        const bin = (bins[number] ??= { bars: 0, count: 0, time: 0, sum: 0, first: bar });
-        bin.count += bars.merged[bar];
-        bin.bars++;
-        if (Number.isNaN(active[bar])) return;
-        bin.time += seconds;
-        bin.sum += seconds * active[bar];
+      (bin, bar, seconds) => {
+        if (bin < 0) return; // it begins before the window
+        bins.add(bin, bar, merged[bar]);
+        const value = active[bar];
+        if (Number.isNaN(value)) return;
+        time[bin] += seconds;
+        sum[bin] += seconds * value;
       });
-    bins.forEach((bin, number) => addRangeBin(filling, bars, span, number, bin, describe));
+    for (let bin = 0; bin < bins.size; bin++) {
+      if (bins.bars[bin]) addRangeBin(filling, bars, span, bin, bins, time[bin] ? sum[bin] / time[bin] : NaN, describe);
+    }
   }
 }
 
 function addRangeBin(
-  filling: Filling, bars: RangeBars, span: Span, number: number, bin: RangeBin, describe: Describe,
+  filling: Filling, bars: RangeBars, span: Span, bin: number, bins: Bins, mean: number, describe: Describe,
 ): void {
   const { view, names } = filling;
-  const mean = bin.time ? bin.sum / bin.time : NaN;
-  const left = view.low + number * view.narrow;
+  const left = view.low + bin * view.narrow;
   filling.paint(rangeLook(filling, mean), left, left + view.narrow, span.top, span.bottom);
-  const say = () => (bin.bars === 1 ? describe(bin.first) : `<b>${bin.count} short ranges</b>, the first ` +
-    `${names.paths.names[bars.id[bin.first]]}<br>Tensor Active mean ${formatPercent(mean)}`);
+  const first = bins.first[bin];
+  const say = () => (bins.bars[bin] === 1 ? describe(first) : `<b>${bins.count[bin]} short ranges</b>, the first ` +
+    `${names.paths.names[bars.id[first]]}<br>Tensor Active mean ${formatPercent(mean)}`);
   filling.point(left, left + view.narrow, span, say);
 }
 
@@ -178,50 +191,45 @@ function describeWork({ lanes, names: { works, classes } }: Filling, bars: Bars,
     (Number.isNaN(active) ? "" : `, Tensor Active ${formatPercent(active)}${interval}`);
 }
 
-/** Short work of one bin: seconds of each class, 0 for none. */
-interface WorkBin {
-  bars: number;
-  count: number;
-  first: number;
-  time: Float64Array;
-}
-
 function fillWork(filling: Filling, bars: Bars): void {
   const { view, lanes, names: { works, classes } } = filling;
-  const classOf = (bar: number) => works.class[bars.id[bar]];
+  const { id, merged } = bars;
   const describe: Describe = (bar) => describeWork(filling, bars, bar);
   const idle = classes[classes.length - 1];
   for (const [row, members] of bars.rows) {
-    const bins: WorkBin[] = []; // with gaps: only those that have bars
+    const bins = new Bins(view);
+    const time = new Float64Array(bins.size * classes.length); // of each bin by class
     const span = spanOf(row, lanes.streamRows);
     filling.paint(idle, view.low, view.high, span.top, span.bottom);
     scanRow(bars, members, view,
-      (bar) => addWide(filling, bars, bar, span, classes[classOf(bar)], works.cuts[bars.id[bar]], describe),
-      (number, bar, seconds) => {
-        const bin = (bins[number] ??= { bars: 0, count: 0, first: bar, time: new Float64Array(classes.length) });
-        bin.count += bars.merged[bar];
-        bin.bars++;
-        bin.time[classOf(bar)] += seconds;
+      (bar) => addWide(filling, bars, bar, span, classes[works.class[id[bar]]], works.cuts[id[bar]], describe),
+      (bin, bar, seconds) => {
+        if (bin < 0) return;
+        bins.add(bin, bar, merged[bar]);
+        time[bin * classes.length + works.class[id[bar]]] += seconds;
       });
-    bins.forEach((bin, number) => stackBin(filling, span, number, bin, describe));
+    for (let bin = 0; bin < bins.size; bin++) {
+      const mine = time.subarray(bin * classes.length, (bin + 1) * classes.length);
+      if (bins.bars[bin]) stackBin(filling, span, bin, bins, mine, describe);
+    }
   }
 }
 
 /** Short work of one bin: the height of each colour is its share of the time. */
-function stackBin(filling: Filling, span: Span, number: number, bin: WorkBin, describe: Describe): void {
+function stackBin(filling: Filling, span: Span, bin: number, bins: Bins, byClass: Float64Array, describe: Describe): void {
   const { view, names: { classes } } = filling;
-  const left = view.low + number * view.narrow;
-  const busy = bin.time.reduce((sum, time) => sum + time, 0);
+  const left = view.low + bin * view.narrow;
+  const busy = byClass.reduce((sum, time) => sum + time, 0);
   const height = (span.bottom - span.top) / Math.max(busy, view.narrow);
   let { bottom } = span;
-  bin.time.forEach((time, place) => {
+  byClass.forEach((time, place) => {
     if (!time) return;
     filling.paint(classes[place], left, left + view.narrow, bottom - height * time, bottom);
     bottom -= height * time;
   });
-  const shares = () => Array.from(bin.time, (time, place) => [classes[place].name, time] as const)
+  const shares = () => Array.from(byClass, (time, place) => [classes[place].name, time] as const)
     .filter(([, time]) => time).map(([name, time]) => `${name} ${formatPercent((100 * time) / view.narrow)}`);
-  const say = () => (bin.bars === 1 ? describe(bin.first) : `<b>${bin.count} short kernels and copies</b><br>in ` +
+  const say = () => (bins.bars[bin] === 1 ? describe(bins.first[bin]) : `<b>${bins.count[bin]} short kernels and copies</b><br>in ` +
     `${formatSeconds(view.narrow)} from ${formatMoment(left)}<br>${shares().join(", ")} of the time`);
   filling.point(left, left + view.narrow, span, say);
 }

@@ -1,4 +1,5 @@
-/** Bars on a canvas below the axes. Plotly draws the axes and shows what the pointer finds. */
+/** Curves and bars on a canvas below the axes. Plotly draws the axes and shows what the pointer finds. */
+import { paintCurve, type FilledCurve, type Strip } from "./curves";
 import type { FilledLanes } from "./lanes";
 
 const FONT = "10.5px system-ui, sans-serif";
@@ -25,44 +26,61 @@ export interface Outline {
 }
 
 /** The lanes of one GPU, and where a row is, in pixels. */
-export interface PlacedLanes extends FilledLanes {
-  place: (row: number) => number;
+export interface PlacedLanes extends FilledLanes, Strip {
   outlines: readonly Outline[];
 }
 
+/** A canvas in CSS pixels, and how many of its own stand for one. */
+interface Size {
+  width: number;
+  height: number;
+  ratio: number;
+}
+
 export function paint(
-  canvas: HTMLCanvasElement, width: number, height: number, frame: Frame, lanes: readonly PlacedLanes[],
+  canvas: HTMLCanvasElement, size: Size, frame: Frame, lanes: readonly PlacedLanes[], curves: readonly (FilledCurve & Strip)[],
 ): void {
-  const pen = prepare(canvas, width, height, frame);
+  const pen = prepare(canvas, size, frame);
   const across = (seconds: number) => frame.left + ((seconds - frame.low) / (frame.high - frame.low)) * frame.width;
-  for (const { bars, names, place, outlines } of lanes) {
-    for (const [color, edges] of bars) {
-      pen.fillStyle = color;
-      for (let i = 0; i < edges.length; i += 4) {
-        const left = across(edges[i]);
-        const top = place(edges[i + 2]);
-        pen.fillRect(left, top, Math.max(across(edges[i + 1]) - left, 1), place(edges[i + 3]) - top);
-      }
+  for (const placed of lanes) paintLanes(pen, frame, across, placed);
+  for (const placed of curves) {
+    pen.save();
+    pen.beginPath();
+    pen.rect(frame.left, placed.top, frame.width, placed.bottom - placed.top);
+    pen.clip();
+    paintCurve(pen, placed, across, placed.place);
+    pen.restore();
+  }
+}
+
+function paintLanes(
+  pen: CanvasRenderingContext2D, frame: Frame, across: (seconds: number) => number, { bars, names, place, outlines }: PlacedLanes,
+): void {
+  for (const [color, edges] of bars) {
+    pen.fillStyle = color;
+    for (let i = 0; i < edges.length; i += 4) {
+      const left = across(edges[i]);
+      const top = place(edges[i + 2]);
+      pen.fillRect(left, top, Math.max(across(edges[i + 1]) - left, 1), place(edges[i + 3]) - top);
     }
-    for (const { left, right, middle, cuts, color } of names) {
-      const [from, to] = [Math.max(across(left), frame.left), Math.min(across(right), frame.left + frame.width)];
-      const text = longestFitting(pen, cuts, to - from - BESIDE);
-      pen.fillStyle = color;
-      if (text) pen.fillText(text, (from + to) / 2, place(middle) + 0.5);
-    }
-    pen.strokeStyle = frame.ink;
-    pen.lineWidth = 2;
-    for (const { left, right, top, bottom } of outlines) {
-      if (right < frame.low || left > frame.high) continue;
-      const [from, above] = [across(left), place(top)];
-      pen.strokeRect(from, above, Math.max(across(right) - from, 1), place(bottom) - above);
-    }
+  }
+  for (const { left, right, middle, cuts, color } of names) {
+    const [from, to] = [Math.max(across(left), frame.left), Math.min(across(right), frame.left + frame.width)];
+    const text = longestFitting(pen, cuts, to - from - BESIDE);
+    pen.fillStyle = color;
+    if (text) pen.fillText(text, (from + to) / 2, place(middle) + 0.5);
+  }
+  pen.strokeStyle = frame.ink;
+  pen.lineWidth = 2;
+  for (const { left, right, top, bottom } of outlines) {
+    if (right < frame.low || left > frame.high) continue;
+    const [from, above] = [across(left), place(top)];
+    pen.strokeRect(from, above, Math.max(across(right) - from, 1), place(bottom) - above);
   }
 }
 
 /** An empty canvas of a size in CSS pixels, on which nothing is drawn outside the axes. */
-function prepare(canvas: HTMLCanvasElement, width: number, height: number, frame: Frame): CanvasRenderingContext2D {
-  const ratio = window.devicePixelRatio || 1;
+function prepare(canvas: HTMLCanvasElement, { width, height, ratio }: Size, frame: Frame): CanvasRenderingContext2D {
   canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(height * ratio);
   canvas.style.width = `${width}px`;

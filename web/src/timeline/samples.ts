@@ -19,10 +19,11 @@ export interface Level {
   period: number;
 }
 
-/** Points of a line. */
+/** Points of a line, and the interval of each; values are NaN where it is broken. */
 export interface Line {
   x: number[];
   y: number[];
+  places: number[];
 }
 
 /** Each coarser level has an eighth of the intervals of the one before it. */
@@ -113,49 +114,25 @@ function cutLevel(level: Level, from: number, to: number): Level {
   return { ...level, start: level.start.subarray(from, to), end: level.end.subarray(from, to), curves };
 }
 
-/** Whether the line or the area goes on from an interval to the next one. */
+/** Whether the line goes on from an interval to the next one. */
 function goesOn(level: Level, curve: Curve, i: number): boolean {
   return level.start[i + 1] <= level.end[i] && curve.mean[i + 1] !== 0;
 }
 
-/** Points of a line that steps at the starts, broken where values are unknown; of bins their extremes too. */
-export function stepLine(level: Level, curve: Curve, step: number): Line & { customdata: [number, number][] | null } {
-  const [x, y]: number[][] = [[], []];
-  const extremes: [number, number][] = [];
-  const add = (time: number, value: number, pair: [number, number]) => { x.push(time); y.push(value); extremes.push(pair); };
+/** Points of a line that steps at the starts, broken where values are unknown. */
+export function stepLine(level: Level, curve: Curve, step: number): Line {
+  const [x, y, places]: number[][] = [[], [], []];
+  const add = (time: number, value: number, place: number) => { x.push(time); y.push(value); places.push(place); };
   for (let i = 0; i < level.start.length; i++) {
     if (curve.mean[i] === 0) continue;
     const value = step * (curve.mean[i] - 1);
-    const pair: [number, number] = [step * (curve.low[i] - 1), step * (curve.high[i] - 1)];
-    add(level.start[i], value, pair);
+    add(level.start[i], value, i);
     if (!goesOn(level, curve, i)) {
-      add(level.end[i], value, pair);
-      add(level.end[i], NaN, [NaN, NaN]);
+      add(level.end[i], value, i);
+      add(level.end[i], NaN, i);
     }
   }
-  return { x, y, customdata: level.binned ? extremes : null };
-}
-
-/** Outline of the area between smallest and largest value, or under the samples themselves: a polygon for each run. */
-export function areaOutline(level: Level, curve: Curve, step: number): Line {
-  const [x, y]: number[][] = [[], []];
-  let [backX, backY]: number[][] = [[], []];
-  for (let i = 0; i < level.start.length; i++) {
-    if (curve.mean[i] === 0) continue;
-    const top = step * (curve.high[i] - 1);
-    const bottom = level.binned ? step * (curve.low[i] - 1) : 0;
-    x.push(level.start[i], level.end[i]);
-    y.push(top, top);
-    backX.push(level.start[i], level.end[i]);
-    backY.push(bottom, bottom);
-    if (!goesOn(level, curve, i)) {
-      for (let j = backX.length - 1; j >= 0; j--) { x.push(backX[j]); y.push(backY[j]); }
-      x.push(NaN);
-      y.push(NaN);
-      [backX, backY] = [[], []];
-    }
-  }
-  return { x, y };
+  return { x, y, places };
 }
 
 /** The mean of a curve over a time, weighed by time; NaN where it is unknown. */

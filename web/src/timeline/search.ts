@@ -1,5 +1,5 @@
 /** The first place in an ascending array whose value is above the limit. */
-export function firstAbove(values: Float64Array, limit: number): number {
+export function firstAbove(values: ArrayLike<number>, limit: number): number {
   let [from, to] = [0, values.length];
   while (from < to) {
     const middle = (from + to) >> 1;

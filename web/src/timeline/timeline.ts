@@ -2,14 +2,14 @@
 import { systemDark } from "../colors";
 import { download, find, findAll, whenParsed } from "../dom";
 import { narrowScreen } from "../media";
-import type { PlotElement } from "../plotly";
+import type { PlotElement, Trace } from "../plotly";
 import { keepView, onSelection, select, type Change } from "../selection";
 import { Drawing } from "./drawing";
 import { describeData, readGpu, type Gpu, type TimelineData } from "./gpus";
 import type { Header } from "./header";
 import { followCrosshair } from "./crosshair";
 import { busyPart } from "./busy";
-import { tellOfBars } from "./hover";
+import { tellOfPointed } from "./hover";
 import { highlightsOf } from "./highlights";
 import { barAt, selectionOf } from "./pointing";
 import { Shown } from "./shown";
@@ -33,6 +33,8 @@ export interface Timeline {
   showGpu(gpu: Gpu): void;
   /** All that the pointer would find in the lanes of the window that is shown. */
   labels(): string[];
+  /** The curves of that window, with their points. */
+  curves(): Trace[];
 }
 
 /** The window that is shown, in seconds, and whether that is all. */
@@ -57,7 +59,7 @@ export function startTimeline(): Timeline | null {
   if (!plot) return null;
   const box = plot.closest<HTMLElement>(".timeline")!;
   const message = find(".undrawn", HTMLElement, box);
-  const timeline: Timeline = { drawn: Promise.resolve(), data: null, showWindow: () => {}, subjects: null, shown: null, gpu: null, showGpu: () => {}, labels: () => [] };
+  const timeline: Timeline = { drawn: Promise.resolve(), data: null, showWindow: () => {}, subjects: null, shown: null, gpu: null, showGpu: () => {}, labels: () => [], curves: () => [] };
   timeline.drawn = start(timeline, plot, box).then(() => {
     message.remove();
     find(".timeline-tools", HTMLElement, box).hidden = false;
@@ -86,6 +88,7 @@ async function start(timeline: Timeline, plot: PlotElement, box: HTMLElement): P
   const subjects = new Subjects(header, gpus);
   Object.assign(timeline, { subjects, shown, gpu: gpus[0] });
   timeline.labels = () => drawing.places.map(({ say }) => say());
+  timeline.curves = () => drawing.points;
   timeline.showGpu = (gpu) => {
     if (gpu === timeline.gpu) return;
     timeline.gpu = gpu;
@@ -145,12 +148,13 @@ function listenToPlot(plot: PlotElement, drawing: Drawing, shown: Shown): void {
   plot.on("plotly_relayout", (change) => {
     const [low, high] = change["xaxis.range"] ?? [change["xaxis.range[0]"], change["xaxis.range[1]"]];
     if (change.dragmode !== undefined) drawing.figure.layout.dragmode = change.dragmode;
-    if (low !== undefined && high !== undefined) shown.set(Number(low), Number(high));
+    if (low === undefined || high === undefined || (low === shown.low && high === shown.high)) return;
+    shown.set(Number(low), Number(high));
   });
   plot.on("plotly_relayouting", (change) => {
     const low = Number(change["xaxis.range[0]"]);
     const high = Number(change["xaxis.range[1]"]);
-    if (drawing.figure.layout.dragmode === "pan" && low < high) drawing.paintLanes([low, high]);
+    if (drawing.figure.layout.dragmode === "pan" && low < high) drawing.paintWindow([low, high]);
   });
   plot.on("plotly_afterplot", drawing.followAxes);
   plot.on("plotly_doubleclick", shown.showAll);
@@ -169,7 +173,7 @@ function listenToPointer(plot: PlotElement, drawing: Drawing, subjects: Subjects
     const found = at && barAt(drawing.gpu.lanes, at.row, at.time, at.pixel);
     if (found) select(selectionOf(subjects, drawing.gpu, found), { from: "timeline" });
   }, true);
-  tellOfBars(plot, drawing);
+  tellOfPointed(plot, drawing);
   followCrosshair(plot, drawing);
 }
 
@@ -207,12 +211,12 @@ function listenToReader(plot: HTMLElement, box: HTMLElement, drawing: Drawing, s
 function listenToPage(plot: HTMLElement, drawing: Drawing): void {
   let width = plot.clientWidth;
   new ResizeObserver(() => {
-    if (plot.clientWidth !== width) drawing.schedule();
+    if (plot.clientWidth !== width) drawing.scheduleAnew();
     width = plot.clientWidth;
   }).observe(plot);
   const attributeFilter = ["data-theme", "class", "style"];
-  new MutationObserver(drawing.schedule).observe(document.documentElement, { attributeFilter });
-  for (const query of [systemDark, narrowScreen]) query.addEventListener("change", drawing.schedule);
-  addEventListener("beforeprint", drawing.draw);
-  addEventListener("afterprint", drawing.draw);
+  new MutationObserver(drawing.scheduleAnew).observe(document.documentElement, { attributeFilter });
+  for (const query of [systemDark, narrowScreen]) query.addEventListener("change", drawing.scheduleAnew);
+  addEventListener("beforeprint", () => drawing.print(true));
+  addEventListener("afterprint", () => drawing.print(false));
 }

@@ -903,47 +903,22 @@
     return level.start[i + 1] <= level.end[i] && curve.mean[i + 1] !== 0;
   }
   function stepLine(level, curve, step) {
-    const [x, y] = [[], []];
-    const extremes = [];
-    const add = (time, value, pair) => {
+    const [x, y, places] = [[], [], []];
+    const add = (time, value, place) => {
       x.push(time);
       y.push(value);
-      extremes.push(pair);
+      places.push(place);
     };
     for (let i = 0; i < level.start.length; i++) {
       if (curve.mean[i] === 0) continue;
       const value = step * (curve.mean[i] - 1);
-      const pair = [step * (curve.low[i] - 1), step * (curve.high[i] - 1)];
-      add(level.start[i], value, pair);
+      add(level.start[i], value, i);
       if (!goesOn(level, curve, i)) {
-        add(level.end[i], value, pair);
-        add(level.end[i], NaN, [NaN, NaN]);
+        add(level.end[i], value, i);
+        add(level.end[i], NaN, i);
       }
     }
-    return { x, y, customdata: level.binned ? extremes : null };
-  }
-  function areaOutline(level, curve, step) {
-    const [x, y] = [[], []];
-    let [backX, backY] = [[], []];
-    for (let i = 0; i < level.start.length; i++) {
-      if (curve.mean[i] === 0) continue;
-      const top = step * (curve.high[i] - 1);
-      const bottom = level.binned ? step * (curve.low[i] - 1) : 0;
-      x.push(level.start[i], level.end[i]);
-      y.push(top, top);
-      backX.push(level.start[i], level.end[i]);
-      backY.push(bottom, bottom);
-      if (!goesOn(level, curve, i)) {
-        for (let j = backX.length - 1; j >= 0; j--) {
-          x.push(backX[j]);
-          y.push(backY[j]);
-        }
-        x.push(NaN);
-        y.push(NaN);
-        [backX, backY] = [[], []];
-      }
-    }
-    return { x, y };
+    return { x, y, places };
   }
   function meanWithin({ start: start2, end }, { mean }, step, low, high) {
     let [sum, time] = [0, 0];
@@ -1596,38 +1571,108 @@
     return wanted.trim() ? [element("li", { className: "note", role: "option", ariaDisabled: "true" }, "Nothing has that name")] : [];
   }
 
+  // src/timeline/curves.ts
+  var REACH = 14;
+  var ALIKE = 0.1;
+  function fillCurves(gpus, traces, low, high, most) {
+    const cuts = /* @__PURE__ */ new Map();
+    return traces.flatMap((trace) => {
+      const { meta } = trace;
+      if (!meta || meta.role === "lanes") return [];
+      const found = gpus[meta.gpu].curves.get(meta.curve);
+      if (!found) throw new Error(`it has no curve ${meta.curve}`);
+      const { levels, place, step } = found;
+      const level = cuts.get(levels) ?? windowOf(levels, low, high, most);
+      cuts.set(levels, level);
+      const curve = level.curves[place];
+      return [{ trace, level, curve, step, line: stepLine(level, curve, step) }];
+    });
+  }
+  function paintCurve(pen, filled, across, place) {
+    if (filled.trace.meta?.role === "band") paintBand(pen, filled, across, place);
+    else paintLine(pen, filled, across, place);
+  }
+  function paintLine(pen, { trace, line: { x, y } }, across, place) {
+    const width = trace.line?.width ?? 1;
+    pen.fillStyle = trace.line?.color ?? "";
+    for (let i = 0; i + 1 < x.length; i++) {
+      if (Number.isNaN(y[i])) continue;
+      const [left, height] = [across(x[i]), place(y[i])];
+      while (i + 2 < x.length && Math.abs(place(y[i + 1]) - height) < ALIKE) i++;
+      const [right, next] = [across(x[i + 1]), place(y[i + 1])];
+      pen.fillRect(left - width / 2, height - width / 2, right - left + width, width);
+      if (!Number.isNaN(next)) pen.fillRect(right - width / 2, Math.min(height, next), width, Math.abs(next - height));
+    }
+  }
+  function paintBand(pen, { trace, level, curve, step }, across, place) {
+    const ratio = pen.getTransform().a;
+    const round = (pixels) => Math.round(ratio * pixels) / ratio;
+    pen.fillStyle = trace.fillcolor ?? "";
+    for (let i = 0; i < level.start.length; i++) {
+      if (curve.mean[i] === 0) continue;
+      const left = round(across(level.start[i]));
+      const top = place(step * (curve.high[i] - 1));
+      pen.fillRect(left, top, round(across(level.end[i])) - left, place(level.binned ? step * (curve.low[i] - 1) : 0) - top);
+    }
+  }
+  function nearestPoint({ trace, level, curve, step, line: { x, y, places } }, place, { time, height, pixel }) {
+    if (trace.meta?.role !== "curve") return null;
+    const { unit } = trace.meta;
+    const tell4 = (value) => unit === "%" ? formatPercent(value) : formatScaled(value, unit ?? "").trim();
+    let [best, away] = [-1, REACH];
+    for (let i = Math.max(firstAbove(x, time - REACH * pixel) - 1, 0); i < x.length && x[i] <= time + REACH * pixel; i++) {
+      const until = x[i + 1] ?? x[i];
+      const beside = Math.max(x[i] - time, time - until, 0) / pixel;
+      const distance = Math.hypot(beside, place(y[i]) - height);
+      if (distance < away) [best, away] = [i, distance];
+    }
+    if (best < 0) return null;
+    const at = places[best];
+    const extremes = () => [curve.low[at], curve.high[at]].map((steps) => tell4(step * (steps - 1)));
+    const say = () => `<b>${trace.name}</b> ${tell4(y[best])}<br>at ${formatMoment(x[best])}` + (level.binned ? `<br>mean of the bin; smallest ${extremes()[0]}, largest ${extremes()[1]}` : "");
+    return { time: Math.min(Math.max(time, x[best]), x[best + 1] ?? x[best]), value: y[best], away, say };
+  }
+
   // src/timeline/paint.ts
   var FONT = "10.5px system-ui, sans-serif";
   var BESIDE = 6;
-  function paint(canvas, width, height, frame, lanes) {
-    const pen = prepare(canvas, width, height, frame);
+  function paint(canvas, size, frame, lanes, curves) {
+    const pen = prepare(canvas, size, frame);
     const across = (seconds) => frame.left + (seconds - frame.low) / (frame.high - frame.low) * frame.width;
-    for (const { bars, names, place, outlines } of lanes) {
-      for (const [color, edges] of bars) {
-        pen.fillStyle = color;
-        for (let i = 0; i < edges.length; i += 4) {
-          const left = across(edges[i]);
-          const top = place(edges[i + 2]);
-          pen.fillRect(left, top, Math.max(across(edges[i + 1]) - left, 1), place(edges[i + 3]) - top);
-        }
-      }
-      for (const { left, right, middle, cuts, color } of names) {
-        const [from, to] = [Math.max(across(left), frame.left), Math.min(across(right), frame.left + frame.width)];
-        const text = longestFitting(pen, cuts, to - from - BESIDE);
-        pen.fillStyle = color;
-        if (text) pen.fillText(text, (from + to) / 2, place(middle) + 0.5);
-      }
-      pen.strokeStyle = frame.ink;
-      pen.lineWidth = 2;
-      for (const { left, right, top, bottom } of outlines) {
-        if (right < frame.low || left > frame.high) continue;
-        const [from, above] = [across(left), place(top)];
-        pen.strokeRect(from, above, Math.max(across(right) - from, 1), place(bottom) - above);
-      }
+    for (const placed of lanes) paintLanes(pen, frame, across, placed);
+    for (const placed of curves) {
+      pen.save();
+      pen.beginPath();
+      pen.rect(frame.left, placed.top, frame.width, placed.bottom - placed.top);
+      pen.clip();
+      paintCurve(pen, placed, across, placed.place);
+      pen.restore();
     }
   }
-  function prepare(canvas, width, height, frame) {
-    const ratio = window.devicePixelRatio || 1;
+  function paintLanes(pen, frame, across, { bars, names, place, outlines }) {
+    for (const [color, edges] of bars) {
+      pen.fillStyle = color;
+      for (let i = 0; i < edges.length; i += 4) {
+        const left = across(edges[i]);
+        const top = place(edges[i + 2]);
+        pen.fillRect(left, top, Math.max(across(edges[i + 1]) - left, 1), place(edges[i + 3]) - top);
+      }
+    }
+    for (const { left, right, middle, cuts, color } of names) {
+      const [from, to] = [Math.max(across(left), frame.left), Math.min(across(right), frame.left + frame.width)];
+      const text = longestFitting(pen, cuts, to - from - BESIDE);
+      pen.fillStyle = color;
+      if (text) pen.fillText(text, (from + to) / 2, place(middle) + 0.5);
+    }
+    pen.strokeStyle = frame.ink;
+    pen.lineWidth = 2;
+    for (const { left, right, top, bottom } of outlines) {
+      if (right < frame.low || left > frame.high) continue;
+      const [from, above] = [across(left), place(top)];
+      pen.strokeRect(from, above, Math.max(across(right) - from, 1), place(bottom) - above);
+    }
+  }
+  function prepare(canvas, { width, height, ratio }, frame) {
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
     canvas.style.width = `${width}px`;
@@ -2033,7 +2078,7 @@
       input.addEventListener("input", () => filter(table, input.value.trim().toLowerCase()));
     }
     startGroups();
-    startSaving();
+    startSaving(timeline2);
     linkTables(timeline2);
   }
   var isTree = (table) => /^table-(ranges|modules)-/.test(table.id);
@@ -2078,12 +2123,16 @@
     const count = find(`[data-count="${table.id}"]`, HTMLElement);
     count.textContent = wanted ? `${shown} of ${rows.length} rows` : "";
   }
-  function startSaving() {
+  function startSaving(timeline2) {
     const fileName = find("h1", HTMLElement).textContent.replaceAll(/[^\w.-]+/g, "_").slice(0, 60);
     for (const button of findAll("[data-csv]")) {
       const id = button.dataset.csv;
       const target = document.getElementById(id);
-      const rows = () => target instanceof HTMLTableElement ? tableRows(target) : figureRows(target);
+      const rows = () => {
+        if (target instanceof HTMLTableElement) return tableRows(target);
+        if (timeline2 && id === "timeline") return figureRows({ data: timeline2.curves() });
+        return figureRows(target);
+      };
       button.addEventListener("click", () => save(`${fileName}-${id}`, rows()));
     }
   }
@@ -2109,24 +2158,25 @@
   }
 
   // src/timeline/bars.ts
+  var MOST_ROWS = 256;
   function makeRows({ row: rowOf, end }) {
-    const counts = /* @__PURE__ */ new Map();
-    for (const row of rowOf) counts.set(row, (counts.get(row) ?? 0) + 1);
-    const rows = new Map([...counts].sort((a, b) => a[0] - b[0]).map(([row, count]) => [row, { members: new Uint32Array(count), reach: new Float64Array(count), filled: 0 }]));
+    const counts = new Uint32Array(MOST_ROWS);
+    for (let i = 0; i < rowOf.length; i++) counts[rowOf[i]]++;
+    const rows = Array.from(counts, (count) => ({ members: new Uint32Array(count), reach: new Float64Array(count), filled: 0, until: -Infinity }));
     for (let i = 0; i < rowOf.length; i++) {
-      const row = rows.get(rowOf[i]);
+      const row = rows[rowOf[i]];
+      if (end[i] > row.until) row.until = end[i];
       row.members[row.filled] = i;
-      row.reach[row.filled] = Math.max(row.filled ? row.reach[row.filled - 1] : -Infinity, end[i]);
-      row.filled++;
+      row.reach[row.filled++] = row.until;
     }
-    return rows;
+    return new Map(Array.from(rows.entries()).filter(([, { filled }]) => filled));
   }
-  function scanRow(bars, { members, reach }, { low, high, narrow }, wide, merge) {
+  function scanRow({ start: starts, end: ends }, { members, reach }, { low, high, narrow }, wide, merge) {
     for (let k = firstAbove(reach, low); k < members.length; k++) {
       const bar = members[k];
-      const start2 = bars.start[bar];
+      const start2 = starts[bar];
       if (start2 >= high) break;
-      const end = bars.end[bar];
+      const end = ends[bar];
       if (end <= low) continue;
       if (end - start2 >= narrow) {
         wide(bar);
@@ -2202,36 +2252,54 @@
     const { tensor_active_mean_pct: active, coverage_pct: coverage } = bars.percents;
     return `<b>${names.paths.names[bars.id[bar]]}</b>${describeMerged(bars, bar)}<br>${where} from ${formatMoment(bars.start[bar])}, for ${formatSeconds(bars.end[bar] - bars.start[bar])}<br>Tensor Active mean ${formatPercent(active[bar])}, coverage ${formatPercent(coverage[bar])}, ${bars.kernels[bar]} kernels`;
   }
+  var Bins = class {
+    size;
+    bars;
+    count;
+    first;
+    constructor({ low, high, narrow }) {
+      this.size = Math.ceil((high - low) / narrow) + 1;
+      [this.bars, this.count, this.first] = [new Uint32Array(this.size), new Uint32Array(this.size), new Uint32Array(this.size)];
+    }
+    add(bin, bar, merged) {
+      if (!this.bars[bin]++) this.first[bin] = bar;
+      this.count[bin] += merged;
+    }
+  };
   function fillRanges(filling, bars, where) {
-    const { names } = filling;
+    const { names, view } = filling;
     const active = bars.percents.tensor_active_mean_pct;
+    const { merged } = bars;
     const describe3 = (bar) => describeRange(filling, bars, bar, where);
     for (const [row, members] of bars.rows) {
-      const bins = [];
+      const bins = new Bins(view);
+      const [time, sum] = [new Float64Array(bins.size), new Float64Array(bins.size)];
       const span = spanOf2(row, 1);
       scanRow(
         bars,
         members,
-        filling.view,
+        view,
         (bar) => addWide(filling, bars, bar, span, rangeLook(filling, active[bar]), names.paths.cuts[bars.id[bar]], describe3),
-        (number, bar, seconds) => {
-          const bin = bins[number] ??= { bars: 0, count: 0, time: 0, sum: 0, first: bar };
-          bin.count += bars.merged[bar];
-          bin.bars++;
-          if (Number.isNaN(active[bar])) return;
-          bin.time += seconds;
-          bin.sum += seconds * active[bar];
+        (bin, bar, seconds) => {
+          if (bin < 0) return;
+          bins.add(bin, bar, merged[bar]);
+          const value = active[bar];
+          if (Number.isNaN(value)) return;
+          time[bin] += seconds;
+          sum[bin] += seconds * value;
         }
       );
-      bins.forEach((bin, number) => addRangeBin(filling, bars, span, number, bin, describe3));
+      for (let bin = 0; bin < bins.size; bin++) {
+        if (bins.bars[bin]) addRangeBin(filling, bars, span, bin, bins, time[bin] ? sum[bin] / time[bin] : NaN, describe3);
+      }
     }
   }
-  function addRangeBin(filling, bars, span, number, bin, describe3) {
+  function addRangeBin(filling, bars, span, bin, bins, mean, describe3) {
     const { view, names } = filling;
-    const mean = bin.time ? bin.sum / bin.time : NaN;
-    const left = view.low + number * view.narrow;
+    const left = view.low + bin * view.narrow;
     filling.paint(rangeLook(filling, mean), left, left + view.narrow, span.top, span.bottom);
-    const say = () => bin.bars === 1 ? describe3(bin.first) : `<b>${bin.count} short ranges</b>, the first ${names.paths.names[bars.id[bin.first]]}<br>Tensor Active mean ${formatPercent(mean)}`;
+    const first = bins.first[bin];
+    const say = () => bins.bars[bin] === 1 ? describe3(first) : `<b>${bins.count[bin]} short ranges</b>, the first ${names.paths.names[bars.id[first]]}<br>Tensor Active mean ${formatPercent(mean)}`;
     filling.point(left, left + view.narrow, span, say);
   }
   function describeWork({ lanes, names: { works, classes } }, bars, bar) {
@@ -2243,41 +2311,44 @@
   }
   function fillWork(filling, bars) {
     const { view, lanes, names: { works, classes } } = filling;
-    const classOf = (bar) => works.class[bars.id[bar]];
+    const { id, merged } = bars;
     const describe3 = (bar) => describeWork(filling, bars, bar);
     const idle = classes[classes.length - 1];
     for (const [row, members] of bars.rows) {
-      const bins = [];
+      const bins = new Bins(view);
+      const time = new Float64Array(bins.size * classes.length);
       const span = spanOf2(row, lanes.streamRows);
       filling.paint(idle, view.low, view.high, span.top, span.bottom);
       scanRow(
         bars,
         members,
         view,
-        (bar) => addWide(filling, bars, bar, span, classes[classOf(bar)], works.cuts[bars.id[bar]], describe3),
-        (number, bar, seconds) => {
-          const bin = bins[number] ??= { bars: 0, count: 0, first: bar, time: new Float64Array(classes.length) };
-          bin.count += bars.merged[bar];
-          bin.bars++;
-          bin.time[classOf(bar)] += seconds;
+        (bar) => addWide(filling, bars, bar, span, classes[works.class[id[bar]]], works.cuts[id[bar]], describe3),
+        (bin, bar, seconds) => {
+          if (bin < 0) return;
+          bins.add(bin, bar, merged[bar]);
+          time[bin * classes.length + works.class[id[bar]]] += seconds;
         }
       );
-      bins.forEach((bin, number) => stackBin(filling, span, number, bin, describe3));
+      for (let bin = 0; bin < bins.size; bin++) {
+        const mine = time.subarray(bin * classes.length, (bin + 1) * classes.length);
+        if (bins.bars[bin]) stackBin(filling, span, bin, bins, mine, describe3);
+      }
     }
   }
-  function stackBin(filling, span, number, bin, describe3) {
+  function stackBin(filling, span, bin, bins, byClass, describe3) {
     const { view, names: { classes } } = filling;
-    const left = view.low + number * view.narrow;
-    const busy = bin.time.reduce((sum, time) => sum + time, 0);
+    const left = view.low + bin * view.narrow;
+    const busy = byClass.reduce((sum, time) => sum + time, 0);
     const height = (span.bottom - span.top) / Math.max(busy, view.narrow);
     let { bottom } = span;
-    bin.time.forEach((time, place) => {
+    byClass.forEach((time, place) => {
       if (!time) return;
       filling.paint(classes[place], left, left + view.narrow, bottom - height * time, bottom);
       bottom -= height * time;
     });
-    const shares = () => Array.from(bin.time, (time, place) => [classes[place].name, time]).filter(([, time]) => time).map(([name, time]) => `${name} ${formatPercent(100 * time / view.narrow)}`);
-    const say = () => bin.bars === 1 ? describe3(bin.first) : `<b>${bin.count} short kernels and copies</b><br>in ${formatSeconds(view.narrow)} from ${formatMoment(left)}<br>${shares().join(", ")} of the time`;
+    const shares = () => Array.from(byClass, (time, place) => [classes[place].name, time]).filter(([, time]) => time).map(([name, time]) => `${name} ${formatPercent(100 * time / view.narrow)}`);
+    const say = () => bins.bars[bin] === 1 ? describe3(bins.first[bin]) : `<b>${bins.count[bin]} short kernels and copies</b><br>in ${formatSeconds(view.narrow)} from ${formatMoment(left)}<br>${shares().join(", ")} of the time`;
     filling.point(left, left + view.narrow, span, say);
   }
 
@@ -2291,10 +2362,13 @@
     modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]
   };
   var BINS = 4e3;
+  var LEAST_BINS = 150;
   var NARROW = 2;
-  var REACH = 3;
+  var REACH2 = 3;
   var TICK_PIXELS = 120;
   var BESIDE_AXES = 96;
+  var PICTURE = 2;
+  var PAPER2 = 3;
   var Drawing = class {
     /** What is outlined in the lanes. */
     highlights = null;
@@ -2305,7 +2379,12 @@
     gpus;
     shown;
     filled = null;
+    curves = [];
     place = 0;
+    isStale = true;
+    onPaper = false;
+    marked = null;
+    ink = "";
     filledPixels = 0;
     waiting = 0;
     constructor(plot, box, header, gpus, shown) {
@@ -2330,43 +2409,61 @@
       this.place = this.gpus.indexOf(gpu);
       if (dragmode !== void 0) this.figure.layout.dragmode = dragmode;
       this.plot.style.height = `${this.figure.layout.height}px`;
-      this.schedule();
+      this.scheduleAnew();
     }
-    /** Draw before the next frame. */
+    /** Draw the window before the next frame. */
     schedule = () => {
       this.waiting ||= requestAnimationFrame(() => void this.draw());
+    };
+    /** Draw axes and legend anew, too: another GPU, size, theme or choice of curves. */
+    scheduleAnew = () => {
+      this.isStale = true;
+      this.schedule();
+    };
+    /** Draw for paper, or for the window again, at once: print does not wait. */
+    print = (onPaper) => {
+      this.onPaper = onPaper;
+      this.isStale = true;
+      void this.draw();
     };
     /** Draw the window that is to be shown. */
     draw = async () => {
       this.waiting = 0;
-      this.fillTraces();
-      Object.assign(this.figure.layout, this.appearance(), { shapes: this.markShape() });
-      const { xaxis } = this.figure.layout;
-      const ticks = timeTicks(this.shown.low, this.shown.high, Math.max(2, Math.floor(this.filledPixels / TICK_PIXELS)));
-      Object.assign(xaxis, { range: [this.shown.low, this.shown.high], autorange: false, tickmode: "array", ...ticks });
-      await Plotly.react(this.plot, this.figure.data, this.figure.layout, CONFIG2);
       const { low, high, length, isWhole } = this.shown;
+      this.fill([low, high]);
+      const ticks = timeTicks(low, high, Math.max(2, Math.floor(this.filledPixels / TICK_PIXELS)));
+      const range = [low, high];
+      Object.assign(this.figure.layout.xaxis, { range, autorange: false, tickmode: "array", ...ticks });
+      const mark = String(this.shown.mark);
+      if (this.isStale || mark !== this.marked) {
+        [this.isStale, this.marked] = [false, mark];
+        await this.layOut();
+      } else {
+        Object.assign(this.layout.xaxis, ticks);
+        await Plotly.relayout(this.plot, { "xaxis.range": range });
+      }
       find(".shown", HTMLElement, this.box).textContent = isWhole ? `all that was recorded, ${formatSeconds(high - low)}` : `${formatSeconds(high - low)} of ${formatSeconds(length)}`;
       this.plot.dataset.window = `${low} ${high}`;
     };
-    /** Paint the bars where the axes are now: plotly also lays out by itself, some time after a resize. */
+    /** Paint where the axes are now: plotly also lays out by itself, some time after a resize. */
     followAxes = () => {
       const { xaxis, _size } = this.layout;
-      this.paintLanes(xaxis.range);
+      this.paint(xaxis.range);
       if (_size.w !== this.filledPixels) this.schedule();
     };
-    /** Paint the bars below the axes; in a window that is only moved, before its traces are filled. */
-    paintLanes([low, high]) {
+    /** Paint a window to which plotly is about to move its axes. */
+    paintWindow(window2) {
+      this.fill(window2);
+      this.paint(window2);
+    }
+    paint([low, high], canvas = this.canvas, ratio = this.onPaper ? PAPER2 : devicePixelRatio || 1) {
       const { l, t, w, h } = this.layout._size;
-      const frame = { left: l, width: w, top: t, height: h, low, high, ink: readColor("--focus") };
-      const { filled } = this;
+      const [width, height] = [this.plot.clientWidth, this.plot.clientHeight];
+      const frame = { left: l, width: w, top: t, height: h, low, high, ink: this.ink };
       const outlines = this.highlights?.gpu === this.gpu ? this.highlights.bars : [];
-      const lanes = (filled ? this.laneTraces() : []).map((trace) => {
-        const { top, bottom, range } = this.pixelsOf(trace);
-        const place = (row) => top + (row - range[1]) / (range[0] - range[1]) * (bottom - top);
-        return { ...filled, place, outlines };
-      });
-      paint(this.canvas, this.plot.clientWidth, this.plot.clientHeight, frame, lanes);
+      const lanes = this.laneTraces().map((trace) => ({ ...this.filled, ...this.stripOf(trace), outlines }));
+      const curves = this.curves.map((curve) => ({ ...curve, ...this.stripOf(curve.trace) }));
+      paint(canvas, { width, height, ratio }, frame, lanes, curves);
     }
     /** The time under the pointer, and the row of the lanes, NaN where it is not over them. */
     locate({ clientX, clientY }) {
@@ -2375,7 +2472,8 @@
       const [x, y] = [clientX - box.left - l, clientY - box.top];
       const pixel = (high - low) / w;
       for (const trace of this.laneTraces()) {
-        const { top, bottom, range } = this.pixelsOf(trace);
+        const { top, bottom } = this.stripOf(trace);
+        const { range } = this.axisOf(trace);
         const row = range[1] + (y - top) / (bottom - top) * (range[0] - range[1]);
         if (y >= top && y <= bottom) return { time: low + x * pixel, row, pixel };
       }
@@ -2385,18 +2483,34 @@
     get places() {
       return this.filled?.places ?? [];
     }
-    /** Where an event is over the lanes, and the place there, or the nearest one within some pixels. */
-    placeAt(event) {
+    /** The bar or the point of a curve at an event, or the nearest one within some pixels. */
+    pointAt(event) {
       const { time, row, pixel } = this.locate(event);
-      const [trace] = this.laneTraces();
-      if (!trace || Number.isNaN(row)) return null;
-      const { top, bottom, range } = this.pixelsOf(trace);
       const { _size: { l }, xaxis: { range: [low] } } = this.layout;
-      const place = nearestPlace(this.places, row, time, REACH * pixel);
-      const middle = place ? (place.top + place.bottom) / 2 : row;
-      const y = top + (middle - range[1]) / (range[0] - range[1]) * (bottom - top);
-      const at = place ? Math.min(Math.max(time, place.left), place.right) : time;
-      return { place, x: l + (at - low) / pixel, y };
+      const across = (at) => l + (at - low) / pixel;
+      if (Number.isNaN(row)) {
+        const found = this.nearestCurve(event, time, pixel);
+        return found && { x: across(found.point.time), y: found.strip.place(found.point.value), say: found.point.say };
+      }
+      const place = nearestPlace(this.places, row, time, REACH2 * pixel);
+      if (!place) return null;
+      const y = this.stripOf(this.laneTraces()[0]).place((place.top + place.bottom) / 2);
+      return { x: across(Math.min(Math.max(time, place.left), place.right)), y, say: place.say };
+    }
+    nearestCurve({ clientY }, time, pixel) {
+      const height = clientY - this.plot.getBoundingClientRect().top;
+      let best = null;
+      for (const curve of this.curves) {
+        const strip = this.stripOf(curve.trace);
+        if (height < strip.top || height > strip.bottom) continue;
+        const point = nearestPoint(curve, strip.place, { time, height, pixel });
+        if (point && (!best || point.away < best.point.away)) best = { point, strip };
+      }
+      return best;
+    }
+    /** The curves of the window, with their points. */
+    get points() {
+      return this.curves.map(({ trace, line: { x, y } }) => ({ ...trace, x, y }));
     }
     /** Pixels of the axes: left, top, width and height. */
     get axes() {
@@ -2405,12 +2519,12 @@
     laneTraces() {
       return this.figure.data.filter(({ meta }) => meta?.role === "lanes");
     }
-    /** Top and bottom of a trace's axis in pixels, and its range. */
-    pixelsOf(trace) {
+    /** Where the strip of a trace is. */
+    stripOf(trace) {
       const { t, h } = this.layout._size;
-      const { domain, range } = this.axisOf(trace);
+      const { domain, range: [first, last] } = this.axisOf(trace);
       const [bottom, top] = domain.map((share) => t + (1 - share) * h);
-      return { top, bottom, range };
+      return { top, bottom, place: (value) => top + (value - last) / (first - last) * (bottom - top) };
     }
     /** The vertical axis of a trace. */
     axisOf({ yaxis = "y" }) {
@@ -2418,7 +2532,7 @@
     }
     /** The axes over the bars over the page's colour, as a PNG. */
     async picture() {
-      const [width, height, scale] = [this.plot.clientWidth, this.plot.clientHeight, 2];
+      const [width, height, scale] = [this.plot.clientWidth, this.plot.clientHeight, PICTURE];
       const axes = new Image();
       axes.src = await Plotly.toImage(this.plot, { format: "png", width, height, scale });
       await axes.decode();
@@ -2426,35 +2540,32 @@
       const pen = penOf(whole);
       pen.fillStyle = getComputedStyle(document.body).backgroundColor;
       pen.fillRect(0, 0, whole.width, whole.height);
-      for (const layer of [this.canvas, axes]) pen.drawImage(layer, 0, 0, whole.width, whole.height);
+      const below = document.createElement("canvas");
+      this.paint(this.layout.xaxis.range, below, scale);
+      for (const layer of [below, axes]) pen.drawImage(layer, 0, 0, whole.width, whole.height);
       return whole.toDataURL();
     }
     get layout() {
       if (!this.plot._fullLayout) throw new Error("plotly has not drawn yet");
       return this.plot._fullLayout;
     }
-    fillTraces() {
-      const { low, high } = this.shown;
+    /** Find the bars and the points of a window. */
+    fill([low, high]) {
       const pixels = this.plot._fullLayout ? this.plot._fullLayout._size.w : this.plot.clientWidth - BESIDE_AXES;
       this.filledPixels = pixels;
       const pixel = (high - low) / Math.max(pixels, 100);
-      const view = { low, high, pixel, narrow: NARROW * pixel };
-      const drawn = this.figure.data.filter(({ meta, visible }) => meta && visible !== "legendonly");
+      const drawn = this.figure.data.filter(({ visible }) => visible !== "legendonly");
       const curves = drawn.filter(({ meta }) => meta?.role === "curve").length;
-      const most = Math.min(pixels / 1.5, Math.max(BINS / curves, 150));
-      this.filled = fillLanes(this.gpu.lanes, this.header, view);
-      const cut = makeCut(this.gpus, low, high, most);
-      for (const trace of drawn) if (trace.meta) Object.assign(trace, this.fillTrace(trace.meta, cut));
-      for (const trace of this.figure.data) trace.x ||= trace.y = [null];
+      const most = Math.min(pixels / 1.5, Math.max(BINS / curves, LEAST_BINS));
+      this.filled = fillLanes(this.gpu.lanes, this.header, { low, high, pixel, narrow: NARROW * pixel });
+      this.curves = fillCurves(this.gpus, drawn, low, high, most);
     }
-    fillTrace(meta, cut) {
-      if (meta.role === "lanes") return {};
-      const curve = this.gpus[meta.gpu].curves.get(meta.curve);
-      if (!curve) throw new Error(`it has no curve ${meta.curve}`);
-      const level = cut(meta.gpu, curve.levels);
-      if (meta.role === "band") return areaOutline(level, level.curves[curve.place], curve.step);
-      const hovertemplate = meta.templates[level.binned ? 1 : 0];
-      return { ...stepLine(level, level.curves[curve.place], curve.step), hovertemplate };
+    /** Let plotly draw all that is its own. */
+    async layOut() {
+      this.ink = readColor("--focus");
+      Object.assign(this.figure.layout, this.appearance(), { shapes: this.markShape() });
+      for (const trace of this.figure.data) trace.x ||= trace.y = [null];
+      await Plotly.react(this.plot, this.figure.data, this.figure.layout, CONFIG2);
     }
     appearance() {
       return {
@@ -2477,14 +2588,6 @@
       return [{ type: "rect", xref: "x", yref: "paper", x0, x1, y0: 0, y1: 1, line, layer: "above" }];
     }
   };
-  function makeCut(gpus, low, high, most) {
-    const made = gpus.map(() => /* @__PURE__ */ new Map());
-    return (gpu, levels) => {
-      const level = made[gpu].get(levels) ?? windowOf(levels, low, high, most);
-      made[gpu].set(levels, level);
-      return level;
-    };
-  }
   function nearestPlace(places, row, time, reach) {
     let [best, distance] = [null, Infinity];
     for (const place of places) {
@@ -2638,17 +2741,16 @@
   }
 
   // src/timeline/hover.ts
-  function tellOfBars(plot, drawing) {
+  function tellOfPointed(plot, drawing) {
     plot.on("plotly_beforehover", (event) => {
-      const found = event.type === "mousemove" ? drawing.placeAt(event) : null;
-      if (!found) return true;
+      if (event.type !== "mousemove") return true;
       Plotly.Fx.unhover(plot);
-      const { place, x, y } = found;
-      if (place) {
+      const found = drawing.pointAt(event);
+      if (found) {
         const label = {
-          x,
-          y,
-          text: place.say(),
+          x: found.x,
+          y: found.y,
+          text: found.say(),
           textAlign: "left",
           color: readColor("--card"),
           borderColor: readColor("--soft"),
@@ -2662,11 +2764,11 @@
   }
 
   // src/timeline/pointing.ts
-  var REACH2 = 3;
+  var REACH3 = 3;
   function barAt(lanes, row, time, pixel) {
     for (const lane of ["host", "windows", "work"]) {
       const rows = lane === "work" ? lanes.streamRows : 1;
-      const bar = nearest(lanes[lane], row, rows, time, REACH2 * pixel);
+      const bar = nearest(lanes[lane], row, rows, time, REACH3 * pixel);
       if (bar >= 0) return { lane, bar };
     }
     return null;
@@ -2801,7 +2903,7 @@
     const message = find(".undrawn", HTMLElement, box);
     const timeline2 = { drawn: Promise.resolve(), data: null, showWindow: () => {
     }, subjects: null, shown: null, gpu: null, showGpu: () => {
-    }, labels: () => [] };
+    }, labels: () => [], curves: () => [] };
     timeline2.drawn = start(timeline2, plot, box).then(() => {
       message.remove();
       find(".timeline-tools", HTMLElement, box).hidden = false;
@@ -2831,6 +2933,7 @@
     const subjects = new Subjects(header, gpus);
     Object.assign(timeline2, { subjects, shown, gpu: gpus[0] });
     timeline2.labels = () => drawing.places.map(({ say }) => say());
+    timeline2.curves = () => drawing.points;
     timeline2.showGpu = (gpu) => {
       if (gpu === timeline2.gpu) return;
       timeline2.gpu = gpu;
@@ -2882,12 +2985,13 @@
     plot.on("plotly_relayout", (change) => {
       const [low, high] = change["xaxis.range"] ?? [change["xaxis.range[0]"], change["xaxis.range[1]"]];
       if (change.dragmode !== void 0) drawing.figure.layout.dragmode = change.dragmode;
-      if (low !== void 0 && high !== void 0) shown.set(Number(low), Number(high));
+      if (low === void 0 || high === void 0 || low === shown.low && high === shown.high) return;
+      shown.set(Number(low), Number(high));
     });
     plot.on("plotly_relayouting", (change) => {
       const low = Number(change["xaxis.range[0]"]);
       const high = Number(change["xaxis.range[1]"]);
-      if (drawing.figure.layout.dragmode === "pan" && low < high) drawing.paintLanes([low, high]);
+      if (drawing.figure.layout.dragmode === "pan" && low < high) drawing.paintWindow([low, high]);
     });
     plot.on("plotly_afterplot", drawing.followAxes);
     plot.on("plotly_doubleclick", shown.showAll);
@@ -2906,7 +3010,7 @@
       const found = at && barAt(drawing.gpu.lanes, at.row, at.time, at.pixel);
       if (found) select(selectionOf3(subjects, drawing.gpu, found), { from: "timeline" });
     }, true);
-    tellOfBars(plot, drawing);
+    tellOfPointed(plot, drawing);
     followCrosshair(plot, drawing);
   }
   var LEAST_DRAG2 = 4;
@@ -2939,14 +3043,14 @@
   function listenToPage(plot, drawing) {
     let width = plot.clientWidth;
     new ResizeObserver(() => {
-      if (plot.clientWidth !== width) drawing.schedule();
+      if (plot.clientWidth !== width) drawing.scheduleAnew();
       width = plot.clientWidth;
     }).observe(plot);
     const attributeFilter = ["data-theme", "class", "style"];
-    new MutationObserver(drawing.schedule).observe(document.documentElement, { attributeFilter });
-    for (const query of [systemDark, narrowScreen]) query.addEventListener("change", drawing.schedule);
-    addEventListener("beforeprint", drawing.draw);
-    addEventListener("afterprint", drawing.draw);
+    new MutationObserver(drawing.scheduleAnew).observe(document.documentElement, { attributeFilter });
+    for (const query of [systemDark, narrowScreen]) query.addEventListener("change", drawing.scheduleAnew);
+    addEventListener("beforeprint", () => drawing.print(true));
+    addEventListener("afterprint", () => drawing.print(false));
   }
 
   // src/page.ts

@@ -26,7 +26,6 @@ from tcprof.views.figures.curves import (
     Metric,
     empty_band,
     empty_line,
-    hover_templates,
     measured_axis,
     tensor_axis,
     tensor_peak,
@@ -70,33 +69,31 @@ def _curve_panels(strips: GpuStrips, place: int, peak: float) -> list[Panel]:
     rates = {"range": [0, 1.1 * (rate or 1.0)], **unit_ticks(0, rate or 1.0, "FLOP/s", 4)}
     clock = curves.get(CLOCK, 1.0)
     clocks = {"range": [0, 1.15 * clock], **unit_ticks(0, clock, "Hz", 3)}
-    kinds: tuple[tuple[str, tuple[Metric, ...], int, dict[str, Any], str, str], ...] = (
-        (TENSOR.name, (TENSOR,), TENSOR_PIXELS, tensor_axis(peak), ":.3~f", " %"),
-        ("Tensor FLOP/s, from the fit of the kernels", (FLOP_RATE,), _RATE_PIXELS, rates, ":.3~s", "FLOP/s"),
-        ("SM Active and other metrics", METRICS, OTHERS_PIXELS, PERCENT_AXIS, ":.3~f", " %"),
-        ("Clock of the SMs", (CLOCK,), _CLOCK_PIXELS, clocks, ":.4~s", "Hz"),
+    kinds: tuple[tuple[str, tuple[Metric, ...], int, dict[str, Any], str], ...] = (
+        (TENSOR.name, (TENSOR,), TENSOR_PIXELS, tensor_axis(peak), "%"),
+        ("Tensor FLOP/s, from the fit of the kernels", (FLOP_RATE,), _RATE_PIXELS, rates, "FLOP/s"),
+        ("SM Active and other metrics", METRICS, OTHERS_PIXELS, PERCENT_AXIS, "%"),
+        ("Clock of the SMs", (CLOCK,), _CLOCK_PIXELS, clocks, "Hz"),
         *(
             (
                 each.name,
                 (each,),
                 MEASURED_PIXELS,
                 measured_axis(each, curves.get(each, 0.0)),
-                ":.3~s",
                 units.symbol_of(each.unit),
             )
             for each in MEASURED
         ),
     )
     panels = []
-    for title, metrics, pixels, axis, number, unit in kinds:
+    for title, metrics, pixels, axis, unit in kinds:
         traces: list[go.Scatter] = []
         for metric in metrics:
             if metric in curves and (metric is not FLOP_RATE or rate > 0):
                 meta = {"gpu": place, "curve": metric.name}
                 traces += [empty_band().update(meta={**meta, "role": "band"})] if metric is TENSOR else []
                 line = empty_line(metric, metric.visible)
-                templates = hover_templates(metric, number, unit)
-                traces.append(line.update(meta={**meta, "role": "curve", "templates": templates, "unit": unit.strip()}))
+                traces.append(line.update(meta={**meta, "role": "curve", "unit": unit}))
         if traces:
             panels.append(Panel(title, pixels, traces, axis))
     return panels
