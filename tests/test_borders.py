@@ -43,7 +43,8 @@ def test_neighbours_have_what_the_fit_gives_them() -> None:
 
 
 def test_idle_time_has_nothing_of_a_sample_in_which_something_ran() -> None:
-    assert active_ns(samples(16.2), NEIGHBOURS, 30, 50) == pytest.approx(0, abs=1e-3)
+    assert active_ns(samples(16.2), NEIGHBOURS, 0, 10) == 0
+    assert active_ns(samples(16.2), NEIGHBOURS, 30, 50) == pytest.approx(0, abs=1e-9)
 
 
 def test_a_sample_that_the_fit_does_not_explain_goes_to_those_that_ran() -> None:

@@ -4,6 +4,8 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import pytest
 import test_cli
@@ -45,16 +47,21 @@ def test_json_and_csv_have_all_rows_and_columns(run: Run) -> None:
     assert [line["module"] for line in lines] == frame["module"].tolist()
 
 
-def test_sums_are_those_of_the_iterations() -> None:
-    analysis = tcprof.read(LLAMA)
-    whole = analysis.modules[(analysis.modules["depth"] == 0) & (analysis.modules["phase"] == "all")].iloc[0]
-    step = analysis.ranges[analysis.ranges["path"] == "step"].iloc[0]
-    assert (whole["kernel_ns"], whole["kernel_count"]) == (step["kernel_ns"], step["kernel_count"])
-    roots = analysis.modules[(analysis.modules["depth"] == 1) & (analysis.modules["phase"] == "all")]
-    assert roots["kernel_ns"].sum() == whole["kernel_ns"]
-    assert roots["tensor_cycles"].sum() == pytest.approx(whole["tensor_cycles"], rel=1e-12)
-    launched = analysis.launched[analysis.launched["path_id"] >= 0]
-    assert whole["tensor_cycles"] == pytest.approx(launched["tensor_cycles"].sum(), rel=1e-12)
+@pytest.mark.parametrize("fixture", sorted(FIXTURES.glob("*.sqlite")), ids=lambda path: path.stem)
+def test_sums_are_those_of_the_iterations(fixture: Path) -> None:
+    analysis = tcprof.read(fixture)
+    exactly = partial(pytest.approx, rel=1e-12)
+    captures = analysis.ranges[analysis.ranges["depth"] == 0].set_index("gpu")["fitted_cycles"]
+    assert analysis.kernels.groupby("gpu")["tensor_cycles"].sum().to_dict() == exactly(captures.dropna().to_dict())
+    rows = analysis.modules[analysis.modules["phase"] == "all"]
+    for gpu, modules in rows.groupby("gpu"):
+        whole, roots = modules[modules["depth"] == 0].iloc[0], modules[modules["depth"] == 1]
+        places = analysis.ranges[analysis.ranges["path"].isin(analysis.iterations["path"])]
+        step = places[places["gpu"] == gpu].sum()
+        assert roots["kernel_ns"].sum() == whole["kernel_ns"] == step["kernel_ns"]
+        assert roots["kernel_count"].sum() == whole["kernel_count"] == step["kernel_count"]
+        assert roots["tensor_cycles"].sum() == exactly(whole["tensor_cycles"])
+        assert whole["tensor_cycles"] == exactly(step["fitted_cycles"])
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from tcprof.arrays import Floats, Ints
 
 FIXED_POINT = 2.0**40
 LEAST_RATE = 1e-7  # of full activity, for every launch: what a sample counted must be of one of them
-IDLE_RATE = 1e-30  # for time without any: it has what no launch can have
 ROUNDING = 1e-9  # of full activity: by so much a moment may be above it
 SAMPLES_AT_ONCE = 1 << 16
 
@@ -219,10 +218,12 @@ def _share_out(sample: Ints, rate: Floats, length: Floats, value: Floats) -> Flo
         value: Tensor Active of each sample. One that reads above full activity is even.
     """
     most = np.maximum(value, 1.0)
-    rate = np.maximum(rate, IDLE_RATE)
+    idle = rate <= 0  # time without any launch has what these cannot have
     left = value * np.bincount(sample, length, len(value))
     full = np.zeros(len(sample), dtype=bool)
     while True:  # each pass fills pieces, and a sample is never all full before what it counted is shared out
+        is_launched = np.bincount(sample, ~full & ~idle, len(value)) > 0
+        rate = np.where(idle, ~is_launched[sample], rate)
         free = np.bincount(sample, rate * length * ~full, len(value))
         scale = np.divide(left, free, out=np.zeros(len(value)), where=free > 0)
         active: Floats = np.where(full, most[sample], rate * scale[sample])

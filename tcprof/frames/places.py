@@ -181,6 +181,12 @@ RANGES = Schema(
         ),
         UNRESOLVED_SHARE,
         Column("fitted_active_s", FLOAT, "Tensor-active time of the kernels launched in them, from the fit."),
+        Column(
+            "fitted_cycles",
+            FLOAT,
+            "Tensor cycles of the kernels launched in them, from the fit: what those of kernels and modules add up to. "
+            "Unlike the cycles in the window, they are whole where a window's border cuts a sample.",
+        ),
         Column("tensor_flop", FLOAT, f"FLOP of their kernels, {KNOWN_FLOP}.", lacking=UNCOVERED.name),
         Column(
             "tensor_tflops",

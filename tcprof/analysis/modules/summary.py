@@ -42,7 +42,7 @@ def summarize_modules(
     gpus, gpu = np.unique(launched["gpu"].to_numpy(), return_inverse=True)
     levels = _levels(homes, homes.module[activity])
     values = values_of_launches(launched, account.kernels, evidence.activities["kind"]).assign(
-        kernel_count=1, all_cycles=launched["tensor_cycles"], **useful_of_launches(launched, account.kernels)
+        kernel_count=1, **useful_of_launches(launched, account.kernels)
     )
     parts = []
     for number, module in enumerate(levels):
@@ -138,10 +138,10 @@ def _measure(sums: pd.DataFrame, modules: pd.DataFrame) -> pd.DataFrame:
         tensor_active_pct=percent,
         tensor_active_low_pct=(percent - points).clip(0, 100),
         tensor_active_high_pct=(percent + points).clip(0, 100),
-        tensor_cycles=sums["all_cycles"],
+        tensor_cycles=rates["fitted_cycles"].to_numpy(),
         **useful,
         useful_pct=(100 * sums["useful_tensor_flop"] / executed).where(useful["useful_flop"].notna()),
         lost_ns=(time - sums["ideal_ns"]).where(is_whole),
-        **{name: column.to_numpy() for name, column in rates.items() if name != "fitted_active_s"},
+        **{name: column.to_numpy() for name, column in rates.items() if not name.startswith("fitted")},
     )
     return MODULES.conform(frame)
