@@ -1,7 +1,8 @@
 r"""What bounds each kernel of a program: as tcprof says, and as Nsight Compute's speed-of-light rules do.
 
+    P=avg.pct_of_peak_sustained_elapsed
     ncu --clock-control none --cache-control none --profile-from-start off --csv --log-file ncu.csv \
-        --metrics sm__throughput.avg.pct_of_peak_sustained_elapsed,gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed,gpu__time_duration.sum \
+        --metrics sm__throughput.$P,gpu__compute_memory_throughput.$P,gpu__time_duration.sum \
         python workloads/transformer.py --steps 1
     tcprof profile -o transformer workloads/transformer.py --steps 6
     python benchmarks/bounds.py transformer.nsys-rep ncu.csv

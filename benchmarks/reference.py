@@ -81,7 +81,7 @@ def match_key(name: str) -> str:
 
 
 def read_launches(path: Path) -> pd.DataFrame:
-    """The output of ``ncu --csv``: a row for each launch, a column for each metric, name and geometry as nsys has them."""
+    """The output of ``ncu --csv``: a row for each launch, a column for each metric."""
     text = "".join(line for line in path.read_text().splitlines(keepends=True) if line.startswith('"'))
     rows = pd.read_csv(StringIO(text), thousands=",", low_memory=False)
     units = set(rows.loc[rows["Metric Name"] == DURATION, "Metric Unit"])
