@@ -109,7 +109,9 @@ def compare(
     for condition in conditions:
         check_condition(condition)
     _check_usage(sides, bool(conditions), output, page, open_it, force)
-    comparisons = _compare_sides(sides, window, _parse_mapping(renamed or []), allow_mismatch, warm_up)
+    mapping = _parse_mapping(renamed or [])
+    read = [_read_side(path, name, window, warm_up) for path, name in zip(sides, _name_sides(sides), strict=True)]
+    comparisons = _compare_sides(read, mapping, allow_mismatch)
     findings = [judge_comparison(each) for each in comparisons]
     # Conditions are for two sides only, so that there is one comparison to judge.
     first, doubts = comparisons[0], findings[0].doubts
@@ -124,18 +126,15 @@ def compare(
     document = view_comparison(comparisons, findings, selected, judged, strict, limit or None)
     print_document(document, output, wide=wide)
     if page is not None:
+        from tcprof.comparison.baselines import compare_other_ways
         from tcprof.render.html.comparison import write_comparison
 
         with progress(f"Writing {page.name}"):
             reports = [find_reports(page, each) for each in sides]
             options = PageOptions(title, theme, plotlyjs)
-            write_comparison(comparisons, findings, page, options, judged, strict, reports)
-        if output == TEXT:
-            show_path(page)
-        else:
-            tell(str(page))
-        if open_it:
-            open_page(page)
+            others = compare_other_ways(read, mapping, allow_mismatch)
+            write_comparison(comparisons, findings, page, options, judged, strict, reports, others)
+        _tell_page(page, output, open_it)
     raise typer.Exit(exit_status(judged, strict))
 
 
@@ -153,6 +152,16 @@ def _check_usage(sides: list[Path], gated: bool, output: str, page: Path | None,
         check_target(page, sides, force=force)
 
 
+def _tell_page(page: Path, output: str, open_it: bool) -> None:
+    """Say where the page is; beside what other programs read, on standard error."""
+    if output == TEXT:
+        show_path(page)
+    else:
+        tell(str(page))
+    if open_it:
+        open_page(page)
+
+
 def _parse_mapping(pairs: list[str]) -> dict[str, str]:
     """New names of ranges by old ones.
 
@@ -165,13 +174,10 @@ def _parse_mapping(pairs: list[str]) -> dict[str, str]:
     return {old.strip(): new.strip() for old, _, new in (pair.partition("=") for pair in pairs)}
 
 
-def _compare_sides(
-    given: list[Path], window: Window, mapping: dict[str, str], allow_mismatch: bool, warm_up: str | None
-) -> list["Comparison"]:
+def _compare_sides(sides: list["Side"], mapping: dict[str, str], allow_mismatch: bool) -> list["Comparison"]:
     """Each of the other sides against the first."""
     from tcprof.comparison import compare as compare_sides
 
-    sides = [_read_side(path, name, window, warm_up) for path, name in zip(given, _name_sides(given), strict=True)]
     with progress("Comparing"):
         return [compare_sides(sides[0], side, mapping, allow_mismatch) for side in sides[1:]]
 

@@ -23,9 +23,9 @@ def pages(tmp_path_factory):
 
     return Pages(
         folder,
-        two=lambda path: write_page([compare_steps(folder)], path),
-        several=lambda path: write_page(compare_several(folder), path),
-        hostile=lambda path: write_page(compare_hostile(folder), path),
+        two=lambda path: write_page([compare_steps(folder)], path, choosable=True),
+        several=lambda path: write_page(compare_several(folder), path, choosable=True),
+        hostile=lambda path: write_page(compare_hostile(folder), path, choosable=True),
         gpus=lambda path: write_page(
             [compare(*(read_steps(folder, f"{name}.sqlite", gpus=(0, 1)) for name in ("a", "b")))], path
         ),

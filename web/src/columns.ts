@@ -6,8 +6,8 @@ export function startColumns(table: HTMLTableElement): void {
   const headings = Array.from(table.tHead!.rows[0].cells);
   const tools = document.querySelector(`[data-csv="${table.id}"]`)?.parentElement;
   if (!tools || !headings.some((heading) => heading.classList.contains("further"))) return;
-  const style = document.head.appendChild(document.createElement("style"));
   const chooser = Object.assign(document.createElement("details"), { className: "columns" });
+  const style = chooser.appendChild(document.createElement("style")); // with which it goes when the page's content is replaced
   const summary = chooser.appendChild(document.createElement("summary"));
   const list = chooser.appendChild(document.createElement("div"));
   const boxes = headings.slice(1).map((heading) => addBox(list, heading));

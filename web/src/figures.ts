@@ -1,8 +1,8 @@
 /** The figures of a page: each element with data-figure, drawn from the JSON of that id. */
 import { readColor, systemDark } from "./colors";
+import { chooseBar, showChosen } from "./comparison/groups";
 import { find, findAll } from "./dom";
 import { timeTicks } from "./format";
-import { chooseGroups } from "./groups";
 import { hasItems, startLasso } from "./lasso";
 import { coarsePointer, narrowScreen } from "./media";
 import type { Figure, PlotElement } from "./plotly";
@@ -29,29 +29,41 @@ const PAPER = 690;
 /** Draw all figures.
  *
  * @param timeline - Settled once the timeline is drawn, which stands before them.
- * @returns What redraws them in the page's colours, and a promise for each that it is drawn.
+ * @returns A promise for each that it is drawn.
  */
-export function startFigures(timeline: Promise<void>): { restyle: () => void; drawn: Promise<void>[] } {
-  const plots = findAll<PlotElement>("[data-figure]");
+export function startFigures(timeline: Promise<void>): Promise<void>[] {
+  const plots = findPlots();
   let last = timeline;
   const drawn = plots.map((plot) => {
     const mine = last.then(pause).then(() => drawFigure(plot)); // so that the browser shows what is drawn, and answers
     last = mine.catch(() => {});
     return mine;
   });
-  const restyle = () => relayout(plots, appearance());
   void Promise.allSettled(drawn).then(unsettle);
+  return drawn;
+}
+
+/** Redraw the figures that are there in the page's colours. */
+export function restyle(): void {
+  relayout(findPlots(), appearance());
+}
+
+/** Let all figures follow the system's colours, the window's width, parts that open, and paper. */
+export function fitFigures(): void {
   systemDark.addEventListener("change", restyle);
   narrowScreen.addEventListener("change", restyle);
   addEventListener("beforeprint", restyle);
   addEventListener("afterprint", restyle);
-  afterResize(restyle);
-  return { restyle, drawn };
+  afterResize();
+  afterOpening();
+  onPaper();
 }
+
+const findPlots = () => findAll<PlotElement>("[data-figure]");
 
 /** Lay figures out once more when they have their new width: a legend that needs fewer lines then, as on a phone that is
  * turned, would keep the place that it had, and lie over the curves. */
-function afterResize(restyle: () => void): void {
+function afterResize(): void {
   let [width, waiting] = [innerWidth, 0];
   addEventListener("resize", () => {
     unsettle();
@@ -62,21 +74,20 @@ function afterResize(restyle: () => void): void {
   });
 }
 
-/** Give figures in parts that open, and on paper, the width that there is.
- *
- * A figure that was drawn while its part was closed has none yet, and on paper there is less than in the window.
- */
-export function fitFigures(): void {
-  const plots = findAll<PlotElement>("[data-figure]");
-  for (const part of findAll<HTMLDetailsElement>("details.part")) {
-    part.addEventListener("toggle", () => {
-      unsettle();
-      if (part.open) plots.filter((plot) => part.contains(plot) && isDrawn(plot)).forEach((plot) => Plotly.Plots.resize(plot));
-    });
-  }
+/** Give figures in parts that open the width that there is: one that was drawn while its part was closed has none yet. */
+function afterOpening(): void {
+  document.addEventListener("toggle", ({ target }) => {
+    if (!(target instanceof HTMLDetailsElement) || !target.matches(".part")) return;
+    unsettle();
+    if (target.open) findPlots().filter((plot) => target.contains(plot) && isDrawn(plot)).forEach((plot) => Plotly.Plots.resize(plot));
+  }, { capture: true }); // it does not bubble
+}
+
+/** On paper there is less width than in the window. */
+function onPaper(): void {
   // With the timeline: what is wider than the paper makes a browser shrink the whole page.
-  const printed = findAll<PlotElement>("[data-figure], #timeline");
   const resize = (width: string, change: object) => {
+    const printed = findAll<PlotElement>("[data-figure], #timeline");
     printed.forEach((plot) => { plot.style.width = width; });
     relayout(printed, change);
   };
@@ -103,6 +114,7 @@ function relayout(plots: PlotElement[], change: object): void {
 }
 
 async function drawFigure(plot: PlotElement): Promise<void> {
+  if (!plot.isConnected) return; // another baseline was chosen meanwhile
   const packed = document.getElementById(plot.dataset.figure ?? "");
   const figure = JSON.parse(packed?.textContent ?? "") as Figure;
   plot.style.height = `${figure.layout.height}px`; // plotly takes it from here when the window is resized
@@ -113,7 +125,7 @@ async function drawFigure(plot: PlotElement): Promise<void> {
   if (plot.parentElement) find(".undrawn", HTMLElement, plot.parentElement).remove();
   plot.on("plotly_click", ({ points: [{ data, customdata }] }) => {
     if (data.meta?.selects) select(parseSelection(customdata as string), { from: "figure" });
-    if (data.meta?.chooses) choose(plot, data.meta.chooses, customdata as string[]);
+    if (data.meta?.chooses) chooseBar(data.meta.chooses, customdata as string[]);
   });
   if (figure.layout.meta?.seconds) {
     plot.on("plotly_relayout", (change) => {
@@ -126,18 +138,9 @@ async function drawFigure(plot: PlotElement): Promise<void> {
   plot.on("plotly_clickannotation", ({ annotation: { name } }) => { // a bar's label, which is easier to hit than a thin bar
     const trace = figure.data.find(({ meta }) => meta?.chooses);
     const groups = trace?.customdata?.[Number(name)] as string[] | undefined;
-    if (trace?.meta?.chooses && groups) choose(plot, trace.meta.chooses, groups);
+    if (trace?.meta?.chooses && groups) chooseBar(trace.meta.chooses, groups);
   });
-}
-
-/** Show the rows of a table that a bar stands for, and say so below the figure, which may be far from the table. */
-function choose(plot: PlotElement, table: string, groups: string[]): void {
-  if (!groups.length || !document.getElementById(table)) return;
-  const { rows, all } = chooseGroups(table, groups);
-  const said = find(".chosen", HTMLElement, plot.parentElement!);
-  const link = Object.assign(document.createElement("a"), { href: `#caption-${table}` });
-  link.textContent = all ? "The table shows all kernels" : `The table shows ${rows} of its kernels: ${groups.join(", ")}`;
-  said.replaceChildren(link);
+  if (figure.data.some(({ meta }) => meta?.chooses)) showChosen();
 }
 
 /** The page lends its figures the colour of its text, and less margin where it is narrow. */

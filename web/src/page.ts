@@ -1,9 +1,11 @@
 /** All of a page's script but the colours before the first paint; it starts what the page has. */
 import { chooseTheme, isDark, systemDark } from "./colors";
+import { startBaselines } from "./comparison/baselines";
 import { find, findAll, whenParsed } from "./dom";
-import { fitFigures, startFigures } from "./figures";
+import { fitFigures, restyle, startFigures } from "./figures";
 import { startIcicles } from "./icicle";
 import { followLasso } from "./lasso";
+import { openLinkedParts } from "./links";
 import { readFindings } from "./panel/findings";
 import { startGpuChoice } from "./panel/gpu_choice";
 import { startPanel } from "./panel/panel";
@@ -20,7 +22,7 @@ declare global {
   }
 }
 
-function startThemeButton(restyle: () => void): void {
+function startThemeButton(): void {
   const button = find("button.theme", HTMLButtonElement);
   const label = () => {
     button.textContent = isDark() ? "Light" : "Dark";
@@ -66,12 +68,20 @@ function startSelecting(timeline: Timeline, figures: Promise<unknown>): void {
 const timeline = startTimeline(); // unpacks its data while the browser reads plotly's script
 if (timeline) window.tcprof = timeline;
 whenParsed(() => {
+  startThemeButton();
+  openOnPaper();
+  openLinkedParts();
+  fitFigures();
+  if (document.querySelector(".side-names")) void startBaselines(startContent);
+  else startContent();
+});
+
+/** Start what the page shows: all of it, or of a comparison what is said with one of its baselines. */
+function startContent(): void {
+  document.documentElement.removeAttribute("data-drawn");
   startTables(timeline);
   startIcicles();
-  const { drawn, restyle } = startFigures(timeline?.drawn ?? Promise.resolve());
+  const drawn = startFigures(timeline?.drawn ?? Promise.resolve());
   void timeline?.drawn.then(() => startSelecting(timeline, Promise.all(drawn)));
   void Promise.all([...drawn, timeline?.drawn]).then(() => document.documentElement.setAttribute("data-drawn", "true"));
-  startThemeButton(restyle);
-  openOnPaper();
-  fitFigures();
-});
+}

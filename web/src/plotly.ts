@@ -99,13 +99,16 @@ export interface PlotElement extends HTMLElement {
   on(event: "plotly_relayout" | "plotly_relayouting", call: (change: LayoutChange) => void): void;
   on(event: "plotly_afterplot" | "plotly_doubleclick" | "plotly_restyle", call: () => void): void;
   on(event: "plotly_beforehover", call: (event: MouseEvent) => boolean): void;
+  /** What is drawn; none before that. */
+  readonly data?: Trace[];
   readonly _fullLayout?: FullLayout;
 }
 
 interface Library {
   newPlot(plot: HTMLElement, data: readonly object[], layout: object, config: object): Promise<void>;
   react(plot: HTMLElement, data: readonly object[], layout: object, config: object): Promise<void>;
-  restyle(plot: HTMLElement, change: object): Promise<void>;
+  restyle(plot: HTMLElement, change: object, traces?: number[]): Promise<void>;
+  purge(plot: HTMLElement): void;
   relayout(plot: HTMLElement, change: object): Promise<void>;
   toImage(plot: HTMLElement, options: { format: "png"; width: number; height: number; scale: number }): Promise<string>;
   Plots: { resize(plot: HTMLElement): void };

@@ -1,4 +1,5 @@
 /** The one state of a page: what is selected, and the timeline's window. It stands in the address, for links and Back. */
+import { readAddress as fragmentOfAddress, writeAddress as writeFragment } from "./address";
 import { fromFragment, isSame, parseSelection, toFragment, type PageState, type Selection } from "./selection_fragment";
 
 export type { Selection, View } from "./selection_fragment";
@@ -56,13 +57,13 @@ export function startSelection(known: (selection: Selection) => boolean): void {
     event.preventDefault();
     select(selection, { from: "element" });
   });
-  if (location.hash.includes("=")) readAddress();
+  if (fragmentOfAddress()) readAddress();
 }
 
 /** A link to a part of the page changes nothing of what is selected. */
 function readAddress(): void {
-  const fragment = location.hash;
-  if (fragment && !fragment.includes("=")) return;
+  const fragment = fragmentOfAddress();
+  if (fragment === null) return;
   clearTimeout(waiting);
   const { selection, view } = fromFragment(fragment);
   state = { selection: selection && isKnown(selection) ? selection : null, view };
@@ -76,10 +77,5 @@ function tell(from: Origin): void {
 
 function writeAddress(how: "pushState" | "replaceState"): void {
   clearTimeout(waiting);
-  const fragment = toFragment(state);
-  const here = location.hash.includes("=") ? location.hash : "";
-  if (how === "replaceState" && (fragment ? `#${fragment}` : "") === here) return;
-  try {
-    history[how](history.state, "", fragment ? `#${fragment}` : location.pathname + location.search);
-  } catch { /* a page within another one may have no history of its own */ }
+  writeFragment(toFragment(state), how);
 }

@@ -4,10 +4,10 @@
  * they stand for. A click on a row moves the timeline there; the timeline's window dims the rows without work in it.
  */
 import { startColumns } from "./columns";
+import { startGroups } from "./comparison/groups";
 import { csvLine, figureRows, type Cells } from "./csv";
 import { download, find, findAll } from "./dom";
 import { makeFoldable } from "./folding";
-import { startGroups } from "./groups";
 import type { Figure } from "./plotly";
 import { compareRows, type Direction } from "./rows";
 import { nameOf, rowsOf } from "./table";

@@ -135,8 +135,8 @@ def _about_iterations(base: Side, new: Side) -> list[Finding]:
     counts, found = [_iteration_count(side.first) for side in (base, new)], []
     if counts[0] != counts[1] and all(counts):
         sentence = (
-            f"The baseline has {counts[0]} iterations, the other recording {counts[1]}: compare iterations, not the "
-            "ranges that hold them"
+            f"The baseline has {counts[0]} iteration{'s'[: counts[0] > 1]}, the other recording {counts[1]}: compare "
+            "iterations, not the ranges that hold them"
         )
         found.append(_caution("different-counts", sentence=sentence))
     few = {name: count for name, count in zip(_SIDES, counts, strict=True) if 0 < count < FEWEST_INSTANCES}

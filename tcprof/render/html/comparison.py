@@ -1,15 +1,18 @@
 """The HTML page of a comparison: of two sides in detail, of more in an overview and a part for each."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from markupsafe import Markup
 
 from tcprof.comparison import Comparison
+from tcprof.comparison.baselines import put_first
 from tcprof.comparison.gate.judgements import Judgement
-from tcprof.findings.compared import ComparedFindings
+from tcprof.findings.compared import ComparedFindings, judge_comparison
 from tcprof.render.html.options import USUAL, PageOptions
-from tcprof.render.html.shell import figure_json, read_asset, render_page, write_page
+from tcprof.render.html.shell import figure_json, read_asset, render_macros, render_page, write_page
+from tcprof.render.html.timeline.packing import ArrayStore
 from tcprof.views.comparison.page import TRUST, ComparedSide, view_comparison_page
 from tcprof.views.document import Document, Figure, Notes, Part, Section
 
@@ -22,6 +25,7 @@ def write_comparison(
     judged: Sequence[Judgement] = (),
     strict: bool = False,
     reports: Sequence[Sequence[str]] = (),
+    others: Sequence[Sequence[Comparison]] = (),
 ) -> None:
     """Write the page of a comparison.
 
@@ -33,35 +37,50 @@ def write_comparison(
         judged: What a gate says of the first.
         strict: Whether an inconclusive condition fails.
         reports: Links to the reports on each side's recordings, see ``tcprof.cli.targets.find_reports``.
+        others: The same sides with each other one as the baseline, see ``tcprof.comparison.baselines``.
 
     Raises:
         OutputError: The file cannot be written. What was there before is left as it was.
     """
-    document = view_comparison_page(comparisons, findings, judged, strict, options.title or "", reports)
-    write_page(path, render_comparison(document, options), options)
+    view = partial(
+        view_comparison_page, judged=judged, strict=strict, title=options.title or "", choosable=bool(others)
+    )
+    documents = [view(comparisons, findings, reports=reports)]
+    for place, swapped in enumerate(others, 1):
+        told = [judge_comparison(each) for each in swapped]
+        documents.append(view(swapped, told, reports=put_first(reports, place) if reports else (), place=place))
+    write_page(path, render_comparison(documents, options), options)
 
 
-def render_comparison(document: Document, options: PageOptions = USUAL) -> str:
+def render_comparison(documents: Sequence[Document], options: PageOptions = USUAL) -> str:
     """The page of a comparison, as text.
 
     Args:
-        document: See ``tcprof.views.comparison.page``.
+        documents: What it says with each side as the baseline; the first is shown until the reader chooses another.
+            See ``tcprof.views.comparison.page``.
         options: How to make it.
     """
+    shown, *others = (_render_content(document) for document in documents)
+    values = {
+        "title": documents[0].title,
+        "shown": shown,
+        "others": [(number, Markup(ArrayStore().pack(each))) for number, each in enumerate(others, 2)],
+        "comparison_style": read_asset("comparison.css"),
+    }
+    return render_page("comparison.html", values, options)
+
+
+def _render_content(document: Document) -> dict[str, str]:
+    """All of the page that depends on the baseline."""
     sides = [part for part in document.parts if isinstance(part, ComparedSide)]
-    return render_page(
-        "comparison.html",
-        {
-            "title": document.title,
-            "document": document,
-            "sides": sides,
-            "links": [link for part in document.parts for link in _links(part, len(sides))],
-            "kind_of": _kind,
-            "draw": _draw,
-            "comparison_style": read_asset("comparison.css"),
-        },
-        options,
-    )
+    values = {
+        "document": document,
+        "sides": sides,
+        "links": [link for part in document.parts for link in _links(part, len(sides))],
+        "kind_of": _kind,
+        "draw": _draw,
+    }
+    return {"title": document.title, **render_macros("comparison_parts.html", values, ("kind", "head", "body"))}
 
 
 def _links(part: Part, sides: int) -> list[tuple[str, str]]:

@@ -16,12 +16,13 @@ _NOTE = (
 )
 
 
-def list_commands(sides: Sequence[ShownSide], reports: Sequence[Sequence[str]]) -> Section:
+def list_commands(sides: Sequence[ShownSide], reports: Sequence[Sequence[str]], choosable: bool) -> list[Section]:
     """The reports that are not there yet, and the comparisons with each other side as the baseline.
 
     Args:
         sides: All sides, the baseline first.
         reports: For each side and recording of it the link to its report; empty where there is none.
+        choosable: Whether the page has these comparisons itself.
     """
     items = []
     for shown, links in zip(sides, reports, strict=True):
@@ -31,12 +32,14 @@ def list_commands(sides: Sequence[ShownSide], reports: Sequence[Sequence[str]]) 
             for each in missing[:_MOST_REPORTS]
         ]
     names = [_argument(shown.side) for shown in sides]
-    for place, shown in enumerate(sides[1:], 1):
+    for place in () if choosable else range(1, len(sides)):
         others = [name for other, name in enumerate(names) if other != place]
         command = _command("compare", [names[place], *others]) + " -o comparison.html"
-        items.append((shown.name, ("This comparison with it as the baseline.",), command))
-    title = "Reports on each side, and other baselines"
-    return Section("commands", title, (Notes((_NOTE,)), Commands(tuple(items))), linked="Reports")
+        items.append((sides[place].name, ("This comparison with it as the baseline.",), command))
+    if not items:
+        return []
+    title = "Reports on each side" if choosable else "Reports on each side, and other baselines"
+    return [Section("commands", title, (Notes((_NOTE,)), Commands(tuple(items))), linked="Reports")]
 
 
 def _argument(side: Side) -> str:

@@ -1,11 +1,12 @@
 """The page of a comparison: of two sides in detail, of more in an overview and a part for each."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from tcprof import units
 from tcprof.comparison import Comparison
+from tcprof.comparison.baselines import put_first
 from tcprof.comparison.gate.judgements import Judgement
 from tcprof.findings import describe_kernel_order, describe_warm_up
 from tcprof.findings.compared import ComparedFindings
@@ -18,7 +19,7 @@ from tcprof.views.comparison.iterations_figure import figure_iterations, figure_
 from tcprof.views.comparison.series import MOST_POINTS, ShownSide, shown_sides
 from tcprof.views.comparison.sides import compare_provenance, list_noise, list_sides, shared_gpus
 from tcprof.views.document import Document, Figure, Notes, Part, Section, Table
-from tcprof.views.gate import view_gate
+from tcprof.views.gate import GateView, view_gate
 from tcprof.views.glance import Summary
 from tcprof.views.recording.facts import SOURCE_NOTES, WINDOW_MEANINGS, gpu_title_of_several, name_gpus
 
@@ -46,12 +47,14 @@ class ComparedSide(Section):
     Attributes:
         role: baseline or new.
         color: Its colour in all figures.
+        baseline: Number of the page's part in which it is the baseline, from 1 on; 0 where there is none.
         facts: Its recordings and GPUs.
         reports: Links to the reports on its recordings that lie beside the page, each with what it is called.
     """
 
     role: str = ""
     color: str = ""
+    baseline: int = 0
     facts: tuple[str, ...] = ()
     reports: tuple[tuple[str, str], ...] = ()
 
@@ -63,19 +66,24 @@ def view_comparison_page(
     strict: bool = False,
     title: str = "",
     reports: Sequence[Sequence[str]] = (),
+    place: int = 0,
+    choosable: bool = False,
 ) -> Document:
     """What the page of comparisons with one baseline says.
 
     Args:
         comparisons: The comparisons.
         findings: What each says, see ``tcprof.findings.compared``.
-        judged: A gate's judgements, where there is one comparison.
+        judged: A gate's judgements, where there is one comparison; of the sides as they were given.
         strict: Whether an inconclusive condition fails.
         title: Its title; empty for the names of the sides.
         reports: For each side and each of its recordings the link to its report, empty for none; empty if all are.
+        place: The place of the baseline among the sides as they were given, see ``tcprof.comparison.baselines``.
+        choosable: Whether the page has a document for each side as the baseline.
     """
     sides = shown_sides(comparisons)
     links = reports or [[""] * len(shown.side.recordings) for shown in sides]
+    numbers = put_first(range(1, len(sides) + 1), place) if choosable else [0] * len(sides)
     faults, _ = name_findings(comparisons, findings)
     cautions = texts_of(caution for each in findings for caution in each.cautions)
     return Document(
@@ -84,17 +92,29 @@ def view_comparison_page(
             *_summaries(sides, findings),
             *_count_cautions(cautions),
             *(_view_iterations(comparisons, gpu) for gpu in shared_gpus(comparisons)),
-            *(_view_side(shown, len(sides), of_side) for shown, of_side in zip(sides, links, strict=True)),
+            *(
+                replace(_view_side(shown, len(sides), of_side), baseline=number)
+                for shown, of_side, number in zip(sides, links, numbers, strict=True)
+            ),
             Section(HARD, "What makes these recordings hard to compare", (Notes(cautions, WARNINGS),), "Cautions"),
             *_side_warnings(sides, findings),
             *_view_noise(comparisons),
-            list_commands(sides, links),
+            *list_commands(sides, links, choosable),
             _view_provenance(sides),
         ),
         faults=faults,
-        gate=view_gate(judged, strict) if judged else None,
+        gate=_view_gate(judged, strict, comparisons, place) if judged else None,
         title=one_line(title or title_sides(comparisons), _LONGEST_TITLE),
     )
+
+
+def _view_gate(judged: Sequence[Judgement], strict: bool, comparisons: Sequence[Comparison], place: int) -> GateView:
+    """What the gate says, and with another baseline that it judged otherwise."""
+    gate = view_gate(judged, strict)
+    if not place:
+        return gate
+    judged_with = one_line(comparisons[place - 1].new.name, _LONGEST_FILE)
+    return replace(gate, advice=(f"It was judged with {judged_with} as the baseline.", *gate.advice))
 
 
 def _summaries(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings]) -> list[Summary]:
@@ -103,7 +123,7 @@ def _summaries(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings])
     for shown, of_side in zip(sides[1:], findings, strict=True):
         for each in of_side.gpus:
             gpu = gpu_title_of_several(shown.comparison.base.first, each.gpu)
-            title = f"{shown.name}: {gpu}" if gpu and len(sides) > 2 else gpu
+            title = ": ".join(filter(None, (shown.name if len(sides) > 2 else "", gpu)))
             found.append(Summary(each.gpu, title, each.sentences, (), ()))
     return found
 

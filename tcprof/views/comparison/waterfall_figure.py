@@ -64,6 +64,7 @@ def figure_waterfall(comparison: Comparison, gpu: int, quantity: str, table: str
         y=[top + _BAR / 2 for top in place],
         width=_BAR,
         marker={"color": [step.color for step in steps]},
+        unselected={"marker": {"opacity": 0.35}},
         hovertext=[f"<b>{label(step.name, 90)}</b><br>{step.text}" for step in steps],
         hovertemplate="%{hovertext}<extra></extra>",
         showlegend=False,

@@ -41,6 +41,244 @@
     else call();
   }
 
+  // src/timeline/unpack.ts
+  async function unpack(text) {
+    const bytes = await inflate(fromBase64(text.trim()));
+    const size = new DataView(bytes.buffer).getUint32(0, true);
+    const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + size)));
+    const planes = bytes.subarray(4 + size);
+    return { header, read: (number, type, scale = 1) => readArray(planes, header.arrays[number], type, scale) };
+  }
+  function readArray(planes, packed, type, scale) {
+    const { at, length, bytes: width, base, ascending } = packed;
+    const offsets = joinPlanes(planes.subarray(at, at + width * length), length, width);
+    if (!ascending && base === 0 && scale === 1) return new type(offsets);
+    const values = new Float64Array(length);
+    let sum = base;
+    if (ascending) for (let i = 0; i < length; i++) values[i] = scale * (sum += offsets[i]);
+    else for (let i = 0; i < length; i++) values[i] = scale * (base + offsets[i]);
+    return values instanceof type ? values : new type(values);
+  }
+  function fromBase64(text) {
+    if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+    const binary = atob(text);
+    const bytes = new Uint8Array(binary.length);
+    for (let i = 0; i < bytes.length; i++) bytes[i] = binary.charCodeAt(i);
+    return bytes;
+  }
+  async function inflate(bytes) {
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  }
+  function joinPlanes(bytes, length, width) {
+    const numbers = width > 4 ? new Float64Array(length) : new Uint32Array(length);
+    for (let plane = 0; plane < width; plane++) {
+      const octets = bytes.subarray(plane * length, (plane + 1) * length);
+      const weight = 256 ** plane;
+      if (plane === 0) numbers.set(octets);
+      else for (let i = 0; i < length; i++) numbers[i] += weight * octets[i];
+    }
+    return numbers;
+  }
+
+  // src/address.ts
+  function readAddress() {
+    const fragment = location.hash;
+    return fragment && !fragment.includes("=") ? null : fragment.replace(/^#/, "");
+  }
+  function writeAddress(fragment, how) {
+    if (how === "replaceState" && fragment === (readAddress() ?? "")) return;
+    try {
+      history[how](history.state, "", fragment ? `#${fragment}` : location.pathname + location.search);
+    } catch {
+    }
+  }
+
+  // src/comparison/chosen_fragment.ts
+  var NOTHING = { baseline: 1, parts: null };
+  function toFragment({ baseline, parts }) {
+    const fields = baseline > 1 ? [`baseline=${baseline}`] : [];
+    if (parts) fields.push(`parts=${parts.ids.join(",")}`);
+    if (parts && parts.side > 1) fields.push(`side=${parts.side}`);
+    if (parts?.gpu) fields.push(`gpu=${parts.gpu}`);
+    return fields.join("&");
+  }
+  function fromFragment(fragment) {
+    const fields = new URLSearchParams(fragment.replace(/^#/, ""));
+    const [side, gpu] = [wholeNumber(fields.get("side") ?? "1"), wholeNumber(fields.get("gpu") ?? "0")];
+    const ids = fields.get("parts")?.split(",").map(wholeNumber);
+    const isWhole = side !== null && gpu !== null && ids?.every((id) => id !== null);
+    return { baseline: wholeNumber(fields.get("baseline") ?? "") || 1, parts: isWhole ? { side, gpu, ids } : null };
+  }
+  function wholeNumber(text) {
+    return /^\d{1,9}$/.test(text) ? Number(text) : null;
+  }
+
+  // src/comparison/chosen.ts
+  var listeners = [];
+  var chosen = NOTHING;
+  function onChosen(listener) {
+    listeners.push(listener);
+  }
+  function currentlyChosen() {
+    return chosen;
+  }
+  function choose(next) {
+    const { baseline, parts } = { ...chosen, ...next };
+    chosen = { baseline, parts: baseline === chosen.baseline ? parts : null };
+    writeAddress(toFragment(chosen), "pushState");
+    tell();
+  }
+  function startChosen() {
+    chosen = fromFragment(readAddress() ?? "");
+    addEventListener("popstate", () => {
+      const fragment = readAddress();
+      if (fragment === null) return;
+      chosen = fromFragment(fragment);
+      tell();
+    });
+  }
+  function tell() {
+    for (const listener of listeners) listener(chosen);
+  }
+
+  // src/table.ts
+  function rowsOf(table) {
+    return Array.from(table.tBodies[0].rows);
+  }
+  function nameOf(row) {
+    return [".ancestors", ".name"].map((part) => row.cells[0].querySelector(part)?.textContent.trim() ?? "").join(" ").trim();
+  }
+
+  // src/comparison/groups.ts
+  var EVERYTHING = "";
+  var SEVERAL = "several";
+  var ID = /^table-kernels-(\d+)-(\d+)$/;
+  function startGroups() {
+    for (const choice of choices()) {
+      choice.addEventListener("change", () => chooseGroups(choice, choice.value === EVERYTHING ? [] : [choice.value]));
+    }
+    showChosen();
+  }
+  function chooseBar(table, groups) {
+    const choice = document.querySelector(`select[data-groups="${table}"]`);
+    if (!choice || !groups.length) return;
+    const isAgain = groupsOf(choice).join("\n") === groups.join("\n");
+    chooseGroups(choice, isAgain ? [] : groups);
+  }
+  function showChosen() {
+    for (const choice of choices()) {
+      const groups = groupsOf(choice);
+      const rows = showGroups(choice, groups);
+      for (const plot of findAll("[data-figure]")) showInFigure(plot, choice.dataset.groups, groups, rows);
+    }
+  }
+  function revealChosen() {
+    const parts = currentlyChosen().parts;
+    const told = parts && document.getElementById(`why-${parts.side}-${parts.gpu}`);
+    if (!told) return;
+    const part = told.closest("details.part");
+    if (part) part.open = true;
+    told.scrollIntoView();
+  }
+  var choices = () => findAll("select[data-groups]");
+  var options = (choice) => Array.from(choice.options, ({ value }) => value).slice(2);
+  function chooseGroups(choice, groups) {
+    const [, side, gpu] = ID.exec(choice.dataset.groups).map(Number);
+    const ids = groups.map((group2) => options(choice).indexOf(group2)).filter((id) => id >= 0);
+    choose({ parts: ids.length ? { side, gpu, ids } : null });
+  }
+  function groupsOf(choice) {
+    const { parts } = currentlyChosen();
+    if (!parts || choice.dataset.groups !== tableOf(parts)) return [];
+    const names = options(choice);
+    return parts.ids.filter((id) => id < names.length).map((id) => names[id]);
+  }
+  var tableOf = ({ side, gpu }) => `table-kernels-${side}-${gpu}`;
+  function showGroups(choice, groups) {
+    const table = document.getElementById(choice.dataset.groups);
+    find(`option[value="${SEVERAL}"]`, HTMLOptionElement, choice).hidden = groups.length < 2;
+    choice.value = groups.length > 1 ? SEVERAL : groups[0] ?? EVERYTHING;
+    let shown = 0;
+    for (const row of rowsOf(table)) {
+      const isShown = !groups.length || groups.includes(row.dataset.group ?? "");
+      row.classList.toggle("other-group", !isShown);
+      shown += isShown ? 1 : 0;
+    }
+    return shown;
+  }
+  function showInFigure(plot, table, groups, rows) {
+    const groupsOfBars = (data) => Array.from(data.customdata ?? []);
+    const trace = (plot.data ?? []).findIndex((data) => data.meta?.chooses === table && groupsOfBars(data).some(({ length }) => length));
+    if (trace < 0) return;
+    const said = find(".chosen", HTMLElement, plot.parentElement);
+    if (!groups.length && !said.textContent) return;
+    const marked = groupsOfBars(plot.data[trace]).flatMap((names, bar) => names.every((name) => groups.includes(name)) ? [bar] : []);
+    void Plotly.restyle(plot, { selectedpoints: [groups.length ? marked : null] }, [trace]);
+    const link = Object.assign(document.createElement("a"), { href: `#caption-${table}` });
+    link.textContent = groups.length ? `The table shows ${rows} of its kernels: ${groups.join(", ")}` : "The table shows all kernels";
+    said.replaceChildren(link);
+  }
+
+  // src/comparison/baselines.ts
+  var FIRST = 1;
+  async function startBaselines(start2) {
+    const contents = /* @__PURE__ */ new Map([[FIRST, currentContent()]]);
+    let shown = FIRST;
+    const follow2 = async () => {
+      const baseline = wanted();
+      if (baseline === shown) return false;
+      const content = contents.get(baseline) ?? (await unpack(packedOf(baseline).textContent)).header;
+      contents.set(baseline, content);
+      if (baseline !== wanted()) return false;
+      shown = baseline;
+      replaceContent(content);
+      return true;
+    };
+    startChosen();
+    await follow2();
+    const begin = () => {
+      start2();
+      offerBaselines();
+    };
+    begin();
+    revealChosen();
+    onChosen(() => {
+      const before = shown;
+      void follow2().then((isNew) => {
+        if (!isNew) {
+          showChosen();
+          return;
+        }
+        begin();
+        document.querySelector(`[data-baseline="${before}"]`)?.focus({ preventScroll: true });
+      });
+    });
+  }
+  function wanted() {
+    const { baseline } = currentlyChosen();
+    return packedOf(baseline) ? baseline : FIRST;
+  }
+  var packedOf = (baseline) => document.getElementById(`baseline-${baseline}`);
+  function offerBaselines() {
+    if (!("DecompressionStream" in window)) return;
+    for (const button of findAll("[data-baseline]")) {
+      button.hidden = false;
+      button.addEventListener("click", () => choose({ baseline: Number(button.dataset.baseline) }));
+    }
+  }
+  function currentContent() {
+    return { title: find("h1", HTMLElement).textContent, head: sideNames().outerHTML, body: find("main", HTMLElement).innerHTML };
+  }
+  var sideNames = () => find(".side-names", HTMLElement);
+  function replaceContent({ title, head, body }) {
+    for (const plot of findAll("[data-figure]")) Plotly.purge(plot);
+    find("h1 bdi", HTMLElement).textContent = title;
+    document.title = `${title} – tcprof`;
+    sideNames().outerHTML = head;
+    find("main", HTMLElement).innerHTML = body;
+  }
+
   // src/format.ts
   function formatSeconds(seconds) {
     const size = Math.abs(Number(seconds.toPrecision(3)));
@@ -90,50 +328,13 @@
     return Number.isFinite(count) ? Math.round(count).toLocaleString("en-US") : "–";
   }
 
-  // src/table.ts
-  function rowsOf(table) {
-    return Array.from(table.tBodies[0].rows);
-  }
-  function nameOf(row) {
-    return [".ancestors", ".name"].map((part) => row.cells[0].querySelector(part)?.textContent.trim() ?? "").join(" ").trim();
-  }
-
-  // src/groups.ts
-  var EVERYTHING = "";
-  var SEVERAL = "several";
-  function startGroups() {
-    for (const choice of findAll("select[data-groups]")) {
-      choice.addEventListener("change", () => showGroups(choice, choice.value === EVERYTHING ? [] : [choice.value]));
-    }
-  }
-  function chooseGroups(table, groups) {
-    const choice = find(`select[data-groups="${table}"]`, HTMLSelectElement);
-    const again = choice.dataset.chosen === JSON.stringify(groups);
-    const rows = showGroups(choice, again ? [] : groups);
-    return { rows, all: again };
-  }
-  function showGroups(choice, groups) {
-    const table = document.getElementById(choice.dataset.groups);
-    const several = find(`option[value="${SEVERAL}"]`, HTMLOptionElement, choice);
-    several.hidden = groups.length < 2;
-    choice.value = groups.length > 1 ? SEVERAL : groups[0] ?? EVERYTHING;
-    choice.dataset.chosen = JSON.stringify(groups);
-    let shown = 0;
-    for (const row of rowsOf(table)) {
-      const isShown = !groups.length || groups.includes(row.dataset.group ?? "");
-      row.classList.toggle("other-group", !isShown);
-      shown += isShown ? 1 : 0;
-    }
-    return shown;
-  }
-
   // src/selection_fragment.ts
-  function toFragment({ selection, view }) {
+  function toFragment2({ selection, view }) {
     const fields = selection ? fieldsOf(selection) : [];
     if (view) fields.push(["view", pairText(view)]);
     return fields.map(([name, value]) => `${name}=${encode(value)}`).join("&");
   }
-  function fromFragment(fragment) {
+  function fromFragment2(fragment) {
     const fields = /* @__PURE__ */ new Map();
     for (const field of fragment.replace(/^#/, "").split("&")) {
       const [name, value] = field.split(/=(.*)/s);
@@ -143,7 +344,7 @@
     return { selection: selectionOf(fields), view: pairOf(fields.get("view")) };
   }
   function parseSelection(text) {
-    if (!text.trimStart().startsWith("{")) return fromFragment(text).selection;
+    if (!text.trimStart().startsWith("{")) return fromFragment2(text).selection;
     try {
       const { kind, start: start2, end, number, name, instance, ids, ...rest } = JSON.parse(text);
       const first = kind === "window" ? `${String(start2)},${String(end)}` : kind === "iteration" ? number : Array.isArray(ids) ? ids.join(",") : name;
@@ -154,11 +355,11 @@
     }
   }
   function isSame(a, b) {
-    return toFragment({ selection: a, view: null }) === toFragment({ selection: b, view: null });
+    return toFragment2({ selection: a, view: null }) === toFragment2({ selection: b, view: null });
   }
   function nameOfSame(selection) {
     const { instance: _, ...any } = { instance: 0, ...selection };
-    return toFragment({ selection: any, view: null });
+    return toFragment2({ selection: any, view: null });
   }
   function fieldsOf(selection) {
     const fields = [[selection.kind, mainField(selection)]];
@@ -172,17 +373,17 @@
     return selection.kind === "iteration" ? String(selection.number) : selection.name;
   }
   function selectionOf(fields) {
-    const gpu = wholeNumber(fields.get("gpu") ?? "0");
+    const gpu = wholeNumber2(fields.get("gpu") ?? "0");
     if (gpu === null) return null;
     const pair = pairOf(fields.get("window"));
     if (pair) return { kind: "window", gpu, start: pair[0], end: pair[1] };
-    const number = wholeNumber(fields.get("iteration"));
+    const number = wholeNumber2(fields.get("iteration"));
     if (number !== null) return { kind: "iteration", gpu, number };
     for (const kind of ["kernels", "modules"]) {
-      const ids = fields.get(kind)?.split(",").map(wholeNumber);
+      const ids = fields.get(kind)?.split(",").map(wholeNumber2);
       if (ids?.every((id) => id !== null)) return { kind, gpu, ids };
     }
-    const instance = wholeNumber(fields.get("instance"));
+    const instance = wholeNumber2(fields.get("instance"));
     if (instance === 0) return null;
     for (const kind of ["range", "kernel"]) {
       const name = fields.get(kind);
@@ -199,7 +400,7 @@
     const [start2, end, ...more] = text ? text.split(",").map((part) => part.trim() ? Number(part) : NaN) : [];
     return Number.isFinite(start2) && Number.isFinite(end) && start2 < end && !more.length ? [start2, end] : null;
   }
-  function wholeNumber(text) {
+  function wholeNumber2(text) {
     return text !== void 0 && /^\d{1,15}$/.test(text) ? Number(text) : null;
   }
   function encode(text) {
@@ -215,32 +416,32 @@
 
   // src/selection.ts
   var PAUSE = 200;
-  var listeners = [];
+  var listeners2 = [];
   var state = { selection: null, view: null };
   var isKnown = () => true;
   var waiting = 0;
   function onSelection(listener) {
-    listeners.push(listener);
+    listeners2.push(listener);
   }
   function currentSelection() {
     return state.selection;
   }
   function select(selection, { from }) {
     if (selection && !isKnown(selection)) return;
-    writeAddress("replaceState");
+    writeAddress2("replaceState");
     const isNew = !isSame(selection, state.selection);
     state = { selection, view: state.view };
-    if (isNew) writeAddress("pushState");
-    tell(from);
+    if (isNew) writeAddress2("pushState");
+    tell2(from);
   }
   function keepView(view) {
     state = { selection: state.selection, view };
     clearTimeout(waiting);
-    waiting = setTimeout(() => writeAddress("replaceState"), PAUSE);
+    waiting = setTimeout(() => writeAddress2("replaceState"), PAUSE);
   }
   function startSelection(known) {
     isKnown = known;
-    addEventListener("popstate", readAddress);
+    addEventListener("popstate", readAddress2);
     document.addEventListener("click", (event) => {
       const element2 = event.target instanceof Element ? event.target.closest("[data-select]") : null;
       const selection = element2 && parseSelection(element2.dataset.select ?? "");
@@ -248,29 +449,23 @@
       event.preventDefault();
       select(selection, { from: "element" });
     });
-    if (location.hash.includes("=")) readAddress();
+    if (readAddress()) readAddress2();
   }
-  function readAddress() {
-    const fragment = location.hash;
-    if (fragment && !fragment.includes("=")) return;
+  function readAddress2() {
+    const fragment = readAddress();
+    if (fragment === null) return;
     clearTimeout(waiting);
-    const { selection, view } = fromFragment(fragment);
+    const { selection, view } = fromFragment2(fragment);
     state = { selection: selection && isKnown(selection) ? selection : null, view };
-    tell("address");
+    tell2("address");
   }
-  function tell(from) {
+  function tell2(from) {
     const change = { ...state, from };
-    for (const listener of listeners) listener(change);
+    for (const listener of listeners2) listener(change);
   }
-  function writeAddress(how) {
+  function writeAddress2(how) {
     clearTimeout(waiting);
-    const fragment = toFragment(state);
-    const here = location.hash.includes("=") ? location.hash : "";
-    if (how === "replaceState" && (fragment ? `#${fragment}` : "") === here) return;
-    try {
-      history[how](history.state, "", fragment ? `#${fragment}` : location.pathname + location.search);
-    } catch {
-    }
+    writeAddress(toFragment2(state), how);
   }
 
   // src/lasso.ts
@@ -289,18 +484,18 @@
   }
   var shownGpu = () => 0;
   function followLasso(subjects, drawn) {
-    let chosen = null;
+    let chosen2 = null;
     const show2 = (ids, launches) => {
-      if (!chosen && !ids) return;
-      chosen = ids;
+      if (!chosen2 && !ids) return;
+      chosen2 = ids;
       const shown = filterTables(ids);
       void drawn.then(() => {
-        if (chosen === ids) mark(ids, shown, launches);
+        if (chosen2 === ids) mark(ids, shown, launches);
       });
     };
     const mark = (ids, shown, launches) => {
       for (const plot of findAll("[data-figure]").filter(hasItems)) {
-        tell2(plot, ids && `The table shows ${formatCount(shown)} kernel${shown === 1 ? "" : "s"} of these`, launches);
+        tell3(plot, ids && `The table shows ${formatCount(shown)} kernel${shown === 1 ? "" : "s"} of these`, launches);
         const selectedpoints = plot.data.map(({ meta }) => ids && meta?.items ? Array.from(meta.items.keys()).filter((place) => ids.has(meta.items[place])) : null);
         void Plotly.restyle(plot, { selectedpoints }).then(() => ids ? null : Plotly.relayout(plot, { selections: [] }));
       }
@@ -324,7 +519,7 @@
     }
     return shown;
   }
-  function tell2(plot, text, launches) {
+  function tell3(plot, text, launches) {
     const said = find(".chosen", HTMLElement, plot.parentElement);
     if (!text) {
       said.replaceChildren();
@@ -360,7 +555,7 @@
   var SETTLED = 300;
   var PAPER = 690;
   function startFigures(timeline2) {
-    const plots = findAll("[data-figure]");
+    const plots = findPlots();
     let last = timeline2;
     const drawn = plots.map((plot) => {
       const mine = last.then(pause).then(() => drawFigure(plot));
@@ -368,16 +563,23 @@
       });
       return mine;
     });
-    const restyle = () => relayout(plots, appearance());
     void Promise.allSettled(drawn).then(unsettle);
+    return drawn;
+  }
+  function restyle() {
+    relayout(findPlots(), appearance());
+  }
+  function fitFigures() {
     systemDark.addEventListener("change", restyle);
     narrowScreen.addEventListener("change", restyle);
     addEventListener("beforeprint", restyle);
     addEventListener("afterprint", restyle);
-    afterResize(restyle);
-    return { restyle, drawn };
+    afterResize();
+    afterOpening();
+    onPaper();
   }
-  function afterResize(restyle) {
+  var findPlots = () => findAll("[data-figure]");
+  function afterResize() {
     let [width, waiting2] = [innerWidth, 0];
     addEventListener("resize", () => {
       unsettle();
@@ -387,16 +589,16 @@
       waiting2 = setTimeout(restyle, SETTLED);
     });
   }
-  function fitFigures() {
-    const plots = findAll("[data-figure]");
-    for (const part of findAll("details.part")) {
-      part.addEventListener("toggle", () => {
-        unsettle();
-        if (part.open) plots.filter((plot) => part.contains(plot) && isDrawn(plot)).forEach((plot) => Plotly.Plots.resize(plot));
-      });
-    }
-    const printed = findAll("[data-figure], #timeline");
+  function afterOpening() {
+    document.addEventListener("toggle", ({ target }) => {
+      if (!(target instanceof HTMLDetailsElement) || !target.matches(".part")) return;
+      unsettle();
+      if (target.open) findPlots().filter((plot) => target.contains(plot) && isDrawn(plot)).forEach((plot) => Plotly.Plots.resize(plot));
+    }, { capture: true });
+  }
+  function onPaper() {
     const resize = (width, change) => {
+      const printed = findAll("[data-figure], #timeline");
       printed.forEach((plot) => {
         plot.style.width = width;
       });
@@ -420,6 +622,7 @@
     plots.filter(isDrawn).forEach((plot) => void Plotly.relayout(plot, change));
   }
   async function drawFigure(plot) {
+    if (!plot.isConnected) return;
     const packed = document.getElementById(plot.dataset.figure ?? "");
     const figure = JSON.parse(packed?.textContent ?? "");
     plot.style.height = `${figure.layout.height}px`;
@@ -430,7 +633,7 @@
     if (plot.parentElement) find(".undrawn", HTMLElement, plot.parentElement).remove();
     plot.on("plotly_click", ({ points: [{ data, customdata }] }) => {
       if (data.meta?.selects) select(parseSelection(customdata), { from: "figure" });
-      if (data.meta?.chooses) choose(plot, data.meta.chooses, customdata);
+      if (data.meta?.chooses) chooseBar(data.meta.chooses, customdata);
     });
     if (figure.layout.meta?.seconds) {
       plot.on("plotly_relayout", (change) => {
@@ -443,16 +646,9 @@
     plot.on("plotly_clickannotation", ({ annotation: { name } }) => {
       const trace = figure.data.find(({ meta }) => meta?.chooses);
       const groups = trace?.customdata?.[Number(name)];
-      if (trace?.meta?.chooses && groups) choose(plot, trace.meta.chooses, groups);
+      if (trace?.meta?.chooses && groups) chooseBar(trace.meta.chooses, groups);
     });
-  }
-  function choose(plot, table, groups) {
-    if (!groups.length || !document.getElementById(table)) return;
-    const { rows, all } = chooseGroups(table, groups);
-    const said = find(".chosen", HTMLElement, plot.parentElement);
-    const link = Object.assign(document.createElement("a"), { href: `#caption-${table}` });
-    link.textContent = all ? "The table shows all kernels" : `The table shows ${rows} of its kernels: ${groups.join(", ")}`;
-    said.replaceChildren(link);
+    if (figure.data.some(({ meta }) => meta?.chooses)) showChosen();
   }
   function appearance() {
     return {
@@ -570,10 +766,10 @@
       title.textContent = `Where ${turned.texts[turned.name[0]]} is launched from`;
       drawBars(below, turned, data, 0, "time");
     }
-    function choose2(chosen, node) {
-      if (chosen === tree()) focus = node;
-      const link = chosen.texts[chosen.link[node]];
-      if (KINDS[chosen.kind[node]] === "kernel") kernel = normal(link);
+    function choose2(chosen2, node) {
+      if (chosen2 === tree()) focus = node;
+      const link = chosen2.texts[chosen2.link[node]];
+      if (KINDS[chosen2.kind[node]] === "kernel") kernel = normal(link);
       show2();
       const selection = parseSelection(link);
       if (selection) select(selection, { from: "figure" });
@@ -602,7 +798,7 @@
   }
   function normal(link) {
     const selection = parseSelection(link);
-    return selection ? toFragment({ selection, view: null }) : link;
+    return selection ? toFragment2({ selection, view: null }) : link;
   }
   var nodeOf = (target) => Number(target instanceof HTMLElement ? target.dataset.node ?? -1 : -1);
   function drawBars(box, tree, data, focus, order) {
@@ -653,7 +849,7 @@
     const all = findAll("button", box);
     const place = (bar) => ({ row: Number(bar.dataset.row), left: parseFloat(bar.style.left) });
     const { row, left } = place(at);
-    const near = (wanted) => all.filter((bar) => place(bar).row === wanted).sort((a, b) => Math.abs(place(a).left - left) - Math.abs(place(b).left - left))[0];
+    const near = (wanted2) => all.filter((bar) => place(bar).row === wanted2).sort((a, b) => Math.abs(place(a).left - left) - Math.abs(place(b).left - left))[0];
     const inRow = all.filter((bar) => place(bar).row === row).sort((a, b) => place(a).left - place(b).left);
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     const next = step ? inRow[inRow.indexOf(at) + step] : event.key === "ArrowUp" ? near(row - 1) : event.key === "ArrowDown" ? near(row + 1) : void 0;
@@ -662,6 +858,19 @@
     at.tabIndex = -1;
     next.tabIndex = 0;
     next.focus();
+  }
+
+  // src/links.ts
+  function openLinkedParts() {
+    document.addEventListener("click", ({ target }) => {
+      const link = target instanceof Element ? target.closest("a[href^='#']") : null;
+      if (link) openAround(link.hash);
+    });
+    openAround(location.hash);
+  }
+  function openAround(fragment) {
+    const target = document.getElementById(fragment.slice(1));
+    for (let part = target?.closest("details"); part; part = part.parentElement?.closest("details")) part.open = true;
   }
 
   // src/panel/findings.ts
@@ -676,9 +885,9 @@
   function startGpuChoice(timeline2, subjects) {
     const buttons = findAll("[data-show-gpu]");
     const tables = findAll("[data-of-gpu]");
-    const show2 = (chosen) => {
-      buttons.forEach((button) => button.setAttribute("aria-pressed", String(Number(button.dataset.showGpu) === chosen)));
-      tables.forEach((table) => table.classList.toggle("other-gpu", Number(table.dataset.ofGpu) !== chosen));
+    const show2 = (chosen2) => {
+      buttons.forEach((button) => button.setAttribute("aria-pressed", String(Number(button.dataset.showGpu) === chosen2)));
+      tables.forEach((table) => table.classList.toggle("other-gpu", Number(table.dataset.ofGpu) !== chosen2));
     };
     for (const button of buttons) {
       const gpu = subjects.gpus.find((each) => each.gpu === Number(button.dataset.showGpu));
@@ -755,8 +964,8 @@
     const all = [...shares.values()].sort((a, b) => b.seconds - a.seconds);
     return all.map(({ known, activeSeconds, ...share }) => ({ ...share, activeSeconds: known ? activeSeconds : NaN }));
   }
-  function sumModule(chosen, { ids, parents, own }) {
-    const within = new Set(chosen);
+  function sumModule(chosen2, { ids, parents, own }) {
+    const within = new Set(chosen2);
     ids.forEach((each, row) => {
       if (within.has(parents[row])) within.add(each);
     });
@@ -960,8 +1169,8 @@
     });
     return joined;
   }
-  function typical({ start: start2, end, id, merged }, wanted) {
-    const all = Array.from(id.keys()).filter((place) => id[place] === wanted);
+  function typical({ start: start2, end, id, merged }, wanted2) {
+    const all = Array.from(id.keys()).filter((place) => id[place] === wanted2);
     const single = all.filter((place) => merged[place] === 1);
     const mine = single.length ? single : all;
     mine.sort((a, b) => end[a] - start2[a] - (end[b] - start2[b]));
@@ -1041,9 +1250,9 @@
       const instances = barsOf(gpu.lanes.host, id);
       const at = selection.instance ?? -1;
       if (at >= instances.length) return null;
-      const chosen = at < 0 ? instances : [instances[at]];
-      const host = chosen.map((bar) => spanOf(gpu.lanes.host, bar));
-      const place = at < 0 ? typical(this.of(gpu).ranges, id) : this.windowOf(gpu, chosen[0]);
+      const chosen2 = at < 0 ? instances : [instances[at]];
+      const host = chosen2.map((bar) => spanOf(gpu.lanes.host, bar));
+      const place = at < 0 ? typical(this.of(gpu).ranges, id) : this.windowOf(gpu, chosen2[0]);
       return { selection, gpu, id, place, host, instances, at, work: () => this.launchedIn(gpu, host) };
     }
     kernel(gpu, selection) {
@@ -1112,9 +1321,9 @@
   function spanOf({ start: start2, end }, bar) {
     return { start: start2[bar], end: end[bar] };
   }
-  function barsOf({ id }, wanted) {
+  function barsOf({ id }, wanted2) {
     const found = [];
-    for (let bar = id.indexOf(wanted); bar >= 0; bar = id.indexOf(wanted, bar + 1)) found.push(bar);
+    for (let bar = id.indexOf(wanted2); bar >= 0; bar = id.indexOf(wanted2, bar + 1)) found.push(bar);
     return found;
   }
 
@@ -1165,7 +1374,7 @@
 
   // src/panel/told.ts
   var MOST_LINES = 8;
-  function tell3(subjects, subject) {
+  function tell4(subjects, subject) {
     const { selection, gpu, at, instances } = subject;
     const several = subjects.gpus.length > 1 ? ` on GPU ${gpu.gpu}` : "";
     const which = at >= 0 ? ` ${formatCount(at + 1)} of ${formatCount(instances.length)}` : "";
@@ -1420,7 +1629,7 @@
     };
     onSelection(({ selection }) => {
       const subject = selection && subjects.find(selection);
-      const told = subject && tell3(subjects, subject);
+      const told = subject && tell4(subjects, subject);
       steps = told ? told.steps : NOWHERE;
       show(panel, told);
     });
@@ -1494,7 +1703,7 @@
     return name.replace(/~[0-9a-f]{8}$/, "");
   }
   function fragmentOf(selection) {
-    return toFragment({ selection, view: null });
+    return toFragment2({ selection, view: null });
   }
   function element(tag, properties, ...content) {
     const made = Object.assign(document.createElement(tag), properties);
@@ -1522,9 +1731,9 @@
       list.children[place]?.scrollIntoView({ block: "nearest" });
     };
     const choose2 = (place) => {
-      const chosen = found[place];
+      const chosen2 = found[place];
       close();
-      if (chosen) select(chosen.selection, { from: "search" });
+      if (chosen2) select(chosen2.selection, { from: "search" });
     };
     input.addEventListener("input", () => {
       found = search(subjects, currentGpu(), input.value.trim().toLowerCase());
@@ -1548,8 +1757,8 @@
     });
     input.addEventListener("blur", close);
   }
-  function search({ header }, gpu, wanted) {
-    const words = wanted.split(/\s+/).filter(Boolean);
+  function search({ header }, gpu, wanted2) {
+    const words = wanted2.split(/\s+/).filter(Boolean);
     if (!words.length) return [];
     const { paths, kernels, modules } = gpu.details;
     const all = [
@@ -1567,8 +1776,8 @@
     line.append(element("span", { className: "line-note" }, noun));
     return line;
   }
-  function nothing(wanted) {
-    return wanted.trim() ? [element("li", { className: "note", role: "option", ariaDisabled: "true" }, "Nothing has that name")] : [];
+  function nothing(wanted2) {
+    return wanted2.trim() ? [element("li", { className: "note", role: "option", ariaDisabled: "true" }, "Nothing has that name")] : [];
   }
 
   // src/timeline/curves.ts
@@ -1618,7 +1827,7 @@
   function nearestPoint({ trace, level, curve, step, line: { x, y, places } }, place, { time, height, pixel }) {
     if (trace.meta?.role !== "curve") return null;
     const { unit } = trace.meta;
-    const tell4 = (value) => unit === "%" ? formatPercent(value) : formatScaled(value, unit ?? "").trim();
+    const tell5 = (value) => unit === "%" ? formatPercent(value) : formatScaled(value, unit ?? "").trim();
     let [best, away] = [-1, REACH];
     for (let i = Math.max(firstAbove(x, time - REACH * pixel) - 1, 0); i < x.length && x[i] <= time + REACH * pixel; i++) {
       const until = x[i + 1] ?? x[i];
@@ -1628,8 +1837,8 @@
     }
     if (best < 0) return null;
     const at = places[best];
-    const extremes = () => [curve.low[at], curve.high[at]].map((steps) => tell4(step * (steps - 1)));
-    const say = () => `<b>${trace.name}</b> ${tell4(y[best])}<br>at ${formatMoment(x[best])}` + (level.binned ? `<br>mean of the bin; smallest ${extremes()[0]}, largest ${extremes()[1]}` : "");
+    const extremes = () => [curve.low[at], curve.high[at]].map((steps) => tell5(step * (steps - 1)));
+    const say = () => `<b>${trace.name}</b> ${tell5(y[best])}<br>at ${formatMoment(x[best])}` + (level.binned ? `<br>mean of the bin; smallest ${extremes()[0]}, largest ${extremes()[1]}` : "");
     return { time: Math.min(Math.max(time, x[best]), x[best + 1] ?? x[best]), value: y[best], away, say };
   }
 
@@ -1871,8 +2080,8 @@
     const headings = Array.from(table.tHead.rows[0].cells);
     const tools = document.querySelector(`[data-csv="${table.id}"]`)?.parentElement;
     if (!tools || !headings.some((heading) => heading.classList.contains("further"))) return;
-    const style = document.head.appendChild(document.createElement("style"));
     const chooser = Object.assign(document.createElement("details"), { className: "columns" });
+    const style = chooser.appendChild(document.createElement("style"));
     const summary = chooser.appendChild(document.createElement("summary"));
     const list = chooser.appendChild(document.createElement("div"));
     const boxes = headings.slice(1).map((heading) => addBox(list, heading));
@@ -2031,17 +2240,17 @@
   }
   function markSelected(timeline2, table, selection) {
     const parts = selection && timeline2.subjects?.find(selection)?.parts?.map((part) => part.selection);
-    const wanted = new Set([...parts ?? [], ...selection ? [selection] : []].map(nameOfSame));
+    const wanted2 = new Set([...parts ?? [], ...selection ? [selection] : []].map(nameOfSame));
     for (const row of rowsOf(table)) {
-      const mine = wanted.size && row.dataset.item ? selectionOf2(timeline2, table, row) : null;
-      if (mine && wanted.has(nameOfSame(mine))) row.setAttribute("aria-current", "true");
+      const mine = wanted2.size && row.dataset.item ? selectionOf2(timeline2, table, row) : null;
+      if (mine && wanted2.has(nameOfSame(mine))) row.setAttribute("aria-current", "true");
       else row.removeAttribute("aria-current");
     }
   }
   function makeItems(timeline2) {
     const known = /* @__PURE__ */ new Map();
-    return ({ dataset: { gpu: wanted, items } }) => {
-      const gpu = timeline2.data?.gpus.find((each) => each.gpu === Number(wanted));
+    return ({ dataset: { gpu: wanted2, items } }) => {
+      const gpu = timeline2.data?.gpus.find((each) => each.gpu === Number(wanted2));
       if (items === "modules") return void 0;
       if (!gpu || items === "kernels") return gpu?.kernels;
       if (!known.has(gpu)) known.set(gpu, preferred(gpu.windows, gpu.ranges));
@@ -2111,17 +2320,17 @@
     table.dataset.sorted = state2;
     flatten(table);
   }
-  function filter(table, wanted) {
+  function filter(table, wanted2) {
     const rows = rowsOf(table);
     let shown = 0;
     for (const row of rows) {
-      row.hidden = !(nameOf(row) + row.cells[0].title).toLowerCase().includes(wanted);
+      row.hidden = !(nameOf(row) + row.cells[0].title).toLowerCase().includes(wanted2);
       shown += row.hidden ? 0 : 1;
     }
-    table.dataset.filtered = wanted;
+    table.dataset.filtered = wanted2;
     flatten(table);
     const count = find(`[data-count="${table.id}"]`, HTMLElement);
-    count.textContent = wanted ? `${shown} of ${rows.length} rows` : "";
+    count.textContent = wanted2 ? `${shown} of ${rows.length} rows` : "";
   }
   function startSaving(timeline2) {
     const fileName = find("h1", HTMLElement).textContent.replaceAll(/[^\w.-]+/g, "_").slice(0, 60);
@@ -2421,8 +2630,8 @@
       this.schedule();
     };
     /** Draw for paper, or for the window again, at once: print does not wait. */
-    print = (onPaper) => {
-      this.onPaper = onPaper;
+    print = (onPaper2) => {
+      this.onPaper = onPaper2;
       this.isStale = true;
       void this.draw();
     };
@@ -2773,10 +2982,10 @@
     }
     return null;
   }
-  function nearest({ rows, start: start2, end }, wanted, height, time, reach) {
+  function nearest({ rows, start: start2, end }, wanted2, height, time, reach) {
     let [best, distance] = [-1, Infinity];
     for (const [row, { members, reach: until }] of rows) {
-      if (!(wanted >= row - 0.5 && wanted < row - 0.5 + height)) continue;
+      if (!(wanted2 >= row - 0.5 && wanted2 < row - 0.5 + height)) continue;
       for (let k = firstAbove(until, time - reach); k < members.length && start2[members[k]] <= time + reach; k++) {
         const bar = members[k];
         const away = Math.max(start2[bar] - time, time - end[bar], 0);
@@ -2854,46 +3063,6 @@
       this.set(start2 - margin, end + margin);
     }
   };
-
-  // src/timeline/unpack.ts
-  async function unpack(text) {
-    const bytes = await inflate(fromBase64(text.trim()));
-    const size = new DataView(bytes.buffer).getUint32(0, true);
-    const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + size)));
-    const planes = bytes.subarray(4 + size);
-    return { header, read: (number, type, scale = 1) => readArray(planes, header.arrays[number], type, scale) };
-  }
-  function readArray(planes, packed, type, scale) {
-    const { at, length, bytes: width, base, ascending } = packed;
-    const offsets = joinPlanes(planes.subarray(at, at + width * length), length, width);
-    if (!ascending && base === 0 && scale === 1) return new type(offsets);
-    const values = new Float64Array(length);
-    let sum = base;
-    if (ascending) for (let i = 0; i < length; i++) values[i] = scale * (sum += offsets[i]);
-    else for (let i = 0; i < length; i++) values[i] = scale * (base + offsets[i]);
-    return values instanceof type ? values : new type(values);
-  }
-  function fromBase64(text) {
-    if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
-    const binary = atob(text);
-    const bytes = new Uint8Array(binary.length);
-    for (let i = 0; i < bytes.length; i++) bytes[i] = binary.charCodeAt(i);
-    return bytes;
-  }
-  async function inflate(bytes) {
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return new Uint8Array(await new Response(stream).arrayBuffer());
-  }
-  function joinPlanes(bytes, length, width) {
-    const numbers = width > 4 ? new Float64Array(length) : new Uint32Array(length);
-    for (let plane = 0; plane < width; plane++) {
-      const octets = bytes.subarray(plane * length, (plane + 1) * length);
-      const weight = 256 ** plane;
-      if (plane === 0) numbers.set(octets);
-      else for (let i = 0; i < length; i++) numbers[i] += weight * octets[i];
-    }
-    return numbers;
-  }
 
   // src/timeline/timeline.ts
   function startTimeline() {
@@ -3054,7 +3223,7 @@
   }
 
   // src/page.ts
-  function startThemeButton(restyle) {
+  function startThemeButton() {
     const button = find("button.theme", HTMLButtonElement);
     const label = () => {
       button.textContent = isDark() ? "Light" : "Dark";
@@ -3099,13 +3268,19 @@
   var timeline = startTimeline();
   if (timeline) window.tcprof = timeline;
   whenParsed(() => {
+    startThemeButton();
+    openOnPaper();
+    openLinkedParts();
+    fitFigures();
+    if (document.querySelector(".side-names")) void startBaselines(startContent);
+    else startContent();
+  });
+  function startContent() {
+    document.documentElement.removeAttribute("data-drawn");
     startTables(timeline);
     startIcicles();
-    const { drawn, restyle } = startFigures(timeline?.drawn ?? Promise.resolve());
+    const drawn = startFigures(timeline?.drawn ?? Promise.resolve());
     void timeline?.drawn.then(() => startSelecting(timeline, Promise.all(drawn)));
     void Promise.all([...drawn, timeline?.drawn]).then(() => document.documentElement.setAttribute("data-drawn", "true"));
-    startThemeButton(restyle);
-    openOnPaper();
-    fitFigures();
-  });
+  }
 })();

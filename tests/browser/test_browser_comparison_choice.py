@@ -1,0 +1,160 @@
+"""What a reader chooses on the page of a comparison: the baseline and parts of a change, which the address keeps."""
+
+import pytest
+from comparison_inputs import compare_hostile, compare_several, compare_steps, write_page
+from report_inputs import Pages
+from slow import slow
+
+pytestmark = pytest.mark.browser
+FIGURE, TABLE = "waterfall-time_ns-1-0", "#table-kernels-1-0"
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("choices")
+    return Pages(
+        folder,
+        two=lambda path: write_page([compare_steps(folder)], path, choosable=True),
+        several=lambda path: write_page(compare_several(folder), path, choosable=True),
+        hostile=lambda path: write_page(compare_hostile(folder), path, choosable=True),
+    )
+
+
+def address(opened):
+    return opened.evaluate("decodeURIComponent(location.hash)")
+
+
+def wait_until_drawn(opened, baseline):
+    """Wait for all figures of the page with this side as the baseline."""
+    opened.wait_for_function(
+        "name => document.querySelector('.side-names li b').textContent === name"
+        " && document.documentElement.dataset.drawn && !document.querySelector('.undrawn')",
+        arg=baseline,
+    )
+
+
+def choose(opened, name):
+    opened.get_by_role("button", name=f"Make {name} the baseline").click()
+    wait_until_drawn(opened, name)
+
+
+def follow(opened, path, fragment):
+    """Open a link to a page, as from elsewhere."""
+    opened.goto("about:blank")
+    opened.goto(path.as_uri() + fragment)
+    opened.wait_for_selector("html[data-drawn]", state="attached")
+
+
+def click_bar(opened, figure, number):
+    bar = opened.locator(f"#{figure} .bars .point path").nth(number)
+    bar.scroll_into_view_if_needed()
+    box = bar.bounding_box()
+    opened.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
+def test_another_side_becomes_the_baseline_and_back_undoes_it(visit, pages):
+    opened = visit(pages / "two.html")
+    before = opened.locator(".verdict").inner_text()
+    choose(opened, "opt")
+    assert opened.title().startswith("opt → base")
+    assert opened.locator("h1").inner_text() == "opt → base"
+    after = opened.locator(".verdict").inner_text()
+    assert "opt" not in after.split(" takes ")[0]
+    assert after != before
+    assert address(opened) == "#baseline=2"
+    assert opened.evaluate("document.activeElement.dataset.baseline") == "1"
+    opened.reload()
+    wait_until_drawn(opened, "opt")
+    opened.go_back()
+    wait_until_drawn(opened, "base")
+    assert opened.locator(".verdict").inner_text() == before
+    assert address(opened) == ""
+    assert opened.messages == []
+
+
+def test_a_link_opens_with_its_baseline_and_what_is_unknown_is_ignored(visit, pages):
+    path = pages / "several.html"
+    opened = visit(path)
+    follow(opened, path, "#baseline=3")
+    wait_until_drawn(opened, "fast")
+    assert [name.split(" ")[0] for name in opened.locator(".part > summary bdi").all_inner_texts()] == [
+        "middle",
+        "slow",
+    ]
+    for unknown in ("#baseline=9", "#baseline=0", "#baseline=x", "#parts=99", "#parts=0&side=7"):
+        follow(opened, path, unknown)
+        wait_until_drawn(opened, "slow")
+        assert opened.locator(f"{TABLE} tr.other-group").count() == 0
+    assert opened.messages == []
+
+
+def test_all_works_with_another_baseline_as_with_the_first(visit, pages):
+    opened = visit(pages / "two.html")
+    choose(opened, "opt")
+    click_bar(opened, FIGURE, 1)
+    assert address(opened).startswith("#baseline=2&parts=")
+    assert 0 < opened.locator(f"{TABLE} tbody tr:visible").count() < 3
+    opened.get_by_role("button", name="Change").click()
+    assert opened.locator(f"{TABLE} th[aria-sort=descending]").count() == 1
+    with opened.expect_download() as download:
+        opened.locator(f"[data-csv='{FIGURE}']").click()
+    assert len(download.value.path().read_text().splitlines()) > 2
+    opened.get_by_role("button", name="Show the page in dark colours").click()
+    ink = opened.evaluate("getComputedStyle(document.body).color")
+    assert opened.evaluate(f"document.getElementById('{FIGURE}').layout.font.color") != ""
+    assert opened.locator(f"#{FIGURE} .xtick text").first.evaluate("each => getComputedStyle(each).fill") == ink
+
+
+def test_parts_of_a_change_are_kept_by_reload_link_and_back(visit, pages):
+    path = pages / "two.html"
+    opened = visit(path)
+    click_bar(opened, FIGURE, 1)
+    assert opened.locator(f"{TABLE} tbody tr:visible").count() == 1
+    chosen = address(opened)
+    assert chosen.startswith("#parts=")
+    opened.reload()
+    opened.wait_for_selector("html[data-drawn]", state="attached")
+    assert opened.locator(f"{TABLE} tbody tr:visible").count() == 1
+    assert "1 of its kernels" in opened.locator("#why-1-0 .chosen").first.inner_text()
+    opened.go_back()
+    assert opened.locator(f"{TABLE} tbody tr:visible").count() == 3
+    follow(opened, path, chosen)
+    assert opened.locator(f"{TABLE} tbody tr:visible").count() == 1
+    assert 0 <= opened.locator("#why-1-0").bounding_box()["y"] < 300
+
+
+def test_chosen_bars_stand_out(visit, pages):
+    opened = visit(pages / "two.html")
+    opacity = (
+        f"Array.from(document.querySelectorAll('#{FIGURE} .bars .point path'), each => Number(each.style.opacity))"
+    )
+    assert set(opened.evaluate(opacity)) == {1}
+    bars = opened.locator(f"#{FIGURE} .bars .point path").count()
+    click_bar(opened, FIGURE, 1)
+    assert [place for place, each in enumerate(opened.evaluate(opacity)) if each == 1] == [0, 1, bars - 1]
+
+
+@pytest.mark.parametrize("target", ["link", "parts"])
+def test_a_closed_part_opens_for_what_leads_into_it(visit, pages, target):
+    path = pages / "several.html"
+    opened = visit(path)
+    part = opened.locator("details#side-2")
+    assert part.get_attribute("open") is None
+    if target == "link":
+        opened.get_by_role("navigation").get_by_role("link", name="fast").click()
+    else:
+        follow(opened, path, "#parts=0&side=2")
+    assert part.get_attribute("open") is not None
+
+
+@pytest.mark.parametrize(("name", "scheme"), [("two", "dark"), *slow([("several", "light"), ("hostile", "dark")])])
+def test_axe_finds_nothing_serious_with_another_baseline(visit, axe, check_silent, pages, name, scheme):
+    path = pages / f"{name}.html"
+    opened = visit(path, scheme=scheme)
+    name = opened.locator(".side-names li b").last.text_content()
+    opened.locator("[data-baseline]").last.click()
+    wait_until_drawn(opened, name)
+    opened.locator("details").evaluate_all("all => all.forEach(each => { each.open = true; })")
+    assert [each for each in axe(opened) if each[1] != "minor"] == []
+    assert opened.evaluate("window.hacked") is None
+    check_silent(opened, path)
