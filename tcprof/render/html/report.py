@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings
+from tcprof.findings.busiest import keep_busiest
 from tcprof.render.html.options import USUAL, PageOptions
 from tcprof.render.html.shell import read_asset, render_page, split_parts, write_page
 from tcprof.render.html.timeline.data import pack_timeline
@@ -32,6 +33,7 @@ def write_report(analysis: Analysis, findings: Findings, path: Path, options: Pa
 
 def render_report(analysis: Analysis, findings: Findings, options: PageOptions = USUAL) -> str:
     """The page of one recording, as text."""
+    analysis, findings = keep_busiest(analysis, findings)
     return render_document(view_report(analysis, findings, options.title or ""), _timeline(analysis), options)
 
 

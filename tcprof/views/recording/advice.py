@@ -65,6 +65,7 @@ def list_leads(analysis: Analysis, advice: Sequence[Advice]) -> Leads:
 
 def _make_leads(analysis: Analysis, shown: Sequence[Advice]) -> list[Lead]:
     several = analysis.gpus["gpu"].nunique() > 1
+    kernels = analysis.kernels.assign(link=kernel_names(analysis.kernels))
     count: Counter[str] = Counter()
     leads = []
     for each in shown:
@@ -75,17 +76,16 @@ def _make_leads(analysis: Analysis, shown: Sequence[Advice]) -> list[Lead]:
                 rule=each.rule,
                 sentence=f"{each.sentence}.",
                 gain=as_sentence(describe_gain(each.gain)).removesuffix(".") if each.gain.is_known else "",
-                about=_links_of(analysis, each),
+                about=_links_of(analysis, kernels, each),
                 place=f"GPU {each.gpu}" if several else "",
             )
         )
     return leads
 
 
-def _links_of(analysis: Analysis, advice: Advice) -> tuple[str, ...]:
+def _links_of(analysis: Analysis, kernels: pd.DataFrame, advice: Advice) -> tuple[str, ...]:
     """What selects on a page what advice is about: its kernels, longest first, or else its ranges, or its modules."""
     gpu = advice.gpu
-    kernels = analysis.kernels.assign(link=kernel_names(analysis.kernels))
     of_gpu = kernels[kernels["gpu"] == gpu].sort_values("total_ns", ascending=False, kind="stable")
     for kind, wanted, found, names in (
         ("kernel", advice.about.kernels, of_gpu["name"], of_gpu["link"]),

@@ -1,0 +1,51 @@
+"""An analysis of some of a recording's GPUs."""
+
+from collections.abc import Collection
+from dataclasses import fields, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis.analysis import Analysis
+from tcprof.arrays import Bools, Ints
+
+_KEYS = {"activity": "activities", "kernel": "kernels", "iteration": "iterations", "module": "modules"}  # of launched
+
+_Any = TypeVar("_Any", bound=Analysis)
+
+
+def busiest_gpus(analysis: Analysis, most: int) -> list[int]:
+    """The GPUs that worked longest, in order of their number.
+
+    Args:
+        analysis: The recording.
+        most: How many.
+    """
+    captures = analysis.ranges[analysis.ranges["depth"] == 0]
+    chosen = captures.sort_values("busy_ns", ascending=False, kind="stable")["gpu"].head(most)
+    return sorted(chosen.tolist())
+
+
+def keep_gpus(analysis: _Any, gpus: Collection[int]) -> _Any:
+    """The analysis with nothing of other GPUs in it; what is known of the recording as a whole stays.
+
+    Args:
+        analysis: The recording.
+        gpus: Numbers of the GPUs.
+    """
+    kept = {
+        field.name: frame["gpu"].isin(gpus).to_numpy()
+        for field in fields(Analysis)
+        if isinstance(frame := getattr(analysis, field.name), pd.DataFrame) and "gpu" in frame.columns
+    }
+    frames: dict[str, Any] = {name: getattr(analysis, name)[rows].reset_index(drop=True) for name, rows in kept.items()}
+    launched = frames["launched"]
+    keys = {key: _renumber(launched[key].to_numpy(), kept[name]) for key, name in _KEYS.items()}
+    tensor = {gpu: function for gpu, function in analysis.tensor.items() if gpu in gpus}
+    return replace(analysis, **{**frames, "launched": launched.assign(**keys), "tensor": tensor})
+
+
+def _renumber(rows: Ints, kept: Bools) -> Ints:
+    """Rows of a frame as rows of those of it that are kept; -1, for none, stays."""
+    return np.append(np.cumsum(kept) - 1, -1)[rows]

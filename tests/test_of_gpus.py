@@ -1,0 +1,79 @@
+"""An analysis of some of a recording's GPUs, and the page of one with more than it can show."""
+
+import pandas as pd
+import pytest
+from builders import TraceBuilder
+
+import tcprof
+from tcprof.analysis.of_gpus import busiest_gpus, keep_gpus
+from tcprof.findings.busiest import MOST_GPUS, keep_busiest
+from tcprof.render.html.report import render_report
+
+GPUS = MOST_GPUS + 4
+
+
+@pytest.fixture
+def analysis(tmp_path):
+    """A program that works the longer on a GPU the higher its number is, in three iterations of two kernels."""
+    builder = TraceBuilder()
+    for gpu in range(GPUS):
+        builder.gpu(gpu).samples([10 + gpu] * 60, gpu=gpu)
+    for step in range(3):
+        start = 100_000 * step
+        builder.range("step", start, start + 90_000).range("forward", start + 10, start + 80_000)
+        for gpu in range(GPUS):
+            end = start + 20_000 + 1_000 * gpu
+            builder.kernel("gemm", start + 5_000, end, launched=start + 100 + gpu, device=gpu)
+            builder.kernel("relu", end, end + 5_000, launched=start + 200 + gpu, device=gpu)
+    return tcprof.read(builder.write(tmp_path))
+
+
+def describe(analysis) -> pd.DataFrame:
+    """The launches, by what their numbers stand for."""
+    launched, activities, kernels = analysis.launched, analysis.activities, analysis.kernels
+    activity, kernel = (frame.iloc[launched[key]] for key, frame in (("activity", activities), ("kernel", kernels)))
+    return pd.DataFrame(
+        {
+            "gpu": launched["gpu"],
+            "start_ns": activity["start_ns"].to_numpy(),
+            "activity": activity["name"].astype(str).to_numpy(),
+            "kernel": kernel["name"].to_numpy(),
+            "of_gpu": kernel["gpu"].to_numpy(),
+            "iteration": analysis.iterations["number"].to_numpy()[launched["iteration"]],
+            "iterates": analysis.iterations["gpu"].to_numpy()[launched["iteration"]],
+        }
+    )
+
+
+def test_the_launches_of_some_gpus_are_of_the_same_kernels_and_iterations(analysis):
+    assert busiest_gpus(analysis, 3) == [GPUS - 3, GPUS - 2, GPUS - 1]
+    kept, whole = describe(keep_gpus(analysis, [2, 5])), describe(analysis)
+    assert len(kept) == 2 * 2 * 3
+    pd.testing.assert_frame_equal(kept, whole[whole["gpu"].isin([2, 5])].reset_index(drop=True))
+
+
+def test_nothing_of_other_gpus_is_left(analysis):
+    kept = keep_gpus(analysis, [2, 5])
+    for name, frame in vars(kept).items():
+        if isinstance(frame, pd.DataFrame) and "gpu" in frame:
+            assert set(frame["gpu"]) <= {2, 5}, name
+    assert set(kept.tensor) == {2, 5}
+    assert len(analysis.ranges) * 2 == len(kept.ranges) * GPUS > 0
+
+
+def test_a_page_shows_the_gpus_that_worked_longest_and_says_so(analysis):
+    shown, findings = keep_busiest(analysis, analysis.findings)
+    assert [each.gpu for each in findings.gpus] == shown.gpus["gpu"].tolist() == list(range(4, GPUS))
+    said = f"This page shows {MOST_GPUS} of {GPUS} GPUs, those that worked longest"
+    assert any(text.startswith(said) for text in findings.remarks)
+    page = render_report(analysis, analysis.findings)
+    assert said in page
+    assert 'id="icicle-4"' in page
+    assert 'id="icicle-3"' not in page
+
+
+def test_a_page_of_a_few_gpus_shows_all(analysis):
+    few = keep_gpus(analysis, range(MOST_GPUS))
+    shown, findings = keep_busiest(few, few.findings)
+    assert shown is few
+    assert not any("This page shows" in text for text in findings.remarks)
