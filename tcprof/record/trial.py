@@ -7,7 +7,7 @@ from tcprof.chips import metric_names
 from tcprof.errors import NsysError
 from tcprof.record.command import RecordOptions, build_profile_command
 from tcprof.record.nsys.capabilities import Capabilities
-from tcprof.record.nsys.export import find_export, read_sampled_metrics
+from tcprof.record.nsys.export import make_export, read_sampled_metrics
 from tcprof.record.nsys.locate import Nsys
 from tcprof.record.nsys.problems import explain
 from tcprof.record.nsys.report import ReportFiles
@@ -56,7 +56,7 @@ def try_metric_set(
                 f"nsys {nsys.version_text} did not sample: {cause}. It said: {done.last_lines()}",
                 hint=problem.remedy if problem else "",
             )
-        sampled = read_sampled_metrics(find_export(files.report, lambda: nsys))
+        sampled = read_sampled_metrics(make_export(nsys, files.report))
     if metric_set is not None and sampled.isdisjoint(metric_names("tensor_cycles")):
         raise NsysError(f"nsys {nsys.version_text} took the metric set, but sampled no tensor cycles.")
     return tuple(sorted(sampled))

@@ -1,7 +1,7 @@
 """Rows of paths, in the order in which a tree is read, and figures that have a share or an interval beside them."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -23,7 +23,7 @@ LONGEST_NAME = 600  # characters: no real one is longer; JSON and CSV have those
 _SHORT_NAME, _LONGEST_PATH = 160, 300
 
 
-def path_rows(rows: pd.DataFrame, cells: Iterable[tuple[Cell, ...]], tags: Iterable[str] = ()) -> tuple[Row, ...]:
+def path_rows(rows: pd.DataFrame, cells: Sequence[tuple[Cell, ...]], tags: Sequence[str] = ()) -> tuple[Row, ...]:
     """Rows of paths.
 
     Args:
@@ -34,9 +34,10 @@ def path_rows(rows: pd.DataFrame, cells: Iterable[tuple[Cell, ...]], tags: Itera
     names = rows["name"] if "name" in rows else [path.rpartition(SEPARATOR)[2] for path in rows["path"]]
     places = list(zip(rows["domain"], rows["path"], names, rows["depth"], strict=True))
     nested = _are_nested(rows, places)
-    tags = list(tags) or [""] * len(places)
     found = []
-    for (domain, path, name, depth), is_nested, of_row, tag in zip(places, nested, cells, tags, strict=True):
+    for (domain, path, name, depth), is_nested, of_row, tag in zip(
+        places, nested, cells, tags or [""] * len(places), strict=True
+    ):
         before = path[: len(path) - len(name)] if path.endswith(name) else ""
         above = before.removesuffix(SEPARATOR)
         own = (shorten(name, above.rpartition(SEPARATOR)[2]) if is_nested else name) if path else WHOLE_CAPTURE

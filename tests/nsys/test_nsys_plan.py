@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from walks import find_calls_back
 
 import tcprof
 from tcprof.errors import InputError, MachineError, NsysError, UsageError
@@ -205,6 +206,14 @@ def test_another_programs_file_in_place_of_the_export_is_refused_before_the_prog
     assert run("profile", *force, "-o", "runs", "--repeat", "2", "train.py") == 3
     assert "runs-2.sqlite is a folder where the export should be" in capfd.readouterr().err
     assert {path.name for path in machine.iterdir()} == {"train.py", there.name}
+
+
+def test_no_module_calls_back_into_one_that_waits(run, machine: Path, general_set: Path) -> None:
+    """From ``tcprof profile`` to nsys and back, see test_walks.py."""
+    ends = []
+    assert find_calls_back(lambda: ends.append(run("profile", "--dry-run", "train.py"))) == []
+    assert find_calls_back(lambda: ends.append(run("profile", "train.py"))) == []
+    assert ends == [0, 0]
 
 
 def test_a_module_and_a_command_are_recorded_too(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -5,14 +5,36 @@ bit: loading ``scipy.stats`` takes longer than all the rest of a small compariso
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
-from tcprof.arrays import Floats
+from tcprof.arrays import Floats, Ints
 
 MOST_VALUES = 1000  # of a side
 EQUAL = 1e-9  # of the largest value: values closer than this are equal
+
+
+@dataclass(frozen=True)
+class Instances:
+    """Instances of one side.
+
+    Attributes:
+        place: The place of each.
+        values: What was measured of each; NaN where that is unknown.
+    """
+
+    place: Ints
+    values: Floats
+
+    def values_at(self, places: Ints) -> list[Floats]:
+        """The known values at each of the places."""
+        known = ~np.isnan(self.values)
+        place, values = self.place[known], self.values[known]
+        order = np.argsort(place, kind="stable")
+        ends = [np.searchsorted(place[order], places, side=which) for which in ("left", "right")]
+        return [values[order[first:last]] for first, last in zip(*ends, strict=True)]
 
 
 def mann_whitney(pairs: Sequence[tuple[Floats, Floats]]) -> Floats:

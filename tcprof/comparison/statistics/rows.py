@@ -2,19 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.arrays import Bools, Floats, Ints
+from tcprof.arrays import Bools, Floats
 from tcprof.comparison.places import Renaming
 from tcprof.comparison.statistics.centers import FEWEST_INSTANCES, Centers, find_means, find_medians
 from tcprof.comparison.statistics.estimates import estimate_within
 from tcprof.comparison.statistics.noise import Deviations, run_deviations
 from tcprof.comparison.statistics.quantities import MEASURED, PEAK, Measured, measure
+from tcprof.comparison.statistics.ranks import Instances
 from tcprof.comparison.statistics.rounding import ROUNDED_QUANTITIES, Slack, rounding_of
 from tcprof.comparison.statistics.verdicts import NOT_JUDGED, Columns, Known, compare_known, values_of_sides
 from tcprof.frames import COMPARISON, QUANTITIES
@@ -150,16 +150,11 @@ def _compare_centers(quantity: str, statistic: str, sides: _Sides, hidden: Bools
         [Known(each.centers[statistic][quantity], each.deviations[statistic][quantity]) for each in side]
         for side in sides
     )
-    instances = partial(_list_instances, quantity, sides) if statistic == MEDIAN else None
+    instances = (_instances_of(quantity, sides[0]), _instances_of(quantity, sides[1])) if statistic == MEDIAN else None
     found = compare_known((base, new), _rounding(quantity, statistic, sides), instances)
     unmasked = {name: found.pop(name) for name in ("base", "new", "difference", "ratio")}
     verdict = np.where(hidden, NOT_JUDGED, found.pop("verdict"))
     return {**unmasked, **{name: np.where(hidden, np.nan, each) for name, each in found.items()}, "verdict": verdict}
-
-
-def _list_instances(quantity: str, sides: _Sides, places: Ints) -> list[list[Floats]]:
-    """The known values of all instances of each side at each of the places."""
-    return [_instances_of(quantity, side, places) for side in sides]
 
 
 def _rounding(quantity: str, statistic: str, sides: _Sides) -> tuple[Slack, Slack] | None:
@@ -182,12 +177,8 @@ def _middle_peak(side: Sequence[_RecordingFigures]) -> Floats:
     return np.asarray(pd.DataFrame([each.measured.peak_pct for each in side]).median(), dtype=np.float64)
 
 
-def _instances_of(quantity: str, side: Sequence[_RecordingFigures], places: Ints) -> list[Floats]:
-    """The known values of all instances at each of the places."""
-    place = np.concatenate([each.measured.place for each in side])
-    values = np.concatenate([each.measured.values[quantity] for each in side])
-    known = ~np.isnan(values)
-    place, values = place[known], values[known]
-    order = np.argsort(place, kind="stable")
-    ends = [np.searchsorted(place[order], places, side=which) for which in ("left", "right")]
-    return [values[order[first:last]] for first, last in zip(*ends, strict=True)]
+def _instances_of(quantity: str, side: Sequence[_RecordingFigures]) -> Instances:
+    return Instances(
+        np.concatenate([each.measured.place for each in side]),
+        np.concatenate([each.measured.values[quantity] for each in side]),
+    )

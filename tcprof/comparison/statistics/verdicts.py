@@ -1,13 +1,13 @@
 """What two sides show of a quantity: their values, the change with its interval, p and the verdict."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tcprof.arrays import Bools, Floats, Ints
+from tcprof.arrays import Bools, Floats
 from tcprof.comparison.statistics.centers import LEVEL, Centers
 from tcprof.comparison.statistics.estimates import (
     Change,
@@ -17,7 +17,7 @@ from tcprof.comparison.statistics.estimates import (
     estimate_within,
     survived_spread,
 )
-from tcprof.comparison.statistics.ranks import mann_whitney
+from tcprof.comparison.statistics.ranks import Instances, mann_whitney
 from tcprof.comparison.statistics.repeats import compare_repeats, is_measured
 from tcprof.comparison.statistics.rounding import Slack, slack_toward_none, widen_change, widen_side
 
@@ -40,19 +40,18 @@ class Known:
 
 
 Sides: TypeAlias = tuple[Sequence[Known], Sequence[Known]]
-Instances: TypeAlias = Callable[[Ints], list[list[Floats]]]  # of each side at places
 _Figures = TypeVar("_Figures", Estimate, Change)
 
 
 def compare_known(
-    sides: Sides, slacks: tuple[Slack, Slack] | None = None, instances: Instances | None = None
+    sides: Sides, slacks: tuple[Slack, Slack] | None = None, instances: tuple[Instances, Instances] | None = None
 ) -> Columns:
     """The columns of ``tcprof.frames.COMPARISON`` that are of medians, or of means.
 
     Args:
         sides: What the recordings of each side show.
         slacks: How far rounding may have moved each side; None where it has not.
-        instances: Gives the values of each side's instances at places, for the test of their ranks; None for no test.
+        instances: The instances of each side, for the test of their ranks; None for no test.
     """
     within, wide, change, assumed = _assume(sides)
     base, new = wide
@@ -113,13 +112,14 @@ def _assume(
     return both, (wide[0], wide[1]), change, np.sqrt((relative[0] ** 2 + relative[1] ** 2) / 2)
 
 
-def _test_ranks(instances: Instances, p_value: Floats, tested: Bools) -> Floats:
+def _test_ranks(instances: tuple[Instances, Instances], p_value: Floats, tested: Bools) -> Floats:
     """The p values, raised to that of the Mann-Whitney test of the instances where it is larger."""
     rows = np.flatnonzero(tested & (p_value < LEVEL))
     if not len(rows):
         return p_value
     raised = p_value.copy()
-    raised[rows] = np.fmax(p_value[rows], mann_whitney(list(zip(*instances(rows), strict=True))))
+    base, new = (side.values_at(rows) for side in instances)
+    raised[rows] = np.fmax(p_value[rows], mann_whitney(list(zip(base, new, strict=True))))
     return raised
 
 

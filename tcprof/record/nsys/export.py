@@ -66,8 +66,7 @@ def find_export(report: Path, nsys: Callable[[], Nsys]) -> Path:
             hint=f"{error.hint} Or export it where it was recorded, with "
             f"'nsys export --type=sqlite {report.name}', and give {export.name}.",
         ) from error
-    _make_export(program, report, export)
-    return export
+    return make_export(program, report)
 
 
 def check_export(path: Path) -> None:
@@ -202,10 +201,18 @@ def read_tables(path: Path) -> set[str]:
         raise InputError(f"{path} is damaged: {one_line(str(error))}.", hint=EXPORT_AGAIN) from error
 
 
-def _make_export(nsys: Nsys, report: Path, export: Path) -> None:
-    """Exports into a folder beside the report, then renames: an interruption leaves nothing half done."""
+def make_export(nsys: Nsys, report: Path) -> Path:
+    """Exports into a folder beside the report, then renames: an interruption leaves nothing half done.
+
+    Raises:
+        InputError: If the report is damaged, or too new for this nsys.
+        OutputError: If the export cannot be written beside the report.
+        NsysError: If nsys fails for another reason.
+    """
+    files = ReportFiles.named(report)
+    export = files.export
     try:
-        check_export_place(ReportFiles.named(report))
+        check_export_place(files)
         with temporary_folder(report.parent) as folder:
             made = folder / export.name
             command = [str(nsys.path), "export", "--type=sqlite", f"--output={made}", str(report)]
@@ -223,6 +230,7 @@ def _make_export(nsys: Nsys, report: Path, export: Path) -> None:
             made.replace(export)
     except OSError as error:
         raise _unwritable(report, error.strerror or str(error)) from error
+    return export
 
 
 def _keep_alone(old: Path, made: Path) -> None:

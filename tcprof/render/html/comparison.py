@@ -11,10 +11,10 @@ from tcprof.comparison.baselines import put_first
 from tcprof.comparison.gate.judgements import Judgement
 from tcprof.findings.compared import ComparedFindings, judge_comparison
 from tcprof.render.html.options import USUAL, PageOptions
-from tcprof.render.html.shell import figure_json, read_asset, render_macros, render_page, write_page
+from tcprof.render.html.shell import read_asset, render_macros, render_page, write_page
 from tcprof.render.html.timeline.packing import ArrayStore
 from tcprof.views.comparison.page import TRUST, ComparedSide, view_comparison_page
-from tcprof.views.document import Document, Figure, Notes, Part, Section
+from tcprof.views.document import Document, Notes, Part, Section
 
 
 def write_comparison(
@@ -77,8 +77,6 @@ def _render_content(document: Document) -> dict[str, str]:
         "document": document,
         "sides": sides,
         "links": [link for part in document.parts for link in _links(part, len(sides))],
-        "kind_of": _kind,
-        "draw": _draw,
     }
     return {"title": document.title, **render_macros("comparison_parts.html", values, ("kind", "head", "body"))}
 
@@ -96,12 +94,3 @@ def _links(part: Part, sides: int) -> list[tuple[str, str]]:
     if len(gpus) > 1:
         return [(each.name, each.title) for each in gpus]
     return [link for of_gpu in gpus for each in of_gpu.parts for link in _links(each, sides)]
-
-
-def _kind(part: Part) -> str:
-    """What a part is, which decides how it is shown."""
-    return type(part).__name__
-
-
-def _draw(figure: Figure) -> Markup:
-    return figure_json(figure.make())

@@ -11,7 +11,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import plotly.graph_objects as go
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -76,6 +75,8 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["unbroken"] = partial(join_units, space="\N{NO-BREAK SPACE}")
+    environment.filters["kind"] = _kind
+    environment.filters["drawn"] = _draw
     return environment
 
 
@@ -104,10 +105,15 @@ def split_parts(parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def _with_kind(part: Part) -> dict[str, Any]:
-    drawn = figure_json(part.make()) if isinstance(part, Figure) else ""
+    drawn = _draw(part) if isinstance(part, Figure) else ""
     if isinstance(part, Icicle):
         drawn = Markup(json.dumps(part.data, separators=(",", ":")).translate(_JSON_ESCAPES))
-    return {"kind": type(part).__name__, "value": part, "json": drawn}
+    return {"kind": _kind(part), "value": part, "json": drawn}
+
+
+def _kind(part: Part) -> str:
+    """What a part is, which decides how it is shown."""
+    return type(part).__name__
 
 
 def _is_undrawn(parts: Any) -> bool:
@@ -121,6 +127,7 @@ def read_asset(name: str) -> Markup:
     return Markup((files("tcprof.render.html") / "assets" / name).read_text(encoding="utf-8"))
 
 
-def figure_json(figure: go.Figure) -> Markup:
+def _draw(part: Figure) -> Markup:
     """A figure as JSON that is safe inside a script element; empty where there is nothing to draw."""
+    figure = part.make()
     return Markup(figure.to_json().translate(_JSON_ESCAPES)) if figure.data else Markup("")

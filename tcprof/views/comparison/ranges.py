@@ -1,7 +1,7 @@
 """The changes of all ranges."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -49,10 +49,10 @@ def list_range_changes(
     brief = ("host_ns" if comparison.base.first.window == "host" else "gpu_window_ns", HEADLINE.name)
     known = set(rows["quantity"][rows[["base", "new"]].notna().any(axis=1)])
     listed = [quantity for quantity in LISTED_QUANTITIES if quantity.name in (*known, *brief)]
-    cells = (
+    cells = [
         tuple(_cell(quantity, figures[*place, quantity.name]) for quantity in listed)
         for place in kept[_PLACE].itertuples(index=False, name=None)
-    )
+    ]
     return Table(
         name=f"ranges-{number}-{gpu}",
         title="",
@@ -103,7 +103,10 @@ def change_mark(row: ComparedRow) -> str:
     return MEAN_ALONE if row["mean_verdict"] in (HIGHER, LOWER) else INCONCLUSIVE
 
 
-def _tags(places: pd.DataFrame) -> Iterator[str]:
+def _tags(places: pd.DataFrame) -> list[str]:
     """A remark on ranges that one side lacks."""
-    for base, new in zip(places["base_instance_count"], places["new_instance_count"], strict=True):
-        yield "only in the baseline" if math.isnan(new) else "only in the new" if math.isnan(base) else ""
+    counts = zip(places["base_instance_count"], places["new_instance_count"], strict=True)
+    return [
+        "only in the baseline" if math.isnan(new) else "only in the new" if math.isnan(base) else ""
+        for base, new in counts
+    ]
