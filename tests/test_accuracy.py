@@ -21,7 +21,8 @@ accuracy = importlib.import_module("accuracy")
 reference = importlib.import_module("reference")
 
 FIXTURES = ["convnet_channels_last", "net_amp", "transformer_compiled", "transformer_eager"]
-FEW_STEPS = ["gan_fp16", "matmul", "mlp_fp16", "mlp_fp16_4097", "mlp_tf32", "transformer_tf32"]  # of the lessons
+LESSONS = ["gan_fp16", "matmul", "mlp_fp16", "mlp_fp16_4097", "mlp_tf32", "transformer_tf32"]
+FEW_STEPS = [*LESSONS, "llama", "resnet"]  # the last two are programs that nobody prepared
 RECORDINGS = ["matmul_dtypes", "mnist_amp", "mnist_fp32", "net_amp", "net_bad", "net_tf32"]
 QUICK = ("transformer_compiled", "mlp_fp16", "matmul")  # the others are slow
 PAIRS_BACK_TO_BACK = 3  # % of a kernel that runs once a step, right beside another: only their sum is sure

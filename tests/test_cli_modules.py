@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
 
 run = test_cli.run
 Run = Callable[..., Outcome]
-LLAMA = FIXTURES / "llama.sqlite"
+LLAMA, RESNET = FIXTURES / "llama.sqlite", FIXTURES / "resnet.sqlite"
 STEPS, LAYERS, TOKENS, WIDTH, HIDDEN, VOCABULARY = 5, 4, 8 * 512, 1024, 2688, 8192
 
 
@@ -136,3 +136,33 @@ def test_another_order_is_by_what_is_lost(run: Run) -> None:
     table = out.partition("──\n")[2].splitlines()
     order = [line.split()[0] for line in table[1:]]
     assert order == ["Llama", "(optimizer)", "(forward)", "(backward)"]
+
+
+def test_useful_flop_of_a_network_of_convolutions_are_those_counted_by_hand() -> None:
+    """128 images of 64 x 64; the backward pass multiplies twice, but for the images nothing is needed."""
+    pixels, small = 128 * 64 * 64, 128 * 32 * 32
+    once = {
+        "stem": 2 * pixels * 3 * 9 * 64 * 2 / 3,
+        "stages.0.conv1": 2 * pixels * 64 * 9 * 64,
+        "stages.0.conv2": 2 * pixels * 64 * 9 * 64,
+        "stages.1.conv1": 2 * small * 64 * 9 * 128,
+        "stages.1.conv2": 2 * small * 128 * 9 * 128,
+        "stages.1.shortcut": 2 * small * 64 * 128,
+        "head": 2 * 128 * 128 * 16,
+    }
+    modules = tcprof.read(RESNET).modules
+    rows = modules[(modules["phase"] == "all") & (modules["useful_flop"] > 0)].set_index("module")
+    found = rows["useful_flop"] / rows["iteration_count"]
+    assert found[""] == found["ResNet"] == 3 * sum(once.values())
+    layers = found[found.index.isin([f"ResNet.{name}" for name in once])]
+    assert layers.to_dict() == {f"ResNet.{name}": 3 * flop for name, flop in once.items()}
+
+
+def test_most_of_a_program_that_nobody_prepared_is_in_a_module_and_a_phase() -> None:
+    for path in (LLAMA, RESNET):
+        modules = tcprof.read(path).modules
+        roots = modules[(modules["depth"] == 1) & (modules["phase"] == "all")]
+        inside = ~roots["module"].str.startswith("(") | (roots["module"] == "(optimizer)")
+        assert roots.loc[inside, "share_pct"].sum() >= 95
+        other = modules[(modules["depth"] == 0) & (modules["phase"] == "other")]["share_pct"]
+        assert other.sum() <= 3
