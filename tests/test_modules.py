@@ -12,6 +12,7 @@ import tcprof
 from tcprof.analysis import Analysis
 from tcprof.analysis.modules.folding import fold_layers
 from tcprof.annotate.ranges import DOMAIN
+from tcprof.findings.modules import describe_homes
 from tcprof.frames import OPS_DOMAIN
 from tcprof.sources.torch_ops import split_names
 
@@ -169,6 +170,18 @@ def test_what_a_model_that_generates_does_between_its_calls_is_its_own(read: Rea
         ("Softmax", "between calls"): 10,
         ("(between calls)", "between calls"): 20,
     }
+
+
+@pytest.mark.parametrize("ops", ["none", "of no module", "of a module"])
+def test_ops_are_asked_for_only_where_they_are_missing(read: Read, ops: str) -> None:
+    step = forward_pass(Step()).ours("backward", 400, 900).works(450, thread=AUTOGRAD)
+    if ops != "none":
+        replica = 1 if ops == "of a module" else 7  # a thread on which no module is named
+        step.op("aten::mm", 40, 50, 3, thread=replica)
+        step.op(f"{NODE}MmBackward0", 410, 500, thread=AUTOGRAD).op("MmBackward0", 420, 490, 3, thread=AUTOGRAD)
+    said = " ".join(describe_homes(read(step.sampled())))
+    assert ("--annotate ops" in said) == (ops == "none")
+    assert ("on which none was named" in said) == (ops == "of no module")
 
 
 def test_own_time_and_sums_are_those_of_the_kernels(read: Read) -> None:

@@ -10,7 +10,7 @@ from tcprof.analysis.modules.tree import ALL, PHASES
 from tcprof.annotate.steps import BACKWARD, RECOMPUTE
 from tcprof.findings.notes import name_iterations, name_peak
 from tcprof.findings.precision import find_contradictions
-from tcprof.frames import IN_NO_MODULE, RANGES
+from tcprof.frames import IN_NO_MODULE, OPS_DOMAIN, RANGES
 from tcprof.untrusted import one_line
 
 UNRESOLVED = "~"
@@ -32,6 +32,10 @@ _LESS_EXECUTED = (
 _WITHOUT_OPS = (
     "The backward pass is in no module: it can be brought there where PyTorch's ops were recorded too, with "
     "'tcprof profile --annotate ops'."
+)
+_OPS_OF_NO_MODULE = (
+    "The backward pass is in no module, although PyTorch's ops were recorded: those whose gradients it computes ran "
+    "outside of modules, or on threads on which none was named, as nn.DataParallel's replicas in older recordings."
 )
 
 
@@ -59,7 +63,8 @@ def describe_homes(analysis: Analysis) -> tuple[str, ...]:
             f"By phase: {', '.join(phases)}."
         )
         if rest.get(IN_NO_MODULE.format(phase=BACKWARD), 0) > whole.get(BACKWARD, 0) / 2 > 0:
-            said.append(_WITHOUT_OPS)
+            has_ops = (analysis.paths["domain"] == OPS_DOMAIN).any()
+            said.append(_OPS_OF_NO_MODULE if has_ops else _WITHOUT_OPS)
     sampled = analysis.modules[analysis.modules[_ACTIVE[0]].notna()]
     if not are_resolved(sampled).all():
         said.append(_ABOUT_UNRESOLVED)
