@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.intervals import search, union
+from tcprof.analysis.intervals import enumerate_keys, search, union
 from tcprof.analysis.projection import Attribution, Hierarchy
 from tcprof.analysis.sampling import Windows
 from tcprof.arrays import Bools, Floats, Ints
@@ -271,7 +271,7 @@ def group_by_path(instances: pd.DataFrame, paths: pd.DataFrame) -> tuple[Ints, p
         GPU and path, in that order, with the columns of ``paths``.
     """
     key = instances["gpu"].to_numpy() * len(paths) + instances["path_id"].to_numpy()
-    keys, group = np.unique(key, return_inverse=True)
+    keys, group = enumerate_keys(key)
     groups = pd.DataFrame({"gpu": keys // max(len(paths), 1), "path_id": keys % max(len(paths), 1)})
     return np.where(instances["warm_up"], -1, group), groups.join(paths, on="path_id")
 

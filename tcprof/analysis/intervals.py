@@ -51,6 +51,16 @@ def distinct(*times: Ints) -> Ints:
     return every[run_starts(every)]
 
 
+def enumerate_keys(keys: Ints) -> tuple[Ints, Ints]:
+    """The distinct keys, ascending, and where each key is among them: as ``np.unique``, but linear for small keys."""
+    most = int(keys.max(initial=-1)) + 1
+    if most > 4 * len(keys) or keys.min(initial=0) < 0:
+        return np.unique(keys, return_inverse=True)
+    present = np.zeros(most, dtype=bool)
+    present[keys] = True
+    return np.flatnonzero(present), (np.cumsum(present) - 1)[keys]
+
+
 def search(times: Ints, wanted: Ints | Floats, side: Literal["left", "right"] = "left") -> Ints:
     """As ``np.searchsorted``, but what is wanted is looked for in order: far quicker where there is much of both."""
     if np.all(wanted[1:] >= wanted[:-1]):

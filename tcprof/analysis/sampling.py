@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.borders import SharedMetric, border_errors
-from tcprof.analysis.intervals import StepFunction, run_starts, search
+from tcprof.analysis.intervals import StepFunction, enumerate_keys, run_starts, search
 from tcprof.analysis.pieces import NO_LAUNCHES, Rates, SplitSamples, split_samples
 from tcprof.arrays import Floats, Ints
 
@@ -265,7 +265,7 @@ def bootstrap_interval(group: Ints, part: Floats, whole: Floats, groups: int) ->
     count = np.bincount(group, minlength=groups)
     rank = np.arange(len(group)) - np.repeat(np.cumsum(count) - count, count)
     block = group * BLOCKS + rank * np.minimum(count, BLOCKS)[group] // count[group]
-    keys, codes = np.unique(block, return_inverse=True)
+    keys, codes = enumerate_keys(block)
     block_part, block_whole = (np.bincount(codes, values).astype(np.float64) for values in (part, whole))
     block_group = keys // BLOCKS
     enough = np.flatnonzero(count >= MINIMUM_INSTANCES)

@@ -122,6 +122,11 @@ class _Overlaps:
     of_launch: Floats
 
 
+def make_sparse(values: Floats, row: Ints, column: Ints, shape: tuple[int, int]) -> csr_array:
+    """A sparse matrix with indices of four bytes, where scipy keeps the eight that it is given: products take less."""
+    return csr_array((values, (row.astype(np.int32), column.astype(np.int32))), shape=shape)
+
+
 def build_design(launches: Launches, samples: StepFunction) -> Design:
     """Cut launches into parts, lay them under the samples, and find the borders between stretches."""
     kind, duration = launches.kind, launches.end - launches.start
@@ -132,7 +137,7 @@ def build_design(launches: Launches, samples: StepFunction) -> Design:
     is_row = np.zeros(len(samples.start), dtype=bool)
     is_row[found.sample] = True
     row, place_of = np.flatnonzero(is_row), np.cumsum(is_row) - 1
-    shares = csr_array((found.share, (place_of[found.sample], found.column)), shape=(len(row), int(count.sum())))
+    shares = make_sparse(found.share, place_of[found.sample], found.column, (len(row), int(count.sum())))
     start, end = samples.start[row], samples.end[row]
     adjacent = np.append(False, end[:-1] == start[1:]) if len(row) else np.zeros(0, dtype=bool)
     begins, ends = (_find_cuts(launches, parts, border) for border in (start, end))
@@ -142,7 +147,7 @@ def build_design(launches: Launches, samples: StepFunction) -> Design:
     cluster = _clusters(stretch)
     part_kind = np.repeat(np.arange(len(count)), count)
     part_ns = (mean / count)[part_kind]
-    of_class = csr_array((part_ns, (np.arange(len(part_ns)), part_kind)), shape=(len(part_ns), len(mean)))
+    of_class = make_sparse(part_ns, np.arange(len(part_ns)), part_kind, (len(part_ns), len(mean)))
     place = place_of[found.of_sample]
     return Design(
         shares,
@@ -221,7 +226,7 @@ def _squares(launches: Launches, group: Ints, found: _Overlaps) -> csr_array:
     first = run_starts(found.launch, group)
     share = np.add.reduceat(found.of_launch, first) if len(first) else found.of_launch
     launch, shape = found.launch[first], (int(group.max(initial=-1)) + 1, int(launches.kind.max(initial=-1)) + 1)
-    return csr_array(((share * launches.weight[launch]) ** 2, (group[first], launches.kind[launch])), shape=shape)
+    return make_sparse((share * launches.weight[launch]) ** 2, group[first], launches.kind[launch], shape)
 
 
 def _stretches_of_launches(launches: Launches, start: Ints, stretch: Ints, row: Ints, found: _Overlaps) -> Ints:

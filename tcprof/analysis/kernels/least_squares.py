@@ -14,7 +14,7 @@ from scipy.linalg.lapack import dpttrf
 from scipy.sparse import csr_array
 
 from tcprof.analysis.intervals import run_starts
-from tcprof.analysis.kernels.design import Design
+from tcprof.analysis.kernels.design import Design, make_sparse
 from tcprof.arrays import Floats, Ints
 
 SHAPE, SHAPE_FLOOR = 0.3, 0.005  # how much neighbouring parts differ: of the class's rate, and of the highest rate
@@ -52,7 +52,7 @@ class Noise:
         """
         rows = np.arange(end - begin)
         if len(rows) < 2:  # LAPACK refuses a matrix of one
-            return csr_array((self.diagonal[begin:end] ** -0.5, (rows, rows)), shape=(len(rows), len(rows)))
+            return make_sparse(self.diagonal[begin:end] ** -0.5, rows, rows, (len(rows), len(rows)))
         pivot, below, _ = dpttrf(self.diagonal[begin:end], -self.coupling[begin + 1 : end])
         # The covariance is LDL', and what L has below its diagonal of ones gives the inverse of L, column by column.
         factor, found = -np.append(0, below), [(rows, rows, np.ones(len(rows)))]
@@ -64,7 +64,7 @@ class Noise:
             row, value = row[kept], value[kept]
             found.append((row, column[kept], value))
         row, column, value = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return csr_array((value / np.sqrt(pivot[row]), (row, column)), shape=(len(rows), len(rows)))
+        return make_sparse(value / np.sqrt(pivot[row]), row, column, (len(rows), len(rows)))
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ class Common:
 
     def columns(self, begin: int, end: int) -> csr_array:
         """The errors of rows from ``begin`` to ``end``, a column for each group."""
-        place = (np.arange(end - begin), self.group[begin:end])
-        return csr_array((self.error[begin:end], place), shape=(end - begin, int(self.group.max(initial=-1)) + 1))
+        shape = (end - begin, int(self.group.max(initial=-1)) + 1)
+        return make_sparse(self.error[begin:end], np.arange(end - begin), self.group[begin:end], shape)
 
 
 def normal_equations(

@@ -6,15 +6,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.sparse import csr_array
 
 from tcprof.analysis.kernels.bound import find_bounds
-from tcprof.analysis.kernels.design import Launches
-from tcprof.analysis.kernels.fit import Fit
 from tcprof.analysis.kernels.launches import KernelFit
 from tcprof.analysis.kernels.names import PRODUCT, read_names
+from tcprof.analysis.kernels.sums import GroupSums
 from tcprof.analysis.kernels.work import SHARES
-from tcprof.analysis.sampling import NORMAL_95
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.chips import NO_MATRIX
 from tcprof.frames import KERNELS, WORK
@@ -27,7 +24,6 @@ COUNTER_DECIDES_PCT = 20.0  # all above: more than index arithmetic reaches
 RESOLVED_POINTS, RESOLVED_SHARE = 5.0, 0.1  # half the interval of a resolved kernel: in points, or of its value
 FLOP_PER_FMA = 64  # of a warp: 32 products and sums of float32
 OTHER_RESOLVED_POINTS = 20.0  # the same for other metrics
-ROWS_AT_ONCE = 4096
 RESOLVED, POOLED, UNRESOLVED, NOT_SAMPLED = "resolved", "pooled", "unresolved", "not sampled"
 UNDECIDED = (UNRESOLVED, NOT_SAMPLED)  # the counter cannot say whether these used the Tensor Cores
 FROM_NAMES = "estimated from kernel names"
@@ -69,11 +65,12 @@ def summarize_kernels(
     texts["launch_geometry"] = activities["launch_geometry"].cat.categories[rows["geometry"]]
     path_id = _longest_path(group, launched)
     labels = np.append(paths["path"].to_numpy(dtype=object), "")
-    measured = _measure(kernel_fit, launched, group)
-    others = _measure_others(kernel_fit, group, measured["total_ns"])
+    sums = GroupSums(kernel_fit, group)
+    measured = _measure(sums, launched, group)
+    others = _measure_others(sums, measured["total_ns"])
     fp32_products = ((names["work"] == PRODUCT) & (names["precision"] == "fp32")).to_numpy(dtype=bool)
     bound = find_bounds(others, measured["tensor_active_pct"], fp32_products)
-    work = _measure_work(kernel_fit, launched, group)
+    work = _measure_work(sums, launched, group)
     columns = {**rows, **texts, "path": labels[path_id], **measured, **others, **work, "bound": bound, **names}
     frame = pd.DataFrame(columns, index=rows.index)
     frame = frame.assign(share_pct=100 * frame["total_ns"] / frame.groupby("gpu")["total_ns"].transform("sum"))
@@ -99,7 +96,7 @@ def _longest_path(group: Ints, launched: pd.DataFrame) -> Ints:
     return np.array([path for _, path in longest], dtype=np.int64)
 
 
-def _measure(kernel_fit: KernelFit, launched: pd.DataFrame, group: Ints) -> dict[str, Floats]:
+def _measure(sums: GroupSums, launched: pd.DataFrame, group: Ints) -> dict[str, Floats]:
     """Times, Tensor Active with its interval, cycles and FLOP/s of each group."""
     by = launched.groupby(group)
     total = by["duration_ns"].sum().to_numpy()
@@ -109,7 +106,7 @@ def _measure(kernel_fit: KernelFit, launched: pd.DataFrame, group: Ints) -> dict
     flop = np.where(by["tensor_flop"].count().to_numpy() == count, flop, np.nan)
     ideal = np.where(np.isnan(flop), np.nan, by["tensor_ideal_ns"].sum(min_count=1).to_numpy())
     percent = 100 * active / total
-    points = 100 * sum_fit(kernel_fit, group, "tensor")[1] / total
+    points = 100 * sums.active("tensor")[1] / total
     return {
         "launch_count": count,
         "total_ns": total,
@@ -128,86 +125,30 @@ def _measure(kernel_fit: KernelFit, launched: pd.DataFrame, group: Ints) -> dict
     }
 
 
-def _measure_others(kernel_fit: KernelFit, group: Ints, total: Floats) -> dict[str, Floats]:
+def _measure_others(sums: GroupSums, total: Floats) -> dict[str, Floats]:
     """The other metrics of each group, in percent; unknown where the fit cannot tell."""
     found = {}
     for name in SHARES:
-        active, half = sum_fit(kernel_fit, group, name)
+        active, half = sums.active(name)
         known = 100 * half / total <= OTHER_RESOLVED_POINTS
         found[f"{name}_pct"] = np.where(known, np.minimum(100 * active / total, 100), np.nan)
     return found
 
 
-def _measure_work(kernel_fit: KernelFit, launched: pd.DataFrame, group: Ints) -> dict[str, Floats]:
+def _measure_work(sums: GroupSums, launched: pd.DataFrame, group: Ints) -> dict[str, Floats]:
     """What each group counts beside tensor cycles, half the interval of that, and rates; unknown where not recorded."""
     groups = int(group.max(initial=-1)) + 1
     found: dict[str, Floats] = {
         name: np.bincount(group, launched[name], groups).astype(np.float64) for name in ("sm_cycles", *WORK)
     }
     for name in WORK:
-        found[f"{name}_error"] = _sum_counts(kernel_fit, group, name)
+        found[f"{name}_error"] = sums.half_of_count(name)
     seconds = np.bincount(group, launched["duration_ns"], groups) * 1e-9
     moved = found["dram_read_bytes"] + found["dram_write_bytes"]
     return found | {
         "dram_bandwidth": moved / seconds,
         "fma_tflops": FLOP_PER_FMA * found["fma_instruction_count"] / seconds * 1e-12,
     }
-
-
-def _sum_counts(kernel_fit: KernelFit, group: Ints, name: str) -> Floats:
-    """Half the 95 % interval of what the fit of a counter gives groups of launches; unknown where there is none."""
-    return _sum_of_fits(
-        {number: of_gpu.counts.get(name) for number, of_gpu in kernel_fit.gpus.items()}, kernel_fit, group
-    )[1]
-
-
-def sum_fit(kernel_fit: KernelFit, group: Ints, metric: str) -> tuple[Floats, Floats]:
-    """What the fit gives groups of launches.
-
-    Args:
-        kernel_fit: See ``fit_kernels``.
-        group: Group of each launch, from 0; each is on one GPU.
-        metric: ``tensor`` or one of ``tcprof.analysis.kernels.work.SHARES``.
-
-    Returns:
-        Each group's ns of full activity, and half the 95 % interval of that.
-    """
-    fits = {number: of_gpu.fits.get(metric) for number, of_gpu in kernel_fit.gpus.items()}
-    active, half = _sum_of_fits(fits, kernel_fit, group)
-    if metric == "tensor":
-        gpu = kernel_fit.launched["gpu"].to_numpy()
-        for number, of_gpu in kernel_fit.gpus.items():
-            half += np.bincount(group[gpu == number], of_gpu.doubt, len(half))
-    return active, half
-
-
-def _sum_of_fits(fits: Mapping[int, Fit | None], kernel_fit: KernelFit, group: Ints) -> tuple[Floats, Floats]:
-    """What the fits of the GPUs give groups of launches, and half the 95 % interval; unknown where there is no fit."""
-    gpu = kernel_fit.launched["gpu"].to_numpy()
-    value, half = (np.full(int(group.max(initial=-1)) + 1, np.nan) for _ in range(2))
-    for number, of_gpu in fits.items():
-        if of_gpu is not None:
-            found, row = np.unique(group[gpu == number], return_inverse=True)
-            value[found] = np.bincount(row, of_gpu.per_launch)
-            half[found] = _half_of_sums(of_gpu, row, kernel_fit.gpus[number].launches)
-    return value, half
-
-
-def _half_of_sums(fit: Fit, row: Ints, launches: Launches) -> Floats:
-    """Half the interval of sums a'x over classes, from a'Ca and a'b.
-
-    A sum over some of a class's launches also varies with the choice. What each launch adds to that is at most the
-    variance of the class's mean, times the number of all its launches.
-    """
-    place, shape = (row, launches.kind), (int(row.max()) + 1, len(fit.value))
-    counts, squares = (csr_array((launches.weight**power, place), shape=shape) for power in (1, 2))
-    whole = np.bincount(launches.kind, launches.weight)
-    chosen = squares.multiply(whole) - squares.multiply(counts)
-    some = (counts[first : first + ROWS_AT_ONCE] for first in range(0, shape[0], ROWS_AT_ONCE))
-    of_classes = np.concatenate([rows.multiply(rows @ fit.covariance).sum(axis=1) for rows in some])
-    variance = of_classes + chosen @ np.diag(fit.covariance)
-    half = np.asarray(NORMAL_95 * np.sqrt(np.maximum(variance, 0)) + np.abs(counts @ fit.bias))
-    return np.minimum(half, fit.bounds.half_of_sums(row, fit.per_launch)) if fit.bounds else half
 
 
 def _judge(frame: pd.DataFrame, from_samples: bool) -> dict[str, npt.NDArray[np.object_] | pd.Series]:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
-from scipy.sparse import csr_array
 
-from tcprof.analysis.kernels.design import Design
+from tcprof.analysis.kernels.design import Design, make_sparse
 from tcprof.analysis.kernels.least_squares import Noise, Precision
 from tcprof.analysis.sampling import NORMAL_95
 from tcprof.arrays import Floats
@@ -42,7 +41,7 @@ def misfit_covariance(design: Design, precision: Precision, weighted: Floats, ki
         kinds: Number of classes.
     """
     rows, clusters = np.arange(len(weighted)), int(design.cluster[-1]) + 1
-    summed = csr_array((weighted, (design.cluster, rows)), shape=(clusters, len(rows)))
+    summed = make_sparse(weighted, design.cluster, rows, (clusters, len(rows)))
     of_parts = summed @ design.shares
     answer = response(design, precision, kinds)
     influence = np.zeros((kinds, kinds))

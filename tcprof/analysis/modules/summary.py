@@ -5,7 +5,7 @@ import pandas as pd
 
 from tcprof.analysis.account import Account, Evidence
 from tcprof.analysis.kernels.launches import KernelFit
-from tcprof.analysis.kernels.summary import sum_fit
+from tcprof.analysis.kernels.sums import GroupSums
 from tcprof.analysis.modules.homes import Homes
 from tcprof.analysis.modules.tree import ALL, OTHER_CODE, PHASES
 from tcprof.analysis.rates import range_rates, values_of_launches
@@ -109,7 +109,7 @@ def _sum(found: KernelFit, values: pd.DataFrame, key: Ints, inside: Bools) -> pd
         sums[name] = sums[name].where(by[name].count() == by.size())
     # What is in no group has one of its own on each GPU, since the fit's sums are over all launches.
     _, gpu = np.unique(found.launched["gpu"].to_numpy(), return_inverse=True)
-    half = sum_fit(found, np.where(groups >= 0, groups, len(keys) + gpu), "tensor")[1][: len(keys)]
+    half = GroupSums(found, np.where(groups >= 0, groups, len(keys) + gpu)).active("tensor")[1][: len(keys)]
     return sums.assign(half_ns=half).set_index(keys)
 
 
