@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tcprof.analysis.intervals import OpenIntervals, StepFunction, search, union
+from tcprof.analysis.intervals import OpenIntervals, StepFunction, enumerate_keys, search, union
 
 TIMES = st.integers(-12, 20)
 # Few distinct times, so that intervals often touch, coincide, are empty and overlap only in part.
@@ -18,6 +18,18 @@ FAR = 3_000_000_000_000_000  # 35 days in ns
 
 def arrays(rows, width=3):
     return tuple(np.array([row[i] for row in rows], dtype=np.int64) for i in range(width))
+
+
+# keys
+
+
+@given(st.lists(st.sampled_from([-FAR, -1, 0, 1, 2, 7, 30, FAR])))
+@example([0, 2, 2, 7, 1, 0, 1, 2])
+def test_keys_are_enumerated(keys):
+    given_keys = np.array(keys, dtype=np.int64)
+    found, place = enumerate_keys(given_keys)
+    assert found.tolist() == sorted(set(keys))
+    assert found[place].tolist() == keys
 
 
 # union
