@@ -124,7 +124,7 @@ class TestTimeline:
         line, band = named(figure, "Tensor Active")[0], named(figure, "Tensor Active, smallest to largest")[0]
         assert len(line.x) <= BINS + 2
         assert np.nanmax(band.y) == 99
-        assert np.nanmax(line.customdata) == 99
+        assert "99.0 %" in line.customdata[:, 2]
         assert len(figure.to_json()) < 1_000_000
 
     def test_each_gpu_has_its_strips(self):
@@ -202,7 +202,9 @@ class TestMetricsThatAreNoPercentages:
             assert list(axis.ticktext) == [f"{value} {symbol}".strip() for value in (0, 200, 400, 600)]
             assert "GPU power" in [note.text for note in drawn.layout.annotations]
         assert np.nanmax(named(notebook, "GPU power")[0].y) == 700
-        assert f"%{{y:.3~s}}{symbol}<br>" in named(notebook, "GPU power")[0].hovertemplate
+        line = named(notebook, "GPU power")[0]
+        assert line.hovertemplate.startswith("<b>GPU power</b> %{customdata[0]}<br>")
+        assert line.customdata[-2][0] == f"700 {symbol}".strip()
         assert named(page, "GPU power")[0].meta["unit"] == symbol
 
 

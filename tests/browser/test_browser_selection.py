@@ -20,6 +20,7 @@ def pages(tmp_path_factory):
     write_page(make_analysis(), folder / "plain.html")
     write_page(read_hostile(folder), folder / "hostile.html")
     write_page(tcprof.read(FIXTURE), folder / "recorded.html")
+    write_page(tcprof.read(FIXTURE.with_name("llama.sqlite")), folder / "folded.html")
     return folder
 
 
@@ -172,4 +173,18 @@ def test_hostile_names_in_an_address_are_text(visit, pages):
         window(opened)
         assert (selected(opened), fragment(opened)) == ([name], shown)
     assert opened.evaluate("window.hacked") is None
+    assert opened.messages == []
+
+
+def test_a_link_opens_a_folded_finding(visit, pages):
+    path = pages / "folded.html"
+    opened = visit(path)
+    finding = opened.locator("details.folded h3.finding")
+    assert [each.is_visible() for each in finding.all()] == [False]
+    name = finding.get_attribute("data-finding")
+    for hash_ in (f"#finding={name}", f"#finding-{name}"):
+        opened.goto("about:blank")
+        opened.goto(path.as_uri() + hash_)
+        opened.wait_for_selector("html[data-drawn]", state="attached")
+        finding.wait_for(state="visible")
     assert opened.messages == []

@@ -5,13 +5,13 @@ import { find, findAll, whenParsed } from "./dom";
 import { fitFigures, restyle, startFigures } from "./figures";
 import { startIcicles } from "./icicle";
 import { followLasso } from "./lasso";
-import { openLinkedParts } from "./links";
+import { openAround, openLinkedParts } from "./links";
 import { readFindings } from "./panel/findings";
 import { startGpuChoice } from "./panel/gpu_choice";
 import { startPanel } from "./panel/panel";
 import { startSearch } from "./panel/search";
 import { startStrip } from "./panel/strip";
-import { startSelection } from "./selection";
+import { onSelection, startSelection } from "./selection";
 import { startTables } from "./tables";
 import { startTimeline, type Timeline } from "./timeline/timeline";
 
@@ -57,6 +57,7 @@ function startSelecting(timeline: Timeline, figures: Promise<unknown>): void {
   if (!subjects || !shown) return;
   subjects.findings = readFindings();
   followLasso(subjects, figures);
+  onSelection(({ selection }) => { if (selection?.kind === "finding") openAround(`finding-${selection.name}`); });
   const currentGpu = () => timeline.gpu ?? subjects.gpus[0];
   startGpuChoice(timeline, subjects);
   startPanel(subjects);

@@ -3,10 +3,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { busyPart } from "../src/timeline/busy";
 
-const gpu = (...spans: [number, number][]) => {
-  const [start, end] = [0, 1].map((side) => Float64Array.from(spans, (span) => span[side]));
-  return { lanes: { work: { start, end } } } as unknown as Parameters<typeof busyPart>[0][number];
+const sides = (spans: [number, number][]) => [0, 1].map((side) => Float64Array.from(spans, (span) => span[side]));
+const iterating = (iterations: [number, number][], ...spans: [number, number][]) => {
+  const [[start, end], [first, last]] = [spans, iterations].map(sides);
+  const details = { iterations: { start: first, end: last } };
+  return { lanes: { work: { start, end } }, details } as unknown as Parameters<typeof busyPart>[0][number];
 };
+const gpu = (...spans: [number, number][]) => iterating([], ...spans);
 const busy = (from: number): [number, number][] => Array.from({ length: 100 }, (_, i) => [from + i / 100, from + i / 100 + 0.009]);
 
 test("one busy second of sixteen is shown by itself, whatever little runs beside it", () => {
@@ -17,6 +20,13 @@ test("one busy second of sixteen is shown by itself, whatever little runs beside
 test("a recording with work in most of it, or with none, is shown whole", () => {
   assert.deepEqual(busyPart([gpu(...busy(0), ...busy(9))], [0, 10]), [0, 10]);
   assert.deepEqual(busyPart([gpu()], [0, 10]), [0, 10]);
+});
+
+test("iterations are shown, whatever was copied long before them", () => {
+  const steps: [number, number][] = [[14, 14.4], [14.5, 14.6], [NaN, NaN], [14.7, 14.8]];
+  const [start, end] = busyPart([iterating(steps, [2, 8], ...steps)], [0, 16]);
+  assert.ok(start > 13.9 && start < 14 && end > 14.8 && end < 14.9, `${start} to ${end}`);
+  assert.deepEqual(busyPart([iterating(steps.slice(2), [2, 8], ...steps)], [0, 16]), [0, 16]);
 });
 
 test("all GPUs are shown", () => {

@@ -1,5 +1,6 @@
 """The HTML page of one recording: its document, and a timeline that the page draws itself."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +53,21 @@ def render_document(document: Document, timeline: dict[str, Any] | None, options
         "faults": [("", document.faults)],
         "warnings": document.warnings,
         "summaries": summaries,
+        "columns": _list_columns(summaries),
         "leads": next((part for part in document.parts if isinstance(part, Leads)), Leads(())),
         "notes": parts["notes"],
         "sections": parts["sections"],
         "timeline": timeline,
     }
     return render_page("report.html", values, options)
+
+
+def _list_columns(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
+    """Titles of the tiles of all GPUs, each with what they say below it, if all say the same."""
+    captions: dict[str, set[str]] = {}
+    for tile in (tile for summary in summaries for tile in summary.tiles):
+        captions.setdefault(tile.title, set()).add(tile.caption)
+    return [(title, found.pop() if len(found) == 1 else "") for title, found in captions.items()]
 
 
 def _timeline(analysis: Analysis) -> dict[str, Any] | None:

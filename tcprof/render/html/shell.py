@@ -108,7 +108,8 @@ def _with_kind(part: Part) -> dict[str, Any]:
     drawn = _draw(part) if isinstance(part, Figure) else ""
     if isinstance(part, Icicle):
         drawn = Markup(json.dumps(part.data, separators=(",", ":")).translate(_JSON_ESCAPES))
-    return {"kind": _kind(part), "value": part, "json": drawn}
+    inner = [_with_kind(each) for each in part.parts] if isinstance(part, Section) else []
+    return {"kind": _kind(part), "value": part, "json": drawn, "parts": inner}
 
 
 def _kind(part: Part) -> str:

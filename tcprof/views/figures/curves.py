@@ -158,13 +158,13 @@ def _line(envelope: Envelope, metric: Metric, visible: bool | str) -> go.Scatter
     x, y = step_points(envelope, table)
     binned = bool(envelope.bin_ns) and bool((envelope.high > envelope.low).any())
     line = empty_line(metric, visible)
-    number = (":.3~f", " %") if metric.unit == "pct" else (":.3~s", units.symbol_of(metric.unit))
+    told = np.array([[units.format_value(value, metric.unit) for value in row] for row in y.tolist()], dtype=object)
     return line.update(
         x=x,
         y=y[:, 0].astype(np.float32),
-        customdata=y[:, 1:].astype(np.float32) if binned else None,
+        customdata=told.reshape(y.shape)[:, : 3 if binned else 1],
         fill="tozeroy" if metric is TENSOR and not binned else None,
-        hovertemplate=hover_templates(metric, *number)[binned],
+        hovertemplate=_hover_template(metric, binned),
     )
 
 
@@ -180,17 +180,11 @@ def empty_line(metric: Metric, visible: bool | str) -> go.Scatter:
     )
 
 
-def hover_templates(metric: Metric, number: str, unit: str) -> tuple[str, str]:
-    """What the pointer shows over a sample, and over a bin of several.
-
-    Args:
-        metric: The metric.
-        number: How its values are written, in d3's format.
-        unit: The unit that follows them.
-    """
-    head = f"<b>{metric.name}</b> %{{y{number}}}{unit}<br>at %{{x}}"
-    rest = f"smallest %{{customdata[0]{number}}}{unit}, largest %{{customdata[1]{number}}}{unit}"
-    return f"{head}<extra></extra>", f"{head}<br>mean of the bin; {rest}<extra></extra>"
+def _hover_template(metric: Metric, binned: bool) -> str:
+    """What the pointer shows over a sample, or over a bin of several: texts, as plotly writes "700W"."""
+    head = f"<b>{metric.name}</b> %{{customdata[0]}}<br>at %{{x}}"
+    rest = "<br>mean of the bin; smallest %{customdata[1]}, largest %{customdata[2]}" if binned else ""
+    return f"{head}{rest}<extra></extra>"
 
 
 def empty_band() -> go.Scatter:

@@ -14,6 +14,7 @@ from tcprof.views.figures.cache_roof import add_cache
 from tcprof.views.figures.circles import as_table, circles, describe_kernel, keep_longest
 from tcprof.views.figures.lanes import label
 from tcprof.views.figures.panels import GRID, base_layout
+from tcprof.views.figures.ticks import log_ticks
 
 _COLORS = {  # none is orange, which is Tensor Active alone
     # These seven are apart with every colour vision (CIELAB, 23 at least), and seen on light and on dark (2.9 to 1).
@@ -170,22 +171,21 @@ def _describe(row: Mapping[Any, Any], analysis: Analysis) -> str:
 
 def _layout(box: tuple[float, float, float, float]) -> dict[str, object]:
     left, right, low, high = (float(value) for value in np.log10(box))
-    shared = {"type": "log", "gridcolor": GRID, "zeroline": False, "tickformat": "~s"}
-    across, upwards = (1 if span >= _DECADES else "D2" for span in (right - left, high - low))
+    shared = {"type": "log", "gridcolor": GRID, "zeroline": False}
     return {
         **base_layout(_HEIGHT, _TOP, _BOTTOM),
         "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "itemsizing": "constant"},
         "xaxis": {
             **shared,
-            "dtick": across,
+            "dtick": 1 if right - left >= _DECADES else "D2",
+            "tickformat": "~s",
             "range": [left, right],
             "title": {"text": "FLOP for each byte of DRAM", "standoff": 6},
         },
         "yaxis": {
             **shared,
-            "dtick": upwards,
+            **log_ticks(box[2], box[3], "FLOP/s"),
             "range": [low, high],
-            "title": {"text": "FLOP/s", "standoff": 4},
             "automargin": True,
         },
     }

@@ -26,6 +26,20 @@ def unit_ticks(low: float, high: float, unit: str, most: int = 5) -> dict[str, o
     return {"tickvals": values.tolist(), "ticktext": [_label(value, unit) for value in values.tolist()]}
 
 
+def log_ticks(low: float, high: float, unit: str) -> dict[str, object]:
+    """The same for a logarithmic axis: 1, 2 and 5 of each power of ten, which a zoom needs.
+
+    Args:
+        low: The first value that may have a label, above 0.
+        high: The last one.
+        unit: The unit's symbol.
+    """
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    values = [value for power in powers for value in (10.0**power, 2 * 10.0**power, 5 * 10.0**power)]
+    shown = [value for value in values if low <= value <= high]
+    return {"tickvals": shown, "ticktext": [_label(value, unit) for value in shown]}
+
+
 def _label(value: float, unit: str) -> str:
     exponent = 3 * math.floor(math.log10(abs(value)) / 3 + 1e-9) if value else 0
     exponent = min(max(exponent, min(_PREFIXES)), max(_PREFIXES))

@@ -108,15 +108,14 @@ def view_best(advice: Sequence[Advice]) -> tuple[str, ...]:
 
 
 def view_sections(analysis: Analysis, advice: Sequence[Advice]) -> tuple[Part, ...]:
-    """All advice as the parts of one section."""
+    """All advice as the parts of one section, in which what is not worth a line has a section of its own."""
     shown, folded = split_notable(advice)
-    parts = [
-        part
-        for lead, each in zip(_make_leads(analysis, shown), shown, strict=True)
-        for part in (lead, *_detail(each, headed=True))
-    ]
-    left = describe_folded(folded)
-    return (*parts, *((Notes(left),) if left else ()))
+    leads = _make_leads(analysis, [*shown, *folded])
+    told = [(lead, *_detail(each, headed=True)) for lead, each in zip(leads, [*shown, *folded], strict=True)]
+    parts: list[Part] = [part for of_lead in told[: len(shown)] for part in of_lead]
+    for said in describe_folded(folded):
+        parts.append(Section("folded", said, tuple(part for of_lead in told[len(shown) :] for part in of_lead)))
+    return tuple(parts)
 
 
 def split_notable(advice: Sequence[Advice]) -> tuple[list[Advice], list[Advice]]:

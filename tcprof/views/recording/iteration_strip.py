@@ -134,7 +134,7 @@ def _mark_warm_up(figure: go.Figure, iterations: pd.DataFrame) -> None:
     place = {"xref": "x", "yref": "paper", "x0": -0.5, "x1": last, "y0": 0, "y1": 1}
     figure.add_shape(type="rect", fillcolor=_WARM_UP_COLOR, line_width=0, layer="below", **place)
     word = {"x": 1, "xref": "paper", "y": 1, "yref": "paper", "xanchor": "right", "yanchor": "bottom"}
-    figure.add_annotation(text="on grey: warm-up, left out of the medians", showarrow=False, font_size=11, **word)
+    figure.add_annotation(text="grey: warm-up", showarrow=False, font_size=11, **word)
 
 
 def _value_axis(column: str, top: float) -> dict[str, object]:

@@ -864,12 +864,12 @@
   function openLinkedParts() {
     document.addEventListener("click", ({ target }) => {
       const link = target instanceof Element ? target.closest("a[href^='#']") : null;
-      if (link) openAround(link.hash);
+      if (link) openAround(link.hash.slice(1));
     });
-    openAround(location.hash);
+    openAround(location.hash.slice(1));
   }
-  function openAround(fragment) {
-    const target = document.getElementById(fragment.slice(1));
+  function openAround(id) {
+    const target = document.getElementById(id);
     for (let part = target?.closest("details"); part; part = part.parentElement?.closest("details")) part.open = true;
   }
 
@@ -2930,14 +2930,20 @@
   var REST = 0.01;
   var SMALL = 1 / 3;
   var MARGIN = 0.04;
+  var FEWEST = 3;
   function busyPart(gpus, whole) {
-    const parts = gpus.map(({ lanes: { work } }) => coreOf(work)).filter((part) => part !== null);
+    const iterating = gpus.map(({ details }) => spanOf3(details.iterations)).filter((part) => part !== null);
+    const parts = iterating.length ? iterating : gpus.map(({ lanes: { work } }) => coreOf(work)).filter((part) => part !== null);
     if (!parts.length) return whole;
     const start2 = Math.min(...parts.map(([from]) => from));
     const end = Math.max(...parts.map(([, to]) => to));
     const margin = MARGIN * (end - start2);
     const isSmall = end > start2 && end - start2 < SMALL * (whole[1] - whole[0]);
     return isSmall ? [Math.max(start2 - margin, whole[0]), Math.min(end + margin, whole[1])] : whole;
+  }
+  function spanOf3({ start: start2, end }) {
+    const [starts, ends] = [start2, end].map((times) => times.filter(Number.isFinite));
+    return starts.length < FEWEST ? null : [starts.reduce((a, b) => Math.min(a, b)), ends.reduce((a, b) => Math.max(a, b))];
   }
   function coreOf({ start: start2, end }) {
     const total = start2.reduce((sum, from, i) => sum + end[i] - from, 0);
@@ -3258,6 +3264,9 @@
     if (!subjects || !shown) return;
     subjects.findings = readFindings();
     followLasso(subjects, figures);
+    onSelection(({ selection }) => {
+      if (selection?.kind === "finding") openAround(`finding-${selection.name}`);
+    });
     const currentGpu = () => timeline2.gpu ?? subjects.gpus[0];
     startGpuChoice(timeline2, subjects);
     startPanel(subjects);
