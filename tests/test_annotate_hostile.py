@@ -192,7 +192,13 @@ class Sealed(type):
 class Fixed(Model, metaclass=Sealed):
     def generate(self, x, scale=1):
         return self.net(x)
-print(Fixed().generate(x).shape, Fixed().sample(x).shape)
+class Alike(type):
+    def __eq__(self, other):
+        return True
+class Unhashed(Model, metaclass=Alike):
+    pass
+for each in (Fixed(), Unhashed()):
+    print(each.generate(x).shape, each.sample(x).shape)
 """,
     "killed": "import torch, os, signal; os.kill(os.getpid(), signal.SIGKILL)",
 }

@@ -37,25 +37,24 @@ class Generators:
 
     def add_all(self, base: type) -> None:
         """Wrap the methods of all classes that derive from one."""
-        waiting, found = [base], set()
+        waiting, found = [base], {}
         while waiting:
             each = waiting.pop()
-            if each not in found:
-                found.add(each)
+            if id(each) not in found:
+                found[id(each)] = each
                 self.add(each)
                 waiting += type.__subclasses__(each)
 
     def add(self, model: type) -> None:
         """Wrap the methods of a class, where it or one that it derives from has them."""
-        if model in self._known:
-            return
-        self._known.add(model)
-        for name in METHODS:
-            for owner in type.mro(model):
-                method = vars(owner).get(name)
-                if method is not None:
-                    self._wrap(owner, name, method)
-                    break
+        with contextlib.suppress(Exception):  # a class may hide, be no key, or not let itself be changed
+            if model in self._known:
+                return
+            self._known.add(model)
+            for name in METHODS:
+                owner = next((each for each in type.mro(model) if name in vars(each)), None)
+                if owner is not None:
+                    self._wrap(owner, name, vars(owner)[name])
 
     def _wrap(self, owner: type, name: str, method: object) -> None:
         if not isinstance(method, FunctionType) or any(method is each for _, _, _, each in self._wrapped):
@@ -63,15 +62,15 @@ class Generators:
         if hasattr(method, "_torchscript_modifier") or _runs_later(method):
             return
         wrapper = surround(method, self._begin, self._end, self._is_compiling)
-        with contextlib.suppress(Exception):  # a class may not let itself be changed
-            setattr(owner, name, wrapper)
-            self._wrapped.append((owner, name, method, wrapper))
+        setattr(owner, name, wrapper)
+        self._wrapped.append((owner, name, method, wrapper))
 
     def close(self) -> None:
         """Give the classes their own methods back."""
         for owner, name, method, wrapper in self._wrapped:
-            if vars(owner).get(name) is wrapper:  # else the program has replaced it
-                setattr(owner, name, method)
+            with contextlib.suppress(Exception):
+                if vars(owner).get(name) is wrapper:  # else the program has replaced it
+                    setattr(owner, name, method)
         self._wrapped.clear()
         self._known.clear()
 
