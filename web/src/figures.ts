@@ -5,7 +5,7 @@ import { find, findAll } from "./dom";
 import { timeTicks } from "./format";
 import { hasItems, startLasso } from "./lasso";
 import { coarsePointer, narrowScreen } from "./media";
-import type { Figure, PlotElement } from "./plotly";
+import { keepLabels, type Figure, type PlotElement } from "./plotly";
 import { select } from "./selection";
 import { parseSelection } from "./selection_fragment";
 
@@ -118,6 +118,7 @@ async function drawFigure(plot: PlotElement): Promise<void> {
   const packed = document.getElementById(plot.dataset.figure ?? "");
   const figure = JSON.parse(packed?.textContent ?? "") as Figure;
   plot.style.height = `${figure.layout.height}px`; // plotly takes it from here when the window is resized
+  keepLabels(figure.layout);
   for (const [path, value] of Object.entries(appearance())) put(figure.layout, path.split("."), value);
   const lasso = hasItems(figure);
   await Plotly.newPlot(plot, figure.data, figure.layout, lasso ? { ...CONFIG, modeBarButtonsToRemove: ["autoScale2d"] } : CONFIG);

@@ -47,6 +47,8 @@ export interface Axis {
   range: [number, number];
   autorange?: boolean;
   domain: [number, number];
+  /** What becomes of labels that hang over the figure's edge. */
+  ticklabeloverflow?: "allow";
 }
 
 export interface Layout {
@@ -102,6 +104,13 @@ export interface PlotElement extends HTMLElement {
   /** What is drawn; none before that. */
   readonly data?: Trace[];
   readonly _fullLayout?: FullLayout;
+}
+
+/** Keep all labels of vertical axes: plotly would measure each, to hide those that hang over the figure's edge, and none does. */
+export function keepLabels(layout: Layout): void {
+  for (const [name, axis] of Object.entries(layout)) {
+    if (name.startsWith("yaxis")) (axis as Axis).ticklabeloverflow = "allow";
+  }
 }
 
 interface Library {

@@ -42,7 +42,7 @@ test("overlapping work is busy once, and only within the window", () => {
 
 test("the mean of a curve is over the time where it is known", () => {
   const curve = { mean: Float32Array.of(11, 0, 31), low: new Float32Array(3), high: new Float32Array(3) };
-  const level = { start: Float64Array.of(0, 1, 2), end: Float64Array.of(1, 2, 3), curves: [curve], binned: false, period: 1 };
+  const level = { start: Float64Array.of(0, 1, 2), end: Float64Array.of(1, 2, 3), curves: [() => curve], binned: false, period: 1 };
   assert.equal(meanWithin(level, curve, 1, 0.5, 3), (0.5 * 10 + 30) / 1.5);
   assert.ok(Number.isNaN(meanWithin(level, curve, 1, 1, 2)));
 });

@@ -56,7 +56,7 @@ function leastActiveOf({ selection, gpu, instances }: Subject): number {
     if (selection.kind === "range") return host.percents.tensor_active_mean_pct[bar];
     if (selection.kind === "kernel") return work.percents.tensor_active_pct[bar];
     const [level] = curve?.levels ?? [];
-    return level ? meanWithin(level, level.curves[curve!.place], curve!.step, iterations.start[bar], iterations.end[bar]) : NaN;
+    return level ? meanWithin(level, level.curves[curve!.place](), curve!.step, iterations.start[bar], iterations.end[bar]) : NaN;
   });
   const lowest = active.reduce((least, value) => (value < least ? value : least), Infinity); // NaN is below nothing
   return active.indexOf(lowest);

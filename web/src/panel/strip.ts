@@ -136,7 +136,7 @@ function drawCurve(shownAt: HTMLCanvasElement, gpu: Gpu, { whole: [first, last],
   const curve = gpu.curves.get("Tensor Active");
   if (!curve) return canvas;
   const level = windowOf(curve.levels, first, last, Math.max(width, 100));
-  const values = level.curves[curve.place];
+  const values = level.curves[curve.place]();
   const across = (time: number) => ((time - first) / length) * width;
   const floor = height - TICKS - 2;
   pen.fillStyle = readColor("--bar");

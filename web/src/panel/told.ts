@@ -94,7 +94,7 @@ function windowFacts(subject: Subject): Told["facts"] {
 function meanFacts({ gpu: { curves }, place }: Subject): Told["facts"] {
   if (!place) return [];
   return [...curves].map(([name, { levels, place: curve, step, unit }]) => {
-    const mean = meanWithin(levels[0], levels[0].curves[curve], step, place.start, place.end);
+    const mean = meanWithin(levels[0], levels[0].curves[curve](), step, place.start, place.end);
     return [`${name}, mean`, unit === "%" ? formatPercent(mean) : formatScaled(mean, unit)];
   });
 }

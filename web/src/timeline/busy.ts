@@ -36,7 +36,8 @@ function spanOf({ start, end }: Busy["details"]["iterations"]): [number, number]
 
 /** From where to where bars, which are by start, have all of their time but a rest at either end. */
 function coreOf({ start, end }: Pick<Lanes["work"], "start" | "end">): [number, number] | null {
-  const total = start.reduce((sum, from, i) => sum + end[i] - from, 0);
+  let total = 0;
+  for (let i = 0; i < start.length; i++) total += end[i] - start[i];
   if (!(total > 0)) return null;
   const half = (REST / 2) * total;
   let [first, last, before, behind] = [0, start.length - 1, 0, 0];

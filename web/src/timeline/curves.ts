@@ -45,7 +45,7 @@ export function fillCurves(
     const { levels, place, step } = found;
     const level = cuts.get(levels) ?? windowOf(levels, low, high, most);
     cuts.set(levels, level);
-    const curve = level.curves[place];
+    const curve = level.curves[place]();
     return [{ trace, level, curve, step, line: stepLine(level, curve, step) }];
   });
 }

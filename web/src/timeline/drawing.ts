@@ -5,7 +5,7 @@ import { readColor } from "../colors";
 import { find } from "../dom";
 import { formatSeconds, timeTicks } from "../format";
 import { coarsePointer, narrowScreen } from "../media";
-import type { FullLayout, PlotElement, Trace } from "../plotly";
+import { keepLabels, type FullLayout, type PlotElement, type Trace } from "../plotly";
 import type { Gpu } from "./gpus";
 import { fillCurves, nearestPoint, type CurvePoint, type FilledCurve, type Strip } from "./curves";
 import type { Header, TimelineFigure, TimelineTrace } from "./header";
@@ -27,6 +27,7 @@ const LEAST_BINS = 150; // of each curve
 const NARROW = 2; // pixels below which bars are drawn together
 const REACH = 3; // pixels beside a bar that still are on it
 const TICK_PIXELS = 120;
+const EDGE = 20; // pixels before the right end of the axis, where a time would be cut at the figure's edge
 const BESIDE_AXES = 96; // pixels, before plotly has laid out
 const PICTURE = 2; // pixels of a saved picture for one of the page
 const PAPER = 3; // and of print
@@ -108,7 +109,7 @@ export class Drawing {
     this.waiting = 0;
     const { low, high, length, isWhole } = this.shown;
     this.fill([low, high]);
-    const ticks = timeTicks(low, high, Math.max(2, Math.floor(this.filledPixels / TICK_PIXELS)));
+    const ticks = this.ticks(low, high);
     const range: [number, number] = [low, high];
     Object.assign(this.figure.layout.xaxis, { range, autorange: false, tickmode: "array", ...ticks });
     const mark = String(this.shown.mark);
@@ -255,9 +256,18 @@ export class Drawing {
     this.curves = fillCurves(this.gpus, drawn, low, high, most);
   }
 
+  /** Times at the axis, and lines without a time where it would be cut. */
+  private ticks(low: number, high: number): { tickvals: number[]; ticktext: string[] } {
+    const { tickvals, ticktext } = timeTicks(low, high, Math.max(2, Math.floor(this.filledPixels / TICK_PIXELS)));
+    const last = high - (EDGE / this.filledPixels) * (high - low);
+    return { tickvals, ticktext: ticktext.map((text, i) => (tickvals[i] > last ? "" : text)) };
+  }
+
   /** Let plotly draw all that is its own. */
   private async layOut(): Promise<void> {
     this.ink = readColor("--focus");
+    keepLabels(this.figure.layout);
+    this.figure.layout.xaxis.ticklabeloverflow = "allow"; // see ticks
     Object.assign(this.figure.layout, this.appearance(), { shapes: this.markShape() });
     for (const trace of this.figure.data) trace.x ||= trace.y = [null]; // without a point it has no place in the legend
     await Plotly.react(this.plot, this.figure.data, this.figure.layout, CONFIG);

@@ -2,7 +2,7 @@
 import type { Intervals } from "../intervals";
 import { makeRows, type PlacedBars, type Row } from "./bars";
 import type { Header, PackedBars, PackedGpu, PackedRanges, PackedTrack } from "./header";
-import { endsOf, makeTrack, type Level } from "./samples";
+import { endsOf, makeTrack, once, type Level } from "./samples";
 import { readDetails, type Details } from "./details";
 import type { ReadArray } from "./unpack";
 
@@ -59,26 +59,32 @@ export function readGpu(read: ReadArray, packed: PackedGpu, highestRange: number
 function readTrack(read: ReadArray, track: PackedTrack): [string, PlacedCurve][] {
   const start = read(track.start, Float64Array, 1e-9);
   const end = endsOf(start, read(track.breaks, Uint32Array), read(track.ends, Float64Array, 1e-9));
-  const curves = track.curves.map(({ values }) => {
+  const curves = track.curves.map(({ values }) => once(() => {
     const [mean, low = mean, high = mean] = values.map((number) => read(number, Uint16Array));
     return { mean, low, high };
-  });
+  }));
   const levels = makeTrack(start, end, curves, track.curves[0].values.length > 1);
   return track.curves.map(({ metric, unit, step }, place) => [metric, { levels, place, step, unit }]);
 }
 
 function readBars(read: ReadArray, packed: PackedBars, step: number): Bars {
   const start = read(packed.start, Float64Array, 1e-9);
-  const length = read(packed.length, Float64Array, 1e-9);
+  const end = read(packed.length, Float64Array, 1e-9);
+  for (let i = 0; i < end.length; i++) end[i] += start[i];
   const percents: Bars["percents"] = {};
   for (const [name, number] of Object.entries(packed.percents)) {
-    percents[name] = read(number, Float32Array).map((value) => (value ? step * (value - 1) : NaN));
+    Object.defineProperty(percents, name, { get: once(() => readPercents(read(number, Float32Array), step)), enumerable: true });
   }
   const bars = {
-    start, end: length.map((value, i) => start[i] + value), percents,
+    start, end, percents,
     row: read(packed.row, Uint8Array), id: read(packed.id, Uint32Array), merged: read(packed.merged, Uint32Array),
   };
   return { ...bars, rows: makeRows(bars) };
+}
+
+function readPercents(steps: Float32Array, step: number): Float32Array {
+  for (let i = 0; i < steps.length; i++) steps[i] = steps[i] ? step * (steps[i] - 1) : NaN;
+  return steps;
 }
 
 function readRanges(read: ReadArray, packed: PackedRanges, step: number): RangeBars {

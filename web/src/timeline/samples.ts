@@ -8,11 +8,14 @@ export interface Curve<Values = Uint16Array | Float32Array> {
   high: Values;
 }
 
+/** A curve that is made when it is looked at: most of a recording's are hidden at first. */
+export type LazyCurve<Values = Uint16Array | Float32Array> = () => Curve<Values>;
+
 /** Intervals, in seconds, and the curves over them. */
 export interface Level {
   start: Float64Array;
   end: Float64Array;
-  curves: Curve[];
+  curves: readonly LazyCurve[];
   /** Whether intervals are bins of samples, not samples. */
   binned: boolean;
   /** The mean distance from one interval to the next, in seconds. */
@@ -39,7 +42,7 @@ export function endsOf(start: Float64Array, breaks: Uint32Array, ends: Float64Ar
 }
 
 /** Levels of detail: first what was stored, then coarser ones. */
-export function makeTrack(start: Float64Array, end: Float64Array, curves: Curve[], binned: boolean): Level[] {
+export function makeTrack(start: Float64Array, end: Float64Array, curves: readonly LazyCurve[], binned: boolean): Level[] {
   const period = start.length ? (end[end.length - 1] - start[0]) / start.length : 0;
   let coarsest: Level = { start, end, curves, binned, period };
   const levels = [coarsest];
@@ -51,11 +54,11 @@ export function makeTrack(start: Float64Array, end: Float64Array, curves: Curve[
 }
 
 /** Where groups of so many intervals begin; a group does not reach over a gap that is longer than a group. */
-function groupStarts(level: Level, from: number, to: number, size: number): number[] {
+function groupStarts({ start, end, period }: Level, from: number, to: number, size: number): number[] {
   const edges = [];
-  const longest = size * level.period;
+  const longest = size * period;
   for (let i = from; i < to; i++) {
-    if (i === from || i % size === 0 || level.start[i] - level.end[i - 1] > longest) edges.push(i);
+    if (i === from || i % size === 0 || start[i] - end[i - 1] > longest) edges.push(i);
   }
   edges.push(to);
   return edges;
@@ -71,18 +74,18 @@ export function group(level: Level, from: number, to: number, size: number): Lev
     start[g] = level.start[edges[g]];
     end[g] = level.end[edges[g + 1] - 1];
   }
-  const curves = level.curves.map((curve) => groupCurve(level, curve, edges));
+  const curves = level.curves.map((curve) => once(() => groupCurve(level, curve(), edges)));
   return { start, end, curves, binned: true, period: level.period * size };
 }
 
-function groupCurve(level: Level, { low, mean, high }: Curve, edges: readonly number[]): Curve<Float32Array> {
+function groupCurve({ start, end }: Level, { low, mean, high }: Curve, edges: readonly number[]): Curve<Float32Array> {
   const count = edges.length - 1;
   const grouped = { low: new Float32Array(count), mean: new Float32Array(count), high: new Float32Array(count) };
   for (let g = 0; g < count; g++) {
     let [sum, time, smallest, largest] = [0, 0, Infinity, 0];
     for (let i = edges[g]; i < edges[g + 1]; i++) {
       if (mean[i] === 0) continue;
-      const length = level.end[i] - level.start[i];
+      const length = end[i] - start[i];
       sum += length * mean[i];
       time += length;
       if (low[i] < smallest) smallest = low[i];
@@ -109,8 +112,10 @@ export function windowOf(levels: readonly Level[], low: number, high: number, mo
 }
 
 function cutLevel(level: Level, from: number, to: number): Level {
-  const curves = level.curves.map(({ low, mean, high }) =>
-    ({ low: low.subarray(from, to), mean: mean.subarray(from, to), high: high.subarray(from, to) }));
+  const curves = level.curves.map((curve) => once(() => {
+    const { low, mean, high } = curve();
+    return { low: low.subarray(from, to), mean: mean.subarray(from, to), high: high.subarray(from, to) };
+  }));
   return { ...level, start: level.start.subarray(from, to), end: level.end.subarray(from, to), curves };
 }
 
@@ -145,4 +150,10 @@ export function meanWithin({ start, end }: Level, { mean }: Curve, step: number,
     time += length;
   }
   return time ? sum / time : NaN;
+}
+
+/** A value that is made when it is first asked for. */
+export function once<Value>(make: () => Value): () => Value {
+  let made: { value: Value } | null = null;
+  return () => (made ??= { value: make() }).value;
 }

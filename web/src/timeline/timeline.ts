@@ -214,8 +214,7 @@ function listenToPage(plot: HTMLElement, drawing: Drawing): void {
     if (plot.clientWidth !== width) drawing.scheduleAnew();
     width = plot.clientWidth;
   }).observe(plot);
-  const attributeFilter = ["data-theme", "class", "style"];
-  new MutationObserver(drawing.scheduleAnew).observe(document.documentElement, { attributeFilter });
+  new MutationObserver(drawing.scheduleAnew).observe(document.documentElement, { attributeFilter: ["data-theme"] });
   for (const query of [systemDark, narrowScreen]) query.addEventListener("change", drawing.scheduleAnew);
   addEventListener("beforeprint", () => drawing.print(true));
   addEventListener("afterprint", () => drawing.print(false));

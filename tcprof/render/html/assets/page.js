@@ -49,15 +49,14 @@
     const planes = bytes.subarray(4 + size);
     return { header, read: (number, type, scale = 1) => readArray(planes, header.arrays[number], type, scale) };
   }
-  function readArray(planes, packed, type, scale) {
-    const { at, length, bytes: width, base, ascending } = packed;
+  function readArray(planes, { at, length, bytes: width, base, ascending }, type, scale) {
     const offsets = joinPlanes(planes.subarray(at, at + width * length), length, width);
-    if (!ascending && base === 0 && scale === 1) return new type(offsets);
-    const values = new Float64Array(length);
+    const values = new type(length);
     let sum = base;
     if (ascending) for (let i = 0; i < length; i++) values[i] = scale * (sum += offsets[i]);
+    else if (base === 0 && scale === 1) values.set(offsets);
     else for (let i = 0; i < length; i++) values[i] = scale * (base + offsets[i]);
-    return values instanceof type ? values : new type(values);
+    return values;
   }
   function fromBase64(text) {
     if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
@@ -71,12 +70,15 @@
     return new Uint8Array(await new Response(stream).arrayBuffer());
   }
   function joinPlanes(bytes, length, width) {
+    if (width === 1) return bytes;
     const numbers = width > 4 ? new Float64Array(length) : new Uint32Array(length);
-    for (let plane = 0; plane < width; plane++) {
-      const octets = bytes.subarray(plane * length, (plane + 1) * length);
-      const weight = 256 ** plane;
-      if (plane === 0) numbers.set(octets);
-      else for (let i = 0; i < length; i++) numbers[i] += weight * octets[i];
+    if (width === 2) for (let i = 0; i < length; i++) numbers[i] = bytes[i] | bytes[length + i] << 8;
+    else if (width === 3) for (let i = 0; i < length; i++) numbers[i] = bytes[i] | bytes[length + i] << 8 | bytes[2 * length + i] << 16;
+    else {
+      for (let plane = 0; plane < width; plane++) {
+        const weight = 256 ** plane;
+        for (let i = 0, from = plane * length; i < length; i++) numbers[i] += weight * bytes[from + i];
+      }
     }
     return numbers;
   }
@@ -541,6 +543,23 @@
   var narrowScreen = matchMedia("(max-width: 40rem)");
   var coarsePointer = matchMedia("(pointer: coarse)");
 
+  // src/plotly.ts
+  var ARRAY_TYPES = {
+    f8: Float64Array,
+    f4: Float32Array,
+    i4: Int32Array,
+    u4: Uint32Array,
+    i2: Int16Array,
+    u2: Uint16Array,
+    i1: Int8Array,
+    u1: Uint8Array
+  };
+  function keepLabels(layout) {
+    for (const [name, axis] of Object.entries(layout)) {
+      if (name.startsWith("yaxis")) axis.ticklabeloverflow = "allow";
+    }
+  }
+
   // src/figures.ts
   var CONFIG = {
     responsive: true,
@@ -626,6 +645,7 @@
     const packed = document.getElementById(plot.dataset.figure ?? "");
     const figure = JSON.parse(packed?.textContent ?? "");
     plot.style.height = `${figure.layout.height}px`;
+    keepLabels(figure.layout);
     for (const [path, value] of Object.entries(appearance())) put(figure.layout, path.split("."), value);
     const lasso = hasItems(figure);
     await Plotly.newPlot(plot, figure.data, figure.layout, lasso ? { ...CONFIG, modeBarButtonsToRemove: ["autoScale2d"] } : CONFIG);
@@ -1053,11 +1073,11 @@
     }
     return levels;
   }
-  function groupStarts(level, from, to, size) {
+  function groupStarts({ start: start2, end, period }, from, to, size) {
     const edges = [];
-    const longest = size * level.period;
+    const longest = size * period;
     for (let i = from; i < to; i++) {
-      if (i === from || i % size === 0 || level.start[i] - level.end[i - 1] > longest) edges.push(i);
+      if (i === from || i % size === 0 || start2[i] - end[i - 1] > longest) edges.push(i);
     }
     edges.push(to);
     return edges;
@@ -1071,17 +1091,17 @@
       start2[g] = level.start[edges[g]];
       end[g] = level.end[edges[g + 1] - 1];
     }
-    const curves = level.curves.map((curve) => groupCurve(level, curve, edges));
+    const curves = level.curves.map((curve) => once(() => groupCurve(level, curve(), edges)));
     return { start: start2, end, curves, binned: true, period: level.period * size };
   }
-  function groupCurve(level, { low, mean, high }, edges) {
+  function groupCurve({ start: start2, end }, { low, mean, high }, edges) {
     const count = edges.length - 1;
     const grouped = { low: new Float32Array(count), mean: new Float32Array(count), high: new Float32Array(count) };
     for (let g = 0; g < count; g++) {
       let [sum, time, smallest, largest] = [0, 0, Infinity, 0];
       for (let i = edges[g]; i < edges[g + 1]; i++) {
         if (mean[i] === 0) continue;
-        const length = level.end[i] - level.start[i];
+        const length = end[i] - start2[i];
         sum += length * mean[i];
         time += length;
         if (low[i] < smallest) smallest = low[i];
@@ -1105,7 +1125,10 @@
     throw new Error("a track has no level");
   }
   function cutLevel(level, from, to) {
-    const curves = level.curves.map(({ low, mean, high }) => ({ low: low.subarray(from, to), mean: mean.subarray(from, to), high: high.subarray(from, to) }));
+    const curves = level.curves.map((curve) => once(() => {
+      const { low, mean, high } = curve();
+      return { low: low.subarray(from, to), mean: mean.subarray(from, to), high: high.subarray(from, to) };
+    }));
     return { ...level, start: level.start.subarray(from, to), end: level.end.subarray(from, to), curves };
   }
   function goesOn(level, curve, i) {
@@ -1138,6 +1161,10 @@
       time += length;
     }
     return time ? sum / time : NaN;
+  }
+  function once(make) {
+    let made = null;
+    return () => (made ??= { value: make() }).value;
   }
 
   // src/intervals.ts
@@ -1366,7 +1393,7 @@
       if (selection.kind === "range") return host.percents.tensor_active_mean_pct[bar];
       if (selection.kind === "kernel") return work.percents.tensor_active_pct[bar];
       const [level] = curve?.levels ?? [];
-      return level ? meanWithin(level, level.curves[curve.place], curve.step, iterations.start[bar], iterations.end[bar]) : NaN;
+      return level ? meanWithin(level, level.curves[curve.place](), curve.step, iterations.start[bar], iterations.end[bar]) : NaN;
     });
     const lowest = active.reduce((least, value) => value < least ? value : least, Infinity);
     return active.indexOf(lowest);
@@ -1438,7 +1465,7 @@
   function meanFacts({ gpu: { curves }, place }) {
     if (!place) return [];
     return [...curves].map(([name, { levels, place: curve, step, unit }]) => {
-      const mean = meanWithin(levels[0], levels[0].curves[curve], step, place.start, place.end);
+      const mean = meanWithin(levels[0], levels[0].curves[curve](), step, place.start, place.end);
       return [`${name}, mean`, unit === "%" ? formatPercent(mean) : formatScaled(mean, unit)];
     });
   }
@@ -1793,7 +1820,7 @@
       const { levels, place, step } = found;
       const level = cuts.get(levels) ?? windowOf(levels, low, high, most);
       cuts.set(levels, level);
-      const curve = level.curves[place];
+      const curve = level.curves[place]();
       return [{ trace, level, curve, step, line: stepLine(level, curve, step) }];
     });
   }
@@ -2041,7 +2068,7 @@
     const curve = gpu.curves.get("Tensor Active");
     if (!curve) return canvas;
     const level = windowOf(curve.levels, first, last, Math.max(width, 100));
-    const values = level.curves[curve.place];
+    const values = level.curves[curve.place]();
     const across = (time) => (time - first) / length * width;
     const floor = height - TICKS - 2;
     pen.fillStyle = readColor("--bar");
@@ -2112,18 +2139,6 @@
     list.append(label);
     return box;
   }
-
-  // src/plotly.ts
-  var ARRAY_TYPES = {
-    f8: Float64Array,
-    f4: Float32Array,
-    i4: Int32Array,
-    u4: Uint32Array,
-    i2: Int16Array,
-    u2: Uint16Array,
-    i1: Int8Array,
-    u1: Uint8Array
-  };
 
   // src/csv.ts
   function csvLine(cells) {
@@ -2575,6 +2590,7 @@
   var NARROW = 2;
   var REACH2 = 3;
   var TICK_PIXELS = 120;
+  var EDGE = 20;
   var BESIDE_AXES = 96;
   var PICTURE = 2;
   var PAPER2 = 3;
@@ -2640,7 +2656,7 @@
       this.waiting = 0;
       const { low, high, length, isWhole } = this.shown;
       this.fill([low, high]);
-      const ticks = timeTicks(low, high, Math.max(2, Math.floor(this.filledPixels / TICK_PIXELS)));
+      const ticks = this.ticks(low, high);
       const range = [low, high];
       Object.assign(this.figure.layout.xaxis, { range, autorange: false, tickmode: "array", ...ticks });
       const mark = String(this.shown.mark);
@@ -2769,9 +2785,17 @@
       this.filled = fillLanes(this.gpu.lanes, this.header, { low, high, pixel, narrow: NARROW * pixel });
       this.curves = fillCurves(this.gpus, drawn, low, high, most);
     }
+    /** Times at the axis, and lines without a time where it would be cut. */
+    ticks(low, high) {
+      const { tickvals, ticktext } = timeTicks(low, high, Math.max(2, Math.floor(this.filledPixels / TICK_PIXELS)));
+      const last = high - EDGE / this.filledPixels * (high - low);
+      return { tickvals, ticktext: ticktext.map((text, i) => tickvals[i] > last ? "" : text) };
+    }
     /** Let plotly draw all that is its own. */
     async layOut() {
       this.ink = readColor("--focus");
+      keepLabels(this.figure.layout);
+      this.figure.layout.xaxis.ticklabeloverflow = "allow";
       Object.assign(this.figure.layout, this.appearance(), { shapes: this.markShape() });
       for (const trace of this.figure.data) trace.x ||= trace.y = [null];
       await Plotly.react(this.plot, this.figure.data, this.figure.layout, CONFIG2);
@@ -2872,29 +2896,34 @@
   function readTrack(read, track) {
     const start2 = read(track.start, Float64Array, 1e-9);
     const end = endsOf(start2, read(track.breaks, Uint32Array), read(track.ends, Float64Array, 1e-9));
-    const curves = track.curves.map(({ values }) => {
+    const curves = track.curves.map(({ values }) => once(() => {
       const [mean, low = mean, high = mean] = values.map((number) => read(number, Uint16Array));
       return { mean, low, high };
-    });
+    }));
     const levels = makeTrack(start2, end, curves, track.curves[0].values.length > 1);
     return track.curves.map(({ metric, unit, step }, place) => [metric, { levels, place, step, unit }]);
   }
   function readBars(read, packed, step) {
     const start2 = read(packed.start, Float64Array, 1e-9);
-    const length = read(packed.length, Float64Array, 1e-9);
+    const end = read(packed.length, Float64Array, 1e-9);
+    for (let i = 0; i < end.length; i++) end[i] += start2[i];
     const percents = {};
     for (const [name, number] of Object.entries(packed.percents)) {
-      percents[name] = read(number, Float32Array).map((value) => value ? step * (value - 1) : NaN);
+      Object.defineProperty(percents, name, { get: once(() => readPercents(read(number, Float32Array), step)), enumerable: true });
     }
     const bars = {
       start: start2,
-      end: length.map((value, i) => start2[i] + value),
+      end,
       percents,
       row: read(packed.row, Uint8Array),
       id: read(packed.id, Uint32Array),
       merged: read(packed.merged, Uint32Array)
     };
     return { ...bars, rows: makeRows(bars) };
+  }
+  function readPercents(steps, step) {
+    for (let i = 0; i < steps.length; i++) steps[i] = steps[i] ? step * (steps[i] - 1) : NaN;
+    return steps;
   }
   function readRanges(read, packed, step) {
     return { ...readBars(read, packed, step), kernels: read(packed.kernels, Uint32Array) };
@@ -2946,7 +2975,8 @@
     return starts.length < FEWEST ? null : [starts.reduce((a, b) => Math.min(a, b)), ends.reduce((a, b) => Math.max(a, b))];
   }
   function coreOf({ start: start2, end }) {
-    const total = start2.reduce((sum, from, i) => sum + end[i] - from, 0);
+    let total = 0;
+    for (let i = 0; i < start2.length; i++) total += end[i] - start2[i];
     if (!(total > 0)) return null;
     const half = REST / 2 * total;
     let [first, last, before, behind] = [0, start2.length - 1, 0, 0];
@@ -3221,8 +3251,7 @@
       if (plot.clientWidth !== width) drawing.scheduleAnew();
       width = plot.clientWidth;
     }).observe(plot);
-    const attributeFilter = ["data-theme", "class", "style"];
-    new MutationObserver(drawing.scheduleAnew).observe(document.documentElement, { attributeFilter });
+    new MutationObserver(drawing.scheduleAnew).observe(document.documentElement, { attributeFilter: ["data-theme"] });
     for (const query of [systemDark, narrowScreen]) query.addEventListener("change", drawing.scheduleAnew);
     addEventListener("beforeprint", () => drawing.print(true));
     addEventListener("afterprint", () => drawing.print(false));
