@@ -38,6 +38,11 @@ def lines(figure, ending=""):
     return [trace for trace in traces if trace.mode == "lines+markers"]
 
 
+def boxes(figure):
+    """The outlines and the points of the distributions."""
+    return lines(figure, ", distribution")
+
+
 def with_iterations(comparison, change):
     """The comparison with other iterations in the baseline."""
     recording = comparison.base.first
@@ -67,18 +72,21 @@ class TestIterations:
     def test_one_axis_of_numbers_so_that_zooming_one_zooms_all(self, several):
         figure = figure_iterations(several, 0)
         assert {trace.xaxis for trace in lines(figure)} == {"x"}
-        assert {trace.xaxis for trace in figure.data if trace.type == "box"} == {"x2"}
+        assert {trace.xaxis for trace in boxes(figure)} == {"x2"}
         assert figure.layout.xaxis2.fixedrange
-        boxes = [trace.yaxis for trace in figure.data if trace.type == "box"]
-        assert boxes == ["y"] * 3 + ["y2"] * 3, "the distribution is at the height of its iterations"
+        heights = [trace.yaxis for trace in boxes(figure) if trace.mode == "lines"]
+        assert heights == ["y"] * 3 + ["y2"] * 3, "the distribution is at the height of its iterations"
 
     def test_warm_up_is_open_and_not_in_the_distribution(self, steps):
         figure = figure_iterations([steps], 0)
         warm_up = steps.base.first.iterations["warm_up"].to_numpy()
         assert 0 < warm_up.sum() < len(warm_up)
         assert [symbol.endswith("-open") for symbol in lines(figure)[0].marker.symbol] == warm_up.tolist()
-        box = next(trace for trace in figure.data if trace.type == "box")
-        assert len(box.y) == (~warm_up).sum()
+        outline, points = boxes(figure)[:2]
+        steady = lines(figure)[0].y[~warm_up]
+        assert sorted(points.y) == sorted(steady)
+        assert (np.nanmin(outline.y), np.nanmax(outline.y)) == (steady.min(), steady.max()), "the whiskers"
+        assert {*np.percentile(steady, [25, 50, 75])} <= {*outline.y}
 
     def test_median_and_interval_are_those_that_are_compared(self, steps):
         figure = figure_iterations([steps], 0)

@@ -80,14 +80,17 @@ def test_iterations_of_both_are_drawn_in_two_strips(visit, pages):
     for strip in ("xy", "xy2"):
         assert opened.locator(f"#iterations-0 .subplot.{strip} .points path").count() == 2 * 12
     for strip in ("x2y", "x2y2"):
-        assert opened.locator(f"#iterations-0 .subplot.{strip} path.box").count() == 2
+        assert opened.locator(f"#iterations-0 .subplot.{strip} path.js-line").count() == 2 * 6, (
+            "box, median, whiskers, their ends"
+        )
+        assert opened.locator(f"#iterations-0 .subplot.{strip} .points path").count() == 2 * 11
     assert texts(opened, "#iterations-0 .legendtext") == ["base", "opt"]
 
 
 @pytest.mark.slow
 def test_zoom_moves_both_strips(visit, pages):
     opened = visit(pages / "two.html")
-    lines = opened.locator("#iterations-0 .scatterlayer path.js-line")
+    lines = opened.locator("#iterations-0 :is(.subplot.xy, .subplot.xy2) path.js-line")
     before = [line.get_attribute("d") for line in lines.all()]
     opened.evaluate("Plotly.relayout('iterations-0', {'xaxis.range': [2, 5]})")
     after = [line.get_attribute("d") for line in lines.all()]

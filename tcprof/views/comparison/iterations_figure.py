@@ -9,12 +9,12 @@ from plotly.colors import hex_to_rgb
 from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.findings.compared.rows import find_row
+from tcprof.views.comparison.distribution import box_traces
 from tcprof.views.comparison.series import LONGEST_NAME, Panel, Series, ShownSide, list_panels
 from tcprof.views.figures.lanes import label
 from tcprof.views.figures.panels import GRID, base_layout, number_axis
 from tcprof.views.figures.ticks import unit_ticks
 
-MOST_BOX_POINTS = 250  # of a side
 _FEW_TICKS = 6
 _MOST_ARROWS = 20  # of a recording
 _STRIP, _TITLE, _TOP, _BOTTOM = 190, 26, 40, 46  # pixels
@@ -43,7 +43,7 @@ def figure_iterations(comparisons: Sequence[Comparison], gpu: int) -> go.Figure:
             _add_median(figure, panel, shown, axes)
             for series in several:
                 _add_series(figure, panel, shown, series, axes)
-            figure.add_trace(_box(panel, shown, several, place).update(_placed(shown, ("x2", axes[1]))))
+            _add_distribution(figure, panel, shown, several, place, axes[1])
     if panels:
         for shown, _ in panels[0].sides:
             figure.add_trace(_legend(shown))
@@ -184,22 +184,15 @@ def _hover(panel: Panel, series: Series) -> list[str]:
     ]
 
 
-def _box(panel: Panel, shown: ShownSide, several: list[Series], place: int) -> go.Box:
+def _add_distribution(
+    figure: go.Figure, panel: Panel, shown: ShownSide, several: list[Series], place: int, axis: str
+) -> None:
     """The distribution of a side's iterations without warm-up, of all its recordings together."""
     steady = np.concatenate([series.y[~series.warm_up] for series in several])
-    return go.Box(
-        x=np.full(len(steady), place),
-        y=steady,
-        boxpoints="all" if len(steady) <= MOST_BOX_POINTS else "outliers",
-        jitter=0.5,
-        pointpos=0,
-        width=0.7,
-        marker={"size": 3, "opacity": 0.5, "color": shown.color},
-        line={"width": 1.5, "color": shown.color},
-        fillcolor="rgba(0,0,0,0)",
-        name=_named(shown, panel, "distribution"),
-        hoverinfo="y",
-    )
+    known = steady[~np.isnan(steady)]
+    if len(known):
+        for trace in box_traces(known, place, shown.color, _named(shown, panel, "distribution")):
+            figure.add_trace(trace.update(_placed(shown, ("x2", axis))))
 
 
 def _faint(color: str) -> str:
