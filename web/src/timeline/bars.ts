@@ -19,14 +19,19 @@ const MOST_ROWS = 256; // as many as a byte can tell apart
 export function makeRows({ row: rowOf, end }: Pick<PlacedBars, "row" | "end">): Map<number, Row> {
   const counts = new Uint32Array(MOST_ROWS);
   for (let i = 0; i < rowOf.length; i++) counts[rowOf[i]]++;
-  const rows = Array.from(counts, (count) => ({ members: new Uint32Array(count), reach: new Float64Array(count), filled: 0, until: -Infinity }));
+  const members = Array.from(counts, (count) => new Uint32Array(count));
+  const reach = Array.from(counts, (count) => new Float64Array(count));
+  const filled = new Uint32Array(MOST_ROWS);
+  const until = new Float64Array(MOST_ROWS).fill(-Infinity);
   for (let i = 0; i < rowOf.length; i++) {
-    const row = rows[rowOf[i]];
-    if (end[i] > row.until) row.until = end[i];
-    row.members[row.filled] = i;
-    row.reach[row.filled++] = row.until;
+    const row = rowOf[i];
+    const place = filled[row]++;
+    if (end[i] > until[row]) until[row] = end[i];
+    members[row][place] = i;
+    reach[row][place] = until[row];
   }
-  return new Map(Array.from(rows.entries()).filter(([, { filled }]) => filled));
+  const used = Array.from(counts.keys()).filter((row) => counts[row]);
+  return new Map(used.map((row) => [row, { members: members[row], reach: reach[row] }]));
 }
 
 /** Part of a recording, in seconds, and the width of its bins, below which bars are drawn together. */
@@ -45,6 +50,7 @@ export function scanRow(
   { start: starts, end: ends }: Pick<Intervals, "start" | "end">, { members, reach }: Row, { low, high, narrow }: Window,
   wide: (bar: number) => void, merge: (bin: number, bar: number, seconds: number) => void,
 ): void {
+  let [bin, border] = [-1, low]; // of the bar at hand, and where that bin ends: bars are by start
   for (let k = firstAbove(reach, low); k < members.length; k++) {
     const bar = members[k];
     const start = starts[bar];
@@ -52,8 +58,7 @@ export function scanRow(
     const end = ends[bar];
     if (end <= low) continue;
     if (end - start >= narrow) { wide(bar); continue; }
-    const bin = Math.floor((start - low) / narrow);
-    const border = low + (bin + 1) * narrow;
+    while (start >= border) border = low + (++bin + 1) * narrow;
     if (end <= border) merge(bin, bar, end - start);
     else {
       merge(bin, bar, border - start);

@@ -78,9 +78,40 @@ export function group(level: Level, from: number, to: number, size: number): Lev
   return { start, end, curves, binned: true, period: level.period * size };
 }
 
-function groupCurve({ start, end }: Level, { low, mean, high }: Curve, edges: readonly number[]): Curve<Float32Array> {
+function groupCurve(level: Level, curve: Curve, edges: readonly number[]): Curve<Float32Array> {
   const count = edges.length - 1;
   const grouped = { low: new Float32Array(count), mean: new Float32Array(count), high: new Float32Array(count) };
+  if (curve.mean instanceof Uint16Array && curve.low === curve.mean && curve.high === curve.mean) groupSamples(level, curve.mean, edges, grouped);
+  else groupBins(level, curve, edges, grouped);
+  return grouped;
+}
+
+/** Samples are their own extremes. There are so many that they have a loop of their own, which meets one type. */
+function groupSamples(
+  { start, end }: Level, values: Uint16Array, edges: readonly number[], { low, mean, high }: Curve<Float32Array>,
+): void {
+  for (let g = 0; g < mean.length; g++) {
+    let [sum, time, smallest, largest] = [0, 0, 65535, 0];
+    for (let i = edges[g]; i < edges[g + 1]; i++) {
+      const value = values[i];
+      if (value === 0) continue;
+      const length = end[i] - start[i];
+      sum += length * value;
+      time += length;
+      if (value < smallest) smallest = value;
+      if (value > largest) largest = value;
+    }
+    if (!time) continue;
+    mean[g] = Math.min(Math.max(sum / time, smallest), largest);
+    low[g] = smallest;
+    high[g] = largest;
+  }
+}
+
+function groupBins(
+  { start, end }: Level, { low, mean, high }: Curve, edges: readonly number[], grouped: Curve<Float32Array>,
+): void {
+  const count = edges.length - 1;
   for (let g = 0; g < count; g++) {
     let [sum, time, smallest, largest] = [0, 0, Infinity, 0];
     for (let i = edges[g]; i < edges[g + 1]; i++) {
@@ -96,7 +127,6 @@ function groupCurve({ start, end }: Level, { low, mean, high }: Curve, edges: re
     grouped.low[g] = smallest;
     grouped.high[g] = largest;
   }
-  return grouped;
 }
 
 /** The intervals of a window in at most about so many bins: samples where they are few enough. */

@@ -10,7 +10,7 @@ export interface PackedArray {
 }
 
 type TypedArray = Float64Array | Float32Array | Uint32Array | Uint16Array | Uint8Array;
-type ArrayType<T extends TypedArray> = new (length: number) => T;
+type ArrayType<T extends TypedArray> = new (values: ArrayLike<number>) => T;
 
 /** Reads the array of a number into a typed array, times a scale. */
 export type ReadArray = <T extends TypedArray>(number: number, type: ArrayType<T>, scale?: number) => T;
@@ -24,16 +24,17 @@ export async function unpack<Header>(text: string): Promise<{ header: Header; re
   return { header, read: (number, type, scale = 1) => readArray(planes, header.arrays[number], type, scale) };
 }
 
+/** Every array is computed in one type, and converted: a loop that meets all types takes six times as long. */
 function readArray<T extends TypedArray>(
   planes: Uint8Array, { at, length, bytes: width, base, ascending }: PackedArray, type: ArrayType<T>, scale: number,
 ): T {
   const offsets = joinPlanes(planes.subarray(at, at + width * length), length, width);
-  const values = new type(length);
+  if (!ascending && base === 0 && scale === 1) return new type(offsets);
+  const values = new Float64Array(length);
   let sum = base;
   if (ascending) for (let i = 0; i < length; i++) values[i] = scale * (sum += offsets[i]);
-  else if (base === 0 && scale === 1) values.set(offsets);
   else for (let i = 0; i < length; i++) values[i] = scale * (base + offsets[i]);
-  return values;
+  return values instanceof type ? values : new type(values);
 }
 
 function fromBase64(text: string): Uint8Array<ArrayBuffer> {
@@ -50,17 +51,22 @@ async function inflate(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<Array
 }
 
 /** Whole numbers from their bytes: all first ones, then all second ones. */
-function joinPlanes(bytes: Uint8Array, length: number, width: number): Float64Array | Uint32Array | Uint8Array {
-  if (width === 1) return bytes;
-  const numbers = width > 4 ? new Float64Array(length) : new Uint32Array(length);
+function joinPlanes(bytes: Uint8Array, length: number, width: number): Float64Array | Uint32Array {
+  if (width === 1) return new Uint32Array(bytes);
+  if (width <= 3) return joinFew(bytes, length, width);
+  const numbers = new Float64Array(length);
+  for (let plane = 0; plane < width; plane++) {
+    const weight = 256 ** plane;
+    for (let i = 0, from = plane * length; i < length; i++) numbers[i] += weight * bytes[from + i];
+  }
+  return numbers;
+}
+
+/** The same of two or three bytes, which most numbers have; none are zeros. */
+function joinFew(bytes: Uint8Array, length: number, width: number): Uint32Array {
+  const numbers = new Uint32Array(length);
   if (width === 2) for (let i = 0; i < length; i++) numbers[i] = bytes[i] | (bytes[length + i] << 8);
   else if (width === 3) for (let i = 0; i < length; i++) numbers[i] = bytes[i] | (bytes[length + i] << 8) | (bytes[2 * length + i] << 16);
-  else {
-    for (let plane = 0; plane < width; plane++) {
-      const weight = 256 ** plane;
-      for (let i = 0, from = plane * length; i < length; i++) numbers[i] += weight * bytes[from + i];
-    }
-  }
   return numbers;
 }
 

@@ -51,12 +51,12 @@
   }
   function readArray(planes, { at, length, bytes: width, base, ascending }, type, scale) {
     const offsets = joinPlanes(planes.subarray(at, at + width * length), length, width);
-    const values = new type(length);
+    if (!ascending && base === 0 && scale === 1) return new type(offsets);
+    const values = new Float64Array(length);
     let sum = base;
     if (ascending) for (let i = 0; i < length; i++) values[i] = scale * (sum += offsets[i]);
-    else if (base === 0 && scale === 1) values.set(offsets);
     else for (let i = 0; i < length; i++) values[i] = scale * (base + offsets[i]);
-    return values;
+    return values instanceof type ? values : new type(values);
   }
   function fromBase64(text) {
     if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
@@ -70,16 +70,19 @@
     return new Uint8Array(await new Response(stream).arrayBuffer());
   }
   function joinPlanes(bytes, length, width) {
-    if (width === 1) return bytes;
-    const numbers = width > 4 ? new Float64Array(length) : new Uint32Array(length);
+    if (width === 1) return new Uint32Array(bytes);
+    if (width <= 3) return joinFew(bytes, length, width);
+    const numbers = new Float64Array(length);
+    for (let plane = 0; plane < width; plane++) {
+      const weight = 256 ** plane;
+      for (let i = 0, from = plane * length; i < length; i++) numbers[i] += weight * bytes[from + i];
+    }
+    return numbers;
+  }
+  function joinFew(bytes, length, width) {
+    const numbers = new Uint32Array(length);
     if (width === 2) for (let i = 0; i < length; i++) numbers[i] = bytes[i] | bytes[length + i] << 8;
     else if (width === 3) for (let i = 0; i < length; i++) numbers[i] = bytes[i] | bytes[length + i] << 8 | bytes[2 * length + i] << 16;
-    else {
-      for (let plane = 0; plane < width; plane++) {
-        const weight = 256 ** plane;
-        for (let i = 0, from = plane * length; i < length; i++) numbers[i] += weight * bytes[from + i];
-      }
-    }
     return numbers;
   }
 
