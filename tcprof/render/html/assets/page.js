@@ -1097,9 +1097,33 @@
     const curves = level.curves.map((curve) => once(() => groupCurve(level, curve(), edges)));
     return { start: start2, end, curves, binned: true, period: level.period * size };
   }
-  function groupCurve({ start: start2, end }, { low, mean, high }, edges) {
+  function groupCurve(level, curve, edges) {
     const count = edges.length - 1;
     const grouped = { low: new Float32Array(count), mean: new Float32Array(count), high: new Float32Array(count) };
+    if (curve.mean instanceof Uint16Array && curve.low === curve.mean && curve.high === curve.mean) groupSamples(level, curve.mean, edges, grouped);
+    else groupBins(level, curve, edges, grouped);
+    return grouped;
+  }
+  function groupSamples({ start: start2, end }, values, edges, { low, mean, high }) {
+    for (let g = 0; g < mean.length; g++) {
+      let [sum, time, smallest, largest] = [0, 0, 65535, 0];
+      for (let i = edges[g]; i < edges[g + 1]; i++) {
+        const value = values[i];
+        if (value === 0) continue;
+        const length = end[i] - start2[i];
+        sum += length * value;
+        time += length;
+        if (value < smallest) smallest = value;
+        if (value > largest) largest = value;
+      }
+      if (!time) continue;
+      mean[g] = Math.min(Math.max(sum / time, smallest), largest);
+      low[g] = smallest;
+      high[g] = largest;
+    }
+  }
+  function groupBins({ start: start2, end }, { low, mean, high }, edges, grouped) {
+    const count = edges.length - 1;
     for (let g = 0; g < count; g++) {
       let [sum, time, smallest, largest] = [0, 0, Infinity, 0];
       for (let i = edges[g]; i < edges[g + 1]; i++) {
@@ -1115,7 +1139,6 @@
       grouped.low[g] = smallest;
       grouped.high[g] = largest;
     }
-    return grouped;
   }
   function windowOf(levels, low, high, most) {
     for (const level of levels) {
@@ -2389,16 +2412,22 @@
   function makeRows({ row: rowOf, end }) {
     const counts = new Uint32Array(MOST_ROWS);
     for (let i = 0; i < rowOf.length; i++) counts[rowOf[i]]++;
-    const rows = Array.from(counts, (count) => ({ members: new Uint32Array(count), reach: new Float64Array(count), filled: 0, until: -Infinity }));
+    const members = Array.from(counts, (count) => new Uint32Array(count));
+    const reach = Array.from(counts, (count) => new Float64Array(count));
+    const filled = new Uint32Array(MOST_ROWS);
+    const until = new Float64Array(MOST_ROWS).fill(-Infinity);
     for (let i = 0; i < rowOf.length; i++) {
-      const row = rows[rowOf[i]];
-      if (end[i] > row.until) row.until = end[i];
-      row.members[row.filled] = i;
-      row.reach[row.filled++] = row.until;
+      const row = rowOf[i];
+      const place = filled[row]++;
+      if (end[i] > until[row]) until[row] = end[i];
+      members[row][place] = i;
+      reach[row][place] = until[row];
     }
-    return new Map(Array.from(rows.entries()).filter(([, { filled }]) => filled));
+    const used = Array.from(counts.keys()).filter((row) => counts[row]);
+    return new Map(used.map((row) => [row, { members: members[row], reach: reach[row] }]));
   }
   function scanRow({ start: starts, end: ends }, { members, reach }, { low, high, narrow }, wide, merge) {
+    let [bin, border] = [-1, low];
     for (let k = firstAbove(reach, low); k < members.length; k++) {
       const bar = members[k];
       const start2 = starts[bar];
@@ -2409,8 +2438,7 @@
         wide(bar);
         continue;
       }
-      const bin = Math.floor((start2 - low) / narrow);
-      const border = low + (bin + 1) * narrow;
+      while (start2 >= border) border = low + (++bin + 1) * narrow;
       if (end <= border) merge(bin, bar, end - start2);
       else {
         merge(bin, bar, border - start2);
