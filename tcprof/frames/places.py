@@ -185,7 +185,7 @@ RANGES = Schema(
             "fitted_cycles",
             FLOAT,
             "Tensor cycles of the kernels launched in them, from the fit: what those of kernels and modules add up to. "
-            "Unlike the cycles in the window, they are whole where a window's border cuts a sample.",
+            "The cycles in the window are of all that ran in it, and part of a sample where its border cuts one.",
         ),
         Column("tensor_flop", FLOAT, f"FLOP of their kernels, {KNOWN_FLOP}.", lacking=UNCOVERED.name),
         Column(
