@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from os import cpu_count
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular, solveh_banded
+from scipy.linalg import cho_factor, cho_solve, solveh_banded
 from scipy.linalg.lapack import dpttrf
 from scipy.sparse import csr_array
 
 from tcprof.analysis.intervals import run_starts
 from tcprof.analysis.kernels.design import Design, make_sparse
+from tcprof.analysis.kernels.nonnegative import minimize_nonnegative
 from tcprof.arrays import Floats, Ints
 
 SHAPE, SHAPE_FLOOR = 0.3, 0.005  # how much neighbouring parts differ: of the class's rate, and of the highest rate
@@ -164,26 +165,20 @@ class Precision:
     def __init__(self, matrix: Floats) -> None:
         self._scale = np.sqrt(np.diag(matrix))
         scaled = matrix / np.outer(self._scale, self._scale)
-        self._lower = np.tril(cho_factor(scaled + RIDGE * np.eye(len(scaled)), lower=True)[0])
+        self._scaled = scaled + RIDGE * np.eye(len(scaled))
+        self._factor = cho_factor(self._scaled, lower=True)
 
     def solve(self, right: Floats) -> Floats:
         """The inverse times columns."""
         columns = (right.T / self._scale).T
-        return np.asarray((cho_solve((self._lower, True), columns).T / self._scale).T)
+        return np.asarray((cho_solve(self._factor, columns).T / self._scale).T)
 
     def minimize(self, right: Floats, negligible: Floats) -> Floats:
-        """The minimum of x'Px/2 - r'x over x >= 0 (Lawson and Hanson, Solving Least Squares Problems, 1974).
+        """The minimum of x'Px/2 - r'x over x >= 0.
 
         Args:
             right: r.
             negligible: What is below this is 0.
         """
-        from scipy.optimize import lsq_linear, nnls  # dear to load, and only a fit needs it
-
-        wanted = solve_triangular(self._lower, right / self._scale, lower=True)
-        try:
-            found: Floats = nnls(self._lower.T, wanted, maxiter=30 * len(right))[0]
-        except RuntimeError:  # its active set cycles on rare, nearly singular systems
-            found = lsq_linear(self._lower.T, wanted, bounds=(0, np.inf)).x
-        found = found / self._scale
+        found = minimize_nonnegative(self._scaled, right / self._scale) / self._scale
         return np.where(found > negligible, found, 0.0)
