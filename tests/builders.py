@@ -14,16 +14,18 @@ beside the two that every export has. Processes, threads and GPUs that a test do
 thread 1 and GPU 0.
 """
 
+import functools
 import json
 import re
 import sqlite3
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import BigInteger, Column, LargeBinary, MetaData, Table, Text, cast, create_engine, insert, literal
+from sqlalchemy import Table
 
 from tcprof.sources.nsys_sqlite import NsysExport, schema
 
@@ -345,46 +347,50 @@ class TraceBuilder:
         """Write the export into the folder, and give its path."""
         path = folder / name
         path.unlink(missing_ok=True)
-        engine = create_engine("sqlite://", creator=lambda: sqlite3.connect(path))
-        try:
-            with engine.begin() as connection:
-                for table_name, rows in self._rows.items():
-                    if table_name in self._absent:
-                        continue
-                    table = self._table(table_name, rows)
-                    table.create(connection)
-                    empty = dict.fromkeys(table.c.keys())
-                    every = [{key: row.get(key) for key in empty} for row in rows]
-                    if plain := [row for row in every if not _has_bytes(row)]:
-                        connection.execute(insert(table), plain)
-                    for row in filter(_has_bytes, every):
-                        connection.execute(insert(table).values({key: _as_text(row[key]) for key in row}))
-        finally:
-            engine.dispose()
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("PRAGMA synchronous = OFF")  # nobody reads it before it is whole
+            connection.execute("PRAGMA journal_mode = OFF")
+            connection.execute("BEGIN")
+            for table, rows in self._rows.items():
+                if table not in self._absent:
+                    self._write_table(connection, table, rows)
+            connection.execute("COMMIT")
         return path
+
+    def _write_table(self, connection: sqlite3.Connection, table: str, rows: list[dict[str, Any]]) -> None:
+        columns = self._columns(table, rows)
+        declared = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
+        connection.execute(f"CREATE TABLE {table} ({declared})")
+        every = [tuple(map(row.get, columns)) for row in rows]
+        plain = f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})"  # noqa: S608
+        connection.executemany(plain, (row for row in every if not _has_bytes(row)))
+        for row in filter(_has_bytes, every):  # bytes are SQLite's text, valid UTF-8 or not
+            marks = ", ".join("CAST(? AS TEXT)" if isinstance(value, bytes) else "?" for value in row)
+            connection.execute(f"INSERT INTO {table} VALUES ({marks})", row)  # noqa: S608
 
     def trace(self, folder: Path) -> NsysExport:
         """Write the export into the folder, and open it."""
         return NsysExport(self.write(folder))
 
-    def _table(self, name: str, rows: list[dict[str, Any]]) -> Table:
-        """The table with this version's columns; those that the schema does not name come from the rows."""
-        known = schema.metadata.tables.get(name)
-        columns = {column.name: column.type for column in known.columns} if known is not None else {}
+    def _columns(self, table: str, rows: list[dict[str, Any]]) -> dict[str, str]:
+        """This version's columns with their types; those that the schema does not name come from the rows."""
+        columns = dict(_declared(table))
         for row in rows:
             for key, value in row.items():
-                columns.setdefault(key, Text() if isinstance(value, str | bytes) else BigInteger())
-        kept = {key: kind for key, kind in columns.items() if f"{name}.{key}" not in self._absent}
-        return Table(name, MetaData(), *(Column(key, kind) for key, kind in kept.items()))
+                if key not in columns:
+                    columns[key] = "TEXT" if isinstance(value, str | bytes) else "BIGINT"
+        return {key: kind for key, kind in columns.items() if f"{table}.{key}" not in self._absent}
 
 
-def _has_bytes(row: dict[str, Any]) -> bool:
-    return any(isinstance(value, bytes) for value in row.values())
+@functools.cache
+def _declared(table: str) -> dict[str, str]:
+    """The columns that the schema names, with their types."""
+    known = schema.metadata.tables.get(table)
+    return {column.name: str(column.type) for column in known.columns} if known is not None else {}
 
 
-def _as_text(value: Any) -> Any:
-    """Bytes as SQLite's text, valid UTF-8 or not."""
-    return cast(literal(value, LargeBinary), Text) if isinstance(value, bytes) else value
+def _has_bytes(row: tuple[Any, ...]) -> bool:
+    return bytes in map(type, row)
 
 
 def count_at(

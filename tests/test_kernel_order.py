@@ -16,6 +16,8 @@ from tcprof.analysis.kernel_order import KERNEL_ORDER, KERNEL_ORDER_DOMAIN
 from tcprof.errors import UsageError
 from tcprof.findings import judge
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 run = test_cli.run
 FOLDER = Path(__file__).parent.parent / "fixtures"
 KINDS = ("embed", "gemm", "gelu", "gemm", "add", "loss", "adam")

@@ -21,6 +21,8 @@ from tcprof.files import replace_file, replace_folder
 from tcprof.render.authorship import is_made_by_tcprof
 from tcprof.render.frames import FRAMES, list_files, write_frames
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "mlp_fp16.sqlite"
 run = test_cli.run
 

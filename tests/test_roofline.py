@@ -28,6 +28,8 @@ from tcprof.views.figures.tensor_time import figure_tensor_time
 from tcprof.views.recording.roofline import NO_ROOFLINE, describe_unplaced, list_rooflines
 from tcprof.views.selection import kernel_names, link
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 run = test_cli.run
 Run = Callable[..., test_cli.Outcome]
 

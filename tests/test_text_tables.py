@@ -166,8 +166,12 @@ def test_a_tree_is_indented_from_its_first_row_on(run: Run, tmp_path: Path) -> N
     assert "step / forward / Net.layers.0" in alone
 
 
-@pytest.mark.parametrize("width", [60, 80, 120, 200])
-@pytest.mark.parametrize("command", COMMANDS)
+# Comparisons take longest, and have the same two tables.
+WIDTHS = [(command, width) for command in COMMANDS for width in (60, 80, 120, 200)]
+ALIKE = [("compare", 120), ("compare", 200), ("sides", 80), ("sides", 120), ("sides", 200)]
+
+
+@pytest.mark.parametrize(("command", "width"), [*(each for each in WIDTHS if each not in ALIKE), *slow(ALIKE)])
 def test_tables_fit_the_width_in_lines_of_one_row(
     command: str, width: int, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,20 +200,18 @@ def test_wide_shows_whole_names_and_all_columns(command: str, run: Run) -> None:
     assert "…" not in markdown.partition("|---")[2]
 
 
-def lines_of(environment: dict[str, str], *args: object) -> list[str]:
-    clean = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    argv = [sys.executable, "-m", "tcprof", *map(str, args)]
-    done = subprocess.run(argv, env={**clean, **environment}, capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()
-
-
 @pytest.mark.parametrize(
     ("columns", "width"),
-    [("100", 100), ("nonsense", 120), ("3", 40), *slow([("", 120), ("0", 120), ("-5", 120)])],
+    [("100", 100), ("nonsense", 120), ("3", 40), ("", 120), ("0", 120), ("-5", 120)],
 )
-def test_a_pipe_has_as_many_columns_as_the_environment_says(columns: str, width: int, tmp_path: Path) -> None:
+def test_a_pipe_has_as_many_columns_as_the_environment_says(
+    columns: str, width: int, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = test_cli.small_trace(tmp_path, f"{'long-' * 20}.sqlite")
-    notes = [line for line in lines_of({"COLUMNS": columns} if columns else {}, "ranges", path) if " " in line]
+    monkeypatch.delenv("COLUMNS")
+    if columns:
+        monkeypatch.setenv("COLUMNS", columns)
+    notes = [line for line in run("ranges", path).out.splitlines() if " " in line]
     assert width - 25 < max(map(len, notes[1:])) <= width
 
 

@@ -16,6 +16,8 @@ from tcprof.analysis.kernels.work import SHARES
 from tcprof.chips import find_chip
 from tcprof.frames import WORK
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))
 work = importlib.import_module("work")
 

@@ -102,16 +102,13 @@ class Schema:
         Raises:
             KeyError: A column that cannot be unknown is absent: a defect of the caller.
         """
-        index, present, data = pd.RangeIndex(len(frame)), dict(frame.items()), {}
+        index, frame, data = pd.RangeIndex(len(frame)), frame.copy(deep=False), {}
+        frame.index = index  # that all columns have: then they are taken as they are, and their dtypes, too
+        present = dict(frame.items())
         for column in self.columns:
             if column.name in present:
                 values = present[column.name]
-                if values.dtype != _DTYPES[column.dtype]:
-                    values = values.astype(column.dtype)
-                array = values.array
-                # pandas 3 would infer a dtype of its own for an array of objects.
-                is_object = column.dtype == TEXT
-                data[column.name] = pd.Series(array, index, object, copy=False) if is_object else array
+                data[column.name] = values if values.dtype == _DTYPES[column.dtype] else values.astype(column.dtype)
             elif column.dtype == FLOAT:
                 data[column.name] = np.broadcast_to(np.nan, len(frame))  # takes no memory
             else:

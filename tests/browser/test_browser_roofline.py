@@ -7,7 +7,7 @@ from test_roofline import write_trace
 
 import tcprof
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 
 
 # Pixels of the timeline's canvas in the colour of outlines.

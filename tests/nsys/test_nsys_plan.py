@@ -23,6 +23,8 @@ from tcprof.record.plan import Plan
 from tcprof.record.recording import Session
 from tcprof.views.profile import describe_plan
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "mlp_fp16.sqlite"  # a small one
 
 
