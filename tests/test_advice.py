@@ -179,7 +179,7 @@ def wait(strings: dict[str, object], start: int, end: int) -> dict[str, int]:
     return {"start": start, "end": end, "globalTid": 1 << 48 | 1000 << 24 | 1, "correlationId": 90, "nameId": 999}
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", often(ALL))
 def test_what_advice_is_about_is_named_as_in_the_frames(name: str) -> None:
     analysis = step_on(name).analysis
     frames = {

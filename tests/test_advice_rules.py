@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders import TraceBuilder
+from slow import slow
 
 import tcprof
 from tcprof.annotate.ranges import DOMAIN
@@ -188,9 +189,10 @@ def test_scalers_that_are_there_or_not_needed(names: list[str], find: Find) -> N
     assert "fp16-without-scaler" not in find(steps(names))
 
 
-@pytest.mark.parametrize(
-    "name", [path.stem for path in FIXTURES.glob("*.sqlite") if "fp16" in path.stem or "amp" in path.stem]
-)
+HALVES = sorted(path.stem for path in FIXTURES.glob("*.sqlite") if "fp16" in path.stem or "amp" in path.stem)
+
+
+@pytest.mark.parametrize("name", [*HALVES[:2], *slow(HALVES[2:])])
 def test_recorded_scalers_are_seen(name: str) -> None:
     assert "fp16-without-scaler" not in {each.rule for each in tcprof.read(FIXTURES / f"{name}.sqlite").advice}
 

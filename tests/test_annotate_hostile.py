@@ -206,7 +206,6 @@ OFTEN = (
     "named_modules raises",
     "fork",
     "exits at import",
-    "calls nested nearly as deep as Python allows",
     "methods that generate",
     "classes that let nothing be changed",
 )  # tried by ``make test``

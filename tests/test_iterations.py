@@ -6,6 +6,7 @@ from contextlib import closing
 
 import pytest
 from builders import TraceBuilder
+from slow import slow
 
 import tcprof
 from tcprof.analysis.iterations import find_iterations
@@ -108,8 +109,10 @@ def test_each_gpu_numbers_its_own(tmp_path):
 @pytest.mark.parametrize(
     "domain",
     [
-        *("CCCL", "NCCL", "cuBLAS", "cuBLASLt", "cuDNN", "cuSPARSE", "TensorRT", "Thrust", "NVSHMEM", "TSL", "xprof"),
-        *("MPI", "com.nvidia.nccl.proxy", "libcudf"),
+        *("NCCL", "cuBLASLt", "com.nvidia.nccl.proxy"),
+        *slow(
+            ["CCCL", "cuBLAS", "cuDNN", "cuSPARSE", "TensorRT", "Thrust", "NVSHMEM", "TSL", "xprof", "MPI", "libcudf"]
+        ),
     ],
 )
 def test_a_range_of_a_library_is_no_iteration(domain, tmp_path):

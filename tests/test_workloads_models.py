@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from slow import slow
 from test_workloads import run_recorded, run_script
 
 pytest.importorskip("torch", reason="the workloads need torch: pip install 'tcprof[workloads]'")
@@ -93,7 +94,7 @@ def test_impossible_options_are_refused(script, options, said, capsys):
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("script", SMALL)
+@pytest.mark.parametrize("script", ["convnet.py", *slow(["transformer.py"])])
 def test_help_says_what_it_does(script):
     """As a user starts it, in a process of its own."""
     run = run_script(script, "--help")
