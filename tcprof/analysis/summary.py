@@ -140,12 +140,17 @@ def capture_spans(gpus: list[int], activities: pd.DataFrame, samples: pd.DataFra
 
     Where the GPU has no activity, it is the span of its samples; without these either, it is empty.
     """
-    borders = {"start_ns": "min", "end_ns": "max"}
     found: dict[int, tuple[int, int]] = {}
     for times in (samples, activities):  # activities last, so that theirs count
-        of_each = times.groupby("gpu").agg(borders)
-        found |= dict(zip(of_each.index.tolist(), of_each.itertuples(index=False, name=None), strict=True))
+        start, end = _borders(times)
+        found |= dict(zip(start.index.tolist(), zip(start.tolist(), end.tolist(), strict=True), strict=True))
     return {gpu: found.get(gpu, (0, 0)) for gpu in gpus}
+
+
+def _borders(times: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    """The first start and the last end on each GPU."""
+    by = times.groupby("gpu")
+    return by["start_ns"].min(), by["end_ns"].max()
 
 
 def _capture_row(
@@ -182,11 +187,11 @@ def measure_outside(
     """
     spans = capture_spans(gpus, activities, samples)
     captures = np.array([spans[gpu] for gpu in gpus], dtype=np.int64).reshape(-1, 2)
-    sampled = samples.groupby("gpu").agg(start=("start_ns", "min"), end=("end_ns", "max")).reindex(gpus)
+    first, last = (border.reindex(gpus) for border in _borders(samples))
     begin = 0.0 if duration_ns > 0 else np.nan
-    low = np.fmin(np.fmin(sampled["start"].to_numpy(float), begin), captures[:, 0])
-    high = np.fmax(np.fmax(sampled["end"].to_numpy(float), duration_ns), captures[:, 1])
-    known = (sampled["end"].notna() | (duration_ns > 0)).to_numpy()
+    low = np.fmin(np.fmin(first.to_numpy(float), begin), captures[:, 0])
+    high = np.fmax(np.fmax(last.to_numpy(float), duration_ns), captures[:, 1])
+    known = (last.notna() | (duration_ns > 0)).to_numpy()
     number = np.repeat(np.arange(len(gpus)), 2)
     start, end = (np.column_stack(part).ravel() for part in ((low, captures[:, 1]), (captures[:, 0], high)))
     kept = end > start

@@ -21,15 +21,16 @@ def find_peaks(kernels: pd.DataFrame, gpus: pd.DataFrame, given_tflops: float | 
         given_tflops: The peak for all of them, if it was given.
     """
     known = {gpu["gpu"]: (gpu, find_chip(gpu["chip"], gpu["name"])) for gpu in gpus.to_dict("records")}
-    columns = ["gpu", "tensor_kernel", "precision", "accumulator"]
+    columns = (kernels[name].tolist() for name in ("gpu", "tensor_kernel", "precision", "accumulator"))
+    keys = list(zip(*columns, strict=True))
     found: dict[tuple[Any, ...], tuple[float, str]] = {}
-    for key in kernels[columns].drop_duplicates().itertuples(index=False, name=None):
+    for key in dict.fromkeys(keys):
         number, is_tensor, precision, accumulator = key
         if is_tensor and given_tflops is not None:
             found[key] = (given_tflops, GIVEN)
         elif is_tensor and precision and number in known:
             found[key] = _find_peak(*known[number], precision, accumulator)
-    peaks = [found.get(key, _UNKNOWN) for key in kernels[columns].itertuples(index=False, name=None)]
+    peaks = [found.get(key, _UNKNOWN) for key in keys]
     return {
         "peak_tflops": pd.Series([tflops for tflops, _ in peaks], kernels.index, dtype=float),
         "peak_source": pd.Series([source for _, source in peaks], kernels.index, dtype=object),

@@ -35,9 +35,10 @@ def estimate_variation(
     other = np.bincount(design.cluster, sampling) + borders[0][first] + borders[1][last]
     unit = design.cluster_squares.copy()  # a product with a row would have another form, which is slow to multiply
     unit.data *= (count**2)[unit.indices]
+    turned = unit.T
     for _ in range(STEPS):
         predicted = other + unit @ variation
-        found, expected = unit.T @ (square / predicted**2), unit.T @ (1 / predicted)
+        found, expected = turned @ (square / predicted**2), turned @ (1 / predicted)
         ratio = np.divide(found, expected, out=np.zeros(len(variation)), where=expected > 0)
         variation = np.clip(variation * np.sqrt(ratio), LEAST, MOST)
     return variation
