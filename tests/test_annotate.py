@@ -251,7 +251,7 @@ atexit.register(lambda: print(type(pickle.loads(pickle.dumps(Mine()))) is Mine))
         done = run_forked(script)
         assert done.stdout == "['Linear']\n", done.stderr
 
-    def test_the_context_annotates_models_that_were_there_and_gives_their_methods_back(self) -> None:
+    def test_the_context_annotates_models_that_were_there_and_leaves_nothing_attached(self) -> None:
         script = """
 import torch, tcprof, tcprof.annotate
 log, nothing = [], lambda *_: None
@@ -268,13 +268,14 @@ class Net(torch.nn.Module):
     def sample(self, x):
         yield self(x)
 net, own = Net(), (Net.generate, Net.sample)
+hooks = [getattr(torch.nn.modules.module, f"_global_forward_{kind}hooks") for kind in ("", "pre_")]
 for _ in range(2):
     with tcprof.annotate():
         net.generate(torch.ones(1))
         wrapped = Net.generate is not own[0], Net.sample is not own[1]
-    print(log, wrapped, (Net.generate, Net.sample) == own)
+    print(log, wrapped, (Net.generate, Net.sample) == own, *map(len, hooks))
     log.clear()
 """
         done = run_forked(script)
-        line = "['Net', 'Net', 'Net.proj', 'Net'] (True, False) True\n"  # what yields runs later
+        line = "['Net', 'Net', 'Net.proj', 'Net'] (True, False) True 0 0\n"  # what yields runs later
         assert (done.stdout, done.stderr) == (line * 2, "")

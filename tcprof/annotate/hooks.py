@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tcprof.annotate.generations import Generations
 from tcprof.annotate.generators import Generators
 from tcprof.annotate.names import Names, is_replica
-from tcprof.annotate.steps import NAMES, RECOMPUTE, Optimizers, Steps
+from tcprof.annotate.steps import NAMES, RECOMPUTE, Optimizers, Steps, is_exhausted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,6 +63,7 @@ class Hooks:
         self._is_compiling: Any = getattr(getattr(torch, "compiler", None), "is_compiling", None)
         begin, end = (guard.protect(each) for each in (self._begin_generation, self._end_generation))
         self._generators = Generators(begin, end, self._is_compiling)
+        self._handles: list[Any] = []
         self._forget()
 
     def _forget(self) -> None:
@@ -76,6 +77,7 @@ class Hooks:
     def want(self, level: str) -> None:
         """Have ranges for ops, too, or not, from now on."""
         if self._is_compiling is not None:
+            self._attach()
             self._ops.want(level)
             self._generators.add_all(self._torch.nn.Module)
 
@@ -88,12 +90,10 @@ class Hooks:
         if self._is_compiling is None:
             self._guard.tell("nothing is annotated: that needs PyTorch 2.3 or newer")
             return
-        modules, optimizers = self._torch.nn.modules.module, sys.modules[OPTIMIZERS]
+        optimizers = sys.modules[OPTIMIZERS]
         warnings.filterwarnings("ignore", message=COMPILE_WARNING, category=UserWarning)
         sys.setrecursionlimit(sys.getrecursionlimit() * 4 // 3 + OWN_FRAMES)  # else calls could nest less deeply
-        modules.register_module_module_registration_hook(self._hook(self._note_module))
-        modules.register_module_forward_pre_hook(self._hook(self._enter))
-        modules.register_module_forward_hook(self._hook(self._leave), always_call=True)
+        self._torch.nn.modules.module.register_module_module_registration_hook(self._hook(self._note_module))
         self._wrap(optimizers.Optimizer, "__init__", after=self._note_optimizer)
         optimizers.register_optimizer_step_pre_hook(self._hook(self._begin_optimizer))
         optimizers.register_optimizer_step_post_hook(self._hook(self._end_optimizer))
@@ -107,6 +107,14 @@ class Hooks:
         if LOADER in sys.modules:
             self._wrap(sys.modules[LOADER]._BaseDataLoaderIter, "__next__", self._begin_data, self._end_phase)
         os.register_at_fork(after_in_child=self._forget_parent)
+
+    def _attach(self) -> None:
+        """Follow calls of modules: PyTorch makes each slower while anything does."""
+        if not self._handles:
+            modules = self._torch.nn.modules.module
+            enter, leave = self._hook(self._enter), self._hook(self._leave)
+            self._handles.append(modules.register_module_forward_pre_hook(enter))
+            self._handles.append(modules.register_module_forward_hook(leave, always_call=True))
 
     def _hook(self, function: Callable[..., None]) -> Callable[..., None]:
         """A hook of PyTorch's, whose first argument alone matters; nothing where torch.compile traces it."""
@@ -251,7 +259,7 @@ class Hooks:
 
     def _begin_data(self, batches: Any, *_: Any) -> None:
         self._unwind()
-        self._begin().begin_data(trains=self._trains() and not _is_exhausted(batches))
+        self._begin().begin_data(trains=self._trains() and not is_exhausted(batches))
 
     def _begin_backward(self, *_: Any) -> None:
         if not self._is_in_backward():
@@ -284,14 +292,8 @@ class Hooks:
         """End what this thread has open."""
         self._ops.close()
         self._generators.close()
+        while self._handles:
+            self._handles.pop().remove()
         self._unwind()
         self._thread.generations.close()
         self._thread.steps.close()
-
-
-def _is_exhausted(batches: Any) -> bool:
-    """Whether an iterator of a DataLoader will say that it is at its end; False where its length is unknown."""
-    try:
-        return bool(batches._num_yielded >= len(batches))
-    except (AttributeError, TypeError):
-        return False

@@ -164,3 +164,11 @@ class Steps:
         if self._forward is not None:
             self._ranges.end(self._forward)
             self._forward = None
+
+
+def is_exhausted(batches: Any) -> bool:
+    """Whether an iterator of a DataLoader will say that it is at its end; False where its length is unknown."""
+    try:
+        return bool(batches._num_yielded >= len(batches))
+    except (AttributeError, TypeError):
+        return False
