@@ -32,9 +32,9 @@ def browser():
         chromium.close()
 
 
-def open_tab(browser):
+def open_tab(browser, **options):
     """A tab whose ``messages`` and ``requests`` hold what its page said and asked for."""
-    tab = browser.new_context().new_page()
+    tab = browser.new_context(**options).new_page()
     tab.messages, tab.requests = [], []
     tab.on("console", lambda message: tab.messages.append(message.text))
     tab.on("pageerror", lambda error: tab.messages.append(str(error)))
@@ -52,15 +52,18 @@ def shared_tab(browser):
 
 @pytest.fixture
 def visit(browser, shared_tab):
-    """Opens a page as if it were the first one; ``script``, for which it gets a tab of its own, runs before its own."""
+    """Opens a page as if it were the first one.
+
+    ``script`` runs before its own; ``zoom`` is the browser's, which has larger pixels and fewer. Either has a new tab.
+    """
     tabs = []
 
-    def open_page(path, width=1280, scheme="light", reduced_motion="no-preference", script=None):
-        opened = open_tab(browser) if script else shared_tab
+    def open_page(path, width=1280, scheme="light", reduced_motion="no-preference", script=None, zoom=1):
+        opened = shared_tab if zoom == 1 and not script else open_tab(browser, device_scale_factor=zoom)
         tabs.append(opened)
         if script:
             opened.add_init_script(script)
-        opened.set_viewport_size({"width": width, "height": 900})
+        opened.set_viewport_size({"width": round(width / zoom), "height": round(900 / zoom)})
         opened.emulate_media(media="null", color_scheme=scheme, reduced_motion=reduced_motion)
         opened.messages, opened.requests = [], []
         opened.goto(path.as_uri())

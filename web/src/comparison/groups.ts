@@ -20,9 +20,10 @@ export function startGroups(): void {
 /** Choose what a bar stands for, or everything where it is chosen already. */
 export function chooseBar(table: string, groups: readonly string[]): void {
   const choice = document.querySelector<HTMLSelectElement>(`select[data-groups="${table}"]`);
-  if (!choice || !groups.length) return;
-  const isAgain = groupsOf(choice).join("\n") === groups.join("\n");
-  chooseGroups(choice, isAgain ? [] : groups);
+  const known = choice ? groups.filter((group) => options(choice).includes(group)) : []; // idle time has no kernels
+  if (!choice || !known.length) return;
+  const isAgain = groupsOf(choice).join("\n") === known.join("\n");
+  chooseGroups(choice, isAgain ? [] : known);
 }
 
 /** Show the kernels of what is chosen alone, say so below its figure, and mark its bars; of the other tables show all. */
@@ -30,7 +31,7 @@ export function showChosen(): void {
   for (const choice of choices()) {
     const groups = groupsOf(choice);
     const rows = showGroups(choice, groups);
-    for (const plot of findAll<PlotElement>("[data-figure]")) showInFigure(plot, choice.dataset.groups!, groups, rows);
+    for (const plot of findAll<PlotElement>("[data-figure]")) showInFigure(plot, choice, groups, rows);
   }
 }
 
@@ -51,7 +52,7 @@ const options = (choice: HTMLSelectElement) => Array.from(choice.options, ({ val
 
 function chooseGroups(choice: HTMLSelectElement, groups: readonly string[]): void {
   const [, side, gpu] = ID.exec(choice.dataset.groups!)!.map(Number);
-  const ids = groups.map((group) => options(choice).indexOf(group)).filter((id) => id >= 0);
+  const ids = groups.map((group) => options(choice).indexOf(group));
   choose({ parts: ids.length ? { side, gpu, ids } : null });
 }
 
@@ -80,13 +81,18 @@ function showGroups(choice: HTMLSelectElement, groups: readonly string[]): numbe
 }
 
 /** Say below a figure what its table shows, which may be far away, and let the bars of the other parts recede. */
-function showInFigure(plot: PlotElement, table: string, groups: readonly string[], rows: number): void {
+function showInFigure(plot: PlotElement, choice: HTMLSelectElement, groups: readonly string[], rows: number): void {
+  const table = choice.dataset.groups!;
   const groupsOfBars = (data: Trace) => Array.from((data.customdata ?? []) as ArrayLike<string[]>);
   const trace = (plot.data ?? []).findIndex((data) => data.meta?.chooses === table && groupsOfBars(data).some(({ length }) => length));
   if (trace < 0) return;
   const said = find(".chosen", HTMLElement, plot.parentElement!);
   if (!groups.length && !said.textContent) return;
-  const marked = groupsOfBars(plot.data![trace]).flatMap((names, bar) => (names.every((name) => groups.includes(name)) ? [bar] : []));
+  const isMarked = (names: string[]) => {
+    const known = names.filter((name) => options(choice).includes(name));
+    return !names.length || (known.length > 0 && known.every((name) => groups.includes(name)));
+  };
+  const marked = groupsOfBars(plot.data![trace]).flatMap((names, bar) => (isMarked(names) ? [bar] : []));
   void Plotly.restyle(plot, { selectedpoints: [groups.length ? marked : null] }, [trace]);
   const link = Object.assign(document.createElement("a"), { href: `#caption-${table}` });
   link.textContent = groups.length ? `The table shows ${rows} of its kernels: ${groups.join(", ")}` : "The table shows all kernels";

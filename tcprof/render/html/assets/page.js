@@ -167,15 +167,16 @@
   }
   function chooseBar(table, groups) {
     const choice = document.querySelector(`select[data-groups="${table}"]`);
-    if (!choice || !groups.length) return;
-    const isAgain = groupsOf(choice).join("\n") === groups.join("\n");
-    chooseGroups(choice, isAgain ? [] : groups);
+    const known = choice ? groups.filter((group2) => options(choice).includes(group2)) : [];
+    if (!choice || !known.length) return;
+    const isAgain = groupsOf(choice).join("\n") === known.join("\n");
+    chooseGroups(choice, isAgain ? [] : known);
   }
   function showChosen() {
     for (const choice of choices()) {
       const groups = groupsOf(choice);
       const rows = showGroups(choice, groups);
-      for (const plot of findAll("[data-figure]")) showInFigure(plot, choice.dataset.groups, groups, rows);
+      for (const plot of findAll("[data-figure]")) showInFigure(plot, choice, groups, rows);
     }
   }
   function revealChosen() {
@@ -190,7 +191,7 @@
   var options = (choice) => Array.from(choice.options, ({ value }) => value).slice(2);
   function chooseGroups(choice, groups) {
     const [, side, gpu] = ID.exec(choice.dataset.groups).map(Number);
-    const ids = groups.map((group2) => options(choice).indexOf(group2)).filter((id) => id >= 0);
+    const ids = groups.map((group2) => options(choice).indexOf(group2));
     choose({ parts: ids.length ? { side, gpu, ids } : null });
   }
   function groupsOf(choice) {
@@ -212,13 +213,18 @@
     }
     return shown;
   }
-  function showInFigure(plot, table, groups, rows) {
+  function showInFigure(plot, choice, groups, rows) {
+    const table = choice.dataset.groups;
     const groupsOfBars = (data) => Array.from(data.customdata ?? []);
     const trace = (plot.data ?? []).findIndex((data) => data.meta?.chooses === table && groupsOfBars(data).some(({ length }) => length));
     if (trace < 0) return;
     const said = find(".chosen", HTMLElement, plot.parentElement);
     if (!groups.length && !said.textContent) return;
-    const marked = groupsOfBars(plot.data[trace]).flatMap((names, bar) => names.every((name) => groups.includes(name)) ? [bar] : []);
+    const isMarked = (names) => {
+      const known = names.filter((name) => options(choice).includes(name));
+      return !names.length || known.length > 0 && known.every((name) => groups.includes(name));
+    };
+    const marked = groupsOfBars(plot.data[trace]).flatMap((names, bar) => isMarked(names) ? [bar] : []);
     void Plotly.restyle(plot, { selectedpoints: [groups.length ? marked : null] }, [trace]);
     const link = Object.assign(document.createElement("a"), { href: `#caption-${table}` });
     link.textContent = groups.length ? `The table shows ${rows} of its kernels: ${groups.join(", ")}` : "The table shows all kernels";

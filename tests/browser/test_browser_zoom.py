@@ -1,0 +1,122 @@
+"""What is pointed at and clicked is what is seen there, at each zoom level of the browser and after a resize."""
+
+import pytest
+from builders import TraceBuilder
+from comparison_inputs import compare_steps
+from comparison_inputs import write_page as write_comparison
+from report_inputs import Pages, write_page
+from slow import slow
+from test_browser_timeline import BARS
+from test_roofline import write_trace
+
+import tcprof
+
+pytestmark = pytest.mark.browser
+ZOOMS = [2, *slow([0.8, 1.25])]
+# What each circle or bar of a figure stands for, in the order of their elements.
+MEANT = """selector => Array.from(document.querySelectorAll(selector), shape => {
+    const group = shape.closest('.trace');
+    return (group.__data__[0].trace ?? group.__data__).customdata[shape.closest('.point').__data__.i];
+})"""
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("zooms")
+    trace = TraceBuilder().gpu().kernel("lonely", 1_000_000, 1_500_000).copy("host to device", 2_000_000, 2_500_000)
+    return Pages(
+        folder,
+        bars=lambda path: write_page(tcprof.read(trace.write(folder)), path),
+        circles=lambda path: write_page(tcprof.read(write_trace(folder)), path),
+        comparison=lambda path: write_comparison([compare_steps(folder)], path),
+    )
+
+
+def resize(opened, factor):
+    size = opened.viewport_size
+    opened.set_viewport_size({"width": round(factor * size["width"]), "height": size["height"]})
+    opened.wait_for_timeout(500)  # plotly waits for the last of several changes
+
+
+def click(opened, shape):
+    """Click in the middle of a shape, after the pointer has been there for a moment: plotly clicks what it hovers."""
+    for _ in range(2):  # what comes into view is laid out then, and may move it
+        shape.evaluate("each => each.scrollIntoView({ block: 'center' })")
+        opened.wait_for_timeout(150)
+    box = shape.bounding_box()
+    opened.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    opened.wait_for_timeout(150)
+    opened.mouse.down()
+    opened.mouse.up()
+
+
+def check_bars(opened):
+    opened.locator(".timeline").evaluate("element => element.scrollIntoView()")
+    (kernel, idle, copy) = opened.evaluate(BARS)["bars"]
+    box = opened.locator("#timeline").bounding_box()
+    lane = opened.locator("#timeline .nsewdrag").last.bounding_box()
+    y = lane["y"] + lane["height"] / 2
+    hover = opened.locator("#timeline .hoverlayer")
+    for place, name in ((kernel["left"] + 3, "lonely"), (copy["right"] - 3, "host to device"), (idle["right"] - 3, "")):
+        opened.mouse.move(box["x"] + place - 1, y)
+        opened.mouse.move(box["x"] + place, y)
+        opened.wait_for_timeout(250)
+        assert name in hover.text_content()
+        assert bool(name) == bool(hover.text_content())
+    opened.mouse.click(box["x"] + kernel["right"] - 3, y)
+    opened.wait_for_selector("aside.panel:not([hidden])")
+    assert "lonely" in opened.locator(".panel-title").text_content()
+    opened.keyboard.press("Escape")
+    opened.wait_for_timeout(500)
+
+
+@pytest.mark.parametrize("zoom", ZOOMS)
+def test_bars_of_the_timeline(visit, pages, zoom):
+    opened = visit(pages / "bars.html", zoom=zoom)
+    check_bars(opened)
+    resize(opened, 0.8)
+    check_bars(opened)
+    assert [text for text in opened.messages if "getImageData" not in text] == [], "the test reads pixels"
+
+
+def check_circles(opened):
+    selector = "#roofline .scatterlayer path.point"
+    meant = opened.evaluate(MEANT, selector)
+    assert len(set(meant)) == len(meant) == 2
+    for shape, link in zip(opened.locator(selector).all(), meant, strict=True):
+        click(opened, shape)
+        assert opened.evaluate("location.hash.slice(1)").split("&")[0] == link
+        opened.keyboard.press("Escape")  # the panel covers half of a narrow window
+        opened.wait_for_timeout(700)
+
+
+@pytest.mark.parametrize("zoom", ZOOMS)
+def test_circles_of_kernels(visit, pages, zoom):
+    opened = visit(pages / "circles.html", zoom=zoom)
+    check_circles(opened)
+    resize(opened, 0.8)
+    check_circles(opened)
+    assert opened.messages == []
+
+
+def check_waterfall(opened):
+    selector = "#waterfall-time_ns-1-0 .bars .point path"
+    meant = opened.evaluate(MEANT, selector)
+    said = opened.locator("#why-1-0 .chosen").first
+    of_kernels = [[name for name in groups if name != "idle"] for groups in meant]
+    bars = zip(opened.locator(selector).all(), of_kernels, strict=True)
+    chosen = [(bar, groups) for bar, groups in bars if groups and bar.bounding_box()["width"] > 4]
+    assert len(chosen) == 2, "the third is too thin to hit; its label can be clicked, too"
+    for shape, groups in chosen:
+        click(opened, shape)
+        assert said.inner_text().endswith(": " + ", ".join(groups))
+        opened.wait_for_timeout(400)  # two clicks in a row would be one that zooms out
+
+
+@pytest.mark.parametrize("zoom", ZOOMS)
+def test_bars_of_a_waterfall(visit, pages, zoom):
+    opened = visit(pages / "comparison.html", zoom=zoom)
+    check_waterfall(opened)
+    resize(opened, 0.8)
+    check_waterfall(opened)
+    assert opened.messages == []
