@@ -85,7 +85,7 @@ export interface Names {
   };
 }
 
-/** What a trace of the timeline is filled with: a curve, the band around it, or the places of a GPU's bars. */
+/** What a trace of the timeline stands for: a curve, the band around it, or the places of a GPU's bars. */
 export type TimelineMeta = TraceMeta & (
   | { role: "curve"; gpu: number; curve: string }
   | { role: "band"; gpu: number; curve: string }

@@ -158,7 +158,7 @@ function listenToPlot(plot: PlotElement, drawing: Drawing, shown: Shown): void {
   });
   plot.on("plotly_afterplot", drawing.followAxes);
   plot.on("plotly_doubleclick", shown.showAll);
-  plot.on("plotly_restyle", drawing.schedule); // a curve that was hidden has no points yet
+  plot.on("plotly_restyle", drawing.schedule); // curves are shown or hidden by a click in the legend
 }
 
 /** A click on a bar selects what it stands for. */

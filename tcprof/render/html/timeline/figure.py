@@ -1,8 +1,8 @@
 """The figure of the page's timeline without its points: strips, axes, colours, and what each trace is for.
 
-Every trace has a ``meta`` by which the page's script knows what to fill it with: ``role``, place of the GPU, and
-curve. Bars are no traces: the script paints them on a canvas below the axes, since plotly takes a tenth of a second
-for a thousand of them.
+Every trace has a ``meta`` by which the page's script knows what to paint for it on a canvas below the axes: ``role``,
+place of the GPU, and curve. A trace stands for it in the legend alone: plotly takes a tenth of a second for a thousand
+bars, and lays out everything anew where a curve gets other points. Bars have no traces of their own.
 """
 
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ class GpuStrips:
 
 
 def draw_skeleton(analysis: Analysis, strips: GpuStrips, place: int = 0, named: bool = False) -> go.Figure:
-    """Strips of a GPU one below the other, with traces that have no points yet.
+    """Strips of a GPU one below the other, with traces that have no points.
 
     Args:
         analysis: The recording.
