@@ -61,9 +61,11 @@ def measure_pairs(folder: Path | None) -> list[dict[str, str]]:
         if paths[0] is None:
             found += [known] if known else []
             continue
+        samples = float(pair["samples"] or 1)  # of the new one's step, for each of the first one's
         times = [_length(path) for path in paths]
         gain = _predict(paths[0], pair["rule"], pair["option"])
-        figures = {**gain, "recorded": _won(*times), "alone": _won(*(alone.get(pair[s], float("nan")) for s in _SIDES))}
+        runs = [alone.get(pair[side], float("nan")) for side in _SIDES]
+        figures = {**gain, "recorded": _won(*times, samples), "alone": _won(*runs, samples)}
         texts = {name: f"{value:.2f}" if value == value else "" for name, value in figures.items()}
         found.append({**{name: pair[name] for name in ("base", "new", "change", "learnt", "why")}, **texts})
     return found
@@ -96,8 +98,8 @@ def _predict(path: Path, rule: str, option: str) -> dict[str, float]:
     return {"low": float("nan"), "likely": float("nan"), "high": float("nan")}
 
 
-def _won(base: float, new: float) -> float:
-    return 100 * (1 - new / base)
+def _won(base: float, new: float, samples: float) -> float:
+    return 100 * (1 - new / base / samples)
 
 
 def render_pairs(rows: list[dict[str, str]]) -> str:

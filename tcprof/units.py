@@ -13,6 +13,7 @@ UNKNOWN = "–"
 _LEAST_NS = 0.0005  # what is less comes from rounding alone
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _NEAR_ONE = 0.1  # ratios so near to 1 need three decimals
+_SELDOM = 0.95  # what happens less often than once
 _SI = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -118,12 +119,12 @@ def format_change_interval(low: SupportsFloat | None, high: SupportsFloat | None
 
 
 def format_count(value: SupportsFloat | None) -> str:
-    """A count: "1,440"; from ten million on "4.03 G"."""
+    """A count: "1,440"; from ten million on "4.03 G"; of what is less often than once, "0.3"."""
     number = _known(value)
     if number is None:
         return UNKNOWN
     if abs(number) < 1e7:
-        return f"{number:z,.0f}"
+        return f"{number:.1g}" if 0 < number < _SELDOM else f"{number:z,.0f}"
     scale, prefix = next(pair for pair in _SI if abs(_rounded(number)) >= pair[0])
     return f"{_digits(number / scale)} {prefix}"
 

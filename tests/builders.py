@@ -194,13 +194,21 @@ class TraceBuilder:
     # Launches and activities
 
     def launch(
-        self, start: int, correlation: int, *, thread: int = 1, process: int = PROCESS, name: Name | None = None
+        self,
+        start: int,
+        correlation: int,
+        *,
+        returned: int | None = None,
+        thread: int = 1,
+        process: int = PROCESS,
+        name: Name | None = None,
     ) -> Self:
         """An API call. ``kernel`` and its kin make their own; this is for calls with several activities or none."""
         owner = global_id(process, thread)
         named = 0 if name is None else self._string(name)
+        end = start + 5 if returned is None else returned
         return self.row(
-            schema.API_CALLS, start=start, end=start + 5, globalTid=owner, correlationId=correlation, nameId=named
+            schema.API_CALLS, start=start, end=end, globalTid=owner, correlationId=correlation, nameId=named
         )
 
     def kernel(self, name: Name, start: Time, end: Time, **place: Any) -> Self:

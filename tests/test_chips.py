@@ -12,7 +12,7 @@ import yaml
 from builders import TraceBuilder
 
 import tcprof
-from tcprof.chips import Board, files, find_chip
+from tcprof.chips import Board, files, find_chip, lacks
 from tcprof.errors import NsysError
 from tcprof.frames import SAMPLE_METRICS, SAMPLES
 from tcprof.record.metricset import build_metric_set
@@ -119,7 +119,7 @@ def test_every_figure_has_a_source(name: str) -> None:
     tables = [file.rates, *(rates for _, rates in file.rates_of_boards)]
     rates = [rate for table in tables for of_family in table.values() for rate in of_family.values()]
     figures = [*file.metrics.values(), *rates, *file.boards.values()]
-    assert figures
+    assert figures or file.gpus
     assert all(len(figure.source) > 20 for figure in figures)
     assert all(rate.flop_per_cycle > 0 for rate in rates if not math.isnan(rate.flop_per_cycle))  # of cut-down boards
 
@@ -176,6 +176,34 @@ def test_what_may_be_either_of_two_precisions_has_a_rate_if_both_have_one() -> N
     assert chip.peak_flop_per_cycle("fp16/bf16") == 1024
     assert math.isnan(chip.flop_per_cycle("wgmma", "fp16/fp8"))
     assert math.isnan(chip.peak_flop_per_cycle("fp16/fp4"))
+
+
+@pytest.mark.parametrize(
+    ("precision", "chip", "gpu", "expected"),
+    [
+        ("tf32", "GV100", "", True),
+        ("fp16", "GV100", "", False),
+        ("tf32", "TU104", "", True),
+        ("tf32", "GH100", "NVIDIA H100", False),
+        ("fp8", "GA100", "", True),
+        ("fp16", "GP102", "", True),
+        ("tf32", "nan", "GeForce GTX 1080 Ti", True),
+        ("fp16", "nan", "GeForce GTX 1660", True),
+        ("fp16", "nan", "Tesla T4", False),
+        ("tf32", "nan", "Tesla T4", True),
+        ("tf32", "nan", "Tesla V100-SXM2-16GB", True),
+        ("tf32", "nan", "NVIDIA TITAN RTX", True),
+        ("tf32", "nan", "NVIDIA TITAN Xp", True),
+        ("tf32", "nan", "Tesla P100-PCIE-16GB", True),
+        ("tf32", "nan", "NVIDIA A100-SXM4-40GB", False),
+        ("tf32", "nan", "NVIDIA T400 4GB", True),
+        ("tf32", "nan", "NVIDIA RTX 4000 Ada Generation", False),
+        ("tf32", "nan", "NVIDIA GeForce RTX 3090", False),
+        ("tf32", "unheard of", "A GPU", False),
+    ],
+)
+def test_what_a_gpu_is_known_to_lack(precision: str, chip: str, gpu: str, expected: bool) -> None:
+    assert lacks(precision, chip, gpu) == expected
 
 
 def test_an_unknown_chip_is_one_of_unknowns() -> None:

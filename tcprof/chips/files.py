@@ -17,7 +17,7 @@ _Metrics = Mapping[str, Metric]
 _Rates = Mapping[str, Mapping[str, Rate]]
 _METRIC = {"names", "counters", "scale", "shared_pipe", "sums", "beside", "replaces", "description", "source"}
 _WITH_ACCUMULATOR = {*PRECISIONS, *(precision + IN_FP16 for precision in PRECISIONS)}
-_TABLES = ("chips", "sources", "metrics", "fma_per_cycle", "flop_per_cycle", "flop_per_cycle_of", "boards")
+_TABLES = ("chips", "gpus", "sources", "metrics", "fma_per_cycle", "flop_per_cycle", "flop_per_cycle_of", "boards")
 _NUMBERS = {"sm_count", "boost_clock_hz", "bandwidth_bytes_per_s"}
 _L2 = "l2_bandwidth_bytes_per_s"
 
@@ -33,6 +33,8 @@ class ChipFile:
         rates_of_boards: Those of some boards: a regular expression that finds the boards' names, and the rates.
         boards: By name.
         fma_per_cycle: See ``Chip``.
+        gpus: A regular expression that finds the names of GPUs with these chips, for exports that name no chip; empty
+            where nothing needs it.
     """
 
     chips: tuple[str, ...]
@@ -41,6 +43,21 @@ class ChipFile:
     rates_of_boards: tuple[tuple[str, _Rates], ...]
     boards: Mapping[str, Board]
     fma_per_cycle: float = UNKNOWN
+    gpus: str = ""
+
+
+def lacks(precision: str, chip: str, gpu: str) -> bool:
+    """Whether it is known that a GPU has no matrix instruction in a precision.
+
+    Args:
+        precision: One of ``PRECISIONS``.
+        chip: As for ``find_chip``.
+        gpu: The GPU's name: it tells the chip in exports that name none.
+    """
+    files = _read_folder(DATA)
+    named = next((file for file in files if chip in file.chips), None)
+    own = named or next((file for file in files if file.gpus and re.search(file.gpus, gpu)), None)
+    return own is not None and not any(precision in rates for rates in _rates_of(own, gpu).values())
 
 
 def find_chip(name: str, gpu: str = "") -> Chip:
@@ -115,6 +132,7 @@ def _chip_file(content: dict[str, Any], shared: bool) -> ChipFile:
         ),
         boards={name: _board(name, given, sources) for name, given in content.get("boards", {}).items()},
         fma_per_cycle=_number("fma_per_cycle", content, sources),
+        gpus=_gpus(content.get("gpus"), sources),
     )
 
 
@@ -141,6 +159,15 @@ def _number(name: str, content: dict[str, Any], sources: dict[str, str]) -> floa
     _check_keys(name, given, {"value", "source"})
     _source(name, given, sources)
     return float(given["value"])
+
+
+def _gpus(given: dict[str, Any] | None, sources: dict[str, str]) -> str:
+    """The expression that finds GPUs by name."""
+    if given is None:
+        return ""
+    _check_keys("gpus", given, {"names", "source"})
+    _source("gpus", given, sources)
+    return str(re.compile(given["names"]).pattern)
 
 
 def _without(given: dict[str, Any], key: str) -> dict[str, Any]:

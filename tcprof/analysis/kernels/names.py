@@ -142,7 +142,7 @@ _ACCUMULATORS = (
 _TILES = re.compile(
     r"tile(?:size)?(\d+x\d+x\d+)|nvjet_(?:sm\d+_)?[a-z]+_(\d+x\d+)_|_(\d+x\d+)_\d+x\d_|(?<!SM\d\d)_(\d+x\d+x?\d*)_"
 )
-PRODUCT = "products"
+PRODUCT, OPTIMIZER = "products", "optimizer"
 GRAPH = "CUDA graphs"  # recorded as a whole: which kernels they hold is not known
 # The kinds of work, in order: the first that is found decides.
 _WORKS = (
@@ -150,7 +150,7 @@ _WORKS = (
     ("communication", re.compile(r"nccl|nvshmem")),
     ("fused kernels", re.compile(r"triton_(?:poi|red|per)|^(?:input_|loop_)?\w*fusion(?:_\d+)?$")),
     ("attention", re.compile(r"flash|fmha|sdpa|attention|attn", re.IGNORECASE)),
-    ("optimizer", re.compile(r"multi_tensor_apply|[Aa]dam|\bsgd|lamb_|amp_update_scale")),
+    (OPTIMIZER, re.compile(r"multi_tensor_apply|[Aa]dam|\bsgd|lamb_|amp_update_scale")),
     (
         "helpers of products",
         re.compile(

@@ -1,7 +1,7 @@
 """Advice: what to do first, and what it is likely to win.
 
 Each rule in ``rules`` looks at a step of one GPU and says what it finds, with its price. Prices are of exposed time,
-and no more than the CPU's own time leaves; see ``Step``.
+and no more than the CPU's own time leaves; see ``Step``. No idle time is in two prices; see ``sharing``.
 """
 
 from dataclasses import replace
@@ -9,6 +9,7 @@ from dataclasses import replace
 from tcprof.analysis import Analysis
 from tcprof.findings.advice.advice import Advice, Gain, Option
 from tcprof.findings.advice.rules import RULES, load_rule
+from tcprof.findings.advice.sharing import share_idle_time
 from tcprof.findings.advice.step import Step, measure_step
 from tcprof.findings.advice.wellness import find_all_well
 
@@ -26,7 +27,7 @@ def advise(analysis: Analysis) -> tuple[Advice, ...]:
         step = measure_step(analysis, int(gpu))
         if step is None or analysis.launched.empty:
             continue
-        of_gpu = [advice for name in RULES for advice in load_rule(name).find(step)]
+        of_gpu = share_idle_time(step, [advice for name in RULES for advice in load_rule(name).find(step)])
         found += [_fit_to(step, each) for each in (*find_all_well(step, of_gpu), *of_gpu)]
     return tuple(sorted(found, key=_order))
 

@@ -11,12 +11,15 @@ from tcprof.analysis.intervals import OpenIntervals, StepFunction, union
 from tcprof.analysis.kernel_order import KERNEL_ORDER_DOMAIN
 from tcprof.analysis.projection import launches_of
 from tcprof.arrays import Ints
+from tcprof.findings.advice.scaler import find_scaler_waits
 from tcprof.frames import KERNEL_KINDS, OPS_DOMAIN
 
 LONG_NS = 200_000  # between two calls: more than the 5 to 40 µs that a launch takes with its share of Python
 VERY_LONG_NS = 1_000_000  # the same in a range that launches kernels itself: more than autograd takes to begin
 BLOCKED_NS = 50_000  # a launch that lasts so long waits: for the queue of launches, or for a copy to come to its turn
 _CALL_NS = 5_000  # what a launch takes where its end was not recorded
+_BLOCKING = 0.5  # of all launches: see tcprof.findings.advice.rules.blocking_launches
+LAUNCH_THAT_BLOCKS, OF_SCALER = "launch that blocks", "GradScaler"
 LAUNCHES, WAITS, WORK, GPU_SIDE = "launches", "waits", "work", "on the GPU"
 Pair = tuple[Ints, Ints]
 
@@ -41,6 +44,11 @@ class Host:
     idle_ns: Mapping[str, float]
     work: "pd.Series[float]"
     launching: frozenset[str]
+
+    @property
+    def is_blocking(self) -> bool:
+        """Whether launches wait until their kernel has ended."""
+        return LAUNCH_THAT_BLOCKS in self.waits.index
 
     @property
     def work_of_launching_ns(self) -> float:
@@ -102,8 +110,28 @@ def list_waits(analysis: Analysis, activities: pd.DataFrame, launch: Ints) -> pd
         {"name": kind.to_numpy(), "start_ns": blocked["start_ns"], "end_ns": blocked["until"].astype(np.int64)}
     )
     columns = ["name", "start_ns", "end_ns"]
-    every = pd.concat([own[columns].astype({"name": object}), others[others["name"].notna()]], ignore_index=True)
-    return every.sort_values("start_ns", kind="stable", ignore_index=True)
+    parts = [own[columns].astype({"name": object}), others[others["name"].notna()]]
+    if _share_of_blocking(analysis, activities, launch) > _BLOCKING:
+        parts.append(_list_blocking(analysis, activities, launch))
+    every = pd.concat(parts, ignore_index=True).sort_values("start_ns", kind="stable", ignore_index=True)
+    every.loc[find_scaler_waits(analysis, activities, launch, every), "name"] = OF_SCALER
+    return every
+
+
+def _share_of_blocking(analysis: Analysis, activities: pd.DataFrame, launch: Ints) -> float:
+    """Of the kernels' launches those that return after their kernel has ended; 0 for none."""
+    is_known = (launch >= 0) & activities["kind"].isin(KERNEL_KINDS).to_numpy()
+    returned = analysis.launches["returned_ns"].to_numpy()[launch[is_known]]
+    return float((returned >= activities["end_ns"].to_numpy()[is_known]).mean()) if is_known.any() else 0.0
+
+
+def _list_blocking(analysis: Analysis, activities: pd.DataFrame, launch: Ints) -> pd.DataFrame:
+    """Launches that return after their kernel has ended, as waits from its start on."""
+    returned = np.where(launch >= 0, np.append(analysis.launches["returned_ns"].to_numpy(), np.nan)[launch], np.nan)
+    start, end = activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
+    is_meant = (returned >= end) & activities["kind"].isin(KERNEL_KINDS).to_numpy()
+    times = {"start_ns": start[is_meant], "end_ns": returned[is_meant].astype(np.int64)}
+    return pd.DataFrame({"name": LAUNCH_THAT_BLOCKS, **times}).astype({"name": object})
 
 
 def _measure(on_cpu: Pair, waits: pd.DataFrame) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from tcprof.untrusted import one_line
 Priced = tuple[str, Sequence[str], Levels]  # title, code, and the exposed time of kernels that an option saves
 _SHOWN = 3
 _COUNTED = 0.9  # of kernels' time, so that what these move stands for all
-_TRY = "Try it, and compare with 'tcprof compare'."
+TRY = "Try it, and compare with 'tcprof compare'."
 
 
 def make_advice(
@@ -64,7 +64,7 @@ def advise_on_kernels(
     about: Subject | None = None,
     evidence: Sequence[str] = (),
     confidence: str = LOW,
-    raise_confidence: str = _TRY,
+    raise_confidence: str = TRY,
     cpu: Levels = (1.0, 1.0, 1.0),
 ) -> Advice:
     """Advice whose options save time of kernels; those that take most are its evidence.

@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.kernels.bound import MEMORY
-from tcprof.analysis.kernels.names import PRODUCT
+from tcprof.analysis.kernels.names import OPTIMIZER, PRODUCT
 from tcprof.arrays import Floats
 from tcprof.findings.advice.making import save, time_of
 from tcprof.findings.advice.measured import MEASURED, reached, speedup
 from tcprof.findings.advice.step import Levels, Step
 
-ATTENTION, OPTIMIZER, _ELEMENT_WISE = "attention", "optimizer", "element-wise kernels"
+ATTENTION, _ELEMENT_WISE = "attention", "element-wise kernels"
 # Adam that loops over the parameters, by kernels that nothing else has: of the 84 bytes a parameter they move 44.
 LOOPED = r"addcdiv_cuda_kernel|addcmul_cuda_kernel|lerp_scalar_kernel"
 ALL_OF_LOOPED = 84 / 44

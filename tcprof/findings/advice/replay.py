@@ -13,11 +13,12 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import union
 from tcprof.analysis.projection import launches_of
 from tcprof.arrays import Bools, Floats, Ints
-from tcprof.findings.advice.host import Pair, list_waits
+from tcprof.findings.advice.host import LAUNCH_THAT_BLOCKS, Pair, list_waits
 from tcprof.frames import KERNEL_KINDS
 
 _MOST = 20_000  # activities that are played: as many steps as fit
 _QUEUED_NS = 2_000  # an activity launched so long before the one before it ended was waiting in the queue
+_GAP_NS = 1_500.0  # between queued kernels: mean of transformer_bf16, where launches that block leave none to measure
 _PAST = -1e18
 _MISPLAYED = 0.03  # of a step: steps played again that differ by more are not understood
 
@@ -131,12 +132,13 @@ def _make(activities: pd.DataFrame, launched: Ints, waits: pd.DataFrame, steps: 
     last = np.searchsorted(reach, ended, side="right") - 1
     done = np.where(last >= 0, reach[np.maximum(last, 0)], 0)
     on_idle = ~queued & (launched > before)
+    gap = _GAP_NS if waits["name"].eq(LAUNCH_THAT_BLOCKS).any() else after[queued].mean() if queued.any() else 0.0
     return Replay(
         launched_ns=_without(began, ended, launched),
         after_ns=after,
         queued=queued,
         duration_ns=np.maximum(0, reach - np.maximum(before, start)).astype(np.float64),
-        gap_ns=float(after[queued].mean()) if queued.any() else 0.0,
+        gap_ns=float(gap),
         latency_ns=float(np.median(after[on_idle])) if on_idle.any() else 0.0,
         waited_ns=_without(began, ended, began),
         last=last,

@@ -15,19 +15,18 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.intervals import StepFunction, distinct, union
+from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.kernels.names import parse_name
-from tcprof.arrays import Floats, Ints
+from tcprof.arrays import Floats
 from tcprof.chips import Chip, find_chip
 from tcprof.findings.advice.advice import UNPRICED, Gain
 from tcprof.findings.advice.host import LAUNCHES, Host, Pair, find_host, launching_time
 from tcprof.findings.advice.measured import TRACING, TRACING_SHAPES
 from tcprof.findings.advice.replay import Replay, make_replay
+from tcprof.findings.advice.windows import find_windows, time_alone
 from tcprof.findings.recording_cost import measure_cost
 from tcprof.frames import KERNEL_KINDS
-from tcprof.untrusted import one_line
 
-_LONG = 2.0  # times the median from one iteration to the next: between them lies something else, such as a test pass
 _FRAMEWORK = r"at::native|triton_|^(?:input_|loop_)?\w*fusion|cudnn|xmma|cutlass|nvjet|^graph$"
 _CONVOLUTION = re.compile(r"conv|[fbdw](?:prop|grad)|winograd|implicit_|nhwc|nchw", re.IGNORECASE)
 Levels = tuple[float, float, float]  # low, likely, high
@@ -148,9 +147,8 @@ class Step:
         return self.replay is not None and not self.is_timed_alone
 
     def _find_alone(self, left: float) -> float:
-        if self.is_played:
-            return self._play(left)
-        return self.busy_ns + max(0.0, self.idle_ns - (1 - left) * self.cpu_ns)
+        shorter = self.busy_ns + max(0.0, self.idle_ns - (1 - left) * self.cpu_ns)
+        return self._play(left) if self.is_played else shorter
 
     def _play(self, cpu: float, gpu: float = 1.0) -> float:
         """Its length where the CPU and the GPU take so many times as long: that of steps played again."""
@@ -171,6 +169,20 @@ class Step:
             if self.is_played and not math.isnan(saved_ns[level]):
                 limit = self._play(tracing * cpu[level], max(0.0, 1 - saved_ns[level] / self.busy_ns))
             return alone - max(alone - saved_ns[level], limit), alone
+
+        return self._price(gain)
+
+    def price_batch(self, saved_ns: Levels) -> Gain:
+        """What twice the batch wins of a sample: the CPU's time is that of two, and so is that of some kernels.
+
+        Args:
+            saved_ns: Exposed time of a sample's kernels that is saved.
+        """
+
+        def gain(level: int, tracing: float) -> tuple[float, float]:
+            alone, gpu = self.alone_ns[tracing], self.busy_ns - saved_ns[level]
+            limit = self._play(tracing / 2, gpu / self.busy_ns) if self.is_played else tracing * self.cpu_ns / 2
+            return alone - min(alone, max(gpu, limit)), alone
 
         return self._price(gain)
 
@@ -199,19 +211,20 @@ class Step:
 
         return self._price(gain)
 
-    def price_waits(self, shares: Levels) -> Gain:
+    def price_waits(self, shares: Levels, cpu: Levels = (1.0, 1.0, 1.0)) -> Gain:
         """What a CPU wins that does not wait for the GPU; without a price where steps cannot be played again.
 
         Args:
             shares: Of the waits, those that can be removed.
+            cpu: How many times as long the CPU then takes: most, likely and least.
         """
-        if self.replay is None:
+        replay = self.replay
+        if replay is None:
             return UNPRICED
-        played = {left: [self.replay.length_ns(left, waits) for waits in (True, False)] for left in set(self.tracing)}
 
         def gain(level: int, tracing: float) -> tuple[float, float]:
-            alone, without = played[tracing]
-            return shares[level] * max(0.0, alone - without), alone
+            won = replay.length_ns(tracing) - replay.length_ns(tracing * cpu[level], waits=False)
+            return shares[level] * max(0.0, won), self.alone_ns[tracing]
 
         return self._price(gain)
 
@@ -237,7 +250,7 @@ def measure_step(analysis: Analysis, gpu: int) -> Step | None:
         return None
     rows = activities.index.to_numpy()
     start, end = (activities[name].to_numpy(np.int64) for name in ("start_ns", "end_ns"))
-    found = _find_windows(analysis, gpu)
+    found = find_windows(analysis, gpu)
     if found is None:
         name, count = "", 1
         windows, on_cpu = (start[:1], end.max(keepdims=True)), launching_time(analysis, activities)
@@ -248,8 +261,8 @@ def measure_step(analysis: Analysis, gpu: int) -> Step | None:
     _, *busy = union(np.zeros_like(start), start, end)
     is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()
     exposed = np.zeros(len(analysis.activities))
-    exposed[rows] = _time_alone(start, end, inside)
-    exposed[rows[is_kernel]] = _time_alone(start[is_kernel], end[is_kernel], inside)
+    exposed[rows] = time_alone(start, end, inside)
+    exposed[rows[is_kernel]] = time_alone(start[is_kernel], end[is_kernel], inside)
     length = float((last - first).sum())
     if not length > 0:
         return None
@@ -264,37 +277,3 @@ def measure_step(analysis: Analysis, gpu: int) -> Step | None:
         host=find_host(analysis, rows, inside, on_cpu, count),
         windows=windows,
     )
-
-
-def _find_windows(analysis: Analysis, gpu: int) -> tuple[str, int, Pair, Pair] | None:
-    """Name and number of the iterations without warm-up, and from when to when they are on the GPU and on the CPU."""
-    rows = analysis.iterations[(analysis.iterations["gpu"] == gpu) & ~analysis.iterations["warm_up"]]
-    columns = ["gpu", "range", "gpu_start_ns", "gpu_end_ns", "host_start_ns", "host_end_ns"]
-    found = rows.merge(analysis.instances[columns], on=["gpu", "range"]).sort_values("number")
-    found = found[found["gpu_window_ns"] > 0]
-    if found.empty:
-        return None
-    number = found["number"].to_numpy()
-    windows = [
-        _reach_to_next(number, *(found[f"{side}_{name}_ns"].to_numpy(np.float64) for name in ("start", "end")))
-        for side in ("gpu", "host")
-    ]
-    return one_line(str(found["path"].iloc[0]), 60), len(found), windows[0], windows[1]
-
-
-def _reach_to_next(number: Ints, start: Floats, end: Floats) -> tuple[Ints, Ints]:
-    """Intervals that end where the next one starts, if that is the next iteration, and starts soon."""
-    following = np.append(start[1:], np.nan)
-    period = np.where(np.append(np.diff(number), 0) == 1, following - start, np.nan)
-    is_near = (period > 0) & (period <= _LONG * np.nanmedian(np.append(period, end[-1] - start[-1])))
-    return start.astype(np.int64), np.where(is_near, following, np.maximum(start, end)).astype(np.int64)
-
-
-def _time_alone(start: Ints, end: Ints, inside: StepFunction) -> Floats:
-    """For each interval the time in the windows in which no other one of them is open."""
-    times = distinct(start, end, inside.start, inside.end)
-    change = [np.bincount(np.searchsorted(times, at), minlength=len(times)) for at in (start, end)]
-    open_count = np.cumsum(change[0] - change[1])[:-1]
-    is_inside = np.diff(inside.until(times)) > 0
-    alone = StepFunction(times[:-1], times[1:], ((open_count == 1) & is_inside).astype(np.float64))
-    return alone.integral(start, end)

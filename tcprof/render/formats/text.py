@@ -66,7 +66,7 @@ def render_part(part: Part, style: Style) -> list[str]:
         return [render_table(part, style)] if part.rows else []
     if isinstance(part, Section):
         inner = [text for each in part.parts for text in render_part(each, style)]
-        return [f"{part.title}\n{inner[0]}", *inner[1:]] if inner and part.title else inner
+        return [f"{wrap(part.title, style)}\n{inner[0]}", *inner[1:]] if inner and part.title else inner
     if isinstance(part, Facts):
         return [_render_facts(part, style)]
     if isinstance(part, Checklist):

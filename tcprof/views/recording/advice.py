@@ -36,7 +36,7 @@ def view_advice(analysis: Analysis, findings: Findings) -> Document:
     shown, folded = split_notable(advice)
     base = describe_base(analysis)
     sections = (
-        Section(f"advice-{number}", f"{number}. {head_of(each)}", _detail(each)) for number, each in enumerate(shown, 1)
+        Section(f"advice-{number}", f"{number}. {each.sentence}", _detail(each)) for number, each in enumerate(shown, 1)
     )
     return Document(
         kind="advice",
@@ -101,7 +101,7 @@ def _links_of(analysis: Analysis, kernels: pd.DataFrame, advice: Advice) -> tupl
 def view_best(advice: Sequence[Advice]) -> tuple[str, ...]:
     """The best advice, a line each; and how much more there is."""
     shown, _ = split_notable(advice)
-    lines = [f"{number}. {head_of(each)}: {each.sentence}." for number, each in enumerate(shown[:MOST_SHOWN], 1)]
+    lines = [f"{number}. {each.sentence}. {head_of(each)}." for number, each in enumerate(shown[:MOST_SHOWN], 1)]
     if not lines:
         return ()
     return ("What to do first, and what it is likely to win (tcprof advise says how):", *lines)
@@ -145,8 +145,8 @@ def describe_folded(folded: Sequence[Advice]) -> tuple[str, ...]:
 
 
 def _detail(advice: Advice, headed: bool = False) -> tuple[Part, ...]:
-    """Evidence, and what to do; below a heading that is its sentence, or else with that."""
-    said = " ".join(part for part in ("" if headed else f"{advice.sentence}.", advice.consequence) if part)
+    """Its name and price where the heading above has its sentence alone, evidence, and what to do."""
+    said = " ".join(part for part in ("" if headed else f"{head_of(advice)}.", advice.consequence) if part)
     parts: list[Part] = [Notes((said,) if said else (), items=tuple(advice.evidence))]
     for number, option in enumerate(advice.options):
         is_first = number == 0

@@ -9,6 +9,7 @@ Thresholds: 5 % of a step; only where something iterates, since any program load
 
 Do: where the range launches no kernels, load ahead in other processes (`DataLoader(num_workers=..., pin_memory=True,
 persistent_workers=True, prefetch_factor=...)`) and copy with `non_blocking=True`; move other work out of the step.
+Where the copies come from pinned memory the loader is set up already: then more workers, or less work for a batch.
 
 Not when: the data are in memory already and cheap to fetch: workers then cost more than they save (MNIST in
 docs/lessons.md took 1.7 times as long with them).
@@ -16,6 +17,7 @@ docs/lessons.md took 1.7 times as long with them).
 
 from tcprof import units
 from tcprof.findings.advice.advice import LOW, MEDIUM, Advice, Option
+from tcprof.findings.advice.copies import are_pinned
 from tcprof.findings.advice.host import WORK
 from tcprof.findings.advice.making import make_advice, save
 from tcprof.findings.advice.step import Step
@@ -28,6 +30,12 @@ _CODE = (
     "loader = DataLoader(dataset, batch_size, num_workers=4, pin_memory=True,",
     "                    persistent_workers=True, prefetch_factor=4)",
     "inputs = inputs.to(device, non_blocking=True)",
+)
+_FASTER = (
+    "num_workers=os.process_cpu_count()  # more than now, one for each CPU core",
+    "# data that are in memory: whole batches at once, without workers:",
+    "batch = images[indices].to(device, non_blocking=True)",
+    "# decode and augment on the GPU (torchvision.transforms.v2, NVIDIA DALI)",
 )
 _NOTABLE = 0.01  # of the idle time, to be named
 _IN_LAUNCHING = "Most of it is in ranges that launch kernels, so it is not loading: a profiler of Python tells what."
@@ -46,13 +54,22 @@ def find(step: Step) -> list[Advice]:
         f"{units.format_ns(time)} in {f'“{one_line(name, 40)}”' if name else 'no range'}"
         for name, time in work.head(3).items()
     ]
+    is_pinned = are_pinned(step)
     is_of_launching = 2 * step.host.work_of_launching_ns > idle
     said = (
         f"The GPU idles {step.tell_share(idle)} while the CPU does something other than launching kernels",
-        _IN_LAUNCHING if is_of_launching else "If that is loading data, workers can do it ahead.",
+        _IN_LAUNCHING if is_of_launching else _say_of_loading(is_pinned),
     )
     evidence = (f"idle time of a step: {', '.join(named)}",)
-    options = [Option("find it", _FIND, gain) if is_of_launching else Option("load ahead", _CODE, gain)]
+    load = Option("load faster", _FASTER, gain) if is_pinned else Option("load ahead", _CODE, gain)
+    options = [Option("find it", _FIND, gain) if is_of_launching else load]
     about = about_ranges(step, work.index)
     confidence = MEDIUM if step.is_timed_alone else LOW
     return [make_advice(step, "cpu-work", said, options, about, evidence, confidence, _NAME_IT)]
+
+
+def _say_of_loading(is_pinned: bool) -> str:
+    """What workers can do, by whether a loader was set up to run ahead."""
+    if is_pinned:
+        return "Batches come from pinned memory, so it may be that workers load them, and are too slow."
+    return "If that is loading data, workers can do it ahead."

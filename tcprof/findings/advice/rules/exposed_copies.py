@@ -3,6 +3,7 @@
 What: copies from the host to the GPU during which nothing else runs there.
 
 Why: from pinned memory a copy runs beside kernels, and the CPU does not wait for it; from pageable memory both wait.
+Calls that return before half of their copy is done tell that its memory is pinned already.
 
 Thresholds: 3 % of a step, where something iterates. How much can be hidden is assumed.
 
@@ -14,6 +15,7 @@ Not when: the copy takes longer than all kernels: then send less, such as uint8 
 
 from tcprof import units
 from tcprof.findings.advice.advice import Advice, Option
+from tcprof.findings.advice.copies import are_pinned, find_copies
 from tcprof.findings.advice.host import find_launching_ranges
 from tcprof.findings.advice.making import make_advice, save, time_of
 from tcprof.findings.advice.measured import MEASURED
@@ -21,8 +23,8 @@ from tcprof.findings.advice.step import Step
 from tcprof.findings.advice.subject import about_ranges
 
 LEAST_PCT = 3.0
+_PIN = ("loader = DataLoader(dataset, batch_size, pin_memory=True, num_workers=2)",)
 _CODE = (
-    "loader = DataLoader(dataset, batch_size, pin_memory=True, num_workers=2)",
     "with torch.cuda.stream(copies):  # of the next batch, beside this one",
     "    inputs = inputs.to(device, non_blocking=True)",
 )
@@ -30,18 +32,20 @@ _CODE = (
 
 def find(step: Step) -> list[Advice]:
     """Exposed copies from the host."""
-    activities = step.analysis.activities.assign(exposed_ns=step.exposed_ns)
-    is_copy = (activities["gpu"] == step.gpu) & (activities["name"] == "host to device")
-    copies = activities[is_copy & (activities["exposed_ns"] > 0)]
+    copies = find_copies(step)
     time = time_of(copies) / step.count
     if not step.name or step.share_pct(time) < LEAST_PCT:
         return []
     count = units.format_things(len(copies) / step.count, "copy", "copies")
+    is_pinned = are_pinned(step)
     said = (
         f"Copies to the GPU run with nothing beside them: {step.tell_share(time)}",
-        "From pinned memory they can run beside kernels.",
+        "They come from pinned memory: on a stream of their own they can run beside kernels."
+        if is_pinned
+        else "From pinned memory they can run beside kernels.",
     )
     evidence = [f"{count} in a step, {units.format_ns(time)}"]
     gain = step.price_kernels(save(MEASURED["assumed"]["copies"], time))
     about = about_ranges(step, find_launching_ranges(step.analysis, copies))
-    return [make_advice(step, "exposed-copies", said, [Option("copies beside kernels", _CODE, gain)], about, evidence)]
+    options = [Option("copies beside kernels", _CODE if is_pinned else _PIN + _CODE, gain)]
+    return [make_advice(step, "exposed-copies", said, options, about, evidence)]

@@ -17,10 +17,9 @@ Not when: the result needs all of FP32's bits, as derivatives of physics-informe
 times, docs/lessons.md), or before Ampere, which has no TF32. Compare the loss after some hundred steps.
 """
 
-import re
-
 import pandas as pd
 
+from tcprof.chips import lacks
 from tcprof.findings.advice.advice import HIGH, LOW, MEDIUM, Advice, Option
 from tcprof.findings.advice.making import list_kernels, make_advice, time_of
 from tcprof.findings.advice.measured import MEASURED
@@ -36,8 +35,14 @@ from tcprof.findings.advice.products import (
 from tcprof.findings.advice.step import Step
 from tcprof.findings.advice.subject import about_kernels
 
-# Older exports name the GPU, and not its chip.
-_BEFORE_TF32 = r"\bGTX\b|Tesla [KMPVT]\d|Quadro (?:[KMP]\d|GV|RTX \d)|TITAN|GeForce RTX 20"
+# Weights sent and gradients summed in each step are nn.DataParallel's: others reduce on all GPUs (AllReduce).
+_REPLICAS = (r"^nccl\w*_Broadcast", r"^nccl\w*_Reduce_")
+_IN_REPLICAS = (
+    "# nn.DataParallel runs replicas in threads that autocast does not reach:",
+    "torchrun --nproc-per-node=8 train.py  # one process for each GPU",
+    "# or inside of the model's forward:",
+    'with torch.autocast("cuda", dtype=torch.bfloat16): ...',
+)
 _CODE = (
     'torch.set_float32_matmul_precision("high")  # at the top of the program',
     "torch.backends.cudnn.allow_tf32 = True  # convolutions; PyTorch's default",
@@ -48,14 +53,15 @@ _CODE = (
 
 def find(step: Step) -> list[Advice]:
     """FP32 products on CUDA cores, with what TF32 and BF16 win."""
-    if re.search(_BEFORE_TF32, str(step.gpu_row["name"])) or re.match(r"G[MPV]|TU", str(step.gpu_row["chip"])):
+    if lacks("tf32", str(step.gpu_row["chip"]), str(step.gpu_row["name"])):
         return []
     rows = find_products(step, "fp32")
     rows = rows[~rows["tensor_kernel"]]
     time = time_of(rows)
     if step.share_pct(time) < NOTABLE_SHARE_PCT:
         return []
-    others = "although others run in 16 bits" if has_halves(step) else "while the Tensor Cores stand idle"
+    idle = "while the Tensor Cores stand idle" + ("" if rows["tensor_active_pct"].notna().any() else ", by their names")
+    others = "although others run in 16 bits" if has_halves(step) else idle
     said = (
         f"Matrix products in FP32 run on the CUDA cores, {others}: {step.tell_share(time)}",
         "TF32 runs the same products on the Tensor Cores, and changes one line of the program.",
@@ -69,7 +75,9 @@ def _list_options(step: Step, rows: pd.DataFrame) -> tuple[Option, ...]:
     found = [Option("TF32", _CODE, step.price_kernels(saved_by(step, rows, "fp32", "tf32")))]
     if not has_halves(step):
         gain = step.price_kernels(saved_by_autocast(step, rows, "fp32"), MEASURED["autocast"]["cpu"])
-        found.append(Option("autocast to bfloat16", BF16_CODE, gain))
+        is_replicated = all(step.kernels["name"].str.contains(each).any() for each in _REPLICAS)
+        replicas = Option("autocast to bfloat16 in each replica", _IN_REPLICAS, gain)
+        found.append(replicas if is_replicated else Option("autocast to bfloat16", BF16_CODE, gain))
     return tuple(found)
 
 

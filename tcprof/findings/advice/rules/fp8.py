@@ -22,6 +22,7 @@ import numpy as np
 
 from tcprof import units
 from tcprof.analysis.kernels.bound import MEMORY
+from tcprof.analysis.kernels.names import OPTIMIZER
 from tcprof.arrays import Floats
 from tcprof.findings.advice.advice import LOW, Advice
 from tcprof.findings.advice.making import advise_on_kernels, time_of
@@ -29,7 +30,6 @@ from tcprof.findings.advice.measured import MEASURED
 from tcprof.findings.advice.products import (
     HALVES,
     NOTABLE_SHARE_PCT,
-    OPTIMIZER,
     SLOW_SHARE,
     find_products,
     share_of_reached,

@@ -12,7 +12,8 @@ another size wins is assumed. Left out are kernels bound by memory, those beside
 convolutions' weights (`wgrad`), whose grid is that of the weights, whatever the batch.
 
 Do: a larger batch, fewer but larger micro-batches, or requests that are answered together: the gain is that of a
-sample, since such a step does more. For a last wave, sizes whose blocks fill whole waves: a smaller batch may win, too.
+sample, since such a step does more. The CPU's time that a sample then needs less is in it, unless launch-bound fires.
+For a last wave, sizes whose blocks fill whole waves: a smaller batch may win, too.
 
 Not when: the batch is given, by latency or by how the model learns.
 """
@@ -24,11 +25,13 @@ from tcprof import units
 from tcprof.analysis.kernels.bound import MEMORY
 from tcprof.analysis.kernels.names import PRODUCT, short_name
 from tcprof.arrays import Floats
-from tcprof.findings.advice.advice import LOW, Advice
-from tcprof.findings.advice.making import advise_on_kernels, save, time_of
+from tcprof.findings.advice.advice import LOW, Advice, Option
+from tcprof.findings.advice.making import TRY, list_kernels, make_advice, save, time_of
 from tcprof.findings.advice.measured import MEASURED
 from tcprof.findings.advice.products import ATTENTION
+from tcprof.findings.advice.rules import launch_bound
 from tcprof.findings.advice.step import Step
+from tcprof.findings.advice.subject import about_kernels
 
 LEAST_PCT = 2.0
 NAMES = ("small-grid", "last-wave")
@@ -37,6 +40,7 @@ _ALONE = 0.9  # of its time a kernel has no other beside it
 _FEWER = 0.5  # of the SMs: with twice the blocks of more than half there is a second wave
 _MEASURED = MEASURED["idle_sms"]
 _SHOWN = 3
+_HALF = (0.5, 0.5, 0.5)
 _OF_WEIGHTS = r"[Ww]grad"
 _BATCH = (
     "loader = DataLoader(dataset, batch_size=2 * batch_size)",
@@ -81,16 +85,21 @@ def _advise(step: Step, rows: pd.DataFrame, name: str) -> Advice | None:
             f"Products have fewer blocks than the GPU has SMs, so that some have no work: {idle}",
             "With a larger batch the same time does more; the gain is that of a sample.",
         )
-        options = [("a larger batch", _BATCH, save(MEASURED["assumed"]["small_grid"], lost))]
+        saved = save(MEASURED["assumed"]["small_grid"], lost)
+        # The CPU's time is that of two samples then, too; where launches are the limit, that is in the price of those.
+        gain = step.price_kernels(saved, _HALF) if launch_bound.find(step) else step.price_batch(saved)
+        options = [Option("twice the batch", _BATCH, gain)]
     else:
         said = (
             f"Products leave SMs without work while the last blocks run: {idle}",
             "Sizes whose blocks fill all SMs to the end lose less; the gain is that of a sample.",
         )
-        options = [("other sizes", _SIZES, save(MEASURED["assumed"]["tail"], lost))]
+        gain = step.price_kernels(save(MEASURED["assumed"]["tail"], lost))
+        options = [Option("other sizes", _SIZES, gain)]
     evidence = [
         f"{short_name(row['name'])}: {units.format_things(row['blocks'], 'block')} for "
         f"{units.format_count(step.gpu_row['sm_count'])} SMs, which are active {units.format_pct(row['sm_active_pct'])}"
         for row in rows[["name", "blocks", "sm_active_pct"]].head(_SHOWN).to_dict("records")
     ]
-    return advise_on_kernels(step, name, said, rows, options, None, evidence, LOW)
+    about = about_kernels(step, rows.index)
+    return make_advice(step, name, said, options, about, (*evidence, *list_kernels(rows)), LOW, TRY)

@@ -12,7 +12,8 @@ see the rule on recording. How much of the idle time goes is assumed: 0.3 by few
 and backward; high is a graph of the whole step, which leaves the GPU's own time.
 
 Do: replay the step as a CUDA graph, `torch.compile(model, mode="reduce-overhead")`, or launch fewer and larger kernels:
-a larger batch, fused optimizers (`fused=True`), `zero_grad(set_to_none=True)`. JAX: put the whole step under `jax.jit`.
+a larger batch (its price is that of a sample), fused optimizers (`fused=True`), `zero_grad(set_to_none=True)`. JAX: put
+the whole step under `jax.jit`.
 
 Not when: shapes change in each step (graphs are captured anew), or the step has `.item()` and prints in it: these go
 first.
@@ -41,7 +42,7 @@ _ABOUT_OPS = (
     "The ranges of PyTorch's ops slow each launch more than is assumed here: record with --annotate modules --alone."
 )
 _ABOUT_RECORDING = "Record with --alone: recording adds to each launch, and how much is only assumed here."
-_BATCH = ("loader = DataLoader(dataset, 4 * batch_size)",)
+_BATCH = ("loader = DataLoader(dataset, 2 * batch_size)  # the gain is that of a sample",)
 
 
 def is_cpu_bound(step: Step) -> bool:
@@ -52,7 +53,7 @@ def is_cpu_bound(step: Step) -> bool:
 def find(step: Step) -> list[Advice]:
     """Idle time for which the launches are the reason."""
     idle = step.host.idle_ns[LAUNCHES]
-    if not is_cpu_bound(step):
+    if not is_cpu_bound(step) or step.host.is_blocking:
         return []
     # A graph of the whole step also replaces what the CPU does beside launching in ranges that launch.
     gain = step.price_launches(_REMOVED, step.host.idle_ns[WAITS] + step.host.work_of_launching_ns)
@@ -69,7 +70,10 @@ def find(step: Step) -> list[Advice]:
         f"The GPU idles {step.tell_share(idle)} while the CPU launches kernels",
         "Mixed precision will not help: it adds launches. Fewer launches do.",
     )
-    options = [Option("CUDA graphs", _GRAPHS, gain), Option("a larger batch", _BATCH)]
+    options = [
+        Option("CUDA graphs", _GRAPHS, gain),
+        Option("twice the batch", _BATCH, step.price_batch((0.0, 0.0, 0.0))),
+    ]
     surer = _ABOUT_OPS if has_ops else "" if step.is_timed_alone else _ABOUT_RECORDING
     about = about_iteration(step)
     return [make_advice(step, "launch-bound", said, options, about, evidence, _confidence(step, gain), surer)]

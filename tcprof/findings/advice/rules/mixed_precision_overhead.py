@@ -9,7 +9,8 @@ Thresholds: 2 % of a step. How much of the casts can be saved is assumed, from a
 activations stay.
 
 Do: bfloat16 instead of float16, which needs no scaler; weights in bfloat16 with an optimizer that keeps FP32 copies,
-or `torch.compile`, which fuses casts with what follows.
+or `torch.compile`, which fuses casts with what follows. Where the model is compiled and casts are left: compile the
+loss with it, since the casts of what it returns are made outside of it.
 
 Not when: the model is sensitive to weights in bfloat16 without FP32 copies: they lose small updates.
 """
@@ -22,13 +23,18 @@ from tcprof.findings.advice.making import advise_on_kernels, save, time_of
 from tcprof.findings.advice.measured import MEASURED
 from tcprof.findings.advice.products import has_halves
 from tcprof.findings.advice.rules import fusion
+from tcprof.findings.advice.scaler import UNSCALE, UPDATE
 from tcprof.findings.advice.step import Step
 
 LEAST_PCT = 2.0
 CASTS = r"float16_copy_kernel|unrolled_elementwise_kernel<[^<>]*direct_copy|LoadWithCast.*direct_copy"
-_UNSCALE = r"non_finite_check_and_unscale|amp_update_scale"
 _COMPILE = ("model = torch.compile(model)  # fuses casts with what follows", "# or:")
 _OF_COMPILER = "triton_"  # what the kernels of torch.compile are called
+_LOSS = (
+    "@torch.compile  # the loss too: its casts are then fused with the model's end",
+    "def compute_loss(inputs, targets): return criterion(model(inputs), targets)",
+    "# or:",
+)
 _WEIGHTS = ("model = model.to(torch.bfloat16)  # FP32 copies in the optimizer",)
 _SCALER = (
     'with torch.autocast("cuda", dtype=torch.bfloat16):  # instead of float16',
@@ -42,7 +48,7 @@ def find(step: Step) -> list[Advice]:
     if not has_halves(step):
         return []
     names = step.kernels["name"]
-    casts, unscale = step.kernels[names.str.contains(CASTS)], step.kernels[names.str.contains(_UNSCALE)]
+    casts, unscale = step.kernels[names.str.contains(CASTS)], step.kernels[names.str.contains(f"{UNSCALE}|{UPDATE}")]
     casts = casts[:0] if fusion.find(step) else casts
     time = time_of(casts) + time_of(unscale)
     if step.share_pct(time) < LEAST_PCT:
@@ -50,7 +56,7 @@ def find(step: Step) -> list[Advice]:
     is_compiled = bool(names.str.startswith(_OF_COMPILER).any())
     options = []
     if len(casts):
-        code = _WEIGHTS if is_compiled else _COMPILE + _WEIGHTS
+        code = (_LOSS if is_compiled else _COMPILE) + _WEIGHTS
         options.append(("fewer casts", code, save(MEASURED["assumed"]["casts"], time_of(casts))))
     if len(unscale):
         options.append(("bfloat16 without a scaler", _SCALER, save((0.9, 1.0, 1.0), time_of(unscale))))

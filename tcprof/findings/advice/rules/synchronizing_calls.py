@@ -1,67 +1,99 @@
 """The CPU waits for the GPU within the step, and the GPU then waits for the CPU.
 
 What: calls that wait for the GPU (`cudaStreamSynchronize` and its like, which `.item()`, `.cpu()`, `print(tensor)`,
-`nonzero()` and a `GradScaler` make, and copies from pageable memory).
+`nonzero()` and a `GradScaler` make, and copies from pageable memory). The scaler's are those between
+its kernels, which unscale gradients and update the scale: it asks whether all gradients are finite.
 
 Why: after such a call nothing is queued, and each launch that follows finds the GPU idle until the CPU is ahead again.
 
 Thresholds: 1 % of a step, where something iterates. The price is that of the recorded steps played again, once with
 the waits and once without: each kernel starts when the one before it has ended and the CPU has launched it. Steps that
 are played as they were must be as long as recorded, within 3 %; else there is no price. How many of the calls can be
-removed is assumed.
+removed is assumed; low is none where other work of the CPU idles the GPU for longer, since that may set the pace. Calls
+with under 1 % of the waiting time are not named.
 
-Do: keep losses on the GPU and read them once in many steps; copy with `non_blocking=True` from pinned memory.
+Do: keep losses on the GPU and read them once in many steps; copy with `non_blocking=True` from pinned memory. For a
+scaler: an optimizer with `fused=True`, which looks on the GPU whether gradients are finite, or bfloat16 without scaler.
 
 Not when: the CPU's own time is as long as the step: then launches are the matter, and the step is as long without
 waits.
 """
 
+import pandas as pd
+
 from tcprof import units
-from tcprof.findings.advice.advice import LOW, MEDIUM, NOTABLE_PCT, Advice, Option
-from tcprof.findings.advice.host import LAUNCHES, WAITS
-from tcprof.findings.advice.making import make_advice
+from tcprof.findings.advice.advice import LOW, MEDIUM, NOTABLE_PCT, UNPRICED, Advice, Gain, Option
+from tcprof.findings.advice.copies import are_pinned, find_copies
+from tcprof.findings.advice.host import LAUNCHES, OF_SCALER, WAITS, WORK
+from tcprof.findings.advice.making import TRY, make_advice
 from tcprof.findings.advice.measured import MEASURED
 from tcprof.findings.advice.step import Step
 from tcprof.findings.advice.subject import about_ranges
+from tcprof.frames import KERNEL_KINDS
 from tcprof.untrusted import one_line
 
 LEAST_PCT = NOTABLE_PCT
-_CODE = (
+_RESULTS = (
     "total += loss.detach()  # stays on the GPU: no .item() or print in each step",
     "if step % 100 == 0: print(total.item() / 100)",
+)
+_COPIES = (
     "loader = DataLoader(dataset, batch_size, pin_memory=True)",
     "inputs = inputs.to(device, non_blocking=True)",
 )
+_SCALER = (
+    "optimizer = torch.optim.AdamW(model.parameters(), fused=True)  # or SGD",
+    "# or bfloat16, which needs no scaler:",
+    'with torch.autocast("cuda", dtype=torch.bfloat16): ...',
+)
 _FIND_THEM = "Find the calls with torch.cuda.set_sync_debug_mode('warn')."
-_SHOWN = 3
+_SHOWN, _NOTABLE = 3, 0.01  # calls, and share of the waiting time, to be named
 
 
 def find(step: Step) -> list[Advice]:
     """Waits for the GPU without which the step is shorter."""
-    if not step.name or not len(step.host.waits) or not step.cpu_ns > 0:
+    idle = step.host.idle_ns[WAITS] + step.host.idle_ns[LAUNCHES]
+    if not step.name or not step.cpu_ns > 0 or step.host.is_blocking or step.share_pct(idle) < LEAST_PCT:
         return []
-    if step.share_pct(step.host.idle_ns[WAITS] + step.host.idle_ns[LAUNCHES]) < LEAST_PCT:
+    waits = step.host.waits[~step.host.waits.index.isin([*KERNEL_KINDS, "memset"])]
+    low, likely, high = MEASURED["assumed"]["waits"]
+    gain = step.price_waits((0.0 if step.host.idle_ns[WORK] > idle else low, likely, high))
+    if not len(waits) or not gain.likely_pct >= LEAST_PCT:
         return []
-    gain = step.price_waits(MEASURED["assumed"]["waits"])
-    if not gain.likely_pct >= LEAST_PCT:
-        return []
-    idle = step.host.idle_ns[WAITS]
-    evidence = tuple(
+    waited = float(waits["time_ns"].sum())
+    said = (
+        f"The CPU waits for the GPU within the step: {step.tell_share(waited)}",
+        f"Nothing is queued then, so the GPU waits for the launches that follow: it idles {step.tell_share(idle)}.",
+    )
+    waits = waits[waits["time_ns"] >= _NOTABLE * waited]
+    options = _list_options(step, waits, gain)
+    confidence = MEDIUM if step.is_timed_alone else LOW
+    surer = TRY if options[0].code is _SCALER else _FIND_THEM
+    about = about_ranges(step, waits["range"])
+    return [make_advice(step, "synchronizing-calls", said, options, about, _list_waits(waits), confidence, surer)]
+
+
+def _list_options(step: Step, waits: pd.DataFrame, gain: Gain) -> list[Option]:
+    """What makes the calls needless, those first that wait longest; the gain is that of all."""
+    of_scaler = float(waits["time_ns"].get(OF_SCALER, 0.0))
+    is_pageable = len(find_copies(step)) and not are_pinned(step)
+    options = [
+        (of_scaler, "a fused optimizer, or bfloat16", _SCALER),
+        (waits["time_ns"].sum() - of_scaler, "keep results on the GPU", _RESULTS + _COPIES * is_pageable),
+    ]
+    used = sorted((option for option in options if option[0] > 0), reverse=True)
+    return [Option(title, code, UNPRICED if place else gain) for place, (_, title, code) in enumerate(used)]
+
+
+def _list_waits(waits: pd.DataFrame) -> tuple[str, ...]:
+    """The calls that wait longest, a line each."""
+    return tuple(
         f"{_describe(str(name))}: {units.format_count(row['count'])} in a step, {units.format_ns(row['time_ns'])}"
         + (f", mostly in “{one_line(row['range'], 40)}”" if row["range"] else "")
-        for name, row in step.host.waits.head(_SHOWN).iterrows()
+        for name, row in waits.head(_SHOWN).iterrows()
     )
-    said = (
-        f"The CPU waits for the GPU within the step, and right after that the GPU idles {step.tell_share(idle)}",
-        "Without these calls the CPU would run ahead, and the GPU would not wait for launches that follow either.",
-    )
-    options = [Option("keep results on the GPU", _CODE, gain)]
-    about = about_ranges(step, step.host.waits["range"])
-    confidence = MEDIUM if step.is_timed_alone else LOW
-    return [make_advice(step, "synchronizing-calls", said, options, about, evidence, confidence, _FIND_THEM)]
 
 
 def _describe(name: str) -> str:
     """A wait as users know it."""
-    kinds = {"memcpy": "copies that block", "kernel": "launches that block", "memset": "sets that block"}
-    return kinds.get(name, name.partition("_v")[0])
+    return "copies that block" if name == "memcpy" else name.partition("_v")[0]

@@ -1,0 +1,45 @@
+"""When steps are on a GPU and on the CPU, and what of them each activity has for itself."""
+
+import numpy as np
+
+from tcprof.analysis import Analysis
+from tcprof.analysis.intervals import StepFunction, distinct
+from tcprof.arrays import Floats, Ints
+from tcprof.findings.advice.host import Pair
+from tcprof.untrusted import one_line
+
+_LONG = 2.0  # times the median from one iteration to the next: between them lies something else, such as a test pass
+
+
+def find_windows(analysis: Analysis, gpu: int) -> tuple[str, int, Pair, Pair] | None:
+    """Name and number of the iterations without warm-up, and from when to when they are on the GPU and on the CPU."""
+    rows = analysis.iterations[(analysis.iterations["gpu"] == gpu) & ~analysis.iterations["warm_up"]]
+    columns = ["gpu", "range", "gpu_start_ns", "gpu_end_ns", "host_start_ns", "host_end_ns"]
+    found = rows.merge(analysis.instances[columns], on=["gpu", "range"]).sort_values("number")
+    found = found[found["gpu_window_ns"] > 0]
+    if found.empty:
+        return None
+    number = found["number"].to_numpy()
+    windows = [
+        _reach_to_next(number, *(found[f"{side}_{name}_ns"].to_numpy(np.float64) for name in ("start", "end")))
+        for side in ("gpu", "host")
+    ]
+    return one_line(str(found["path"].iloc[0]), 60), len(found), windows[0], windows[1]
+
+
+def _reach_to_next(number: Ints, start: Floats, end: Floats) -> tuple[Ints, Ints]:
+    """Intervals that end where the next one starts, if that is the next iteration, and starts soon."""
+    following = np.append(start[1:], np.nan)
+    period = np.where(np.append(np.diff(number), 0) == 1, following - start, np.nan)
+    is_near = (period > 0) & (period <= _LONG * np.nanmedian(np.append(period, end[-1] - start[-1])))
+    return start.astype(np.int64), np.where(is_near, following, np.maximum(start, end)).astype(np.int64)
+
+
+def time_alone(start: Ints, end: Ints, inside: StepFunction) -> Floats:
+    """For each interval the time in the windows in which no other one of them is open."""
+    times = distinct(start, end, inside.start, inside.end)
+    change = [np.bincount(np.searchsorted(times, at), minlength=len(times)) for at in (start, end)]
+    open_count = np.cumsum(change[0] - change[1])[:-1]
+    is_inside = np.diff(inside.until(times)) > 0
+    alone = StepFunction(times[:-1], times[1:], ((open_count == 1) & is_inside).astype(np.float64))
+    return alone.integral(start, end)

@@ -1,0 +1,162 @@
+"""Waits of the CPU: launches that block, what the waits are said to be, and that their price is no one else's."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from builders import TraceBuilder
+
+import tcprof
+from tcprof.findings.advice import Advice, Gain, Option
+from tcprof.findings.advice.copies import are_pinned
+from tcprof.findings.advice.host import OF_SCALER
+from tcprof.findings.advice.making import make_advice
+from tcprof.findings.advice.sharing import share_idle_time
+from tcprof.findings.advice.step import Step, measure_step
+from tcprof.findings.advice.subject import about_iteration
+
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+US, MS = 1_000, 1_000_000
+UNSCALE = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<non_finite_check_and_unscale>"
+OPTIMIZER = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<BinaryOpListAlphaFunctor<float>>"
+FUSED = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<4>>"
+UPDATE = "void at::native::amp_update_scale_cuda_kernel(float *, int *, float *)"
+SYNCHRONIZE = "cudaStreamSynchronize_v3020"
+KERNEL, LAUNCH = 60 * US, 10 * US
+
+
+def launching(blocks: bool) -> TraceBuilder:
+    """Eight steps of four kernels of 60 µs; each launch takes 10 µs, or waits for its kernel and 5 µs more."""
+    builder = TraceBuilder()
+    at = free = 0
+    for number in range(8):
+        began = at
+        for correlation in range(4 * number, 4 * number + 4):
+            start = max(at + 5 * US, free)
+            free = start + KERNEL
+            returned = free + 5 * US if blocks else at + LAUNCH
+            builder.launch(at, correlation, returned=returned).kernel("gemm", start, free, correlation=correlation)
+            at = returned + 5 * US
+        builder.range("step", began, at)
+    return builder
+
+
+def read(builder: TraceBuilder, folder: Path) -> tuple[Step, dict[str, Advice]]:
+    analysis = tcprof.read(builder.write(folder))
+    step = measure_step(analysis, 0)
+    assert step is not None
+    return step, {each.rule: each for each in analysis.advice}
+
+
+def test_launches_that_wait_for_their_kernel_are_no_work_of_the_cpu(tmp_path: Path) -> None:
+    step, advice = read(launching(blocks=True), tmp_path)
+    assert step.cpu_ns == pytest.approx(4 * 10 * US)  # 75 µs from one to the next, in 65 of which it waits
+    assert not {"launch-bound", "synchronizing-calls", "idle-or-tracer", "cpu-work"} & advice.keys()
+    blocking = advice["blocking-launches"]
+    assert blocking.options[0].title == "unset CUDA_LAUNCH_BLOCKING"
+    assert blocking.evidence == ("4 launches in a step return after their kernel has ended: 260 µs",)
+    assert blocking.gain.high_ns == pytest.approx(4 * (75 - 60 - 1.5) * US)  # what then is left are the kernels' gaps
+
+
+def test_usual_launches_do_not_block(tmp_path: Path) -> None:
+    _, advice = read(launching(blocks=False), tmp_path)
+    assert "blocking-launches" not in advice
+
+
+def training(*names: str, waits_after: tuple[int, ...]) -> TraceBuilder:
+    """Eight steps of kernels of 100 µs, each launched 10 µs before; after some the CPU waits for their end."""
+    builder = TraceBuilder()
+    for number in range(8):
+        at = number * MS
+        builder.range("step", at, at + 990 * US)
+        for place, name in enumerate(names):
+            start = at + place * 190 * US
+            builder.kernel(name, start + 10 * US, start + 110 * US, launched=start)
+            if place in waits_after:
+                call = 1000 + 10 * number + place
+                builder.launch(start + 20 * US, call, returned=start + 115 * US, name=SYNCHRONIZE)
+    return builder
+
+
+@pytest.mark.parametrize(
+    ("names", "waits_after", "of_scaler"),
+    [
+        (("gemm", UNSCALE, OPTIMIZER, UPDATE), (1,), True),
+        (("gemm", UNSCALE, "clip", OPTIMIZER, UPDATE), (2,), True),  # after gradients are clipped
+        (("gemm", UNSCALE, OPTIMIZER, UPDATE), (3,), False),  # the loss is read
+        (("gemm", UNSCALE, "clip", FUSED, UPDATE), (2,), False),  # a norm of gradients is read
+        (("gemm", OPTIMIZER), (0,), False),  # without a scaler, it is the loss that is read
+    ],
+)
+def test_a_wait_is_the_scalers_where_it_reads_what_it_found(
+    names: tuple[str, ...], waits_after: tuple[int, ...], of_scaler: bool, tmp_path: Path
+) -> None:
+    step, advice = read(training(*names, waits_after=waits_after), tmp_path)
+    assert list(step.host.waits.index) == [OF_SCALER if of_scaler else SYNCHRONIZE]
+    (option,) = advice["synchronizing-calls"].options
+    assert ("fused" in option.title) == of_scaler
+
+
+def test_the_larger_wait_is_what_to_begin_with(tmp_path: Path) -> None:
+    _, advice = read(training("gemm", UNSCALE, OPTIMIZER, UPDATE, waits_after=(1, 3)), tmp_path)
+    titles = {option.title for option in advice["synchronizing-calls"].options}
+    assert titles == {"a fused optimizer, or bfloat16", "keep results on the GPU"}
+
+
+def test_recorded_scalers_are_told_from_other_waits() -> None:
+    step = measure_step(tcprof.read(FIXTURES / "mnist_amp_large.sqlite"), 0)
+    assert step is not None
+    assert step.host.waits["count"][OF_SCALER] == 1  # as often as the optimizer steps
+    assert step.host.waits.index[0] == OF_SCALER
+
+
+@pytest.mark.parametrize(
+    ("name", "is_pinned"),
+    [("mnist_pinned", True), ("fashion_pinned", True), ("mnist_amp_large", False), ("net_amp", False)],
+)
+def test_pinned_memory_is_told_from_pageable(name: str, is_pinned: bool) -> None:
+    step = measure_step(tcprof.read(FIXTURES / f"{name}.sqlite"), 0)
+    assert step is not None
+    assert are_pinned(step) == is_pinned
+
+
+def test_who_loads_ahead_is_not_told_to() -> None:
+    (found,) = [e for e in tcprof.read(FIXTURES / "fashion_pinned.sqlite").advice if e.rule == "cpu-work"]
+    assert [option.title for option in found.options] == ["load faster"]
+
+
+def test_no_idle_time_is_in_two_prices() -> None:
+    step = measure_step(tcprof.read(FIXTURES / "mnist_amp_large.sqlite"), 0)
+    assert step is not None
+    idle = [step.alone_ns[tracing] - step.busy_ns for tracing in step.tracing]
+    half, most = (Gain(*(share * each for each in idle), 10.0, 20.0, 30.0) for share in (0.6, 1.0))
+    found = [
+        make_advice(step, rule, ("", ""), (), about_iteration(step))
+        for rule in ("launch-bound", "fusion", "cpu-work", "synchronizing-calls")
+    ]
+    gains = (half, most, most, half)
+    priced = [
+        replace(each, gain=gain, options=(Option("", (), gain),)) for each, gain in zip(found, gains, strict=True)
+    ]
+    launches, fusion, work, waits = share_idle_time(step, priced)
+    assert work.gain == most
+    assert fusion.gain == most  # of kernels, not of idle time
+    for each in (launches, waits):
+        assert each.gain == each.options[0].gain
+        assert (each.gain.likely_ns, each.gain.likely_pct) == (0, 0)
+        assert "is in the price of cpu-work" in each.evidence[-1]
+
+
+@pytest.mark.parametrize("name", ["mnist_amp_large", "net_amp", "fashion_pinned"])
+def test_prices_of_idle_time_are_no_more_than_there_is(name: str) -> None:
+    analysis = tcprof.read(FIXTURES / f"{name}.sqlite")
+    step = measure_step(analysis, 0)
+    assert step is not None
+    of_idle = [e.gain for e in analysis.advice if e.rule in ("launch-bound", "cpu-work", "synchronizing-calls")]
+    assert len(of_idle) >= 2
+    assert all(gain.low_ns <= gain.likely_ns <= gain.high_ns for gain in of_idle)
+    assert all(gain.low_pct <= gain.likely_pct <= gain.high_pct for gain in of_idle)
+    for level, tracing in zip(("low_ns", "likely_ns"), step.tracing, strict=False):
+        assert sum(getattr(gain, level) for gain in of_idle) <= 1.001 * (step.alone_ns[tracing] - step.busy_ns)
