@@ -281,6 +281,59 @@ def test_gpus_without_tf32_are_told_nothing_of_it(find: Find, board: str, is_tol
     assert is_told == ("fp32-matmul" in find(builder))
 
 
+def few_blocks(blocks: int, length: int = 4 * MS, name: str = "void tree<int>(const int *)") -> TraceBuilder:
+    return TraceBuilder().gpu(sm_count=132).kernel(name, 0, length, launched=0, gridX=blocks)
+
+
+def test_a_kernel_with_fewer_blocks_than_sms_is_told_where_no_framework_runs(find: Find) -> None:
+    found = find(few_blocks(10))
+    assert found["few-blocks"].sentence.startswith("tree has 10 blocks for 132 SMs: 100.0 %")
+    assert found["few-blocks"].options[0].code == ("ncu --set full --kernel-name tree --launch-count 1 PROGRAM",)
+
+
+@pytest.mark.parametrize(
+    "builder",
+    [
+        few_blocks(66),
+        few_blocks(1, length=10 * US),  # too short to matter
+        few_blocks(1, name="void at::native::reduce_kernel<512, 1>"),  # not the program's own
+        few_blocks(1).kernel("sum", 4 * MS, 50 * MS, launched=1, gridX=500),  # takes little of the time
+    ],
+)
+def test_other_kernels_have_blocks_enough(builder: TraceBuilder, find: Find) -> None:
+    assert "few-blocks" not in find(builder)
+
+
+def test_what_holds_up_the_main_kernel_of_a_program_without_steps_is_said() -> None:
+    (found,) = [e for e in tcprof.read(FIXTURES / "wmma.sqlite").advice if e.rule == "main-kernel"]
+    assert (
+        "instructions hold it up, 68.3 % of what SMs issue, while the Tensor Cores are active 0.0 %" in found.sentence
+    )
+    assert "on_cuda_cores" in found.options[0].code[0]
+    assert not [e for e in tcprof.read(FIXTURES / "known_work.sqlite").advice if e.rule == "main-kernel"]
+
+
+def test_communication_waits_for_other_gpus_and_not_for_the_clock(find: Find) -> None:
+    nccl = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+    slow = [sampled_slowly(name, 4 * MS) for name in (BF16, nccl)]
+    assert ["low-clock" in find(each) for each in slow] == [True, False]
+
+
+def sampled_slowly(name: str, length: int) -> TraceBuilder:
+    """A kernel at three quarters of the boost clock, which memory does not hold up."""
+    count = length // PERIOD + 2
+    builder = TraceBuilder().gpu().kernel(name, 0, length, launched=0)
+    cycles = CYCLES * 3 // 4
+    builder.cycles([90 * 4 * cycles // 100] * count, sm=[cycles] * count, period=PERIOD)
+    for metric in (
+        "DRAM Read Bandwidth [Throughput %]",
+        "DRAM Write Bandwidth [Throughput %]",
+        "SM Issue [Throughput %]",
+    ):
+        builder.samples([5] * count, metric=metric, period=PERIOD)
+    return builder
+
+
 def test_nothing_that_runs_alone_is_fused() -> None:
     assert "fusion" not in {each.rule for each in tcprof.read(FIXTURES / "known_work.sqlite").advice}
 

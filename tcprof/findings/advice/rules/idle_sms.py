@@ -61,14 +61,14 @@ def find(step: Step) -> list[Advice]:
     rows = kernels[is_product & is_alone & (kernels["bound"] != MEMORY) & kernels["sm_active_pct"].notna()]
     rows = rows[rows["median_ns"] >= _MEASURED["duration_ns"][0]]
     reach = np.interp(np.log(rows["median_ns"]), np.log(_MEASURED["duration_ns"]), _MEASURED["active_pct"])
-    rows = rows.assign(blocks=_count_blocks(rows), lost=1 - rows["sm_active_pct"] / reach)
+    rows = rows.assign(blocks=count_blocks(rows), lost=1 - rows["sm_active_pct"] / reach)
     rows = rows[(reach - rows["sm_active_pct"] >= _LEAST_POINTS) & rows["blocks"].notna()]
     is_small = rows["blocks"] < _FEWER * sms
     found = (_advise(step, rows[is_small], NAMES[0]), _advise(step, rows[~is_small], NAMES[1]))
     return [each for each in found if each is not None]
 
 
-def _count_blocks(rows: pd.DataFrame) -> Floats:
+def count_blocks(rows: pd.DataFrame) -> Floats:
     """Blocks of each kernel's grid; NaN where it was not read."""
     grids = [str(geometry).partition(" ")[0].split("x") for geometry in rows["launch_geometry"]]
     return np.array([np.prod([float(each) for each in grid]) if len(grid) == 3 else np.nan for grid in grids])

@@ -14,7 +14,7 @@ where the board and its cooling allow it.
 
 Not when: the limit is the board's highest, as it is on most servers: then the clock under load is what the chip can
 do, and only fewer FLOP or bytes help. CUDA graphs that were recorded as a whole do not count: some of the kernels that
-they hide may wait for memory.
+they hide may wait for memory. Nor does communication, which waits for other GPUs.
 """
 
 from tcprof import units
@@ -37,7 +37,8 @@ def find(step: Step) -> list[Advice]:
     """Kernels that would be faster at the highest clock."""
     boost, kernels = float(step.gpu_row["clock_hz"]), step.kernels
     clock = kernels["sm_cycles"] / (kernels["total_ns"] * 1e-9 * step.gpu_row["sm_count"])
-    is_of_clock = ~kernels["bound"].isin([MEMORY, L2, UNKNOWN]) & (kernels["work"] != GRAPH) & clock.notna()
+    waits = kernels["bound"].isin([MEMORY, L2, UNKNOWN]) | kernels["communication"]  # for bytes, or for other GPUs
+    is_of_clock = ~waits & (kernels["work"] != GRAPH) & clock.notna()
     rows, clock = kernels[is_of_clock], clock[is_of_clock]
     lost = float((rows["exposed_ns"] * (1 - clock / boost).clip(lower=0)).sum()) if boost > 0 else 0.0
     if step.share_pct(lost) < LEAST_PCT:
