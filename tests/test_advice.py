@@ -146,7 +146,8 @@ def test_what_is_compiled_is_not_told_to_be() -> None:
     advice = {each.rule: each for each in advice_on("transformer_compiled")}
     code = [line for option in advice["mixed-precision-overhead"].options for line in option.code]
     assert code
-    assert not any("torch.compile" in line for line in code)
+    assert not any("torch.compile(model)" in line for line in code)
+    assert code[0].startswith("@torch.compile  # the loss too")
 
 
 def test_idle_time_has_one_reason(tmp_path: Path) -> None:
@@ -341,7 +342,9 @@ def test_every_format_has_the_advice(run: Run) -> None:
     assert max(map(len, text.splitlines())) <= 80
     assert '    torch.set_float32_matmul_precision("high")' in text
     assert "    torch" in run("advise", export, "--format", "markdown").out
-    assert "1. fp32-matmul: likely" in run("show", export).out
+    shown = " ".join(run("show", export).out.split())
+    assert "1. Matrix products in FP32 run on the CUDA cores" in shown
+    assert "of a step. fp32-matmul: likely" in shown
 
 
 SOFTMAX = "softmax_warp_forward<float, float, float, (int)9, (bool)0>"

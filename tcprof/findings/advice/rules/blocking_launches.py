@@ -22,7 +22,7 @@ from tcprof.findings.advice.measured import MEASURED
 from tcprof.findings.advice.step import Step
 from tcprof.findings.advice.subject import about_iteration
 
-_CODE = ("unset CUDA_LAUNCH_BLOCKING  # in the shell, and in the program's own settings",)
+_CODE = ("unset CUDA_LAUNCH_BLOCKING  # in the shell, and where the program sets it",)
 _AGAIN = "Record again without it: other advice may change."
 
 

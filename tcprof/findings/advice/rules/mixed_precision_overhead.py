@@ -31,8 +31,8 @@ CASTS = r"float16_copy_kernel|unrolled_elementwise_kernel<[^<>]*direct_copy|Load
 _COMPILE = ("model = torch.compile(model)  # fuses casts with what follows", "# or:")
 _OF_COMPILER = "triton_"  # what the kernels of torch.compile are called
 _LOSS = (
-    "@torch.compile  # the loss too: its casts are then fused with the model's end",
-    "def compute_loss(inputs, targets): return criterion(model(inputs), targets)",
+    "@torch.compile  # the loss too: its casts are fused with the model's end",
+    "def loss_of(inputs, targets): return criterion(model(inputs), targets)",
     "# or:",
 )
 _WEIGHTS = ("model = model.to(torch.bfloat16)  # FP32 copies in the optimizer",)

@@ -32,7 +32,8 @@ _CODE = (
 )
 _SOME = (
     "for number, block in enumerate(self.blocks):  # every second one",
-    "    x = checkpoint(block, x, use_reentrant=False) if number % 2 else block(x)",
+    "    again = functools.partial(checkpoint, block, use_reentrant=False)",
+    "    x = again(x) if number % 2 else block(x)",
 )
 
 

@@ -27,7 +27,7 @@ from tcprof.findings.advice.step import Step
 LEAST_PCT = 3.0
 _CODE = (
     "sampler = DistributedSampler(dataset)  # as many samples for each rank",
-    "# sequences: sort by length, or pack them; only rank 0 logs, once in many steps",
+    "# sequences: sort by length, or pack them; only rank 0 logs, and seldom",
 )
 
 
