@@ -130,7 +130,7 @@ export class Drawing {
   readonly followAxes = (): void => {
     const { xaxis, _size } = this.layout;
     this.paint(xaxis.range);
-    if (_size.w !== this.filledPixels) this.schedule();
+    if (_size.w !== this.filledPixels) this.scheduleAnew(); // the legend needs fewer lines, or more
   };
 
   /** Paint a window to which plotly is about to move its axes. */

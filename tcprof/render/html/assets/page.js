@@ -2711,7 +2711,7 @@
     followAxes = () => {
       const { xaxis, _size } = this.layout;
       this.paint(xaxis.range);
-      if (_size.w !== this.filledPixels) this.schedule();
+      if (_size.w !== this.filledPixels) this.scheduleAnew();
     };
     /** Paint a window to which plotly is about to move its axes. */
     paintWindow(window2) {
