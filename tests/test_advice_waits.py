@@ -9,7 +9,7 @@ from builders import TraceBuilder
 import tcprof
 from tcprof.findings.advice import Advice, Gain, Option
 from tcprof.findings.advice.copies import are_pinned
-from tcprof.findings.advice.host import OF_SCALER
+from tcprof.findings.advice.host import LAUNCHES, OF_SCALER, WAITS
 from tcprof.findings.advice.making import make_advice
 from tcprof.findings.advice.sharing import share_idle_time
 from tcprof.findings.advice.step import Step, measure_step
@@ -160,3 +160,19 @@ def test_prices_of_idle_time_are_no_more_than_there_is(name: str) -> None:
     assert all(gain.low_pct <= gain.likely_pct <= gain.high_pct for gain in of_idle)
     for level, tracing in zip(("low_ns", "likely_ns"), step.tracing, strict=False):
         assert sum(getattr(gain, level) for gain in of_idle) <= 1.001 * (step.alone_ns[tracing] - step.busy_ns)
+
+
+def test_waits_win_no_more_than_their_idle_time_where_other_work_may_set_the_pace(tmp_path: Path) -> None:
+    """Steps of 1 ms: a kernel and a wait for it, and 0.5 ms in which the CPU does something else."""
+    builder = TraceBuilder()
+    for number in range(8):
+        at = number * MS
+        builder.range("step", at, at + 990 * US).range("load", at + 460 * US, at + 980 * US)
+        builder.kernel("gemm", at + 10 * US, at + 400 * US, launched=at)
+        builder.launch(at + 20 * US, 1000 + number, returned=at + 450 * US, name=SYNCHRONIZE)
+    step, advice = read(builder, tmp_path)
+    gain = advice["synchronizing-calls"].gain
+    after = step.host.idle_ns[WAITS] + step.host.idle_ns[LAUNCHES]
+    assert gain.low_ns == 0
+    assert gain.likely_pct == pytest.approx(step.share_pct(after))
+    assert gain.high_pct > gain.likely_pct

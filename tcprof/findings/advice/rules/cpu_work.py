@@ -71,5 +71,5 @@ def find(step: Step) -> list[Advice]:
 def _say_of_loading(is_pinned: bool) -> str:
     """What workers can do, by whether a loader was set up to run ahead."""
     if is_pinned:
-        return "Batches come from pinned memory, so it may be that workers load them, and are too slow."
+        return "Copies come from pinned memory: if something loads ahead already, it is too slow."
     return "If that is loading data, workers can do it ahead."

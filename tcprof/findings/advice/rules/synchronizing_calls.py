@@ -9,8 +9,8 @@ Why: after such a call nothing is queued, and each launch that follows finds the
 Thresholds: 1 % of a step, where something iterates. The price is that of the recorded steps played again, once with
 the waits and once without: each kernel starts when the one before it has ended and the CPU has launched it. Steps that
 are played as they were must be as long as recorded, within 3 %; else there is no price. How many of the calls can be
-removed is assumed; low is none where other work of the CPU idles the GPU for longer, since that may set the pace. Calls
-with under 1 % of the waiting time are not named.
+removed is assumed. Where other work of the CPU idles the GPU for longer, that may set the pace: low is none then, and
+likely no more than the idle time after waits and launches. Calls with under 1 % of the waiting time are not named.
 
 Do: keep losses on the GPU and read them once in many steps; copy with `non_blocking=True` from pinned memory. For a
 scaler: an optimizer with `fused=True`, which looks on the GPU whether gradients are finite, or bfloat16 without scaler.
@@ -18,6 +18,8 @@ scaler: an optimizer with `fused=True`, which looks on the GPU whether gradients
 Not when: the CPU's own time is as long as the step: then launches are the matter, and the step is as long without
 waits.
 """
+
+from dataclasses import replace
 
 import pandas as pd
 
@@ -56,8 +58,7 @@ def find(step: Step) -> list[Advice]:
     if not step.name or not step.cpu_ns > 0 or step.host.is_blocking or step.share_pct(idle) < LEAST_PCT:
         return []
     waits = step.host.waits[~step.host.waits.index.isin([*KERNEL_KINDS, "memset"])]
-    low, likely, high = MEASURED["assumed"]["waits"]
-    gain = step.price_waits((0.0 if step.host.idle_ns[WORK] > idle else low, likely, high))
+    gain = _price(step, idle)
     if not len(waits) or not gain.likely_pct >= LEAST_PCT:
         return []
     waited = float(waits["time_ns"].sum())
@@ -71,6 +72,16 @@ def find(step: Step) -> list[Advice]:
     surer = TRY if options[0].code is _SCALER else _FIND_THEM
     about = about_ranges(step, waits["range"])
     return [make_advice(step, "synchronizing-calls", said, options, about, _list_waits(waits), confidence, surer)]
+
+
+def _price(step: Step, idle: float) -> Gain:
+    """What the waits cost; likely less than that where other work of the CPU may set the pace."""
+    low, likely, high = MEASURED["assumed"]["waits"]
+    if step.host.idle_ns[WORK] <= idle:
+        return step.price_waits((low, likely, high))
+    gain = step.price_waits((0.0, likely, high))
+    part = min(1.0, step.share_pct(idle) / gain.likely_pct) if gain.likely_pct > 0 else 1.0
+    return replace(gain, likely_ns=part * gain.likely_ns, likely_pct=part * gain.likely_pct)
 
 
 def _list_options(step: Step, waits: pd.DataFrame, gain: Gain) -> list[Option]:
