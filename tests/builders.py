@@ -367,7 +367,8 @@ class TraceBuilder:
 
     def _write_table(self, connection: sqlite3.Connection, table: str, rows: list[dict[str, Any]]) -> None:
         columns = self._columns(table, rows)
-        declared = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
+        declared = ", ".join(f"{_quoted(name)} {kind}" for name, kind in columns.items())
+        table = _quoted(table)
         connection.execute(f"CREATE TABLE {table} ({declared})")
         every = [tuple(map(row.get, columns)) for row in rows]
         plain = f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})"  # noqa: S608
@@ -395,6 +396,10 @@ def _declared(table: str) -> dict[str, str]:
     """The columns that the schema names, with their types."""
     known = schema.metadata.tables.get(table)
     return {column.name: str(column.type) for column in known.columns} if known is not None else {}
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _has_bytes(row: tuple[Any, ...]) -> bool:
