@@ -1,5 +1,7 @@
 """Waits of the CPU: launches that block, what the waits are said to be, and that their price is no one else's."""
 
+import gc
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,7 +9,7 @@ import pytest
 from builders import TraceBuilder
 
 import tcprof
-from tcprof.findings.advice import Advice, Gain, Option
+from tcprof.findings.advice import Advice, Gain, Option, advise
 from tcprof.findings.advice.copies import are_pinned
 from tcprof.findings.advice.host import LAUNCHES, OF_SCALER, WAITS
 from tcprof.findings.advice.making import make_advice
@@ -176,3 +178,13 @@ def test_waits_win_no_more_than_their_idle_time_where_other_work_may_set_the_pac
     assert gain.low_ns == 0
     assert gain.likely_pct == pytest.approx(step.share_pct(after))
     assert gain.high_pct > gain.likely_pct
+
+
+def test_advice_is_found_once_for_a_recording_and_does_not_keep_it_in_memory() -> None:
+    analysis = replace(tcprof.read(FIXTURES / "mlp_fp32.sqlite"))  # another one: what is read is shared by tests
+    first = advise(analysis)
+    assert advise(analysis) is first
+    kept = weakref.ref(analysis)
+    del analysis
+    gc.collect()
+    assert kept() is None

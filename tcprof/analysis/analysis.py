@@ -32,7 +32,7 @@ WINDOWS = ("host", "gpu", "busy")
 _OF_FIT = ("pipe_cycles", "sm_active_pct", "sm_issue_pct", "dram_read_pct", "dram_write_pct", "l2_cycles", *WORK)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Analysis:
     """One recording, analyzed.
 

@@ -5,6 +5,7 @@ and no more than the CPU's own time leaves; see ``Step``. No idle time is in two
 """
 
 from dataclasses import replace
+from weakref import WeakKeyDictionary
 
 from tcprof.analysis import Analysis
 from tcprof.findings.advice.advice import Advice, Gain, Option
@@ -15,6 +16,9 @@ from tcprof.findings.advice.wellness import find_all_well
 
 __all__ = ["RULES", "Advice", "Gain", "Option", "advise", "load_rule"]
 
+# A page of several sides asks for the advice on each once for every other side.
+_KNOWN: WeakKeyDictionary[Analysis, tuple[Advice, ...]] = WeakKeyDictionary()
+
 
 def advise(analysis: Analysis) -> tuple[Advice, ...]:
     """The advice on a recording: what is likely to win most first, then what has no price.
@@ -22,6 +26,12 @@ def advise(analysis: Analysis) -> tuple[Advice, ...]:
     Args:
         analysis: The recording, with its kernels fitted.
     """
+    if analysis not in _KNOWN:
+        _KNOWN[analysis] = _find(analysis)
+    return _KNOWN[analysis]
+
+
+def _find(analysis: Analysis) -> tuple[Advice, ...]:
     found: list[Advice] = []
     for gpu in analysis.gpus["gpu"]:
         step = measure_step(analysis, int(gpu))
