@@ -9,7 +9,10 @@ from report_inputs import HOSTILE, make_analysis, make_samples, read_hostile, wr
 from slow import slow
 
 import tcprof
+from tcprof import units
 from tcprof.frames import SAMPLES
+from tcprof.render.html.timeline.data import RANGE_STEPS
+from tcprof.views.figures.lanes import scale_colors
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
 
@@ -331,6 +334,31 @@ def test_colours_of_the_classes_are_painted(timeline):
     painted = timeline("recorded").evaluate(PAINTED)
     assert painted["#D55E00"] > 100, "tensor kernels"
     assert painted["#0072B2"] > 100, "memory-bound kernels"
+
+
+def test_colours_of_ranges_reach_to_100_percent_or_to_the_highest_as_asked(timeline):
+    percent = tcprof.read(FIXTURE).instances["tensor_active_mean_pct"].dropna().to_numpy()
+
+    def of_ranges(top):
+        steps = np.floor(RANGE_STEPS * percent / top).clip(max=RANGE_STEPS - 1)
+        return {color.upper() for color in scale_colors(100 * (steps + 0.5) / RANGE_STEPS)}
+
+    whole, zoomed = of_ranges(100), of_ranges(percent.max())
+    opened = timeline("recorded")
+    button, top = opened.locator("button[data-scale]"), opened.locator("[data-scale-top]")
+    painted = set(opened.evaluate(PAINTED))
+    assert painted & (whole - zoomed)
+    assert not painted & (zoomed - whole)
+    assert (top.text_content(), button.get_attribute("aria-pressed")) == ("100 %", "false")
+    button.click()
+    settled(opened)
+    painted = set(opened.evaluate(PAINTED))
+    assert painted & (zoomed - whole)
+    assert not painted & (whole - zoomed)
+    assert (top.text_content(), button.get_attribute("aria-pressed")) == (units.format_pct(percent.max()), "true")
+    button.click()
+    settled(opened)
+    assert set(opened.evaluate(PAINTED)) & (whole - zoomed)
 
 
 def test_work_is_shown_where_nothing_was_sampled(timeline):

@@ -30,7 +30,7 @@ function bars(rows: Bar[], percents: Record<string, number[]>): RangeBars {
 }
 const NONE = bars([], { tensor_active_mean_pct: [], coverage_pct: [], tensor_active_pct: [] });
 const lanes = (changes: Partial<Lanes>): Lanes =>
-  ({ host: NONE, windows: NONE, work: NONE, labels: { 4: "stream 7" }, streamRows: 2, highestRange: 10, ...changes });
+  ({ host: NONE, windows: NONE, work: NONE, labels: { 4: "stream 7" }, streamRows: 2, scaleTop: 10, ...changes });
 const view = (low: number, high: number, pixels = 100): View =>
   ({ low, high, pixel: (high - low) / pixels, narrow: (2 * (high - low)) / pixels });
 

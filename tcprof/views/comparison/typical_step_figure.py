@@ -145,7 +145,7 @@ def _add_ranges(figure: go.Figure, step: TypicalStep, top: int) -> None:
         insidetextfont={"color": BAR_TEXT},
         constraintext="inside",
         textangle=0,
-        marker={"color": scale_colors(active, 100.0), "line": {"width": 0.5, "color": BAR_OUTLINE}},
+        marker={"color": scale_colors(active), "line": {"width": 0.5, "color": BAR_OUTLINE}},
         hovertext=texts,
         name="ranges",
         showlegend=False,

@@ -112,14 +112,13 @@ def _merge(rows: pd.DataFrame, width: float) -> pd.DataFrame:
     return bars.assign(length_ns=bars["end_ns"] - bars["start_ns"], tensor_active_mean_pct=bars["product"] / known)
 
 
-def lane_traces(lanes: Lanes, window: str, name: str, highest: float) -> list[go.Bar]:
+def lane_traces(lanes: Lanes, window: str, name: str) -> list[go.Bar]:
     """One bar for each instance, coloured by its Tensor Active.
 
     Args:
         lanes: The ranges.
         window: ``host`` or ``gpu``.
         name: The trace's name.
-        highest: Tensor Active that has the last colour of the scale.
     """
     rows: pd.DataFrame = getattr(lanes, window)
     where = _WINDOWS[window][2]
@@ -139,7 +138,7 @@ def lane_traces(lanes: Lanes, window: str, name: str, highest: float) -> list[go
         hovertext=[_describe(row, where) for row in rows.to_dict("records")],
         hovertemplate="%{hovertext}<extra></extra>",
         marker={
-            "color": scale_colors(rows["tensor_active_mean_pct"].to_numpy(np.float64), highest),
+            "color": scale_colors(rows["tensor_active_mean_pct"].to_numpy(np.float64)),
             "line": {"width": 0.5 if len(rows) < 400 else 0.2, "color": BAR_OUTLINE},
         },
         name=name,
@@ -148,14 +147,14 @@ def lane_traces(lanes: Lanes, window: str, name: str, highest: float) -> list[go
     return [bar] if len(rows) else []
 
 
-def scale_colors(values: Floats, highest: float) -> list[str]:
-    """Colours of the scale; plotly's own would leave it guessing whether text on them should be dark or light."""
+def scale_colors(percent: Floats) -> list[str]:
+    """Colours of the scale, from 0 to 100 %; plotly's own leave it guessing whether text is to be dark or light."""
     stops = np.array([stop for stop, _ in TENSOR_SCALE])
     channels = np.array([[int(color[i : i + 2], 16) for i in (1, 3, 5)] for _, color in TENSOR_SCALE])
-    place = np.clip(np.nan_to_num(values) / (highest or 1.0), 0, 1)
+    place = np.clip(np.nan_to_num(percent) / 100, 0, 1)
     mixed = np.column_stack([np.interp(place, stops, channel) for channel in channels.T]).round().astype(int)
     texts = ["#{:02x}{:02x}{:02x}".format(*rgb) for rgb in mixed.tolist()]
-    return [UNKNOWN_COLOR if unknown else text for text, unknown in zip(texts, np.isnan(values), strict=True)]
+    return [UNKNOWN_COLOR if unknown else text for text, unknown in zip(texts, np.isnan(percent), strict=True)]
 
 
 def _describe(row: Mapping[Any, Any], where: str) -> str:

@@ -41,8 +41,8 @@ def stack_panels(panels: Sequence[Panel], analysis: Analysis, colors: bool = Tru
         colors: Whether to add the scale of the ranges' colours.
     """
     inner = sum(panel.pixels + TITLE_PIXELS for panel in panels) or 1
-    top = highest_range(analysis) if colors else 0.0
-    bottom = _BOTTOM + (_COLORS if top > 0 else 0)
+    has_colors = colors and highest_range(analysis) > 0
+    bottom = _BOTTOM + (_COLORS if has_colors else 0)
     figure = go.Figure()
     figure.update_layout(**base_layout(inner + _TOP + bottom, _TOP, bottom))
     legend: set[str] = set()
@@ -70,10 +70,10 @@ def stack_panels(panels: Sequence[Panel], analysis: Analysis, colors: bool = Tru
             figure.add_trace(trace.update(yaxis=axis, showlegend=first))
     last = "y" if len(panels) < 2 else f"y{len(panels)}"
     figure.update_layout(xaxis=_time_axis(analysis, last), barmode="overlay")
-    if top > 0:
+    if has_colors:
         colored = {"color": [0], "coloraxis": "coloraxis"}
         figure.add_trace(go.Scatter(x=[None], y=[None], marker=colored, hoverinfo="skip", showlegend=False))
-        figure.update_layout(coloraxis=_color_axis(top, inner))
+        figure.update_layout(coloraxis=_color_axis(inner))
     figure.update_layout(legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "yref": "paper"})
     return figure
 
@@ -140,17 +140,17 @@ def _spans(analysis: Analysis) -> list[tuple[float, float]]:
 
 
 def highest_range(analysis: Analysis) -> float:
-    """The largest Tensor Active mean of an instance, that the colours reach up to; 0 where none is known."""
+    """The largest Tensor Active mean of an instance; 0 where none is known."""
     highest = analysis.instances["tensor_active_mean_pct"].max()
     return float(highest) if highest == highest else 0.0
 
 
-def _color_axis(top: float, inner: int) -> dict[str, object]:
+def _color_axis(inner: int) -> dict[str, object]:
     """What the colour of a range says; without a known one there is nothing to say."""
     return {
         "colorscale": [list(stop) for stop in TENSOR_SCALE],
         "cmin": 0,
-        "cmax": top,
+        "cmax": 100,
         "colorbar": {
             "orientation": "h",
             "thickness": 8,

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from tcprof.analysis import Analysis
 from tcprof.views.figures.curves import sample_panels, shown_gpus, tensor_peak
 from tcprof.views.figures.lanes import Lanes, choose_lanes, lane_traces
-from tcprof.views.figures.panels import Panel, highest_range, stack_panels
+from tcprof.views.figures.panels import Panel, stack_panels
 
 BARS = 4000  # of all GPUs together
 _LANE_PIXELS = 21
@@ -29,18 +29,18 @@ def _panels(analysis: Analysis) -> list[Panel]:
         lanes = choose_lanes(analysis, gpu, BARS // 2 // len(gpus))
         mine = [
             *sample_panels(analysis, gpu, tensor_peak(analysis)),
-            *_lane_panels(lanes, gpu, highest_range(analysis)),
+            *_lane_panels(lanes, gpu),
         ]
         head = f"<b>GPU {gpu}</b> · " if len(gpus) > 1 else ""
         panels += [replace(panel, title=head + panel.title) for panel in mine[:1]] + mine[1:]
     return panels
 
 
-def _lane_panels(lanes: Lanes, gpu: int, highest: float) -> list[Panel]:
+def _lane_panels(lanes: Lanes, gpu: int) -> list[Panel]:
     """The ranges as on the CPU, and from their first activity on the GPU to their last."""
     panels = []
     for window, title in (("host", "NVTX ranges on the CPU"), ("gpu", "Their work on the GPU, first activity to last")):
-        traces = lane_traces(lanes, window, f"GPU {gpu}, {window} ranges", highest)
+        traces = lane_traces(lanes, window, f"GPU {gpu}, {window} ranges")
         if traces:
             depths = int(max(traces[0].y))
             axis = {"range": [depths + 0.5, 0.5], "showgrid": False, "tickvals": list(range(1, depths + 1))}

@@ -134,7 +134,7 @@ def _icicle(analysis: Analysis, gpu: int, mean: MeanIteration) -> Icicle:
 
 
 def _scale() -> list[str]:
-    return scale_colors((np.arange(_COLORS) + 0.5) / _COLORS, 1.0)
+    return scale_colors(100 * (np.arange(_COLORS) + 0.5) / _COLORS)
 
 
 def _grow(analysis: Analysis, gpu: int, mean: MeanIteration, chains: Sequence[tuple[_Place, ...]]) -> _Tree:

@@ -25,8 +25,8 @@ export interface Lanes {
   labels: Record<number, string>;
   /** How many rows a stream has. */
   streamRows: number;
-  /** Tensor Active of the last colour of ranges. */
-  highestRange: number;
+  /** Tensor Active of the last colour of ranges: 100 %, unless the reader asks for less. */
+  scaleTop: number;
 }
 
 /** Where the values of a metric are: the levels of its track, its place in their curves, and the step of its values. */
@@ -45,13 +45,13 @@ export interface Gpu {
   readonly details: Details;
 }
 
-export function readGpu(read: ReadArray, packed: PackedGpu, highestRange: number): Gpu {
+export function readGpu(read: ReadArray, packed: PackedGpu): Gpu {
   const { gpu, labels, rows: streamRows, percentStep } = packed;
   const curves = new Map(packed.tracks.flatMap((track) => readTrack(read, track)));
   const host = readRanges(read, packed.host, percentStep);
   const windows = readRanges(read, packed.windows, percentStep);
   const work = readBars(read, packed.work, percentStep);
-  const lanes = { host, windows, work, labels, streamRows, highestRange };
+  const lanes = { host, windows, work, labels, streamRows, scaleTop: 100 };
   let details: Details | null = null;
   return { gpu, curves, lanes, get details() { return (details ??= readDetails(read, packed)); } };
 }

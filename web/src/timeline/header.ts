@@ -111,6 +111,7 @@ export interface Header extends Names {
   gpus: PackedGpu[];
   /** One for each GPU. */
   figures: TimelineFigure[];
+  /** Tensor Active of the range that has most. */
   highestRange: number;
   /** What the page's address calls the paths and the kernels, see tcprof/views/selection.py. */
   links: { ranges: readonly string[]; kernels: readonly string[] };

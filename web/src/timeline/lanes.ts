@@ -107,7 +107,7 @@ function addWide(
 /** The colour of a range: the last one is for unknown. */
 function rangeLook({ lanes, names }: Filling, percent: number): Look {
   const last = names.rangeColors.length - 1;
-  const step = Math.min(last - 1, Math.floor((last * percent) / (lanes.highestRange || 1)));
+  const step = Math.min(last - 1, Math.floor((last * percent) / lanes.scaleTop));
   return names.rangeColors[Number.isNaN(percent) ? last : step];
 }
 

@@ -73,7 +73,7 @@ export function startTimeline(): Timeline | null {
 
 async function start(timeline: Timeline, plot: PlotElement, box: HTMLElement): Promise<void> {
   const { header, read } = await readData();
-  const gpus = header.gpus.map((gpu) => readGpu(read, gpu, header.highestRange));
+  const gpus = header.gpus.map((gpu) => readGpu(read, gpu));
   const [{ layout }] = header.figures;
   plot.style.height = `${layout.height}px`; // plotly takes it from here when the window is resized
   const shown = new Shown(layout.xaxis.range, busyPart(gpus, layout.xaxis.range), ({ low, high, isWhole, isHome }) => {
@@ -102,6 +102,7 @@ async function start(timeline: Timeline, plot: PlotElement, box: HTMLElement): P
   await drawing.draw();
   performance.mark("timeline drawn");
   listenToPlot(plot, drawing, shown);
+  listenToScale(box, gpus, header.highestRange, drawing);
   listenToReader(plot, box, drawing, shown);
   listenToPage(plot, drawing);
   listenToPointer(plot, drawing, subjects);
@@ -205,6 +206,18 @@ function listenToReader(plot: HTMLElement, box: HTMLElement, drawing: Drawing, s
     const place = (event.clientX - plot.getBoundingClientRect().left - l) / (plot.clientWidth - l - r);
     shown.zoom(Math.exp(Math.min(Math.max(event.deltaY, -100), 100) / 250), Math.min(Math.max(place, 0), 1));
   }, { passive: false });
+}
+
+/** The colours of ranges reach to 100 %, so that they are the same on every page, or to the highest of this one. */
+function listenToScale(box: HTMLElement, gpus: Gpu[], highest: number, drawing: Drawing): void {
+  const button = box.querySelector<HTMLButtonElement>("button[data-scale]");
+  button?.addEventListener("click", () => {
+    const isZoomed = button.getAttribute("aria-pressed") !== "true";
+    button.setAttribute("aria-pressed", String(isZoomed));
+    find("[data-scale-top]", HTMLElement, box).textContent = isZoomed ? button.dataset.scale! : "100 %";
+    for (const { lanes } of gpus) lanes.scaleTop = isZoomed ? highest : 100;
+    drawing.scheduleAnew();
+  });
 }
 
 /** What becomes of the page: its width, its colours, and paper. */

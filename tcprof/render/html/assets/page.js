@@ -2503,7 +2503,7 @@
   }
   function rangeLook({ lanes, names }, percent) {
     const last = names.rangeColors.length - 1;
-    const step = Math.min(last - 1, Math.floor(last * percent / (lanes.highestRange || 1)));
+    const step = Math.min(last - 1, Math.floor(last * percent / lanes.scaleTop));
     return names.rangeColors[Number.isNaN(percent) ? last : step];
   }
   function describeMerged({ merged }, bar) {
@@ -2918,13 +2918,13 @@
   }
 
   // src/timeline/gpus.ts
-  function readGpu(read, packed, highestRange) {
+  function readGpu(read, packed) {
     const { gpu, labels, rows: streamRows, percentStep } = packed;
     const curves = new Map(packed.tracks.flatMap((track) => readTrack(read, track)));
     const host = readRanges(read, packed.host, percentStep);
     const windows = readRanges(read, packed.windows, percentStep);
     const work = readBars(read, packed.work, percentStep);
-    const lanes = { host, windows, work, labels, streamRows, highestRange };
+    const lanes = { host, windows, work, labels, streamRows, scaleTop: 100 };
     let details = null;
     return { gpu, curves, lanes, get details() {
       return details ??= readDetails(read, packed);
@@ -3158,7 +3158,7 @@
   }
   async function start(timeline2, plot, box) {
     const { header, read } = await readData();
-    const gpus = header.gpus.map((gpu) => readGpu(read, gpu, header.highestRange));
+    const gpus = header.gpus.map((gpu) => readGpu(read, gpu));
     const [{ layout }] = header.figures;
     plot.style.height = `${layout.height}px`;
     const shown = new Shown(layout.xaxis.range, busyPart(gpus, layout.xaxis.range), ({ low, high, isWhole, isHome }) => {
@@ -3189,6 +3189,7 @@
     await drawing.draw();
     performance.mark("timeline drawn");
     listenToPlot(plot, drawing, shown);
+    listenToScale(box, gpus, header.highestRange, drawing);
     listenToReader(plot, box, drawing, shown);
     listenToPage(plot, drawing);
     listenToPointer(plot, drawing, subjects);
@@ -3281,6 +3282,16 @@
       const place = (event.clientX - plot.getBoundingClientRect().left - l) / (plot.clientWidth - l - r);
       shown.zoom(Math.exp(Math.min(Math.max(event.deltaY, -100), 100) / 250), Math.min(Math.max(place, 0), 1));
     }, { passive: false });
+  }
+  function listenToScale(box, gpus, highest, drawing) {
+    const button = box.querySelector("button[data-scale]");
+    button?.addEventListener("click", () => {
+      const isZoomed = button.getAttribute("aria-pressed") !== "true";
+      button.setAttribute("aria-pressed", String(isZoomed));
+      find("[data-scale-top]", HTMLElement, box).textContent = isZoomed ? button.dataset.scale : "100 %";
+      for (const { lanes } of gpus) lanes.scaleTop = isZoomed ? highest : 100;
+      drawing.scheduleAnew();
+    });
   }
   function listenToPage(plot, drawing) {
     let width = plot.clientWidth;

@@ -54,8 +54,8 @@ class PackedTimeline:
         packed: The data, see ``tcprof.render.html.timeline.packing``.
         gpus: Numbers of the GPUs, of which the page shows one at a time.
         key: Name and colour of each class of work that occurs.
-        scale: The colours of ranges, for Tensor Active from 0 to ``highest``.
-        highest: Tensor Active of the last colour, as text; empty where it is known of no range.
+        scale: The colours of ranges, for Tensor Active from 0 to 100 %, or to ``highest``.
+        highest: Tensor Active of the range that has most, as text; empty where it is known of none.
         notes: What to say about what is drawn.
     """
 
@@ -128,7 +128,7 @@ def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
 
 def _range_colors() -> list[str]:
     """The scale of Tensor Active in steps, lowest first."""
-    return scale_colors((np.arange(RANGE_STEPS) + 0.5) / RANGE_STEPS, 1.0)
+    return scale_colors(100 * (np.arange(RANGE_STEPS) + 0.5) / RANGE_STEPS)
 
 
 def _painted(color: str) -> Header:
