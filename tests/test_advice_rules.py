@@ -11,7 +11,8 @@ from slow import slow
 
 import tcprof
 from tcprof.annotate.ranges import DOMAIN
-from tcprof.findings.advice import Advice
+from tcprof.findings.advice import Advice, advise
+from tcprof.findings.advice.advice import describe_gain
 from tcprof.findings.advice.measured import MEASURED
 from tcprof.views.recording.advice import MOST_SHOWN, split_notable
 
@@ -378,3 +379,10 @@ def test_prices_of_fp8_are_what_was_measured(way: str, level: int) -> None:
         plain = row["bf16_all_ns" if way == "training" else "bf16_forward_ns"]
         found.append(float(plain) / float(row[f"{scaling}_{way}_compiled_ns"]))
     assert table[way][level] == pytest.approx(found, abs=0.01)
+
+
+@pytest.mark.parametrize(("name", "whole"), [("matmul", "all work"), ("mlp_fp32", "the step")])
+def test_gains_are_of_a_step_only_where_something_iterates(name: str, whole: str) -> None:
+    priced = [each.gain for each in advise(tcprof.read(FIXTURES / f"{name}.sqlite")) if each.gain.is_known]
+    assert priced
+    assert all(f" of {whole} (" in describe_gain(gain) for gain in priced)

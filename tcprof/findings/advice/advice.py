@@ -1,6 +1,6 @@
 """What advice is: a finding with a price, evidence, and code to paste."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tcprof import units
 from tcprof.findings.finding import Finding
@@ -20,6 +20,7 @@ class Gain:
         low_pct: The same as shares of the step.
         likely_pct: Likewise.
         high_pct: Likewise.
+        of: What they are shares of, in words.
     """
 
     low_ns: float = float("nan")
@@ -28,6 +29,7 @@ class Gain:
     low_pct: float = float("nan")
     likely_pct: float = float("nan")
     high_pct: float = float("nan")
+    of: str = field(default="the step", kw_only=True)
 
     @property
     def is_known(self) -> bool:
@@ -99,4 +101,4 @@ class Advice(Finding):
 def describe_gain(gain: Gain) -> str:
     """What is won in words, with its span."""
     likely, low, high = (units.format_pct(each) for each in (gain.likely_pct, gain.low_pct, gain.high_pct))
-    return f"likely {likely} of the step ({low} to {high}), {units.format_ns(gain.likely_ns)}"
+    return f"likely {likely} of {gain.of} ({low} to {high}), {units.format_ns(gain.likely_ns)}"

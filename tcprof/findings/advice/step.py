@@ -240,7 +240,7 @@ class Step:
         ordered = sorted((low, found[1][1], high), key=lambda each: each[0])
         ordered = [(0.0 if abs(won) < 1 else won, alone) for won, alone in ordered]  # ns: less is rounding
         shares = sorted(100 * won / alone if alone > 0 else float("nan") for won, alone in ordered)
-        return Gain(*(won for won, _ in ordered), *shares)
+        return Gain(*(won for won, _ in ordered), *shares, of="the step" if self.name else "all work")
 
 
 def measure_step(analysis: Analysis, gpu: int) -> Step | None:

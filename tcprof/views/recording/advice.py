@@ -141,7 +141,7 @@ def describe_folded(folded: Sequence[Advice]) -> tuple[str, ...]:
     if not folded:
         return ()
     names = ", ".join(f"{each.rule} ({units.format_pct(each.gain.likely_pct)})" for each in folded)
-    return (f"Found, but likely to win under {NOTABLE_PCT:g} % of the step: {names}.",)
+    return (f"Found, but likely to win under {NOTABLE_PCT:g} % of {folded[0].gain.of}: {names}.",)
 
 
 def _detail(advice: Advice, headed: bool = False) -> tuple[Part, ...]:
@@ -162,9 +162,8 @@ def _describe_option(option: Option, is_first: bool) -> str:
     if is_first or not option.gain.is_known:
         return f"{lead}{option.title}."
     if option.gain.likely_pct < 0:
-        return (
-            f"Not {option.title}: it is likely to cost time, {units.format_pct(-option.gain.likely_pct)} of the step."
-        )
+        cost = units.format_pct(-option.gain.likely_pct)
+        return f"Not {option.title}: it is likely to cost time, {cost} of {option.gain.of}."
     return f"{lead}{option.title}: {describe_gain(option.gain)}."
 
 
