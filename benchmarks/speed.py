@@ -14,7 +14,9 @@ where an nsys is found. Ends with status 1 if a goal is missed.
 """
 
 import argparse
+import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -107,25 +109,34 @@ class Goals:
                 print(f"no time left for {size:,} {what}", file=sys.stderr)
 
 
-def run(command: Sequence[str | Path], folder: Path, limit_s: float = float("inf")) -> Cost:
+# The kernel counts the memory of the process that forks for the new one, too, so a small one does.
+LAUNCHER = """import json, os, sys, time
+start = time.perf_counter()
+child = os.fork()
+if not child:
+    os.execvp(sys.argv[2], sys.argv[2:])
+_, status, usage = os.wait4(child, 0)
+found = status, time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+with open(sys.argv[1], "w") as file:
+    json.dump(found, file)
+"""
+
+
+def run(command: Sequence[str | Path], folder: Path, limit_s: float | None = None) -> Cost:
     """Run a process, and measure it alone."""
+    launched = [sys.executable, "-I", "-S", "-c", LAUNCHER, folder / "cost", *command]
     with (folder / "printed").open("wb") as printed, (folder / "told").open("wb") as told:
-        start = time.perf_counter()
-        process = subprocess.Popen(command, stdout=printed, stderr=told)
-        while True:
-            found, status, usage = os.wait4(process.pid, os.WNOHANG)
-            wall = time.perf_counter() - start
-            if found:
-                break
-            if wall > limit_s:
-                process.kill()
-                process.wait()
-                return Cost(float("inf"), float("inf"), float("inf"))
-            time.sleep(0.005)
+        process = subprocess.Popen(launched, stdout=printed, stderr=told, start_new_session=True)
+        try:
+            process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return Cost(float("inf"), float("inf"), float("inf"))
+    status, wall_s, cpu_s, megabytes = json.loads((folder / "cost").read_text())
     if status:
         raise SystemExit(f"{' '.join(map(str, command))} failed:\n{(folder / 'told').read_text()[-2000:]}")
-    size = (folder / "printed").stat().st_size / 1e6
-    return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, size)
+    return Cost(wall_s, cpu_s, megabytes, (folder / "printed").stat().st_size / 1e6)
 
 
 def tcprof(folder: Path, *options: str | Path, best_of: int = 1) -> Cost:
