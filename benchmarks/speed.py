@@ -14,16 +14,11 @@ where an nsys is found. Ends with status 1 if a goal is missed.
 """
 
 import argparse
-import json
-import os
-import signal
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -31,6 +26,7 @@ from accuracy import write
 from large_contents import Size
 from large_recording import write_recording
 from machine import describe_machine
+from processes import LIMIT_S, Cost, run
 
 from tcprof.errors import TcprofError
 from tcprof.record.nsys.locate import find_nsys
@@ -39,7 +35,6 @@ HERE = Path(__file__).parent
 FIXTURE = HERE.parent / "fixtures" / "mnist_amp.sqlite"
 OTHER_FIXTURE = HERE.parent / "fixtures" / "mnist_fp32.sqlite"
 BEST_OF = 3
-PEER_LIMIT_S = 60
 NAIVE = """
 import sqlite3, sys
 import pandas as pd
@@ -59,28 +54,6 @@ for each in ranges.itertuples():
     means.append((each.text, samples.loc[inside, "value"].mean()))
 print(pd.DataFrame(means).groupby(0)[1].mean().to_string())
 """
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a process took.
-
-    Attributes:
-        wall_s: Seconds from its start to its end; infinite where it was stopped.
-        cpu_s: Seconds of all its threads.
-        peak_mb: Most memory that it had.
-        printed_mb: What it printed.
-    """
-
-    wall_s: float
-    cpu_s: float
-    peak_mb: float
-    printed_mb: float = 0.0
-
-    def __str__(self) -> str:
-        if self.wall_s == float("inf"):
-            return f"> {PEER_LIMIT_S} s"
-        return f"{self.wall_s:.2f} s ({self.cpu_s:.2f} s), {self.peak_mb:,.0f} MB"
 
 
 class Goals:
@@ -107,36 +80,6 @@ class Goals:
                 yield size
             else:
                 print(f"no time left for {size:,} {what}", file=sys.stderr)
-
-
-# The kernel counts the memory of the process that forks for the new one, too, so a small one does.
-LAUNCHER = """import json, os, sys, time
-start = time.perf_counter()
-child = os.fork()
-if not child:
-    os.execvp(sys.argv[2], sys.argv[2:])
-_, status, usage = os.wait4(child, 0)
-found = status, time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
-with open(sys.argv[1], "w") as file:
-    json.dump(found, file)
-"""
-
-
-def run(command: Sequence[str | Path], folder: Path, limit_s: float | None = None) -> Cost:
-    """Run a process, and measure it alone."""
-    launched = [sys.executable, "-I", "-S", "-c", LAUNCHER, folder / "cost", *command]
-    with (folder / "printed").open("wb") as printed, (folder / "told").open("wb") as told:
-        process = subprocess.Popen(launched, stdout=printed, stderr=told, start_new_session=True)
-        try:
-            process.wait(limit_s)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            return Cost(float("inf"), float("inf"), float("inf"))
-    status, wall_s, cpu_s, megabytes = json.loads((folder / "cost").read_text())
-    if status:
-        raise SystemExit(f"{' '.join(map(str, command))} failed:\n{(folder / 'told').read_text()[-2000:]}")
-    return Cost(wall_s, cpu_s, megabytes, (folder / "printed").stat().st_size / 1e6)
 
 
 def tcprof(folder: Path, *options: str | Path, best_of: int = 1) -> Cost:
@@ -176,11 +119,11 @@ def measure_samples(sizes: Iterable[int], folder: Path, goals: Goals) -> str:
         write_recording(recording, Size(rows, kernels=10_000, ranges=2_000, gpus=gpus, seconds=max(rows // 166_667, 1)))
         scan = scan_s(recording)
         cost = tcprof(folder, "ranges", recording, "--no-kernels", "--format", "json", best_of=BEST_OF)
-        naive = run([sys.executable, "-c", NAIVE, recording], folder, PEER_LIMIT_S)
+        naive = run([sys.executable, "-c", NAIVE, recording], folder, LIMIT_S)
         stats = "no nsys here"
         if nsys is not None:
             reports = "--report=nvtx_gpu_proj_sum,cuda_gpu_kern_sum"
-            stats = str(run([nsys, "stats", reports, "--force-export=false", recording], folder, PEER_LIMIT_S))
+            stats = str(run([nsys, "stats", reports, "--force-export=false", recording], folder, LIMIT_S))
         lines.append(
             f"| {rows:,} | {recording.stat().st_size / 1e6:,.0f} MB | {scan:.2f} s | {cost} | {cost.wall_s / scan:.1f} "
             f"| {naive} | {stats} |"
@@ -209,7 +152,7 @@ def measure_work(sizes: Iterable[int], folder: Path, goals: Goals) -> str:
             "kernels": tcprof(folder, "kernels", recording),
             "report": tcprof(folder, "report", recording, "-o", page, "--force"),
         }
-        naive = run([sys.executable, "-c", NAIVE, recording], folder, PEER_LIMIT_S)
+        naive = run([sys.executable, "-c", NAIVE, recording], folder, LIMIT_S)
         size = page.stat().st_size / 1e6
         lines.append(f"| {count:,} | {' | '.join(map(str, costs.values()))} | {size:.1f} MB | {naive} |")
         if count == 1_000_000:
