@@ -36,7 +36,7 @@ _GRAPHS = (
     "# or of all of a step, with its inputs always in the same memory:",
     "with torch.cuda.graph(graph): step()  # once; then graph.replay()",
     "# one launch for many parameters:",
-    "optimizer = torch.optim.AdamW(model.parameters(), fused=True)",
+    "optimizer = torch.optim.AdamW(model.parameters(), fused=True)  # or SGD",
 )
 _ABOUT_OPS = (
     "The ranges of PyTorch's ops slow each launch more than is assumed here: record with --annotate modules --alone."
