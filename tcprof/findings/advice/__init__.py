@@ -1,7 +1,8 @@
 """Advice: what to do first, and what it is likely to win.
 
 Each rule in ``rules`` looks at a step of one GPU and says what it finds, with its price. Prices are of exposed time,
-and no more than the CPU's own time leaves; see ``Step``. No idle time is in two prices; see ``sharing``.
+and no more than the CPU's own time leaves; see ``Step``. No idle time is in two prices; see ``sharing``. GPUs that go
+on together win what the slowest wins; see ``together``.
 """
 
 from dataclasses import replace
@@ -9,9 +10,11 @@ from weakref import WeakKeyDictionary
 
 from tcprof.analysis import Analysis
 from tcprof.findings.advice.advice import Advice, Gain, Option
+from tcprof.findings.advice.communication import measure_steps
 from tcprof.findings.advice.rules import RULES, load_rule
 from tcprof.findings.advice.sharing import share_idle_time
-from tcprof.findings.advice.step import Step, measure_step
+from tcprof.findings.advice.step import Step
+from tcprof.findings.advice.together import price_together
 from tcprof.findings.advice.wellness import find_all_well
 
 __all__ = ["RULES", "Advice", "Gain", "Option", "advise", "load_rule"]
@@ -32,14 +35,18 @@ def advise(analysis: Analysis) -> tuple[Advice, ...]:
 
 
 def _find(analysis: Analysis) -> tuple[Advice, ...]:
+    if analysis.launched.empty:
+        return ()
+    steps = measure_steps(analysis)
+    own = {gpu: share_idle_time(step, _apply_rules(step)) for gpu, step in steps.items()}
     found: list[Advice] = []
-    for gpu in analysis.gpus["gpu"]:
-        step = measure_step(analysis, int(gpu))
-        if step is None or analysis.launched.empty:
-            continue
-        of_gpu = share_idle_time(step, [advice for name in RULES for advice in load_rule(name).find(step)])
-        found += [_fit_to(step, each) for each in (*find_all_well(step, of_gpu), *of_gpu)]
+    for gpu, of_gpu in price_together(steps, own).items():
+        found += [_fit_to(steps[gpu], each) for each in (*find_all_well(steps[gpu], of_gpu), *of_gpu)]
     return tuple(sorted(found, key=_order))
+
+
+def _apply_rules(step: Step) -> list[Advice]:
+    return [advice for name in RULES for advice in load_rule(name).find(step)]
 
 
 def _fit_to(step: Step, advice: Advice) -> Advice:

@@ -9,7 +9,7 @@ from tcprof.findings.advice.step import Step
 
 # What each of them wins is idle time; a GPU that works wins nothing by them.
 _WHOLE = 0.99  # of its price: what is lost of more is not told
-_OF_IDLE_TIME = ("launch-bound", "cpu-work", "synchronizing-calls")
+OF_IDLE_TIME = ("launch-bound", "cpu-work", "synchronizing-calls")
 
 
 def share_idle_time(step: Step, found: Sequence[Advice]) -> list[Advice]:
@@ -21,7 +21,7 @@ def share_idle_time(step: Step, found: Sequence[Advice]) -> list[Advice]:
     """
     left = [max(0.0, step.alone_ns[tracing] - step.busy_ns) for tracing in step.tracing]
     shared: dict[str, Advice] = {}
-    of_idle_time = [each for each in found if each.rule in _OF_IDLE_TIME and each.gain.is_known]
+    of_idle_time = [each for each in found if each.rule in OF_IDLE_TIME and each.gain.is_known]
     for advice in sorted(of_idle_time, key=lambda each: -each.gain.likely_ns):
         others = ", ".join(shared)
         shared[advice.rule] = _limit(advice, left, others) if others else advice

@@ -7,7 +7,7 @@ is all the GPU's work, from first activity to last.
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -48,6 +48,7 @@ class Step:
             or for a copy nothing else at all.
         host: What the CPU does.
         windows: The steps on the GPU.
+        beside: Those of all GPUs of the recording, by number, where they are known.
     """
 
     analysis: Analysis
@@ -59,6 +60,7 @@ class Step:
     exposed_ns: Floats
     host: Host
     windows: Pair
+    beside: Mapping[int, "Step"] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def idle_ns(self) -> float:

@@ -1,7 +1,8 @@
 """Nothing to do: no rule has anything to say of a step.
 
 What: no rule fires that is likely to win 1 % of a step, the recording hides nothing, tensor cycles were recorded, and
-the GPU works 90 % of the step. A clock below boost (low-clock) does not count: it is no fault of the program.
+the GPU works 90 % of the step, without what it waits for other GPUs. A clock below boost (low-clock) does not count: it
+is no fault of the program.
 
 Why: that, too, is an answer: how far the step is from the chip's best, and that no change known here is worth a day.
 """
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 
 from tcprof import units
 from tcprof.findings.advice.advice import MEDIUM, Advice
+from tcprof.findings.advice.communication import waiting_ns
 from tcprof.findings.advice.making import make_advice
 from tcprof.findings.advice.step import Step
 from tcprof.findings.advice.subject import about_kernels
@@ -27,7 +29,8 @@ def find_all_well(step: Step, found: Sequence[Advice]) -> list[Advice]:
     """
     said = [each for each in found if each.gain.is_notable or (not each.gain.is_known and each.rule != "low-clock")]
     exposed, counted = step.kernels["exposed_ns"], step.kernels["tensor_active_pct"].notna()
-    if said or step.share_pct(step.busy_ns) < LEAST_BUSY_PCT or not exposed[counted].sum() > _COUNTED * exposed.sum():
+    worked = step.busy_ns - waiting_ns(step)
+    if said or step.share_pct(worked) < LEAST_BUSY_PCT or not exposed[counted].sum() > _COUNTED * exposed.sum():
         return []
     kernels = step.kernels[step.kernels["tensor_kernel"]]
     share = step.share_pct(float(kernels["exposed_ns"].sum()))

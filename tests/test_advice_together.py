@@ -1,0 +1,67 @@
+"""Prices of changes where several GPUs take a step together: what one saves while it waits for another wins nothing."""
+
+from pathlib import Path
+
+import pytest
+from builders import TraceBuilder
+
+from tcprof.analysis import analyze
+from tcprof.findings.advice import Advice, advise
+
+US, MS = 1_000, 1_000_000
+FP32 = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_ffma_aligna4_alignc4_execute_kernel__51_cublas"
+BF16 = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT"
+REDUCE, SEND = "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "ncclDevKernel_SendRecv"
+ENDS = (890, 490)  # of the products of both GPUs, in steps of 1 ms: the second waits 0.4 ms
+Found = dict[tuple[int, str], Advice]
+
+
+def two_gpus(folder: Path, names: tuple[str, str], ends: tuple[int, int] = ENDS, nccl: str = REDUCE) -> Found:
+    """The advice on eight steps of two GPUs, each of which has products of its own name until both communicate."""
+    builder = TraceBuilder()
+    for gpu, (name, done) in enumerate(zip(names, ends, strict=True)):
+        builder.gpu(gpu)
+        for number in range(8):
+            queued, at = number * 10 * US, (number + 1) * MS  # long before: no GPU waits for the CPU
+            builder.range("step", queued, queued + 10 * US, thread=gpu + 1)
+            place = {"device": gpu, "thread": gpu + 1, "stream": 7}
+            builder.kernel(name, at + 5 * US, at + done * US, launched=queued + gpu, **place)
+            builder.kernel(nccl, at + done * US, at + 990 * US, launched=queued + 2 + gpu, **place)
+    return {(each.gpu, each.rule): each for each in advise(analyze(builder.trace(folder)))}
+
+
+def test_a_change_of_all_gpus_wins_what_the_slowest_of_them_wins(tmp_path: Path) -> None:
+    found = two_gpus(tmp_path, (FP32, FP32))
+    slow, waiting = (found[gpu, "fp32-matmul"] for gpu in (0, 1))
+    assert slow.gain.likely_ns == pytest.approx(waiting.gain.likely_ns, rel=0.001)
+    assert slow.gain.likely_pct == pytest.approx(waiting.gain.likely_pct, rel=0.001)
+    assert 400 * US < slow.gain.likely_ns < 885 * US  # not what is left of the 485 us of the second
+    assert slow.options[1].gain.likely_ns == pytest.approx(waiting.options[1].gain.likely_ns, rel=0.001)
+    assert waiting.gain == waiting.options[0].gain
+    assert any("GPU 0" in line for line in waiting.evidence)
+
+
+def test_a_gpu_that_waits_for_another_wins_nothing_alone(tmp_path: Path) -> None:
+    waiting = two_gpus(tmp_path, (BF16, FP32))[1, "fp32-matmul"]
+    assert (waiting.gain.low_ns, waiting.gain.likely_ns, waiting.gain.high_ns) == (0, 0, 0)
+
+
+def test_the_slowest_gpu_wins_alone_no_more_than_the_others_wait(tmp_path: Path) -> None:
+    slow = two_gpus(tmp_path, (FP32, BF16))[0, "fp32-matmul"]
+    assert slow.gain.high_ns == pytest.approx(400 * US, rel=0.01)
+    assert slow.gain.low_ns <= slow.gain.likely_ns <= slow.gain.high_ns
+
+
+def test_what_gpus_that_send_to_each_other_win_together_is_not_told(tmp_path: Path) -> None:
+    found = two_gpus(tmp_path, (FP32, BF16), (500, 490), SEND)[0, "fp32-matmul"]
+    assert found.gain.low_ns == 0
+    assert found.gain.likely_ns > 300 * US
+
+
+def test_gpus_that_do_not_communicate_have_prices_of_their_own(tmp_path: Path) -> None:
+    found = two_gpus(tmp_path, (FP32, FP32), nccl=BF16)
+    assert found[0, "fp32-matmul"].gain.likely_ns > 1.5 * found[1, "fp32-matmul"].gain.likely_ns
+
+
+def test_all_is_not_well_where_a_gpu_waits_for_another(tmp_path: Path) -> None:
+    assert (1, "all-well") not in two_gpus(tmp_path, (BF16, BF16))
