@@ -6,10 +6,10 @@ import functools
 import os
 import sys
 import threading
-import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from tcprof.annotate.calls import Calls, hook
 from tcprof.annotate.generations import Generations
 from tcprof.annotate.generators import Generators
 from tcprof.annotate.names import Names, is_replica
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from tcprof.annotate.ranges import Ranges
 
 OPTIMIZERS = "torch.optim.optimizer"  # torch.optim itself hides it
-COMPILE_WARNING = r"Using `torch.compile\(module\)` when there are global hooks"  # it would call ours twice: see Names
-OWN_FRAMES = 50  # more than the hooks take in the innermost call; any call takes four with hooks, three without
+OWN_FRAMES = 50  # more than the hooks take in the innermost call; any call takes four with them, three without
 LOADER = "torch.utils.data.dataloader"
 SCALERS = ("torch.amp.grad_scaler", "torch.cuda.amp.grad_scaler")
 
@@ -60,10 +59,11 @@ class Hooks:
 
     def __init__(self, torch: Any, ranges: Ranges, guard: Guard, ops: Ops) -> None:
         self._torch, self._ranges, self._guard, self._ops = torch, ranges, guard, ops
+        self._push, self._pop = ranges.push, ranges.pop
         self._is_compiling: Any = getattr(getattr(torch, "compiler", None), "is_compiling", None)
         begin, end = (guard.protect(each) for each in (self._begin_generation, self._end_generation))
         self._generators = Generators(begin, end, self._is_compiling)
-        self._handles: list[Any] = []
+        self._calls = Calls(self._is_compiling, (self._enter, self._leave), guard)
         self._forget()
 
     def _forget(self) -> None:
@@ -77,7 +77,7 @@ class Hooks:
     def want(self, level: str) -> None:
         """Have ranges for ops, too, or not, from now on."""
         if self._is_compiling is not None:
-            self._attach()
+            self._calls.attach(self._torch.nn.modules.module)
             self._ops.want(level)
             self._generators.add_all(self._torch.nn.Module)
 
@@ -91,12 +91,15 @@ class Hooks:
             self._guard.tell("nothing is annotated: that needs PyTorch 2.3 or newer")
             return
         optimizers = sys.modules[OPTIMIZERS]
-        warnings.filterwarnings("ignore", message=COMPILE_WARNING, category=UserWarning)
+        note, begin, end = (
+            hook(each, self._is_compiling, self._guard)
+            for each in (self._note_module, self._begin_optimizer, self._end_optimizer)
+        )
         sys.setrecursionlimit(sys.getrecursionlimit() * 4 // 3 + OWN_FRAMES)  # else calls could nest less deeply
-        self._torch.nn.modules.module.register_module_module_registration_hook(self._hook(self._note_module))
+        self._torch.nn.modules.module.register_module_module_registration_hook(note)
         self._wrap(optimizers.Optimizer, "__init__", after=self._note_optimizer)
-        optimizers.register_optimizer_step_pre_hook(self._hook(self._begin_optimizer))
-        optimizers.register_optimizer_step_post_hook(self._hook(self._end_optimizer))
+        optimizers.register_optimizer_step_pre_hook(begin)
+        optimizers.register_optimizer_step_post_hook(end)
         self._wrap(self._torch.autograd, "backward", self._begin_backward, self._end_backward)
         self._wrap(self._torch.autograd, "grad", self._begin_gradient, self._end_backward)
         for name in ("clip_grad_norm_", "clip_grad_value_"):
@@ -107,28 +110,6 @@ class Hooks:
         if LOADER in sys.modules:
             self._wrap(sys.modules[LOADER]._BaseDataLoaderIter, "__next__", self._begin_data, self._end_phase)
         os.register_at_fork(after_in_child=self._forget_parent)
-
-    def _attach(self) -> None:
-        """Follow calls of modules: PyTorch makes each slower while anything does."""
-        if not self._handles:
-            modules = self._torch.nn.modules.module
-            enter, leave = self._hook(self._enter), self._hook(self._leave)
-            self._handles.append(modules.register_module_forward_pre_hook(enter))
-            self._handles.append(modules.register_module_forward_hook(leave, always_call=True))
-
-    def _hook(self, function: Callable[..., None]) -> Callable[..., None]:
-        """A hook of PyTorch's, whose first argument alone matters; nothing where torch.compile traces it."""
-        is_compiling, guard = self._is_compiling, self._guard
-
-        def hook(subject: Any, *_rest: Any) -> None:
-            if is_compiling() or not guard.is_on:
-                return
-            try:
-                function(subject)
-            except Exception as error:  # the program is not ours to stop
-                guard.switch_off(error)
-
-        return hook
 
     def _wrap(
         self,
@@ -161,17 +142,22 @@ class Hooks:
         """A module is called."""
         calls = self._thread.calls
         if calls:
-            name = self._names.known(module) or self._names.below(module, calls[-1][1])
-            is_new = name != calls[-1][1]  # a wrapper has the name of what it wraps
-        elif self._is_in_backward():
-            self._thread.recomputes = True
-            self._ranges.push(RECOMPUTE)
-            name, is_new = self._names.known(module) or self._names.root(module), True
+            above = calls[-1][1]
+            name = self._names.known(module) or self._names.below(module, above)
+            is_new = name != above  # a wrapper has the name of what it wraps
         else:
-            name, is_new = self._begin_call(module), True
+            name, is_new = self._enter_outermost(module), True
         if is_new:
-            self._ranges.push(name)
+            self._push(name)
         calls.append((module, name, is_new))
+
+    def _enter_outermost(self, module: Module) -> str:
+        """A module is called that is in no other's call; returns its name."""
+        if not self._is_in_backward():
+            return self._begin_call(module)
+        self._thread.recomputes = True
+        self._push(RECOMPUTE)
+        return self._names.known(module) or self._names.root(module)
 
     def _is_in_backward(self) -> bool:
         """Whether autograd runs this: for activation checkpointing, which calls modules and the backward pass in it."""
@@ -225,7 +211,7 @@ class Hooks:
         while left is not module:  # usually the last; those above it lost their hooks on the way
             left, name, has_range = calls.pop()
             if has_range:
-                self._ranges.pop()
+                self._pop()
         if not calls and not self._end_recomputation() and self._names.is_model(name):
             self._thread.steps.end_call()
             self._thread.generations.begin_between()
@@ -234,14 +220,14 @@ class Hooks:
         """The outermost call has returned: end the recomputation that it was, if it was one."""
         did_recompute, self._thread.recomputes = self._thread.recomputes, False
         if did_recompute:
-            self._ranges.pop()
+            self._pop()
         return did_recompute
 
     def _unwind(self) -> None:
         """Forget calls that never returned to us: the program has removed the hooks meanwhile."""
         while self._thread.calls:
             if self._thread.calls.pop()[2]:
-                self._ranges.pop()
+                self._pop()
         self._end_recomputation()
 
     def _begin(self) -> Steps:
@@ -292,8 +278,7 @@ class Hooks:
         """End what this thread has open."""
         self._ops.close()
         self._generators.close()
-        while self._handles:
-            self._handles.pop().remove()
+        self._calls.detach()
         self._unwind()
         self._thread.generations.close()
         self._thread.steps.close()

@@ -48,19 +48,16 @@ class _OwnDomain:
         self._start, self.end = domain.start_range, domain.end_range
         self._known: dict[str, Any] = {}  # without a lock, which a process that is forked meanwhile would find closed
 
-    def _attributes(self, name: str) -> Any:
-        attributes = self._known.get(name)
-        if attributes is None:
-            attributes = self._known.setdefault(name, self._attributes_of(message=name))
-        return attributes
+    def _learn(self, name: str) -> Any:
+        return self._known.setdefault(name, self._attributes_of(message=name))
 
     def push(self, name: str) -> None:
         """See ``Ranges``."""
-        self._push(self._attributes(name))
+        self._push(self._known[name] if name in self._known else self._learn(name))
 
     def start(self, name: str) -> Any:
         """See ``Ranges``."""
-        return self._start(self._attributes(name))
+        return self._start(self._known[name] if name in self._known else self._learn(name))
 
 
 class _NamedDomain:

@@ -1,0 +1,145 @@
+"""The calls of modules, which all go through ``torch.nn.Module.__call__``, or through PyTorch's global hooks.
+
+The method is wrapped, as torch.fx does while it traces, since global hooks cost more than what they are for: while
+there is one, PyTorch takes a slower way through each call. They are taken where the method is not PyTorch's own.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FunctionType
+
+    from torch.nn import Module
+
+    from tcprof.annotate.guard import Guard
+
+    Callback = Callable[[Module], None]
+
+METHOD = "__call__"
+COMPILE_WARNING = r"Using `torch.compile\(module\)` when there are global hooks"  # it would call ours twice: see Names
+
+
+class Calls:
+    """Calls of modules that are preceded and followed by ours.
+
+    Args:
+        is_compiling: PyTorch's function that tells whether torch.compile traces the caller: nothing is followed there.
+        both: Called with the module before each call; and after it, whether that returns or raises.
+        guard: What an error of theirs is told to.
+    """
+
+    def __init__(self, is_compiling: Any, both: tuple[Callback, Callback], guard: Guard) -> None:
+        self._enter, self._leave = both
+        self._is_compiling, self._guard = is_compiling, guard
+        self._detach: list[Callable[[], None]] = []
+
+    def attach(self, modules: Any) -> None:
+        """Follow calls from now on.
+
+        Args:
+            modules: PyTorch's ``torch.nn.modules.module``.
+        """
+        if not self._detach:
+            module = modules.Module
+            own = vars(module).get("_wrapped_call_impl")
+            if own is not None and vars(module).get(METHOD) is own:
+                self._detach += self._wrap(module, own)
+            self._detach += [] if self._detach else self._hook(modules)
+
+    def detach(self) -> None:
+        """Follow them no more."""
+        while self._detach:
+            self._detach.pop()()
+
+    def _wrap(self, module: type, own: FunctionType) -> list[Callable[[], None]]:
+        """Put a wrapper in the method's place, and return what takes it away; nothing where that cannot be done."""
+        is_wanted = [True]  # someone else may wrap the wrapper, and so keep it when the annotation ends
+        wrapper = self._surround(own, is_wanted)
+        try:
+            _leave_to_python(wrapper)
+        except Exception:  # of a PyTorch that has no such thing
+            return []
+        setattr(module, METHOD, wrapper)
+
+        def detach() -> None:
+            is_wanted.clear()
+            if vars(module).get(METHOD) is wrapper:
+                setattr(module, METHOD, own)
+
+        return [detach]
+
+    def _surround(self, call: FunctionType, is_wanted: list[bool]) -> FunctionType:
+        """A function of Python's: torch.profiler looks for its code, and for ``self`` in it."""
+        is_compiling, guard, begin, end = self._is_compiling, self._guard, self._enter, self._leave
+
+        def enter(module: Module) -> bool:
+            if is_compiling() or not (is_wanted and guard.is_on):
+                return False  # torch.compile, which knows this answer, sees nothing of ours
+            try:
+                begin(module)
+            except Exception as error:  # the program is not ours to stop
+                guard.switch_off(error)
+            return True
+
+        def leave(module: Module) -> None:
+            if guard.is_on:
+                try:
+                    end(module)
+                except Exception as error:
+                    guard.switch_off(error)
+
+        def wrapper(self: Module, *args: Any, **kwargs: Any) -> Any:
+            if not enter(self):
+                return call(self, *args, **kwargs)
+            try:
+                return call(self, *args, **kwargs)
+            finally:
+                leave(self)
+
+        functools.update_wrapper(wrapper, call)
+        wrapper.__qualname__ = f"Module.{METHOD}"  # by which it is pickled
+        return cast("FunctionType", wrapper)
+
+    def _hook(self, modules: Any) -> list[Callable[[], None]]:
+        warnings.filterwarnings("ignore", message=COMPILE_WARNING, category=UserWarning)
+        enter, leave = (hook(each, self._is_compiling, self._guard) for each in (self._enter, self._leave))
+        handles = (
+            modules.register_module_forward_pre_hook(enter),
+            modules.register_module_forward_hook(leave, always_call=True),
+        )
+        return [each.remove for each in handles]
+
+
+def _leave_to_python(function: FunctionType) -> None:
+    """Have torch.compile begin at what a function calls, as with PyTorch's own.
+
+    Else all modules would share the function's cache of compiled code, of which PyTorch keeps eight versions. This is
+    ``torch._dynamo.eval_frame.skip_code``, without the import of that.
+    """
+    from torch._C._dynamo import eval_frame
+
+    if hasattr(eval_frame, "skip_code"):  # before PyTorch 2.7
+        eval_frame.skip_code(function.__code__)
+    else:
+        action = eval_frame._FrameAction
+        strategy = eval_frame._FrameExecStrategy(action.SKIP, action.DEFAULT)
+        eval_frame.set_code_exec_strategy(function.__code__, strategy)
+
+
+def hook(function: Callable[..., None], is_compiling: Callable[[], bool], guard: Guard) -> Callable[..., None]:
+    """A hook of PyTorch's, whose first argument alone matters; nothing where torch.compile traces it."""
+
+    def hooked(subject: Any, *_rest: Any) -> None:
+        if is_compiling() or not guard.is_on:
+            return
+        try:
+            function(subject)
+        except Exception as error:  # the program is not ours to stop
+            guard.switch_off(error)
+
+    return hooked

@@ -1,0 +1,118 @@
+"""How calls of modules are followed: as if nothing were there, for the program and for what PyTorch makes of it."""
+
+import pytest
+from forked import run_forked
+from slow import slow
+
+pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
+
+START = """
+import tcprof.annotate as annotation
+log = []
+class Written:
+    push = start = lambda _, name: log.append(name)
+    end = lambda *_: None
+    pop = lambda _: log.append("<")
+annotation.open_ranges = Written
+annotation.start()
+"""
+NET = """
+import torch
+from torch import nn
+own = vars(nn.Module)["_wrapped_call_impl"]
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.proj = nn.Linear(2, 2)
+    def forward(self, x):
+        return self.proj(x)
+net, x = Net(), torch.ones(1, 2)
+"""
+COMPILED = (
+    NET
+    + """
+from torch._dynamo.testing import CompileCounter
+models = [type(f"Net{i}", (Net,), {})() for i in range(10)]
+for each in models:
+    exec(f"def forward(self, x): return self.proj(x) + {id(each)}", globals(), found := {})
+    type(each).forward = found["forward"]
+counter = CompileCounter()
+for _ in range(2):
+    for each in HOW:
+        each(x)
+print(counter.frame_count, counter.op_count)
+"""
+)
+OWN_COPIES = "models if _ else [each.compile(backend=counter) or each for each in models]"
+PROGRAMS = {
+    "compiled one by one": COMPILED.replace("HOW", "[torch.compile(each, backend=counter) for each in models]"),
+    "compiled in place": COMPILED.replace("HOW", OWN_COPIES),
+    "exported strictly": NET + "print(len(torch.export.export(net, (x,), strict=True).graph.nodes))",
+    "profiled by PyTorch": NET
+    + """
+from torch.profiler import profile
+def names(events):
+    for each in events:
+        yield each.name
+        yield from names(each.children)
+with profile(with_stack=True) as profiler:
+    net(x)
+events = profiler.profiler.kineto_results.experimental_event_tree()
+print(sorted({name for name in names(events) if name.startswith("nn.Module")}))
+""",
+    "interrupted": NET
+    + """
+class Stopped(nn.Module):
+    def forward(self, x):
+        raise KeyboardInterrupt
+try:
+    Stopped()(x)
+except KeyboardInterrupt as error:
+    print(error.__context__, error.__cause__)
+""",
+}
+
+
+@pytest.mark.parametrize("name", ["interrupted", *slow(name for name in PROGRAMS if name != "interrupted")])
+def test_pytorch_makes_of_a_program_what_it_makes_of_it_alone(name: str) -> None:
+    plain, annotated = (run_forked(start + PROGRAMS[name]) for start in ("", START))
+    assert (annotated.stdout, annotated.returncode) == (plain.stdout, 0), annotated.stderr
+    assert plain.stdout
+
+
+def test_a_call_that_is_interrupted_is_over() -> None:
+    assert run_forked(START + PROGRAMS["interrupted"] + "print(log)").stdout.splitlines()[-1] == "['Stopped', '<']"
+
+
+def test_the_method_has_its_name_and_is_pickled_by_it() -> None:
+    check = """
+import inspect, pickle
+print(pickle.loads(pickle.dumps(nn.Module.__call__)) is nn.Module.__call__ is not own, inspect.signature(net.__call__))
+annotation._installed[0].close()
+print(nn.Module.__call__ is own)
+"""
+    assert run_forked(START + NET + check).stdout == "True (*args, **kwargs)\nTrue\n"
+
+
+def test_one_who_has_wrapped_ours_keeps_a_call_that_does_nothing_when_the_annotation_ends() -> None:
+    check = """
+ours = nn.Module.__call__
+nn.Module.__call__ = theirs = lambda self, *args: ours(self, *args)
+net(x)
+print(log)
+log.clear()
+annotation._installed[0].close()
+print(net(x).shape == x.shape, log, nn.Module.__call__ is theirs)
+annotation.start()  # by hooks: the method isn't PyTorch's own
+net(x)
+print(log)
+"""
+    once = ["inference Net", "forward", "Net", "Net.proj", "<", "<"]
+    assert run_forked(START + NET + check).stdout == f"{once}\nTrue [] True\n{once}\n"
+
+
+def test_a_pytorch_whose_compiler_cannot_be_told_has_hooks() -> None:
+    check = "import torch._C._dynamo as dynamo; dynamo.eval_frame = None\n"
+    end = "net(x); print(log, nn.Module.__call__ is own)"
+    expected = "['inference Net', 'forward', 'Net', 'Net.proj', '<', '<'] True\n"
+    assert run_forked("import torch\n" + check + START + NET + end).stdout == expected
