@@ -76,11 +76,12 @@ def make_analysis(
     if samples is None:
         samples = SAMPLES.concat([make_samples(10.0 * (np.arange(400) % 10), gpu=gpu) for gpu in gpus])
     paths = _paths(names)
-    schemas = {schema.name: schema for schema in SCHEMAS} | {"kernels_by_path": KERNELS}
+    schemas = {schema.name: schema for schema in SCHEMAS}
     values: dict[str, Any] = {
         **{field.name: schemas[field.name].empty() for field in fields(Analysis) if field.name in schemas},
         "recording": Recording(file, "2025.3.2", "3.20.3", "580.1", "2026-11-20T16:28:30Z", 20e6, 20_000.0, True),
         "window": "gpu",
+        "split_by_path": KERNELS.empty,
         "tensor_source": "cycles",
         "gpus": GPUS.conform(
             pd.DataFrame({"gpu": list(gpus), "name": "NVIDIA H200", "chip": "GH100", "sm_count": 132})

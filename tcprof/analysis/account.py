@@ -1,5 +1,6 @@
 """The account of the GPU's time: what follows from the fit of the kernels."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -23,19 +24,19 @@ class Account:
     Attributes:
         launched: See ``tcprof.frames.LAUNCHED``.
         kernels: See ``tcprof.frames.KERNELS``.
-        kernels_by_path: The same with a row for each path.
+        split_by_path: Makes the same with a row for each path.
         timeline: See ``tcprof.frames.TIMELINE``.
         ledger: See ``tcprof.frames.LEDGER``.
     """
 
     launched: pd.DataFrame
     kernels: pd.DataFrame
-    kernels_by_path: pd.DataFrame
+    split_by_path: Callable[[], pd.DataFrame]
     timeline: pd.DataFrame
     ledger: pd.DataFrame
 
 
-NO_ACCOUNT = Account(LAUNCHED.empty(), KERNELS.empty(), KERNELS.empty(), TIMELINE.empty(), LEDGER.empty())
+NO_ACCOUNT = Account(LAUNCHED.empty(), KERNELS.empty(), KERNELS.empty, TIMELINE.empty(), LEDGER.empty())
 
 
 @dataclass(frozen=True)
@@ -80,12 +81,13 @@ def make_account(evidence: Evidence, found: "KernelFit") -> Account:
     activities, paths = evidence.activities, evidence.hierarchy.paths
     peaks = partial(find_peaks, gpus=evidence.gpus, given_tflops=evidence.peak_tflops)
     kernels, kernel = summarize_kernels(found, activities, paths, peaks)
-    by_path, named = _set_warm_up_apart(found.launched, evidence)
+    of_path, named = _set_warm_up_apart(found.launched, evidence)
+    apart = replace(found, launched=of_path)
     launched = LAUNCHED.conform(found.launched.assign(kernel=kernel))
     return Account(
         launched=launched,
         kernels=kernels,
-        kernels_by_path=summarize_kernels(replace(found, launched=by_path), activities, named, peaks, by_path=True)[0],
+        split_by_path=lambda: summarize_kernels(apart, activities, named, peaks, by_path=True)[0],
         timeline=account_for_time(
             activities,
             classes_of_activities(activities, launched, kernels),

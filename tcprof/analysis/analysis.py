@@ -1,8 +1,9 @@
 """The analysis of one recording: all that a table, a page or a comparison needs, and nothing private of a machine."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +13,13 @@ from tcprof.analysis import summary
 from tcprof.analysis.account import NO_ACCOUNT, Account, Evidence, add_iterations, make_account
 from tcprof.analysis.clock import align_samples, check_clocks
 from tcprof.analysis.instances import Work, busy_time, instance_windows, list_instances
-from tcprof.analysis.iterations import find_iterations, has_iterations
-from tcprof.analysis.kernel_order import KERNEL_ORDER, KERNEL_ORDER_DOMAIN, add_to_ranges, find_ordered_iterations
+from tcprof.analysis.iterations import find_iterating_paths, find_iterations
+from tcprof.analysis.kernel_order import KERNEL_ORDER, add_to_ranges, find_ordered_iterations
 from tcprof.analysis.kernels.launch_rates import rate_launches
 from tcprof.analysis.observed import Observed, observe
 from tcprof.analysis.projection import Attribution, Hierarchy, attribute, build_hierarchy
 from tcprof.analysis.sampling import Tensor, Windows, tensor_functions
-from tcprof.analysis.warm_up import choose_warm_up, find_left_out, parse_warm_up
+from tcprof.analysis.warm_up import choose_warm_up, find_left_out
 from tcprof.frames import GPUS, INSTANCES, MODULES, RANGES, SAMPLE_METRICS, WORK
 from tcprof.memory import return_freed_memory
 from tcprof.sources import Recording, Samples, Source
@@ -59,7 +60,7 @@ class Analysis:
         launched: One row for each launch of a kernel, see ``tcprof.frames.LAUNCHED``; empty where the kernels were
             not fitted.
         kernels: One row for each GPU, kernel and launch geometry, see ``tcprof.frames.KERNELS``.
-        kernels_by_path: The same, with a row for each path as well.
+        split_by_path: Makes ``kernels_by_path``, which few ask for.
         modules: One row for each GPU, module and phase, see ``tcprof.frames.MODULES``; empty where no range names one.
         timeline: Where the time went, see ``tcprof.frames.TIMELINE``; these too are empty without a fit.
         ledger: What the figures rest on, see ``tcprof.frames.LEDGER``.
@@ -84,7 +85,7 @@ class Analysis:
     waits: pd.DataFrame
     launched: pd.DataFrame
     kernels: pd.DataFrame
-    kernels_by_path: pd.DataFrame
+    split_by_path: Callable[[], pd.DataFrame]
     modules: pd.DataFrame
     timeline: pd.DataFrame
     ledger: pd.DataFrame
@@ -92,6 +93,11 @@ class Analysis:
     outside: pd.DataFrame
     tensor: Mapping[int, Tensor]
     observed: Observed
+
+    @cached_property
+    def kernels_by_path(self) -> pd.DataFrame:
+        """The kernels, with a row for each path as well."""
+        return self.split_by_path()
 
     @property
     def alone(self) -> pd.DataFrame:
@@ -127,15 +133,16 @@ def analyze(
         UsageError: There is no such warm-up, or no such range.
     """
     recorded = _read(source, metrics, kernels)
-    activities, samples, clocks = recorded.activities, recorded.samples, recorded.clocks
+    activities, samples = recorded.activities, recorded.samples
     gpus, used = _list_gpus(source.gpus(), samples.frame, activities)
-    hierarchy, attribution, instances, work = _place(source, recorded, used, iteration)
+    hierarchy, attribution, instances, work, chosen = _place(source, recorded, used, iteration)
     found = _fit(recorded, hierarchy, attribution, gpus) if kernels else None
     tensor = tensor_functions(samples.frame, rate_launches(activities, found))
     return_freed_memory()
     windows = instance_windows(instances, work, window)
     instances = summary.measure_instances(instances, windows, tensor)
-    iterations, instances = _mark_iterations(instances, hierarchy, activities, iteration, warm_up)
+    iterations = choose_warm_up(find_iterations(instances, hierarchy.paths, activities, chosen), warm_up)
+    instances = instances.assign(warm_up=find_left_out(instances, iterations))
     evidence = Evidence(activities, samples.frame, gpus, hierarchy, attribution, instances, work, peak_tflops, window)
     ranges = _summarize(evidence, windows, tensor, used, recorded.recording.duration_ns, samples.tensor_source)
     ranges, instances, account, modules = _account(evidence, found, ranges, iterations)
@@ -152,7 +159,6 @@ def analyze(
         **recorded.frames,
         **vars(account),
         modules=modules,
-        clocks=clocks,
         outside=summary.measure_outside(used, activities, samples.frame, recorded.recording.duration_ns, tensor),
         tensor=tensor,
         observed=observe(source, samples, recorded.hierarchy, activities, recorded.attribution),
@@ -171,11 +177,12 @@ class _Recorded:
     attribution: Attribution
     samples: Samples
     clocks: pd.DataFrame
+    has_geometry: bool
 
     @property
     def frames(self) -> dict[str, Any]:
         """What an analysis has of it as it was read."""
-        return {name: getattr(self, name) for name in ("recording", "activities", "launches", "waits")}
+        return {name: getattr(self, name) for name in ("recording", "activities", "launches", "waits", "clocks")}
 
 
 def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
@@ -192,25 +199,28 @@ def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
     clocks = check_clocks(activities, samples.frame)
     samples = replace(samples, frame=align_samples(samples.frame, clocks))
     return_freed_memory()
-    return _Recorded(recording, launches, waits, activities, hierarchy, attribution, samples, clocks)
+    return _Recorded(recording, launches, waits, activities, hierarchy, attribution, samples, clocks, kernels)
 
 
 def _place(
     source: Source, recorded: _Recorded, gpus: list[int], iteration: str | None
-) -> tuple[Hierarchy, Attribution, pd.DataFrame, Work]:
-    """The ranges with what belongs to them; where none iterates, with the iterations from the kernels' order."""
+) -> tuple[Hierarchy, Attribution, pd.DataFrame, Work, str | list[int]]:
+    """The ranges with what belongs to them, and what iterates, see ``find_iterations``.
+
+    Where no range iterates, the iterations from the kernels' order are among them.
+    """
     hierarchy, attribution, activities = recorded.hierarchy, recorded.attribution, recorded.activities
     instances, work = list_instances(hierarchy, attribution, activities, gpus)
     if iteration not in (None, KERNEL_ORDER):
-        return hierarchy, attribution, instances, work
-    if iteration is None and has_iterations(instances, hierarchy.paths, activities):
-        return hierarchy, attribution, instances, work
-    found = find_ordered_iterations(recorded.launches, source.activities(geometry=True))
+        return hierarchy, attribution, instances, work, iteration
+    chosen = [] if iteration else find_iterating_paths(instances, hierarchy.paths, activities)
+    with_geometry = activities if recorded.has_geometry or chosen else source.activities(geometry=True)
+    found = None if chosen else find_ordered_iterations(recorded.launches, with_geometry)
     if found is None:
-        return hierarchy, attribution, instances, work
+        return hierarchy, attribution, instances, work, iteration or chosen
     hierarchy, attribution = add_to_ranges(found, hierarchy, attribution)
     instances, work = list_instances(hierarchy, attribution, activities, gpus)
-    return hierarchy, attribution, found.set_windows(instances, len(recorded.hierarchy.ranges)), work
+    return hierarchy, attribution, found.set_windows(instances, len(recorded.hierarchy.ranges)), work, KERNEL_ORDER
 
 
 def _fit(recorded: _Recorded, hierarchy: Hierarchy, attribution: Attribution, gpus: pd.DataFrame) -> "KernelFit":
@@ -266,16 +276,6 @@ def _with_busy_time(evidence: Evidence) -> pd.DataFrame:
     instances = evidence.instances
     busy = busy_time(instances, evidence.work, np.arange(len(instances)), len(instances))
     return INSTANCES.conform(instances.assign(busy_ns=np.where(instances["activity_count"] > 0, busy, np.nan)))
-
-
-def _mark_iterations(
-    instances: pd.DataFrame, hierarchy: Hierarchy, activities: pd.DataFrame, name: str | None, warm_up: int | str | None
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The iterations, and the instances, both with what is warm-up."""
-    if name is None and (hierarchy.paths["domain"] == KERNEL_ORDER_DOMAIN).any():
-        name = KERNEL_ORDER
-    found = choose_warm_up(find_iterations(instances, hierarchy.paths, activities, name), parse_warm_up(warm_up))
-    return found, instances.assign(warm_up=find_left_out(instances, found))
 
 
 def _list_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:

@@ -143,4 +143,13 @@ def _correlate(one: Floats, others: Sequence[Floats]) -> Floats:
     """Pearson's correlation with each; 0 where either does not vary."""
     if one.std() == 0:
         return np.zeros(len(others))
-    return np.array([np.corrcoef(one, other)[0, 1] if other.std() > 0 else 0.0 for other in others])
+    # As np.corrcoef has it, to the last bit, but what is the same for all is computed once.
+    both = np.empty((2, len(one)))
+    both[0] = one - one.mean()
+    found = np.zeros(len(others))
+    for place, other in enumerate(others):
+        np.subtract(other, other.mean(), out=both[1])
+        moments = both @ both.T * (1 / (len(one) - 1))
+        if moments[1, 1] > 0:
+            found[place] = moments[0, 1] / np.sqrt(moments[0, 0]) / np.sqrt(moments[1, 1])
+    return np.clip(found, -1, 1)

@@ -31,19 +31,16 @@ NARROWEST_BAND = 0.05  # of the median: iterations are never more alike than thi
 
 
 def find_iterations(
-    instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame, name: str | None = None
+    instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame, wanted: str | list[int] | None = None
 ) -> pd.DataFrame:
     """The instances of the path that iterates.
-
-    It is the one named; else, of the outermost paths with at least 5 instances that hold most of what the GPU does
-    from the first to the last of them, that with most time on the GPU. Paths of the default domain come first, those
-    of libraries are none; nor is one that holds less than half of all that the GPU does, where another one holds more.
 
     Args:
         instances: See ``tcprof.frames.INSTANCES``.
         paths: See ``tcprof.frames.PATHS``.
         activities: See ``tcprof.frames.ACTIVITIES``.
-        name: The path, or its last names: step, or epoch / step.
+        wanted: The path, or its last names: step, or epoch / step; or the paths' rows; None: see
+            ``find_iterating_paths``.
 
     Returns:
         See ``tcprof.frames.ITERATIONS``; empty where no path iterates.
@@ -51,8 +48,10 @@ def find_iterations(
     Raises:
         UsageError: No path has that name.
     """
-    chosen = _find_paths(instances, paths, activities) if name is None else _named_paths(paths, name)
-    of_path = instances[instances["path_id"].isin(chosen)]
+    if wanted is None:
+        wanted = find_iterating_paths(instances, paths, activities)
+    rows = _named_paths(paths, wanted) if isinstance(wanted, str) else wanted
+    of_path = instances[instances["path_id"].isin(rows)]
     if of_path.empty:
         return ITERATIONS.empty()
     ordered = of_path.sort_values(["gpu", "host_start_ns"], kind="stable")
@@ -69,11 +68,6 @@ def find_iterations(
         for rows in frame.groupby("gpu").groups.values()
     ]
     return ITERATIONS.conform(frame.assign(warm_up=np.concatenate(warm_up)))
-
-
-def has_iterations(instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame) -> bool:
-    """Whether ``find_iterations`` finds a path that iterates."""
-    return bool(_find_paths(instances, paths, activities))
 
 
 def iterations_of_activities(
@@ -106,10 +100,18 @@ def _named_paths(paths: pd.DataFrame, name: str) -> list[int]:
     return [int(path) for path in found]
 
 
-def _find_paths(instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame) -> list[int]:
-    """The path that iterates, with its namesakes.
+def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame) -> list[int]:
+    """The path that iterates, with its namesakes; none where nothing does.
 
-    Namesakes have the same name at the same depth: the steps of epochs that have names of their own.
+    Of the outermost paths with at least 5 instances that hold most of what the GPU does from the first to the last of
+    them, it is that with most time on the GPU. Paths of the default domain come first, those of libraries are none; nor
+    is one that holds less than half of all that the GPU does, where another one holds more. Namesakes have the same
+    name at the same depth: the steps of epochs that have names of their own.
+
+    Args:
+        instances: See ``tcprof.frames.INSTANCES``.
+        paths: See ``tcprof.frames.PATHS``.
+        activities: See ``tcprof.frames.ACTIVITIES``.
     """
     if instances.empty:
         return []

@@ -42,8 +42,14 @@ def keep_gpus(analysis: _Any, gpus: Collection[int]) -> _Any:
     frames: dict[str, Any] = {name: getattr(analysis, name)[rows].reset_index(drop=True) for name, rows in kept.items()}
     launched = frames["launched"]
     keys = {key: _renumber(launched[key].to_numpy(), kept[name]) for key, name in _KEYS.items()}
+
+    def split_by_path() -> pd.DataFrame:
+        by_path = analysis.kernels_by_path
+        return by_path[by_path["gpu"].isin(gpus)].reset_index(drop=True)
+
     tensor = {gpu: function for gpu, function in analysis.tensor.items() if gpu in gpus}
-    return replace(analysis, **{**frames, "launched": launched.assign(**keys), "tensor": tensor})
+    others = {"launched": launched.assign(**keys), "tensor": tensor, "split_by_path": split_by_path}
+    return replace(analysis, **{**frames, **others})
 
 
 def _renumber(rows: Ints, kept: Bools) -> Ints:

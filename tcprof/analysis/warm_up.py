@@ -31,13 +31,14 @@ def parse_warm_up(given: int | str | None) -> int | None:
     return number
 
 
-def choose_warm_up(iterations: pd.DataFrame, count: int | None) -> pd.DataFrame:
+def choose_warm_up(iterations: pd.DataFrame, given: int | str | None) -> pd.DataFrame:
     """The iterations, of which so many first ones on each GPU are warm-up; None leaves those that were found.
 
     Args:
         iterations: See ``tcprof.frames.ITERATIONS``.
-        count: See ``parse_warm_up``.
+        given: See ``parse_warm_up``.
     """
+    count = parse_warm_up(given)
     return iterations if count is None else iterations.assign(warm_up=iterations["number"] < count)
 
 

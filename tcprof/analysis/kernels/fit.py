@@ -12,7 +12,9 @@ classes cannot explain, as the last, smaller batch of an epoch, weigh less (Stud
 Robust statistical modeling using the t distribution, 1989).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -76,14 +78,14 @@ class Fit:
 
 @dataclass(frozen=True)
 class _Solution:
-    """The last pass: the parts' values, what they follow from, and what was learned of the launches."""
+    """The last pass: the parts' values, what they follow from, and how to learn from them how launches vary."""
 
     parts: Floats
     precision: Precision
     right: Floats
     noise: Noise
     residual: Floats
-    variation: Floats
+    learn_variation: Callable[[], Floats]
 
 
 def fit(
@@ -128,7 +130,7 @@ def fit(
     counted = found[launches.kind] * launches.weight
     exact = np.bincount(design.stretch, error != 0) == 0
     if exact.any():
-        counted = conserve(counted, solution.variation, launches, design, observed, ceiling, exact)
+        counted = conserve(counted, solution.learn_variation(), launches, design, observed, ceiling, exact)
     unexplained = float(np.abs(np.bincount(design.stretch, solution.residual)).sum())
     unexplained = unexplained if unexplained > RESOLUTION * float(observed.sum()) else 0.0
     return Fit(found, covariance, bias, counted, float(observed.sum()), unexplained, solution.parts)
@@ -172,13 +174,16 @@ def _reweighted(
         residual = targets[:, 0] - design.shares @ parts
         rate = np.bincount(design.part_kind, parts) / duration
         count = rate * duration
-        variation = estimate_variation(variation, design, count, residual, reading, borders)
+        learn = partial(estimate_variation, variation, design, count, residual, reading, borders)
+        if number == passes - 1:
+            break
+        variation = learn()
         of_cluster = design.cluster_squares @ (variation * count**2)
         expected = np.bincount(design.stretch, reading) + np.bincount(stretch_of_cluster, of_cluster, len(trust))
         if unit is not None and number == passes - 2:  # only the last solution's errors are asked for
             common = _common_rounding(targets[:, 0], targets[:, 0] - residual, unit)
         trust = (DEGREES + 1) / (DEGREES + np.bincount(design.stretch, residual) ** 2 / expected)
-    return _Solution(parts, precision, right, noise, residual, variation)
+    return _Solution(parts, precision, right, noise, residual, learn)
 
 
 def _common_rounding(reading: Floats, predicted: Floats, unit: Floats) -> Common:

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tcprof.analysis.intervals import enumerate_keys, run_starts
 from tcprof.analysis.kernels.bound import find_bounds
 from tcprof.analysis.kernels.launches import KernelFit
 from tcprof.analysis.kernels.names import PRODUCT, read_names
@@ -91,9 +92,13 @@ def _group(keys: dict[str, Ints]) -> tuple[Ints, pd.DataFrame]:
 
 def _longest_path(group: Ints, launched: pd.DataFrame) -> Ints:
     """The path of each group in which it spent most time; -1 for outside of all ranges."""
-    time = launched.groupby([group, launched["path_id"].to_numpy()])["duration_ns"].sum()
-    longest = time.groupby(level=0).idxmax()
-    return np.array([path for _, path in longest], dtype=np.int64)
+    path = launched["path_id"].to_numpy()
+    paths = int(path.max(initial=-1)) + 2  # with -1
+    keys, place = enumerate_keys(group * paths + path + 1)
+    time = np.bincount(place, launched["duration_ns"])
+    of_group = keys // paths
+    order = np.lexsort((keys, -time, of_group))  # of paths with the same time the first
+    return keys[order[run_starts(of_group[order])]] % paths - 1
 
 
 def _measure(sums: GroupSums, launched: pd.DataFrame, group: Ints) -> dict[str, Floats]:
