@@ -1,4 +1,4 @@
-"""What recording costs the program: time per step alone, under plain nsys, under tcprof, and with ranges of tcprof.
+"""What recording costs the program: steps a second alone, under plain nsys, under tcprof, and with its annotation.
 
     python benchmarks/overhead.py [--rounds 5] workloads/mnist_amp.py ...
 
@@ -13,14 +13,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
-from tcprof.record.command import RecordOptions, build_profile_command
-from tcprof.record.nsys.capabilities import read_capabilities
-from tcprof.record.nsys.locate import find_nsys
+from tcprof.record.command import RecordOptions
 from tcprof.record.nsys.report import ReportFiles
+from tcprof.record.plan import Plan, plan_recording
+from tcprof.record.program import annotated
 
-WAYS = ("alone", "plain nsys", "tcprof", "annotated")
+LEVELS = ("modules", "ops", "shapes")
 
 
 def main() -> None:
@@ -42,25 +43,27 @@ def main() -> None:
 
 def measure(script: list[str], rounds: int) -> dict[str, list[float]]:
     """Steps a second of each way, one number a round."""
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "run.nsys-rep"
-        program = [sys.executable, *script]
-        nsys = find_nsys()
-        tcprof = [sys.executable, "-m", "tcprof", "profile", "--force", "-o", str(report)]
-        commands = {
-            "alone": program,
-            "plain nsys": build_profile_command(
-                nsys, read_capabilities(nsys), RecordOptions(), program, ReportFiles.named(report)
-            ),
-            "tcprof": [*tcprof, "--annotate", "off", *script],
-            "annotated": [*tcprof, *script],
-        }
-        run(program)  # fills the caches of files and of compiled kernels
-        rates: dict[str, list[float]] = {way: [] for way in WAYS}
+    program = (sys.executable, *script)
+    off = RecordOptions(annotate="off")
+    with tempfile.TemporaryDirectory() as folder, plan_recording(program, off) as plan:
+        commands = make_commands(plan, ReportFiles.named(Path(folder) / "run.nsys-rep"))
+        run(commands["alone"])  # fills the caches of files and of compiled kernels
+        rates: dict[str, list[float]] = {way: [] for way in commands}
         for _ in range(rounds):
-            for way in WAYS:
-                rates[way].append(run(commands[way]))
+            for way, command in commands.items():
+                rates[way].append(run(command))
         return rates
+
+
+def make_commands(plan: Plan, report: ReportFiles) -> dict[str, list[str]]:
+    """Each way, and its command."""
+    annotated_plans = {level: replace(plan, program=annotated(plan.program, level)) for level in LEVELS}
+    return {
+        "alone": list(plan.program),
+        "plain nsys": replace(plan, metric_set=None).build_command(report),
+        "tcprof, without annotation": plan.build_command(report),
+        **{f"tcprof, {level}": each.build_command(report) for level, each in annotated_plans.items()},
+    }
 
 
 def run(command: list[str]) -> float:
