@@ -213,13 +213,18 @@ def read_hostile(folder: Path) -> Analysis:
 
 
 class Pages:
-    """Pages in a folder that are written when a test asks for them, each by its function, which gets the path."""
+    """Pages in a folder that are written when a test asks for them, each by its function, which gets the path.
 
-    def __init__(self, folder, **writers):
-        self._folder, self._writers = folder, writers
+    Those that have no function here are asked of ``others``.
+    """
+
+    def __init__(self, folder, others=None, **writers):
+        self._folder, self._others, self._writers = folder, others, writers
 
     def __truediv__(self, name):
         path = self._folder / name
+        if path.stem not in self._writers and self._others:
+            return self._others / name
         if not path.exists():
             self._writers[path.stem](path)
         return path

@@ -11,6 +11,8 @@ from tcprof.findings.compared import judge_comparison
 from tcprof.views.comparison.page import ComparedSide, view_comparison_page
 from tcprof.views.glance import Summary
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 
 def side(folder, name, ranges=("forward",), length=100):
     return Side(name, (read_steps(folder, f"{name}.sqlite", (("gemm", length),), ranges=ranges),))

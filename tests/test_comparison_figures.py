@@ -19,6 +19,8 @@ from tcprof.views.comparison.kernels import list_kernel_changes
 from tcprof.views.comparison.series import BETTER_COLOR, MOST_POINTS, SIDE_COLORS, WORSE_COLOR, shown_sides
 from tcprof.views.comparison.waterfall_figure import figure_waterfall
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 
 @pytest.fixture(scope="module")
 def steps(tmp_path_factory):

@@ -13,6 +13,8 @@ from tcprof.views.comparison.details import list_details
 from tcprof.views.comparison.typical_step import find_steps, join_work, merge_work
 from tcprof.views.comparison.typical_step_figure import figure_typical_step
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):

@@ -17,10 +17,15 @@ _LEANING = re.compile(r"\blikewise\b|\A(?:These|That|Their mean|The same)\b")
 
 
 @pytest.fixture(scope="module")
-def tooltips():
-    """What is said of each column of both pages, with its title."""
+def pages():
+    """The page of a recording, and that of a comparison."""
     base, new = (tcprof.read(FIXTURES / f"transformer_{name}.sqlite") for name in ("eager", "compiled"))
-    pages = render_report(new, new.findings), render_comparison([compare(base, new)])
+    return render_report(new, new.findings), render_comparison([compare(base, new)])
+
+
+@pytest.fixture(scope="module")
+def tooltips(pages):
+    """What is said of each column of both pages, with its title."""
     return {(title, meaning) for page in pages for meaning, title in _TOOLTIP.findall(page)}
 
 
@@ -38,7 +43,5 @@ def test_it_says_more_than_the_title(tooltips):
     assert [title for title, meaning in words if not meaning - title] == []
 
 
-def test_columns_of_the_comparison_are_explained_below_their_tables():
-    base, new = (tcprof.read(FIXTURES / f"transformer_{name}.sqlite") for name in ("eager", "compiled"))
-    text = render_comparison([compare(base, new)])
-    assert text.count("What the columns mean") >= 3
+def test_columns_of_the_comparison_are_explained_below_their_tables(pages):
+    assert pages[1].count("What the columns mean") >= 3

@@ -21,19 +21,19 @@ def find_calls_back(function: Callable[[], object]) -> list[str]:
     """
     found: set[str] = set()
 
-    def watch(frame: FrameType, event: str, _argument: object) -> None:
-        if event == "call" and is_ours(frame) and (caller := next(callers_of(frame), None)):
+    def watch(frame: FrameType, _event: str, _argument: object) -> None:
+        if is_ours(frame) and (caller := next(callers_of(frame), None)):
             module = name_of(frame)
             if name_of(caller) != module and any(name_of(waiting) == module for waiting in callers_of(caller)):
                 called, calling = (each.f_code.co_qualname for each in (frame, caller))
                 found.add(f"{name_of(caller)}.{calling} calls {module}.{called}")
 
-    before = sys.getprofile()
-    sys.setprofile(watch)
+    before = sys.gettrace()
+    sys.settrace(watch)  # which hears of calls of Python's functions alone: of no returns, and of nothing written in C
     try:
         function()
     finally:
-        sys.setprofile(before)
+        sys.settrace(before)
     return sorted(found)
 
 

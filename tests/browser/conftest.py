@@ -3,8 +3,14 @@
 import os
 import shutil
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
+from report_inputs import Pages, make_analysis, read_hostile, write_page
+
+import tcprof
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -30,6 +36,19 @@ def browser():
         chromium = running.chromium.launch(executable_path=executable, args=ARGUMENTS)
         yield chromium
         chromium.close()
+
+
+@pytest.fixture(scope="session")
+def shared_pages(tmp_path_factory):
+    """Pages that several files look at: each is written once."""
+    folder = tmp_path_factory.mktemp("pages")
+    return Pages(
+        folder,
+        plain=lambda path: write_page(make_analysis(), path),
+        hostile_kernels=lambda path: write_page(read_hostile(folder), path),
+        recorded=lambda path: write_page(tcprof.read(FIXTURES / "transformer_compiled.sqlite"), path),
+        modules=lambda path: write_page(tcprof.read(FIXTURES / "llama.sqlite"), path),
+    )
 
 
 def open_tab(browser, **options):

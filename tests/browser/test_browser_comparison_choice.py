@@ -5,7 +5,7 @@ from comparison_inputs import compare_hostile, compare_several, compare_steps, w
 from report_inputs import Pages
 from slow import slow
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 FIGURE, TABLE = "waterfall-time_ns-1-0", "#table-kernels-1-0"
 
 

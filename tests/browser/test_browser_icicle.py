@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from report_inputs import HOSTILE, read_hostile, write_page
+from report_inputs import HOSTILE, Pages, write_page
 
 import tcprof
 
@@ -12,11 +12,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory):
+def pages(shared_pages, tmp_path_factory):
     folder = tmp_path_factory.mktemp("icicles")
-    write_page(tcprof.read(FIXTURE), folder / "recorded.html")
-    write_page(read_hostile(folder), folder / "hostile.html")
-    return folder
+    return Pages(folder, shared_pages, recorded=lambda path: write_page(tcprof.read(FIXTURE), path))
 
 
 BARS = "#icicle-0 > .bars button"
@@ -83,8 +81,8 @@ def test_arrow_keys_move_between_bars(visit, pages):
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark")])
 def test_names_are_text_and_bars_lie_within_narrow_pages(visit, check_silent, pages, width, scheme):
-    opened = visit(pages / "hostile.html", width, scheme)
+    opened = visit(pages / "hostile_kernels.html", width, scheme)
     titles = opened.locator(BARS).evaluate_all("bars => bars.map(bar => bar.title.split('\\n')[0])")
     assert any(HOSTILE[0] in title for title in titles)
     assert opened.evaluate("window.hacked") is None
-    check_silent(opened, pages / "hostile.html")
+    check_silent(opened, pages / "hostile_kernels.html")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from comparison_inputs import write_page as write_comparison
-from report_inputs import write_page as write_report
+from report_inputs import Pages
 from slow import slow
 
 import tcprof
@@ -12,7 +12,7 @@ from tcprof.comparison import Side, compare
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 FIXTURES = Path(__file__).parents[2] / "fixtures"
-NAMES = ("report", "comparison")
+NAMES = ("recorded", "comparison")
 SHEET = 711  # A4 between the margins of page.css, in pixels
 SMALLEST = 7 * 96 / 72  # 7 pt in pixels
 
@@ -37,12 +37,14 @@ SETTLED = """() => new Promise(done => setTimeout(done, 1000))"""
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory):
+def pages(shared_pages, tmp_path_factory):
     folder = tmp_path_factory.mktemp("layout")
-    base, new = (tcprof.read(FIXTURES / f"transformer_{name}.sqlite") for name in ("eager", "compiled"))
-    write_report(new, folder / "report.html")
-    write_comparison([compare(Side("eager", (base,)), Side("compiled", (new,)))], folder / "comparison.html")
-    return folder
+
+    def write_compared(path):
+        base, new = (tcprof.read(FIXTURES / f"transformer_{name}.sqlite") for name in ("eager", "compiled"))
+        write_comparison([compare(Side("eager", (base,)), Side("compiled", (new,)))], path)
+
+    return Pages(folder, shared_pages, comparison=write_compared)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -53,7 +55,7 @@ def test_buttons_and_legends_are_beside_curves_and_labels(visit, pages, name):
     assert opened.evaluate(OVERLAPS) == []
 
 
-@pytest.mark.parametrize("name", ["comparison", *slow(["report"])])
+@pytest.mark.parametrize("name", ["comparison", *slow(["recorded"])])
 def test_so_they_are_on_a_phone_that_is_turned(browser, pages, name):
     context = browser.new_context(viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
     opened = context.new_page()
@@ -68,7 +70,7 @@ def test_so_they_are_on_a_phone_that_is_turned(browser, pages, name):
     context.close()
 
 
-@pytest.mark.parametrize("name", ["report", *slow(["comparison"])])
+@pytest.mark.parametrize("name", ["recorded", *slow(["comparison"])])
 def test_all_fits_a_sheet_in_letters_that_can_be_read(visit, pages, name):
     opened = visit(pages / f"{name}.html")
     opened.evaluate("dispatchEvent(new Event('beforeprint'))")  # print does not wait for anything behind it

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from report_inputs import HOSTILE, Pages, make_analysis, make_empty, make_samples, read_hostile, write_page
+from report_inputs import HOSTILE, Pages, make_analysis, make_empty, make_samples, write_page
 from slow import slow
 
 import tcprof
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory):
+def pages(shared_pages, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     long = make_samples(np.arange(60_000) % 97)
     hostile = {"names": HOSTILE, "file": HOSTILE[0], "samples": long}
@@ -25,12 +25,10 @@ def pages(tmp_path_factory):
     )
     return Pages(
         folder,
-        plain=lambda path: write_page(make_analysis(), path),
+        shared_pages,
         empty=lambda path: write_page(make_empty(), path),
         hostile=lambda path: write_page(make_analysis(**hostile), path, faults=HOSTILE, warnings=HOSTILE),
         gpus=lambda path: write_page(make_analysis(gpus=(0, 1)), path),
-        hostile_kernels=lambda path: write_page(read_hostile(folder), path),
-        recorded=lambda path: write_page(tcprof.read(FIXTURE), path),
         faulty=lambda path: write_page(make_analysis(), path, faults=lost, warnings=("Rounded samples.",)),
     )
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from report_inputs import make_analysis, read_hostile, write_page
 from slow import slow
 
 import tcprof
@@ -15,14 +14,9 @@ TRANSFORMER = FIXTURES / "transformer_compiled.sqlite"
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 
 
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("panel")
-    write_page(make_analysis(), folder / "plain.html")
-    write_page(read_hostile(folder), folder / "hostile.html")
-    write_page(tcprof.read(TRANSFORMER), folder / "recorded.html")
-    write_page(tcprof.read(FIXTURES / "llama.sqlite"), folder / "modules.html")
-    return folder
+@pytest.fixture
+def pages(shared_pages):
+    return shared_pages
 
 
 def settle(opened):
@@ -262,7 +256,7 @@ def test_panel_and_strip_have_names_and_contrast(visit, pages, axe, width, schem
 
 
 def test_hostile_names_are_text_in_panel_and_search(visit, pages):
-    opened = visit(pages / "hostile.html")
+    opened = visit(pages / "hostile_kernels.html")
     opened.locator("#find").fill("script")
     assert "</script><img src=x onerror=window.hacked=1>" in opened.locator("#found [role=option]").first.text_content()
     opened.locator("#found [role=option]").first.click()

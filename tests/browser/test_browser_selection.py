@@ -4,7 +4,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from report_inputs import HOSTILE, make_analysis, read_hostile, write_page
+from report_inputs import HOSTILE
 from slow import slow
 
 import tcprof
@@ -14,14 +14,9 @@ FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 
 
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("selection")
-    write_page(make_analysis(), folder / "plain.html")
-    write_page(read_hostile(folder), folder / "hostile.html")
-    write_page(tcprof.read(FIXTURE), folder / "recorded.html")
-    write_page(tcprof.read(FIXTURE.with_name("llama.sqlite")), folder / "folded.html")
-    return folder
+@pytest.fixture
+def pages(shared_pages):
+    return shared_pages
 
 
 def window(opened):
@@ -107,7 +102,7 @@ def test_zooming_is_no_step_of_its_own(visit, pages):
 
 @pytest.mark.parametrize(
     "unknown",
-    ["range=%zz", "kernel=x&gpu=7", *slow(["range=nothing", "iteration=99999", "window=2,1", "x=y", "range="])],
+    ["range=%zz", *slow(["kernel=x&gpu=7", "range=nothing", "iteration=99999", "window=2,1", "x=y", "range="])],
 )
 def test_what_the_page_does_not_have_is_ignored(visit, pages, unknown):
     opened = visit(pages / "plain.html")
@@ -161,7 +156,7 @@ def test_an_iteration_and_a_kernel_are_selected_in_figures(visit, pages):
 
 @pytest.mark.slow
 def test_hostile_names_in_an_address_are_text(visit, pages):
-    opened = visit(pages / "hostile.html")
+    opened = visit(pages / "hostile_kernels.html")
     for name in HOSTILE[:3]:
         opened.locator("#table-ranges-0 tbody tr", has_text=name).locator("button.goto").click()
         window(opened)
@@ -177,7 +172,7 @@ def test_hostile_names_in_an_address_are_text(visit, pages):
 
 
 def test_a_link_opens_a_folded_finding(visit, pages):
-    path = pages / "folded.html"
+    path = pages / "modules.html"
     opened = visit(path)
     finding = opened.locator("details.folded h3.finding")
     assert [each.is_visible() for each in finding.all()] == [False]

@@ -5,7 +5,7 @@ import io
 from pathlib import Path
 
 import pytest
-from report_inputs import HOSTILE, make_analysis, read_hostile, write_page
+from report_inputs import HOSTILE, Pages, make_analysis, write_page
 
 import tcprof
 
@@ -16,13 +16,10 @@ STEP_S = 3e-3  # the synthetic steps are 3 ms each, one after the other
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory):
+def pages(shared_pages, tmp_path_factory):
     folder = tmp_path_factory.mktemp("tables")
-    write_page(make_analysis(), folder / "plain.html")
-    write_page(make_analysis(names=[f"range {number}" for number in range(80)]), folder / "many.html")
-    write_page(read_hostile(folder), folder / "hostile.html")
-    write_page(tcprof.read(FIXTURE), folder / "recorded.html")
-    return folder
+    names = [f"range {number}" for number in range(80)]
+    return Pages(folder, shared_pages, many=lambda path: write_page(make_analysis(names=names), path))
 
 
 def names(opened, table="#table-ranges-0"):
@@ -222,7 +219,7 @@ def test_figures_are_saved_as_csv(visit, pages):
 
 @pytest.mark.slow
 def test_hostile_names_are_no_formulas_in_csv(visit, pages):
-    opened = visit(pages / "hostile.html")
+    opened = visit(pages / "hostile_kernels.html")
     rows = saved(opened, opened.locator("[data-csv=table-ranges-0]"))
     assert any(HOSTILE[0] in row[0] for row in rows)
     assert {len(row) for row in rows} == {len(rows[0])}

@@ -11,7 +11,7 @@ from test_roofline import write_trace
 
 import tcprof
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 ZOOMS = [2, *slow([0.8, 1.25])]
 # What each circle or bar of a figure stands for, in the order of their elements.
 MEANT = """selector => Array.from(document.querySelectorAll(selector), shape => {
@@ -90,6 +90,7 @@ def check_circles(opened):
         opened.wait_for_timeout(700)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zoom", ZOOMS)
 def test_circles_of_kernels(visit, pages, zoom):
     opened = visit(pages / "circles.html", zoom=zoom)
@@ -113,6 +114,7 @@ def check_waterfall(opened):
         opened.wait_for_timeout(400)  # two clicks in a row would be one that zooms out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zoom", ZOOMS)
 def test_bars_of_a_waterfall(visit, pages, zoom):
     opened = visit(pages / "comparison.html", zoom=zoom)
