@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import test_cli
+from slow import slow
 
 import tcprof
 from tcprof.analysis.kernels.peaks import GIVEN, find_peaks
@@ -115,8 +116,14 @@ def test_of_peaks_the_known_ones_are_told_where_one_is_not() -> None:
     assert said.endswith("; none is known here in FP64, --peak-tflops gives one.")
 
 
-@pytest.mark.parametrize("command", ["show", "ranges"])
-@pytest.mark.parametrize("columns", [80, 100, 120, 200])
+@pytest.mark.parametrize(
+    ("command", "columns"),
+    [
+        ("show", 80),
+        ("ranges", 120),
+        *slow([("show", 120), ("ranges", 80), *((each, width) for each in ("show", "ranges") for width in (100, 200))]),
+    ],
+)
 def test_peaks_are_told_where_shares_of_them_are_shown_and_nowhere_else(
     run: Run, monkeypatch: pytest.MonkeyPatch, command: str, columns: int
 ) -> None:

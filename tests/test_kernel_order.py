@@ -77,7 +77,6 @@ FIXTURES = {
 # Steps alone, in epochs, of other kernels for each size, in graphs, found in part, and none. The others repeat these.
 KINDS_OF_STEPS = (
     "inference_fp16_last",
-    "inference_fp32",
     "jax_mlp",
     "matmul",
     "mlp_fp16",

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from builders import TraceBuilder
+from slow import slow
 
 import tcprof
 from tcprof import cli
@@ -79,7 +80,7 @@ def test_a_recording_without_a_run_alone_says_nothing(tmp_path):
     assert cost_sentences(analysis) == []
 
 
-@pytest.mark.parametrize(("name", "training"), [("step", False), ("inference Net", True), ("train", True)])
+@pytest.mark.parametrize(("name", "training"), [("step", False), *slow([("inference Net", True), ("train", True)])])
 def test_steps_of_another_kind_are_not_compared(tmp_path, name: str, training: bool):
     analysis = read_with(record(tmp_path, name=name), make_steps(50 * US, training=training))
     assert cost_sentences(analysis) == []

@@ -85,6 +85,7 @@ cli.main()
     assert process.returncode == 128 + signal.SIGTERM
 
 
+@pytest.mark.slow
 def test_a_clean_up_that_takes_long_is_not_disturbed():
     script = """
 import signal, sys, time

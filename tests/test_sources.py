@@ -111,10 +111,10 @@ def test_folders_of_a_second_source_are_compared_like_those_of_the_first(
 ) -> None:
     for side in ("base", "new"):
         (tmp_path / side).mkdir()
-        for number in (1, 2, 10):
+        for number in (2, 10):
             write_json(tmp_path / side / f"run-{number}.json")
         (tmp_path / side / "notes.txt").write_text("not a recording")
-    names = ["run-1.json", "run-2.json", "run-10.json"]
+    names = ["run-2.json", "run-10.json"]
     assert [path.name for path in find_recordings(tmp_path / "base")] == names
     assert [path.name for path in find_recordings(tmp_path / "base" / "run")] == names
     done = run("compare", tmp_path / "base", tmp_path / "new", "--format", "json")

@@ -8,6 +8,7 @@ import select
 import sqlite3
 import subprocess
 import sys
+import termios
 from collections.abc import Callable
 from pathlib import Path
 
@@ -201,25 +202,52 @@ def test_a_full_disk_is_an_error_of_the_output(small: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-", *slow(["2>&-", ">&- 2>&-", "2>/dev/full"])])
+CLOSED = ("<&- >&- 2>&-", ">&-", "2>&-", ">&- 2>&-", "2>/dev/full")
+
+
+@pytest.mark.parametrize("closed", [CLOSED[0], *slow(CLOSED[1:])])
 def test_a_closed_stream_is_no_reason_to_fail(closed: str, small: Path) -> None:
     done = shell(f'"$@" {closed}', "ranges", small)
     assert (done.returncode, b"Traceback" in done.stderr + done.stdout) == (0, False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("closed", CLOSED)
+def test_nor_to_fail_otherwise(closed: str) -> None:
     assert shell(f'"$@" {closed}', "ranges", "absent").returncode == 3
 
 
 def test_a_reader_that_has_gone_ends_it_quietly(small: Path) -> None:
-    for args in (["ranges", small, "--format", "json"], ["--help"]):
-        done = shell('"$@" | true; exit ${PIPESTATUS[0]}', *args)
-        assert done.returncode == 141
-        assert b"Traceback" not in done.stderr
-        assert b"Broken pipe" not in done.stderr
+    done = shell('"$@" | true; exit ${PIPESTATUS[0]}', "ranges", small, "--format", "json")
+    assert done.returncode == 141
+    assert b"Traceback" not in done.stderr
+    assert b"Broken pipe" not in done.stderr
 
 
-@pytest.mark.parametrize("encoding", ["ascii", *slow(["latin-1"])])
-def test_a_stream_that_lacks_characters_gets_question_marks(encoding: str, tmp_path: Path) -> None:
-    path = TraceBuilder().gpu().range("前向 →", 0, 9_000).kernel("k", 2_000, 3_000, launched=1_000).write(tmp_path)
-    done = shell('"$@"', "ranges", path, PYTHONIOENCODING=encoding)
+@pytest.mark.slow
+def test_one_that_asked_for_help_too() -> None:
+    assert shell('"$@" | true; exit ${PIPESTATUS[0]}', "--help").returncode == 141
+
+
+def lacking(folder: Path) -> Path:
+    """A recording with a name that few encodings have the characters of."""
+    return TraceBuilder().gpu().range("前向 →", 0, 9_000).kernel("k", 2_000, 3_000, launched=1_000).write(folder)
+
+
+def test_a_stream_that_lacks_characters_gets_question_marks(
+    run: Callable[..., test_cli.Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert run("ranges", lacking(tmp_path)).status == 0
+    stream.flush()
+    assert b"?? ?" in stream.buffer.getvalue()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_so_does_that_of_a_process(encoding: str, tmp_path: Path) -> None:
+    done = shell('"$@"', "ranges", lacking(tmp_path), PYTHONIOENCODING=encoding)
     assert done.returncode == 0
     assert "?? ?" in done.stdout.decode(encoding)
 
@@ -235,10 +263,13 @@ def odd(small: Path) -> str:
 def test_the_page_of_a_file_whose_name_is_not_utf_8(small: Path, odd: str) -> None:
     done = shell(f'cd "{small.parent}"; "$@"', "report", odd)
     assert done.returncode == 0
-    assert done.stdout.splitlines()[-1] == b"caf\xe9.html"  # other programs find it by its bytes
+    *said, name = done.stdout.splitlines()
+    assert name == b"caf\xe9.html"  # other programs find it by its bytes
+    b"\n".join(said).decode("utf-8")
 
 
-@pytest.mark.parametrize("name", ["text", *slow(["json", "csv", "markdown"])])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["text", "json", "csv", "markdown"])
 def test_names_of_files_that_are_not_utf_8(small: Path, odd: str, name: str) -> None:
     shown = shell(f'cd "{small.parent}"; "$@"', "ranges", odd, "--format", name)
     assert shown.returncode == 0
@@ -255,10 +286,13 @@ def test_a_name_that_is_too_long_is_an_error_of_its_user(run: Callable[..., test
         assert (done.status, "File name too long" in done.err) == (3, True)
 
 
-def test_a_real_terminal_gets_no_more_than_colours(tmp_path: Path) -> None:
+def test_a_real_terminal_has_its_width_and_gets_nothing_that_acts(tmp_path: Path) -> None:
     path = TraceBuilder().gpu().range(HOSTILE, 0, 9_000).kernel("k", 2_000, 3_000, launched=1_000).write(tmp_path)
     ours, theirs = pty.openpty()
-    with subprocess.Popen(command_of("ranges", path), stdout=theirs, stderr=subprocess.DEVNULL) as process:
+    termios.tcsetwinsize(theirs, (24, 66))
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"} | {"NO_COLOR": "1"}
+    command = command_of("ranges", path)
+    with subprocess.Popen(command, env=environment, stdout=theirs, stderr=subprocess.DEVNULL) as process:
         os.close(theirs)
         got = b""
         while select.select([ours], [], [], 60)[0]:
@@ -272,6 +306,7 @@ def test_a_real_terminal_gets_no_more_than_colours(tmp_path: Path) -> None:
     assert b"\x1b]" not in got
     assert b"\x07" not in got
     assert "\u202e" not in got.decode()
+    assert 50 < max(map(len, got.decode().splitlines())) <= 66
 
 
 def test_everything_that_commands_say_goes_through_one_module() -> None:

@@ -162,7 +162,7 @@ def check_time_is_as_counted(folder, base, new):
         assert value["idle"] == 10 * found[None]
 
 
-@settings(max_examples=4)
+@settings(max_examples=2)
 @given(intervals, intervals)
 def test_time_is_as_counted_nanosecond_by_nanosecond(tmp_path, base, new):
     check_time_is_as_counted(tmp_path, base, new)
@@ -231,6 +231,7 @@ def test_a_kernel_that_came_changes_the_mix_and_not_the_intensity(tmp_path):
     assert_adds_up(rows)
 
 
+@pytest.mark.slow
 def test_a_tensor_kernel_that_came_changes_the_mix_and_not_the_intensity_either(tmp_path):
     base = active((ADD, 0, 100_000), samples=[0] * 20)
     new = active((ADD, 0, 100_000), (NVJET, 100_000, 200_000), samples=[0] * 10 + [80] * 10)

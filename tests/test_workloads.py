@@ -169,10 +169,11 @@ class TestTraining:
         assert printed.err.splitlines()[-1].startswith("mnist_x.py: error: ")
 
     @pytest.mark.skipif(torch.cuda.is_available(), reason="has a GPU, so that --device cuda is no error here")
-    def test_cuda_without_a_gpu_is_refused(self):
-        run = run_script("mnist_amp.py", "--device", "cuda")
-        assert run.returncode == 2
-        assert run.stderr.endswith("error: PyTorch finds no CUDA device here; use --device cpu\n")
+    def test_cuda_without_a_gpu_is_refused(self, capsys):
+        with pytest.raises(SystemExit) as stop:
+            run_recorded("mnist_amp.py", "--device", "cuda")
+        assert stop.value.code == 2
+        assert capsys.readouterr().err.endswith("error: PyTorch finds no CUDA device here; use --device cpu\n")
 
 
 class TestRanges:

@@ -28,8 +28,10 @@ def losses(output: str) -> tuple[float, float]:
     return float(first), float(last)
 
 
-@pytest.mark.parametrize("script", SMALL)
-@pytest.mark.parametrize("precision", ["fp32", pytest.param("bf16", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("script", "precision"),
+    [("transformer.py", "fp32"), *slow([("transformer.py", "bf16"), ("convnet.py", "fp32"), ("convnet.py", "bf16")])],
+)
 def test_the_loss_falls(script, precision):
     output, _ = run_recorded(script, *SMALL[script], "--steps", 40, "--precision", precision)
     first, last = losses(output)
@@ -67,7 +69,7 @@ def test_the_residual_network_learns_brightness_and_opens_no_range():
     assert paths == []
 
 
-@pytest.mark.parametrize("script", ["transformer.py", pytest.param("convnet.py", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("script", SMALL)
 def test_ranges_nest_as_promised(script):
     _, paths = run_recorded(script, *SMALL[script], "--steps", 2)
     step = ["step", "step/copy", "step/forward", "step/backward", "step/optimizer"]
@@ -94,7 +96,8 @@ def test_impossible_options_are_refused(script, options, said, capsys):
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("script", ["convnet.py", *slow(["transformer.py"])])
+@pytest.mark.slow
+@pytest.mark.parametrize("script", SMALL)
 def test_help_says_what_it_does(script):
     """As a user starts it, in a process of its own."""
     run = run_script(script, "--help")

@@ -22,6 +22,7 @@ pytest.importorskip("nvtx", reason="the workloads need nvtx: pip install 'tcprof
 
 pytestmark = pytest.mark.workload
 
+idx_folder = test_workloads.idx_folder
 PARTS = ("copy", "forward", "backward", "optimizer")
 FASHION = ("--images", 2000, "--steps", 20)
 FORMATS = ("fp64", "fp32", "tf32", "fp16", "bf16", "int8", "fp8")
@@ -104,13 +105,23 @@ class TestMnistPinned:
     def test_ranges_nest_as_promised(self, pinned_run):
         self.check_ranges(pinned_run[1])
 
+    @pytest.mark.slow
     def test_ranges_are_the_same_without_processes_that_load(self):
         self.check_ranges(run_recorded("mnist_pinned.py", *MNIST, "--workers", 0)[1])
 
+    def test_ranges_nest_with_few_images_too(self, idx_folder):
+        options = ("--data", idx_folder, "--batch-size", 2, "--workers", 0)
+        found = run_recorded("mnist_pinned.py", *MNIST, *options)[1]
+        assert [path for path in found if not path.startswith("warm-up")][:-1] == self.epochs()
+        assert found[-1] == "test"
+
     @staticmethod
     def check_ranges(found):
-        epochs = [path for epoch in range(2) for path in (f"epoch {epoch}", *steps(f"epoch {epoch}/", 3))]
-        assert found == ["warm-up", *steps("warm-up/", 10), *epochs, "test"]
+        assert found == ["warm-up", *steps("warm-up/", 10), *TestMnistPinned.epochs(), "test"]
+
+    @staticmethod
+    def epochs():
+        return [path for epoch in range(2) for path in (f"epoch {epoch}", *steps(f"epoch {epoch}/", 3))]
 
     def test_each_batch_comes_once_and_whole(self, workload):
         digits, pinned = workload("digits"), workload("mnist_pinned")

@@ -1,4 +1,4 @@
-"""The CUDA program in workloads/: it compiles where nvcc is, and computes where a GPU is too."""
+"""The CUDA program in workloads/: it compiles where nvcc is, which takes long, and computes where a GPU is too."""
 
 import re
 import shutil
@@ -45,6 +45,7 @@ def test_launches_are_checked_at_once():
     assert body.rindex("<<<") < body.index("CHECK(cudaGetLastError())")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [("--size", 17), ("--size", 0), ("--size", 65536), ("--size",), ("--steps", 0), ("--steps", "3x"), ("--width", 16)],
@@ -55,6 +56,7 @@ def test_impossible_options_are_refused(program, options):
     assert done.stderr.startswith("usage: wmma [--size N] [--steps N]")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [16, 208, 1024])  # one tile; blocks that are not full; many blocks
 def test_products_are_right(program, size):
     done = run(program, "--size", size, "--steps", 3)

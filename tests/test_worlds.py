@@ -24,6 +24,7 @@ ALIKE = (  # each like another scenario that runs by default
     "sampler 3 µs late",
     "sampler 5 µs early",
     "never idle, 2 µs late",
+    "percentages, short",
     "percentages, low",
     "percentages, no clock",
     "percentages, lost",
@@ -90,7 +91,7 @@ def test_neighbouring_ranges_are_told_apart(us: float, points: float, tmp_path: 
         assert row["tensor_active_low_pct"] <= true <= row["tensor_active_high_pct"]
 
 
-@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize("kernels", [True, *slow([False])])
 def test_intervals_of_short_ranges_hold(kernels: bool, tmp_path: Path) -> None:
     """With the fit, and where the kernels were not fitted."""
     held = []

@@ -94,6 +94,7 @@ def shown(received: bytes) -> list[bytes]:
     return [line.rpartition(ERASE)[2] for line in received.split(b"\n")]
 
 
+@pytest.mark.slow
 def test_it_counts_seconds(terminal: Terminal):
     received = record("import time; time.sleep(2.2)", terminal)
     seconds = [int(text) for text in re.findall(rb"recording (\d+) s", received)]
