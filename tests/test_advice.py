@@ -377,7 +377,7 @@ def test_communication_beside_computation_costs_nothing(tmp_path: Path) -> None:
     rules = {each.rule for each in advise(analyze(hidden.trace(tmp_path / "a")))}
     assert "exposed-communication" not in rules
     exposed = TraceBuilder().gpu().kernel("ncclDevKernel_AllReduce", 0, 4 * MS, launched=0)
-    exposed.kernel(GEMM, 4 * MS, 5 * MS, launched=1, stream=8)
+    exposed.kernel(GEMM, 4 * MS, 9 * MS, launched=1, stream=8)
     (advice,) = [each for each in advise(analyze(exposed.trace(tmp_path))) if each.rule == "exposed-communication"]
     assert advice.gain.high_ns == pytest.approx(0.9 * 4 * MS)
 

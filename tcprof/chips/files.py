@@ -47,7 +47,7 @@ class ChipFile:
 
 
 def lacks(precision: str, chip: str, gpu: str) -> bool:
-    """Whether it is known that a GPU has no matrix instruction in a precision.
+    """Whether it is known that a GPU has no matrix instruction in a precision: no board with its chip has one.
 
     Args:
         precision: One of ``PRECISIONS``.
@@ -57,7 +57,10 @@ def lacks(precision: str, chip: str, gpu: str) -> bool:
     files = _read_folder(DATA)
     named = next((file for file in files if chip in file.chips), None)
     own = named or next((file for file in files if file.gpus and re.search(file.gpus, gpu)), None)
-    return own is not None and not any(precision in rates for rates in _rates_of(own, gpu).values())
+    if own is None:
+        return False
+    of_all = (own.rates, *(rates for _, rates in own.rates_of_boards))
+    return not any(precision in rates for families in of_all for rates in families.values())
 
 
 def find_chip(name: str, gpu: str = "") -> Chip:

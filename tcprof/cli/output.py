@@ -56,7 +56,7 @@ def _print_rest(document: "Document", has: Iterable[str]) -> None:
     if "base" not in has:
         print_notes(document.base)
     if document.rows is not None and document.rows.empty and "warnings" not in has:
-        print_notes(("Nothing in the recording is what the options ask for.",))
+        print_notes((document.if_empty,))
     if "warnings" not in has:
         print_notes(document.warnings)
     if document.gate is not None and "gate" not in has:

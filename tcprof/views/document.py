@@ -270,6 +270,7 @@ class Document:
         base: What is left out of the figures; shown with the other notes, or where there is no place, as a warning.
         data: What JSON has, in order: frames and plain values.
         rows: What CSV has; None where it has no rows.
+        if_empty: What is said where there are no rows.
         gate: The judgements of a gate, see ``tcprof.comparison.gate.judgements``.
         title: What it is called where several documents are shown.
     """
@@ -281,5 +282,6 @@ class Document:
     base: tuple[str, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
     rows: "pd.DataFrame | None" = None
+    if_empty: str = "Nothing in the recording is what the options ask for."
     gate: Any = None
     title: str = ""

@@ -92,6 +92,12 @@ def save(shares: Sequence[float], time_ns: float) -> Levels:
     return shares[0] * time_ns, shares[1] * time_ns, shares[2] * time_ns
 
 
+def hide(step: Step, shares: Sequence[float], time_ns: float) -> Levels:
+    """The same of what is to run beside the rest of the step: no more than that is long."""
+    low, likely, high = (min(saved, max(0.0, step.length_ns - time_ns)) for saved in save(shares, time_ns))
+    return low, likely, high
+
+
 def kernels_of(step: Step, launches: pd.DataFrame) -> pd.DataFrame:
     """The kernels of some launches, as ``Step.kernels``, with the exposed time of these launches alone.
 

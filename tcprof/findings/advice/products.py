@@ -6,6 +6,7 @@ import pandas as pd
 from tcprof.analysis.kernels.bound import MEMORY
 from tcprof.analysis.kernels.names import OPTIMIZER, PRODUCT
 from tcprof.arrays import Floats
+from tcprof.chips import lacks
 from tcprof.findings.advice.making import save, time_of
 from tcprof.findings.advice.measured import MEASURED, reached, speedup
 from tcprof.findings.advice.step import Levels, Step
@@ -26,6 +27,20 @@ BF16_CODE = (
     "# Hugging Face: TrainingArguments(bf16=True)",
     "# Lightning: Trainer(precision='bf16-mixed')",
     "# Keras: keras.mixed_precision.set_global_policy('mixed_bfloat16')",
+)
+SCALER_CODE = (
+    'scaler = torch.amp.GradScaler("cuda")',
+    "scaler.scale(loss).backward()",
+    "scaler.step(optimizer); scaler.update()",
+)
+FP16_CODE = (
+    SCALER_CODE[0],
+    'with torch.autocast("cuda", dtype=torch.float16):  # forward pass and loss',
+    "    loss = criterion(model(inputs), targets)",
+    *SCALER_CODE[1:],
+    "# Hugging Face: TrainingArguments(fp16=True)",
+    "# Lightning: Trainer(precision='16-mixed')",
+    "# Keras: keras.mixed_precision.set_global_policy('mixed_float16')",
 )
 
 
@@ -61,11 +76,22 @@ def is_of_measured_chip(step: Step) -> bool:
     return bool(step.chip.name == MEASURED["products"]["chip"])
 
 
+def lacks_precision(step: Step, precision: str) -> bool:
+    """Whether the chip is known to have no Tensor Cores for a precision."""
+    return lacks(precision, str(step.gpu_row["chip"]), str(step.gpu_row["name"]))
+
+
+def half_precision(step: Step) -> str:
+    """The 16 bits to compute in: bf16, or fp16 where the chip has no other; empty where it has neither."""
+    return next((each for each in ("bf16", "fp16") if not lacks_precision(step, each)), "")
+
+
 def saved_by(step: Step, rows: pd.DataFrame, before: str, after: str) -> Levels:
     """Exposed time of products that another precision saves, in ns; NaN where the chip's rates are not known."""
     fast = speedup(step.chip, before, after, rows["median_ns"].to_numpy(np.float64))
     is_bound = (rows["bound"] == MEMORY).to_numpy()
-    shares, spread = MEASURED["convolutions"]["share"], MEASURED["products"]["spread"]
+    shares = MEASURED["convolutions"]["share"]
+    spread = MEASURED["products"]["spread" if is_of_measured_chip(step) else "spread_elsewhere"]
     found = []
     for level in range(3):
         share = np.where(rows["is_convolution"], shares[level], 1.0)
@@ -75,7 +101,7 @@ def saved_by(step: Step, rows: pd.DataFrame, before: str, after: str) -> Levels:
     return found[0], found[1], found[2]
 
 
-def saved_by_autocast(step: Step, rows: pd.DataFrame, before: str) -> Levels:
+def saved_by_autocast(step: Step, rows: pd.DataFrame, before: str, after: str = "bf16") -> Levels:
     """The same for 16 bits by autocast: with attention, and bytes of element-wise kernels, less what casts take."""
     kernels, autocast = step.kernels, MEASURED["autocast"]
     attention = time_of(kernels[(kernels["work"] == ATTENTION) & (kernels["precision"] == "tf32")])
@@ -83,7 +109,7 @@ def saved_by_autocast(step: Step, rows: pd.DataFrame, before: str) -> Levels:
     narrowed = time_of(kernels[(kernels["work"] == _ELEMENT_WISE) & (kernels["bound"] == MEMORY) & ~is_looped])
     optimizer = time_of(kernels[kernels["work"] == OPTIMIZER]) + ALL_OF_LOOPED * time_of(kernels[is_looped])
     parts = (
-        saved_by(step, rows, before, "bf16"),
+        saved_by(step, rows, before, after),
         save([1 - 1 / each for each in MEASURED["attention"]["speedup"]], attention),
         save(autocast["element_wise"], narrowed),
         save([-each for each in autocast["cast_of_optimizer"]], optimizer),

@@ -20,7 +20,7 @@ from tcprof.analysis.kernels.names import parse_name
 from tcprof.arrays import Floats
 from tcprof.chips import Chip, find_chip
 from tcprof.findings.advice.advice import UNPRICED, Gain
-from tcprof.findings.advice.host import LAUNCHES, Host, Pair, find_host, launching_time
+from tcprof.findings.advice.host import LAUNCHES, WORK, Host, Pair, find_host, launching_time
 from tcprof.findings.advice.measured import TRACING, TRACING_SHAPES
 from tcprof.findings.advice.replay import Replay, make_replay
 from tcprof.findings.advice.windows import find_windows, time_alone
@@ -177,14 +177,19 @@ class Step:
     def price_batch(self, saved_ns: Levels) -> Gain:
         """What twice the batch wins of a sample: the CPU's time is that of two, and so is that of some kernels.
 
+        Not the time in which the CPU neither launches nor waits, which is as long for each sample where it loads them:
+        all of it at the least, likely what is in ranges that launch nothing.
+
         Args:
             saved_ns: Exposed time of a sample's kernels that is saved.
         """
+        work = self.host.idle_ns[WORK]
+        loading = (work, work - self.host.work_of_launching_ns, 0.0)
 
         def gain(level: int, tracing: float) -> tuple[float, float]:
             alone, gpu = self.alone_ns[tracing], self.busy_ns - saved_ns[level]
             limit = self._play(tracing / 2, gpu / self.busy_ns) if self.is_played else tracing * self.cpu_ns / 2
-            return alone - min(alone, max(gpu, limit)), alone
+            return alone - min(alone, max(gpu, limit + tracing * loading[level] / 2)), alone
 
         return self._price(gain)
 

@@ -51,6 +51,7 @@ def view_advice(analysis: Analysis, findings: Findings) -> Document:
         base=base,
         data={**document_data(analysis, findings, {}), "advice": [_plain(each) for each in advice]},
         rows=list_advice(advice),
+        if_empty="No rule has anything to advise on this recording.",
     )
 
 

@@ -19,7 +19,7 @@ from tcprof import units
 from tcprof.findings.advice.advice import LOW, MEDIUM, Advice, Option
 from tcprof.findings.advice.copies import are_pinned
 from tcprof.findings.advice.host import WORK
-from tcprof.findings.advice.making import make_advice, save
+from tcprof.findings.advice.making import TRY, make_advice, save
 from tcprof.findings.advice.step import Step
 from tcprof.findings.advice.subject import about_ranges
 from tcprof.untrusted import one_line
@@ -38,7 +38,7 @@ _FASTER = (
     "# decode and augment on the GPU (torchvision.transforms.v2, NVIDIA DALI)",
 )
 _NOTABLE = 0.01  # of the idle time, to be named
-_IN_LAUNCHING = "Most of it is in ranges that launch kernels, so it is not loading: a profiler of Python tells what."
+_IN_LAUNCHING = "Most of it is in ranges that launch kernels, so it is not loading: a profiler of the CPU tells what."
 _FIND = ("py-spy record --native -o profile.svg -- python train.py",)
 _NAME_IT = "Name what the step does with NVTX ranges: a range “load” tells loading from other work."
 
@@ -58,18 +58,19 @@ def find(step: Step) -> list[Advice]:
     is_of_launching = 2 * step.host.work_of_launching_ns > idle
     said = (
         f"The GPU idles {step.tell_share(idle)} while the CPU does something other than launching kernels",
-        _IN_LAUNCHING if is_of_launching else _say_of_loading(is_pinned),
+        _IN_LAUNCHING if is_of_launching else _say_of_loading(step, is_pinned),
     )
     evidence = (f"idle time of a step: {', '.join(named)}",)
     load = Option("load faster", _FASTER, gain) if is_pinned else Option("load ahead", _CODE, gain)
     options = [Option("find it", _FIND, gain) if is_of_launching else load]
     about = about_ranges(step, work.index)
     confidence = MEDIUM if step.is_timed_alone else LOW
-    return [make_advice(step, "cpu-work", said, options, about, evidence, confidence, _NAME_IT)]
+    surer = _NAME_IT if work.index[0] == "" or is_of_launching else TRY
+    return [make_advice(step, "cpu-work", said, options, about, evidence, confidence, surer)]
 
 
-def _say_of_loading(is_pinned: bool) -> str:
+def _say_of_loading(step: Step, is_pinned: bool) -> str:
     """What workers can do, by whether a loader was set up to run ahead."""
     if is_pinned:
         return "Copies come from pinned memory: if something loads ahead already, it is too slow."
-    return "If that is loading data, workers can do it ahead."
+    return f"If that is loading data, {'workers' if step.is_of_framework else 'another thread'} can do it ahead."

@@ -5,7 +5,8 @@ What: copies from the host to the GPU during which nothing else runs there.
 Why: from pinned memory a copy runs beside kernels, and the CPU does not wait for it; from pageable memory both wait.
 Calls that return before half of their copy is done tell that its memory is pinned already.
 
-Thresholds: 3 % of a step, where something iterates. How much can be hidden is assumed.
+Thresholds: 3 % of a step, where something iterates. How much can be hidden is assumed, and no more than the rest of the
+step, beside which they would run.
 
 Do: `DataLoader(pin_memory=True)` and `.to(device, non_blocking=True)`, the next batch while this one computes; or keep
 the data on the GPU.
@@ -17,7 +18,7 @@ from tcprof import units
 from tcprof.findings.advice.advice import Advice, Option
 from tcprof.findings.advice.copies import are_pinned, find_copies
 from tcprof.findings.advice.host import find_launching_ranges
-from tcprof.findings.advice.making import make_advice, save, time_of
+from tcprof.findings.advice.making import hide, make_advice, time_of
 from tcprof.findings.advice.measured import MEASURED
 from tcprof.findings.advice.step import Step
 from tcprof.findings.advice.subject import about_ranges
@@ -27,6 +28,10 @@ _PIN = ("loader = DataLoader(dataset, batch_size, pin_memory=True, num_workers=2
 _CODE = (
     "with torch.cuda.stream(copies):  # of the next batch, beside this one",
     "    inputs = inputs.to(device, non_blocking=True)",
+)
+_LESS = (
+    "images = images.to(device)  # once, before the first step, if all data fit",
+    "images = images.float() / 255  # sent as uint8, converted on the GPU",
 )
 
 
@@ -45,7 +50,10 @@ def find(step: Step) -> list[Advice]:
         else "From pinned memory they can run beside kernels.",
     )
     evidence = [f"{count} in a step, {units.format_ns(time)}"]
-    gain = step.price_kernels(save(MEASURED["assumed"]["copies"], time))
+    gain = step.price_kernels(hide(step, MEASURED["assumed"]["copies"], time))
     about = about_ranges(step, find_launching_ranges(step.analysis, copies))
     options = [Option("copies beside kernels", _CODE if is_pinned else _PIN + _CODE, gain)]
+    if 2 * time > step.length_ns:
+        evidence.append("they take longer than all else: most of them have nothing that they could run beside")
+        options.append(Option("send less", _LESS))
     return [make_advice(step, "exposed-copies", said, options, about, evidence)]

@@ -10,7 +10,8 @@ Thresholds: 90 % of the products' time in FP16, since a part that is not trained
 time, and so has no price. A loss that is multiplied by a constant cannot be told from other arithmetic: such programs
 are told, too.
 
-Do: bfloat16, which has the exponents of float32 and needs no scaler; or `torch.amp.GradScaler("cuda")`.
+Do: bfloat16, which has the exponents of float32 and needs no scaler; or `torch.amp.GradScaler("cuda")`, before Ampere
+that alone.
 
 Not when: the program scales its loss by a constant.
 """
@@ -18,7 +19,14 @@ Not when: the program scales its loss by a constant.
 from tcprof import units
 from tcprof.findings.advice.advice import MEDIUM, Advice, Option
 from tcprof.findings.advice.making import list_kernels, make_advice, time_of
-from tcprof.findings.advice.products import BF16_CODE, LOOPED, NOTABLE_SHARE_PCT, is_product
+from tcprof.findings.advice.products import (
+    BF16_CODE,
+    LOOPED,
+    NOTABLE_SHARE_PCT,
+    SCALER_CODE,
+    is_product,
+    lacks_precision,
+)
 from tcprof.findings.advice.step import Step
 from tcprof.findings.advice.subject import about_kernels
 
@@ -28,11 +36,6 @@ _SCALER = (
     r"non_finite|amp_update_scale|[Oo]verflow|ScaleFunctor|AxpbyFunctor|Compare(?:Eq)?Functor|is_?(?:finite|inf|nan)"
 )
 _HIDDEN = "^graph$"
-_CODE = (
-    'scaler = torch.amp.GradScaler("cuda")',
-    "scaler.scale(loss).backward()",
-    "scaler.step(optimizer); scaler.update()",
-)
 
 
 def find(step: Step) -> list[Advice]:
@@ -44,13 +47,14 @@ def find(step: Step) -> list[Advice]:
     is_mostly = time > _LEAST_SHARE * time_of(products) and step.share_pct(time) >= NOTABLE_SHARE_PCT
     if not trains or not is_mostly or names.str.contains(f"{_SCALER}|{_HIDDEN}").any():
         return []
+    has_bf16 = not lacks_precision(step, "bf16")
     said = (
         f"Steps train in float16, and no scaler is seen: products in FP16 take {step.tell_share(time)}",
-        "Gradients below 6e-8 become 0 unless the loss is scaled. bfloat16 needs no scaler.",
+        "Gradients below 6e-8 become 0 unless the loss is scaled." + " bfloat16 needs no scaler." * has_bf16,
     )
     share = units.format_pct(100 * time / time_of(products))
     evidence = [f"{share} of the products' time is in FP16", *list_kernels(rows)]
-    options = [Option("bfloat16", BF16_CODE), Option("a scaler", _CODE)]
+    options = [Option("bfloat16", BF16_CODE)] * has_bf16 + [Option("a scaler", SCALER_CODE)]
     about = about_kernels(step, rows.index)
     look = "Look whether the program multiplies its loss."
     return [make_advice(step, "fp16-without-scaler", said, options, about, evidence, MEDIUM, look)]

@@ -19,21 +19,20 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.findings.advice.advice import Advice
-from tcprof.findings.advice.making import advise_on_kernels, save, time_of
+from tcprof.findings.advice.making import Priced, advise_on_kernels, save, time_of
 from tcprof.findings.advice.measured import MEASURED
-from tcprof.findings.advice.products import has_halves
+from tcprof.findings.advice.products import has_halves, lacks_precision
 from tcprof.findings.advice.rules import fusion
 from tcprof.findings.advice.scaler import UNSCALE, UPDATE
 from tcprof.findings.advice.step import Step
 
 LEAST_PCT = 2.0
 CASTS = r"float16_copy_kernel|unrolled_elementwise_kernel<[^<>]*direct_copy|LoadWithCast.*direct_copy"
-_COMPILE = ("model = torch.compile(model)  # fuses casts with what follows", "# or:")
+_COMPILE = ("model = torch.compile(model)  # fuses casts with what follows",)
 _OF_COMPILER = "triton_"  # what the kernels of torch.compile are called
 _LOSS = (
     "@torch.compile  # the loss too: its casts are fused with the model's end",
     "def loss_of(inputs, targets): return criterion(model(inputs), targets)",
-    "# or:",
 )
 _WEIGHTS = ("model = model.to(torch.bfloat16)  # FP32 copies in the optimizer",)
 _SCALER = (
@@ -54,12 +53,16 @@ def find(step: Step) -> list[Advice]:
     if step.share_pct(time) < LEAST_PCT:
         return []
     is_compiled = bool(names.str.startswith(_OF_COMPILER).any())
-    options = []
+    options: list[Priced] = []
+    has_bf16 = not lacks_precision(step, "bf16")
     if len(casts):
-        code = (_LOSS if is_compiled else _COMPILE) + _WEIGHTS
+        code = _LOSS if is_compiled else _COMPILE
+        code = (*code, "# or:", *_WEIGHTS) if has_bf16 else code
         options.append(("fewer casts", code, save(MEASURED["assumed"]["casts"], time_of(casts))))
-    if len(unscale):
+    if len(unscale) and has_bf16:
         options.append(("bfloat16 without a scaler", _SCALER, save((0.9, 1.0, 1.0), time_of(unscale))))
+    if not options:
+        return []
     options.sort(key=lambda option: -option[2][1])
     take = "take" if len(casts) else "takes"
     what = " and ".join(["casts"] * bool(len(casts)) + ["unscaling"] * bool(len(unscale))).capitalize()

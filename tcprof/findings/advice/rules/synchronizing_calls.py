@@ -29,6 +29,7 @@ from tcprof.findings.advice.copies import are_pinned, find_copies
 from tcprof.findings.advice.host import LAUNCHES, OF_SCALER, WAITS, WORK
 from tcprof.findings.advice.making import TRY, make_advice
 from tcprof.findings.advice.measured import MEASURED
+from tcprof.findings.advice.products import lacks_precision
 from tcprof.findings.advice.step import Step
 from tcprof.findings.advice.subject import about_ranges
 from tcprof.frames import KERNEL_KINDS
@@ -43,11 +44,16 @@ _COPIES = (
     "loader = DataLoader(dataset, batch_size, pin_memory=True)",
     "inputs = inputs.to(device, non_blocking=True)",
 )
-_SCALER = (
-    "optimizer = torch.optim.AdamW(model.parameters(), fused=True)  # or SGD",
+_SCALER = ("optimizer = torch.optim.AdamW(model.parameters(), fused=True)  # or SGD",)
+_NO_SCALER = (
     "# or bfloat16, which needs no scaler:",
     'with torch.autocast("cuda", dtype=torch.bfloat16): ...',
 )
+_DEVICE, _OF_DEVICE = (
+    "cudaDeviceSynchronize",
+    ("# no torch.cuda.synchronize() in each step: only around what is timed",),
+)
+_KEEP, _UNSCALED = "keep results on the GPU", "a fused optimizer, or bfloat16"
 _FIND_THEM = "Find the calls with torch.cuda.set_sync_debug_mode('warn')."
 _SHOWN, _NOTABLE = 3, 0.01  # calls, and share of the waiting time, to be named
 
@@ -69,7 +75,7 @@ def find(step: Step) -> list[Advice]:
     waits = waits[waits["time_ns"] >= _NOTABLE * waited]
     options = _list_options(step, waits, gain)
     confidence = MEDIUM if step.is_timed_alone else LOW
-    surer = TRY if options[0].code is _SCALER else _FIND_THEM
+    surer = _FIND_THEM if step.is_of_framework and options[0].title == _KEEP else TRY
     about = about_ranges(step, waits["range"])
     return [make_advice(step, "synchronizing-calls", said, options, about, _list_waits(waits), confidence, surer)]
 
@@ -88,9 +94,12 @@ def _list_options(step: Step, waits: pd.DataFrame, gain: Gain) -> list[Option]:
     """What makes the calls needless, those first that wait longest; the gain is that of all."""
     of_scaler = float(waits["time_ns"].get(OF_SCALER, 0.0))
     is_pageable = len(find_copies(step)) and not are_pinned(step)
+    of_device = waits.index.str.startswith(_DEVICE)
+    others = _RESULTS * bool((~of_device & (waits.index != OF_SCALER)).any()) + _OF_DEVICE * bool(of_device.any())
+    fused = ("a fused optimizer", _SCALER) if lacks_precision(step, "bf16") else (_UNSCALED, _SCALER + _NO_SCALER)
     options = [
-        (of_scaler, "a fused optimizer, or bfloat16", _SCALER),
-        (waits["time_ns"].sum() - of_scaler, "keep results on the GPU", _RESULTS + _COPIES * is_pageable),
+        (of_scaler, *fused),
+        (waits["time_ns"].sum() - of_scaler, _KEEP, others + _COPIES * is_pageable),
     ]
     used = sorted((option for option in options if option[0] > 0), reverse=True)
     return [Option(title, code, UNPRICED if place else gain) for place, (_, title, code) in enumerate(used)]

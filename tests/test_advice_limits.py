@@ -1,0 +1,89 @@
+"""What limits a price: what there is to hide behind, and work of the CPU that a larger batch has more of."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import test_cli
+from builders import TraceBuilder
+
+import tcprof
+from tcprof.findings.advice import Advice
+
+US, MS = 1_000, 1_000_000
+GEMM = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT"
+TREE = "void tree<int>(const int *)"
+run = test_cli.run
+Run = Callable[..., test_cli.Outcome]
+Find = Callable[[TraceBuilder], dict[str, Advice]]
+
+
+@pytest.fixture
+def find(tmp_path: Path) -> Find:
+    """The advice on a recording, by rule."""
+    return lambda builder: {each.rule: each for each in tcprof.read(builder.write(tmp_path)).advice}
+
+
+def steps_of_copies(copy: int, nccl: bool = False) -> TraceBuilder:
+    """Steps of 1 ms, of which a copy, or a transfer between GPUs, takes a part and a kernel the rest."""
+    builder = TraceBuilder().gpu()
+    for number in range(8):
+        queued, at = number * 10 * US, (number + 1) * MS  # long before
+        builder.range("step", queued, queued + 10 * US)
+        if nccl:
+            builder.kernel("ncclDevKernel_SendRecv", at, at + copy, launched=queued + 1)
+        else:
+            builder.copy("host to device", at, at + copy, launched=queued + 1)
+        builder.kernel(GEMM, at + copy, at + MS, launched=queued + 2)
+    return builder
+
+
+def test_copies_win_no_more_than_what_they_can_run_beside(find: Find) -> None:
+    found = find(steps_of_copies(950 * US))["exposed-copies"]
+    assert found.gain.high_ns == pytest.approx(50 * US, rel=0.05)
+    assert [option.title for option in found.options] == ["copies beside kernels", "send less"]
+    assert len(find(steps_of_copies(200 * US))["exposed-copies"].options) == 1
+
+
+def small_kernels(load: int, name: str = TREE, waits: bool = False) -> TraceBuilder:
+    """Steps of 1 ms of small kernels, but for some time in which the CPU loads, or waits at the end."""
+    builder = TraceBuilder().gpu()
+    for number in range(8):
+        at = number * MS
+        builder.range("step", at, at + 990 * US)
+        if load:
+            builder.range("load", at + 5 * US, at + load)
+        for launched in range(at + load + 10 * US, at + (800 if waits else 980) * US, 10 * US):
+            builder.kernel(name, launched + 6 * US, launched + 8 * US, launched=launched)
+        if waits:
+            builder.kernel(name, at + 810 * US, at + 900 * US, launched=at + 800 * US)
+            builder.launch(at + 806 * US, 1000 + number, returned=at + 905 * US, name="cudaDeviceSynchronize_v3020")
+    return builder
+
+
+def test_twice_the_batch_loads_twice_as_much(find: Find) -> None:
+    batch = [find(small_kernels(load))["launch-bound"].options[1].gain for load in (0, 300 * US)]
+    assert batch[0].likely_pct == pytest.approx(50, abs=1)
+    assert batch[1].likely_pct == pytest.approx(35, abs=4)  # half of 0.7 ms: the 0.3 ms are for each sample
+    assert batch[1].low_pct <= batch[1].likely_pct <= batch[1].high_pct <= 50.1
+
+
+@pytest.mark.parametrize("is_pytorch", [True, False])
+def test_calls_that_wait_are_found_by_what_the_program_has(is_pytorch: bool, find: Find) -> None:
+    name = "void at::native::vectorized_elementwise_kernel<4>" if is_pytorch else TREE
+    found = find(small_kernels(0, name, waits=True))["synchronizing-calls"]
+    assert ("torch.cuda" in found.raise_confidence) == is_pytorch
+    assert ("torch.cuda.synchronize()" in "".join(found.options[0].code)) == is_pytorch
+    assert ".item()" not in "".join(found.options[0].code)  # that is no wait for the whole device
+
+
+def test_a_recording_without_advice_says_so(run: Run, tmp_path: Path) -> None:
+    done = run("advise", TraceBuilder().gpu().range("step", 0, MS).write(tmp_path))
+    assert done.status == 0
+    assert "No rule has anything to advise on this recording." in " ".join(done.err.split())
+
+
+def test_communication_wins_no_more_than_what_it_can_run_beside(find: Find) -> None:
+    found = find(steps_of_copies(950 * US, nccl=True))["exposed-communication"]
+    assert found.gain.high_ns == pytest.approx(50 * US, rel=0.05)
+    assert "DistributedData" not in "".join(found.options[0].code)  # no gradients are sent from one GPU to another

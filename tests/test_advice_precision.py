@@ -1,0 +1,96 @@
+"""Other precisions are advised where the chip has them, and priced widely where nothing was measured."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from builders import TraceBuilder
+
+import tcprof
+from tcprof.chips import lacks
+from tcprof.findings.advice import Advice
+
+US, MS = 1_000, 1_000_000
+FUSED = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<4>>"
+FP16 = "turing_fp16_s1688gemm_fp16_128x128_ldg8_f2f_nn"
+UNSCALE = "void at::native::multi_tensor_apply_kernel<amp_non_finite_check_and_unscale_cuda_>"
+Find = Callable[[TraceBuilder], dict[str, Advice]]
+AUTOCAST_16, AUTOCAST_BF16 = "autocast to float16", "autocast to bfloat16"
+
+
+@pytest.fixture
+def find(tmp_path: Path) -> Find:
+    """The advice on a recording, by rule."""
+    return lambda builder: {each.rule: each for each in tcprof.read(builder.write(tmp_path)).advice}
+
+
+def products(board: str, chip: str) -> TraceBuilder:
+    """A product in FP32 by a library's kernel for CUDA cores."""
+    builder = TraceBuilder().gpu(0, board, chip=chip).kernel("ampere_sgemm_128x64_nn", 0, 40 * MS, launched=0)
+    return builder.kernel("void at::native::vectorized_elementwise_kernel<4>", 40 * MS, 41 * MS, launched=1)
+
+
+@pytest.mark.parametrize(
+    ("board", "chip", "titles"),
+    [
+        ("Tesla V100-SXM2-16GB", "GV100", [AUTOCAST_16]),
+        ("Quadro RTX 6000", "TU102", [AUTOCAST_16]),
+        ("NVIDIA GeForce RTX 3090", "GA102", [AUTOCAST_BF16, "TF32"]),
+        ("NVIDIA GeForce RTX 4060 Ti", "AD106", [AUTOCAST_BF16]),
+        ("NVIDIA A100-SXM4-40GB", "GA100", ["TF32", AUTOCAST_BF16]),
+    ],
+)
+def test_fp32_products_are_told_what_the_chip_has(board: str, chip: str, titles: list[str], find: Find) -> None:
+    advice = find(products(board, chip))["fp32-matmul"]
+    assert [option.title for option in advice.options] == titles
+    assert 0 < advice.gain.low_pct < advice.gain.likely_pct < advice.gain.high_pct
+    assert advice.confidence == "low"
+    assert any("GH100" in line for line in advice.evidence)
+    codes = {option.title: "".join(option.code) for option in advice.options}
+    assert ("GradScaler(" in codes.get(AUTOCAST_16, "")) == (AUTOCAST_16 in codes)
+    assert ("TF32" in advice.consequence) == (titles[0] == "TF32")
+
+
+def test_chips_without_tensor_cores_are_told_nothing(find: Find) -> None:
+    assert "fp32-matmul" not in find(products("NVIDIA GeForce GTX 1080 Ti", "GP102"))
+
+
+def test_prices_are_wider_where_nothing_was_measured(tmp_path: Path) -> None:
+    lows = []
+    for chip in ("GH100", "GA100"):
+        (tmp_path / chip).mkdir()
+        (advice,) = [
+            each
+            for each in tcprof.read(products("a GPU", chip).write(tmp_path / chip)).advice
+            if each.rule == "fp32-matmul"
+        ]
+        lows.append(advice.gain.low_pct / advice.gain.likely_pct)
+    assert lows[1] < 0.95 * lows[0]
+
+
+def training(kernels: list[str], chip: str) -> TraceBuilder:
+    """Eight steps of some kernels, launched long before."""
+    builder = TraceBuilder().gpu(0, "a GPU", chip=chip)
+    for number in range(8):
+        builder.range("step", number * 10 * US, (number + 1) * 10 * US)
+        for place, name in enumerate(kernels):
+            start = MS + (number * len(kernels) + place) * 20 * US
+            builder.kernel(name, start, start + 20 * US, launched=number * 10 * US + place)
+    return builder
+
+
+@pytest.mark.parametrize(("chip", "titles"), [("TU102", ["a scaler"]), ("GA102", ["bfloat16", "a scaler"])])
+def test_bfloat16_is_advised_where_the_chip_has_it(chip: str, titles: list[str], find: Find) -> None:
+    found = find(training([FP16] * 4 + [FUSED], chip))
+    assert [option.title for option in found["fp16-without-scaler"].options] == titles
+
+
+@pytest.mark.parametrize("chip", ["TU102", "GA102"])
+def test_a_scaler_is_needed_where_there_is_no_bfloat16(chip: str, find: Find) -> None:
+    found = find(training([FP16] * 4 + [UNSCALE], chip))
+    assert ("mixed-precision-overhead" in found) == (chip == "GA102")
+
+
+def test_a_chip_has_what_some_board_of_it_has() -> None:
+    assert not lacks("tf32", "GA102", "NVIDIA GeForce RTX 3090")  # known of the A40
+    assert lacks("bf16", "TU102", "NVIDIA GeForce RTX 2080")
