@@ -51,8 +51,15 @@ def test_fp32_products_are_told_what_the_chip_has(board: str, chip: str, titles:
     assert ("TF32" in advice.consequence) == (titles[0] == "TF32")
 
 
-def test_chips_without_tensor_cores_are_told_nothing(find: Find) -> None:
-    assert "fp32-matmul" not in find(products("NVIDIA GeForce GTX 1080 Ti", "GP102"))
+def test_chips_without_tensor_cores_are_told_that_alone(find: Find) -> None:
+    found = find(products("NVIDIA GeForce GTX 1080 Ti", "GP102"))
+    assert "fp32-matmul" not in found
+    assert found["no-tensor-cores"].sentence == "NVIDIA GeForce GTX 1080 Ti has no Tensor Cores"
+
+
+@pytest.mark.parametrize(("board", "chip"), [("Tesla V100-SXM2-16GB", "GV100"), ("A GPU", "unheard of")])
+def test_others_are_not(board: str, chip: str, find: Find) -> None:
+    assert "no-tensor-cores" not in find(products(board, chip))
 
 
 def test_prices_are_wider_where_nothing_was_measured(tmp_path: Path) -> None:

@@ -93,9 +93,8 @@ def save(shares: Sequence[float], time_ns: float) -> Levels:
 
 
 def hide(step: Step, shares: Sequence[float], time_ns: float) -> Levels:
-    """The same of what is to run beside the rest of the step: no more than that is long."""
-    low, likely, high = (min(saved, max(0.0, step.length_ns - time_ns)) for saved in save(shares, time_ns))
-    return low, likely, high
+    """The same of what is to run beside the rest of the step: of more than that is long nothing is saved."""
+    return save(shares, min(time_ns, max(0.0, step.length_ns - time_ns)))
 
 
 def kernels_of(step: Step, launches: pd.DataFrame) -> pd.DataFrame:

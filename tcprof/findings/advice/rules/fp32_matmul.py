@@ -76,7 +76,8 @@ def find(step: Step) -> list[Advice]:
         _OF_TF32 if options[0].title == _TF32 else _OF_AUTOCAST,
     )
     about, confidence = about_kernels(step, rows.index), _confidence(step)
-    evidence = list_kernels(rows) + (() if is_of_measured_chip(step) else (_NOT_MEASURED,))
+    is_guess = options[0].gain.is_known and not is_of_measured_chip(step)
+    evidence = list_kernels(rows) + (_NOT_MEASURED,) * is_guess
     surer = "" if step.is_timed_alone or confidence == HIGH else "Record with --alone, to know what recording costs."
     return [make_advice(step, "fp32-matmul", said, options, about, evidence, confidence, surer)]
 

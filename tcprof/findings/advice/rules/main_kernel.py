@@ -1,16 +1,18 @@
 """Programs without a framework in which nothing iterates: the kernel that takes most of the time, and what holds it up.
 
 What: `few-blocks`, kernels whose grid has fewer blocks than half of the SMs; or else `main-kernel`, one that takes half
-of the time in which kernels run, where counters tell what bounds it. Where kernels of libraries run neither is said.
+of the time in which kernels run, where counters tell what bounds it; and `mostly-copies`, where copies take longer than
+kernels. Where kernels of libraries run none is said.
 
 Why: an SM computes a block at a time or several, so that one without a block idles. What bounds a kernel says where to
-begin.
+begin. Data that are sent for one kernel take longer than what it does with them.
 
 Thresholds: 10 % of the GPU's work from first activity to last, and 20 µs a launch for `few-blocks`; 30 % for
-`main-kernel`. There is no price: how a kernel is written is not recorded.
+`main-kernel`; 30 % for `mostly-copies`, and twice what kernels have. There is no price: how a kernel is written is not
+recorded.
 
 Do: more blocks, with less work for each thread; Nsight Compute for the one kernel, whose sections say line by line what
-it waits for.
+it waits for. For copies: pinned memory, and data that stay on the GPU for all that is computed with them.
 
 Not when: the kernel is called once, and others matter in the program as it is used.
 """
@@ -22,14 +24,16 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis.kernels.bound import CUDA_CORES, ISSUE, L1, L2, LATENCY, MEMORY, TENSOR
 from tcprof.analysis.kernels.names import short_name
-from tcprof.findings.advice.advice import HIGH, MEDIUM, Advice, Option
+from tcprof.findings.advice.advice import HIGH, MEDIUM, Advice, Option, Subject
 from tcprof.findings.advice.making import list_kernels, make_advice, time_of
 from tcprof.findings.advice.rules.idle_sms import count_blocks
 from tcprof.findings.advice.step import Step
 from tcprof.findings.advice.subject import about_kernels
 
-NAMES = ("few-blocks", "main-kernel")
-FEW_PCT, MAIN_PCT = 10.0, 30.0
+NAMES = ("few-blocks", "main-kernel", "mostly-copies")
+FEW_PCT, MAIN_PCT, COPIES_PCT = 10.0, 30.0, 30.0
+_OF_KERNELS = 2.0  # times as long as kernels take
+_PINNED = ("cudaMallocHost(&data, bytes);  // in place of malloc: pinned memory",)
 _LEAST_NS = 20_000
 _FEW = 0.5  # of the SMs
 _MOST = 0.5  # of the time in which kernels run
@@ -50,7 +54,7 @@ def find(step: Step) -> list[Advice]:
     """Kernels with few blocks, or else the one that takes most."""
     if step.name or step.is_of_framework or not len(step.kernels):
         return []
-    return _few_blocks(step) or _main_kernel(step)
+    return (_few_blocks(step) or _main_kernel(step)) + _mostly_copies(step)
 
 
 def _few_blocks(step: Step) -> list[Advice]:
@@ -83,6 +87,23 @@ def _main_kernel(step: Step) -> list[Advice]:
         "Nsight Compute says line by line what it waits for.",
     )
     return [_advise(step, NAMES[1], said, rows, "look into the kernel", MEDIUM)]
+
+
+def _mostly_copies(step: Step) -> list[Advice]:
+    activities = step.analysis.activities.assign(exposed_ns=step.exposed_ns)
+    copies = activities[(activities["gpu"] == step.gpu) & (activities["kind"] == "memcpy")]
+    time, kernels = time_of(copies), time_of(step.kernels)
+    if step.share_pct(time) < COPIES_PCT or time < _OF_KERNELS * kernels:
+        return []
+    said = (
+        f"Copies take {step.tell_share(time)}, and kernels {units.format_pct(step.share_pct(kernels))}",
+        "Data that stay on the GPU are copied once, and pinned memory is copied faster.",
+    )
+    evidence = [
+        f"{way}: {units.format_ns(row['exposed_ns'])} for {units.format_bytes(row['moved_bytes'])}"
+        for way, row in copies.groupby("name", observed=True)[["exposed_ns", "moved_bytes"]].sum().iterrows()
+    ]
+    return [make_advice(step, NAMES[2], said, [Option("keep data on the GPU", _PINNED)], Subject(), evidence, MEDIUM)]
 
 
 def _advise(step: Step, name: str, said: tuple[str, str], rows: pd.DataFrame, title: str, confidence: str) -> Advice:

@@ -53,6 +53,7 @@ _DEVICE, _OF_DEVICE = (
     "cudaDeviceSynchronize",
     ("# no torch.cuda.synchronize() in each step: only around what is timed",),
 )
+_COPY = "memcpy"
 _KEEP, _UNSCALED = "keep results on the GPU", "a fused optimizer, or bfloat16"
 _FIND_THEM = "Find the calls with torch.cuda.set_sync_debug_mode('warn')."
 _SHOWN, _NOTABLE = 3, 0.01  # calls, and share of the waiting time, to be named
@@ -76,8 +77,10 @@ def find(step: Step) -> list[Advice]:
     options = _list_options(step, waits, gain)
     confidence = MEDIUM if step.is_timed_alone else LOW
     surer = _FIND_THEM if step.is_of_framework and options[0].title == _KEEP else TRY
-    about = about_ranges(step, waits["range"])
-    return [make_advice(step, "synchronizing-calls", said, options, about, _list_waits(waits), confidence, surer)]
+    about, evidence = about_ranges(step, waits["range"]), _list_waits(waits)
+    if gain.likely_ns > waited and not step.is_timed_alone:
+        evidence += ("the price is more than that: recording slows the CPU, and alone it waits longer",)
+    return [make_advice(step, "synchronizing-calls", said, options, about, evidence, confidence, surer)]
 
 
 def _price(step: Step, idle: float) -> Gain:
@@ -92,15 +95,14 @@ def _price(step: Step, idle: float) -> Gain:
 
 def _list_options(step: Step, waits: pd.DataFrame, gain: Gain) -> list[Option]:
     """What makes the calls needless, those first that wait longest; the gain is that of all."""
-    of_scaler = float(waits["time_ns"].get(OF_SCALER, 0.0))
     is_pageable = len(find_copies(step)) and not are_pinned(step)
-    of_device = waits.index.str.startswith(_DEVICE)
-    others = _RESULTS * bool((~of_device & (waits.index != OF_SCALER)).any()) + _OF_DEVICE * bool(of_device.any())
+    of_scaler, of_device = waits.index == OF_SCALER, waits.index.str.startswith(_DEVICE)
+    of_copies = (waits.index == _COPY) & bool(is_pageable)
+    of_results = ~of_scaler & ~of_copies
     fused = ("a fused optimizer", _SCALER) if lacks_precision(step, "bf16") else (_UNSCALED, _SCALER + _NO_SCALER)
-    options = [
-        (of_scaler, *fused),
-        (waits["time_ns"].sum() - of_scaler, _KEEP, others + _COPIES * is_pageable),
-    ]
+    kept = _RESULTS * bool((of_results & ~of_device).any()) + _OF_DEVICE * bool(of_device.any())
+    groups = [(of_scaler, *fused), (of_copies, "copies that do not block", _COPIES), (of_results, _KEEP, kept)]
+    options = [(float(waits["time_ns"][which].sum()), title, code) for which, title, code in groups]
     used = sorted((option for option in options if option[0] > 0), reverse=True)
     return [Option(title, code, UNPRICED if place else gain) for place, (_, title, code) in enumerate(used)]
 
@@ -116,4 +118,4 @@ def _list_waits(waits: pd.DataFrame) -> tuple[str, ...]:
 
 def _describe(name: str) -> str:
     """A wait as users know it."""
-    return "copies that block" if name == "memcpy" else name.partition("_v")[0]
+    return "copies that block" if name == _COPY else name.partition("_v")[0]
