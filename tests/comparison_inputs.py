@@ -75,14 +75,14 @@ def compare_steps(folder: Path) -> Comparison:
     return compare(Side("base", (base,)), Side("opt", (new,)))
 
 
-def compare_several(folder: Path) -> list[Comparison]:
-    """Three sides with two recordings each."""
+def compare_several(folder: Path, runs: Sequence[int] = (1, 2)) -> list[Comparison]:
+    """Three sides with a recording of each of these numbers."""
     sides = [
         Side(
             name,
             tuple(
                 read_steps(folder, f"{name}_{run}.sqlite", (("gemm", length), ("add", 100)), seed=10 * length + run)
-                for run in (1, 2)
+                for run in runs
             ),
         )
         for name, length in (("slow", 400), ("middle", 300), ("fast", 200))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import test_cli
+from slow import slow
 from test_cli import AMP, FIXTURES, Golden, Outcome
 
 import tcprof
@@ -47,7 +48,11 @@ def test_json_and_csv_have_all_rows_and_columns(run: Run) -> None:
     assert [line["module"] for line in lines] == frame["module"].tolist()
 
 
-@pytest.mark.parametrize("fixture", sorted(FIXTURES.glob("*.sqlite")), ids=lambda path: path.stem)
+OF_EACH_KIND = (LLAMA, *(FIXTURES / f"{name}.sqlite" for name in ("jax_mlp", "mnist_amp", "resnet")))
+OTHERS = sorted(set(FIXTURES.glob("*.sqlite")) - {*OF_EACH_KIND})
+
+
+@pytest.mark.parametrize("fixture", [*OF_EACH_KIND, *slow(OTHERS)], ids=lambda path: path.stem)
 def test_sums_are_those_of_the_iterations(fixture: Path) -> None:
     analysis = tcprof.read(fixture)
     exactly = partial(pytest.approx, rel=1e-12)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from builders import TraceBuilder, assert_rows, count_at
+from slow import slow
 
 import tcprof
 from tcprof.analysis import Analysis
@@ -106,17 +107,21 @@ GELU = "triton_poi_fused_gelu_view_8"
 @pytest.mark.parametrize(
     ("name", "active_pct", "tensor_kernel", "verdict", "time_class"),
     [
-        (WMMA, 3.9, True, "agrees", "tensor_kernel"),
         (WMMA, 0.05, True, "agrees", "tensor_kernel"),
         (WMMA, 0, False, "name only", "other_kernel"),
-        (UNKNOWN, 3.9, False, "counter only", "unresolved_kernel"),
         (UNKNOWN, 14, False, "counter only", "unresolved_kernel"),
         (UNKNOWN, 30, True, "counter only", "tensor_kernel"),
         (UNKNOWN, 0.5, False, "neither", "other_kernel"),
-        (GELU, 14, False, "neither", "other_kernel"),
         (GELU, 30, False, "counter only", "other_kernel"),
         (COPY, 14, False, "neither", "other_kernel"),
-        (SGEMM, 3.9, False, "neither", "other_kernel"),
+        *slow(
+            [
+                (WMMA, 3.9, True, "agrees", "tensor_kernel"),
+                (UNKNOWN, 3.9, False, "counter only", "unresolved_kernel"),
+                (GELU, 14, False, "neither", "other_kernel"),
+                (SGEMM, 3.9, False, "neither", "other_kernel"),
+            ]
+        ),
     ],
 )
 def test_names_decide_and_the_counter_where_they_tell_nothing(

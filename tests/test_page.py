@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from report_inputs import HOSTILE, make_analysis, make_empty, make_samples, read_hostile, render_page, tell
+from slow import slow
 
 from tcprof.errors import OutputError
 from tcprof.frames import SAMPLES
@@ -145,7 +146,7 @@ class TestReport:
         text = render_page(make_analysis(samples=samples, gpus=(0, 1), instances=3000))
         assert len(text.encode()) - len(read_bundle().encode()) < 3_000_000
 
-    @pytest.mark.parametrize("window", ["gpu", "host", "busy"])
+    @pytest.mark.parametrize("window", ["host", *slow(["gpu", "busy"])])
     def test_says_which_window(self, window):
         assert f"{window} windows:" in render_page(make_analysis(window=window))
 
@@ -199,7 +200,7 @@ class TestIncomplete:
 class TestTheme:
     @pytest.mark.parametrize(
         ("theme", "media"),
-        [("auto", "screen and (prefers-color-scheme: dark)"), ("dark", "screen"), ("light", "not all")],
+        [("auto", "screen and (prefers-color-scheme: dark)"), *slow([("dark", "screen"), ("light", "not all")])],
     )
     def test_dark_colors_are_for_those_who_ask(self, theme, media):
         shown = Page(render_page(make_analysis(), PageOptions(theme=Theme(theme))))

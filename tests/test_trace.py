@@ -6,6 +6,7 @@ from contextlib import closing
 
 import pytest
 from builders import PROCESS, TraceBuilder, assert_rows, global_id
+from slow import slow
 
 from tcprof.errors import InputError
 from tcprof.frames import ACTIVITIES, DIAGNOSTICS, GPUS, LAUNCHES, NVTX_RANGES
@@ -420,7 +421,7 @@ def test_a_file_that_is_cut_off_is_an_input_error(tmp_path, percent):
     assert "nsys export" in caught.value.hint
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", [*range(8), *slow(range(8, 20))])
 def test_a_file_with_damaged_pages_is_an_input_error_or_reads(tmp_path, seed):
     path = whole(tmp_path)
     content = bytearray(path.read_bytes())

@@ -9,7 +9,7 @@ from tcprof.comparison import compare
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 NAMES = ("two", "several", "hostile", "gpus", "faulty", "empty")
-FEW = ("several",)
+FEW = ("two",)
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,8 @@ def pages(tmp_path_factory):
         folder,
         two=lambda path: write_page([compare_steps(folder)], path, choosable=True),
         several=lambda path: write_page(compare_several(folder), path, choosable=True),
-        hostile=lambda path: write_page(compare_hostile(folder), path, choosable=True),
+        alone=lambda path: write_page(compare_several(folder, (1,)), path),
+        hostile=lambda path: write_page(compare_hostile(folder), path),
         gpus=lambda path: write_page(
             [compare(*(read_steps(folder, f"{name}.sqlite", gpus=(0, 1)) for name in ("a", "b")))], path
         ),
@@ -162,7 +163,7 @@ def test_links_lead_to_their_sections(visit, pages):
 
 
 def test_a_closed_part_fits_its_figures_when_it_is_opened(visit, pages):
-    opened = visit(pages / "several.html")
+    opened = visit(pages / "alone.html")
     figure = opened.locator("#waterfall-time_ns-2-0")
     assert figure.is_hidden()
     opened.get_by_text("fast against the baseline").click()

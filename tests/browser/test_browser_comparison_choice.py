@@ -15,7 +15,7 @@ def pages(tmp_path_factory):
     return Pages(
         folder,
         two=lambda path: write_page([compare_steps(folder)], path, choosable=True),
-        several=lambda path: write_page(compare_several(folder), path, choosable=True),
+        several=lambda path: write_page(compare_several(folder, (1,)), path, choosable=True),
         hostile=lambda path: write_page(compare_hostile(folder), path, choosable=True),
     )
 
