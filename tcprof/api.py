@@ -16,6 +16,7 @@ from tcprof.findings import Check, Findings, judge
 from tcprof.findings.advice import Advice, advise
 from tcprof.findings.compared import ComparedFindings, judge_comparison
 from tcprof.frames import SAMPLE_METRICS
+from tcprof.memory import return_freed_memory
 from tcprof.sources.registry import open_source
 from tcprof.untrusted import one_line
 
@@ -150,6 +151,7 @@ def read(
         raise UsageError("a peak of FLOP/s is a number above 0", "Give it in 10^12: --peak-tflops 989.5.")
     chosen = SAMPLE_METRICS if metrics is None else metrics
     found = analyze(open_source(Path(path)), window, chosen, kernels, warm_up, iteration, peak_tflops)
+    return_freed_memory()  # what the fit held, before a page or a comparison is made
     return JudgedAnalysis(**vars(found))
 
 

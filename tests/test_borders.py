@@ -82,6 +82,14 @@ def test_launches_that_end_leave_nothing_behind() -> None:
     assert common == pytest.approx(0.5 * 20 * US), "the third sample has no launch"
 
 
+def test_only_what_is_shared_takes_pieces() -> None:
+    """Not samples that counted nothing, which are most of a long recording, nor neighbours of one rate."""
+    rows = launches((10, 20, 0.5, 0.0), (20, 30, 0.5, 0.0), (60, 70, 0.5, 0.0))
+    found = split_samples(samples(16.2, 0), rows).pieces
+    assert found.cut.tolist() == [0]
+    assert found.start.tolist() == [0, 10 * US, 30 * US]
+
+
 def test_no_launch_has_more_than_full_activity() -> None:
     """80 % of the sample, but half of it under launches: these are full, and what they cannot have lies beside them."""
     rows = launches((0, 10, 0.9, 0.0), (10, 25, 0.3, 0.0))

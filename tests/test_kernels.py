@@ -11,7 +11,7 @@ from builders import TraceBuilder, assert_rows, count_at
 from slow import slow
 
 import tcprof
-from tcprof.analysis import Analysis
+from tcprof.analysis import Analysis, account
 from tcprof.analysis.kernels import classes
 from tcprof.frames import KERNELS, LAUNCHED
 
@@ -256,6 +256,15 @@ def test_figures_lie_in_their_intervals_and_shares_add_up(analysis: Analysis) ->
         figures = frame[columns].dropna().to_numpy()
         assert len(figures) in (0, len(frame))
         assert (np.diff(figures, prepend=0, append=100) >= 0).all()
+
+
+def test_of_a_large_recording_the_fit_is_not_kept_to_be_split_by_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = Path(__file__).parent.parent / "fixtures" / "mlp_tf32.sqlite"
+    later = tcprof.read(path).kernels_by_path
+    monkeypatch.setattr(account, "MOST_KEPT", 0)
+    analysis = tcprof.read(path)
+    assert analysis.split_by_path() is analysis.split_by_path(), "made while it was read"
+    pd.testing.assert_frame_equal(analysis.kernels_by_path, later)
 
 
 def test_rows_by_path_add_up_to_those_of_kernels(analysis: Analysis) -> None:

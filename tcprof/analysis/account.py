@@ -36,6 +36,7 @@ class Account:
     ledger: pd.DataFrame
 
 
+MOST_KEPT = 100_000  # launches of which the fit is kept, for what may still be asked of it
 NO_ACCOUNT = Account(LAUNCHED.empty(), KERNELS.empty(), KERNELS.empty, TIMELINE.empty(), LEDGER.empty())
 
 
@@ -87,7 +88,9 @@ def make_account(evidence: Evidence, found: "KernelFit") -> Account:
     return Account(
         launched=launched,
         kernels=kernels,
-        split_by_path=lambda: summarize_kernels(apart, activities, named, peaks, by_path=True)[0],
+        split_by_path=_keep_small(
+            lambda: summarize_kernels(apart, activities, named, peaks, by_path=True)[0], len(launched)
+        ),
         timeline=account_for_time(
             activities,
             classes_of_activities(activities, launched, kernels),
@@ -97,6 +100,14 @@ def make_account(evidence: Evidence, found: "KernelFit") -> Account:
         ),
         ledger=keep_ledger(activities, evidence.attribution, evidence.samples, found, kernels),
     )
+
+
+def _keep_small(make: Callable[[], pd.DataFrame], launches: int) -> Callable[[], pd.DataFrame]:
+    """What makes a frame from the fit; a large one makes it now, since the fit takes more memory than the frame."""
+    if launches <= MOST_KEPT:
+        return make
+    made = make()
+    return lambda: made
 
 
 def add_iterations(account: Account, evidence: Evidence, iterations: pd.DataFrame) -> Account:

@@ -37,7 +37,7 @@ def union(group: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
     return group[first], start[first], (reach - offset)[last]
 
 
-def run_starts(*keys: Ints) -> Ints:
+def run_starts(*keys: Ints | Floats) -> Ints:
     """Where a run of rows with equal keys begins."""
     if not len(keys[0]):
         return np.empty(0, dtype=np.int64)

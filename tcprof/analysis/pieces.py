@@ -191,6 +191,7 @@ def _cut(start: Ints, end: Ints, value: Floats, low: Ints, high: Ints, rate: Flo
     of_step = _sum_open(len(borders), opened, closed, rate + LEAST_RATE)
     around = np.searchsorted(start, borders, side="right") - 1
     inside = (around >= 0) & (borders > start[around]) & (borders < end[around])
+    inside &= value[around] > 0  # nothing is to be shared in the others, which are most where few kernels use the pipes
     cut = around[inside]
     cut = cut[run_starts(cut)]
     times = distinct(start[cut], end[cut], borders[inside])
@@ -200,6 +201,9 @@ def _cut(start: Ints, end: Ints, value: Floats, low: Ints, high: Ints, rate: Flo
     begin, finish, place = begin[kept], finish[kept], place[kept]
     step = np.searchsorted(borders, begin, side="right") - 1
     of_piece = np.where(step >= 0, of_step[step], 0.0)
+    first = run_starts(place, of_piece)  # neighbours of one rate, as parts of a kernel that is even, are one piece
+    begin, place, of_piece = begin[first], place[first], of_piece[first]
+    finish = finish[np.append(first[1:], len(finish))[: len(first)] - 1]
     length, whole = (finish - begin).astype(np.float64), value[cut]
     active = _share_out(place, of_piece, length, whole)
     share = np.divide(active, whole[place], out=np.ones(len(begin)), where=whole[place] > 0)
