@@ -190,6 +190,7 @@ class Figure:
         make: Makes it.
         notes: What is to be said about it.
         absent: What is said where there is nothing to draw.
+        chooses: Whether a click on it shows some rows of a table alone; a page then says so below it.
     """
 
     name: str
@@ -197,6 +198,7 @@ class Figure:
     make: Callable[[], Any]
     notes: tuple[str, ...] = ()
     absent: str = ""
+    chooses: bool = False
 
 
 @dataclass(frozen=True)

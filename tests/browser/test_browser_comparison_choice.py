@@ -134,6 +134,32 @@ def test_chosen_bars_stand_out(visit, pages):
     assert [place for place, each in enumerate(opened.evaluate(opacity)) if each == 1] == [0, 1, bars - 1]
 
 
+def test_kernels_of_what_is_chosen_stand_out_in_the_typical_step_and_choose_it(visit, pages):
+    opened = visit(pages / "two.html")
+    step = opened.locator("#step-1-0")
+    opacity = (
+        "Array.from(document.querySelectorAll('#step-1-0 .trace.bars'), trace => Array.from("
+        "trace.querySelectorAll('.point path'), each => Number(each.style.opacity)))"
+    )
+    assert {each for trace in opened.evaluate(opacity) for each in trace} == {1}
+    click_bar(opened, FIGURE, 1)
+    chosen = opened.evaluate(opacity)
+    assert {each for trace in chosen for each in trace} == {1, 0.35}
+    assert "1 of its kernels" in opened.locator("#typical-1-0 .chosen").inner_text()
+    click_bar(opened, FIGURE, 1)
+    assert {each for trace in opened.evaluate(opacity) for each in trace} == {1}
+    assert address(opened) == ""
+    trace, point = next((number, each.index(0.35)) for number, each in enumerate(chosen) if 0.35 in each)
+    bar = step.locator(".trace.bars").nth(trace).locator(".point path").nth(point)
+    bar.scroll_into_view_if_needed()
+    box = bar.bounding_box()
+    opened.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert address(opened).startswith("#parts=")
+    assert opened.evaluate(opacity)[trace][point] == 1
+    assert "1 of its kernels" in opened.locator("#typical-1-0 .chosen").inner_text()
+    assert opened.messages == []
+
+
 @pytest.mark.parametrize("target", ["link", "parts"])
 def test_a_closed_part_opens_for_what_leads_into_it(visit, pages, target):
     path = pages / "several.html"

@@ -76,6 +76,11 @@ def list_details(comparison: Comparison, number: int, name: str = "") -> tuple[P
     return tuple(parts)
 
 
+def _kernels_of(number: int, gpu: int) -> str:
+    """What a page calls the table whose rows a click on a bar chooses."""
+    return f"table-kernels-{number}-{gpu}"
+
+
 def _view_modules(comparison: Comparison, gpu: int, number: int, of_side: str) -> tuple[Section, ...]:
     caption = f"Modules per {iteration_name(comparison)}{of_side}"
     table = list_module_changes(comparison, gpu, MOST_ROWS, number, caption)
@@ -95,7 +100,12 @@ def _view_step(comparison: Comparison, gpu: int, number: int, of_side: str) -> t
         return ()
     unit = iteration_name(comparison)
     caption = f"Ranges, kernels and Tensor Active of a typical {unit} of both sides, on one axis of time{of_side}"
-    figure = Figure(f"step-{number}-{gpu}", caption, partial(figure_typical_step, comparison, gpu))
+    figure = Figure(
+        f"step-{number}-{gpu}",
+        caption,
+        partial(figure_typical_step, comparison, gpu, _kernels_of(number, gpu)),
+        chooses=True,
+    )
     title = f"A typical {unit} of each side"
     return (Section(f"typical-{number}-{gpu}", title, (Notes((_STEP,)), figure), linked=f"Typical {unit}"),)
 
@@ -113,8 +123,8 @@ def _view_parts(comparison: Comparison, gpu: int, number: int, of_side: str) -> 
     for quantity, table in zip(drawn, list_parts(comparison, gpu, number), strict=True):
         title, what = told[quantity]
         caption = f"Baseline, what each part of the {what} adds or takes away, and the new mean{of_side}"
-        make = partial(figure_waterfall, comparison, gpu, quantity, f"table-kernels-{number}-{gpu}")
-        figure = Figure(f"waterfall-{quantity}-{number}-{gpu}", caption, make)
+        make = partial(figure_waterfall, comparison, gpu, quantity, _kernels_of(number, gpu))
+        figure = Figure(f"waterfall-{quantity}-{number}-{gpu}", caption, make, chooses=True)
         sections.append(Section(f"{quantity}-{number}-{gpu}", title, (figure, table)))
     if not sections:
         return []

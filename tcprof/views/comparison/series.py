@@ -18,6 +18,7 @@ from tcprof.views.figures.lanes import label
 SIDE_COLORS = ("#7A8CA3", "#1F7FC4", "#C7609A", "#A9790B", "#2AA3A3", "#8A6F5C")
 # Apart with every colour vision (by 72 or more in CIELAB, by Machado's model), and 3:1 or more on white and on black.
 BETTER_COLOR, WORSE_COLOR = "#3B9C3B", "#9B3FA8"
+RECEDED = {"marker": {"opacity": 0.35}}  # of bars beside those that are chosen
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star", "hexagon")
 MOST_POINTS = 1000  # of a recording; of more iterations blocks are drawn
 LONGEST_NAME = 32

@@ -122,18 +122,20 @@ def merge_work(work: pd.DataFrame) -> pd.DataFrame:
         work: See ``TypicalStep.work``.
 
     Returns:
-        Its columns, and ``count``, how many activities a bar stands for; ``name`` is that of the first.
+        Its columns, and ``count``, how many activities a bar stands for, and ``rows``, each ``row`` that these have;
+        ``name`` is that of the first.
     """
     start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
     if not len(work):
-        return work.assign(count=1)
+        return work.assign(count=1, rows=())
     short = int(end.max()) // _BARS
     is_long = (end - start > short).astype(np.int64)
     far = np.cumsum(np.append(0, start[1:] - end[:-1] > short))
     place = np.zeros(len(work), dtype=np.int64)
     place[run_starts(work["time_class"].to_numpy(), far, np.cumsum(is_long) * 2 - is_long)] = 1
     by = work.groupby(np.cumsum(place))
-    merged = by.first().assign(end_ns=by["end_ns"].max(), count=by.size())
+    rows = by["row"].agg(lambda found: tuple(dict.fromkeys(found)))
+    merged = by.first().assign(end_ns=by["end_ns"].max(), count=by.size(), rows=rows)
     return merged.reset_index(drop=True)
 
 

@@ -10,10 +10,13 @@ from tcprof import units
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.timeline import TIME_CLASSES
 from tcprof.comparison import Comparison
+from tcprof.comparison.kernels.slots import NONE
+from tcprof.comparison.kernels.waterfall import part_of_kernel
 from tcprof.findings.compared.rows import iteration_name, side_names
 from tcprof.findings.words import class_title
-from tcprof.views.comparison.series import LONGEST_NAME, SIDE_COLORS
+from tcprof.views.comparison.series import LONGEST_NAME, RECEDED, SIDE_COLORS
 from tcprof.views.comparison.typical_step import TypicalStep, find_steps, join_work, merge_work
+from tcprof.views.comparison.waterfall import part_label
 from tcprof.views.figures.curves import tensor_axis
 from tcprof.views.figures.lanes import BAR_OUTLINE, BAR_TEXT, label, scale_colors
 from tcprof.views.figures.panels import GRID, base_layout
@@ -21,11 +24,12 @@ from tcprof.views.figures.ticks import unit_ticks
 from tcprof.views.figures.time_classes import CLASS_COLORS
 
 MOST_JOINED = 60
+_NO_KERNEL = "no kernel"  # is no part, and so recedes where one is chosen
 _CURVE, _TITLE, _LANE, _GAP, _BETWEEN, _TOP, _BOTTOM = 130, 24, 22, 3, 56, 44, 46  # pixels
 _BAND, _JOINED = "rgba(128,128,128,0.16)", "rgba(128,128,128,0.30)"
 
 
-def figure_typical_step(comparison: Comparison, gpu: int) -> go.Figure:
+def figure_typical_step(comparison: Comparison, gpu: int, table: str = "") -> go.Figure:
     """An iteration of each side whose gpu window is the median, both from 0.
 
     Above, Tensor Active of both; below, the baseline's ranges and work, then the other side's work and ranges. Between
@@ -34,6 +38,7 @@ def figure_typical_step(comparison: Comparison, gpu: int) -> go.Figure:
     Args:
         comparison: The comparison.
         gpu: The GPU.
+        table: The table on a page whose rows a click on a kernel chooses; empty for none.
     """
     steps, figure = find_steps(comparison, gpu), go.Figure()
     if steps is None:
@@ -45,7 +50,7 @@ def figure_typical_step(comparison: Comparison, gpu: int) -> go.Figure:
     base_row = _TITLE + lanes[0] * (_LANE + _GAP)
     new_row = base_row + _LANE + _BETWEEN
     _add_joints(figure, steps, base_row + _LANE, new_row)
-    _add_work(figure, comparison, steps, (base_row, new_row))
+    _add_work(figure, comparison, steps, (base_row, new_row), table)
     _add_ranges(figure, steps[0], _TITLE)
     _add_ranges(figure, steps[1], new_row + _LANE + _GAP)
     bottom = new_row + (lanes[1] + 1) * (_LANE + _GAP) + _TITLE
@@ -98,7 +103,7 @@ def _add_joints(figure: go.Figure, steps: tuple[TypicalStep, TypicalStep], top: 
 
 
 def _add_work(
-    figure: go.Figure, comparison: Comparison, steps: tuple[TypicalStep, TypicalStep], rows: tuple[int, int]
+    figure: go.Figure, comparison: Comparison, steps: tuple[TypicalStep, TypicalStep], rows: tuple[int, int], table: str
 ) -> None:
     """The work of both sides, a trace for each class."""
     bars = []
@@ -108,6 +113,7 @@ def _add_work(
         color = {"color": CLASS_COLORS["idle"]}
         figure.add_bar(**idle, orientation="h", yaxis="y2", marker=color, hoverinfo="skip", showlegend=False)
     drawn = pd.concat(bars, ignore_index=True)
+    parts = [part_label(part_of_kernel(row)) for row in comparison.matching.changes.to_dict("records")]
     for number, found in drawn.groupby("time_class"):
         name = TIME_CLASSES[int(number)]
         figure.add_bar(
@@ -115,7 +121,14 @@ def _add_work(
             name=class_title(name),
             marker={"color": CLASS_COLORS[name], "line": {"width": 0}},
             hovertext=[_describe_work(row, class_title(name)) for row in found.to_dict("records")],
+            unselected=RECEDED,
+            **({"customdata": _list_parts(found["rows"], parts), "meta": {"chooses": table}} if table else {}),
         )
+
+
+def _list_parts(rows: Iterable[tuple[int, ...]], parts: list[str]) -> list[list[str]]:
+    """The parts of the change that each bar's kernels are in; copies are in none of these."""
+    return [[*dict.fromkeys(_NO_KERNEL if row == NONE else parts[row] for row in of_bar)] for of_bar in rows]
 
 
 def _describe_work(row: dict[str, object], title: str) -> str:

@@ -11,7 +11,7 @@ from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.comparison.kernels.waterfall import TIME
 from tcprof.findings.compared.rows import side_names
-from tcprof.views.comparison.series import BETTER_COLOR, SIDE_COLORS, WORSE_COLOR
+from tcprof.views.comparison.series import BETTER_COLOR, RECEDED, SIDE_COLORS, WORSE_COLOR
 from tcprof.views.comparison.waterfall import part_label
 from tcprof.views.figures.lanes import label
 from tcprof.views.figures.panels import GRID, base_layout
@@ -64,7 +64,7 @@ def figure_waterfall(comparison: Comparison, gpu: int, quantity: str, table: str
         y=[top + _BAR / 2 for top in place],
         width=_BAR,
         marker={"color": [step.color for step in steps]},
-        unselected={"marker": {"opacity": 0.35}},
+        unselected=RECEDED,
         hovertext=[f"<b>{label(step.name, 90)}</b><br>{step.text}" for step in steps],
         hovertemplate="%{hovertext}<extra></extra>",
         showlegend=False,

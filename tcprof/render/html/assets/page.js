@@ -216,16 +216,17 @@
   function showInFigure(plot, choice, groups, rows) {
     const table = choice.dataset.groups;
     const groupsOfBars = (data) => Array.from(data.customdata ?? []);
-    const trace = (plot.data ?? []).findIndex((data) => data.meta?.chooses === table && groupsOfBars(data).some(({ length }) => length));
-    if (trace < 0) return;
+    const chooses = (data) => data.meta?.chooses === table && groupsOfBars(data).some(({ length }) => length);
+    const traces = (plot.data ?? []).flatMap((data, place) => chooses(data) ? [place] : []);
+    if (!traces.length) return;
     const said = find(".chosen", HTMLElement, plot.parentElement);
     if (!groups.length && !said.textContent) return;
     const isMarked = (names) => {
       const known = names.filter((name) => options(choice).includes(name));
       return !names.length || known.length > 0 && known.every((name) => groups.includes(name));
     };
-    const marked = groupsOfBars(plot.data[trace]).flatMap((names, bar) => isMarked(names) ? [bar] : []);
-    void Plotly.restyle(plot, { selectedpoints: [groups.length ? marked : null] }, [trace]);
+    const markedOf = (trace) => groupsOfBars(plot.data[trace]).flatMap((names, bar) => isMarked(names) ? [bar] : []);
+    void Plotly.restyle(plot, { selectedpoints: traces.map((trace) => groups.length ? markedOf(trace) : null) }, traces);
     const link = Object.assign(document.createElement("a"), { href: `#caption-${table}` });
     link.textContent = groups.length ? `The table shows ${rows} of its kernels: ${groups.join(", ")}` : "The table shows all kernels";
     said.replaceChildren(link);
