@@ -289,6 +289,21 @@ def test_of_kernels_that_no_border_tells_apart_little_is_known() -> None:
     assert half[1:].min() > np.abs(points - right).max()
 
 
+def test_what_a_kernel_counts_as_it_begins_may_be_of_the_one_before() -> None:
+    """A batch normalization computes its indices in a µs, and nothing more; no border lies in that one."""
+    last = US * np.array([70, 97])
+    begin = 200 * US * np.arange(40) + US * np.array([0, 7, 19, 31, 44])[np.arange(40) % 5]
+    start = np.add.outer(begin[-(begin + 95 * US) % KHZ20 > 2 * US], US * np.array([22, 94])).ravel()
+    kind = np.arange(len(start)) % 2
+    shape = np.array([np.full(100, 0.01), np.arange(100) == 0])[kind]
+    run = Run(launches_of(start, start + last[kind], kind), np.array([1_048_576.0, 16_384.0])[kind], shape)
+    found = fitted(run, run.sampled(KHZ20))
+    wrong = np.abs(found.value - run.mean(run.count))
+    assert wrong.min() > 10_000
+    assert (wrong <= 1.96 * np.sqrt(np.diag(found.covariance))).all()
+    assert half_interval(run, found).max() < 0.1
+
+
 def test_a_low_sample_with_idle_time_says_nothing_about_its_short_kernels() -> None:
     start = np.sort(np.concatenate([40 * US + 100 * US * np.arange(100), 43 * US + 100 * US * np.arange(100)]))
     launches, exact = launches_of(start, start + 3 * US, np.arange(200) % 2), np.zeros(100)

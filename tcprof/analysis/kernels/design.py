@@ -42,10 +42,12 @@ class Cuts:
     Attributes:
         row: Row of the sample.
         part: Part of the launch's class that the border lies in.
+        share: How much of the part lies before the border.
     """
 
     row: Ints
     part: Ints
+    share: Floats
 
 
 @dataclass(frozen=True)
@@ -204,8 +206,9 @@ def _find_cuts(launches: Launches, parts: _Parts, border: Ints) -> Cuts:
     row = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + np.repeat(low, count)
     launch = np.repeat(np.arange(len(low)), count)
     of_class, start = parts.count[launches.kind[launch]], launches.start[launch]
-    place = (border[row] - start) * of_class // (launches.end[launch] - start)
-    return Cuts(row, parts.first[launches.kind[launch]] + np.minimum(place, of_class - 1))
+    place = (border[row] - start) * of_class / (launches.end[launch] - start)
+    part = np.minimum(place.astype(np.int64), of_class - 1)
+    return Cuts(row, parts.first[launches.kind[launch]] + part, place - part)
 
 
 def _clusters(stretch: Ints) -> Ints:

@@ -68,26 +68,8 @@ class Noise:
         return make_sparse(value / np.sqrt(pivot[row]), row, column, (len(rows), len(rows)))
 
 
-@dataclass(frozen=True)
-class Common:
-    """Errors that rows have in common.
-
-    Attributes:
-        group: Group of each row, from 0 on.
-        error: Standard error of the row that all rows of the group share.
-    """
-
-    group: Ints
-    error: Floats
-
-    def columns(self, begin: int, end: int) -> csr_array:
-        """The errors of rows from ``begin`` to ``end``, a column for each group."""
-        shape = (end - begin, int(self.group.max(initial=-1)) + 1)
-        return make_sparse(self.error[begin:end], np.arange(end - begin), self.group[begin:end], shape)
-
-
 def normal_equations(
-    design: Design, targets: Floats, noise: Noise, common: Common | None = None
+    design: Design, targets: Floats, noise: Noise, common: csr_array | None = None
 ) -> tuple[Floats, Floats]:
     """The normal equations, summed over runs of samples.
 
@@ -99,7 +81,7 @@ def normal_equations(
         design: See ``tcprof.analysis.kernels.design.build_design``.
         targets: Columns of right-hand sides, before they are weighted.
         noise: The rows' covariance.
-        common: Errors that become more columns.
+        common: Errors that rows have in common, a column each; these become more columns.
     """
     unknowns = design.shares.shape[1]
     normal, right, of_common = np.zeros((unknowns, unknowns)), np.zeros((unknowns, targets.shape[1])), []
@@ -112,7 +94,7 @@ def normal_equations(
         # The inverse covariance itself has far more entries than this, where a row is tied to many.
         whitening = apart.whitening(begin, end)
         rows = whitening @ design.shares[begin:end]
-        others = None if common is None else rows.T @ (whitening @ common.columns(begin, end))
+        others = None if common is None else rows.T @ (whitening @ common[begin:end])
         turned = rows.T.tocsr()  # a product of two forms would turn the second one, in more time than both take
         return turned @ rows, rows.T @ (whitening @ targets[begin:end]), others
 
