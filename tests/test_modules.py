@@ -245,7 +245,38 @@ def test_a_node_whose_op_was_not_recorded_is_in_no_module(read: Read) -> None:
     accumulate = "torch::autograd::AccumulateGrad"
     step.op(f"{NODE}{accumulate}", 665, 680, None, AUTOGRAD).op(accumulate, 666, 679, None, AUTOGRAD)
     step.works(670, thread=AUTOGRAD).sampled()
-    assert times(read(step)) == {("(backward)", "backward"): 20}
+    assert times(read(step)) == {
+        ("(backward)", "backward"): 20,
+        ("(backward).MulBackward0", "backward"): 10,
+        ("(backward).AccumulateGrad", "backward"): 10,
+    }
+
+
+def test_what_is_in_no_module_is_told_by_its_op(read: Read) -> None:
+    """The outermost one; in the backward pass that of the forward pass."""
+    step = Step().ours("step", 0, 1000).ours("forward", 10, 400).ours("Net", 20, 300)
+    step.op("aten::flatten", 301, 305).op("aten::cross_entropy_loss", 310, 350).op(
+        "aten::nll_loss_forward", 330, 340, 7
+    )
+    step.works(302).works(320).works(335).works(360)
+    step.ours("backward", 400, 600).op(f"{NODE}NllLossBackward0", 500, 540, None, AUTOGRAD)
+    step.op("NllLossBackward0", 505, 535, 7, AUTOGRAD).works(510, thread=AUTOGRAD)
+    step.ours("optimizer", 700, 900).op("Optimizer.step#AdamW.step", 710, 890).op("aten::_foreach_mul", 720, 730)
+    found = read(step.works(725).works(895).sampled())
+    assert times(found) == {
+        ("(forward)", "forward"): 40,
+        ("(forward).flatten", "forward"): 10,
+        ("(forward).cross_entropy_loss", "forward"): 20,
+        ("(backward)", "backward"): 10,
+        ("(backward).cross_entropy_loss", "backward"): 10,
+        ("(optimizer)", "optimizer"): 20,
+        ("(optimizer).AdamW.step", "optimizer"): 10,
+    }
+    rows = found.modules[found.modules["phase"] == "all"].set_index("module")
+    assert rows.loc["(forward)", "own_kernel_ns"] == 10 * US  # in no op
+    assert rows.loc["(optimizer).AdamW.step", ["name", "depth"]].tolist() == ["AdamW.step", 2]
+    assert rows.loc["(optimizer).AdamW.step", "parent_id"] == rows.loc["(optimizer)", "module_id"]
+    assert rows.loc[rows["depth"] < 2, "share_pct"].sum() == pytest.approx(200)  # all kernels, and those in no module
 
 
 def test_the_name_tells_nodes_of_several_threads_apart(read: Read) -> None:
@@ -259,7 +290,10 @@ def test_a_node_of_another_process_is_none_of_ours(read: Read) -> None:
     step = forward_pass(Step()).ours("backward", 400, 800)
     step.range("aten::mm, seq = 8, op_id = 1", 40 * US, 50 * US, process=99)
     step.op(f"{NODE}MmBackward0", 500, 540, None, AUTOGRAD).op("MmBackward0", 505, 535, 8, AUTOGRAD)
-    assert times(read(step.works(510, thread=AUTOGRAD).sampled())) == {("(backward)", "backward"): 10}
+    assert times(read(step.works(510, thread=AUTOGRAD).sampled())) == {
+        ("(backward)", "backward"): 10,
+        ("(backward).MmBackward0", "backward"): 10,
+    }
 
 
 def test_a_later_step_with_new_numbers_is_told_from_an_earlier_one(read: Read) -> None:
@@ -312,6 +346,7 @@ def test_ranges_of_a_program_that_are_paths_of_modules_are_modules(read: Read) -
         ("Net", "forward"): 20,
         ("Net.fc1", "forward"): 10,
         ("(optimizer)", "optimizer"): 10,
+        ("(optimizer).SGD.step", "optimizer"): 10,
         ("(other)", "other"): 10,
     }
 
@@ -447,6 +482,7 @@ def test_the_backward_pass_of_replicas_finds_their_modules_among_equal_numbers(r
     found = times(read(step.sampled()))
     assert found == {
         ("(forward)", "forward"): 10,
+        ("(forward).embedding", "forward"): 10,
         **{(f"Net.{name}", phase): 20 for name in ("fc1", "fc2") for phase in ("forward", "backward")},
         ("Net", "forward"): 40,
         ("Net", "backward"): 40,

@@ -16,7 +16,7 @@ from tcprof.arrays import Bools, Ints
 from tcprof.frames import OPS_DOMAIN
 
 NONE = -1
-_ENGINE = "autograd::engine::evaluate_function: "  # the engine's range around each node that it runs
+ENGINE = "autograd::engine::evaluate_function: "  # the engine's range around each node that it runs
 _CHECKPOINT = "CheckpointFunctionBackward"  # the node of reentrant checkpoints: it runs the forward pass again
 _OPTIMIZER = "Optimizer.step#"
 _NODE = re.compile(r"(?P<op>\w+?)Backward\d*")
@@ -49,9 +49,7 @@ def trace_back(hierarchy: Hierarchy) -> Backward:
     ranges, parent = hierarchy.ranges, hierarchy.parent
     is_op = (ranges["domain"] == OPS_DOMAIN).to_numpy()
     names = ranges["name"].cat.categories
-    starts_with = [
-        np.array([name.startswith(prefix) for name in names], dtype=bool) for prefix in (_ENGINE, _OPTIMIZER)
-    ]
+    starts_with = [np.array([name.startswith(prefix) for name in names], dtype=bool) for prefix in (ENGINE, _OPTIMIZER)]
     codes = ranges["name"].cat.codes.to_numpy()
     is_engine, optimizer = (is_op & found[codes] for found in starts_with)
     sequence = ranges["sequence"].fillna(NONE).to_numpy()

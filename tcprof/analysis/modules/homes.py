@@ -6,29 +6,20 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.modules.backward import Backward, trace_back
+from tcprof.analysis.modules.outside import place_outside
 from tcprof.analysis.modules.tree import (
     BACKWARD_CODE,
     FORWARD_CODE,
     NO_MODULE,
     OPTIMIZER_CODE,
     OTHER_CODE,
-    PHASES,
     RECOMPUTE_CODE,
     Tree,
     find_modules,
 )
 from tcprof.analysis.projection import Attribution, Hierarchy, innermost_of_domain
 from tcprof.arrays import Ints
-from tcprof.frames import IN_NO_MODULE, OPS_DOMAIN
-
-_IN_NONE = pd.DataFrame(
-    {
-        "module": [IN_NO_MODULE.format(phase=phase) for phase in PHASES],
-        "name": [IN_NO_MODULE.format(phase=phase) for phase in PHASES],
-        "depth": 1,
-        "parent_id": NO_MODULE,
-    }
-)
+from tcprof.frames import OPS_DOMAIN
 
 
 @dataclass(frozen=True)
@@ -36,7 +27,7 @@ class Homes:
     """Where activities belong.
 
     Attributes:
-        modules: See ``Tree.modules``; at the end one for each phase, for what belongs to no module.
+        modules: See ``Tree.modules``; at the end what belongs to no module, see ``place_outside``.
         module: For each activity the innermost module that it belongs to.
         phase: Its phase, as a number in ``PHASES``.
     """
@@ -72,9 +63,10 @@ def find_homes(hierarchy: Hierarchy, attribution: Attribution, activities: int) 
     phase = np.where(again, RECOMPUTE_CODE, np.where(in_engine, BACKWARD_CODE, phase))
     in_optimizer = np.append(back.optimizer, False)[op] & (phase == OTHER_CODE)
     phase = np.where(in_optimizer, OPTIMIZER_CODE, phase)
-    named = len(tree.modules)
-    module = np.where(module == NO_MODULE, named + phase, module)
-    return Homes(pd.concat([tree.modules, _IN_NONE], ignore_index=True), module, phase)
+    outside = np.flatnonzero(module == NO_MODULE)
+    others, row = place_outside(hierarchy, back, op[outside], phase[outside], len(tree.modules))
+    module[outside] = row
+    return Homes(pd.concat([tree.modules, others], ignore_index=True), module, phase)
 
 
 def _homes_of_ops(hierarchy: Hierarchy, tree: Tree, back: Backward) -> Ints:

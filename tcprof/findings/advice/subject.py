@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
+from tcprof.analysis.modules.tree import PHASES
 from tcprof.findings.advice.advice import Subject
 from tcprof.findings.advice.step import Step
 from tcprof.frames import IN_NO_MODULE
@@ -46,7 +47,8 @@ def _about(step: Step, is_meant: "pd.Series[bool]") -> Subject:
     """Which launches are meant, of the step's."""
     launches = step.launches.loc[is_meant, ["exposed_ns", "path_id", "module", "kernel"]]
     modules, paths = step.analysis.modules, step.analysis.paths
-    own = modules["module"] != [IN_NO_MODULE.format(phase=phase) for phase in modules["phase"]]
+    outside = tuple(IN_NO_MODULE.format(phase=phase) for phase in PHASES)
+    own = ~modules["module"].astype(str).str.startswith(outside)
     return Subject(
         ranges=_by_time(launches, "path_id", paths["path"]),
         modules=_by_time(launches, "module", modules["module"][own & (modules["module"] != "")]),

@@ -1,0 +1,63 @@
+"""What runs outside of all modules, by the op that did it: a loss that is a function, the step of an optimizer."""
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tcprof.analysis.modules.backward import ENGINE, Backward
+from tcprof.analysis.modules.tree import NO_MODULE, PHASES
+from tcprof.analysis.projection import Hierarchy
+from tcprof.arrays import Ints
+from tcprof.frames import IN_NO_MODULE, OPS_DOMAIN
+
+_NONE = -1
+
+
+def place_outside(hierarchy: Hierarchy, back: Backward, op: Ints, phase: Ints, first: int) -> tuple[pd.DataFrame, Ints]:
+    """Rows for what is in no module: one for each phase, and in it one for each op that is in no other.
+
+    In the backward pass that is the op of the forward pass which made the node; or the node, where it is not known.
+
+    Args:
+        hierarchy: The nested ranges.
+        back: What the ranges of ops belong to.
+        op: For each activity in no module its innermost op, -1 for none.
+        phase: Its phase, as a number in ``PHASES``.
+        first: Number of the first row.
+
+    Returns:
+        Rows as of ``Tree.modules``, and for each activity the number of its row.
+    """
+    code, names = pd.factorize(np.append(_name_ops(hierarchy, back), "")[op])
+    found = pd.DataFrame({"phase": phase, "code": np.where(op >= 0, code, _NONE)})
+    phases = pd.DataFrame({"phase": np.arange(len(PHASES)), "code": _NONE})
+    rows = pd.concat([phases, found]).drop_duplicates().sort_values("phase", kind="stable")
+    is_op = (rows["code"] != _NONE).to_numpy()
+    whole = np.array([IN_NO_MODULE.format(phase=PHASES[each]) for each in rows["phase"]], dtype=object)
+    above = first + np.flatnonzero(~is_op)[rows["phase"]]
+    own = np.where(is_op, np.append(names, "")[rows["code"]], whole)
+    path = np.where(is_op, whole + "." + own, whole)
+    modules = pd.DataFrame(
+        {"module": path, "name": own, "depth": 1 + is_op, "parent_id": np.where(is_op, above, NO_MODULE)}
+    )
+    return modules, first + pd.MultiIndex.from_frame(rows).get_indexer(pd.MultiIndex.from_frame(found))
+
+
+def _name_ops(hierarchy: Hierarchy, back: Backward) -> npt.NDArray[np.object_]:
+    """For each range of an op what it is told as."""
+    is_op, parent = (hierarchy.ranges["domain"] == OPS_DOMAIN).to_numpy(), hierarchy.parent
+    outermost = np.arange(len(parent))
+    for rows in hierarchy.levels[1:]:
+        inside = rows[is_op[rows] & is_op[parent[rows]]]
+        outermost[inside] = outermost[parent[inside]]
+    shown = np.where(back.engine >= 0, back.engine, outermost)
+    shown = np.where(back.forward >= 0, outermost[back.forward], shown)
+    names = hierarchy.ranges["name"].cat
+    told = np.array([_shorten(name) for name in names.categories], dtype=object)
+    found: npt.NDArray[np.object_] = told[names.codes.to_numpy()[shown]]
+    return found
+
+
+def _shorten(name: str) -> str:
+    """``aten::mm``, ``Optimizer.step#AdamW.step`` and the engine's own, as one would say them."""
+    return name.removeprefix(ENGINE).rpartition("#")[2].rpartition("::")[2] or name
