@@ -65,3 +65,24 @@ def test_gpus_that_do_not_communicate_have_prices_of_their_own(tmp_path: Path) -
 
 def test_all_is_not_well_where_a_gpu_waits_for_another(tmp_path: Path) -> None:
     assert (1, "all-well") not in two_gpus(tmp_path, (BF16, BF16))
+
+
+def test_a_replica_that_idles_while_the_first_gpu_updates_weights_is_no_reason(tmp_path: Path) -> None:
+    """As by ``nn.DataParallel``: one process, and an optimizer that runs on the first GPU alone."""
+    builder = TraceBuilder().gpu(0).gpu(1)
+    for number in range(20):
+        at = number * MS
+        builder.range("step", at, at + 990 * US)
+        for gpu in (0, 1):
+            place = {"device": gpu, "stream": 7 + gpu}
+            builder.kernel(BF16, at + 20 * US, at + 400 * US, launched=at + gpu, **place)
+            builder.kernel(
+                "ncclDevKernel_Reduce_Sum", at + 400 * US, at + 500 * US, launched=at + 10 * US + gpu, **place
+            )
+        for launched in range(at + 20 * US, at + 985 * US, 20 * US):  # the CPU launches them, just in time
+            if launched + 480 * US < at + MS:
+                start = launched + 480 * US
+                builder.kernel("update", start, start + 20 * US, launched=launched, stream=7)
+    found = {(each.gpu, each.rule): each for each in advise(analyze(builder.trace(tmp_path)))}
+    assert "idle-or-tracer" not in {rule for gpu, rule in found if gpu == 1}
+    assert all(each.gain.likely_pct < 1 for (gpu, _), each in found.items() if gpu == 1 and each.gain.is_known)

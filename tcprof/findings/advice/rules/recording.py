@@ -16,6 +16,7 @@ from tcprof import units
 from tcprof.analysis.iterations import FEWEST
 from tcprof.analysis.kernels.names import GRAPH
 from tcprof.findings.advice.advice import HIGH, Advice, Option, Subject
+from tcprof.findings.advice.communication import times_of_communication
 from tcprof.findings.advice.host import LAUNCHES
 from tcprof.findings.advice.making import make_advice, time_of
 from tcprof.findings.advice.rules import launch_bound
@@ -56,7 +57,8 @@ def _graphs(step: Step) -> Advice | None:
 
 def _tracer(step: Step) -> Advice | None:
     idle = step.host.idle_ns[LAUNCHES]  # nsys adds to calls of CUDA, not to other work of the CPU
-    if step.is_timed_alone or step.share_pct(idle) < _IDLE_PCT:
+    of_all = (step.beside.get(gpu, step).host.idle_ns[LAUNCHES] for gpu in times_of_communication(step))
+    if step.is_timed_alone or step.share_pct(min(of_all)) < _IDLE_PCT:  # beside a GPU that works it waits for that one
         return None
     if not launch_bound.is_cpu_bound(step) or launch_bound.find(step):
         return None
