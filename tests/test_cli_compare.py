@@ -147,6 +147,7 @@ def test_a_wrong_condition_shows_where(run: Run) -> None:
     assert shown[caret.index("^")] == "["
 
 
+@pytest.mark.slow
 def test_recordings_of_one_program_show_no_difference(run: Run, tmp_path: Path) -> None:
     again = steps(500, seed=5).write(tmp_path, "again.sqlite")
     for other in (steps(500, seed=6).write(tmp_path, "other.sqlite"), again):
@@ -173,6 +174,7 @@ def test_epochs_are_compared_together(run: Run) -> None:
     assert not any(row["path"].startswith("epoch 0 / ") for row in rows)
 
 
+@pytest.mark.slow
 def test_different_gpus_are_warned_of(run: Run, tmp_path: Path) -> None:
     one = steps(10, number=2).write(tmp_path, "one.sqlite")
     other = TraceBuilder().gpu(0, "NVIDIA A100").range("step", 0, 9_000).kernel("k", 1, 2, launched=1)

@@ -73,6 +73,6 @@ def test_the_gate_says_which_baseline_it_judged_with(folder):
 
 
 def test_verdicts_on_several_sides_stand_below_their_names(folder):
-    comparisons = compare_several(folder)
+    comparisons = compare_several(folder, (1,))
     document = view_comparison_page(comparisons, [judge_comparison(each) for each in comparisons])
     assert [part.title for part in document.parts if isinstance(part, Summary)] == ["middle", "fast"]

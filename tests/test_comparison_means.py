@@ -94,6 +94,7 @@ def test_the_gate_sees_it(every_4th, bound, verdict):
     assert judged.decided_by == ("both" if verdict == "pass" else "mean")
 
 
+@pytest.mark.slow
 def test_it_is_sure_of_more_steps(tmp_path):
     base = analyzed(steps(count=200), tmp_path, "a.sqlite")
     comparison = compare(base, analyzed(steps(4, count=200, seed=1), tmp_path, "b.sqlite"))
