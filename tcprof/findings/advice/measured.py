@@ -15,6 +15,7 @@ MEASURED: Mapping[str, Mapping[str, Any]] = tomllib.loads(
 )
 TRACING: tuple[float, float, float] = tuple(MEASURED["tracing"]["left"])
 TRACING_SHAPES: tuple[float, float, float] = tuple(MEASURED["tracing"]["left_shapes"])
+CPU_OF_BATCH: tuple[float, float, float] = tuple(MEASURED["assumed"]["cpu_of_batch"])
 _PRODUCTS = MEASURED["products"]
 _FP32 = "fp32"
 # FP32 additions and multiplications of an SM in a cycle, by chip: CUDA C++ Programming Guide, "Arithmetic

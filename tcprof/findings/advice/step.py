@@ -21,7 +21,7 @@ from tcprof.arrays import Floats
 from tcprof.chips import Chip, find_chip
 from tcprof.findings.advice.advice import UNPRICED, Gain
 from tcprof.findings.advice.host import LAUNCHES, WORK, Host, Pair, find_host, launching_time
-from tcprof.findings.advice.measured import TRACING, TRACING_SHAPES
+from tcprof.findings.advice.measured import CPU_OF_BATCH, TRACING, TRACING_SHAPES
 from tcprof.findings.advice.replay import Replay, make_replay
 from tcprof.findings.advice.windows import find_windows, time_alone
 from tcprof.findings.recording_cost import measure_cost
@@ -188,7 +188,8 @@ class Step:
 
         def gain(level: int, tracing: float) -> tuple[float, float]:
             alone, gpu = self.alone_ns[tracing], self.busy_ns - saved_ns[level]
-            limit = self._play(tracing / 2, gpu / self.busy_ns) if self.is_played else tracing * self.cpu_ns / 2
+            cpu = tracing * CPU_OF_BATCH[level] / 2
+            limit = self._play(cpu, gpu / self.busy_ns) if self.is_played else cpu * self.cpu_ns
             return alone - min(alone, max(gpu, limit + tracing * loading[level] / 2)), alone
 
         return self._price(gain)
