@@ -65,7 +65,7 @@ def search(times: Ints, wanted: Ints | Floats, side: Literal["left", "right"] = 
     """As ``np.searchsorted``, but what is wanted is looked for in order: far quicker where there is much of both."""
     if np.all(wanted[1:] >= wanted[:-1]):
         return np.searchsorted(times, wanted, side)
-    order = np.argsort(wanted)
+    order = np.argsort(wanted, kind="stable")  # ends of ranges are nearly in order: then it takes a third of the time
     found = np.empty(len(wanted), dtype=np.int64)
     found[order] = np.searchsorted(times, wanted[order], side)
     return found

@@ -4,9 +4,8 @@ The errors of two neighbouring samples are one error with opposite signs where t
 covariance of the samples is tridiagonal (Aitken, On least squares and linear combinations of observations, 1935).
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from os import cpu_count
+from itertools import pairwise
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solveh_banded
@@ -16,6 +15,7 @@ from scipy.sparse import csr_array
 from tcprof.analysis.intervals import run_starts
 from tcprof.analysis.kernels.design import Design, make_sparse
 from tcprof.analysis.kernels.nonnegative import minimize_nonnegative
+from tcprof.analysis.kernels.threads import map_in_threads
 from tcprof.arrays import Floats, Ints
 
 SHAPE, SHAPE_FLOOR = 0.3, 0.005  # how much neighbouring parts differ: of the class's rate, and of the highest rate
@@ -23,7 +23,6 @@ RIDGE = 1e-10  # of a normal matrix scaled to a diagonal of 1: keeps it invertib
 NEGLIGIBLE = 1e-5  # of the largest count per ns: less is below what the ridge resolves, and differs between CPUs
 LONGEST = 256  # samples of a stretch
 SAMPLES_AT_ONCE = 16_384
-MOST_THREADS = 4
 NOTHING = 1e-18  # of the diagonal: less makes no difference to a sum of doubles
 
 
@@ -90,7 +89,8 @@ def normal_equations(
     apart.coupling[begins] = 0
     ends = np.append(begins[run_starts(begins // SAMPLES_AT_ONCE)], len(targets))
 
-    def sum_run(begin: int, end: int) -> tuple[csr_array, Floats, csr_array | None]:
+    def sum_run(run: tuple[int, int]) -> tuple[csr_array, Floats, csr_array | None]:
+        begin, end = run
         # The inverse covariance itself has far more entries than this, where a row is tied to many.
         whitening = apart.whitening(begin, end)
         rows = whitening @ design.shares[begin:end]
@@ -98,14 +98,11 @@ def normal_equations(
         turned = rows.T.tocsr()  # a product of two forms would turn the second one, in more time than both take
         return turned @ rows, rows.T @ (whitening @ targets[begin:end]), others
 
-    with ThreadPoolExecutor(min(cpu_count() or 1, MOST_THREADS)) as pool:
-        run_all = pool.map if len(ends) > 2 else map  # one run needs no thread
-        # Added up in order, whichever is done first: so that the sums are the same to the last bit.
-        for of_parts, of_targets, others in run_all(sum_run, ends[:-1].tolist(), ends[1:].tolist()):
-            normal += of_parts.toarray()
-            right += of_targets
-            if others is not None:
-                of_common.append(others.toarray())
+    for of_parts, of_targets, others in map_in_threads(sum_run, list(pairwise(ends.tolist()))):
+        normal += of_parts.toarray()
+        right += of_targets
+        if others is not None:
+            of_common.append(others.toarray())
     return normal, np.hstack([right, *([sum(of_common)] if of_common else [])])
 
 
