@@ -6,19 +6,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tcprof.analysis import WINDOWS, Analysis, analyze
 from tcprof.comparison import Comparison, Side
 from tcprof.comparison import compare as compare_sides
 from tcprof.errors import UsageError
 from tcprof.findings import Check, Findings, judge
-from tcprof.findings.advice import Advice, advise
 from tcprof.findings.compared import ComparedFindings, judge_comparison
 from tcprof.frames import SAMPLE_METRICS
 from tcprof.memory import return_freed_memory
 from tcprof.sources.registry import open_source
 from tcprof.untrusted import one_line
+
+if TYPE_CHECKING:
+    from tcprof.findings.advice import Advice
 
 _Input: TypeAlias = str | PathLike[str] | Analysis
 _Inputs: TypeAlias = _Input | Sequence[_Input]
@@ -63,8 +65,10 @@ class JudgedAnalysis(_Judged, Analysis):
         return self.findings.checks
 
     @cached_property
-    def advice(self) -> tuple[Advice, ...]:
+    def advice(self) -> "tuple[Advice, ...]":
         """What to do, and what it is likely to win, best first."""
+        from tcprof.findings.advice import advise
+
         return advise(self)
 
     def figure_timeline(self) -> Any:

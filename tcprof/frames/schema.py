@@ -102,13 +102,13 @@ class Schema:
         Raises:
             KeyError: A column that cannot be unknown is absent: a defect of the caller.
         """
-        index, frame, data = pd.RangeIndex(len(frame)), frame.copy(deep=False), {}
-        frame.index = index  # that all columns have: then they are taken as they are, and their dtypes, too
-        present = dict(frame.items())
+        index, present, data = pd.RangeIndex(len(frame)), set(frame.columns), {}
         for column in self.columns:
             if column.name in present:
-                values = present[column.name]
-                data[column.name] = values if values.dtype == _DTYPES[column.dtype] else values.astype(column.dtype)
+                values = frame[column.name]
+                values = values if values.dtype == _DTYPES[column.dtype] else values.astype(column.dtype)
+                # Arrays are taken as they are, and quicker; but pandas looks into those of objects for texts.
+                data[column.name] = values.set_axis(index) if column.dtype == TEXT else values.array
             elif column.dtype == FLOAT:
                 data[column.name] = np.broadcast_to(np.nan, len(frame))  # takes no memory
             else:

@@ -5,17 +5,17 @@ covariance of the samples is tridiagonal (Aitken, On least squares and linear co
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solveh_banded
+from scipy.linalg import solveh_banded
 from scipy.linalg.lapack import dpttrf
 from scipy.sparse import csr_array
 
 from tcprof.analysis.intervals import run_starts
+from tcprof.analysis.kernels.cholesky import factor, solve
 from tcprof.analysis.kernels.design import Design, make_sparse
 from tcprof.analysis.kernels.nonnegative import minimize_nonnegative
-from tcprof.analysis.kernels.threads import map_in_threads
+from tcprof.analysis.kernels.threads import mapping_of
 from tcprof.arrays import Floats, Ints
 
 SHAPE, SHAPE_FLOOR = 0.3, 0.005  # how much neighbouring parts differ: of the class's rate, and of the highest rate
@@ -89,8 +89,7 @@ def normal_equations(
     apart.coupling[begins] = 0
     ends = np.append(begins[run_starts(begins // SAMPLES_AT_ONCE)], len(targets))
 
-    def sum_run(run: tuple[int, int]) -> tuple[csr_array, Floats, csr_array | None]:
-        begin, end = run
+    def sum_run(begin: int, end: int) -> tuple[csr_array, Floats, csr_array | None]:
         # The inverse covariance itself has far more entries than this, where a row is tied to many.
         whitening = apart.whitening(begin, end)
         rows = whitening @ design.shares[begin:end]
@@ -98,11 +97,12 @@ def normal_equations(
         turned = rows.T.tocsr()  # a product of two forms would turn the second one, in more time than both take
         return turned @ rows, rows.T @ (whitening @ targets[begin:end]), others
 
-    for of_parts, of_targets, others in map_in_threads(sum_run, list(pairwise(ends.tolist()))):
-        normal += of_parts.toarray()
-        right += of_targets
-        if others is not None:
-            of_common.append(others.toarray())
+    with mapping_of(len(ends) - 1) as run_all:
+        for of_parts, of_targets, others in run_all(sum_run, ends[:-1].tolist(), ends[1:].tolist()):
+            normal += of_parts.toarray()
+            right += of_targets
+            if others is not None:
+                of_common.append(others.toarray())
     return normal, np.hstack([right, *([sum(of_common)] if of_common else [])])
 
 
@@ -145,12 +145,12 @@ class Precision:
         self._scale = np.sqrt(np.diag(matrix))
         scaled = matrix / np.outer(self._scale, self._scale)
         self._scaled = scaled + RIDGE * np.eye(len(scaled))
-        self._factor = cho_factor(self._scaled, lower=True)
+        self._factor = factor(self._scaled)
 
     def solve(self, right: Floats) -> Floats:
         """The inverse times columns."""
         columns = (right.T / self._scale).T
-        return np.asarray((cho_solve(self._factor, columns).T / self._scale).T)
+        return np.asarray((solve(self._factor, columns).T / self._scale).T)
 
     def minimize(self, right: Floats, negligible: Floats) -> Floats:
         """The minimum of x'Px/2 - r'x over x >= 0.

@@ -228,8 +228,9 @@ def read_names(names: Iterable[str]) -> pd.DataFrame:
         named_tensor and communication (bool), precision, family, tile, accumulator and work, see ``KernelName``.
     """
     columns = ["named_tensor", "communication", "precision", "family", "tile", "accumulator", "work"]
-    parsed = map(parse_name, names)
-    return pd.DataFrame([[getattr(name, column) for column in columns] for name in parsed], columns=columns)
+    rows = [[getattr(name, column) for column in columns] for name in map(parse_name, names)]
+    found = pd.DataFrame(rows, columns=columns, dtype=object)  # pandas is slow to compare texts of its own type
+    return found.astype({"named_tensor": bool, "communication": bool})
 
 
 # Characters of a name that are looked at: the longest that was seen has 5,745. Expressions whose time grows with the

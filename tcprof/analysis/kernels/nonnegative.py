@@ -7,8 +7,8 @@ strictly monotone linear complementarity problems, 1994; Kim and Park, Fast nonn
 """
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
+from tcprof.analysis.kernels.cholesky import factor, solve
 from tcprof.arrays import Bools, Floats
 
 ROUNDING = 1e-12  # of the largest entry of the right-hand side: a gradient that is as good as 0
@@ -46,5 +46,5 @@ def _solve(matrix: Floats, right: Floats, free: Bools) -> Floats:
     """The minimum where some values are free, and the others 0."""
     found = np.zeros(len(right))
     if free.any():
-        found[free] = cho_solve(cho_factor(matrix[np.ix_(free, free)], lower=True), right[free])
+        found[free] = solve(factor(matrix[np.ix_(free, free)]), right[free])
     return found

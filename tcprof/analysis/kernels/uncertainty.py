@@ -12,7 +12,7 @@ from scipy import special
 
 from tcprof.analysis.kernels.design import Design, make_sparse
 from tcprof.analysis.kernels.least_squares import Noise, Precision
-from tcprof.analysis.kernels.threads import map_in_threads
+from tcprof.analysis.kernels.threads import mapping_of
 from tcprof.analysis.sampling import NORMAL_95
 from tcprof.arrays import Floats
 
@@ -51,8 +51,10 @@ def misfit_covariance(design: Design, precision: Precision, weighted: Floats, ki
         return np.asarray(some.T @ some)
 
     influence = np.zeros((kinds, kinds))
-    for of_some in map_in_threads(influence_from, range(0, clusters, CLUSTERS_AT_ONCE)):
-        influence += of_some
+    firsts = range(0, clusters, CLUSTERS_AT_ONCE)
+    with mapping_of(len(firsts)) as map_all:
+        for of_some in map_all(influence_from, firsts):
+            influence += of_some
     seen = np.bincount(design.cluster_squares.indices, minlength=kinds)  # clusters that each class is in
     degrees = np.maximum(seen - 1, 1)
     wider = np.where(seen > 1, special.stdtrit(degrees, 0.975) / NORMAL_95 * np.sqrt(seen / degrees), 1)

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -51,13 +52,17 @@ class NsysExport:
             schema_version=exported.get("EXPORT_SCHEMA_VERSION", ""),
             driver_version=_driver_version(system.get("NvDriverVersion", "")),
             started_utc=self._started(),
-            duration_ns=float(self._duration() or "nan"),
+            duration_ns=float(self._duration or "nan"),
             frequency_hz=_frequency(captured.get("GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY", "")),
             metrics_requested=any(name.startswith("GPU_METRICS_OPTIONS:GPU_") for name in captured),
         )
 
     def gpus(self) -> pd.DataFrame:
         """The GPUs that the export names, see ``tcprof.frames.GPUS``."""
+        return self._gpus
+
+    @cached_property
+    def _gpus(self) -> pd.DataFrame:
         table, number = schema.GPUS, "id"
         names = ("smCount", "clockRate", "totalMemory", "memoryBandwidth")
         if not self._database.has(table):
@@ -79,7 +84,7 @@ class NsysExport:
 
     def ranges(self) -> pd.DataFrame:
         """The NVTX ranges, see ``tcprof.frames.NVTX_RANGES``."""
-        return read_ranges(self._database, self._duration())
+        return read_ranges(self._database, self._duration)
 
     def launches(self) -> pd.DataFrame:
         """The API calls that started work on a GPU, see ``tcprof.frames.LAUNCHES``."""
@@ -130,6 +135,7 @@ class NsysExport:
         rows = self._database.read(Query(table, texts=("name", "value"), longest=LONGEST_VALUE))
         return dict(zip(texts(rows["name"]), texts(rows["value"]), strict=True))
 
+    @cached_property
     def _duration(self) -> int:
         """The recording's length in ns, 0 where it is not known."""
         durations = self._database.read(Query(schema.CAPTURE, required=("duration",)))["duration"]
