@@ -9,8 +9,8 @@ from tcprof.analysis import WINDOWS, analyze
 from tcprof.errors import InputError
 from tcprof.sources.nsys_sqlite import NsysExport
 
-# Of all iterations, and of the whole recording over all its samples. Counts and times are as printed; means of ranges to
-# within 5 %, since that program shares a sample at a range's border by time, and tcprof by the work at either side.
+# Of all iterations, and of the whole recording over all its samples. Counts and times are as printed; means of ranges
+# to within 5 %: that program shares a sample at a range's border by time, tcprof by the work at either side.
 FIGURES = {
     "net_fp32": """
         path                       instance_count  kernel_count  gpu_ms   kernel_ms  mean    peak
