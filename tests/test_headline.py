@@ -18,6 +18,7 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
         ("mnist_amp", "The GPU idled {idle} of it, waiting for the CPU to launch kernels."),
         ("transformer_compiled", "Kernels that use the Tensor Cores had 56.4 % of it."),
         ("net_amp", "Copies and sets had 42.7 % of it."),
+        ("transformer_eager", "Kernels that do not use them had 50.1 % of it, most of it memory-bound or issue-bound."),
     ],
 )
 def test_what_had_most_of_an_iteration(file, most):

@@ -213,6 +213,16 @@ class TestLanes:
         first = work["row"].min()
         assert work[work["length"] <= 8000]["row"].unique().tolist() == [first + 12 * timeline_lanes.STREAM_ROWS]
 
+    @pytest.mark.parametrize(
+        ("lengths", "own"), [((10**6, 500, 2 * 10**5, 400), (0, 2, -1)), ((10**6, 500, 2 * 10**5), (0, 1, 2))]
+    )
+    def test_streams_of_which_nothing_would_be_seen_share_a_row(self, lengths, own):
+        base = make_analysis().activities.iloc[:1]
+        rows = [base.assign(stream=number, start_ns=0, end_ns=length) for number, length in enumerate(lengths)]
+        header, _ = packed(make_analysis(activities=ACTIVITIES.concat(rows)))
+        labels = list(header["gpus"][0]["labels"].values())
+        assert labels == [f"stream {number}" if number >= 0 else "other streams" for number in own]
+
     def test_of_too_many_bars_short_ones_are_merged_and_none_is_left_out(self, monkeypatch):
         analysis = make_analysis()
         whole = {kind: bars(analysis, kind) for kind in ("host", "windows", "work")}

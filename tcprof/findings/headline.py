@@ -13,7 +13,7 @@ from tcprof.findings.verdict import OTHER_KERNELS, describe_rounding, describe_s
 from tcprof.findings.words import WINDOW_NAMES, class_in_sentence
 from tcprof.frames import HEADLINE
 
-_MOST_OF = 0.5  # of the time of other kernels, from which one class is named
+_MOST_OF = 0.5  # of the time of other kernels, from which one class is named, or two
 _NOTABLE_PCT = 1.0
 _WAITS = {LAUNCH_BOUND: ", waiting for the CPU to launch kernels", CPU_BOUND: ", waiting for the CPU"}
 
@@ -92,8 +92,11 @@ def _say_most(analysis: Analysis, time: pd.DataFrame, unit: str, waits: str) -> 
 
 
 def _of(share: dict[str, float]) -> str:
-    """What most of the other kernels' time is; empty where it is no one thing."""
-    name = max(OTHER_KERNELS, key=lambda each: share[each])
-    if name == "other_kernel" or share[name] < _MOST_OF * sum(share[each] for each in OTHER_KERNELS):
-        return ""
-    return f", most of it {class_in_sentence(name)}"
+    """What most of the other kernels' time is: one class, or two together; empty where it is neither."""
+    most = _MOST_OF * sum(share[name] for name in OTHER_KERNELS)
+    named = sorted((name for name in OTHER_KERNELS if name != "other_kernel"), key=lambda name: -share[name])[:2]
+    for count in (1, 2):
+        told = named[:count]
+        if sum(share[name] for name in told) >= max(most, _NOTABLE_PCT) and min(share[name] for name in told) > 0:
+            return f", most of it {' or '.join(class_in_sentence(name) for name in told)}"
+    return ""

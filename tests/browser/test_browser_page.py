@@ -191,7 +191,15 @@ def test_prints_light_with_everything_open(visit, pages):
     opened.emulate_media(media="print", color_scheme="dark")
     opened.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert opened.evaluate(BACKGROUND) == LIGHT
-    for hidden in (".table-tools", ".figure-tools", ".timeline-tools", "button.theme", "nav", "button.fold"):
+    for hidden in (
+        ".table-tools",
+        ".figure-tools",
+        ".timeline-tools",
+        "button[data-scale]",
+        "button.theme",
+        "nav",
+        "button.fold",
+    ):
         assert not [each for each in opened.locator(hidden).all() if each.is_visible()], hidden
     assert opened.locator("details:not([open])").count() == 0
     rows = opened.locator("#table-ranges-0 tbody tr")
@@ -199,6 +207,15 @@ def test_prints_light_with_everything_open(visit, pages):
     assert opened.evaluate("document.documentElement.scrollWidth") <= 711
     opened.evaluate("dispatchEvent(new Event('afterprint'))")
     assert opened.locator("details[open]").count() == 0
+
+
+def test_the_table_of_several_gpus_fits_on_paper(visit, pages):
+    """What does not makes a browser print the whole page smaller."""
+    opened = visit(pages / "gpus.html", width=600)
+    table = opened.locator(".of-gpus")
+    assert table.evaluate("table => table.scrollWidth") > 600, "on a screen it is scrolled"
+    opened.emulate_media(media="print")
+    assert table.evaluate("table => table.scrollWidth") <= 600
 
 
 def test_without_scripts_the_figures_are_read_in_the_table(browser, pages):

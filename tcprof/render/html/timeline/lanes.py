@@ -18,6 +18,7 @@ from tcprof.views.figures.lanes import MOST_DEPTHS
 
 MOST_BARS = 1_500_000  # of all GPUs together: beyond, short ones are merged
 MOST_STREAMS = 12
+LEAST_STREAM = 1e-3  # of the time of the busiest one: of less nothing would be seen on a row of its own
 STREAM_ROWS = 2  # work has taller bars, since the shares of short kernels are drawn in them
 CUTS = (8, 12, 16, 22, 30, 42, 60)  # lengths of a name: a bar shows the longest for which it is wide enough
 
@@ -171,7 +172,9 @@ def _streams(activities: pd.DataFrame) -> tuple[Ints, list[str]]:
     by = activities.groupby(["process", "stream"])
     codes, streams = by.ngroup().to_numpy(np.int64), by.size().index
     time = np.bincount(codes, activities["end_ns"] - activities["start_ns"], minlength=len(streams))
-    kept = np.sort(np.argsort(-time, kind="stable")[:MOST_STREAMS])
+    longest = np.argsort(-time, kind="stable")
+    count = min(int((time >= LEAST_STREAM * time.max()).sum()), MOST_STREAMS)
+    kept = np.sort(longest[: count if len(streams) > count + 1 else MOST_STREAMS])
     place = np.full(len(streams), len(kept), dtype=np.int64)
     place[kept] = np.arange(len(kept))
     several = activities["process"].nunique() > 1
