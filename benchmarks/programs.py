@@ -115,7 +115,7 @@ def _wrap(instances: pd.DataFrame, pairs: int) -> Analysis:
     names = [f"program {number}" for number in range(pairs)]
     paths = PATHS.conform(pd.DataFrame({"domain": "", "path": names, "name": names, "depth": 1, "parent_id": -1}))
     counts = ["instance_count", "activity_count", "inherited_count", "kernel_count", "host_ns", "kernel_ns"]
-    schemas = {schema.name: schema for schema in SCHEMAS} | {"kernels_by_path": KERNELS}
+    schemas = {schema.name: schema for schema in SCHEMAS}
     frames = {field.name: schemas[field.name].empty() for field in fields(Analysis) if field.name in schemas}
     given = {
         "ranges": RANGES.conform(paths.assign(gpu=0, path_id=range(pairs), **dict.fromkeys(counts, 1))),
@@ -127,6 +127,7 @@ def _wrap(instances: pd.DataFrame, pairs: int) -> Analysis:
         window="gpu",
         tensor_source="cycles",
         tensor={},
+        split_by_path=KERNELS.empty,
         observed=Observed(DIAGNOSTICS.empty(), 0, False, None, pairs, (), 0),
         **frames | given,
     )

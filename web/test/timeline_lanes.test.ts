@@ -94,6 +94,16 @@ test("work that runs at once fills a bin, and no more", () => {
   assert.ok(painted(fillLanes(lanes({ work }), NAMES, view(0, 100)), "tensor", 1.84) <= 2 + 1e-9);
 });
 
+test("the bars of all that was recorded are kept, for that window and these colours alone", () => {
+  const percents = { tensor_active_mean_pct: [2], coverage_pct: [100] };
+  const all = lanes({ host: bars([[0, 30, 1, 0]], percents) });
+  const whole = fillLanes(all, NAMES, view(0, 100), true);
+  assert.equal(fillLanes(all, NAMES, view(0, 100)), whole);
+  assert.notEqual(fillLanes(all, NAMES, view(0, 50)), whole);
+  all.scaleTop = 2;
+  assert.deepEqual([...fillLanes(all, NAMES, view(0, 100)).bars.keys()].sort(), ["hot"]);
+});
+
 test("ticks of time have a space before their unit", () => {
   assert.deepEqual(timeTicks(0, 0.12, 3).ticktext, ["0 ms", "50 ms", "100 ms"]);
   assert.deepEqual(timeTicks(15.6, 15.6402, 4).ticktext, ["15.60 s", "15.62 s", "15.64 s"]);

@@ -252,7 +252,7 @@ export class Drawing {
     const drawn = this.figure.data.filter(({ visible }) => visible !== "legendonly");
     const curves = drawn.filter(({ meta }) => meta?.role === "curve").length;
     const most = Math.min(pixels / 1.5, Math.max(BINS / curves, LEAST_BINS));
-    this.filled = fillLanes(this.gpu.lanes, this.header, { low, high, pixel, narrow: NARROW * pixel });
+    this.filled = fillLanes(this.gpu.lanes, this.header, { low, high, pixel, narrow: NARROW * pixel }, this.shown.isWhole);
     this.curves = fillCurves(this.gpus, drawn, low, high, most);
   }
 

@@ -69,13 +69,23 @@ class Filling {
 
 type Describe = (bar: number) => string;
 
-/** The bars of a GPU in a window: wide ones each, narrower ones drawn together. */
-export function fillLanes(lanes: Lanes, names: Names, view: View): FilledLanes {
+const kept = new WeakMap<Lanes, { key: string; filled: FilledLanes }>();
+
+/** The bars of a GPU in a window: wide ones each, narrower ones drawn together.
+ *
+ * @param isWhole - The window is all that was recorded. It takes longest, and one comes back to it: its bars are kept.
+ */
+export function fillLanes(lanes: Lanes, names: Names, view: View, isWhole = false): FilledLanes {
+  const key = [view.low, view.high, view.pixel, lanes.scaleTop].join();
+  const known = kept.get(lanes);
+  if (known?.key === key) return known.filled;
   const filling = new Filling(lanes, names, view);
   fillRanges(filling, lanes.host, "on the CPU");
   fillRanges(filling, lanes.windows, "on the GPU, first activity to last,");
   fillWork(filling, lanes.work);
-  return { bars: filling.bars, names: filling.fitted, places: filling.places };
+  const filled = { bars: filling.bars, names: filling.fitted, places: filling.places };
+  if (isWhole) kept.set(lanes, { key, filled });
+  return filled;
 }
 
 function getOrAdd<Key, Found>(map: Map<Key, Found>, key: Key, make: () => Found): Found {

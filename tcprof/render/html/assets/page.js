@@ -2475,12 +2475,18 @@
       this.places.push({ left, right, top, bottom, say });
     }
   };
-  function fillLanes(lanes, names, view) {
+  var kept = /* @__PURE__ */ new WeakMap();
+  function fillLanes(lanes, names, view, isWhole = false) {
+    const key = [view.low, view.high, view.pixel, lanes.scaleTop].join();
+    const known = kept.get(lanes);
+    if (known?.key === key) return known.filled;
     const filling = new Filling(lanes, names, view);
     fillRanges(filling, lanes.host, "on the CPU");
     fillRanges(filling, lanes.windows, "on the GPU, first activity to last,");
     fillWork(filling, lanes.work);
-    return { bars: filling.bars, names: filling.fitted, places: filling.places };
+    const filled = { bars: filling.bars, names: filling.fitted, places: filling.places };
+    if (isWhole) kept.set(lanes, { key, filled });
+    return filled;
   }
   function getOrAdd(map, key, make) {
     const found = map.get(key);
@@ -2820,7 +2826,7 @@
       const drawn = this.figure.data.filter(({ visible }) => visible !== "legendonly");
       const curves = drawn.filter(({ meta }) => meta?.role === "curve").length;
       const most = Math.min(pixels / 1.5, Math.max(BINS / curves, LEAST_BINS));
-      this.filled = fillLanes(this.gpu.lanes, this.header, { low, high, pixel, narrow: NARROW * pixel });
+      this.filled = fillLanes(this.gpu.lanes, this.header, { low, high, pixel, narrow: NARROW * pixel }, this.shown.isWhole);
       this.curves = fillCurves(this.gpus, drawn, low, high, most);
     }
     /** Times at the axis, and lines without a time where it would be cut. */
