@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from builders import TraceBuilder
 
-from tcprof.analysis import analyze
+from tcprof.analysis import Analysis, analyze
 from tcprof.findings.advice import Advice, advise
+from tcprof.views.recording.advice import view_best
 
 US, MS = 1_000, 1_000_000
 FP32 = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_ffma_aligna4_alignc4_execute_kernel__51_cublas"
@@ -16,8 +17,8 @@ ENDS = (890, 490)  # of the products of both GPUs, in steps of 1 ms: the second 
 Found = dict[tuple[int, str], Advice]
 
 
-def two_gpus(folder: Path, names: tuple[str, str], ends: tuple[int, int] = ENDS, nccl: str = REDUCE) -> Found:
-    """The advice on eight steps of two GPUs, each of which has products of its own name until both communicate."""
+def record_two(folder: Path, names: tuple[str, str], ends: tuple[int, int] = ENDS, nccl: str = REDUCE) -> Analysis:
+    """Eight steps of two GPUs, each of which has products of its own name until both communicate."""
     builder = TraceBuilder()
     for gpu, (name, done) in enumerate(zip(names, ends, strict=True)):
         builder.gpu(gpu)
@@ -27,7 +28,18 @@ def two_gpus(folder: Path, names: tuple[str, str], ends: tuple[int, int] = ENDS,
             place = {"device": gpu, "thread": gpu + 1, "stream": 7}
             builder.kernel(name, at + 5 * US, at + done * US, launched=queued + gpu, **place)
             builder.kernel(nccl, at + done * US, at + 990 * US, launched=queued + 2 + gpu, **place)
-    return {(each.gpu, each.rule): each for each in advise(analyze(builder.trace(folder)))}
+    return analyze(builder.trace(folder))
+
+
+def two_gpus(folder: Path, names: tuple[str, str], ends: tuple[int, int] = ENDS, nccl: str = REDUCE) -> Found:
+    """The advice on them."""
+    return {(each.gpu, each.rule): each for each in advise(record_two(folder, names, ends, nccl))}
+
+
+def test_each_finding_names_its_gpu(tmp_path: Path) -> None:
+    analysis = record_two(tmp_path, (FP32, FP32))
+    lines = [line for line in view_best(analysis, advise(analysis)) if "fp32-matmul" in line]
+    assert [line[3:9] for line in lines] == ["GPU 0:", "GPU 1:"]
 
 
 def test_a_change_of_all_gpus_wins_what_the_slowest_of_them_wins(tmp_path: Path) -> None:

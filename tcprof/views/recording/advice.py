@@ -36,7 +36,8 @@ def view_advice(analysis: Analysis, findings: Findings) -> Document:
     shown, folded = split_notable(advice)
     base = describe_base(analysis)
     sections = (
-        Section(f"advice-{number}", f"{number}. {each.sentence}", _detail(each)) for number, each in enumerate(shown, 1)
+        Section(f"advice-{number}", f"{number}. {_sentence_of(analysis, each)}", _detail(each))
+        for number, each in enumerate(shown, 1)
     )
     return Document(
         kind="advice",
@@ -65,7 +66,7 @@ def list_leads(analysis: Analysis, advice: Sequence[Advice]) -> Leads:
 
 
 def _make_leads(analysis: Analysis, shown: Sequence[Advice]) -> list[Lead]:
-    several = analysis.gpus["gpu"].nunique() > 1
+    several = _has_several(analysis)
     kernels = analysis.kernels.assign(link=kernel_names(analysis.kernels))
     count: Counter[str] = Counter()
     leads = []
@@ -84,6 +85,15 @@ def _make_leads(analysis: Analysis, shown: Sequence[Advice]) -> list[Lead]:
     return leads
 
 
+def _has_several(analysis: Analysis) -> bool:
+    return bool(analysis.gpus["gpu"].nunique() > 1)
+
+
+def _sentence_of(analysis: Analysis, advice: Advice) -> str:
+    """What was found, and on which of several GPUs."""
+    return f"GPU {advice.gpu}: {advice.sentence}" if _has_several(analysis) else advice.sentence
+
+
 def _links_of(analysis: Analysis, kernels: pd.DataFrame, advice: Advice) -> tuple[str, ...]:
     """What selects on a page what advice is about: its kernels, longest first, or else its ranges, or its modules."""
     gpu = advice.gpu
@@ -99,10 +109,13 @@ def _links_of(analysis: Analysis, kernels: pd.DataFrame, advice: Advice) -> tupl
     return ()
 
 
-def view_best(advice: Sequence[Advice]) -> tuple[str, ...]:
+def view_best(analysis: Analysis, advice: Sequence[Advice]) -> tuple[str, ...]:
     """The best advice, a line each; and how much more there is."""
     shown, _ = split_notable(advice)
-    lines = [f"{number}. {each.sentence}. {head_of(each)}." for number, each in enumerate(shown[:MOST_SHOWN], 1)]
+    lines = [
+        f"{number}. {_sentence_of(analysis, each)}. {head_of(each)}."
+        for number, each in enumerate(shown[:MOST_SHOWN], 1)
+    ]
     if not lines:
         return ()
     return ("What to do first, and what it is likely to win (tcprof advise says how):", *lines)

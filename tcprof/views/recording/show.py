@@ -37,7 +37,7 @@ def view_recording(
         parts=(
             Notes((describe_recording(analysis),)),
             Notes((*findings.verdict, *describe_utilization(analysis))),
-            Notes(view_best(advise(analysis))),
+            Notes(view_best(analysis, advise(analysis))),
             Notes((*summarize_checks(findings.checks), *base)),
             Section("ranges", "", tuple(list_ranges(analysis, shown["ranges"]))),
             Section("kernels", "", tuple(list_kernels(analysis, shown["kernels"]))),
