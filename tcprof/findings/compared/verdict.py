@@ -143,7 +143,8 @@ def _replaced(comparison: Comparison, gpu: int, largest: pd.Series) -> str:
     if largest["part"] not in ("removed kernels", "new kernels") and abs(change) < abs(largest["change"]):
         return ""
     told = [
-        f"{units.format_ns(rows[side].sum())} of {', '.join(rows.nlargest(2, side)[f'{side}_class'])}"
+        f"{units.format_ns(rows[side].sum())} of "
+        + (", " if len(rows) > 2 else " and ").join(rows.nlargest(2, side)[f"{side}_class"])
         + " and others" * (len(rows) > 2)
         for rows, side in ((gone, "base"), (come, "new"))
     ]
