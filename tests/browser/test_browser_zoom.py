@@ -1,5 +1,7 @@
 """What is pointed at and clicked is what is seen there, at each zoom level of the browser and after a resize."""
 
+import re
+
 import pytest
 from builders import TraceBuilder
 from comparison_inputs import compare_steps
@@ -40,10 +42,13 @@ def resize(opened, factor):
 
 def click(opened, shape):
     """Click in the middle of a shape, after the pointer has been there for a moment: plotly clicks what it hovers."""
-    for _ in range(2):  # what comes into view is laid out then, and may move it
+    box = before = None
+    for _ in range(20):  # what comes into view is laid out then, and may move it
         shape.evaluate("each => each.scrollIntoView({ block: 'center' })")
-        opened.wait_for_timeout(150)
-    box = shape.bounding_box()
+        opened.wait_for_timeout(300)
+        box, before = shape.bounding_box(), box
+        if box == before:
+            break
     opened.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     opened.wait_for_timeout(150)
     opened.mouse.down()
@@ -110,7 +115,7 @@ def check_waterfall(opened):
     assert len(chosen) == 2, "the third is too thin to hit; its label can be clicked, too"
     for shape, groups in chosen:
         click(opened, shape)
-        assert said.inner_text().endswith(": " + ", ".join(groups))
+        said.filter(has_text=re.compile(re.escape(": " + ", ".join(groups)) + "$")).wait_for()
         opened.wait_for_timeout(400)  # two clicks in a row would be one that zooms out
 
 
