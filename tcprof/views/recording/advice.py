@@ -110,7 +110,7 @@ def _links_of(analysis: Analysis, kernels: pd.DataFrame, advice: Advice) -> tupl
 
 
 def view_best(analysis: Analysis, advice: Sequence[Advice]) -> tuple[str, ...]:
-    """The best advice, a line each; and how much more there is."""
+    """The best advice, a line each."""
     shown, _ = split_notable(advice)
     lines = [
         f"{number}. {_sentence_of(analysis, each)}. {head_of(each)}."
