@@ -1,5 +1,6 @@
 """Prices of changes where several GPUs take a step together: what one saves while it waits for another wins nothing."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,8 @@ from builders import TraceBuilder
 
 from tcprof.analysis import Analysis, analyze
 from tcprof.findings.advice import Advice, advise
-from tcprof.views.recording.advice import view_best
+from tcprof.findings.words import name_gpus
+from tcprof.views.recording.advice import list_advice, list_leads, view_best
 
 US, MS = 1_000, 1_000_000
 FP32 = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_ffma_aligna4_alignc4_execute_kernel__51_cublas"
@@ -19,6 +21,7 @@ Found = dict[tuple[int, str], Advice]
 
 def record_two(folder: Path, names: tuple[str, str], ends: tuple[int, int] = ENDS, nccl: str = REDUCE) -> Analysis:
     """Eight steps of two GPUs, each of which has products of its own name until both communicate."""
+    folder.mkdir(exist_ok=True)
     builder = TraceBuilder()
     for gpu, (name, done) in enumerate(zip(names, ends, strict=True)):
         builder.gpu(gpu)
@@ -32,14 +35,54 @@ def record_two(folder: Path, names: tuple[str, str], ends: tuple[int, int] = END
 
 
 def two_gpus(folder: Path, names: tuple[str, str], ends: tuple[int, int] = ENDS, nccl: str = REDUCE) -> Found:
-    """The advice on them."""
-    return {(each.gpu, each.rule): each for each in advise(record_two(folder, names, ends, nccl))}
+    """The advice on them, by each GPU that it holds on."""
+    found = advise(record_two(folder, names, ends, nccl))
+    return {(gpu, each.rule): each for each in found for gpu in each.gpus}
 
 
-def test_each_finding_names_its_gpu(tmp_path: Path) -> None:
+def of_rule(analysis: Analysis, rule: str = "fp32-matmul") -> list[Advice]:
+    return [each for each in advise(analysis) if each.rule == rule]
+
+
+def test_a_finding_that_is_alike_on_two_gpus_is_one_that_names_both(tmp_path: Path) -> None:
     analysis = record_two(tmp_path, (FP32, FP32))
-    lines = [line for line in view_best(analysis, advise(analysis)) if "fp32-matmul" in line]
-    assert [line[3:9] for line in lines] == ["GPU 0:", "GPU 1:"]
+    (line,) = [line for line in view_best(analysis, advise(analysis)) if "fp32-matmul" in line]
+    assert line.startswith("1. GPUs 0 and 1: ")
+    (found,) = of_rule(analysis)
+    assert found.gpus == (0, 1)
+    assert found.evidence[-1] == f"these figures are of GPU {found.gpu}"
+    (lead,) = [lead for lead in list_leads(analysis, advise(analysis)).items if lead.rule == "fp32-matmul"]
+    assert lead.place == "GPUs 0 and 1"
+    assert list(list_advice([found])["gpus"]) == ["0, 1"]
+
+
+def test_what_is_about_other_kernels_is_not_alike(tmp_path: Path) -> None:
+    other = FP32.replace("tn_n_tilesize128x128x8", "nn_n_tilesize32x32x8")
+    found = of_rule(record_two(tmp_path, (FP32, other), (890, 880)))
+    assert sorted(each.gpus for each in found) == [(0,), (1,)]
+
+
+def test_prices_of_their_own_that_agree_span_those_of_all_gpus(tmp_path: Path) -> None:
+    alone = [of_rule(record_two(tmp_path / str(end), (FP32, BF16), (end, end), BF16))[0].gain for end in (890, 850)]
+    (found,) = of_rule(record_two(tmp_path / "both", (FP32, FP32), (890, 850), BF16))
+    assert found.gain.low_pct == pytest.approx(min(each.low_pct for each in alone), rel=0.01)
+    assert found.gain.high_pct == pytest.approx(max(each.high_pct for each in alone), rel=0.01)
+    assert found.gain.likely_ns == pytest.approx(sum(each.likely_ns for each in alone) / 2, rel=0.01)
+    assert found.gain == found.options[0].gain
+    assert "; the likely gain is the mean of " in found.evidence[-1]
+
+
+def test_prices_that_do_not_agree_are_told_apart(tmp_path: Path) -> None:
+    found = of_rule(record_two(tmp_path, (FP32, FP32), nccl=BF16))
+    assert sorted(each.gpus for each in found) == [(0,), (1,)]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "said"),
+    [([3], "GPU 3"), ([1, 0], "GPUs 0 and 1"), ([0, 2, 3], "GPUs 0, 2 and 3"), (range(8), "GPUs 0 to 7")],
+)
+def test_gpus_are_named(gpus: Sequence[int], said: str) -> None:
+    assert name_gpus(gpus) == said
 
 
 def test_a_change_of_all_gpus_wins_what_the_slowest_of_them_wins(tmp_path: Path) -> None:
@@ -50,12 +93,12 @@ def test_a_change_of_all_gpus_wins_what_the_slowest_of_them_wins(tmp_path: Path)
     assert 400 * US < slow.gain.likely_ns < 885 * US  # not what is left of the 485 us of the second
     assert slow.options[1].gain.likely_ns == pytest.approx(waiting.options[1].gain.likely_ns, rel=0.001)
     assert waiting.gain == waiting.options[0].gain
-    assert any("GPU 0" in line for line in waiting.evidence)
 
 
 def test_a_gpu_that_waits_for_another_wins_nothing_alone(tmp_path: Path) -> None:
     waiting = two_gpus(tmp_path, (BF16, FP32))[1, "fp32-matmul"]
     assert (waiting.gain.low_ns, waiting.gain.likely_ns, waiting.gain.high_ns) == (0, 0, 0)
+    assert any("GPU 0 limits what is won, for which GPU 1 waits" in line for line in waiting.evidence)
 
 
 def test_the_slowest_gpu_wins_alone_no_more_than_the_others_wait(tmp_path: Path) -> None:

@@ -6,9 +6,12 @@ _OF_STEP = "of a step, or where nothing iterates of all the GPU's work; below 0 
 
 ADVICE = Schema(
     "advice",
-    "What to do about the program, with what it is likely to win: one row for each finding and GPU, best first.",
+    "What to do about the program, with what it is likely to win: one row for each finding, best first.",
     (
         GPU,
+        Column(
+            "gpus", TEXT, "All GPUs on which that is alike, separated by commas; figures are of gpu.", title="All GPUs"
+        ),
         Column("rule", TEXT, "The rule that found it, as in --fail-if 'finding fp32-matmul'.", title="Finding"),
         Column("sentence", TEXT, "What was found."),
         Column("low_pct", FLOAT, f"The least that is expected to be won, {_OF_STEP}."),

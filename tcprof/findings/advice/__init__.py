@@ -2,7 +2,7 @@
 
 Each rule in ``rules`` looks at a step of one GPU and says what it finds, with its price. Prices are of exposed time,
 and no more than the CPU's own time leaves; see ``Step``. No idle time is in two prices; see ``sharing``. GPUs that go
-on together win what the slowest wins; see ``together``.
+on together win what the slowest wins; see ``together``. What is alike on several GPUs is one finding; see ``alike``.
 """
 
 from dataclasses import replace
@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from tcprof.analysis import Analysis
 from tcprof.findings.advice.advice import Advice, Gain, Option
+from tcprof.findings.advice.alike import join_alike
 from tcprof.findings.advice.communication import measure_steps
 from tcprof.findings.advice.rules import RULES, load_rule
 from tcprof.findings.advice.sharing import share_idle_time
@@ -42,7 +43,7 @@ def _find(analysis: Analysis) -> tuple[Advice, ...]:
     found: list[Advice] = []
     for gpu, of_gpu in price_together(steps, own).items():
         found += [_fit_to(steps[gpu], each) for each in (*find_all_well(steps[gpu], of_gpu), *of_gpu)]
-    return tuple(sorted(found, key=_order))
+    return tuple(sorted(join_alike(sorted(found, key=_order)), key=_order))
 
 
 def _apply_rules(step: Step) -> list[Advice]:

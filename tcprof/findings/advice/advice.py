@@ -80,7 +80,8 @@ class Advice(Finding):
     """A finding that says what to do, and what that would win.
 
     Attributes:
-        gpu: Number of the GPU.
+        gpu: Number of the GPU that its figures are of.
+        gpus: All GPUs that it holds on alike.
         gain: What the first option wins.
         about: What in the recording it is about.
         evidence: Figures that show it, a line each.
@@ -90,6 +91,7 @@ class Advice(Finding):
     """
 
     gpu: int = 0
+    gpus: tuple[int, ...] = (0,)
     gain: Gain = UNPRICED
     about: Subject = Subject()
     evidence: tuple[str, ...] = ()

@@ -38,11 +38,12 @@ class ComparedAdvice:
 def compare_advice(comparison: Comparison) -> tuple[ComparedAdvice, ...]:
     """The priced advice on the baseline that is worth a line, and whether it is gone."""
     base, new = (advise(side.typical) for side in (comparison.base, comparison.new))
-    left = {(each.gpu, each.rule) for each in new if _counts(each)}
+    left = {(gpu, each.rule) for each in new if _counts(each) for gpu in each.gpus}
     return tuple(
-        ComparedAdvice(each.gpu, each.rule, each.sentence, describe_gain(each.gain), (each.gpu, each.rule) not in left)
+        ComparedAdvice(gpu, each.rule, each.sentence, describe_gain(each.gain), (gpu, each.rule) not in left)
         for each in base
         if each.gain.is_notable
+        for gpu in each.gpus
     )
 
 

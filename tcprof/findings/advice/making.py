@@ -46,6 +46,7 @@ def make_advice(
         sentence=said[0],
         consequence=said[1],
         gpu=step.gpu,
+        gpus=(step.gpu,),
         gain=options[0].gain if options else UNPRICED,
         about=about,
         evidence=tuple(evidence),

@@ -104,7 +104,8 @@ def _with_others(advice: Advice, others: _Others) -> Advice:
     is_told = abs(gain.likely_ns - advice.gain.likely_ns) > _TOLD * abs(advice.gain.likely_ns)
     wait = others.waits[others.step.gpu]
     told = f"GPUs that communicate go on together: GPU {gpu} limits what is won"
-    told += f", for which this one waits {units.format_ns(wait)} of a step" if wait > others.waits[gpu] else ""
+    if wait > others.waits[gpu]:
+        told += f", for which GPU {others.step.gpu} waits {units.format_ns(wait)} of a step"
     return replace(advice, gain=gain, options=options, evidence=(*advice.evidence, *([told] if is_told else [])))
 
 

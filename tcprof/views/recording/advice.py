@@ -12,6 +12,7 @@ from tcprof.findings import Findings
 from tcprof.findings.advice import Advice, Option, advise
 from tcprof.findings.advice.advice import NOTABLE_PCT, describe_gain
 from tcprof.findings.notes import as_sentence
+from tcprof.findings.words import name_gpus
 from tcprof.frames import ADVICE
 from tcprof.views.document import Code, Document, Notes, Part, Section
 from tcprof.views.glance import Lead, Leads
@@ -79,7 +80,7 @@ def _make_leads(analysis: Analysis, shown: Sequence[Advice]) -> list[Lead]:
                 sentence=f"{each.sentence}.",
                 gain=as_sentence(describe_gain(each.gain)).removesuffix(".") if each.gain.is_known else "",
                 about=_links_of(analysis, kernels, each),
-                place=f"GPU {each.gpu}" if several else "",
+                place=name_gpus(each.gpus) if several else "",
             )
         )
     return leads
@@ -91,7 +92,7 @@ def _has_several(analysis: Analysis) -> bool:
 
 def _sentence_of(analysis: Analysis, advice: Advice) -> str:
     """What was found, and on which of several GPUs."""
-    return f"GPU {advice.gpu}: {advice.sentence}" if _has_several(analysis) else advice.sentence
+    return f"{name_gpus(advice.gpus)}: {advice.sentence}" if _has_several(analysis) else advice.sentence
 
 
 def _links_of(analysis: Analysis, kernels: pd.DataFrame, advice: Advice) -> tuple[str, ...]:
@@ -142,7 +143,11 @@ def list_advice(advice: Sequence[Advice]) -> pd.DataFrame:
     """Advice as a frame, see ``tcprof.frames.ADVICE``."""
     if not advice:
         return ADVICE.empty()
-    return ADVICE.conform(pd.DataFrame([{**vars(each), **vars(each.gain)} for each in advice]))
+    return ADVICE.conform(pd.DataFrame([_flat(each) for each in advice]))
+
+
+def _flat(advice: Advice) -> dict[str, Any]:
+    return {**vars(advice), **vars(advice.gain), "gpus": ", ".join(map(str, advice.gpus))}
 
 
 def head_of(advice: Advice) -> str:
