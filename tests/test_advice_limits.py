@@ -9,6 +9,8 @@ from builders import TraceBuilder
 
 import tcprof
 from tcprof.findings.advice import Advice
+from tcprof.views.document import Code, Notes, Section
+from tcprof.views.recording.advice import view_advice, view_sections
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 US, MS = 1_000, 1_000_000
@@ -112,3 +114,26 @@ def test_communication_wins_no_more_than_what_it_can_run_beside(find: Find) -> N
     found = find(steps_of_copies(950 * US, nccl=True))["exposed-communication"]
     assert found.gain.high_ns == pytest.approx(0.9 * 50 * US, rel=0.05)
     assert "DistributedData" not in "".join(found.options[0].code)  # no gradients are sent from one GPU to another
+
+
+@pytest.mark.parametrize(
+    ("recording", "rule", "reason"),
+    [
+        ("gan_fp32", "fp32-matmul", "TF32: likely to win nothing, as the step waits for the CPU"),
+        ("mlp_tf32_4097", "tf32-matmul", "as it adds more work to the GPU than it saves"),
+        ("mlp_tf32", "tf32-matmul", "as the step waits for the CPU, which this slows down"),
+    ],
+)
+def test_what_wins_nothing_is_no_advice_and_has_its_reason(recording: str, rule: str, reason: str) -> None:
+    analysis = tcprof.read(FIXTURES / f"{recording}.sqlite")
+    document = view_advice(analysis, analysis.findings)
+    (found,) = [each for each in analysis.advice if each.rule == rule]
+    assert found.gain.is_futile
+    assert not found.options[0].code
+    lines = [line for part in document.parts if isinstance(part, Notes) for line in part.lines]
+    (line,) = [line for line in lines if "not worth it here: " in line]
+    assert f"{rule} ({found.options[0].title}: likely to " in line
+    assert reason in line
+    (folded,) = [part for part in view_sections(analysis, [found]) if isinstance(part, Section)]
+    assert not [part for part in folded.parts if isinstance(part, Code)]
+    assert f"Not {found.options[0].title}: likely to " in str(folded.parts)

@@ -98,6 +98,7 @@ def test_a_change_of_all_gpus_wins_what_the_slowest_of_them_wins(tmp_path: Path)
 def test_a_gpu_that_waits_for_another_wins_nothing_alone(tmp_path: Path) -> None:
     waiting = two_gpus(tmp_path, (BF16, FP32))[1, "fp32-matmul"]
     assert (waiting.gain.low_ns, waiting.gain.likely_ns, waiting.gain.high_ns) == (0, 0, 0)
+    assert waiting.gain.reason == "GPU 0 takes as long"
     assert any("GPU 0 limits what is won, for which GPU 1 waits" in line for line in waiting.evidence)
 
 

@@ -51,10 +51,13 @@ def _apply_rules(step: Step) -> list[Advice]:
 
 
 def _fit_to(step: Step, advice: Advice) -> Advice:
-    """Advice without code that a program in another language, or without a framework, has no use for."""
-    if step.is_of_framework or not advice.gain.is_known:
-        return advice
-    return replace(advice, options=tuple(replace(option, code=()) for option in advice.options))
+    """Advice without code that wins nothing, or that a program of another language or no framework has no use for."""
+    is_of_use = step.is_of_framework or not advice.gain.is_known
+    return replace(advice, options=tuple(_without_futile_code(option, is_of_use) for option in advice.options))
+
+
+def _without_futile_code(option: Option, is_of_use: bool) -> Option:
+    return option if is_of_use and not option.gain.is_futile else replace(option, code=())
 
 
 def _order(advice: Advice) -> tuple[bool, float]:

@@ -21,6 +21,7 @@ class Gain:
         likely_pct: Likewise.
         high_pct: Likewise.
         of: What they are shares of, in words.
+        reason: Why nothing is likely to be won, where that is so, in a clause; empty where it is not known.
     """
 
     low_ns: float = float("nan")
@@ -30,11 +31,17 @@ class Gain:
     likely_pct: float = float("nan")
     high_pct: float = float("nan")
     of: str = field(default="the step", kw_only=True)
+    reason: str = field(default="", kw_only=True)
 
     @property
     def is_known(self) -> bool:
         """Whether there is a price at all."""
         return self.likely_pct == self.likely_pct
+
+    @property
+    def is_futile(self) -> bool:
+        """Whether nothing is likely to be won, or time to be lost."""
+        return self.likely_ns <= 0
 
     @property
     def is_notable(self) -> bool:
@@ -104,3 +111,10 @@ def describe_gain(gain: Gain) -> str:
     """What is won in words, with its span."""
     likely, low, high = (units.format_pct(each) for each in (gain.likely_pct, gain.low_pct, gain.high_pct))
     return f"likely {likely} of {gain.of} ({low} to {high}), {units.format_ns(gain.likely_ns)}"
+
+
+def describe_futile(gain: Gain) -> str:
+    """That nothing is won, or what it costs, and why: what follows on a title."""
+    cost, least, most = (units.format_pct(-each) for each in (gain.likely_pct, gain.high_pct, gain.low_pct))
+    costs = f"likely to cost {cost} of {gain.of} ({least} to {most})" if gain.likely_ns < 0 else "likely to win nothing"
+    return f"{costs}, as {gain.reason}" if gain.reason else costs

@@ -78,7 +78,7 @@ def _join_option(options: Sequence[Option]) -> Option:
     values = np.array([astuple(gain)[:6] for gain in gains], dtype=np.float64)
     low, likely, high = values.min(axis=0), values.mean(axis=0), values.max(axis=0)
     chosen = np.array([low, likely, high])[[0, 1, 2, 0, 1, 2], range(6)]
-    gain = Gain(*chosen.tolist(), of=gains[0].of)
+    gain = Gain(*chosen.tolist(), of=gains[0].of, reason=gains[0].reason)
     return replace(options[0], gain=gain)
 
 

@@ -7,7 +7,7 @@ is all the GPU's work, from first activity to last.
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -172,7 +172,14 @@ class Step:
                 limit = self._play(tracing * cpu[level], max(0.0, 1 - saved_ns[level] / self.busy_ns))
             return alone - max(alone - saved_ns[level], limit), alone
 
-        return self._price(gain)
+        priced = self._price(gain)
+        return replace(priced, reason=self._why_futile(saved_ns[1], cpu[1])) if priced.is_futile else priced
+
+    @staticmethod
+    def _why_futile(saved_ns: float, cpu: float) -> str:
+        if not saved_ns > 0:
+            return f"it {'adds more work to the GPU than it saves' if saved_ns < 0 else 'saves no work of the GPU'}"
+        return "the step waits for the CPU" + (", which this slows down" if cpu > 1 else "")
 
     def price_batch(self, saved_ns: Levels) -> Gain:
         """What twice the batch wins of a sample: the CPU's time is that of two, and so is that of some kernels.

@@ -44,7 +44,9 @@ class _Others:
         parts = {gpu: self._saved(gpu, advice, option) + self._slack(gpu) for gpu in self.waits}
         limiting = min(parts, key=lambda gpu: float(parts[gpu][0, 1]))
         times, shares = np.minimum.reduce(list(parts.values()))
-        return limiting, Gain(*times.tolist(), *shares.tolist(), of=option.gain.of)
+        gain = Gain(*times.tolist(), *shares.tolist(), of=option.gain.of, reason=option.gain.reason)
+        is_held_up = gain.is_futile and not gain.reason
+        return limiting, replace(gain, reason=f"GPU {limiting} takes as long") if is_held_up else gain
 
     def _slack(self, gpu: int) -> Floats:
         wait = self.waits[gpu]

@@ -10,7 +10,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings
 from tcprof.findings.advice import Advice, Option, advise
-from tcprof.findings.advice.advice import NOTABLE_PCT, describe_gain
+from tcprof.findings.advice.advice import NOTABLE_PCT, describe_futile, describe_gain
 from tcprof.findings.notes import as_sentence
 from tcprof.findings.words import name_gpus
 from tcprof.frames import ADVICE
@@ -46,7 +46,7 @@ def view_advice(analysis: Analysis, findings: Findings) -> Document:
             Notes((describe_recording(analysis),)),
             Notes(findings.verdict),
             *sections,
-            Notes((*describe_folded(folded), *base)),
+            Notes((*(said for said, _ in _fold(folded)), *base)),
         ),
         faults=findings.faults,
         warnings=findings.warnings,
@@ -78,12 +78,19 @@ def _make_leads(analysis: Analysis, shown: Sequence[Advice]) -> list[Lead]:
                 name=each.rule if count[each.rule] == 1 else f"{each.rule}-{count[each.rule]}",
                 rule=each.rule,
                 sentence=f"{each.sentence}.",
-                gain=as_sentence(describe_gain(each.gain)).removesuffix(".") if each.gain.is_known else "",
+                gain=_say_gain(each),
                 about=_links_of(analysis, kernels, each),
                 place=name_gpus(each.gpus) if several else "",
             )
         )
     return leads
+
+
+def _say_gain(advice: Advice) -> str:
+    if not advice.gain.is_known:
+        return ""
+    said = describe_futile(advice.gain) if advice.gain.is_futile else describe_gain(advice.gain)
+    return as_sentence(said).removesuffix(".")
 
 
 def _has_several(analysis: Analysis) -> bool:
@@ -126,10 +133,10 @@ def view_sections(analysis: Analysis, advice: Sequence[Advice]) -> tuple[Part, .
     """All advice as the parts of one section, in which what is not worth a line has a section of its own."""
     shown, folded = split_notable(advice)
     leads = _make_leads(analysis, [*shown, *folded])
-    told = [(lead, *_detail(each, headed=True)) for lead, each in zip(leads, [*shown, *folded], strict=True)]
-    parts: list[Part] = [part for of_lead in told[: len(shown)] for part in of_lead]
-    for said in describe_folded(folded):
-        parts.append(Section("folded", said, tuple(part for of_lead in told[len(shown) :] for part in of_lead)))
+    told = {id(each): (lead, *_detail(each, True)) for lead, each in zip(leads, [*shown, *folded], strict=True)}
+    parts: list[Part] = [part for each in shown for part in told[id(each)]]
+    for number, (said, of_fold) in enumerate(_fold(folded)):
+        parts.append(Section(f"folded-{number}", said, tuple(part for each in of_fold for part in told[id(each)])))
     return tuple(parts)
 
 
@@ -155,12 +162,19 @@ def head_of(advice: Advice) -> str:
     return f"{advice.rule}: {describe_gain(advice.gain)}" if advice.gain.is_known else advice.rule
 
 
-def describe_folded(folded: Sequence[Advice]) -> tuple[str, ...]:
-    """What was found and is not worth a line."""
-    if not folded:
-        return ()
-    names = ", ".join(f"{each.rule} ({units.format_pct(each.gain.likely_pct)})" for each in folded)
-    return (f"Found, but likely to win under {NOTABLE_PCT:g} % of {folded[0].gain.of}: {names}.",)
+def _fold(folded: Sequence[Advice]) -> list[tuple[str, list[Advice]]]:
+    """What is not worth a line of its own: what wins little, and what wins nothing or costs time, with the reason."""
+    futile = [each for each in folded if each.gain.is_futile]
+    little = [each for each in folded if not each.gain.is_futile]
+    found = []
+    if little:
+        names = ", ".join(f"{each.rule} ({units.format_pct(each.gain.likely_pct)})" for each in little)
+        said = f"Found, but likely to win under {NOTABLE_PCT:g} % of {little[0].gain.of}: {names}."
+        found.append((said, little))
+    if futile:
+        why = "; ".join(f"{each.rule} ({each.options[0].title}: {describe_futile(each.gain)})" for each in futile)
+        found.append((f"Found, but not worth it here: {why}.", futile))
+    return found
 
 
 def _detail(advice: Advice, headed: bool = False) -> tuple[Part, ...]:
@@ -177,12 +191,11 @@ def _detail(advice: Advice, headed: bool = False) -> tuple[Part, ...]:
 
 
 def _describe_option(option: Option, is_first: bool) -> str:
+    if option.gain.is_futile:
+        return f"Not {option.title}: {describe_futile(option.gain)}."
     lead = "To do: " if is_first else "Or "
     if is_first or not option.gain.is_known:
         return f"{lead}{option.title}."
-    if option.gain.likely_pct < 0:
-        cost = units.format_pct(-option.gain.likely_pct)
-        return f"Not {option.title}: it is likely to cost time, {cost} of {option.gain.of}."
     return f"{lead}{option.title}: {describe_gain(option.gain)}."
 
 
