@@ -12,7 +12,7 @@ Row = dict[str, Any]
 
 
 def make_row(**changes: Any) -> Row:
-    """A gpu window that grew from 10 ms to 11 ms: by 8 % to 12 %. Means are as medians, unless they are given."""
+    """A GPU window that grew from 10 ms to 11 ms: by 8 % to 12 %. Means are as medians, unless they are given."""
     row = {
         "gpu": 0,
         "domain": "",

@@ -423,12 +423,12 @@ def test_mfu_is_the_share_of_the_dense_peak_that_useful_flop_take(tmp_path: Path
         row = frame.set_index(column).loc["step" if column == "path" else "Net"]
         assert row["mfu_pct"] == pytest.approx(100 * flop / (989.5e12 * 200e-6), rel=1e-3)
         assert row["hfu_pct"] == pytest.approx(2 * row["mfu_pct"], rel=1e-3)
-    said = "MFU is 8.7 %, HFU 17.4 %: of the dense peak at the boost clock, over the gpu windows of “step”."
+    said = "MFU is 8.7 %, HFU 17.4 %: of the dense peak at the boost clock, over the GPU windows of “step”."
     assert said in describe_useful(analysis)
     assert said in " ".join(render(view_recording(analysis, judge(analysis)), PLAIN).split())
     tiles = {tile.title: tile for tile in summarize(analysis)[0].tiles}
     assert tiles["MFU"].value == "8.7 %"
-    assert tiles["MFU"].caption == "useful FLOP, of the dense peak at the boost clock, over the gpu windows"
+    assert tiles["MFU"].caption == "useful FLOP, of the dense peak at the boost clock, over the GPU windows"
     unknown = analysis.ranges.assign(mfu_pct=np.nan)
     without = replace(analysis, ranges=unknown)
     assert "MFU" not in {tile.title for tile in summarize(without)[0].tiles}

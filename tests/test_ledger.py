@@ -91,7 +91,7 @@ def test_flop_and_share_of_tensor_kernels(tmp_path):
     step = analysis.ranges[analysis.ranges["path"] == "step"].iloc[0]
     assert step["tensor_kernel_share_pct"] == pytest.approx(50)
     assert step["tensor_flop"] == pytest.approx(8 * 3_000_000 * 1024)
-    seconds = 8 * 80_000 * 1e-9  # of the gpu windows
+    seconds = 8 * 80_000 * 1e-9  # of the GPU windows
     assert step["tensor_tflops"] == pytest.approx(step["tensor_flop"] / seconds * 1e-12)
     # In 10 µs each pipe, 4 of each SM, has 19,800 cycles; at the peak, each cycle is 1024 FLOP.
     peak = 4 * 132 * 19_800 * seconds * 1e5 * 1024

@@ -170,7 +170,7 @@ class TestSentences:
 
     def test_gaps_between_iterations(self, tmp_path):
         said = verdict_of(tmp_path, gap=125 * US)
-        assert "Between the iterations the GPU idled another 50.0 % of the time from one to the next." in said
+        assert "Between iterations the GPU idled for another 50.0 % of the time from one iteration to the next." in said
 
     def test_rounded_samples(self, tmp_path):
         assert "(mean over 10 iterations), as far as rounded samples tell." in verdict_of(tmp_path, active=40)
@@ -184,7 +184,7 @@ class TestSentences:
     @pytest.mark.parametrize(
         ("file", "parts"),
         [
-            ("mnist_amp", ["busy 0.35 % of the gpu windows of “step” (mean over 48 iterations)", "launch-bound"]),
+            ("mnist_amp", ["busy 0.35 % of the GPU windows of “step” (mean over 48 iterations)", "launch-bound"]),
             (
                 "transformer_eager",
                 ["busy 33.3 %", "(memory-bound 17.3 %, issue-bound 13.3 %, small grid 6.2 %)"],

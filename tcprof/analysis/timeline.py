@@ -98,7 +98,7 @@ def account_for_time(
         time_class: See ``classes_of_activities``.
         instances: See ``tcprof.frames.INSTANCES``.
         paths: See ``tcprof.frames.PATHS``.
-        windows: The gpu windows of the instances.
+        windows: The GPU windows of the instances.
 
     Returns:
         See ``tcprof.frames.TIMELINE``; the capture reaches from the GPU's first activity to its last.

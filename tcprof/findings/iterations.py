@@ -28,10 +28,10 @@ class IterationFigures:
         low_pct: Lower end of its 95 % interval.
         high_pct: Upper end.
         tensor_kernel_share_pct: Share of their kernel time that tensor kernels have.
-        idle_pct: Share of their gpu windows in which nothing runs on the GPU.
+        idle_pct: Share of their GPU windows in which nothing runs on the GPU.
         idle_alone_pct: The same without what recording adds; as recorded where that is unknown.
         gap_pct: Share of the time from one iteration's start to the next one's that the GPU idles between both.
-        window_ns: Mean gpu window of an iteration.
+        window_ns: Mean GPU window of an iteration.
         host_ns: Mean time of an iteration on the CPU; unknown of those from the kernels' order, which reach from one to
             the next.
         kernel_count: Mean number of kernels launched in an iteration.
@@ -129,7 +129,7 @@ def _ratio(part: float, whole: float) -> float:
 
 
 def _idle_shares(analysis: Analysis, gpu: int, found: pd.DataFrame) -> tuple[float, float]:
-    """Idle time in the iterations' gpu windows, and between neighbours, as percentages."""
+    """Idle time in the iterations' GPU windows, and between neighbours, as percentages."""
     busy = _busy_function(analysis, gpu)
     start, end = (found[name].astype(np.int64).to_numpy() for name in ("gpu_start_ns", "gpu_end_ns"))
     # As in the range summary, time that two iterations of a path share counts once.

@@ -10,6 +10,7 @@ from tcprof.analysis.modules.tree import ALL, PHASES
 from tcprof.annotate.steps import BACKWARD, RECOMPUTE
 from tcprof.findings.notes import name_iterations, name_peak
 from tcprof.findings.precision import find_contradictions
+from tcprof.findings.words import WINDOW_NAMES
 from tcprof.frames import IN_NO_MODULE, OPS_DOMAIN, RANGES
 from tcprof.untrusted import one_line
 
@@ -119,7 +120,7 @@ def _describe_utilization(analysis: Analysis, gpu: int) -> tuple[str, ...]:
     hardware = units.at_least(executed) if column.is_lower_bound(row) else executed
     name = name_iterations(analysis) or "the whole capture"
     share, peak = units.format_pct(row["mfu_pct"]), name_peak(analysis)
-    return (f"MFU is {share}, HFU {hardware}: of {peak}, over the {analysis.window} windows of {name}.",)
+    return (f"MFU is {share}, HFU {hardware}: of {peak}, over the {WINDOW_NAMES[analysis.window]} of {name}.",)
 
 
 def _describe_unknown(analysis: Analysis, gpu: int) -> str:

@@ -24,7 +24,7 @@ def judge_iterations(analysis: Analysis, gpu: int, figures: IterationFigures) ->
 
     All shares are means over the iterations' windows together, as in the tables of ranges and of the timeline.
     """
-    unit = f"the gpu windows of “{figures.name}”"
+    unit = f"the GPU windows of “{figures.name}”"
     if math.isnan(figures.tensor_active_pct):
         first = f"Whether the Tensor Cores worked is unknown: {why_unknown(analysis, figures.coverage_pct)}."
     else:
@@ -40,8 +40,8 @@ def judge_iterations(analysis: Analysis, gpu: int, figures: IterationFigures) ->
         unit = "that time"
     sentences.append(_shares(analysis, gpu, figures.time, unit, with_idle=not waits))
     if figures.gap_pct >= NOTABLE_GAP_PCT:
-        gap = units.format_pct(figures.gap_pct)
-        sentences.append(f"Between the iterations the GPU idled another {gap} of the time from one to the next.")
+        gap = f"another {units.format_pct(figures.gap_pct)} of the time from one iteration to the next"
+        sentences.append(f"Between iterations the GPU idled for {gap}.")
     return tuple(sentence for sentence in sentences if sentence)
 
 
@@ -97,7 +97,8 @@ def _waiting(figures: IterationFigures, unit: str) -> str:
         )
         return f"The GPU waited for the CPU {idle} of {unit}, since {kernels}: the run is {bound}."
     if bound == CPU_BOUND:
-        return f"The GPU idled {idle} of {unit}, and an iteration takes the CPU as long: the run is {bound}."
+        cpu = "the CPU is at work about as long as an iteration takes"
+        return f"The GPU idled {idle} of {unit}, and {cpu}: the run is {bound}."
     if figures.idle_alone_pct < WAITING_PCT:
         alone = units.format_pct(figures.idle_alone_pct)
         return f"The GPU idled {idle} of {unit}, as recording slows the program; without that it idles about {alone}."

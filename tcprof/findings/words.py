@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tcprof.frames import TIMELINE
 
-WINDOW_NAMES = {"gpu": "gpu windows", "host": "host windows", "busy": "busy windows"}
+WINDOW_NAMES = {"gpu": "GPU windows", "host": "host windows", "busy": "busy windows"}
 
 
 def class_title(name: str) -> str:

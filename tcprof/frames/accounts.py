@@ -8,7 +8,7 @@ _OVERLAPS = "where several run at once, the first of these columns has the time"
 TIMELINE = Schema(
     "timeline",
     "Where the time went, for each GPU and path without warm-up, and one row with an empty path for the whole capture: "
-    f"every nanosecond of the gpu windows is in exactly one column; {_OVERLAPS}. All GPU work in the window counts, "
+    f"every nanosecond of the GPU windows is in exactly one column; {_OVERLAPS}. All GPU work in the window counts, "
     "whichever range launched it.",
     (
         GPU,

@@ -68,7 +68,7 @@ WATERFALL = Schema(
         Column(
             "quantity",
             TEXT,
-            "time_ns: the mean gpu window of the iterations, every nanosecond of which is in one part: kernels first, "
+            "time_ns: the mean GPU window of the iterations, every nanosecond of which is in one part: kernels first, "
             "of several at once the one that started first, then NCCL's, then copies. tensor_active_pct: the mean "
             "Tensor Active over these windows.",
         ),

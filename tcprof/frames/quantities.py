@@ -13,7 +13,7 @@ USEFUL_RATE = Column(
     "Useful FLOP per second of the window, in 10^12; unknown where tensor_tflops is for a host window.",
     title="Useful FLOP/s",
 )
-IDLE = Column("idle_ns", FLOAT, "The gpu window, less the time under its work.", title="GPU idle")
+IDLE = Column("idle_ns", FLOAT, "The GPU window, less the time under its work.", title="GPU idle")
 
 
 @dataclass(frozen=True)

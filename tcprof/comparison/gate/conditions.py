@@ -4,7 +4,7 @@
 
     QUANTITY ['[' PATH ']'] ('>' | '<' | '>=' | '<=') THRESHOLD
 
-    time > +5%                              the iterations' gpu window grew by over 5 %
+    time > +5%                              the iterations' GPU window grew by over 5 %
     tensor_active[step / forward] < 30      Tensor Active of that path is below 30 %
     tensor_kernel_share < -2pt              the tensor kernels' share fell by over 2 points
     finding fp32-matmul                     the new side has this finding, see docs/advice.md

@@ -16,7 +16,7 @@ from tcprof.frames import KERNEL_KINDS
 
 @dataclass(frozen=True)
 class Spans:
-    """The gpu windows of the iterations on one GPU, without warm-up, or the whole capture as one window.
+    """The GPU windows of the iterations on one GPU, without warm-up, or the whole capture as one window.
 
     Attributes:
         start: Starts in ns.

@@ -44,7 +44,7 @@ def find_row(comparison: Comparison, gpu: int, quantity: str, path: str | None =
 
 
 def time_row(comparison: Comparison, gpu: int) -> pd.Series:
-    """The row of the iterations' time: the gpu window, or where there is none the time on the CPU."""
+    """The row of the iterations' time: the GPU window, or where there is none the time on the CPU."""
     window = find_row(comparison, gpu, "gpu_window_ns")
     unknown = math.isnan(window["base"]) or math.isnan(window["new"])
     return find_row(comparison, gpu, "host_ns") if unknown or comparison.base.first.window == "host" else window

@@ -77,7 +77,7 @@ def _list_sides(comparisons: Sequence[Comparison], gpu: int) -> Table:
     first = comparisons[0]
     headings = (
         Heading(
-            "time", "The gpu window, or where there is none the time on the CPU: the median.", columns=("time_ns",)
+            "time", "The GPU window, or where there is none the time on the CPU: the median.", columns=("time_ns",)
         ),
         Heading("ratio"),
         Heading("95 % interval", columns=("low", "high"), spare=1),

@@ -39,7 +39,7 @@ class TypicalStep:
 
 
 def find_steps(comparison: Comparison, gpu: int) -> tuple[TypicalStep, TypicalStep] | None:
-    """The iteration of each side whose gpu window is the median; nothing where a side has none with work on the GPU.
+    """The iteration of each side whose GPU window is the median; nothing where a side has none with work on the GPU.
 
     Args:
         comparison: The comparison.

@@ -30,7 +30,7 @@ _BAND, _JOINED = "rgba(128,128,128,0.16)", "rgba(128,128,128,0.30)"
 
 
 def figure_typical_step(comparison: Comparison, gpu: int, table: str = "") -> go.Figure:
-    """An iteration of each side whose gpu window is the median, both from 0.
+    """An iteration of each side whose GPU window is the median, both from 0.
 
     Above, Tensor Active of both; below, the baseline's ranges and work, then the other side's work and ranges. Between
     them bands join ranges of one path, and launches of matched kernels.

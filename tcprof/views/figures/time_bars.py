@@ -13,7 +13,7 @@ from tcprof.views.figures.time_classes import CLASS_COLORS, shown_classes
 
 
 def figure_time_classes(analysis: Analysis, most: int = 14) -> go.Figure:
-    """Where the time went: the share of each time class in the paths with the longest gpu windows.
+    """Where the time went: the share of each time class in the paths with the longest GPU windows.
 
     Args:
         analysis: The recording.

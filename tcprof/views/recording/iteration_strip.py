@@ -30,7 +30,7 @@ _SYMBOLS = ("circle", "diamond", "square", "cross", "triangle-left", "star", "he
 
 
 def figure_iteration_strip(analysis: Analysis) -> go.Figure:
-    """The gpu window of each iteration, and below it its mean Tensor Active, where that is known.
+    """The GPU window of each iteration, and below it its mean Tensor Active, where that is known.
 
     Dashed lines are the medians without warm-up, with their 95 % intervals as bands; warm-up has open symbols on grey.
     """

@@ -62,7 +62,7 @@ def _iteration_tiles(analysis: Analysis, row: pd.Series, figures: IterationFigur
     return (
         *_time_tile(analysis, gpu),
         Tile("Tensor Active", units.format_pct(figures.tensor_active_pct), interval, active),
-        Tile("GPU idle", units.format_pct(figures.idle_pct), "", f"of the gpu windows, {over}"),
+        Tile("GPU idle", units.format_pct(figures.idle_pct), "", f"of the GPU windows, {over}"),
         *_flop_tile(analysis, figures.rows, f"over the {WINDOW_NAMES[analysis.window]}"),
         *_mfu_tile(analysis, figures.rows, f"over the {WINDOW_NAMES[analysis.window]}"),
         Tile("Tensor kernels", _share_text(figures.rows, figures.tensor_kernel_share_pct), "", kernels),

@@ -39,7 +39,7 @@ _SPARE = (
     "small_grid",
 )
 MEANING = (
-    "Each nanosecond of the gpu windows, from a range's first activity to its last, is in exactly one class, the first "
+    "Each nanosecond of the GPU windows, from a range's first activity to its last, is in exactly one class, the first "
     "that applies. All GPU work in the window counts, whichever range launched it."
 )
 
@@ -201,7 +201,7 @@ def describe_iterations(analysis: Analysis) -> tuple[str, ...]:
         where = f"GPU {gpu}: " if iterations["gpu"].nunique() > 1 else ""
         lines.append(
             f"{where}{units.format_count(len(rest))} iterations of {name}, medians: host time "
-            f"{units.format_ns(rest['host_ns'].median())}, gpu window "
+            f"{units.format_ns(rest['host_ns'].median())}, GPU window "
             f"{units.format_ns(rest['gpu_window_ns'].median())}, kernels "
             f"{units.format_ns(rest['kernel_ns'].median())}, Tensor Active "
             f"{units.format_pct(rest[HEADLINE.name].median())}."
