@@ -23,7 +23,7 @@ from tcprof.arrays import Ints
 from tcprof.errors import EXPORT_AGAIN, InputError
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.opening import OpenedExport, decode
-from tcprof.sources.nsys_sqlite.query import LONGEST_TEXT, Query
+from tcprof.sources.nsys_sqlite.query import LONGEST_TEXT, UNKNOWN, Query
 from tcprof.sources.nsys_sqlite.schema import STRINGS, Limits
 from tcprof.sources.source import Wrong
 
@@ -51,6 +51,9 @@ class Database:
     Args:
         path: The SQLite file. It is never written.
 
+    Attributes:
+        durations: The recording's length in ns, as often as it is told.
+
     Raises:
         InputError: SQLite cannot read the file, or a table is no plain one.
     """
@@ -58,9 +61,14 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file = OpenedExport(path, schema.metadata.tables)
+        if self._file.is_small:
+            self._file.check(*self._file.columns)  # at once: each connection takes longer than such a check
         self._wrong: dict[tuple[str, str], Wrong] = {}
         self._times = schema.TIME
-        self._limit_times()
+        self.durations: Ints = self.read(Query(schema.CAPTURE, required=("duration",)))["duration"]
+        if len(self.durations):  # all times are bounded by it
+            most = min(BEYOND * int(self.durations.max()) + BEYOND_NS, schema.TIME.high)
+            self._times = Limits(-most, most)
 
     def has(self, table: Table) -> bool:
         """Whether the export has the table; nsys leaves out tables without rows."""
@@ -150,7 +158,7 @@ class Database:
     def strings(self, ids: Iterable[int]) -> dict[int, str]:
         """The entries of the export's string table with these ids, as far as they are there."""
         found: dict[int, str] = {}
-        wanted = sorted({int(key) for key in ids})
+        wanted = sorted({int(key) for key in ids} - {UNKNOWN})
         for first in range(0, len(wanted), IDS_AT_ONCE):
             some = wanted[first : first + IDS_AT_ONCE]
             rows = self.read(Query(STRINGS, required=("id",), texts=("value",), where=STRINGS.c.id.in_(some)))
@@ -173,13 +181,6 @@ class Database:
         if backwards:
             self.tell(table, "end", "before the start", backwards, kept=True)
         return np.maximum(end, start)
-
-    def _limit_times(self) -> None:
-        """Bound all times by the recording's duration, if it is known."""
-        durations = self.read(Query(schema.CAPTURE, required=("duration",)))["duration"]
-        if len(durations):
-            most = min(BEYOND * int(durations.max()) + BEYOND_NS, schema.TIME.high)
-            self._times = Limits(-most, most)
 
     def _limits(self, query: Query) -> dict[str, Limits]:
         declared = {name: query.table.c[name].info["limits"] for name in query.defaults}

@@ -15,7 +15,7 @@ from tcprof.frames import DIAGNOSTICS, GPUS, SAMPLE_METRICS
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.activities import count_lost_launches, read_activities, read_launches, read_waits
 from tcprof.sources.nsys_sqlite.alone import read_alone
-from tcprof.sources.nsys_sqlite.database import Database, texts
+from tcprof.sources.nsys_sqlite.database import Columns, Database, texts
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 from tcprof.sources.nsys_sqlite.ranges import read_ranges
 from tcprof.sources.nsys_sqlite.redaction.messages import without_private
@@ -25,6 +25,9 @@ from tcprof.sources.source import Recording, Samples, Wrong
 HIGHEST_KILOHERTZ = 1e7  # a clock below this is in kHz, as old exports have it
 LONGEST_MESSAGE = 4096  # bytes: what nsys says in one has some hundred
 LONGEST_VALUE = 4096  # bytes: what is read is short, and of the rest some is of any length
+_GPU_TEXTS = ("name", "chipName")
+_GPU_FACTS = ("smCount", "clockRate", "totalMemory", "memoryBandwidth")
+_CUDA_GPU_FACTS = ("numMultiprocessors", "coreClockRate", "totalMemory", "globalMemoryBandwidth")
 
 
 class NsysExport:
@@ -63,20 +66,22 @@ class NsysExport:
 
     @cached_property
     def _gpus(self) -> pd.DataFrame:
-        table, number = schema.GPUS, "id"
-        names = ("smCount", "clockRate", "totalMemory", "memoryBandwidth")
-        if not self._database.has(table):
-            table, number = schema.CUDA_GPUS, "deviceId"
-            names = ("numMultiprocessors", "coreClockRate", "totalMemory", "globalMemoryBandwidth")
-        if not self._database.has(table):
-            return GPUS.empty()
-        facts = dict.fromkeys(names, 0)
-        rows = self._database.read(Query(table, required=(number,), facts=facts, texts=("name", "chipName")))
+        names, number, rows = _GPU_FACTS, "id", self._gpu_rows
+        if not self._database.has(schema.GPUS):
+            names, number = _CUDA_GPU_FACTS, "deviceId"
+            facts = dict.fromkeys(names, 0)
+            rows = self._database.read(Query(schema.CUDA_GPUS, (number,), facts=facts, texts=_GPU_TEXTS))
         columns = {"gpu": rows[number], "name": texts(rows["name"]), "chip": texts(rows["chipName"])}
-        for name, fact in zip(("sm_count", "clock_hz", "memory_bytes", "dram_bandwidth"), facts, strict=True):
+        for name, fact in zip(("sm_count", "clock_hz", "memory_bytes", "dram_bandwidth"), names, strict=True):
             columns[name] = np.where(rows[fact] == 0, np.nan, rows[fact])
         columns["clock_hz"] *= np.where(columns["clock_hz"] < HIGHEST_KILOHERTZ, 1e3, 1)
         return GPUS.conform(pd.DataFrame(columns).drop_duplicates("gpu").sort_values("gpu"))
+
+    @cached_property
+    def _gpu_rows(self) -> Columns:
+        """The table of GPUs of newer exports, none where there is no such table."""
+        facts = dict.fromkeys(_GPU_FACTS, 0) | {"cuDevice": UNKNOWN}
+        return self._database.read(Query(schema.GPUS, ("id",), facts=facts, texts=_GPU_TEXTS))
 
     def samples(self, metrics: Iterable[str] = SAMPLE_METRICS) -> Samples:
         """The GPU metric samples; only the given columns of ``tcprof.frames.SAMPLES`` are read."""
@@ -135,11 +140,10 @@ class NsysExport:
         rows = self._database.read(Query(table, texts=("name", "value"), longest=LONGEST_VALUE))
         return dict(zip(texts(rows["name"]), texts(rows["value"]), strict=True))
 
-    @cached_property
+    @property
     def _duration(self) -> int:
         """The recording's length in ns, 0 where it is not known."""
-        durations = self._database.read(Query(schema.CAPTURE, required=("duration",)))["duration"]
-        return int(durations[0]) if len(durations) else 0
+        return next(iter(self._database.durations.tolist()), 0)
 
     def _started(self) -> str:
         epochs = self._database.read(Query(schema.SESSION_START, required=("utcEpochNs",)))["utcEpochNs"]
@@ -153,7 +157,7 @@ class NsysExport:
         CUDA_VISIBLE_DEVICES renumbers devices for each process, so the newer table by process comes first.
         """
         numbers: dict[tuple[int, int], int] = {}
-        named = self._database.read(Query(schema.GPUS, required=("id",), facts={"cuDevice": UNKNOWN}))
+        named = self._gpu_rows
         for device, gpu in zip(named["cuDevice"].tolist(), named["id"].tolist(), strict=True):
             if device != UNKNOWN:
                 numbers.setdefault((UNKNOWN, device), gpu)
