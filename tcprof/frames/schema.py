@@ -56,6 +56,10 @@ class Column:
         """Whether its values are words."""
         return self.dtype in (TEXT, CATEGORY)
 
+    def has(self, dtype: object) -> bool:
+        """Whether a dtype is the column's own; of categories any are."""
+        return isinstance(dtype, pd.CategoricalDtype) if self.dtype == CATEGORY else dtype == _DTYPES[self.dtype]
+
     def format(self, value: object) -> str:
         """A value as a person reads it."""
         return units.format_value(value, self.unit)
@@ -102,11 +106,14 @@ class Schema:
         Raises:
             KeyError: A column that cannot be unknown is absent: a defect of the caller.
         """
-        index, present, data = pd.RangeIndex(len(frame)), set(frame.columns), {}
+        index, data = pd.RangeIndex(len(frame)), {}
+        dtypes = dict(zip(frame.columns.tolist(), frame.dtypes.tolist(), strict=True))
+        if list(dtypes) == self.names and all(map(Column.has, self.columns, dtypes.values())):
+            return frame.set_axis(index)
         for column in self.columns:
-            if column.name in present:
+            if column.name in dtypes:
                 values = frame[column.name]
-                values = values if values.dtype == _DTYPES[column.dtype] else values.astype(column.dtype)
+                values = values if column.has(dtypes[column.name]) else values.astype(column.dtype)
                 # Arrays are taken as they are, and quicker; but pandas looks into those of objects for texts.
                 data[column.name] = values.set_axis(index) if column.dtype == TEXT else values.array
             elif column.dtype == FLOAT:
