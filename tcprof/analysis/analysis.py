@@ -20,7 +20,7 @@ from tcprof.analysis.observed import Observed, observe
 from tcprof.analysis.projection import Attribution, Hierarchy, attribute, build_hierarchy
 from tcprof.analysis.sampling import Tensor, Windows, tensor_functions
 from tcprof.analysis.warm_up import choose_warm_up, find_left_out
-from tcprof.frames import GPUS, INSTANCES, MODULES, RANGES, SAMPLE_METRICS, WORK
+from tcprof.frames import GPUS, INSTANCES, MODULES, RANGES, SAMPLE_METRICS, WORK, plain_texts
 from tcprof.memory import return_freed_memory
 from tcprof.sources import Recording, Samples, Source
 
@@ -105,6 +105,7 @@ class Analysis:
         return self.observed.alone
 
 
+@plain_texts()
 def analyze(
     source: Source,
     window: str = "gpu",

@@ -16,7 +16,7 @@ from tcprof.comparison.refusal import refuse
 from tcprof.comparison.side import Side
 from tcprof.comparison.statistics.repeats import is_measured
 from tcprof.comparison.statistics.rows import list_rows
-from tcprof.frames import HEADLINE, NOISE_FLOOR
+from tcprof.frames import HEADLINE, NOISE_FLOOR, plain_texts
 
 MEASURED, ASSUMED = "measured", "assumed"
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -56,6 +56,7 @@ class Comparison:
     unmapped: tuple[tuple[str, str], ...]
 
 
+@plain_texts()
 def compare(
     base: Side | Analysis, new: Side | Analysis, mapping: Mapping[str, str] = _NOTHING, allow_mismatch: bool = False
 ) -> Comparison:

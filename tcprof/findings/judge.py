@@ -11,6 +11,7 @@ from tcprof.findings.finding import Finding, Severity, texts_of
 from tcprof.findings.headline import describe_measured, say_capture, say_iterations
 from tcprof.findings.iterations import IterationFigures, measure_iterations
 from tcprof.findings.verdict import judge_capture, judge_iterations
+from tcprof.frames import plain_texts
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ class Findings:
         return texts_of(each for each in self.found if each.severity == Severity.REMARK)
 
 
+@plain_texts()
 def judge(analysis: Analysis, gpu: int | None = None) -> Findings:
     """Judge a recording.
 

@@ -29,7 +29,7 @@ from tcprof.frames.recorded import (
     WAITS,
     WORK,
 )
-from tcprof.frames.schema import LARGEST_UNCOVERED_PCT, Column, Schema
+from tcprof.frames.schema import LARGEST_UNCOVERED_PCT, Column, Schema, plain_texts
 from tcprof.frames.work import KERNELS, LAUNCHED, WARM_UP_PATH
 
 __all__ = [
@@ -80,6 +80,7 @@ __all__ = [
     "Column",
     "Quantity",
     "Schema",
+    "plain_texts",
     "quantity_of",
 ]
 

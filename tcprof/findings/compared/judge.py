@@ -10,6 +10,7 @@ from tcprof.findings.compared.cautions import find_cautions, find_unmapped
 from tcprof.findings.compared.rows import list_gpus
 from tcprof.findings.compared.verdict import judge_change
 from tcprof.findings.finding import Finding, Severity, texts_of
+from tcprof.frames import plain_texts
 
 _ON_THE_CPU = ("host_ns",)  # faults are about samples and kernels, and leave it alone
 _HAS_FAULT = {"base": "the baseline has a fault", "new": "the new recording has a fault"}
@@ -73,6 +74,7 @@ class ComparedFindings:
         return (*texts_of(self.cautions), *of_base, *(f"{new}: {text}" for text in rest))
 
 
+@plain_texts()
 def judge_comparison(comparison: Comparison) -> ComparedFindings:
     """Judge a comparison."""
     sides = {"base": _judge_side(comparison.base), "new": _judge_side(comparison.new)}
