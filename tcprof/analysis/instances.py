@@ -268,12 +268,21 @@ def group_by_path(instances: pd.DataFrame, paths: pd.DataFrame) -> tuple[Ints, p
 
     Returns:
         The group of each instance, -1 for warm-up; and for each group, some of which may have no instance left, its
-        GPU and path, in that order, with the columns of ``paths``.
+        GPU and path, by which they are in order, with the columns of ``paths``.
     """
-    key = instances["gpu"].to_numpy() * len(paths) + instances["path_id"].to_numpy()
-    keys, group = enumerate_keys(key)
-    groups = pd.DataFrame({"gpu": keys // max(len(paths), 1), "path_id": keys % max(len(paths), 1)})
-    return np.where(instances["warm_up"], -1, group), groups.join(paths, on="path_id")
+    group, keys = _number_groups(instances, paths)
+    gpu, path_id = keys // max(len(paths), 1), keys % max(len(paths), 1)
+    return group, paths.iloc[path_id].reset_index(drop=True).assign(gpu=gpu, path_id=path_id)
+
+
+def groups_of_paths(instances: pd.DataFrame, paths: pd.DataFrame) -> Ints:
+    """Only the group of each instance, see ``group_by_path``."""
+    return _number_groups(instances, paths)[0]
+
+
+def _number_groups(instances: pd.DataFrame, paths: pd.DataFrame) -> tuple[Ints, Ints]:
+    keys, group = enumerate_keys(instances["gpu"].to_numpy() * len(paths) + instances["path_id"].to_numpy())
+    return np.where(instances["warm_up"], -1, group), keys
 
 
 def united_windows(group: Ints, gpu_of: Ints, windows: Windows) -> Windows:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.account import Account, Evidence
-from tcprof.analysis.instances import group_by_path, sum_up
+from tcprof.analysis.instances import groups_of_paths, sum_up
 from tcprof.analysis.kernels.summary import could_be_tensor
 from tcprof.arrays import Bools, Floats
 from tcprof.frames import INSTANCES, LARGEST_UNCOVERED_PCT, RANGES
@@ -38,7 +38,7 @@ def time_of_work(ranges: pd.DataFrame, evidence: Evidence) -> Floats:
         evidence: What they were summed from.
     """
     found: Floats = ranges["window_ns"].to_numpy(dtype=np.float64, copy=True)
-    group, _ = group_by_path(evidence.instances, evidence.hierarchy.paths)
+    group = groups_of_paths(evidence.instances, evidence.hierarchy.paths)
     late = group[end_before_work(evidence.instances, evidence.window)]
     rows = np.flatnonzero((ranges["depth"] > 0).to_numpy())
     found[rows[np.unique(late[late >= 0])]] = np.nan
@@ -83,7 +83,7 @@ def sum_by_path(
         values: One row for each launch.
         of_instances: Their sums over instances.
     """
-    group, _ = group_by_path(evidence.instances, evidence.hierarchy.paths)
+    group = groups_of_paths(evidence.instances, evidence.hierarchy.paths)
     is_capture = (ranges["depth"] == 0).to_numpy()
     row_of_path, row_of_gpu = np.flatnonzero(~is_capture), np.flatnonzero(is_capture)
     captured = pd.Series(row_of_gpu, index=ranges["gpu"].to_numpy()[row_of_gpu])

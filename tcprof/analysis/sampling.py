@@ -24,6 +24,7 @@ RESAMPLES = 1000
 BLOCKS = 200
 PAIRS_AT_ONCE = 500_000
 GROUPS_AT_ONCE = 2000
+DRAWN_AT_ONCE = 100_000
 ONE_MEANS, ONE_SHIFTS = 0.25, 0.42  # what a reading of 1 % stands for, and by how much that may be off everywhere
 
 
@@ -283,8 +284,9 @@ def _resample(group: Ints, part: Floats, whole: Floats, generator: np.random.Gen
     size = np.diff(np.append(first, len(group)))
     base, extent = np.repeat(first, size), np.repeat(size, size)
     ratios = np.empty((RESAMPLES, len(first)))
-    for row in ratios:
-        drawn = base + (generator.random(len(group)) * extent).astype(np.int64)
-        row[:] = np.add.reduceat(part[drawn], first) / np.add.reduceat(whole[drawn], first)
+    at_once = max(1, DRAWN_AT_ONCE // len(group))
+    for some in (ratios[low : low + at_once] for low in range(0, RESAMPLES, at_once)):
+        drawn = base + (generator.random((len(some), len(group))) * extent).astype(np.int64)
+        some[:] = np.add.reduceat(part[drawn], first, axis=1) / np.add.reduceat(whole[drawn], first, axis=1)
     ends = np.quantile(ratios, (0.025, 0.975), axis=0)
     return ends[0], ends[1]

@@ -100,15 +100,17 @@ def summarize_paths(
     tensor = _tensor_columns(chosen, count, functions, rounded, interval)
     instance_count = np.bincount(of, minlength=count)
     return RANGES.conform(
-        groups.assign(
-            **{
+        pd.DataFrame(
+            {
+                **groups,
                 "instance_count": instance_count,
                 "gpu_window_ns": np.where(has_activity, spans, np.nan),
                 "busy_ns": np.where(has_activity, busy_time(instances, work, group, count), np.nan),
                 **counts,
                 **tensor,
                 "window_ns": tensor["window_ns"].where(instance_count > 0),
-            }
+            },
+            groups.index,
         )
     )
 
@@ -132,7 +134,7 @@ def summarize_capture(
     rows = [
         _capture_row(gpu, flagged[flagged["gpu"] == gpu], span, duration_ns, functions) for gpu, span in spans.items()
     ]
-    return RANGES.conform(pd.DataFrame(rows).assign(**WHOLE_CAPTURE, instance_count=1))
+    return RANGES.conform(pd.DataFrame([{**WHOLE_CAPTURE, "instance_count": 1, **row} for row in rows]))
 
 
 def capture_spans(gpus: list[int], activities: pd.DataFrame, samples: pd.DataFrame) -> dict[int, tuple[int, int]]:
@@ -142,15 +144,15 @@ def capture_spans(gpus: list[int], activities: pd.DataFrame, samples: pd.DataFra
     """
     found: dict[int, tuple[int, int]] = {}
     for times in (samples, activities):  # activities last, so that theirs count
-        start, end = _borders(times)
-        found |= dict(zip(start.index.tolist(), zip(start.tolist(), end.tolist(), strict=True), strict=True))
+        found |= _borders(times)
     return {gpu: found.get(gpu, (0, 0)) for gpu in gpus}
 
 
-def _borders(times: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+def _borders(times: pd.DataFrame) -> dict[int, tuple[int, int]]:
     """The first start and the last end on each GPU."""
-    by = times.groupby("gpu")
-    return by["start_ns"].min(), by["end_ns"].max()
+    gpu, start, end = (times[name].to_numpy() for name in ("gpu", "start_ns", "end_ns"))
+    rows = {int(number): gpu == number for number in pd.unique(gpu)}
+    return {number: (int(start[mine].min()), int(end[mine].max())) for number, mine in rows.items()}
 
 
 def _capture_row(
@@ -187,11 +189,12 @@ def measure_outside(
     """
     spans = capture_spans(gpus, activities, samples)
     captures = np.array([spans[gpu] for gpu in gpus], dtype=np.int64).reshape(-1, 2)
-    first, last = (border.reindex(gpus) for border in _borders(samples))
+    sampled = _borders(samples)
+    first, last = np.array([sampled.get(gpu, (np.nan, np.nan)) for gpu in gpus], dtype=float).reshape(-1, 2).T
     begin = 0.0 if duration_ns > 0 else np.nan
-    low = np.fmin(np.fmin(first.to_numpy(float), begin), captures[:, 0])
-    high = np.fmax(np.fmax(last.to_numpy(float), duration_ns), captures[:, 1])
-    known = (last.notna() | (duration_ns > 0)).to_numpy()
+    low = np.fmin(np.fmin(first, begin), captures[:, 0])
+    high = np.fmax(np.fmax(last, duration_ns), captures[:, 1])
+    known = ~np.isnan(last) | (duration_ns > 0)
     number = np.repeat(np.arange(len(gpus)), 2)
     start, end = (np.column_stack(part).ravel() for part in ((low, captures[:, 1]), (captures[:, 0], high)))
     kept = end > start

@@ -111,10 +111,11 @@ def account_for_time(
     first = np.array([timeline.start[0] for timeline in timelines.values()], dtype=np.int64)
     last = np.array([timeline.end[-1] for timeline in timelines.values()], dtype=np.int64)
     sums = _sum_classes(Windows(np.arange(len(gpus)), gpus, first, last), len(gpus), timelines)
-    capture = pd.DataFrame({"gpu": gpus, "instance_count": 1, **sums}).assign(**WHOLE_CAPTURE)
+    capture = pd.DataFrame({"gpu": gpus, "instance_count": 1, **WHOLE_CAPTURE, **sums})
     group, groups = group_by_path(instances, paths)
     sums = _sum_classes(united_windows(group, groups["gpu"].to_numpy(), windows), len(groups), timelines)
-    per_path = groups.assign(instance_count=np.bincount(group[group >= 0], minlength=len(groups)), **sums)
+    count = np.bincount(group[group >= 0], minlength=len(groups))
+    per_path = pd.DataFrame({**groups, "instance_count": count, **sums}, groups.index)
     rows = TIMELINE.concat([TIMELINE.conform(capture), TIMELINE.conform(per_path)])
     return rows.sort_values("gpu", kind="stable", ignore_index=True)
 

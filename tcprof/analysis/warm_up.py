@@ -51,13 +51,14 @@ def find_left_out(instances: pd.DataFrame, iterations: pd.DataFrame) -> Bools:
         instances: See ``tcprof.frames.INSTANCES``.
         iterations: See ``tcprof.frames.ITERATIONS``.
     """
-    keys = ["gpu", "range"]
-    outer = instances.merge(iterations.loc[iterations["warm_up"], keys], on=keys)
     found = np.zeros(len(instances), dtype=bool)
-    gpu, start, end = (instances[name].to_numpy() for name in ("gpu", "host_start_ns", "host_end_ns"))
-    for number, of_gpu in outer.groupby("gpu"):
-        ordered = of_gpu.sort_values("host_start_ns")
-        begun = np.searchsorted(ordered["host_start_ns"].to_numpy(), start, side="right")
-        reach = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(ordered["host_end_ns"].to_numpy()))
+    names = ("gpu", "range", "host_start_ns", "host_end_ns")
+    gpu, place, start, end = (instances[name].to_numpy() for name in names)
+    of_gpu, outer = (iterations[name].to_numpy()[iterations["warm_up"].to_numpy()] for name in ("gpu", "range"))
+    for number in np.unique(of_gpu):
+        rows = np.flatnonzero((gpu == number) & np.isin(place, outer[of_gpu == number]))
+        rows = rows[np.argsort(start[rows], kind="stable")]
+        begun = np.searchsorted(start[rows], start, side="right")
+        reach = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(end[rows]))
         found |= (gpu == number) & (end <= reach[begun])
     return found

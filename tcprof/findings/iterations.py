@@ -59,9 +59,11 @@ class IterationFigures:
 
 def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
     """The iterations of a GPU; nothing where no path iterates there, or where all with work are, or lie in, warm-up."""
-    columns = ["gpu", "range", "path_id", "gpu_start_ns", "gpu_end_ns"]
     iterations = analysis.iterations[(analysis.iterations["gpu"] == gpu) & ~analysis.iterations["warm_up"]]
-    found = iterations.merge(analysis.instances[columns], on=["gpu", "range"]).sort_values("number")
+    instances = analysis.instances[analysis.instances["gpu"] == gpu]
+    row = pd.Index(instances["range"]).get_indexer(iterations["range"])
+    columns = {name: instances[name].to_numpy()[row] for name in ("path_id", "gpu_start_ns", "gpu_end_ns")}
+    found = iterations.assign(**columns).sort_values("number")
     if not (found["gpu_window_ns"] > 0).any():
         return None
     paths = analysis.paths.loc[found["path_id"].unique(), ["domain", "path", "name"]]
@@ -101,8 +103,9 @@ def from_kernel_order(analysis: Analysis) -> bool:
 def _rows_of(frame: pd.DataFrame, gpu: int, paths: pd.DataFrame) -> pd.DataFrame:
     """The rows of some paths on a GPU; those without an instance are left out."""
     of_gpu = frame[(frame["gpu"] == gpu) & (frame["depth"] > 0) & (frame["instance_count"] > 0)]
-    wanted = pd.MultiIndex.from_frame(paths[["domain", "path"]])
-    return of_gpu[pd.MultiIndex.from_frame(of_gpu[["domain", "path"]]).isin(wanted)]
+    wanted = set(zip(paths["domain"], paths["path"], strict=True))
+    known = [each in wanted for each in zip(of_gpu["domain"], of_gpu["path"], strict=True)]
+    return of_gpu[np.array(known, dtype=bool)]
 
 
 def _pool_tensor_active(rows: pd.DataFrame) -> tuple[float, float, float, float]:

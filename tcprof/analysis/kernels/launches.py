@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from tcprof.analysis.borders import LEAST_OFFSET_NS
 from tcprof.analysis.clock import offset_errors
@@ -24,6 +24,8 @@ from tcprof.arrays import Floats, Ints
 from tcprof.chips import PIPES_PER_SM, Chip, find_chip
 from tcprof.frames import KERNEL_KINDS, LAUNCHED
 from tcprof.memory import return_freed_memory
+
+_LIBRARIES = ThreadpoolController()  # those that numpy and scipy have loaded: finding them takes as long as a small fit
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ def fit_kernels(
         classes = classify(code, geometry, end - start)
         opaque = np.bincount(classes.kind, (kernels["kind"] == "graph").to_numpy()) > 0
         launches = Launches(start, np.maximum(end, start + 1), classes.kind, classes.weight, opaque)
-        with threadpool_limits(1, user_api="blas"):  # the matrices are small: threads would only wait for each other
+        with _LIBRARIES.limit(limits=1, user_api="blas"):  # for small matrices threads would only wait for each other
             mine = samples[samples["gpu"] == gpu]
             offset_ns = errors.get(gpu, LEAST_OFFSET_NS)
             peaks = (bandwidths.get(gpu, np.nan), chip.fma_per_cycle)

@@ -227,10 +227,10 @@ def read_names(names: Iterable[str]) -> pd.DataFrame:
     Returns:
         named_tensor and communication (bool), precision, family, tile, accumulator and work, see ``KernelName``.
     """
-    columns = ["named_tensor", "communication", "precision", "family", "tile", "accumulator", "work"]
-    rows = [[getattr(name, column) for column in columns] for name in map(parse_name, names)]
-    found = pd.DataFrame(rows, columns=columns, dtype=object)  # pandas is slow to compare texts of its own type
-    return found.astype({"named_tensor": bool, "communication": bool})
+    texts = ("precision", "family", "tile", "accumulator", "work")  # objects: pandas is slow to compare its own texts
+    columns = {"named_tensor": bool, "communication": bool, **dict.fromkeys(texts, object)}
+    parsed = [parse_name(name) for name in names]
+    return pd.DataFrame({c: pd.Series([getattr(name, c) for name in parsed], dtype=columns[c]) for c in columns})
 
 
 # Characters of a name that are looked at: the longest that was seen has 5,745. Expressions whose time grows with the

@@ -77,8 +77,10 @@ def _find_makers(ranges: pd.DataFrame, nodes: Ints, made: Ints) -> Ints:
 
     Every thread numbers nodes for itself, so that several ops may carry a number; the name tells them apart.
     """
+    if not len(nodes):
+        return np.empty(0, dtype=np.int64)
     kinds = pd.factorize(np.array([_kind(name) for name in ranges["name"].cat.categories], dtype=object))[0]
-    kind = kinds[ranges["name"].cat.codes.to_numpy()] if len(kinds) else np.empty(0, dtype=np.int64)
+    kind = kinds[ranges["name"].cat.codes.to_numpy()]
     keys = ranges[["process", "sequence"]].assign(kind=kind)
     start = ranges["start_ns"].to_numpy()
     found = np.full(len(nodes), NONE)

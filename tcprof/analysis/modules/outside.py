@@ -10,8 +10,6 @@ from tcprof.analysis.projection import Hierarchy
 from tcprof.arrays import Ints
 from tcprof.frames import IN_NO_MODULE, OPS_DOMAIN
 
-_NONE = -1
-
 
 def place_outside(hierarchy: Hierarchy, back: Backward, op: Ints, phase: Ints, first: int) -> tuple[pd.DataFrame, Ints]:
     """Rows for what is in no module: one for each phase, and in it one for each op that is in no other.
@@ -29,18 +27,21 @@ def place_outside(hierarchy: Hierarchy, back: Backward, op: Ints, phase: Ints, f
         Rows as of ``Tree.modules``, and for each activity the number of its row.
     """
     code, names = pd.factorize(np.append(_name_ops(hierarchy, back), "")[op])
-    found = pd.DataFrame({"phase": phase, "code": np.where(op >= 0, code, _NONE)})
-    phases = pd.DataFrame({"phase": np.arange(len(PHASES)), "code": _NONE})
-    rows = pd.concat([phases, found]).drop_duplicates().sort_values("phase", kind="stable")
-    is_op = (rows["code"] != _NONE).to_numpy()
-    whole = np.array([IN_NO_MODULE.format(phase=PHASES[each]) for each in rows["phase"]], dtype=object)
-    above = first + np.flatnonzero(~is_op)[rows["phase"]]
-    own = np.where(is_op, np.append(names, "")[rows["code"]], whole)
+    # A key for each phase, and one for each op in it, in the order in which they are met.
+    width = len(names) + 1
+    met = np.append(np.arange(len(PHASES)) * width, phase * width + np.where(op >= 0, code + 1, 0))
+    number, keys = pd.factorize(met)
+    order = np.argsort(keys // width, kind="stable")
+    of_phase, code = keys[order] // width, keys[order] % width - 1
+    is_op = code >= 0
+    whole = np.array([IN_NO_MODULE.format(phase=PHASES[each]) for each in of_phase], dtype=object)
+    above = first + np.flatnonzero(~is_op)[of_phase]
+    own = np.where(is_op, np.append(names, "")[code], whole)
     path = np.where(is_op, whole + "." + own, whole)
     modules = pd.DataFrame(
         {"module": path, "name": own, "depth": 1 + is_op, "parent_id": np.where(is_op, above, NO_MODULE)}
     )
-    return modules, first + pd.MultiIndex.from_frame(rows).get_indexer(pd.MultiIndex.from_frame(found))
+    return modules, first + np.argsort(order)[number[len(PHASES) :]]
 
 
 def _name_ops(hierarchy: Hierarchy, back: Backward) -> npt.NDArray[np.object_]:
