@@ -11,7 +11,7 @@ from tcprof.comparison.gate.judgements import Found, Judgement, Verdict
 from tcprof.findings.advice import advise
 from tcprof.findings.advice.advice import Advice, describe_gain
 from tcprof.findings.advice.rules import RULES, load_rule
-from tcprof.findings.advice.step import measure_step
+from tcprof.findings.advice.windows import measure_length
 
 _NOTHING = Found(math.nan, math.nan, math.nan)
 
@@ -111,7 +111,5 @@ def _counts(advice: Advice) -> bool:
 
 
 def _won_pct(comparison: Comparison, gpu: int) -> float:
-    steps = [measure_step(side.typical, gpu) for side in (comparison.base, comparison.new)]
-    if steps[0] is None or steps[1] is None or not (steps[0].name and steps[1].name):
-        return math.nan
-    return 100 * (1 - steps[1].length_ns / steps[0].length_ns)
+    base, new = (measure_length(side.typical, gpu) for side in (comparison.base, comparison.new))
+    return 100 * (1 - new / base) if base > 0 else math.nan

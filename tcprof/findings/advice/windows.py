@@ -3,7 +3,7 @@
 import numpy as np
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.intervals import StepFunction, distinct
+from tcprof.analysis.intervals import StepFunction, distinct, union
 from tcprof.arrays import Floats, Ints
 from tcprof.findings.advice.host import Pair
 from tcprof.untrusted import one_line
@@ -25,6 +25,16 @@ def find_windows(analysis: Analysis, gpu: int) -> tuple[str, int, Pair, Pair] | 
         for side in ("gpu", "host")
     ]
     return one_line(str(found["path"].iloc[0]), 60), len(found), windows[0], windows[1]
+
+
+def measure_length(analysis: Analysis, gpu: int) -> float:
+    """The mean time in ns from one step's start to the next one's; NaN where nothing iterates."""
+    found = find_windows(analysis, gpu)
+    if found is None:
+        return float("nan")
+    _, count, windows, _ = found
+    _, first, last = union(np.zeros_like(windows[0]), *windows)
+    return float((last - first).sum()) / count
 
 
 def _reach_to_next(number: Ints, start: Floats, end: Floats) -> tuple[Ints, Ints]:

@@ -15,7 +15,7 @@ from tcprof.views.comparison.quantities import list_quantities
 from tcprof.views.comparison.ranges import NOTE, list_range_changes
 from tcprof.views.comparison.series import BETTER_COLOR, WORSE_COLOR
 from tcprof.views.comparison.sides import shared_gpus, title_of
-from tcprof.views.comparison.typical_step import find_steps
+from tcprof.views.comparison.typical_step import has_steps
 from tcprof.views.comparison.typical_step_figure import MOST_JOINED, figure_typical_step
 from tcprof.views.comparison.waterfall import list_parts
 from tcprof.views.comparison.waterfall_figure import figure_waterfall
@@ -96,7 +96,7 @@ def _view_quantities(comparison: Comparison, gpu: int, number: int, of_side: str
 
 
 def _view_step(comparison: Comparison, gpu: int, number: int, of_side: str) -> tuple[Section, ...]:
-    if find_steps(comparison, gpu) is None:
+    if not has_steps(comparison, gpu):
         return ()
     unit = iteration_name(comparison)
     caption = f"Ranges, kernels and Tensor Active of a typical {unit} of both sides, on one axis of time{of_side}"

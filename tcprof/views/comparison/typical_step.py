@@ -45,18 +45,32 @@ def find_steps(comparison: Comparison, gpu: int) -> tuple[TypicalStep, TypicalSt
         comparison: The comparison.
         gpu: The GPU.
     """
-    if not comparison.iteration_path:
+    if not has_steps(comparison, gpu):
         return None
     matched = (comparison.base, comparison.matching.base_row), (comparison.new, comparison.matching.new_row)
-    found = [_find_step(side.typical, gpu, row) for side, row in matched]
-    return (found[0], found[1]) if found[0] and found[1] else None
+    base, new = (_find_step(side.typical, gpu, row) for side, row in matched)
+    return base, new
 
 
-def _find_step(analysis: Analysis, gpu: int, row: Ints) -> TypicalStep | None:
-    iterations = analysis.iterations[(analysis.iterations["gpu"] == gpu) & ~analysis.iterations["warm_up"]]
-    steady = iterations[iterations["gpu_window_ns"] > 0].sort_values("gpu_window_ns", kind="stable")
-    if steady.empty:
-        return None
+def has_steps(comparison: Comparison, gpu: int) -> bool:
+    """Whether each side has an iteration with work on the GPU.
+
+    Args:
+        comparison: The comparison.
+        gpu: The GPU.
+    """
+    sides = comparison.base, comparison.new
+    return bool(comparison.iteration_path) and all(len(_list_steady(side.typical, gpu)) for side in sides)
+
+
+def _list_steady(analysis: Analysis, gpu: int) -> pd.DataFrame:
+    """The iterations with work on the GPU, without warm-up."""
+    iterations = analysis.iterations
+    return iterations[(iterations["gpu"] == gpu) & ~iterations["warm_up"] & (iterations["gpu_window_ns"] > 0)]
+
+
+def _find_step(analysis: Analysis, gpu: int, row: Ints) -> TypicalStep:
+    steady = _list_steady(analysis, gpu).sort_values("gpu_window_ns", kind="stable")
     chosen = steady.iloc[(len(steady) - 1) // 2]
     instances = analysis.instances[analysis.instances["gpu"] == gpu]
     own = instances[instances["range"] == chosen["range"]].iloc[0]

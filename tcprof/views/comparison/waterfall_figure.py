@@ -48,14 +48,13 @@ def figure_waterfall(comparison: Comparison, gpu: int, quantity: str, table: str
     parts = found[(found["gpu"] == gpu) & (found["quantity"] == quantity)]
     figure = go.Figure()
     if parts.empty:
-        return figure.update_layout(**base_layout(100))
+        return figure.update_layout(base_layout(100))
     steps = _steps(comparison, parts, quantity == TIME)
     labels = [textwrap.wrap(step.name, _WRAP, break_on_hyphens=False) or [""] for step in steps]
     place, pixels = [], 0
     for lines in labels:
         place.append(pixels + len(lines) * _LINE)
         pixels += len(lines) * _LINE + _BAR + _GAP
-    figure.update_layout(**base_layout(pixels + _BOTTOM + 4, 4, _BOTTOM))
     scale = 1e-9 if quantity == TIME else 1.0
     figure.add_bar(
         orientation="h",
@@ -70,13 +69,21 @@ def figure_waterfall(comparison: Comparison, gpu: int, quantity: str, table: str
         showlegend=False,
         **({"customdata": [list(step.groups) for step in steps], "meta": {"chooses": table}} if table else {}),
     )
+    notes = _annotate(steps, labels, place, bool(table))
+    axes = {"shapes": _connectors(steps, place, scale), "annotations": notes, **_axes(steps, scale, pixels)}
+    return figure.update_layout({**base_layout(pixels + _BOTTOM + 4, 4, _BOTTOM), **axes})
+
+
+def _annotate(steps: list[_Step], labels: list[list[str]], place: list[int], clicks: bool) -> list[dict[str, object]]:
+    """The name of each bar on the left and its size on the right, for plotly at once, which is quicker."""
+    notes: list[dict[str, object]] = []
     for number, (step, lines, top) in enumerate(zip(steps, labels, place, strict=True)):
-        clicks = {"name": str(number), "captureevents": bool(table and step.groups)}
-        shared = {**clicks, "xref": "paper", "y": top, "yanchor": "bottom", "showarrow": False, "borderpad": 0}
+        named = {"name": str(number), "captureevents": clicks and bool(step.groups)}
+        shared = {**named, "xref": "paper", "y": top, "yanchor": "bottom", "showarrow": False, "borderpad": 0}
         text = "<br>".join(label(line, _WRAP) for line in lines)
-        figure.add_annotation(text=text, x=0, xanchor="left", align="left", **shared)
-        figure.add_annotation(text=f"<b>{step.text}</b>", x=1, xanchor="right", **shared)
-    return figure.update_layout(shapes=_connectors(steps, place, scale), **_axes(steps, scale, pixels))
+        notes.append({"text": text, "x": 0, "xanchor": "left", "align": "left", **shared})
+        notes.append({"text": f"<b>{step.text}</b>", "x": 1, "xanchor": "right", **shared})
+    return notes
 
 
 def _steps(comparison: Comparison, parts: pd.DataFrame, is_time: bool) -> list[_Step]:
