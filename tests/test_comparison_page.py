@@ -27,6 +27,7 @@ from tcprof.errors import OutputError
 from tcprof.findings.advice.compared import compare_advice, describe_won
 from tcprof.findings.compared import judge_comparison
 from tcprof.findings.compared.rows import find_row
+from tcprof.render.formats._tables import brief_columns
 from tcprof.render.html.comparison import write_comparison
 from tcprof.render.html.options import PageOptions
 from tcprof.views.comparison import view_comparison
@@ -89,6 +90,12 @@ class TestTwoSides:
         assert len(rows) >= 6
         for row in rows:
             assert [row[0].strip(), *row[1:]] in page.rows
+
+    def test_a_rate_has_its_unit_on_the_page_and_in_its_row_s_name_in_the_terminal(self):
+        table = list_quantities(tcprof.compare(FIXTURES / "mlp_fp32.sqlite", FIXTURES / "mlp_fp16.sqlite"), 0)
+        ((place, row),) = [each for each in enumerate(table.rows) if each[1].name == "Tensor FLOP/s"]
+        assert row.cells[1].text == "66.0 TFLOP/s"
+        assert brief_columns(table)[1].texts[place] == "66.0 T"
 
     def test_strips_say_which_way(self, steps):
         strips = {row.name: row.cells[3].strip for row in list_quantities(steps, 0).rows}

@@ -78,6 +78,7 @@ class Cell:
         strip: A change with its interval, to be drawn.
         mark: A remark on the value, shown behind it, such as ~ where it is inconclusive.
         tone: better or worse, of a change that is one of them; else empty.
+        unit: What it is measured in, where its row's name ends with that: text leaves it out where space is scarce.
     """
 
     text: str
@@ -90,6 +91,7 @@ class Cell:
     strip: Strip | None = None
     mark: str = ""
     tone: str = ""
+    unit: str = ""
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def _columns_of(heading: Heading, cells: Sequence[Cell], place: int) -> list[Sho
             for number, name in enumerate(names)
         ]
 
-    values = [printable(units.bare(cell.text, heading.unit)) for cell in cells]
+    values = [printable(units.bare(cell.text, cell.unit or heading.unit)) for cell in cells]
     if marked := max((len(cell.mark) for cell in cells), default=0):  # the digits stay aligned all the same
         values = [f"{value} {cell.mark:<{marked}}" for value, cell in zip(values, cells, strict=True)]
     own = [Shown(title, values, heading.words, group, place)] if heading.brief_value else []

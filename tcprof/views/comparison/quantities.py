@@ -80,9 +80,9 @@ def _row(quantity: Quantity, title: str, depth: int, row: ComparedRow) -> Row:
 def side_cell(quantity: Quantity, row: ComparedRow, side: str) -> Cell:
     """The value of a side, base or new; marked where it is a lower bound."""
     column, text = quantity.column, quantity.column.format(row[side])
-    if column.title.endswith(units.unit_of_heading(column.unit) or "-"):  # as in Tensor FLOP/s
-        text = units.bare(text, column.unit)
-    return Cell(units.at_least(text) if row[f"{side}_lower_bound"] else text, sort_key(row[side]))
+    is_named = column.title.endswith(units.unit_of_heading(column.unit) or "-")  # as Tensor FLOP/s
+    text = units.at_least(text) if row[f"{side}_lower_bound"] else text
+    return Cell(text, sort_key(row[side]), unit=column.unit if is_named else "")
 
 
 def change_cell(quantity: Quantity, row: ComparedRow, **further: object) -> Cell:
