@@ -20,13 +20,19 @@ def find_calls_back(function: Callable[[], object]) -> list[str]:
         Who calls whom: each once, in the order of names.
     """
     found: set[str] = set()
+    name_of = Names().of
 
     def watch(frame: FrameType, _event: str, _argument: object) -> None:
-        if is_ours(frame) and (caller := next(callers_of(frame), None)):
-            module = name_of(frame)
+        if (module := name_of(frame)) and (caller := next(callers_of(frame), None)):
             if name_of(caller) != module and any(name_of(waiting) == module for waiting in callers_of(caller)):
                 called, calling = (each.f_code.co_qualname for each in (frame, caller))
                 found.add(f"{name_of(caller)}.{calling} calls {module}.{called}")
+
+    def callers_of(frame: FrameType) -> Iterator[FrameType]:
+        """What waits for a function of the package, the innermost first: functions of the package, too."""
+        while frame := frame.f_back:
+            if name_of(frame):
+                yield frame
 
     before = sys.gettrace()
     sys.settrace(watch)  # which hears of calls of Python's functions alone: of no returns, and of nothing written in C
@@ -37,17 +43,18 @@ def find_calls_back(function: Callable[[], object]) -> list[str]:
     return sorted(found)
 
 
-def callers_of(frame: FrameType) -> Iterator[FrameType]:
-    """What waits for a function of the package, the innermost first: functions of the package, too."""
-    while frame := frame.f_back:
-        if is_ours(frame):
-            yield frame
+class Names:
+    """The module that a function is in, if it is one of the package; its modules run, too, when they are imported."""
 
+    def __init__(self) -> None:
+        # Of all that is called few are ours: each module's name is looked at once, and found by its globals, which stay.
+        self._names: dict[int, tuple[dict[str, object], str]] = {}
 
-def is_ours(frame: FrameType) -> bool:
-    """Whether it is a function of the package; its modules run, too, when they are imported."""
-    return name_of(frame).split(".")[0] == PACKAGE and frame.f_code.co_name not in ("<module>", "<genexpr>")
-
-
-def name_of(frame: FrameType) -> str:
-    return frame.f_globals.get("__name__", "")
+    def of(self, frame: FrameType) -> str:
+        """The module's name; empty for what is not ours."""
+        space = frame.f_globals
+        if id(space) not in self._names:
+            name = str(space.get("__name__", ""))
+            self._names[id(space)] = space, name if name.split(".")[0] == PACKAGE else ""
+        _, name = self._names[id(space)]
+        return name if frame.f_code.co_name not in ("<module>", "<genexpr>") else ""
