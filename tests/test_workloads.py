@@ -59,8 +59,11 @@ def run_well(name, *arguments, **environment):
     return run.stdout
 
 
-def run_recorded(script, *options):
-    """Run a script in this process, as starting torch takes longer than it: its output and the ranges it opened."""
+def run_recorded(script, *options, **constants):
+    """Run a script in this process, as starting torch takes longer than it: its output and the ranges it opened.
+
+    ``constants`` are those of other scripts that it imports: ``convnet={"CHANNELS": (8, 16)}``.
+    """
     events, output = [], io.StringIO()
 
     @contextlib.contextmanager
@@ -73,6 +76,9 @@ def run_recorded(script, *options):
         patch.setattr(sys, "argv", [script, "--device", "cpu", *map(str, options)])
         patch.syspath_prepend(WORKLOADS)
         patch.setitem(sys.modules, "nvtx", types.SimpleNamespace(annotate=annotate))
+        for module, values in constants.items():
+            for name, value in values.items():
+                patch.setattr(f"{module}.{name}", value)
         runpy.run_path(str(WORKLOADS / script), run_name="__main__")
     return output.getvalue(), TestRanges.opened_paths(events)
 
@@ -313,11 +319,13 @@ class TestIdxFiles:
             digits.load(idx_folder)
 
     @pytest.mark.parametrize("wrong", ["missing", *slow(["truncated"])])
-    def test_script_stops_with_one_line(self, idx_folder, wrong):
+    def test_script_stops_with_one_line(self, idx_folder, wrong, capsys):
         path = idx_folder / "t10k-labels-idx1-ubyte"
         path.unlink() if wrong == "missing" else path.write_bytes(path.read_bytes()[:-1])
-        run = run_script("mnist_amp.py", "--data", idx_folder)
-        assert (run.returncode, run.stdout) == (2, "")
-        assert len(run.stderr.splitlines()) == 1
-        assert run.stderr.startswith("mnist_amp.py: error: ")
-        assert path.name in run.stderr
+        with pytest.raises(SystemExit) as stop:
+            run_recorded("mnist_amp.py", "--data", idx_folder)
+        printed = capsys.readouterr()
+        assert (stop.value.code, printed.out) == (2, "")
+        assert len(printed.err.splitlines()) == 1
+        assert printed.err.startswith("mnist_amp.py: error: ")
+        assert path.name in printed.err

@@ -27,7 +27,7 @@ def runs():
 
     @functools.cache
     def run(name):
-        output, paths = run_recorded("inference.py", *SMALL, *OPTIONS[name])
+        output, paths = run_recorded("inference.py", *SMALL, *OPTIONS[name], convnet={"CHANNELS": (8, 16, 32, 64)})
         return SimpleNamespace(output=output, paths=paths)
 
     return run
