@@ -113,9 +113,8 @@ def recordings() -> Path:
 
 
 FOLDER = Path(__file__).parent.parent / "fixtures"
-# With graphs recorded whole, without steps, with steps, with steps in epochs, and in nested modules. The others, which
-# have more of the same, are slow.
-KINDS = ("jax_mlp", "matmul", "mlp_fp32", "mnist_amp", "transformer_compiled")
+# With graphs recorded whole, without steps, and with steps in epochs. The others have more of the same, and are slow.
+KINDS = ("jax_mlp", "matmul", "mnist_amp")
 FIXTURES = [
     path if path.stem in KINDS else pytest.param(path, marks=pytest.mark.slow)
     for path in sorted(FOLDER.glob("*.sqlite"))

@@ -5,8 +5,21 @@ from typing import Any
 
 import pytest
 
+MARKED = type(pytest.param())
+
 
 def slow(parameters: Iterable[Any]) -> list[Any]:
     """The parameters, marked slow; a tuple is the values of several arguments."""
-    values = (each if isinstance(each, tuple) else (each,) for each in parameters)
-    return [pytest.param(*each, marks=pytest.mark.slow) for each in values]
+
+    def mark(each: Any) -> Any:
+        if isinstance(each, MARKED):
+            return pytest.param(*each.values, marks=[*each.marks, pytest.mark.slow], id=each.id)
+        return pytest.param(*(each if isinstance(each, tuple) else (each,)), marks=pytest.mark.slow)
+
+    return [mark(each) for each in parameters]
+
+
+def first(count: int, parameters: Iterable[Any]) -> list[Any]:
+    """The parameters, of which those after the first ones are slow: they try the same with other values."""
+    every = list(parameters)
+    return [*every[:count], *slow(every[count:])]

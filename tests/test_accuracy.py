@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from slow import first
 
 import tcprof
 
@@ -68,7 +69,7 @@ def test_errors_of_fixtures(name: str) -> None:
     assert accuracy.score(frames["cycles"])["matched_pct"] > 99.9
 
 
-@pytest.mark.parametrize("name", with_slow(FEW_STEPS))
+@pytest.mark.parametrize("name", first(1, with_slow(FEW_STEPS)))
 def test_errors_of_fixtures_with_few_steps(name: str) -> None:
     check_percentages_and_cycles(frames_of(ROOT / "fixtures", name), few_steps=True)
 
@@ -78,7 +79,7 @@ def test_errors_of_reference_recordings(recordings: Path, name: str) -> None:
     check_percentages_and_cycles(frames_of(recordings / "cycles", name))
 
 
-@pytest.mark.parametrize("name", ["transformer_eager", "transformer_compiled"])
+@pytest.mark.parametrize("name", first(1, ["transformer_eager", "transformer_compiled"]))
 def test_flop_of_a_transformer_are_what_its_sizes_say(name: str) -> None:
     kernels = tcprof.read(ROOT / "fixtures" / f"{name}.sqlite", warm_up="all").kernels_by_path
     groups = kernels["name"].map(

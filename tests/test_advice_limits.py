@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import test_cli
 from builders import TraceBuilder
+from slow import first
 
 import tcprof
 from tcprof.findings.advice import Advice
@@ -65,6 +66,7 @@ def small_kernels(load: int, name: str = TREE, waits: bool = False) -> TraceBuil
     return builder
 
 
+@pytest.mark.slow
 def test_twice_the_batch_loads_twice_as_much(find: Find) -> None:
     batch = [find(small_kernels(load))["launch-bound"].options[1].gain for load in (0, 300 * US)]
     assert batch[0].likely_pct == pytest.approx(50, abs=1)
@@ -84,7 +86,7 @@ def test_calls_that_wait_are_found_by_what_the_program_has(is_pytorch: bool, fin
 
 @pytest.mark.parametrize(
     ("name", "title"),
-    [("mnist_fp32_large", "copies that do not block"), ("mlp_fp16", "a fused optimizer, or bfloat16")],
+    first(1, [("mnist_fp32_large", "copies that do not block"), ("mlp_fp16", "a fused optimizer, or bfloat16")]),
 )
 def test_what_waits_longest_is_what_to_change(name: str, title: str) -> None:
     (found,) = [e for e in tcprof.read(FIXTURES / f"{name}.sqlite").advice if e.rule == "synchronizing-calls"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders import TraceBuilder
-from slow import slow
+from slow import first, slow
 
 import tcprof
 from tcprof.annotate.ranges import DOMAIN
@@ -126,18 +126,22 @@ def test_large_products_may_run_in_fp8(find: Find) -> None:
 
 @pytest.mark.parametrize(
     "builder",
-    [
-        one_kernel(BF16, 88, length=20 * US),  # the casts take longer than what is won
-        one_kernel(BF16, 30),  # slow for another reason, which FP8 does not change
-        one_kernel(AMPERE, 88),
-        one_kernel("sm90_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x128x64", 88),
-    ],
+    first(
+        1,
+        [
+            one_kernel(BF16, 88, length=20 * US),  # the casts take longer than what is won
+            one_kernel(BF16, 30),  # slow for another reason, which FP8 does not change
+            one_kernel(AMPERE, 88),
+            one_kernel("sm90_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x128x64", 88),
+        ],
+    ),
     ids=["small", "slow", "old", "convolution"],
 )
 def test_fp8_is_no_false_alarm(builder: TraceBuilder, find: Find) -> None:
     assert "fp8" not in find(builder)
 
 
+@pytest.mark.slow
 def test_training_in_fp8_wins_less_than_products_alone(find: Find) -> None:
     plain = find(steps([BF16], length=MS))["fp8"]
     training = find(steps([BF16] * 9 + [FUSED], length=MS))["fp8"]
@@ -176,14 +180,18 @@ def test_training_in_float16_without_a_scaler_is_told_without_a_price(find: Find
 
 @pytest.mark.parametrize(
     "names",
-    [
-        [FP16] * 4 + [SCALER, FUSED],
-        [FP16] * 4 + [COMPARE, FUSED],  # another library's scaler looks for what is not finite
-        [FP16] * 4,  # inference
-        [BF16] * 4 + [FUSED],
-        [FP16, BF16, BF16, BF16, FUSED],  # a part that is not trained
-        [FP16] * 4 + ["void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<float>>"],  # Apex, DeepSpeed
-    ],
+    first(
+        2,
+        [
+            [FP16] * 4 + [SCALER, FUSED],
+            [FP16] * 4 + [COMPARE, FUSED],  # another library's scaler looks for what is not finite
+            [FP16] * 4,  # inference
+            [BF16] * 4 + [FUSED],
+            [FP16, BF16, BF16, BF16, FUSED],  # a part that is not trained
+            [FP16] * 4
+            + ["void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<float>>"],  # Apex, DeepSpeed
+        ],
+    ),
     ids=["scaler", "own scaler", "inference", "bf16", "a part", "another optimizer"],
 )
 def test_scalers_that_are_there_or_not_needed(names: list[str], find: Find) -> None:
@@ -193,7 +201,7 @@ def test_scalers_that_are_there_or_not_needed(names: list[str], find: Find) -> N
 HALVES = sorted(path.stem for path in FIXTURES.glob("*.sqlite") if "fp16" in path.stem or "amp" in path.stem)
 
 
-@pytest.mark.parametrize("name", [*HALVES[:2], *slow(HALVES[2:])])
+@pytest.mark.parametrize("name", first(1, [*HALVES[:2], *slow(HALVES[2:])]))
 def test_recorded_scalers_are_seen(name: str) -> None:
     assert "fp16-without-scaler" not in {each.rule for each in tcprof.read(FIXTURES / f"{name}.sqlite").advice}
 
@@ -226,6 +234,7 @@ def test_a_backward_pass_is_no_recomputation(find: Find) -> None:
     assert "recomputation" not in find(backward("gradients"))
 
 
+@pytest.mark.slow
 def test_convolutions_whose_grid_is_that_of_the_weights_need_no_larger_batch() -> None:
     advice = tcprof.read(FIXTURES / "mnist_amp_large.sqlite").advice
     assert "small-grid" not in {each.rule for each in advice}
@@ -249,11 +258,12 @@ def test_without_counters_nobody_knows_whether_all_is_well(find: Find) -> None:
     assert "all-well" not in find(TraceBuilder().gpu().kernel(BF16, 0, 4 * MS, launched=0))
 
 
-@pytest.mark.parametrize("name", ["jax_mlp", "mlp_fp32"])  # graphs hide the kernels; there is much to win
+@pytest.mark.parametrize("name", first(1, ["jax_mlp", "mlp_fp32"]))  # graphs hide the kernels; there is much to win
 def test_all_is_not_well_where_something_is_said_or_hidden(name: str) -> None:
     assert "all-well" not in {each.rule for each in tcprof.read(FIXTURES / f"{name}.sqlite").advice}
 
 
+@pytest.mark.slow
 def test_what_has_no_price_does_not_displace_what_has_one() -> None:
     shown, _ = split_notable(tcprof.read(FIXTURES / "mlp_tf32_4097.sqlite").advice)
     known = [each.gain.is_known for each in shown]
@@ -270,6 +280,7 @@ def test_tf32_products_of_unaligned_sizes_are_no_faster_in_16_bits() -> None:
     assert "tf32-matmul" not in found or found["tf32-matmul"].gain.likely_pct < 1
 
 
+@pytest.mark.slow
 def test_a_fused_optimizer_is_that_of_the_program() -> None:
     for name, optimizer in (("mlp_fp16", "SGD"), ("llama", "AdamW")):
         (found,) = [e for e in tcprof.read(FIXTURES / f"{name}.sqlite").advice if e.rule == "unfused-optimizer"]
@@ -294,17 +305,21 @@ def test_a_kernel_with_fewer_blocks_than_sms_is_told_where_no_framework_runs(fin
 
 @pytest.mark.parametrize(
     "builder",
-    [
-        few_blocks(66),
-        few_blocks(1, length=10 * US),  # too short to matter
-        few_blocks(1, name="void at::native::reduce_kernel<512, 1>"),  # not the program's own
-        few_blocks(1).kernel("sum", 4 * MS, 50 * MS, launched=1, gridX=500),  # takes little of the time
-    ],
+    first(
+        1,
+        [
+            few_blocks(66),
+            few_blocks(1, length=10 * US),  # too short to matter
+            few_blocks(1, name="void at::native::reduce_kernel<512, 1>"),  # not the program's own
+            few_blocks(1).kernel("sum", 4 * MS, 50 * MS, launched=1, gridX=500),  # takes little of the time
+        ],
+    ),
 )
 def test_other_kernels_have_blocks_enough(builder: TraceBuilder, find: Find) -> None:
     assert "few-blocks" not in find(builder)
 
 
+@pytest.mark.slow
 def test_what_holds_up_the_main_kernel_of_a_program_without_steps_is_said() -> None:
     (found,) = [e for e in tcprof.read(FIXTURES / "wmma.sqlite").advice if e.rule == "main-kernel"]
     assert (
@@ -339,6 +354,7 @@ def test_nothing_that_runs_alone_is_fused() -> None:
     assert "fusion" not in {each.rule for each in tcprof.read(FIXTURES / "known_work.sqlite").advice}
 
 
+@pytest.mark.slow
 def test_one_copy_is_no_copies() -> None:
     advice = {each.rule: each for each in tcprof.read(FIXTURES / "convnet_channels_last.sqlite").advice}
     assert advice["exposed-copies"].evidence[0].startswith("1 copy in a step, ")

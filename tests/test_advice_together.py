@@ -114,15 +114,18 @@ def test_what_gpus_that_send_to_each_other_win_together_is_not_told(tmp_path: Pa
     assert found.gain.likely_ns > 300 * US
 
 
+@pytest.mark.slow
 def test_gpus_that_do_not_communicate_have_prices_of_their_own(tmp_path: Path) -> None:
     found = two_gpus(tmp_path, (FP32, FP32), nccl=BF16)
     assert found[0, "fp32-matmul"].gain.likely_ns > 1.5 * found[1, "fp32-matmul"].gain.likely_ns
 
 
+@pytest.mark.slow
 def test_all_is_not_well_where_a_gpu_waits_for_another(tmp_path: Path) -> None:
     assert (1, "all-well") not in two_gpus(tmp_path, (BF16, BF16))
 
 
+@pytest.mark.slow
 def test_a_replica_that_idles_while_the_first_gpu_updates_weights_is_no_reason(tmp_path: Path) -> None:
     """As by ``nn.DataParallel``: one process, and an optimizer that runs on the first GPU alone."""
     builder = TraceBuilder().gpu(0).gpu(1)

@@ -13,6 +13,7 @@ from functools import cache
 import numpy as np
 import pytest
 from builders import TraceBuilder
+from slow import first
 
 from tcprof.analysis import WINDOWS, analyze
 
@@ -20,7 +21,7 @@ END = 400
 KEY = ["gpu", "domain", "path"]
 UNKNOWN = float("nan")
 # Each has something of everything; that more of them agree is slow.
-SEEDS = [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 30))]
+SEEDS = first(1, range(30))
 
 
 def random_recording(seed):

@@ -263,6 +263,7 @@ for name in "nn nn.modules nn.modules.module optim optim.optimizer autograd util
     assert done.stderr == "tcprof: nothing is annotated: that needs PyTorch 2.3 or newer\n"
 
 
+@pytest.mark.slow
 def test_a_model_of_many_modules_is_named_once_and_called_in_linear_time(tmp_path: Path) -> None:
     script = """
 import time

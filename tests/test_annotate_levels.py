@@ -122,6 +122,7 @@ print(is_on())
     assert said(script) == "False\nTrue\n"
 
 
+@pytest.mark.slow
 def test_a_profiler_of_the_programs_own_goes_before_ours() -> None:
     script = """
 annotation.start("ops")

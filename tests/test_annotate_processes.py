@@ -128,6 +128,7 @@ if __name__ == "__main__":
     assert all(owner == process for _, owner, process in done)
 
 
+@pytest.mark.slow
 def test_the_workers_of_a_loader_open_nothing_and_end_nothing(tmp_path: Path) -> None:
     script = """
 net = nn.Linear(2, 2)

@@ -389,6 +389,7 @@ def hold_track(points: list[tuple[int, float]], samples: Any, column: str, scale
     assert values[place[after]] == pytest.approx(np.nan_to_num(recorded[after]), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_written_in_pieces_it_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, pieces = tmp_path / "whole.json", tmp_path / "pieces.json.gz"
     write(AMP, whole)

@@ -44,9 +44,13 @@ def slower(tmp_path: Path) -> tuple[Path, Path]:
     ("name", "args"),
     [
         ("compare.txt", [EAGER, COMPILED, "--limit", "4"]),
-        ("compare-launch-bound.txt", [FP32, AMP, "--filter", "step"]),
-        ("compare-sides.txt", [FIXTURES / f"mlp_{name}.sqlite" for name in ("fp32", "tf32", "fp16")]),
         ("compare.md", [FP32, AMP, "--window", "busy", "--depth", "1", "--format", "markdown"]),
+        *slow(
+            [
+                ("compare-launch-bound.txt", [FP32, AMP, "--filter", "step"]),
+                ("compare-sides.txt", [FIXTURES / f"mlp_{name}.sqlite" for name in ("fp32", "tf32", "fp16")]),
+            ]
+        ),
     ],
 )
 def test_output_is_as_before(name: str, args: list[object], run: Run, golden: Golden) -> None:
@@ -94,6 +98,7 @@ def test_several_sides_are_held_against_the_first(run: Run) -> None:
     assert len(list(csv.DictReader(io.StringIO(run("compare", *sides, "--format", "csv").out)))) > 100
 
 
+@pytest.mark.slow
 def test_a_side_may_be_repeated_recordings(run: Run, tmp_path: Path) -> None:
     for number in range(1, 4):
         steps(500, seed=number).write(tmp_path, f"base-{number}.sqlite")
@@ -155,6 +160,7 @@ def test_recordings_of_one_program_show_no_difference(run: Run, tmp_path: Path) 
         assert {row["verdict"] for row in document["rows"]} <= {"~", "=", ""}
 
 
+@pytest.mark.slow
 def test_renamed_ranges_are_matched(run: Run, tmp_path: Path) -> None:
     base = steps(500, step="train_step").write(tmp_path, "base.sqlite")
     new = steps(400, seed=1).write(tmp_path, "new.sqlite")
@@ -204,6 +210,7 @@ def test_bad_input_is_told_with_what_to_do(run: Run, tmp_path: Path) -> None:
     assert run("compare", FP32, idle, "--allow-mismatch").status == 0
 
 
+@pytest.mark.slow
 def test_hostile_names_stay_text_in_markdown(run: Run, tmp_path: Path) -> None:
     name = "<img src=x> @team | `a`"
     files = [steps(100 * n, step=name, seed=n).write(tmp_path, f"{n}.sqlite") for n in (1, 2)]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import test_cli
 from builders import TraceBuilder
-from slow import slow
+from slow import first
 
 from tcprof.render.html.plotlyjs import FILE, VERSION, read_bundle
 
@@ -54,7 +54,8 @@ def test_colours_may_be_chosen(run, recording, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("command", "opens"), [("report", True), ("compare", False), *slow([("report", False), ("compare", True)])]
+    ("command", "opens"),
+    first(1, [("report", True), ("compare", False), ("report", False), ("compare", True)]),
 )
 def test_the_page_may_be_opened(command, opens, run, recording, tmp_path, monkeypatch):
     opened = []

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 import test_cli
 from builders import TraceBuilder
+from slow import first
 from test_cli import AMP, Golden, Outcome
 
 from tcprof.frames import CLOCKS, ITERATIONS, LEDGER, TIMELINE
@@ -18,11 +19,14 @@ Run = Callable[..., Outcome]
 
 @pytest.mark.parametrize(
     ("name", "args"),
-    [
-        ("timeline.txt", []),
-        ("timeline-step.txt", ["--iteration", "epoch 1 / step", "--filter", "step", "--depth", 2]),
-        ("timeline.md", ["--format", "markdown"]),
-    ],
+    first(
+        1,
+        [
+            ("timeline.txt", []),
+            ("timeline-step.txt", ["--iteration", "epoch 1 / step", "--filter", "step", "--depth", 2]),
+            ("timeline.md", ["--format", "markdown"]),
+        ],
+    ),
 )
 def test_output_is_as_before(name: str, args: list[object], run: Run, golden: Golden) -> None:
     done = run("timeline", AMP, *args)
@@ -64,7 +68,7 @@ def test_remedies_stand_below(run: Run, tmp_path) -> None:
     assert "No iterations were found" in done.out
 
 
-@pytest.mark.parametrize("option", ["", "--kernels", "--no-kernels"])
+@pytest.mark.parametrize("option", first(1, ["", "--kernels", "--no-kernels"]))
 def test_ranges_fit_kernels_unless_told_not_to(option: str, run: Run) -> None:
     done = run("ranges", AMP, *([option] if option else []), "--format", "csv", "--depth", 0)
     header, row = (line.split(",") for line in done.out.splitlines())

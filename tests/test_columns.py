@@ -29,6 +29,7 @@ def test_every_column_that_is_asked_for_is_one():
     assert not found, "\n".join(["", *found])
 
 
+@pytest.mark.slow
 def test_a_misspelt_column_is_told_in_whatever_module_it_stands():
     planted = {
         name: Module(name, f'{module.text}\n\ndef planted(frame):\n    return frame["aktive_ns"]\n', module.is_package)

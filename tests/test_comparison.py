@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders import TraceBuilder, assert_rows
-from slow import slow
+from slow import first, slow
 
 import tcprof
 from tcprof.analysis import analyze
@@ -83,6 +83,7 @@ def test_every_quantity_is_compared_per_instance(tmp_path):
     assert [(n, str(d)) for n, d in rows.dtypes.items()] == [(c.name, c.dtype) for c in COMPARISON.columns]
 
 
+@pytest.mark.slow
 def test_a_path_that_one_side_lacks_is_unknown_there(tmp_path):
     base = analyzed(steps(2, 10_000, 10, inner=("forward", "old")), tmp_path, "a.sqlite")
     new = analyzed(steps(2, 10_000, 10, inner=("forward", "new")), tmp_path, "b.sqlite")
@@ -121,38 +122,41 @@ def tree(folder, name, *ranges):
 
 @pytest.mark.parametrize(
     ("base", "new", "paths"),
-    [
-        # new at the front, and before what the baseline begins with
-        ([("a", 10, 20)], [("x", 0, 5), ("a", 10, 20)], ["", "x", "a"]),
-        # new inside a range, where the baseline has nothing
-        (
-            [("a", 0, 10), ("b", 20, 30)],
-            [("a", 0, 10), ("x", 2, 4), ("b", 20, 30)],
-            ["", "a", "a / x", "b"],
-        ),
-        # new after a range with others in it: not between it and them
-        (
-            [("a", 0, 10), ("y", 2, 4), ("b", 20, 30)],
-            [("a", 0, 10), ("x", 12, 14), ("b", 20, 30)],
-            ["", "a", "a / y", "x", "b"],
-        ),
-        # a new tree at the end
-        ([("a", 0, 10)], [("a", 0, 10), ("x", 20, 30), ("y", 22, 24)], ["", "a", "x", "x / y"]),
-        # new twice in a row, and in another order than the baseline's
-        (
-            [("a", 0, 10), ("b", 20, 30)],
-            [("b", 0, 10), ("x", 12, 13), ("y", 14, 15), ("a", 20, 30)],
-            ["", "a", "b", "x", "y"],
-        ),
-        # nothing in common
-        *slow(
-            [
-                ([("a", 0, 10)], [("x", 0, 10)], ["", "x", "a"]),
-                ([], [("x", 0, 10)], ["", "x"]),
-                ([("a", 0, 10)], [], ["", "a"]),
-            ]
-        ),
-    ],
+    first(
+        2,
+        [
+            # new at the front, and before what the baseline begins with
+            ([("a", 10, 20)], [("x", 0, 5), ("a", 10, 20)], ["", "x", "a"]),
+            # new inside a range, where the baseline has nothing
+            (
+                [("a", 0, 10), ("b", 20, 30)],
+                [("a", 0, 10), ("x", 2, 4), ("b", 20, 30)],
+                ["", "a", "a / x", "b"],
+            ),
+            # new after a range with others in it: not between it and them
+            (
+                [("a", 0, 10), ("y", 2, 4), ("b", 20, 30)],
+                [("a", 0, 10), ("x", 12, 14), ("b", 20, 30)],
+                ["", "a", "a / y", "x", "b"],
+            ),
+            # a new tree at the end
+            ([("a", 0, 10)], [("a", 0, 10), ("x", 20, 30), ("y", 22, 24)], ["", "a", "x", "x / y"]),
+            # new twice in a row, and in another order than the baseline's
+            (
+                [("a", 0, 10), ("b", 20, 30)],
+                [("b", 0, 10), ("x", 12, 13), ("y", 14, 15), ("a", 20, 30)],
+                ["", "a", "b", "x", "y"],
+            ),
+            # nothing in common
+            *slow(
+                [
+                    ([("a", 0, 10)], [("x", 0, 10)], ["", "x", "a"]),
+                    ([], [("x", 0, 10)], ["", "x"]),
+                    ([("a", 0, 10)], [], ["", "a"]),
+                ]
+            ),
+        ],
+    ),
 )
 def test_rows_are_in_the_order_of_a_tree_with_new_ones_where_they_belong(tmp_path, base, new, paths):
     sides = tree(tmp_path, "a.sqlite", *base), tree(tmp_path, "b.sqlite", *new)
@@ -191,6 +195,7 @@ def test_rows_of_two_gpus_stay_apart(tmp_path):
     assert_rows(quantity(comparison, "host_ns"), expected)
 
 
+@pytest.mark.slow
 def test_a_recording_with_itself(tmp_path):
     analysis = analyzed(steps(5, 10_000, 30), tmp_path)
     comparison = compare(analysis, analysis)
@@ -210,6 +215,7 @@ def test_different_windows_cannot_be_compared(tmp_path):
         compare(analyze(trace), analyze(trace, "host"))
 
 
+@pytest.mark.slow
 def test_what_makes_figures_hard_to_compare_is_said(tmp_path):
     base = steps(2, 10_000, 10).exported(nsys="2023.4.4").system("NvDriverVersion", "535.86.05")
     base.captured("GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY", "20000")
@@ -282,6 +288,7 @@ def test_a_shift_of_the_work_is_shown_and_a_smaller_one_is_not(tmp_path):
     assert hidden["ratio_low"] < 1 < hidden["ratio_high"]
 
 
+@pytest.mark.slow
 def test_time_that_waits_for_the_cpu_is_not_trusted(tmp_path):
     base = analyzed(runs(12, window=40_000, wobble=50, kernels=("a", "b"), gap=15_000), tmp_path, "a.sqlite")
     new = analyzed(runs(12, window=36_000, wobble=50, kernels=("a", "b"), gap=13_000), tmp_path, "b.sqlite")
@@ -290,6 +297,7 @@ def test_time_that_waits_for_the_cpu_is_not_trusted(tmp_path):
     assert row(comparison, "step", "gpu_window_ns")["verdict"] == "~"
 
 
+@pytest.mark.slow
 def test_counts_are_exact_and_the_whole_capture_cannot_be_judged(tmp_path):
     base = analyzed(runs(6), tmp_path, "a.sqlite")
     comparison = compare(base, analyzed(runs(6, kernels=("gemm", "cast")), tmp_path, "b.sqlite"))
@@ -312,6 +320,7 @@ def test_few_instances_are_not_judged(tmp_path):
     assert (shown["verdict"], shown["ratio"]) == ("", 0.5)
 
 
+@pytest.mark.slow
 def test_warm_up_is_left_out_with_all_that_lies_in_it(tmp_path):
     analysis = analyzed(runs(12, warm_up=2), tmp_path)
     assert analysis.iterations["warm_up"].sum() == 2
@@ -340,6 +349,7 @@ def test_renamed_ranges_are_compared(tmp_path):
         compare(base, new, {"iter": " "})
 
 
+@pytest.mark.slow
 def test_repeats_measure_how_much_runs_differ(tmp_path):
     sides = [
         Side(name, tuple(analyzed(runs(6, window=window), tmp_path, f"{window}.sqlite") for window in windows))
@@ -359,6 +369,7 @@ def test_repeats_measure_how_much_runs_differ(tmp_path):
     assert compare(sides[0].first, sides[1].first).noise_floor.empty
 
 
+@pytest.mark.slow
 def test_lists_of_files_by_the_public_name(tmp_path):
     paths = [runs(6, window=window).exported().write(tmp_path, f"{window}.sqlite") for window in (40_000, 41_000)]
     assert tcprof.compare(paths, paths).spread == "measured"
@@ -375,6 +386,7 @@ def test_a_side_without_work_is_refused_unless_allowed(tmp_path):
     assert np.isnan(row(compare(*sides, allow_mismatch=True), "step", "gpu_window_ns")["new"])
 
 
+@pytest.mark.slow
 def test_other_clocks_lengths_and_numbers_of_iterations_are_said(tmp_path):
     base = analyzed(runs(20, clock=1_980_000_000), tmp_path, "a.sqlite")
     new = analyzed(runs(10, clock=1_600_000_000), tmp_path, "b.sqlite")

@@ -38,6 +38,7 @@ def test_each_other_side_is_the_baseline_of_the_others(folder):
     assert ways[0][0].rows.equals(straight.rows)
 
 
+@pytest.mark.slow
 def test_names_are_mapped_back(folder):
     sides = [side(folder, "old", ("fwd",)), side(folder, "x", ("forward",)), side(folder, "y", ("forward",))]
     ways = compare_other_ways(sides, {"fwd": "forward"})
@@ -56,6 +57,7 @@ def test_there_is_none_where_names_cannot_be_mapped_back_or_sides_are_many(folde
     assert compare_other_ways([sides[0]] * (MOST_SIDES + 1), {}) == []
 
 
+@pytest.mark.slow
 def test_the_gate_says_which_baseline_it_judged_with(folder):
     sides = [side(folder, "before"), side(folder, "after", length=200)]
     first = compare(*sides)
@@ -72,6 +74,7 @@ def test_the_gate_says_which_baseline_it_judged_with(folder):
     assert numbers == [[1, 2], [2, 1]]
 
 
+@pytest.mark.slow
 def test_verdicts_on_several_sides_stand_below_their_names(folder):
     comparisons = compare_several(folder, (1,))
     document = view_comparison_page(comparisons, [judge_comparison(each) for each in comparisons])

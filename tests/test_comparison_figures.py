@@ -53,6 +53,7 @@ def with_iterations(comparison, change):
 
 
 class TestIterations:
+    @pytest.mark.slow
     def test_each_recording_has_its_line_in_both_strips(self, several):
         figure = figure_iterations(several, 0)
         assert len(lines(figure)) == 2 * 3 * 2
@@ -153,6 +154,7 @@ class TestIterations:
         sides = shown_sides([steps] * 8)
         assert len({(side.color, side.symbol) for side in sides}) == 9
 
+    @pytest.mark.slow
     def test_hostile_names_are_text(self, tmp_path):
         comparisons = compare_hostile(tmp_path)
         for figure in (

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from builders import TraceBuilder
+from slow import first
 
 from tcprof.analysis import analyze
 from tcprof.comparison import compare
@@ -46,7 +47,7 @@ def parts(comparison):
     return {row["part"]: (row["base"], row["new"]) for row in rows.to_dict("records") if row["base"] or row["new"]}
 
 
-@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("swapped", first(1, [False, True]))
 def test_kernels_that_became_a_graph_are_neither_new_nor_removed(tmp_path, swapped):
     order = slice(None, None, -1 if swapped else 1)
     eager, whole = (analyzed(steps(whole=each), tmp_path, f"{each}.sqlite") for each in (False, True))
@@ -61,6 +62,7 @@ def test_kernels_that_became_a_graph_are_neither_new_nor_removed(tmp_path, swapp
     assert "CUDA graphs were recorded as a whole in the " in " ".join(judge_comparison(comparison).warnings)
 
 
+@pytest.mark.slow
 def test_kernels_that_a_graph_hides_are_not_counted(tmp_path):
     eager, whole = (analyzed(steps(whole=each), tmp_path, f"{each}.sqlite") for each in (False, True))
     comparison = compare(eager, whole)
@@ -88,12 +90,14 @@ def test_the_largest_part_names_the_remedy(tmp_path):
     assert "kernels hidden in whole CUDA graphs 60.0 µs → 100 µs; to see them record with --cuda-graph-trace" in words
 
 
+@pytest.mark.slow
 def test_a_graph_that_took_no_kernels_place_is_new(tmp_path):
     without = analyzed(steps(whole=True, inside=((GEMM, 0),)).without("CUPTI_ACTIVITY_KIND_GRAPH_TRACE"), tmp_path, "a")
     comparison = compare(without, analyzed(steps(whole=True), tmp_path, "b.sqlite"))
     assert parts(comparison)["new kernels"] == (0, 60_000)
 
 
+@pytest.mark.slow
 def test_a_ranges_without_graphs_is_judged_beside_one_with_them(tmp_path):
     def with_copy(whole):
         builder = steps(whole=whole)

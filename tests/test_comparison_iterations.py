@@ -2,6 +2,7 @@
 
 import pytest
 from builders import TraceBuilder
+from slow import first
 
 from tcprof.analysis import analyze
 from tcprof.comparison import compare
@@ -33,7 +34,7 @@ def analyzed(builder, folder, name):
     return analyze(NsysExport(builder.write(folder, name)))
 
 
-@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("swapped", first(1, [False, True]))
 def test_4_steps_are_the_iterations_of_20(tmp_path, swapped):
     sides = analyzed(steps(20), tmp_path, "a.sqlite"), analyzed(steps(4, kernel=80_000), tmp_path, "b.sqlite")
     comparison = compare(*sides[:: -1 if swapped else 1])
@@ -53,6 +54,7 @@ def test_4_steps_are_the_iterations_of_20(tmp_path, swapped):
     assert judged.reason == row["not_judged"]
 
 
+@pytest.mark.slow
 def test_the_layers_of_4_steps_are_not_their_iterations(tmp_path):
     sides = (
         analyzed(steps(20, layers=3), tmp_path, "a.sqlite"),
@@ -64,6 +66,7 @@ def test_the_layers_of_4_steps_are_not_their_iterations(tmp_path):
     assert len(comparison.new.first.iterations) == 4
 
 
+@pytest.mark.slow
 def test_a_renamed_path_and_one_within_an_epoch(tmp_path):
     base = analyzed(steps(3, name="train_step"), tmp_path, "a.sqlite")
     new = analyzed(steps(20), tmp_path, "b.sqlite")
@@ -75,6 +78,7 @@ def test_a_renamed_path_and_one_within_an_epoch(tmp_path):
     assert len(comparison.new.first.iterations) == 3
 
 
+@pytest.mark.slow
 def test_sides_whose_paths_differ_have_no_iterations_in_common(tmp_path):
     sides = [analyzed(steps(count, name=f"step {count}"), tmp_path, f"{count}.sqlite") for count in (20, 3)]
     assert compare(*sides).iteration_path == ""

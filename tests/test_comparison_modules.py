@@ -66,6 +66,7 @@ def totals(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["phase"] == "all"].set_index("module")
 
 
+@pytest.mark.slow
 def test_layers_of_a_list_are_one_row_whatever_their_number(make: Make) -> None:
     rows = totals(compare_modules([make(3, 40)], [make(4, 20)], iterate=True))
     assert rows.index.tolist() == ["", "Net", "Net.layers.*", "Net.layers.*.fc", "Net.layers.*.norm"]
@@ -80,6 +81,7 @@ def test_layers_of_a_list_are_one_row_whatever_their_number(make: Make) -> None:
     assert rows["parent_id"].tolist() == [-1, -1, *rows["module_id"].iloc[[1, 2, 2]]]
 
 
+@pytest.mark.slow
 def test_a_module_that_a_side_lacks_takes_no_time_there(make: Make) -> None:
     rows = totals(compare_modules([make(2, 20)], [make(2, 20, extra=True)], iterate=True))
     head = rows.loc["Net.head"]
@@ -142,6 +144,7 @@ def test_a_new_module_is_higher_than_none(make: Make) -> None:
     assert pd.isna(head[["base_ns", "base_low_ns", "base_alike_count", "ratio", "ratio_low"]]).all()
 
 
+@pytest.mark.slow
 def test_several_recordings_a_side_measure_how_runs_differ(make: Make) -> None:
     """Runs of one side differ by 20 %, steps of a run by nothing: one recording a side cannot know."""
     slow, fast = ([make(2, us) for us in times] for times in ((40, 48, 44), (38, 46, 42)))
@@ -166,6 +169,7 @@ def test_a_change_of_tensor_active_has_the_interval_of_the_fit(make: Make) -> No
     assert high - 10 == pytest.approx(np.hypot(*halves), rel=0.01)
 
 
+@pytest.mark.slow
 def test_where_nothing_iterates_there_is_no_interval(tmp_path: Path) -> None:
     sides = []
     for us in (10, 20):
@@ -175,6 +179,7 @@ def test_where_nothing_iterates_there_is_no_interval(tmp_path: Path) -> None:
     assert net[["difference_ns", "verdict", "not_judged"]].tolist() == [10 * US, "", TOO_FEW]
 
 
+@pytest.mark.slow
 def test_whole_graphs_on_one_side_are_not_judged(make: Make, tmp_path: Path) -> None:
     step = training(2, 20)
     for number in range(STEPS):
@@ -212,6 +217,7 @@ def test_the_command_shows_them_and_json_has_them(tmp_path: Path, run: Callable[
     assert {each["module"] for each in document["modules"]} >= {"", "Net.layers.*.fc"}
 
 
+@pytest.mark.slow
 def test_what_the_samples_do_not_resolve_is_unknown(run: Callable[..., Outcome]) -> None:
     """The forward pass of ``down_proj`` is anything from 23 to 100 %, as ``tcprof modules`` marks it."""
     llama = test_cli.FIXTURES / "llama.sqlite"

@@ -16,6 +16,7 @@ from comparison_inputs import (
     write_page,
 )
 from report_inputs import HOSTILE, make_analysis, make_comparison, make_empty
+from slow import first
 from test_page import Page
 
 import tcprof
@@ -73,12 +74,14 @@ def ids(shown):
 
 
 class TestTwoSides:
+    @pytest.mark.slow
     def test_the_verdict_is_what_the_terminal_says(self, page, steps):
         (said,) = judge_comparison(steps).verdict
         assert said.startswith("opt is 1.8")
         assert said in plain(page)
         assert "base → opt" in page.text
 
+    @pytest.mark.slow
     def test_no_line_ends_between_a_number_and_its_unit(self, steps):
         text = render_page([steps])
         times = judge_comparison(steps).gpus[0].sentences[0].rpartition(": ")[2]
@@ -122,6 +125,7 @@ class TestTwoSides:
         assert rows["cast"].cells[2].sort == ""
         assert float(rows["cast"].cells[3].sort) == pytest.approx(20_000, rel=0.05)
 
+    @pytest.mark.slow
     def test_of_very_many_kernels_the_largest_changes(self, steps):
         changes = pd.concat([steps.matching.changes] * 300, ignore_index=True)
         many = dataclasses.replace(steps, matching=dataclasses.replace(steps.matching, changes=changes))
@@ -151,6 +155,7 @@ class TestTwoSides:
         (step,) = [row for row in table.rows if row.name == "step"]
         assert (step.ancestors, step.depth) == ("epoch * / ", 2)
 
+    @pytest.mark.slow
     def test_many_ranges_are_cut_and_counted(self):
         analysis = make_analysis(names=[f"range {number}" for number in range(MOST_ROWS + 500)])
         comparison = compare(analysis, analysis)
@@ -178,6 +183,7 @@ class TestTwoSides:
         assert {"iterations-0", "iterations-1", "waterfall-time_ns-1-0", "waterfall-time_ns-1-1"} <= set(ids(shown))
         assert shown.text.count("GPU 1, NVIDIA H200") >= 2
 
+    @pytest.mark.slow
     def test_a_gpu_that_was_only_sampled_has_its_ranges_alone(self, tmp_path):
         base, new = (read_steps(tmp_path, f"{name}.sqlite", gpus=(0, 1), busy=(0,)) for name in ("a", "b"))
         comparison = compare(base, new)
@@ -188,7 +194,9 @@ class TestTwoSides:
 
 
 class TestGate:
-    @pytest.mark.parametrize(("bound", "verdict"), [("> +5%", "pass"), ("< -5%", "fail"), ("", "inconclusive")])
+    @pytest.mark.parametrize(
+        ("bound", "verdict"), first(1, [("> +5%", "pass"), ("< -5%", "fail"), ("", "inconclusive")])
+    )
     def test_conditions_with_their_verdicts(self, steps, bound, verdict):
         change = 100 * (find_row(steps, 0, "gpu_window_ns")["ratio"] - 1)
         text = f"time {bound or f'< {change:.2f}%'}"
@@ -199,6 +207,7 @@ class TestGate:
         ended = {"pass": "Gate passed", "fail": "Gate failed"}.get(verdict, "Gate inconclusive")
         assert shown.index(f"{ended}: of 1 condition 1 {verdict}.") < shown.index(text) < shown.index("opt is 1.8")
 
+    @pytest.mark.slow
     def test_none(self, steps):
         assert 'class="gate"' not in render_page([steps])
 
@@ -233,6 +242,7 @@ class TestMoreSides:
         assert facts["File"][0] == "slow_1.sqliteslow_2.sqlite"
         assert facts["NVIDIA driver"] == ["–"] * 3
 
+    @pytest.mark.slow
     def test_a_gpu_that_one_side_lacks(self, tmp_path):
         base = Side("base", (read_steps(tmp_path, "base.sqlite", gpus=(0, 1)),))
         both = Side("both", (read_steps(tmp_path, "both.sqlite", gpus=(0, 2)),))
@@ -252,6 +262,7 @@ class TestFaultsAndWarnings:
         assert sum(each.get("role") == "alert" for _, each in one.elements) == 1
         assert "base: Lost" not in one.text
 
+    @pytest.mark.slow
     def test_of_several_sides_each_fault_names_its_own(self, several):
         findings = [tell(each, base=("Lost a.",), new=("Lost b.",)) for each in several]
         shown = plain(Page(render_page(several, findings=findings)))
@@ -263,6 +274,7 @@ class TestFaultsAndWarnings:
         assert text.index("2 things make") < text.index("Iterations") < text.index("Different GPUs.")
         assert text.index("Different clocks.") < text.index("New is odd.")
 
+    @pytest.mark.slow
     def test_those_of_several_comparisons_stand_once(self, several):
         findings = [tell(each, cautions=("Different GPUs.", f"Different {each.new.name}.")) for each in several]
         text = Page(render_page(several, findings=findings)).text
@@ -318,6 +330,7 @@ class TestReportsAndBaselines:
 
 
 class TestAdvice:
+    @pytest.mark.slow
     def test_what_became_of_it_stands_beside_its_prediction(self):
         base, new = (tcprof.read(FIXTURES / f"transformer_{name}.sqlite") for name in ("eager", "compiled"))
         compared = compare(base, new)

@@ -287,6 +287,7 @@ def test_neither_do_medians_and_means_together(program, recordings):
     assert max(claimed.values()) <= MOST_BY_CHANCE
 
 
+@pytest.mark.slow
 def test_a_claim_rarely_says_that_it_survives_what_it_does_not():
     rows = dict(benchmark.spread_rows())
     assert rows[("1.0 %",)]["claimed"] > 20  # twice what is assumed
@@ -340,6 +341,7 @@ class TestMeans:
         assert found.high[2] - 10 > 2 * stats.t.ppf(0.975, 5) * 10  # far more on the side of the one that is off
 
 
+@pytest.mark.slow
 def test_two_percent_of_gpu_bound_work_are_found_and_of_launch_bound_are_not():
     gpu_bound, launch_bound = benchmark.PROGRAMS[:2]
     assert benchmark.claimed_pct(gpu_bound, 1, 1.05, seed=7)["gpu_window_ns"] == 100

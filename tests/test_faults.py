@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from builders import TraceBuilder
 from report_inputs import HOSTILE
-from slow import slow
+from slow import first, slow
 
 import tcprof
 from tcprof.cli.output import has_color, print_faults
@@ -180,7 +180,7 @@ def test_an_overflow_that_left_no_sample(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("texts", "told"),
-    [
+    first(3, [
         ([LOST_BUFFER], "may have been lost (buffers not handed over: 1)"),
         ([LOST_BUFFER, LOST_BUFFER], "may have been lost (buffers not handed over: 2)"),
         (["CUPTI dropped 1200 records. Some CUPTI events might be missing."], "were lost (records dropped: 1,200)"),
@@ -201,7 +201,7 @@ def test_an_overflow_that_left_no_sample(tmp_path: Path) -> None:
             ["Injection storage file /x has reach 90% of size limit. Trace data will likely be truncated soon."],
             "may have been lost (how many is unknown)",
         ),
-    ],
+    ]),
 )  # fmt: skip
 def test_lost_kernels(tmp_path: Path, texts: list[str], told: str) -> None:
     builder = recorded()
@@ -265,7 +265,7 @@ def test_lost_samples_stand_before_lost_kernels(tmp_path: Path) -> None:
     assert [fault.split()[0] for fault in faults] == ["Samples", "Kernels"]
 
 
-@pytest.mark.parametrize("text", [HOSTILE[0], HOSTILE[3], b"\xff\xfe", *slow([*HOSTILE[1:3], *HOSTILE[4:], 12])])
+@pytest.mark.parametrize("text", first(1, [HOSTILE[0], HOSTILE[3], b"\xff\xfe", *HOSTILE[1:3], *HOSTILE[4:], 12]))
 def test_nothing_of_a_diagnostic_is_passed_on_but_known_words(tmp_path: Path, text: str | bytes | int) -> None:
     builder = recorded()
     hostile = text if isinstance(text, bytes | int) else f"{text} CUPTI dropped 2 records {DISORDER} {text}"
@@ -342,6 +342,7 @@ def test_json_has_them_before_the_warnings(run: Callable[..., tuple[str, str]], 
     assert "warning" not in err
 
 
+@pytest.mark.slow
 def test_compare_tells_those_of_both_sides(run: Callable[..., tuple[str, str]], faulty: Path, tmp_path: Path) -> None:
     other = recorded(20_000).diagnostic("warning", DISORDER).write(tmp_path, "other.sqlite")
     for base, new, expected in (

@@ -13,7 +13,7 @@ import pytest
 from builders import TraceBuilder
 from recorded_ops import TENSOR_KERNEL
 from report_inputs import summarize
-from slow import slow
+from slow import first
 
 import tcprof
 from tcprof.analysis import Analysis
@@ -181,22 +181,21 @@ def test_useful_flop_and_those_on_tensor_cores_are_told_apart(read: Read) -> Non
 
 @pytest.mark.parametrize(
     "sizes",
-    [
-        "[[64, 64], [-64, 64]]",
-        "[[64, 64], [64, 64]",
-        f"[[64, {10**30}], [64, 64]]",
-        "[" * 5000 + "]" * 5000,
-        *slow(
-            [
-                "[[64, 64], [64, 064]]",
-                "[[64, 64], [64, 6",
-                "[[64, 64], [64, 64]], []]",
-                "[[64, 64],[64, 64]]",
-                f"[[{', '.join(['1'] * 100)}], [64, 64]]",
-                "[[٦٤, 64], [64, 64]]",
-            ]
-        ),
-    ],
+    first(
+        1,
+        [
+            "[[64, 64], [-64, 64]]",
+            "[[64, 64], [64, 64]",
+            f"[[64, {10**30}], [64, 64]]",
+            "[" * 5000 + "]" * 5000,
+            "[[64, 64], [64, 064]]",
+            "[[64, 64], [64, 6",
+            "[[64, 64], [64, 64]], []]",
+            "[[64, 64],[64, 64]]",
+            f"[[{', '.join(['1'] * 100)}], [64, 64]]",
+            "[[٦٤, 64], [64, 64]]",
+        ],
+    ),
 )
 def test_sizes_that_are_none_are_unknown_and_told(sizes: str, read: Read) -> None:
     step = Step().op("aten::mm", 10, 20, SQUARE).works(15).op("aten::mm", 30, 40, sizes).works(35)
@@ -230,6 +229,7 @@ def test_damaged_names_are_read_as_what_they_are() -> None:
         assert not count_convolution_backward(*operands[:3], gradients=2, transposed=None) < 0
 
 
+@pytest.mark.slow
 def test_sizes_of_another_op_or_too_large_ones_are_unknown(read: Read) -> None:
     largest = [[10**6, 10**6], [10**6, 1]]
     assert MOST_FLOP > 2 * 10**12
@@ -310,15 +310,18 @@ def convolved(taken: Sequence[Sequence[int]], process: int = 1000) -> Step:
 
 @pytest.mark.parametrize(
     ("taken", "flop"),
-    [
-        ([[2, 16, 8, 8]], CONVOLVED),
-        ([[2, 16, 8, 8], [2, 16, 99, 99]], CONVOLVED),  # of a tensor at the same address, after it
-        ([], UNKNOWN),
-        ([[2, 99, 8, 8]], UNKNOWN),
-        ([[3, 16, 8, 8]], UNKNOWN),
-        ([[2, 16, 8]], UNKNOWN),
-        ([[]], UNKNOWN),
-    ],
+    first(
+        3,
+        [
+            ([[2, 16, 8, 8]], CONVOLVED),
+            ([[2, 16, 8, 8], [2, 16, 99, 99]], CONVOLVED),  # of a tensor at the same address, after it
+            ([], UNKNOWN),
+            ([[2, 99, 8, 8]], UNKNOWN),
+            ([[3, 16, 8, 8]], UNKNOWN),
+            ([[2, 16, 8]], UNKNOWN),
+            ([[]], UNKNOWN),
+        ],
+    ),
 )
 def test_what_a_convolution_made_is_what_the_first_op_took(taken: Sizes, flop: float, read: Read) -> None:
     assert useful(read(convolved(taken).sampled())) == pytest.approx(flop, nan_ok=True, rel=0)
@@ -363,13 +366,16 @@ def backward_of_one_convolution(taken: str) -> Step:
 
 @pytest.mark.parametrize(
     ("taken", "after", "flop"),
-    [
-        ("[(30,1)]", "", UNKNOWN),  # the gradient of the input may be computed, and taken after the recording's end
-        ("[(30,1)]", "op", CONVOLVED),
-        ("[(30,1)]", "range", CONVOLVED),
-        ("[(30,1)]", "open range", UNKNOWN),
-        ("[(30,1), (30,0)]", "", 2 * CONVOLVED),  # nothing more can be computed
-    ],
+    first(
+        2,
+        [
+            ("[(30,1)]", "", UNKNOWN),  # the gradient of the input may be computed, and taken after the recording's end
+            ("[(30,1)]", "op", CONVOLVED),
+            ("[(30,1)]", "range", CONVOLVED),
+            ("[(30,1)]", "open range", UNKNOWN),
+            ("[(30,1), (30,0)]", "", 2 * CONVOLVED),  # nothing more can be computed
+        ],
+    ),
 )
 def test_a_gradient_that_no_op_took_is_unknown_where_the_pass_was_cut_off(
     taken: str, after: str, flop: float, read: Read
@@ -388,7 +394,7 @@ def test_a_gradient_that_no_op_took_is_unknown_where_the_pass_was_cut_off(
     assert read(step.sampled()).launched["useful_flop"].iloc[1] == pytest.approx(flop, nan_ok=True)
 
 
-@pytest.mark.parametrize(("width", "share"), [(4096, 100.0), (4097, 100 * 4097**2 / (4224 * 4160))])
+@pytest.mark.parametrize(("width", "share"), first(1, [(4096, 100.0), (4097, 100 * 4097**2 / (4224 * 4160))]))
 def test_a_layer_that_does_not_fill_its_tiles_executes_more_than_is_useful(
     width: int, share: float, read: Read
 ) -> None:
@@ -445,6 +451,7 @@ def short_steps() -> Step:
     return step
 
 
+@pytest.mark.slow
 def test_nothing_is_a_rate_over_host_windows_that_end_before_the_work(tmp_path: Path) -> None:
     path = short_steps().sampled().write(tmp_path)
     figures = ["tensor_tflops", "tensor_peak_pct", "hfu_pct", "mfu_pct"]
@@ -488,7 +495,7 @@ def test_mfu_is_unknown_where_useful_flop_ran_without_a_peak(read: Read) -> None
     assert (row["useful_flop"], math.isnan(row["mfu_pct"])) == (4 * 64**3, True)
 
 
-@pytest.mark.parametrize(("executed", "contradicts"), [(2.0, False), (1.0, False), (0.5, True)])
+@pytest.mark.parametrize(("executed", "contradicts"), first(1, [(2.0, False), (1.0, False), (0.5, True)]))
 def test_cycles_that_contradict_the_precision_of_a_name_are_told(
     executed: float, contradicts: bool, read: Read
 ) -> None:
@@ -505,6 +512,7 @@ def test_cycles_that_contradict_the_precision_of_a_name_are_told(
         assert "ask for 2048 FLOP a cycle, and FP16 allows 1024. Its FLOP, FLOP/s and HFU are too low." in warnings[0]
 
 
+@pytest.mark.slow
 def test_attention_that_skips_what_is_masked_executes_less(read: Read) -> None:
     sizes = [[4, 16, 1024, 64]] * 3
     flop = 4 * 4 * 16 * 1024**2 * 64

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from recorded_ops import LAUNCHING, name_modules, opened, read_program
+from slow import first
 
 from tcprof.analysis import Analysis
 
@@ -168,7 +169,7 @@ def recorded(net: Any, inputs: Any, root: str, folder: Path, train: bool = True)
     return read_program(lambda: step(net, inputs, train), folder)
 
 
-@pytest.mark.parametrize("name", list(NETS))
+@pytest.mark.parametrize("name", first(2, list(NETS)))
 def test_forward_pass_of_each_module_is_as_pytorch_counts(name: str, tmp_path: Path) -> None:
     net, inputs, root = prepared(name)
     expected = counted(net, inputs, train=False)
@@ -177,7 +178,7 @@ def test_forward_pass_of_each_module_is_as_pytorch_counts(name: str, tmp_path: P
     assert {module: found[module] for module in expected} == pytest.approx(expected, rel=TOLERANCE)
 
 
-@pytest.mark.parametrize("name", [name for name in NETS if name != "checkpointed"])
+@pytest.mark.parametrize("name", first(1, [name for name in NETS if name != "checkpointed"]))
 def test_step_is_as_pytorch_counts(name: str, tmp_path: Path) -> None:
     net, inputs, root = prepared(name)
     expected = counted(net, inputs)
@@ -187,7 +188,7 @@ def test_step_is_as_pytorch_counts(name: str, tmp_path: Path) -> None:
         assert {module: found[module] for module in expected} == pytest.approx(expected, rel=TOLERANCE)
 
 
-@pytest.mark.parametrize("name", ["llama", "resnet"])
+@pytest.mark.parametrize("name", first(1, ["llama", "resnet"]))
 def test_inference_is_as_pytorch_counts(name: str, tmp_path: Path) -> None:
     net, inputs, root = prepared(name)
     expected = counted(net, inputs, train=False)
@@ -231,12 +232,15 @@ def test_backward_pass_of_convolutions_is_twice_the_forward_pass(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("layer", "flop"),
-    [
-        (lambda: nn.Conv2d(8, 12, 3, groups=4), 2 * 2 * 7 * 7 * 12 * 2 * 3 * 3),
-        (lambda: nn.Conv2d(8, 8, 3, padding="same", groups=8), 2 * 2 * 9 * 9 * 8 * 3 * 3),
-        (lambda: nn.ConvTranspose2d(8, 6, 2, stride=2), 2 * 2 * 9 * 9 * 8 * 6 * 2 * 2),
-        (lambda: nn.ConvTranspose2d(8, 8, 3, stride=2, groups=2), 2 * 2 * 9 * 9 * 8 * 4 * 3 * 3),
-    ],
+    first(
+        1,
+        [
+            (lambda: nn.Conv2d(8, 12, 3, groups=4), 2 * 2 * 7 * 7 * 12 * 2 * 3 * 3),
+            (lambda: nn.Conv2d(8, 8, 3, padding="same", groups=8), 2 * 2 * 9 * 9 * 8 * 3 * 3),
+            (lambda: nn.ConvTranspose2d(8, 6, 2, stride=2), 2 * 2 * 9 * 9 * 8 * 6 * 2 * 2),
+            (lambda: nn.ConvTranspose2d(8, 8, 3, stride=2, groups=2), 2 * 2 * 9 * 9 * 8 * 4 * 3 * 3),
+        ],
+    ),
 )
 def test_convolutions_of_groups_and_transposed_ones(layer: Callable[[], Any], flop: int, tmp_path: Path) -> None:
     """By hand: for the gradient of the weight, PyTorch's counter has all channels meet all, whatever the groups."""

@@ -32,6 +32,7 @@ def test_what_had_most_of_an_iteration(file, most):
     assert "All figures here are of" in summary.measured
 
 
+@pytest.mark.slow
 def test_other_windows_are_named():
     (summary,) = summarize(tcprof.read(FIXTURES / "llama.sqlite", window="host"))
     first, second = summary.headline

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from builders import TraceBuilder, assert_rows, count_at
-from slow import slow
+from slow import first, slow
 
 import tcprof
 from tcprof.analysis import Analysis, account
@@ -146,7 +146,7 @@ def test_a_tensor_kernel_does_not_multiply_float32(active_pct: float, precision:
     assert kernels.loc["work(float *)", "precision"] == precision
 
 
-@pytest.mark.parametrize("rounded", [False, True])
+@pytest.mark.parametrize("rounded", first(1, [False, True]))
 def test_a_graph_recorded_as_a_whole_is_no_tensor_kernel_whatever_the_counter_shows(
     rounded: bool, tmp_path: Path
 ) -> None:
@@ -258,6 +258,7 @@ def test_figures_lie_in_their_intervals_and_shares_add_up(analysis: Analysis) ->
         assert (np.diff(figures, prepend=0, append=100) >= 0).all()
 
 
+@pytest.mark.slow
 def test_of_a_large_recording_the_fit_is_not_kept_to_be_split_by_path(monkeypatch: pytest.MonkeyPatch) -> None:
     path = Path(__file__).parent.parent / "fixtures" / "mlp_tf32.sqlite"
     later = tcprof.read(path).kernels_by_path
@@ -299,7 +300,7 @@ def test_without_samples_names_are_all_there_is(tmp_path: Path) -> None:
     assert kernels[figures].isna().all(axis=None)
 
 
-@pytest.mark.parametrize("rounded", [False, True])
+@pytest.mark.parametrize("rounded", first(1, [False, True]))
 def test_a_gpu_without_samples_beside_one_that_has_them_is_not_sampled(rounded: bool, tmp_path: Path) -> None:
     builder = usual(rounded=rounded).gpu(1).kernel(GEMM, 0, 30_000, device=1)
     kernels = read(builder, tmp_path).kernels

@@ -72,6 +72,7 @@ def test_every_output_marks_it(partly: Path, run: Run, monkeypatch: pytest.Monke
     assert "≥ 161" not in render_page(tcprof.read(WHOLE))
 
 
+@pytest.mark.slow
 def test_a_lower_bound_is_not_compared(partly: Path, run: Run) -> None:
     comparison = tcprof.compare(WHOLE, partly)
     rows = comparison.rows.set_index(["path", "quantity"])
@@ -87,6 +88,7 @@ def test_a_lower_bound_is_not_compared(partly: Path, run: Run) -> None:
     assert " ".join(gate.out.split()).count("a lower bound can't be compared") == 2
 
 
+@pytest.mark.slow
 def test_a_share_of_tensor_kernels_is_one_too_where_some_may_be(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "renamed.sqlite"
     shutil.copyfile(FIXTURES / "wmma.sqlite", path)

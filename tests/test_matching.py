@@ -118,6 +118,7 @@ def test_one_kernel_can_be_matched_with_several_each_in_its_place(tmp_path):
     assert_rows(brief(changes_of(tmp_path, base, new)), expected)
 
 
+@pytest.mark.slow
 def test_a_kernel_that_moved_to_another_range_is_matched_by_name(tmp_path):
     base = program(*[[("forward", SGEMM, 9000), ("forward", ADD, 300), ("backward", RELU, 200)]] * 6)
     new = program(*[[("forward", SGEMM, 9000), ("backward", RELU, 200), ("backward", ADD, 400)]] * 6)
@@ -132,6 +133,7 @@ def test_a_kernel_that_moved_to_another_range_is_matched_by_name(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_products_of_another_order_in_a_range_are_matched_too(tmp_path):
     """The aligned pass keeps the order; what it leaves in the same range, a second one pairs."""
     base = program(*[[("backward", SGEMM, 900), ("backward", ADD, 10), ("backward", RELU, 11)]] * 6)
@@ -140,12 +142,14 @@ def test_products_of_another_order_in_a_range_are_matched_too(tmp_path):
     assert_rows(brief(changes_of(tmp_path, base, new)), expected)
 
 
+@pytest.mark.slow
 def test_without_ranges_what_is_left_on_two_sides_may_lie_far_apart_and_is_not_paired(tmp_path):
     base = program(*[[("", SGEMM, 900), ("", ADD, 10), ("", RELU, 11)]], outer="")
     new = program(*[[("", ADD, 10), ("", RELU, 11), ("", NVJET, 90)]], outer="")
     assert set(changes_of(tmp_path, base, new)["status"]) == {"removed", "new", "same"}
 
 
+@pytest.mark.slow
 def test_ranges_of_the_baseline_can_have_other_names(tmp_path):
     base = program(*[[("fwd", SGEMM, 9000), ("bwd", SGEMM, 8000)]] * 6, outer="iteration")
     new = program(*[[("backward", NVJET, 800), ("forward", NVJET, 900)]] * 6)
@@ -180,6 +184,7 @@ def test_a_recording_without_ranges_is_compared_whole(tmp_path):
     assert_rows(brief(changes_of(tmp_path, base, new)), expected)
 
 
+@pytest.mark.slow
 def test_of_iterations_that_differ_the_usual_one_gives_the_places(tmp_path):
     usual = [("forward", SGEMM, 9000), ("forward", RELU, 200)]
     odd = [("forward", SGEMM, 9000), ("forward", ADD, 600), ("forward", SGEMM, 3000), ("forward", RELU, 200)]
@@ -194,6 +199,7 @@ def test_of_iterations_that_differ_the_usual_one_gives_the_places(tmp_path):
     assert_rows(brief(changes_of(tmp_path, base, new)), expected, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_kernel_that_is_usual_on_one_side_and_rare_on_the_other_is_the_same(tmp_path):
     often = [("forward", SGEMM, 9000), ("forward", ADD, 600), ("forward", ADD, 600)]
     without = [("forward", SGEMM, 9000)]

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from builders import TraceBuilder
+from slow import first
 
 import tcprof
 from tcprof.analysis import Analysis
@@ -111,6 +112,7 @@ def test_an_op_is_not_inherited_by_other_threads(read: Read) -> None:
     assert read(step).launched["path_id"].tolist() == [-1]
 
 
+@pytest.mark.slow
 def test_ops_are_no_iterations_and_stand_after_all_other_ranges(read: Read) -> None:
     step = Step()
     for number in range(6):
@@ -158,6 +160,7 @@ def test_what_an_inference_does_between_the_calls_of_its_model_is_a_phase(read: 
     }
 
 
+@pytest.mark.slow
 def test_what_a_model_that_generates_does_between_its_calls_is_its_own(read: Read) -> None:
     step = Step().ours("inference Net", 100, 500).ours("Net", 110, 190).ours("forward", 200, 300).ours("Net", 210, 290)
     step.ours("Net.fc", 220, 280).ours("Net", 310, 500).ours("Softmax", 320, 340).ours("inference Net", 500, 900)
@@ -172,7 +175,7 @@ def test_what_a_model_that_generates_does_between_its_calls_is_its_own(read: Rea
     }
 
 
-@pytest.mark.parametrize("ops", ["none", "of no module", "of a module"])
+@pytest.mark.parametrize("ops", first(1, ["none", "of no module", "of a module"]))
 def test_ops_are_asked_for_only_where_they_are_missing(read: Read, ops: str) -> None:
     step = forward_pass(Step()).ours("backward", 400, 900).works(450, thread=AUTOGRAD)
     if ops != "none":
@@ -225,6 +228,7 @@ def test_without_ops_the_backward_pass_is_in_no_module(read: Read) -> None:
     assert times(read(step))["(backward)", "backward"] == 10
 
 
+@pytest.mark.slow
 def test_work_of_the_engine_between_nodes_belongs_to_the_node(read: Read) -> None:
     """Gradients that meet are added inside the engine's range, but outside of the node's."""
     step = backward_pass(forward_pass(Step())).works(502, thread=AUTOGRAD).sampled()
@@ -461,6 +465,7 @@ def test_folding_loses_nothing(read: Read) -> None:
     assert weighted == pytest.approx(whole["tensor_active_pct"], abs=0.5)
 
 
+@pytest.mark.slow
 def test_the_backward_pass_of_replicas_finds_their_modules_among_equal_numbers(read: Read) -> None:
     """DataParallel's threads are new in each step, and each numbers its nodes from 0, as the program's did before."""
     step = Step().ours("step", 0, 1000).ours("forward", 10, 400).ours("Net", 20, 300)

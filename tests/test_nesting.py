@@ -1,6 +1,7 @@
 """The nesting of ranges against what it is defined to be, written down as plain loops."""
 
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -100,6 +101,7 @@ def test_start_end_at(found, queries, random):
     assert pairs == sorted((i, j) for (i, _), j in expected.items())
 
 
+@pytest.mark.slow
 def test_half_a_million_ranges_that_cross():
     """Each start/end range crosses two others; what is quadratic would take more memory than there is."""
     count = 250_000

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import test_cli
 from builders import TraceBuilder
-from slow import slow
+from slow import first, slow
 from test_cli import Outcome
 
 import tcprof
@@ -52,7 +52,7 @@ def commands_to(target: object, *inputs: object) -> dict[str, list[object]]:
 NAMES = tuple(commands_to("", ""))
 
 
-@pytest.mark.parametrize("way", ["itself", "relative", "symbolic link", "hard link", "link to its folder"])
+@pytest.mark.parametrize("way", first(3, ["itself", "symbolic link", "hard link", "relative", "link to its folder"]))
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("force", [[], ["--force"]], ids=["", "forced"])
 def test_no_output_is_an_input(
@@ -195,6 +195,7 @@ def test_an_export_replaces_its_own_frames_and_no_others(
     assert sorted(path.name for path in folder.iterdir()) == sorted(["plot.png", *list_files(file_format)])
 
 
+@pytest.mark.slow
 def test_a_page_by_its_default_name_is_not_replaced_by_that_of_another_recording(
     run: Callable[..., Outcome], recording: Path
 ) -> None:

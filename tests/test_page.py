@@ -141,6 +141,7 @@ class TestReport:
         for text in ("NVIDIA H200 (GH100), 132 SMs", "2025.3.2", "3.20.3", "580.1", "2026-11-20T16:28:30Z", "20 kHz"):
             assert text in report.text
 
+    @pytest.mark.slow
     def test_size_beside_the_bundle(self):
         samples = SAMPLES.concat([make_samples(np.arange(200_000) % 97, gpu=gpu) for gpu in (0, 1)])
         text = render_page(make_analysis(samples=samples, gpus=(0, 1), instances=3000))
@@ -188,6 +189,7 @@ class TestIncomplete:
         assert shown.first_column() == ["Range", "whole capture"]
         assert "The highest mean" not in shown.text
 
+    @pytest.mark.slow
     def test_many_paths_are_cut_and_counted(self):
         analysis = make_analysis(names=[f"range {number}" for number in range(MOST_ROWS + 500)])
         table = cut_ranges(analysis)[0]

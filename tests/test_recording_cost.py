@@ -143,6 +143,7 @@ def test_what_recording_costs_is_in_every_output(tmp_path, run):
         assert "Recording slowed a step from 49.9 µs to 100 µs" in output
 
 
+@pytest.mark.slow
 def test_a_copy_that_is_safe_to_share_has_the_steps(tmp_path, run):
     path, copy = record(tmp_path), tmp_path / "copy.sqlite"
     write_alone(path, make_steps(50 * US))

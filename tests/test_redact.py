@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import test_cli
 from builders import TraceBuilder
-from slow import slow
+from slow import first, slow
 from sqlalchemy import Engine, event
 
 from tcprof import cli
@@ -166,7 +166,7 @@ OF_EACH_KIND = [FIXTURES / f"{name}.sqlite" for name in ("jax_mlp",)]  # the oth
 OF_EACH_KIND += slow(path for path in sorted(FIXTURES.glob("*.sqlite")) if path not in OF_EACH_KIND)
 
 
-@pytest.mark.parametrize("source", [None, *OF_EACH_KIND], ids=lambda path: path.stem if path else "secrets")
+@pytest.mark.parametrize("source", first(1, [None, *OF_EACH_KIND]), ids=lambda path: path.stem if path else "secrets")
 def test_the_figures_are_the_same(source: Path | None, tmp_path: Path) -> None:
     source = source or recording_with_secrets().write(tmp_path)
     target = tmp_path / "copy.sqlite"
@@ -313,28 +313,31 @@ def test_names_that_hold_something_private_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("value", "name", "is_told"),
-    [
-        ("hunter2", "uses hunter2 here", True),
-        ("hunter2", "hunter2x", False),  # short: as a whole word only
-        ("hunter2hunter2", "xhunter2hunter2x", True),
-        ("https://bob:sesame77@proxy.corp.net:3128/", "via proxy.corp.net", True),
-        ("https://bob:sesame77@proxy.corp.net:3128/", "sesame77", True),
-        ("https://proxy.corp.net", "via proxy.corp.net", True),
-        ("/srv/alpha/beta/gamma.py", "reads /srv/alpha/beta/delta.py", True),
-        ("C:\\Projects\\Apollo\\x.exe", "C:\\Projects\\Apollo\\y.exe", True),
-        ("--token=sesame", "sesame", True),
-        ("https://bob:sesame@proxy.corp.net", "sesame", True),
-        ("cuda>=12.4 brand=tesla,driver<471,sesame", "sesame", False),  # a word of a list
-        ("1", "step 1", False),
-        ("true", "true", False),
-        ("short", "short", False),
-        ("python3.11", "python3.11", False),
-        ("20250131", "step 20250131", False),
-        ("en_US.UTF-8", "en_US.UTF-8", False),
-        ("NVIDIA H200", "NVIDIA H200", False),  # the copy tells the GPU
-        ("cudaLaunchKernel", "cudaLaunchKernel", False),
-        ("print a message", "message", False),  # a word of a sentence
-    ],
+    first(
+        6,
+        [
+            ("hunter2", "uses hunter2 here", True),
+            ("hunter2", "hunter2x", False),  # short: as a whole word only
+            ("hunter2hunter2", "xhunter2hunter2x", True),
+            ("https://bob:sesame77@proxy.corp.net:3128/", "via proxy.corp.net", True),
+            ("https://bob:sesame77@proxy.corp.net:3128/", "sesame77", True),
+            ("https://proxy.corp.net", "via proxy.corp.net", True),
+            ("/srv/alpha/beta/gamma.py", "reads /srv/alpha/beta/delta.py", True),
+            ("C:\\Projects\\Apollo\\x.exe", "C:\\Projects\\Apollo\\y.exe", True),
+            ("--token=sesame", "sesame", True),
+            ("https://bob:sesame@proxy.corp.net", "sesame", True),
+            ("cuda>=12.4 brand=tesla,driver<471,sesame", "sesame", False),  # a word of a list
+            ("1", "step 1", False),
+            ("true", "true", False),
+            ("short", "short", False),
+            ("python3.11", "python3.11", False),
+            ("20250131", "step 20250131", False),
+            ("en_US.UTF-8", "en_US.UTF-8", False),
+            ("NVIDIA H200", "NVIDIA H200", False),  # the copy tells the GPU
+            ("cudaLaunchKernel", "cudaLaunchKernel", False),
+            ("print a message", "message", False),  # a word of a sentence
+        ],
+    ),
 )
 def test_what_is_searched_for(value: str, name: str, is_told: bool, tmp_path: Path) -> None:
     builder = recording().range(name, 30_000, 31_000)
@@ -347,12 +350,15 @@ def test_what_is_searched_for(value: str, name: str, is_told: bool, tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("setting", "value", "name"),
-    [
-        ("PROCESS_0:WORKING_DIR", "/home/jdoe/run", "jdoe"),
-        ("PROCESS_0:ENVIRONMENT_VARIABLE", 'LOGNAME="jdoe"', "jdoe"),
-        ("PROCESS_0:USER_NAME", "jdoe", "jdoe"),
-        ("DEVICE_DISPLAY_NAME", "atlas.example.net", "atlas"),
-    ],
+    first(
+        2,
+        [
+            ("PROCESS_0:WORKING_DIR", "/home/jdoe/run", "jdoe"),
+            ("PROCESS_0:ENVIRONMENT_VARIABLE", 'LOGNAME="jdoe"', "jdoe"),
+            ("PROCESS_0:USER_NAME", "jdoe", "jdoe"),
+            ("DEVICE_DISPLAY_NAME", "atlas.example.net", "atlas"),
+        ],
+    ),
 )
 def test_short_names_of_users_and_hosts_are_searched_for(setting: str, value: str, name: str, tmp_path: Path) -> None:
     builder = recording().captured(setting, value).range(f"by {name}", 30_000, 31_000)
@@ -435,6 +441,7 @@ def test_of_a_table_that_is_left_out_only_its_rows_are_looked_for(tmp_path: Path
     assert len([each for each in statements if "OTHER_" in each]) == 20
 
 
+@pytest.mark.slow
 def test_definitions_of_tables_are_not_read_again_for_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every connection reads all of them."""
     plain = recording().write(tmp_path, "plain.sqlite")
@@ -617,25 +624,24 @@ def test_a_real_recording(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("table", "name"),
-    [
-        ("META_DATA_CAPTURE", "CAPTURE_EVENT_TYPE"),
-        ("META_DATA_CAPTURE", "GPU_METRICS_OPTIONS:PASSWORD"),
-        ("META_DATA_CAPTURE", "xyzzyplugh:CUDA_GRAPH_TRACE_OPTIONS:MODE"),
-        ("META_DATA_EXPORT", "EXPORT_LAZY"),
-        ("TARGET_INFO_SYSTEM_ENV", "CudaDriverVersion"),
-        *slow(
-            [
-                ("META_DATA_CAPTURE", "GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY"),
-                ("META_DATA_CAPTURE", "GPU_METRICS_OPTIONS:GPU_0:ID"),
-                ("META_DATA_CAPTURE", "RUN_DURATION_MS"),
-                ("META_DATA_CAPTURE", "PROCESS_0:CUDA_GRAPH_TRACE_OPTIONS:MODE"),
-                ("META_DATA_EXPORT", "EXPORT_PRODUCT_VERSION"),
-                ("META_DATA_EXPORT", "EXPORT_PRODUCT_OWNER"),
-                ("META_DATA_EXPORT", "EXPORT_SCHEMA_VERSION"),
-                ("TARGET_INFO_SYSTEM_ENV", "CpuArchitecture"),
-            ]
-        ),
-    ],
+    first(
+        2,
+        [
+            ("META_DATA_CAPTURE", "CAPTURE_EVENT_TYPE"),
+            ("META_DATA_CAPTURE", "GPU_METRICS_OPTIONS:PASSWORD"),
+            ("META_DATA_CAPTURE", "xyzzyplugh:CUDA_GRAPH_TRACE_OPTIONS:MODE"),
+            ("META_DATA_EXPORT", "EXPORT_LAZY"),
+            ("TARGET_INFO_SYSTEM_ENV", "CudaDriverVersion"),
+            ("META_DATA_CAPTURE", "GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY"),
+            ("META_DATA_CAPTURE", "GPU_METRICS_OPTIONS:GPU_0:ID"),
+            ("META_DATA_CAPTURE", "RUN_DURATION_MS"),
+            ("META_DATA_CAPTURE", "PROCESS_0:CUDA_GRAPH_TRACE_OPTIONS:MODE"),
+            ("META_DATA_EXPORT", "EXPORT_PRODUCT_VERSION"),
+            ("META_DATA_EXPORT", "EXPORT_PRODUCT_OWNER"),
+            ("META_DATA_EXPORT", "EXPORT_SCHEMA_VERSION"),
+            ("TARGET_INFO_SYSTEM_ENV", "CpuArchitecture"),
+        ],
+    ),
 )
 def test_a_single_word_passes_for_no_setting(table: str, name: str, tmp_path: Path) -> None:
     """Not even where a setting is kept: its values are numbers, or words that are known."""
@@ -648,6 +654,7 @@ def test_a_single_word_passes_for_no_setting(table: str, name: str, tmp_path: Pa
     assert b"xyzzyplugh" not in (tmp_path / "copy.sqlite").read_bytes()
 
 
+@pytest.mark.slow
 def test_long_messages_take_little_more_than_their_own_size() -> None:
     """2,000 messages of 100 kB took 3.3 GB and 19 s: of all their words a list was made, and each was looked at."""
     messages = ["word " * 20_000] * 10

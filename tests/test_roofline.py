@@ -13,6 +13,7 @@ import pytest
 import test_cli
 from builders import TraceBuilder
 from report_inputs import HOSTILE, make_empty, render_page
+from slow import first
 
 import tcprof
 from tcprof.analysis import Analysis
@@ -143,6 +144,7 @@ class TestRoofline:
         assert "H200" in fp16.hovertext
         assert "132 SMs" in fp32.hovertext
 
+    @pytest.mark.slow
     def test_the_legend_shows_the_cache(self, tmp_path):
         analysis = tcprof.read(write_trace(tmp_path, with_cache=True))
         added = [trace for trace in figure_roofline(analysis).data if trace.legendgroup == NAME]
@@ -239,6 +241,7 @@ class TestPage:
         assert text.index('id="part-kernels"') < text.index('id="roofline"') < text.index('id="tensor-time"')
         assert "no known FLOP, and so no place here" in text
 
+    @pytest.mark.slow
     def test_without_bytes_one_sentence_says_how_to_have_them(self, tmp_path):
         without = tcprof.read(write_trace(tmp_path, with_bytes=False))
         text = render_page(without)
@@ -252,7 +255,7 @@ class TestPage:
 
 
 class TestExport:
-    @pytest.mark.parametrize("name", ["roofline", "tensor-time"])
+    @pytest.mark.parametrize("name", first(1, ["roofline", "tensor-time"]))
     def test_a_page_holds_all_it_needs(self, name: str, trace: Path, run: Run, tmp_path: Path):
         target = tmp_path / "drawn.html"
         for _ in range(2):  # what tcprof wrote is replaced

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from slow import first
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "mnist_amp.sqlite"
 KILLS = Path(__file__).with_name("kills.py")
@@ -15,7 +16,7 @@ def start(script: str) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("number", first(1, [signal.SIGTERM, signal.SIGHUP, signal.SIGINT]))
 def test_a_signal_to_a_command_removes_its_folders(tmp_path: Path, number: signal.Signals):
     """A command that waits while it writes, which only a signal ends."""
     script = f"""
@@ -61,6 +62,7 @@ Freed()
 """
 
 
+@pytest.mark.slow
 def test_an_exception_that_python_drops_is_raised_again(tmp_path: Path):
     """What a signal raises while an object is freed goes nowhere."""
     script = f"""
@@ -167,6 +169,7 @@ print(interrupted)
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_at_any_moment_of_reading_ends_in_no_crash():
     """ADBC's thread that takes SIGINT in the main thread's place calls what may have been freed."""
     done = subprocess.run([sys.executable, "-c", READS_ON, FIXTURE], capture_output=True, text=True, timeout=60)

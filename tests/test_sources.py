@@ -105,6 +105,7 @@ def test_a_second_source_is_analyzed_like_the_first(tmp_path: Path) -> None:
     assert analysis.kernels["name"].tolist() == ["k"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("json_is_read")
 def test_folders_of_a_second_source_are_compared_like_those_of_the_first(
     tmp_path: Path, run: Callable[..., test_cli.Outcome]

@@ -12,6 +12,7 @@ from builders import TraceBuilder
 from hypothesis import given
 from hypothesis import strategies as st
 from report_inputs import HOSTILE, MS, make_analysis, make_empty, make_samples, read_hostile
+from slow import first
 
 import tcprof
 from tcprof.frames import ACTIVITIES, SAMPLES
@@ -140,6 +141,7 @@ class TestSamples:
         assert mean.sum() * 50 == pytest.approx(88, rel=0.01)
         assert "bins of 2.50 ms" in pack_timeline(analysis).notes[0]
 
+    @pytest.mark.slow
     def test_each_gpu_has_its_own(self):
         samples = SAMPLES.concat([make_samples([1.0] * 5), make_samples([7.0] * 3, gpu=2)])
         analysis = make_analysis(samples=samples, gpus=(0, 2))
@@ -214,7 +216,7 @@ class TestLanes:
         assert work[work["length"] <= 8000]["row"].unique().tolist() == [first + 12 * timeline_lanes.STREAM_ROWS]
 
     @pytest.mark.parametrize(
-        ("lengths", "own"), [((10**6, 500, 2 * 10**5, 400), (0, 2, -1)), ((10**6, 500, 2 * 10**5), (0, 1, 2))]
+        ("lengths", "own"), first(1, [((10**6, 500, 2 * 10**5, 400), (0, 2, -1)), ((10**6, 500, 2 * 10**5), (0, 1, 2))])
     )
     def test_streams_of_which_nothing_would_be_seen_share_a_row(self, lengths, own):
         base = make_analysis().activities.iloc[:1]
@@ -223,6 +225,7 @@ class TestLanes:
         labels = list(header["gpus"][0]["labels"].values())
         assert labels == [f"stream {number}" if number >= 0 else "other streams" for number in own]
 
+    @pytest.mark.slow
     def test_of_too_many_bars_short_ones_are_merged_and_none_is_left_out(self, monkeypatch):
         analysis = make_analysis()
         whole = {kind: bars(analysis, kind) for kind in ("host", "windows", "work")}

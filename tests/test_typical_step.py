@@ -115,6 +115,7 @@ class TestFigure:
         assert len(drawn) == len(classes)
         assert sum(drawn.values()) == sum(len(step.work) for step in steps)
 
+    @pytest.mark.slow
     def test_hostile_names_are_text(self, tmp_path):
         for comparison in compare_hostile(tmp_path):
             figure = figure_typical_step(comparison, 0)

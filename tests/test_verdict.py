@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from builders import TraceBuilder
 from report_inputs import HOSTILE, make_analysis, make_empty, make_samples, summarize
-from slow import slow
+from slow import first, slow
 
 import tcprof
 from tcprof.findings.iterations import measure_iterations
@@ -71,6 +71,7 @@ class TestIterations:
     def test_none_without_iterations(self):
         assert measure_iterations(make_analysis(), 0) is None
 
+    @pytest.mark.slow
     def test_none_where_a_warm_up_iteration_of_another_thread_is_around_all(self, tmp_path):
         trace = TraceBuilder().gpu().range("step", 500, 400_000, thread=2)
         for start in range(1_000, 61_000, 10_000):
@@ -81,6 +82,7 @@ class TestIterations:
         assert measure_iterations(analysis, 0) is None
         assert analysis.verdict
 
+    @pytest.mark.slow
     def test_work_of_others_is_not_idle_time(self, tmp_path):
         trace = step_trace(gap=25 * US)
         trace.kernel("other", 1_000 * US, 1_000 * US + 10 * 150 * US, stream=9)
@@ -103,6 +105,7 @@ class TestIterations:
         assert found.low < found.value < found.high
         assert figures.low_pct < figures.tensor_active_pct < figures.high_pct
 
+    @pytest.mark.slow
     def test_rounded_samples_make_no_interval_of_too_few_iterations(self, tmp_path):
         found = find_typical(tcprof.read(step_trace(active=1).write(tmp_path), warm_up=7), 0).tensor_active_pct
         assert found.value == pytest.approx(1)
@@ -129,13 +132,16 @@ class TestSentences:
         assert "an iteration's 4 kernels run 5.00 µs each on average, and take longer to launch" in said
         assert "the run is launch-bound" in said
 
-    @pytest.mark.parametrize(("file", "bound"), [("fashion_pinned", "bound by the CPU"), ("mnist_amp", "launch-bound")])
+    @pytest.mark.parametrize(
+        ("file", "bound"), first(1, [("fashion_pinned", "bound by the CPU"), ("mnist_amp", "launch-bound")])
+    )
     def test_a_comparison_says_the_same(self, file, bound):
         analysis = tcprof.read(FIXTURES / f"{file}.sqlite")
         (verdict,) = tcprof.compare(analysis, analysis).verdict
         assert f"the run is {bound}." in analysis.verdict[0]
         assert verdict.endswith(f"the run is {bound}.")
 
+    @pytest.mark.slow
     def test_few_long_waits_are_not_called_launch_bound(self, tmp_path):
         said = verdict_of(tmp_path, every=400 * US)
         assert "the run is bound by the CPU" in said
@@ -153,11 +159,15 @@ class TestSentences:
 
     @pytest.mark.parametrize(
         ("active", "said"),
-        [(0, "No kernel uses the Tensor Cores."), (8, "The tensor pipe is active, but no matrix kernel is known:")],
+        first(
+            1,
+            [(0, "No kernel uses the Tensor Cores."), (8, "The tensor pipe is active, but no matrix kernel is known:")],
+        ),
     )
     def test_a_kernel_that_may_use_the_tensor_cores_is_not_denied(self, active, said, tmp_path):
         assert said in verdict_of(tmp_path, kernel=30 * US, active=active)
 
+    @pytest.mark.slow
     def test_a_matrix_kernel_whose_name_tells_nothing_is_not_denied(self, tmp_path):
         path = tmp_path / "renamed.sqlite"
         shutil.copyfile(FIXTURES / "wmma.sqlite", path)
@@ -172,10 +182,11 @@ class TestSentences:
         said = verdict_of(tmp_path, gap=125 * US)
         assert "Between iterations the GPU idled for another 50.0 % of the time from one iteration to the next." in said
 
+    @pytest.mark.slow
     def test_rounded_samples(self, tmp_path):
         assert "(mean over 10 iterations), as far as rounded samples tell." in verdict_of(tmp_path, active=40)
 
-    @pytest.mark.parametrize("name", [*HOSTILE[3:], *slow(HOSTILE[:3])], ids=lambda name: name[:5])
+    @pytest.mark.parametrize("name", first(1, [*HOSTILE[3:], *slow(HOSTILE[:3])]), ids=lambda name: name[:5])
     def test_name_of_the_iterations_is_one_short_line(self, tmp_path, name):
         said = verdict_of(tmp_path, name=name)
         assert len(said) < 500
@@ -293,7 +304,7 @@ class TestChecks:
         assert states["Samples"] == "poor"
 
     @pytest.mark.parametrize(
-        ("shift", "correlation", "state"), [(9000, 0.99, "good"), (0, 0.99, "good"), (0, 0.5, "poor")]
+        ("shift", "correlation", "state"), first(1, [(9000, 0.99, "good"), (0, 0.99, "good"), (0, 0.5, "poor")])
     )
     def test_clocks_that_disagree(self, shift, correlation, state):
         """Samples that were moved are in order: the notes say so."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import walks
-from slow import slow
+from slow import first, slow
 from walks import find_calls_back
 
 from tcprof import cli
@@ -28,12 +28,12 @@ WAYS = {
 @pytest.mark.parametrize(
     ("base", "new"), [("jax_mlp.sqlite", "jax_mlp.sqlite"), *slow([("mlp_fp32.sqlite", "mlp_fp16.sqlite")])]
 )
-@pytest.mark.parametrize("arguments", WAYS.values(), ids=WAYS)
-def test_no_module_calls_back_into_one_that_waits(arguments, base, new, tmp_path, monkeypatch):
+@pytest.mark.parametrize("way", first(2, WAYS))
+def test_no_module_calls_back_into_one_that_waits(way, base, new, tmp_path, monkeypatch):
     for name in {base, new}:
         (tmp_path / name).symlink_to(FIXTURES / name)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["tcprof", *(each.format(base=base, new=new) for each in arguments)])
+    monkeypatch.setattr(sys, "argv", ["tcprof", *(each.format(base=base, new=new) for each in WAYS[way])])
     ends = []
 
     def run():

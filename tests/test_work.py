@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from builders import TraceBuilder, count_at
+from slow import first
 
 import tcprof
 from tcprof.analysis import Analysis
@@ -121,6 +122,7 @@ def test_percentages_follow_from_sums(tmp_path: Path) -> None:
     assert samples["dram_read_pct"].to_numpy() == pytest.approx(read.to_numpy())
 
 
+@pytest.mark.slow
 def test_what_was_not_recorded_is_unknown(tmp_path: Path) -> None:
     analysis = tcprof.read(recorded(columns=("instruction_count",)).write(tmp_path))
     row = kernel(analysis, "stream")
@@ -141,12 +143,14 @@ def test_what_was_not_recorded_is_unknown(tmp_path: Path) -> None:
     assert analysis.ranges[["dram_bytes", "dram_pct"]].isna().all(axis=None)
 
 
+@pytest.mark.slow
 def test_bytes_without_a_bandwidth_have_no_share(tmp_path: Path) -> None:
     row = kernel(tcprof.read(recorded(bandwidth=None).write(tmp_path)), "stream")
     assert row["dram_read_bytes"] / row["launch_count"] == pytest.approx(90e6, rel=0.02)
     assert np.isnan(row["dram_pct"])
 
 
+@pytest.mark.slow
 def test_long_launches_that_differ_are_known_by_their_own_samples(tmp_path: Path) -> None:
     """Launches of one class that count very differently: the fit's interval is wide, their own samples are exact."""
     builder = TraceBuilder().gpu(sm_count=SMS, clock_hz=CLOCK_HZ, bandwidth=BANDWIDTH)
@@ -166,7 +170,7 @@ def test_long_launches_that_differ_are_known_by_their_own_samples(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("direction", "column", "counted"),
-    [("host to device", "dram_write_bytes", 1.03), ("device to host", "dram_read_bytes", 0.2)],
+    first(1, [("host to device", "dram_write_bytes", 1.03), ("device to host", "dram_read_bytes", 0.2)]),
 )
 def test_what_comes_from_the_host_and_goes_there_is_no_kernel_s(tmp_path: Path, direction, column, counted) -> None:
     """A copy beside all kernels, as from pinned memory: the counters have its bytes, more or less, evenly."""

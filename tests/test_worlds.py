@@ -17,10 +17,13 @@ from tcprof.analysis.ledger import UNEXPLAINED
 SEEDS = 4
 ALIKE = (  # each like another scenario that runs by default
     "random order",
+    "short kernels",
     "few steps",
     "work varies by 10 %",
     "length varies by 30 %",
+    "some vary by 30 %",
     "clock steps",
+    "clock steps fast",
     "sampler 3 µs late",
     "sampler 5 µs early",
     "never idle, 2 µs late",

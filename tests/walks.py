@@ -23,10 +23,11 @@ def find_calls_back(function: Callable[[], object]) -> list[str]:
     name_of = Names().of
 
     def watch(frame: FrameType, _event: str, _argument: object) -> None:
-        if (module := name_of(frame)) and (caller := next(callers_of(frame), None)):
-            if name_of(caller) != module and any(name_of(waiting) == module for waiting in callers_of(caller)):
-                called, calling = (each.f_code.co_qualname for each in (frame, caller))
-                found.add(f"{name_of(caller)}.{calling} calls {module}.{called}")
+        if not (module := name_of(frame)) or not (caller := next(callers_of(frame), None)):
+            return
+        if name_of(caller) != module and any(name_of(waiting) == module for waiting in callers_of(caller)):
+            called, calling = (each.f_code.co_qualname for each in (frame, caller))
+            found.add(f"{name_of(caller)}.{calling} calls {module}.{called}")
 
     def callers_of(frame: FrameType) -> Iterator[FrameType]:
         """What waits for a function of the package, the innermost first: functions of the package, too."""
@@ -47,7 +48,7 @@ class Names:
     """The module that a function is in, if it is one of the package; its modules run, too, when they are imported."""
 
     def __init__(self) -> None:
-        # Of all that is called few are ours: each module's name is looked at once, and found by its globals, which stay.
+        # Of all that is called little is ours: a module's name is looked at once, and found by its globals, which stay.
         self._names: dict[int, tuple[dict[str, object], str]] = {}
 
     def of(self, frame: FrameType) -> str:

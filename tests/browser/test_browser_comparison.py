@@ -162,6 +162,7 @@ def test_links_lead_to_their_sections(visit, pages):
     assert 0 <= opened.locator("#all-kernels-1-0").bounding_box()["y"] < 200
 
 
+@pytest.mark.slow
 def test_a_closed_part_fits_its_figures_when_it_is_opened(visit, pages):
     opened = visit(pages / "alone.html")
     figure = opened.locator("#waterfall-time_ns-2-0")

@@ -3,7 +3,7 @@
 import pytest
 from comparison_inputs import compare_hostile, compare_several, compare_steps, write_page
 from report_inputs import Pages
-from slow import slow
+from slow import first
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 FIGURE, TABLE = "waterfall-time_ns-1-0", "#table-kernels-1-0"
@@ -72,6 +72,7 @@ def test_another_side_becomes_the_baseline_and_back_undoes_it(visit, pages):
     assert opened.messages == []
 
 
+@pytest.mark.slow
 def test_a_link_opens_with_its_baseline_and_what_is_unknown_is_ignored(visit, pages):
     path = pages / "several.html"
     opened = visit(path)
@@ -88,6 +89,7 @@ def test_a_link_opens_with_its_baseline_and_what_is_unknown_is_ignored(visit, pa
     assert opened.messages == []
 
 
+@pytest.mark.slow
 def test_all_works_with_another_baseline_as_with_the_first(visit, pages):
     opened = visit(pages / "two.html")
     choose(opened, "opt")
@@ -105,6 +107,7 @@ def test_all_works_with_another_baseline_as_with_the_first(visit, pages):
     assert opened.locator(f"#{FIGURE} .xtick text").first.evaluate("each => getComputedStyle(each).fill") == ink
 
 
+@pytest.mark.slow
 def test_parts_of_a_change_are_kept_by_reload_link_and_back(visit, pages):
     path = pages / "two.html"
     opened = visit(path)
@@ -160,7 +163,7 @@ def test_kernels_of_what_is_chosen_stand_out_in_the_typical_step_and_choose_it(v
     assert opened.messages == []
 
 
-@pytest.mark.parametrize("target", ["link", "parts"])
+@pytest.mark.parametrize("target", first(1, ["link", "parts"]))
 def test_a_closed_part_opens_for_what_leads_into_it(visit, pages, target):
     path = pages / "several.html"
     opened = visit(path)
@@ -173,7 +176,8 @@ def test_a_closed_part_opens_for_what_leads_into_it(visit, pages, target):
     assert part.get_attribute("open") is not None
 
 
-@pytest.mark.parametrize(("name", "scheme"), [("two", "dark"), *slow([("several", "light"), ("hostile", "dark")])])
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "scheme"), [("two", "dark"), ("several", "light"), ("hostile", "dark")])
 def test_axe_finds_nothing_serious_with_another_baseline(visit, axe, check_silent, pages, name, scheme):
     path = pages / f"{name}.html"
     opened = visit(path, scheme=scheme)

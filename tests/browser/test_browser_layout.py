@@ -55,6 +55,7 @@ def test_buttons_and_legends_are_beside_curves_and_labels(visit, pages, name):
     assert opened.evaluate(OVERLAPS) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["comparison", *slow(["recorded"])])
 def test_so_they_are_on_a_phone_that_is_turned(browser, pages, name):
     context = browser.new_context(viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from report_inputs import HOSTILE, Pages, make_analysis, make_empty, make_samples, write_page
-from slow import slow
+from slow import first, slow
 
 import tcprof
 
@@ -51,12 +51,15 @@ def texts(opened, selector):
 
 @pytest.mark.parametrize(
     ("name", "width", "scheme"),
-    [
-        *((name, 1280, "light") for name in FEW),
-        ("hostile", 390, "dark"),
-        *slow((name, 1280, "light") for name in NAMES if name not in FEW),
-        *slow((name, 390, "dark") for name in NAMES if name != "hostile"),
-    ],
+    first(
+        1,
+        [
+            *((name, 1280, "light") for name in FEW),
+            ("hostile", 390, "dark"),
+            *slow((name, 1280, "light") for name in NAMES if name not in FEW),
+            *slow((name, 390, "dark") for name in NAMES if name != "hostile"),
+        ],
+    ),
 )
 def test_opens_silently_and_asks_for_nothing(visit, check_silent, pages, name, width, scheme):
     path = pages / f"{name}.html"
@@ -102,6 +105,7 @@ def test_time_classes_fill_each_bar(visit, pages):
     assert [sum(row) for row in shares] == pytest.approx([100] * 6)
 
 
+@pytest.mark.slow
 def test_iterations_are_drawn_and_warm_up_is_open(visit, pages):
     opened = visit(pages / "recorded.html")
     iterations = tcprof.read(FIXTURE).iterations

@@ -77,6 +77,7 @@ def test_all_instances_of_a_range_together(visit, pages):
     assert told["Tensor Active, mean"].startswith(f"{row['tensor_active_mean_pct']:.1f} %")
 
 
+@pytest.mark.slow
 def test_a_launch_leads_to_its_range_and_to_the_cpu(visit, pages):
     opened = open_at(visit, pages, "recorded", "range=step%20/%20forward&instance=2")
     name = lines(opened, "Kernels that it launched")[0][0]
@@ -117,6 +118,7 @@ def test_previous_next_longest_by_button_and_key_and_escape_closes(visit, pages)
     assert kind.text_content() == f"Range, instance {longest} of 12"
 
 
+@pytest.mark.slow
 def test_an_iteration_and_a_module(visit, pages):
     opened = open_at(visit, pages, "modules", "iteration=2")
     analysis = tcprof.read(FIXTURES / "llama.sqlite")
@@ -245,6 +247,7 @@ def test_a_click_on_a_bar_selects_it(visit, pages):
     assert opened.messages == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), *slow([(1280, "light")])])
 def test_panel_and_strip_have_names_and_contrast(visit, pages, axe, width, scheme):
     opened = open_at(visit, pages, "modules", "range=step&instance=2", width=width, scheme=scheme)

@@ -53,6 +53,7 @@ def test_a_click_on_a_circle_selects_its_kernel(page, visit):
     assert tab.locator(".panel-kind").text_content() == "Kernel"
 
 
+@pytest.mark.slow
 def test_a_lasso_shows_its_kernels_alone_in_the_table(page, visit):
     tab = visit(page)
     rows = tab.locator("#table-kernels-0 tbody tr")

@@ -135,6 +135,7 @@ def test_any_element_can_select(visit, pages):
     assert shown[0] < start < start + 0.5e-3 < shown[1] < shown[0] + 0.8e-3
 
 
+@pytest.mark.slow
 def test_an_iteration_and_a_kernel_are_selected_in_figures(visit, pages):
     opened = visit(pages / "recorded.html")
     analysis = tcprof.read(FIXTURE)
@@ -171,6 +172,7 @@ def test_hostile_names_in_an_address_are_text(visit, pages):
     assert opened.messages == []
 
 
+@pytest.mark.slow
 def test_a_link_opens_a_folded_finding(visit, pages):
     path = pages / "modules.html"
     opened = visit(path)

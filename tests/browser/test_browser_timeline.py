@@ -174,6 +174,7 @@ def test_it_opens_where_the_work_is_and_shows_everything_when_asked(timeline):
     assert settled(opened)[1] == pytest.approx(60_000 * PERIOD_S), "what the reader asked for stays"
 
 
+@pytest.mark.slow
 def test_the_pointer_finds_bars_only_where_they_are_painted(timeline):
     opened = timeline("unsampled")
     found = opened.evaluate(BARS)
@@ -250,6 +251,7 @@ def test_a_line_at_the_pointer_tells_the_time_over_all_curves(timeline):
     assert line.is_hidden()
 
 
+@pytest.mark.slow
 def test_bars_stay_at_their_times_beside_the_open_panel(timeline):
     opened = timeline("unsampled")
     before = opened.evaluate(BARS)["axis"]
@@ -310,6 +312,7 @@ def test_wheel_with_ctrl_zooms_at_the_pointer_and_without_scrolls(timeline):
     assert (pointed - low) / (high - low) == pytest.approx(0.1, abs=0.02)
 
 
+@pytest.mark.slow
 def test_single_kernels_have_their_names_under_the_pointer(timeline):
     opened = timeline("recorded")
     analysis = tcprof.read(FIXTURE)
@@ -337,6 +340,7 @@ def test_colours_of_the_classes_are_painted(timeline):
     assert painted["#0072B2"] > 100, "memory-bound kernels"
 
 
+@pytest.mark.slow
 def test_colours_of_ranges_reach_to_100_percent_or_to_the_highest_as_asked(timeline):
     percent = tcprof.read(FIXTURE).instances["tensor_active_mean_pct"].dropna().to_numpy()
 
@@ -473,6 +477,7 @@ def wait_for_rest(opened):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [700, *slow([1280, 390])])
 def test_bars_are_painted_at_the_times_of_the_axis_after_resizing_too(timeline, width):
     opened = timeline("unsampled", width)

@@ -75,6 +75,7 @@ def check_bars(opened):
     opened.wait_for_timeout(500)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zoom", ZOOMS)
 def test_bars_of_the_timeline(visit, pages, zoom):
     opened = visit(pages / "bars.html", zoom=zoom)

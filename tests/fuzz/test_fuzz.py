@@ -109,6 +109,7 @@ def test_a_link_may_have_a_log_beside_its_file(originals: list[Path], tmp_path: 
     assert 0 < logs < 4
 
 
+@pytest.mark.slow
 def test_a_planted_fault_is_found_and_told_once() -> None:
     done = run_fuzzer("-c", PLANT, "--cases", "5", "--jobs", "1", "--seed", "5")
     assert done.returncode == 1, done.stderr

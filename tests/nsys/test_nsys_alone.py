@@ -16,10 +16,13 @@ from tcprof.record.program import find_program
 pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
 
 TRAIN = """
-import os, sys, time, torch
+import os, sys, time
 print("trained")
 with open("runs", "a") as file:
     print("TCPROF_STEP_TIMES" in os.environ, file=file)
+if "TCPROF_STEP_TIMES" not in os.environ:
+    sys.exit()  # of this run is recorded what the fake nsys says
+import torch
 net = torch.nn.Linear(4, 4)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 for step in range(12):
@@ -76,7 +79,7 @@ def test_the_steps_are_timed_and_every_later_command_knows_it(
 
 
 def test_no_alone_runs_the_program_once(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (machine / "train.py").write_text(TRAIN.partition("net =")[0].replace(", torch", ""), encoding="utf-8")
+    (machine / "train.py").write_text(TRAIN.partition("import torch")[0], encoding="utf-8")
     assert run("profile", "--gpus", "none", "--no-alone", "train.py") == 0
     assert runs(machine) == ["False"]
     assert "once more" not in capfd.readouterr().err

@@ -210,6 +210,7 @@ def test_another_programs_file_in_place_of_the_export_is_refused_before_the_prog
     assert {path.name for path in machine.iterdir()} == {"train.py", there.name}
 
 
+@pytest.mark.slow
 def test_no_module_calls_back_into_one_that_waits(run, machine: Path, general_set: Path) -> None:
     """From ``tcprof profile`` to nsys and back, see test_walks.py."""
     ends = []
@@ -218,6 +219,7 @@ def test_no_module_calls_back_into_one_that_waits(run, machine: Path, general_se
     assert ends == [0, 0]
 
 
+@pytest.mark.slow
 def test_a_module_and_a_command_are_recorded_too(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run("profile", "-m", "train") == 0
     assert "trained" in capfd.readouterr().out
@@ -237,6 +239,7 @@ def test_options_that_are_not_ours_go_to_nsys_unchanged(run, machine: Path, capf
     assert {path.name for path in machine.iterdir()} == {"train.py"}
 
 
+@pytest.mark.slow
 def test_repeated_runs_have_a_number_and_a_line_each(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run("profile", "--repeat", "2", "train.py") == 0
     shown = capfd.readouterr()

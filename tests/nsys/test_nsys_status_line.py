@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from slow import first
 
 ERASE = b"\r\x1b[K"
 TEXT = "(?:recording \\d+ s · Ctrl-C stops it and keeps the report|nsys writes the report)".encode()
@@ -104,6 +105,7 @@ def test_it_counts_seconds(terminal: Terminal):
     assert received.endswith(ERASE)
 
 
+@pytest.mark.slow
 def test_no_line_behind_half_a_line(terminal: Terminal):
     received = record(f"import time; print('half', end='', flush=True); time.sleep({SLOW}); print('!')", terminal)
     assert without_line(received) == b"half!\n"
@@ -125,7 +127,7 @@ print("\\r[1/1] [100%]\\nGenerated:\\n    x", flush=True)
     assert b"nsys writes the report" + ERASE + b"[1/1] [0%]\r[1/1] [50%]\r[1/1] [100%]\n" in after
 
 
-@pytest.mark.parametrize("term", ["dumb", ""])
+@pytest.mark.parametrize("term", first(1, ["dumb", ""]))
 def test_no_line_on_a_dumb_terminal(terminal: Terminal, term: str):
     assert record(QUICK_TALK, terminal, term=term) == OUTPUT
 
@@ -157,6 +159,7 @@ write("\\nGenerated:\\n    x\\nhalf")
     )
 
 
+@pytest.mark.slow
 def test_a_line_beside_output_that_goes_to_a_file(terminal: Terminal, tmp_path: Path):
     with (tmp_path / "log").open("w+b") as log:
         received = record("import time; print('half', end='', flush=True); time.sleep(1.6)", terminal, stdout=log)

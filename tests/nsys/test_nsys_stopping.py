@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from slow import first
 
 from tcprof.errors import StoppedError
 from tcprof.record.processes import family, stopping
@@ -124,6 +125,7 @@ def test_what_outlives_one_ctrl_c_is_named_and_lives(stand_in, tmp_path: Path, m
     assert sorted(map(int, pids.split())) == sorted(left)
 
 
+@pytest.mark.slow
 def test_what_ends_a_moment_after_nsys_is_not_complained_of(tmp_path: Path, capfd):
     code = f"""
 import os, pathlib, signal, subprocess, time
@@ -146,7 +148,7 @@ def test_ctrl_c_when_nsys_has_ended_already_changes_nothing(monkeypatch: pytest.
 
 
 @pytest.mark.usefixtures("short_grace")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", first(1, [signal.SIGTERM, signal.SIGHUP]))
 def test_schedulers_signals_come_but_once(stand_in, tmp_path: Path, number: signal.Signals, capfd):
     # timeout(1) and Slurm signal more than once; nsys would give up
     send((all_up(tmp_path), number), (after(0.2), number), (after(0.3), signal.SIGINT))
@@ -249,6 +251,7 @@ def test_nsys_under_sudo_is_signalled_through_sudo(stand_in, sudo: Path, tmp_pat
     assert asked[3].startswith("-n kill -KILL ")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_grace")
 def test_sudo_that_asks_for_a_password_again(stand_in, sudo: Path, tmp_path: Path, monkeypatch, capfd):
     (sudo.parent / "closed").touch()
