@@ -36,7 +36,7 @@ demo: $(VENV)/installed  ## Compare an FP32 and an FP16 training run, recorded o
 	@mkdir -p demo
 	@$(BIN)/tcprof compare fixtures/mlp_fp32.sqlite fixtures/mlp_fp16.sqlite --limit 4 -o demo/mlp.html
 
-test: $(VENV)/installed-dev $(NODE_MODULES)  ## Set up and run all tests; those that need a GPU, nsys, Chromium or Node.js say when they are skipped
+test: $(VENV)/installed-dev $(NODE_MODULES)  ## Set up and run the tests, each behaviour once; those that need a GPU, nsys, Chromium or Node.js say when they are skipped
 	$(BIN)/python -m pytest $(PARALLEL)
 
 test-slow: $(VENV)/installed-dev  ## Run the tests that 'make test' leaves out, as they take long
