@@ -35,6 +35,7 @@ from large_contents import (
 )
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "mnist_amp.sqlite"  # its small tables are taken as they are
+PAGE_BYTES = 4096  # of nsys's exports; the fixture was made small
 RECORDED = (  # what is made anew, with all columns that nsys writes: the fixture has only those that tcprof reads
     *("GPU_METRICS", "NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL"),
     *("CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET", "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "PROCESSES"),
@@ -90,6 +91,7 @@ def _begin(target: Path, size: Size) -> None:
         "insert into DIAGNOSTIC_EVENT (timestamp, timestampType, source, severity, text) values (0, 1, 1, 1, ?)", texts
     )
     connection.commit()
+    connection.execute(f"pragma page_size = {PAGE_BYTES}")
     connection.execute("vacuum")
     connection.close()
 
