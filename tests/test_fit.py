@@ -13,6 +13,7 @@ from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels import fit as fit_module
 from tcprof.analysis.kernels.design import Launches, build_design
 from tcprof.analysis.kernels.fit import Fit
+from tcprof.analysis.kernels.least_squares import Noise
 from tcprof.analysis.sampling import read_rounded
 
 Ints = npt.NDArray[np.int64]
@@ -321,3 +322,13 @@ def test_a_gap_in_the_samples_gives_the_launches_beside_it_no_more() -> None:
     kept = np.arange(len(whole.value)) % 8 != 0
     found = fitted(run, StepFunction(whole.start[kept], whole.end[kept], whole.value[kept]))
     assert found.per_launch == pytest.approx(run.count, rel=0.01)
+
+
+def test_half_of_the_inverse_covariance_makes_the_whole() -> None:
+    rng = np.random.default_rng(1)
+    coupling = np.append(0, rng.uniform(0, 1, 39) * (rng.uniform(size=39) < 0.8))
+    diagonal = coupling + np.append(coupling[1:], 0) + rng.uniform(1e-3, 1, 40)
+    covariance = np.diag(diagonal) - np.diag(coupling[1:], 1) - np.diag(coupling[1:], -1)
+    half = Noise(diagonal, coupling).half_inverse(0, 40).toarray()
+    assert np.array_equal(half, np.tril(half))
+    assert half + half.T == pytest.approx(np.linalg.inv(covariance), rel=1e-12)

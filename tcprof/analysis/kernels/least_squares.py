@@ -45,14 +45,14 @@ class Noise:
         banded = np.vstack([-np.append(0, self.coupling[1:]), self.diagonal])
         return np.asarray(solveh_banded(banded, columns, check_finite=False))
 
-    def whitening(self, begin: int, end: int) -> csr_array:
-        """What makes the errors of some rows independent, each of variance 1: V, where V'V is the inverse covariance.
+    def half_inverse(self, begin: int, end: int) -> csr_array:
+        """What has no entry above its diagonal, and with its transpose is the inverse covariance of some rows.
 
         What falls off to nothing away from the diagonal is left out.
         """
         rows = np.arange(end - begin)
         if len(rows) < 2:  # LAPACK refuses a matrix of one
-            return make_sparse(self.diagonal[begin:end] ** -0.5, rows, rows, (len(rows), len(rows)))
+            return make_sparse(0.5 / self.diagonal[begin:end], rows, rows, (len(rows), len(rows)))
         pivot, below, _ = dpttrf(self.diagonal[begin:end], -self.coupling[begin + 1 : end])
         # The covariance is LDL', and what L has below its diagonal of ones gives the inverse of L, column by column.
         factor, found = -np.append(0, below), [(rows, rows, np.ones(len(rows)))]
@@ -64,7 +64,10 @@ class Noise:
             row, value = row[kept], value[kept]
             found.append((row, column[kept], value))
         row, column, value = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return make_sparse(value / np.sqrt(pivot[row]), row, column, (len(rows), len(rows)))
+        diagonal = np.bincount(column, value**2 / pivot[row])
+        value *= diagonal[row]
+        value[: len(rows)] /= 2  # the diagonal
+        return make_sparse(value, row, column, (len(rows), len(rows)))
 
 
 def normal_equations(
@@ -83,27 +86,30 @@ def normal_equations(
         common: Errors that rows have in common, a column each; these become more columns.
     """
     unknowns = design.shares.shape[1]
-    normal, right, of_common = np.zeros((unknowns, unknowns)), np.zeros((unknowns, targets.shape[1])), []
+    normal, of_common = np.zeros((unknowns, unknowns)), []
     begins = _uncoupled(design.stretch)
     apart = Noise(noise.diagonal, noise.coupling.copy())
     apart.coupling[begins] = 0
     ends = np.append(begins[run_starts(begins // SAMPLES_AT_ONCE)], len(targets))
 
-    def sum_run(begin: int, end: int) -> tuple[csr_array, Floats, csr_array | None]:
-        # The inverse covariance itself has far more entries than this, where a row is tied to many.
-        whitening = apart.whitening(begin, end)
-        rows = whitening @ design.shares[begin:end]
-        others = None if common is None else rows.T @ (whitening @ common[begin:end])
+    def sum_run(begin: int, end: int) -> tuple[csr_array, csr_array | None]:
+        # With n parts under a sample and b samples tied to each this is n²b products; the square of what makes the
+        # errors independent would be n²b².
+        rows, half = design.shares[begin:end], apart.half_inverse(begin, end)
+        weighted = half @ rows
         turned = rows.T.tocsr()  # a product of two forms would turn the second one, in more time than both take
-        return turned @ rows, rows.T @ (whitening @ targets[begin:end]), others
+        if common is None:
+            return turned @ weighted, None
+        others = common[begin:end]
+        return turned @ weighted, turned @ (half @ others) + weighted.T @ others
 
     with mapping_of(len(ends) - 1) as run_all:
-        for of_parts, of_targets, others in run_all(sum_run, ends[:-1].tolist(), ends[1:].tolist()):
+        for of_parts, others in run_all(sum_run, ends[:-1].tolist(), ends[1:].tolist()):
             normal += of_parts.toarray()
-            right += of_targets
             if others is not None:
                 of_common.append(others.toarray())
-    return normal, np.hstack([right, *([sum(of_common)] if of_common else [])])
+    right = design.shares.T @ apart.weigh(targets)
+    return normal + normal.T, np.hstack([right, *([sum(of_common)] if of_common else [])])
 
 
 def _uncoupled(stretch: Ints) -> Ints:
