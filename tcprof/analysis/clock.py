@@ -11,6 +11,7 @@ import pandas as pd
 
 from tcprof.analysis.copies import find_own_moves
 from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.picking import pick_rows
 from tcprof.analysis.sampling import samples_by_gpu
 from tcprof.arrays import Bools, Floats
 from tcprof.frames import CLOCKS, KERNEL_KINDS
@@ -38,16 +39,17 @@ def check_clocks(activities: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFram
     Returns:
         See ``tcprof.frames.CLOCKS``; a GPU has a row if it has both samples of GR Active and kernels.
     """
-    kernels = activities[activities["kind"].isin(KERNEL_KINDS)]
+    is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()
     rows = []
     for gpu, sampled in samples_by_gpu(samples).items():
         known = sampled["gr_active_pct"].notna().to_numpy()
-        of_gpu = kernels[kernels["gpu"] == gpu]
+        is_mine = (activities["gpu"] == gpu).to_numpy()
+        of_gpu = pick_rows(activities, is_kernel & is_mine)
         if not known.any() or of_gpu.empty:
             continue
         busy = _busy(of_gpu)
         inside = known & (sampled["start_ns"] >= busy.start[0]) & (sampled["end_ns"] <= busy.end[-1])
-        inside &= ~_shows_moves(activities[activities["gpu"] == gpu], sampled)
+        inside &= ~_shows_moves(pick_rows(activities, is_mine & ~is_kernel), sampled)
         found = _compare(busy, sampled.iloc[np.flatnonzero(inside)[:MOST_SAMPLES]])
         rows.append({"gpu": gpu, **found, "shift_ns": _find_shift(**found)})
     return CLOCKS.conform(pd.DataFrame(rows, columns=CLOCKS.names))

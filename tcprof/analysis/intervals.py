@@ -7,9 +7,10 @@ function treats every group as a time line of its own.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tcprof.arrays import Floats, Ints
 
@@ -37,7 +38,7 @@ def union(group: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
     return group[first], start[first], (reach - offset)[last]
 
 
-def run_starts(*keys: Ints | Floats) -> Ints:
+def run_starts(*keys: npt.NDArray[Any]) -> Ints:
     """Where a run of rows with equal keys begins."""
     if not len(keys[0]):
         return np.empty(0, dtype=np.int64)

@@ -8,6 +8,7 @@ import pandas as pd
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.launches import KernelFit, tensor_counts
 from tcprof.analysis.kernels.summary import FROM_NAMES, NOT_SAMPLED, POOLED, RESOLVED, UNRESOLVED
+from tcprof.analysis.picking import pick_rows
 from tcprof.analysis.projection import CAUSES, REMEDIES, Attribution
 from tcprof.arrays import Floats
 from tcprof.frames import KERNEL_KINDS, LEDGER
@@ -53,9 +54,11 @@ def keep_ledger(
     for gpu in sorted({*activities["gpu"].unique().tolist(), *samples["gpu"].unique().tolist()}):
         mine = (activities["gpu"] == gpu).to_numpy()
         entries = [
-            *_activity_time(activities[mine], attribution.cause.codes[mine]),
+            *_activity_time(pick_rows(activities, mine), attribution.cause.codes[mine]),
             *_kernel_time(kernels[kernels["gpu"] == gpu]),
-            *_tensor_time(samples[samples["gpu"] == gpu], activities[mine], kernel_fit, gpu),
+            *_tensor_time(
+                pick_rows(samples, (samples["gpu"] == gpu).to_numpy()), pick_rows(activities, mine), kernel_fit, gpu
+            ),
         ]
         rows += [(gpu, account, entry, seconds, np.nan, remedy) for account, entry, seconds, remedy in entries]
     frame = pd.DataFrame(rows, columns=LEDGER.names)
@@ -85,7 +88,7 @@ def _tensor_time(samples: pd.DataFrame, activities: pd.DataFrame, kernel_fit: Ke
     counted = kernel_fit.gpus[gpu].counted if gpu in kernel_fit.gpus else None
     if counted is None:
         return
-    known = samples[samples["tensor_active_pct"].notna()]
+    known = pick_rows(samples, samples["tensor_active_pct"].notna().to_numpy())
     amount = tensor_counts(known)[0]
     traced = (known["end_ns"] > activities["start_ns"].min()) & (known["start_ns"] < activities["end_ns"].max())
     total, inside = float(amount.sum()), float(amount[traced].sum())
@@ -110,7 +113,7 @@ def _rest(whole: float, part: float) -> float:
 
 def _sampled_share(samples: pd.DataFrame, activities: pd.DataFrame) -> Floats:
     """What part of each launch was sampled: less than all of it where samples are missing."""
-    launches = activities[activities["kind"].isin(KERNEL_KINDS)]
+    launches = pick_rows(activities, activities["kind"].isin(KERNEL_KINDS).to_numpy())
     start = launches["start_ns"].to_numpy()
     end = np.maximum(launches["end_ns"].to_numpy(), start + 1)
     sampled = StepFunction(samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy(), np.ones(len(samples)))

@@ -1,5 +1,7 @@
 """What the fit says about ranges: the share of tensor kernels, tensor-active time, and FLOP on the Tensor Cores."""
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 import pandas as pd
 
@@ -22,8 +24,8 @@ def add_rates(
         evidence: What it was made from.
     """
     values = values_of_launches(account.launched, account.kernels, evidence.activities["kind"])
-    of_instances = sum_by_instance(account, evidence, values)
-    rates = range_rates(sum_by_path(ranges, account, evidence, values, of_instances), time_of_work(ranges, evidence))
+    of_ranges, of_instances = sum_launches(ranges, account, evidence, values)
+    rates = range_rates(of_ranges, time_of_work(ranges, evidence))
     # Where no kernel of a GPU was traced, what ran there is not known: a sum over nothing is not 0.
     known = ranges["gpu"].isin(account.launched["gpu"]) & (ranges["instance_count"] > 0)
     ranges = RANGES.conform(ranges.assign(**{name: column.where(known) for name, column in rates.items()}))
@@ -71,31 +73,38 @@ def end_before_work(instances: pd.DataFrame, window: str) -> Bools:
     return np.asarray((instances["gpu_end_ns"] > instances["host_end_ns"]) & (window == "host"))
 
 
-def sum_by_path(
-    ranges: pd.DataFrame, account: Account, evidence: Evidence, values: pd.DataFrame, of_instances: pd.DataFrame
-) -> pd.DataFrame:
-    """Sums of the launches' values over each row of the range summary.
+def sum_launches(
+    ranges: pd.DataFrame, account: Account, evidence: Evidence, values: Iterable[tuple[str, Floats]]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Sums of the launches' values over each row of the range summary, and over each instance with all that is in it.
 
     Args:
         ranges: See ``add_rates``.
         account: The account.
         evidence: What it was made from.
-        values: One row for each launch.
-        of_instances: Their sums over instances.
+        values: Names, each with a value for each launch; taken one after the other, as there may be millions.
     """
+    launched, activities = account.launched, evidence.attribution.activity
     group = groups_of_paths(evidence.instances, evidence.hierarchy.paths)
     is_capture = (ranges["depth"] == 0).to_numpy()
     row_of_path, row_of_gpu = np.flatnonzero(~is_capture), np.flatnonzero(is_capture)
     captured = pd.Series(row_of_gpu, index=ranges["gpu"].to_numpy()[row_of_gpu])
-    of_gpu = captured[account.launched["gpu"].to_numpy()].to_numpy()
+    of_gpu = captured[launched["gpu"].to_numpy()].to_numpy()
+    of_launch = np.full(len(evidence.activities), len(launched), dtype=np.int64)  # what is no launch adds nothing
+    of_launch[launched["activity"].to_numpy()] = np.arange(len(launched))
+    of_launch = of_launch[activities]
+    totals: dict[str, Floats] = {}
+
+    def weights() -> Iterator[Floats]:
+        for name, value in values:
+            totals[name] = np.bincount(of_gpu, value, minlength=len(ranges)).astype(np.float64)
+            yield np.append(value, 0.0)[of_launch]
+
+    sums = sum_up(evidence.instances, evidence.work, weights())
     counted = group >= 0
-    sums = {}
-    for name in values:
-        of_instance = of_instances[name].to_numpy()
-        total = np.bincount(of_gpu, values[name], minlength=len(ranges))
+    for total, of_instance in zip(totals.values(), sums, strict=True):
         total[row_of_path] = np.bincount(group[counted], of_instance[counted], minlength=len(row_of_path))
-        sums[name] = total
-    return pd.DataFrame(sums)
+    return pd.DataFrame(totals), pd.DataFrame(dict(zip(totals, sums, strict=True)), copy=False)
 
 
 def _add_tensor_work(instances: pd.DataFrame, account: Account, evidence: Evidence, sums: pd.DataFrame) -> pd.DataFrame:
@@ -119,24 +128,8 @@ def _add_tensor_work(instances: pd.DataFrame, account: Account, evidence: Eviden
     )
 
 
-def sum_by_instance(account: Account, evidence: Evidence, values: pd.DataFrame) -> pd.DataFrame:
-    """Sums of the launches' values over each instance with all that lies in it.
-
-    Args:
-        account: The account.
-        evidence: What it was made from.
-        values: One row for each launch.
-    """
-    of_launch = np.full(len(evidence.activities), len(values), dtype=np.int64)  # what is no launch adds nothing
-    of_launch[account.launched["activity"].to_numpy()] = np.arange(len(values))
-    row = of_launch[evidence.attribution.activity]
-    weights = (np.append(values[name].to_numpy(dtype=np.float64), 0.0)[row] for name in values.columns)
-    sums = sum_up(evidence.instances, evidence.work, weights)
-    return pd.DataFrame(dict(zip(values.columns, sums, strict=True)), copy=False)
-
-
-def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Series) -> pd.DataFrame:
-    """What each launch adds to a range: times, tensor cycles and FLOP.
+def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Series) -> Iterator[tuple[str, Floats]]:
+    """What each launch adds to a range: times, tensor cycles and FLOP, one after the other.
 
     Args:
         launched: See ``tcprof.frames.LAUNCHED``.
@@ -144,27 +137,25 @@ def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.
         kinds: The kind of every activity.
     """
     is_tensor, could_be, is_graph = tensor_launches(launched, kernels, kinds)
-    counts, of_kernel = is_tensor | could_be | is_graph, launched["kernel"].to_numpy()
-    peak = kernels["peak_tflops"].to_numpy(dtype=np.float64)[of_kernel]
-    cycles, flop = launched["tensor_cycles"].where(counts, 0), launched["tensor_flop"]
-    return pd.DataFrame(
-        {
-            "kernel_ns": launched["duration_ns"],
-            "tensor_kernel_ns": launched["duration_ns"].where(is_tensor, 0),
-            "unresolved_ns": launched["duration_ns"].where(could_be, 0),
-            "graph_ns": launched["duration_ns"].where(is_graph, 0),
-            "active_ns": launched["tensor_active_ns"],
-            "all_cycles": launched["tensor_cycles"],
-            "cycles": cycles,
-            "unknown_cycles": cycles.where(flop.isna(), 0),
-            "flop": flop.fillna(0),
-            "ideal_ns": launched["tensor_ideal_ns"].fillna(0),
-            "boost_ns": (flop / peak * 1e-3).fillna(0),
-            "dram_bytes": launched["dram_read_bytes"] + launched["dram_write_bytes"],
-            "dram_ns": launched["dram_ideal_ns"],
-            "peakless_flop": flop.where(np.isnan(peak), 0).fillna(0),
-        }
+    peak = kernels["peak_tflops"].to_numpy(dtype=np.float64)[launched["kernel"].to_numpy()]
+    duration, flop, all_cycles = (
+        launched[name].to_numpy(np.float64) for name in ("duration_ns", "tensor_flop", "tensor_cycles")
     )
+    cycles, is_unknown = np.where(is_tensor | could_be | is_graph, all_cycles, 0), np.isnan(flop)
+    yield "kernel_ns", duration
+    for name, chosen in (("tensor_kernel_ns", is_tensor), ("unresolved_ns", could_be), ("graph_ns", is_graph)):
+        yield name, np.where(chosen, duration, 0)
+    yield "active_ns", launched["tensor_active_ns"].to_numpy()
+    yield "all_cycles", all_cycles
+    yield "cycles", cycles
+    yield "unknown_cycles", np.where(is_unknown, cycles, 0)
+    yield "flop", np.where(is_unknown, 0, flop)
+    yield "ideal_ns", launched["tensor_ideal_ns"].fillna(0).to_numpy()
+    boost = flop / peak * 1e-3
+    yield "boost_ns", np.where(np.isnan(boost), 0, boost)
+    yield "dram_bytes", launched["dram_read_bytes"].to_numpy() + launched["dram_write_bytes"].to_numpy()
+    yield "dram_ns", launched["dram_ideal_ns"].to_numpy()
+    yield "peakless_flop", np.where(np.isnan(peak) & ~is_unknown, flop, 0)
 
 
 def tensor_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Series) -> tuple[Bools, Bools, Bools]:

@@ -5,6 +5,7 @@ import pandas as pd
 
 from tcprof.analysis.instances import Work, busy_time, group_by_path, instance_windows, united_windows
 from tcprof.analysis.intervals import union
+from tcprof.analysis.picking import pick_rows
 from tcprof.analysis.projection import Attribution
 from tcprof.analysis.sampling import (
     MINIMUM_COVERAGE,
@@ -131,8 +132,10 @@ def summarize_capture(
     inherited[attribution.activity[attribution.inherited]] = True
     flagged = activities.assign(inherited=inherited)
     spans = capture_spans(gpus, activities, samples)
+    gpu_of = flagged["gpu"].to_numpy()
     rows = [
-        _capture_row(gpu, flagged[flagged["gpu"] == gpu], span, duration_ns, functions) for gpu, span in spans.items()
+        _capture_row(gpu, pick_rows(flagged, gpu_of == gpu), span, duration_ns, functions)
+        for gpu, span in spans.items()
     ]
     return RANGES.conform(pd.DataFrame([{**WHOLE_CAPTURE, "instance_count": 1, **row} for row in rows]))
 
@@ -159,7 +162,7 @@ def _capture_row(
     gpu: int, activities: pd.DataFrame, span: tuple[int, int], duration_ns: float, functions: Functions
 ) -> dict[str, object]:
     """The figures of one GPU over the whole capture."""
-    kernels = activities[activities["kind"].isin(KERNEL_KINDS)]
+    kernels = pick_rows(activities, activities["kind"].isin(KERNEL_KINDS).to_numpy())
     _, busy_start, busy_end = union(
         np.zeros(len(activities), np.int64), activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
     )

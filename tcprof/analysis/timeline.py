@@ -103,9 +103,10 @@ def account_for_time(
     Returns:
         See ``tcprof.frames.TIMELINE``; the capture reaches from the GPU's first activity to its last.
     """
+    gpu_of, start, end = (activities[name].to_numpy() for name in ("gpu", "start_ns", "end_ns"))
     timelines = {
-        gpu: compute_timeline(of_gpu["start_ns"].to_numpy(), of_gpu["end_ns"].to_numpy(), time_class[of_gpu.index])
-        for gpu, of_gpu in activities.groupby("gpu")
+        gpu: compute_timeline(*(column[gpu_of == gpu] for column in (start, end, time_class)))
+        for gpu in np.unique(gpu_of).tolist()
     }
     gpus = np.array(list(timelines), dtype=np.int64)
     first = np.array([timeline.start[0] for timeline in timelines.values()], dtype=np.int64)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.account import Account, Evidence
-from tcprof.analysis.rates import sum_by_instance, sum_by_path, time_of_instances, time_of_work
+from tcprof.analysis.rates import sum_launches, time_of_instances, time_of_work
 from tcprof.arrays import Floats
 from tcprof.frames import INSTANCES, LARGEST_UNCOVERED_PCT, RANGES
 
@@ -70,8 +70,10 @@ def add_useful_sums(
     if not account.launched["useful_flop"].notna().any():
         return ranges, instances
     values = useful_of_launches(account.launched, account.kernels).drop(columns="useful_tensor_flop")
-    sums = sum_by_instance(account, evidence, values)
-    by_path = rate_useful(sum_by_path(ranges, account, evidence, values, sums), time_of_work(ranges, evidence))
+    of_ranges, sums = sum_launches(
+        ranges, account, evidence, ((str(name), column.to_numpy(np.float64)) for name, column in values.items())
+    )
+    by_path = rate_useful(of_ranges, time_of_work(ranges, evidence))
     by_instance = rate_useful(sums, time_of_instances(instances, evidence.window))
     on_ranges, on_instances = (frame["gpu"].isin(account.launched["gpu"]).to_numpy() for frame in (ranges, instances))
     on_ranges = on_ranges & (ranges["instance_count"] > 0).to_numpy()  # of what lies in warm-up only there is no figure

@@ -1,19 +1,23 @@
 """Launches under samples: which share of which part of which launch lies in each sample."""
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from tcprof.analysis.intervals import StepFunction, run_starts
+from tcprof.analysis.kernels.threads import mapping_of
 from tcprof.arrays import Bools, Floats, Ints
 
 PART_NS = 2500.0  # target length of a part of a kernel's duration (ns)
 MOST_PARTS = 8  # max parts per class
 MOST_UNKNOWNS = 600  # max unknowns
 CLUSTER = 8  # max samples per cluster
-LAUNCHES_AT_ONCE = 1 << 16
+LAUNCHES_AT_ONCE = 1 << 14
 WHOLE = 0.999  # share of a launch under samples from which it counts as sampled whole
+_Numbers: TypeAlias = npt.NDArray[np.integer[Any]]  # of eight bytes, or of four where there are millions
 
 
 @dataclass(frozen=True)
@@ -103,30 +107,38 @@ class _Parts:
     first: Ints
 
 
-@dataclass(frozen=True)
-class _Overlaps:
-    """Where launches lie under samples.
+class _PartsUnder(NamedTuple):
+    """Which parts of launches lie in which samples.
 
     Attributes:
-        sample: Sample of each overlap of a part of a launch.
-        column: That part.
+        sample: Sample of each overlap.
+        column: The part.
         share: How much of the part lies in the sample, times the launch's weight.
-        launch: Launch of each overlap of a whole launch, by launch, then by sample.
+    """
+
+    sample: _Numbers
+    column: _Numbers
+    share: Floats
+
+
+class _Overlaps(NamedTuple):
+    """Where whole launches lie under samples.
+
+    Attributes:
+        launch: Launch of each overlap, by launch, then by sample.
         of_sample: The sample.
         of_launch: How much of the launch lies in the sample.
     """
 
-    sample: Ints
-    column: Ints
-    share: Floats
-    launch: Ints
-    of_sample: Ints
+    launch: _Numbers
+    of_sample: _Numbers
     of_launch: Floats
 
 
-def make_sparse(values: Floats, row: Ints, column: Ints, shape: tuple[int, int]) -> csr_array:
+def make_sparse(values: Floats, row: _Numbers, column: _Numbers, shape: tuple[int, int]) -> csr_array:
     """A sparse matrix with indices of four bytes, where scipy keeps the eight that it is given: products take less."""
-    return csr_array((values, (row.astype(np.int32), column.astype(np.int32))), shape=shape)
+    places = row.astype(np.int32, copy=False), column.astype(np.int32, copy=False)
+    return csr_array((values, places), shape=shape)
 
 
 def build_design(launches: Launches, samples: StepFunction) -> Design:
@@ -135,11 +147,12 @@ def build_design(launches: Launches, samples: StepFunction) -> Design:
     mean = np.bincount(kind, duration) / np.bincount(kind)
     count = _count_parts(mean)
     parts = _Parts(count, np.cumsum(count) - count)
-    found = _find_overlaps(launches, parts, samples)
+    of_parts, found = _find_overlaps(launches, parts, samples)
     is_row = np.zeros(len(samples.start), dtype=bool)
-    is_row[found.sample] = True
-    row, place_of = np.flatnonzero(is_row), np.cumsum(is_row) - 1
-    shares = make_sparse(found.share, place_of[found.sample], found.column, (len(row), int(count.sum())))
+    is_row[of_parts.sample] = True
+    row, place_of = np.flatnonzero(is_row), np.cumsum(is_row, dtype=np.int32) - 1
+    shares = make_sparse(of_parts.share, place_of[of_parts.sample], of_parts.column, (len(row), int(count.sum())))
+    del of_parts  # as large as the matrix
     start, end = samples.start[row], samples.end[row]
     adjacent = np.append(False, end[:-1] == start[1:]) if len(row) else np.zeros(0, dtype=bool)
     begins, ends = (_find_cuts(launches, parts, border) for border in (start, end))
@@ -169,10 +182,10 @@ def build_design(launches: Launches, samples: StepFunction) -> Design:
     )
 
 
-def _find_overlaps(launches: Launches, parts: _Parts, samples: StepFunction) -> _Overlaps:
+def _find_overlaps(launches: Launches, parts: _Parts, samples: StepFunction) -> tuple[_PartsUnder, _Overlaps]:
     """Lay launches under samples, some at a time."""
-    found = []
-    for first in range(0, len(launches.start), LAUNCHES_AT_ONCE):
+
+    def overlaps_from(first: int) -> list[Any]:
         some = slice(first, first + LAUNCHES_AT_ONCE)
         kind, start, weight = launches.kind[some], launches.start[some], launches.weight[some]
         count = parts.count[kind]
@@ -185,8 +198,15 @@ def _find_overlaps(launches: Launches, parts: _Parts, samples: StepFunction) -> 
         launch, column = launch[piece], (parts.first[kind[launch]] + place)[piece]
         whole = run_starts(launch, sample)
         of_launch = np.add.reduceat(share / count[launch], whole) if len(whole) else share
-        found.append((sample, column, share * weight[launch], first + launch[whole], sample[whole], of_launch))
-    return _Overlaps(*(np.concatenate(column) for column in zip(*found, strict=True)))
+        numbers = [number.astype(np.int32) for number in (sample, column, first + launch[whole], sample[whole])]
+        return [*numbers[:2], share * weight[launch], *numbers[2:], of_launch]
+
+    firsts = range(0, len(launches.start), LAUNCHES_AT_ONCE)
+    with mapping_of(len(firsts)) as map_all:
+        found = list(map_all(overlaps_from, firsts))
+    # One column after the other, each freed when it is joined: there are millions.
+    joined = [np.concatenate([part.pop(0) for part in found]) for _ in range(len(found[0]))]
+    return _PartsUnder(*joined[:3]), _Overlaps(*joined[3:])
 
 
 def _count_parts(duration: Floats) -> Ints:
@@ -218,7 +238,7 @@ def _clusters(stretch: Ints) -> Ints:
     return np.cumsum(place % CLUSTER == 0) - 1
 
 
-def _squares(launches: Launches, group: Ints, found: _Overlaps) -> csr_array:
+def _squares(launches: Launches, group: _Numbers, found: _Overlaps) -> csr_array:
     """For each group of rows and class, the sum over launches of the square of the share that lies in the group.
 
     Args:
@@ -232,7 +252,7 @@ def _squares(launches: Launches, group: Ints, found: _Overlaps) -> csr_array:
     return make_sparse((share * launches.weight[launch]) ** 2, group[first], launches.kind[launch], shape)
 
 
-def _stretches_of_launches(launches: Launches, start: Ints, stretch: Ints, row: Ints, found: _Overlaps) -> Ints:
+def _stretches_of_launches(launches: Launches, start: Ints, stretch: Ints, row: _Numbers, found: _Overlaps) -> Ints:
     """The stretch of each launch, of those stretches in which all launches were sampled whole; else -1."""
     if not len(start):
         return np.full(len(launches.start), -1)

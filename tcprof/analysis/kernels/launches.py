@@ -18,6 +18,7 @@ from tcprof.analysis.kernels.fit import PASSES, Fit, fit
 from tcprof.analysis.kernels.interruptions import doubt_interrupted
 from tcprof.analysis.kernels.names import read_names
 from tcprof.analysis.kernels.work import SHARES, Limits, fit_counts, fit_shares, requests_per_ns
+from tcprof.analysis.picking import pick_rows
 from tcprof.analysis.projection import Attribution, Hierarchy, ranges_of_activities
 from tcprof.analysis.sampling import read_rounded
 from tcprof.arrays import Floats, Ints
@@ -117,10 +118,11 @@ def fit_kernels(
     bandwidths = dict(zip(gpus["gpu"], gpus["dram_bandwidth"], strict=True))
     for gpu in sorted(activities["gpu"].unique().tolist()):
         chip = chips.get(gpu, find_chip(""))
-        rows = np.flatnonzero(of_kind & (activities["gpu"] == gpu).to_numpy())
+        is_mine = (activities["gpu"] == gpu).to_numpy()
+        rows = np.flatnonzero(of_kind & is_mine)
         if not len(rows):
             continue
-        kernels = activities.iloc[rows]
+        kernels = pick_rows(activities, of_kind & is_mine)
         start, end = kernels["start_ns"].to_numpy(), kernels["end_ns"].to_numpy()
         code = kernels["name"].cat.codes.to_numpy(np.int64)
         geometry = kernels["launch_geometry"].cat.codes.to_numpy(np.int64)
@@ -128,10 +130,10 @@ def fit_kernels(
         opaque = np.bincount(classes.kind, (kernels["kind"] == "graph").to_numpy()) > 0
         launches = Launches(start, np.maximum(end, start + 1), classes.kind, classes.weight, opaque)
         with _LIBRARIES.limit(limits=1, user_api="blas"):  # for small matrices threads would only wait for each other
-            mine = samples[samples["gpu"] == gpu]
+            mine = pick_rows(samples, (samples["gpu"] == gpu).to_numpy())
             offset_ns = errors.get(gpu, LEAST_OFFSET_NS)
             peaks = (bandwidths.get(gpu, np.nan), chip.fma_per_cycle)
-            copies = find_copies(activities[activities["gpu"] == gpu])
+            copies = find_copies(pick_rows(activities, is_mine & ~of_kind))
             fitted[gpu] = _fit_gpu(launches, (code, geometry), mine, offset_ns, peaks, copies)
         frame = _launched(gpu, rows, path_id[rows], launches, classes, fitted[gpu])
         parts.append(_with_flop(frame, fitted[gpu].capacity, names, code, chip))
@@ -157,7 +159,7 @@ def _fit_gpu(
         copies: What moved through its memory beside the launches.
     """
     near = (samples["end_ns"] > launches.start.min()) & (samples["start_ns"] < launches.end.max())
-    samples = samples[near & samples["tensor_active_pct"].notna()]
+    samples = pick_rows(samples, (near & samples["tensor_active_pct"].notna()).to_numpy())
     if samples.empty:
         return GpuFit(
             launches,
@@ -170,9 +172,9 @@ def _fit_gpu(
             np.ones(len(launches.start)),
         )
     start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
-    percent = samples["tensor_active_pct"].to_numpy()
-    function = StepFunction(start, end, percent)
+    function = StepFunction(start, end, samples["tensor_active_pct"].to_numpy())
     design = build_design(launches, function)
+    return_freed_memory()
     capacity, has_clock = unknown_capacity(launches), bool(samples["pipe_cycles"].notna().all())
     if has_clock:
         capacity = fit_capacity(launches, design, samples["pipe_cycles"].to_numpy(), function)

@@ -41,17 +41,17 @@ def misfit_covariance(design: Design, precision: Precision, weighted: Floats, ki
         weighted: What the fit leaves over, times the inverse of its covariance.
         kinds: Number of classes.
     """
-    rows, clusters = np.arange(len(weighted)), int(design.cluster[-1]) + 1
-    summed = make_sparse(weighted, design.cluster, rows, (clusters, len(rows)))
-    of_parts = summed @ design.shares
     answer = response(design, precision, kinds)
 
     def influence_from(first: int) -> Floats:
-        some = of_parts[first : first + CLUSTERS_AT_ONCE] @ answer
+        begin, end = np.searchsorted(design.cluster, (first, first + CLUSTERS_AT_ONCE))
+        cluster, rows = design.cluster[begin:end] - first, np.arange(end - begin)
+        summed = make_sparse(weighted[begin:end], cluster, rows, (int(cluster[-1]) + 1, len(rows)))
+        some = summed @ design.shares[begin:end] @ answer
         return np.asarray(some.T @ some)
 
     influence = np.zeros((kinds, kinds))
-    firsts = range(0, clusters, CLUSTERS_AT_ONCE)
+    firsts = range(0, int(design.cluster[-1]) + 1, CLUSTERS_AT_ONCE)
     with mapping_of(len(firsts)) as map_all:
         for of_some in map_all(influence_from, firsts):
             influence += of_some

@@ -41,7 +41,7 @@ def summarize_modules(
         return MODULES.empty(), np.full(len(launched), -1, dtype=np.int64)
     gpus, gpu = np.unique(launched["gpu"].to_numpy(), return_inverse=True)
     levels = _levels(homes, homes.module[activity])
-    values = values_of_launches(launched, account.kernels, evidence.activities["kind"]).assign(
+    values = pd.DataFrame(dict(values_of_launches(launched, account.kernels, evidence.activities["kind"]))).assign(
         kernel_count=1, **useful_of_launches(launched, account.kernels)
     )
     parts = []
