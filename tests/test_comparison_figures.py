@@ -3,6 +3,7 @@
 import colorsys
 import dataclasses
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,12 +11,15 @@ import pytest
 from comparison_inputs import compare_hostile, compare_several, compare_steps
 from report_inputs import make_comparison
 
+import tcprof
 from tcprof.comparison import Side, compare
 from tcprof.comparison.kernels.waterfall import TENSOR_ACTIVE, TIME
 from tcprof.findings.compared.rows import find_row
 from tcprof.frames import WATERFALL
+from tcprof.views.comparison.details import list_details
 from tcprof.views.comparison.iterations_figure import figure_iterations, figure_small_multiples
 from tcprof.views.comparison.kernels import list_kernel_changes
+from tcprof.views.comparison.roofline_figure import figure_moved, list_moved
 from tcprof.views.comparison.series import BETTER_COLOR, MOST_POINTS, SIDE_COLORS, WORSE_COLOR, shown_sides
 from tcprof.views.comparison.waterfall_figure import figure_waterfall
 
@@ -30,6 +34,15 @@ def steps(tmp_path_factory):
 @pytest.fixture(scope="module")
 def several(tmp_path_factory):
     return compare_several(tmp_path_factory.mktemp("several"))
+
+
+@pytest.fixture(scope="module")
+def moved():
+    """A recording with bytes of device memory, and the same with half of them in each kernel."""
+    before = tcprof.read(Path(__file__).parent.parent / "fixtures" / "resnet.sqlite")
+    halved = [f"dram_{way}_bytes{end}" for way in ("read", "write") for end in ("", "_error")]
+    kernels = before.kernels.assign(**{name: before.kernels[name] / 2 for name in halved})
+    return compare(Side("base", (before,)), Side("new", (dataclasses.replace(before, kernels=kernels),)))
 
 
 def lines(figure, ending=""):
@@ -246,3 +259,38 @@ def with_parts(comparison, changes):
     rows += [(0, TIME, f"part {place}", "", "", 0, 0, change) for place, change in enumerate(changes)]
     frame = WATERFALL.conform(pd.DataFrame(rows, columns=WATERFALL.names))
     return dataclasses.replace(comparison, waterfall=frame)
+
+
+class TestRoofline:
+    def test_a_line_joins_each_kernel_with_its_counterpart(self, moved):
+        base, new = list_moved(moved, 0)
+        assert len(base) == len(new) > 10
+        figure = figure_moved(moved, 0)
+        (lines,) = [trace for trace in figure.data if trace.name == "matched kernels"]
+        x = np.reshape(lines.x, (-1, 3))
+        assert x[:, 1] == pytest.approx(2 * x[:, 0])  # half the bytes: twice the FLOP for each
+        assert sorted(x[:, 0]) == pytest.approx(sorted(base["intensity"]))
+        assert np.isnan(x[:, 2]).all()
+        circles = {trace.name: trace for trace in figure.data if trace.mode == "markers"}
+        assert [*circles["base"].y] == pytest.approx(1e12 * base["tflops"].to_numpy())
+        assert [*circles["new"].marker.size] == pytest.approx(new["time_ns"].to_numpy())
+        assert circles["base"].marker.symbol == "circle-open"
+
+    def test_times_are_those_of_an_iteration(self, moved):
+        changes, (base, _) = moved.matching.changes, list_moved(moved, 0)
+        longest = base.iloc[0]
+        same = (changes["base_name"] == longest["name"]) & (changes["base_geometry"] == longest["geometry"])
+        assert longest["time_ns"] == pytest.approx(changes.loc[same, "base_ns"].sum())
+
+    def test_the_page_has_it_where_a_kernel_has_a_place(self, moved, steps):
+        def titles(comparison):
+            return [each.title for of_gpu in list_details(comparison, 1) for each in of_gpu.parts]
+
+        assert titles(moved)[-1] == "Roofline"
+        assert "Roofline" not in titles(steps)
+
+    def test_nothing_where_the_gpus_differ(self, moved):
+        base, new = moved.base.first, moved.new.first
+        other = dataclasses.replace(new, gpus=new.gpus.assign(name="NVIDIA B200"))
+        compared = compare(Side("base", (base,)), Side("new", (other,)))
+        assert "Roofline" not in [each.title for of_gpu in list_details(compared, 1) for each in of_gpu.parts]

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from functools import partial
 
+from tcprof.analysis.kernels.roofline import has_bytes
 from tcprof.comparison import Comparison
 from tcprof.comparison.comparison import MEASURED
 from tcprof.comparison.kernels.waterfall import TENSOR_ACTIVE, TIME
+from tcprof.comparison.side import gpu_models
 from tcprof.findings.advice.compared import compare_advice
 from tcprof.findings.compared.rows import iteration_name
 from tcprof.views.comparison.advice import view_advice
@@ -13,6 +15,7 @@ from tcprof.views.comparison.kernels import MOST_KERNELS, describe_kernels, list
 from tcprof.views.comparison.modules import MEANING, list_module_changes
 from tcprof.views.comparison.quantities import list_quantities
 from tcprof.views.comparison.ranges import NOTE, list_range_changes
+from tcprof.views.comparison.roofline_figure import MOST_MOVED, figure_moved, list_moved
 from tcprof.views.comparison.series import BETTER_COLOR, WORSE_COLOR
 from tcprof.views.comparison.sides import shared_gpus, title_of
 from tcprof.views.comparison.typical_step import has_steps
@@ -29,7 +32,7 @@ _QUANTITIES = (
     "change."
 )
 _PARTS = (
-    "Less time is better, and more Tensor Active. Means, not medians: only these add up. Each nanosecond of the gpu "
+    "Less time is better, and more Tensor Active. Means, not medians: only these add up. Each nanosecond of the GPU "
     "windows is in one part. Of Tensor Active: idle is how much of the window is under kernels, mix which kernels have "
     "that time, intensity Tensor Active of matched kernels. A click on a part of the time shows its kernels alone in "
     "their table."
@@ -38,6 +41,12 @@ _STEP = (
     "The iteration of each side whose GPU window is the median, from its first activity on the GPU on: one iteration, "
     f"not a mean. Bands join the same ranges, and the {MOST_JOINED} longest pairs of launches of matched kernels. The "
     "colour of a range is its Tensor Active, from 0 to 100 %. Drag to zoom, double-click to see all again."
+)
+_MOVED = (
+    "Open circles are the baseline's kernels, filled ones those of the other side; a line joins what was matched. The "
+    "area of a circle is the kernel's time in an iteration. Up is more FLOP a second, towards the roof of its "
+    f"precision; right is less device memory for each FLOP. Of each side the {MOST_MOVED} longest kernels are "
+    "drawn, if their FLOP and bytes are known."
 )
 
 
@@ -71,6 +80,7 @@ def list_details(comparison: Comparison, number: int, name: str = "") -> tuple[P
             _view_ranges(comparison, gpu, number, of_side),
             *_view_modules(comparison, gpu, number, of_side),
             *_view_kernels(comparison, gpu, number, of_side),
+            *_view_roofline(comparison, gpu, number, of_side),
         )
         parts.append(Section(f"gpu-{number}-{gpu}", title, sections))
     return tuple(parts)
@@ -145,3 +155,14 @@ def _view_kernels(comparison: Comparison, gpu: int, number: int, of_side: str) -
         return []
     notes = Notes((" ".join(describe_kernels(comparison)),))
     return [Section(f"all-kernels-{number}-{gpu}", "Kernels", (notes, table))]
+
+
+def _view_roofline(comparison: Comparison, gpu: int, number: int, of_side: str) -> tuple[Section, ...]:
+    """Where kernels moved in the roofline; nothing where no kernel has a place, or where the sides have other roofs."""
+    sides = comparison.base, comparison.new
+    models, counted = gpu_models(*sides), any(has_bytes(side.typical.kernels) for side in sides)
+    if models[0] != models[1] or not counted or all(rows.empty for rows in list_moved(comparison, gpu)):
+        return ()
+    caption = f"FLOP/s of the kernels of both sides over their FLOP for each byte of device memory{of_side}"
+    figure = Figure(f"roofline-{number}-{gpu}", caption, partial(figure_moved, comparison, gpu))
+    return (Section(f"moved-{number}-{gpu}", "Roofline", (Notes((_MOVED,)), figure)),)

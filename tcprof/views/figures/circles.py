@@ -45,10 +45,7 @@ def circles(
         customdata=_links(rows, analysis),
         meta={"selects": True, "items": rows.index.tolist()},
         marker={
-            "size": rows["total_ns"].to_numpy(np.float64),
-            "sizemode": "area",
-            "sizeref": 2 * max(longest_ns, 1.0) / _LARGEST**2,
-            "sizemin": _SMALLEST / 2,
+            **size_circles(rows["total_ns"].to_numpy(np.float64), longest_ns),
             "symbol": [_SYMBOLS[numbers.index(gpu) % len(_SYMBOLS)] for gpu in rows["gpu"]],
             "opacity": 0.72,
             "line": {"width": 1, "color": "rgba(128,128,128,0.9)"},
@@ -56,6 +53,17 @@ def circles(
         hovertext=hovertext,
         hovertemplate="%{hovertext}<extra></extra>",
     )
+
+
+def size_circles(times_ns: Floats, longest_ns: float) -> dict[str, Any]:
+    """A marker's settings by which the area of each circle is its time.
+
+    Args:
+        times_ns: The times.
+        longest_ns: That of the largest circle.
+    """
+    sizes = {"size": times_ns, "sizemin": _SMALLEST / 2}
+    return {**sizes, "sizemode": "area", "sizeref": 2 * max(longest_ns, 1.0) / _LARGEST**2}
 
 
 def _links(rows: pd.DataFrame, analysis: Analysis) -> list[str]:

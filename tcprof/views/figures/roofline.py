@@ -1,7 +1,7 @@
 """The roofline: FLOP a second of kernels over their FLOP for each byte of device memory, below what the GPU can do."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -35,6 +35,7 @@ _DECADES = 2  # an axis that is shorter names 2 and 5 of each power of ten, too
 _COLUMNS = ["gpu", "name", "launch_geometry", "total_ns", "share_pct", "arithmetic", "flop", "tflops"]
 _COLUMNS += ["dram_read_bytes", "dram_write_bytes", "intensity", "roof_tflops", "roof_pct", "memory_pct", "bound"]
 _COLUMNS += ["l2_bytes", "l2_intensity"]
+Box: TypeAlias = tuple[float, float, float, float]  # FLOP for each byte from and to, FLOP a second from and to
 
 
 def figure_roofline(analysis: Analysis) -> go.Figure:
@@ -49,19 +50,36 @@ def figure_roofline(analysis: Analysis) -> go.Figure:
     figure = go.Figure()
     if rows.empty:
         return figure
-    roofs, slopes = find_roofs(rows, analysis.gpus), _find_slopes(analysis, rows)
-    box = _box(rows, roofs, slopes)
-    _add_slopes(figure, slopes, roofs, box)
-    _add_roofs(figure, roofs, slopes, box)
+    roofs, box = add_limits(figure, rows, analysis.gpus)
     longest = float(rows["total_ns"].max())
     for precision in sorted(set(rows["arithmetic"]), key=_order):
         mine = rows[rows["arithmetic"] == precision]
         said = [_describe(row, analysis) for row in mine.to_dict("records")]
         trace = circles(mine, mine["intensity"].to_numpy(), 1e12 * mine["tflops"].to_numpy(), longest, analysis, said)
-        figure.add_trace(trace.update(name=_title(precision), marker_color=_COLORS.get(precision, _OTHER_COLOR)))
+        figure.add_trace(
+            trace.update(name=name_precision(precision), marker_color=_COLORS.get(precision, _OTHER_COLOR))
+        )
     top = 1e12 * max((roof.tflops for roof in roofs), default=box[3] / 1e12)
     add_cache(figure, analysis, rows, longest, (box[0], box[2], top))
-    return figure.update_layout(_layout(box), meta=as_table(rows, _COLUMNS))
+    return figure.update_layout(layout_of(box), meta=as_table(rows, _COLUMNS))
+
+
+def add_limits(figure: go.Figure, rows: pd.DataFrame, gpus: pd.DataFrame) -> tuple[list[Roof], Box]:
+    """Draw what the GPUs can do: the roofs of the precisions that kernels have, and the slopes of device memory.
+
+    Args:
+        figure: Gets the lines.
+        rows: Kernels that are placed, see ``tcprof.analysis.kernels.roofline.place_kernels``.
+        gpus: See ``tcprof.frames.GPUS``.
+
+    Returns:
+        The roofs, and what the axes reach over.
+    """
+    roofs, slopes = find_roofs(rows, gpus), _find_slopes(gpus, rows)
+    box = _box(rows, roofs, slopes)
+    _add_slopes(figure, slopes, roofs, box)
+    _add_roofs(figure, roofs, slopes, box)
+    return roofs, box
 
 
 def _order(precision: str) -> int:
@@ -69,19 +87,19 @@ def _order(precision: str) -> int:
     return known.index(precision) if precision in known else len(known)
 
 
-def _title(precision: str) -> str:
+def name_precision(precision: str) -> str:
     """A precision as it is read: abbreviations in capitals."""
     first, _, rest = precision.partition(" ")
     return f"{first.upper()} {rest}".rstrip()
 
 
-def _find_slopes(analysis: Analysis, rows: pd.DataFrame) -> dict[int, float]:
+def _find_slopes(gpus: pd.DataFrame, rows: pd.DataFrame) -> dict[int, float]:
     """Bandwidth of the memory of each GPU that has circles, in bytes a second, where it is known."""
-    known = analysis.gpus[analysis.gpus["gpu"].isin(rows["gpu"]) & (analysis.gpus["dram_bandwidth"] > 0)]
+    known = gpus[gpus["gpu"].isin(rows["gpu"]) & (gpus["dram_bandwidth"] > 0)]
     return {int(gpu): float(rate) for gpu, rate in zip(known["gpu"], known["dram_bandwidth"], strict=True)}
 
 
-def _box(rows: pd.DataFrame, roofs: Sequence[Roof], slopes: Mapping[int, float]) -> tuple[float, float, float, float]:
+def _box(rows: pd.DataFrame, roofs: Sequence[Roof], slopes: Mapping[int, float]) -> Box:
     """The lowest and highest FLOP for each byte, and FLOP a second, that are drawn."""
     ridges = [1e12 * roof.tflops / slopes[roof.gpu] for roof in roofs if roof.gpu in slopes]
     x = [*rows["intensity"], *rows["l2_intensity"].dropna(), *ridges]
@@ -89,9 +107,7 @@ def _box(rows: pd.DataFrame, roofs: Sequence[Roof], slopes: Mapping[int, float])
     return min(x) / _MARGIN, max(x) * _MARGIN**2, min(y) / _MARGIN, max(y) * _MARGIN
 
 
-def _add_slopes(
-    figure: go.Figure, slopes: Mapping[int, float], roofs: Sequence[Roof], box: tuple[float, float, float, float]
-) -> None:
+def _add_slopes(figure: go.Figure, slopes: Mapping[int, float], roofs: Sequence[Roof], box: Box) -> None:
     """The bandwidth of the memory, up to the highest roof of the GPU; one line for GPUs that are alike."""
     left, right, low, high = box
     alike: dict[str, list[int]] = {}
@@ -114,7 +130,7 @@ def _add_roofs(
     figure: go.Figure,
     roofs: Sequence[Roof],
     slopes: Mapping[int, float],
-    box: tuple[float, float, float, float],
+    box: Box,
 ) -> None:
     """The peaks, each from where the memory allows it; those that read the same are one line."""
     left, right, _, _ = box
@@ -126,7 +142,9 @@ def _add_roofs(
         precisions = _name_each(roof.precision for roof in same)
         peak = 1e12 * same[0].tflops
         starts = [peak / slopes[roof.gpu] if roof.gpu in slopes else left for roof in same]
-        name = f"{_which(sorted({roof.gpu for roof in same}), every)}{', '.join(map(_title, precisions))}: {text}"
+        name = (
+            f"{_which(sorted({roof.gpu for roof in same}), every)}{', '.join(map(name_precision, precisions))}: {text}"
+        )
         color = _COLORS.get(precisions[0], _OTHER_COLOR) if len(precisions) == 1 else _OTHER_COLOR
         source = "<br>".join(label(each, 100) for each in sorted({roof.source for roof in same}) if each)
         _add_line(figure, [min(starts), right], [peak, peak], name, source, color)
@@ -163,13 +181,19 @@ def _describe(row: Mapping[Any, Any], analysis: Analysis) -> str:
     read, write = (units.format_bytes(row[f"dram_{way}_bytes"]) for way in ("read", "write"))
     return (
         f"{describe_kernel(row, analysis)}<br>"
-        f"{_title(row['arithmetic'])}: {units.format_flops(row['tflops'])}, {units.format_pct(row['roof_pct'])} of its "
-        f"roof<br>{read} read, {write} written (± {units.format_bytes(row['moved_error'])} in all), "
+        f"{name_precision(row['arithmetic'])}: {units.format_flops(row['tflops'])}, "
+        f"{units.format_pct(row['roof_pct'])} of its roof<br>"
+        f"{read} read, {write} written (± {units.format_bytes(row['moved_error'])} in all), "
         f"{units.format_pct(row['memory_pct'])} of the DRAM bandwidth<br>{row['intensity']:.3g} FLOP for each byte"
     )
 
 
-def _layout(box: tuple[float, float, float, float]) -> dict[str, object]:
+def layout_of(box: Box) -> dict[str, object]:
+    """The axes of a roofline.
+
+    Args:
+        box: What they reach over.
+    """
     left, right, low, high = (float(value) for value in np.log10(box))
     shared = {"type": "log", "gridcolor": GRID, "zeroline": False}
     return {
