@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { makeRows } from "../src/timeline/bars";
-import { busyTime, Launches, openAt, runningIn, sumWork } from "../src/timeline/launching";
+import { activeOf, busyTime, Launches, openAt, runningIn, sumWork } from "../src/timeline/launching";
 import { meanWithin } from "../src/timeline/samples";
 
 const WORK = {
@@ -33,6 +33,13 @@ test("work is summed by kernel, and unknown Tensor Active stays unknown", () => 
   assert.deepEqual(sums, [
     { id: 6, count: 4, seconds: 6, activeSeconds: NaN }, { id: 5, count: 2, seconds: 2, activeSeconds: 1.5 },
   ]);
+});
+
+test("Tensor Active of several kernels is the least where that of some is unknown, and unknown where that of all is", () => {
+  const of = (...active: number[]) => activeOf(sumWork(WORK, Float32Array.from(active), [0, 1, 2, 3]));
+  assert.deepEqual(of(50, 40, 40, 100), { percent: (100 * (0.5 + 2.4 + 1)) / 8, isLeast: false });
+  assert.deepEqual(of(50, NaN, NaN, 100), { percent: (100 * 1.5) / 8, isLeast: true });
+  assert.deepEqual(of(NaN, NaN, NaN, NaN), { percent: NaN, isLeast: false });
 });
 
 test("overlapping work is busy once, and only within the window", () => {

@@ -3,7 +3,7 @@ import { formatBytes, formatCount, formatMoment, formatPercent, formatScaled, fo
 import type { Selection } from "../selection_fragment";
 import type { Figures, Totals } from "../timeline/details";
 import { MOST } from "../timeline/highlights";
-import { busyTime, openAt, runningIn, sumModule, sumWork } from "../timeline/launching";
+import { activeOf, busyTime, openAt, runningIn, sumModule, sumWork } from "../timeline/launching";
 import { meanWithin } from "../timeline/samples";
 import { spanOf, type Span, type Subject, type Subjects } from "../timeline/subjects";
 import { stepsOf, type Steps } from "./steps";
@@ -171,8 +171,7 @@ function launchFacts(subjects: Subjects, { gpu, id, instances, at, place }: Subj
 function severalFacts({ finding, gpu: { lanes: { work } }, work: bars, parts }: Subject): Told["facts"] {
   const shares = sumWork(work, work.percents.tensor_active_pct, bars());
   const sum = (key: "count" | "seconds") => shares.reduce((total, share) => total + share[key], 0);
-  const known = shares.filter(({ activeSeconds }) => !Number.isNaN(activeSeconds));
-  const active = known.reduce((total, share) => total + share.activeSeconds, 0);
+  const { percent, isLeast } = activeOf(shares);
   const outlined = Math.min(bars().length, MOST);
   const isModules = parts?.every(({ selection }) => selection.kind === "module");
   return [
@@ -181,7 +180,7 @@ function severalFacts({ finding, gpu: { lanes: { work } }, work: bars, parts }: 
       ["Launches", formatCount(sum("count"))],
       ["Outlined in the timeline", formatCount(outlined)],
       ["Time of all", formatSeconds(sum("seconds"))],
-      ["Tensor Active, from the fit", formatPercent((100 * active) / sum("seconds"))],
+      ["Tensor Active, from the fit", (isLeast ? "≥ " : "") + formatPercent(percent)],
     ] as Told["facts"]),
   ];
 }

@@ -76,6 +76,16 @@ export function sumWork(work: Intervals, active: Float32Array, bars: Iterable<nu
   return all.map(({ known, activeSeconds, ...share }) => ({ ...share, activeSeconds: known ? activeSeconds : NaN }));
 }
 
+const WHOLE = 0.99; // of the time: what is unknown of less is not told
+
+/** Tensor Active of some work together, in percent: the least where that of a part is unknown; NaN where none is known. */
+export function activeOf(shares: readonly WorkShare[]): { percent: number; isLeast: boolean } {
+  const sum = (some: readonly WorkShare[], key: "seconds" | "activeSeconds") => some.reduce((total, share) => total + share[key], 0);
+  const known = shares.filter(({ activeSeconds }) => !Number.isNaN(activeSeconds));
+  const percent = known.length ? (100 * sum(known, "activeSeconds")) / sum(shares, "seconds") : NaN;
+  return { percent, isLeast: known.length > 0 && sum(known, "seconds") < WHOLE * sum(shares, "seconds") };
+}
+
 /** The kernels of some modules and of all within them, the longest first. */
 export function sumModule(
   chosen: readonly number[], { ids, parents, own }: { ids: Uint32Array; parents: readonly number[]; own: readonly { module: number; share: WorkShare }[] },

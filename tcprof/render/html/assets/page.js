@@ -994,6 +994,13 @@
     const all = [...shares.values()].sort((a, b) => b.seconds - a.seconds);
     return all.map(({ known, activeSeconds, ...share }) => ({ ...share, activeSeconds: known ? activeSeconds : NaN }));
   }
+  var WHOLE = 0.99;
+  function activeOf(shares) {
+    const sum = (some, key) => some.reduce((total, share) => total + share[key], 0);
+    const known = shares.filter(({ activeSeconds }) => !Number.isNaN(activeSeconds));
+    const percent = known.length ? 100 * sum(known, "activeSeconds") / sum(shares, "seconds") : NaN;
+    return { percent, isLeast: known.length > 0 && sum(known, "seconds") < WHOLE * sum(shares, "seconds") };
+  }
   function sumModule(chosen2, { ids, parents, own }) {
     const within = new Set(chosen2);
     ids.forEach((each, row) => {
@@ -1567,8 +1574,7 @@
   function severalFacts({ finding, gpu: { lanes: { work } }, work: bars, parts }) {
     const shares = sumWork(work, work.percents.tensor_active_pct, bars());
     const sum = (key) => shares.reduce((total, share) => total + share[key], 0);
-    const known = shares.filter(({ activeSeconds }) => !Number.isNaN(activeSeconds));
-    const active = known.reduce((total, share) => total + share.activeSeconds, 0);
+    const { percent, isLeast } = activeOf(shares);
     const outlined = Math.min(bars().length, MOST);
     const isModules = parts?.every(({ selection }) => selection.kind === "module");
     return [
@@ -1577,7 +1583,7 @@
         ["Launches", formatCount(sum("count"))],
         ["Outlined in the timeline", formatCount(outlined)],
         ["Time of all", formatSeconds(sum("seconds"))],
-        ["Tensor Active, from the fit", formatPercent(100 * active / sum("seconds"))]
+        ["Tensor Active, from the fit", (isLeast ? "≥ " : "") + formatPercent(percent)]
       ]
     ];
   }
