@@ -124,11 +124,20 @@ def click_bar(opened, figure, number):
     opened.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
 
+def find_rest(located):
+    """Where something lies when it does not move any more."""
+    before, top = None, located.bounding_box()["y"]
+    while top != before:
+        located.page.wait_for_timeout(200)
+        before, top = top, located.bounding_box()["y"]
+    return top
+
+
 def test_a_part_of_the_change_shows_its_kernels(visit, pages):
     opened = visit(pages / "two.html")
     opened.locator("#why-1-0").scroll_into_view_if_needed()
     figure = opened.locator("#waterfall-time_ns-1-0")
-    top = figure.bounding_box()["y"]  # what lies above is laid out meanwhile, which moves scrollY but nothing in view
+    top = find_rest(figure)  # what lies above is laid out meanwhile, which moves scrollY but nothing in view
     rows = opened.locator("#table-kernels-1-0 tbody tr:visible")
     click_bar(opened, "waterfall-time_ns-1-0", 1)
     said = opened.locator("#why-1-0 .chosen").first
