@@ -95,6 +95,7 @@ class Analysis:
     observed: Observed
 
     @cached_property
+    @plain_texts()
     def kernels_by_path(self) -> pd.DataFrame:
         """The kernels, with a row for each path as well."""
         return self.split_by_path()

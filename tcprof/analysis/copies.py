@@ -83,15 +83,18 @@ def find_copies(activities: pd.DataFrame) -> Copies:
     Args:
         activities: See ``tcprof.frames.ACTIVITIES``.
     """
-    sized = activities[(activities["kind"] == "memcpy") & activities["moved_bytes"].notna()]
-    rates = {direction: _rate(sized[sized["name"] == direction]) for direction in _COUNTED}
+    is_sized = (activities["kind"] == "memcpy") & activities["moved_bytes"].notna()
+    rates = {}
+    for direction in _COUNTED:
+        rows = np.flatnonzero(is_sized & (activities["name"] == direction))
+        start, end, moved = (activities[name].to_numpy()[rows] for name in ("start_ns", "end_ns", "moved_bytes"))
+        rates[direction] = _rate(start, np.maximum(end, start + 1), moved)
     return Copies(find_own_moves(activities), rates)
 
 
-def _rate(copies: pd.DataFrame) -> StepFunction:
+def _rate(start: Ints, end: Ints, moved: Floats) -> StepFunction:
     """Bytes that copies move in a ns: evenly while each runs, of several at once their sum."""
-    start, end = copies["start_ns"].to_numpy(), np.maximum(copies["end_ns"], copies["start_ns"] + 1).to_numpy()
-    rate = copies["moved_bytes"].to_numpy() / (end - start)
+    rate = moved / (end - start)
     times, place = np.unique(np.concatenate([start, end]), return_inverse=True)
     change = np.bincount(place, np.concatenate([rate, -rate]), len(times)) if len(times) else np.empty(0)
     return StepFunction(times[:-1], times[1:], np.maximum(np.cumsum(change)[:-1], 0))

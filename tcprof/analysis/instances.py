@@ -96,7 +96,7 @@ def _shown(hierarchy: Hierarchy, attribution: Attribution, process: Ints, gpu: I
     """
     owner = hierarchy.ranges["process"].to_numpy()
     gpus = len(recorded)
-    thread = hierarchy.ranges.groupby(["process", "thread"]).ngroup().to_numpy()
+    thread = pd.factorize(owner << 32 | hierarchy.ranges["thread"].to_numpy())[0]
     path = pd.factorize(thread * (len(hierarchy.paths) + 1) + hierarchy.path_id)[0]
     used = np.zeros((len(owner), gpus), dtype=bool)
     used[attribution.range, gpu[attribution.activity]] = True

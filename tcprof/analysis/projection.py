@@ -87,7 +87,9 @@ def build_hierarchy(ranges: pd.DataFrame) -> Hierarchy:
     Args:
         ranges: See ``tcprof.frames.NVTX_RANGES``.
     """
-    lane = ranges.groupby(["process", "thread", "domain"], observed=True, sort=True).ngroup().to_numpy(np.int64)
+    process, thread, domain = ranges["process"].to_numpy(), ranges["thread"].to_numpy(), ranges["domain"].cat
+    threads = pd.factorize(process << 32 | thread, sort=True)[0]
+    lane = pd.factorize(threads * len(domain.categories) + domain.codes.to_numpy(np.int64), sort=True)[0]
     start, end = ranges["start_ns"].to_numpy(), ranges["end_ns"].to_numpy()
     order = OpenIntervals.order(lane, start, end)
     ordered = NVTX_RANGES.conform(ranges.iloc[order])

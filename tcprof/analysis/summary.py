@@ -17,6 +17,7 @@ from tcprof.analysis.sampling import (
     measure_distribution,
     measure_errors,
 )
+from tcprof.arrays import Floats
 from tcprof.frames import KERNEL_KINDS, OUTSIDE, RANGES, WHOLE_CAPTURE
 
 Functions = dict[int, Tensor]
@@ -31,41 +32,43 @@ def measure_instances(instances: pd.DataFrame, windows: Windows, functions: Func
     return instances.assign(**_mean_columns(sums), **{name: sums[name] for name in ("covered_ns", "active_ns")})
 
 
-def _mean_columns(sums: pd.DataFrame) -> dict[str, pd.Series]:
+def _mean_columns(sums: pd.DataFrame) -> dict[str, Floats]:
     """Mean, tensor-active time, cycles and coverage; unknown where less than half of the window was sampled."""
-    coverage = sums["covered_ns"] / sums["window_ns"].where(sums["window_ns"] > 0)
+    window, covered, active = (sums[name].to_numpy() for name in ("window_ns", "covered_ns", "active_ns"))
+    coverage = covered / np.where(window > 0, window, np.nan)
     enough = coverage >= MINIMUM_COVERAGE
     return {
-        "tensor_active_mean_pct": (100 * sums["active_ns"] / sums["covered_ns"]).where(enough),
-        "tensor_active_s": (sums["active_ns"] * 1e-9).where(enough),
-        "tensor_cycles": sums["tensor_cycles"].where(enough),
+        "tensor_active_mean_pct": 100 * active / np.where(enough, covered, np.nan),
+        "tensor_active_s": np.where(enough, active * 1e-9, np.nan),
+        "tensor_cycles": np.where(enough, sums["tensor_cycles"], np.nan),
         "coverage_pct": 100 * coverage,
     }
 
 
 def _tensor_columns(
-    windows: Windows, groups: int, functions: Functions, rounded: bool, interval: tuple[np.ndarray, np.ndarray]
-) -> dict[str, pd.Series]:
+    windows: Windows, groups: int, functions: Functions, rounded: bool, interval: tuple[Floats, Floats]
+) -> dict[str, Floats]:
     """All figures from samples, for each group of windows; ``interval`` is the mean's, as shares, before rounding."""
     sums = measure(windows, groups, functions)
     shape = measure_distribution(windows, groups, functions)
     columns = _mean_columns(sums)
     mean = columns["tensor_active_mean_pct"]
-    known = mean.notna()
+    known = ~np.isnan(mean)
     # Samples are shared among launches: the mean of a window that cuts the samples with most can be above all others.
     # Samples of which less than half is inside, the peak leaves out; in the percentile they count as no more than it.
-    has_peak = known & (shape["peak_pct"] >= (1 - ROUNDING) * mean)
-    peak = np.maximum(shape["peak_pct"], mean).where(has_peak)
+    highest, percentile = (shape[name].to_numpy() for name in ("peak_pct", "p95_pct"))
+    peak = np.where(known & (highest >= (1 - ROUNDING) * mean), np.maximum(highest, mean), np.nan)
     errors = measure_errors(windows, groups, functions, rounded)
-    below, above = (100 * errors[name] / sums["covered_ns"] for name in ("below_ns", "above_ns"))
-    border = 100 * NORMAL_95 * errors["border_ns"] / sums["covered_ns"]
-    low, high = pd.Series(100 * interval[0]) - below - border, pd.Series(100 * interval[1]) + above + border
+    covered = np.where(known, sums["covered_ns"], np.nan)
+    below, above = (100 * errors[name].to_numpy() / covered for name in ("below_ns", "above_ns"))
+    border = 100 * NORMAL_95 * errors["border_ns"].to_numpy() / covered
+    low, high = 100 * interval[0] - below - border, 100 * interval[1] + above + border
     return columns | {
-        "window_ns": sums["window_ns"],
-        "tensor_active_low_pct": low.clip(lower=0).where(known),
-        "tensor_active_high_pct": high.clip(upper=100).where(known),
+        "window_ns": sums["window_ns"].to_numpy(),
+        "tensor_active_low_pct": np.where(low < 0, 0.0, low),
+        "tensor_active_high_pct": np.where(high > 100, 100.0, high),
         "tensor_active_peak_pct": peak,
-        "tensor_active_p95_pct": np.minimum(shape["p95_pct"], peak),
+        "tensor_active_p95_pct": np.minimum(percentile, peak),
     }
 
 
@@ -109,7 +112,7 @@ def summarize_paths(
                 "busy_ns": np.where(has_activity, busy_time(instances, work, group, count), np.nan),
                 **counts,
                 **tensor,
-                "window_ns": tensor["window_ns"].where(instance_count > 0),
+                "window_ns": np.where(instance_count > 0, tensor["window_ns"], np.nan),
             },
             groups.index,
         )
@@ -147,12 +150,16 @@ def capture_spans(gpus: list[int], activities: pd.DataFrame, samples: pd.DataFra
     """
     found: dict[int, tuple[int, int]] = {}
     for times in (samples, activities):  # activities last, so that theirs count
-        found |= _borders(times)
+        found |= find_borders(times)
     return {gpu: found.get(gpu, (0, 0)) for gpu in gpus}
 
 
-def _borders(times: pd.DataFrame) -> dict[int, tuple[int, int]]:
-    """The first start and the last end on each GPU."""
+def find_borders(times: pd.DataFrame) -> dict[int, tuple[int, int]]:
+    """The first start and the last end on each GPU.
+
+    Args:
+        times: Activities or samples: gpu, start_ns and end_ns.
+    """
     gpu, start, end = (times[name].to_numpy() for name in ("gpu", "start_ns", "end_ns"))
     rows = {int(number): gpu == number for number in pd.unique(gpu)}
     return {number: (int(start[mine].min()), int(end[mine].max())) for number, mine in rows.items()}
@@ -178,7 +185,7 @@ def _capture_row(
         "host_ns": length if length or not duration_ns > 0 else duration_ns,
         "gpu_window_ns": length if used else np.nan,
         "busy_ns": float((busy_end - busy_start).sum()) if used else np.nan,
-        **{name: column.iloc[0] for name, column in tensor.items()},
+        **{name: column[0] for name, column in tensor.items()},
     }
 
 
@@ -192,7 +199,7 @@ def measure_outside(
     """
     spans = capture_spans(gpus, activities, samples)
     captures = np.array([spans[gpu] for gpu in gpus], dtype=np.int64).reshape(-1, 2)
-    sampled = _borders(samples)
+    sampled = find_borders(samples)
     first, last = np.array([sampled.get(gpu, (np.nan, np.nan)) for gpu in gpus], dtype=float).reshape(-1, 2).T
     begin = 0.0 if duration_ns > 0 else np.nan
     low = np.fmin(np.fmin(first, begin), captures[:, 0])

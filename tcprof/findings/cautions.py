@@ -114,6 +114,8 @@ def _about_flop(analysis: Analysis) -> list[Finding]:
     """FLOP that are not known, for want of instruction or precision in kernels' names."""
     captures = analysis.ranges[analysis.ranges["depth"] == 0]
     lacking = captures[captures["uncovered_cycles_pct"] > LARGEST_UNCOVERED_PCT]
+    if lacking.empty:
+        return []
     frame = analysis.kernels
     kernels = frame[(frame["tensor_kernel"] | could_be_tensor(frame)) & frame["gpu"].isin(lacking["gpu"])]
     # Of graphs recorded as a whole, which have no geometry, it is said that their kernels are unknown.

@@ -16,6 +16,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.clock import LOWEST_CORRELATION
 from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.sampling import samples_by_gpu
+from tcprof.analysis.summary import find_borders
 from tcprof.errors import EXPORT_OR_COPY_AGAIN
 from tcprof.findings.finding import Finding, Severity
 from tcprof.sources import Wrong
@@ -133,12 +134,14 @@ def _gaps(frame: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
         By GPU: ``recorded_ns``, from the first to the last sample or activity; ``sampled_ns``; ``inside_ns``, without
         samples between the first and the last of them.
     """
-    sampled, used = frame.groupby("gpu"), activities.groupby("gpu")
-    first, last = sampled["start_ns"].min(), sampled["end_ns"].max()
-    covered = (frame["end_ns"] - frame["start_ns"]).groupby(frame["gpu"]).sum()
-    begin = used["start_ns"].min().reindex(first.index).fillna(first).clip(upper=first)
-    end = used["end_ns"].max().reindex(last.index).fillna(last).clip(lower=last)
-    return pd.DataFrame({"recorded_ns": end - begin, "sampled_ns": covered, "inside_ns": last - first - covered})
+    used, found = find_borders(activities), {}
+    gpu, length = frame["gpu"].to_numpy(), (frame["end_ns"] - frame["start_ns"]).to_numpy()
+    for number, (first, last) in sorted(find_borders(frame).items()):
+        begin, end = used.get(number, (first, last))
+        covered = int(length[gpu == number].sum())
+        found[number] = (max(end, last) - min(begin, first), covered, last - first - covered)
+    columns = ["recorded_ns", "sampled_ns", "inside_ns"]
+    return pd.DataFrame(list(found.values()), list(found), columns, dtype="int64")
 
 
 def _amounts(gaps: pd.DataFrame, marked_ns: int) -> str:

@@ -86,8 +86,12 @@ def summarize_kernels(
 
 def _group(keys: dict[str, Ints]) -> tuple[Ints, pd.DataFrame]:
     """Number of the group of each launch, and the groups' keys."""
-    by = pd.DataFrame(keys).groupby(list(keys), sort=False)
-    return by.ngroup().to_numpy(np.int64), by.size().index.to_frame(index=False)
+    group = np.zeros(len(next(iter(keys.values()))), dtype=np.int64)
+    for values in keys.values():  # after each there are no more numbers than launches
+        codes, distinct = pd.factorize(values)
+        group = pd.factorize(group * len(distinct) + codes)[0]
+    first = np.unique(group, return_index=True)[1]
+    return group, pd.DataFrame({name: values[first] for name, values in keys.items()})
 
 
 def _longest_path(group: Ints, launched: pd.DataFrame) -> Ints:
