@@ -54,7 +54,7 @@ def cost_sentences(analysis) -> list[str]:
 
 
 def test_a_recording_that_slowed_the_steps_says_by_how_much(tmp_path):
-    analysis = read_with(record(tmp_path), make_steps(50 * US), check_column_type=False)
+    analysis = read_with(record(tmp_path), make_steps(50 * US))
     cost = measure_cost(analysis)
     assert cost.ratio == pytest.approx(2, rel=0.02)
     (sentence,) = cost_sentences(analysis)
@@ -102,7 +102,7 @@ def test_a_run_that_is_launch_bound_by_the_recording_alone_is_not_called_so(tmp_
     assert LAUNCH_BOUND in before.verdict[0]
     figures = before.findings.gpus[0].figures
     assert figures.idle_alone_pct == figures.idle_pct > 50
-    after = read_with(path, make_steps(50 * US), check_column_type=False)
+    after = read_with(path, make_steps(50 * US))
     assert LAUNCH_BOUND not in after.verdict[0]
     assert "as recording slows the program; without that it idles about " in after.verdict[0]
     still = read_with(path, make_steps(95 * US))
@@ -135,7 +135,7 @@ def run(monkeypatch, capsys):
 
 def test_what_recording_costs_is_in_every_output(tmp_path, run):
     path, page = record(tmp_path), tmp_path / "page.html"
-    write_alone(path, make_steps(50 * US), check_column_type=False)
+    write_alone(path, make_steps(50 * US))
     run("report", path, "-o", page)
     outputs = [run("show", path), run("compare", path, path), " ".join(page.read_text(encoding="utf-8").split())]
     outputs += [run("ranges", path, "--format", kind) for kind in ("text", "json", "markdown")]
@@ -146,7 +146,7 @@ def test_what_recording_costs_is_in_every_output(tmp_path, run):
 @pytest.mark.slow
 def test_a_copy_that_is_safe_to_share_has_the_steps(tmp_path, run):
     path, copy = record(tmp_path), tmp_path / "copy.sqlite"
-    write_alone(path, make_steps(50 * US), check_column_type=False)
+    write_alone(path, make_steps(50 * US))
     run("redact", path, "-o", copy)
     pd.testing.assert_frame_equal(tcprof.read(copy).alone, make_steps(50 * US), check_column_type=False)
 
