@@ -125,12 +125,14 @@ def click_bar(opened, figure, number):
 
 
 def find_rest(located):
-    """Where something lies when it does not move any more."""
-    before, top = None, located.bounding_box()["y"]
-    while top != before:
-        located.page.wait_for_timeout(200)
-        before, top = top, located.bounding_box()["y"]
-    return top
+    """Where something lies when it has not moved for a second: figures are drawn above it, and sections laid out."""
+    found = [located.bounding_box()["y"]]
+    for _ in range(100):
+        located.page.wait_for_timeout(100)
+        found.append(located.bounding_box()["y"])
+        if len(found) > 10 and len({*found[-10:]}) == 1:
+            break
+    return found[-1]
 
 
 def test_a_part_of_the_change_shows_its_kernels(visit, pages):
