@@ -20,16 +20,18 @@ from tcprof.sources.nsys_sqlite import samples
 
 
 @pytest.mark.parametrize(
-    ("chip", "family", "precision", "rate"),
+    ("chip", "family", "precision", "rate"),  # and the shape of an instruction, where the family has several
     [
         ("GH100", "wgmma", "bf16", 1024),
         ("GH100", "wgmma", "fp16", 1024),
         ("GH100", "wgmma", "fp8", 2048),
         ("GH100", "wgmma", "tf32", 512),
-        ("GH100", "mma.sync", "fp16", 512),
-        ("GH100", "mma.sync", "tf32", 1024 / 3),
-        ("GH100", "mma.sync", "int8", 4096 / 3),
-        ("GH100", "mma.sync", "fp64", 64),
+        ("GH100", "mma.sync 16x8x16", "fp16", 2048 / 3),
+        ("GH100", "mma.sync 16x8x8", "fp16", 512),
+        ("GH100", "mma.sync 16x8x8", "tf32", 1024 / 3),
+        ("GH100", "mma.sync 16x8x32", "int8", 4096 / 3),
+        ("GH100", "mma.sync 8x8x4", "fp64", 32),
+        ("GA100", "mma.sync 16x8x16", "fp16", 512),
         ("GA100", "mma.sync", "bf16", 512),
         ("GA100", "mma.sync", "fp64", 32),
         ("GA100", "none", "", 0),
@@ -37,7 +39,8 @@ from tcprof.sources.nsys_sqlite import samples
     ],
 )
 def test_rates(chip: str, family: str, precision: str, rate: float) -> None:
-    assert find_chip(chip).flop_per_cycle(family, precision) == rate
+    family, _, shape = family.partition(" ")
+    assert find_chip(chip).flop_per_cycle(family, precision, shape=shape) == pytest.approx(rate, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +51,7 @@ def test_rates(chip: str, family: str, precision: str, rate: float) -> None:
         ("GA100", "mma.sync", "fp8"),
         ("GH100", "tcgen05", "fp16"),
         ("GH100", "wgmma", ""),
+        ("GH100", "mma.sync", "fp16"),  # its shapes differ
         ("GH100", "", "fp16"),
         ("", "", ""),
     ],
@@ -350,8 +354,8 @@ def test_cycles_of_aligned_products_are_their_arithmetic(product_flop: dict[str,
 @pytest.mark.parametrize(
     ("name", "tile", "error"),
     [
-        ("tf32", (256, 128, 32), 0.001),  # by mma.sync, at two thirds of wgmma's rate
-        ("fp16", (128, 128, 32), 0.001),  # by mma.sync, at half of it
+        ("tf32", (256, 128, 32), 0.001),  # by mma.sync 16x8x8, at two thirds of wgmma's rate
+        ("fp16", (128, 128, 32), 0.001),  # likewise, at half of it
         ("bf16", (128, 128, 32), 0.02),
     ],
 )
@@ -362,15 +366,28 @@ def test_cycles_of_others_are_that_of_whole_tiles(
     assert product_flop[f"{name} 4097"] == pytest.approx(2 * padded, rel=error)
 
 
+def test_cycles_of_the_wmma_kernel_are_its_arithmetic() -> None:
+    kernels = tcprof.read(Path(__file__).parent.parent / "fixtures" / "wmma.sqlite").kernels
+    (kernel,) = kernels[kernels["tensor_kernel"]].to_dict("records")
+    assert (kernel["family"], kernel["shape"], kernel["precision"]) == ("mma.sync", "16x8x16", "fp16")
+    assert kernel["tensor_flop"] == pytest.approx(2 * 4096**3, rel=1e-6)
+
+
+def test_cycles_of_a_convolution_are_its_channels_padded_to_whole_tiles() -> None:
+    """ResNet's first has 3 channels, of which a tile of CUTLASS's takes 32, and 64 filters, of which it takes 128."""
+    analysis = tcprof.read(Path(__file__).parent.parent / "fixtures" / "resnet.sqlite")
+    is_first = analysis.kernels["name"].str.contains("s16816fprop_optimized_bf16_128x128_32x5_nhwc_align8")
+    first = analysis.launched[analysis.launched["kernel"].isin(analysis.kernels.index[is_first])]
+    assert (first["tensor_flop"] / first["useful_flop"]).tolist() == pytest.approx([32 / 3 * 2] * 5, rel=1e-3)
+
+
 @pytest.mark.parametrize(
     ("chip", "gpu"), [("GH100", "NVIDIA H20"), ("GH100", "NVIDIA H20-3e"), ("GA100", "NVIDIA CMP 170HX")]
 )
 def test_a_board_that_is_cut_down_has_no_rate_of_the_whole_chip(chip: str, gpu: str) -> None:
     found = find_chip(chip, gpu)
     assert found.rates
-    assert all(
-        math.isnan(found.flop_per_cycle(family, name)) for family, rates in found.rates.items() for name in rates
-    )
+    assert all(math.isnan(rate.flop_per_cycle) for rates in found.rates.values() for rate in rates.values())
     assert math.isnan(found.peak_flop_per_cycle("bf16"))
 
 

@@ -52,10 +52,38 @@ TENSOR = """
     -     wgmma     -             my_wgmma_loop
     -     -         -             void naive_mma<(int)16>(const float *)
     -     -         -             compute::tiledMma(int)
-    -     -         -             on_tensor_cores(Matrices)
+    -     -         -             tensorCoreProduct(Matrices)
     -     -         -             matmulTensorCore(float *, float *)
     -     -         -             triton_tem_fused_mm_0
     -     -         -             triton_tem_fused_addmm_relu_5
+    """  # noqa: E501
+
+# Shape of the instructions.
+SHAPES = """
+    16x8x16  ampere_bf16_s16816gemm_bf16_256x128_ldg8_f2f_stages_32x3_nn
+    16x8x16  ampere_h16816gemm_128x64_ldg8_stages_64x3_nn
+    16x8x16  void cutlass::Kernel2<cutlass_80_wmma_tensorop_f16_s161616gemm_f16_32x32_32x1_nt_align2>(T1::Params)
+    16x8x8   void cutlass::Kernel2<cutlass_75_tensorop_f16_s1688gemm_f16_128x128_nn_align1>(T1::Params)
+    16x8x8   ampere_s1688gemm_128x128_ldg8_stages_32x3_tn
+    16x8x8   sm90_xmma_wgrad_image_first_layer_f16f16_f32_f32_nhwckrsc_nhwc_hmma_k64c4r7s7_tile16x64x64_tensor1688_execute
+    16x8x8   sm90_xmma_gemm_f64f64_f64f64_f64_nn_n_tilesize128x64x16_stage3_warpsize2x2x1_tensor16x8x8_execute_kernel__5x_cublas
+    16x8x16  sm80_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize64x64x64_stage6_warpsize2x2x1_tensor16x8x16_kernel
+    16x8x32  void cutlass::Kernel2<cutlass_80_tensorop_i16832gemm_s8_128x256_128x3_tn_align16>(T1::Params)
+    8x8x16   turing_int8_i8816cudnn_int8_128x128_ldg16_relu_nhwc_tn_v1
+    8x8x4    void cutlass::Kernel2<cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1>(T1::Params)
+    8x8x4    volta_fp16_s884cudnn_fp16_256x128_ldg8_relu_f2f_exp_small_nhwc2nchw_tn_v1
+    16x8x16  void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<cutlass::bfloat16_t>>()
+    16x8x16  fmha_cutlassF_f16_aligned_64x64_rf_sm80(PyTorchMemEffAttention::AttentionKernel<cutlass::half_t>::Params)
+    16x8x8   fmha_cutlassF_f16_aligned_64x64_rf_sm75(PyTorchMemEffAttention::AttentionKernel<cutlass::half_t>::Params)
+    16x8x8   fmha_cutlassB_f32_aligned_64x64_k64_sm80(PyTorchMemEffAttention::AttentionBackwardKernel<float>::Params)
+    16x8x16  void cutlass::Kernel<cutlass::gemm::warp::MmaTensorOp<cutlass::half_t>, cutlass::arch::Mma<cutlass::gemm::GemmShape<(int)16, (int)8, (int)16>, (int)32, cutlass::half_t>>()
+    16x8x8   void at::native::tinygemm_m16n8k8_chunk_kernel<(int)4>(T1, T2)
+    16x8x16  wmma_kernel(const __half *, const __half *, float *)
+    16x8x4   wmma_tf32_kernel(const float *, float *)
+    -        matmulWmmaTiled(const float *, float *)
+    -        void cutlass::Kernel<cutlass::gemm::threadblock::MmaPipelined<cutlass::half_t, cutlass::gemm::warp::MmaTensorOp<cutlass::half_t>>>(T1::Params)
+    -        nvjet_sm90_hsh_128x128_64x6_2x1_v_bz_NNT
+    -        void at::native::vectorized_elementwise_kernel<(int)4>(int)
     """  # noqa: E501
 
 # Precision of what is read; all of these are known to have no matrix instruction.
@@ -123,7 +151,7 @@ UNTOLD = """
     -     graph
     -     memcpy32_post
     -     my_kernel
-    -     on_cuda_cores(Matrices)
+    -     plain_product(Matrices)
     fp32  no_tensor_cores(float *)
     fp32  void cutlass::gemm_nn_128x128<float>(float*, float*)
     fp32  sgemmVectorize(float *, float *, float *, int)
@@ -211,6 +239,12 @@ def test_what_products_are_added_up_in(name: str, accumulator: str) -> None:
     assert parse_name(name).accumulator == accumulator
 
 
+@pytest.mark.parametrize("line", lines(SHAPES))
+def test_shape_of_the_instruction(line: str) -> None:
+    shape, name = line.split(maxsplit=1)
+    assert parse_name(name).shape == shape.strip("-")
+
+
 def test_names_are_read_in_their_order() -> None:
     names = ["", "nvjet_sm90_hsh_128x128_64x6_2x1_v_bz_NNT", "graph", "ampere_h16816gemm_128x64_ldg8_stages_64x3_nn"]
     assert read_names(names)["family"].tolist() == ["", "wgmma", "", "mma.sync"]
@@ -219,6 +253,7 @@ def test_names_are_read_in_their_order() -> None:
         "communication",
         "precision",
         "family",
+        "shape",
         "tile",
         "accumulator",
         "work",

@@ -92,7 +92,7 @@ class Chip:
         metrics: By column of ``tcprof.frames.SAMPLES`` (and ``sm_cycles``): those of the chip's own file, then those
             that all chips share, then those of other chips, since a newer chip may take over an older one's names.
         sums: By column: the sums that our own metric set adds, of the chip's own file and those that all chips share.
-        rates: By instruction family and precision.
+        rates: By instruction family and precision; where shapes of an instruction differ, by ``mma.sync 16x8x16``.
         boards: By name.
         board: The one that is meant; of unknowns, where that is not known.
         fma_per_cycle: Warp instructions that the FMA pipes of an SM start in a cycle.
@@ -106,17 +106,20 @@ class Chip:
     board: Board
     fma_per_cycle: float
 
-    def flop_per_cycle(self, family: str, precision: str, accumulator: str = "") -> float:
+    def flop_per_cycle(self, family: str, precision: str, accumulator: str = "", shape: str = "") -> float:
         """Operations for each active cycle of one tensor pipe; NaN where not known, 0 without matrix instructions.
 
         Args:
             family: One of ``FAMILIES``, ``NO_MATRIX``, or empty for unknown.
             precision: One of ``PRECISIONS``, or several that it may be, as in fp16/bf16; empty for unknown.
             accumulator: fp16, fp32, or empty for unknown: then there is a rate where that makes no difference.
+            shape: Of an instruction, such as 16x8x16, or empty for unknown: then there is a rate where all shapes of
+                the family have the same.
         """
         if family == NO_MATRIX:
             return 0.0
-        return _common(_rate_of(self.rates.get(family, {}), name, accumulator) for name in precision.split("/"))
+        rates = self.rates.get(f"{family} {shape}", self.rates.get(family, {}))
+        return _common(_rate_of(rates, name, accumulator) for name in precision.split("/"))
 
     def peak_flop_per_cycle(self, precision: str, accumulator: str = "") -> float:
         """The highest rate of any instruction family in that precision; NaN where not known."""

@@ -18,6 +18,7 @@ _Rates = Mapping[str, Mapping[str, Rate]]
 _METRIC = {"names", "counters", "scale", "shared_pipe", "sums", "beside", "replaces", "description", "source"}
 _WITH_ACCUMULATOR = {*PRECISIONS, *(precision + IN_FP16 for precision in PRECISIONS)}
 _TABLES = ("chips", "gpus", "sources", "metrics", "fma_per_cycle", "flop_per_cycle", "flop_per_cycle_of", "boards")
+_SHAPE = re.compile(r" \d+x\d+x\d+$")  # of an instruction, after its family
 _NUMBERS = {"sm_count", "boost_clock_hz", "bandwidth_bytes_per_s"}
 _L2 = "l2_bandwidth_bytes_per_s"
 
@@ -178,7 +179,7 @@ def _without(given: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _families(what: str, given: dict[str, Any], sources: dict[str, str]) -> _Rates:
-    _check_keys(what, given, set(FAMILIES))
+    _check_keys(what, {_SHAPE.sub("", family): None for family in given}, set(FAMILIES))
     return {family: _rates(family, of_family, sources) for family, of_family in given.items()}
 
 

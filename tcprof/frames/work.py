@@ -235,6 +235,12 @@ KERNELS = Schema(
             "Tensor instructions, as the name has it: wgmma, mma.sync or tcgen05; none, where the source is known to "
             "have no matrix instruction; empty where the name does not tell.",
         ),
+        Column(
+            "shape",
+            TEXT,
+            "Rows, columns and depth of an instruction of the family, where it has several, such as 16x8x16, as the "
+            "name or the source of the kernel has it; empty where neither tells.",
+        ),
         Column("tile", TEXT, "Tile of the output, as the name has it."),
         Column(
             "accumulator",

@@ -260,7 +260,7 @@ def _with_flop(frame: pd.DataFrame, capacity: Floats, names: pd.DataFrame, code:
         code: Row of each launch's name there.
         chip: The GPU's chip.
     """
-    kinds = names[["family", "precision", "accumulator"]].itertuples(index=False, name=None)
+    kinds = names[["family", "precision", "accumulator", "shape"]].itertuples(index=False, name=None)
     rate = np.array([chip.flop_per_cycle(*kind) for kind in kinds])[code]
     sums = names[["precision", "accumulator"]].itertuples(index=False, name=None)
     peak = np.array([chip.peak_flop_per_cycle(*kind) for kind in sums])[code]

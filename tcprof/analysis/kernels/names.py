@@ -6,33 +6,15 @@ says is in columns of its own.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
 import pandas as pd
 
+from tcprof.analysis.kernels.instructions import Instructions, either, first, mma, read_instructions
 from tcprof.chips import NO_MATRIX
 from tcprof.untrusted import printable
-
-
-def _either(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(patterns))
-
-
-def _mma(*prefixes: str) -> str:
-    """A pattern for mma as a word or a part of a CamelCase name, not as letters of gamma, summary or xmma.
-
-    Args:
-        prefixes: What may precede it, such as wg for wgmma, Wgmma and WGMMA; empty for mma alone.
-    """
-    forms = [
-        ("(?<![A-Za-z])", [f"{prefix}mma" for prefix in prefixes]),
-        ("", [f"{prefix}mma".capitalize() for prefix in prefixes]),
-        ("(?<![A-Z])", [f"{prefix}mma".upper() for prefix in prefixes]),
-    ]
-    return "|".join(f"{before}(?:{'|'.join(words)})(?![a-z])" for before, words in forms)
-
 
 # Products and convolutions, on whichever cores: the precision of these is given for the CUDA cores too.
 PRODUCTS = re.compile(
@@ -44,12 +26,12 @@ _COMMUNICATION = re.compile(r"^nccl|ncclDevKernel|ncclKernel|nvshmem")
 
 # Kernels whose source is known and has no matrix instruction; what the tensor pipe does in them is index arithmetic.
 # What goes before and after products and attention: layouts, sums of parts, work space.
-_HELPERS = _either(
+_HELPERS = either(
     r"splitK_?reduce|ReduceSplitK|reduction::kernel|execute_split_k_kernel|init_device_workspace|epilogue::impl",
     r"fft2d|flip_filter|scal_kernel|precompute_indices|nchwToNhwc|nhwcToNchw|nhwcAddPadding",
     r"dot_do_o|convert_dq|fmha_reduce_head|flash_fwd_splitkv_combine|FlashAttn(?:FwdCombine|Bwd(?:Pre|Post)process)",
 )
-_OTHER_WORK = _either(
+_OTHER_WORK = either(
     r"^triton_(?:poi|red|per|for)_",  # Inductor: element-wise, reductions, persistent ones, lists of tensors
     r"^(?:loop|input)_\w*fusion",  # XLA's element-wise fusions and reductions
     r"^(?:void )?(?:at(?:::|_cuda_detail::)?)?(?:cub|thrust)::",
@@ -57,61 +39,15 @@ _OTHER_WORK = _either(
     r"cudnn::(?:\w+::)?(?:batchnorm|bn_|pooling)|xmma_pooling|curandState",
 )
 _PYTORCH = re.compile(r"^(?:void |_ZN)?\d?at(?:::|6)native(?:::|\d)")  # its own kernels, but for those with a product
-_PYTORCH_MATRIX = re.compile(f"{_mma('', 'w', 'wg', 'g', 'h', 'i', 'd')}|gemm|cutlass|flash|fmha")
+_PYTORCH_MATRIX = re.compile(f"{mma('', 'w', 'wg', 'g', 'h', 'i', 'd')}|gemm|cutlass|flash|fmha")
 # Products in plain arithmetic, though they are called xmma or Mma too.
-_CUDA_CORES = _either(
+_CUDA_CORES = either(
     r"ffma|[Ss]imt(?![a-z])|sm[56]\d_xmma|xmma_\w{0,200}_c?f32c?f32_f32f32_",
     r"(?:maxwell|pascal|volta|turing|ampere|hopper)_[sdhcz](?:gemm|cudnn)|convolve_sgemm|sgemm_largek",
     r"gemv(?:x::|2|N|T|_)|gemmSN_|gemmk1_|cudnn::(?:\w+::)?winograd|wgrad_alg0_engine|dgrad_engine",
     r"fmha_cutlass[FB]_(?:f32_\w{0,200}_sm[567]|\w{1,200}_sm50)\d?",  # below Ampere there is none for float32
 )
 
-# Instructions, in order: the first that is found decides.
-_FAMILIES = (
-    ("mma.sync", re.compile(r"(?i:(?:nvjet|cutlass3x|xmma)_sm12\d)")),
-    (
-        "tcgen05",
-        _either(
-            r"tcgen05|(?i:(?:nvjet|cutlass3x|xmma)_sm1[01]\d)|nvjet_.*_2cta|deep_gemm::sm10|(?:Mainloop|Attn\w+)Sm1[01]\d",
-            _mma("u"),
-        ),
-    ),
-    (
-        "wgmma",
-        _either(
-            r"(?i:warpgroup|nvjet_|cutlass3x_sm90|sm90_fp8)|FlashAttn\w+Sm90|MainloopSm90|SM90_\d+x\d+x\d+_",
-            _mma("wg", "g"),
-        ),
-    ),
-    (
-        "mma.sync",
-        _either(
-            r"(?i:[shdc](?:884|1688|16816)|i(?:8816|16832|16864)|tensorop|tensor(?:16|8)x?8|sm[78]\d_xmma|flash_(?:fwd|bwd))",
-            r"fmha_cutlass[FB]|SM[78]\d_\d+x\d+x\d+_|mma(?:_|\.|::)sync|m16n8k\d+",
-            _mma("w", "h", "i", "d"),
-        ),
-    ),
-)
-# Meant for the Tensor Cores, with instructions that the name does not give.
-_TENSOR = _either(
-    r"xmma_(?:gemm|fprop|dgrad|wgrad)|cutlass.*tensor|triton_(?:tem|mm|bmm)|_scaled_mm|te_gemm|sdpa.*flash",
-    r"transformer_engine::.*(?:gemm|attn)",
-    r"(?i:(?<!no)(?<!no_)(?<!non)(?<!non_)(?<!without)(?<!without_)tensor_?core)",
-    _mma(""),
-)
-_TENSOR_PRECISIONS = (
-    # PyTorch's memory-efficient attention multiplies float32 as three products of TF32 parts, from Ampere on.
-    ("tf32", re.compile(r"fmha_cutlass[FB]_f32_")),
-    # cuDNN's attention is called so for both kinds of 16 bits.
-    ("fp16/bf16", re.compile(r"cudnn_generated\w{0,200}?_sdpa_\w{0,200}?_f16_")),
-    ("fp8", re.compile(r"(?i:e4m3|e5m2|fp8)|nvjet_(?:sm\d+_)?q[a-z]+_")),
-    ("int8", _either(r"(?i:i8i8|s8s8|i16832|i8816|int8)|nvjet_(?:sm\d+_)?i[a-z]+_", _mma("i"))),
-    ("fp64", _either(r"(?i:f64f64|d884)|\bdouble\b", _mma("d"))),
-    ("tf32", re.compile(r"(?i:tf32|tfloat32)|nvjet_(?:sm\d+_)?s[a-z]+_")),
-    ("bf16", re.compile(r"(?i:bf16|bfloat16)|nvjet_(?:sm\d+_)?t[a-z]+_")),
-    ("fp16", re.compile(r"(?i:f16|fp16|half|h884|h1688|h16816|s884|s161616)|nvjet_(?:sm\d+_)?h[a-z]+_")),
-    ("tf32", re.compile(r"s1688(?:gemm|fprop|dgrad|wgrad)")),
-)
 # Of products on the CUDA cores; a sum in float32 says nothing where the inputs are narrower.
 _PLAIN_PRECISIONS = (
     ("bf16", re.compile(r"bf16|bfloat", re.IGNORECASE)),
@@ -130,18 +66,6 @@ _NARROW_TYPE = re.compile(r"fp8|e4m3|e5m2|fp4|e2m1", re.IGNORECASE)
 _OF_A_FUNCTION = re.compile(r"\([^()]*\)(?=::)")  # parameters of the function on the CPU that a kernel is named after
 # Which type is read is decided when it is launched: the one in the name is that of the result.
 _CASTS = re.compile(r"unrolled_elementwise_kernel<[^<>]*direct_copy|LoadWithCast")
-# What products are added up in: the letter before the instruction's sizes, the second of nvjet's, or the second type of
-# cuDNN's second pair. FlashAttention and its like add up in float32. With FP16, GeForce cards are twice as fast.
-_ACCUMULATORS = (
-    ("fp16", re.compile(r"h(?:884|1688|16816)|f16f16_f16f16|nvjet_(?:sm\d+_)?[a-z]h[a-z]_")),
-    (
-        "fp32",
-        re.compile(r"s(?:884|1688|16816|161616)|f16f32|f16_f32|nvjet_(?:sm\d+_)?[a-z]+s[a-z]_|flash|fmha|sdpa|Flash"),
-    ),
-)
-_TILES = re.compile(
-    r"tile(?:size)?(\d+x\d+x\d+)|nvjet_(?:sm\d+_)?[a-z]+_(\d+x\d+)_|_(\d+x\d+)_\d+x\d_|(?<!SM\d\d)_(\d+x\d+x?\d*)_"
-)
 PRODUCT, OPTIMIZER = "products", "optimizer"
 GRAPH = "CUDA graphs"  # recorded as a whole: which kernels they hold is not known
 # The kinds of work, in order: the first that is found decides.
@@ -205,6 +129,7 @@ class KernelName:
         precision: Of what it reads, such as bf16; empty where the name does not say. Several, as in fp16/bf16, where it
             is one of these.
         family: Its matrix instructions; ``NO_MATRIX`` where its source is known to have none; empty likewise.
+        shape: Of such an instruction, as 16x8x16, where the family has several; empty likewise.
         tile: Of its products, such as 128x128x64; empty likewise.
         accumulator: Precision in which a kernel for the Tensor Cores adds up its products: fp16, fp32; empty likewise.
         work: What kind of work it does, for people, such as ``PRODUCT`` or softmax.
@@ -215,6 +140,7 @@ class KernelName:
     communication: bool
     precision: str
     family: str
+    shape: str
     tile: str
     accumulator: str
     work: str
@@ -225,9 +151,9 @@ def read_names(names: Iterable[str]) -> pd.DataFrame:
     """What the names say about matrix instructions, a row for each.
 
     Returns:
-        named_tensor and communication (bool), precision, family, tile, accumulator and work, see ``KernelName``.
+        named_tensor and communication (bool), precision, family, shape, tile, accumulator and work, see ``KernelName``.
     """
-    texts = ("precision", "family", "tile", "accumulator", "work")  # objects: pandas is slow to compare its own texts
+    texts = ("precision", "family", "shape", "tile", "accumulator", "work")  # objects: pandas compares its own slowly
     columns = {"named_tensor": bool, "communication": bool, **dict.fromkeys(texts, object)}
     parsed = [parse_name(name) for name in names]
     return pd.DataFrame({c: pd.Series([getattr(name, c) for name in parsed], dtype=columns[c]) for c in columns})
@@ -244,26 +170,26 @@ def parse_name(name: str) -> KernelName:
     name = name[:LONGEST_PARSED]
     work = next((work for work, pattern in _WORKS if pattern.search(name)), _OTHER_KIND)
     words = {word.lower() for word in re.findall(r"[A-Za-z][A-Za-z0-9]*", name.replace("_", " "))}
-    return KernelName(*_matrix(name), work, frozenset(word for word in words if not _WORDLESS.fullmatch(word)))
+    named, communication, found = _matrix(name)
+    own = frozenset(word for word in words if not _WORDLESS.fullmatch(word))
+    return KernelName(named, communication, **vars(found), work=work, words=own)
 
 
-def _matrix(name: str) -> tuple[bool, bool, str, str, str, str]:
-    """The first six fields of ``KernelName``."""
+def _matrix(name: str) -> tuple[bool, bool, Instructions]:
+    """Whether it is meant for the Tensor Cores, whether it communicates, and its instructions."""
     if _COMMUNICATION.search(name):
-        return False, True, "", NO_MATRIX, "", ""
+        return False, True, Instructions(family=NO_MATRIX)
     pytorch = _PYTORCH.match(name) and not _PYTORCH_MATRIX.search(name)
     if _HELPERS.search(name):
-        return False, False, _only_type(name), NO_MATRIX, "", ""
+        return False, False, Instructions(_only_type(name), NO_MATRIX)
     if pytorch or _OTHER_WORK.search(name):
-        return False, False, _first_type(name), NO_MATRIX, "", ""
+        return False, False, Instructions(_first_type(name), NO_MATRIX)
     if _CUDA_CORES.search(name):
-        return False, False, _first(_PLAIN_PRECISIONS, name), NO_MATRIX, "", ""
-    family = _first(_FAMILIES, name)
-    if not (family or _TENSOR.search(name)):
-        named = _first(_PLAIN_PRECISIONS, name) if PRODUCTS.search(name) else ""
-        return False, False, named or _only_type(name), "", "", ""
-    tile = next((group for group in match.groups() if group), "") if (match := _TILES.search(name)) else ""
-    return True, False, _first(_TENSOR_PRECISIONS, name), family, tile, _first(_ACCUMULATORS, name)
+        return False, False, Instructions(first(_PLAIN_PRECISIONS, name), NO_MATRIX)
+    if found := read_instructions(name):
+        return True, False, found
+    named = first(_PLAIN_PRECISIONS, name) if PRODUCTS.search(name) else ""
+    return False, False, Instructions(named or _only_type(name))
 
 
 def _first_type(name: str) -> str:
@@ -279,11 +205,6 @@ def _only_type(name: str) -> str:
     """The precision that all arguments have which have one; empty where they differ: they have no known order."""
     found = [precision for precision, pattern in _TYPES if pattern.search(name)]
     return found[0] if len(found) == 1 and not _NARROW_TYPE.search(name) else ""
-
-
-def _first(patterns: Sequence[tuple[str, re.Pattern[str]]], name: str) -> str:
-    """What the first pattern that is found stands for; empty if none is."""
-    return next((found for found, pattern in patterns if pattern.search(name)), "")
 
 
 @lru_cache(maxsize=100_000)

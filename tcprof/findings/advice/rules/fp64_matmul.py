@@ -22,7 +22,7 @@ from tcprof.findings.advice.measured import MEASURED
 from tcprof.findings.advice.products import NOTABLE_SHARE_PCT, find_products
 from tcprof.findings.advice.step import Step
 
-_FP64, _MMA = "fp64", "mma.sync"
+_FP64 = "fp64"
 _LIBRARIES = r"cutlass|xmma|cublas|magma|(?:maxwell|volta|turing|ampere)_"
 _CODE = (
     "c = a @ b  # cuBLAS: float64 runs on Tensor Cores by itself",
@@ -32,7 +32,7 @@ _CODE = (
 
 def find(step: Step) -> list[Advice]:
     """FP64 products without tensor cycles."""
-    has_dmma = step.chip.flop_per_cycle(_MMA, _FP64) > 0
+    has_dmma = step.chip.peak_flop_per_cycle(_FP64) > 0
     products = find_products(step, _FP64)
     is_idle = ~products["tensor_kernel"] & (products["tensor_active_pct"] < 1) & (products["bound"] != MEMORY)
     rows = products[is_idle]

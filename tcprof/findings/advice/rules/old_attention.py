@@ -1,7 +1,7 @@
 """Attention by instructions of the chip before: FlashAttention-2 on Hopper.
 
 What: kernels of FlashAttention-2 (`flash_fwd_kernel`, `flash_bwd_*`), of PyTorch or of the package `flash-attn`, on
-Hopper. They multiply by `mma.sync`, which has half the rate of Hopper's `wgmma` in 16 bits.
+Hopper. They multiply by `mma.sync`, which has two thirds of the rate of Hopper's `wgmma` in 16 bits.
 
 Why: cuDNN's attention, which PyTorch has as well, uses `wgmma`. On an H200 it was 1.5 to 2.0 times as fast forward with
 heads of 64 and 128, and backward 1.1 times for sequences of 128, to 1.9 times for 16384 (docs/lessons.md).

@@ -4,8 +4,8 @@ What: aligned products on Tensor Cores by `mma.sync` (`sm80_`, `cutlass_80`, `s1
 multiplies faster by its newer instructions, and whose measured rate is below two thirds of what products of as many
 FLOP reach on it.
 
-Why: on Hopper `mma.sync` has half the rate of `wgmma` in 16 bits, and two thirds in TF32. Such kernels come with older
-libraries, and from code that was compiled for the chip before.
+Why: on Hopper `mma.sync` has two thirds of the rate of `wgmma` at most, in 16 bits half of it where an instruction is
+8 deep (`s1688`). Such kernels come with older libraries, and from code that was compiled for the chip before.
 
 Thresholds: 1 % of a step, and the measured loss. The gain is to the rate that cuBLAS reached (docs/lessons.md). Left
 out are products below 2.1 GFLOP, the smallest that were measured, those bound by memory, convolutions, of which cuDNN
@@ -67,7 +67,7 @@ def _is_slower(step: Step, rows: pd.DataFrame) -> "pd.Series[bool]":
     """Whether newer instructions of the chip are faster than the kernel's, in its precision."""
     chip = step.chip
     faster = [
-        any(chip.flop_per_cycle(new, precision) > chip.flop_per_cycle(_OLD, precision) for new in _NEW)
-        for precision in rows["precision"]
+        any(chip.flop_per_cycle(new, precision) > chip.flop_per_cycle(_OLD, precision, shape=shape) for new in _NEW)
+        for precision, shape in zip(rows["precision"], rows["shape"], strict=True)
     ]
     return pd.Series(faster, index=rows.index, dtype=bool)

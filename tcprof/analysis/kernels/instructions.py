@@ -1,0 +1,146 @@
+"""What kernels' names tell of matrix instructions: a part of the grammar of ``names``."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+def either(*patterns: str) -> re.Pattern[str]:
+    """One expression that finds what any of some find."""
+    return re.compile("|".join(patterns))
+
+
+def mma(*prefixes: str) -> str:
+    """A pattern for mma as a word or a part of a CamelCase name, not as letters of gamma, summary or xmma.
+
+    Args:
+        prefixes: What may precede it, such as wg for wgmma, Wgmma and WGMMA; empty for mma alone.
+    """
+    forms = [
+        ("(?<![A-Za-z])", [f"{prefix}mma" for prefix in prefixes]),
+        ("", [f"{prefix}mma".capitalize() for prefix in prefixes]),
+        ("(?<![A-Z])", [f"{prefix}mma".upper() for prefix in prefixes]),
+    ]
+    return "|".join(f"{before}(?:{'|'.join(words)})(?![a-z])" for before, words in forms)
+
+
+# Instructions, in order: the first that is found decides.
+_FAMILIES = (
+    ("mma.sync", re.compile(r"(?i:(?:nvjet|cutlass3x|xmma)_sm12\d)")),
+    (
+        "tcgen05",
+        either(
+            r"tcgen05|(?i:(?:nvjet|cutlass3x|xmma)_sm1[01]\d)|nvjet_.*_2cta|deep_gemm::sm10|(?:Mainloop|Attn\w+)Sm1[01]\d",
+            mma("u"),
+        ),
+    ),
+    (
+        "wgmma",
+        either(
+            r"(?i:warpgroup|nvjet_|cutlass3x_sm90|sm90_fp8)|FlashAttn\w+Sm90|MainloopSm90|SM90_\d+x\d+x\d+_",
+            mma("wg", "g"),
+        ),
+    ),
+    (
+        "mma.sync",
+        either(
+            r"(?i:[shdc](?:884|1688|16816)|i(?:8816|16832|16864)|tensorop|tensor(?:16|8)x?8|sm[78]\d_xmma|flash_(?:fwd|bwd))",
+            r"fmha_cutlass[FB]|SM[78]\d_\d+x\d+x\d+_|mma(?:_|\.|::)sync|m16n8k\d+",
+            mma("w", "h", "i", "d"),
+        ),
+    ),
+)
+# Shapes of instructions, rows x columns x depth, in order: the first that is found decides. Numbers in CUTLASS's names
+# are those of an instruction, in names of its WMMA kernels those of two. FlashAttention and PyTorch's memory-efficient
+# attention have no numbers; their sources have the shapes.
+_SHAPES = (
+    ("8x8x4", re.compile(r"(?i:[shd]884)|fmha_cutlass[FB]_f16_\w{0,200}_sm70")),
+    ("8x8x16", re.compile(r"(?i:i8816)")),
+    ("16x8x8", re.compile(r"(?i:[shd]1688|tensor1688)|fmha_cutlass[FB]_(?:f32_\w{0,200}_sm80|f16_\w{0,200}_sm75)")),
+    (
+        "16x8x16",
+        re.compile(r"(?i:[shdi]16816|[sh]161616|flash_(?:fwd|bwd))|fmha_cutlass[FB]_b?f16_\w{0,200}_sm80"),
+    ),
+    ("16x8x32", re.compile(r"(?i:i16832)")),
+    ("16x8x64", re.compile(r"(?i:i16864)")),
+)
+_SHAPE = re.compile(
+    r"tensor(\d+)x(\d+)x(\d+)|SM[78]\d_(\d+)x(\d+)x(\d+)_|(?<![a-z])m(\d+)n(\d+)k(\d+)"
+    r"|Mma<[\w:]{0,200}GemmShape<(?:\(int\))?(\d+), (?:\(int\))?(\d+), (?:\(int\))?(\d+)>, (?:\(int\))?32,"
+)
+# What the compiler makes of the products of the WMMA API, which benchmarks/mma_rates.cu shows.
+_WMMA = re.compile(mma("w"))
+_SHAPES_OF_WMMA = {"fp16": "16x8x16", "bf16": "16x8x16", "tf32": "16x8x4", "int8": "16x8x16"}
+# Meant for the Tensor Cores, with instructions that the name does not give.
+_TENSOR = either(
+    r"xmma_(?:gemm|fprop|dgrad|wgrad)|cutlass.*tensor|triton_(?:tem|mm|bmm)|_scaled_mm|te_gemm|sdpa.*flash",
+    r"transformer_engine::.*(?:gemm|attn)",
+    r"(?i:(?<!no)(?<!no_)(?<!non)(?<!non_)(?<!without)(?<!without_)tensor_?core)",
+    mma(""),
+)
+_PRECISIONS = (
+    # PyTorch's memory-efficient attention multiplies float32 as three products of TF32 parts, from Ampere on.
+    ("tf32", re.compile(r"fmha_cutlass[FB]_f32_")),
+    # cuDNN's attention is called so for both kinds of 16 bits.
+    ("fp16/bf16", re.compile(r"cudnn_generated\w{0,200}?_sdpa_\w{0,200}?_f16_")),
+    ("fp8", re.compile(r"(?i:e4m3|e5m2|fp8)|nvjet_(?:sm\d+_)?q[a-z]+_")),
+    ("int8", either(r"(?i:i8i8|s8s8|i16832|i8816|int8)|nvjet_(?:sm\d+_)?i[a-z]+_", mma("i"))),
+    ("fp64", either(r"(?i:f64f64|d884)|\bdouble\b", mma("d"))),
+    ("tf32", re.compile(r"(?i:tf32|tfloat32)|nvjet_(?:sm\d+_)?s[a-z]+_")),
+    ("bf16", re.compile(r"(?i:bf16|bfloat16)|nvjet_(?:sm\d+_)?t[a-z]+_")),
+    ("fp16", re.compile(r"(?i:f16|fp16|half|h884|h1688|h16816|s884|s161616)|nvjet_(?:sm\d+_)?h[a-z]+_")),
+    ("tf32", re.compile(r"s1688(?:gemm|fprop|dgrad|wgrad)")),
+)
+# What products are added up in: the letter before the instruction's sizes, the second of nvjet's, or the second type of
+# cuDNN's second pair. FlashAttention and its like add up in float32. With FP16, GeForce cards are twice as fast.
+_ACCUMULATORS = (
+    ("fp16", re.compile(r"h(?:884|1688|16816)|f16f16_f16f16|nvjet_(?:sm\d+_)?[a-z]h[a-z]_")),
+    (
+        "fp32",
+        re.compile(r"s(?:884|1688|16816|161616)|f16f32|f16_f32|nvjet_(?:sm\d+_)?[a-z]+s[a-z]_|flash|fmha|sdpa|Flash"),
+    ),
+)
+_TILES = re.compile(
+    r"tile(?:size)?(\d+x\d+x\d+)|nvjet_(?:sm\d+_)?[a-z]+_(\d+x\d+)_|_(\d+x\d+)_\d+x\d_|(?<!SM\d\d)_(\d+x\d+x?\d*)_"
+)
+
+
+@dataclass(frozen=True)
+class Instructions:
+    """What a name tells of a kernel's matrix instructions; each is empty where it does not tell.
+
+    Attributes:
+        precision: Of what they read, such as bf16. Several, as in fp16/bf16, where it is one of these.
+        family: mma.sync, wgmma or tcgen05.
+        shape: Rows, columns and depth of an instruction, such as 16x8x16, where the family has several.
+        tile: Of the products, such as 128x128x64.
+        accumulator: Precision in which products are added up: fp16, fp32.
+    """
+
+    precision: str = ""
+    family: str = ""
+    shape: str = ""
+    tile: str = ""
+    accumulator: str = ""
+
+
+def read_instructions(name: str) -> Instructions | None:
+    """What a kernel's name tells of its matrix instructions; None if it tells of none."""
+    family = first(_FAMILIES, name)
+    if not (family or _TENSOR.search(name)):
+        return None
+    tile = next((group for group in match.groups() if group), "") if (match := _TILES.search(name)) else ""
+    precision = first(_PRECISIONS, name)
+    shape = _read_shape(name, precision) if family == "mma.sync" else ""
+    return Instructions(precision, family, shape, tile, first(_ACCUMULATORS, name))
+
+
+def _read_shape(name: str, precision: str) -> str:
+    if match := _SHAPE.search(name):
+        return "x".join(group for group in match.groups() if group)
+    return first(_SHAPES, name) or (_SHAPES_OF_WMMA.get(precision, "") if _WMMA.search(name) else "")
+
+
+def first(patterns: Sequence[tuple[str, re.Pattern[str]]], name: str) -> str:
+    """What the first pattern that is found stands for; empty if none is."""
+    return next((found for found, pattern in patterns if pattern.search(name)), "")
