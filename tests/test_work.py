@@ -46,8 +46,10 @@ PER_LAUNCH = {
 LAUNCHES = 40
 
 
-def recorded(columns: tuple[str, ...] = WORK, bandwidth: int | None = BANDWIDTH, gap: int = 5 * US) -> TraceBuilder:
-    """Both kernels in turn, and samples of what they count."""
+def recorded(
+    columns: tuple[str, ...] = WORK, bandwidth: int | None = BANDWIDTH, gap: int = 5 * US, varied: float = 0
+) -> TraceBuilder:
+    """Both kernels in turn, and samples of what they count, which may vary from launch to launch."""
     builder = TraceBuilder().gpu(sm_count=SMS, clock_hz=CLOCK_HZ, bandwidth=bandwidth)
     time, starts, ends, of = 100 * US, [], [], []
     for number in range(LAUNCHES):
@@ -63,6 +65,7 @@ def recorded(columns: tuple[str, ...] = WORK, bandwidth: int | None = BANDWIDTH,
         count = np.array([PER_LAUNCH[name][1].get(column, 0) for name in of], dtype=float)
         if column == "sm_active_cycles":
             count = (np.array(ends) - np.array(starts)) * 1e-9 * CLOCK_HZ * SMS
+        count *= 1 + varied * np.cos(np.arange(len(count)))
         shape = np.ones((len(of), 1))
         counted = count_at(borders, np.array(starts), np.array(ends), count, shape)
         return np.diff(np.round(counted)).astype(int).tolist()
@@ -195,7 +198,7 @@ def test_what_a_copy_moves_is_no_kernel_s(tmp_path: Path) -> None:
     """A copy within the GPU's memory, right behind a kernel: a sample holds bytes of both."""
     builder = recorded(gap=15 * US)
     first = 100 * US
-    builder.copy("device to device", first + 30 * US, first + 45 * US, launched=first)
+    builder.copy("device to device", first + 30 * US, first + 45 * US, launched=first, bytes=45_000_000)
     bytes_copied = np.zeros(400, dtype=int)
     bytes_copied[6], bytes_copied[7] = 30_000_000, 15_000_000  # 120 to 140 µs, and 140 to 145
     rows = builder._rows["GPU_METRICS"]
@@ -207,6 +210,23 @@ def test_what_a_copy_moves_is_no_kernel_s(tmp_path: Path) -> None:
     of_first = analysis.launched.iloc[0]
     assert of_first["dram_read_bytes"] == pytest.approx(90e6, rel=0.05)
     assert kernel(analysis, "stream")["dram_read_bytes"] == pytest.approx(90e6 * LAUNCHES / 2, rel=0.05)
+
+
+def test_a_set_of_four_bytes_hides_nothing(tmp_path: Path) -> None:
+    """cuBLAS sets a semaphore before many a product: for a µs the GPU does nothing else, and moves next to nothing."""
+    conserved = []
+    for size in (None, 4):
+        builder = recorded(gap=25 * US, varied=0.3)
+        for start, end in _launch_times(builder):
+            builder.memset(end + US, end + 2 * US, launched=start, bytes=size)
+        analysis = tcprof.read(builder.write(tmp_path))
+        sampled = analysis.samples["dram_read_bytes"].sum()
+        conserved.append(analysis.launched["dram_read_bytes"].sum() == pytest.approx(sampled, rel=1e-9))
+    assert conserved == [False, True]
+
+
+def _launch_times(builder: TraceBuilder) -> list[tuple[int, int]]:
+    return [(row["start"], row["end"]) for row in builder._rows["CUPTI_ACTIVITY_KIND_KERNEL"]]
 
 
 @pytest.mark.parametrize(

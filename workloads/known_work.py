@@ -1,6 +1,7 @@
 """Kernels whose work is known: what they multiply, read and write follows from their sizes.
 
-Ten launches of each, in a range of its own. For holding counters against arithmetic: ``tcprof kernels --wide``.
+Ten launches of each, in a range of its own. For holding counters against arithmetic: ``tcprof kernels --wide``. With
+``--evict`` each begins with caches that hold nothing of the one before, above all nothing that is yet to be written.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from torch.nn import functional
 
 PRODUCTS = ("fp32", "tf32", "fp16", "bf16", "fp64", "int8", "fp8")
 MEMORY = 16  # vectors have 16 times the elements of a square matrix
+CACHES = 2**28  # bytes: more than the caches of any GPU hold
 
 
 def list_products(options: argparse.Namespace) -> dict[str, Callable[[], Tensor]]:
@@ -66,15 +68,20 @@ def main() -> None:
     parser = make_parser(__doc__)
     add_sizes(parser, {"steps": 10})
     parser.add_argument("--size", type=int, help="of a square matrix; default: 4096, on a CPU 64")
+    parser.add_argument("--evict", action="store_true", help="read a buffer larger than the caches before each")
     options = parse(parser)
     options.size = options.size or (4096 if options.device == "cuda" else 64)
     with torch.no_grad(), nvtx.annotate("warm-up"):
         cases = list_products(options) | list_others(options)
+        large = torch.zeros(CACHES, dtype=torch.uint8, device=options.device) if options.evict else None
         for run in cases.values():
             run()
     with torch.no_grad(), capture(options.device):
         for name, run in cases.items():
             set_precision(name, options.device)
+            if large is not None:
+                large.max()
+                torch.cuda.synchronize()
             with nvtx.annotate(name):
                 for _ in range(options.steps):
                     run()

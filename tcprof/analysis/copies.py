@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import StepFunction, union
-from tcprof.arrays import Floats, Ints
+from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import DEVICE_TO_DEVICE, DEVICE_TO_HOST, HOST_TO_DEVICE
 
 # Of the size of a copy, what the counters have of it at least and at most: on an H200, copies of 1 to 200 MB, pinned or
@@ -16,7 +16,8 @@ _COUNTED = {
     HOST_TO_DEVICE: {"dram_write_bytes": (0.0, 1.15), "l2_bytes": (1.0, 1.25), "l2_request_count": _REQUESTS},
     DEVICE_TO_HOST: {"dram_read_bytes": (0.0, 1.02), "l2_bytes": (1.0, 1.1), "l2_request_count": _REQUESTS},
 }
-_OF_MEMORY = ("dram_read_bytes", "dram_write_bytes", "l2_bytes", "l2_request_count")
+# The same of what the GPU copies within its memory or sets there: at most, since the L2 cache may hold any part of it.
+_OWN = {"dram_read_bytes": 1.02, "dram_write_bytes": 1.15, "l2_bytes": 2.5, "l2_request_count": 2.5 / 64}
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,14 @@ class Moved:
     Attributes:
         value: The middle of what they are known to add to each sample.
         shift: By how much all samples may be off together: half of the range.
-        unknown_ns: How long in each sample the GPU copied or set its own memory, at any rate up to the memory's.
+        own_ns: How long in each sample the GPU copied or set its own memory, at any rate up to the memory's.
+        own_most: What that adds at most, by its size; infinite where a size was not recorded.
     """
 
     value: Floats
     shift: Floats
-    unknown_ns: Floats
+    own_ns: Floats
+    own_most: Floats
 
 
 @dataclass(frozen=True)
@@ -40,10 +43,14 @@ class Copies:
 
     Attributes:
         own: When it copied or set its own memory.
+        unsized: When it did so with as much as was not recorded.
+        own_rate: Bytes a ns otherwise.
         of_host: Bytes a ns that copies of each direction from and to the host move.
     """
 
     own: StepFunction
+    unsized: StepFunction
+    own_rate: StepFunction
     of_host: dict[str, StepFunction]
 
     def move(self, counter: str, start: Ints, end: Ints) -> Moved:
@@ -54,15 +61,17 @@ class Copies:
             start: Starts of the samples.
             end: Their ends.
         """
-        value, shift, unknown_ns = (np.zeros(len(start)) for _ in range(3))
-        if counter in _OF_MEMORY:
-            unknown_ns = self.own.covered(start, end)
+        value, shift, own_ns, own_most = (np.zeros(len(start)) for _ in range(4))
+        if counter in _OWN:
+            own_ns = self.own.covered(start, end)
+            sized = _OWN[counter] * self.own_rate.integral(start, end)
+            own_most = np.where(self.unsized.covered(start, end) > 0, np.inf, sized)
         for direction, rate in self.of_host.items():
             least, most = _COUNTED[direction].get(counter, (0.0, 0.0))
             moved = rate.integral(start, end)
             value += (least + most) / 2 * moved
             shift += (most - least) / 2 * moved
-        return Moved(value, shift, unknown_ns)
+        return Moved(value, shift, own_ns, own_most)
 
 
 def find_own_moves(activities: pd.DataFrame) -> StepFunction:
@@ -71,29 +80,37 @@ def find_own_moves(activities: pd.DataFrame) -> StepFunction:
     Args:
         activities: See ``tcprof.frames.ACTIVITIES``; of one GPU.
     """
-    own = (activities["kind"] == "memset") | (activities["name"] == DEVICE_TO_DEVICE)
-    start, end = (activities.loc[own, name].to_numpy() for name in ("start_ns", "end_ns"))
+    return _when(activities, _are_own(activities))
+
+
+def _are_own(activities: pd.DataFrame) -> Bools:
+    return np.asarray((activities["kind"] == "memset") | (activities["name"] == DEVICE_TO_DEVICE))
+
+
+def _when(activities: pd.DataFrame, those: Bools) -> StepFunction:
+    """When at least one of some ran."""
+    start, end = (activities[name].to_numpy()[those] for name in ("start_ns", "end_ns"))
     _, start, end = union(np.zeros(len(start), dtype=np.int64), start, end)
     return StepFunction(start, end, np.ones(len(start)))
 
 
 def find_copies(activities: pd.DataFrame) -> Copies:
-    """The copies and sets among the activities of one GPU; what has no size counts as nothing.
+    """The copies and sets among the activities of one GPU; copies from and to the host without a size count as nothing.
 
     Args:
         activities: See ``tcprof.frames.ACTIVITIES``.
     """
-    is_sized = (activities["kind"] == "memcpy") & activities["moved_bytes"].notna()
-    rates = {}
-    for direction in _COUNTED:
-        rows = np.flatnonzero(is_sized & (activities["name"] == direction))
-        start, end, moved = (activities[name].to_numpy()[rows] for name in ("start_ns", "end_ns", "moved_bytes"))
-        rates[direction] = _rate(start, np.maximum(end, start + 1), moved)
-    return Copies(find_own_moves(activities), rates)
+    is_sized, is_own = activities["moved_bytes"].notna().to_numpy(), _are_own(activities)
+    is_copy = (activities["kind"] == "memcpy").to_numpy() & is_sized
+    rates = {way: _rate(activities, is_copy & (activities["name"] == way).to_numpy()) for way in _COUNTED}
+    own, unsized = (_when(activities, those) for those in (is_own, is_own & ~is_sized))
+    return Copies(own, unsized, _rate(activities, is_own & is_sized), rates)
 
 
-def _rate(start: Ints, end: Ints, moved: Floats) -> StepFunction:
-    """Bytes that copies move in a ns: evenly while each runs, of several at once their sum."""
+def _rate(activities: pd.DataFrame, those: Bools) -> StepFunction:
+    """Bytes that some move in a ns: evenly while each runs, of several at once their sum."""
+    start, end, moved = (activities[name].to_numpy()[those] for name in ("start_ns", "end_ns", "moved_bytes"))
+    end = np.maximum(end, start + 1)
     rate = moved / (end - start)
     times, place = np.unique(np.concatenate([start, end]), return_inverse=True)
     change = np.bincount(place, np.concatenate([rate, -rate]), len(times)) if len(times) else np.empty(0)

@@ -121,7 +121,8 @@ def fit(
         parts = np.zeros(len(design.part_kind))
         return Fit(nothing, np.zeros((kinds, kinds)), nothing, none, 0.0, 0.0, parts)
     opaque_ns = design.class_ns @ launches.opaque
-    reading = (RESOLUTION * highest * design.length) ** 2 + error**2 + (OPAQUE * highest * opaque_ns) ** 2
+    repeated = RESOLUTION * highest * design.length
+    reading = repeated**2 + error**2 + (OPAQUE * highest * opaque_ns) ** 2
     targets = np.column_stack([observed, shift[design.row]])
     solution = _reweighted(
         design, targets, reading, None if unit is None else unit[design.row], highest, ceiling, passes
@@ -129,7 +130,7 @@ def fit(
     found = sum_parts(design, solution.parts, kinds)
     covariance, bias = _uncertainty(design, solution, kinds, offset_error_ns)
     counted = found[launches.kind] * launches.weight
-    exact = np.bincount(design.stretch, error != 0) == 0
+    exact = np.bincount(design.stretch, error > repeated) == 0
     if exact.any():
         counted = conserve(counted, solution.learn_variation(), launches, design, observed, ceiling, exact)
     unexplained = float(np.abs(np.bincount(design.stretch, solution.residual)).sum())

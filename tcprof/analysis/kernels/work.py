@@ -14,7 +14,7 @@ from tcprof.analysis.copies import Copies
 from tcprof.analysis.kernels.capacity import Capacity, full_activity
 from tcprof.analysis.kernels.design import Design, Launches
 from tcprof.analysis.kernels.enclosure import Enclosure, add_bounds
-from tcprof.analysis.kernels.fit import Fit, fit
+from tcprof.analysis.kernels.fit import RESOLUTION, Fit, fit
 from tcprof.analysis.sampling import read_rounded
 from tcprof.arrays import Floats, Ints
 from tcprof.chips import PIPES_PER_SM
@@ -103,9 +103,10 @@ def fit_counts(
         ceiling = float(most.of_launch.max()) if most else _ABOVE_SAMPLED * sampled
         moved = copies.move(name, start, end)
         value = np.maximum(value - moved.value, 0)
-        error = sampled * moved.unknown_ns  # what a copy moves within the memory: nothing tells how much of it
+        error = np.minimum(sampled * moved.own_ns, moved.own_most)
         one = fit(launches, design, value, error, moved.shift, max(ceiling, sampled), _PASSES_OF_COUNTS)
-        found[name] = replace(one, bounds=enclosure.bound(value, (error == 0) & (moved.shift == 0)))
+        negligible = RESOLUTION * sampled * length
+        found[name] = replace(one, bounds=enclosure.bound(value, error + moved.shift <= negligible))
     return found
 
 
