@@ -54,12 +54,12 @@ FIRES = {
     "fp32-matmul": ("mlp_fp32", "mlp_tf32"),
     "tf32-matmul": ("transformer_tf32", "transformer_eager"),
     "launch-bound": ("gan_fp32", "mlp_fp32"),
+    "layout-changes": ("mnist_amp_large", "convnet_channels_last"),
     "cpu-work": ("fashion_pinned", "gan_fp32"),
     "synchronizing-calls": ("mnist_amp_large", "mnist_pinned"),
     "unfused-optimizer": ("mlp_fp32", "transformer_eager"),
     "fusion": ("transformer_eager", "transformer_compiled"),
     "mixed-precision-overhead": ("net_amp", "mlp_tf32"),
-    "layout-changes": ("mnist_amp_large", "convnet_channels_last"),
     "unaligned-shapes": ("mlp_tf32_4097", "mlp_tf32"),
     "exposed-copies": ("net_amp", "gan_fp16"),
     "low-clock": ("transformer_compiled", "llama"),
@@ -68,7 +68,7 @@ FIRES = {
     "few-iterations": ("transformer_tf32", "transformer_eager"),
     "no-iterations": ("transformer_fp32", "transformer_tf32"),
 }
-USUAL = 7  # of these; the others are slow, as each reads recordings of its own
+USUAL = 4  # of these; the others are slow, as each reads recordings of its own
 
 
 @pytest.mark.parametrize(("rule", "where"), first(USUAL, FIRES.items()), ids=FIRES)
@@ -371,6 +371,7 @@ def test_attention_in_parts(names: list[str], fires: bool, tmp_path: Path) -> No
         assert found[0].gain.high_ns == pytest.approx(0.95 * 4 * MS)
 
 
+@pytest.mark.slow
 def test_communication_beside_computation_costs_nothing(tmp_path: Path) -> None:
     hidden = TraceBuilder().gpu().kernel("ncclDevKernel_AllReduce", 0, 4 * MS, launched=0)
     hidden.kernel(GEMM, 0, 5 * MS, launched=1, stream=8)
@@ -406,6 +407,7 @@ def test_gpus_that_wait_for_the_slowest_are_no_slow_communication(tmp_path: Path
         assert found[gpu, "exposed-communication"].gain.high_ns == pytest.approx(90 * US, rel=0.01)
 
 
+@pytest.mark.slow
 def test_gpus_that_need_as_long_do_not_wait(tmp_path: Path) -> None:
     assert "uneven-gpus" not in {each.rule for each in advise(uneven(tmp_path, 890, 880))}
 

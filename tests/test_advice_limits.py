@@ -75,7 +75,7 @@ def test_twice_the_batch_loads_twice_as_much(find: Find) -> None:
     assert batch[1].low_pct <= batch[1].likely_pct <= batch[1].high_pct <= 50.1
 
 
-@pytest.mark.parametrize("is_pytorch", [True, False])
+@pytest.mark.parametrize("is_pytorch", first(1, [True, False]))
 def test_calls_that_wait_are_found_by_what_the_program_has(is_pytorch: bool, find: Find) -> None:
     name = "void at::native::vectorized_elementwise_kernel<4>" if is_pytorch else TREE
     found = find(small_kernels(0, name, waits=True))["synchronizing-calls"]

@@ -230,6 +230,7 @@ def test_checkpointing_has_a_price(find: Find) -> None:
     assert "not recorded" in advice.consequence
 
 
+@pytest.mark.slow
 def test_a_backward_pass_is_no_recomputation(find: Find) -> None:
     assert "recomputation" not in find(backward("gradients"))
 
@@ -327,6 +328,7 @@ def test_what_holds_up_the_main_kernel_of_a_program_without_steps_is_said() -> N
     assert not [e for e in tcprof.read(FIXTURES / "known_work.sqlite").advice if e.rule == "main-kernel"]
 
 
+@pytest.mark.slow
 def test_communication_waits_for_other_gpus_and_not_for_the_clock(find: Find) -> None:
     nccl = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
     slow = [sampled_slowly(name, 4 * MS) for name in (BF16, nccl)]

@@ -150,6 +150,7 @@ def steps(count, builder=None):
     return builder.samples(values)
 
 
+@pytest.mark.slow
 def test_the_interval_needs_five_instances_and_is_widened_downwards_for_rounding(tmp_path):
     four = analyze(steps(4).trace(tmp_path)).ranges
     four = four[four["path"].isin(["", "step"])].reset_index(drop=True)
@@ -447,6 +448,7 @@ def warnings_of(builder, folder):
     return judge(analyze(builder.trace(folder))).warnings
 
 
+@pytest.mark.slow
 def test_share_of_the_busy_time_that_whole_graphs_hide(tmp_path):
     """Two that overlap hide 30 µs of a GPU's 40, and one 10 of the other's 40."""
     builder = TraceBuilder().gpu().gpu(1).range("step", 0, 100_000)

@@ -68,7 +68,7 @@ def test_remedies_stand_below(run: Run, tmp_path) -> None:
     assert "No iterations were found" in done.out
 
 
-@pytest.mark.parametrize("option", first(1, ["", "--kernels", "--no-kernels"]))
+@pytest.mark.parametrize("option", first(2, ["", "--no-kernels", "--kernels"]))
 def test_ranges_fit_kernels_unless_told_not_to(option: str, run: Run) -> None:
     done = run("ranges", AMP, *([option] if option else []), "--format", "csv", "--depth", 0)
     header, row = (line.split(",") for line in done.out.splitlines())

@@ -93,7 +93,7 @@ def test_no_row_without_gr_active():
 
 @pytest.mark.parametrize(
     ("offset", "moved", "fault"),
-    first(1, [(0, "", ""), (20_000, "stamped 20.4 µs later", ""), (1_000_000, "", "correlation 0.")]),
+    first(2, [(20_000, "stamped 20.4 µs later", ""), (1_000_000, "", "correlation 0."), (0, "", "")]),
 )
 def test_a_reader_is_warned(tmp_path, offset, moved, fault):
     activities, samples = recorded(offset)

@@ -83,6 +83,7 @@ def test_kernels_that_a_graph_hides_are_not_counted(tmp_path):
     assert both.loc["kernel_ns", "verdict"] == "="
 
 
+@pytest.mark.slow
 def test_the_largest_part_names_the_remedy(tmp_path):
     eager = analyzed(steps(whole=False), tmp_path, "a.sqlite")
     longer = analyzed(steps(whole=True, inside=((GEMM, 80_000), (ADD, 20_000))), tmp_path, "b.sqlite")

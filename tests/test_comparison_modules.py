@@ -121,6 +121,7 @@ def test_the_values_are_means_of_the_sums_of_each_iteration(make: Make) -> None:
     assert parts.tolist() == pytest.approx(whole.loc["", ["base_ns", "new_ns"]].tolist())
 
 
+@pytest.mark.slow
 def test_a_step_without_a_module_counts_as_0(tmp_path: Path) -> None:
     step = Step()
     for number in range(STEPS):

@@ -268,6 +268,7 @@ class TestFaultsAndWarnings:
         shown = plain(Page(render_page(several, findings=findings)))
         assert "base: Lost a. middle: Lost b. fast: Lost b." in shown
 
+    @pytest.mark.slow
     def test_warnings_are_counted_below_the_verdict(self, steps):
         findings = tell(steps, cautions=("Different GPUs.", "Different clocks."), warnings=("New is odd.",))
         text = plain(Page(render_page([steps], findings=[findings])))

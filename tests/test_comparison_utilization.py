@@ -42,6 +42,7 @@ def sides(tmp_path: Path) -> tuple[Path, Path]:
     )
 
 
+@pytest.mark.slow
 def test_they_are_compared_per_iteration(sides: tuple[Path, Path]) -> None:
     rows = tcprof.compare(*sides, warm_up="all").rows
     found = rows[rows["path"] == "step"].set_index("quantity").loc[list(QUANTITIES)]

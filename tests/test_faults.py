@@ -136,6 +136,7 @@ def test_gaps_of_which_nsys_says_nothing(tmp_path: Path) -> None:
     assert fault.startswith("Samples were lost: GPU 0 has none for 50.0 µs, 1.2 % of the time recorded. ")
 
 
+@pytest.mark.slow
 def test_samples_out_of_order_cannot_be_trusted(tmp_path: Path) -> None:
     assert faults_of(recorded(20_000).diagnostic("warning", DISORDER), tmp_path) == (
         f"Samples are out of order ({DISORDER}). The time stamps of samples may be wrong: no figure that "

@@ -260,6 +260,7 @@ def test_what_a_checkpoint_computes_again_is_not_useful_and_its_share_is_told(re
     assert "What else was executed beyond the useful FLOP may be padding" in said
 
 
+@pytest.mark.slow
 def test_of_what_mfu_is_a_share_is_told_without_executed_flop_too(read: Read) -> None:
     rounded = Step().op("aten::mm", 10, 20, SQUARE).works(15).samples([0] * 1000 + [50] * 20)
     (said,) = describe_peaks(read(rounded))
@@ -495,7 +496,7 @@ def test_mfu_is_unknown_where_useful_flop_ran_without_a_peak(read: Read) -> None
     assert (row["useful_flop"], math.isnan(row["mfu_pct"])) == (4 * 64**3, True)
 
 
-@pytest.mark.parametrize(("executed", "contradicts"), first(1, [(2.0, False), (1.0, False), (0.5, True)]))
+@pytest.mark.parametrize(("executed", "contradicts"), first(2, [(1.0, False), (0.5, True), (2.0, False)]))
 def test_cycles_that_contradict_the_precision_of_a_name_are_told(
     executed: float, contradicts: bool, read: Read
 ) -> None:

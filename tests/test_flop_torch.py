@@ -196,6 +196,7 @@ def test_inference_is_as_pytorch_counts(name: str, tmp_path: Path) -> None:
     assert {module: found[module] for module in expected} == pytest.approx(expected, rel=TOLERANCE)
 
 
+@pytest.mark.slow
 def test_what_is_computed_again_is_not_useful(tmp_path: Path) -> None:
     """All but the head is computed twice: the useful FLOP stay those of a step without checkpoints."""
     net, inputs, root = prepared("checkpointed")
@@ -252,6 +253,7 @@ def test_convolutions_of_groups_and_transposed_ones(layer: Callable[[], Any], fl
     assert flop_of(analysis, "backward")["Net"] == 2 * flop
 
 
+@pytest.mark.slow
 def test_attention_without_a_kernel_of_its_own_counts_by_its_products(tmp_path: Path) -> None:
     net, inputs, root = prepared("llama")
     math = torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)

@@ -202,6 +202,7 @@ def test_points_ratios_and_values_are_the_figures_of_their_own_columns(text, fig
 FIGURES = st.floats(0.5, 2) | st.just(1.05)
 
 
+@pytest.mark.slow
 @given(FIGURES, FIGURES, st.sampled_from([("time > +5%", "time <= +5%"), ("time >= +5%", "time < +5%")]))
 def test_what_proves_a_condition_disproves_its_opposite(one, other, opposites):
     low, high = sorted((one, other))

@@ -133,6 +133,7 @@ def test_a_range_of_a_library_is_no_iteration(domain, tmp_path):
     assert iterating(read(trace, tmp_path)) == []
 
 
+@pytest.mark.slow
 def test_a_range_in_a_domain_without_a_name_is_no_iteration(tmp_path):
     """Its name is lost when the domain was made before the recording began: it may be a library's."""
     trace = TraceBuilder().gpu()

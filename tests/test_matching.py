@@ -162,6 +162,7 @@ def test_ranges_of_the_baseline_can_have_other_names(tmp_path):
     assert_rows(brief(changes_of(tmp_path, base, new, mapping=names)), expected)
 
 
+@pytest.mark.slow
 def test_ranges_that_only_one_side_has_are_aligned_in_order_of_launch(tmp_path):
     base = program(*[[("fwd", SGEMM, 9000), ("bwd", SGEMM, 8000)]] * 6)
     new = program(*[[("first", NVJET, 900), ("second", NVJET, 800)]] * 6)

@@ -51,6 +51,7 @@ def test_a_comparison_shows_its_verdict_and_its_iterations():
     assert "Tensor cycles" in seen.text
 
 
+@pytest.mark.slow
 def test_names_are_text(hostile):
     analysis = tcprof.read(hostile)
     for shown in (analysis, tcprof.compare(analysis, analysis)):

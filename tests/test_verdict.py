@@ -147,6 +147,7 @@ class TestSentences:
         assert "the run is bound by the CPU" in said
         assert "launch-bound" not in said
 
+    @pytest.mark.slow
     def test_no_cause_is_told_where_the_cpu_is_ahead(self, tmp_path):
         said = verdict_of(tmp_path, host=20 * US)
         assert "The GPU idled 84.0 % of that time." in said
@@ -178,6 +179,7 @@ class TestSentences:
         assert "The tensor pipe is active, but no matrix kernel is known:" in said
         assert "unresolved 14.4 %" in said
 
+    @pytest.mark.slow
     def test_gaps_between_iterations(self, tmp_path):
         said = verdict_of(tmp_path, gap=125 * US)
         assert "Between iterations the GPU idled for another 50.0 % of the time from one iteration to the next." in said

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from comparison_inputs import render_page as render_comparison
+from slow import first
 
 import tcprof
 from tcprof.comparison import compare
@@ -16,10 +17,10 @@ _TOOLTIP = re.compile(r'<th scope="col"[^>]*><button type="button" title="([^"]*
 _LEANING = re.compile(r"\blikewise\b|\A(?:These|That|Their mean|The same)\b")
 
 
-@pytest.fixture(scope="module")
-def pages():
+@pytest.fixture(scope="module", params=first(1, ["mlp_fp32 mlp_fp16", "transformer_eager transformer_compiled"]))
+def pages(request):
     """The page of a recording, and that of a comparison."""
-    base, new = (tcprof.read(FIXTURES / f"transformer_{name}.sqlite") for name in ("eager", "compiled"))
+    base, new = (tcprof.read(FIXTURES / f"{name}.sqlite") for name in request.param.split())
     return render_report(new, new.findings), render_comparison([compare(base, new)])
 
 

@@ -194,6 +194,7 @@ def test_what_comes_from_the_host_and_goes_there_is_no_kernel_s(tmp_path: Path, 
     assert kernel(analysis, "gemm_ffma")[column] < 0.6 * size
 
 
+@pytest.mark.slow
 def test_what_a_copy_moves_is_no_kernel_s(tmp_path: Path) -> None:
     """A copy within the GPU's memory, right behind a kernel: a sample holds bytes of both."""
     builder = recorded(gap=15 * US)

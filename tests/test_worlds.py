@@ -94,6 +94,7 @@ def test_neighbouring_ranges_are_told_apart(us: float, points: float, tmp_path: 
         assert row["tensor_active_low_pct"] <= true <= row["tensor_active_high_pct"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernels", [True, *slow([False])])
 def test_intervals_of_short_ranges_hold(kernels: bool, tmp_path: Path) -> None:
     """With the fit, and where the kernels were not fitted."""

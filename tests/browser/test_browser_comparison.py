@@ -74,6 +74,7 @@ def test_faults_are_read_first(visit, pages):
     assert alert["y"] + alert["height"] <= opened.locator("#figures").bounding_box()["y"]
 
 
+@pytest.mark.slow
 def test_iterations_of_both_are_drawn_in_two_strips(visit, pages):
     opened = visit(pages / "two.html")
     for strip in ("xy", "xy2"):

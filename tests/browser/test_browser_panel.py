@@ -218,6 +218,7 @@ def test_search_finds_and_selects_by_keyboard(visit, pages):
     assert opened.messages == []
 
 
+@pytest.mark.slow
 def test_a_click_on_a_bar_selects_it(visit, pages):
     opened = open_at(visit, pages, "recorded", "range=step&instance=4")
     opened.keyboard.press("Escape")

@@ -120,6 +120,7 @@ def test_links_to_parts_of_the_page_leave_the_selection(visit, pages):
     assert selected(opened) == ["forward"]
 
 
+@pytest.mark.slow
 def test_any_element_can_select(visit, pages):
     opened = visit(pages / "plain.html")
     for text in ("range=step%20/%20forward", '{"kind": "range", "gpu": 0, "name": "step / backward", "instance": 2}'):

@@ -296,6 +296,7 @@ def test_keys_move_and_zoom(timeline):
     assert settled(opened) == whole
 
 
+@pytest.mark.slow
 def test_wheel_with_ctrl_zooms_at_the_pointer_and_without_scrolls(timeline):
     opened = timeline("recorded")
     whole = settled(opened)
@@ -491,6 +492,7 @@ def test_bars_are_painted_at_the_times_of_the_axis_after_resizing_too(timeline, 
         assert len({bar["color"] for bar in (kernel, idle, copy)}) == 3
 
 
+@pytest.mark.slow
 def test_picture_holds_bars_and_axes(timeline):
     opened = timeline("recorded")
     with opened.expect_download() as download:

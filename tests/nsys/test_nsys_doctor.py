@@ -207,7 +207,7 @@ def test_a_driver_that_hangs(install_nvml, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("modes", "status", "evidence"),
     first(
-        2,
+        3,
         [
             (GpuModes(None, vgpu=False, confidential=None), "warn", "does not report MIG, Confidential Computing"),
             (
@@ -239,7 +239,7 @@ def test_modes_that_cannot_be_asked_for(ready, tmp_path, install_nvml):
 @pytest.mark.parametrize(
     ("versions", "nsys_version", "status", "remedy"),
     first(
-        2,
+        3,
         [
             ({"torch": "", "nvtx": "0.2.17"}, "2025.3.2.1", "warn", "pip install torch"),
             ({"torch": "2.13.0+cpu", "nvtx": "0.2.17"}, "2025.3.2.1", "warn", "built for the CPU"),

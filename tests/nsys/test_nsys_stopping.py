@@ -251,7 +251,6 @@ def test_nsys_under_sudo_is_signalled_through_sudo(stand_in, sudo: Path, tmp_pat
     assert asked[3].startswith("-n kill -KILL ")
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("short_grace")
 def test_sudo_that_asks_for_a_password_again(stand_in, sudo: Path, tmp_path: Path, monkeypatch, capfd):
     (sudo.parent / "closed").touch()
