@@ -8,7 +8,7 @@ import pandas as pd
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.launches import KernelFit, tensor_counts
 from tcprof.analysis.kernels.summary import FROM_NAMES, NOT_SAMPLED, POOLED, RESOLVED, UNRESOLVED
-from tcprof.analysis.picking import pick_rows
+from tcprof.analysis.picking import pick_rows, rows_of_gpu
 from tcprof.analysis.projection import CAUSES, REMEDIES, Attribution
 from tcprof.arrays import Floats
 from tcprof.frames import KERNEL_KINDS, LEDGER
@@ -56,9 +56,7 @@ def keep_ledger(
         entries = [
             *_activity_time(pick_rows(activities, mine), attribution.cause.codes[mine]),
             *_kernel_time(kernels[kernels["gpu"] == gpu]),
-            *_tensor_time(
-                pick_rows(samples, (samples["gpu"] == gpu).to_numpy()), pick_rows(activities, mine), kernel_fit, gpu
-            ),
+            *_tensor_time(rows_of_gpu(samples, gpu), pick_rows(activities, mine), kernel_fit, gpu),
         ]
         rows += [(gpu, account, entry, seconds, np.nan, remedy) for account, entry, seconds, remedy in entries]
     frame = pd.DataFrame(rows, columns=LEDGER.names)

@@ -15,6 +15,8 @@ from tcprof.analysis.intervals import OpenIntervals, StepFunction, union
 from tcprof.analysis.timeline import IDLE, classes_of_activities
 from tcprof.arrays import Ints
 
+_KEYS = ["path_id", "module", "time_class", "kernel"]
+
 
 @dataclass(frozen=True)
 class MeanIteration:
@@ -48,15 +50,20 @@ def measure_mean_iteration(analysis: Analysis, gpu: int) -> MeanIteration | None
     _, low, high = union(np.zeros_like(first), first, last)
     if not len(low):  # all work was in no time
         return None
-    pieces = pd.concat(
-        [_pieces_of_work(analysis, mine, low, high), _pieces_of_idle(analysis, gpu, start, end, low, high)]
-    )
-    place = np.maximum(np.searchsorted(low, pieces["begin"].to_numpy(), "right") - 1, 0)
-    pieces["start_ns"] = pieces["begin"].to_numpy() - low[place]
-    by = pieces.groupby(["path_id", "module", "time_class", "kernel"], as_index=False)
-    parts = by.agg(time_ns=("time_ns", "sum"), launch_count=("launch_count", "sum"), start_ns=("start_ns", "mean"))
+    # Idle time is a class of its own, so that both are summed one after the other: there may be millions of pieces.
+    work = _sum_up(_pieces_of_work(analysis, mine, low, high), low)
+    idle = _sum_up(_pieces_of_idle(analysis, gpu, start, end, low, high), low)
+    parts = pd.concat([work, idle]).sort_values(_KEYS, ignore_index=True)
     parts[["time_ns", "launch_count"]] /= max(count, 1)
     return MeanIteration(count, float((high - low).sum()) / max(count, 1), paths, parts[parts["time_ns"] > 0])
+
+
+def _sum_up(pieces: pd.DataFrame, low: Ints) -> pd.DataFrame:
+    """What pieces of the same range, module, class and kernel add up to, and when they begin in their window."""
+    place = np.maximum(np.searchsorted(low, pieces["begin"].to_numpy(), "right") - 1, 0)
+    pieces["start_ns"] = pieces["begin"].to_numpy() - low[place]
+    by = pieces.groupby(_KEYS, as_index=False)
+    return by.agg(time_ns=("time_ns", "sum"), launch_count=("launch_count", "sum"), start_ns=("start_ns", "mean"))
 
 
 def _windows(analysis: Analysis, gpu: int) -> tuple[tuple[int, ...], Ints, Ints]:
@@ -71,9 +78,9 @@ def _windows(analysis: Analysis, gpu: int) -> tuple[tuple[int, ...], Ints, Ints]
 
 def _pieces_of_work(analysis: Analysis, mine: Ints, low: Ints, high: Ints) -> pd.DataFrame:
     """The time that each activity has for itself within some windows."""
-    activities, launched = analysis.activities.iloc[mine], analysis.launched
+    launched, place = analysis.launched, {}
     of_class = classes_of_activities(analysis.activities, launched, analysis.kernels)[mine]
-    start, end = (activities[name].to_numpy(np.int64) for name in ("start_ns", "end_ns"))
+    start, end = (analysis.activities[name].to_numpy()[mine] for name in ("start_ns", "end_ns"))
     # Outside of the windows all time is taken.
     border = np.concatenate([[min(int(start.min()), int(low[0]))], high]), np.append(low, max(end.max(), high[-1]))
     _, *taken = union(np.zeros_like(border[0]), *border)
@@ -90,15 +97,18 @@ def _pieces_of_work(analysis: Analysis, mine: Ints, low: Ints, high: Ints) -> pd
         own[rows] = finish - begin[rows] - is_taken.integral(begin[rows], finish)
         both = (np.concatenate(pair) for pair in ((taken[0], start[rows]), (taken[1], end[rows])))
         _, *taken = union(np.zeros(len(taken[0]) + len(rows), dtype=np.int64), *both)
-    place = pd.DataFrame({"path_id": -2, "module": -1, "kernel": -1}, index=np.arange(len(analysis.activities)))
-    place.loc[launched["activity"].to_numpy(), list(place)] = launched[list(place)].to_numpy()
-    found = place.iloc[mine].assign(time_class=of_class, time_ns=own, begin=begin, launch_count=1.0)
-    found = found[found["time_ns"] > 0]
-    copies = (found["path_id"] == -2).to_numpy()
-    ends = end[own > 0]
-    gpu = int(activities["gpu"].iloc[0])
-    found.loc[copies, "path_id"] = _innermost(analysis, gpu, found["begin"].to_numpy()[copies], ends[copies])
-    return found
+    kept = np.flatnonzero(own > 0)
+    of_launch = np.full(len(analysis.activities), -1)
+    of_launch[launched["activity"].to_numpy()] = np.arange(len(launched))
+    row = of_launch[mine[kept]]
+    for name, none in (("path_id", -2), ("module", -1), ("kernel", -1)):
+        place[name] = np.append(launched[name].to_numpy(), none)[row]
+    begin, copies = begin[kept], row < 0
+    gpu = int(analysis.activities["gpu"].iloc[mine[0]])
+    place["path_id"][copies] = _innermost(analysis, gpu, begin[copies], end[kept[copies]])
+    return pd.DataFrame(
+        {**place, "time_class": of_class[kept], "time_ns": own[kept], "begin": begin, "launch_count": 1.0}, copy=False
+    )
 
 
 def _pieces_of_idle(analysis: Analysis, gpu: int, start: Ints, end: Ints, low: Ints, high: Ints) -> pd.DataFrame:

@@ -17,3 +17,13 @@ def pick_rows(frame: pd.DataFrame, chosen: Bools) -> pd.DataFrame:
     if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
         return frame.iloc[rows[0] : rows[-1] + 1]
     return frame.iloc[rows]
+
+
+def rows_of_gpu(frame: pd.DataFrame, gpu: int) -> pd.DataFrame:
+    """The rows of one GPU, see ``pick_rows``.
+
+    Args:
+        frame: Has gpu.
+        gpu: Number of the GPU.
+    """
+    return pick_rows(frame, (frame["gpu"] == gpu).to_numpy())

@@ -9,6 +9,7 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.kernel_order import KERNEL_ORDER
+from tcprof.analysis.picking import rows_of_gpu
 from tcprof.analysis.sampling import MINIMUM_COVERAGE
 from tcprof.findings.recording_cost import idle_alone, measure_cost
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
@@ -148,7 +149,7 @@ def _idle_shares(analysis: Analysis, gpu: int, found: pd.DataFrame) -> tuple[flo
 
 def _busy_function(analysis: Analysis, gpu: int) -> StepFunction:
     """1 while anything runs on the GPU."""
-    activities = analysis.activities[analysis.activities["gpu"] == gpu]
+    activities = rows_of_gpu(analysis.activities, gpu)
     start, end = activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
     _, begin, finish = union(np.zeros(len(activities), dtype=np.int64), start, end)
     return StepFunction(begin, finish, np.ones(len(begin)))

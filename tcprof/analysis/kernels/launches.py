@@ -18,7 +18,7 @@ from tcprof.analysis.kernels.fit import PASSES, Fit, fit
 from tcprof.analysis.kernels.interruptions import doubt_interrupted
 from tcprof.analysis.kernels.names import read_names
 from tcprof.analysis.kernels.work import SHARES, Limits, fit_counts, fit_shares, requests_per_ns
-from tcprof.analysis.picking import pick_rows
+from tcprof.analysis.picking import pick_rows, rows_of_gpu
 from tcprof.analysis.projection import Attribution, Hierarchy, ranges_of_activities
 from tcprof.analysis.sampling import read_rounded
 from tcprof.arrays import Floats, Ints
@@ -130,7 +130,7 @@ def fit_kernels(
         opaque = np.bincount(classes.kind, (kernels["kind"] == "graph").to_numpy()) > 0
         launches = Launches(start, np.maximum(end, start + 1), classes.kind, classes.weight, opaque)
         with _LIBRARIES.limit(limits=1, user_api="blas"):  # for small matrices threads would only wait for each other
-            mine = pick_rows(samples, (samples["gpu"] == gpu).to_numpy())
+            mine = rows_of_gpu(samples, gpu)
             offset_ns = errors.get(gpu, LEAST_OFFSET_NS)
             peaks = (bandwidths.get(gpu, np.nan), chip.fma_per_cycle)
             copies = find_copies(pick_rows(activities, is_mine & ~of_kind))

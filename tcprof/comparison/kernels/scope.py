@@ -9,6 +9,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.paths import SEPARATOR
+from tcprof.analysis.picking import rows_of_gpu
 from tcprof.arrays import Bools, Ints
 from tcprof.comparison.places import Renaming, rename_paths
 from tcprof.frames import KERNEL_KINDS
@@ -86,7 +87,7 @@ def _iteration_spans(analysis: Analysis, gpu: int) -> Spans:
 
 
 def _capture_span(analysis: Analysis, gpu: int) -> Spans:
-    activities = analysis.activities[analysis.activities["gpu"] == gpu]
+    activities = rows_of_gpu(analysis.activities, gpu)
     start, end = activities["start_ns"].min(), activities["end_ns"].max()
     return Spans(np.array([start], dtype=np.int64), np.array([end], dtype=np.int64), whole=True)
 
@@ -105,7 +106,7 @@ def find_scope(analysis: Analysis, gpu: int, spans: Spans, mapping: Mapping[str,
         spans: See ``compared_spans``.
         mapping: New names of ranges by old ones, see ``tcprof.comparison.places.rename_path``.
     """
-    launched = analysis.launched[analysis.launched["gpu"] == gpu]
+    launched = rows_of_gpu(analysis.launched, gpu)
     activity = analysis.activities.iloc[launched["activity"].to_numpy()]
     start = activity["start_ns"].to_numpy()
     end = start + launched["duration_ns"].to_numpy()

@@ -10,6 +10,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import union
+from tcprof.analysis.picking import rows_of_gpu
 from tcprof.analysis.sampling import MINIMUM_COVERAGE, Windows, measure
 from tcprof.arrays import Floats, Ints
 from tcprof.comparison.kernels.matching import HIDDEN, Matching
@@ -105,8 +106,8 @@ def largest_part(waterfall: pd.DataFrame, gpu: int, quantity: str = TIME) -> pd.
 
 
 def _measure(analysis: Analysis, gpu: int, spans: Spans, row: Ints, rows: int) -> _Busy:
-    launched = analysis.launched[analysis.launched["gpu"] == gpu]
-    activities = analysis.activities[analysis.activities["gpu"] == gpu]
+    launched = rows_of_gpu(analysis.launched, gpu)
+    activities = rows_of_gpu(analysis.activities, gpu)
     row = row[launched.index.to_numpy()]
     first, last = activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
     position = activities.index.get_indexer(launched["activity"])

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.kernels.names import PRODUCT, parse_name
+from tcprof.analysis.picking import rows_of_gpu
 from tcprof.findings.advice.step import Step
 
 _MOST_BETWEEN = 8  # kernels from a softmax to the product before or after it
@@ -18,7 +19,7 @@ def find_between_products(step: Step) -> pd.DataFrame:
         ``kernel`` and ``exposed_ns`` of each launch in the steps, and ``activity``.
     """
     launched = step.analysis.launched
-    launched = launched[launched["gpu"] == step.gpu]
+    launched = rows_of_gpu(launched, step.gpu)
     activity = launched["activity"].to_numpy()
     times = step.analysis.activities[["stream", "start_ns"]].to_numpy()[activity]
     order = np.lexsort((times[:, 1], times[:, 0]))

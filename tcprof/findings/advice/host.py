@@ -9,6 +9,7 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import OpenIntervals, StepFunction, union
 from tcprof.analysis.kernel_order import KERNEL_ORDER_DOMAIN
+from tcprof.analysis.picking import pick_rows
 from tcprof.analysis.projection import launches_of
 from tcprof.arrays import Ints
 from tcprof.findings.advice.scaler import find_scaler_waits
@@ -56,21 +57,20 @@ class Host:
         return float(self.work[self.work.index.isin(self.launching)].sum())
 
 
-def find_host(analysis: Analysis, rows: Ints, inside: StepFunction, on_cpu: Pair, count: int) -> Host:
+def find_host(analysis: Analysis, activities: pd.DataFrame, inside: StepFunction, on_cpu: Pair, count: int) -> Host:
     """What the CPU does in a mean step.
 
     Args:
         analysis: The recording.
-        rows: The GPU's activities.
+        activities: Those of the GPU.
         inside: 1 in the steps' windows on the GPU.
         on_cpu: Their windows on the CPU.
         count: How many steps there are.
     """
-    activities = analysis.activities.loc[rows]
     launch = launches_of(analysis.launches, activities)
     waits = list_waits(analysis, activities, launch)
-    calls = np.flatnonzero(analysis.launches["process"].isin(activities["process"].unique()))
-    launches = analysis.launches.iloc[calls]
+    own = analysis.launches["process"].isin(activities["process"].unique()).to_numpy()
+    launches = pick_rows(analysis.launches, own)
     start = launches["start_ns"].to_numpy()
     end = launches["returned_ns"].fillna(launches["start_ns"] + _CALL_NS).to_numpy(np.int64)
     launching = _find_launching(analysis, activities)
@@ -203,7 +203,7 @@ def _explain_idle(
 
 def _find_launching(analysis: Analysis, activities: pd.DataFrame) -> frozenset[str]:
     """The ranges in which kernels are launched, as they were recorded and as the iterations have it."""
-    kernels = activities[activities["kind"].isin(KERNEL_KINDS)]
+    kernels = pick_rows(activities, activities["kind"].isin(KERNEL_KINDS).to_numpy())
     ranges = analysis.launched["range"].unique()
     around = analysis.nvtx_ranges["name"].loc[ranges[ranges >= 0]].unique()
     return frozenset({*around, *find_launching_ranges(analysis, kernels)} - {""})

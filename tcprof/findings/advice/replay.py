@@ -11,6 +11,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import union
+from tcprof.analysis.picking import rows_of_gpu
 from tcprof.analysis.projection import launches_of
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.findings.advice.host import LAUNCH_THAT_BLOCKS, Pair, list_waits
@@ -101,7 +102,7 @@ def make_replay(analysis: Analysis, gpu: int, windows: Pair) -> Replay | None:
         gpu: Number of the GPU.
         windows: The steps on the GPU.
     """
-    activities = analysis.activities[analysis.activities["gpu"] == gpu].sort_values("start_ns", kind="stable")
+    activities = rows_of_gpu(analysis.activities, gpu).sort_values("start_ns", kind="stable")
     begins = activities["start_ns"].to_numpy()
     launch = launches_of(analysis.launches, activities)
     first = np.searchsorted(begins, windows[0])

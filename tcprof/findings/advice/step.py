@@ -17,6 +17,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.kernels.names import parse_name
+from tcprof.analysis.picking import rows_of_gpu
 from tcprof.arrays import Floats
 from tcprof.chips import Chip, find_chip
 from tcprof.findings.advice.advice import UNPRICED, Gain
@@ -260,7 +261,7 @@ class Step:
 
 def measure_step(analysis: Analysis, gpu: int) -> Step | None:
     """The mean step of a GPU; None where no work on it was traced, or all in no time."""
-    activities = analysis.activities[analysis.activities["gpu"] == gpu]
+    activities = rows_of_gpu(analysis.activities, gpu)
     if activities.empty:
         return None
     rows = activities.index.to_numpy()
@@ -289,6 +290,6 @@ def measure_step(analysis: Analysis, gpu: int) -> Step | None:
         length_ns=length / count,
         busy_ns=float(inside.integral(*busy).sum()) / count,
         exposed_ns=exposed,
-        host=find_host(analysis, rows, inside, on_cpu, count),
+        host=find_host(analysis, activities, inside, on_cpu, count),
         windows=windows,
     )

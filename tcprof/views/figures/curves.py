@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.picking import rows_of_gpu
 from tcprof.arrays import Floats
 from tcprof.frames import COUNTED, SAMPLE_METRICS, SAMPLES
 from tcprof.views.figures.envelope import Envelope, band_points, compute_envelope, step_points
@@ -126,7 +127,7 @@ def tensor_peak(analysis: Analysis) -> float:
 
 def _envelope(analysis: Analysis, gpu: int, metric: Metric) -> Envelope:
     """A metric of one GPU, in as many bins as each GPU may have."""
-    mine = analysis.samples[analysis.samples["gpu"] == gpu]
+    mine = rows_of_gpu(analysis.samples, gpu)
     return compute_envelope(
         mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy(), metric.values(mine), _bins(analysis)
     )
@@ -138,7 +139,7 @@ def _bins(analysis: Analysis) -> int:
 
 def _busy(analysis: Analysis, gpu: int) -> Envelope:
     """Share of each bin that lies under at least one activity."""
-    mine = analysis.activities[analysis.activities["gpu"] == gpu]
+    mine = rows_of_gpu(analysis.activities, gpu)
     start, end = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
     _, low, high = union(np.zeros(len(mine), dtype=np.int64), start, end)
     if not len(low):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tcprof.analysis import Analysis
+from tcprof.analysis.picking import rows_of_gpu
 from tcprof.arrays import Floats, Ints
 from tcprof.views.figures.curves import Metric
 
@@ -18,7 +19,7 @@ def flop_rate(analysis: Analysis, gpu: int, start: Ints, end: Ints) -> Floats:
         start: Starts of the intervals in ns, ascending.
         end: Their ends.
     """
-    launched = analysis.launched[analysis.launched["gpu"] == gpu]
+    launched = rows_of_gpu(analysis.launched, gpu)
     flop = launched["tensor_flop"].to_numpy()
     if analysis.tensor_source == "none" or np.isnan(flop).all() or not len(start):
         return np.full(len(start), np.nan)

@@ -7,6 +7,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.picking import rows_of_gpu
 from tcprof.analysis.sampling import rounding_slack
 from tcprof.findings import Findings, GpuFindings, count_checks, why_no_kernels
 from tcprof.findings.iterations import IterationFigures
@@ -118,7 +119,7 @@ def _capture_tiles(analysis: Analysis, row: pd.Series) -> tuple[Tile, ...]:
 def _samples_of_capture(analysis: Analysis, gpu: int) -> pd.DataFrame:
     """The samples of Tensor Active within a GPU's whole capture, cut at its borders."""
     samples = analysis.samples[(analysis.samples["gpu"] == gpu) & analysis.samples["tensor_active_pct"].notna()]
-    activities = analysis.activities[analysis.activities["gpu"] == gpu]
+    activities = rows_of_gpu(analysis.activities, gpu)
     if not len(activities):
         return samples
     within = (int(activities["start_ns"].min()), int(activities["end_ns"].max()))
