@@ -1,6 +1,6 @@
 """The instances of ranges on each GPU: their activities counted, and their windows."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -137,7 +137,7 @@ def _count(instances: pd.DataFrame, work: Work, inherited: Bools, is_kernel: Boo
     """Counts and times of each instance: of its own activities, and of those of the instances in it."""
     kernel_ns = np.where(is_kernel, work.end - work.start, 0)
     weights = (np.ones_like(kernel_ns), inherited.astype(np.int64), is_kernel.astype(np.int64), kernel_ns)
-    counts = sum_up(instances, work, weights)
+    counts = [*map(prepare_sums(instances, work), weights)]
     total, parent = len(instances), instances["parent"].to_numpy()
     first, last = np.full(total, np.iinfo(np.int64).max), np.full(total, np.iinfo(np.int64).min)
     np.minimum.at(first, work.instance, work.start)
@@ -150,8 +150,8 @@ def _count(instances: pd.DataFrame, work: Work, inherited: Bools, is_kernel: Boo
     return {**dict(zip(_COUNTS, counts, strict=True)), **times}
 
 
-def sum_up(instances: pd.DataFrame, work: Work, weights: Iterable[_Numbers]) -> list[_Numbers]:
-    """For each instance sums over its activities and those of all instances in it.
+def prepare_sums(instances: pd.DataFrame, work: Work) -> Callable[[_Numbers], _Numbers]:
+    """What sums a weight of each row of ``work``: for each instance over its activities and all instances in it.
 
     Each activity is added where it was launched, and each instance once to the one around it: that takes as long for
     deep ranges as for flat ones.
@@ -159,21 +159,21 @@ def sum_up(instances: pd.DataFrame, work: Work, weights: Iterable[_Numbers]) -> 
     Args:
         instances: See ``list_instances``.
         work: Their activities.
-        weights: What is summed, of each row of ``work``; taken one after the other, as they are long.
     """
     parent = instances["parent"].to_numpy()
     levels = [(rows, parent[rows]) for rows in _levels_upwards(instances)]
     crossing = np.flatnonzero(work.counted > 0)
     stop = _around(instances, work.instance[crossing], work.counted[crossing])
-    sums = []
-    for weight in weights:
+
+    def add(weight: _Numbers) -> _Numbers:
         total = np.zeros(len(instances), dtype=weight.dtype)
         np.add.at(total, work.instance, weight)
         np.subtract.at(total, stop, weight[crossing])  # from here on outwards it counts by another row
         for rows, outer in levels:
             np.add.at(total, outer, total[rows])
-        sums.append(total)
-    return sums
+        return total
+
+    return add
 
 
 def _around(instances: pd.DataFrame, row: Ints, depth: Ints) -> Ints:
@@ -246,7 +246,7 @@ def busy_time(instances: pd.DataFrame, work: Work, group: Ints, groups: int) -> 
         groups: Number of groups.
     """
     # What runs alone adds up. Only what overlaps has to be united, for every depth anew.
-    (alone_ns,) = sum_up(instances, work, [np.where(work.alone, work.end - work.start, 0)])
+    alone_ns = prepare_sums(instances, work)(np.where(work.alone, work.end - work.start, 0))
     counted = group >= 0
     total: Floats = np.bincount(group[counted], alone_ns[counted], minlength=groups).astype(float)
     rows = np.flatnonzero(~work.alone)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.account import Account, Evidence
-from tcprof.analysis.instances import groups_of_paths, sum_up
+from tcprof.analysis.instances import groups_of_paths, prepare_sums
 from tcprof.analysis.kernels.summary import could_be_tensor
 from tcprof.arrays import Bools, Floats
 from tcprof.frames import INSTANCES, LARGEST_UNCOVERED_PCT, RANGES
@@ -93,18 +93,16 @@ def sum_launches(
     of_launch = np.full(len(evidence.activities), len(launched), dtype=np.int64)  # what is no launch adds nothing
     of_launch[launched["activity"].to_numpy()] = np.arange(len(launched))
     of_launch = of_launch[activities]
+    add_up = prepare_sums(evidence.instances, evidence.work)
     totals: dict[str, Floats] = {}
-
-    def weights() -> Iterator[Floats]:
-        for name, value in values:
-            totals[name] = np.bincount(of_gpu, value, minlength=len(ranges)).astype(np.float64)
-            yield np.append(value, 0.0)[of_launch]
-
-    sums = sum_up(evidence.instances, evidence.work, weights())
+    sums: dict[str, Floats] = {}
+    for name, value in values:
+        totals[name] = np.bincount(of_gpu, value, minlength=len(ranges)).astype(np.float64)
+        sums[name] = add_up(np.append(value, 0.0)[of_launch])
     counted = group >= 0
-    for total, of_instance in zip(totals.values(), sums, strict=True):
-        total[row_of_path] = np.bincount(group[counted], of_instance[counted], minlength=len(row_of_path))
-    return pd.DataFrame(totals), pd.DataFrame(dict(zip(totals, sums, strict=True)), copy=False)
+    for name, of_instance in sums.items():
+        totals[name][row_of_path] = np.bincount(group[counted], of_instance[counted], minlength=len(row_of_path))
+    return pd.DataFrame(totals), pd.DataFrame(sums, copy=False)
 
 
 def _add_tensor_work(instances: pd.DataFrame, account: Account, evidence: Evidence, sums: pd.DataFrame) -> pd.DataFrame:
