@@ -402,7 +402,7 @@ def test_gpus_that_wait_for_the_slowest_are_no_slow_communication(tmp_path: Path
     found = {(gpu, each.rule): each for each in advise(uneven(tmp_path, 890, 490)) for gpu in each.gpus}
     slow = found[0, "uneven-gpus"]
     assert (1, "uneven-gpus") not in found
-    assert slow.gain.high_ns == pytest.approx(200 * US, rel=0.01)  # 500 on the one and 100 on the other: 300 on average
+    assert slow.gain.high_ns == pytest.approx(250 * US, rel=0.01)  # 500 and 100: 200 to the mean, and a quarter more
     for gpu in (0, 1):  # 0.1 ms of transfer on either: the rest is waiting
         assert found[gpu, "exposed-communication"].gain.high_ns == pytest.approx(90 * US, rel=0.01)
 

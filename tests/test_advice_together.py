@@ -145,3 +145,38 @@ def test_a_replica_that_idles_while_the_first_gpu_updates_weights_is_no_reason(t
     found = {(each.gpu, each.rule): each for each in advise(analyze(builder.trace(tmp_path)))}
     assert "idle-or-tracer" not in {rule for gpu, rule in found if gpu == 1}
     assert all(each.gain.likely_pct < 1 for (gpu, _), each in found.items() if gpu == 1 and each.gain.is_known)
+
+
+def record_overlapping(folder: Path, lengths: tuple[int, int], sends: tuple[int, int]) -> Analysis:
+    """Eight steps of two GPUs whose products run beside NCCL's kernels, as in DDP; what one has left it waits for.
+
+    Args:
+        folder: Where the export is written.
+        lengths: Of the products of each GPU, in µs of a step of 1 ms.
+        sends: How long NCCL's kernels last, of which most is beside the products.
+    """
+    builder = TraceBuilder()
+    for gpu, (length, sent) in enumerate(zip(lengths, sends, strict=True)):
+        builder.gpu(gpu)
+        for number in range(8):
+            queued, at = number * 10 * US, (number + 1) * MS
+            builder.range("step", queued, queued + 10 * US, thread=gpu + 1)
+            place = {"device": gpu, "thread": gpu + 1}
+            builder.kernel(FP32, at + 5 * US, at + (5 + length) * US, launched=queued + gpu, stream=7, **place)
+            builder.kernel(REDUCE, at + (990 - sent) * US, at + 990 * US, launched=queued + 2 + gpu, stream=9, **place)
+    return analyze(builder.trace(folder))
+
+
+def test_work_beside_communication_that_waits_is_not_hidden_by_it(tmp_path: Path) -> None:
+    """The first GPU begins to wait early in its products: these hold it up all the same."""
+    (found,) = of_rule(record_overlapping(tmp_path, (600, 970), (900, 20)))
+    speedup = 970 / (970 - found.gain.likely_ns / US)
+    assert found.gain.likely_ns > 0.6 * 970 * US
+    assert speedup > 3
+    assert found.gain.low_ns < found.gain.likely_ns
+
+
+def test_work_beside_communication_that_sends_is_hidden_by_it(tmp_path: Path) -> None:
+    """Both send all the time: less work ends no step earlier, as far as is known."""
+    found = of_rule(record_overlapping(tmp_path, (900, 900), (980, 980)))
+    assert all(each.gain.likely_ns < 20 * US for each in found)

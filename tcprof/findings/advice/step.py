@@ -21,12 +21,12 @@ from tcprof.analysis.picking import rows_of_gpu
 from tcprof.arrays import Floats
 from tcprof.chips import Chip, find_chip
 from tcprof.findings.advice.advice import UNPRICED, Gain
+from tcprof.findings.advice.exposure import Exposure, find_exposure
 from tcprof.findings.advice.host import LAUNCHES, WORK, Host, Pair, find_host, launching_time
 from tcprof.findings.advice.measured import CPU_OF_BATCH, TRACING, TRACING_SHAPES
 from tcprof.findings.advice.replay import Replay, make_replay
-from tcprof.findings.advice.windows import find_windows, time_alone
+from tcprof.findings.advice.windows import find_windows
 from tcprof.findings.recording_cost import measure_cost
-from tcprof.frames import KERNEL_KINDS
 
 _FRAMEWORK = r"at::native|triton_|^(?:input_|loop_)?\w*fusion|cudnn|xmma|cutlass|nvjet|^graph$"
 _CONVOLUTION = re.compile(r"conv|[fbdw](?:prop|grad)|winograd|implicit_|nhwc|nchw", re.IGNORECASE)
@@ -45,8 +45,7 @@ class Step:
         count: How many steps it is the mean of.
         length_ns: Its length.
         busy_ns: The part under any activity.
-        exposed_ns: For each activity of the recording, the time in all steps in which no other kernel runs on the GPU,
-            or for a copy nothing else at all.
+        exposure: What activities have for themselves in all steps.
         host: What the CPU does.
         windows: The steps on the GPU.
         beside: Those of all GPUs of the recording, by number, where they are known.
@@ -58,10 +57,15 @@ class Step:
     count: int
     length_ns: float
     busy_ns: float
-    exposed_ns: Floats
+    exposure: Exposure
     host: Host
     windows: Pair
     beside: Mapping[int, "Step"] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def exposed_ns(self) -> Floats:
+        """See ``Exposure``."""
+        return self.exposure.exposed_ns
 
     @property
     def idle_ns(self) -> float:
@@ -162,9 +166,10 @@ class Step:
         """What less kernel time wins: no more than the CPU's own time leaves.
 
         Args:
-            saved_ns: Exposed time of kernels that a step saves.
+            saved_ns: Exposed time of kernels that a step saves; at the least, what communication beside them leaves.
             cpu: How many times as long the CPU then takes: most, likely and least.
         """
+        saved_ns = (min(saved_ns[0], saved_ns[0] * self.exposure.certain), *saved_ns[1:])
 
         def gain(level: int, tracing: float) -> tuple[float, float]:
             alone = self.alone_ns[tracing]
@@ -264,7 +269,6 @@ def measure_step(analysis: Analysis, gpu: int) -> Step | None:
     activities = rows_of_gpu(analysis.activities, gpu)
     if activities.empty:
         return None
-    rows = activities.index.to_numpy()
     start, end = (activities[name].to_numpy(np.int64) for name in ("start_ns", "end_ns"))
     found = find_windows(analysis, gpu)
     if found is None:
@@ -275,10 +279,6 @@ def measure_step(analysis: Analysis, gpu: int) -> Step | None:
     _, first, last = union(np.zeros_like(windows[0]), *windows)
     inside = StepFunction(first, last, np.ones(len(first)))
     _, *busy = union(np.zeros_like(start), start, end)
-    is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()
-    exposed = np.zeros(len(analysis.activities))
-    exposed[rows] = time_alone(start, end, inside)
-    exposed[rows[is_kernel]] = time_alone(start[is_kernel], end[is_kernel], inside)
     length = float((last - first).sum())
     if not length > 0:
         return None
@@ -289,7 +289,7 @@ def measure_step(analysis: Analysis, gpu: int) -> Step | None:
         count=count,
         length_ns=length / count,
         busy_ns=float(inside.integral(*busy).sum()) / count,
-        exposed_ns=exposed,
+        exposure=find_exposure(analysis.activities, gpu, inside),
         host=find_host(analysis, activities, inside, on_cpu, count),
         windows=windows,
     )

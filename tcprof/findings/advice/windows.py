@@ -1,9 +1,9 @@
-"""When steps are on a GPU and on the CPU, and what of them each activity has for itself."""
+"""When steps are on a GPU and on the CPU."""
 
 import numpy as np
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.intervals import StepFunction, distinct, union
+from tcprof.analysis.intervals import union
 from tcprof.arrays import Floats, Ints
 from tcprof.findings.advice.host import Pair
 from tcprof.untrusted import one_line
@@ -43,13 +43,3 @@ def _reach_to_next(number: Ints, start: Floats, end: Floats) -> tuple[Ints, Ints
     period = np.where(np.append(np.diff(number), 0) == 1, following - start, np.nan)
     is_near = (period > 0) & (period <= _LONG * np.nanmedian(np.append(period, end[-1] - start[-1])))
     return start.astype(np.int64), np.where(is_near, following, np.maximum(start, end)).astype(np.int64)
-
-
-def time_alone(start: Ints, end: Ints, inside: StepFunction) -> Floats:
-    """For each interval the time in the windows in which no other one of them is open."""
-    times = distinct(start, end, inside.start, inside.end)
-    change = [np.bincount(np.searchsorted(times, at), minlength=len(times)) for at in (start, end)]
-    open_count = np.cumsum(change[0] - change[1])[:-1]
-    is_inside = np.diff(inside.until(times)) > 0
-    alone = StepFunction(times[:-1], times[1:], ((open_count == 1) & is_inside).astype(np.float64))
-    return alone.integral(start, end)
