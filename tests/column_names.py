@@ -154,6 +154,8 @@ def _naming(node: ast.AST) -> Iterator[ast.expr]:
         yield node.slice
     elif isinstance(node, ast.Assign) and any(isinstance(each, ast.Attribute) for each in node.targets):
         yield node.value  # frame.columns = [...]
+    elif isinstance(node, ast.Yield) and isinstance(node.value, ast.Tuple):
+        yield node.value.elts[0]  # yield "name", values
     elif isinstance(node, ast.Call):
         if _called(node) not in SELECTING | BY_COLUMN:
             yield from (word.value for word in node.keywords if word.arg in NAMING)

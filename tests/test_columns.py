@@ -99,6 +99,7 @@ GIVEN = {
     "index": 'frame = x.rename_axis(index="gpu").reset_index(names="own_ns")',
     "aggregation": 'frame = x.groupby("gpu").agg(own_ns=("start_ns", "sum"))',
     "aggregations": 'frame = x.groupby("gpu")["start_ns"].agg(["own_ns"])',
+    "one by one": 'def each(frame): yield "own_ns", frame["gpu"]',
     "for": 'for name in ("gpu", "own_ns"): frame[name] = 1',
     "comprehension": 'frame = pd.DataFrame({name: 0 for name in ("gpu", "own_ns")})',
     "comprehension over a constant": 'NAMES = {"own": 1}\nframe = pd.DataFrame({f"{name}_ns": 0 for name in NAMES})',

@@ -141,7 +141,7 @@ def _gaps(frame: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
         covered = int(length[gpu == number].sum())
         found[number] = (max(end, last) - min(begin, first), covered, last - first - covered)
     columns = ["recorded_ns", "sampled_ns", "inside_ns"]
-    return pd.DataFrame(list(found.values()), list(found), columns, dtype="int64")
+    return pd.DataFrame(list(found.values()), index=list(found), columns=columns, dtype="int64")
 
 
 def _amounts(gaps: pd.DataFrame, marked_ns: int) -> str:

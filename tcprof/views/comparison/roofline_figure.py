@@ -94,8 +94,10 @@ def figure_moved(comparison: Comparison, gpu: int) -> go.Figure:
 def _add_lines(figure: go.Figure, base: pd.DataFrame, new: pd.DataFrame) -> None:
     pairs = base.merge(new, on="pair", suffixes=("_base", "_new"))
     gap = np.full(len(pairs), np.nan)
-    x = np.column_stack([pairs["intensity_base"], pairs["intensity_new"], gap])
-    y = np.column_stack([pairs["tflops_base"], pairs["tflops_new"], gap])
+    x, y = (
+        np.column_stack([*(pairs[f"{name}_{side}"] for side in ("base", "new")), gap])
+        for name in ("intensity", "tflops")
+    )
     figure.add_scatter(
         x=x.ravel(),
         y=1e12 * y.ravel(),
