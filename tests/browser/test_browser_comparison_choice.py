@@ -159,7 +159,7 @@ def test_kernels_of_what_is_chosen_stand_out_in_the_typical_step_and_choose_it(v
     opened.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     assert address(opened).startswith("#parts=")
     assert opened.evaluate(opacity)[trace][point] == 1
-    assert "1 of its kernels" in opened.locator("#typical-1-0 .chosen").inner_text()
+    opened.locator("#typical-1-0 .chosen", has_text="1 of its kernels").wait_for()  # written after the bars are drawn
     assert opened.messages == []
 
 
