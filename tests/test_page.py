@@ -149,7 +149,8 @@ class TestReport:
 
     @pytest.mark.parametrize("window", ["host", *slow(["gpu", "busy"])])
     def test_says_which_window(self, window):
-        assert f"{window} windows:" in render_page(make_analysis(window=window))
+        titles = {"host": "host", "gpu": "GPU", "busy": "busy"}
+        assert f"{titles[window]} windows:" in render_page(make_analysis(window=window))
 
     def test_warnings(self):
         text = Page(render_page(make_analysis(), warnings=("Half of it <is> missing.",))).text
