@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tcprof.frames import GPUS, SAMPLES, SCHEMAS, Column, Schema
+from tcprof.frames import GPUS, SAMPLES, SCHEMAS, Column, Schema, plain_texts
 from tcprof.frames.schema import FLOAT, INT, TEXT
 
 SMALL = Schema(
@@ -83,3 +83,14 @@ def test_times_that_are_always_known_are_integers_and_percentages_may_be_unknown
 def test_the_samples_begin_with_their_place_and_time():
     assert SAMPLES.names[:3] == ["gpu", "start_ns", "end_ns"]
     assert GPUS.names[0] == "gpu"
+
+
+def test_two_threads_that_read_at_once_leave_pandas_as_it_was():
+    option = "mode.string_storage"
+    before, (one, other) = pd.get_option(option), (plain_texts(), plain_texts())
+    one.__enter__()
+    other.__enter__()
+    one.__exit__(None, None, None)
+    assert pd.get_option(option) == "python"  # the other one is still at work
+    other.__exit__(None, None, None)
+    assert pd.get_option(option) == before

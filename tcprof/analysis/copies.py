@@ -16,8 +16,9 @@ _COUNTED = {
     HOST_TO_DEVICE: {"dram_write_bytes": (0.0, 1.15), "l2_bytes": (1.0, 1.25), "l2_request_count": _REQUESTS},
     DEVICE_TO_HOST: {"dram_read_bytes": (0.0, 1.02), "l2_bytes": (1.0, 1.1), "l2_request_count": _REQUESTS},
 }
-# The same of what the GPU copies within its memory or sets there: at most, since the L2 cache may hold any part of it.
-_OWN = {"dram_read_bytes": 1.02, "dram_write_bytes": 1.15, "l2_bytes": 2.5, "l2_request_count": 2.5 / 64}
+# The same of what the GPU copies within its memory or sets there, at most: what a copy from the host and one to it have
+# together, and written once more, since each line that it takes in the L2 cache may first have to be written back.
+_OWN = {"dram_read_bytes": 1.02, "dram_write_bytes": 2 * 1.15, "l2_bytes": 2.5, "l2_request_count": 2.5 / 64}
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ class Copies:
 
     Attributes:
         own: When it copied or set its own memory.
-        unsized: When it did so with as much as was not recorded.
-        own_rate: Bytes a ns otherwise.
+        unsized: When it did so and the size was not recorded.
+        own_rate: Bytes that it copied or set in a ns, where the size was recorded.
         of_host: Bytes a ns that copies of each direction from and to the host move.
     """
 
@@ -88,7 +89,7 @@ def _are_own(activities: pd.DataFrame) -> Bools:
 
 
 def _when(activities: pd.DataFrame, those: Bools) -> StepFunction:
-    """When at least one of some ran."""
+    """When at least one of those ran."""
     start, end = (activities[name].to_numpy()[those] for name in ("start_ns", "end_ns"))
     _, start, end = union(np.zeros(len(start), dtype=np.int64), start, end)
     return StepFunction(start, end, np.ones(len(start)))
@@ -108,7 +109,7 @@ def find_copies(activities: pd.DataFrame) -> Copies:
 
 
 def _rate(activities: pd.DataFrame, those: Bools) -> StepFunction:
-    """Bytes that some move in a ns: evenly while each runs, of several at once their sum."""
+    """Bytes that those move in a ns: evenly while each runs, of several at once their sum."""
     start, end, moved = (activities[name].to_numpy()[those] for name in ("start_ns", "end_ns", "moved_bytes"))
     end = np.maximum(end, start + 1)
     rate = moved / (end - start)

@@ -29,7 +29,8 @@ from tcprof.frames.recorded import (
     WAITS,
     WORK,
 )
-from tcprof.frames.schema import LARGEST_UNCOVERED_PCT, Column, Schema, plain_texts
+from tcprof.frames.schema import LARGEST_UNCOVERED_PCT, Column, Schema
+from tcprof.frames.texts import plain_texts
 from tcprof.frames.work import KERNELS, LAUNCHED, WARM_UP_PATH
 
 __all__ = [

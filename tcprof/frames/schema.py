@@ -1,7 +1,6 @@
 """What a kind of frame promises: its columns, each with a dtype, a unit and a meaning."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,16 +19,6 @@ _DTYPES = {name: pd.api.types.pandas_dtype(name) for name in (INT, FLOAT, TEXT, 
 _UNITS_ALONE = ("ns", "s", "pct", "hz", "bytes")  # which say only the unit; a count says what is counted
 LARGEST_UNCOVERED_PCT = 1.0  # what is left out of a sum that counts as the whole
 _ACRONYMS = {"gpu": "GPU", "sm": "SM"}
-
-
-@contextmanager
-def plain_texts() -> Iterator[None]:
-    """Have pandas keep texts as Python's, not as Arrow's: columns' names are texts, too, and many frames are small.
-
-    Around all that makes frames, a small recording is analyzed in four fifths of the time.
-    """
-    with pd.option_context("mode.string_storage", "python"):
-        yield
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ are equally long: there they wait until this one takes part.
 Why: all GPUs go on together, so that a step takes as long as the slowest needs.
 
 Thresholds: 3 % of a step. If all needed as long as the mean of them the step would be shorter by the mean of NCCL's
-time less the least; how much of that can be had is assumed, up to a quarter more, since small batches are slower and
-work beside NCCL's waiting kernels is, too.
+time less the least; how much of that can be had is assumed: up to a quarter more, since smaller batches are less
+efficient, and kernels run more slowly beside those of NCCL that wait.
 
 Do: give each GPU as many samples, tokens and layers: sort by length or pack sequences, balance the stages of a
 pipeline and the experts, and keep what only one rank does (logging, checkpoints, evaluation) out of the step.
