@@ -1,6 +1,7 @@
 """The page of a comparison as a browser shows it."""
 
 import pytest
+from clicks import click_middle, find_rest
 from comparison_inputs import compare_hostile, compare_several, compare_steps, read_steps, tell, write_page
 from report_inputs import HOSTILE, Pages, make_comparison, make_empty
 from slow import slow
@@ -121,19 +122,7 @@ def test_kernels_are_sorted_and_searched(visit, pages):
 
 def click_bar(opened, figure, number):
     """Click in the middle of a bar of a figure."""
-    box = opened.locator(f"#{figure} .bars .point path").nth(number).bounding_box()
-    opened.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-
-
-def find_rest(located):
-    """Where something lies when it has not moved for a second: figures are drawn above it, and sections laid out."""
-    found = [located.bounding_box()["y"]]
-    for _ in range(100):
-        located.page.wait_for_timeout(100)
-        found.append(located.bounding_box()["y"])
-        if len(found) > 10 and len({*found[-10:]}) == 1:
-            break
-    return found[-1]
+    click_middle(opened.locator(f"#{figure} .bars .point path").nth(number))
 
 
 def test_a_part_of_the_change_shows_its_kernels(visit, pages):

@@ -1,6 +1,7 @@
 """What a reader chooses on the page of a comparison: the baseline and parts of a change, which the address keeps."""
 
 import pytest
+from clicks import click_middle, find_rest
 from comparison_inputs import compare_hostile, compare_several, compare_steps, write_page
 from report_inputs import Pages
 from slow import first
@@ -46,10 +47,14 @@ def follow(opened, path, fragment):
 
 
 def click_bar(opened, figure, number):
-    bar = opened.locator(f"#{figure} .bars .point path").nth(number)
+    click(opened.locator(f"#{figure} .bars .point path").nth(number))
+
+
+def click(bar):
+    """Click on a bar when it rests in view."""
     bar.scroll_into_view_if_needed()
-    box = bar.bounding_box()
-    opened.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    find_rest(bar)
+    click_middle(bar)
 
 
 def test_another_side_becomes_the_baseline_and_back_undoes_it(visit, pages):
@@ -153,10 +158,7 @@ def test_kernels_of_what_is_chosen_stand_out_in_the_typical_step_and_choose_it(v
     assert {each for trace in opened.evaluate(opacity) for each in trace} == {1}
     assert address(opened) == ""
     trace, point = next((number, each.index(0.35)) for number, each in enumerate(chosen) if 0.35 in each)
-    bar = step.locator(".trace.bars").nth(trace).locator(".point path").nth(point)
-    bar.scroll_into_view_if_needed()
-    box = bar.bounding_box()
-    opened.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    click(step.locator(".trace.bars").nth(trace).locator(".point path").nth(point))
     assert address(opened).startswith("#parts=")
     assert opened.evaluate(opacity)[trace][point] == 1
     opened.locator("#typical-1-0 .chosen", has_text="1 of its kernels").wait_for()  # written after the bars are drawn
