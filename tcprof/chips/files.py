@@ -31,7 +31,8 @@ class ChipFile:
         chips: The chips that it is for; none where it is for all.
         metrics: By column.
         rates: By instruction family and precision: those of all boards.
-        rates_of_boards: Those of some boards: a regular expression that finds the boards' names, and the rates.
+        rates_of_boards: Those of some boards: a regular expression that finds the boards' names, and the rates; None
+            where those of all boards do not hold for them, and others are in no source.
         boards: By name.
         fma_per_cycle: See ``Chip``.
         gpus: A regular expression that finds the names of GPUs with these chips, for exports that name no chip; empty
@@ -41,7 +42,7 @@ class ChipFile:
     chips: tuple[str, ...]
     metrics: _Metrics
     rates: _Rates
-    rates_of_boards: tuple[tuple[str, _Rates], ...]
+    rates_of_boards: tuple[tuple[str, _Rates | None], ...]
     boards: Mapping[str, Board]
     fma_per_cycle: float = UNKNOWN
     gpus: str = ""
@@ -60,7 +61,7 @@ def lacks(precision: str, chip: str, gpu: str) -> bool:
     own = named or next((file for file in files if file.gpus and re.search(file.gpus, gpu)), None)
     if own is None:
         return False
-    of_all = (own.rates, *(rates for _, rates in own.rates_of_boards))
+    of_all = (own.rates, *(rates for _, rates in own.rates_of_boards if rates))
     return not any(precision in rates for families in of_all for rates in families.values())
 
 
@@ -92,6 +93,8 @@ def _rates_of(file: ChipFile, gpu: str) -> _Rates:
     found = {family: dict(rates) for family, rates in file.rates.items()}
     for names, of_boards in file.rates_of_boards:
         if gpu and re.search(names, gpu):
+            if of_boards is None:
+                return {}
             for family, rates in of_boards.items():
                 found.setdefault(family, {}).update(rates)
     return found
@@ -131,7 +134,7 @@ def _chip_file(content: dict[str, Any], shared: bool) -> ChipFile:
         metrics={column: _metric(column, given, sources) for column, given in content.get("metrics", {}).items()},
         rates=_families("flop_per_cycle", content.get("flop_per_cycle", {}), sources),
         rates_of_boards=tuple(
-            (given["names"], _families(f"flop_per_cycle_of {name}", _without(given, "names"), sources))
+            (given["names"], _of_boards(f"flop_per_cycle_of {name}", _without(given, "names"), sources))
             for name, given in content.get("flop_per_cycle_of", {}).items()
         ),
         boards={name: _board(name, given, sources) for name, given in content.get("boards", {}).items()},
@@ -176,6 +179,15 @@ def _gpus(given: dict[str, Any] | None, sources: dict[str, str]) -> str:
 
 def _without(given: dict[str, Any], key: str) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name != key}
+
+
+def _of_boards(what: str, given: dict[str, Any], sources: dict[str, str]) -> _Rates | None:
+    """The rates of some boards; None where there is only a word on why none is known, as their source."""
+    if "source" not in given:
+        return _families(what, given, sources)
+    _check_keys(what, given, {"source"})
+    _source(what, given, sources)
+    return None
 
 
 def _families(what: str, given: dict[str, Any], sources: dict[str, str]) -> _Rates:
