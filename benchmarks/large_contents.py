@@ -86,6 +86,10 @@ def range_columns(ranges: _Ranges, gpu: int) -> pa.Table:
             "text": names.take(pa.array(ranges.path)) if count else pa.array([], pa.string()),
             "globalTid": np.full(count, _global_id(gpu, 1)),
             "domainId": np.zeros(count, np.int64),
+            **_empty(count, "rangeId", "category", "color", "endGlobalTid", "textId", "jsonTextId"),
+            **_empty(count, *(f"{kind}{bits}Value" for kind in ("uint", "int") for bits in (64, 32))),
+            **_empty(count, "doubleValue", "floatValue", kind=pa.float64()),
+            **_empty(count, "jsonText", "binaryData", kind=pa.string()),
         }
     )
 
@@ -130,6 +134,7 @@ def launch_columns(kernels: _Kernels, gpu: int) -> pa.Table:
             "correlationId": np.arange(1, count + 1),
             "nameId": np.full(count, API_NAME),
             "returnValue": np.zeros(count, np.int64),
+            **_empty(count, "callchainId"),
         }
     )
 
@@ -139,6 +144,8 @@ def kernel_columns(kernels: _Kernels, gpu: int) -> pa.Table:
     count = len(kernels.start)
     constant = {"gridY": 1, "gridZ": 1, "blockX": 128, "blockY": 1, "blockZ": 1, "streamId": 7, "contextId": 1}
     constant |= {"registersPerThread": 64, "dynamicSharedMemory": 0, "localMemoryTotal": 250_871_808, "launchType": 1}
+    constant |= {"staticSharedMemory": 0, "localMemoryPerThread": 0, "sharedMemoryExecuted": 233_472, "cacheConfig": 0}
+    unset = "greenContextId", "mangledName", "gridId", "graphNodeId", "sharedMemoryLimitConfig"
     return pa.table(
         {
             "start": kernels.start,
@@ -150,6 +157,7 @@ def kernel_columns(kernels: _Kernels, gpu: int) -> pa.Table:
             "shortName": KERNEL_NAME + kernels.kind,
             "gridX": 132 * (1 + kernels.kind % 4),
             **{name: np.full(count, value) for name, value in constant.items()},
+            **_empty(count, *unset),
         }
     )
 
@@ -208,6 +216,11 @@ def _metric_rows(
             "value": rows,
         }
     )
+
+
+def _empty(count: int, *names: str, kind: pa.DataType | None = None) -> dict[str, pa.Array]:
+    """Columns that nsys writes and nothing was recorded for."""
+    return dict.fromkeys(names, pa.nulls(count, kind or pa.int64()))
 
 
 def _percent(share: Floats) -> Floats:

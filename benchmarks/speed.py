@@ -10,7 +10,8 @@
 best of three. Every command is a process of its own, from its start to its end; where a goal is in scans the best of
 three. The peers do less: pandas with sqlite3 reads the same tables, finds the kernels launched inside each range of the
 same thread, and takes the mean of the samples in its window; ``nsys stats`` prints NVIDIA's sums of ranges and kernels,
-where an nsys is found. Ends with status 1 if a goal is missed.
+where an nsys is found, and reads no sample. The recipes of nsys take only its own reports, which cannot be made here.
+With ``--write``, the growth is drawn as an SVG of the page's name beside it. Ends with status 1 if a goal is missed.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from itertools import chain
 from pathlib import Path
 
 from accuracy import write
+from growth import Growth
 from large_contents import Size
 from large_recording import write_recording
 from machine import describe_machine
@@ -35,6 +37,7 @@ HERE = Path(__file__).parent
 FIXTURE = HERE.parent / "fixtures" / "mnist_amp.sqlite"
 OTHER_FIXTURE = HERE.parent / "fixtures" / "mnist_fp32.sqlite"
 BEST_OF = 3
+BY_SAMPLES, BY_WORK = "metric rows", "kernels, and as many ranges"  # the panels of the drawing
 NAIVE = """
 import sqlite3, sys
 import pandas as pd
@@ -100,47 +103,50 @@ def scan_s(recording: Path) -> float:
     return min(times)
 
 
-def nsys_command() -> Path | None:
-    """An nsys on this machine."""
+def peers(folder: Path, recording: Path) -> dict[str, Cost | None]:
+    """What others take for some of the same; none where it is not to be had."""
+    naive = run([sys.executable, "-c", NAIVE, recording], folder, LIMIT_S)
+    reports = "--report=nvtx_gpu_proj_sum,cuda_gpu_kern_sum"
     try:
-        return find_nsys().path
+        stats = run([find_nsys().path, "stats", reports, "--force-export=false", recording], folder, LIMIT_S)
+        failed = b"ERROR" in (folder / "printed").read_bytes()  # its status says nothing of it
     except TcprofError:
-        return None
+        failed = True
+    return {"pandas and sqlite3": naive, "nsys stats": None if failed else stats}
 
 
-def measure_samples(sizes: Iterable[int], folder: Path, goals: Goals) -> str:
-    """By samples: one GPU, and four where there are 100 million rows; 2,000 ranges and 10,000 kernels."""
-    nsys = nsys_command()
-    lines = ["| metric rows | file | scan | `tcprof ranges` | in scans | pandas and sqlite3 | `nsys stats` |"]
-    lines.append("| ---: " * 7 + "|")
+def measure_samples(sizes: Iterable[int], folder: Path, goals: Goals, growth: Growth) -> str:
+    """By samples: two GPUs, and four where there are 100 million rows; 2,000 ranges and 10,000 kernels."""
+    shown = ("scan", "`ranges --no-kernels`", "in scans", "`ranges`", "pandas and sqlite3", "`nsys stats`")
+    lines = [f"| metric rows | file | {' | '.join(shown)} |", "| ---: " * 8 + "|"]
     for rows in goals.in_time(sizes, "metric rows"):
         recording = folder / "samples.sqlite"
         gpus = 4 if rows >= 100_000_000 else 2
         write_recording(recording, Size(rows, kernels=10_000, ranges=2_000, gpus=gpus, seconds=max(rows // 166_667, 1)))
         scan = scan_s(recording)
-        cost = tcprof(folder, "ranges", recording, "--no-kernels", "--format", "json", best_of=BEST_OF)
-        naive = run([sys.executable, "-c", NAIVE, recording], folder, LIMIT_S)
-        stats = "no nsys here"
-        if nsys is not None:
-            reports = "--report=nvtx_gpu_proj_sum,cuda_gpu_kern_sum"
-            stats = str(run([nsys, "stats", reports, "--force-export=false", recording], folder, LIMIT_S))
+        bare = tcprof(folder, "ranges", recording, "--no-kernels", "--format", "json", best_of=BEST_OF)
+        whole = tcprof(folder, "ranges", recording, "--format", "json")
+        others = peers(folder, recording)
         lines.append(
-            f"| {rows:,} | {recording.stat().st_size / 1e6:,.0f} MB | {scan:.2f} s | {cost} | {cost.wall_s / scan:.1f} "
-            f"| {naive} | {stats} |"
+            f"| {rows:,} | {recording.stat().st_size / 1e6:,.0f} MB | {scan:.2f} s | {bare} | {bare.wall_s / scan:.1f} "
+            f"| {whole} | {' | '.join(str(cost or '–') for cost in others.values())} |"
         )
+        growth.add(BY_SAMPLES, "scan", rows, scan)
+        for name, cost in {"tcprof ranges --no-kernels": bare, "tcprof ranges": whole, **others}.items():
+            growth.add(BY_SAMPLES, name, rows, cost.wall_s if cost else float("inf"))
         if rows == 10_000_000:
-            goals.add("ranges, 10 M metric rows", cost.wall_s, 2 * scan + 0.5, "s", cost.cpu_s)
-            goals.add("its memory", cost.peak_mb, 400, "MB")
+            goals.add("ranges --no-kernels, 10 M metric rows", bare.wall_s, 2 * scan + 0.5, "s", bare.cpu_s)
+            goals.add("its memory", bare.peak_mb, 400, "MB")
         if rows == 100_000_000:
-            goals.add("ranges, 100 M metric rows: memory", cost.peak_mb, 2000, "MB")
+            goals.add("ranges, 100 M metric rows: memory", max(bare.peak_mb, whole.peak_mb), 2000, "MB")
         recording.unlink()
     return "\n".join(lines)
 
 
-def measure_work(sizes: Iterable[int], folder: Path, goals: Goals) -> str:
+def measure_work(sizes: Iterable[int], folder: Path, goals: Goals, growth: Growth) -> str:
     """By kernels and ranges, as many of these as of those: 1,000 paths to 8 deep, one sample for each kernel."""
-    shown = ("`ranges --no-kernels`", "`ranges`", "`kernels`", "`report`", "page", "pandas and sqlite3")
-    lines = [f"| kernels and ranges | {' | '.join(shown)} |", "| ---: " * 7 + "|"]
+    shown = ("`ranges --no-kernels`", "`ranges`", "`kernels`", "`report`", "page", "pandas and sqlite3", "`nsys stats`")
+    lines = [f"| kernels and ranges | {' | '.join(shown)} |", "| ---: " * 8 + "|"]
     wanted = {"ranges --no-kernels": 15, "ranges": 15, "kernels": 40, "report": 60}
     for count in goals.in_time(sizes, "kernels and ranges"):
         recording, page = folder / "work.sqlite", folder / "work.html"
@@ -152,9 +158,12 @@ def measure_work(sizes: Iterable[int], folder: Path, goals: Goals) -> str:
             "kernels": tcprof(folder, "kernels", recording),
             "report": tcprof(folder, "report", recording, "-o", page, "--force"),
         }
-        naive = run([sys.executable, "-c", NAIVE, recording], folder, LIMIT_S)
+        others = peers(folder, recording)
         size = page.stat().st_size / 1e6
-        lines.append(f"| {count:,} | {' | '.join(map(str, costs.values()))} | {size:.1f} MB | {naive} |")
+        cells = [*costs.values(), f"{size:.1f} MB", *(cost or "–" for cost in others.values())]
+        lines.append(f"| {count:,} | {' | '.join(map(str, cells))} |")
+        for name, cost in {**{f"tcprof {name}": cost for name, cost in costs.items()}, **others}.items():
+            growth.add(BY_WORK, name, count, cost.wall_s if cost else float("inf"))
         if count == 1_000_000:
             for name, cost in costs.items():
                 goals.add(f"{name}, 1 M kernels and 1 M ranges", cost.wall_s, wanted[name], "s", cost.cpu_s)
@@ -221,14 +230,15 @@ def main() -> None:
         options.samples, options.work = (100_000, 1_000_000), (10_000, 40_000)
         options.depths, options.paths = (100, 1_000), (500, 5_000)
     goals = Goals(checked=not options.quick, minutes=options.minutes)
+    growth = Growth(BY_SAMPLES, BY_WORK)
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         # What is most often used first, should the time be over before the largest.
         tables = {
             "machine": describe_machine(),
             "small": measure_small(folder, goals),
-            "work": measure_work(options.work, folder, goals) if options.work else "",
-            "samples": measure_samples(options.samples, folder, goals) if options.samples else "",
+            "work": measure_work(options.work, folder, goals, growth) if options.work else "",
+            "samples": measure_samples(options.samples, folder, goals, growth) if options.samples else "",
             "trees": measure_trees(options.depths, options.paths, folder, goals),
         }
     if goals.lines:
@@ -237,6 +247,8 @@ def main() -> None:
         print(f"{text}\n")
         if options.write and (label == "machine" or text.count("\n") > 1):  # no time may have been left for a row
             write(options.write, label, f"{text}\n")
+    if options.write:
+        growth.write(options.write.with_suffix(".svg"))
     sys.exit(1 if goals.missed else 0)
 
 
