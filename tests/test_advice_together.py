@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from builders import TraceBuilder
+from builders import TENSOR_ACTIVE, TraceBuilder
 
 from tcprof.analysis import Analysis, analyze
 from tcprof.findings.advice import Advice, advise
@@ -147,23 +147,33 @@ def test_a_replica_that_idles_while_the_first_gpu_updates_weights_is_no_reason(t
     assert all(each.gain.likely_pct < 1 for (gpu, _), each in found.items() if gpu == 1 and each.gain.is_known)
 
 
-def record_overlapping(folder: Path, lengths: tuple[int, int], sends: tuple[int, int]) -> Analysis:
+def record_overlapping(
+    folder: Path, lengths: tuple[int, int], sends: tuple[int, int], *, name: str = FP32, sm_active: int | None = None
+) -> Analysis:
     """Eight steps of two GPUs whose products run beside NCCL's kernels, as in DDP; what one has left it waits for.
 
     Args:
         folder: Where the export is written.
         lengths: Of the products of each GPU, in µs of a step of 1 ms.
         sends: How long NCCL's kernels last, of which most is beside the products.
+        name: Of the products, which have as many blocks as the GPU has SMs.
+        sm_active: What share of the SMs is active all the time, in percent; None for not recorded.
     """
+    folder.mkdir(exist_ok=True)
     builder = TraceBuilder()
+    grid = {"gridX": 132, "gridY": 1, "gridZ": 1, "blockX": 384, "blockY": 1, "blockZ": 1}
     for gpu, (length, sent) in enumerate(zip(lengths, sends, strict=True)):
         builder.gpu(gpu)
         for number in range(8):
             queued, at = number * 10 * US, (number + 1) * MS
             builder.range("step", queued, queued + 10 * US, thread=gpu + 1)
             place = {"device": gpu, "thread": gpu + 1}
-            builder.kernel(FP32, at + 5 * US, at + (5 + length) * US, launched=queued + gpu, stream=7, **place)
+            product = {**grid, **place, "launched": queued + gpu, "stream": 7}
+            builder.kernel(name, at + 5 * US, at + (5 + length) * US, **product)
             builder.kernel(REDUCE, at + (990 - sent) * US, at + 990 * US, launched=queued + 2 + gpu, stream=9, **place)
+        if sm_active is not None:
+            for metric, value in ((TENSOR_ACTIVE, 40), ("SMs Active [Throughput %]", sm_active)):
+                builder.samples([value] * 1000, metric=metric, gpu=gpu)
     return analyze(builder.trace(folder))
 
 
@@ -180,3 +190,11 @@ def test_work_beside_communication_that_sends_is_hidden_by_it(tmp_path: Path) ->
     """Both send all the time: less work ends no step earlier, as far as is known."""
     found = of_rule(record_overlapping(tmp_path, (900, 900), (980, 980)))
     assert all(each.gain.likely_ns < 20 * US for each in found)
+
+
+def test_sms_that_communication_holds_are_no_last_wave(tmp_path: Path) -> None:
+    """As many blocks as SMs are one full wave; beside NCCL's blocks, which stay while they wait, they are two."""
+    beside = record_overlapping(tmp_path / "beside", (600, 970), (900, 20), name=BF16, sm_active=50)
+    assert [each.gpus for each in of_rule(beside, "last-wave")] == [(1,)]
+    apart = record_overlapping(tmp_path / "apart", (600, 600), (20, 20), name=BF16, sm_active=50)
+    assert len(of_rule(apart, "last-wave")) == 1

@@ -18,10 +18,12 @@ class Exposure:
     Attributes:
         exposed_ns: For each, the time in all steps in which no other kernel runs on the GPU, or for a copy nothing else
             at all. Communication that waits for other GPUs is no work: what runs beside it is exposed in part.
+        alone_ns: The same where communication counts as work, since it holds SMs while it waits, too.
         certain: The share of the other kernels' time in which no communication runs either.
     """
 
     exposed_ns: Floats
+    alone_ns: Floats
     certain: float
 
 
@@ -43,13 +45,14 @@ def find_exposure(activities: pd.DataFrame, gpu: int, inside: StepFunction) -> E
     exposed = np.zeros(len(activities))
     exposed[rows] = time_alone(start, end, inside)
     exposed[rows[is_kernel[rows]]] = time_alone(start[is_kernel[rows]], end[is_kernel[rows]], inside)
+    alone_ns = exposed.copy()
     certain, works = 1.0, is_kernel[rows] & ~communicates[rows]
     if communicates[rows].any() and works.any():
         alone = exposed[rows[works]]
         beside = time_alone(start[works], end[works], inside) - alone
         exposed[rows[works]] += _share_of_waiting(activities[communicates], gpu) * beside
         certain = float(alone.sum() / max(exposed[rows[works]].sum(), 1.0))
-    return Exposure(exposed, certain)
+    return Exposure(exposed, alone_ns, certain)
 
 
 def _are_communication(names: "pd.Series[str]") -> Bools:

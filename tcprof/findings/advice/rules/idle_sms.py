@@ -8,8 +8,9 @@ Why: an SM computes one block or several at a time. With 16 blocks, 116 of the 1
 with 144, where one fits on an SM, the last 12 take as long as the 132 before them.
 
 Thresholds: 2 % of a step, and the 10 points. High is what is lost against products that fill the chip; how much of it
-another size wins is assumed. Left out are kernels bound by memory, those beside other kernels, and gradients of
-convolutions' weights (`wgrad`), whose grid is that of the weights, whatever the batch.
+another size wins is assumed. Left out are kernels bound by memory, those beside other kernels, NCCL's among them, which
+hold SMs while they wait, and gradients of convolutions' weights (`wgrad`), whose grid is that of the weights, whatever
+the batch.
 
 Do: a larger batch, fewer but larger micro-batches, or requests that are answered together: the gain is that of a
 sample, since such a step does more. The CPU's time that a sample then needs less is in it, unless launch-bound fires.
@@ -56,9 +57,7 @@ def find(step: Step) -> list[Advice]:
     """Products with a small grid, and those with a last wave that is nearly empty."""
     kernels, sms = step.kernels, float(step.gpu_row["sm_count"])
     is_product = kernels["work"].isin([PRODUCT, ATTENTION]) & ~kernels["name"].str.contains(_OF_WEIGHTS)
-    mean_ns = kernels["total_ns"] / kernels["launch_count"]
-    is_alone = kernels["exposed_ns"] / kernels["launches"] >= _ALONE * mean_ns
-    rows = kernels[is_product & is_alone & (kernels["bound"] != MEMORY) & kernels["sm_active_pct"].notna()]
+    rows = kernels[is_product & _are_alone(step) & (kernels["bound"] != MEMORY) & kernels["sm_active_pct"].notna()]
     rows = rows[rows["median_ns"] >= _MEASURED["duration_ns"][0]]
     reach = np.interp(np.log(rows["median_ns"]), np.log(_MEASURED["duration_ns"]), _MEASURED["active_pct"])
     rows = rows.assign(blocks=count_blocks(rows), lost=1 - rows["sm_active_pct"] / reach)
@@ -66,6 +65,14 @@ def find(step: Step) -> list[Advice]:
     is_small = rows["blocks"] < _FEWER * sms
     found = (_advise(step, rows[is_small], NAMES[0]), _advise(step, rows[~is_small], NAMES[1]))
     return [each for each in found if each is not None]
+
+
+def _are_alone(step: Step) -> "pd.Series[bool]":
+    """Whether a kernel has nearly all of its SMs to itself: communication holds some while it waits, too."""
+    alone_ns = step.exposure.alone_ns[step.launches["activity"].to_numpy()]
+    mean_ns = step.launches.assign(alone_ns=alone_ns).groupby("kernel")["alone_ns"].mean()
+    kernels = step.kernels
+    return mean_ns.reindex(kernels.index) >= _ALONE * kernels["total_ns"] / kernels["launch_count"]
 
 
 def count_blocks(rows: pd.DataFrame) -> Floats:
