@@ -10,12 +10,14 @@ from os import cpu_count
 from pathlib import Path
 from typing import Any, TypeVar
 
-import adbc_driver_sqlite.dbapi as adbc
+import adbc_driver_sqlite
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from adbc_driver_manager import AdbcConnection, AdbcStatement
 from adbc_driver_manager import Error as AdbcError
+from adbc_driver_sqlite import StatementOptions
 from sqlalchemy import ClauseElement, ColumnElement, Select, Table, func, literal_column, select
 from sqlalchemy.dialects import sqlite
 
@@ -128,8 +130,8 @@ class Database:
     ) -> list[_Taken]:
         """What ``collect`` gives of parts of a table, in order, several at the same time.
 
-        Never in the main thread: there ADBC takes SIGINT for itself, and may call what has been freed, which ends the
-        process by SIGSEGV.
+        Never in the main thread: there Ctrl-C may come between what ADBC has opened, and leave the inner part open when
+        the outer one is closed.
         """
 
         def collect_part(part: Select[Any]) -> list[_Taken]:
@@ -187,15 +189,23 @@ class Database:
         return {name: self._times if limits is schema.TIME else limits for name, limits in declared.items()}
 
     def _batches(self, table: Table, statement: Select[Any]) -> Iterator[pa.RecordBatch]:
-        options, count = {"adbc.sqlite.query.batch_rows": READ_AT_ONCE}, 0
-        with adbc.connect(self._file.uri) as connection, connection.cursor(adbc_stmt_kwargs=options) as cursor:
-            cursor.execute("PRAGMA cell_size_check = ON")
-            cursor.execute(_sql(statement))
-            for batch in cursor.fetch_record_batch():
-                count += batch.num_rows
-                self._file.check_count(count, table.name)
-                if batch.num_rows:
-                    yield batch
+        """The rows that a statement gives, by ADBC itself: its cursors load pyarrow's data sets, and take SIGINT."""
+        count = 0
+        with (
+            adbc_driver_sqlite.connect(self._file.uri) as database,
+            AdbcConnection(database) as connection,
+            AdbcStatement(connection) as reading,
+        ):
+            reading.set_options(**{StatementOptions.BATCH_ROWS.value: READ_AT_ONCE})
+            reading.set_sql_query("PRAGMA cell_size_check = ON")
+            reading.execute_update()
+            reading.set_sql_query(_sql(statement))
+            with pa.RecordBatchReader.from_stream(reading.execute_query()[0]) as batches:
+                for batch in batches:
+                    count += batch.num_rows
+                    self._file.check_count(count, table.name)
+                    if batch.num_rows:
+                        yield batch
 
     def _count_wrong(self, query: Query, limits: dict[str, Limits]) -> None:
         """Look through a table in which something is wrong."""
