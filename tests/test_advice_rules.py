@@ -288,6 +288,41 @@ def test_a_fused_optimizer_is_that_of_the_program() -> None:
         assert f"torch.optim.{optimizer}(" in found.options[0].code[0]
 
 
+ADAMW = ("lerp_scalar_kernel", "addcmul_cuda_kernel", "addcdiv_cuda_kernel", *("CUDAFunctor_mul<float>",) * 5)
+
+
+def looping_optimizer(kernel: int) -> TraceBuilder:
+    """Eight steps of 40 products and of AdamW for ten parameters, all kernels as long, and launched every 20 µs."""
+    builder, free, at = TraceBuilder(), 0, 0
+    for _ in range(8):
+        began = at
+        for name in [BF16] * 40 + [f"void at::native::{part}(int)" for part in ADAMW] * 10:
+            start = max(at + 5 * US, free)
+            free = start + kernel
+            builder.kernel(name, start, free, launched=at)
+            at += 20 * US
+        builder.range("step", began, at)
+    return builder
+
+
+def test_an_optimizer_in_a_loop_costs_the_cpu_its_launches(tmp_path: Path) -> None:
+    """80 of 120 launches: where the CPU is the limit a fused one saves nearly two thirds of the step."""
+    analysis = tcprof.read(looping_optimizer(2 * US).write(tmp_path))
+    (found,) = [each for each in analysis.advice if each.rule == "unfused-optimizer"]
+    assert found.evidence[0] == "launching them takes the CPU 1.60 ms, as recorded"
+    assert found.gain.likely_pct == pytest.approx(100 * 0.95 * 80 / 120, abs=2)
+    assert 100 * 0.6 * 80 / 120 < found.gain.low_pct < found.gain.likely_pct < found.gain.high_pct < 100 * 80 / 120 + 2
+
+
+def test_launches_saved_win_nothing_where_the_gpu_is_the_limit(tmp_path: Path) -> None:
+    """Kernels of 40 µs: the step takes as long as they do, of which the optimizer's bytes are two thirds."""
+    analysis = tcprof.read(looping_optimizer(40 * US).write(tmp_path))
+    (found,) = [each for each in analysis.advice if each.rule == "unfused-optimizer"]
+    of_kernels = 100 * 30 / 120 * 84 / 44  # lerp, addcmul and addcdiv stand for all
+    expected = [share * of_kernels for share in MEASURED["optimizer"]["saved_adam"]]
+    assert [found.gain.low_pct, found.gain.likely_pct, found.gain.high_pct] == pytest.approx(expected, abs=1)
+
+
 @pytest.mark.parametrize(("board", "is_told"), [("NVIDIA GeForce GTX 1080 Ti", False), ("NVIDIA A100-SXM4-40GB", True)])
 def test_gpus_without_tf32_are_told_nothing_of_it(find: Find, board: str, is_told: bool) -> None:
     builder = TraceBuilder().kernel("ampere_sgemm_128x64_tn", 0, 4 * MS, launched=0).gpu(0, board, chip=None)

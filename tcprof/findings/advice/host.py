@@ -18,7 +18,7 @@ from tcprof.frames import KERNEL_KINDS, OPS_DOMAIN
 LONG_NS = 200_000  # between two calls: more than the 5 to 40 µs that a launch takes with its share of Python
 VERY_LONG_NS = 1_000_000  # the same in a range that launches kernels itself: more than autograd takes to begin
 BLOCKED_NS = 50_000  # a launch that lasts so long waits: for the queue of launches, or for a copy to come to its turn
-_CALL_NS = 5_000  # what a launch takes where its end was not recorded
+CALL_NS = 5_000  # what a launch takes where its end was not recorded
 _BLOCKING = 0.5  # of all launches: see tcprof.findings.advice.rules.blocking_launches
 LAUNCH_THAT_BLOCKS, OF_SCALER = "launch that blocks", "GradScaler"
 LAUNCHES, WAITS, WORK, GPU_SIDE = "launches", "waits", "work", "on the GPU"
@@ -72,7 +72,7 @@ def find_host(analysis: Analysis, activities: pd.DataFrame, inside: StepFunction
     own = analysis.launches["process"].isin(activities["process"].unique()).to_numpy()
     launches = pick_rows(analysis.launches, own)
     start = launches["start_ns"].to_numpy()
-    end = launches["returned_ns"].fillna(launches["start_ns"] + _CALL_NS).to_numpy(np.int64)
+    end = launches["returned_ns"].fillna(launches["start_ns"] + CALL_NS).to_numpy(np.int64)
     launching = _find_launching(analysis, activities)
     idle, work = _explain_idle(analysis, activities, launch, (start, end), waits, inside, launching)
     on_cpu_ns, wait_ns = _measure(on_cpu, waits)
@@ -92,7 +92,7 @@ def launching_time(analysis: Analysis, activities: pd.DataFrame) -> Pair:
     launch = launches_of(analysis.launches, activities)
     rows = analysis.launches.iloc[launch[launch >= 0]]
     start = rows["start_ns"].to_numpy()
-    end = rows["returned_ns"].fillna(rows["start_ns"] + _CALL_NS).to_numpy(np.int64)
+    end = rows["returned_ns"].fillna(rows["start_ns"] + CALL_NS).to_numpy(np.int64)
     return (start.min(keepdims=True), end.max(keepdims=True)) if len(rows) else (start, end)
 
 

@@ -67,6 +67,7 @@ def advise_on_kernels(
     confidence: str = LOW,
     raise_confidence: str = TRY,
     cpu: Levels = (1.0, 1.0, 1.0),
+    spared_ns: Levels = (0.0, 0.0, 0.0),
 ) -> Advice:
     """Advice whose options save time of kernels; those that take most are its evidence.
 
@@ -81,8 +82,9 @@ def advise_on_kernels(
         confidence: high, medium or low.
         raise_confidence: What would raise it.
         cpu: As for ``Step.price_kernels``.
+        spared_ns: Likewise.
     """
-    priced = [Option(title, tuple(code), step.price_kernels(saved, cpu)) for title, code, saved in options]
+    priced = [Option(title, tuple(code), step.price_kernels(saved, cpu, spared_ns)) for title, code, saved in options]
     about = about_kernels(step, rows.index) if about is None else about
     evidence = (*evidence, *list_kernels(rows))
     return make_advice(step, rule, said, priced, about, evidence, confidence, raise_confidence)

@@ -31,6 +31,7 @@ from tcprof.findings.recording_cost import measure_cost
 _FRAMEWORK = r"at::native|triton_|^(?:input_|loop_)?\w*fusion|cudnn|xmma|cutlass|nvjet|^graph$"
 _CONVOLUTION = re.compile(r"conv|[fbdw](?:prop|grad)|winograd|implicit_|nhwc|nchw", re.IGNORECASE)
 Levels = tuple[float, float, float]  # low, likely, high
+_ALL, _NONE = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0)
 _Pricing = Callable[[int, float], tuple[float, float]]  # level and what tracing leaves: what is won, of which time
 
 
@@ -162,21 +163,24 @@ class Step:
         assert self.replay is not None
         return self.length_ns * self.replay.length_ns(cpu, gpu=gpu) / self.replay.recorded_ns
 
-    def price_kernels(self, saved_ns: Levels, cpu: Levels = (1.0, 1.0, 1.0)) -> Gain:
+    def price_kernels(self, saved_ns: Levels, cpu: Levels = _ALL, spared_ns: Levels = _NONE) -> Gain:
         """What less kernel time wins: no more than the CPU's own time leaves.
 
         Args:
             saved_ns: Exposed time of kernels that a step saves; at the least, what communication beside them leaves.
             cpu: How many times as long the CPU then takes: most, likely and least.
+            spared_ns: CPU time, as recorded, that is known to be saved: what idle time it makes is saved, too.
         """
         saved_ns = (min(saved_ns[0], saved_ns[0] * self.exposure.certain), *saved_ns[1:])
 
         def gain(level: int, tracing: float) -> tuple[float, float]:
             alone = self.alone_ns[tracing]
-            limit = self.cpu_ns * tracing * cpu[level]
+            left = tracing * max(0.0, cpu[level] - spared_ns[level] / max(self.cpu_ns, 1.0))
+            limit = self.cpu_ns * left
             if self.is_played and not math.isnan(saved_ns[level]):
-                limit = self._play(tracing * cpu[level], max(0.0, 1 - saved_ns[level] / self.busy_ns))
-            return alone - max(alone - saved_ns[level], limit), alone
+                limit = self._play(left, max(0.0, 1 - saved_ns[level] / self.busy_ns))
+            spared = min(tracing * spared_ns[level], max(0.0, alone - self.busy_ns))
+            return alone - max(alone - saved_ns[level] - spared, limit), alone
 
         priced = self._price(gain)
         return replace(priced, reason=self._why_futile(saved_ns[1], cpu[1])) if priced.is_futile else priced
@@ -232,7 +236,7 @@ class Step:
 
         return self._price(gain)
 
-    def price_waits(self, shares: Levels, cpu: Levels = (1.0, 1.0, 1.0)) -> Gain:
+    def price_waits(self, shares: Levels, cpu: Levels = _ALL) -> Gain:
         """What a CPU wins that does not wait for the GPU; without a price where steps cannot be played again.
 
         Args:
