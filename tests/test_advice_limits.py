@@ -9,7 +9,9 @@ from builders import TraceBuilder
 from slow import first
 
 import tcprof
+from tcprof import units
 from tcprof.findings.advice import Advice
+from tcprof.findings.advice.advice import describe_gain
 from tcprof.views.document import Code, Notes, Section
 from tcprof.views.recording.advice import view_advice, view_sections
 
@@ -139,3 +141,17 @@ def test_what_wins_nothing_is_no_advice_and_has_its_reason(recording: str, rule:
     (folded,) = [part for part in view_sections(analysis, [found]) if isinstance(part, Section)]
     assert not [part for part in folded.parts if isinstance(part, Code)]
     assert f"Not {found.options[0].title}: likely to " in str(folded.parts)
+
+
+def test_time_and_share_of_a_gain_are_of_one_step() -> None:
+    """Of the step without recording, which low and high take for longer or shorter: they are no share of its length."""
+    gains = [each.gain for each in tcprof.read(FIXTURES / "mnist_amp.sqlite").advice if each.gain.is_known]
+    lengths = [100 * each.likely_ns / each.likely_pct for each in gains]
+    assert lengths == pytest.approx([lengths[0]] * len(lengths), rel=1e-6)
+    assert describe_gain(gains[0]).endswith(f" of {units.format_ns(lengths[0])}")
+
+
+def test_idle_time_beside_one_launch_may_be_loading() -> None:
+    """In mnist_amp the gaps are between steps, before the copies to the GPU; a sum of losses is launched there, too."""
+    (found,) = [each for each in tcprof.read(FIXTURES / "mnist_amp.sqlite").advice if each.rule == "cpu-work"]
+    assert "do not tell whether it is loading" in found.consequence

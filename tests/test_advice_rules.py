@@ -358,7 +358,7 @@ def test_other_kernels_have_blocks_enough(builder: TraceBuilder, find: Find) -> 
 @pytest.mark.slow
 def test_what_holds_up_the_main_kernel_of_a_program_without_steps_is_said() -> None:
     (found,) = [e for e in tcprof.read(FIXTURES / "wmma.sqlite").advice if e.rule == "main-kernel"]
-    assert "the L1 cache and shared memory hold it up, 84.3 % of what they can" in found.sentence
+    assert "the L1 cache and shared memory hold it up, at 84.3 % of their peak" in found.sentence
     assert "plain_product" in found.options[0].code[0]
     assert not [e for e in tcprof.read(FIXTURES / "known_work.sqlite").advice if e.rule == "main-kernel"]
 

@@ -1,6 +1,8 @@
 """What advice is: a finding with a price, evidence, and code to paste."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 from tcprof import units
 from tcprof.findings.finding import Finding
@@ -32,6 +34,18 @@ class Gain:
     high_pct: float = float("nan")
     of: str = field(default="the step", kw_only=True)
     reason: str = field(default="", kw_only=True)
+
+    @classmethod
+    def spanning(cls, times_ns: Sequence[float], shares_pct: Sequence[float], of: str) -> Self:
+        """What is likely, and the least and the most of all: of steps of other lengths, time and share order otherwise.
+
+        Args:
+            times_ns: Low, likely and high.
+            shares_pct: The same as shares of the step.
+            of: What they are shares of, in words.
+        """
+        spans = (level for each in (times_ns, shares_pct) for level in (min(each), each[1], max(each)))
+        return cls(*spans, of=of)
 
     @property
     def is_known(self) -> bool:
@@ -108,9 +122,10 @@ class Advice(Finding):
 
 
 def describe_gain(gain: Gain) -> str:
-    """What is won in words, with its span."""
+    """What is won in words, with its span, and of how long a step: that without recording is not in the tables."""
     likely, low, high = (units.format_pct(each) for each in (gain.likely_pct, gain.low_pct, gain.high_pct))
-    return f"likely {likely} of {gain.of} ({low} to {high}), {units.format_ns(gain.likely_ns)}"
+    base = f" of {units.format_ns(100 * gain.likely_ns / gain.likely_pct)}" if gain.likely_pct else ""
+    return f"likely {likely} of {gain.of} ({low} to {high}), {units.format_ns(gain.likely_ns)}{base}"
 
 
 def describe_futile(gain: Gain) -> str:

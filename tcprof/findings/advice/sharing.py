@@ -40,7 +40,7 @@ def _limit(advice: Advice, most_ns: Sequence[float], others: str) -> Advice:
     shares = (advice.gain.low_pct, advice.gain.likely_pct, advice.gain.high_pct)
     parts[2] = max(parts[2], parts[1] * before[1] / before[2] if before[2] > 0 else 0.0)  # high is no less than likely
     times, pcts = ([part * value for part, value in zip(parts, values, strict=True)] for values in (before, shares))
-    gain = Gain(*sorted(times), *sorted(pcts), of=advice.gain.of)  # shares are of steps of other lengths
+    gain = Gain.spanning(times, pcts, advice.gain.of)
     gain = replace(gain, reason=f"the idle time is in the price of {others}") if gain.is_futile else gain
     told = f"of the idle time {units.format_ns(before[1] - gain.likely_ns)} is in the price of {others}"
     options = (replace(advice.options[0], gain=gain), *advice.options[1:])

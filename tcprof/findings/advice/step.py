@@ -262,10 +262,9 @@ class Step:
         """The lowest of low, the likely, and the highest of high gains over what recording may cost."""
         found = [[gain(level, tracing) for tracing in self.tracing] for level in range(3)]
         low, high = (pick(found[level], key=lambda each: each[0]) for pick, level in ((min, 0), (max, 2)))
-        ordered = sorted((low, found[1][1], high), key=lambda each: each[0])
-        ordered = [(0.0 if abs(won) < 1 else won, alone) for won, alone in ordered]  # ns: less is rounding
-        shares = sorted(100 * won / alone if alone > 0 else float("nan") for won, alone in ordered)
-        return Gain(*(won for won, _ in ordered), *shares, of="the step" if self.name else "all work")
+        levels = [(0.0 if abs(won) < 1 else won, alone) for won, alone in (low, found[1][1], high)]  # ns: rounding
+        shares = [100 * won / alone if alone > 0 else float("nan") for won, alone in levels]
+        return Gain.spanning([won for won, _ in levels], shares, "the step" if self.name else "all work")
 
 
 def measure_step(analysis: Analysis, gpu: int) -> Step | None:

@@ -122,6 +122,8 @@ def view_best(analysis: Analysis, advice: Sequence[Advice]) -> tuple[str, ...]:
     shown, _ = split_notable(advice)
     lines = [
         f"{number}. {_sentence_of(analysis, each)}. {head_of(each)}."
+        if each.gain.is_known
+        else f"{number}. {_sentence_of(analysis, each)} ({each.rule})."
         for number, each in enumerate(shown[:MOST_SHOWN], 1)
     ]
     if not lines:

@@ -38,7 +38,10 @@ _FASTER = (
     "# decode and augment on the GPU (torchvision.transforms.v2, NVIDIA DALI)",
 )
 _NOTABLE = 0.01  # of the idle time, to be named
-_IN_LAUNCHING = "Most of it is in ranges that launch kernels, so it is not loading: a profiler of the CPU tells what."
+_IN_LAUNCHING = (
+    "Most of it is in ranges that launch kernels, too, so that these do not tell whether it is loading: a profiler of "
+    "the CPU does."
+)
 _FIND = ("py-spy record --native -o profile.svg -- python train.py",)
 _NAME_IT = "Name what the step does with NVTX ranges: a range “load” tells loading from other work."
 

@@ -38,9 +38,9 @@ _LEAST_NS = 20_000
 _FEW = 0.5  # of the SMs
 _MOST = 0.5  # of the time in which kernels run
 _SAID = {
-    MEMORY: "the memory's bandwidth holds it up, {dram_pct} of it",
-    L2: "the L2 cache holds it up, {l2_pct} of what it can",
-    L1: "the L1 cache and shared memory hold it up, {l1_pct} of what they can",
+    MEMORY: "the memory's bandwidth holds it up, at {dram_pct} of its peak",
+    L2: "the L2 cache holds it up, at {l2_pct} of its peak",
+    L1: "the L1 cache and shared memory hold it up, at {l1_pct} of their peak",
     TENSOR: "the Tensor Cores hold it up, {tensor_active_pct} active",
     CUDA_CORES: "the FP32 units hold it up, while the Tensor Cores are active {tensor_active_pct}",
     ISSUE: "instructions hold it up, {sm_issue_pct} of what SMs issue, while the Tensor Cores are active "

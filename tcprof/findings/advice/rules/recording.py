@@ -73,14 +73,14 @@ def _tracer(step: Step) -> Advice | None:
 def _iterations(step: Step) -> Advice | None:
     if not step.name:
         said = (
-            "Nothing iterates in the recording, so prices are shares of all work, warm-up included",
-            "Five or more steps after the warm-up give prices for a step.",
+            "Nothing iterates in the recording, so gains are of all its work, warm-up included",
+            "With five or more steps after the warm-up, gains are of a step.",
         )
         return make_advice(step, "no-iterations", said, [Option("name the steps", _STEPS)], Subject(), confidence=HIGH)
     if step.count >= FEWEST:
         return None
     said = (
         f"Only {step.count} iterations are left after the warm-up",
-        "Five or more make the prices surer.",
+        "Five or more make gains surer.",
     )
     return _advise(step, "few-iterations", said, "tcprof profile ...  # with more steps", about_iteration(step))

@@ -42,8 +42,8 @@ def find(step: Step) -> list[Advice]:
         return []
     most = units.format_pct(step.share_pct(max(times.values())))
     said = (
-        f"Other GPUs wait for this one: communication takes {step.tell_share(times[step.gpu])} here, and up to {most} "
-        "there",
+        f"Other GPUs wait for GPU {step.gpu}: communication takes {step.tell_share(times[step.gpu])} there, and up to "
+        f"{most} on the others",
         "All go on together, at the pace of the slowest.",
     )
     evidence = [
