@@ -318,6 +318,12 @@ class TestChecks:
         trace = step_trace().kernel("lonely", 100 * US, 500 * US)
         assert self.states(tcprof.read(trace.write(tmp_path)))["Work in ranges"] == "poor"
 
+    def test_a_gpu_without_work_has_none_outside_of_ranges(self, tmp_path):
+        trace = step_trace(active=20).gpu(1).samples([0] * 50, gpu=1)
+        _, unused = summarize(tcprof.read(trace.write(tmp_path)))
+        assert "Work in ranges" not in {check.name for check in unused.checks}
+        assert unused.verdict[1:] == ("Nothing that was traced ran on it.",)
+
 
 @pytest.mark.parametrize(
     ("low", "high", "text", "shown"),

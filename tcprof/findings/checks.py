@@ -110,9 +110,10 @@ def _attribution(analysis: Analysis, gpu: int) -> list[_Found]:
 
 
 def _share(analysis: Analysis, gpu: int, account: str, entry: str) -> float:
-    """An entry's share of an account; 0 if only the others have one, NaN where there is no account."""
+    """An entry's share of an account; 0 if only the others have one, NaN where an account is missing or empty."""
     ledger = analysis.ledger[(analysis.ledger["gpu"] == gpu) & (analysis.ledger["account"] == account)]
-    return float(ledger["share_pct"][ledger["entry"] == entry].sum()) if len(ledger) else math.nan
+    is_known = ledger["share_pct"].notna().any()
+    return float(ledger["share_pct"][ledger["entry"] == entry].sum()) if is_known else math.nan
 
 
 def describe_clocks(clocks: pd.DataFrame) -> list[str]:

@@ -9,7 +9,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.timeline import TIME_CLASSES
 from tcprof.findings.bound import CPU_BOUND, LAUNCH_BOUND, find_bound
 from tcprof.findings.iterations import IterationFigures, from_kernel_order
-from tcprof.findings.verdict import OTHER_KERNELS, describe_rounding, describe_span, why_unknown
+from tcprof.findings.verdict import OTHER_KERNELS, describe_rounding, describe_span, tell_unused, why_unknown
 from tcprof.findings.words import WINDOW_NAMES, class_in_sentence
 from tcprof.frames import HEADLINE
 
@@ -42,7 +42,7 @@ def say_capture(analysis: Analysis, row: pd.Series) -> tuple[str, ...]:
     mean, unit = float(row[HEADLINE.name]), f"the {describe_span(row)}"
     first = _say_active(analysis, mean, row["coverage_pct"], unit)
     time = analysis.timeline[(analysis.timeline["gpu"] == row["gpu"]) & (analysis.timeline["depth"] == 0)]
-    return first, *_say_most(analysis, time, unit if math.isnan(mean) else "it", "")
+    return first, *tell_unused(row), *_say_most(analysis, time, unit if math.isnan(mean) else "it", "")
 
 
 def describe_measured(analysis: Analysis, gpu: int, figures: IterationFigures | None) -> str:

@@ -61,7 +61,8 @@ def judge_capture(analysis: Analysis, row: pd.Series) -> tuple[str, ...]:
         unit = "that time"
     timeline = analysis.timeline[(analysis.timeline["gpu"] == gpu) & (analysis.timeline["depth"] == 0)]
     # The highest mean of a range comes after the shares, whose "that time" is the capture's.
-    sentences = (first, _shares(analysis, gpu, timeline, unit, with_idle=True), _highest_range(analysis, gpu))
+    shares = _shares(analysis, gpu, timeline, unit, with_idle=True)
+    sentences = (first, *tell_unused(row), shares, _highest_range(analysis, gpu))
     return tuple(sentence for sentence in sentences if sentence)
 
 
@@ -73,6 +74,12 @@ def describe_span(row: pd.Series) -> str:
     """
     length = units.format_ns(row["window_ns"])
     return f"{length} from the GPU's first activity to its last" if row["activity_count"] else f"{length} sampled"
+
+
+def tell_unused(row: pd.Series) -> tuple[str, ...]:
+    """A sentence on a GPU that was sampled and has no activity: what its samples count is the work of other programs."""
+    is_used = row["activity_count"] or math.isnan(row[HEADLINE.name])
+    return () if is_used else ("Nothing that was traced ran on it.",)
 
 
 def why_unknown(analysis: Analysis, coverage: float) -> str:

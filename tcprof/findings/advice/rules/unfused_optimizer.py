@@ -50,8 +50,9 @@ def find(step: Step) -> list[Advice]:
     measured = MEASURED["optimizer"]
     shares = measured["saved_adam" if is_adam else "saved_others"]
     spared = save(measured["spared_looped" if is_looped else "spared_in_lists"], on_cpu)
+    launched = f", and {units.format_pct(step.share_pct(on_cpu))} for the CPU to launch them" * (on_cpu > time)
     said = (
-        f"The optimizer runs in many kernels that each pass over its state: {step.tell_share(time)}",
+        f"The optimizer runs in many kernels that each pass over its state: {step.tell_share(time)}{launched}",
         "A fused one passes over it once.",
     )
     options = [("a fused optimizer", _CODE if is_adam else _SGD, save(shares, time))]
