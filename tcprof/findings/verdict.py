@@ -77,7 +77,7 @@ def describe_span(row: pd.Series) -> str:
 
 
 def tell_unused(row: pd.Series) -> tuple[str, ...]:
-    """A sentence on a GPU that was sampled and has no activity: what its samples count is the work of other programs."""
+    """A sentence on a GPU that was sampled and has no activity: its samples count the work of other programs."""
     is_used = row["activity_count"] or math.isnan(row[HEADLINE.name])
     return () if is_used else ("Nothing that was traced ran on it.",)
 
