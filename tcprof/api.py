@@ -75,19 +75,19 @@ class JudgedAnalysis(_Judged, Analysis):
         """Samples over lanes of ranges, as a plotly figure."""
         from tcprof.views.figures.timeline import figure_timeline
 
-        return figure_timeline(self)
+        return figure_timeline(self).to_plotly()
 
     def figure_roofline(self) -> Any:
         """Kernels under the roofs of memory and arithmetic, as a plotly figure; empty without bytes or FLOP."""
         from tcprof.views.figures.roofline import figure_roofline
 
-        return figure_roofline(self)
+        return figure_roofline(self).to_plotly()
 
     def figure_tensor_time(self) -> Any:
         """The kernels' share of the time against Tensor Active, as a plotly figure."""
         from tcprof.views.figures.tensor_time import figure_tensor_time
 
-        return figure_tensor_time(self)
+        return figure_tensor_time(self).to_plotly()
 
     def __repr__(self) -> str:
         from tcprof.render.formats import PLAIN

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from comparison_inputs import compare_hostile, compare_several, compare_steps
+from plotly_figures import as_plotly
 from report_inputs import make_comparison
 
 import tcprof
@@ -17,11 +18,18 @@ from tcprof.comparison.kernels.waterfall import TENSOR_ACTIVE, TIME
 from tcprof.findings.compared.rows import find_row
 from tcprof.frames import WATERFALL
 from tcprof.views.comparison.details import list_details
-from tcprof.views.comparison.iterations_figure import figure_iterations, figure_small_multiples
+from tcprof.views.comparison.iterations_figure import figure_iterations as draw_iterations
+from tcprof.views.comparison.iterations_figure import figure_small_multiples as draw_small_multiples
 from tcprof.views.comparison.kernels import list_kernel_changes
-from tcprof.views.comparison.roofline_figure import figure_moved, list_moved
+from tcprof.views.comparison.roofline_figure import figure_moved as draw_moved
+from tcprof.views.comparison.roofline_figure import list_moved
 from tcprof.views.comparison.series import BETTER_COLOR, MOST_POINTS, SIDE_COLORS, WORSE_COLOR, shown_sides
-from tcprof.views.comparison.waterfall_figure import figure_waterfall
+from tcprof.views.comparison.waterfall_figure import figure_waterfall as draw_waterfall
+
+figure_iterations = as_plotly(draw_iterations)
+figure_small_multiples = as_plotly(draw_small_multiples)
+figure_moved = as_plotly(draw_moved)
+figure_waterfall = as_plotly(draw_waterfall)
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 

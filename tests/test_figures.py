@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from plotly_figures import as_plotly
 from report_inputs import HOSTILE, make_analysis, make_empty, make_samples
 
 from tcprof.frames import SAMPLES, Column
@@ -16,7 +17,9 @@ from tcprof.views.figures.curves import BINS, Metric
 from tcprof.views.figures.envelope import band_points, compute_envelope, step_points
 from tcprof.views.figures.lanes import choose_lanes, label
 from tcprof.views.figures.ticks import unit_ticks
-from tcprof.views.figures.timeline import figure_timeline
+from tcprof.views.figures.timeline import figure_timeline as draw_timeline
+
+figure_timeline = as_plotly(draw_timeline)
 
 
 def arrays(*values):
@@ -188,7 +191,7 @@ class TestMetricsThatAreNoPercentages:
                 monkeypatch.setattr(module, "MEASURED", (curve,))
             analysis = make_analysis(samples=make_samples([10.0] * 20).assign(power_w=np.arange(681.0, 701.0)))
             strips = figure.GpuStrips(0, {curve: 700.0}, data.lay_lanes(analysis, 0, data.name_work(analysis), 100))
-            return figure_timeline(analysis), figure.draw_skeleton(analysis, strips)
+            return figure_timeline(analysis), figure.draw_skeleton(analysis, strips).to_plotly()
 
         return draw
 
@@ -234,5 +237,5 @@ class TestLabels:
         assert one_line("begin " + "x" * 10_000 + " end", 20) == "begin xxx … xxxx end"
 
     def test_json_holds_no_nan(self):
-        text = figure_timeline(make_analysis(samples=make_samples([1.0, 2.0], gap_after=1))).to_json()
+        text = draw_timeline(make_analysis(samples=make_samples([1.0, 2.0], gap_after=1))).to_json()
         json.loads(text, parse_constant=lambda name: pytest.fail(name))

@@ -188,10 +188,17 @@ def test_importing_the_package_loads_nothing_heavy(module):
 
 
 def test_reading_loads_nothing_that_it_does_not_need():
-    """psutil is for recordings, plotly for pages; the slow parts of scipy are for fits and for comparisons' tests."""
+    """psutil is for recordings, plotly for notebooks; the slow parts of scipy are for comparisons' tests."""
     code = "import sys, tcprof.api, tcprof.views.recording.ranges, tcprof.render.formats.text; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()).isdisjoint({"psutil", "plotly", "scipy.stats", "scipy.optimize", "jinja2", "yaml"})
+
+
+def test_pages_are_made_without_plotly_for_python():
+    """Its classes check each setting, which takes longer than all else of a page."""
+    code = "import sys, tcprof.render.html.report, tcprof.render.html.comparison; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "plotly" not in done.stdout.split()
 
 
 # The rules themselves, held against packages that break them.

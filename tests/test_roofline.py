@@ -9,9 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import pytest
 import test_cli
 from builders import TraceBuilder
+from plotly_figures import as_plotly
 from report_inputs import HOSTILE, make_empty, render_page
 from slow import first
 
@@ -24,10 +26,13 @@ from tcprof.render.figures import write_figure
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.views.figures.cache_roof import NAME
 from tcprof.views.figures.circles import MOST_KERNELS
-from tcprof.views.figures.roofline import figure_roofline
-from tcprof.views.figures.tensor_time import figure_tensor_time
+from tcprof.views.figures.roofline import figure_roofline as draw_roofline
+from tcprof.views.figures.tensor_time import figure_tensor_time as draw_tensor_time
 from tcprof.views.recording.roofline import NO_ROOFLINE, describe_unplaced, list_rooflines
 from tcprof.views.selection import kernel_names, link
+
+figure_roofline = as_plotly(draw_roofline)
+figure_tensor_time = as_plotly(draw_tensor_time)
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -306,9 +311,9 @@ class TestExport:
             "89504e470d0a1a0a0000000d494844520000000100000001080600000015c4890000000049454e44ae426082"
         )
         drawn = {"png": pixel, "svg": b"<svg></svg>"}[suffix]
-        figure, target = figure_roofline(analysis), tmp_path / f"drawn.{suffix}"
-        monkeypatch.setattr(type(figure), "to_image", lambda *_, **__: drawn)
-        write_figure(figure, "A title", target)
+        target = tmp_path / f"drawn.{suffix}"
+        monkeypatch.setattr(go.Figure, "to_image", lambda *_, **__: drawn)
+        write_figure(draw_roofline(analysis), "A title", target)
         assert target.read_bytes().startswith(start)
         assert is_made_by_tcprof(target)
         target.write_bytes(drawn)
@@ -325,7 +330,7 @@ class TestExport:
 
 
 def test_points_are_saved_with_their_figures(analysis):
-    figure = json.loads(figure_roofline(analysis).to_json())
+    figure = json.loads(draw_roofline(analysis).to_json())
     table = figure["layout"]["meta"]["csv"]
     assert {"name", "flop", "intensity", "roof_tflops"} <= set(table["columns"])
     assert len(table["rows"]) == 2

@@ -10,6 +10,7 @@ from markupsafe import escape
 from tcprof.errors import OutputError
 from tcprof.files import replace_file
 from tcprof.version import __version__
+from tcprof.views.figures.plain import PlotlyFigure
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -22,17 +23,18 @@ _TITLE_PIXELS = 36
 _PNG_START = 33  # bytes of the signature and of the first chunk, which must stay the first
 
 
-def write_figure(figure: "go.Figure", title: str, target: Path) -> None:
+def write_figure(drawn: PlotlyFigure, title: str, target: Path) -> None:
     """Write a figure, on white and under its title.
 
     Args:
-        figure: The figure.
+        drawn: The figure.
         title: What stands above it.
         target: Its name ends in one of ``SUFFIXES``, which chooses the format.
 
     Raises:
         OutputError: It cannot be written, or a drawing needs what is not installed.
     """
+    figure = drawn.to_plotly()
     margin = figure.layout.margin.t + _TITLE_PIXELS
     figure.update_layout(
         paper_bgcolor="white",

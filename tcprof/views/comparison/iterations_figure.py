@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
-from plotly.colors import hex_to_rgb
 
 from tcprof import units
 from tcprof.comparison import Comparison
@@ -13,6 +11,7 @@ from tcprof.views.comparison.distribution import box_traces
 from tcprof.views.comparison.series import LONGEST_NAME, Panel, Series, ShownSide, list_panels
 from tcprof.views.figures.lanes import label
 from tcprof.views.figures.panels import GRID, base_layout, number_axis
+from tcprof.views.figures.plain import PlotlyFigure, Settings, scatter
 from tcprof.views.figures.ticks import unit_ticks
 
 _FEW_TICKS = 6
@@ -22,7 +21,7 @@ _SMALL, _SMALL_TOP = 84, 26
 _PLAIN = {"fixedrange": True, "showticklabels": False, "showgrid": False, "zeroline": False}
 
 
-def figure_iterations(comparisons: Sequence[Comparison], gpu: int) -> go.Figure:
+def figure_iterations(comparisons: Sequence[Comparison], gpu: int) -> PlotlyFigure:
     """The iterations of all sides laid over each other, on one axis of numbers, with their distributions beside.
 
     Each line is a recording; bands are the 95 % intervals of the sides' medians, and open symbols are warm-up.
@@ -33,7 +32,7 @@ def figure_iterations(comparisons: Sequence[Comparison], gpu: int) -> go.Figure:
     """
     panels = list_panels(comparisons, gpu)
     inner = len(panels) * (_STRIP + _TITLE) or 1
-    figure = go.Figure().update_layout(**base_layout(inner + _TOP + _BOTTOM, _TOP, _BOTTOM))
+    figure = PlotlyFigure().update_layout(**base_layout(inner + _TOP + _BOTTOM, _TOP, _BOTTOM))
     for number, panel in enumerate(panels):
         axes = ("x", _axis("y", number))
         top = 1 - (number * (_STRIP + _TITLE) + _TITLE) / inner
@@ -56,7 +55,7 @@ def figure_iterations(comparisons: Sequence[Comparison], gpu: int) -> go.Figure:
     return figure
 
 
-def figure_small_multiples(comparisons: Sequence[Comparison], gpu: int) -> go.Figure:
+def figure_small_multiples(comparisons: Sequence[Comparison], gpu: int) -> PlotlyFigure:
     """A strip for each side, all with the same axes: time on the left, Tensor Active on the right.
 
     The dashed line and the band are the baseline's median and its interval.
@@ -68,7 +67,7 @@ def figure_small_multiples(comparisons: Sequence[Comparison], gpu: int) -> go.Fi
     panels = list_panels(comparisons, gpu)
     rows = len(panels[0].sides) if panels else 0
     inner = rows * (_SMALL + _TITLE) or 1
-    figure = go.Figure().update_layout(**base_layout(inner + _SMALL_TOP + _BOTTOM, _SMALL_TOP, _BOTTOM))
+    figure = PlotlyFigure().update_layout(**base_layout(inner + _SMALL_TOP + _BOTTOM, _SMALL_TOP, _BOTTOM))
     figure.update_layout(showlegend=False)
     for column, panel in enumerate(panels):
         domain = [column * 0.54, column * 0.54 + 0.46] if len(panels) > 1 else [0.0, 1.0]
@@ -116,7 +115,7 @@ def _value_axis(panel: Panel, top: float, height: float) -> dict[str, object]:
     }
 
 
-def _add_median(figure: go.Figure, panel: Panel, shown: ShownSide, axes: tuple[str, str]) -> None:
+def _add_median(figure: PlotlyFigure, panel: Panel, shown: ShownSide, axes: tuple[str, str]) -> None:
     """The side's median as a dashed line, and the interval of that as a band."""
     row = find_row(shown.comparison, panel.gpu, panel.column)
     median, low, high = (float(row[f"{shown.role}{end}"]) * panel.scale for end in ("", "_low", "_high"))
@@ -140,7 +139,7 @@ def _named(shown: ShownSide, panel: Panel, what: str) -> str:
     return f"{label(shown.name, LONGEST_NAME)}, {panel.title}, {what}"
 
 
-def _add_series(figure: go.Figure, panel: Panel, shown: ShownSide, series: Series, axes: tuple[str, str]) -> None:
+def _add_series(figure: PlotlyFigure, panel: Panel, shown: ShownSide, series: Series, axes: tuple[str, str]) -> None:
     """The iterations of one recording; an arrow at the upper edge stands for each that lies above the axis."""
     texts = _hover(panel, series)
     figure.add_scatter(
@@ -166,11 +165,11 @@ def _add_series(figure: go.Figure, panel: Panel, shown: ShownSide, series: Serie
         figure.add_annotation(**arrow, **place)
 
 
-def _legend(shown: ShownSide) -> go.Scatter:
+def _legend(shown: ShownSide) -> Settings:
     """What stands for a side in the legend: no iteration, since the first one may be warm-up."""
     marker = {"size": 8, "symbol": shown.symbol, "color": shown.color}
     name = label(shown.name, LONGEST_NAME)
-    return go.Scatter(x=[None], y=[None], mode="markers", marker=marker, name=name, legendgroup=str(shown.number))
+    return scatter(x=[None], y=[None], mode="markers", marker=marker, name=name, legendgroup=str(shown.number))
 
 
 def _hover(panel: Panel, series: Series) -> list[str]:
@@ -185,15 +184,15 @@ def _hover(panel: Panel, series: Series) -> list[str]:
 
 
 def _add_distribution(
-    figure: go.Figure, panel: Panel, shown: ShownSide, several: list[Series], place: int, axis: str
+    figure: PlotlyFigure, panel: Panel, shown: ShownSide, several: list[Series], place: int, axis: str
 ) -> None:
     """The distribution of a side's iterations without warm-up, of all its recordings together."""
     steady = np.concatenate([series.y[~series.warm_up] for series in several])
     known = steady[~np.isnan(steady)]
     if len(known):
         for trace in box_traces(known, place, shown.color, _named(shown, panel, "distribution")):
-            figure.add_trace(trace.update(_placed(shown, ("x2", axis))))
+            figure.add_trace(trace.set(_placed(shown, ("x2", axis))))
 
 
 def _faint(color: str) -> str:
-    return "rgba({}, {}, {}, 0.18)".format(*hex_to_rgb(color))
+    return "rgba({}, {}, {}, 0.18)".format(*bytes.fromhex(color.removeprefix("#")))

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from tcprof import units
 from tcprof.analysis import Analysis
@@ -16,6 +15,7 @@ from tcprof.findings.compared.rows import side_names
 from tcprof.views.comparison.series import LONGEST_NAME, SIDE_COLORS
 from tcprof.views.figures.circles import as_table, size_circles
 from tcprof.views.figures.lanes import label
+from tcprof.views.figures.plain import PlotlyFigure
 from tcprof.views.figures.roofline import add_limits, layout_of, name_precision
 
 MOST_MOVED = 60  # kernels of a side: those that take most; more lines would hide each other
@@ -55,7 +55,7 @@ def _place(analysis: Analysis, pairs: pd.DataFrame, role: str) -> pd.DataFrame:
     return found.nlargest(MOST_MOVED, "time_ns").assign(l2_intensity=np.nan)  # the cache's roof is not drawn here
 
 
-def figure_moved(comparison: Comparison, gpu: int) -> go.Figure:
+def figure_moved(comparison: Comparison, gpu: int) -> PlotlyFigure:
     """Circles of both sides under the roofs, and a line from each kernel of the baseline to its counterpart.
 
     Empty where no kernel of either side has a place.
@@ -64,7 +64,7 @@ def figure_moved(comparison: Comparison, gpu: int) -> go.Figure:
         comparison: The comparison.
         gpu: The GPU.
     """
-    moved, figure = list_moved(comparison, gpu), go.Figure()
+    moved, figure = list_moved(comparison, gpu), PlotlyFigure()
     drawn = pd.concat([rows.assign(side=name) for rows, name in zip(moved, side_names(comparison), strict=True)])
     if drawn.empty:
         return figure
@@ -74,8 +74,8 @@ def figure_moved(comparison: Comparison, gpu: int) -> go.Figure:
     for side, symbol, color in zip(side_names(comparison), ("circle-open", "circle"), SIDE_COLORS, strict=False):
         rows = drawn[drawn["side"] == side]
         figure.add_scatter(
-            x=rows["intensity"],
-            y=1e12 * rows["tflops"],
+            x=rows["intensity"].to_numpy(),
+            y=1e12 * rows["tflops"].to_numpy(),
             mode="markers",
             name=label(side, LONGEST_NAME),
             marker={
@@ -91,7 +91,7 @@ def figure_moved(comparison: Comparison, gpu: int) -> go.Figure:
     return figure.update_layout(layout_of(box), meta=as_table(drawn, _COLUMNS))
 
 
-def _add_lines(figure: go.Figure, base: pd.DataFrame, new: pd.DataFrame) -> None:
+def _add_lines(figure: PlotlyFigure, base: pd.DataFrame, new: pd.DataFrame) -> None:
     pairs = base.merge(new, on="pair", suffixes=("_base", "_new"))
     gap = np.full(len(pairs), np.nan)
     x, y = (

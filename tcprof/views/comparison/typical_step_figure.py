@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from tcprof import units
 from tcprof.analysis.kernels.names import short_name
@@ -20,6 +19,7 @@ from tcprof.views.comparison.waterfall import part_label
 from tcprof.views.figures.curves import tensor_axis
 from tcprof.views.figures.lanes import BAR_OUTLINE, BAR_TEXT, label, scale_colors
 from tcprof.views.figures.panels import GRID, base_layout
+from tcprof.views.figures.plain import PlotlyFigure
 from tcprof.views.figures.ticks import unit_ticks
 from tcprof.views.figures.time_classes import CLASS_COLORS
 
@@ -29,7 +29,7 @@ _CURVE, _TITLE, _LANE, _GAP, _BETWEEN, _TOP, _BOTTOM = 130, 24, 22, 3, 56, 44, 4
 _BAND, _JOINED = "rgba(128,128,128,0.16)", "rgba(128,128,128,0.30)"
 
 
-def figure_typical_step(comparison: Comparison, gpu: int, table: str = "") -> go.Figure:
+def figure_typical_step(comparison: Comparison, gpu: int, table: str = "") -> PlotlyFigure:
     """An iteration of each side whose GPU window is the median, both from 0.
 
     Above, Tensor Active of both; below, the baseline's ranges and work, then the other side's work and ranges. Between
@@ -40,7 +40,7 @@ def figure_typical_step(comparison: Comparison, gpu: int, table: str = "") -> go
         gpu: The GPU.
         table: The table on a page whose rows a click on a kernel chooses; empty for none.
     """
-    steps, figure = find_steps(comparison, gpu), go.Figure()
+    steps, figure = find_steps(comparison, gpu), PlotlyFigure()
     if steps is None:
         return figure.update_layout(**base_layout(100))
     lanes = [int(step.ranges["depth"].max()) if len(step.ranges) else 0 for step in steps]
@@ -73,7 +73,7 @@ def _at(x: float, y: float, yref: str) -> dict[str, object]:
     return {"xref": "paper", "x": x, "xanchor": "left", "yref": yref, "y": y, "showarrow": False, "borderpad": 0}
 
 
-def _add_curves(figure: go.Figure, comparison: Comparison, steps: tuple[TypicalStep, TypicalStep]) -> None:
+def _add_curves(figure: PlotlyFigure, comparison: Comparison, steps: tuple[TypicalStep, TypicalStep]) -> None:
     for step, side, color in zip(steps, side_names(comparison), SIDE_COLORS, strict=False):
         (x, y), name = step.curve, label(side, LONGEST_NAME)
         figure.add_scatter(
@@ -86,7 +86,7 @@ def _add_curves(figure: go.Figure, comparison: Comparison, steps: tuple[TypicalS
         )
 
 
-def _add_joints(figure: go.Figure, steps: tuple[TypicalStep, TypicalStep], top: float, bottom: float) -> None:
+def _add_joints(figure: PlotlyFigure, steps: tuple[TypicalStep, TypicalStep], top: float, bottom: float) -> None:
     """Bands from ranges and kernels of the baseline to the same ones of the other side."""
     outer = [step.ranges[step.ranges["depth"] == 1] for step in steps]
     outer = [ranges.assign(nth=ranges.groupby("path").cumcount()) for ranges in outer]
@@ -103,7 +103,11 @@ def _add_joints(figure: go.Figure, steps: tuple[TypicalStep, TypicalStep], top: 
 
 
 def _add_work(
-    figure: go.Figure, comparison: Comparison, steps: tuple[TypicalStep, TypicalStep], rows: tuple[int, int], table: str
+    figure: PlotlyFigure,
+    comparison: Comparison,
+    steps: tuple[TypicalStep, TypicalStep],
+    rows: tuple[int, int],
+    table: str,
 ) -> None:
     """The work of both sides, a trace for each class."""
     bars = []
@@ -139,7 +143,7 @@ def _describe_work(row: dict[str, object], title: str) -> str:
     return f"<b>{head}</b><br>{side}, {title}<br>from {units.format_ns(start)}, for {units.format_ns(end - start)}"
 
 
-def _add_ranges(figure: go.Figure, step: TypicalStep, top: int) -> None:
+def _add_ranges(figure: PlotlyFigure, step: TypicalStep, top: int) -> None:
     """The ranges of a side, coloured by their Tensor Active from 0 to 100 %."""
     ranges = step.ranges
     if ranges.empty:
@@ -168,7 +172,7 @@ def _add_ranges(figure: go.Figure, step: TypicalStep, top: int) -> None:
 def _bars(rows: pd.DataFrame) -> dict[str, object]:
     """Bars from start to end, at their place among the lanes."""
     start, end = (rows[f"{side}_ns"].to_numpy(np.float64) * 1e-9 for side in ("start", "end"))
-    place = {"base": start, "x": end - start, "y": rows["y"].to_numpy(np.float64), "width": _LANE}
+    place = {"base": start.tolist(), "x": end - start, "y": rows["y"].to_numpy(np.float64), "width": _LANE}
     return {**place, "orientation": "h", "yaxis": "y2", "hovertemplate": "%{hovertext}<extra></extra>"}
 
 

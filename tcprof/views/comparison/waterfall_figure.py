@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from tcprof import units
 from tcprof.comparison import Comparison
@@ -15,6 +14,7 @@ from tcprof.views.comparison.series import BETTER_COLOR, RECEDED, SIDE_COLORS, W
 from tcprof.views.comparison.waterfall import part_label
 from tcprof.views.figures.lanes import label
 from tcprof.views.figures.panels import GRID, base_layout
+from tcprof.views.figures.plain import PlotlyFigure
 from tcprof.views.figures.ticks import unit_ticks
 
 _SMALLEST = 0.004  # parts below this share of the larger total are one
@@ -35,7 +35,7 @@ class _Step:
     groups: tuple[str, ...] = ()
 
 
-def figure_waterfall(comparison: Comparison, gpu: int, quantity: str, table: str = "") -> go.Figure:
+def figure_waterfall(comparison: Comparison, gpu: int, quantity: str, table: str = "") -> PlotlyFigure:
     """The mean of the baseline's iterations, what each part adds to it or takes away, and the other side's mean.
 
     Args:
@@ -46,7 +46,7 @@ def figure_waterfall(comparison: Comparison, gpu: int, quantity: str, table: str
     """
     found = comparison.waterfall
     parts = found[(found["gpu"] == gpu) & (found["quantity"] == quantity)]
-    figure = go.Figure()
+    figure = PlotlyFigure()
     if parts.empty:
         return figure.update_layout(base_layout(100))
     steps = _steps(comparison, parts, quantity == TIME)

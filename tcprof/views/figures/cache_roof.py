@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.chips import find_chip
 from tcprof.views.figures.circles import circles, describe_kernel
 from tcprof.views.figures.lanes import label
+from tcprof.views.figures.plain import PlotlyFigure, scatter
 
 NAME = "by bytes of the L2 cache"  # in the legend: a click shows it
 _COLOR = "#5E8C8A"
@@ -28,7 +28,7 @@ def cache_rates(analysis: Analysis, rows: pd.DataFrame) -> dict[int, tuple[float
 
 
 def add_cache(
-    figure: go.Figure, analysis: Analysis, rows: pd.DataFrame, longest_ns: float, box: tuple[float, float, float]
+    figure: PlotlyFigure, analysis: Analysis, rows: pd.DataFrame, longest_ns: float, box: tuple[float, float, float]
 ) -> None:
     """Circles and slopes of the L2 cache, which a click on the legend shows; none where its rate is not known.
 
@@ -46,18 +46,18 @@ def add_cache(
     said = [_describe(row, analysis) for row in placed.to_dict("records")]
     height = 1e12 * placed["tflops"].to_numpy()
     trace = circles(placed, placed["l2_intensity"].to_numpy(), height, longest_ns, analysis, said)
-    symbols = [f"{symbol}-open" for symbol in trace.marker.symbol]
+    symbols = [f"{symbol}-open" for symbol in trace["marker"]["symbol"]]
     shared = {"legendgroup": NAME, "visible": "legendonly"}
-    figure.add_trace(trace.update(name=NAME, marker_color=_COLOR, marker_symbol=symbols, **shared))
+    figure.add_trace(trace.set(name=NAME, marker={"color": _COLOR, "symbol": symbols}, **shared))
     for rate, source in sorted(set(rates.values())):
         left, low, high = box
         start, end = max(left, low / rate), high / rate
         if end > start:
             name = f"L2 {units.format_value(rate, 'B/s')}"
-            line = go.Scatter(x=[start, end], y=[start * rate, end * rate], mode="lines+text", name=name)
-            line.update(text=["", name], textposition="top left", showlegend=False, line={"color": _COLOR})
+            line = scatter(x=[start, end], y=[start * rate, end * rate], mode="lines+text", name=name)
+            line.set(text=["", name], textposition="top left", showlegend=False, line={"color": _COLOR})
             hover = f"<b>{name}</b><br>{label(source, 100)}"
-            figure.add_trace(line.update(hovertext=hover, hovertemplate="%{hovertext}<extra></extra>", **shared))
+            figure.add_trace(line.set(hovertext=hover, hovertemplate="%{hovertext}<extra></extra>", **shared))
 
 
 def _describe(row: Mapping[Any, Any], analysis: Analysis) -> str:

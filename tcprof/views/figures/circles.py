@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
 from tcprof.arrays import Floats
 from tcprof.views.figures.lanes import label
+from tcprof.views.figures.plain import Settings, scatter
 from tcprof.views.selection import kernel_names, link
 
 MOST_KERNELS = 1000  # circles; of more kernels those that took longest are drawn
@@ -26,7 +26,7 @@ def keep_longest(kernels: pd.DataFrame) -> pd.DataFrame:
 
 def circles(
     rows: pd.DataFrame, x: Floats, y: Floats, longest_ns: float, analysis: Analysis, hovertext: list[str]
-) -> go.Scatter:
+) -> Settings:
     """Circles, which differ in shape between GPUs; a click on one selects its kernel on a page.
 
     Args:
@@ -38,7 +38,7 @@ def circles(
         hovertext: What the pointer shows over each.
     """
     numbers = sorted(analysis.kernels["gpu"].unique().tolist())
-    return go.Scatter(
+    return scatter(
         x=x,
         y=y,
         mode="markers",

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from tcprof import units
 from tcprof.analysis import Analysis
@@ -14,6 +13,7 @@ from tcprof.arrays import Floats
 from tcprof.frames import COUNTED, SAMPLE_METRICS, SAMPLES
 from tcprof.views.figures.envelope import Envelope, band_points, compute_envelope, step_points
 from tcprof.views.figures.panels import Panel
+from tcprof.views.figures.plain import Settings, scatter
 from tcprof.views.figures.ticks import unit_ticks
 
 BINS = 4000  # of all GPUs and recordings of a figure together
@@ -153,14 +153,14 @@ def _busy(analysis: Analysis, gpu: int) -> Envelope:
     return Envelope(left, right, busy, busy, busy, float(edges[-1] - edges[0]) / len(left))
 
 
-def _line(envelope: Envelope, metric: Metric, visible: bool | str) -> go.Scatter:
+def _line(envelope: Envelope, metric: Metric, visible: bool | str) -> Settings:
     """A metric as steps; the pointer shows a bin's smallest and largest value as well."""
     table = np.column_stack((envelope.mean, envelope.low, envelope.high))
     x, y = step_points(envelope, table)
     binned = bool(envelope.bin_ns) and bool((envelope.high > envelope.low).any())
     line = empty_line(metric, visible)
     told = np.array([[units.format_value(value, metric.unit) for value in row] for row in y.tolist()], dtype=object)
-    return line.update(
+    return line.set(
         x=x,
         y=y[:, 0].astype(np.float32),
         customdata=told.reshape(y.shape)[:, : 3 if binned else 1],
@@ -169,9 +169,9 @@ def _line(envelope: Envelope, metric: Metric, visible: bool | str) -> go.Scatter
     )
 
 
-def empty_line(metric: Metric, visible: bool | str) -> go.Scatter:
+def empty_line(metric: Metric, visible: bool | str) -> Settings:
     """The line of a metric, as steps, without points."""
-    return go.Scatter(
+    return scatter(
         name=metric.name,
         legendgroup=metric.name,
         mode="lines",
@@ -188,9 +188,9 @@ def _hover_template(metric: Metric, binned: bool) -> str:
     return f"{head}{rest}<extra></extra>"
 
 
-def empty_band() -> go.Scatter:
+def empty_band() -> Settings:
     """The area below or around Tensor Active, without points."""
-    return go.Scatter(
+    return scatter(
         name=f"{TENSOR.name}, smallest to largest",
         legendgroup=TENSOR.name,
         mode="lines",
@@ -202,12 +202,12 @@ def empty_band() -> go.Scatter:
     )
 
 
-def _band(envelope: Envelope) -> go.Scatter | None:
+def _band(envelope: Envelope) -> Settings | None:
     """The area from the smallest to the largest value of each bin; nothing where the samples themselves are drawn."""
     if not envelope.bin_ns:
         return None
     x, y = band_points(envelope)
-    return empty_band().update(x=x, y=y.astype(np.float32))
+    return empty_band().set(x=x, y=y.astype(np.float32))
 
 
 def shown_gpus(analysis: Analysis) -> list[int]:

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.arrays import Floats, Ints
 from tcprof.untrusted import one_line
+from tcprof.views.figures.plain import Settings, bar
 
 MOST_DEPTHS = 10
 LABEL_LENGTH = 60
@@ -112,7 +112,7 @@ def _merge(rows: pd.DataFrame, width: float) -> pd.DataFrame:
     return bars.assign(length_ns=bars["end_ns"] - bars["start_ns"], tensor_active_mean_pct=bars["product"] / known)
 
 
-def lane_traces(lanes: Lanes, window: str, name: str) -> list[go.Bar]:
+def lane_traces(lanes: Lanes, window: str, name: str) -> list[Settings]:
     """One bar for each instance, coloured by its Tensor Active.
 
     Args:
@@ -123,9 +123,9 @@ def lane_traces(lanes: Lanes, window: str, name: str) -> list[go.Bar]:
     rows: pd.DataFrame = getattr(lanes, window)
     where = _WINDOWS[window][2]
     names = np.where(rows["count"] > 1, "", rows["name"].astype(object))
-    bar = go.Bar(
+    drawn = bar(
         orientation="h",
-        base=rows["start_ns"].to_numpy(np.float64) * 1e-9,
+        base=(rows["start_ns"].to_numpy(np.float64) * 1e-9).tolist(),
         x=rows["length_ns"].to_numpy(np.float64) * 1e-9,
         y=rows["depth"].to_numpy(np.int32),
         width=LANE_HEIGHT,
@@ -144,7 +144,7 @@ def lane_traces(lanes: Lanes, window: str, name: str) -> list[go.Bar]:
         name=name,
         showlegend=False,
     )
-    return [bar] if len(rows) else []
+    return [drawn] if len(rows) else []
 
 
 def scale_colors(percent: Floats) -> list[str]:

@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import plotly.graph_objects as go
-
 from tcprof.analysis import Analysis
 from tcprof.views.figures.lanes import TENSOR_SCALE
+from tcprof.views.figures.plain import PlotlyFigure, Settings, scatter
 
 GRID = "rgba(128,128,128,0.22)"
 TITLE_PIXELS = 26
@@ -27,12 +26,12 @@ class Panel:
 
     title: str
     pixels: int
-    traces: Sequence[go.Scatter | go.Bar]
+    traces: Sequence[Settings]
     axis: dict[str, object]
     notes: Mapping[int, str] = field(default_factory=dict)
 
 
-def stack_panels(panels: Sequence[Panel], analysis: Analysis, colors: bool = True) -> go.Figure:
+def stack_panels(panels: Sequence[Panel], analysis: Analysis, colors: bool = True) -> PlotlyFigure:
     """Strips one below the other on one axis of time, so that zooming one zooms all.
 
     Args:
@@ -43,7 +42,7 @@ def stack_panels(panels: Sequence[Panel], analysis: Analysis, colors: bool = Tru
     inner = sum(panel.pixels + TITLE_PIXELS for panel in panels) or 1
     has_colors = colors and highest_range(analysis) > 0
     bottom = _BOTTOM + (_COLORS if has_colors else 0)
-    figure = go.Figure()
+    figure = PlotlyFigure()
     figure.update_layout(**base_layout(inner + _TOP + bottom, _TOP, bottom))
     legend: set[str] = set()
     position = float(inner)
@@ -65,14 +64,14 @@ def stack_panels(panels: Sequence[Panel], analysis: Analysis, colors: bool = Tru
         for place, note in panel.notes.items():
             figure.add_annotation(text=note, xref="paper", yref=axis, x=0, y=place, xanchor="left", showarrow=False)
         for trace in panel.traces:
-            first = trace.showlegend is not False and trace.name not in legend
-            legend |= {trace.name} if first else set()
-            figure.add_trace(trace.update(yaxis=axis, showlegend=first))
+            first = trace.get("showlegend", True) and trace["name"] not in legend
+            legend |= {trace["name"]} if first else set()
+            figure.add_trace(trace.set(yaxis=axis, showlegend=first))
     last = "y" if len(panels) < 2 else f"y{len(panels)}"
     figure.update_layout(xaxis=_time_axis(analysis, last), barmode="overlay")
     if has_colors:
         colored = {"color": [0], "coloraxis": "coloraxis"}
-        figure.add_trace(go.Scatter(x=[None], y=[None], marker=colored, hoverinfo="skip", showlegend=False))
+        figure.add_trace(scatter(x=[None], y=[None], marker=colored, hoverinfo="skip", showlegend=False))
         figure.update_layout(coloraxis=_color_axis(inner))
     figure.update_layout(legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "yref": "paper"})
     return figure
@@ -89,7 +88,7 @@ def base_layout(height: int, top: int = 30, bottom: int = 40) -> dict[str, objec
         "uniformtext": {"mode": "hide", "minsize": 10},
         "dragmode": "zoom",
         "hovermode": "closest",
-        "template": "none",
+        "template": {"data": {"scatter": [{"type": "scatter"}]}},  # "none" of plotly for Python
     }
 
 

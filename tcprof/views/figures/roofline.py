@@ -5,7 +5,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from tcprof import units
 from tcprof.analysis import Analysis
@@ -14,6 +13,7 @@ from tcprof.views.figures.cache_roof import add_cache
 from tcprof.views.figures.circles import as_table, circles, describe_kernel, keep_longest
 from tcprof.views.figures.lanes import label
 from tcprof.views.figures.panels import GRID, base_layout
+from tcprof.views.figures.plain import PlotlyFigure
 from tcprof.views.figures.ticks import log_ticks
 
 _COLORS = {  # none is orange, which is Tensor Active alone
@@ -38,7 +38,7 @@ _COLUMNS += ["l2_bytes", "l2_intensity"]
 Box: TypeAlias = tuple[float, float, float, float]  # FLOP for each byte from and to, FLOP a second from and to
 
 
-def figure_roofline(analysis: Analysis) -> go.Figure:
+def figure_roofline(analysis: Analysis) -> PlotlyFigure:
     """Kernels as circles under one roof for each precision, and the slopes of device memory and of the L2 cache.
 
     The latter, and the kernels over their FLOP for each byte of that cache, are hidden until the legend shows them.
@@ -47,7 +47,7 @@ def figure_roofline(analysis: Analysis) -> go.Figure:
     """
     placed = place_kernels(analysis.kernels, analysis.gpus)
     rows = keep_longest(placed[placed["place"] == PLACED])
-    figure = go.Figure()
+    figure = PlotlyFigure()
     if rows.empty:
         return figure
     roofs, box = add_limits(figure, rows, analysis.gpus)
@@ -57,14 +57,14 @@ def figure_roofline(analysis: Analysis) -> go.Figure:
         said = [_describe(row, analysis) for row in mine.to_dict("records")]
         trace = circles(mine, mine["intensity"].to_numpy(), 1e12 * mine["tflops"].to_numpy(), longest, analysis, said)
         figure.add_trace(
-            trace.update(name=name_precision(precision), marker_color=_COLORS.get(precision, _OTHER_COLOR))
+            trace.set(name=name_precision(precision), marker={"color": _COLORS.get(precision, _OTHER_COLOR)})
         )
     top = 1e12 * max((roof.tflops for roof in roofs), default=box[3] / 1e12)
     add_cache(figure, analysis, rows, longest, (box[0], box[2], top))
     return figure.update_layout(layout_of(box), meta=as_table(rows, _COLUMNS))
 
 
-def add_limits(figure: go.Figure, rows: pd.DataFrame, gpus: pd.DataFrame) -> tuple[list[Roof], Box]:
+def add_limits(figure: PlotlyFigure, rows: pd.DataFrame, gpus: pd.DataFrame) -> tuple[list[Roof], Box]:
     """Draw what the GPUs can do: the roofs of the precisions that kernels have, and the slopes of device memory.
 
     Args:
@@ -107,7 +107,7 @@ def _box(rows: pd.DataFrame, roofs: Sequence[Roof], slopes: Mapping[int, float])
     return min(x) / _MARGIN, max(x) * _MARGIN**2, min(y) / _MARGIN, max(y) * _MARGIN
 
 
-def _add_slopes(figure: go.Figure, slopes: Mapping[int, float], roofs: Sequence[Roof], box: Box) -> None:
+def _add_slopes(figure: PlotlyFigure, slopes: Mapping[int, float], roofs: Sequence[Roof], box: Box) -> None:
     """The bandwidth of the memory, up to the highest roof of the GPU; one line for GPUs that are alike."""
     left, right, low, high = box
     alike: dict[str, list[int]] = {}
@@ -127,7 +127,7 @@ def _add_slopes(figure: go.Figure, slopes: Mapping[int, float], roofs: Sequence[
 
 
 def _add_roofs(
-    figure: go.Figure,
+    figure: PlotlyFigure,
     roofs: Sequence[Roof],
     slopes: Mapping[int, float],
     box: Box,
@@ -163,7 +163,7 @@ def _which(numbers: Sequence[int], every: Any) -> str:
     return "" if len(numbers) == len(every) else f"GPU {', '.join(map(str, numbers))}: "
 
 
-def _add_line(figure: go.Figure, x: list[float], y: list[float], name: str, source: str, color: str) -> None:
+def _add_line(figure: PlotlyFigure, x: list[float], y: list[float], name: str, source: str, color: str) -> None:
     figure.add_scatter(
         x=x,
         y=y,

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from tcprof import units
 from tcprof.analysis import Analysis
@@ -13,6 +12,7 @@ from tcprof.analysis.kernels.summary import UNDECIDED
 from tcprof.views.figures.circles import as_table, circles, describe_kernel, keep_longest
 from tcprof.views.figures.lanes import UNKNOWN_COLOR
 from tcprof.views.figures.panels import GRID, base_layout
+from tcprof.views.figures.plain import PlotlyFigure
 from tcprof.views.figures.time_classes import CLASS_COLORS
 
 _COLORS = {  # what bounds a kernel has the colour of the time that it makes up
@@ -33,7 +33,7 @@ _COLUMNS = ["gpu", "name", "launch_geometry", "total_ns", "share_pct", "tensor_a
 _COLUMNS += ["tensor_active_low_pct", "tensor_active_high_pct", "precision", "bound"]
 
 
-def figure_tensor_time(analysis: Analysis) -> go.Figure:
+def figure_tensor_time(analysis: Analysis) -> PlotlyFigure:
     """Kernels as circles: their share of the kernel time over Tensor Active while they ran, coloured by their bound.
 
     Kernels whose Tensor Active the samples do not tell are left out; without others it is empty.
@@ -43,7 +43,7 @@ def figure_tensor_time(analysis: Analysis) -> go.Figure:
     return _draw(analysis, rows, share, _layout(float(share.min())) if len(rows) else {}, _COLUMNS)
 
 
-def figure_memory_tensor(analysis: Analysis) -> go.Figure:
+def figure_memory_tensor(analysis: Analysis) -> PlotlyFigure:
     """Kernels as circles: their share of the memory's bandwidth over Tensor Active, coloured by their bound.
 
     Kernels of which the samples do not tell both are left out; without others it is empty.
@@ -60,9 +60,9 @@ def _told(kernels: pd.DataFrame) -> pd.DataFrame:
 
 def _draw(
     analysis: Analysis, rows: pd.DataFrame, height: "pd.Series[float]", layout: Mapping[str, object], columns: list[str]
-) -> go.Figure:
+) -> PlotlyFigure:
     """Circles over Tensor Active, a trace for each bound; empty without rows."""
-    figure = go.Figure()
+    figure = PlotlyFigure()
     if rows.empty:
         return figure
     longest = float(rows["total_ns"].max())
@@ -72,7 +72,7 @@ def _draw(
             said = [_describe(row, analysis) for row in mine.to_dict("records")]
             active = mine["tensor_active_pct"].to_numpy()
             trace = circles(mine, active, height[mine.index].to_numpy(), longest, analysis, said)
-            figure.add_trace(trace.update(name=bound or _UNKNOWN, marker_color=color))
+            figure.add_trace(trace.set(name=bound or _UNKNOWN, marker={"color": color}))
     return figure.update_layout(layout, meta=as_table(rows, columns))
 
 

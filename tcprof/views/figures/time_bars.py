@@ -2,17 +2,17 @@
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings.words import class_title
 from tcprof.views.figures.lanes import label
 from tcprof.views.figures.panels import GRID, base_layout
+from tcprof.views.figures.plain import PlotlyFigure
 from tcprof.views.figures.time_classes import CLASS_COLORS, shown_classes
 
 
-def figure_time_classes(analysis: Analysis, most: int = 14) -> go.Figure:
+def figure_time_classes(analysis: Analysis, most: int = 14) -> PlotlyFigure:
     """Where the time went: the share of each time class in the paths with the longest GPU windows.
 
     Args:
@@ -25,7 +25,7 @@ def figure_time_classes(analysis: Analysis, most: int = 14) -> go.Figure:
     several = analysis.timeline["gpu"].nunique() > 1
     places = zip(rows["gpu"], rows["path"], strict=True)
     names = [f"GPU {gpu}: " * several + (path or "whole capture") for gpu, path in places]
-    figure = go.Figure()
+    figure = PlotlyFigure()
     for name in shown_classes(rows) if len(rows) else ():
         time = rows[f"{name}_ns"]
         title = class_title(name)

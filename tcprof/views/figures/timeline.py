@@ -2,18 +2,17 @@
 
 from dataclasses import replace
 
-import plotly.graph_objects as go
-
 from tcprof.analysis import Analysis
 from tcprof.views.figures.curves import sample_panels, shown_gpus, tensor_peak
 from tcprof.views.figures.lanes import Lanes, choose_lanes, lane_traces
 from tcprof.views.figures.panels import Panel, stack_panels
+from tcprof.views.figures.plain import PlotlyFigure
 
 BARS = 4000  # of all GPUs together
 _LANE_PIXELS = 21
 
 
-def figure_timeline(analysis: Analysis) -> go.Figure:
+def figure_timeline(analysis: Analysis) -> PlotlyFigure:
     """Samples over lanes of ranges, on one axis of time; a group of strips for each GPU.
 
     Long captures are drawn as an envelope, and of very many ranges only the longest: the page says so.
@@ -42,7 +41,7 @@ def _lane_panels(lanes: Lanes, gpu: int) -> list[Panel]:
     for window, title in (("host", "NVTX ranges on the CPU"), ("gpu", "Their work on the GPU, first activity to last")):
         traces = lane_traces(lanes, window, f"GPU {gpu}, {window} ranges")
         if traces:
-            depths = int(max(traces[0].y))
+            depths = int(max(traces[0]["y"]))
             axis = {"range": [depths + 0.5, 0.5], "showgrid": False, "tickvals": list(range(1, depths + 1))}
             panels.append(Panel(title, _LANE_PIXELS * depths + 4, traces, axis))
     return panels

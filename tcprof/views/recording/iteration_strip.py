@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from tcprof import units
 from tcprof.analysis import Analysis
@@ -14,6 +13,7 @@ from tcprof.frames import HEADLINE
 from tcprof.views.figures.curves import TENSOR_COLOR
 from tcprof.views.figures.lanes import label
 from tcprof.views.figures.panels import GRID, base_layout, number_axis
+from tcprof.views.figures.plain import PlotlyFigure, Settings, scatter
 from tcprof.views.figures.ticks import unit_ticks
 from tcprof.views.selection import link
 
@@ -29,7 +29,7 @@ _COLUMNS = [
 _SYMBOLS = ("circle", "diamond", "square", "cross", "triangle-left", "star", "hexagon", "pentagon")
 
 
-def figure_iteration_strip(analysis: Analysis) -> go.Figure:
+def figure_iteration_strip(analysis: Analysis) -> PlotlyFigure:
     """The GPU window of each iteration, and below it its mean Tensor Active, where that is known.
 
     Dashed lines are the medians without warm-up, with their 95 % intervals as bands; warm-up has open symbols on grey.
@@ -40,7 +40,7 @@ def figure_iteration_strip(analysis: Analysis) -> go.Figure:
     if iterations[HEADLINE.name].notna().any():
         strips.append((HEADLINE.name, "Tensor Active, mean", "tensor_active_pct", TENSOR_COLOR))
     inner = len(strips) * (_STRIP + _GAP) - _GAP
-    figure = go.Figure().update_layout(**base_layout(inner + _TOP + _BOTTOM, _TOP, _BOTTOM), showlegend=False)
+    figure = PlotlyFigure().update_layout(**base_layout(inner + _TOP + _BOTTOM, _TOP, _BOTTOM), showlegend=False)
     if iterations.empty:
         return figure
     for place, (column, title, quantity, color) in enumerate(strips):
@@ -60,7 +60,9 @@ def figure_iteration_strip(analysis: Analysis) -> go.Figure:
             figures = find_typical(analysis, int(str(gpu)))
             if figures is not None:
                 _add_median(figure, getattr(figures, quantity), scale, axis, color)
-            figure.add_trace(_points(_thinned(rows), column, scale, top, number).update(yaxis=axis, marker_color=color))
+            figure.add_trace(
+                _points(_thinned(rows), column, scale, top, number).set(yaxis=axis, marker={"color": color})
+            )
     _mark_warm_up(figure, iterations)
     figure.update_layout(meta={"csv": _as_table(iterations)})
     last = "y" if len(strips) == 1 else f"y{len(strips)}"
@@ -88,12 +90,12 @@ def _thinned(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.loc[rows.groupby(np.arange(len(rows)) // step)["gpu_window_ns"].idxmax()]
 
 
-def _points(rows: pd.DataFrame, column: str, scale: float, top: float, number: int) -> go.Scatter:
+def _points(rows: pd.DataFrame, column: str, scale: float, top: float, number: int) -> Settings:
     value = rows[column].to_numpy(np.float64) * scale
     beyond, warm_up = value > 1.08 * top, rows["warm_up"].to_numpy(bool)
     symbol = _SYMBOLS[number % len(_SYMBOLS)]
     shapes = np.where(beyond, "triangle-up", symbol).astype(object)
-    return go.Scatter(
+    return scatter(
         x=rows["number"].to_numpy(),
         y=np.where(beyond, 1.04 * top, value),
         mode="markers",
@@ -115,26 +117,26 @@ def _describe(row: Mapping[Any, Any]) -> str:
     )
 
 
-def _add_median(figure: go.Figure, found: Typical, scale: float, axis: str, color: str) -> None:
+def _add_median(figure: PlotlyFigure, found: Typical, scale: float, axis: str, color: str) -> None:
     across = {"xref": "paper", "yref": axis, "x0": 0, "x1": 1}
     if found.value == found.value:
         line = {"color": color, "width": 1, "dash": "dash"}
         figure.add_shape(type="line", y0=found.value * scale, y1=found.value * scale, line=line, **across)
     if found.low <= found.high:
-        band = {"fillcolor": color, "opacity": 0.18, "line_width": 0, "layer": "below"}
+        band = {"fillcolor": color, "opacity": 0.18, "line": {"width": 0}, "layer": "below"}
         figure.add_shape(type="rect", y0=found.low * scale, y1=found.high * scale, **band, **across)
 
 
-def _mark_warm_up(figure: go.Figure, iterations: pd.DataFrame) -> None:
+def _mark_warm_up(figure: PlotlyFigure, iterations: pd.DataFrame) -> None:
     """A labelled grey background for the warm-up iterations."""
     warm_up = iterations.loc[iterations["warm_up"], "number"]
     if warm_up.empty:
         return
     last = float(warm_up.max()) + 0.5
     place = {"xref": "x", "yref": "paper", "x0": -0.5, "x1": last, "y0": 0, "y1": 1}
-    figure.add_shape(type="rect", fillcolor=_WARM_UP_COLOR, line_width=0, layer="below", **place)
+    figure.add_shape(type="rect", fillcolor=_WARM_UP_COLOR, line={"width": 0}, layer="below", **place)
     word = {"x": 1, "xref": "paper", "y": 1, "yref": "paper", "xanchor": "right", "yanchor": "bottom"}
-    figure.add_annotation(text="grey: warm-up", showarrow=False, font_size=11, **word)
+    figure.add_annotation(text="grey: warm-up", showarrow=False, font={"size": 11}, **word)
 
 
 def _value_axis(column: str, top: float) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -11,15 +10,13 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.roofline import NO_BYTES, NO_FLOP, has_bytes, place_kernels
 from tcprof.views.document import Figure, Notes, Part
 from tcprof.views.figures.circles import MOST_KERNELS
+from tcprof.views.figures.plain import PlotlyFigure
 from tcprof.views.figures.roofline import figure_roofline
 from tcprof.views.figures.tensor_time import figure_memory_tensor, figure_tensor_time
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
 ROOFLINE, TENSOR_TIME, MEMORY_TENSOR = "roofline", "tensor-time", "memory-tensor"
 # What can be drawn by name, each with what it shows.
-FIGURES: Mapping[str, tuple[str, "Callable[[Analysis], go.Figure]"]] = MappingProxyType(
+FIGURES: Mapping[str, tuple[str, "Callable[[Analysis], PlotlyFigure]"]] = MappingProxyType(
     {
         ROOFLINE: ("Roofline: FLOP/s of the kernels over their FLOP for each byte of device memory", figure_roofline),
         TENSOR_TIME: ("Share of the kernel time over Tensor Active of the kernels", figure_tensor_time),

@@ -5,7 +5,6 @@ Samples are kept as they are where a page has space for them, so that zooming in
 levels are made by the script, which takes it a tenth of a second.
 """
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,7 +101,7 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
 def _draw_skeletons(analysis: Analysis, strips: list[GpuStrips]) -> list[Header]:
     """An empty figure for each GPU: the page shows one at a time."""
     several = len(strips) > 1
-    return [json.loads(draw_skeleton(analysis, each, place, several).to_json()) for place, each in enumerate(strips)]
+    return [draw_skeleton(analysis, each, place, several).to_dict() for place, each in enumerate(strips)]
 
 
 def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:

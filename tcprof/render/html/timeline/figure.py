@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import plotly.graph_objects as go
-
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.render.html.timeline.lanes import STREAM_ROWS, GpuLanes
@@ -32,6 +30,7 @@ from tcprof.views.figures.curves import (
 )
 from tcprof.views.figures.flop_rate import FLOP_RATE
 from tcprof.views.figures.panels import Panel, stack_panels
+from tcprof.views.figures.plain import PlotlyFigure, Settings, scatter
 from tcprof.views.figures.ticks import unit_ticks
 
 _RATE_PIXELS, _CLOCK_PIXELS, _ROW_PIXELS = 80, 44, 21
@@ -46,7 +45,7 @@ class GpuStrips:
     lanes: GpuLanes
 
 
-def draw_skeleton(analysis: Analysis, strips: GpuStrips, place: int = 0, named: bool = False) -> go.Figure:
+def draw_skeleton(analysis: Analysis, strips: GpuStrips, place: int = 0, named: bool = False) -> PlotlyFigure:
     """Strips of a GPU one below the other, with traces that have no points.
 
     Args:
@@ -59,7 +58,7 @@ def draw_skeleton(analysis: Analysis, strips: GpuStrips, place: int = 0, named: 
     if named and panels:
         panels[0] = replace(panels[0], title=f"<b>GPU {strips.gpu}</b> · {panels[0].title}")
     figure = stack_panels(panels, analysis, colors=False)  # the page has a key of its own
-    return figure.update_layout(hoverdistance=14, margin_l=84)
+    return figure.update_layout(hoverdistance=14, margin={"l": 84})
 
 
 def _curve_panels(strips: GpuStrips, place: int, peak: float) -> list[Panel]:
@@ -87,13 +86,13 @@ def _curve_panels(strips: GpuStrips, place: int, peak: float) -> list[Panel]:
     )
     panels = []
     for title, metrics, pixels, axis, unit in kinds:
-        traces: list[go.Scatter] = []
+        traces: list[Settings] = []
         for metric in metrics:
             if metric in curves and (metric is not FLOP_RATE or rate > 0):
                 meta = {"gpu": place, "curve": metric.name}
-                traces += [empty_band().update(meta={**meta, "role": "band"})] if metric is TENSOR else []
+                traces += [empty_band().set(meta={**meta, "role": "band"})] if metric is TENSOR else []
                 line = empty_line(metric, metric.visible)
-                traces.append(line.update(meta={**meta, "role": "curve", "unit": unit}))
+                traces.append(line.set(meta={**meta, "role": "curve", "unit": unit}))
         if traces:
             panels.append(Panel(title, pixels, traces, axis))
     return panels
@@ -103,7 +102,7 @@ def _lane_panel(lanes: GpuLanes, place: int) -> list[Panel]:
     """The axes of a GPU's lanes, and a trace of points for the pointer; the bars are painted below the axes."""
     if not lanes.rows:
         return []
-    hover = go.Scatter(
+    hover = scatter(
         mode="none",
         hovertemplate="%{text}<extra></extra>",
         name="pointed at",
