@@ -7,13 +7,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from builders import count_at
+from scipy.sparse import csr_array
 from slow import first
 
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels import fit as fit_module
-from tcprof.analysis.kernels.design import Launches, build_design
+from tcprof.analysis.kernels.design import Launches, alike_rows, build_design
 from tcprof.analysis.kernels.fit import Fit
-from tcprof.analysis.kernels.least_squares import Noise
+from tcprof.analysis.kernels.noise import Noise
 from tcprof.analysis.sampling import read_rounded
 
 Ints = npt.NDArray[np.int64]
@@ -324,11 +325,16 @@ def test_a_gap_in_the_samples_gives_the_launches_beside_it_no_more() -> None:
     assert found.per_launch == pytest.approx(run.count, rel=0.01)
 
 
-def test_half_of_the_inverse_covariance_makes_the_whole() -> None:
+@pytest.mark.parametrize(("rows", "run"), [(1, 1), (40, 1), (40, 6), (40, 40)])
+def test_half_of_a_product_with_the_inverse_covariance_makes_the_whole(rows: int, run: int) -> None:
     rng = np.random.default_rng(1)
-    coupling = np.append(0, rng.uniform(0, 1, 39) * (rng.uniform(size=39) < 0.8))
-    diagonal = coupling + np.append(coupling[1:], 0) + rng.uniform(1e-3, 1, 40)
+    coupling = np.append(0, rng.uniform(0, 1, rows - 1) * (rng.uniform(size=rows - 1) < 0.8))
+    diagonal = coupling + np.append(coupling[1:], 0) + rng.uniform(1e-3, 1, rows)
     covariance = np.diag(diagonal) - np.diag(coupling[1:], 1) - np.diag(coupling[1:], -1)
-    half = Noise(diagonal, coupling).half_inverse(0, 40).toarray()
-    assert np.array_equal(half, np.tril(half))
-    assert half + half.T == pytest.approx(np.linalg.inv(covariance), rel=1e-12)
+    columns = ((np.arange(rows) // run)[:, None] + [0, 3, 5]) % 9  # the same in all rows of a run
+    shares = np.zeros((rows, 9))
+    np.put_along_axis(shares, columns, rng.uniform(0, 1, (rows, 3)), axis=1)
+    alike = alike_rows(csr_array(shares))
+    assert alike.sum() == rows - -(-rows // run)
+    half = Noise(diagonal, coupling).invert().half_product(csr_array(shares), alike & (coupling > 0)).toarray()
+    assert half + half.T == pytest.approx(shares.T @ np.linalg.inv(covariance) @ shares, rel=1e-12)

@@ -16,6 +16,7 @@ MOST_PARTS = 8  # max parts per class
 MOST_UNKNOWNS = 600  # max unknowns
 CLUSTER = 8  # max samples per cluster
 LAUNCHES_AT_ONCE = 1 << 14
+MOST_ALIKE = 16  # parts under a row that is summed with its neighbours
 WHOLE = 0.999  # share of a launch under samples from which it counts as sampled whole
 _Numbers: TypeAlias = npt.NDArray[np.integer[Any]]  # of eight bytes, or of four where there are millions
 
@@ -67,6 +68,7 @@ class Design:
         part_ns: Length of each part.
         begins: Cuts at the beginning of samples.
         ends: Cuts at their end.
+        alike: Whether there are shares of the same parts in each row as in the one before, see ``alike_rows``.
         adjacent: Whether each row begins where the one before ends; else a gap or a sample under no launch precedes.
         stretch: Stretch of each row.
         cluster: Cluster of each row.
@@ -83,6 +85,7 @@ class Design:
     part_ns: Floats
     begins: Cuts
     ends: Cuts
+    alike: Bools
     adjacent: Bools
     stretch: Ints
     cluster: Ints
@@ -141,6 +144,17 @@ def make_sparse(values: Floats, row: _Numbers, column: _Numbers, shape: tuple[in
     return csr_array((values, places), shape=shape)
 
 
+def alike_rows(columns: csr_array) -> Bools:
+    """Whether each row has entries in the same columns as the row before, and not in many."""
+    count = np.diff(columns.indptr)
+    alike: Bools = np.append(False, count[1:] == count[:-1]) & (count <= MOST_ALIKE)
+    entry = np.flatnonzero(np.repeat(alike, count))
+    before = entry - np.repeat(count[alike], count[alike])
+    row = np.repeat(np.flatnonzero(alike), count[alike])
+    alike[row[columns.indices[entry] != columns.indices[before]]] = False
+    return alike
+
+
 def build_design(launches: Launches, samples: StepFunction) -> Design:
     """Cut launches into parts, lay them under the samples, and find the borders between stretches."""
     kind, duration = launches.kind, launches.end - launches.start
@@ -170,6 +184,7 @@ def build_design(launches: Launches, samples: StepFunction) -> Design:
         part_ns,
         begins,
         ends,
+        alike_rows(shares),
         adjacent,
         stretch,
         cluster,

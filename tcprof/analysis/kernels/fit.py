@@ -26,11 +26,11 @@ from tcprof.analysis.kernels.design import Design, Launches, make_sparse
 from tcprof.analysis.kernels.enclosure import Bounds
 from tcprof.analysis.kernels.least_squares import (
     NEGLIGIBLE,
-    Noise,
     Precision,
     normal_equations,
     smoothing_prior,
 )
+from tcprof.analysis.kernels.noise import Noise
 from tcprof.analysis.kernels.uncertainty import (
     estimate_offset,
     misfit_covariance,

@@ -1,19 +1,12 @@
-"""Generalized least squares with a tridiagonal covariance, a smoothing prior, and no value below 0.
-
-The errors of two neighbouring samples are one error with opposite signs where their border cuts a launch, so that the
-covariance of the samples is tridiagonal (Aitken, On least squares and linear combinations of observations, 1935).
-"""
-
-from dataclasses import dataclass
+"""Generalized least squares with a smoothing prior, and no value below 0."""
 
 import numpy as np
-from scipy.linalg import solveh_banded
-from scipy.linalg.lapack import dpttrf
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 
 from tcprof.analysis.intervals import run_starts
 from tcprof.analysis.kernels.cholesky import factor, solve
-from tcprof.analysis.kernels.design import Design, make_sparse
+from tcprof.analysis.kernels.design import Design, alike_rows
+from tcprof.analysis.kernels.noise import Noise
 from tcprof.analysis.kernels.nonnegative import minimize_nonnegative
 from tcprof.analysis.kernels.threads import mapping_of
 from tcprof.arrays import Floats, Ints
@@ -23,51 +16,6 @@ RIDGE = 1e-10  # of a normal matrix scaled to a diagonal of 1: keeps it invertib
 NEGLIGIBLE = 1e-5  # of the largest count per ns: less is below what the ridge resolves, and differs between CPUs
 LONGEST = 256  # samples of a stretch
 SAMPLES_AT_ONCE = 16_384
-NOTHING = 1e-18  # of the diagonal: less makes no difference to a sum of doubles
-
-
-@dataclass(frozen=True)
-class Noise:
-    """The covariance of the samples.
-
-    Attributes:
-        diagonal: Its diagonal.
-        coupling: For each row the variance of the border that it shares with the row before; 0 where they share none.
-    """
-
-    diagonal: Floats
-    coupling: Floats
-
-    def weigh(self, columns: Floats) -> Floats:
-        """The inverse of the covariance, times columns."""
-        if len(self.diagonal) < 2:  # LAPACK refuses a matrix of one
-            return np.asarray((columns.T / self.diagonal).T)
-        banded = np.vstack([-np.append(0, self.coupling[1:]), self.diagonal])
-        return np.asarray(solveh_banded(banded, columns, check_finite=False))
-
-    def half_inverse(self, begin: int, end: int) -> csr_array:
-        """What has no entry above its diagonal, and with its transpose is the inverse covariance of some rows.
-
-        What falls off to nothing away from the diagonal is left out.
-        """
-        rows = np.arange(end - begin)
-        if len(rows) < 2:  # LAPACK refuses a matrix of one
-            return make_sparse(0.5 / self.diagonal[begin:end], rows, rows, (len(rows), len(rows)))
-        pivot, below, _ = dpttrf(self.diagonal[begin:end], -self.coupling[begin + 1 : end])
-        # The covariance is LDL', and what L has below its diagonal of ones gives the inverse of L, column by column.
-        factor, found = -np.append(0, below), [(rows, rows, np.ones(len(rows)))]
-        row, value = rows, np.ones(len(rows))
-        while len(row):
-            column = row - len(found)
-            value = value * factor[column + 1]
-            kept = np.abs(value) > NOTHING
-            row, value = row[kept], value[kept]
-            found.append((row, column[kept], value))
-        row, column, value = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        diagonal = np.bincount(column, value**2 / pivot[row])
-        value *= diagonal[row]
-        value[: len(rows)] /= 2  # the diagonal
-        return make_sparse(value, row, column, (len(rows), len(rows)))
 
 
 def normal_equations(
@@ -76,8 +24,8 @@ def normal_equations(
     """The normal equations, summed over runs of samples.
 
     A sample has few parts in it, and errors do not cross from one stretch to another, so all is sparse: time is linear
-    in the samples, and memory does not grow with them. Stretches of more than ``LONGEST`` samples are cut, which only
-    loses what one border tells.
+    in the samples, whose neighbours with the same parts are as one. Stretches of more than ``LONGEST`` samples are cut,
+    which only loses what one border tells.
 
     Args:
         design: See ``tcprof.analysis.kernels.design.build_design``.
@@ -85,31 +33,24 @@ def normal_equations(
         noise: The rows' covariance.
         common: Errors that rows have in common, a column each; these become more columns.
     """
-    unknowns = design.shares.shape[1]
-    normal, of_common = np.zeros((unknowns, unknowns)), []
+    columns, alike = design.shares, design.alike
+    if common is not None:
+        columns, alike = hstack([columns, common], format="csr"), alike & alike_rows(common)
     begins = _uncoupled(design.stretch)
     apart = Noise(noise.diagonal, noise.coupling.copy())
     apart.coupling[begins] = 0
+    alike = alike & (apart.coupling > 0)
     ends = np.append(begins[run_starts(begins // SAMPLES_AT_ONCE)], len(targets))
 
-    def sum_run(begin: int, end: int) -> tuple[csr_array, csr_array | None]:
-        # With n parts under a sample and b samples tied to each this is n²b products; the square of what makes the
-        # errors independent would be n²b².
-        rows, half = design.shares[begin:end], apart.half_inverse(begin, end)
-        weighted = half @ rows
-        turned = rows.T.tocsr()  # a product of two forms would turn the second one, in more time than both take
-        if common is None:
-            return turned @ weighted, None
-        others = common[begin:end]
-        return turned @ weighted, turned @ (half @ others) + weighted.T @ others
+    def sum_run(begin: int, end: int) -> csr_array:
+        some = slice(begin, end)
+        return Noise(apart.diagonal[some], apart.coupling[some]).invert().half_product(columns[some], alike[some])
 
     with mapping_of(len(ends) - 1) as run_all:
-        for of_parts, others in run_all(sum_run, ends[:-1].tolist(), ends[1:].tolist()):
-            normal += of_parts.toarray()
-            if others is not None:
-                of_common.append(others.toarray())
+        half = sum(run_all(sum_run, ends[:-1].tolist(), ends[1:].tolist()))
+    normal, unknowns = (half + half.T).toarray(), design.shares.shape[1]
     right = design.shares.T @ apart.weigh(targets)
-    return normal + normal.T, np.hstack([right, *([sum(of_common)] if of_common else [])])
+    return normal[:unknowns, :unknowns], np.hstack([right, normal[:unknowns, unknowns:]])
 
 
 def _uncoupled(stretch: Ints) -> Ints:

@@ -11,7 +11,8 @@ import numpy as np
 from scipy import special
 
 from tcprof.analysis.kernels.design import Design, make_sparse
-from tcprof.analysis.kernels.least_squares import Noise, Precision
+from tcprof.analysis.kernels.least_squares import Precision
+from tcprof.analysis.kernels.noise import Noise
 from tcprof.analysis.kernels.threads import mapping_of
 from tcprof.analysis.sampling import NORMAL_95
 from tcprof.arrays import Floats

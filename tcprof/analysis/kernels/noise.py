@@ -1,0 +1,142 @@
+"""The covariance of the samples, and products with its inverse.
+
+The errors of two neighbouring samples are one error with opposite signs where their border cuts a launch, so that the
+covariance is tridiagonal (Aitken, On least squares and linear combinations of observations, 1935). What its inverse has
+in a row and a column left of the diagonal is the diagonal's, times a factor for each row from the column's to this one
+(Meurant, A review on the inverse of symmetric tridiagonal and block tridiagonal matrices, 1992): sums over it follow
+row after row from those of the row before.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solveh_banded
+from scipy.linalg.lapack import dpttrf, dtbtrs
+from scipy.sparse import csr_array
+
+from tcprof.analysis.kernels.design import make_sparse
+from tcprof.arrays import Bools, Floats, Ints
+
+NOTHING = 1e-18  # of the diagonal: less makes no difference to a sum of doubles
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The covariance of the samples.
+
+    Attributes:
+        diagonal: Its diagonal.
+        coupling: For each row the variance of the border that it shares with the row before; 0 where they share none.
+    """
+
+    diagonal: Floats
+    coupling: Floats
+
+    def weigh(self, columns: Floats) -> Floats:
+        """The inverse of the covariance, times columns."""
+        if len(self.diagonal) < 2:  # LAPACK refuses a matrix of one
+            return np.asarray((columns.T / self.diagonal).T)
+        banded = np.vstack([-np.append(0, self.coupling[1:]), self.diagonal])
+        return np.asarray(solveh_banded(banded, columns, check_finite=False))
+
+    def invert(self) -> "Inverse":
+        """What the inverse is made of."""
+        if len(self.diagonal) < 2:
+            return Inverse(1 / self.diagonal, np.zeros(len(self.diagonal)))
+        # The covariance is LDL': what L has below its diagonal of ones are the factors, with opposite signs.
+        pivot, below, _ = dpttrf(self.diagonal, -self.coupling[1:])
+        factor = np.append(0, -below)
+        # The inverse's follows from the last row on.
+        return Inverse(_accumulate(np.append(0, factor[:0:-1] ** 2), 1 / pivot[::-1])[::-1], factor)
+
+
+@dataclass(frozen=True)
+class Inverse:
+    """The inverse of the covariance.
+
+    Attributes:
+        diagonal: Its diagonal.
+        factor: Left of the diagonal, a row divided by its diagonal is this times the row before divided by its own.
+    """
+
+    diagonal: Floats
+    factor: Floats
+
+    def half_product(self, columns: csr_array, alike: Bools) -> csr_array:
+        """What with its transpose is columns' times the inverse times columns.
+
+        A run of rows in the same columns, as those under one part of a long launch, is summed first, and enters as one
+        row what goes over all pairs of rows until nothing is left between them.
+
+        Args:
+            columns: Sparse.
+            alike: See ``tcprof.analysis.kernels.design.alike_rows``.
+        """
+        turned = columns.T.tocsr()  # a product of two forms would turn the second one, in more time than both take
+        first = np.flatnonzero(~alike)
+        last = np.append(first[1:], len(alike)) - 1
+        between = _join(self.factor[first], np.multiply.reduceat(self.factor, first), last)
+        if len(first) == len(alike):  # each row is a run of its own
+            own = _sums_of_rows(self.diagonal / 2, first)
+            return turned @ ((own + _times(self.factor * self.diagonal, between)) @ columns)
+        since = np.where(alike, self.factor, 0.0)
+        reaching = _sum_alike(columns, alike, since)
+        within = _like(columns, reaching - columns.data / 2)
+        taking = _accumulate(since, np.where(alike, 0.0, self.factor)) * self.diagonal
+        taken = _sums_of_rows(taking, first) @ columns
+        return turned @ _times(self.diagonal, within) + taken.T.tocsr() @ (between @ _like(columns, reaching))
+
+
+def _sum_alike(columns: csr_array, alike: Bools, factor: Floats) -> Floats:
+    """The entries of each row with what is left of those before it in its run."""
+    values: Floats = columns.data.copy()
+    count = np.diff(columns.indptr)
+    in_run = alike | np.append(alike[1:], False)
+    rows, entry = np.flatnonzero(in_run), np.flatnonzero(np.repeat(in_run, count))
+    row = np.repeat(np.arange(len(rows)), count[rows])
+    place = entry - columns.indptr[rows][row]
+    side_by_side = np.zeros((len(rows), int(count[rows].max())), order="F")
+    side_by_side[row, place] = values[entry]
+    values[entry] = _accumulate(factor[rows], side_by_side)[row, place]
+    return values
+
+
+def _accumulate(factor: Floats, values: Floats) -> Floats:
+    """Each row with what is left of those before it, of which a factor of what the row before has."""
+    banded = np.vstack([np.ones(len(factor)), -np.append(factor[1:], 0)])
+    return np.asarray(dtbtrs(banded, values, uplo="L", diag="U")[0])
+
+
+def _join(tied: Floats, through: Floats, last: Ints) -> csr_array:
+    """What the last row of each run hands to each later run, until nothing is left.
+
+    Args:
+        tied: Of each run, the factor of its first row: 0 where the run before hands it nothing.
+        through: What each run hands on of what it is handed.
+        last: The last row of each run.
+    """
+    run = np.flatnonzero(tied)
+    value, found = np.ones(len(run)), [(run[:0], run[:0], tied[:0])]
+    while len(run):
+        before = run - len(found)
+        found.append((run, last[before], value))
+        value = value * through[before]
+        kept = value > NOTHING
+        run, value = run[kept], value[kept]
+    run, row, value = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return make_sparse(value, run, row, (len(tied), int(last[-1]) + 1))
+
+
+def _times(factors: Floats, rows: csr_array) -> csr_array:
+    """Each row times a factor."""
+    return _like(rows, rows.data * np.repeat(factors, np.diff(rows.indptr)))
+
+
+def _sums_of_rows(weight: Floats, first: Ints) -> csr_array:
+    """What with a product sums neighbouring rows, each times a weight."""
+    return csr_array((weight, np.arange(len(weight)), np.append(first, len(weight))))
+
+
+def _like(columns: csr_array, values: Floats) -> csr_array:
+    """Other values in the same places."""
+    return csr_array((values, columns.indices, columns.indptr), shape=columns.shape)
