@@ -101,7 +101,7 @@ KERNELS = Schema(
         Column("total_ns", INT, "Sum of its durations.", title="Kernel time"),
         Column("median_ns", FLOAT, "Median duration.", title="Median"),
         Column("share_pct", FLOAT, "Its share of the kernel time of the GPU.", title="Share of the time"),
-        Column("tensor_active_pct", FLOAT, "Tensor Active while it ran, from the fit.", title="Tensor Active"),
+        Column("tensor_active_pct", FLOAT, "Tensor Active of its own cycles, from the fit.", title="Tensor Active"),
         Column("tensor_active_low_pct", FLOAT, "Lower end of the 95 % interval."),
         Column("tensor_active_high_pct", FLOAT, "Upper end of the 95 % interval."),
         Column("tensor_cycles", FLOAT, "Tensor cycles of all its launches, where recorded."),

@@ -72,7 +72,8 @@ def describe_fit(analysis: Analysis) -> str:
     if analysis.tensor_source == "none":
         return "Estimated from kernel names: the recording has no samples of the tensor pipe."
     source = SOURCE_MEANINGS[analysis.tensor_source]
-    return f"Tensor Active over each kernel's own time, fitted from {source}."
+    has_clock = bool(analysis.kernels["sm_cycles"].notna().any())
+    return f"Tensor Active of each kernel's own {'cycles' if has_clock else 'time'}, fitted from {source}."
 
 
 def view_kernels(
