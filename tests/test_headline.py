@@ -16,7 +16,10 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
     [
         ("llama", "The GPU idled {idle} of it, waiting for the CPU."),
         ("mnist_amp", "The GPU idled {idle} of it, waiting for the CPU to launch kernels."),
-        ("transformer_compiled", "Kernels that use the Tensor Cores had 56.4 % of it."),
+        (
+            "transformer_compiled",
+            "Kernels that use the Tensor Cores had 56.4 % of it, others 38.7 %, most of it memory-bound.",
+        ),
         ("net_amp", "Copies and sets had 42.7 % of it."),
         ("transformer_eager", "Kernels that do not use them had 50.1 % of it, most of it memory-bound or issue-bound."),
     ],
@@ -53,3 +56,16 @@ def test_nothing_is_known_of_nothing():
     assert summary.headline == (
         "Whether the Tensor Cores worked is unknown: the recording has no samples of Tensor Active.",
     )
+
+
+@pytest.mark.parametrize(
+    ("file", "where"),
+    [
+        ("llama", "“forward” 3.3 % in 43.6 % of the time, “backward” 6.6 % in 44.6 %, “optimizer” 0.001 % in 6.2 %."),
+        ("wmma", "“cuda cores” 0.0 % in 85.2 % of the time, “tensor cores” 4.3 % in 14.4 %."),
+        ("jax_mlp", ""),  # one range has it all
+    ],
+)
+def test_where_they_were_busy_and_where_not(file, where):
+    (summary,) = summarize(tcprof.read(FIXTURES / f"{file}.sqlite"))
+    assert summary.where.removeprefix("Tensor Active by range: ") == where

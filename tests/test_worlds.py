@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from report_inputs import summarize
 from scenarios import PLAIN, SCENARIOS, draw, rare_long, steps
 from slow import slow
 from worlds import UNTRACED, Kernel, Sampler, beside, make_world, write_world
@@ -132,6 +133,11 @@ def test_work_that_no_trace_shows_is_a_fault(tmp_path: Path) -> None:
     assert not tcprof.read(write_world(world, PLAIN, quiet)).faults
     analysis = tcprof.read(write_world(beside(world, Kernel(UNTRACED, 150, 0.5), 0.05), PLAIN, busy))
     assert [fault for fault in analysis.faults if "work that the trace does not show" in fault]
+    (summary,) = summarize(analysis)
+    said = " ".join((*summary.headline, *summary.verdict, *(tile.title for tile in summary.tiles)))
+    assert "idle" not in said  # it was not
+    assert "no traced work ran in" in said
+    assert "Nothing traced" in said
 
 
 def test_what_the_kernels_do_not_explain_stands_in_the_ledger(tmp_path: Path) -> None:

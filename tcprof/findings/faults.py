@@ -27,6 +27,7 @@ NOTABLE_GAP_SHARE = 0.01  # of the time sampled; whole recordings have no gap at
 BUSY_PCT = 50.0  # GR Active from which a sample shows a busy GPU: an idle one reads 1
 ROUNDED_UP_PCT = 1.0  # Tensor Active that may be all but 0
 BESIDE_NS = 10_000  # so near to an activity a sample may show it
+UNTRACED_WORK = "untraced-work"
 NOTABLE_OTHER_SHARE = 0.01  # of the time traced: recordings of one program alone have up to 0.3 %
 _MEANING_OF_LOSS = (
     "Figures are of what is left: sums are too small, means may be far off, and samples beside a gap may be displaced."
@@ -234,7 +235,7 @@ def _about_other_work(analysis: Analysis) -> list[Finding]:
                 "that the trace does not show: another process, or CUDA graphs that nsys did not record"
             )
             consequence = "What of it ran beside traced kernels counts as theirs."
-            found.append(_fault("untraced-work", sentence=sentence, consequence=consequence, remedy=_TRACE_ALL))
+            found.append(_fault(UNTRACED_WORK, sentence=sentence, consequence=consequence, remedy=_TRACE_ALL))
     return found
 
 

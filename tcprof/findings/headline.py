@@ -10,7 +10,7 @@ from tcprof.analysis.timeline import TIME_CLASSES
 from tcprof.findings.bound import CPU_BOUND, LAUNCH_BOUND, find_bound
 from tcprof.findings.iterations import IterationFigures, from_kernel_order
 from tcprof.findings.verdict import OTHER_KERNELS, describe_rounding, describe_span, tell_unused, why_unknown
-from tcprof.findings.words import WINDOW_NAMES, class_in_sentence
+from tcprof.findings.words import IDLED, WINDOW_NAMES, class_in_sentence
 from tcprof.frames import HEADLINE
 
 _MOST_OF = 0.5  # of the time of other kernels, from which one class is named, or two
@@ -18,31 +18,33 @@ _NOTABLE_PCT = 1.0
 _WAITS = {LAUNCH_BOUND: ", waiting for the CPU to launch kernels", CPU_BOUND: ", waiting for the CPU"}
 
 
-def say_iterations(analysis: Analysis, figures: IterationFigures) -> tuple[str, ...]:
+def say_iterations(analysis: Analysis, figures: IterationFigures, idled: str = IDLED) -> tuple[str, ...]:
     """Of the iterations of a GPU.
 
     Args:
         analysis: The recording.
         figures: The iterations.
+        idled: What is said of the time in which nothing was traced, see ``tcprof.findings.words``.
     """
     of_windows = "an iteration" if analysis.window == "gpu" else f"the {WINDOW_NAMES[analysis.window]} of an iteration"
     first = _say_active(analysis, figures.tensor_active_pct, figures.coverage_pct, of_windows)
     is_one = analysis.window == "gpu" and not math.isnan(figures.tensor_active_pct)
-    waits = _WAITS.get(find_bound(figures), "")
-    return first, *_say_most(analysis, figures.time, "it" if is_one else "an iteration", waits)
+    waits = _WAITS.get(find_bound(figures), "") if idled == IDLED else ""
+    return first, *_say_most(analysis, figures.time, "it" if is_one else "an iteration", idled, waits)
 
 
-def say_capture(analysis: Analysis, row: pd.Series) -> tuple[str, ...]:
+def say_capture(analysis: Analysis, row: pd.Series, idled: str = IDLED) -> tuple[str, ...]:
     """Of the whole capture, where nothing iterates.
 
     Args:
         analysis: The recording.
         row: The capture's row of the range summary.
+        idled: What is said of the time in which nothing was traced.
     """
     mean, unit = float(row[HEADLINE.name]), f"the {describe_span(row)}"
     first = _say_active(analysis, mean, row["coverage_pct"], unit)
     time = analysis.timeline[(analysis.timeline["gpu"] == row["gpu"]) & (analysis.timeline["depth"] == 0)]
-    return first, *tell_unused(row), *_say_most(analysis, time, unit if math.isnan(mean) else "it", "")
+    return first, *tell_unused(row), *_say_most(analysis, time, unit if math.isnan(mean) else "it", idled)
 
 
 def describe_measured(analysis: Analysis, gpu: int, figures: IterationFigures | None) -> str:
@@ -69,7 +71,7 @@ def _say_active(analysis: Analysis, mean: float, coverage: float, unit: str) -> 
     return f"The Tensor Cores were busy {units.format_pct(mean)} of {unit}{describe_rounding(analysis)}."
 
 
-def _say_most(analysis: Analysis, time: pd.DataFrame, unit: str, waits: str) -> tuple[str, ...]:
+def _say_most(analysis: Analysis, time: pd.DataFrame, unit: str, idled: str, waits: str = "") -> tuple[str, ...]:
     """What had most of the time: nothing, tensor kernels or others. None where that is not known."""
     window = float(time["window_ns"].sum())
     if not window > 0:
@@ -77,13 +79,12 @@ def _say_most(analysis: Analysis, time: pd.DataFrame, unit: str, waits: str) -> 
     share = {name: 100 * float(time[f"{name}_ns"].sum()) / window for name in TIME_CLASSES}
     by_name = " (by their names)" if analysis.tensor_source == "none" else ""
     told = "not known to" if share["unresolved_kernel"] >= _NOTABLE_PCT else "that do not"
+    others = sum(share[name] for name in OTHER_KERNELS)
+    rest = f", others {units.format_pct(others)}{_of(share)}" if others >= _NOTABLE_PCT else ""
     candidates = (
-        (share["idle"], "The GPU idled {}" + f" of {unit}{waits}."),
-        (share["tensor_kernel"], "Kernels that use the Tensor Cores" + by_name + " had {}" + f" of {unit}."),
-        (
-            sum(share[name] for name in OTHER_KERNELS),
-            f"Kernels {told} use them{by_name} had {{}} of {unit}{_of(share)}.",
-        ),
+        (share["idle"], f"{idled[0].upper()}{idled[1:]} {{}} of {unit}{waits}."),
+        (share["tensor_kernel"], f"Kernels that use the Tensor Cores{by_name} had {{}} of {unit}{rest}."),
+        (others, f"Kernels {told} use them{by_name} had {{}} of {unit}{_of(share)}."),
         (share["copy"], "Copies and sets had {}" + f" of {unit}."),
         (share["graph"], "CUDA graphs, whose kernels were not recorded, had {}" + f" of {unit}."),
     )

@@ -72,7 +72,7 @@ def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
     if rows.empty:
         return None
     count, kernels = int(rows["instance_count"].sum()), float(rows["kernel_count"].sum())
-    active, low, high, coverage = _pool_tensor_active(rows)
+    active, low, high, coverage = pool_tensor_active(rows)
     kernel_ns = rows["kernel_ns"].astype(float)
     share = rows["tensor_kernel_share_pct"].where(kernel_ns > 0, 0)
     idle, gap = _idle_shares(analysis, gpu, found[found["gpu_window_ns"] > 0])
@@ -109,7 +109,7 @@ def _rows_of(frame: pd.DataFrame, gpu: int, paths: pd.DataFrame) -> pd.DataFrame
     return of_gpu[np.array(known, dtype=bool)]
 
 
-def _pool_tensor_active(rows: pd.DataFrame) -> tuple[float, float, float, float]:
+def pool_tensor_active(rows: pd.DataFrame) -> tuple[float, float, float, float]:
     """Mean, both ends of its interval, and coverage over the windows of several paths together.
 
     The ends are those of the paths, weighted as their means are: errors of rounding go the same way in all of them.

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from tcprof.analysis import Analysis
 from tcprof.findings.cautions import find_cautions
 from tcprof.findings.checks import GOOD, Check, list_checks
-from tcprof.findings.faults import find_faults
+from tcprof.findings.faults import UNTRACED_WORK, find_faults
 from tcprof.findings.finding import Finding, Severity, texts_of
 from tcprof.findings.headline import describe_measured, say_capture, say_iterations
 from tcprof.findings.iterations import IterationFigures, measure_iterations
+from tcprof.findings.places import say_where
 from tcprof.findings.verdict import judge_capture, judge_iterations
+from tcprof.findings.words import IDLED, NOTHING_TRACED
 from tcprof.frames import plain_texts
 
 
@@ -25,6 +27,8 @@ class GpuFindings:
         sentences: The verdict at length, the most important sentence first.
         checks: What was checked before the figures can be trusted.
         figures: The figures of its iterations that the verdict rests on; None where it rests on the whole capture.
+        idle_is_known: Whether the GPU did nothing where nothing was traced.
+        where: How busy the Tensor Cores were in the ranges of an iteration; empty where these do not tell.
     """
 
     gpu: int
@@ -33,6 +37,8 @@ class GpuFindings:
     sentences: tuple[str, ...]
     checks: tuple[Check, ...]
     figures: IterationFigures | None
+    idle_is_known: bool = True
+    where: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,17 +92,22 @@ def judge(analysis: Analysis, gpu: int | None = None) -> Findings:
     if gpu is not None:
         captures = captures[captures["gpu"] == gpu]
     faults = find_faults(analysis)
+    idled = NOTHING_TRACED if any(each.rule == UNTRACED_WORK for each in faults) else IDLED
     found = []
     for _, row in captures.iterrows():
         number = int(row["gpu"])
         figures = measure_iterations(analysis, number)
-        sentences = judge_capture(analysis, row) if figures is None else judge_iterations(analysis, number, figures)
-        headline = say_capture(analysis, row) if figures is None else say_iterations(analysis, figures)
+        if figures is None:
+            sentences, headline = judge_capture(analysis, row, idled), say_capture(analysis, row, idled)
+        else:
+            sentences = judge_iterations(analysis, number, figures, idled)
+            headline = say_iterations(analysis, figures, idled)
         measured, checks = (
             describe_measured(analysis, number, figures),
             list_checks(analysis, row, figures, bool(faults)),
         )
-        found.append(GpuFindings(number, headline, measured, sentences, checks, figures))
+        where = say_where(analysis, number, figures)
+        found.append(GpuFindings(number, headline, measured, sentences, checks, figures, idled == IDLED, where))
     return Findings(tuple(found), (*faults, *find_cautions(analysis)))
 
 

@@ -10,7 +10,7 @@ from tcprof.analysis.kernels.summary import COUNTER_ONLY, could_be_tensor
 from tcprof.analysis.timeline import TIME_CLASSES
 from tcprof.findings.bound import CPU_BOUND, LAUNCH_BOUND, WAITING_PCT, find_bound
 from tcprof.findings.iterations import IterationFigures
-from tcprof.findings.words import WINDOW_NAMES, class_in_sentence
+from tcprof.findings.words import IDLED, WINDOW_NAMES, class_in_sentence
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
 from tcprof.untrusted import one_line
 
@@ -19,10 +19,16 @@ _NOTABLE_PCT = 1.0
 OTHER_KERNELS = tuple(name for name in TIME_CLASSES if name not in ("tensor_kernel", "graph", "copy", "idle"))
 
 
-def judge_iterations(analysis: Analysis, gpu: int, figures: IterationFigures) -> tuple[str, ...]:
+def judge_iterations(analysis: Analysis, gpu: int, figures: IterationFigures, idled: str = IDLED) -> tuple[str, ...]:
     """The verdict on the iterations of a GPU, the most important sentence first.
 
     All shares are means over the iterations' windows together, as in the tables of ranges and of the timeline.
+
+    Args:
+        analysis: The recording.
+        gpu: Number of the GPU.
+        figures: The iterations.
+        idled: What is said of the time in which nothing was traced, see ``tcprof.findings.words``.
     """
     unit = f"the GPU windows of “{figures.name}”"
     if math.isnan(figures.tensor_active_pct):
@@ -33,24 +39,25 @@ def judge_iterations(analysis: Analysis, gpu: int, figures: IterationFigures) ->
         mean = f"mean over {units.format_count(figures.count)} iteration{'s' * (figures.count != 1)}"
         first = f"The Tensor Cores were busy {active} of {over} ({mean}){describe_rounding(analysis)}."
         unit = "that time" if analysis.window == "gpu" else unit
-    waits = figures.idle_pct >= WAITING_PCT
+    waits = figures.idle_pct >= WAITING_PCT and idled == IDLED
     sentences = [first]
     if waits:
         sentences.append(_waiting(figures, unit))
         unit = "that time"
-    sentences.append(_shares(analysis, gpu, figures.time, unit, with_idle=not waits))
+    sentences.append(_shares(analysis, gpu, figures.time, unit, "" if waits else idled))
     if figures.gap_pct >= NOTABLE_GAP_PCT:
         gap = f"another {units.format_pct(figures.gap_pct)} of the time from one iteration to the next"
-        sentences.append(f"Between iterations the GPU idled for {gap}.")
+        sentences.append(f"Between iterations {idled} {'for ' * (idled == IDLED)}{gap}.")
     return tuple(sentence for sentence in sentences if sentence)
 
 
-def judge_capture(analysis: Analysis, row: pd.Series) -> tuple[str, ...]:
+def judge_capture(analysis: Analysis, row: pd.Series, idled: str = IDLED) -> tuple[str, ...]:
     """The verdict on the whole capture, where no path iterates.
 
     Args:
         analysis: The recording.
         row: The capture's row of the range summary.
+        idled: What is said of the time in which nothing was traced.
     """
     gpu, mean = int(row["gpu"]), row[HEADLINE.name]
     unit = f"the {describe_span(row)}"
@@ -61,7 +68,7 @@ def judge_capture(analysis: Analysis, row: pd.Series) -> tuple[str, ...]:
         unit = "that time"
     timeline = analysis.timeline[(analysis.timeline["gpu"] == gpu) & (analysis.timeline["depth"] == 0)]
     # The highest mean of a range comes after the shares, whose "that time" is the capture's.
-    shares = _shares(analysis, gpu, timeline, unit, with_idle=True)
+    shares = _shares(analysis, gpu, timeline, unit, idled)
     sentences = (first, *tell_unused(row), shares, _highest_range(analysis, gpu))
     return tuple(sentence for sentence in sentences if sentence)
 
@@ -112,8 +119,8 @@ def _waiting(figures: IterationFigures, unit: str) -> str:
     return f"The GPU idled {idle} of {unit}."
 
 
-def _shares(analysis: Analysis, gpu: int, rows: pd.DataFrame, unit: str, with_idle: bool) -> str:
-    """What had the time, from the rows of the time classes; empty where they are not known."""
+def _shares(analysis: Analysis, gpu: int, rows: pd.DataFrame, unit: str, idled: str) -> str:
+    """What had the time, from the rows of the time classes, with idle time as it is said; empty where not known."""
     window = float(rows["window_ns"].sum())
     if not window > 0:
         return ""
@@ -132,8 +139,8 @@ def _shares(analysis: Analysis, gpu: int, rows: pd.DataFrame, unit: str, with_id
         said.append(f"CUDA graphs, whose kernels were not recorded, had {units.format_pct(share['graph'])}")
     if share["copy"] >= _NOTABLE_PCT:
         said.append(f"copies and sets had {units.format_pct(share['copy'])}")
-    if with_idle:
-        said.append(f"the GPU idled {units.format_pct(share['idle'])}")
+    if idled:
+        said.append(f"{idled} {units.format_pct(share['idle'])}")
     return f"{lead}Of {unit}, {'; '.join(said)}." if said else lead.strip()
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from tcprof.frames import TIMELINE
 
+IDLED, NOTHING_TRACED = "the GPU idled", "no traced work ran in"  # so many percent
 WINDOW_NAMES = {"gpu": "GPU windows", "host": "host windows", "busy": "busy windows"}
 
 

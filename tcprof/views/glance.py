@@ -27,6 +27,7 @@ class Summary:
         tiles: Figures.
         checks: What was checked, see ``tcprof.findings.Check``.
         headline: The verdict in two short sentences.
+        where: How busy the Tensor Cores were in which ranges.
         measured: What these and the tiles are over.
         checked: How many checks pass, and which do not, in one line.
     """
@@ -37,6 +38,7 @@ class Summary:
     tiles: tuple[Tile, ...]
     checks: tuple[Any, ...]
     headline: tuple[str, ...] = ()
+    where: str = ""
     measured: str = ""
     checked: str = ""
 

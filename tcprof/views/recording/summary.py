@@ -36,11 +36,13 @@ def summarize(analysis: Analysis, findings: Findings) -> list[Summary]:
 def _summarize_gpu(analysis: Analysis, found: GpuFindings) -> Summary:
     rows = analysis.ranges[(analysis.ranges["gpu"] == found.gpu) & (analysis.ranges["depth"] == 0)]
     row, figures = rows.iloc[0], found.figures
-    tiles = _capture_tiles(analysis, row) if figures is None else _iteration_tiles(analysis, row, figures)
+    idle = "GPU idle" if found.idle_is_known else "Nothing traced"
+    tiles = _capture_tiles(analysis, row, idle) if figures is None else _iteration_tiles(analysis, row, figures, idle)
     return Summary(
         gpu=found.gpu,
         title=gpu_title(analysis, found.gpu),
         headline=found.headline,
+        where=found.where,
         measured=found.measured,
         verdict=found.sentences,
         tiles=tiles[:MOST_TILES],
@@ -49,7 +51,7 @@ def _summarize_gpu(analysis: Analysis, found: GpuFindings) -> Summary:
     )
 
 
-def _iteration_tiles(analysis: Analysis, row: pd.Series, figures: IterationFigures) -> tuple[Tile, ...]:
+def _iteration_tiles(analysis: Analysis, row: pd.Series, figures: IterationFigures, idle: str) -> tuple[Tile, ...]:
     """Means over the iterations' windows together, as in the verdict and the tables; of their time the median."""
     gpu = int(row["gpu"])
     over = f"mean over {units.format_things(figures.count, 'iteration')}"
@@ -63,7 +65,7 @@ def _iteration_tiles(analysis: Analysis, row: pd.Series, figures: IterationFigur
     return (
         *_time_tile(analysis, gpu),
         Tile("Tensor Active", units.format_pct(figures.tensor_active_pct), interval, active),
-        Tile("GPU idle", units.format_pct(figures.idle_pct), "", f"of the GPU windows, {over}"),
+        Tile(idle, units.format_pct(figures.idle_pct), "", f"of the GPU windows, {over}"),
         *_flop_tile(analysis, figures.rows, f"over the {WINDOW_NAMES[analysis.window]}"),
         *_mfu_tile(analysis, figures.rows, f"over the {WINDOW_NAMES[analysis.window]}"),
         Tile("Tensor kernels", _share_text(figures.rows, figures.tensor_kernel_share_pct), "", kernels),
@@ -83,7 +85,7 @@ def _time_tile(analysis: Analysis, gpu: int) -> tuple[Tile, ...]:
     return (Tile("Time per iteration", units.format_ns(time.value), interval, caption),)
 
 
-def _capture_tiles(analysis: Analysis, row: pd.Series) -> tuple[Tile, ...]:
+def _capture_tiles(analysis: Analysis, row: pd.Series, idle: str) -> tuple[Tile, ...]:
     """Figures of the whole capture."""
     gpu = int(row["gpu"])
     known = not math.isnan(row[HEADLINE.name])
@@ -102,7 +104,7 @@ def _capture_tiles(analysis: Analysis, row: pd.Series) -> tuple[Tile, ...]:
             _rounding_interval(analysis, gpu) if known else "",
             f"mean {over}{rounded}" if known else _unsampled(analysis),
         ),
-        Tile("GPU idle", units.format_pct(100 - busy_pct), "", over if traced else NOT_TRACED),
+        Tile(idle, units.format_pct(100 - busy_pct), "", over if traced else NOT_TRACED),
         *_flop_tile(analysis, row.to_frame().T, over),
         *_mfu_tile(analysis, row.to_frame().T, over),
         *([] if math.isnan(share) else tensor),
