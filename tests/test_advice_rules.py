@@ -348,6 +348,7 @@ def test_a_kernel_with_fewer_blocks_than_sms_is_told_where_no_framework_runs(fin
             few_blocks(66),
             few_blocks(1, length=10 * US),  # too short to matter
             few_blocks(1, name="void at::native::reduce_kernel<512, 1>"),  # not the program's own
+            few_blocks(24, name="ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096>)"),
             few_blocks(1).kernel("sum", 4 * MS, 50 * MS, launched=1, gridX=500),  # takes little of the time
         ],
     ),

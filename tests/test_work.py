@@ -25,6 +25,7 @@ work = importlib.import_module("work")
 SMS, CLOCK_HZ, BANDWIDTH, US = 132, 2_000_000_000, 4_800_000_000_000, 1_000
 L2_PER_NS = 160  # slices times the clock of the L2 cache
 PERIOD = 20 * US
+NO = np.array([False])
 NAMES = {column: metric.names[0] for column, metric in find_chip("GH100").sums.items()}
 # What a launch counts: a kernel that streams memory, and one that multiplies float32 on the CUDA cores.
 PER_LAUNCH = {
@@ -255,7 +256,7 @@ def _launch_times(builder: TraceBuilder) -> list[tuple[int, int]]:
 def test_what_bounds_a_kernel(
     dram: float, issue: float, fma: float, tensor: float, sm_active: float, is_fp32_product: bool, bound: str
 ) -> None:
-    found = find_bounds(share(sm_active, issue, dram, fma), np.array([float(tensor)]), np.array([is_fp32_product]))
+    found = find_bounds(share(sm_active, issue, dram, fma), np.array([float(tensor)]), np.array([is_fp32_product]), NO)
     assert found.tolist() == [bound]
 
 
@@ -278,8 +279,13 @@ def test_what_bounds_a_kernel(
 def test_caches_bound_a_kernel_where_they_are_the_busiest(
     l1: float, l2: float, dram: float, issue: float, tensor: float, bound: str
 ) -> None:
-    found = find_bounds(share(99, issue, dram, 5, l1, l2), np.array([float(tensor)]), np.array([False]))
+    found = find_bounds(share(99, issue, dram, 5, l1, l2), np.array([float(tensor)]), NO, NO)
     assert found.tolist() == [bound]
+
+
+def test_communication_is_bound_by_nothing_else() -> None:
+    found = find_bounds(share(18, 20, 90, 5), np.array([0.0]), NO, ~NO)
+    assert found.tolist() == ["communication"]
 
 
 def share(

@@ -197,7 +197,7 @@ KERNELS = Schema(
             TEXT,
             "memory, L1 cache (and shared memory), L2 cache, tensor (the tensor pipe), fp32 (float32 on the CUDA "
             "cores) or issue (the issue slots), if that is at 60 % or more and the highest; else small grid, where "
-            "40 % of the SMs had nothing to do, or latency; empty where unknown.",
+            "40 % of the SMs had nothing to do, or latency; communication between GPUs; empty where unknown.",
             title="Bound by",
         ),
         Column(

@@ -14,20 +14,25 @@ BOUND_PCT = 60.0
 MEMORY, TENSOR, CUDA_CORES, ISSUE = "memory", "tensor", "fp32", "issue"
 L1, L2 = "L1 cache", "L2 cache"
 SMALL_GRID, LATENCY, UNKNOWN = "small grid", "latency", ""
+COMMUNICATION = "communication"
 
 
-def find_bounds(shares: Mapping[str, Floats], tensor_active: Floats, fp32_products: Bools) -> npt.NDArray[np.object_]:
+def find_bounds(
+    shares: Mapping[str, Floats], tensor_active: Floats, fp32_products: Bools, communication: Bools
+) -> npt.NDArray[np.object_]:
     """What each kernel is bound by.
 
     Args:
         shares: The shares of ``tcprof.analysis.kernels.work.SHARES`` in percent, as ``NAME_pct``; NaN for unknown.
         tensor_active: Tensor Active in percent.
         fp32_products: Which multiply matrices of float32, as their names tell.
+        communication: Which are collective operations, as theirs do.
 
     Returns:
-        ``MEMORY``, ``L1``, ``L2``, ``TENSOR`` or ``ISSUE`` where that is the highest and at 60 % or more;
-        ``CUDA_CORES`` where it would be ``ISSUE`` and the FMA pipe is that busy, or, where that was not recorded, the
-        kernel is of ``fp32_products``; ``SMALL_GRID`` where no warp was on 40 % of the SMs; else ``LATENCY``.
+        ``COMMUNICATION`` of those: they wait for links and other GPUs, whatever else they do. ``MEMORY``, ``L1``,
+        ``L2``, ``TENSOR`` or ``ISSUE`` where that is the highest and at 60 % or more; ``CUDA_CORES`` where it would be
+        ``ISSUE`` and the FMA pipe is that busy, or, where that was not recorded, the kernel is of ``fp32_products``;
+        ``SMALL_GRID`` where no warp was on 40 % of the SMs; else ``LATENCY``.
         ``UNKNOWN`` where memory or issue slots are.
     """
     memory, issue, fma, l1, l2 = (shares[f"{name}_pct"] for name in ("dram", "sm_issue", "fma", "l1", "l2"))
@@ -36,6 +41,7 @@ def find_bounds(shares: Mapping[str, Floats], tensor_active: Floats, fp32_produc
     of_cache = (cache >= BOUND_PCT) & (cache > np.fmax(compute, memory))
     is_fp32 = np.where(np.isnan(fma), fp32_products & (issue >= BOUND_PCT), fma >= BOUND_PCT)
     choices = {
+        COMMUNICATION: communication,
         UNKNOWN: np.isnan(memory) | np.isnan(issue),
         L1: of_cache & (l1 >= cache),
         L2: of_cache,

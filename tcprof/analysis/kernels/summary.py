@@ -70,7 +70,8 @@ def summarize_kernels(
     measured = _measure(sums, launched, group)
     others = _measure_others(sums, measured["total_ns"])
     fp32_products = ((names["work"] == PRODUCT) & (names["precision"] == "fp32")).to_numpy(dtype=bool)
-    bound = find_bounds(others, measured["tensor_active_pct"], fp32_products)
+    communication = names["communication"].to_numpy(dtype=bool)
+    bound = find_bounds(others, measured["tensor_active_pct"], fp32_products, communication)
     work = _measure_work(sums, launched, group)
     columns = {**rows, **texts, "path": labels[path_id], **measured, **others, **work, "bound": bound, **names}
     frame = pd.DataFrame(columns, index=rows.index)

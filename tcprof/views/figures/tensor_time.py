@@ -24,6 +24,7 @@ _COLORS = {  # what bounds a kernel has the colour of the time that it makes up
     "issue": CLASS_COLORS["issue_bound"],
     "small grid": CLASS_COLORS["small_grid"],
     "latency": CLASS_COLORS["other_kernel"],
+    "communication": CLASS_COLORS["communication"],
     "": UNKNOWN_COLOR,
 }
 _UNKNOWN = "bound unknown"

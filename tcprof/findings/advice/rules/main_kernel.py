@@ -61,7 +61,7 @@ def _few_blocks(step: Step) -> list[Advice]:
     kernels, sms = step.kernels, float(step.gpu_row["sm_count"])
     blocks = count_blocks(kernels)
     is_few = (blocks < _FEW * sms) & (kernels["exposed_ns"] / kernels["launches"] >= _LEAST_NS)
-    rows = kernels.assign(blocks=blocks)[is_few]
+    rows = kernels.assign(blocks=blocks)[is_few & ~kernels["communication"]]  # whose blocks are one for each channel
     if step.share_pct(time_of(rows)) < FEW_PCT:
         return []
     first = rows.iloc[0]
