@@ -339,6 +339,9 @@ class TestAdvice:
         (fusion,) = [each for each in compare_advice(compared) if each.rule == "fusion"]
         assert fusion.is_gone
         assert ["fusion", fusion.sentence, fusion.predicted, "gone"] in shown.rows
+        (casts,) = [each for each in compare_advice(compared) if each.is_new]
+        assert casts.rule == "mixed-precision-overhead"
+        assert [casts.rule, casts.sentence, "–", f"new: {casts.left}"] in shown.rows
         assert describe_won(compared, 0).endswith("less time.")
         assert describe_won(compared, 0) in plain(shown)
 

@@ -1,13 +1,17 @@
 """The page of a comparison as a browser shows it."""
 
+from pathlib import Path
+
 import pytest
 from clicks import click_middle, find_rest
 from comparison_inputs import compare_hostile, compare_several, compare_steps, read_steps, tell, write_page
 from report_inputs import HOSTILE, Pages, make_comparison, make_empty
 from slow import slow
 
+import tcprof
 from tcprof.comparison import compare
 
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 NAMES = ("two", "several", "hostile", "gpus", "faulty", "empty")
 FEW = ("two",)
@@ -239,3 +243,13 @@ def test_without_scripts_the_figures_are_read_in_the_tables(browser, pages):
     assert opened.locator("#quantities-1-0 tbody tr").count() >= 6
     assert opened.locator("#table-kernels-1-0 tbody tr").count() == 3
     context.close()
+
+
+def test_the_columns_that_are_shown_first_fit(visit, tmp_path):
+    page = tmp_path / "recorded.html"
+    write_page([compare(*(tcprof.read(FIXTURES / f"mlp_{name}.sqlite") for name in ("fp32", "fp16")))], page)
+    opened = visit(page, 1280)
+    widths = "each => [each.closest('table').id, each.scrollWidth - each.closest('.table-box').clientWidth]"
+    tables = opened.locator(".table-box > table").evaluate_all(f"all => all.map({widths})")
+    assert {"table-ranges-1-0", "table-kernels-1-0"} <= {name for name, _ in tables}
+    assert [each for each in tables if each[1] > 0] == []

@@ -13,19 +13,22 @@ from tcprof.findings.advice.advice import Advice, describe_gain
 from tcprof.findings.advice.rules import RULES, load_rule
 from tcprof.findings.advice.windows import measure_length
 
+_MOST_NEW = 3  # findings of the new side, in a line
 _NOTHING = Found(math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True)
 class ComparedAdvice:
-    """Advice on the baseline, and what became of it.
+    """Advice on the baseline, and what became of it; or what the new side has instead.
 
     Attributes:
         gpu: Number of the GPU.
         rule: The rule that found it.
         sentence: What it found.
-        predicted: What it was expected to win, in words.
+        predicted: What it was expected to win on the baseline, in words; empty for what is new.
         is_gone: Whether the new side has no such advice.
+        is_new: Whether the baseline has none.
+        left: What it is expected to win on the new side, in words; empty where it is gone, or without a price there.
     """
 
     gpu: int
@@ -33,18 +36,51 @@ class ComparedAdvice:
     sentence: str
     predicted: str
     is_gone: bool
+    is_new: bool
+    left: str
+
+    @property
+    def now(self) -> str:
+        """What became of it, in words."""
+        state = "gone" if self.is_gone else "new" if self.is_new else "still there"
+        return f"{state}: {self.left}" if self.left else state
 
 
 def compare_advice(comparison: Comparison) -> tuple[ComparedAdvice, ...]:
-    """The priced advice on the baseline that is worth a line, and whether it is gone."""
-    base, new = (advise(side.typical) for side in (comparison.base, comparison.new))
-    left = {(gpu, each.rule) for each in new if _counts(each) for gpu in each.gpus}
-    return tuple(
-        ComparedAdvice(gpu, each.rule, each.sentence, describe_gain(each.gain), (gpu, each.rule) not in left)
-        for each in base
+    """The priced advice on the baseline that is worth a line, and whether it is gone; then what the new side has."""
+    base, new = (_by_gpu_and_rule(side) for side in (comparison.base, comparison.new))
+    old = [
+        ComparedAdvice(
+            gpu=gpu,
+            rule=rule,
+            sentence=each.sentence,
+            predicted=describe_gain(each.gain),
+            is_gone=(gpu, rule) not in new,
+            is_new=False,
+            left=_tell_gain(new.get((gpu, rule))),
+        )
+        for (gpu, rule), each in base.items()
         if each.gain.is_notable
-        for gpu in each.gpus
-    )
+    ]
+    added = [
+        ComparedAdvice(gpu, rule, each.sentence, "", False, True, _tell_gain(each))
+        for (gpu, rule), each in new.items()
+        if (gpu, rule) not in base and each.gain.is_notable
+    ]
+    return (*old, *added)
+
+
+def _by_gpu_and_rule(side: Side) -> dict[tuple[int, str], Advice]:
+    """The advice on a side that is shown as a finding; of one rule the best."""
+    found: dict[tuple[int, str], Advice] = {}
+    for each in advise(side.typical):
+        for gpu in each.gpus if _counts(each) else ():
+            found.setdefault((gpu, each.rule), each)
+    return found
+
+
+def _tell_gain(advice: Advice | None) -> str:
+    return describe_gain(advice.gain) if advice is not None and advice.gain.is_known else ""
 
 
 def describe_compared(comparison: Comparison, found: Sequence[ComparedAdvice]) -> tuple[str, ...]:
@@ -52,11 +88,13 @@ def describe_compared(comparison: Comparison, found: Sequence[ComparedAdvice]) -
     lines = []
     for gpu in sorted({each.gpu for each in found}):
         gone = [f"{each.rule} (predicted: {each.predicted})" for each in found if each.gpu == gpu and each.is_gone]
-        left = [each.rule for each in found if each.gpu == gpu and not each.is_gone]
+        left = [each.rule for each in found if each.gpu == gpu and not each.is_gone and not each.is_new]
+        new = [f"{each.rule} ({each.left})" for each in found if each.gpu == gpu and each.is_new][:_MOST_NEW]
         lead = f"GPU {gpu}: " if len({each.gpu for each in found}) > 1 else ""
         parts = [f"gone: {', '.join(gone)}"] * bool(gone) + [f"still there: {', '.join(left)}"] * bool(left)
-        took = describe_won(comparison, gpu)
-        lines.append(f"{lead}Advice on the baseline: {'; '.join(parts)}.{' ' if took else ''}{took}")
+        said = [f"Advice on the baseline: {'; '.join(parts)}."] * bool(parts)
+        said += [f"New: {', '.join(new)}."] * bool(new)
+        lines.append(f"{lead}{' '.join(filter(None, (*said, describe_won(comparison, gpu))))}")
     return tuple(lines)
 
 

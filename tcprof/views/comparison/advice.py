@@ -1,7 +1,8 @@
-"""What became of the advice on the baseline: of each what it was expected to win, and what the step won in the end."""
+"""What became of the advice on the baseline, what the step won in the end, and what there is to do now."""
 
 from collections.abc import Sequence
 
+from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.findings.advice.compared import ComparedAdvice, describe_won
 from tcprof.views.cells import word_cell
@@ -21,7 +22,7 @@ _NOTE = (
 def view_advice(
     comparison: Comparison, advice: Sequence[ComparedAdvice], gpu: int, number: int, of_side: str
 ) -> tuple[Section, ...]:
-    """The advice on the baseline and whether it is gone; nothing where there was none.
+    """The advice on the baseline and whether it is gone, and what is new; nothing where there is none.
 
     Args:
         comparison: The comparison.
@@ -31,15 +32,13 @@ def view_advice(
         of_side: What the caption ends with.
     """
     rows = tuple(
-        Row(
-            each.rule, tuple(map(word_cell, (each.sentence, each.predicted, "gone" if each.is_gone else "still there")))
-        )
+        Row(each.rule, tuple(map(word_cell, (each.sentence, each.predicted or units.UNKNOWN, each.now))))
         for each in advice
         if each.gpu == gpu
     )
     if not rows:
         return ()
-    caption = f"Advice on the baseline, and whether it is gone{of_side}"
+    caption = f"Advice on the baseline, whether it is gone, and what is new{of_side}"
     table = Table(f"advice-{number}-{gpu}", "", "advice", _HEADINGS, rows, gpu=gpu, caption=caption)
     notes = Notes(tuple(filter(None, (describe_won(comparison, gpu), _NOTE))))
-    return (Section(f"advised-{number}-{gpu}", "What became of the advice on the baseline", (table, notes), "Advice"),)
+    return (Section(f"advised-{number}-{gpu}", "What became of the advice, and what is new", (table, notes), "Advice"),)

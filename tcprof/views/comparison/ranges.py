@@ -22,7 +22,7 @@ NOTE = (
 )
 _SHOWN = (  # on a page, before its reader has chosen; by what conditions call them
     *("time", "host_time", "gpu_idle", "kernel_count"),
-    *("tensor_active", "tensor_kernel_share", "tflops"),
+    *("tensor_active", "tensor_kernel_share"),
 )
 _PLACE = ["domain", "path", "depth"]
 
