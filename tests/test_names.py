@@ -299,6 +299,14 @@ def test_the_work_that_a_name_tells_of(name: str, work: str, words: set[str]) ->
     [
         ("void at::native::vectorized_elementwise_kernel<(int)4, at::native::FillFunctor<float>>(int)",
          "vectorized_elementwise_kernel<FillFunctor>"),
+        ("void at::native::elementwise_kernel<(int)128, (int)2, void at::native::gpu_kernel_impl_nocast<at::native::"
+         "BinaryFunctor<float, float, float, at::native::binary_internal::MulFunctor<float>>>(at::TensorIteratorBase &)"
+         "::[lambda(int) (instance 1)]>(int, T3)", "elementwise_kernel<MulFunctor>"),
+        ("void at::native::vectorized_elementwise_kernel<(int)8, at::native::GeluCUDAKernelImpl(at::TensorIterator &, "
+         "GeluType)::[lambda() (instance 2)]::operator ()() const::[lambda(c10::Half) (instance 1)]>(int)",
+         "vectorized_elementwise_kernel<GeluCUDAKernelImpl>"),
+        ("void at::native::vectorized_elementwise_kernel<(int)4, at::native::AUnaryFunctor<float, float, float>>(int)",
+         "vectorized_elementwise_kernel<AUnaryFunctor>"),
         ("void cutlass::Kernel2<cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1>(T1::Params)",
          "cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1"),
         ("void at::native::<unnamed>::max_pool_backward_nhwc<float>(const T1 *)", "max_pool_backward_nhwc"),

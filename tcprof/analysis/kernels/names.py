@@ -107,10 +107,13 @@ _WORDLESS = re.compile(
     r"|opmathsymmetric|params|wrapper|t|func|reduce|reduceop|vec|triton|poi|red|per|fused"
 )
 LONGEST_NAME = 64
-# What an element-wise kernel of PyTorch computes is among its template arguments.
+# What an element-wise kernel of PyTorch computes is among its template arguments: a functor, or the function on the CPU
+# that holds the lambda. Those that only hand on what they are given tell nothing.
 _FUNCTION = re.compile(
-    r"(\w*(?:_kernel_cuda|_cuda_kernel|[Ff]unctor|_kernel_impl|MeanOps|NormOps|WelfordOps|_kernel)\w*)"
+    r"\w*(?:_kernel_cuda|_cuda_kernel|[Ff]unctor|_kernel_impl|MeanOps|NormOps|WelfordOps|_kernel)\w*"
+    r"|\w+(?=\(at::TensorIterator)"
 )
+_HANDING_ON = re.compile(r"gpu_kernel_impl|^(?:[AB]?UnaryFunctor|BinaryFunctor|operator)")
 # What cuDNN and cuBLAS put into names, which says little.
 _NOISE = re.compile(
     r"(?<=^cudnn)_generated_fort_native|_knob_\d+(?=_)|_cga\d\w*_kernel\d\w*"
@@ -215,7 +218,8 @@ def short_name(name: str, length: int = LONGEST_NAME) -> str:
     base = head.partition("(")[0].rpartition("::")[2].strip() or text
     if base in _WRAPPERS and arguments:
         base = re.split(r"[<>,(]", arguments, maxsplit=1)[0].rpartition("::")[2].strip() or base
-    inner = next((match for match in _FUNCTION.findall(arguments) if match != base), "") if arguments else ""
+    found = [match for match in _FUNCTION.findall(arguments) if match != base]
+    inner = next((match for match in found if not _HANDING_ON.search(match)), found[0] if found else "")
     short = _NOISE.sub("", f"{base}<{inner}>" if inner else base) or "(unnamed)"
     kept = length * 3 // 5  # what distinguishes kernels of one family is at the end
     return short if len(short) <= length else f"{short[:kept]}…{short[kept + 1 - length :]}"
