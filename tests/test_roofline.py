@@ -211,6 +211,8 @@ class TestRoofline:
         (circles,) = [trace for trace in data if trace.name == "FP16"]
         assert [*circles.marker.symbol] == ["circle", "diamond"]
         assert "on GPU 1" in circles.hovertext[1]
+        assert "Circles are of GPU 0; diamonds are of GPU 1." in list_rooflines(two)[0].lines
+        assert not any("ircles are of" in line for line in list_rooflines(analysis)[0].lines)
 
     def test_nothing_recorded_is_nothing_drawn(self):
         assert not figure_roofline(make_empty()).data

@@ -275,6 +275,9 @@ def test_show_selects_what_a_finding_is_about(visit, pages):
     opened.go_back()
     opened.wait_for_function("title => document.querySelector('.panel-title').textContent === title", arg=title)
     assert opened.messages == []
+    titles = [title.strip() for title in opened.locator(".panel h3").all_text_contents()]
+    assert "Its kernels" in titles  # a finding launches none
+    assert not [title for title in titles if "it launched" in title]
 
 
 def test_findings_are_headed_by_what_is_so_with_their_rule_beside_it(visit, pages):

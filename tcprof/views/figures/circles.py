@@ -17,6 +17,7 @@ from tcprof.views.selection import kernel_names, link
 MOST_KERNELS = 1000  # circles; of more kernels those that took longest are drawn
 _LARGEST, _SMALLEST = 46, 5  # diameter in pixels
 _SYMBOLS = ("circle", "diamond", "square", "hexagon", "pentagon", "star", "triangle-up", "cross")  # of the GPUs
+_SPOKEN = ("circles", "diamonds", "squares", "hexagons", "pentagons", "stars", "triangles", "crosses")
 
 
 def keep_longest(kernels: pd.DataFrame) -> pd.DataFrame:
@@ -53,6 +54,21 @@ def circles(
         hovertext=hovertext,
         hovertemplate="%{hovertext}<extra></extra>",
     )
+
+
+def describe_symbols(analysis: Analysis) -> str:
+    """Which shape the kernels of each GPU have, in a sentence; empty for one GPU.
+
+    Args:
+        analysis: What the kernels belong to.
+    """
+    numbers = sorted(analysis.kernels["gpu"].unique().tolist())
+    by_shape = [(_SPOKEN[place], numbers[place :: len(_SPOKEN)]) for place in range(min(len(numbers), len(_SPOKEN)))]
+    told = [
+        f"{shape} are of {'GPU' if len(own) == 1 else 'GPUs'} {', '.join(map(str, own))}" for shape, own in by_shape
+    ]
+    text = "; ".join(told)
+    return f"{text[0].upper()}{text[1:]}." if len(numbers) > 1 else ""
 
 
 def size_circles(times_ns: Floats, longest_ns: float) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
             "Advice",
         ),
         Section(TIMELINE, "Timeline", ()),
-        Section("consists", "What the time consists of", _icicles(analysis), "Mean iteration"),
+        Section("consists", "What the time consists of", _icicles(analysis)),
         Section("iterations", "Iterations", _iterations(analysis)),
         Section("modules", "Modules", _modules(analysis)),
         Section("ranges", "Ranges", (Notes((_about_ranges(analysis),)), *cut_ranges(analysis))),

@@ -9,7 +9,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.roofline import NO_BYTES, NO_FLOP, has_bytes, place_kernels
 from tcprof.views.document import Figure, Notes, Part
-from tcprof.views.figures.circles import MOST_KERNELS
+from tcprof.views.figures.circles import MOST_KERNELS, describe_symbols
 from tcprof.views.figures.plain import PlotlyFigure
 from tcprof.views.figures.roofline import figure_roofline
 from tcprof.views.figures.tensor_time import figure_memory_tensor, figure_tensor_time
@@ -49,7 +49,9 @@ def list_rooflines(analysis: Analysis) -> tuple[Part, ...]:
     """The roofline and time against Tensor Active, as far as they were recorded."""
     if analysis.kernels.empty:
         return ()
-    parts: list[Part] = [Notes((f"{_ROOFLINE} {_CIRCLES}",) if has_bytes(analysis.kernels) else (NO_ROOFLINE,))]
+    shapes = describe_symbols(analysis)
+    lines = (f"{_ROOFLINE} {_CIRCLES}" if has_bytes(analysis.kernels) else NO_ROOFLINE, *([shapes] if shapes else []))
+    parts: list[Part] = [Notes(lines)]
     if has_bytes(analysis.kernels):
         parts.append(_figure(analysis, ROOFLINE, describe_unplaced(analysis)))
     if analysis.tensor_source != "none":

@@ -1591,7 +1591,7 @@
     const of = parts ? (name) => sumOf(details.modules, parts, name) : figureOf(details.modules, id);
     const seconds = 1e-9 * of("kernel_ns");
     return [
-      ["Time of its kernels", formatSeconds(seconds)],
+      ["Total time of its kernels", formatSeconds(seconds)],
       ["Share of all kernels' time", formatPercent(of("share_pct"))],
       ["Tensor Active while they ran", withInterval(...interval(of, "tensor_active_pct", "tensor_active"))],
       ["Time lost to the peak", formatSeconds(1e-9 * of("lost_ns"))],
@@ -1624,13 +1624,15 @@
       const idle = place.end - place.start - busyTime(work, bars, place.start, place.end);
       if (idle > 0) classes.push({ ...header.classes[header.classes.length - 1], seconds: idle });
     }
-    return { classes, classesTitle: kind === "window" ? "Time by class" : "Time of what it launched, by class" };
+    const title = kind === "window" ? "Time by class" : kind === "finding" ? "Time of its kernels, by class" : "Time of what it launched, by class";
+    return { classes, classesTitle: title };
   }
   function listsOf(subjects, subject) {
     const lists = aboutLists(subject);
     if (subject.selection.kind !== "kernel") {
       const { kind } = subject.selection;
-      const title = kind === "window" ? "Kernels in the window" : kind === "module" || kind === "modules" || kind === "kernels" ? "Its kernels" : "Kernels that it launched";
+      const hasKernels = ["module", "modules", "kernels", "finding"].includes(kind);
+      const title = kind === "window" ? "Kernels in the window" : hasKernels ? "Its kernels" : "Kernels that it launched";
       lists.push(workList(subjects, subject, title));
     }
     return [...lists, ...launcherLists(subjects, subject)];
