@@ -9,7 +9,8 @@ def one_line(text: str, length: int = LINE_LENGTH) -> str:
     """Any text as one short line, without what would break it or turn it around, and without a long one's middle."""
     most = 20 * length  # looking at more of a name of megabytes would only cost time
     ends = text if len(text) <= 2 * most else text[:most] + text[-most:]
-    line = " ".join("".join(_visible(character) for character in ends).split())
+    seen = ends if ends.isprintable() else "".join(map(_visible, ends))
+    line = " ".join(seen.split())
     head = length // 2 - 1
     return line if len(line) <= length else f"{line[:head].rstrip()} … {line[head + 3 - length :].lstrip()}"
 

@@ -4,6 +4,7 @@ An activity starts when the one before it on the GPU has ended and the CPU has l
 pace, but in a wait, which ends when the activities do that it waited for. What each takes is as it was recorded.
 """
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -72,20 +73,21 @@ class Replay:
     def _play(self, cpu: float, is_waiting: bool, gpu: float) -> list[float]:
         """When each activity starts."""
         columns = (self.waited_ns, self.last, self.returned_ns)
-        waits = list(zip(*(column.tolist() for column in columns), strict=True)) if is_waiting else []
+        waits = iter(zip(*(column.tolist() for column in columns), strict=True) if is_waiting else ())
         gaps = np.where(self.queued, self.after_ns, self.gap_ns).tolist()
         latencies = np.where(self.queued, self.latency_ns, self.after_ns).tolist()
         starts: list[float] = []
         ends: list[float] = []
-        end, delay, at = _PAST, 0.0, 0
+        end, delay, never = _PAST, 0.0, (math.inf, -1, 0.0)
+        waited, last, returned = next(waits, never)
         rows = zip(self.launched_ns.tolist(), gaps, latencies, (gpu * self.duration_ns).tolist(), strict=True)
         for launched, gap, latency, duration in rows:
-            while at < len(waits) and waits[at][0] <= launched:
-                waited, last, returned = waits[at]
+            while waited <= launched:
                 until = ends[min(last, len(ends) - 1)] if last >= 0 and ends else _PAST
                 delay = max(cpu * waited + delay, until) + returned - cpu * waited
-                at += 1
-            start = max(end + gap, cpu * launched + delay + latency)
+                waited, last, returned = next(waits, never)
+            queued, idle = end + gap, cpu * launched + delay + latency
+            start = queued if queued > idle else idle  # max() would take as long as all else here
             end = start + duration
             starts.append(start)
             ends.append(end)

@@ -71,6 +71,7 @@ def _templates() -> Environment:
         loader=PackageLoader("tcprof.render.html"),
         autoescape=True,
         undefined=StrictUndefined,
+        optimized=False,  # which takes longer than it saves: a page is made once
         trim_blocks=True,
         lstrip_blocks=True,
     )
