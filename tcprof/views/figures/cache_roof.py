@@ -8,7 +8,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.chips import find_chip
-from tcprof.views.figures.circles import circles, describe_kernel
+from tcprof.views.figures.circles import KernelCircles
 from tcprof.views.figures.lanes import label
 from tcprof.views.figures.plain import PlotlyFigure, scatter
 
@@ -28,7 +28,11 @@ def cache_rates(analysis: Analysis, rows: pd.DataFrame) -> dict[int, tuple[float
 
 
 def add_cache(
-    figure: PlotlyFigure, analysis: Analysis, rows: pd.DataFrame, longest_ns: float, box: tuple[float, float, float]
+    figure: PlotlyFigure,
+    analysis: Analysis,
+    rows: pd.DataFrame,
+    circles: KernelCircles,
+    box: tuple[float, float, float],
 ) -> None:
     """Circles and slopes of the L2 cache, which a click on the legend shows; none where its rate is not known.
 
@@ -36,16 +40,16 @@ def add_cache(
         figure: What they are added to.
         analysis: What the kernels belong to.
         rows: Kernels that are placed, see ``place_kernels``.
-        longest_ns: The time that has the largest circle.
+        circles: Draws them.
         box: The lowest FLOP for each byte, and the lowest and highest FLOP a second, that slopes are drawn from and to.
     """
     rates = cache_rates(analysis, rows)
     placed = rows[rows["gpu"].isin(rates) & rows["l2_intensity"].notna()]
     if placed.empty:
         return
-    said = [_describe(row, analysis) for row in placed.to_dict("records")]
+    said = [_describe(row, circles) for row in placed.to_dict("records")]
     height = 1e12 * placed["tflops"].to_numpy()
-    trace = circles(placed, placed["l2_intensity"].to_numpy(), height, longest_ns, analysis, said)
+    trace = circles.draw(placed, placed["l2_intensity"].to_numpy(), height, said)
     symbols = [f"{symbol}-open" for symbol in trace["marker"]["symbol"]]
     shared = {"legendgroup": NAME, "visible": "legendonly"}
     figure.add_trace(trace.set(name=NAME, marker={"color": _COLOR, "symbol": symbols}, **shared))
@@ -60,10 +64,10 @@ def add_cache(
             figure.add_trace(line.set(hovertext=hover, hovertemplate="%{hovertext}<extra></extra>", **shared))
 
 
-def _describe(row: Mapping[Any, Any], analysis: Analysis) -> str:
+def _describe(row: Mapping[Any, Any], circles: KernelCircles) -> str:
     """What the pointer shows over a kernel."""
     size, error = (units.format_bytes(row[name]) for name in ("l2_bytes", "l2_bytes_error"))
     return (
-        f"{describe_kernel(row, analysis)}<br>{units.format_flops(row['tflops'])}<br>"
+        f"{circles.describe(row)}<br>{units.format_flops(row['tflops'])}<br>"
         f"{size} (± {error}) through the L2 cache<br>{row['l2_intensity']:.3g} FLOP for each byte of it"
     )

@@ -25,35 +25,55 @@ def keep_longest(kernels: pd.DataFrame) -> pd.DataFrame:
     return kernels.nlargest(MOST_KERNELS, "total_ns")
 
 
-def circles(
-    rows: pd.DataFrame, x: Floats, y: Floats, longest_ns: float, analysis: Analysis, hovertext: list[str]
-) -> Settings:
-    """Circles, which differ in shape between GPUs; a click on one selects its kernel on a page.
+class KernelCircles:
+    """Draws kernels of a recording, which differ in shape between GPUs; a click on one selects it on a page.
 
     Args:
-        rows: Kernels, rows of ``analysis.kernels`` by index.
-        x: Their places.
-        y: Likewise.
-        longest_ns: The time that has the largest circle.
         analysis: What the kernels belong to.
-        hovertext: What the pointer shows over each.
+        longest_ns: The time that has the largest circle.
     """
-    numbers = sorted(analysis.kernels["gpu"].unique().tolist())
-    return scatter(
-        x=x,
-        y=y,
-        mode="markers",
-        customdata=_links(rows, analysis),
-        meta={"selects": True, "items": rows.index.tolist()},
-        marker={
-            **size_circles(rows["total_ns"].to_numpy(np.float64), longest_ns),
-            "symbol": [_SYMBOLS[numbers.index(gpu) % len(_SYMBOLS)] for gpu in rows["gpu"]],
-            "opacity": 0.72,
-            "line": {"width": 1, "color": "rgba(128,128,128,0.9)"},
-        },
-        hovertext=hovertext,
-        hovertemplate="%{hovertext}<extra></extra>",
-    )
+
+    def __init__(self, analysis: Analysis, longest_ns: float) -> None:
+        gpus = sorted(analysis.kernels["gpu"].unique().tolist())
+        self._symbols = {gpu: _SYMBOLS[place % len(_SYMBOLS)] for place, gpu in enumerate(gpus)}
+        self._names = kernel_names(analysis.kernels)
+        self._longest_ns = longest_ns
+
+    def draw(self, rows: pd.DataFrame, x: Floats, y: Floats, hovertext: list[str]) -> Settings:
+        """A trace of kernels.
+
+        Args:
+            rows: The kernels, rows of ``analysis.kernels`` by index.
+            x: Their places.
+            y: Likewise.
+            hovertext: What the pointer shows over each.
+        """
+        places = list(zip(rows.index.tolist(), rows["gpu"].tolist(), strict=True))
+        return scatter(
+            x=x,
+            y=y,
+            mode="markers",
+            customdata=[link("kernel", self._names[row], gpu) for row, gpu in places],
+            meta={"selects": True, "items": rows.index.tolist()},
+            marker={
+                **size_circles(rows["total_ns"].to_numpy(np.float64), self._longest_ns),
+                "symbol": [self._symbols[gpu] for _, gpu in places],
+                "opacity": 0.72,
+                "line": {"width": 1, "color": "rgba(128,128,128,0.9)"},
+            },
+            hovertext=hovertext,
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+
+    def describe(self, row: Mapping[Any, Any]) -> str:
+        """The first lines of what the pointer shows over a kernel: name, time, and its share of the kernel time."""
+        where = f" on GPU {row['gpu']}" if len(self._symbols) > 1 else ""
+        bound = f", bound by: {row['bound']}" if row["bound"] else ""
+        return (
+            f"<b>{label(short_name(str(row['name'])), 64)}</b>{where}<br>"
+            f"{units.format_ns(row['total_ns'])} in {units.format_things(row['launch_count'], 'launch', 'launches')}, "
+            f"{units.format_pct(row['share_pct'])} of the kernel time{bound}"
+        )
 
 
 def describe_symbols(analysis: Analysis) -> str:
@@ -80,23 +100,6 @@ def size_circles(times_ns: Floats, longest_ns: float) -> dict[str, Any]:
     """
     sizes = {"size": times_ns, "sizemin": _SMALLEST / 2}
     return {**sizes, "sizemode": "area", "sizeref": 2 * max(longest_ns, 1.0) / _LARGEST**2}
-
-
-def _links(rows: pd.DataFrame, analysis: Analysis) -> list[str]:
-    """What selects each kernel on a page."""
-    names = kernel_names(analysis.kernels)
-    return [link("kernel", names[row], gpu) for row, gpu in zip(rows.index, rows["gpu"], strict=True)]
-
-
-def describe_kernel(row: Mapping[Any, Any], analysis: Analysis) -> str:
-    """The first lines of what the pointer shows: name, time, and its share of the kernel time."""
-    where = f" on GPU {row['gpu']}" if analysis.kernels["gpu"].nunique() > 1 else ""
-    bound = f", bound by: {row['bound']}" if row["bound"] else ""
-    return (
-        f"<b>{label(short_name(str(row['name'])), 64)}</b>{where}<br>"
-        f"{units.format_ns(row['total_ns'])} in {units.format_things(row['launch_count'], 'launch', 'launches')}, "
-        f"{units.format_pct(row['share_pct'])} of the kernel time{bound}"
-    )
 
 
 def as_table(rows: pd.DataFrame, columns: list[str]) -> dict[str, object]:

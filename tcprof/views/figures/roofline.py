@@ -10,7 +10,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.roofline import CUDA_CORES, PLACED, Roof, find_roofs, place_kernels
 from tcprof.views.figures.cache_roof import add_cache
-from tcprof.views.figures.circles import as_table, circles, describe_kernel, keep_longest
+from tcprof.views.figures.circles import KernelCircles, as_table, keep_longest
 from tcprof.views.figures.lanes import label
 from tcprof.views.figures.panels import GRID, base_layout
 from tcprof.views.figures.plain import PlotlyFigure
@@ -51,16 +51,16 @@ def figure_roofline(analysis: Analysis) -> PlotlyFigure:
     if rows.empty:
         return figure
     roofs, box = add_limits(figure, rows, analysis.gpus)
-    longest = float(rows["total_ns"].max())
+    circles = KernelCircles(analysis, float(rows["total_ns"].max()))
     for precision in sorted(set(rows["arithmetic"]), key=_order):
         mine = rows[rows["arithmetic"] == precision]
-        said = [_describe(row, analysis) for row in mine.to_dict("records")]
-        trace = circles(mine, mine["intensity"].to_numpy(), 1e12 * mine["tflops"].to_numpy(), longest, analysis, said)
+        said = [_describe(row, circles) for row in mine.to_dict("records")]
+        trace = circles.draw(mine, mine["intensity"].to_numpy(), 1e12 * mine["tflops"].to_numpy(), said)
         figure.add_trace(
             trace.set(name=name_precision(precision), marker={"color": _COLORS.get(precision, _OTHER_COLOR)})
         )
     top = 1e12 * max((roof.tflops for roof in roofs), default=box[3] / 1e12)
-    add_cache(figure, analysis, rows, longest, (box[0], box[2], top))
+    add_cache(figure, analysis, rows, circles, (box[0], box[2], top))
     return figure.update_layout(layout_of(box), meta=as_table(rows, _COLUMNS))
 
 
@@ -176,11 +176,11 @@ def _add_line(figure: PlotlyFigure, x: list[float], y: list[float], name: str, s
     )
 
 
-def _describe(row: Mapping[Any, Any], analysis: Analysis) -> str:
+def _describe(row: Mapping[Any, Any], circles: KernelCircles) -> str:
     """What the pointer shows over a kernel."""
     read, write = (units.format_bytes(row[f"dram_{way}_bytes"]) for way in ("read", "write"))
     return (
-        f"{describe_kernel(row, analysis)}<br>"
+        f"{circles.describe(row)}<br>"
         f"{name_precision(row['arithmetic'])}: {units.format_flops(row['tflops'])}, "
         f"{units.format_pct(row['roof_pct'])} of its roof<br>"
         f"{read} read, {write} written (± {units.format_bytes(row['moved_error'])} in all), "

@@ -9,7 +9,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.summary import UNDECIDED
-from tcprof.views.figures.circles import as_table, circles, describe_kernel, keep_longest
+from tcprof.views.figures.circles import KernelCircles, as_table, keep_longest
 from tcprof.views.figures.lanes import UNKNOWN_COLOR
 from tcprof.views.figures.panels import GRID, base_layout
 from tcprof.views.figures.plain import PlotlyFigure
@@ -66,24 +66,24 @@ def _draw(
     figure = PlotlyFigure()
     if rows.empty:
         return figure
-    longest = float(rows["total_ns"].max())
+    circles = KernelCircles(analysis, float(rows["total_ns"].max()))
     for bound, color in _COLORS.items():
         mine = rows[rows["bound"] == bound]
         if len(mine):
-            said = [_describe(row, analysis) for row in mine.to_dict("records")]
+            said = [_describe(row, circles) for row in mine.to_dict("records")]
             active = mine["tensor_active_pct"].to_numpy()
-            trace = circles(mine, active, height[mine.index].to_numpy(), longest, analysis, said)
+            trace = circles.draw(mine, active, height[mine.index].to_numpy(), said)
             figure.add_trace(trace.set(name=bound or _UNKNOWN, marker={"color": color}))
     return figure.update_layout(layout, meta=as_table(rows, columns))
 
 
-def _describe(row: Mapping[Any, Any], analysis: Analysis) -> str:
+def _describe(row: Mapping[Any, Any], circles: KernelCircles) -> str:
     """What the pointer shows over a kernel."""
     ends = units.format_interval(row["tensor_active_low_pct"], row["tensor_active_high_pct"], units.format_pct)
     precision = f", {row['precision'].upper()}" if row["precision"] else ""
     active = f"Tensor Active {units.format_pct(row['tensor_active_pct'])}{f' ({ends})' if ends else ''}"
     memory = "" if np.isnan(row["dram_pct"]) else f", memory {units.format_pct(row['dram_pct'])}"
-    return f"{describe_kernel(row, analysis)}<br>{active}{memory}{precision}"
+    return f"{circles.describe(row)}<br>{active}{memory}{precision}"
 
 
 def _layout(least: float) -> dict[str, object]:
