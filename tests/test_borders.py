@@ -8,6 +8,7 @@ from tcprof.analysis import pieces
 from tcprof.analysis.borders import SharedMetric, border_errors
 from tcprof.analysis.pieces import NO_LAUNCHES, Rates, even_rates, split_samples
 from tcprof.analysis.sampling import Windows, measure, tensor_functions
+from tcprof.arrays import Floats
 from tcprof.frames import SAMPLES
 
 US = 1_000
@@ -35,6 +36,12 @@ def active_ns(frame: pd.DataFrame, of: Rates, start: int, end: int) -> float:
     return measure(rows, 1, tensor_functions(frame, {0: of}))["active_ns"].item()
 
 
+def errors_at(frame: pd.DataFrame, of: Rates, *times: int) -> tuple[Floats, Floats]:
+    """In common, and of single launches, at times in µs."""
+    found = tensor_functions(frame, {0: of})[0]
+    return border_errors(found.split, found.errors, found.active, US * np.array(times))
+
+
 def test_neighbours_have_what_the_fit_gives_them() -> None:
     whole = 0.162 * WHOLE
     assert active_ns(samples(16.2), NEIGHBOURS, 10, 20) == pytest.approx(whole * 0.8 / 0.81)
@@ -54,22 +61,19 @@ def test_a_sample_that_the_fit_does_not_explain_goes_to_those_that_ran() -> None
 
 def test_a_sample_without_any_launch_is_even_and_its_border_uncertain() -> None:
     assert active_ns(samples(40), NO_LAUNCHES, 0, 10) == pytest.approx(0.4 * 10 * US)
-    split = split_samples(samples(40), NO_LAUNCHES)
-    common, _ = border_errors(split, SharedMetric(split, np.array([40.0])), np.array([10 * US]))
+    common, _ = errors_at(samples(40), NO_LAUNCHES, 10)
     assert common == pytest.approx(0.4 * 10 * US)
 
 
 @pytest.mark.parametrize(("at", "expected"), [(20, 1000), (30, 0), (15, 500), (0, 0), (50, 0)])
 def test_the_split_is_off_by_no_more_than_the_surer_side(at: int, expected: float) -> None:
     """The first launch is off by 0.1 of its 10 µs, the second by 0.3: the sum of both is the sample's."""
-    split = split_samples(samples(16.2), launches((10, 20, 0.8, 0.1), (20, 30, 0.01, 0.3)))
-    common, _ = border_errors(split, SharedMetric(split, np.array([16.2])), np.array([at * US]))
+    common, _ = errors_at(samples(16.2), launches((10, 20, 0.8, 0.1), (20, 30, 0.01, 0.3)), at)
     assert common == pytest.approx(expected)
 
 
 def test_a_border_inside_a_launch_is_known_to_half_a_microsecond() -> None:
-    split = split_samples(samples(80), launches((0, 50, 0.8, 0.0)))
-    _, single = border_errors(split, SharedMetric(split, np.array([80.0])), US * np.array([25, 50]))
+    _, single = errors_at(samples(80), launches((0, 50, 0.8, 0.0)), 25, 50)
     assert single == pytest.approx([0.8 * 500, 0])
 
 
@@ -77,8 +81,8 @@ def test_launches_that_end_leave_nothing_behind() -> None:
     """Not by rounding either: a hundred thousand launches of odd rates, then a sample in which nothing runs."""
     start = np.arange(100_000)
     rate = 0.1 + start % 7 / 9
-    split = split_samples(samples(50, 50, 50), even_rates(start, start + 1, rate, rate, np.zeros(len(start))))
-    common, _ = border_errors(split, SharedMetric(split, np.array([50.0] * 3)), np.array([120 * US]))
+    rows = even_rates(start, start + 1, rate, rate, np.zeros(len(start)))
+    common, _ = errors_at(samples(50, 50, 50), rows, 120)
     assert common == pytest.approx(0.5 * 20 * US), "the third sample has no launch"
 
 

@@ -12,15 +12,16 @@ import pandas as pd
 from tcprof.analysis import summary
 from tcprof.analysis.account import NO_ACCOUNT, Account, Evidence, add_iterations, make_account
 from tcprof.analysis.clock import align_samples, check_clocks
+from tcprof.analysis.gpus import list_gpus
 from tcprof.analysis.instances import Work, busy_time, instance_windows, list_instances
 from tcprof.analysis.iterations import find_iterating_paths, find_iterations
 from tcprof.analysis.kernel_order import KERNEL_ORDER, add_to_ranges, find_ordered_iterations
 from tcprof.analysis.kernels.launch_rates import rate_launches
 from tcprof.analysis.observed import Observed, observe
 from tcprof.analysis.projection import Attribution, Hierarchy, attribute, build_hierarchy
-from tcprof.analysis.sampling import Tensor, Windows, tensor_functions
+from tcprof.analysis.sampling import Tensor, Windows, tensor_functions, without_errors
 from tcprof.analysis.warm_up import choose_warm_up, find_left_out
-from tcprof.frames import GPUS, INSTANCES, MODULES, RANGES, SAMPLE_METRICS, WORK, plain_texts
+from tcprof.frames import INSTANCES, MODULES, RANGES, SAMPLE_METRICS, WORK, plain_texts
 from tcprof.memory import return_freed_memory
 from tcprof.sources import Recording, Samples, Source
 
@@ -136,7 +137,7 @@ def analyze(
     """
     recorded = _read(source, metrics, kernels)
     activities, samples = recorded.activities, recorded.samples
-    gpus, used = _list_gpus(source.gpus(), samples.frame, activities)
+    gpus, used = list_gpus(source.gpus(), samples.frame, activities)
     hierarchy, attribution, instances, work, chosen = _place(source, recorded, used, iteration)
     found = _fit(recorded, hierarchy, attribution, gpus) if kernels else None
     tensor = tensor_functions(samples.frame, rate_launches(activities, found))
@@ -146,7 +147,7 @@ def analyze(
     iterations = choose_warm_up(find_iterations(instances, hierarchy.paths, activities, chosen), warm_up)
     instances = instances.assign(warm_up=find_left_out(instances, iterations))
     evidence = Evidence(activities, samples.frame, gpus, hierarchy, attribution, instances, work, peak_tflops, window)
-    ranges = _summarize(evidence, windows, tensor, used, recorded.recording.duration_ns, samples.tensor_source)
+    ranges, tensor = _summarize(evidence, windows, tensor, used, recorded.recording.duration_ns, samples.tensor_source)
     ranges, instances, account, modules = _account(evidence, found, ranges, iterations)
     return Analysis(
         window=window,
@@ -239,22 +240,26 @@ def _summarize(
     gpus: list[int],
     duration_ns: float,
     tensor_source: str,
-) -> pd.DataFrame:
-    """The range summary, from samples and counts: of each GPU the whole capture, then the paths."""
+) -> tuple[pd.DataFrame, dict[int, Tensor]]:
+    """The range summary, from samples and counts: of each GPU the whole capture, then the paths.
+
+    And the functions for means alone, which is all that is asked of them later.
+    """
     per_path = summary.summarize_paths(
         evidence.instances, windows, evidence.work, evidence.hierarchy.paths, tensor, tensor_source == "rounded"
     )
     capture = summary.summarize_capture(
         gpus, evidence.activities, evidence.attribution, evidence.samples, duration_ns, tensor
     )
-    return_freed_memory()
-    return RANGES.concat([capture, per_path]).sort_values("gpu", kind="stable", ignore_index=True)
+    ranges = RANGES.concat([capture, per_path]).sort_values("gpu", kind="stable", ignore_index=True)
+    return ranges, without_errors(tensor)
 
 
 def _account(
     evidence: Evidence, found: "KernelFit | None", ranges: pd.DataFrame, iterations: pd.DataFrame
 ) -> tuple[pd.DataFrame, pd.DataFrame, Account, pd.DataFrame]:
     """The ranges, the instances, the account of the time, and the modules; without a fit only what needs none."""
+    return_freed_memory()
     instances = _with_busy_time(evidence)
     if found is None:
         return ranges, instances, NO_ACCOUNT, MODULES.empty()
@@ -278,22 +283,3 @@ def _with_busy_time(evidence: Evidence) -> pd.DataFrame:
     instances = evidence.instances
     busy = busy_time(instances, evidence.work, np.arange(len(instances)), len(instances))
     return INSTANCES.conform(instances.assign(busy_ns=np.where(instances["activity_count"] > 0, busy, np.nan)))
-
-
-def _list_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:
-    """All GPUs, and the numbers of those that were recorded."""
-    gpus = _all_gpus(named, samples, activities)
-    return gpus, _recorded_gpus(gpus, samples, activities)
-
-
-def _all_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
-    """The GPUs that the export names, and those that only samples or activities speak of."""
-    others = sorted({*samples["gpu"].unique(), *activities["gpu"].unique()} - set(named["gpu"]))
-    unnamed = pd.DataFrame({"gpu": others, "name": [f"GPU {gpu}" for gpu in others], "chip": ""})
-    return GPUS.concat([named, GPUS.conform(unnamed)])
-
-
-def _recorded_gpus(gpus: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> list[int]:
-    """The GPUs that were sampled or used; where there are none, the first one, so that something can be shown."""
-    recorded = {*samples["gpu"].unique(), *activities["gpu"].unique()}
-    return [gpu for gpu in gpus["gpu"] if gpu in recorded] or gpus["gpu"].tolist()[:1] or [0]

@@ -6,7 +6,7 @@ A range may begin or end between any two of the kernels of a sample; see ``tcpro
 import numpy as np
 
 from tcprof.analysis.intervals import search
-from tcprof.analysis.pieces import CutPlaces, SplitSamples
+from tcprof.analysis.pieces import CutPlaces, LaunchErrors, SplitSamples
 from tcprof.arrays import Floats, Ints
 
 BORDER_NS = 500.0  # how well the count at a border inside a launch is known, as time at the launch's rate
@@ -53,7 +53,7 @@ class SharedMetric:
         return found
 
 
-def border_errors(split: SplitSamples, active: SharedMetric, time: Ints) -> tuple[Floats, Floats]:
+def border_errors(split: SplitSamples, errors: LaunchErrors, active: SharedMetric, time: Ints) -> tuple[Floats, Floats]:
     """How far what lies before each time may be off, as ns of full activity: in common, and of single launches.
 
     What is before the border and what is behind it add up to the sample. So the split is off by no more than the less
@@ -61,16 +61,18 @@ def border_errors(split: SplitSamples, active: SharedMetric, time: Ints) -> tupl
 
     Args:
         split: The pieces.
+        errors: How far the rates may be off by which samples were shared.
         active: Tensor Active (%).
         time: The borders of windows.
     """
     sample = np.maximum(search(split.start, time, "right") - 1, 0)
     low, high = split.start[sample], split.end[sample]
     known = (time >= low) & (time < high)
-    places = [split.error.places(at) for at in (low, time, high)]
-    of_sample = ([function.before(at) for at in places] for function in (split.error, split.spread))
+    places = [errors.error.places(at) for at in (low, time, high)]
+    of_sample = ([function.before(at) for at in places] for function in (errors.error, errors.spread))
     common, single = (np.where(known, np.minimum(at - low, high - at), 0.0) for low, at, high in of_sample)
-    nobody = known & (split.launched.before(places[2]) == split.launched.before(places[0]))  # nobody knows whose it is
+    begin, end = (errors.launched.before(at) for at in places[::2])
+    nobody = known & (begin == end)  # nobody knows whose it is
     common = np.where(nobody, active.value[sample] / 100 * np.minimum(time - low, high - time), common)
     before, at, behind = (active.before(split.places(time + ns)) for ns in (-NEAR_NS, 0, NEAR_NS))
     near = np.minimum(at - before, behind - at) / NEAR_NS / 100

@@ -71,7 +71,8 @@ def list_instances(
             "host_start_ns": ranges["start_ns"].to_numpy(),
             "host_end_ns": ranges["end_ns"].to_numpy(),
             "parent": np.where(around < 0, -1, search(keys, place * len(hierarchy.ranges) + around)),
-        }
+        },
+        copy=False,
     )
     work = Work(
         instance=search(keys, gpu_of[attribution.activity] * len(hierarchy.ranges) + attribution.range),

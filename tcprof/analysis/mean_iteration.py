@@ -12,6 +12,7 @@ import pandas as pd
 
 from tcprof.analysis.analysis import Analysis
 from tcprof.analysis.intervals import OpenIntervals, StepFunction, union
+from tcprof.analysis.picking import pick_rows, rows_of_gpu
 from tcprof.analysis.timeline import IDLE, classes_of_activities
 from tcprof.arrays import Ints
 
@@ -124,7 +125,8 @@ def _pieces_of_idle(analysis: Analysis, gpu: int, start: Ints, end: Ints, low: I
 
 def _innermost(analysis: Analysis, gpu: int, start: Ints, end: Ints) -> Ints:
     """The path of the range that began last on a GPU of those in whose windows some times lie; -1 for none."""
-    rows = analysis.instances[(analysis.instances["gpu"] == gpu) & analysis.instances["gpu_end_ns"].notna()]
+    rows = rows_of_gpu(analysis.instances[["gpu", "path_id", "gpu_start_ns", "gpu_end_ns"]], gpu)
+    rows = pick_rows(rows, rows["gpu_end_ns"].notna().to_numpy())
     low, high = (rows[f"gpu_{side}_ns"].to_numpy(np.float64).astype(np.int64) for side in ("start", "end"))
     order = OpenIntervals.order(np.zeros_like(low), low, high)
     found = OpenIntervals(np.zeros_like(low), low[order], high[order]).at(np.zeros_like(start), start, end - 1)

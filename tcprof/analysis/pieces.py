@@ -95,17 +95,11 @@ class SplitSamples:
         start: Starts of the samples.
         end: Their ends.
         pieces: Their pieces.
-        launched: 1 while a launch runs, else 0.
-        error: Standard error of Tensor Active (0 to 1) that all launches of a class have in common, on the same steps.
-        spread: That by which single launches differ, on the same steps.
     """
 
     start: Ints
     end: Ints
     pieces: Pieces
-    launched: StepFunction
-    error: StepFunction
-    spread: StepFunction
 
     def places(self, time: Ints) -> "CutPlaces":
         """Where times lie among the samples and their pieces."""
@@ -164,6 +158,26 @@ def split_samples(samples: pd.DataFrame, launches: Rates) -> SplitSamples:
             cuts[name].append(column)
         count += len(found.start)
     joined = {name: np.concatenate(cuts.pop(name)) for name in tuple(cuts)}  # each freed when it is joined
+    return SplitSamples(start, end, Pieces(**joined))
+
+
+@dataclass(frozen=True)
+class LaunchErrors:
+    """How far the rates of launches may be off, as functions of time on the same steps.
+
+    Attributes:
+        launched: 1 while a launch runs, else 0.
+        error: Standard error of Tensor Active (0 to 1) that all launches of a class have in common.
+        spread: That by which single launches differ.
+    """
+
+    launched: StepFunction
+    error: StepFunction
+    spread: StepFunction
+
+
+def launch_errors(launches: Rates) -> LaunchErrors:
+    """How far the rates of the launches of one GPU may be off."""
     borders = distinct(launches.start, launches.end)
     opened, closed = (search(borders, at) for at in (launches.start, launches.end))
     columns = np.ones(len(launches.start)), launches.error, launches.spread
@@ -171,8 +185,7 @@ def split_samples(samples: pd.DataFrame, launches: Rates) -> SplitSamples:
         StepFunction(borders[:-1], borders[1:], _sum_open(len(borders), opened, closed, column)[:-1])
         for column in columns
     )
-    launched = replace(running, value=(running.value > 0).astype(np.float64))
-    return SplitSamples(start, end, Pieces(**joined), launched, error, spread)
+    return LaunchErrors(replace(running, value=(running.value > 0).astype(np.float64)), error, spread)
 
 
 def _cut(start: Ints, end: Ints, value: Floats, low: Ints, high: Ints, rate: Floats) -> Pieces:

@@ -92,12 +92,12 @@ def build_hierarchy(ranges: pd.DataFrame) -> Hierarchy:
     lane = pd.factorize(threads * len(domain.categories) + domain.codes.to_numpy(np.int64), sort=True)[0]
     start, end = ranges["start_ns"].to_numpy(), ranges["end_ns"].to_numpy()
     order = OpenIntervals.order(lane, start, end)
-    ordered = NVTX_RANGES.conform(ranges.iloc[order])
-    nesting = Nesting(lane[order], start[order], end[order], ordered["start_end"].to_numpy())
-    parent = bring_home(nesting.parents(), ordered, lane[order], nesting)
+    ordered, lane = NVTX_RANGES.conform(ranges.iloc[order]), lane[order]
+    nesting = Nesting(lane, *(ordered[name].to_numpy() for name in ("start_ns", "end_ns", "start_end")))
+    parent = bring_home(nesting.parents(), ordered, lane, nesting)
     levels = _levels(parent)
     path_id, paths = name_paths(ordered, parent, levels)
-    return Hierarchy(ordered, parent, path_id, paths, levels, lane[order], nesting)
+    return Hierarchy(ordered, parent, path_id, paths, levels, lane, nesting)
 
 
 def _levels(parent: Ints) -> list[Ints]:

@@ -1,30 +1,27 @@
-"""Samples and windows: mean, peak, percentile, coverage, and the mean's interval.
+"""Samples and windows: mean, peak, percentile and coverage.
 
 A sample holds for its whole interval, so every figure weighs samples by their overlap with the window; none counts
 samples by their time stamps.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 
 from tcprof.analysis.borders import SharedMetric, border_errors
-from tcprof.analysis.intervals import StepFunction, enumerate_keys, run_starts, search
-from tcprof.analysis.pieces import NO_LAUNCHES, Rates, SplitSamples, split_samples
+from tcprof.analysis.intervals import StepFunction, run_starts, search
+from tcprof.analysis.pieces import NO_LAUNCHES, LaunchErrors, Rates, SplitSamples, launch_errors, split_samples
 from tcprof.arrays import Floats, Ints
 
 NORMAL_95 = 1.959963984540054  # half of a 95 % interval, in standard errors
 MINIMUM_COVERAGE = 0.5
 PERCENTILE = 0.95
-MINIMUM_INSTANCES = 5
-RESAMPLES = 1000
-BLOCKS = 200
 PAIRS_AT_ONCE = 500_000
-GROUPS_AT_ONCE = 2000
-DRAWN_AT_ONCE = 100_000
+TIMES_AT_ONCE = 1 << 18
 ONE_MEANS, ONE_SHIFTS = 0.25, 0.42  # what a reading of 1 % stands for, and by how much that may be off everywhere
 
 
@@ -54,12 +51,14 @@ class Tensor:
         active: The same, with what a sample holds shared among its launches.
         cycles: Tensor cycles per ns, likewise.
         split: How samples were shared.
+        errors: How far that may be off; those of no launches where nobody asks again.
     """
 
     recorded: StepFunction
     active: SharedMetric
     cycles: SharedMetric
     split: SplitSamples
+    errors: LaunchErrors
 
 
 def samples_by_gpu(samples: pd.DataFrame) -> dict[int, pd.DataFrame]:
@@ -86,15 +85,28 @@ def tensor_functions(samples: pd.DataFrame, launches: Mapping[int, Rates] | None
         of_gpu = sampled if known.all() else sampled[known]
         if of_gpu.empty:
             continue
-        split = split_samples(of_gpu, (launches or {}).get(gpu, NO_LAUNCHES))
+        of_launches = (launches or {}).get(gpu, NO_LAUNCHES)
+        split = split_samples(of_gpu, of_launches)
         percent = of_gpu["tensor_active_pct"].to_numpy()
         functions[gpu] = Tensor(
             StepFunction(split.start, split.end, percent),
             SharedMetric(split, percent),
             SharedMetric(split, of_gpu["tensor_cycles"].to_numpy() / np.maximum(split.end - split.start, 1)),
             split,
+            launch_errors(of_launches),
         )
     return functions
+
+
+def without_errors(functions: Mapping[int, Tensor]) -> dict[int, Tensor]:
+    """The same for ``measure`` alone: errors take as much memory as all else."""
+    return {gpu: replace(of_gpu, errors=launch_errors(NO_LAUNCHES)) for gpu, of_gpu in functions.items()}
+
+
+def _in_parts(function: Callable[[Ints], tuple[Floats, ...]], times: Ints) -> list[Floats]:
+    """What a function gives for many times, from some at once: what it is found from takes several times the memory."""
+    parts = [function(times[low : low + TIMES_AT_ONCE]) for low in range(0, max(len(times), 1), TIMES_AT_ONCE)]
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
 def rounding_slack(percent: Floats) -> tuple[Floats, Floats]:
@@ -136,18 +148,20 @@ def measure(windows: Windows, groups: int, functions: Mapping[int, Tensor]) -> p
         rows = np.flatnonzero(windows.gpu == gpu)
         group, low, high = windows.group[rows], windows.start[rows], windows.end[rows]
         times, place = np.unique(np.append(low, high), return_inverse=True)  # most windows share borders with others
-        at = of_gpu.split.places(times)
-        until = (
-            of_gpu.recorded.known_until(times),
-            of_gpu.active.before(at),
-            of_gpu.cycles.before(at) if of_gpu.cycles.known else np.full(len(times), np.nan),
-        )
+        until = _in_parts(partial(_integrals_until, of_gpu), times)
         for (name, total), values in zip(sums.items(), until, strict=True):
             integral = values[place[len(low) :]] - values[place[: len(low)]]
             weights = integral / 100 if name == "active_ns" else integral
             total += np.bincount(group, weights=weights, minlength=groups)
     window = np.bincount(windows.group, weights=windows.end - windows.start, minlength=groups)
-    return pd.DataFrame({"window_ns": window, **sums})
+    return pd.DataFrame({"window_ns": window, **sums}, copy=False)
+
+
+def _integrals_until(of_gpu: Tensor, times: Ints) -> tuple[Floats, ...]:
+    """Up to each time: what is known, Tensor Active and tensor cycles."""
+    at = of_gpu.split.places(times)
+    cycles = of_gpu.cycles.before(at) if of_gpu.cycles.known else np.full(len(times), np.nan)
+    return of_gpu.recorded.known_until(times), of_gpu.active.before(at), cycles
 
 
 def measure_errors(windows: Windows, groups: int, functions: Mapping[int, Tensor], rounded: bool) -> pd.DataFrame:
@@ -172,7 +186,7 @@ def measure_errors(windows: Windows, groups: int, functions: Mapping[int, Tensor
             slack = [points / 100 for points in rounding_slack(of_gpu.recorded.value)]
             integrals = list(of_gpu.recorded.integrals_of(slack, low, high))
         times, place = np.unique(np.append(low, high), return_inverse=True)
-        common, single = border_errors(of_gpu.split, of_gpu.active, times)
+        common, single = _in_parts(partial(border_errors, of_gpu.split, of_gpu.errors, of_gpu.active), times)
         begin, end = place[: len(low)], place[len(low) :]
         integrals += [common[begin] + common[end], single[begin] ** 2 + single[end] ** 2]
         for total, integral in zip(sums.values(), integrals, strict=True):
@@ -241,52 +255,3 @@ def _weighted_percentile(group: Ints, first: Ints, values: Floats, weights: Ints
     total = np.add.reduceat(weights, first)
     index = np.searchsorted(running, before + np.ceil(PERCENTILE * total).astype(np.int64), side="left")
     return values[order][index]
-
-
-def bootstrap_interval(group: Ints, part: Floats, whole: Floats, groups: int) -> tuple[Floats, Floats]:
-    """The 95 % interval of each group's ratio sum(part) / sum(whole), by bootstrap over its instances.
-
-    Instances are drawn with replacement 1000 times (Efron and Tibshirani, An Introduction to the Bootstrap, chapter
-    13: percentile interval). Of more than 200 instances, runs of neighbours are drawn together: they are not
-    independent, and drawing them one by one would give intervals that are too narrow.
-
-    Args:
-        group: Group of each instance.
-        part: Numerator of each instance.
-        whole: Denominator of each instance; instances without any are left out.
-        groups: Number of groups.
-
-    Returns:
-        Lower and upper end for each group; NaN for fewer than 5 instances.
-    """
-    low, high = np.full(groups, np.nan), np.full(groups, np.nan)
-    order = np.argsort(group, kind="stable")
-    order = order[whole[order] > 0]
-    group, part, whole = group[order], part[order], whole[order]
-    count = np.bincount(group, minlength=groups)
-    rank = np.arange(len(group)) - np.repeat(np.cumsum(count) - count, count)
-    block = group * BLOCKS + rank * np.minimum(count, BLOCKS)[group] // count[group]
-    keys, codes = enumerate_keys(block)
-    block_part, block_whole = (np.bincount(codes, values).astype(np.float64) for values in (part, whole))
-    block_group = keys // BLOCKS
-    enough = np.flatnonzero(count >= MINIMUM_INSTANCES)
-    generator = np.random.default_rng(0)
-    for chunk in np.split(enough, np.arange(GROUPS_AT_ONCE, len(enough), GROUPS_AT_ONCE)):
-        rows = np.flatnonzero(np.isin(block_group, chunk))
-        if len(rows):
-            low[chunk], high[chunk] = _resample(block_group[rows], block_part[rows], block_whole[rows], generator)
-    return low, high
-
-
-def _resample(group: Ints, part: Floats, whole: Floats, generator: np.random.Generator) -> tuple[Floats, Floats]:
-    """Percentile interval of the ratio for each run of equal group numbers."""
-    first = run_starts(group)
-    size = np.diff(np.append(first, len(group)))
-    base, extent = np.repeat(first, size), np.repeat(size, size)
-    ratios = np.empty((RESAMPLES, len(first)))
-    at_once = max(1, DRAWN_AT_ONCE // len(group))
-    for some in (ratios[low : low + at_once] for low in range(0, RESAMPLES, at_once)):
-        drawn = base + (generator.random((len(some), len(group))) * extent).astype(np.int64)
-        some[:] = np.add.reduceat(part[drawn], first, axis=1) / np.add.reduceat(whole[drawn], first, axis=1)
-    ends = np.quantile(ratios, (0.025, 0.975), axis=0)
-    return ends[0], ends[1]

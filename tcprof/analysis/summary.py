@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from tcprof.analysis.bootstrap import bootstrap_interval
 from tcprof.analysis.instances import Work, busy_time, group_by_path, instance_windows, united_windows
 from tcprof.analysis.intervals import union
 from tcprof.analysis.picking import pick_rows
@@ -12,7 +13,6 @@ from tcprof.analysis.sampling import (
     NORMAL_95,
     Tensor,
     Windows,
-    bootstrap_interval,
     measure,
     measure_distribution,
     measure_errors,

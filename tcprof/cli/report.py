@@ -1,5 +1,6 @@
 """``tcprof report``."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -47,6 +48,7 @@ def report(
     check_target(target, (recording,), force=force, origin="" if output else origin)
     with progress(f"Reading {recording.name}"):
         analysis = tcprof.read(recording, window, warm_up=warm_up, peak_tflops=peak_tflops)
+        analysis = replace(analysis, tensor={})  # only a comparison asks for it again
     with progress(f"Writing {target.name}"):
         from tcprof.findings import summarize_checks
         from tcprof.render.html.report import write_report

@@ -7,6 +7,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.summary import RESOLVED_POINTS, RESOLVED_SHARE, is_resolved
 from tcprof.analysis.modules.tree import ALL, PHASES
+from tcprof.analysis.picking import rows_of_gpu
 from tcprof.annotate.steps import BACKWARD, RECOMPUTE
 from tcprof.findings.notes import name_iterations, name_peak
 from tcprof.findings.precision import find_contradictions
@@ -125,7 +126,7 @@ def _describe_utilization(analysis: Analysis, gpu: int) -> tuple[str, ...]:
 
 def _describe_unknown(analysis: Analysis, gpu: int) -> str:
     """Why useful FLOP are not known, with the kernel that took most time without them."""
-    launched = analysis.launched[analysis.launched["gpu"] == gpu]
+    launched = rows_of_gpu(analysis.launched[["gpu", "kernel", "duration_ns", "useful_flop"]], gpu)
     untold = launched[launched["useful_flop"].isna()].groupby("kernel")["duration_ns"].sum()
     most = one_line(str(analysis.kernels["name"].iloc[untold.idxmax()]), 60)
     return (

@@ -218,16 +218,16 @@ def _passed(samples: pd.DataFrame) -> Floats:
 
 def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: Classes, found: GpuFit) -> pd.DataFrame:
     """The launches of one GPU with the columns of ``LAUNCHED`` that need no names."""
-    duration = launches.end - launches.start
+    duration, none = launches.end - launches.start, np.broadcast_to(np.int64(-1), len(rows))  # takes no memory
     return pd.DataFrame(
         {
-            "gpu": gpu,
+            "gpu": np.broadcast_to(np.int64(gpu), len(rows)),
             "activity": rows,
-            "kernel": -1,  # known once all kernels are in order of time: summarize_kernels
+            "kernel": none,  # known once all kernels are in order of time: summarize_kernels
             "path_id": path_id,
-            "range": -1,  # known to the attribution: fit_launches
-            "iteration": -1,  # likewise, and module: what was launched where
-            "module": -1,
+            "range": none,  # known to the attribution: fit_launches
+            "iteration": none,  # likewise, and module: what was launched where
+            "module": none,
             "kernel_class": classes.kind,
             "pooled": classes.pooled[classes.kind],
             "duration_ns": duration,
@@ -240,7 +240,9 @@ def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: 
             "dram_ideal_ns": (
                 found.fits["dram"].per_launch if "dram" in found.fits and _counts_bytes(found) else np.nan
             ),
-        }
+        },
+        index=pd.RangeIndex(len(rows)),
+        copy=False,
     )
 
 

@@ -43,6 +43,7 @@ def _find(analysis: Analysis) -> tuple[Advice, ...]:
     found: list[Advice] = []
     for gpu, of_gpu in price_together(steps, own).items():
         found += [_fit_to(steps[gpu], each) for each in (*find_all_well(steps[gpu], of_gpu), *of_gpu)]
+    steps.clear()  # each has all of them beside it: else their launches would be kept until cycles are looked for
     return tuple(sorted(join_alike(sorted(found, key=_order)), key=_order))
 
 

@@ -17,7 +17,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.kernels.names import parse_name
-from tcprof.analysis.picking import rows_of_gpu
+from tcprof.analysis.picking import pick_rows, rows_of_gpu
 from tcprof.arrays import Floats
 from tcprof.chips import Chip, find_chip
 from tcprof.findings.advice.advice import UNPRICED, Gain
@@ -30,6 +30,7 @@ from tcprof.findings.recording_cost import measure_cost
 
 _FRAMEWORK = r"at::native|triton_|^(?:input_|loop_)?\w*fusion|cudnn|xmma|cutlass|nvjet|^graph$"
 _CONVOLUTION = re.compile(r"conv|[fbdw](?:prop|grad)|winograd|implicit_|nhwc|nchw", re.IGNORECASE)
+_OF_LAUNCHES = ["activity", "kernel", "path_id", "module"]
 Levels = tuple[float, float, float]  # low, likely, high
 _ALL, _NONE = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0)
 _Pricing = Callable[[int, float], tuple[float, float]]  # level and what tracing leaves: what is won, of which time
@@ -101,10 +102,11 @@ class Step:
 
     @cached_property
     def launches(self) -> pd.DataFrame:
-        """The GPU's rows of ``tcprof.frames.LAUNCHED`` that run in steps, with ``exposed_ns`` in all of them."""
+        """The GPU's launches that run in steps, what each is of, and its ``exposed_ns`` in all of them."""
         launched = self.analysis.launched
         exposed_ns = self.exposed_ns[launched["activity"].to_numpy()]
-        return launched.assign(exposed_ns=exposed_ns)[(launched["gpu"] == self.gpu) & (exposed_ns > 0)]
+        chosen = (launched["gpu"] == self.gpu).to_numpy() & (exposed_ns > 0)
+        return pick_rows(launched[_OF_LAUNCHES], chosen).assign(exposed_ns=exposed_ns[chosen])
 
     @cached_property
     def kernels(self) -> pd.DataFrame:

@@ -6,6 +6,7 @@ from tcprof.findings import Findings
 from tcprof.findings.advice import advise
 from tcprof.findings.modules import describe_homes, describe_modules, describe_useful
 from tcprof.findings.notes import describe_peaks
+from tcprof.memory import return_freed_memory
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Figure, Notes, Part, Section
 from tcprof.views.figures.time_bars import figure_time_classes
@@ -53,6 +54,7 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
     base = (*describe_base(analysis), *describe_peaks(analysis), *findings.remarks)
     summaries = summarize(analysis, findings)
     advice = advise(analysis)
+    return_freed_memory()  # of a large recording, what advice and icicles were found from is more than what they say
     sections = (
         Section(
             "advice",
@@ -101,6 +103,7 @@ def _iterations(analysis: Analysis) -> tuple[Part, ...]:
 
 def _icicles(analysis: Analysis) -> tuple[Part, ...]:
     drawn = list_icicles(analysis)
+    return_freed_memory()
     return (Notes((EXPLAINED,)), *drawn) if drawn else ()
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.picking import rows_of_gpu
 from tcprof.analysis.timeline import IDLE, TIME_CLASSES
 from tcprof.arrays import Floats, Ints
 from tcprof.findings.words import class_title
@@ -143,7 +144,7 @@ def _add_samples(
     store: ArrayStore, analysis: Analysis, gpu: int, most: int
 ) -> tuple[dict[Metric, float], list[Header], list[str]]:
     """The curves of one GPU: the largest value of each, tracks of curves that share their times, and what to say."""
-    samples = analysis.samples[analysis.samples["gpu"] == gpu].sort_values("start_ns", kind="stable")
+    samples = rows_of_gpu(analysis.samples, gpu)
     start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
     values = {metric: metric.values(samples) for metric in (TENSOR, *METRICS, CLOCK, *MEASURED)}
     values[FLOP_RATE] = flop_rate(analysis, gpu, start, end)

@@ -8,10 +8,12 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
+from tcprof.analysis.picking import pick_rows, rows_of_gpu
 from tcprof.analysis.projection import launches_of
 from tcprof.analysis.timeline import TIME_CLASSES, classes_of_activities
-from tcprof.arrays import Floats, Ints
+from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import OPS_DOMAIN
+from tcprof.memory import return_freed_memory
 from tcprof.render.html.timeline.merging import merge_bars
 from tcprof.untrusted import one_line
 from tcprof.views.figures.lanes import MOST_DEPTHS
@@ -20,6 +22,7 @@ MOST_BARS = 1_500_000  # of all GPUs together: beyond, short ones are merged
 MOST_STREAMS = 12
 LEAST_STREAM = 1e-3  # of the time of the busiest one: of less nothing would be seen on a row of its own
 STREAM_ROWS = 2  # work has taller bars, since the shares of short kernels are drawn in them
+_OF_RANGES = ("tensor_active_mean_pct", "coverage_pct", "kernel_count")  # the last is summed, the others averaged
 CUTS = (8, 12, 16, 22, 30, 42, 60)  # lengths of a name: a bar shows the longest for which it is wide enough
 
 
@@ -116,28 +119,21 @@ def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames, most: int) -> GpuL
         works: See ``name_work``.
         most: How many bars there may be.
     """
-    instances = analysis.instances[analysis.instances["gpu"] == gpu].join(_places(analysis.paths), on="path_id")
-    shallow = instances[instances["place"] <= MOST_DEPTHS]
+    instances = rows_of_gpu(analysis.instances, gpu)
+    place = _places(analysis.paths).to_numpy()[instances["path_id"].to_numpy()]
+    shallow = place <= MOST_DEPTHS
     titles: dict[int, str] = {}
     labels: dict[int, str] = {}
     bars: dict[str, pd.DataFrame] = {}
     rows = 0
     for kind, title in (("host", "NVTX ranges on the CPU"), ("gpu", "Their work on the GPU, first activity to last")):
-        timed = shallow[shallow[f"{kind}_start_ns"].notna()]
-        starts, ends = (timed[f"{kind}_{side}_ns"].astype(np.int64) for side in ("start", "end"))
-        bars[kind] = merge_bars(
-            timed.assign(start_ns=starts, end_ns=ends, row=rows + timed["place"]),
-            most // 3,
-            "path_id",
-            ("tensor_active_mean_pct", "coverage_pct"),
-            ("kernel_count",),
-            ("range",),
-        )
-        if len(timed):
+        chosen = shallow & instances[f"{kind}_start_ns"].notna().to_numpy()
+        bars[kind] = _bars_of_ranges(instances, chosen, kind, rows + place, most // 3)
+        if chosen.any():
             titles[rows] = title
-            rows += 1 + int(timed["place"].max())
+            rows += 1 + int(place[chosen].max())
     is_here = (analysis.activities["gpu"] == gpu).to_numpy()
-    mine = analysis.activities[is_here]
+    mine = pick_rows(analysis.activities, is_here)
     stream, names = _streams(mine)
     if len(mine):
         titles[rows] = "Kernels and copies by stream"
@@ -149,10 +145,19 @@ def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames, most: int) -> GpuL
         launched_ns=works.launched_ns[is_here],
     )
     bars["work"] = merge_bars(work, most // 3, "work", ("tensor_active_pct",), firsts=("launched_ns",))
+    return_freed_memory()
     rows += 1 + STREAM_ROWS * len(names) if names else 0
     merged = sum(int(drawn.loc[drawn["merged"] > 1, "merged"].sum()) for drawn in bars.values())
-    hidden = len(instances) - len(shallow)
+    hidden = len(instances) - int(shallow.sum())
     return GpuLanes(titles, labels, rows, bars["host"], bars["gpu"], bars["work"], hidden, merged)
+
+
+def _bars_of_ranges(instances: pd.DataFrame, chosen: Bools, kind: str, row: Ints, most: int) -> pd.DataFrame:
+    """The bars of some instances, on the CPU or on the GPU."""
+    timed = pick_rows(instances[["range", "path_id", *_OF_RANGES]], chosen)
+    start, end = (instances[f"{kind}_{side}_ns"].to_numpy()[chosen].astype(np.int64) for side in ("start", "end"))
+    bars = timed.assign(start_ns=start, end_ns=end, row=row[chosen])
+    return merge_bars(bars, most, "path_id", _OF_RANGES[:2], _OF_RANGES[2:], ("range",))
 
 
 def _places(paths: pd.DataFrame) -> pd.Series:
