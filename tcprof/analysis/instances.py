@@ -10,7 +10,7 @@ import pandas as pd
 from tcprof.analysis.intervals import enumerate_keys, search, union
 from tcprof.analysis.projection import Attribution, Hierarchy
 from tcprof.analysis.sampling import Windows
-from tcprof.arrays import Bools, Floats, Ints
+from tcprof.arrays import Bools, Floats, Ints, hold_once
 from tcprof.frames import KERNEL_KINDS
 
 _COUNTS = ("activity_count", "inherited_count", "kernel_count", "kernel_ns")
@@ -64,7 +64,7 @@ def list_instances(
     around = hierarchy.parent[row]
     instances = pd.DataFrame(
         {
-            "gpu": gpus[place],
+            "gpu": hold_once(gpus[place]),
             "range": row,
             "path_id": hierarchy.path_id[row],
             "depth": hierarchy.paths["depth"].to_numpy()[hierarchy.path_id[row]],

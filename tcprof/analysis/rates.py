@@ -1,6 +1,6 @@
 """What the fit says about ranges: the share of tensor kernels, tensor-active time, and FLOP on the Tensor Cores."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 import pandas as pd
@@ -10,6 +10,13 @@ from tcprof.analysis.instances import groups_of_paths, prepare_sums
 from tcprof.analysis.kernels.summary import could_be_tensor
 from tcprof.arrays import Bools, Floats
 from tcprof.frames import INSTANCES, LARGEST_UNCOVERED_PCT, RANGES
+
+_OF_INSTANCES = frozenset(
+    {
+        *("tensor_kernel_ns", "unresolved_ns", "graph_ns", "dram_bytes"),
+        *("cycles", "unknown_cycles", "flop", "boost_ns", "peakless_flop"),
+    }
+)
 
 
 def add_rates(
@@ -24,7 +31,7 @@ def add_rates(
         evidence: What it was made from.
     """
     values = values_of_launches(account.launched, account.kernels, evidence.activities["kind"])
-    of_ranges, of_instances = sum_launches(ranges, account, evidence, values)
+    of_ranges, of_instances = sum_launches(ranges, account, evidence, values, _OF_INSTANCES)
     rates = range_rates(of_ranges, time_of_work(ranges, evidence))
     # Where no kernel of a GPU was traced, what ran there is not known: a sum over nothing is not 0.
     known = ranges["gpu"].isin(account.launched["gpu"]) & (ranges["instance_count"] > 0)
@@ -74,7 +81,11 @@ def end_before_work(instances: pd.DataFrame, window: str) -> Bools:
 
 
 def sum_launches(
-    ranges: pd.DataFrame, account: Account, evidence: Evidence, values: Iterable[tuple[str, Floats]]
+    ranges: pd.DataFrame,
+    account: Account,
+    evidence: Evidence,
+    values: Iterable[tuple[str, Floats]],
+    of_instances: Collection[str],
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Sums of the launches' values over each row of the range summary, and over each instance with all that is in it.
 
@@ -83,6 +94,7 @@ def sum_launches(
         account: The account.
         evidence: What it was made from.
         values: Names, each with a value for each launch; taken one after the other, as there may be millions.
+        of_instances: The names of those that are wanted of instances.
     """
     launched, activities = account.launched, evidence.attribution.activity
     group = groups_of_paths(evidence.instances, evidence.hierarchy.paths)
@@ -96,12 +108,13 @@ def sum_launches(
     add_up = prepare_sums(evidence.instances, evidence.work)
     totals: dict[str, Floats] = {}
     sums: dict[str, Floats] = {}
+    counted = group >= 0
     for name, value in values:
         totals[name] = np.bincount(of_gpu, value, minlength=len(ranges)).astype(np.float64)
-        sums[name] = add_up(np.append(value, 0.0)[of_launch])
-    counted = group >= 0
-    for name, of_instance in sums.items():
+        of_instance: Floats = add_up(np.append(value, 0.0)[of_launch])
         totals[name][row_of_path] = np.bincount(group[counted], of_instance[counted], minlength=len(row_of_path))
+        if name in of_instances:
+            sums[name] = of_instance
     return pd.DataFrame(totals), pd.DataFrame(sums, copy=False)
 
 

@@ -16,6 +16,7 @@ from tcprof.analysis.borders import SharedMetric, border_errors
 from tcprof.analysis.intervals import StepFunction, run_starts, search
 from tcprof.analysis.pieces import NO_LAUNCHES, LaunchErrors, Rates, SplitSamples, launch_errors, split_samples
 from tcprof.arrays import Floats, Ints
+from tcprof.memory import return_freed_memory
 
 NORMAL_95 = 1.959963984540054  # half of a 95 % interval, in standard errors
 MINIMUM_COVERAGE = 0.5
@@ -87,6 +88,7 @@ def tensor_functions(samples: pd.DataFrame, launches: Mapping[int, Rates] | None
             continue
         of_launches = (launches or {}).get(gpu, NO_LAUNCHES)
         split = split_samples(of_gpu, of_launches)
+        return_freed_memory()
         percent = of_gpu["tensor_active_pct"].to_numpy()
         functions[gpu] = Tensor(
             StepFunction(split.start, split.end, percent),

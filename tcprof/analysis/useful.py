@@ -70,9 +70,8 @@ def add_useful_sums(
     if not account.launched["useful_flop"].notna().any():
         return ranges, instances
     values = useful_of_launches(account.launched, account.kernels).drop(columns="useful_tensor_flop")
-    of_ranges, sums = sum_launches(
-        ranges, account, evidence, ((str(name), column.to_numpy(np.float64)) for name, column in values.items())
-    )
+    columns = ((str(name), column.to_numpy(np.float64)) for name, column in values.items())
+    of_ranges, sums = sum_launches(ranges, account, evidence, columns, values.columns)
     by_path = rate_useful(of_ranges, time_of_work(ranges, evidence))
     by_instance = rate_useful(sums, time_of_instances(instances, evidence.window))
     on_ranges, on_instances = (frame["gpu"].isin(account.launched["gpu"]).to_numpy() for frame in (ranges, instances))

@@ -4,7 +4,7 @@ Where the recording has sums of the counters, launches get counts of their own, 
 shares from whole percentages, which only separate memory-bound from issue-bound kernels.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from tcprof.analysis.kernels.design import Design, Launches
 from tcprof.analysis.kernels.enclosure import Enclosure, add_bounds
 from tcprof.analysis.kernels.fit import RESOLUTION, Fit, fit
 from tcprof.analysis.sampling import read_rounded
-from tcprof.arrays import Floats, Ints
+from tcprof.arrays import Floats
 from tcprof.chips import PIPES_PER_SM
 from tcprof.frames import WORK
 
@@ -128,8 +128,8 @@ def fit_shares(
         if most and counts.keys() >= set(counted):
             found[share] = full_activity(_sum([counts[name] for name in counted]), most)
         elif percentages and samples[[*percentages]].notna().all(axis=None):
-            length = (samples["end_ns"] - samples["start_ns"]).to_numpy()
-            found[share] = _solve_rounded(launches, design, samples[[*percentages]].to_numpy(), length)
+            read = _sum_rounded(samples, percentages)
+            found[share] = fit(launches, design, *read, 1.0, _PASSES_OF_PERCENT)
     return found
 
 
@@ -145,8 +145,9 @@ def _sum(fits: list[Fit]) -> Fit:
     )
 
 
-def _solve_rounded(launches: Launches, design: Design, percent: Floats, length: Ints) -> Fit:
-    """The fit on the sum of columns of whole percentages, in ns of full activity."""
-    value, error, shift = (reading / 100 * length[:, None] for reading in read_rounded(percent))
-    deviation = np.sqrt((error**2).sum(axis=1))
-    return fit(launches, design, value.sum(axis=1), deviation, shift.sum(axis=1), 1.0, _PASSES_OF_PERCENT)
+def _sum_rounded(samples: pd.DataFrame, percentages: Iterable[str]) -> tuple[Floats, Floats, Floats]:
+    """The sum of columns of whole percentages in ns of full activity, its standard error and its shift."""
+    length = (samples["end_ns"] - samples["start_ns"]).to_numpy()
+    readings = read_rounded(samples[[*percentages]].to_numpy())
+    value, error, shift = (reading / 100 * length[:, None] for reading in readings)
+    return value.sum(axis=1), np.sqrt((error**2).sum(axis=1)), shift.sum(axis=1)

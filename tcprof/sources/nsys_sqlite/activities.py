@@ -7,13 +7,14 @@ import pandas as pd
 from pandas.api.types import union_categoricals
 from sqlalchemy import Select, Table, func, select, union_all
 
-from tcprof.arrays import Floats, Ints
+from tcprof.arrays import Floats, Ints, hold_once
 from tcprof.frames import ACTIVITIES, LAUNCHES, WAITS
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.database import UNNAMED, Database, distinct_pairs
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 
 _GEOMETRY = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
+_OFTEN_ONE = ("gpu", "process", "stream")
 _BLOCK = 3  # where the block begins
 _LONGEST_CALL = 256  # characters of a call's name
 _MUCH_USED = 0.01  # of the kernels of a process: a stream with fewer may have been left long before the end
@@ -37,7 +38,8 @@ def read_activities(database: Database, gpu_of: dict[tuple[int, int], int], geom
     for name in ACTIVITIES.names:  # one after the other, each freed when it is joined: there may be millions of rows
         pieces = [part.pop(name) for part in parts]
         is_category = isinstance(pieces[0], pd.Categorical)
-        columns[name] = (union_categoricals(pieces) if is_category else np.concatenate(pieces))[order]
+        joined = (union_categoricals(pieces) if is_category else np.concatenate(pieces))[order]
+        columns[name] = hold_once(joined) if name in _OFTEN_ONE else joined
     return ACTIVITIES.conform(pd.DataFrame(columns, copy=False))
 
 
@@ -130,8 +132,8 @@ def read_launches(database: Database) -> pd.DataFrame:
     outer = ~pd.Series(process << 39 | correlation[order]).duplicated().to_numpy()
     order, process = order[outer], process[outer]
     columns = {
-        "process": process,
-        "thread": thread[order] & 0xFFFFFF,
+        "process": hold_once(process),
+        "thread": hold_once(thread[order] & 0xFFFFFF),
         "correlation": correlation[order],
         "start_ns": start[order],
         "returned_ns": np.where(end < start, np.nan, end)[order],

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from tcprof.arrays import Floats, Ints
+from tcprof.arrays import Floats, Ints, hold_once
 from tcprof.chips import PIPES_PER_SM
 from tcprof.frames import FROM_COUNTS, SAMPLES
 from tcprof.sources.nsys_sqlite import schema
@@ -107,6 +107,8 @@ def _joined(parts: list[dict[str, Ints | Floats]]) -> pd.DataFrame:
     """The GPUs' columns one below the other, taken out of the parts; a metric that a GPU lacks is unknown there."""
     columns = {}
     lengths = [len(part["end_ns"]) for part in parts]
+    if len(parts) == 1:
+        return SAMPLES.conform(pd.DataFrame(parts[0], copy=False))
     for name in SAMPLES.names:
         if any(name in part for part in parts):
             columns[name] = np.concatenate(
@@ -136,7 +138,12 @@ def _sample_columns(
     columns |= _shares(columns, {"dram_read_bytes": moved, "dram_write_bytes": moved}, wanted)
     following = np.searchsorted(lost[1], start, side="right")  # the first stretch that ends after a sample begins
     keep = np.append(lost[0], schema.ANY.high)[following] >= end
-    everything = {"gpu": np.full(len(start), gpu), "start_ns": start, "end_ns": end, **columns}
+    everything: dict[str, Ints | Floats] = {
+        "gpu": hold_once(np.full(len(start), gpu)),
+        "start_ns": start,
+        "end_ns": end,
+        **columns,
+    }
     return everything if keep.all() else {name: values[keep] for name, values in everything.items()}
 
 
