@@ -43,7 +43,7 @@ export function startStrip(subjects: Subjects, shown: Shown, currentGpu: () => G
 }
 
 function describe(strip: HTMLElement, map: HTMLElement, { low, high, whole, length, isWhole }: Shown): void {
-  const text = isWhole ? `all that was recorded, ${formatSeconds(length)}`
+  const text = isWhole ? `all that is drawn, ${formatSeconds(length)}`
     : `${formatSeconds(high - low)} of ${formatSeconds(length)}, from ${formatSeconds(low)} on`;
   find(".strip-text", HTMLElement, strip).textContent = isWhole ? "" : `Shown: ${text}`;
   find("[data-whole]", HTMLButtonElement, strip).hidden = isWhole;
@@ -129,19 +129,28 @@ function prepare(canvas: HTMLCanvasElement, { clientWidth: width, clientHeight: 
   return { pen, width, height };
 }
 
-/** Tensor Active of all that was recorded: its mean, and lighter its highest value, of each pixel. */
-function drawCurve(shownAt: HTMLCanvasElement, gpu: Gpu, { whole: [first, last], length }: Shown): HTMLCanvasElement {
+/** Of all that was recorded: when the GPU worked, so that little Tensor Active has a place, too; and Tensor Active. */
+function drawCurve(shownAt: HTMLCanvasElement, gpu: Gpu, shown: Shown): HTMLCanvasElement {
   const canvas = document.createElement("canvas");
-  const { pen, width, height } = prepare(canvas, shownAt);
-  const curve = gpu.curves.get("Tensor Active");
-  if (!curve) return canvas;
+  const size = prepare(canvas, shownAt);
+  addCurve(size, gpu.curves.get("GR Active"), shown, "--line", [0, 1]);
+  addCurve(size, gpu.curves.get("Tensor Active"), shown, "--bar", [0.35, 1]);
+  return canvas;
+}
+
+/** The highest values and the means of a curve of each pixel, each as opaque as is said. */
+function addCurve(
+  { pen, width, height }: ReturnType<typeof prepare>, curve: ReturnType<Gpu["curves"]["get"]>,
+  { whole: [first, last], length }: Shown, color: string, opacities: readonly [number, number],
+): void {
+  if (!curve) return;
   const level = windowOf(curve.levels, first, last, Math.max(width, 100));
   const values = level.curves[curve.place]();
   const across = (time: number) => ((time - first) / length) * width;
   const floor = height - TICKS - 2;
-  pen.fillStyle = readColor("--bar");
-  for (const [of, opacity] of [[values.high, 0.35], [values.mean, 1]] as const) {
-    pen.globalAlpha = opacity;
+  pen.fillStyle = readColor(color);
+  for (const [place, of] of [values.high, values.mean].entries()) {
+    pen.globalAlpha = opacities[place];
     for (let i = 0; i < level.start.length; i++) {
       if (values.mean[i] === 0) continue;
       const left = across(level.start[i]);
@@ -149,7 +158,6 @@ function drawCurve(shownAt: HTMLCanvasElement, gpu: Gpu, { whole: [first, last],
       pen.fillRect(left, floor - rise, Math.max(across(level.end[i]) - left, 0.5), rise);
     }
   }
-  return canvas;
 }
 
 /** Where on the GPU each of the selected instances is. */

@@ -121,7 +121,7 @@ export class Drawing {
       await Plotly.relayout(this.plot, { "xaxis.range": range });
     }
     find(".shown", HTMLElement, this.box).textContent = isWhole
-      ? `all that was recorded, ${formatSeconds(high - low)}`
+      ? `all that is drawn, ${formatSeconds(high - low)}`
       : `${formatSeconds(high - low)} of ${formatSeconds(length)}`;
     this.plot.dataset.window = `${low} ${high}`;
   };

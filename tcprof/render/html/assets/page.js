@@ -2021,7 +2021,7 @@
     followKeys(map, shown);
   }
   function describe2(strip, map, { low, high, whole, length, isWhole }) {
-    const text = isWhole ? `all that was recorded, ${formatSeconds(length)}` : `${formatSeconds(high - low)} of ${formatSeconds(length)}, from ${formatSeconds(low)} on`;
+    const text = isWhole ? `all that is drawn, ${formatSeconds(length)}` : `${formatSeconds(high - low)} of ${formatSeconds(length)}, from ${formatSeconds(low)} on`;
     find(".strip-text", HTMLElement, strip).textContent = isWhole ? "" : `Shown: ${text}`;
     find("[data-whole]", HTMLButtonElement, strip).hidden = isWhole;
     map.setAttribute("aria-valuenow", String(Math.round(100 * ((low + high) / 2 - whole[0]) / length)));
@@ -2103,18 +2103,22 @@
     pen.scale(ratio, ratio);
     return { pen, width, height };
   }
-  function drawCurve(shownAt, gpu, { whole: [first, last], length }) {
+  function drawCurve(shownAt, gpu, shown) {
     const canvas = document.createElement("canvas");
-    const { pen, width, height } = prepare2(canvas, shownAt);
-    const curve = gpu.curves.get("Tensor Active");
-    if (!curve) return canvas;
+    const size = prepare2(canvas, shownAt);
+    addCurve(size, gpu.curves.get("GR Active"), shown, "--line", [0, 1]);
+    addCurve(size, gpu.curves.get("Tensor Active"), shown, "--bar", [0.35, 1]);
+    return canvas;
+  }
+  function addCurve({ pen, width, height }, curve, { whole: [first, last], length }, color, opacities) {
+    if (!curve) return;
     const level = windowOf(curve.levels, first, last, Math.max(width, 100));
     const values = level.curves[curve.place]();
     const across = (time) => (time - first) / length * width;
     const floor = height - TICKS - 2;
-    pen.fillStyle = readColor("--bar");
-    for (const [of, opacity] of [[values.high, 0.35], [values.mean, 1]]) {
-      pen.globalAlpha = opacity;
+    pen.fillStyle = readColor(color);
+    for (const [place, of] of [values.high, values.mean].entries()) {
+      pen.globalAlpha = opacities[place];
       for (let i = 0; i < level.start.length; i++) {
         if (values.mean[i] === 0) continue;
         const left = across(level.start[i]);
@@ -2122,7 +2126,6 @@
         pen.fillRect(left, floor - rise, Math.max(across(level.end[i]) - left, 0.5), rise);
       }
     }
-    return canvas;
   }
   function spansOf(subjects, subject, shown) {
     if (subject?.gpu !== shown) return [];
@@ -2719,7 +2722,7 @@
         Object.assign(this.layout.xaxis, ticks);
         await Plotly.relayout(this.plot, { "xaxis.range": range });
       }
-      find(".shown", HTMLElement, this.box).textContent = isWhole ? `all that was recorded, ${formatSeconds(high - low)}` : `${formatSeconds(high - low)} of ${formatSeconds(length)}`;
+      find(".shown", HTMLElement, this.box).textContent = isWhole ? `all that is drawn, ${formatSeconds(high - low)}` : `${formatSeconds(high - low)} of ${formatSeconds(length)}`;
       this.plot.dataset.window = `${low} ${high}`;
     };
     /** Paint where the axes are now: plotly also lays out by itself, some time after a resize. */
