@@ -84,5 +84,5 @@ def test_why_there_are_no_kernels_is_the_true_reason(run: Run, tmp_path) -> None
     )
     done = run("ranges", path)
     assert "fitted" not in done.out + done.err
-    assert "The recording has no kernels, only copies and sets" in " ".join(done.err.split())
+    assert "The recording has no kernels, only copies and memsets" in " ".join(done.err.split())
     assert "The recording has no kernels." in run("kernels", path).out

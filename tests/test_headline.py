@@ -14,13 +14,13 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
 @pytest.mark.parametrize(
     ("file", "most"),
     [
-        ("llama", "The GPU idled {idle} of it, waiting for the CPU."),
-        ("mnist_amp", "The GPU idled {idle} of it, waiting for the CPU to launch kernels."),
+        ("llama", "The GPU idled {idle} of it, waiting for the CPU, which recording slows."),
+        ("mnist_amp", "The GPU idled {idle} of it, waiting for the CPU to launch kernels, which recording slows."),
         (
             "transformer_compiled",
             "Kernels that use the Tensor Cores had 56.4 % of it, others 38.7 %, most of it memory-bound.",
         ),
-        ("net_amp", "Copies and sets had 42.7 % of it."),
+        ("net_amp", "Copies and memsets had 42.7 % of it."),
         ("transformer_eager", "Kernels that do not use them had 50.1 % of it, most of it memory-bound or issue-bound."),
     ],
 )

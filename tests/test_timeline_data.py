@@ -196,7 +196,7 @@ class TestLanes:
         names = [header["works"]["names"][number] for number in work["id"]]
         classes = [header["classes"][header["works"]["class"][number]]["name"] for number in work["id"]]
         assert names == ["gemm", "copy host to device", "memset"]
-        assert classes[1:] == ["Copy or set"] * 2
+        assert classes[1:] == ["Copy or memset"] * 2
 
     def test_kernels_that_were_not_fitted_are_other_kernels(self):
         analysis = make_analysis()

@@ -156,7 +156,7 @@ class TestSentences:
     def test_busy_gpu_is_told_by_what_had_its_time(self, tmp_path):
         said = verdict_of(tmp_path, kernel=30 * US, every=40 * US, copies=10 * US)
         assert "waited" not in said
-        assert "other kernels had 75.0 %; copies and sets had 25.0 %; the GPU idled 0.0 %." in said
+        assert "other kernels had 75.0 %; copies and memsets had 25.0 %; the GPU idled 0.0 %." in said
 
     @pytest.mark.parametrize(
         ("active", "said"),

@@ -90,15 +90,15 @@ def test_every_nanosecond_of_a_window_is_in_one_part(tmp_path):
     new = program(("", 1000, 2000), (CAST, 2000, 2500), (NVJET, 2500, 5500), (ADD, 5500, 6500), (ADD, 8000, 9000))
     rows = waterfall(analyzed(base, tmp_path), analyzed(new, tmp_path, "b.sqlite"))
     expected = """
-        part             base_class            new_class            base    new   change
-        total            -                     -                    20_000  8000  -12_000
-        same kernels     -                     -                    2000    2000  0
-        renamed kernels  FP32 products         FP16 tensor kernels  10_000  3000  -7000
-        new kernels      -                     copies and casts     0       500   500
-        removed kernels  element-wise kernels  -                    1000    0     -1000
-        communication    -                     -                    2000    0     -2000
-        copies and sets  -                     -                    2000    1000  -1000
-        idle             -                     -                    3000    1500  -1500
+        part                base_class            new_class            base    new     change
+        total               -                     -                    20_000  8000    -12_000
+        same kernels        -                     -                    2000    2000    0
+        renamed kernels     FP32 products         FP16 tensor kernels  10_000  3000    -7000
+        new kernels         -                     copies and casts     0       500     500
+        removed kernels     element-wise kernels  -                    1000    0       -1000
+        communication       -                     -                    2000    0       -2000
+        copies and memsets  -                     -                    2000    1000    -1000
+        idle                -                     -                    3000    1500    -1500
         """
     assert_rows(of(rows, "time_ns"), expected)
     assert set(rows["quantity"]) == {"time_ns"}  # without samples
@@ -161,7 +161,7 @@ def check_time_is_as_counted(folder, base, new):
         kernels = [part for part in value.index if part.endswith(" kernels")]
         assert value[kernels].sum() == 10 * found["kernels"]
         assert value["communication"] == 10 * found[NCCL]
-        assert value["copies and sets"] == 10 * found[""]
+        assert value["copies and memsets"] == 10 * found[""]
         assert value["idle"] == 10 * found[None]
 
 
@@ -326,7 +326,7 @@ def test_the_windows_are_those_of_the_iterations_without_warm_up_and_their_idle_
     rows = of(waterfall(every, every), "time_ns").set_index("part")
     path = every.timeline[every.timeline["path"] == analysis.iterations["path"].iloc[0]].iloc[0]
     assert rows.loc["idle", "base"] * len(every.iterations) == pytest.approx(path["idle_ns"])
-    assert rows.loc["copies and sets", "base"] * len(every.iterations) == pytest.approx(path["copy_ns"])
+    assert rows.loc["copies and memsets", "base"] * len(every.iterations) == pytest.approx(path["copy_ns"])
 
 
 def test_what_explains_most_of_the_change_in_recordings(read):

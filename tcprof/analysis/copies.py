@@ -1,4 +1,4 @@
-"""What copies and sets move through a GPU's memory beside its kernels: it is in the samples, and no kernel's."""
+"""What copies and memsets move through a GPU's memory beside its kernels: it is in the samples, and no kernel's."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ _OWN = {"dram_read_bytes": 1.02, "dram_write_bytes": 2 * 1.15, "l2_bytes": 2.5, 
 
 @dataclass(frozen=True)
 class Moved:
-    """What copies and sets add to the samples of a counter.
+    """What copies and memsets add to the samples of a counter.
 
     Attributes:
         value: The middle of what they are known to add to each sample.
@@ -40,7 +40,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class Copies:
-    """The copies and sets of one GPU.
+    """The copies and memsets of one GPU.
 
     Attributes:
         own: When it copied or set its own memory.
@@ -96,7 +96,7 @@ def _when(activities: pd.DataFrame, those: Bools) -> StepFunction:
 
 
 def find_copies(activities: pd.DataFrame) -> Copies:
-    """The copies and sets among the activities of one GPU; copies from and to the host without a size count as nothing.
+    """Those among the activities of one GPU; copies from and to the host without a size count as nothing.
 
     Args:
         activities: See ``tcprof.frames.ACTIVITIES``.

@@ -45,7 +45,7 @@ def timeline(
     """Show where every nanosecond of the GPU's time went, and what the figures are based on.
 
     Each moment between a range's first activity and its last is a tensor kernel, another kernel (memory-bound,
-    FP32 on CUDA cores, issue-bound, a small grid or none of these), communication, a copy or set, or idle. The
+    FP32 on CUDA cores, issue-bound, a small grid or none of these), communication, a copy or memset, or idle. The
     ledger lists what could not be attributed.
     """
     import tcprof

@@ -170,7 +170,7 @@ def _about_activities(analysis: Analysis) -> list[Finding]:
     """Absent kernels and ranges, and GPU time that belongs to no range."""
     activities, absent = analysis.activities, []
     if not activities["kind"].isin(KERNEL_KINDS).any():
-        what = "no kernels, only copies and sets" if len(activities) else "no kernels"
+        what = "no kernels, only copies and memsets" if len(activities) else "no kernels"
         sentence = f"The recording has {what}: record with --trace=cuda,nvtx, and check that the program used a GPU"
         absent.append(_caution(NO_KERNELS, sentence=sentence))
     if len(activities) and not analysis.observed.range_count:

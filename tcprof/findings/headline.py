@@ -9,6 +9,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.timeline import TIME_CLASSES
 from tcprof.findings.bound import CPU_BOUND, LAUNCH_BOUND, find_bound
 from tcprof.findings.iterations import IterationFigures, from_kernel_order
+from tcprof.findings.recording_cost import measure_cost
 from tcprof.findings.verdict import OTHER_KERNELS, describe_rounding, describe_span, tell_unused, why_unknown
 from tcprof.findings.words import IDLED, WINDOW_NAMES, class_in_sentence
 from tcprof.frames import HEADLINE
@@ -30,6 +31,8 @@ def say_iterations(analysis: Analysis, figures: IterationFigures, idled: str = I
     first = _say_active(analysis, figures.tensor_active_pct, figures.coverage_pct, of_windows)
     is_one = analysis.window == "gpu" and not math.isnan(figures.tensor_active_pct)
     waits = _WAITS.get(find_bound(figures), "") if idled == IDLED else ""
+    if waits and measure_cost(analysis) is None:  # advice says, too, that the program may not wait when it runs alone
+        waits += ", which recording slows"
     return first, *_say_most(analysis, figures.time, "it" if is_one else "an iteration", idled, waits)
 
 
@@ -85,7 +88,7 @@ def _say_most(analysis: Analysis, time: pd.DataFrame, unit: str, idled: str, wai
         (share["idle"], f"{idled[0].upper()}{idled[1:]} {{}} of {unit}{waits}."),
         (share["tensor_kernel"], f"Kernels that use the Tensor Cores{by_name} had {{}} of {unit}{rest}."),
         (others, f"Kernels {told} use them{by_name} had {{}} of {unit}{_of(share)}."),
-        (share["copy"], "Copies and sets had {}" + f" of {unit}."),
+        (share["copy"], "Copies and memsets had {}" + f" of {unit}."),
         (share["graph"], "CUDA graphs, whose kernels were not recorded, had {}" + f" of {unit}."),
     )
     largest, sentence = max(candidates, key=lambda each: each[0])

@@ -138,7 +138,7 @@ def _shares(analysis: Analysis, gpu: int, rows: pd.DataFrame, unit: str, idled: 
     if share["graph"] > 0:
         said.append(f"CUDA graphs, whose kernels were not recorded, had {units.format_pct(share['graph'])}")
     if share["copy"] >= _NOTABLE_PCT:
-        said.append(f"copies and sets had {units.format_pct(share['copy'])}")
+        said.append(f"copies and memsets had {units.format_pct(share['copy'])}")
     if idled:
         said.append(f"{idled} {units.format_pct(share['idle'])}")
     return f"{lead}Of {unit}, {'; '.join(said)}." if said else lead.strip()

@@ -66,7 +66,7 @@ TIMELINE = Schema(
             title="CUDA graph",
         ),
         Column("communication_ns", FLOAT, "Only NCCL's kernels, or copies beside them.", title="NCCL"),
-        Column("copy_ns", FLOAT, "Only copies and sets.", title="Copy or set"),
+        Column("copy_ns", FLOAT, "Only copies and memsets.", title="Copy or memset"),
         Column("idle_ns", FLOAT, "Nothing ran on the GPU.", title="Idle"),
     ),
 )

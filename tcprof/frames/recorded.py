@@ -161,7 +161,7 @@ ACTIVITIES = Schema(
         Column("correlation", INT, "Number of the launch within the process; -1 where there is none."),
         START,
         END,
-        Column("moved_bytes", FLOAT, "Size of a copy or set; of others unknown."),
+        Column("moved_bytes", FLOAT, "Size of a copy or memset; of others unknown."),
     ),
 )
 

@@ -18,7 +18,7 @@ from tcprof.comparison.kernels.scope import Spans, compared_gpus, compared_spans
 from tcprof.frames import WATERFALL
 
 TIME, TENSOR_ACTIVE = "time_ns", "tensor_active_pct"
-TOTAL, IDLE, COMMUNICATION, COPIES = "total", "idle", "communication", "copies and sets"
+TOTAL, IDLE, COMMUNICATION, COPIES = "total", "idle", "communication", "copies and memsets"
 MIX, INTENSITY, UNEXPLAINED = "mix", "intensity", "not explained by the fit"
 IN_GRAPHS = "kernels hidden in whole CUDA graphs"
 _KERNELS = {
@@ -40,7 +40,7 @@ class _Busy:
         window: Their length.
         kernels: Time of each row of the kernel changes; of several kernels at once the first one has it.
         communication: Time in which only NCCL's kernels ran, or copies beside them.
-        copies: Time in which only copies and sets ran.
+        copies: Time in which only copies and memsets ran.
         active: Tensor-active time of each row, from the fit; unknown without samples.
     """
 
