@@ -50,7 +50,7 @@ def add_cache(
     said = [_describe(row, circles) for row in placed.to_dict("records")]
     height = 1e12 * placed["tflops"].to_numpy()
     trace = circles.draw(placed, placed["l2_intensity"].to_numpy(), height, said)
-    symbols = [f"{symbol}-open" for symbol in trace["marker"]["symbol"]]
+    symbols = [f"{symbol}-open" for symbol in trace.get("marker", {}).get("symbol", ())]
     shared = {"legendgroup": NAME, "visible": "legendonly"}
     figure.add_trace(trace.set(name=NAME, marker={"color": _COLOR, "symbol": symbols}, **shared))
     for rate, source in sorted(set(rates.values())):
