@@ -17,7 +17,9 @@ from tcprof.version import __version__
 
 if TYPE_CHECKING:
     from tcprof import annotate
-    from tcprof.api import compare, profile, read
+    from tcprof.api.comparing import compare
+    from tcprof.api.reading import read
+    from tcprof.api.recording import profile
 
 __all__ = [
     "InputError",
@@ -37,10 +39,18 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """The functions that need pandas are loaded when they are used: ``tcprof --help`` answers at once."""
-    if name in ("compare", "profile", "read"):
-        from tcprof import api
+    if name == "read":
+        from tcprof.api.reading import read
 
-        return getattr(api, name)
+        return read
+    if name == "compare":
+        from tcprof.api.comparing import compare
+
+        return compare
+    if name == "profile":
+        from tcprof.api.recording import profile
+
+        return profile
     if name == "annotate":  # a package that can be called
         import tcprof.annotate
 

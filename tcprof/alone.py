@@ -8,7 +8,7 @@ from typing import TypeVar
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.comparison.statistics.centers import FEWEST_INSTANCES
+from tcprof.analysis.centers import FEWEST_INSTANCES
 from tcprof.findings.recording_cost import list_steps
 from tcprof.record import alone
 from tcprof.record.command import RecordOptions

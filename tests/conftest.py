@@ -16,7 +16,8 @@ os.environ["COLUMNS"] = "80"  # outputs are as a terminal of this width shows th
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tcprof import api, comparison
+from tcprof import comparison
+from tcprof.api import comparing, reading
 from tcprof.cli import GARBAGE
 from tcprof.comparison import Side
 
@@ -131,9 +132,11 @@ def shared_reads() -> Iterator[None]:
     what is made of an analysis: nothing changes one. What patches the analysis itself must not use it.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(api, "read", _once(api.read, ANALYSES, _recording_key))  # tcprof.read is looked up there
+        read_once = _once(reading.read, ANALYSES, _recording_key)
+        for place in (reading, comparing):  # tcprof.read is looked up in the first
+            patch.setattr(place, "read", read_once)
         compare_once = _once(comparison.compare, COMPARISONS, _sides_key)
-        for place in ((api, "compare_sides"), (comparison, "compare")):  # commands import it when they run
+        for place in ((comparing, "compare_sides"), (comparison, "compare")):  # commands import it when they run
             patch.setattr(*place, compare_once)
         yield
 

@@ -25,7 +25,7 @@ os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM
 
 from builders import TraceBuilder
 
-import tcprof.api
+import tcprof.api.comparing
 import tcprof.render.html.comparison
 import tcprof.render.html.report
 import tcprof.sources.nsys_sqlite.redaction.redact

@@ -13,9 +13,9 @@ from test_modules import US, Step
 
 import tcprof
 from tcprof.analysis import Analysis
+from tcprof.analysis.centers import find_means
 from tcprof.comparison import Side, compare
 from tcprof.comparison.modules import compare_modules
-from tcprof.comparison.statistics.centers import find_means
 from tcprof.comparison.statistics.rows import TOO_FEW, WHOLE_GRAPHS
 from tcprof.frames import MODULE_CHANGES
 from tcprof.views.comparison.modules import list_module_changes

@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 from slow import slow
 
+from tcprof.analysis.centers import find_means, find_medians
 from tcprof.comparison.statistics import noise
-from tcprof.comparison.statistics.centers import find_means, find_medians
 from tcprof.comparison.statistics.estimates import (
     STUDENT_95,
     Estimate,

@@ -670,7 +670,7 @@ def test_messages_of_nsys_are_shown_without_what_is_private(
     run_any: Callable[..., test_cli.Outcome], tmp_path: Path
 ) -> None:
     """As in a copy: wherever a message is shown, it is of the same text."""
-    from tcprof.api import read
+    from tcprof.api.reading import read
 
     source = recording_with_secrets().write(tmp_path, "source.sqlite")
     with closing(sqlite3.connect(source)) as connection:

@@ -8,9 +8,9 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.centers import FEWEST_INSTANCES, find_medians
 from tcprof.annotate.ranges import DOMAIN
 from tcprof.annotate.steps import INFERENCE, STEP
-from tcprof.comparison.statistics.centers import FEWEST_INSTANCES, find_medians
 from tcprof.findings.finding import Finding, Severity
 
 _RULE = "recording-cost"

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.comparison.statistics.centers import find_medians
+from tcprof.analysis.centers import find_medians
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from tcprof.analysis.centers import LEVEL, Centers
 from tcprof.analysis.sampling import NORMAL_95
 from tcprof.arrays import Bools, Floats, Ints
-from tcprof.comparison.statistics.centers import LEVEL, Centers
 
 NORMAL_80 = float(special.ndtri(0.8))
 # The deviations assumed for runs come from 5 runs of each of 5 programs: 20 degrees of freedom.

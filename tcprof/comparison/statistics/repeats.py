@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
+from tcprof.analysis.centers import LEVEL, Centers
 from tcprof.arrays import Bools, Floats, Ints
-from tcprof.comparison.statistics.centers import LEVEL, Centers
 from tcprof.comparison.statistics.estimates import Change, Estimate, compare_estimates, estimate_within
 
 POWER = 0.8

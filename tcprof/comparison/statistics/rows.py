@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
+from tcprof.analysis.centers import FEWEST_INSTANCES, Centers, find_means, find_medians
 from tcprof.arrays import Bools, Floats
 from tcprof.comparison.places import Renaming
-from tcprof.comparison.statistics.centers import FEWEST_INSTANCES, Centers, find_means, find_medians
 from tcprof.comparison.statistics.estimates import estimate_within
 from tcprof.comparison.statistics.noise import Deviations, run_deviations
 from tcprof.comparison.statistics.quantities import MEASURED, PEAK, Measured, measure

@@ -6,10 +6,10 @@ import numpy as np
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.centers import FEWEST_INSTANCES
 from tcprof.comparison import Comparison, Side
 from tcprof.comparison.comparison import MEASURED
 from tcprof.comparison.side import gpu_models, join_facts
-from tcprof.comparison.statistics.centers import FEWEST_INSTANCES
 from tcprof.findings.finding import Finding, Severity
 
 LONGER = 1.5  # times as long: then captures differ in what they hold

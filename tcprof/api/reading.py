@@ -1,37 +1,29 @@
-"""What Python and notebooks have: recordings that are read, compared and made, with what their figures say."""
+"""Recordings that are read, with what their figures say."""
 
 import math
-import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from tcprof.analysis import WINDOWS, Analysis, analyze
-from tcprof.comparison import Comparison, Side
-from tcprof.comparison import compare as compare_sides
 from tcprof.errors import UsageError
 from tcprof.findings import Check, Findings, judge
-from tcprof.findings.compared import ComparedFindings, judge_comparison
 from tcprof.frames import SAMPLE_METRICS
 from tcprof.memory import return_freed_memory
 from tcprof.sources.registry import open_source
-from tcprof.untrusted import one_line
 
 if TYPE_CHECKING:
     from tcprof.findings.advice import Advice
-
-_Input: TypeAlias = str | PathLike[str] | Analysis
-_Inputs: TypeAlias = _Input | Sequence[_Input]
-_KERNELS_SHOWN = 8  # of a comparison, in a notebook
+    from tcprof.findings.compared import ComparedFindings
 
 
-class _Judged:
+class Judged:
     """What figures say, of a recording and of a comparison alike."""
 
     @property
-    def findings(self) -> Findings | ComparedFindings:
+    def findings(self) -> "Findings | ComparedFindings":
         """All of it, with what it rests on."""
         raise NotImplementedError
 
@@ -51,7 +43,7 @@ class _Judged:
         return self.findings.warnings
 
 
-class JudgedAnalysis(_Judged, Analysis):
+class JudgedAnalysis(Judged, Analysis):
     """An analysis with what its figures say, which notebooks show."""
 
     @cached_property
@@ -103,25 +95,6 @@ class JudgedAnalysis(_Judged, Analysis):
         return render_html(view_ranges(self, self.findings, self.ranges))
 
 
-class JudgedComparison(_Judged, Comparison):
-    """A comparison with what it says, which notebooks show."""
-
-    @cached_property
-    def findings(self) -> ComparedFindings:
-        """What it says, as ``tcprof.findings.compared`` judges it."""
-        return judge_comparison(self)
-
-    def __repr__(self) -> str:
-        names = " → ".join(side.name for side in (self.base, self.new))
-        return "\n".join((one_line(names), *self.verdict))
-
-    def _repr_html_(self) -> str:
-        from tcprof.render.notebook import render_html
-        from tcprof.views.comparison import view_comparison
-
-        return render_html(view_comparison([self], [self.findings], limit=_KERNELS_SHOWN))
-
-
 def read(
     path: str | PathLike[str],
     window: str = "gpu",
@@ -157,71 +130,3 @@ def read(
     found = analyze(open_source(Path(path)), window, chosen, kernels, warm_up, iteration, peak_tflops)
     return_freed_memory()  # what the fit held, before a page or a comparison is made
     return JudgedAnalysis(**vars(found))
-
-
-def compare(
-    base: _Inputs,
-    new: _Inputs,
-    window: str = "gpu",
-    mapping: Mapping[str, str] | None = None,
-    allow_mismatch: bool = False,
-    warm_up: int | str | None = None,
-) -> JudgedComparison:
-    """Compare two sides: one recording each, or several of the same program, given as files or as analyses.
-
-    Args:
-        base: The baseline; a list of several recordings.
-        new: What is compared with it, likewise.
-        window: Windows that figures from samples are taken over, where files are given.
-        mapping: New names of the baseline's ranges by old ones.
-        allow_mismatch: Whether to compare even where the figures mean nothing.
-        warm_up: Iterations that are left out, see ``read``, where files are given.
-
-    Raises:
-        InputError: A file is absent, damaged, or not a recording, or one side has no work on any GPU.
-        UsageError: There is no such window, the analyses have different ones, or the baseline has no range that is to
-            be renamed.
-    """
-    sides = []
-    for name, given in (("base", base), ("new", new)):
-        several = [given] if isinstance(given, str | PathLike | Analysis) else given
-        read_in = (each if isinstance(each, Analysis) else read(each, window, warm_up=warm_up) for each in several)
-        sides.append(Side(name, tuple(read_in)))
-    return JudgedComparison(**vars(compare_sides(sides[0], sides[1], mapping or {}, allow_mismatch)))
-
-
-def profile(
-    program: Sequence[str],
-    output: str | PathLike[str],
-    frequency_hz: int = 20_000,
-    alone: bool | None = None,
-    **options: Any,
-) -> JudgedAnalysis:
-    """Record a program under Nsight Systems with GPU metrics, and analyze the recording.
-
-    As by ``tcprof profile``, the program is then run once more without nsys, which shows what recording costs it; a
-    Python warning says why that run is not compared, where it failed.
-
-    Args:
-        program: The program and its arguments; a Python script or ``-m`` module is run by this Python.
-        output: The report to write; an existing one is replaced.
-        frequency_hz: Samples a second.
-        alone: Whether to run the program once more; None: where its steps are annotated and it takes under a minute.
-        options: Further fields of ``tcprof.record.command.RecordOptions``, such as ``capture_range``.
-
-    Raises:
-        MachineError: This machine cannot record; the message says why.
-        NsysError: nsys recorded nothing.
-        OutputError: The report cannot be written.
-    """
-    from tcprof.alone import AloneRuns
-    from tcprof.record.command import RecordOptions
-    from tcprof.record.recording import Session
-
-    session = Session(program, Path(output))
-    session.check_reports(force=True)
-    chosen = RecordOptions(frequency_hz=frequency_hz, **options)
-    with session.plan(chosen) as plan:
-        run = session.record(plan, session.reports[0])
-        runs = AloneRuns(session, alone, chosen, lambda texts: warnings.warn(texts[0], stacklevel=4))
-        return runs.add_to(read(run.report), run)

@@ -1,0 +1,1 @@
+"""What Python and notebooks have: recordings that are read, compared and made; each loads what it needs alone."""

@@ -1,0 +1,67 @@
+"""Comparisons of recordings, with what they say."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from os import PathLike
+from typing import TypeAlias
+
+from tcprof.analysis import Analysis
+from tcprof.api.reading import Judged, read
+from tcprof.comparison import Comparison, Side
+from tcprof.comparison import compare as compare_sides
+from tcprof.findings.compared import ComparedFindings, judge_comparison
+from tcprof.untrusted import one_line
+
+_Input: TypeAlias = str | PathLike[str] | Analysis
+_Inputs: TypeAlias = _Input | Sequence[_Input]
+_KERNELS_SHOWN = 8  # in a notebook
+
+
+class JudgedComparison(Judged, Comparison):
+    """A comparison with what it says, which notebooks show."""
+
+    @cached_property
+    def findings(self) -> ComparedFindings:
+        """What it says, as ``tcprof.findings.compared`` judges it."""
+        return judge_comparison(self)
+
+    def __repr__(self) -> str:
+        names = " → ".join(side.name for side in (self.base, self.new))
+        return "\n".join((one_line(names), *self.verdict))
+
+    def _repr_html_(self) -> str:
+        from tcprof.render.notebook import render_html
+        from tcprof.views.comparison import view_comparison
+
+        return render_html(view_comparison([self], [self.findings], limit=_KERNELS_SHOWN))
+
+
+def compare(
+    base: _Inputs,
+    new: _Inputs,
+    window: str = "gpu",
+    mapping: Mapping[str, str] | None = None,
+    allow_mismatch: bool = False,
+    warm_up: int | str | None = None,
+) -> JudgedComparison:
+    """Compare two sides: one recording each, or several of the same program, given as files or as analyses.
+
+    Args:
+        base: The baseline; a list of several recordings.
+        new: What is compared with it, likewise.
+        window: Windows that figures from samples are taken over, where files are given.
+        mapping: New names of the baseline's ranges by old ones.
+        allow_mismatch: Whether to compare even where the figures mean nothing.
+        warm_up: Iterations that are left out, see ``read``, where files are given.
+
+    Raises:
+        InputError: A file is absent, damaged, or not a recording, or one side has no work on any GPU.
+        UsageError: There is no such window, the analyses have different ones, or the baseline has no range that is to
+            be renamed.
+    """
+    sides = []
+    for name, given in (("base", base), ("new", new)):
+        several = [given] if isinstance(given, str | PathLike | Analysis) else given
+        read_in = (each if isinstance(each, Analysis) else read(each, window, warm_up=warm_up) for each in several)
+        sides.append(Side(name, tuple(read_in)))
+    return JudgedComparison(**vars(compare_sides(sides[0], sides[1], mapping or {}, allow_mismatch)))
