@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import StepFunction, distinct, run_starts, search
+from tcprof.analysis.parallel import mapping_of
 from tcprof.arrays import Floats, Ints
 
 FIXED_POINT = 2.0**40
@@ -150,13 +151,18 @@ def split_samples(samples: pd.DataFrame, launches: Rates) -> SplitSamples:
     value = samples["tensor_active_pct"].to_numpy() / 100
     cuts: dict[str, list[Any]] = {field.name: [] for field in fields(Pieces)}
     count = 0
-    for first in range(0, len(start), SAMPLES_AT_ONCE):
+
+    def cut_from(first: int) -> Pieces:
         some = slice(first, first + SAMPLES_AT_ONCE)
         parts = launches.between(int(start[some][0]), int(end[some][-1]))
-        found = _cut(start[some], end[some], value[some], *parts)
-        for name, column in vars(replace(found, cut=found.cut + first, first=found.first + count)).items():
-            cuts[name].append(column)
-        count += len(found.start)
+        return _cut(start[some], end[some], value[some], *parts)
+
+    firsts = range(0, len(start), SAMPLES_AT_ONCE)
+    with mapping_of(len(firsts)) as map_all:
+        for first, found in zip(firsts, map_all(cut_from, firsts), strict=True):
+            for name, column in vars(replace(found, cut=found.cut + first, first=found.first + count)).items():
+                cuts[name].append(column)
+            count += len(found.start)
     joined = {name: np.concatenate(cuts.pop(name)) for name in tuple(cuts)}  # each freed when it is joined
     return SplitSamples(start, end, Pieces(**joined))
 

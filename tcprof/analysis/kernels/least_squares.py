@@ -8,7 +8,7 @@ from tcprof.analysis.kernels.cholesky import factor, solve
 from tcprof.analysis.kernels.design import Design, alike_rows
 from tcprof.analysis.kernels.noise import Noise
 from tcprof.analysis.kernels.nonnegative import minimize_nonnegative
-from tcprof.analysis.kernels.threads import mapping_of
+from tcprof.analysis.parallel import mapping_of
 from tcprof.arrays import Floats, Ints
 
 SHAPE, SHAPE_FLOOR = 0.3, 0.005  # how much neighbouring parts differ: of the class's rate, and of the highest rate

@@ -8,10 +8,10 @@ row after row from those of the row before.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from scipy.linalg import solveh_banded
-from scipy.linalg.lapack import dpttrf, dtbtrs
+from scipy.linalg.lapack import dpttrf, dpttrs, dtbtrs
 from scipy.sparse import csr_array
 
 from tcprof.analysis.kernels.design import make_sparse
@@ -34,20 +34,25 @@ class Noise:
 
     def weigh(self, columns: Floats) -> Floats:
         """The inverse of the covariance, times columns."""
-        if len(self.diagonal) < 2:  # LAPACK refuses a matrix of one
-            return np.asarray((columns.T / self.diagonal).T)
-        banded = np.vstack([-np.append(0, self.coupling[1:]), self.diagonal])
-        return np.asarray(solveh_banded(banded, columns, check_finite=False))
+        pivot, below = self._factored
+        if len(pivot) < 2:  # LAPACK refuses a matrix of one
+            return np.asarray((columns.T / pivot).T)
+        return np.asarray(dpttrs(pivot, below, columns)[0])
 
     def invert(self) -> "Inverse":
         """What the inverse is made of."""
-        if len(self.diagonal) < 2:
-            return Inverse(1 / self.diagonal, np.zeros(len(self.diagonal)))
-        # The covariance is LDL': what L has below its diagonal of ones are the factors, with opposite signs.
-        pivot, below, _ = dpttrf(self.diagonal, -self.coupling[1:])
-        factor = np.append(0, -below)
-        # The inverse's follows from the last row on.
+        pivot, below = self._factored
+        factor = np.append(np.zeros(len(pivot) - len(below)), -below)
+        # The diagonal follows from the last row on.
         return Inverse(_accumulate(np.append(0, factor[:0:-1] ** 2), 1 / pivot[::-1])[::-1], factor)
+
+    @cached_property
+    def _factored(self) -> tuple[Floats, Floats]:
+        """LDL': D, and what L has below its diagonal of ones."""
+        if len(self.diagonal) < 2:
+            return self.diagonal, self.diagonal[:0]
+        pivot, below, _ = dpttrf(self.diagonal, -self.coupling[1:])
+        return pivot, below
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from scipy import special
 from tcprof.analysis.kernels.design import Design, make_sparse
 from tcprof.analysis.kernels.least_squares import Precision
 from tcprof.analysis.kernels.noise import Noise
-from tcprof.analysis.kernels.threads import mapping_of
+from tcprof.analysis.parallel import mapping_of
 from tcprof.analysis.sampling import NORMAL_95
 from tcprof.arrays import Floats
 
