@@ -246,6 +246,8 @@ def test_sms_without_work_are_counted_and_priced() -> None:
     assert "16 blocks for 132 SMs, which are active 11.9 %" in small.evidence[0]
     (last,) = [each for each in tcprof.read(FIXTURES / "matmul.sqlite").advice if each.rule == "last-wave"]
     assert "1089 blocks for 132 SMs" in last.evidence[0].replace(",", "")
+    for advice in (small, last):  # each kernel in one line
+        assert [" launch" in line for line in advice.evidence] == [" for 132 SMs" in line for line in advice.evidence]
 
 
 def test_all_is_well_where_nothing_is_worth_a_day(find: Find) -> None:

@@ -128,13 +128,15 @@ def describe_bytes(step: Step, rows: pd.DataFrame) -> tuple[str, ...]:
     return (f"they move {units.format_bytes(moved)}, which take {time} at the memory's bandwidth",)
 
 
-def list_kernels(rows: pd.DataFrame) -> tuple[str, ...]:
-    """The kernels that take most, a line each."""
+def list_kernels(rows: pd.DataFrame, told: Sequence[str] = ()) -> tuple[str, ...]:
+    """The kernels that take most, a line each, with what else is told of each row."""
     lines = []
-    for row in rows[["name", "path", "launches", "exposed_ns"]].head(_SHOWN).to_dict("records"):
+    more = (*(f"; {each}" for each in told), *[""] * _SHOWN)
+    shown = rows[["name", "path", "launches", "exposed_ns"]].head(_SHOWN).to_dict("records")
+    for row, of_row in zip(shown, more, strict=False):
         where = f", mostly in “{one_line(row['path'], 60)}”" if row["path"] else ""
         launches = units.format_things(row["launches"], "launch", "launches")
-        lines.append(f"{short_name(row['name'])}: {units.format_ns(row['exposed_ns'])} in {launches}{where}")
+        lines.append(f"{short_name(row['name'])}: {units.format_ns(row['exposed_ns'])} in {launches}{where}{of_row}")
     rest = len(rows) - _SHOWN
     if rest > 0:
         time = units.format_ns(rows["exposed_ns"][_SHOWN:].sum())

@@ -24,7 +24,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis.kernels.bound import MEMORY
-from tcprof.analysis.kernels.names import PRODUCT, short_name
+from tcprof.analysis.kernels.names import PRODUCT
 from tcprof.arrays import Floats
 from tcprof.findings.advice.advice import LOW, Advice, Option
 from tcprof.findings.advice.making import TRY, list_kernels, make_advice, save, time_of
@@ -40,7 +40,6 @@ _LEAST_POINTS = 10.0
 _ALONE = 0.9  # of its time a kernel has no other beside it
 _FEWER = 0.5  # of the SMs: with twice the blocks of more than half there is a second wave
 _MEASURED = MEASURED["idle_sms"]
-_SHOWN = 3
 _HALF = (0.5, 0.5, 0.5)
 _OF_WEIGHTS = r"[Ww]grad"
 _BATCH = (
@@ -103,10 +102,11 @@ def _advise(step: Step, rows: pd.DataFrame, name: str) -> Advice | None:
         )
         gain = step.price_kernels(save(MEASURED["assumed"]["tail"], lost))
         options = [Option("other sizes", _SIZES, gain)]
-    evidence = [
-        f"{short_name(row['name'])}: {units.format_things(row['blocks'], 'block')} for "
-        f"{units.format_count(step.gpu_row['sm_count'])} SMs, which are active {units.format_pct(row['sm_active_pct'])}"
-        for row in rows[["name", "blocks", "sm_active_pct"]].head(_SHOWN).to_dict("records")
+    sms = units.format_count(step.gpu_row["sm_count"])
+    told = [
+        f"{units.format_things(row['blocks'], 'block')} for {sms} SMs, which are active "
+        f"{units.format_pct(row['sm_active_pct'])}"
+        for row in rows[["blocks", "sm_active_pct"]].to_dict("records")
     ]
     about = about_kernels(step, rows.index)
-    return make_advice(step, name, said, options, about, (*evidence, *list_kernels(rows)), LOW, TRY)
+    return make_advice(step, name, said, options, about, list_kernels(rows, told), LOW, TRY)
