@@ -248,6 +248,7 @@ def _summarize(
     per_path = summary.summarize_paths(
         evidence.instances, windows, evidence.work, evidence.hierarchy.paths, tensor, tensor_source == "rounded"
     )
+    return_freed_memory()
     capture = summary.summarize_capture(
         gpus, evidence.activities, evidence.attribution, evidence.samples, duration_ns, tensor
     )
@@ -269,11 +270,14 @@ def _account(
     from tcprof.analysis.rates import add_rates
     from tcprof.analysis.useful import add_useful_sums
 
+    return_freed_memory()
     homes = find_homes(evidence.hierarchy, evidence.attribution, len(evidence.activities))
     account = add_useful_flop(make_account(evidence, found), evidence, homes)
+    return_freed_memory()
     account = add_iterations(account, evidence, iterations)
     modules, of_launch = summarize_modules(found, account, evidence, iterations, homes)
     account = replace(account, launched=account.launched.assign(module=of_launch))
+    return_freed_memory()
     ranges, instances = add_rates(ranges, instances, account, evidence)
     return *add_useful_sums(ranges, instances, account, evidence), account, modules
 

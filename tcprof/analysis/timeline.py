@@ -80,7 +80,7 @@ def compute_timeline(start: Ints, end: Ints, time_class: Ints) -> StepFunction:
     change = np.repeat(np.array([1, -1], dtype=np.int8), len(start))[order]
     of_class = np.tile(time_class.astype(np.int8), 2)[order]
     last = np.append(run_starts(times)[1:], len(times)) - 1  # what holds after all that happens at one time
-    value = np.full(len(last), IDLE, dtype=np.int64)
+    value = np.full(len(last), IDLE, dtype=np.int8)
     for number in range(IDLE - 1, -1, -1):
         value[np.cumsum(np.where(of_class == number, change, 0), dtype=np.int32)[last] > 0] = number
     first = run_starts(value)
@@ -104,10 +104,11 @@ def account_for_time(
         See ``tcprof.frames.TIMELINE``; the capture reaches from the GPU's first activity to its last.
     """
     gpu_of, start, end = (activities[name].to_numpy() for name in ("gpu", "start_ns", "end_ns"))
-    timelines = {
-        gpu: compute_timeline(*(column[gpu_of == gpu] for column in (start, end, time_class)))
-        for gpu in np.unique(gpu_of).tolist()
-    }
+    timelines = {}
+    for gpu in np.unique(gpu_of).tolist():
+        mine = gpu_of == gpu
+        rows = slice(None) if mine.all() else mine  # all without a copy
+        timelines[gpu] = compute_timeline(start[rows], end[rows], time_class[rows])
     gpus = np.array(list(timelines), dtype=np.int64)
     first = np.array([timeline.start[0] for timeline in timelines.values()], dtype=np.int64)
     last = np.array([timeline.end[-1] for timeline in timelines.values()], dtype=np.int64)

@@ -22,6 +22,7 @@ from tcprof.cli.options import (
 from tcprof.cli.output import open_page, print_faults, print_lines, print_notes, progress
 from tcprof.cli.streams import show_path
 from tcprof.cli.targets import check_target, origin_of
+from tcprof.memory import return_freed_memory
 from tcprof.render.html.options import PageOptions, PlotlyScript, Theme
 
 
@@ -49,6 +50,7 @@ def report(
     with progress(f"Reading {recording.name}"):
         analysis = tcprof.read(recording, window, warm_up=warm_up, peak_tflops=peak_tflops)
         analysis = replace(analysis, tensor={})  # only a comparison asks for it again
+        return_freed_memory()
     with progress(f"Writing {target.name}"):
         from tcprof.findings import summarize_checks
         from tcprof.render.html.report import write_report

@@ -92,6 +92,7 @@ def fit_launches(
     """
     innermost = ranges_of_activities(attribution, len(activities))
     path_id = np.append(hierarchy.path_id, -1)[innermost]  # -1, for none, is the last
+    return_freed_memory()
     found = fit_kernels(activities, path_id, samples, gpus, clocks)
     return_freed_memory()
     return replace(found, launched=found.launched.assign(range=innermost[found.launched["activity"].to_numpy()]))

@@ -19,6 +19,7 @@ from tcprof.analysis.sampling import read_rounded
 from tcprof.arrays import Floats
 from tcprof.chips import PIPES_PER_SM
 from tcprof.frames import WORK
+from tcprof.memory import return_freed_memory
 
 # Shares of what the GPU can do: the counts that each is the sum of, and the percentages where there are no counts.
 SHARES = {
@@ -104,6 +105,7 @@ def fit_counts(
         moved = copies.move(name, start, end)
         value = np.maximum(value - moved.value, 0)
         error = np.minimum(sampled * moved.own_ns, moved.own_most)
+        return_freed_memory()  # each fit leaves hundreds of megabytes
         one = fit(launches, design, value, error, moved.shift, max(ceiling, sampled), _PASSES_OF_COUNTS)
         negligible = RESOLUTION * sampled * length
         found[name] = replace(one, bounds=enclosure.bound(value, error + moved.shift <= negligible))
@@ -129,6 +131,7 @@ def fit_shares(
             found[share] = full_activity(_sum([counts[name] for name in counted]), most)
         elif percentages and samples[[*percentages]].notna().all(axis=None):
             read = _sum_rounded(samples, percentages)
+            return_freed_memory()
             found[share] = fit(launches, design, *read, 1.0, _PASSES_OF_PERCENT)
     return found
 

@@ -129,6 +129,7 @@ def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames, most: int) -> GpuL
     for kind, title in (("host", "NVTX ranges on the CPU"), ("gpu", "Their work on the GPU, first activity to last")):
         chosen = shallow & instances[f"{kind}_start_ns"].notna().to_numpy()
         bars[kind] = _bars_of_ranges(instances, chosen, kind, rows + place, most // 3)
+        return_freed_memory()
         if chosen.any():
             titles[rows] = title
             rows += 1 + int(place[chosen].max())
