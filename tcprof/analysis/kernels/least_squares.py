@@ -33,9 +33,7 @@ def normal_equations(
         noise: The rows' covariance.
         common: Errors that rows have in common, a column each; these become more columns.
     """
-    columns, alike = design.shares, design.alike
-    if common is not None:
-        columns, alike = hstack([columns, common], format="csr"), alike & alike_rows(common)
+    alike = design.alike if common is None else design.alike & alike_rows(common)
     begins = _uncoupled(design.stretch)
     apart = Noise(noise.diagonal, noise.coupling.copy())
     apart.coupling[begins] = 0
@@ -44,7 +42,10 @@ def normal_equations(
 
     def sum_run(begin: int, end: int) -> csr_array:
         some = slice(begin, end)
-        return Noise(apart.diagonal[some], apart.coupling[some]).invert().half_product(columns[some], alike[some])
+        columns = design.shares[some]
+        if common is not None:  # some at a time: both together are as large as the design again
+            columns = hstack([columns, common[some]], format="csr")
+        return Noise(apart.diagonal[some], apart.coupling[some]).invert().half_product(columns, alike[some])
 
     with mapping_of(len(ends) - 1) as run_all:
         half = sum(run_all(sum_run, ends[:-1].tolist(), ends[1:].tolist()))
