@@ -52,14 +52,14 @@ class Tensor:
         active: The same, with what a sample holds shared among its launches.
         cycles: Tensor cycles per ns, likewise.
         split: How samples were shared.
-        errors: How far that may be off; those of no launches where nobody asks again.
+        errors: How far that may be off; None where it was let go of.
     """
 
     recorded: StepFunction
     active: SharedMetric
     cycles: SharedMetric
     split: SplitSamples
-    errors: LaunchErrors
+    errors: LaunchErrors | None
 
 
 def samples_by_gpu(samples: pd.DataFrame) -> dict[int, pd.DataFrame]:
@@ -102,7 +102,7 @@ def tensor_functions(samples: pd.DataFrame, launches: Mapping[int, Rates] | None
 
 def without_errors(functions: Mapping[int, Tensor]) -> dict[int, Tensor]:
     """The same for ``measure`` alone: errors take as much memory as all else."""
-    return {gpu: replace(of_gpu, errors=launch_errors(NO_LAUNCHES)) for gpu, of_gpu in functions.items()}
+    return {gpu: replace(of_gpu, errors=None) for gpu, of_gpu in functions.items()}
 
 
 def _in_parts(function: Callable[[Ints], tuple[Floats, ...]], times: Ints) -> list[Floats]:
@@ -188,6 +188,7 @@ def measure_errors(windows: Windows, groups: int, functions: Mapping[int, Tensor
             slack = [points / 100 for points in rounding_slack(of_gpu.recorded.value)]
             integrals = list(of_gpu.recorded.integrals_of(slack, low, high))
         times, place = np.unique(np.append(low, high), return_inverse=True)
+        assert of_gpu.errors is not None
         common, single = _in_parts(partial(border_errors, of_gpu.split, of_gpu.errors, of_gpu.active), times)
         begin, end = place[: len(low)], place[len(low) :]
         integrals += [common[begin] + common[end], single[begin] ** 2 + single[end] ** 2]
