@@ -4,7 +4,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from report_inputs import HOSTILE
+from report_inputs import HOSTILE, write_page
 from slow import slow
 
 import tcprof
@@ -174,8 +174,9 @@ def test_hostile_names_in_an_address_are_text(visit, pages):
 
 
 @pytest.mark.slow
-def test_a_link_opens_a_folded_finding(visit, pages):
-    path = pages / "modules.html"
+def test_a_link_opens_a_folded_finding(visit, tmp_path):
+    path = tmp_path / "folded.html"
+    write_page(tcprof.read(FIXTURE.with_name("gan_fp32.sqlite")), path)  # float32 costs a step nothing that waits
     opened = visit(path)
     finding = opened.locator("details.folded h3.finding")
     assert [each.is_visible() for each in finding.all()] == [False]
