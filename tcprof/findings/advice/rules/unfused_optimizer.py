@@ -56,7 +56,9 @@ def find(step: Step) -> list[Advice]:
         "A fused one passes over it once.",
     )
     options = [("a fused optimizer", _CODE if is_adam else _SGD, save(shares, time))]
-    evidence = (f"launching them takes the CPU {units.format_ns(on_cpu)}, as recorded", *describe_bytes(step, rows))
+    about = "about " * is_looped  # by those that are told apart
+    launches = (f"launching them takes the CPU {about}{units.format_ns(on_cpu)}, as recorded",) * (on_cpu > 0)
+    evidence = (*launches, *describe_bytes(step, rows))
     return [
         advise_on_kernels(
             step, "unfused-optimizer", said, rows, options, evidence=evidence, confidence=MEDIUM, spared_ns=spared
