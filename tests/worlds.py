@@ -25,6 +25,7 @@ from tcprof.frames import ACTIVITIES, GPUS, PATHS, SAMPLES
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 
 US, MS = 1_000, 1_000_000
 SMS, PIPES = 132, 4 * 132
