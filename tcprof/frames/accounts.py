@@ -76,7 +76,7 @@ LEDGER = Schema(
     "What the figures rest on: activity time, kernel time and tensor-active time, each split by what became of it.",
     (
         GPU,
-        Column("account", TEXT, "activity time, kernel time, or tensor-active time as it was sampled."),
+        Column("account", TEXT, "activity time, kernel time, or sampled tensor-active time."),
         Column("entry", TEXT, "What became of this part."),
         Column("seconds", FLOAT, "How long that part is.", title="Time", unit="s"),
         Column("share_pct", FLOAT, "Its share of the account."),
