@@ -8,7 +8,7 @@ from tcprof.analysis.kernels.peaks import GIVEN
 from tcprof.analysis.kernels.summary import NOT_SAMPLED
 from tcprof.analysis.paths import MOST_PATHS, OTHERS
 from tcprof.findings.iterations import from_kernel_order
-from tcprof.frames import KERNEL_KINDS
+from tcprof.frames import KERNEL_KINDS, LARGEST_UNCOVERED_PCT
 from tcprof.untrusted import one_line
 
 
@@ -70,6 +70,8 @@ def describe_outside(analysis: Analysis) -> str:
         after = f"the last one {units.format_seconds(row['after_s'])} before it ended"
         parts = [part for part, length in ((before, row["before_s"]), (after, row["after_s"])) if length > 0]
         active = units.format_seconds(row["tensor_active_s"])
+        length = row["before_s"] + row["after_s"]
+        active = units.at_least(active) if 100 * row["sampled_s"] < (100 - LARGEST_UNCOVERED_PCT) * length else active
         if row["tensor_active_s"] > 0:
             parts.append(f"with {active} of tensor-active time outside of them")
         told.append((f"GPU {row['gpu']}: " if several else "") + ", ".join(parts))
