@@ -211,7 +211,7 @@ def _first_type(name: str) -> str:
 
 
 def _only_type(name: str) -> str:
-    """The precision that all arguments have; empty where they differ, which have no known order, or inputs have none."""
+    """The precision that all arguments have; empty where they differ, since none is first, or inputs have no type."""
     found = [precision for precision, pattern in _TYPES if pattern.search(name)]
     return found[0] if len(found) == 1 and not (_NARROW_TYPE.search(name) or _UNTYPED.search(name)) else ""
 
