@@ -261,12 +261,19 @@ class Step:
         return make_replay(self.analysis, self.gpu, self.windows) if self.name and self.cpu_ns > 0 else None
 
     def _price(self, gain: _Pricing) -> Gain:
-        """The lowest of low, the likely, and the highest of high gains over what recording may cost."""
-        found = [[gain(level, tracing) for tracing in self.tracing] for level in range(3)]
-        low, high = (pick(found[level], key=lambda each: each[0]) for pick, level in ((min, 0), (max, 2)))
-        levels = [(0.0 if abs(won) < 1 else won, alone) for won, alone in (low, found[1][1], high)]  # ns: rounding
-        shares = [100 * won / alone if alone > 0 else float("nan") for won, alone in levels]
-        return Gain.spanning([won for won, _ in levels], shares, "the step" if self.name else "all work")
+        """The lowest of low, the likely, and the highest of high gains over what recording may cost.
+
+        Each is a share of the step as long as it is then. All are told as shares of the likely one.
+        """
+        found = [[_share_pct(*gain(level, tracing)) for tracing in self.tracing] for level in range(3)]
+        base = Gain(step_ns=self.alone_ns[self.tracing[1]], of="the step" if self.name else "all work")
+        return base.with_shares((min(found[0]), found[1][1], max(found[2])))
+
+
+def _share_pct(won_ns: float, alone_ns: float) -> float:
+    """What is won of a step; less than 1 ns is rounding."""
+    won_ns = 0.0 if abs(won_ns) < 1 else won_ns
+    return 100 * won_ns / alone_ns if alone_ns > 0 else float("nan")
 
 
 def measure_step(analysis: Analysis, gpu: int) -> Step | None:

@@ -90,7 +90,7 @@ def _price(step: Step, idle: float) -> Gain:
         return step.price_waits((low, likely, high))
     gain = step.price_waits((0.0, likely, high))
     part = min(1.0, step.share_pct(idle) / gain.likely_pct) if gain.likely_pct > 0 else 1.0
-    return replace(gain, likely_ns=part * gain.likely_ns, likely_pct=part * gain.likely_pct)
+    return replace(gain, likely_pct=part * gain.likely_pct)
 
 
 def _list_options(step: Step, waits: pd.DataFrame, gain: Gain) -> list[Option]:
