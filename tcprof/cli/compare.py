@@ -61,7 +61,9 @@ MismatchOption = Annotated[
     bool,
     typer.Option("--allow-mismatch", help="Compare even if the result is meaningless: one side has no work on a GPU."),
 ]
-LimitOption = Annotated[int, typer.Option("--limit", min=0, help="Number of kernels to list; 0 for all.")]
+LimitOption = Annotated[
+    int, typer.Option("--limit", min=0, help="Number of kernels to list; 0 for all kernels and ranges.")
+]
 CompareFormatOption = Annotated[
     str,
     format_option(formats_for("rows", "gate"), "Output format, by default text; junit shows the --fail-if conditions."),

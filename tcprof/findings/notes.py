@@ -6,6 +6,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.peaks import GIVEN
 from tcprof.analysis.kernels.summary import NOT_SAMPLED
+from tcprof.analysis.paths import MOST_PATHS, OTHERS
 from tcprof.findings.iterations import from_kernel_order
 from tcprof.frames import KERNEL_KINDS, LARGEST_UNCOVERED_PCT
 from tcprof.untrusted import one_line
@@ -45,6 +46,17 @@ def describe_kernel_order(analysis: Analysis) -> str:
     return (
         "No NVTX range iterates: an iteration is what repeats in the order of the kernels, from the start of its first "
         "kernel to that of the next one's."
+    )
+
+
+def describe_folding(analysis: Analysis) -> str:
+    """How names of ranges were folded; empty if each has a path of its own."""
+    if analysis.observed.path_count <= MOST_PATHS:
+        return ""
+    return (
+        f"The ranges have {units.format_count(analysis.observed.path_count)} different paths. Names that differ only "
+        f"in numbers count as one, with # for the number, and those beyond {units.format_count(MOST_PATHS)} paths as "
+        f"“{OTHERS}”. Give ranges of a kind one name, and put the number into their payload."
     )
 
 
