@@ -27,7 +27,6 @@ LEAST_PCT, FEWEST = 10.0, 10  # share of a step, and kernels in it
 _FUSED = "fused kernels"
 _WORKS = ("element-wise kernels", "normalization", "copies and casts", "reductions", "softmax")
 _INDEXED = "indexFunc|gather|scatter"  # whose places are not known before: a compiler makes these no smaller
-_PYTORCH_NORMS = "layer_norm|GammaBeta|rms_norm|RowwiseMoments|batch_?norm"
 _CODE = ("model = torch.compile(model)", "# JAX: jax.jit around the whole step, optimizer included")
 
 
@@ -36,7 +35,7 @@ def find(step: Step) -> list[Advice]:
     kernels = step.kernels
     if not step.name or (kernels["work"] == _FUSED).any():  # without steps nothing is known of neighbours
         return []
-    is_between = kernels["work"].isin(_WORKS) | kernels["name"].str.contains(_PYTORCH_NORMS)
+    is_between = kernels["work"].isin(_WORKS)
     between = find_between_products(step)
     of_attention = between.groupby("kernel")["exposed_ns"].sum() / step.count
     rows = kernels[is_between & ~kernels["name"].str.contains(LOOPED)].copy()

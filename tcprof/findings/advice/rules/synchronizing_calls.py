@@ -26,7 +26,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.findings.advice.advice import LOW, MEDIUM, NOTABLE_PCT, UNPRICED, Advice, Gain, Option
 from tcprof.findings.advice.copies import are_pinned, find_copies
-from tcprof.findings.advice.host import LAUNCHES, OF_SCALER, WAITS, WORK
+from tcprof.findings.advice.host import FULL_QUEUE, LAUNCHES, OF_SCALER, WAITS, WORK
 from tcprof.findings.advice.making import TRY, make_advice
 from tcprof.findings.advice.measured import MEASURED
 from tcprof.findings.advice.products import lacks_precision
@@ -64,7 +64,7 @@ def find(step: Step) -> list[Advice]:
     idle = step.host.idle_ns[WAITS] + step.host.idle_ns[LAUNCHES]
     if not step.name or not step.cpu_ns > 0 or step.host.is_blocking or step.share_pct(idle) < LEAST_PCT:
         return []
-    waits = step.host.waits[~step.host.waits.index.isin([*KERNEL_KINDS, "memset"])]
+    waits = step.host.waits[~step.host.waits.index.isin([*KERNEL_KINDS, "memset", FULL_QUEUE])]
     gain = _price(step, idle)
     if not len(waits) or not gain.likely_pct >= LEAST_PCT:
         return []
@@ -90,7 +90,7 @@ def _price(step: Step, idle: float) -> Gain:
         return step.price_waits((low, likely, high))
     gain = step.price_waits((0.0, likely, high))
     part = min(1.0, step.share_pct(idle) / gain.likely_pct) if gain.likely_pct > 0 else 1.0
-    return replace(gain, likely_ns=part * gain.likely_ns, likely_pct=part * gain.likely_pct)
+    return replace(gain, likely_pct=part * gain.likely_pct)
 
 
 def _list_options(step: Step, waits: pd.DataFrame, gain: Gain) -> list[Option]:
