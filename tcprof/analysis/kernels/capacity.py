@@ -48,8 +48,8 @@ class Capacity:
         return replace(self, of_launch=factor * self.of_launch, of_class=factor * self.of_class)
 
 
-def constant_capacity(launches: int, kinds: int, rate: float = 1.0) -> Capacity:
-    """The same for so many launches of so many classes; 1 where no clock was recorded: then shares are of the time."""
+def constant_capacity(launches: int, kinds: int, rate: float) -> Capacity:
+    """The same rate for so many launches, of so many classes."""
     return Capacity(np.full(launches, rate), np.full(kinds, rate), np.zeros((kinds, kinds)))
 
 
@@ -116,12 +116,12 @@ def fit_capacity(launches: Launches, design: Design, pipe_cycles: Floats, sample
     Args:
         launches: The launches.
         design: See ``build_design``.
-        pipe_cycles: Cycles that passed in each sample.
+        pipe_cycles: Cycles that passed in each sample; NaN where no clock was recorded: then shares are of the time.
         samples: The samples.
     """
     highest = float(np.quantile(pipe_cycles / (samples.end - samples.start), 0.99))
-    if not len(design.row):
-        return constant_capacity(len(launches.start), len(launches.opaque), highest)
+    if np.isnan(highest) or not len(design.row):
+        return constant_capacity(len(launches.start), len(launches.opaque), 1.0 if np.isnan(highest) else highest)
     rows = _find_rows(launches, design, samples)
     found = _fit_clock(rows, np.maximum(highest * design.length - pipe_cycles[design.row], 0), highest)
     duration, kinds = launches.end - launches.start, len(launches.opaque)
