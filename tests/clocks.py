@@ -20,20 +20,19 @@ import tcprof
 sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))
 reference = importlib.import_module("reference")
 
-GRID, FALL_US, RISE_US = US // 2, 1, 2  # of the clock's steps; how fast it falls, and rises
+GRID, FALL_US, RISE_US, SLOW_US = US // 2, 1, 2, 30  # of the clock's steps; how fast it falls, rises, and creeps
 IDLE_GHZ, OTHER_GHZ, TENSOR_GHZ = 1.98, 1.93, 1.65
 OF_LAUNCH, OF_MOMENT, OF_GRID = 0.006, 0.004, 10  # relative deviations: of launches, and of so many steps
-SLOW = 0.0
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 
-def falling(world: World, ghz: float) -> World:
-    """The world with a clock that falls to so many GHz while tensor kernels run."""
+def falling(world: World, ghz: float, slow: float = 0.0) -> World:
+    """The world with a clock that falls to so many GHz while tensor kernels run, a share of it slowly."""
     is_tensor = np.array([kernel.active > 0 for kernel in world.kernels])[world.kind]
-    return replace(world, clock=follow(world, np.where(is_tensor, ghz, OTHER_GHZ)))
+    return replace(world, clock=follow(world, np.where(is_tensor, ghz, OTHER_GHZ), slow=slow))
 
 
-def follow(world: World, ghz: Floats, random: bool = True) -> tuple[Floats, Floats]:
+def follow(world: World, ghz: Floats, random: bool = True, slow: float = 0.0) -> tuple[Floats, Floats]:
     """A clock that goes for each launch where it belongs, with a lag and at random."""
     rng = np.random.default_rng(world.seed + 500)
     at = np.arange(world.start.min() - 200 * US, world.end.max() + 200 * US, GRID)
@@ -43,13 +42,16 @@ def follow(world: World, ghz: Floats, random: bool = True) -> tuple[Floats, Floa
     places = np.searchsorted(at, [world.start[order], world.end[order]]).T
     for (first, last), value in zip(places, goals[order], strict=True):
         goal[first:last] = value
-    lags = (np.exp(-GRID / US / lag_us) for lag_us in (FALL_US, RISE_US))
-    clock = np.min([lfilter([1 - lag], [1, -lag], goal, zi=[lag * goal[0]])[0] for lag in lags], axis=0)
-    if SLOW:
-        lag = np.exp(-GRID / US / 30)
-        clock = (1 - SLOW) * clock + SLOW * lfilter([1 - lag], [1, -lag], goal, zi=[lag * goal[0]])[0]
+    fall, rise, creep = (_lag(goal, us) for us in (FALL_US, RISE_US, SLOW_US))
+    clock = (1 - slow) * np.minimum(fall, rise) + slow * creep
     moments = np.repeat(rng.standard_normal(len(at) // OF_GRID + 1), OF_GRID)[: len(at)]
     return at.astype(float), np.minimum(clock * (1 + random * OF_MOMENT * moments), IDLE_GHZ)
+
+
+def _lag(goal: Floats, lag_us: float) -> Floats:
+    """What follows a goal exponentially."""
+    kept = np.exp(-GRID / US / lag_us)
+    return np.asarray(lfilter([1 - kept], [1, -kept], goal, zi=[kept * goal[0]])[0])
 
 
 def recorded(name: str, seed: int) -> World:
