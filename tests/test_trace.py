@@ -490,7 +490,7 @@ def test_copies_know_the_hosts_memory(tmp_path):
         .copy("host to device", 3, 4, srcKind=4, dstKind=2)
         .copy("device to device", 4, 5, srcKind=2, dstKind=2)
         .copy("host to device", 5, 6, srcKind=7, dstKind=2)
-        .copy("host to device", 6, 7, srcKind="x")
+        .copy("host to device", 6, 7, srcKind=None)
         .memset(7, 8)
         .kernel("gemm", 8, 9)
     )
