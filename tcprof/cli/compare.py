@@ -61,7 +61,9 @@ MismatchOption = Annotated[
     bool,
     typer.Option("--allow-mismatch", help="Compare even if the result is meaningless: one side has no work on a GPU."),
 ]
-LimitOption = Annotated[int, typer.Option("--limit", min=0, help="Number of kernels to list; 0 for all.")]
+LimitOption = Annotated[
+    int, typer.Option("--limit", min=0, help="Number of kernels to list; 0 for all kernels and ranges.")
+]
 CompareFormatOption = Annotated[
     str,
     format_option(formats_for("rows", "gate"), "Output format, by default text; junit shows the --fail-if conditions."),
@@ -130,7 +132,11 @@ def compare(
         from tcprof.render.html.comparison import write_comparison
 
         with progress(f"Writing {page.name}"):
-            reports = [find_reports(page, each) for each in sides]
+            shown = (first.base, *(each.new for each in comparisons))
+            reports = [
+                find_reports(page, given, [each.recording.file for each in side.recordings])
+                for given, side in zip(sides, shown, strict=True)
+            ]
             options = PageOptions(title, theme, plotlyjs)
             others = compare_other_ways(read, mapping, allow_mismatch)
             write_comparison(comparisons, findings, page, options, judged, strict, reports, others)

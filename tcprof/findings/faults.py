@@ -30,7 +30,8 @@ BESIDE_NS = 10_000  # so near to an activity a sample may show it
 UNTRACED_WORK = "untraced-work"
 NOTABLE_OTHER_SHARE = 0.01  # of the time traced: recordings of one program alone have up to 0.3 %
 _MEANING_OF_LOSS = (
-    "Figures are of what is left: sums are too small, means may be far off, and samples beside a gap may be displaced."
+    "Figures are of what is left: means may be far off, sums over gaps are lower bounds (≥) and not compared, and "
+    "samples beside a gap may be displaced."
 )
 _MEANING_OF_DISORDER = "The time stamps of samples may be wrong: no figure that comes from samples can be trusted."
 _TO_YOURSELF = "Record again, with the GPU to yourself."

@@ -98,8 +98,6 @@ def _levels(homes: Homes, module: Ints) -> list[Ints]:
 
 def _sum(found: KernelFit, values: pd.DataFrame, key: Ints, inside: Bools) -> pd.DataFrame:
     """The sums over the launches of each key, and half the interval of their tensor-active time."""
-    if not inside.any():
-        return pd.DataFrame()
     keys, group = np.unique(key[inside], return_inverse=True)
     groups = np.full(len(key), -1)
     groups[inside] = group

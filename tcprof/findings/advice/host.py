@@ -20,7 +20,8 @@ VERY_LONG_NS = 1_000_000  # the same in a range that launches kernels itself: mo
 BLOCKED_NS = 50_000  # a launch that lasts so long waits: for the queue of launches, or for a copy to come to its turn
 CALL_NS = 5_000  # what a launch takes where its end was not recorded
 _BLOCKING = 0.5  # of all launches: see tcprof.findings.advice.rules.blocking_launches
-LAUNCH_THAT_BLOCKS, OF_SCALER = "launch that blocks", "GradScaler"
+LAUNCH_THAT_BLOCKS, OF_SCALER, FULL_QUEUE = "launch that blocks", "GradScaler", "full queue"
+_DEEP = 100  # activities that are queued where a launch waits for room: CUDA queues 1,020, fewer where they are large
 # Copies that the CPU waits for. Other launches that block do so for the queue: they say nothing about the program.
 FROM_GPU, TO_GPU = "copies from the GPU", "copies to the GPU"
 FROM_MEMORY = {PAGEABLE: "copies from pageable memory", PINNED: "copies from pinned memory"}
@@ -111,13 +112,12 @@ def list_waits(analysis: Analysis, activities: pd.DataFrame, launch: Ints) -> pd
     calls = analysis.launches.assign(until=np.minimum(analysis.launches["returned_ns"].fillna(-1), started))
     blocked = calls[calls["until"] - calls["start_ns"] >= BLOCKED_NS]
     kind = _name_launches(activities[known], launch[known])
-    others = pd.DataFrame(
-        {
-            "name": kind.reindex(blocked.index).to_numpy(),
-            "start_ns": blocked["start_ns"],
-            "end_ns": blocked["until"].astype(np.int64),
-        }
-    )
+    named = kind.reindex(blocked.index)
+    begun, until = np.sort(activities["start_ns"].to_numpy()[known]), blocked["until"].to_numpy(np.int64)
+    launched = np.sort(analysis.launches["start_ns"].to_numpy()[launch[known]])
+    queued = np.searchsorted(launched, blocked["start_ns"]) - np.searchsorted(begun, until)
+    named[named.notna() & (queued >= _DEEP)] = FULL_QUEUE
+    others = pd.DataFrame({"name": named.to_numpy(), "start_ns": blocked["start_ns"], "end_ns": until})
     parts = [_name_waits(own, analysis.launches, kind), others[others["name"].notna()]]
     if _share_of_blocking(analysis, activities, launch) > _BLOCKING:
         parts.append(_list_blocking(analysis, activities, launch))

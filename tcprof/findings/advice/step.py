@@ -32,6 +32,7 @@ _FRAMEWORK = r"at::native|triton_|^(?:input_|loop_)?\w*fusion|cudnn|xmma|cutlass
 _CONVOLUTION = re.compile(r"conv|[fbdw](?:prop|grad)|winograd|implicit_|nhwc|nchw", re.IGNORECASE)
 _OF_LAUNCHES = ["activity", "kernel", "path_id", "module"]
 Levels = tuple[float, float, float]  # low, likely, high
+_LEFT, _AGREES = np.linspace(0.1, 1.0, 10), 1.02  # of the CPU's time; how far a step played again may be off
 _ALL, _NONE = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0)
 _Pricing = Callable[[int, float], tuple[float, float]]  # level and what tracing leaves: what is won, of which time
 
@@ -138,27 +139,28 @@ class Step:
 
     @cached_property
     def tracing(self) -> Levels:
-        """The share of the CPU's time that is left without recording: least, likely and most; measured, if it was."""
+        """The share of the CPU's time that is left without recording: least, likely and most that agree with its cost.
+
+        A step that the GPU holds up takes as long with a faster CPU, so that its length alone does not tell.
+        """
+        assumed = TRACING_SHAPES if (self.analysis.nvtx_ranges["sizes"] != "").any() else TRACING
         cost = measure_cost(self.analysis)
         if cost is None or not cost.recorded.value > 0 or not self.cpu_ns > 0:
-            return TRACING_SHAPES if (self.analysis.nvtx_ranges["sizes"] != "").any() else TRACING
-        added = max(0.0, 1 - cost.alone.value / cost.recorded.value) * self.length_ns
-        left = max(0.1, 1 - added / self.cpu_ns)
-        return left, left, left
+            return assumed
+        alone = min(1.0, cost.alone.value / cost.recorded.value) * self.length_ns
+        lengths = np.maximum.accumulate([self._find_alone(left) for left in _LEFT])
+        least, most = np.interp([alone / _AGREES, alone * _AGREES], lengths, _LEFT)
+        low, likely, high = np.clip(assumed, least, most).tolist()
+        return low, likely, high
 
     @cached_property
     def alone_ns(self) -> Mapping[float, float]:
         """The step without recording, by the share of the CPU's time that is left then."""
         return {left: self._find_alone(left) for left in set(self.tracing)}
 
-    @property
-    def is_played(self) -> bool:
-        """Whether prices are of steps played again: not where the step without recording was measured."""
-        return self.replay is not None and not self.is_timed_alone
-
     def _find_alone(self, left: float) -> float:
         shorter = self.busy_ns + max(0.0, self.idle_ns - (1 - left) * self.cpu_ns)
-        return self._play(left) if self.is_played else shorter
+        return self._play(left) if self.replay else shorter
 
     def _play(self, cpu: float, gpu: float = 1.0) -> float:
         """Its length where the CPU and the GPU take so many times as long: that of steps played again."""
@@ -179,7 +181,7 @@ class Step:
             alone = self.alone_ns[tracing]
             left = tracing * max(0.0, cpu[level] - spared_ns[level] / max(self.cpu_ns, 1.0))
             limit = self.cpu_ns * left
-            if self.is_played and not math.isnan(saved_ns[level]):
+            if self.replay and not math.isnan(saved_ns[level]):
                 limit = self._play(left, max(0.0, 1 - saved_ns[level] / self.busy_ns))
             spared = min(tracing * spared_ns[level], max(0.0, alone - self.busy_ns))
             return alone - max(alone - saved_ns[level] - spared, limit), alone
@@ -208,7 +210,7 @@ class Step:
         def gain(level: int, tracing: float) -> tuple[float, float]:
             alone, gpu = self.alone_ns[tracing], self.busy_ns - saved_ns[level]
             cpu = tracing * CPU_OF_BATCH[level] / 2
-            limit = self._play(cpu, gpu / self.busy_ns) if self.is_played else cpu * self.cpu_ns
+            limit = self._play(cpu, gpu / self.busy_ns) if self.replay else cpu * self.cpu_ns
             return alone - min(alone, max(gpu, limit + tracing * loading[level] / 2)), alone
 
         return self._price(gain)

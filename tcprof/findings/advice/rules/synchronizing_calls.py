@@ -29,7 +29,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.findings.advice.advice import LOW, MEDIUM, NOTABLE_PCT, UNPRICED, Advice, Gain, Option
 from tcprof.findings.advice.copies import are_pinned, tell_guess
-from tcprof.findings.advice.host import FROM_MEMORY, LAUNCHES, OF_QUEUE, OF_SCALER, TO_GPU, WAITS, WORK
+from tcprof.findings.advice.host import FROM_MEMORY, FULL_QUEUE, LAUNCHES, OF_QUEUE, OF_SCALER, TO_GPU, WAITS, WORK
 from tcprof.findings.advice.making import TRY, make_advice
 from tcprof.findings.advice.measured import MEASURED
 from tcprof.findings.advice.products import lacks_precision
@@ -68,7 +68,7 @@ def find(step: Step) -> list[Advice]:
     idle = step.host.idle_ns[WAITS] + step.host.idle_ns[LAUNCHES]
     if not step.name or not step.cpu_ns > 0 or step.host.is_blocking or step.share_pct(idle) < LEAST_PCT:
         return []
-    waits = step.host.waits[~step.host.waits.index.isin(OF_QUEUE)]
+    waits = step.host.waits[~step.host.waits.index.isin([*OF_QUEUE, FULL_QUEUE])]
     gain = _price(step, idle)
     if step.replay is None or not len(waits) or not gain.likely_pct >= LEAST_PCT:
         return []
