@@ -14,7 +14,7 @@ _GUESSED = ("whether their memory is pinned was not recorded: it is guessed from
 
 def find_copies(step: Step) -> pd.DataFrame:
     """Copies to the GPU in the steps, as ``tcprof.frames.ACTIVITIES``, with ``exposed_ns``."""
-    activities = step.analysis.activities.assign(exposed_ns=step.exposed_ns)
+    activities = step.analysis.activities.assign(exposed_ns=step.exposure.exposed_ns)
     is_copy = (activities["gpu"] == step.gpu) & (activities["name"] == HOST_TO_DEVICE)
     return activities[is_copy & (activities["exposed_ns"] > 0)]
 

@@ -91,7 +91,7 @@ def _main_kernel(step: Step) -> list[Advice]:
 
 
 def _mostly_copies(step: Step) -> list[Advice]:
-    activities = step.analysis.activities.assign(exposed_ns=step.exposed_ns)
+    activities = step.analysis.activities.assign(exposed_ns=step.exposure.exposed_ns)
     copies = activities[(activities["gpu"] == step.gpu) & (activities["kind"] == "memcpy")]
     time, kernels = time_of(copies), time_of(step.kernels)
     if step.share_pct(time) < COPIES_PCT or time < _OF_KERNELS * kernels:
