@@ -163,6 +163,7 @@ def _activities(gpu: int) -> pd.DataFrame:
     frame = {
         "gpu": gpu,
         "launch_geometry": "",
+        "host_memory": "",
         "kind": "kernel",
         "name": "gemm",
         "stream": 7,

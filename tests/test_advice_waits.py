@@ -11,7 +11,7 @@ from slow import first
 
 import tcprof
 from tcprof.findings.advice import Advice, Gain, Option, advise
-from tcprof.findings.advice.copies import are_pinned
+from tcprof.findings.advice.copies import are_pinned, tell_guess
 from tcprof.findings.advice.host import LAUNCHES, OF_SCALER, WAITS
 from tcprof.findings.advice.making import make_advice
 from tcprof.findings.advice.sharing import share_idle_time
@@ -103,6 +103,76 @@ def test_a_wait_is_the_scalers_where_it_reads_what_it_found(
     assert list(step.host.waits.index) == [OF_SCALER if of_scaler else SYNCHRONIZE]
     (option,) = advice["synchronizing-calls"].options
     assert ("fused" in option.title) == of_scaler
+
+
+PIN, DO_NOT_BLOCK, KEEP = (
+    "copies from pinned memory, which do not block",
+    "copies that do not block",
+    "keep results on the GPU",
+)
+
+
+def copying(direction: str, *, later: int = 5 * US, wait: str = SYNCHRONIZE, **memory: int) -> TraceBuilder:
+    """Eight steps that each wait for a copy of 4 KB, whose call returns at once, between two kernels."""
+    builder = TraceBuilder()
+    for number in range(8):
+        at = number * MS
+        builder.range("step", at, at + 990 * US).kernel("gemm", at + 10 * US, at + 380 * US, launched=at)
+        call = 1000 + 2 * number
+        builder.launch(at + 20 * US, call, returned=at + 30 * US)
+        builder.copy(direction, at + 380 * US, at + 385 * US, correlation=call, bytes=4096, **memory)
+        builder.launch(at + 30 * US + later, call + 1, returned=at + 395 * US, name=wait)
+        builder.kernel("gemm", at + 600 * US, at + 990 * US, launched=at + 590 * US)
+    return builder
+
+
+@pytest.mark.parametrize(
+    ("builder", "title", "waited"),
+    [
+        (copying("host to device", srcKind=0, dstKind=2), PIN, "copies from pageable memory"),
+        (copying("host to device", srcKind=1, dstKind=2), DO_NOT_BLOCK, "copies from pinned memory"),
+        (copying("device to host", srcKind=2, dstKind=1), KEEP, "copies from the GPU"),
+        (copying("device to host", srcKind=2, dstKind=0), KEEP, "copies from the GPU"),
+        (copying("device to device", srcKind=2, dstKind=2), KEEP, "cudaStreamSynchronize"),
+        (copying("host to device", later=25 * US, srcKind=0, dstKind=2), KEEP, "cudaStreamSynchronize"),
+        (copying("host to device", wait="cudaDeviceSynchronize", srcKind=0), KEEP, "cudaDeviceSynchronize"),
+        (copying("host to device"), PIN, "copies to the GPU"),
+    ],
+    ids=("pageable", "pinned", "item", "cpu", "on the GPU", "long after", "asked for", "not recorded"),
+)
+def test_a_call_that_waits_for_a_copy_is_that_copys(
+    builder: TraceBuilder, title: str, waited: str, tmp_path: Path
+) -> None:
+    step, advice = read(builder, tmp_path)
+    assert [str(name).partition("_v")[0] for name in step.host.waits.index] == [waited]
+    found = advice["synchronizing-calls"]
+    assert [option.title for option in found.options] == [title]
+    assert f"{waited}: " in found.evidence[0]
+    assert any("guessed" in line for line in found.evidence) == (waited == "copies to the GPU")
+
+
+def test_memory_that_was_recorded_as_pinned_is_not_guessed_from_timing(tmp_path: Path) -> None:
+    """Small copies are not to be told by their timing; nor is what is copied before the steps what these do."""
+    builder = copying("host to device", srcKind=1, dstKind=2)
+    builder.copy("host to device", -9 * MS, -8 * MS, launched=-10 * MS, bytes=10**9, srcKind=0, dstKind=2)
+    step, _ = read(builder, tmp_path)
+    assert are_pinned(step)
+    assert tell_guess(step) == ()
+
+
+def test_waiting_for_a_gpu_that_works_is_no_loss(tmp_path: Path) -> None:
+    """Steps that wait 70 % of the time, in which the GPU works, and leave it idle for 4 %."""
+    builder = TraceBuilder()
+    for number in range(8):
+        at = number * MS
+        builder.range("step", at, at + 990 * US)
+        for place in range(3):
+            start = at + 20 * US + place * 320 * US
+            builder.kernel("gemm", start, start + 320 * US, launched=at + place * 10 * US)
+        builder.launch(at + 260 * US, 1000 + number, returned=at + 985 * US, name=SYNCHRONIZE)
+    step, advice = read(builder, tmp_path)
+    assert step.share_pct(step.host.wait_ns) == pytest.approx(72, abs=2)
+    assert advice["synchronizing-calls"].sentence == "Calls that wait for the GPU leave it idle: 4.0 % of a step"
 
 
 def test_the_larger_wait_is_what_to_begin_with(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_a_training_step(tmp_path, window):
     assert analysis.window == window
     assert judge(analysis).warnings == (
         ROUNDED,
-        "2 of 5 activities were launched by threads without a range (PyTorch's backward pass) and are counted for the "
+        "2 of 5 activities were launched by threads without a range and are counted for the "
         "range open in their process.",
     )
 

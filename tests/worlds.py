@@ -169,6 +169,7 @@ class World:
                 "kind": pd.Categorical(kind[self.kind]),
                 "name": pd.Categorical(names[self.kind]),
                 "launch_geometry": pd.Categorical(np.full(len(self.kind), "132x1x1 128x1x1")),
+                "host_memory": "",
                 "stream": self.stream,
                 "process": 1,
                 "correlation": np.arange(len(self.kind)),

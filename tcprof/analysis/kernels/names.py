@@ -101,6 +101,13 @@ _WORKS = (
     ("element-wise kernels", re.compile(r"elementwise|element_wise|dropout|pointwise", re.IGNORECASE)),
 )
 _OTHER_KIND = "other kernels"
+CONVOLUTION = re.compile(r"conv|[fbdw](?:prop|grad)|winograd|implicit_|nhwc|nchw", re.IGNORECASE)
+# What frameworks run, or the libraries that they call.
+FRAMEWORK = re.compile(r"at::native|triton_|^(?:input_|loop_)?\w*fusion|cudnn|xmma|cutlass|nvjet|^graph$")
+# PyTorch's own kernels, and those that its compiler makes; libraries' kernels are anyone's.
+_OF_PYTORCH = re.compile(
+    r"\bat(?:_cuda_detail)?::|6native|\bc10::|pytorch_flash|PyTorchMemEff|^triton_(?:poi|red|per|tem)_"
+)
 # What says nothing about the work: types, and the templates around a function.
 _WORDLESS = re.compile(
     r"[tuf]\d*"
@@ -143,6 +150,7 @@ class KernelName:
         accumulator: Precision in which a kernel for the Tensor Cores adds up its products: fp16, fp32; empty likewise.
         work: What kind of work it does, for people, such as ``PRODUCT`` or softmax.
         words: The words that say what it does, in lower case.
+        of_pytorch: Whether only PyTorch has such a kernel.
     """
 
     named_tensor: bool
@@ -154,6 +162,7 @@ class KernelName:
     accumulator: str
     work: str
     words: frozenset[str]
+    of_pytorch: bool
 
 
 def read_names(names: Iterable[str]) -> pd.DataFrame:
@@ -181,7 +190,8 @@ def parse_name(name: str) -> KernelName:
     words = {word.lower() for word in re.findall(r"[A-Za-z][A-Za-z0-9]*", name.replace("_", " "))}
     named, communication, found = _matrix(name)
     own = frozenset(word for word in words if not _WORDLESS.fullmatch(word))
-    return KernelName(named, communication, **vars(found), work=work, words=own)
+    is_of_pytorch = bool(_OF_PYTORCH.search(name))
+    return KernelName(named, communication, **vars(found), work=work, words=own, of_pytorch=is_of_pytorch)
 
 
 def _matrix(name: str) -> tuple[bool, bool, Instructions]:
