@@ -288,6 +288,18 @@ def test_a_cpu_that_works_in_a_range_that_launches_is_not_told_to_load(tmp_path:
     assert [option.title for option in advice.options] == ["find it"]
 
 
+def test_steps_that_run_in_another_order_than_they_were_launched(tmp_path: Path) -> None:
+    """The first five have a stream of their own, on which they run after the others."""
+    builder = TraceBuilder()
+    for number in range(10):
+        at, start = 100 * US * number, (number + 30 if number < 5 else number) * 100 * US
+        builder.range("step", at, at + 90 * US)
+        for place in (10 * US, 50 * US):
+            builder.kernel("a", start + place, start + place + 30 * US, launched=at + place, stream=7 + (number < 5))
+    step = step_of(builder, tmp_path)
+    assert step.replay is None or step.replay.length_ns() == pytest.approx(step.replay.recorded_ns, rel=0.03)
+
+
 @pytest.mark.parametrize("name", ["gan_fp32", "mlp_fp32", "llama", "mnist_amp_large", "convnet_channels_last"])
 def test_recorded_steps_can_be_played_again(name: str) -> None:
     replay = step_on(name).replay

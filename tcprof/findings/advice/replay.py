@@ -108,10 +108,11 @@ def make_replay(analysis: Analysis, gpu: int, windows: Pair) -> Replay | None:
     launch = launches_of(analysis.launches, activities)
     first = np.searchsorted(begins, windows[0])
     next_to = np.flatnonzero(windows[1][:-1] == windows[0][1:])
-    next_to = next_to[first[next_to + 1] - first[0] < _MOST] if len(next_to) else next_to
+    begin = int(first[next_to].min(initial=len(begins)))  # steps on several streams may run in another order
+    next_to = next_to[first[next_to + 1] - begin < _MOST]
     if not len(next_to):
         return None
-    reach = slice(int(first[next_to[0]]), int(first[next_to[-1] + 1]) + 1)
+    reach = slice(begin, int(first[next_to + 1].max()) + 1)
     activities, launch = activities.iloc[reach], launch[reach]
     if (launch < 0).any():
         return None
