@@ -7,6 +7,7 @@ one, PyTorch takes a slower way through each call. They are taken where the meth
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 import inspect
 import textwrap
@@ -130,7 +131,7 @@ def _follow(call: FunctionType, enter: Callable[[Module], bool], leave: Callback
         for node in ast.walk(statement):
             ast.copy_location(node, own.body[0])
     outside, within = cast("tuple[ast.If, ast.Try]", plain)
-    outside.body[:1], within.body, own.body = own.body, own.body, plain
+    outside.body[:1], within.body, own.body = copy.deepcopy(own.body), own.body, plain
     (factory,) = ast.parse("def factory(_enter, _leave):\n  pass").body
     cast("ast.FunctionDef", factory).body = [own, *ast.parse(f"return {own.name}").body]
     whole = ast.increment_lineno(ast.Module(body=[factory], type_ignores=[]), first - 1)
@@ -139,12 +140,12 @@ def _follow(call: FunctionType, enter: Callable[[Module], bool], leave: Callback
     followed = made["factory"](enter, leave)
     code = followed.__code__
     if hasattr(code, "co_qualname"):
-        code = code.replace(co_qualname=call.__code__.co_qualname)  # type: ignore[attr-defined]
-    copy = FunctionType(code, call.__globals__, call.__name__, None, followed.__closure__)
-    functools.update_wrapper(copy, call)
-    del copy.__wrapped__  # type: ignore[attr-defined]
-    copy.__qualname__ = f"Module.{METHOD}"  # by which it is pickled
-    return copy
+        code = code.replace(co_qualname=call.__code__.co_qualname)
+    alike = FunctionType(code, call.__globals__, call.__name__, None, followed.__closure__)
+    functools.update_wrapper(alike, call)
+    del alike.__wrapped__  # type: ignore[attr-defined]
+    alike.__qualname__ = f"Module.{METHOD}"  # by which it is pickled
+    return alike
 
 
 def _leave_to_python(function: FunctionType) -> None:
