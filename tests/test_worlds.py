@@ -66,8 +66,9 @@ QUICK = ("clock falls to 1.6 GHz", "launches and clock of transformer_eager", "p
 @pytest.mark.parametrize("name", [*QUICK, *slow([name for name in CLOCKED if name not in QUICK])])
 def test_intervals_of_modules_hold(name: str) -> None:
     """Sums over kernels whose clocks are uncertain together."""
-    found = SCENARIOS[name].measure_modules(SEEDS)
-    assert len(found) >= 10
+    found = SCENARIOS[name].measure_modules(4 * SEEDS)  # of each world there are but four
+    found = found[found["counts"]]
+    assert len(found) >= 40
     assert found["held"].mean() >= COVER
 
 
