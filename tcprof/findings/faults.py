@@ -13,8 +13,9 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.clock import LOWEST_CORRELATION
+from tcprof.analysis.borders import MOST_OFFSET_NS
 from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.offsets import LOWEST_CORRELATION
 from tcprof.analysis.sampling import samples_by_gpu
 from tcprof.analysis.summary import find_borders
 from tcprof.errors import EXPORT_OR_COPY_AGAIN
@@ -33,6 +34,10 @@ _MEANING_OF_LOSS = (
     "Figures are of what is left: sums are too small, means may be far off, and samples beside a gap may be displaced."
 )
 _MEANING_OF_DISORDER = "The time stamps of samples may be wrong: no figure that comes from samples can be trusted."
+_MEANING_OF_DRIFT = (
+    "Samples may show other kernels than they are counted for: figures of ranges and kernels are unreliable."
+)
+_SHORTER = "Record again, for a shorter time."
 _TO_YOURSELF = "Record again, with the GPU to yourself."
 _TRACE_ALL = (
     "Record with the GPU to yourself, trace every process that uses it, and graphs with --cuda-graph-trace node."
@@ -180,7 +185,13 @@ def _remedy(frequency_hz: float, gpus: int, *, is_too_slow: bool) -> str:
 def _about_clocks(clocks: pd.DataFrame, damaged: bool) -> list[Finding]:
     """Samples that do not show what was traced when it was traced."""
     found = []
-    for gpu, correlation in zip(clocks["gpu"], clocks["correlation"], strict=True):
+    for gpu, correlation, error in clocks[["gpu", "correlation", "error_ns"]].itertuples(index=False):
+        if error > MOST_OFFSET_NS:
+            sentence = (
+                f"GPU {gpu}: the clocks of samples and trace drift apart unevenly, by {units.format_ns(error)} beyond "
+                "what tcprof can correct"
+            )
+            found.append(_fault("clocks", sentence=sentence, consequence=_MEANING_OF_DRIFT, remedy=_SHORTER))
         if correlation < LOWEST_CORRELATION:
             cause, remedy = "other work ran on the GPU, or the clocks disagree", _TO_YOURSELF
             if damaged:
