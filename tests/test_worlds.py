@@ -25,6 +25,15 @@ ALIKE = (  # each like another scenario that runs by default
     "some vary by 30 %",
     "clock steps",
     "clock steps fast",
+    "clock falls to 1.75 GHz",
+    "clock falls, 64 steps",
+    "clock falls, and creeps",
+    "clock falls, short",
+    "clock falls, percentages, 64 steps",
+    "launches and clock of convnet_channels_last",
+    "launches and clock of transformer_compiled",
+    "a recorded clock, percentages",
+    "percentages at 200 kHz",
     "sampler 3 µs late",
     "sampler 5 µs early",
     "never idle, 2 µs late",
@@ -48,6 +57,18 @@ def test_intervals_hold_or_the_kernel_is_unresolved(name: str) -> None:
     found = measured(name)
     assert len(found) >= 10
     assert (found["held"] | ~found["resolved"]).mean() >= COVER
+
+
+CLOCKED = [name for name in SCENARIOS if "clock " in name or "200 kHz" in name]
+QUICK = ("clock falls to 1.6 GHz", "launches and clock of transformer_eager", "percentages at 200 kHz, clock falls")
+
+
+@pytest.mark.parametrize("name", [*QUICK, *slow([name for name in CLOCKED if name not in QUICK])])
+def test_intervals_of_modules_hold(name: str) -> None:
+    """Sums over kernels whose clocks are uncertain together."""
+    found = SCENARIOS[name].measure_modules(SEEDS)
+    assert len(found) >= 10
+    assert found["held"].mean() >= COVER
 
 
 @pytest.mark.parametrize("name", NAMES)

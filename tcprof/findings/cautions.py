@@ -9,7 +9,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.clock import moved_clocks
 from tcprof.analysis.intervals import union
-from tcprof.analysis.kernels.names import short_name
+from tcprof.analysis.kernels.names import parse_name, short_name
 from tcprof.analysis.kernels.summary import could_be_tensor
 from tcprof.arrays import Ints
 from tcprof.findings.checks import describe_shift
@@ -194,10 +194,12 @@ def _about_attribution(analysis: Analysis) -> list[Finding]:
         if each.share_pct >= _NOTABLE_PCT
     ]
     if observed.inherited_count:
+        kernels = analysis.activities["name"].cat.categories
+        whose = " (PyTorch's backward pass)" if any(parse_name(str(name)).of_pytorch for name in kernels) else ""
         sentence = (
             f"{units.format_count(observed.inherited_count)} of {units.format_count(len(analysis.activities))} "
-            "activities were launched by threads without a range (PyTorch's backward pass) and are counted for the "
-            "range open in their process"
+            f"activities were launched by threads without a range{whose} and are counted for the range open in their "
+            "process"
         )
         found.append(Finding("inherited", Severity.REMARK, sentence=sentence))
     return found

@@ -26,7 +26,8 @@ LOWEST_HZ = 10  # nsys samples no slower
 NOTABLE_GAP_SHARE = 0.01  # of the time sampled; whole recordings have no gap at all
 UNTRACED_WORK = "untraced-work"
 _MEANING_OF_LOSS = (
-    "Figures are of what is left: sums are too small, means may be far off, and samples beside a gap may be displaced."
+    "Figures are of what is left: means may be far off, sums over gaps are lower bounds (≥) and not compared, and "
+    "samples beside a gap may be displaced."
 )
 _MEANING_OF_DISORDER = "The time stamps of samples may be wrong: no figure that comes from samples can be trusted."
 _MEANING_OF_DRIFT = (

@@ -76,7 +76,7 @@ LEDGER = Schema(
     "What the figures rest on: activity time, kernel time and tensor-active time, each split by what became of it.",
     (
         GPU,
-        Column("account", TEXT, "activity time, kernel time, or tensor-active time."),
+        Column("account", TEXT, "activity time, kernel time, or sampled tensor-active time."),
         Column("entry", TEXT, "What became of this part."),
         Column("seconds", FLOAT, "How long that part is.", title="Time", unit="s"),
         Column("share_pct", FLOAT, "Its share of the account."),
@@ -129,6 +129,6 @@ OUTSIDE = Schema(
             "From the last activity to the end of the recording, or its last sample; unknown if neither is known.",
         ),
         Column("sampled_s", FLOAT, "How much of that was sampled."),
-        Column("tensor_active_s", FLOAT, "Tensor Active integrated over it; unknown if it is not known there."),
+        Column("tensor_active_s", FLOAT, "Tensor Active integrated over what was sampled of it."),
     ),
 )

@@ -10,7 +10,7 @@ from tcprof.analysis.borders import LEAST_OFFSET_NS
 from tcprof.analysis.clock import offset_errors
 from tcprof.analysis.copies import Copies, find_copies
 from tcprof.analysis.intervals import StepFunction
-from tcprof.analysis.kernels.capacity import fit_capacity, full_activity, unknown_capacity
+from tcprof.analysis.kernels.capacity import fit_capacity, full_activity
 from tcprof.analysis.kernels.classes import Classes, classify
 from tcprof.analysis.kernels.design import Launches, build_design
 from tcprof.analysis.kernels.enclosure import find_enclosure
@@ -180,9 +180,8 @@ def _fit_gpu(
     function = StepFunction(start, end, samples["tensor_active_pct"].to_numpy())
     design = build_design(launches, function)
     return_freed_memory()
-    capacity, has_clock = unknown_capacity(launches), bool(samples["pipe_cycles"].notna().all())
-    if has_clock:
-        capacity = fit_capacity(launches, design, samples["pipe_cycles"].to_numpy(), function)
+    has_clock = bool(samples["pipe_cycles"].notna().all())
+    capacity = fit_capacity(launches, design, samples["pipe_cycles"].to_numpy(), function)
     value, error, shift = tensor_counts(samples)
     in_cycles = bool(samples["tensor_cycles"].notna().all())
     unit = None if in_cycles else _passed(samples) / 100
