@@ -80,4 +80,6 @@ def test_a_program_alone_raises_no_alarm(seed: int) -> None:
 
 @pytest.mark.usefixtures("shared_reads")
 def test_fixtures_raise_no_alarm(fixture_file) -> None:
-    assert not [text for text in tcprof.read(fixture_file).faults if "trace does not show" in text]
+    assert not [
+        text for text in tcprof.read(fixture_file).faults if "trace does not show" in text or "drift apart" in text
+    ]

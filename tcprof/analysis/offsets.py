@@ -10,7 +10,7 @@ from tcprof.arrays import Floats
 ENGINE_LEAD_NS = 450  # GR Active leads the kernels by so much: 57 recordings of an H200 and H100, -0.25 to 0.77 µs
 LOWEST_CORRELATION = 0.9
 FLAT, WIDEST_NS = 5e-4, 1500  # correlations that differ by less are alike; where they reach further, none is best
-WEAK_DEVIATION = 0.1  # what varies by less, and does not correlate, means nothing
+WEAK_DEVIATION, STRONG_CORRELATION = 0.1, 0.95  # what varies by less must correlate better to mean anything
 SMALLEST_DEVIATION = 0.02  # of the busy share of a sample: below it there is too little idle time to compare
 FEWEST_SAMPLES, FEWEST_IN_PIECE = 50, 8  # of a recording, and of a piece, whose offset must fit those of others
 OFFSETS = np.arange(-120, 121) * 1000  # ns; a period at 10 kHz and more
@@ -29,7 +29,8 @@ def measure_offset(busy: StepFunction, samples: pd.DataFrame) -> tuple[float, fl
     active = samples["gr_active_pct"].to_numpy() / 100
     correlations = _correlate(active, shares)
     best = int(np.argmax(correlations))
-    if correlations[best] < LOWEST_CORRELATION or not 0 < best < len(OFFSETS) - 1:
+    is_weak = np.std(shares[len(OFFSETS) // 2]) < WEAK_DEVIATION and correlations[best] < STRONG_CORRELATION
+    if is_weak or correlations[best] < LOWEST_CORRELATION or not 0 < best < len(OFFSETS) - 1:
         return None
     change = (shares[best + 1] - shares[best - 1]) / (OFFSETS[best + 1] - OFFSETS[best - 1])
     left = active.std() * np.sqrt(1 - correlations[best] ** 2)
@@ -75,7 +76,7 @@ def compare(busy: StepFunction, samples: pd.DataFrame) -> dict[str, float]:
     best = int(np.argmax(correlations))
     alike = OFFSETS[correlations >= correlations[best] - FLAT]
     is_flat = correlations[best] >= LOWEST_CORRELATION and np.ptp(alike) > 2 * WIDEST_NS
-    is_weak = deviation < WEAK_DEVIATION and correlations[best] < LOWEST_CORRELATION
+    is_weak = deviation < WEAK_DEVIATION and correlations[best] < STRONG_CORRELATION
     if is_weak or (is_flat and not alike.min() <= ENGINE_LEAD_NS <= alike.max()):
         return unknown
     if is_flat:  # and one clock is among what fits
