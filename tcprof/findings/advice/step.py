@@ -218,11 +218,12 @@ class Step:
 
         return self._price(gain)
 
-    def price_launches(self, shares: Levels, more_ns: float) -> Gain:
+    def price_launches(self, shares: Levels, of_busy: Levels, more_ns: float) -> Gain:
         """What fewer launches win: a part of the idle time that is left without recording, when all other idle time is.
 
         Args:
             shares: Of that time, what is removed.
+            of_busy: Of the GPU's own time, likewise.
             more_ns: Other idle time that is removed at the most.
         """
         others = self.idle_ns - self.host.idle_ns[LAUNCHES]
@@ -230,7 +231,8 @@ class Step:
         def gain(level: int, tracing: float) -> tuple[float, float]:
             alone = self.alone_ns[tracing]
             saved = shares[level] * max(0.0, alone - self.busy_ns - others)
-            return min(saved + more_ns * (level == 2), alone - self.busy_ns), alone
+            idle = min(saved + more_ns * (level == 2), alone - self.busy_ns)
+            return idle + of_busy[level] * self.busy_ns, alone
 
         return self._price(gain)
 

@@ -103,14 +103,14 @@ def _list_options(step: Step, waits: pd.DataFrame, gain: Gain) -> list[Option]:
     guess = PINNED if TO_GPU in waits.index and are_pinned(step) else PAGEABLE
     memory = {kind: waits.index.isin([name, TO_GPU][: 1 + (kind == guess)]) for kind, name in FROM_MEMORY.items()}
     of_scaler, of_device = waits.index == OF_SCALER, waits.index.str.startswith(_DEVICE)
-    of_results = ~of_scaler & ~memory[PAGEABLE] & ~memory[PINNED]
+    of_results = ~of_scaler & ~of_device & ~memory[PAGEABLE] & ~memory[PINNED]
     fused = ("a fused optimizer", _SCALER) if lacks_precision(step, "bf16") else (_UNSCALED, _SCALER + _NO_SCALER)
-    kept = _RESULTS * bool((of_results & ~of_device).any()) + _OF_DEVICE * bool(of_device.any())
     groups = [
         (of_scaler, *fused),
         (memory[PAGEABLE], "copies from pinned memory, which do not block", _PAGEABLE),
         (memory[PINNED], "copies that do not block", _PINNED),
-        (of_results, _KEEP, kept),
+        (of_device, "no wait for the whole device", _OF_DEVICE),
+        (of_results, _KEEP, _RESULTS),
     ]
     options = [(float(waits["time_ns"][which].sum()), title, code) for which, title, code in groups]
     used = sorted((option for option in options if option[0] > 0), reverse=True)
