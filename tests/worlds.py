@@ -17,11 +17,12 @@ import numpy.typing as npt
 import pandas as pd
 from builders import TraceBuilder, count_at, read_back_signed
 
-from tcprof.analysis.clock import ENGINE_LEAD_NS, align_samples, check_clocks
+from tcprof.analysis.clock import align_samples, check_clocks
 from tcprof.analysis.kernels.launches import KernelFit, fit_kernels
 from tcprof.analysis.kernels.peaks import find_peaks
 from tcprof.analysis.kernels.summary import UNRESOLVED, summarize_kernels
 from tcprof.analysis.kernels.sums import GroupSums
+from tcprof.analysis.offsets import ENGINE_LEAD_NS
 from tcprof.frames import ACTIVITIES, GPUS, PATHS, SAMPLES
 
 Ints = npt.NDArray[np.int64]
@@ -73,6 +74,7 @@ class Sampler:
     Attributes:
         period: In ns.
         late: By how much samples are stamped later than what they show, in ns.
+        drift: By how much that grows each second, in µs: parts in a million.
         lost: Share of the samples that are lost, in runs of ``lost_run``.
         rounded: Whether only whole percentages are written.
         with_clock: Whether cycles that pass are written.
@@ -81,6 +83,7 @@ class Sampler:
 
     period: int = 50 * US
     late: int = 0
+    drift: float = 0.0
     lost: float = 0.0
     lost_run: int = 20
     rounded: bool = False
@@ -137,11 +140,12 @@ class World:
         cycles, passed = np.diff(counted).astype(float), np.round(np.diff(self.passed(borders)))
         engine = _union(self.start - 2 * ENGINE_LEAD_NS, self.end)
         busy = count_at(borders, *engine, engine[1] - engine[0])
+        stamped = borders + sampler.late + np.round(1e-6 * sampler.drift * (borders - low)).astype(np.int64)
         frame = pd.DataFrame(
             {
                 "gpu": self.gpu,
-                "start_ns": borders[:-1] + sampler.late,
-                "end_ns": borders[1:] + sampler.late,
+                "start_ns": stamped[:-1],
+                "end_ns": stamped[1:],
                 "tensor_active_pct": 100 * cycles / passed,
                 "tensor_cycles": cycles,
                 "pipe_cycles": passed,

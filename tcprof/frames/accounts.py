@@ -98,7 +98,17 @@ CLOCKS = Schema(
             "idle, or GR Active is missing. It is active 0.45 µs before its kernels: -450 means one clock.",
         ),
         Column("correlation", FLOAT, "Correlation of GR Active with the time under kernels at that offset."),
-        Column("shift_ns", INT, "By how much the samples were moved back before any figure was taken; mostly 0."),
+        Column("shift_ns", INT, "By how much the first sample was moved back before any figure was taken; mostly 0."),
+        Column(
+            "last_shift_ns",
+            INT,
+            "The same for the last sample; not the same where the clocks drift apart. Those between are moved evenly.",
+        ),
+        Column(
+            "error_ns",
+            FLOAT,
+            "How far samples may still be off. It is part of the kernels' intervals. Unknown where the offset is.",
+        ),
     ),
 )
 

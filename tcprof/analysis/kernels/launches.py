@@ -21,6 +21,7 @@ from tcprof.analysis.kernels.work import SHARES, Limits, fit_counts, fit_shares,
 from tcprof.analysis.picking import pick_rows, rows_of_gpu
 from tcprof.analysis.projection import Attribution, Hierarchy, ranges_of_activities
 from tcprof.analysis.sampling import read_rounded
+from tcprof.analysis.untraced import find_untraced
 from tcprof.arrays import Floats, Ints
 from tcprof.chips import PIPES_PER_SM, Chip, find_chip
 from tcprof.frames import KERNEL_KINDS, LAUNCHED
@@ -136,6 +137,9 @@ def fit_kernels(
             peaks = (bandwidths.get(gpu, np.nan), chip.fma_per_cycle)
             copies = find_copies(pick_rows(activities, is_mine & ~of_kind))
             fitted[gpu] = _fit_gpu(launches, (code, geometry), mine, offset_ns, peaks, copies)
+            other = find_untraced(mine, pick_rows(activities, is_mine))
+            doubt: Floats = fitted[gpu].doubt + other.doubt((launches.end - launches.start).astype(np.float64))
+            fitted[gpu] = replace(fitted[gpu], doubt=doubt)
         frame = _launched(gpu, rows, path_id[rows], launches, classes, fitted[gpu])
         parts.append(_with_flop(frame, fitted[gpu].capacity, names, code, chip))
     return KernelFit(LAUNCHED.concat(parts), fitted, bool(samples["tensor_active_pct"].notna().any()))
