@@ -387,8 +387,8 @@ class TestChecks:
     )
     def test_clocks_that_disagree(self, shift, correlation, state):
         """Samples that were moved are in order: the notes say so."""
-        row = {"gpu": [0], "offset_ns": [shift - 450.0], "correlation": [correlation], "shift_ns": [shift]}
-        clocks = pd.DataFrame(row)
+        row = {"gpu": [0], "offset_ns": [shift - 450.0], "correlation": [correlation], "error_ns": [500.0]}
+        clocks = pd.DataFrame(row | {"shift_ns": [shift], "last_shift_ns": [shift]})
         assert self.states(make_analysis(clocks=clocks))["Clock check"] == state
 
     def test_work_outside_of_ranges(self, tmp_path):

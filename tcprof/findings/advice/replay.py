@@ -15,8 +15,7 @@ from tcprof.analysis.intervals import union
 from tcprof.analysis.picking import rows_of_gpu
 from tcprof.analysis.projection import launches_of
 from tcprof.arrays import Bools, Floats, Ints
-from tcprof.findings.advice.host import LAUNCH_THAT_BLOCKS, Pair, list_waits
-from tcprof.frames import KERNEL_KINDS
+from tcprof.findings.advice.host import LAUNCH_THAT_BLOCKS, OF_QUEUE, Pair, list_waits
 
 _MOST = 20_000  # activities that are played: as many steps as fit
 _QUEUED_NS = 2_000  # an activity launched so long before the one before it ended was waiting in the queue
@@ -119,7 +118,7 @@ def make_replay(analysis: Analysis, gpu: int, windows: Pair) -> Replay | None:
         return None
     steps = first[next_to] - reach.start, first[next_to + 1] - reach.start
     waits = list_waits(analysis, activities, launch)
-    waits = waits[~waits["name"].isin([*KERNEL_KINDS, "memset"])]  # these block on other things than the GPU, too
+    waits = waits[~waits["name"].isin(OF_QUEUE)]
     found = _make(activities, analysis.launches["start_ns"].to_numpy()[launch], waits, steps)
     return found if abs(found.length_ns() - found.recorded_ns) <= _MISPLAYED * found.recorded_ns else None
 
