@@ -29,7 +29,7 @@ def share_idle_time(step: Step, found: Sequence[Advice]) -> list[Advice]:
     of_idle_time = [each for each in found if each.rule in OF_IDLE_TIME and each.gain.is_known]
     for advice in sorted(of_idle_time, key=lambda each: (each.rule == _REST, -each.gain.likely_ns)):
         if advice.rule == _REST and spared:
-            left = [max(0.0, most - won) for most, won in zip(left, _times(spared[0].gain), strict=True)]
+            left = [max(0.0, most - won) for most, won in zip(left, spared[0].gain.shares_pct, strict=True)]
         others = ", ".join([*shared, *[_OPTIMIZER] * (advice.rule == _REST and bool(spared))])
         shared[advice.rule] = _limit(advice, left, others) if others else advice
         left = [most - won for most, won in zip(left, shared[advice.rule].gain.shares_pct, strict=True)]
