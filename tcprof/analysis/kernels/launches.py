@@ -17,6 +17,7 @@ from tcprof.analysis.kernels.enclosure import find_enclosure
 from tcprof.analysis.kernels.fit import PASSES, Fit, fit
 from tcprof.analysis.kernels.interruptions import doubt_interrupted
 from tcprof.analysis.kernels.names import read_names
+from tcprof.analysis.kernels.places import join_alike, separate_places
 from tcprof.analysis.kernels.work import SHARES, Limits, fit_counts, fit_shares, requests_per_ns
 from tcprof.analysis.picking import pick_rows, rows_of_gpu
 from tcprof.analysis.projection import Attribution, Hierarchy, ranges_of_activities
@@ -127,23 +128,41 @@ def fit_kernels(
         start, end = kernels["start_ns"].to_numpy(), kernels["end_ns"].to_numpy()
         code = kernels["name"].cat.codes.to_numpy(np.int64)
         geometry = kernels["launch_geometry"].cat.codes.to_numpy(np.int64)
-        classes = classify(code, geometry, end - start)
+        early = _find_early(kernels)
+        classes = classify(code, geometry, end - start - early)
         opaque = np.bincount(classes.kind, (kernels["kind"] == "graph").to_numpy()) > 0
-        launches = Launches(start, np.maximum(end, start + 1), classes.kind, classes.weight, opaque)
+        begin = start + early
+        launches = Launches(begin, np.maximum(end, begin + 1), classes.kind, classes.weight, opaque, early)
         with _LIBRARIES.limit(limits=1, user_api="blas"):  # for small matrices threads would only wait for each other
             mine = rows_of_gpu(samples, gpu)
             offset_ns = errors.get(gpu, LEAST_OFFSET_NS)
             peaks = (bandwidths.get(gpu, np.nan), chip.fma_per_cycle)
             copies = find_copies(pick_rows(activities, is_mine & ~of_kind))
-            fitted[gpu] = _fit_gpu(launches, (code, geometry), mine, offset_ns, peaks, copies)
+            fitted[gpu] = _fit_gpu(launches, (code, geometry, path_id[rows]), mine, offset_ns, peaks, copies)
         frame = _launched(gpu, rows, path_id[rows], launches, classes, fitted[gpu])
         parts.append(_with_flop(frame, fitted[gpu].capacity, names, code, chip))
     return KernelFit(LAUNCHED.concat(parts), fitted, bool(samples["tensor_active_pct"].notna().any()))
 
 
+def _find_early(kernels: pd.DataFrame) -> Ints:
+    """By how many ns each launch was recorded to start before the one before it on its stream had ended.
+
+    Kernels of a stream run one after the other, unless the later one is launched as dependent on the earlier one: then
+    its blocks are placed as soon as there is room, and wait.
+    """
+    stream = kernels.groupby(["process", "stream"], sort=False).ngroup().to_numpy()
+    start, end = kernels["start_ns"].to_numpy(), kernels["end_ns"].to_numpy()
+    order = np.argsort(stream, kind="stable")
+    before, after = order[:-1], order[1:]
+    overlap = np.where(stream[before] == stream[after], end[before] - start[after], 0)
+    early = np.zeros(len(start), dtype=np.int64)
+    early[after] = np.where(end[after] > end[before], np.maximum(overlap, 0), 0)
+    return early
+
+
 def _fit_gpu(
     launches: Launches,
-    names: tuple[Ints, Ints],
+    names: tuple[Ints, Ints, Ints],
     samples: pd.DataFrame,
     offset_error_ns: float,
     peaks: tuple[float, float],
@@ -153,7 +172,7 @@ def _fit_gpu(
 
     Args:
         launches: The launches.
-        names: Numbers of their names and launch geometries.
+        names: Numbers of their names, launch geometries and ranges.
         samples: Those of the GPU.
         offset_error_ns: How well both are on one clock, at best.
         peaks: Bandwidth of the memory, and FMA instructions of an SM in a cycle; NaN where not known.
@@ -176,12 +195,21 @@ def _fit_gpu(
     function = StepFunction(start, end, samples["tensor_active_pct"].to_numpy())
     design = build_design(launches, function)
     return_freed_memory()
-    capacity, has_clock = unknown_capacity(launches), bool(samples["pipe_cycles"].notna().all())
-    if has_clock:
-        capacity = fit_capacity(launches, design, samples["pipe_cycles"].to_numpy(), function)
     value, error, shift = tensor_counts(samples)
     in_cycles = bool(samples["tensor_cycles"].notna().all())
     unit = None if in_cycles else _passed(samples) / 100
+    ceiling = float((_passed(samples) / (end - start)).max())
+    places = separate_places(launches, names[2])
+    if int(places.kind.max()) > int(launches.kind.max()):
+        of_places = build_design(places, function)
+        fitted = fit(places, of_places, value, error, shift, ceiling, PASSES, unit, offset_error_ns)
+        joined = join_alike(launches, places, fitted)
+        if int(joined.kind.max()) > int(launches.kind.max()):
+            launches = joined
+            design = build_design(launches, function)
+    capacity, has_clock = unknown_capacity(launches), bool(samples["pipe_cycles"].notna().all())
+    if has_clock:
+        capacity = fit_capacity(launches, design, samples["pipe_cycles"].to_numpy(), function)
     counted = fit(launches, design, value, error, shift, float(capacity.of_launch.max()), PASSES, unit, offset_error_ns)
     enclosure = find_enclosure(launches, start, end, copies.own)
     counted = replace(counted, bounds=enclosure.bound(value, (error == 0) & (shift == 0)))
@@ -189,7 +217,7 @@ def _fit_gpu(
     limits = Limits(capacity, has_clock, *peaks, requests_per_ns(samples))
     counts = fit_counts(launches, design, samples, limits, copies, enclosure)
     fits = {"tensor": active, **fit_shares(launches, design, samples, counts, limits)}
-    doubt = doubt_interrupted(*names, launches, active.per_launch)
+    doubt = doubt_interrupted(*names[:2], launches, active.per_launch)
     return GpuFit(launches, fits, counts, design.part_kind, counted, doubt, in_cycles, capacity.of_launch, has_clock)
 
 
@@ -219,7 +247,10 @@ def _passed(samples: pd.DataFrame) -> Floats:
 
 def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: Classes, found: GpuFit) -> pd.DataFrame:
     """The launches of one GPU with the columns of ``LAUNCHED`` that need no names."""
-    duration, none = launches.end - launches.start, np.broadcast_to(np.int64(-1), len(rows))  # takes no memory
+    duration, none = (
+        launches.end - launches.start + launches.early,
+        np.broadcast_to(np.int64(-1), len(rows)),
+    )  # takes no memory
     return pd.DataFrame(
         {
             "gpu": np.broadcast_to(np.int64(gpu), len(rows)),
@@ -229,7 +260,7 @@ def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: 
             "range": none,  # known to the attribution: fit_launches
             "iteration": none,  # likewise, and module: what was launched where
             "module": none,
-            "kernel_class": classes.kind,
+            "kernel_class": found.launches.kind,
             "pooled": classes.pooled[classes.kind],
             "duration_ns": duration,
             "tensor_active_ns": (
