@@ -50,7 +50,6 @@ RESOLUTION = 4e-5  # samples repeat to this share of the highest count
 DEGREES = 4.0  # of Student's t
 PASSES = 5
 HEAD_NS = 10.0  # deviation of what launches count as they begin, as time at the highest rate: 17.7 was seen
-MOST_TIMING_NS = 5000.0  # stamps are never taken to be further off
 HEIGHTS = 4  # rows whose values differ by less than a unit over this are rounded alike
 
 
@@ -161,14 +160,13 @@ def _reweighted(
         passes: How often.
     """
     duration = np.bincount(design.part_kind, design.part_ns)
-    of_part, timing_ns = IN_PART * duration / np.bincount(design.part_kind), BORDER_NS
+    border_ns = np.hypot(BORDER_NS, IN_PART * duration / np.bincount(design.part_kind))
     rate: Floats = np.full(len(duration), 0.3 * highest)
     variation, trust = np.full(len(duration), START), np.ones(int(design.stretch[-1]) + 1)
     stretch_of_cluster = design.stretch[run_starts(design.cluster)]
     common = ahead = None
     for number in range(passes):
-        slope = (rate + BORDER_FLOOR * highest) ** 2
-        at_border = slope * (timing_ns**2 + of_part**2)
+        at_border = ((rate + BORDER_FLOOR * highest) * border_ns) ** 2
         borders = _border_variance(design, at_border)
         varied = variation * (rate * duration) ** 2
         diagonal = borders[0] + borders[1] + reading / trust[design.stretch] + design.squares @ varied
@@ -177,7 +175,6 @@ def _reweighted(
         precision = Precision(normal + smoothing_prior(design, rate, highest, ceiling))
         parts = precision.minimize(right[:, 0], NEGLIGIBLE * highest * design.part_ns)
         residual = targets[:, 0] - design.shares @ parts
-        timing_ns = _timing_noise(design, residual, diagonal, _border_variance(design, slope)[0])
         rate = np.bincount(design.part_kind, parts) / duration
         count = rate * duration
         learn = partial(estimate_variation, variation, design, count, residual, reading, borders)
@@ -240,22 +237,6 @@ def _border_variance(design: Design, of_class: Floats) -> tuple[Floats, Floats]:
         for cuts in (design.begins, design.ends)
     )
     return begins, ends
-
-
-def _timing_noise(design: Design, residual: Floats, diagonal: Floats, slope: Floats) -> float:
-    """How far stamps are off at random, in ns: what one row holds too much, its neighbour lacks.
-
-    Args:
-        design: See ``build_design``.
-        residual: What the fit leaves over.
-        diagonal: Variance of each row.
-        slope: Squared count per ns at each row's beginning.
-    """
-    after = np.flatnonzero(design.adjacent & (slope > 0))
-    weight = slope[after] / (diagonal[after] * diagonal[after - 1])
-    whole = float(weight @ slope[after])
-    squared = -float(weight @ (residual[after] * residual[after - 1])) / whole if whole > 0 else 0.0
-    return float(np.clip(np.sqrt(max(squared, 0.0)), BORDER_NS, MOST_TIMING_NS))
 
 
 def _uncertainty(design: Design, solution: _Solution, kinds: int, offset_error_ns: float) -> tuple[Floats, Floats]:
