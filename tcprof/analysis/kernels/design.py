@@ -31,8 +31,7 @@ class Launches:
         kind: Number of the class, without holes.
         weight: What a launch counts relative to its class's unit: 1, or in a pool its share of the mean duration.
         opaque: For each class, whether its rate varies in an unknown way, as that of a graph recorded as a whole.
-        early: By how many ns each was recorded to start before what runs before it on its stream had ended, which it
-            waits for (programmatic dependent launch); its start is that end.
+        early: By how many ns before ``start`` each was recorded to start, see ``waiting.find_early``.
     """
 
     start: Ints
@@ -81,8 +80,7 @@ class Design:
         launch_stretch: Stretch that each launch lies in; -1 where it, or another one there, was not sampled whole.
         row: The samples that the rows stand for.
         length: Their lengths in ns.
-        ahead: For each row and class, how much more of its launches lies in the row if they do not wait, see
-            ``Launches.early``, but count evenly from their recorded start on.
+        ahead: For each row and class, how much more of its launches lies in the row if they count from ``early`` on.
     """
 
     shares: csr_array

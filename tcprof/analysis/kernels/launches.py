@@ -12,12 +12,13 @@ from tcprof.analysis.copies import Copies, find_copies
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.capacity import fit_capacity, full_activity, unknown_capacity
 from tcprof.analysis.kernels.classes import Classes, classify
-from tcprof.analysis.kernels.design import Launches, build_design
+from tcprof.analysis.kernels.design import Design, Launches, build_design
 from tcprof.analysis.kernels.enclosure import find_enclosure
 from tcprof.analysis.kernels.fit import PASSES, Fit, fit
 from tcprof.analysis.kernels.interruptions import doubt_interrupted
 from tcprof.analysis.kernels.names import read_names
-from tcprof.analysis.kernels.places import join_alike, separate_places
+from tcprof.analysis.kernels.places import split_by_place
+from tcprof.analysis.kernels.waiting import find_early
 from tcprof.analysis.kernels.work import SHARES, Limits, fit_counts, fit_shares, requests_per_ns
 from tcprof.analysis.picking import pick_rows, rows_of_gpu
 from tcprof.analysis.projection import Attribution, Hierarchy, ranges_of_activities
@@ -128,7 +129,7 @@ def fit_kernels(
         start, end = kernels["start_ns"].to_numpy(), kernels["end_ns"].to_numpy()
         code = kernels["name"].cat.codes.to_numpy(np.int64)
         geometry = kernels["launch_geometry"].cat.codes.to_numpy(np.int64)
-        early = _find_early(kernels)
+        early = find_early(kernels)
         classes = classify(code, geometry, end - start - early)
         opaque = np.bincount(classes.kind, (kernels["kind"] == "graph").to_numpy()) > 0
         begin = start + early
@@ -142,22 +143,6 @@ def fit_kernels(
         frame = _launched(gpu, rows, path_id[rows], launches, classes, fitted[gpu])
         parts.append(_with_flop(frame, fitted[gpu].capacity, names, code, chip))
     return KernelFit(LAUNCHED.concat(parts), fitted, bool(samples["tensor_active_pct"].notna().any()))
-
-
-def _find_early(kernels: pd.DataFrame) -> Ints:
-    """By how many ns each launch was recorded to start before the one before it on its stream had ended.
-
-    Kernels of a stream run one after the other, unless the later one is launched as dependent on the earlier one: then
-    its blocks are placed as soon as there is room, and wait.
-    """
-    stream = kernels.groupby(["process", "stream"], sort=False).ngroup().to_numpy()
-    start, end = kernels["start_ns"].to_numpy(), kernels["end_ns"].to_numpy()
-    order = np.argsort(stream, kind="stable")
-    before, after = order[:-1], order[1:]
-    overlap = np.where(stream[before] == stream[after], end[before] - start[after], 0)
-    early = np.zeros(len(start), dtype=np.int64)
-    early[after] = np.where(end[after] > end[before], np.maximum(overlap, 0), 0)
-    return early
 
 
 def _fit_gpu(
@@ -193,24 +178,21 @@ def _fit_gpu(
         )
     start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
     function = StepFunction(start, end, samples["tensor_active_pct"].to_numpy())
-    design = build_design(launches, function)
-    return_freed_memory()
     value, error, shift = tensor_counts(samples)
     in_cycles = bool(samples["tensor_cycles"].notna().all())
     unit = None if in_cycles else _passed(samples) / 100
-    ceiling = float((_passed(samples) / (end - start)).max())
-    places = separate_places(launches, names[2])
-    if int(places.kind.max()) > int(launches.kind.max()):
-        of_places = build_design(places, function)
-        fitted = fit(places, of_places, value, error, shift, ceiling, PASSES, unit, offset_error_ns)
-        joined = join_alike(launches, places, fitted)
-        if int(joined.kind.max()) > int(launches.kind.max()):
-            launches = joined
-            design = build_design(launches, function)
+
+    def fit_cycles(some: Launches, design: Design, most: float) -> Fit:
+        return fit(some, design, value, error, shift, most, PASSES, unit, offset_error_ns)
+
+    highest = float((_passed(samples) / (end - start)).max())
+    launches = split_by_place(launches, names[2], lambda some: fit_cycles(some, build_design(some, function), highest))
+    design = build_design(launches, function)
+    return_freed_memory()
     capacity, has_clock = unknown_capacity(launches), bool(samples["pipe_cycles"].notna().all())
     if has_clock:
         capacity = fit_capacity(launches, design, samples["pipe_cycles"].to_numpy(), function)
-    counted = fit(launches, design, value, error, shift, float(capacity.of_launch.max()), PASSES, unit, offset_error_ns)
+    counted = fit_cycles(launches, design, float(capacity.of_launch.max()))
     enclosure = find_enclosure(launches, start, end, copies.own)
     counted = replace(counted, bounds=enclosure.bound(value, (error == 0) & (shift == 0)))
     active = full_activity(counted, capacity)

@@ -9,11 +9,12 @@ the intervals as far as the samples do not tell it.
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import csr_array
 
 from tcprof.analysis.kernels.design import Design
 from tcprof.analysis.kernels.least_squares import Precision
-from tcprof.arrays import Floats
+from tcprof.arrays import Floats, Ints
 
 SHARE = 0.5  # deviation of that share before samples are seen: none do, or all
 
@@ -32,6 +33,25 @@ class Correction(NamedTuple):
     right: Floats
 
 
+def find_early(kernels: pd.DataFrame) -> Ints:
+    """By how many ns each launch was recorded to start before the one before it on its stream had ended.
+
+    Kernels of a stream run one after the other, unless the later one is launched as dependent on the earlier one: then
+    its blocks are placed as soon as there is room, and wait.
+
+    Args:
+        kernels: Rows of ``tcprof.frames.ACTIVITIES``.
+    """
+    stream = kernels.groupby(["process", "stream"], sort=False).ngroup().to_numpy()
+    start, end = kernels["start_ns"].to_numpy(), kernels["end_ns"].to_numpy()
+    order = np.argsort(stream, kind="stable")
+    before, after = order[:-1], order[1:]
+    overlap = np.where(stream[before] == stream[after], end[before] - start[after], 0)
+    early = np.zeros(len(start), dtype=np.int64)
+    early[after] = np.where(end[after] > end[before], np.maximum(overlap, 0), 0)
+    return early
+
+
 def find_ahead(design: Design, count: Floats) -> csr_array:
     """What rows would hold more if launches did not wait, in a column for each class that has such launches.
 
@@ -39,8 +59,8 @@ def find_ahead(design: Design, count: Floats) -> csr_array:
         design: See ``build_design``.
         count: What a launch of each class counts.
     """
-    ahead = design.ahead[:, np.unique(design.ahead.indices)] if design.ahead.nnz else design.ahead[:, :0]
-    return csr_array(ahead.multiply(SHARE * count[np.unique(design.ahead.indices)][None, :]))
+    kinds = np.unique(design.ahead.indices)
+    return csr_array(design.ahead[:, kinds].multiply(SHARE * count[kinds][None, :]))
 
 
 def correct(precision: Precision, right: Floats, normal: Floats, ahead: csr_array, weighted: Floats) -> Correction:
