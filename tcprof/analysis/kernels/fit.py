@@ -13,7 +13,7 @@ Robust statistical modeling using the t distribution, 1989).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -187,18 +187,21 @@ def _reweighted(
             ahead = find_ahead(design, count)
             common = hstack([ahead, _heads(design, HEAD_NS * ceiling)], format="csr")
             if unit is not None:
-                rounding = _common_rounding(targets[:, 0], targets[:, 0] - residual, unit)
-                common = hstack([common, rounding], format="csr")
+                common = hstack([common, _common_rounding(targets[:, 0], targets[:, 0] - residual, unit)], format="csr")
         trust = (DEGREES + 1) / (DEGREES + np.bincount(design.stretch, residual) ** 2 / expected)
-    if ahead is not None and ahead.shape[1]:
-        some = slice(2, 2 + ahead.shape[1])
-        waiting = correct(
-            precision, right[:, some], of_common[: ahead.shape[1], : ahead.shape[1]], ahead, noise.weigh(residual)
-        )
-        parts = np.maximum(parts + waiting.parts, 0)
-        residual = targets[:, 0] - design.shares @ parts - waiting.rows
-        right[:, some] = waiting.right
-    return _Solution(parts, precision, right, noise, residual, learn)
+    solution = _Solution(parts, precision, right, noise, residual, learn)
+    return solution if ahead is None or not ahead.shape[1] else _corrected(solution, design, ahead, of_common)
+
+
+def _corrected(solution: _Solution, design: Design, ahead: csr_array, of_common: Floats) -> _Solution:
+    """The solution with how much launches count while they wait, see ``waiting``; the first common errors are these."""
+    count, weighted = ahead.shape[1], solution.noise.weigh(solution.residual)
+    some, right = slice(2, 2 + count), solution.right.copy()
+    waiting = correct(solution.precision, right[:, some], of_common[:count, :count], ahead, weighted)
+    right[:, some] = waiting.right
+    parts = np.maximum(solution.parts + waiting.parts, 0)
+    residual = solution.residual - design.shares @ (parts - solution.parts) - waiting.rows
+    return replace(solution, parts=parts, right=right, residual=residual)
 
 
 def _common_rounding(reading: Floats, predicted: Floats, unit: Floats) -> csr_array:

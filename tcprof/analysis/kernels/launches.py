@@ -166,16 +166,7 @@ def _fit_gpu(
     near = (samples["end_ns"] > launches.start.min()) & (samples["start_ns"] < launches.end.max())
     samples = pick_rows(samples, (near & samples["tensor_active_pct"].notna()).to_numpy())
     if samples.empty:
-        return GpuFit(
-            launches,
-            {},
-            {},
-            np.empty(0, np.int64),
-            None,
-            np.zeros(len(launches.start)),
-            False,
-            np.ones(len(launches.start)),
-        )
+        return _without_samples(launches)
     start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
     function = StepFunction(start, end, samples["tensor_active_pct"].to_numpy())
     value, error, shift = tensor_counts(samples)
@@ -201,6 +192,11 @@ def _fit_gpu(
     fits = {"tensor": active, **fit_shares(launches, design, samples, counts, limits)}
     doubt = doubt_interrupted(*names[:2], launches, active.per_launch)
     return GpuFit(launches, fits, counts, design.part_kind, counted, doubt, in_cycles, capacity.of_launch, has_clock)
+
+
+def _without_samples(launches: Launches) -> GpuFit:
+    count = len(launches.start)
+    return GpuFit(launches, {}, {}, np.empty(0, np.int64), None, np.zeros(count), False, np.ones(count))
 
 
 def tensor_counts(samples: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
