@@ -18,17 +18,20 @@ import pandas as pd
 from builders import TraceBuilder, count_at, read_back_signed
 
 import tcprof
-from tcprof.analysis.clock import ENGINE_LEAD_NS, align_samples, check_clocks
+from tcprof.analysis.clock import align_samples, check_clocks
 from tcprof.analysis.kernels.launches import KernelFit, fit_kernels
 from tcprof.analysis.kernels.peaks import find_peaks
 from tcprof.analysis.kernels.summary import UNRESOLVED, summarize_kernels
+from tcprof.analysis.kernels.sums import GroupSums
 from tcprof.analysis.modules.summary import are_counted
+from tcprof.analysis.offsets import ENGINE_LEAD_NS
 from tcprof.annotate.ranges import DOMAIN
 from tcprof.annotate.steps import FORWARD
 from tcprof.frames import ACTIVITIES, GPUS, PATHS, SAMPLES
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 
 US, MS = 1_000, 1_000_000
 SMS, PIPES = 132, 4 * 132
@@ -83,6 +86,7 @@ class Sampler:
     Attributes:
         period: In ns.
         late: By how much samples are stamped later than what they show, in ns.
+        drift: By how much that grows each second, in µs: parts in a million.
         lost: Share of the samples that are lost, in runs of ``lost_run``.
         rounded: Whether only whole percentages are written.
         with_clock: Whether cycles that pass are written.
@@ -93,6 +97,7 @@ class Sampler:
 
     period: int = 50 * US
     late: int = 0
+    drift: float = 0.0
     lost: float = 0.0
     lost_run: int = 20
     rounded: bool = False
@@ -157,7 +162,8 @@ class World:
         cycles, passed = np.diff(self.counted(borders)).astype(float), np.round(np.diff(self.passed(borders)))
         engine = _union(self.start - 2 * ENGINE_LEAD_NS, self.end)
         busy = count_at(borders, *engine, engine[1] - engine[0])
-        stamps = borders + sampler.late + (sampler.stamps * rng.standard_normal(len(borders))).astype(np.int64)
+        stamps = borders + sampler.late + np.round(1e-6 * sampler.drift * (borders - low)).astype(np.int64)
+        stamps += (sampler.stamps * rng.standard_normal(len(borders))).astype(np.int64)
         frame = pd.DataFrame(
             {
                 "gpu": self.gpu,
@@ -199,6 +205,7 @@ class World:
                 "kind": pd.Categorical(kind[self.kind]),
                 "name": pd.Categorical(names[self.kind]),
                 "launch_geometry": pd.Categorical(np.full(len(self.kind), "132x1x1 128x1x1")),
+                "host_memory": "",
                 "stream": self.stream,
                 "process": 1,
                 "correlation": np.arange(len(self.kind)),
@@ -228,6 +235,27 @@ class World:
         passed = self.passed(self.end) - self.passed(self.start)
         names = np.array([kernel.name for kernel in self.kernels])[self.kind]
         return 100 * pd.Series(self.cycles).groupby(names).sum() / pd.Series(passed).groupby(names).sum()
+
+    def measure_modules(self, sampler: Sampler, kernels: int) -> pd.DataFrame:
+        """Groups of so many kernels each, as modules are, beside what is true of them: the columns of ``measure``."""
+        found = self.fit(sampler)[0]
+        traced = np.array([kernel.name != UNTRACED for kernel in self.kernels])[self.kind]
+        activity = found.launched["activity"].to_numpy()
+        group = np.unique((self.kind[traced] // kernels)[activity], return_inverse=True)[1]
+        duration = found.launched["duration_ns"]
+        own = (self.cycles / (self.passed(self.end) - self.passed(self.start)))[traced][activity]
+        total, true, active = (
+            np.bincount(group, value) for value in (duration, own * duration, found.launched["tensor_active_ns"])
+        )
+        half = GroupSums(found, group).active("tensor")[1]
+        return pd.DataFrame(
+            {
+                "error": 100 * np.abs(active - true) / total,
+                "held": np.abs(active - true) <= half + 1e-8 * total,
+                "half_points": 100 * half / total,
+                "counts": 100 * total / total.sum() >= LEAST_SHARE_PCT,
+            }
+        )
 
     def measure(self, sampler: Sampler, *others: "World") -> pd.DataFrame:
         """The kernels beside what is true: ``true_pct``, ``error``, ``held``, ``resolved``, ``counts``."""

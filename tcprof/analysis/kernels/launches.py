@@ -10,7 +10,7 @@ from tcprof.analysis.borders import LEAST_OFFSET_NS
 from tcprof.analysis.clock import offset_errors
 from tcprof.analysis.copies import Copies, find_copies
 from tcprof.analysis.intervals import StepFunction
-from tcprof.analysis.kernels.capacity import fit_capacity, full_activity, unknown_capacity
+from tcprof.analysis.kernels.capacity import fit_capacity, full_activity
 from tcprof.analysis.kernels.classes import Classes, classify
 from tcprof.analysis.kernels.design import Design, Launches, build_design
 from tcprof.analysis.kernels.enclosure import find_enclosure
@@ -23,6 +23,7 @@ from tcprof.analysis.kernels.work import SHARES, Limits, fit_counts, fit_shares,
 from tcprof.analysis.picking import pick_rows, rows_of_gpu
 from tcprof.analysis.projection import Attribution, Hierarchy, ranges_of_activities
 from tcprof.analysis.sampling import read_rounded
+from tcprof.analysis.untraced import find_untraced
 from tcprof.arrays import Floats, Ints
 from tcprof.chips import PIPES_PER_SM, Chip, find_chip
 from tcprof.frames import KERNEL_KINDS, LAUNCHED
@@ -140,6 +141,9 @@ def fit_kernels(
             peaks = (bandwidths.get(gpu, np.nan), chip.fma_per_cycle)
             copies = find_copies(pick_rows(activities, is_mine & ~of_kind))
             fitted[gpu] = _fit_gpu(launches, (code, geometry, path_id[rows]), mine, offset_ns, peaks, copies)
+            other = find_untraced(mine, pick_rows(activities, is_mine))
+            doubt: Floats = fitted[gpu].doubt + other.doubt((launches.end - launches.start).astype(np.float64))
+            fitted[gpu] = replace(fitted[gpu], doubt=doubt)
         frame = _launched(gpu, rows, path_id[rows], launches, classes, fitted[gpu])
         parts.append(_with_flop(frame, fitted[gpu].capacity, names, code, chip))
     return KernelFit(LAUNCHED.concat(parts), fitted, bool(samples["tensor_active_pct"].notna().any()))
@@ -180,9 +184,8 @@ def _fit_gpu(
     launches = split_by_place(launches, names[2], lambda some: fit_cycles(some, build_design(some, function), highest))
     design = build_design(launches, function)
     return_freed_memory()
-    capacity, has_clock = unknown_capacity(launches), bool(samples["pipe_cycles"].notna().all())
-    if has_clock:
-        capacity = fit_capacity(launches, design, samples["pipe_cycles"].to_numpy(), function)
+    has_clock = bool(samples["pipe_cycles"].notna().all())
+    capacity = fit_capacity(launches, design, samples["pipe_cycles"].to_numpy(), function)
     counted = fit_cycles(launches, design, float(capacity.of_launch.max()))
     enclosure = find_enclosure(launches, start, end, copies.own)
     counted = replace(counted, bounds=enclosure.bound(value, (error == 0) & (shift == 0)))
