@@ -187,7 +187,7 @@ SCENARIOS = {
         resolved=0.8,
     ),
     "dependent, some wait": Scenario("likewise; one of three waits, one does not", some_wait, error=0.5, resolved=0.8),
-    "twins": Scenario("one name, grid and duration, other work by layer", twins, error=1.5, resolved=0.4),
+    "twins": Scenario("one name, grid and duration, other work by layer", twins, error=0.3, resolved=0.85),
     "another process": Scenario("untraced work has 5 % of the time", other_process, error=6, resolved=0.2),
     "clock steps": Scenario("1.6 to 1.98 GHz, every 0.8 ms", lambda seed: steps(seed, clock=(CLOCKS, 800)), error=0.5),
     "clock steps fast": Scenario("every 60 µs", lambda seed: steps(seed, clock=(CLOCKS, 60)), error=0.5),

@@ -225,8 +225,12 @@ class World:
         gpus = GPUS.conform(pd.DataFrame({"gpu": numbers, "name": "NVIDIA H200", "chip": "GH100", "sm_count": SMS}))
         clocks = check_clocks(activities, samples)
         samples = align_samples(samples, clocks)
-        found = fit_kernels(activities, np.full(len(activities), -1), samples, gpus, clocks)
-        found = replace(found, launched=found.launched.assign(range=-1))
+        places = np.unique([kernel.place for kernel in self.kernels], return_inverse=True)[1] - 1
+        kind = self.recorded(sampler).kind
+        traced = np.array([kernel.name != UNTRACED for kernel in self.kernels])[kind]
+        path_id = places[kind[traced]] if not others else np.full(len(activities), -1)
+        found = fit_kernels(activities, path_id, samples, gpus, clocks)
+        found = replace(found, launched=found.launched.assign(range=-1, path_id=-1))
         peaks = partial(find_peaks, gpus=gpus, given_tflops=None)
         return found, summarize_kernels(found, activities, PATHS.empty(), peaks)[0]
 

@@ -166,8 +166,7 @@ def _reweighted(
     stretch_of_cluster = design.stretch[run_starts(design.cluster)]
     common = ahead = None
     for number in range(passes):
-        at_border = ((rate + BORDER_FLOOR * highest) * border_ns) ** 2
-        borders = _border_variance(design, at_border)
+        borders = _border_variance(design, ((rate + BORDER_FLOOR * highest) * border_ns) ** 2)
         varied = variation * (rate * duration) ** 2
         diagonal = borders[0] + borders[1] + reading / trust[design.stretch] + design.squares @ varied
         noise = Noise(diagonal, np.where(design.adjacent, borders[0], 0.0))
