@@ -1,7 +1,4 @@
-"""A step of the program on one GPU, as rules see it: its length, its kernels' exposed time, and what the CPU does.
-
-An iteration without warm-up, from its first activity on the GPU to the next one's; or all the GPU's work.
-"""
+"""A step of the program on one GPU, as rules see it: its length, its kernels' exposed time, and what the CPU does."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -222,7 +219,7 @@ class Step:
 
         Args:
             shares: Of that time, what is removed.
-            of_busy: Of the GPU's own time, likewise.
+            of_busy: The same of the GPU's own.
             more_ns: Other idle time that is removed at the most.
         """
         others = self.idle_ns - self.host.idle_ns[LAUNCHES]

@@ -8,7 +8,8 @@ kernels win nothing then. Automatic mixed precision adds launches, and was slowe
 
 Thresholds: 5 % of a step, and 1 % that is left even if recording doubled the CPU's time (a step that the CPU holds up
 took 0.38 to 0.82 times as long without nsys, in seven runs). Where that alone would explain it, nothing is concluded:
-see the rule on recording. Of the idle time 0.3 goes by fewer launches, which is assumed, and likely 0.95 by a graph of the
+see the rule on recording. Of the idle time 0.3 goes by fewer launches, which is assumed, and likely 0.95 by a graph
+of the
 whole step, in which kernels are faster, too: those of a GPU that idles between them take longer.
 
 Do: replay the step as a CUDA graph, `torch.compile(model, mode="reduce-overhead")`, or launch fewer and larger kernels:

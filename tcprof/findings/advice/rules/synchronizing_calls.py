@@ -12,7 +12,8 @@ Thresholds: 1 % of a step, where something iterates. The price is that of the re
 the waits and once without: each kernel starts when the one before it has ended and the CPU has launched it. Steps that
 are played as they were must be as long as recorded, within 3 %; else there is no price. How many of the calls can be
 removed is assumed. Where ten and more follow on each other, the CPU's time between them is in the price, too: one call
-for all of them, such as `torch._foreach_norm`, takes the place of the loop. Where other work of the CPU idles the GPU for longer, that may set the pace: low is none then, and
+for all of them, such as `torch._foreach_norm`, takes the place of the loop. Where other work of the CPU idles the GPU
+for longer, that may set the pace: low is none then, and
 likely no more than the idle time after waits and launches. Calls with under 1 % of the waiting time are not named.
 
 Do: where copies from the GPU wait, keep losses there and read them once in many steps. Where copies to the GPU wait,
@@ -113,7 +114,7 @@ def _price(step: Step, idle: float) -> Gain:
 
 
 def _time_loops(step: Step) -> float:
-    """CPU time of a step in loops that wait in each turn, as for the norm of each gradient: without waits one call does."""
+    """CPU time of a step in loops that wait in each turn, as for the norm of each gradient."""
     windows, waits = step.windows, step.analysis.waits.sort_values("start_ns")
     inside = waits["start_ns"].between(windows[0].min(), windows[1].max())
     gaps = waits["start_ns"].shift(-1) - waits["end_ns"]
