@@ -1,24 +1,24 @@
 """Temporary folders: they end with the block, at a signal too, and what a killed process left goes with the next one.
 
-A folder is locked while its process lives. The kernel gives the lock back however the process ends, so that a folder
-whose lock can be taken has no owner any more. On a file system without locks nothing is taken for abandoned.
+A folder holds a marker that names the folder itself and the process that made it, and that is locked while the
+process lives. Only a folder with such a marker is ever removed, whatever its name; and only if its process is gone: the
+lock can be taken, which the kernel gives back however a process ends, and no process has that number and start time. On
+a file system without locks nothing is removed.
 """
 
 import fcntl
 import os
-import re
 import shutil
 import tempfile
 import time
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _PREFIX = "tcprof-"
-_LOCK = ".lock"  # a file, since a folder cannot be locked on a network file system
+_MARKER = ".made-by-tcprof"  # a file, since a folder cannot be locked on a network file system
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_ELSEWHERE_S = 86_400.0  # locks of another machine may be invisible: its folders are kept for a day
+_EARLIER_S = 86_400.0  # a machine of the same name may be another one, whose locks are invisible: kept for a day
 
 
 @contextmanager
@@ -37,61 +37,72 @@ def temporary_folder(beside: Path | None = None) -> Iterator[Path]:
     place, prefix = (Path(tempfile.gettempdir()), _PREFIX) if beside is None else (beside, f".{_PREFIX}")
     with suppress(OSError):  # the place is absent or closed, which making the folder says better
         _remove_abandoned(place, prefix)
-    folder, lock = _make_locked(place, prefix)
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+    lock = None
     try:
+        lock = os.open(folder / _MARKER, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        os.write(lock, _mark(folder, os.getpid()))  # once it is locked: nobody takes it for abandoned before
         yield folder
     finally:
-        os.close(lock)  # before the file is removed: a network file system keeps a file that is open
+        if lock is not None:
+            os.close(lock)  # before the file is removed: a network file system keeps a file that is open
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _make_locked(place: Path, prefix: str) -> tuple[Path, int]:
-    """Makes a folder that is locked, and gives the lock's file descriptor."""
-    while True:
-        folder = Path(tempfile.mkdtemp(prefix=f"{prefix}{_boot()}-", dir=place))
-        try:
-            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-        except FileNotFoundError:
-            continue  # another process found it before it was locked
-        except OSError:
-            folder.rmdir()
-            raise
-        with suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        if os.fstat(lock).st_nlink:
-            return folder, lock
-        os.close(lock)
+def _mark(folder: Path, process: int) -> bytes:
+    """The content of a marker: the folder's name, the machine, when that was started, the process, when that was."""
+    return "\n".join((folder.name, os.uname().nodename, _boot(), str(process), _start(process), "")).encode()
 
 
 def _remove_abandoned(place: Path, prefix: str) -> None:
-    """Removes the folders of this user that no process holds."""
+    """Removes the folders of this user whose process is gone."""
     for folder in place.glob(f"{prefix}*"):
-        made = re.fullmatch(rf"{re.escape(prefix)}([0-9a-f]+)-\w+", folder.name)
-        with suppress(OSError):  # it is held, or it has just been removed
-            status = folder.lstat()
-            is_near = made is not None and (made[1] == _boot() or time.time() - status.st_mtime > _ELSEWHERE_S)
-            if is_near and status.st_uid == os.geteuid() and not folder.is_symlink():
+        with suppress(OSError):  # it has no marker, it is held, or it has just been removed
+            if folder.lstat().st_uid == os.geteuid() and not folder.is_symlink():
                 _remove_unlocked(folder)
 
 
 def _remove_unlocked(folder: Path) -> None:
-    """Removes a folder if its lock can be taken.
+    """Removes a folder whose marker is by tcprof, and can be locked.
 
     Raises:
-        OSError: It cannot.
+        OSError: There is none, or it cannot.
     """
-    lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    lock = os.open(folder / _MARKER, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not _is_abandoned(folder, os.read(lock, 4096), os.fstat(lock).st_mtime):
+            return
         shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(lock)
     shutil.rmtree(folder, ignore_errors=True)  # where the open lock kept it
 
 
+def _is_abandoned(folder: Path, mark: bytes, marked_s: float) -> bool:
+    """Whether tcprof made a folder, on this machine, in a process that is gone."""
+    name, node, boot, process, start, *rest = [*mark.decode(errors="replace").split("\n"), *[""] * 5][:6]
+    if (name, node) != (folder.name, os.uname().nodename) or not process.isdecimal() or rest != [""]:
+        return False
+    if boot != _boot():
+        return time.time() - marked_s > _EARLIER_S
+    return not start or _start(int(process)) != start
+
+
 def _boot() -> str:
-    """What distinguishes this machine, since it was started, from those that may share its file systems."""
+    """What distinguishes this start of the machine from others; empty where the system does not tell."""
     try:
-        return _BOOT_ID.read_text(encoding="ascii").replace("-", "")[:12]
+        return _BOOT_ID.read_text(encoding="ascii").strip()
     except OSError:
-        return f"{zlib.crc32(os.uname().nodename.encode()):x}"
+        return ""
+
+
+def _start(process: int) -> str:
+    """When a process began, in ticks since the machine did; empty where there is none, or the system does not tell."""
+    try:
+        after_name = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
+        return after_name.split()[19]
+    except (OSError, IndexError):
+        return ""

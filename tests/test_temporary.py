@@ -87,55 +87,83 @@ def test_what_a_living_process_holds_stays(hold, tmp_path: Path):
     assert left_in(tmp_path) == []
 
 
-def test_a_process_killed_before_it_locked_its_folder(tmp_path: Path):
-    (tmp_path / f".tcprof-{temporary._boot()}-abcdefgh").mkdir()
+def test_folders_of_other_machines_stay_and_those_of_an_earlier_start_stay_for_a_day(hold, tmp_path: Path):
+    """Locks of another machine may be invisible here."""
+    process, folder = hold()
+    process.kill()
+    process.wait()
+    marker = folder / temporary._MARKER
+    name, node, _, *rest = marker.read_text().split("\n")
+    for node_then, boot, days in ((f"{node}-2", temporary._boot(), 2), (node, "earlier", 0)):
+        marker.write_text("\n".join((name, node_then, boot, *rest)))
+        os.utime(marker, (0, time.time() - days * 90_000))
+        with temporary_folder(tmp_path):
+            pass
+        assert folder.exists()
+    os.utime(marker, (0, time.time() - 90_000))
     with temporary_folder(tmp_path):
         pass
     assert left_in(tmp_path) == []
 
 
-def test_folders_of_other_machines_stay_for_a_day(tmp_path: Path):
-    """Their locks may be invisible here."""
-    other = tmp_path / ".tcprof-0123abcd-abcdefgh"
-    other.mkdir()
+def test_a_folder_whose_lock_is_lost_stays_while_its_process_lives(hold, tmp_path: Path, monkeypatch):
+    process, folder = hold()
+    monkeypatch.setattr(temporary.fcntl, "flock", lambda *_: None)  # a file system on which locks hold nothing
     with temporary_folder(tmp_path):
-        pass
-    assert other.exists()
-    os.utime(other, (0, time.time() - 90_000))
-    with temporary_folder(tmp_path):
-        pass
-    assert left_in(tmp_path) == []
+        assert (folder / "half").exists()
+    process.kill()
+    process.wait()
+    with temporary_folder(tmp_path) as fresh:
+        assert left_in(tmp_path) == [fresh.name]
 
 
-def test_nothing_else_is_removed(tmp_path: Path):
-    """Neither files nor folders that are called alike, nor what a link leads to."""
-    boot = temporary._boot()
+USERS = ("tcprof-a100-fp16", "tcprof-20260110-llama", "tcprof-bad-runs", "tcprof-settings", "tcprof-abcdefgh")
+
+
+@pytest.mark.parametrize("prefix", ["", "."])
+def test_a_folder_of_the_users_stays_whatever_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prefix: str):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for name in USERS:
+        folder = tmp_path / f"{prefix}{name}"
+        folder.mkdir()
+        (folder / "results").write_text("x")
+        os.utime(folder, (0, time.time() - 900_000))
+    with temporary_folder(tmp_path if prefix else None):
+        pass
+    assert [(tmp_path / f"{prefix}{name}" / "results").exists() for name in USERS] == [True] * len(USERS)
+
+
+def test_nothing_else_is_removed(hold, tmp_path: Path):
+    """Neither a copy that the user made of a folder that was left, nor what a link leads to, nor other things."""
+    process, folder = hold()
+    process.kill()
+    process.wait()
+    folder.rename(tmp_path / ".tcprof-kept")
     (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "file").write_text("x")
-    (tmp_path / f".tcprof-{boot}-linked12").symlink_to(tmp_path / "mine")
-    (tmp_path / f".tcprof-{boot}-afile123").write_text("x")
-    (tmp_path / ".tcprof-settings").mkdir()
-    (tmp_path / f"tcprof-{boot}-abcdefgh").mkdir()  # not hidden: not made beside a file
+    (tmp_path / "mine" / temporary._MARKER).write_text("x")
+    (tmp_path / ".tcprof-linked").symlink_to(tmp_path / "mine")
+    (tmp_path / ".tcprof-file").write_text("x")
+    for name, content in {"empty": b"", "text": b"mine\n" * 3, "bytes": bytes(range(256)) * 20}.items():
+        (tmp_path / f".tcprof-{name}").mkdir()
+        (tmp_path / f".tcprof-{name}" / temporary._MARKER).write_bytes(content)
+    (tmp_path / ".tcprof-pipe").mkdir()
+    os.mkfifo(tmp_path / ".tcprof-pipe" / temporary._MARKER)
     before = left_in(tmp_path)
     with temporary_folder(tmp_path):
         pass
     assert left_in(tmp_path) == before
-    assert (tmp_path / "mine" / "file").exists()
+    assert (tmp_path / ".tcprof-kept" / "half").exists()
 
 
-def test_a_folder_that_is_taken_for_abandoned_before_it_is_locked_is_made_again(tmp_path: Path, monkeypatch):
-    made = []
-    real = temporary.tempfile.mkdtemp
+def test_a_folder_is_not_taken_for_abandoned_before_it_is_locked(tmp_path: Path, monkeypatch):
+    real = temporary.fcntl.flock
 
-    def mkdtemp(prefix: str, dir: Path) -> str:
-        made.append(real(prefix=prefix, dir=dir))
-        if len(made) == 1:
-            temporary._remove_abandoned(tmp_path, ".tcprof-")
-        return made[-1]
+    def flock(*args: int) -> None:
+        temporary._remove_abandoned(tmp_path, ".tcprof-") if args[1] == temporary.fcntl.LOCK_EX else None
+        real(*args)
 
-    monkeypatch.setattr(temporary.tempfile, "mkdtemp", mkdtemp)
+    monkeypatch.setattr(temporary.fcntl, "flock", flock)
     with temporary_folder(tmp_path) as folder:
-        assert [str(folder)] == made[1:]
         temporary._remove_abandoned(tmp_path, ".tcprof-")
         assert folder.is_dir()
 

@@ -1,18 +1,22 @@
 """The calls of modules, which all go through ``torch.nn.Module.__call__``, or through PyTorch's global hooks.
 
-The method is wrapped, as torch.fx does while it traces, since global hooks cost more than what they are for: while
-there is one, PyTorch takes a slower way through each call. They are taken where the method is not PyTorch's own.
+The method is replaced by one that does the same, since global hooks cost more than what they are for: while there is
+one, PyTorch takes a slower way through each call. They are taken where the method is not PyTorch's own.
 """
 
 from __future__ import annotations
 
+import ast
+import copy
 import functools
+import inspect
+import textwrap
 import warnings
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FunctionType
 
     from torch.nn import Module
 
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
 
     Callback = Callable[[Module], None]
 
-METHOD = "__call__"
+METHOD, OWN = "__call__", "_wrapped_call_impl"  # two names of one function
 COMPILE_WARNING = r"Using `torch.compile\(module\)` when there are global hooks"  # it would call ours twice: see Names
 
 
@@ -46,7 +50,7 @@ class Calls:
         """
         if not self._detach:
             module = modules.Module
-            own = vars(module).get("_wrapped_call_impl")
+            own = vars(module).get(OWN)
             if own is not None and vars(module).get(METHOD) is own:
                 self._detach += self._wrap(module, own)
             self._detach += [] if self._detach else self._hook(modules)
@@ -57,24 +61,26 @@ class Calls:
             self._detach.pop()()
 
     def _wrap(self, module: type, own: FunctionType) -> list[Callable[[], None]]:
-        """Put a wrapper in the method's place, and return what takes it away; nothing where that cannot be done."""
-        is_wanted = [True]  # someone else may wrap the wrapper, and so keep it when the annotation ends
-        wrapper = self._surround(own, is_wanted)
+        """Put another in the method's place, and return what takes it away; nothing where that cannot be done."""
+        is_wanted = [True]  # someone else may wrap the method, and so keep it when the annotation ends
         try:
-            _leave_to_python(wrapper)
-        except Exception:  # of a PyTorch that has no such thing
+            followed = _follow(own, *self._both(is_wanted))
+            _leave_to_python(followed)
+        except Exception:  # of a PyTorch that has no such thing, or no source
             return []
-        setattr(module, METHOD, wrapper)
+        for name in (METHOD, OWN):  # it is pickled by the latter
+            setattr(module, name, followed)
 
         def detach() -> None:
             is_wanted.clear()
-            if vars(module).get(METHOD) is wrapper:
-                setattr(module, METHOD, own)
+            for name in (METHOD, OWN):
+                if vars(module).get(name) is followed:
+                    setattr(module, name, own)
 
         return [detach]
 
-    def _surround(self, call: FunctionType, is_wanted: list[bool]) -> FunctionType:
-        """A function of Python's: torch.profiler looks for its code, and for ``self`` in it."""
+    def _both(self, is_wanted: list[bool]) -> tuple[Callable[[Module], bool], Callback]:
+        """What precedes a call, and returns whether it is followed; and what follows it."""
         is_compiling, guard, begin, end = self._is_compiling, self._guard, self._enter, self._leave
 
         def enter(module: Module) -> bool:
@@ -83,7 +89,8 @@ class Calls:
             try:
                 begin(module)
             except Exception as error:  # the program is not ours to stop
-                guard.switch_off(error)
+                guard.leave_out(module, error)
+                return False
             return True
 
         def leave(module: Module) -> None:
@@ -91,19 +98,9 @@ class Calls:
                 try:
                     end(module)
                 except Exception as error:
-                    guard.switch_off(error)
+                    guard.leave_out(module, error)
 
-        def wrapper(self: Module, *args: Any, **kwargs: Any) -> Any:
-            if not enter(self):
-                return call(self, *args, **kwargs)
-            try:
-                return call(self, *args, **kwargs)
-            finally:
-                leave(self)
-
-        functools.update_wrapper(wrapper, call)
-        wrapper.__qualname__ = f"Module.{METHOD}"  # by which it is pickled
-        return cast("FunctionType", wrapper)
+        return enter, leave
 
     def _hook(self, modules: Any) -> list[Callable[[], None]]:
         warnings.filterwarnings("ignore", message=COMPILE_WARNING, category=UserWarning)
@@ -113,6 +110,43 @@ class Calls:
             modules.register_module_forward_hook(leave, always_call=True),
         )
         return [each.remove for each in handles]
+
+
+def _follow(call: FunctionType, enter: Callable[[Module], bool], leave: Callback) -> FunctionType:
+    """A method preceded and followed by ours: made of its own source, at its own lines.
+
+    So calls nest as deeply as without, tracebacks are the same, and torch.profiler knows it by ``self`` in it.
+    """
+    if call.__closure__ or call.__defaults__ or call.__kwdefaults__:
+        raise ValueError  # none of PyTorch's
+    lines, first = inspect.getsourcelines(call)
+    (own,) = ast.parse(textwrap.dedent("".join(lines))).body
+    if not isinstance(own, ast.FunctionDef):
+        raise TypeError
+    margin = len(lines[0]) - len(lines[0].lstrip())
+    for node in ast.walk(own):
+        for name in ("col_offset", "end_col_offset"):
+            if hasattr(node, name):
+                setattr(node, name, getattr(node, name) + margin)
+    plain = ast.parse("if not _enter(self):\n  pass\n  return None\ntry:\n  pass\nfinally:\n  _leave(self)").body
+    for statement in plain:
+        for node in ast.walk(statement):
+            ast.copy_location(node, own.body[0])
+    outside, within = cast("tuple[ast.If, ast.Try]", plain)
+    outside.body[:1], within.body, own.body = copy.deepcopy(own.body), own.body, plain
+    (factory,) = ast.parse("def factory(_enter, _leave):\n  pass").body
+    cast("ast.FunctionDef", factory).body = [own, *ast.parse(f"return {own.name}").body]
+    whole = ast.increment_lineno(ast.Module(body=[factory], type_ignores=[]), first - 1)
+    made: dict[str, Any] = {}
+    exec(compile(whole, call.__code__.co_filename, "exec", dont_inherit=True), made)
+    followed = made["factory"](enter, leave)
+    code = followed.__code__
+    if hasattr(code, "co_qualname"):
+        code = code.replace(co_qualname=call.__code__.co_qualname)
+    alike = FunctionType(code, call.__globals__, call.__name__, None, followed.__closure__)
+    functools.update_wrapper(alike, call)
+    del alike.__wrapped__  # type: ignore[attr-defined]
+    return alike
 
 
 def _leave_to_python(function: FunctionType) -> None:
@@ -140,6 +174,6 @@ def hook(function: Callable[..., None], is_compiling: Callable[[], bool], guard:
         try:
             function(subject)
         except Exception as error:  # the program is not ours to stop
-            guard.switch_off(error)
+            guard.leave_out(subject, error)
 
     return hooked

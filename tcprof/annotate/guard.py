@@ -13,6 +13,27 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
+def _raise_the_programs(error: Exception) -> None:
+    """Raise an error on that a signal's handler has raised, which is the program's: it may come anywhere."""
+    import signal
+
+    handlers = [signal.getsignal(each) for each in signal.valid_signals()]
+    codes = {code for each in handlers for code in [_code(each)] if code is not None}
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code in codes:
+            raise error
+        trace = trace.tb_next
+
+
+def _code(handler: Any) -> Any:
+    """The code of a signal's handler; None for those that have none, such as SIG_DFL."""
+    while isinstance(handler, functools.partial):
+        handler = handler.func
+    own = handler if hasattr(handler, "__code__") or hasattr(handler, "__func__") else type(handler).__call__
+    return getattr(getattr(own, "__func__", own), "__code__", None)
+
+
 class Guard:
     """Holds whether an annotation is on, and what was told.
 
@@ -34,13 +55,30 @@ class Guard:
             sys.stderr.write(f"tcprof: {what}\n")
             sys.stderr.flush()
 
+    def leave_out(self, what: object, error: Exception) -> None:
+        """Go on without what an error of our own has left out.
+
+        Raises:
+            Exception: The error, if it is none of ours.
+        """
+        _raise_the_programs(error)
+        if not isinstance(error, RecursionError):  # the program is as deep as Python allows
+            self.tell(f"{type(what).__name__} is not annotated: {type(error).__name__}: {error}")
+
     def switch_off(self, error: Exception) -> None:
-        """Annotate no more, after an error of our own."""
+        """Annotate no more, after an error of our own.
+
+        Raises:
+            Exception: The error, if it is none of ours.
+        """
+        _raise_the_programs(error)
+        if isinstance(error, RecursionError):
+            return
         self.is_on = False
         self.tell(f"the {self._what} was switched off by an error of its own: {type(error).__name__}: {error}")
 
     def protect(self, function: Callable[..., Result]) -> Callable[..., Result | None]:
-        """A function that never raises: its first error switches the annotation off."""
+        """A function that raises nothing of its own: its first error switches the annotation off."""
 
         @functools.wraps(function)
         def protected(*args: Any, **kwargs: Any) -> Result | None:

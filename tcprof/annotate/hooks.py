@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tcprof.annotate.calls import Calls, hook
 from tcprof.annotate.generations import Generations
 from tcprof.annotate.generators import Generators
-from tcprof.annotate.names import Names, is_replica
+from tcprof.annotate.names import Names, is_replica, own
 from tcprof.annotate.steps import NAMES, RECOMPUTE, Optimizers, Steps, is_exhausted
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from tcprof.annotate.ranges import Ranges
 
 OPTIMIZERS = "torch.optim.optimizer"  # torch.optim itself hides it
-OWN_FRAMES = 50  # more than the hooks take in the innermost call; any call takes four with them, three without
 LOADER = "torch.utils.data.dataloader"
 SCALERS = ("torch.amp.grad_scaler", "torch.cuda.amp.grad_scaler")
 
@@ -95,15 +94,13 @@ class Hooks:
             hook(each, self._is_compiling, self._guard)
             for each in (self._note_module, self._begin_optimizer, self._end_optimizer)
         )
-        sys.setrecursionlimit(sys.getrecursionlimit() * 4 // 3 + OWN_FRAMES)  # else calls could nest less deeply
         self._torch.nn.modules.module.register_module_module_registration_hook(note)
         self._wrap(optimizers.Optimizer, "__init__", after=self._note_optimizer)
         optimizers.register_optimizer_step_pre_hook(begin)
         optimizers.register_optimizer_step_post_hook(end)
-        self._wrap(self._torch.autograd, "backward", self._begin_backward, self._end_backward)
-        self._wrap(self._torch.autograd, "grad", self._begin_gradient, self._end_backward)
+        self._wrap(self._torch.autograd, "_engine_run_backward", self._begin_backward, self._end_backward)
         for name in ("clip_grad_norm_", "clip_grad_value_"):
-            self._wrap(self._torch.nn.utils, name, self._begin_optimizer, self._end_phase)
+            self._wrap_within(getattr(self._torch.nn.utils, name, None), self._begin_optimizer, self._end_phase)
         for scaler in filter(None, map(sys.modules.get, SCALERS)):
             self._wrap(scaler.GradScaler, "unscale_", self._begin_optimizer, self._end_phase)
             self._wrap(scaler.GradScaler, "step", self._begin_optimizer, self._end_scaled)
@@ -119,9 +116,20 @@ class Hooks:
         after: Callable[..., None] | None = None,
     ) -> None:
         """Have a function of PyTorch's preceded and followed by ours, with its own arguments."""
-        wrapped, is_compiling = getattr(owner, name, None), self._is_compiling
-        if wrapped is None:
-            return
+        wrapped = getattr(owner, name, None)
+        if wrapped is not None:
+            setattr(owner, name, self._surround(wrapped, before, after))
+
+    def _wrap_within(self, function: Any, before: Callable[..., None], after: Callable[..., None]) -> None:
+        """The same of what a decorated function calls: it stays the object that the program may hold and pickle."""
+        for cell in getattr(function, "__closure__", None) or ():
+            if cell.cell_contents is function.__wrapped__:
+                cell.cell_contents = self._surround(function.__wrapped__, before, after)
+
+    def _surround(
+        self, wrapped: Any, before: Callable[..., None] | None, after: Callable[..., None] | None
+    ) -> Callable[..., Any]:
+        is_compiling = self._is_compiling
         begin, end = (self._guard.protect(each) if each else None for each in (before, after))
 
         @functools.wraps(wrapped)
@@ -129,14 +137,14 @@ class Hooks:
             if is_compiling():
                 return wrapped(*args, **kwargs)
             if begin is not None:
-                begin(*args)
+                begin(*args, **kwargs)
             try:
                 return wrapped(*args, **kwargs)
             finally:
                 if end is not None:
-                    end(*args)
+                    end(*args, **kwargs)
 
-        setattr(owner, name, wrapper)
+        return wrapper
 
     def _enter(self, module: Module) -> None:
         """A module is called."""
@@ -172,14 +180,14 @@ class Hooks:
         if self._names.is_model(name):
             generations = self._thread.generations
             generations.end_between()
-            self._last_model_trains = module.training
+            self._last_model_trains = _is_training(module)
             trains = self._trains()
             self._trained.update([name] if trains else [])
             self._begin().begin_call(generations.name or name, trains=trains, evaluates=self._is_tried(module, name))
         return name
 
     def _is_tried(self, module: Module, name: str) -> bool:
-        return name in self._trained and not module.training
+        return name in self._trained and not _is_training(module)
 
     def _begin_generation(self, module: Module) -> None:
         """A model is asked to call itself again and again; what it does meanwhile is its own work."""
@@ -188,7 +196,7 @@ class Hooks:
         name = "" if is_within else self._names.called(module)
         is_model = self._names.is_model(name)
         thread.generations.enter(module, name if is_model else "")
-        self._last_model_trains = module.training if is_model else self._last_model_trains
+        self._last_model_trains = _is_training(module) if is_model else self._last_model_trains
         if is_model and not self._trains():  # else its first call tells
             self._begin().begin_generation(name, evaluates=self._is_tried(module, name))
             thread.generations.begin_between()
@@ -239,27 +247,24 @@ class Hooks:
         """A module gets another one to hold: it may be a model."""
         self._generators.add(type(module))
 
-    def _note_optimizer(self, optimizer: Any, *_: Any) -> None:
-        self._optimizers.add(id(optimizer))
-        weakref.finalize(optimizer, self._optimizers.discard, id(optimizer))
+    def _note_optimizer(self, optimizer: Any = None, *_: Any, **__: Any) -> None:
+        if optimizer is not None:  # else the call was wrong
+            self._optimizers.add(id(optimizer))
+            weakref.finalize(optimizer, self._optimizers.discard, id(optimizer))
 
-    def _begin_data(self, batches: Any, *_: Any) -> None:
+    def _begin_data(self, batches: Any = None, *_: Any, **__: Any) -> None:
         self._unwind()
         self._begin().begin_data(trains=self._trains() and not is_exhausted(batches))
 
-    def _begin_backward(self, *_: Any) -> None:
+    def _begin_backward(self, *_: Any, accumulate_grad: bool = False, **__: Any) -> None:
         if not self._is_in_backward():
-            self._begin().begin_backward(ends_forward=True)
+            self._begin().begin_backward(ends_forward=accumulate_grad)  # torch.autograd.grad does not
 
-    def _begin_gradient(self, *_: Any) -> None:
-        if not self._is_in_backward():
-            self._begin().begin_backward(ends_forward=False)
-
-    def _end_backward(self, *_: Any) -> None:
+    def _end_backward(self, *_: Any, **__: Any) -> None:
         if not self._is_in_backward():
             self._thread.steps.end_phase()
 
-    def _begin_optimizer(self, *_: Any) -> None:
+    def _begin_optimizer(self, *_: Any, **__: Any) -> None:
         self._unwind()
         self._begin().begin_optimizer()
 
@@ -267,11 +272,12 @@ class Hooks:
         self._thread.steps.end_phase()
         self._thread.steps.count_optimizer(id(optimizer))
 
-    def _end_scaled(self, _scaler: Any, optimizer: Any, *_: Any) -> None:
+    def _end_scaled(self, _scaler: Any = None, optimizer: Any = None, *_: Any, **__: Any) -> None:
         self._thread.steps.end_phase()
-        self._thread.steps.count_scaled(id(optimizer))
+        if optimizer is not None:  # else the call was wrong
+            self._thread.steps.count_scaled(id(optimizer))
 
-    def _end_phase(self, *_: Any) -> None:
+    def _end_phase(self, *_: Any, **__: Any) -> None:
         self._thread.steps.end_phase()
 
     def close(self) -> None:
@@ -282,3 +288,7 @@ class Hooks:
         self._unwind()
         self._thread.generations.close()
         self._thread.steps.close()
+
+
+def _is_training(module: Module) -> bool:
+    return own(module, "training") is not False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 _WRAPPED = {"_fsdp_wrapped_module", "_orig_mod", "_checkpoint_wrapped_module"}
 _WRAPPERS = {"DistributedDataParallel", "DataParallel", "FullyShardedDataParallel", "DeepSpeedEngine"}
 _WRAPPED_BY_THEM = "module"
+MOST = 64  # roots of one class that have names of their own: a program may make models without end
 
 
 class Names:
@@ -25,6 +26,7 @@ class Names:
         self._names: dict[int, tuple[weakref.ref[Module], str]] = {}
         self._by_hooks: dict[int, tuple[weakref.ref[Module], str]] = {}  # which a replica shares with its original
         self._taken = dict.fromkeys(reserved, 1)
+        self._unnumbered: set[str] = set()
         self._is_model: dict[str, bool] = {}  # of what the program calls, whether it has parameters: a loss has none
 
     def known(self, module: Module) -> str | None:
@@ -65,7 +67,7 @@ class Names:
         inner = module
         while (found := _wrapped(inner)) is not None:
             inner = found
-        name = self.known(inner) or self._free(type(inner).__name__)
+        name = self.known(inner) or self._free(type(inner).__name__, is_numbered=_has_parameters(inner))
         clean = {"": name}
         for path, each in listed:
             above, _, last = path.rpartition(".")
@@ -86,21 +88,29 @@ class Names:
         self._names[key] = self._by_hooks[hooks] = (weakref.ref(module, forget), name)
         return name
 
-    def _free(self, name: str) -> str:
-        """A root's name, numbered from the second of its class on."""
-        number = self._taken.get(name, 0) + 1
+    def _free(self, name: str, *, is_numbered: bool) -> str:
+        """A root's name, numbered from the second of its class on; a loss, which may be made anew each time, is not."""
+        number = min(self._taken.get(name, 0) + 1, MOST)
+        if number > 1 and not is_numbered and name in self._unnumbered:
+            return name
         self._taken[name] = number
-        return name if number == 1 else f"{name}#{number}"
+        self._unnumbered |= set() if is_numbered or number > 1 else {name}
+        return name if number == 1 else f"{name}#{number}" + ("+" if number == MOST else "")
 
 
 def is_replica(module: Module) -> bool:
     """Whether ``torch.nn.DataParallel`` made a module: a shallow copy for one call on one device."""
-    return bool(module.__dict__.get("_is_replica"))
+    return bool(own(module, "_is_replica"))
+
+
+def own(module: Module, name: str) -> Any:
+    """An attribute of a module's dictionary, as PyTorch sets it; nothing of the program's own runs for it."""
+    return object.__getattribute__(module, "__dict__").get(name)
 
 
 def _own_hooks(module: Module) -> object:
     """The dictionary of a module's own hooks, which a shallow copy of it has in common with it."""
-    return module.__dict__.get("_forward_hooks")
+    return own(module, "_forward_hooks")
 
 
 def list_modules(module: Module) -> list[tuple[str, Module]]:
@@ -110,23 +120,33 @@ def list_modules(module: Module) -> list[tuple[str, Module]]:
     """
     found: dict[int, tuple[str, Module]] = {}
     waiting = [("", module)]
-    try:
-        while waiting:
-            path, each = waiting.pop()
-            if id(each) not in found:
-                found[id(each)] = path, each
-                inner = [(f"{path}.{name}" if path else name, child) for name, child in each._modules.items()]
-                waiting += ((name, child) for name, child in reversed(inner) if child is not None)
-    except Exception:  # what hides its attributes, such as a module whose __init__ did not run
-        return [("", module)]
+    while waiting:
+        path, each = waiting.pop()
+        if id(each) not in found:
+            found[id(each)] = path, each
+            inner = [(f"{path}.{name}" if path else name, child) for name, child in children(each).items()]
+            waiting += reversed(inner)
     return list(found.values())
+
+
+def children(module: Module) -> dict[str, Module]:
+    """The modules that a module holds; none where they are not held as PyTorch does."""
+    held = own(module, "_modules")
+    try:
+        return {name: child for name, child in held.items() if isinstance(name, str) and _is_module(child)}
+    except Exception:  # a program may put there what it likes
+        return {}
+
+
+def _is_module(child: object) -> bool:
+    return any(each.__module__ == "torch.nn.modules.module" for each in type.mro(type(child)))
 
 
 def _has_parameters(module: Module) -> bool:
     """Whether a module is a model; one that cannot list what is in it counts as one."""
     try:
-        own = (each._parameters.values() for _, each in list_modules(module))
-        return any(parameter is not None for parameters in own for parameter in parameters)
+        held = (own(each, "_parameters") or {} for _, each in list_modules(module))
+        return any(parameter is not None for parameters in held for parameter in parameters.values())
     except Exception:  # what hides its attributes
         return True
 
@@ -138,8 +158,8 @@ def _is_wrapped(path: str, modules: dict[str, Module]) -> bool:
 
 def _wrapped(module: Module) -> Module | None:
     """The module that a wrapper holds; None for other modules."""
-    children = dict(module._modules.items())  # of a scripted module they are no dictionary
+    held = children(module)
     for name in _WRAPPED:
-        if children.get(name) is not None:
-            return children[name]
-    return children.get(_WRAPPED_BY_THEM) if type(module).__name__ in _WRAPPERS else None
+        if name in held:
+            return held[name]
+    return held.get(_WRAPPED_BY_THEM) if type(module).__name__ in _WRAPPERS else None

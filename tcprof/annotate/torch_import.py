@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import importlib.abc
-import importlib.machinery
-import importlib.util
 import sys
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from importlib.machinery import ModuleSpec
     from types import ModuleType
 
 TORCH = "torch"
+IMPORTLIB = "<frozen importlib._bootstrap_external>"  # frames of this file are left out of tracebacks of imports
 
 
 def when_imported(then: Callable[[ModuleType], None]) -> None:
@@ -25,41 +28,37 @@ def when_imported(then: Callable[[ModuleType], None]) -> None:
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds PyTorch as the other finders do, and has its loader call a function when it is done."""
+    """Finds PyTorch as the other finders do, and has its loader call a function when it is done.
+
+    The program may ask for PyTorch any number of times before it imports it: ``importlib.util.find_spec("torch")``.
+    """
 
     def __init__(self, then: Callable[[ModuleType], None]) -> None:
         self._then = then
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
+    ) -> ModuleSpec | None:
         if name != TORCH:
             return None
-        sys.meta_path.remove(self)  # the others are asked now, and this one is needed no more
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.loader is None:
-            sys.meta_path.insert(0, self)
-            return spec
-        spec.loader = _Loader(spec.loader, self._then)
+        specs = (each.find_spec(name, path, target) for each in sys.meta_path if each is not self)
+        spec = next((each for each in specs if each is not None), None)
+        if spec is not None and spec.loader is not None:
+            with contextlib.suppress(AttributeError):  # a loader of the program's own that takes no attributes
+                self._follow(spec.loader)
         return spec
 
+    def _follow(self, loader: Any) -> None:
+        """Have a loader, which stays what it is, call the function when it has run PyTorch."""
+        own = loader.exec_module
 
-class _Loader(importlib.abc.Loader):
-    """A loader that calls a function with what it has loaded; all else is the other loader's."""
+        def exec_module(module: ModuleType) -> None:
+            own(module)
+            if module.__name__ == TORCH:
+                loader.__dict__.pop("exec_module", None)
+                with contextlib.suppress(ValueError):  # the program has taken it away
+                    sys.meta_path.remove(self)
+                self._then(module)
 
-    def __init__(self, loader: Any, then: Callable[[ModuleType], None]) -> None:
-        self._loader, self._then = loader, then
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loader, name)
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        module: ModuleType | None = self._loader.create_module(spec)
-        return module
-
-    def exec_module(self, module: ModuleType) -> None:
-        self._loader.exec_module(module)
-        if module.__spec__ is not None:
-            module.__spec__.loader = self._loader
-        module.__loader__ = self._loader
-        self._then(module)
+        code = exec_module.__code__.replace(co_filename=IMPORTLIB)
+        loader.exec_module = FunctionType(code, globals(), "exec_module", None, exec_module.__closure__)

@@ -29,13 +29,14 @@ def _annotate() -> None:
 
 
 def _run_the_users() -> None:
-    """Run the sitecustomize that Python would have found without us."""
-    others = [path for path in sys.path if Path(path).resolve() != HERE]
-    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
-    if spec is not None and spec.loader is not None:
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["sitecustomize"] = module
-        spec.loader.exec_module(module)
+    """Run the sitecustomize that Python would have found without us, or say as Python would that there is none."""
+    sys.path[:] = [path for path in sys.path if Path(path).resolve() != HERE]
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize")
+    if spec is None or spec.loader is None:
+        raise ModuleNotFoundError("No module named 'sitecustomize'", name="sitecustomize")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    spec.loader.exec_module(module)
 
 
 try:

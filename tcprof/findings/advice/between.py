@@ -37,7 +37,7 @@ def find_attention(step: Step) -> pd.DataFrame:
     of_launch = launched["kernel"].to_numpy()[order]
     products = np.flatnonzero(is_product[of_launch])
     rows = np.flatnonzero(is_softmax[of_launch])
-    found = pd.DataFrame({"kernel": of_launch, "exposed_ns": step.exposed_ns[activity[order]]})
+    found = pd.DataFrame({"kernel": of_launch, "exposed_ns": step.exposure.exposed_ns[activity[order]]})
     found["activity"] = activity[order]
     place = np.searchsorted(products, rows)
     inside = (place > 0) & (place < len(products))

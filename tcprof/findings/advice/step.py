@@ -1,7 +1,6 @@
 """A step of the program on one GPU, as rules see it: its length, its kernels' exposed time, and what the CPU does."""
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,9 +11,8 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import StepFunction, union
-from tcprof.analysis.kernels.names import parse_name
+from tcprof.analysis.kernels.names import CONVOLUTION, FRAMEWORK, parse_name
 from tcprof.analysis.picking import pick_rows, rows_of_gpu
-from tcprof.arrays import Floats
 from tcprof.chips import Chip, find_chip
 from tcprof.findings.advice.advice import UNPRICED, Gain
 from tcprof.findings.advice.exposure import Exposure, find_exposure
@@ -24,11 +22,10 @@ from tcprof.findings.advice.replay import Replay, make_replay
 from tcprof.findings.advice.windows import find_windows
 from tcprof.findings.recording_cost import measure_cost
 
-_FRAMEWORK = r"at::native|triton_|^(?:input_|loop_)?\w*fusion|cudnn|xmma|cutlass|nvjet|^graph$"
-_CONVOLUTION = re.compile(r"conv|[fbdw](?:prop|grad)|winograd|implicit_|nhwc|nchw", re.IGNORECASE)
 _OF_LAUNCHES = ["activity", "kernel", "path_id", "module"]
 Levels = tuple[float, float, float]  # low, likely, high
 _LEFT, _AGREES = np.linspace(0.1, 1.0, 10), 1.02  # of the CPU's time; how far a step played again may be off
+_AS_LONG = 0.01  # by which steps may differ
 _ALL, _NONE = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0)
 _Pricing = Callable[[int, float], tuple[float, float]]  # level and what tracing leaves: what is won, of which time
 
@@ -62,11 +59,6 @@ class Step:
     beside: Mapping[int, "Step"] = field(default_factory=dict, repr=False, compare=False)
 
     @property
-    def exposed_ns(self) -> Floats:
-        """See ``Exposure``."""
-        return self.exposure.exposed_ns
-
-    @property
     def idle_ns(self) -> float:
         """The part under none."""
         return self.length_ns - self.busy_ns
@@ -78,8 +70,10 @@ class Step:
 
     @property
     def unit(self) -> str:
-        """What shares are of."""
-        return "a step" if self.name else "the GPU's work from first activity to last"
+        """What shares are of: a recorded step, where that is not as long as those that prices are of."""
+        is_longer = abs(self.alone_ns[self.tracing[1]] / self.length_ns - 1) > _AS_LONG
+        step = "a recorded step" if is_longer else "a step"
+        return step if self.name else "the GPU's work from first activity to last"
 
     @cached_property
     def gpu_row(self) -> pd.Series:
@@ -101,7 +95,7 @@ class Step:
     def launches(self) -> pd.DataFrame:
         """The GPU's launches that run in steps, what each is of, and its ``exposed_ns`` in all of them."""
         launched = self.analysis.launched
-        exposed_ns = self.exposed_ns[launched["activity"].to_numpy()]
+        exposed_ns = self.exposure.exposed_ns[launched["activity"].to_numpy()]
         chosen = (launched["gpu"] == self.gpu).to_numpy() & (exposed_ns > 0)
         return pick_rows(launched[_OF_LAUNCHES], chosen).assign(exposed_ns=exposed_ns[chosen])
 
@@ -117,13 +111,13 @@ class Step:
             exposed_ns=sums["sum"],
             launches=sums["size"],
             work=[parse_name(name).work for name in rows["name"]],
-            is_convolution=rows["name"].str.contains(_CONVOLUTION),
+            is_convolution=rows["name"].str.contains(CONVOLUTION),
         ).sort_values("exposed_ns", ascending=False)
 
     @cached_property
     def is_of_framework(self) -> bool:
         """Whether kernels of PyTorch, JAX, TensorFlow or what these call run: else their code is of no use."""
-        return bool(self.kernels["name"].str.contains(_FRAMEWORK).any())
+        return bool(self.kernels["name"].str.contains(FRAMEWORK).any())
 
     def share_pct(self, time_ns: float) -> float:
         """A time as a share of the step."""
@@ -261,12 +255,15 @@ class Step:
         return make_replay(self.analysis, self.gpu, self.windows) if self.name and self.cpu_ns > 0 else None
 
     def _price(self, gain: _Pricing) -> Gain:
-        """The lowest of low, the likely, and the highest of high gains over what recording may cost."""
-        found = [[gain(level, tracing) for tracing in self.tracing] for level in range(3)]
-        low, high = (pick(found[level], key=lambda each: each[0]) for pick, level in ((min, 0), (max, 2)))
-        levels = [(0.0 if abs(won) < 1 else won, alone) for won, alone in (low, found[1][1], high)]  # ns: rounding
-        shares = [100 * won / alone if alone > 0 else float("nan") for won, alone in levels]
-        return Gain.spanning([won for won, _ in levels], shares, "the step" if self.name else "all work")
+        """The lowest of low, the likely, and the highest of high gains over what recording may cost.
+
+        Each is a share of the step as long as it is then. All are told as shares of the likely one.
+        """
+        found = np.array([[gain(level, tracing) for tracing in self.tracing] for level in range(3)])
+        won_ns = np.where(np.abs(found[..., 0]) < 1, 0.0, found[..., 0])  # less than 1 ns is rounding
+        shares = 100 * won_ns / found[..., 1]
+        base = Gain(step_ns=self.alone_ns[self.tracing[1]], of="the step" if self.name else "all work")
+        return base.with_shares([shares[0].min().item(), shares[1, 1].item(), shares[2].max().item()])
 
 
 def measure_step(analysis: Analysis, gpu: int) -> Step | None:

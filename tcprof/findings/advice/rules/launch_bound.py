@@ -23,6 +23,7 @@ first.
 from tcprof import units
 from tcprof.findings.advice.advice import HIGH, LOW, MEDIUM, NOTABLE_PCT, Advice, Gain, Option
 from tcprof.findings.advice.host import FULL_QUEUE, LAUNCHES, OF_SCALER, WAITS
+from tcprof.findings.advice.launching import replays_graphs
 from tcprof.findings.advice.making import make_advice
 from tcprof.findings.advice.measured import MEASURED
 from tcprof.findings.advice.step import Step
@@ -39,6 +40,11 @@ _GRAPHS = (
     "with torch.cuda.graph(graph): step()  # once; then graph.replay()",
     "# one launch for many parameters:",
     "optimizer = torch.optim.AdamW(model.parameters(), fused=True)  # or SGD",
+)
+_MORE_GRAPHS = (
+    "# all of a step in one graph, with its inputs always in the same memory:",
+    "with torch.cuda.graph(graph): step()  # once; then graph.replay()",
+    *_GRAPHS[-2:],
 )
 _ABOUT_OPS = (
     "The ranges of PyTorch's ops slow each launch more than is assumed here: record with --annotate modules --alone."
@@ -76,7 +82,7 @@ def find(step: Step) -> list[Advice]:
     count, busy = float(step.kernels["launches"].sum()), float(step.kernels["exposed_ns"].sum())
     evidence = (
         f"{units.format_count(count)} kernels run {units.format_ns(busy / max(count, 1))} each on average; the GPU "
-        f"works {units.format_pct(step.share_pct(step.busy_ns))} of the step",
+        f"works {step.tell_share(step.busy_ns)}",
         f"the CPU is at work {units.format_pct(min(100.0, step.share_pct(step.cpu_ns)))} of it",
     )
     has_ops = bool((step.analysis.nvtx_ranges["domain"] == OPS_DOMAIN).any()) and not step.is_timed_alone
@@ -85,7 +91,9 @@ def find(step: Step) -> list[Advice]:
         "Mixed precision will not help: it adds launches. Fewer launches do.",
     )
     options = [
-        Option("CUDA graphs", _GRAPHS, gain),
+        Option("CUDA graphs of more of the step", _MORE_GRAPHS, gain)
+        if replays_graphs(step)
+        else Option("CUDA graphs", _GRAPHS, gain),
         Option("twice the batch", _BATCH, step.price_batch((0.0, 0.0, 0.0))),
     ]
     surer = _ABOUT_OPS if has_ops else "" if step.is_timed_alone else _ABOUT_RECORDING

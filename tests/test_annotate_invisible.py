@@ -1,0 +1,485 @@
+"""Programs of the kinds that people write, with and without the annotation: output, errors and status are the same."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from forked import run_forked
+from slow import slow
+from test_annotate import PACKAGE, run_python
+from test_annotate_hostile import START, run
+
+pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
+
+NET = """
+import torch, warnings
+from torch import nn
+torch.manual_seed(0)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.proj, self.act = nn.Linear(2, 2), nn.ReLU()
+    def forward(self, x):
+        return self.act(self.proj(x))
+net, x = Net(), torch.ones(1, 2)
+def sgd(net=net): return torch.optim.SGD(net.parameters(), lr=0.1)
+def step(net=net):
+    optimizer = sgd(net); net(x).sum().backward(); optimizer.step()
+"""
+FAST = {
+    "script grad": """
+@torch.jit.script
+def slope(x: torch.Tensor):
+    y = (x * x).sum()
+    return torch.autograd.grad([y], [x])[0]
+print(slope(torch.ones(2, requires_grad=True)))
+""",
+    "script backward": """
+@torch.jit.script
+def go(x: torch.Tensor):
+    torch.autograd.backward([(x * x).sum()])
+y = torch.ones(2, requires_grad=True); go(y); print(y.grad)
+""",
+    "pickle functions": """
+import pickle, copy
+for each in (nn.utils.clip_grad_norm_, nn.utils.clip_grad_value_, torch.autograd.grad, torch.autograd.backward,
+             nn.Module.__call__, torch.optim.Optimizer.__init__, torch.amp.GradScaler.step):
+    print(pickle.loads(pickle.dumps(each)) is each, copy.deepcopy(each) is each)
+""",
+    "identities": """
+import torch.nn.utils.clip_grad as clip
+print(clip.clip_grad_norm_ is nn.utils.clip_grad_norm_, torch.jit._builtins._find_builtin(torch.autograd.grad))
+""",
+    "signatures": """
+import inspect
+for each in (torch.autograd.grad, torch.autograd.backward, nn.utils.clip_grad_norm_, nn.Module.__call__, net.__call__,
+             torch.amp.GradScaler.step, torch.optim.SGD, torch.optim.Optimizer.__init__):
+    print(inspect.signature(each), inspect.unwrap(each).__name__, inspect.getsource(each)[:90])
+print(nn.Module.__call__.__code__.co_name, nn.Module.__call__.__code__.co_firstlineno)
+""",
+    "clip": """
+net(x).sum().backward()
+print(nn.utils.clip_grad_norm_(parameters=net.parameters(), max_norm=0.1), net.proj.weight.grad)
+nn.utils.clip_grad_value_(net.parameters(), clip_value=0.01); print(net.proj.weight.grad)
+""",
+    "scaler by keyword": """
+scaler, optimizer = torch.amp.GradScaler("cpu"), sgd()
+for _ in range(2):
+    scaler.scale(net(x).sum()).backward()
+    scaler.unscale_(optimizer=optimizer)
+    scaler.step(optimizer=optimizer)
+    scaler.update()
+print(net.proj.weight)
+try: scaler.step()
+except TypeError as error: print(error)
+""",
+    "slots": """
+class Slotted(nn.Module):
+    __slots__ = ("inner_name", "training", "_modules", "_parameters")
+    def forward(self, x): return net(x)
+print(Slotted()(x), Slotted()(x))
+""",
+    "odd modules": """
+class Odd(Net):
+    def forward(self, x): return net(x)
+for held in (None, [], {1: net}, {"x": 3}, {"x": None, "y": net}, 7):
+    odd = Odd(); odd.__dict__["_modules"] = held; print(odd(x))
+class Bare(nn.Module):
+    def __init__(self): pass
+    def forward(self, x): return x
+try: print(Bare()(x))
+except AttributeError as error: print(error)
+class Hiding(Net):
+    def __getattribute__(self, name):
+        if name in ("training", "__dict__"): print("asked", name)
+        return super().__getattribute__(name)
+print(Hiding()(x))
+""",
+    "recursion": """
+import sys
+print(sys.getrecursionlimit())
+class Deep(nn.Module):
+    most = 0
+    def forward(self, depth):
+        Deep.most = depth
+        self(depth + 1)
+try: Deep()(0)
+except RecursionError as error: print(type(error), Deep.most)
+def plain(depth):
+    global most; most = depth; plain(depth + 1)
+try: plain(0)
+except RecursionError: print(most)
+print(net(x))
+""",
+    "signals": """
+import signal, time
+class Late(Exception): pass
+def late(*_): raise Late
+signal.signal(signal.SIGALRM, late)
+caught = 0
+for number in range(300):
+    signal.setitimer(signal.ITIMER_REAL, 0.0002 + number * 3e-6)
+    try:
+        while True: net(x)
+    except Late: caught += 1
+print(caught)
+""",
+    "tracebacks": """
+import traceback
+class Broken(Net):
+    def forward(self, x): raise ValueError("mine")
+try: Broken()(x)
+except ValueError: traceback.print_exc()
+try: nn.Sequential(net, Broken())(x)
+except ValueError: traceback.print_exc()
+try: net()
+except TypeError: traceback.print_exc()
+try: nn.Module()(x)
+except NotImplementedError: traceback.print_exc()
+""",
+    "interrupt": """
+class Stop(Net):
+    def forward(self, x): raise KeyboardInterrupt
+try: Stop()(x)
+except KeyboardInterrupt as error: print(error.__context__, error.__traceback__.tb_next.tb_frame.f_code.co_name)
+""",
+    "hooks of its own": """
+net.register_forward_pre_hook(lambda m, a: print("pre", type(m).__name__))
+net.register_forward_hook(lambda m, a, r: r + 1)
+net.register_full_backward_hook(lambda m, i, o: print("back"))
+nn.modules.module.register_module_forward_hook(lambda m, a, r: print("global", type(m).__name__))
+print(net(x)); net(x.requires_grad_()).sum().backward()
+""",
+    "hook counts": """
+m = nn.modules.module
+print(len(m._global_forward_hooks), len(m._global_forward_pre_hooks), len(net._forward_hooks), len(net.__dict__))
+print(sorted(net.__dict__), warnings.filters[:1])
+""",
+    "copies": """
+import copy, pickle
+other, optimizer = copy.deepcopy(net), sgd()
+step(other)
+print(pickle.loads(pickle.dumps(other)).proj.weight, list(net.state_dict()), copy.deepcopy(optimizer).state_dict())
+""",
+    "lifetimes": """
+import gc, weakref
+gc.collect(); gc.disable()
+fresh = Net(); gone = weakref.ref(fresh); fresh(x); step(fresh); del fresh
+print(gone() is None)
+optimizer = sgd(); gone = weakref.ref(optimizer); del optimizer; gc.collect(); print(gone() is None)
+held = torch.ones(3); seen = weakref.ref(held); nn.Identity()(held); del held; print(seen() is None)
+""",
+    "sharing": """
+a, b = nn.Linear(2, 2), nn.Linear(2, 2); b.weight = a.weight
+print(nn.Sequential(a, b, a)(x)); step(nn.Sequential(a, b, a)); print(a.weight is b.weight, a.weight)
+""",
+    "custom function": """
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): return x * 2
+    @staticmethod
+    def backward(ctx, g): raise ValueError("mine")
+try: Double.apply(net(x)).sum().backward()
+except ValueError as error: print(error)
+""",
+    "wraps": """
+import functools
+def twice(method):
+    @functools.wraps(method)
+    def run(self, *args): return method(self, *args) * 2
+    return run
+class Loud(Net): forward = twice(Net.forward)
+class Called(Net): __call__ = twice(nn.Module.__call__)
+torch.manual_seed(1)
+print(Loud()(x), Called()(x), nn.Module.__call__.__name__, hasattr(nn.Module.__call__, "__wrapped__"))
+""",
+    "generators": """
+class Stream(Net):
+    def forward(self, x):
+        for _ in range(3): yield net(x)
+stream = Stream()(x); print(next(stream)); stream.close(); print([y.shape for y in Stream()(x)])
+""",
+    "asyncio": """
+import asyncio
+class Later(Net):
+    async def forward(self, x): await asyncio.sleep(0); return net(x)
+async def main(): return await asyncio.gather(*(Later()(x) for _ in range(3)))
+print(asyncio.run(main()))
+""",
+    "threads": """
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(4) as pool: print(len(list(pool.map(lambda _: step(), range(20)))))
+""",
+    "checkpoint": """
+from torch.utils.checkpoint import checkpoint
+for reentrant in (True, False):
+    y = torch.ones(1, 2, requires_grad=True)
+    checkpoint(net, y, use_reentrant=reentrant).sum().backward(); print(y.grad)
+""",
+    "schedulers": """
+optimizer = sgd(); plan = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+for _ in range(3): net(x).sum().backward(); optimizer.step(); plan.step(); print(plan.get_last_lr())
+""",
+    "closures": """
+optimizer = torch.optim.LBFGS(net.parameters(), max_iter=3)
+def closure(): optimizer.zero_grad(); loss = net(x).square().sum(); loss.backward(); return loss
+print(optimizer.step(closure), optimizer.step(closure=closure))
+""",
+    "wrong calls": """
+for call in (lambda: torch.optim.Optimizer.__init__(), lambda: torch.optim.SGD(), lambda: torch.optim.SGD([], lr=1),
+             lambda: torch.autograd.backward(), lambda: torch.autograd.grad(x, x), lambda: nn.Module.__call__(),
+             lambda: nn.utils.clip_grad_norm_(), lambda: torch.amp.GradScaler.step(), lambda: x.backward()):
+    try: call()
+    except Exception as error: print(type(error), error)
+print(net(x))
+""",
+    "warnings as errors": """
+warnings.simplefilter("error")
+step(); torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+for x_, in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(4, 2)), 2): net(x_)
+""",
+    "loader": """
+batches = iter(torch.utils.data.DataLoader([1, 2]))
+print(next(batches), next(batches), next(batches, "end"), type(batches).__name__, iter(batches) is batches)
+""",
+    "trace": """
+import sys
+seen = []
+def tracer(frame, event, _):
+    if frame.f_code.co_name in ("_wrapped_call_impl", "_call_impl", "forward"): seen.append(frame.f_code.co_name)
+    return None
+sys.settrace(tracer); net(x); sys.settrace(None)
+print(seen)
+""",
+    "frames": """
+import inspect
+class Looks(Net):
+    def forward(self, x):
+        stack = inspect.stack()
+        print([each.function for each in stack][:4], stack[1].lineno, stack[2].code_context)
+        return x
+Looks()(x)
+""",
+    "functional": """
+from torch.func import functional_call, vmap, grad, jacrev
+state = dict(net.named_parameters())
+print(functional_call(net, state, (x,)), vmap(net)(x), grad(lambda x: net(x).sum())(x), jacrev(net)(x))
+print(torch.autograd.functional.jacobian(net, x), torch.autograd.functional.hessian(lambda x: net(x).sum(), x))
+""",
+    "fx": """
+graph = torch.fx.symbolic_trace(net); print(graph.code, graph(x), nn.Module.__call__.__qualname__ != "")
+""",
+    "script and trace": """
+for each in (torch.jit.script(net), torch.jit.trace(net, x)): print(each(x), each.code); each.eval(); print(each(x))
+""",
+    "many losses": """
+for _ in range(30): nn.MSELoss()(net(x), x).backward()
+""",
+    "exit by hook": """
+import sys
+class Ends(Net):
+    def forward(self, x): sys.exit(9)
+Ends()(x)
+""",
+    "os._exit": "import os; net(x); os._exit(6)",
+    "atexit": "import atexit; atexit.register(lambda: print(net(x))); step()",
+    "excepthook": """
+import sys
+sys.excepthook = lambda *error: print("hooked", error[0].__name__); net(1)
+""",
+    "unraisable": """
+import sys
+sys.unraisablehook = lambda each: print("unraisable", each.exc_value)
+class Bad:
+    def __del__(self): raise ValueError("mine")
+class Drops(Net):
+    def forward(self, x): Bad(); return x
+Drops()(x)
+""",
+    "fork": """
+import os
+child = os.fork()
+if not child: net(x); os._exit(3)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), net(x))
+""",
+    "equality": """
+class Same(Net):
+    __hash__ = None
+    def __eq__(self, other): raise ValueError("mine")
+    def __bool__(self): raise ValueError("mine")
+    def __len__(self): raise ValueError("mine")
+print(Same()(x)); print(nn.Sequential(Same())(x))
+""",
+    "meta class": """
+class Meta(type):
+    def __instancecheck__(cls, each): raise ValueError("mine")
+    def mro(cls): return super().mro()
+class Odd(Net, metaclass=Meta): pass
+print(Odd()(x))
+""",
+    "dir and repr": """
+print(net, repr(nn.Module.__call__)[:30], [n for n in dir(nn.Module) if "call" in n], torch.autograd.__all__)
+""",
+    "patched call": """
+plain = nn.Module.__call__
+calls = []
+nn.Module.__call__ = lambda self, *a, **k: (calls.append(type(self).__name__), plain(self, *a, **k))[1]
+net(x); nn.Module.__call__ = plain; net(x); print(calls)
+""",
+    "mock": """
+from unittest import mock
+with mock.patch.object(nn.Module, "__call__", autospec=True) as call: print(net(x) is call.return_value)
+with mock.patch("torch.autograd.backward") as called: x.requires_grad_().sum().backward(); print(called.call_count)
+print(net(x))
+""",
+}
+SLOW = {
+    "compile": """
+for backend in ("eager", "aot_eager"):
+    for full in (True, False): print(torch.compile(net, backend=backend, fullgraph=full)(x))
+@torch.compile(backend="eager")
+def go(net, x):
+    y = net(x); print("break"); return net(y) + 1
+print(go(net, x))
+@torch.compile(backend="aot_eager")
+def train(x): net(x).sum().backward(); return nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+print(train(x), torch._dynamo.utils.counters["frames"])
+""",
+    "export": """
+print(torch.export.export(net, (x,)).graph_module.code, torch.export.export(net, (x,), strict=True).graph)
+""",
+    "workers": """
+if __name__ == "__main__":
+    data = torch.utils.data.DataLoader([1.0, 2.0, 3.0], num_workers=2)
+    print(list(data))
+""",
+    "debug logs": """
+import logging
+logging.getLogger("torch.autograd.graph").setLevel(logging.ERROR); net(x).sum().backward()
+""",
+}
+
+
+OFTEN = ("script grad", "pickle functions", "slots", "odd modules", "tracebacks")  # tried by ``make test``
+PROGRAMS = {**FAST, **SLOW}
+
+
+@pytest.mark.parametrize("name", [*OFTEN, *slow(name for name in PROGRAMS if name not in OFTEN)])
+def test_a_program_does_what_it_does_alone(tmp_path: Path, name: str) -> None:
+    program = NET + PROGRAMS[name]
+    plain, annotated = (run(tmp_path, f"exec({text!r})\n{program}") for text in ("", START))
+    assert annotated.stdout == plain.stdout
+    assert (annotated.returncode, annotated.stderr) == (plain.returncode, plain.stderr)
+
+
+LOG = """
+import sys, tcprof.annotate as annotation
+names = []
+class Written:
+    push = start = lambda _, name: names.append(name)
+    pop = end = lambda *_: None
+annotation.open_ranges = Written
+annotation.start()
+"""
+
+
+@pytest.mark.parametrize(
+    "name", ["slots", "odd modules", *slow(["scaler by keyword", "wrong calls", "recursion", "signals"])]
+)
+def test_the_oddity_of_one_leaves_the_rest_annotated(name: str) -> None:
+    done = run_forked(f"exec({LOG!r})\n{NET}{FAST[name]}\nnames.clear(); Net()(x); print(len(names[-3:]), names[-1])")
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("3 Net")
+    assert last.endswith(".act")
+    assert "tcprof: " not in done.stderr
+
+
+def test_a_loss_made_anew_in_each_step_has_one_name_and_models_without_end_a_bounded_number() -> None:
+    script = """
+for _ in range(2001): nn.MSELoss()(x, x)
+models = [Net() for _ in range(200)]
+for each in models: each(x)
+names = {name for name in names if "." not in name}
+print(len([name for name in names if "Loss" in name]), len([name for name in names if name.startswith("Net")]))
+"""
+    assert run_forked(f"exec({LOG!r})\n{NET}{script}").stdout == "1 64\n"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import importlib.util as u; print(type(u.find_spec('torch').loader))\nimport torch; print(vars(torch.__loader__))",
+        "import importlib.util as u\nfor _ in range(3): u.find_spec('torch')\nimport torch; u.find_spec('torch')",
+        "import torch, importlib; importlib.reload(torch); print(type(torch.__spec__.loader), vars(torch.__loader__))",
+        "import os, traceback; os.environ['FAIL'] = '1'\ntry: import torch\nexcept ValueError: traceback.print_exc()\n"
+        "del os.environ['FAIL']; import torch",
+    ],
+)
+def test_pytorch_may_be_looked_for_before_it_is_imported(tmp_path: Path, program: str) -> None:
+    (tmp_path / "torch").mkdir()
+    text = "import os\nif 'FAIL' in os.environ: raise ValueError('mine')\nprint('runs')\n"
+    (tmp_path / "torch" / "__init__.py").write_text(text, encoding="utf-8")
+    count = (
+        "import tcprof.annotate.torch_import as i; told = []; i.when_imported(lambda it: told.append(it.__name__))\n"
+    )
+    plain, annotated = (
+        run_python("-c", f"exec({start!r})\n{program}\n{end}", PYTHONPATH=str(tmp_path))
+        for start, end in (("", "print(['torch'])"), (count, "print(told)"))
+    )
+    assert plain.returncode == 0, plain.stderr
+    assert (annotated.stdout, annotated.stderr) == (plain.stdout, plain.stderr)
+
+
+STARTED = {
+    "script": "train.py",
+    "folder": "app",
+    "archive": "app.zip",
+    "module": "-m train",
+    "package": "-m app",
+}
+MAIN = """
+import pickle, sys, threading, time, helper
+class Mine: pass
+def late():
+    threading.main_thread().join(); print(type(pickle.loads(pickle.dumps(Mine()))) is Mine)
+threading.Thread(target=late).start()
+print(sys.argv[1:], sys.path[:2], helper.__name__, __name__, __file__, sorted(k for k in globals() if k[:2] == "__"))
+print(type(__loader__).__name__, sys.modules["__main__"].__dict__ is globals())
+"""
+
+
+@pytest.mark.parametrize("safe", ["", *slow(["1"])])
+@pytest.mark.parametrize("how", [*STARTED])
+def test_python_m_starts_a_program_as_python_does(tmp_path: Path, how: str, safe: str) -> None:
+    (tmp_path / "app").mkdir()
+    (tmp_path / "lib").mkdir()
+    for name in ("train.py", "app/__main__.py"):
+        (tmp_path / name).write_text(MAIN, encoding="utf-8")
+    (tmp_path / "lib" / "helper.py").write_text("", encoding="utf-8")
+    subprocess.run([sys.executable, "-m", "zipapp", "app", "-o", "app.zip"], cwd=tmp_path, check=True)
+    path = [str(tmp_path / "lib"), str(PACKAGE.parents[1]), *([str(tmp_path)] if safe else [])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path), **({"PYTHONSAFEPATH": safe} if safe else {})}
+    plain, annotated = (
+        subprocess.run(
+            [sys.executable, *start, *STARTED[how].split(), "--fast"],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env=environment,
+        )
+        for start in ((), ("-m", "tcprof.annotate"))
+    )
+    assert plain.stdout.endswith("True\n"), plain.stderr
+    assert (annotated.stdout, annotated.stderr) == (plain.stdout, plain.stderr)
+
+
+@pytest.mark.parametrize(
+    "options", [(), *slow(pytest.param((each,), id=each) for each in ("-I", "-S", "-E", "-P", "-Werror"))]
+)
+def test_startup_leaves_pythons_own_paths_and_modules_as_they_are(tmp_path: Path, options: tuple[str, ...]) -> None:
+    script = "import sys; print([p for p in sys.path if p], 'sitecustomize' in sys.modules, sys.getrecursionlimit())"
+    plain = run_python(*options, "-c", script)
+    annotated = run_python(*options, "-c", script, PYTHONPATH=str(PACKAGE / "startup"))
+    assert (annotated.stdout, annotated.stderr) == (plain.stdout, plain.stderr)
