@@ -78,7 +78,8 @@ def _references(case: Case, analysis: Analysis) -> pd.DataFrame:
     Returns:
         ncu_cycles per launch and ncu_pct, Nsight Compute's own; fast_pct, fitted at 200 kHz; in_situ_pct: ncu_cycles of
         the cycles that passed in situ, which are duration times clock. The clock is the overlap mean at 200 kHz, as
-        samples at 20 kHz hold many kernels; without, it is fitted_ghz, the fit's. own_pct is always with that.
+        samples at 20 kHz hold many kernels; without, it is fitted_ghz, the fit's. own_pct is always with that, which
+        compares cycles only. clocked_pct is with the clock at 200 kHz, brought to the mean clock of this recording.
     """
     kernels = _keyed(analysis.kernels.assign(pipes=reference.pipes(analysis)))
     kernels = kernels[~kernels.index.duplicated()]
@@ -90,7 +91,12 @@ def _references(case: Case, analysis: Analysis) -> pd.DataFrame:
     fitted_ghz = 100 * kernels["tensor_cycles_per_launch"] / kernels["tensor_active_pct"] / pipe_ns
     own = (100 * cycles / fitted_ghz / pipe_ns).where(cycles > 0, cycles).clip(upper=100)
     in_situ = (100 * cycles / fast["clock_ghz"] / pipe_ns).where(cycles > 0, cycles).clip(upper=100)
+    both = fitted_ghz.notna() & fast["clock_ghz"].notna()
+    of_run = (fitted_ghz * kernels["total_ns"])[both].sum() / max(
+        (fast["clock_ghz"] * kernels["total_ns"])[both].sum(), 1
+    )
     columns = {
+        "clocked_pct": in_situ / of_run if both.any() else np.nan,
         "ncu_cycles": cycles,
         "ncu_pct": ncu["tensor_active_pct"],
         "own_pct": own,
@@ -120,21 +126,27 @@ def weighted_mean(value: pd.Series, weight: pd.Series) -> float:
     return float(np.average(value[known], weights=weight[known])) if known.any() else np.nan
 
 
+def _held(frame: pd.DataFrame, truth: str) -> pd.Series:
+    """Which intervals contain a value."""
+    low, high = (frame[f"tensor_active_{end}_pct"] for end in ("low", "high"))
+    return (low - EQUAL_POINTS <= frame[truth]) & (frame[truth] <= high + EQUAL_POINTS)
+
+
 def score(frame: pd.DataFrame) -> dict[str, float]:
     """The figures of one recording in one mode."""
     matched = frame[frame["in_situ_pct"].notna()]
     long = matched[matched["share_pct"] >= LEAST_SHARE_PCT]
     low, high, truth = (matched[f"{name}_pct"] for name in ("tensor_active_low", "tensor_active_high", "in_situ"))
     called = matched["tensor_kernel"].astype(bool)
-    held = (long["tensor_active_low_pct"] - EQUAL_POINTS <= long["strict_pct"]) & (
-        long["strict_pct"] <= long["tensor_active_high_pct"] + EQUAL_POINTS
-    )
+    clocked = long[long["clocked_pct"] > TENSOR_KERNEL_PCT]
     found = {
         "kernels": len(matched),
         "matched_pct": 100 * matched["total_ns"].sum() / frame["total_ns"].sum(),
         "within_pct": 100 * ((low - WIDER_POINTS <= truth) & (truth <= high + WIDER_POINTS)).mean(),
         "half_width": ((high - low) / 2).median(),
-        "strict_pct": 100 * held.mean(),
+        "strict_pct": 100 * _held(long, "strict_pct").mean(),
+        "clocked": len(clocked),
+        "clocked_pct": 100 * _held(clocked, "clocked_pct").mean(),
         "unresolved": int((long["fit"] == UNRESOLVED).sum()),
         "wrongly_called": int((called & (matched["ncu_cycles"] == 0)).sum()),
         "missed": int((~called & (truth > NO_INDEX_PCT)).sum()),
@@ -202,7 +214,9 @@ JUDGEMENTS = {
     "kernels": ("kernels", "d"),
     "of kernel time": ("matched_pct", ".1f"),
     "half width": ("half_width", ".2f"),
-    "strict": ("strict_pct", ".0f"),
+    "cycles held": ("strict_pct", ".0f"),
+    "clocked": ("clocked", "d"),
+    "held": ("clocked_pct", ".0f"),
     "unresolved": ("unresolved", "d"),
     "within": ("within_pct", ".0f"),
     "wrongly called": ("wrongly_called", "d"),

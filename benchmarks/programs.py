@@ -128,6 +128,6 @@ def _wrap(instances: pd.DataFrame, pairs: int) -> Analysis:
         tensor_source="cycles",
         tensor={},
         split_by_path=KERNELS.empty,
-        observed=Observed(DIAGNOSTICS.empty(), 0, False, None, pairs, (), 0),
+        observed=Observed(DIAGNOSTICS.empty(), 0, False, None, pairs, pairs, (), 0),
         **frames | given,
     )

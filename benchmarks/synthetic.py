@@ -22,11 +22,13 @@ COLUMNS = {
     "mean error": ("error", ".2f"),
     "worst resolved": ("worst", ".1f"),
     "half width": ("half_width", ".2f"),
+    "modules held": ("modules_pct", ".0f"),
+    "modules' half width": ("modules_half", ".2f"),
 }
 
 
-def score(kernels: pd.DataFrame) -> dict[str, float]:
-    """The figures of one scenario, over the kernels with 1 % of the time and more."""
+def score(kernels: pd.DataFrame, modules: pd.DataFrame) -> dict[str, float]:
+    """The figures of one scenario, over the kernels and modules with 1 % of the time and more."""
     half = (kernels["tensor_active_high_pct"] - kernels["tensor_active_low_pct"]) / 2
     return {
         "kernels": len(kernels),
@@ -36,6 +38,8 @@ def score(kernels: pd.DataFrame) -> dict[str, float]:
         "error": float(np.average(kernels["error"], weights=kernels["total_ns"])),
         "worst": kernels["error"][kernels["resolved"]].max(),
         "half_width": half.median(),
+        "modules_pct": 100 * modules["held"].mean(),
+        "modules_half": modules["half_points"].median(),
     }
 
 
@@ -49,8 +53,8 @@ def main() -> None:
     options = parser.parse_args()
     rows = []
     for name, scenario in SCENARIOS.items():
-        kernels = scenario.measure(options.seeds)
-        rows.append(((name, scenario.what), score(kernels[kernels["counts"]])))
+        found = (scenario.measure(options.seeds), scenario.measure_modules(options.seeds))
+        rows.append(((name, scenario.what), score(*(frame[frame["counts"]] for frame in found))))
     text = table(("recordings", "what they are"), COLUMNS, rows)
     print(text, end="")
     if options.write:

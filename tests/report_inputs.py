@@ -92,7 +92,7 @@ def make_analysis(
         "instances": INSTANCES.concat([_instances(gpu, paths, instances) for gpu in gpus]),
         "activities": ACTIVITIES.concat([_activities(gpu) for gpu in gpus]),
         "tensor": tensor_functions(changes.get("samples", samples)),
-        "observed": Observed(DIAGNOSTICS.empty(), 0, False, None, len(paths), (), 0),
+        "observed": Observed(DIAGNOSTICS.empty(), 0, False, None, len(paths), len(paths), (), 0),
     }
     return Analysis(**{**values, **changes})
 
@@ -163,6 +163,7 @@ def _activities(gpu: int) -> pd.DataFrame:
     frame = {
         "gpu": gpu,
         "launch_geometry": "",
+        "host_memory": "",
         "kind": "kernel",
         "name": "gemm",
         "stream": 7,

@@ -5,12 +5,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
+from clocks import falling, recorded
 from worlds import GRAPH, UNTRACED, US, Kernel, Sampler, World, beside, join_worlds, make_world
 
 PLAIN, ROUNDED = Sampler(), Sampler(rounded=True)
+FAST = Sampler(period=5 * US, rounded=True)
+KERNELS_OF_MODULE = 5
 CLOCKS = (1.98, 1.6, 1.8)
 
 
@@ -35,6 +39,11 @@ class Scenario:
     def measure(self, seeds: int) -> pd.DataFrame:
         """All kernels of so many worlds, see ``World.measure``."""
         return pd.concat([self.make(seed).measure(self.sampler) for seed in range(seeds)], ignore_index=True)
+
+    def measure_modules(self, seeds: int) -> pd.DataFrame:
+        """All modules of so many worlds, see ``World.measure_modules``."""
+        found = [self.make(seed).measure_modules(self.sampler, KERNELS_OF_MODULE) for seed in range(seeds)]
+        return pd.concat(found, ignore_index=True)
 
 
 def draw(
@@ -113,10 +122,40 @@ def two_streams(seed: int) -> World:
     )
 
 
+def slower(seed: int, ghz: float, number: int = 12, slow: float = 0.0) -> World:
+    """The clock falls to so many GHz while tensor kernels run."""
+    return falling(steps(seed, number, kernels=draw(seed, top=0.6)), ghz, slow)
+
+
 def locked(seed: int) -> World:
     """A step lasts exactly two samples, so that each sample holds the same parts of the same kernels."""
     kernels = [Kernel("a", 8, 0.4), Kernel("b", 30, 0.6), Kernel("c", 50, 0.01), Kernel("d", 5, 0)]
     return make_world(kernels, 60, seed, step_us=100, idle=0)
+
+
+def dependent(seed: int, number: int = 64) -> World:
+    """Launches that are placed 1 to 4 µs before the one before them ends, and wait for it."""
+    return steps(seed, number, kernels=[replace(kernel, early_us=(1, 4)) for kernel in draw(seed, us=(3, 60))])
+
+
+def some_wait(seed: int) -> World:
+    """Of three kernels one waits, one starts at once, and one is not dependent."""
+    kernels = [
+        replace(kernel, early_us=(1, 4) if i % 3 else (0, 0), waits=i % 3 == 1) for i, kernel in enumerate(draw(seed))
+    ]
+    return steps(seed, kernels=kernels)
+
+
+def twins(seed: int, number: int = 12) -> World:
+    """Two layers, in which one kernel of three does other work, with the same name, grid and duration."""
+    rng, kernels = np.random.default_rng(seed + 11), draw(seed, number=12, us=(5, 200))
+    active = [[float(rng.uniform(0, 0.9)) if i % 3 == 0 else k.active for i, k in enumerate(kernels)] for _ in range(2)]
+    layers = [
+        replace(kernel, active=share, place=f"layer_{layer}_{i % 4}")
+        for layer, shares in enumerate(active)
+        for i, (kernel, share) in enumerate(zip(kernels, shares, strict=True))
+    ]
+    return make_world(layers, number, seed)
 
 
 SCENARIOS = {
@@ -141,9 +180,37 @@ SCENARIOS = {
         "one kernel of three, its duration too", lambda seed: one_varies(seed, tied=True), error=0.5, resolved=0.7
     ),
     "beside a graph": Scenario("an optimizer after a CUDA graph recorded as a whole", after_a_graph),
+    "dependent launches": Scenario(
+        "each starts 1 to 4 µs before the one before it ends, and waits for that; 3 to 60 µs, 128 launches each",
+        dependent,
+        error=0.5,
+        resolved=0.8,
+    ),
+    "dependent, some wait": Scenario("likewise; one of three waits, one does not", some_wait, error=0.5, resolved=0.8),
+    "twins": Scenario("one name, grid and duration, other work by layer", twins, error=1.5, resolved=0.4),
     "another process": Scenario("untraced work has 5 % of the time", other_process, error=6, resolved=0.2),
     "clock steps": Scenario("1.6 to 1.98 GHz, every 0.8 ms", lambda seed: steps(seed, clock=(CLOCKS, 800)), error=0.5),
     "clock steps fast": Scenario("every 60 µs", lambda seed: steps(seed, clock=(CLOCKS, 60)), error=0.5),
+    "clock falls to 1.75 GHz": Scenario("while tensor kernels run, within 2 µs", lambda seed: slower(seed, 1.75)),
+    "clock falls to 1.6 GHz": Scenario("likewise", lambda seed: slower(seed, 1.6)),
+    "clock falls, 64 steps": Scenario("to 1.6 GHz, 128 launches each", lambda seed: slower(seed, 1.6, 64)),
+    "clock falls, and creeps": Scenario("a quarter of it within 30 µs", lambda seed: slower(seed, 1.6, 64, 0.25)),
+    "clock falls, short": Scenario(
+        "kernels of 2 to 12 µs",
+        lambda seed: falling(steps(seed, 40, repeats=3, kernels=draw(seed, us=(2, 12), top=0.6)), 1.6),
+        error=0.5,
+    ),
+    "clock falls, percentages": Scenario("whole percentages", lambda seed: slower(seed, 1.6), ROUNDED, error=0.4),
+    "clock falls, percentages, 64 steps": Scenario("likewise", lambda seed: slower(seed, 1.6, 64), ROUNDED),
+    **{
+        f"launches and clock of {name}": Scenario(
+            "an H200's, with cycles of our own", partial(recorded, name), resolved=0.85
+        )
+        for name in ("convnet_channels_last", "transformer_eager", "transformer_compiled")
+    },
+    "a recorded clock, percentages": Scenario(
+        "of transformer_eager", partial(recorded, "transformer_eager"), ROUNDED, error=0.4
+    ),
     "sampler 2 µs late": Scenario("the sampler's clock is off", steps, Sampler(late=2000)),
     "sampler 3 µs late": Scenario("likewise", steps, Sampler(late=3000)),
     "sampler 5 µs early": Scenario("likewise", steps, Sampler(late=-5000), resolved=0.8),
@@ -160,5 +227,7 @@ SCENARIOS = {
         "Tensor Active below 5 %", lambda seed: steps(seed, kernels=draw(seed, top=0.05)), ROUNDED
     ),
     "percentages, no clock": Scenario("no SM clock recorded", steps, Sampler(rounded=True, with_clock=False), 0.3),
+    "percentages at 200 kHz": Scenario("samples of 5 µs", steps, FAST),
+    "percentages at 200 kHz, clock falls": Scenario("to 1.6 GHz", lambda seed: slower(seed, 1.6), FAST),
     "percentages, lost": Scenario("30 % of the samples lost", steps, Sampler(rounded=True, lost=0.3), 0.4, 0.8),
 }

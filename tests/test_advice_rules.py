@@ -311,7 +311,7 @@ def test_an_optimizer_in_a_loop_costs_the_cpu_its_launches(tmp_path: Path) -> No
     """80 of 120 launches: where the CPU is the limit a fused one saves nearly two thirds of the step."""
     analysis = tcprof.read(looping_optimizer(2 * US).write(tmp_path))
     (found,) = [each for each in analysis.advice if each.rule == "unfused-optimizer"]
-    assert found.sentence.endswith(" of a step, and 66.7 % for the CPU to launch them")
+    assert found.sentence.endswith(" of a recorded step, and 66.7 % for the CPU to launch them")
     assert found.evidence[0] == "launching them takes the CPU about 1.60 ms, as recorded"
     assert found.gain.likely_pct == pytest.approx(100 * 0.95 * 80 / 120, abs=2)
     assert 100 * 0.6 * 80 / 120 < found.gain.low_pct < found.gain.likely_pct < found.gain.high_pct < 100 * 80 / 120 + 2

@@ -90,7 +90,7 @@ def test_a_training_step(tmp_path, window):
     assert analysis.window == window
     assert judge(analysis).warnings == (
         ROUNDED,
-        "2 of 5 activities were launched by threads without a range (PyTorch's backward pass) and are counted for the "
+        "2 of 5 activities were launched by threads without a range and are counted for the "
         "range open in their process.",
     )
 
@@ -573,6 +573,8 @@ def test_samples_outside_the_capture_are_told_of(tmp_path):
         "All figures are between the first and the last activity on the GPU: the first one 20.0 µs after the recording "
         "began, the last one 30.0 µs before it ended, with 2.50 µs of tensor-active time outside of them."
     )
+    lost = TraceBuilder().gpu().recorded(duration=60_000).kernel("k", 10_000, 40_000, launched=0)
+    assert "with ≥ 500 ns of tensor" in describe_outside(analyze(lost.samples([5, 5], period=10_000).trace(tmp_path)))
     within = TraceBuilder().gpu().recorded(duration=95_000).range("step", 0, 20_000).kernel("k", 0, 100_000, launched=0)
     assert describe_outside(analyze(within.samples([5] * 10, period=10_000).trace(tmp_path))) == ""
 

@@ -39,6 +39,7 @@ def recorded(offset: int, busy: float = 0.4, seed: int = 1) -> tuple[pd.DataFram
         "kind": "kernel",
         "name": "k",
         "launch_geometry": "",
+        "host_memory": "",
         "stream": 7,
         "process": 1,
         "correlation": 1,

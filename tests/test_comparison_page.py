@@ -304,7 +304,7 @@ class TestReportsAndBaselines:
         (tmp_path / "base.html").write_text(f'<meta name="tcprof-recording" content="{origin}">')
         (tmp_path / "opt.html").write_text('<meta name="tcprof-recording" content="of another">')
         page = tmp_path / "comparison.html"
-        reports = [find_reports(page, tmp_path / f"{name}.sqlite") for name in ("base", "opt")]
+        reports = [find_reports(page, tmp_path / f"{name}.sqlite", [f"{name}.sqlite"]) for name in ("base", "opt")]
         assert reports == [("base.html",), ("",)]
         write_comparison([steps], [judge_comparison(steps)], page, reports=reports)
         shown = Page(page.read_text(encoding="utf-8"))
@@ -318,7 +318,7 @@ class TestReportsAndBaselines:
         recording = folder / "run.nsys-rep"
         recording.touch()
         (folder / "run.html").write_text(f'<meta name="tcprof-recording" content="{origin_of(recording)}">')
-        assert find_reports(tmp_path / "page.html", recording) == ("two%20words/run.html",)
+        assert find_reports(tmp_path / "page.html", recording, [recording.name]) == ("two%20words/run.html",)
 
     def test_each_other_side_may_be_the_baseline(self, page, page_of_several):
         assert "tcprof compare opt.sqlite base.sqlite -o comparison.html" in page.text

@@ -287,10 +287,10 @@ def test_json_that_describes_no_fields(tmp_path: Path, fields: str) -> None:
 
 
 def test_json_samples_without_a_time(tmp_path: Path) -> None:
-    path = TraceBuilder().json_samples({"Tensor Active": [50, 60]}, period=100).write(tmp_path)
+    path = TraceBuilder().json_samples({"Tensor Active": [50, 60, 70]}, period=100).write(tmp_path)
     alter(path, "UPDATE GENERIC_EVENTS SET rawTimestamp = NULL WHERE rowid = 1")
     trace = read_everything(path)
-    assert trace.samples().frame["tensor_active_pct"].tolist() == [60]
+    assert trace.samples().frame["tensor_active_pct"].tolist() == [60, 70]
     assert trace.wrong() == (Wrong("GENERIC_EVENTS.timestamp", "without a value", 1),)
 
 

@@ -30,7 +30,8 @@ LOST_BUFFER = (
 )
 FREQUENCY = "GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY"
 LOST = (
-    "Figures are of what is left: sums are too small, means may be far off, and samples beside a gap may be displaced."
+    "Figures are of what is left: means may be far off, sums over gaps are lower bounds (≥) and not compared, and "
+    "samples beside a gap may be displaced."
 )
 
 Golden = Callable[[str, str], None]

@@ -50,10 +50,10 @@ Sizes = Sequence[Sequence[int]]
 class Step(TraceBuilder):
     """Steps of a network of one module, in which ops with sizes launch kernels of 100 µs."""
 
-    def __init__(self, steps: int = 1, process: int = 1000) -> None:
+    def __init__(self, steps: int = 1, process: int = 1000, first: int = 10_000) -> None:
         super().__init__()
         self.gpu().recorded(100_000 * US)
-        self._steps, self._process = steps, process
+        self._steps, self._process, self._first = steps, process, first
         self._kernels: list[tuple[int, float]] = []
         for step in range(steps):
             for name, inset in (("step", 0), ("forward", 1), ("Net", 2)):
@@ -69,7 +69,7 @@ class Step(TraceBuilder):
 
     def works(self, at: int, flop: float = 0, name: str = TENSOR_KERNEL) -> "Step":
         """A kernel that executes so many FLOP."""
-        start = (10_000 + 100 * len(self._kernels)) * US
+        start = (self._first + 100 * len(self._kernels)) * US
         self.kernel(name, start, start + 100 * US, launched=at * US, process=self._process)
         self._kernels.append((start, flop))
         return self

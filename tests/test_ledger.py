@@ -40,7 +40,7 @@ def entries(analysis: "tcprof.Analysis", account: str) -> dict[str, float]:
 def test_tensor_active_time_by_where_it_is(tmp_path):
     analysis = tcprof.read(step_trace().write(tmp_path))
     total = 8 * 3_000_000 + 500
-    assert entries(analysis, "tensor-active time") == {
+    assert entries(analysis, "sampled tensor-active time") == {
         "fitted to kernels": pytest.approx(100 * 24_000_000 / total),
         "sampled before or after the trace": pytest.approx(100 * 500 / total),
     }
@@ -52,7 +52,7 @@ def test_tensor_work_that_nobody_launched_is_under_no_kernel(tmp_path):
     trace = TraceBuilder().gpu().range("step", 0, 10)
     trace.kernel(NVJET, 10_000, 20_000, launched=1).kernel(NVJET, 80_000, 90_000, launched=2)
     trace.cycles([0, 6000, 0, 0, 3000, 0, 0, 0, 6000, 0], sm=[10_000] * 10, period=10_000)
-    found = entries(tcprof.read(trace.write(tmp_path)), "tensor-active time")
+    found = entries(tcprof.read(trace.write(tmp_path)), "sampled tensor-active time")
     assert found == {"fitted to kernels": pytest.approx(80), "under no kernel": pytest.approx(20)}
 
 
@@ -79,7 +79,7 @@ def test_accounts_add_up_in_every_fixture(fixture_file):
     assert sums["activity time"] == pytest.approx((activities["end_ns"] - activities["start_ns"]).sum() * 1e-9)
     assert sums["kernel time"] == pytest.approx(analysis.kernels["total_ns"].sum() * 1e-9)
     active = samples["tensor_active_pct"] / 100 * (samples["end_ns"] - samples["start_ns"])
-    assert sums["tensor-active time"] == pytest.approx(active.sum() * 1e-9)
+    assert sums["sampled tensor-active time"] == pytest.approx(active.sum() * 1e-9)
     assert (analysis.ledger["seconds"] >= -1e-12).all()
 
 
@@ -156,6 +156,6 @@ def test_what_was_not_sampled_is_not_counted_as_fitted(tmp_path):
         gap = (first + 0.50 * (last - first), first + 0.65 * (last - first))
         connection.execute("DELETE FROM GPU_METRICS WHERE timestamp BETWEEN ? AND ?", gap)
         connection.commit()
-    found = entries(tcprof.read(copy), "tensor-active time")
+    found = entries(tcprof.read(copy), "sampled tensor-active time")
     assert found["fitted to kernels"] == pytest.approx(100, abs=0.5)
     assert all(share >= -0.5 for share in found.values())

@@ -283,6 +283,26 @@ def test_what_is_in_no_module_is_told_by_its_op(read: Read) -> None:
     assert rows.loc[rows["depth"] < 2, "share_pct"].sum() == pytest.approx(200)  # all kernels, and those in no module
 
 
+def test_ops_of_a_program_that_names_no_module(read: Read) -> None:
+    """As plain nsys --pytorch records it: what the ops are of is known, modules are not."""
+    step = Step().op("aten::relu", 10, 30, 7).works(20)
+    step.op(f"{NODE}ReluBackward0", 500, 540, None, AUTOGRAD).works(510, thread=AUTOGRAD)
+    found = read(step.op("Optimizer.step#AdamW.step", 700, 800).works(750).sampled())
+    assert times(found)["(backward).ReluBackward0", "backward"] == 10
+    assert times(found)["(optimizer).AdamW.step", "optimizer"] == 10
+
+
+def test_modules_whose_kernels_are_in_no_iteration(tmp_path: Path) -> None:
+    step = Step()
+    for number in range(6):
+        at, copied = 100 * number * US, (5000 + number) * US
+        step.range("step", at, at + 50 * US).copy("host to device", copied, copied + 900, launched=at + 10 * US)
+    step.ours("forward", 700, 800).ours("Net", 710, 790).works(720)
+    found = tcprof.read(step.sampled().write(tmp_path), iteration="step")
+    assert len(found.iterations) == 6
+    assert found.modules.empty
+
+
 def test_the_name_tells_nodes_of_several_threads_apart(read: Read) -> None:
     """Each thread numbers its own nodes: here another one makes a node with the same number later."""
     step = backward_pass(forward_pass(Step()))

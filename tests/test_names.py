@@ -104,7 +104,11 @@ WITHOUT_MATRIX = """
     -     void cublasLt::splitKreduce_kernel<(int)32, (int)16, int, float, __half, float, __half, (bool)0, __half>(T4 *)
     fp16  void cudnn::batchnorm_bwtr_nhwc_semiPersist<__half, float, __half, (int)512, (int)16>(cudnn::NhwcBatchNormBwdParams)
     -     void cask_plugin__5x_cudnn::xmma__5x_cudnn::init_device_workspace_kernel<xmma__5x_cudnn::implicit_gemm::dgrad::W>(T1)
-    -     void cudnn::fusion::compute_dot_do_o_specialized<(bool)1, (int)64>(const void *, const void *, void *, void *)
+    -     void cudnn::fusion::compute_dot_do_o_specialized<(bool)1, (int)64>(const void *, const void *, void *, void *, unsigned int, float, const void *, bool)
+    -     void cudnn::fusion::fmha_reduce_head<(bool)1>(const void *, void *, unsigned int, unsigned int, const float *)
+    -     void cudnn::fusion::convert_dq_to_16bits<(bool)1>(const void *, void *, unsigned int, const float *, float *, bool)
+    -     sm50_xmma_pooling_coalescedC_NHWC_kMAX_3_False_execute_kernel_trt
+    fp32  void pointwise_mult_and_sum_complex<float2, (int)8, (int)4>(T1 *, T1 *, T1 *, int, int, int, int, int, float2)
     fp16  void <unnamed>::softmax_warp_forward<c10::Half, c10::Half, float, (int)4, (bool)1, (bool)0>(T2 *, const T1 *, int)
     -     void at_cuda_detail::cub::detail::scan::DeviceScanKernel<at_cuda_detail::cub::detail::scan::policy_hub<long>>(T1)
     -     triton_poi_fused_add_clone_permute_select_backward_11
@@ -160,7 +164,6 @@ UNTOLD = """
     fp16  my_gemm(const half *, const half *, float *)
     -     scale(const __half *, float *)
     fp32  julia_broadcast(CuKernelContext, CuDeviceArray<Float32, 4, Global>, Tuple<OneTo<Int64>>)
-    fp32  pointwise_mult_and_sum_complex<float2, (int)8, (int)4>(T1 *, T1 *)
     -     add(int *, const char *)
     -     some_matmul
     -     gemm_fusion_dot_1
@@ -295,8 +298,28 @@ def test_the_work_that_a_name_tells_of(name: str, work: str, words: set[str]) ->
 
 
 @pytest.mark.parametrize(
+    ("name", "work"),
+    [
+        ("sm50_xmma_pooling_fw_4d_FP16FP32NHWC_Average_FastDiv_CAlign8_execute_kernel_trt", "pooling"),
+        ("sm80_xmma_fprop_implicit_gemm_f16f16_f16f16_f16_nhwckrsc_nhwc_tilesize128x64x64_trt", "products"),
+        ("void cudnn::fusion::compute_dot_do_o_specialized<(bool)1, (int)64>(const void *)", "attention"),
+        ("void cudnn::fusion::convert_dq_to_16bits<(bool)1>(const void *, void *)", "attention"),
+        ("void cudnn::bn_bw_1C11_kernel_new<__half, float, float2, (int)512>(float, float)", "normalization"),
+        ("void cudnn::detail::bn_fw_inf_1C11_kernel_NCHW<float, float, true, 1>(float, float)", "normalization"),
+        ("void at::native::<unnamed>::GammaBetaBackwardCUDAKernelTemplate<float, float>(long)", "normalization"),
+        ("void CUTENSOR_NAMESPACE::permutationKernelPLC3<ElementwiseStaticConfig>(int)", "layout changes"),
+        ("void pointwise_mult_and_sum_complex<float2, (int)8, (int)4>(T1 *, T1 *)", "helpers of products"),
+    ],
+)
+def test_the_work_of_kernels_that_were_taken_for_others(name: str, work: str) -> None:
+    assert parse_name(name).work == work
+
+
+@pytest.mark.parametrize(
     ("name", "short"),
     [
+        ("std::enable_if<!T7, void>::type internal::gemvx::kernel<int, int, float, float, (bool)0, (int)6>(T1)",
+         "gemvx::kernel"),
         ("void at::native::vectorized_elementwise_kernel<(int)4, at::native::FillFunctor<float>>(int)",
          "vectorized_elementwise_kernel<FillFunctor>"),
         ("void at::native::elementwise_kernel<(int)128, (int)2, void at::native::gpu_kernel_impl_nocast<at::native::"

@@ -12,13 +12,13 @@ STEP = [1, 2, *LAYER * 12, 3, 4, 5]
 FLAT = [1, 2, 3, 4, 5, 6, 7]  # without an inner loop
 
 
-def find(elements, weight=None, starting=(), kinds=None):
+def find(elements, weight=None, starting=(), kinds=None, several=()):
     """Starts and lengths of the repetitions."""
     elements = np.array(elements, dtype=np.int64)
-    marks = np.isin(np.arange(len(elements)), list(starting))
+    marks, graphs = (np.isin(np.arange(len(elements)), list(places)) for places in (starting, several))
     weight = np.ones(len(elements)) if weight is None else np.array(weight, dtype=float)
     kinds = elements if kinds is None else np.array(kinds, dtype=np.int64)
-    start, end = find_repetitions(Sequence(elements, kinds, weight, marks))
+    start, end = find_repetitions(Sequence(elements, kinds, weight, marks, graphs))
     return start.tolist(), (end - start).tolist()
 
 
@@ -27,7 +27,7 @@ def multiples(length, count, offset=0):
 
 
 @pytest.mark.parametrize(
-    "step", [STEP, FLAT, [0], [0, 0, 1]], ids=["inner loop", "flat", "one kernel", "twice the same"]
+    "step", [STEP, FLAT, [0, 1], [0, 0, 1]], ids=["inner loop", "flat", "two kernels", "twice the same"]
 )
 @pytest.mark.parametrize("count", [3, 4, 10])
 def test_repetitions_of_a_step(step, count):
@@ -39,6 +39,18 @@ def test_repetitions_of_a_step(step, count):
 )
 def test_what_does_not_repeat_three_times_has_no_period(elements):
     assert find(elements) == ([], [])
+
+
+@pytest.mark.parametrize("count", [3, 6, 100])
+def test_one_thing_again_and_again_is_no_step(count):
+    """Six launches of a kernel and then three of another are no six iterations; nor is one kernel in two sizes."""
+    assert find([0] * count) == ([], [])
+    assert find([0] * count + [1] * (count // 2)) == ([], [])
+    assert find([0, 1] * count, kinds=[0] * 2 * count) == ([], [])
+
+
+def test_a_graph_again_and_again_is_a_step():
+    assert find([0] * 6, several=range(6)) == multiples(1, 6)
 
 
 @pytest.mark.parametrize("kinds", [5, 40, 1000])

@@ -22,7 +22,7 @@ from tcprof import cli
 from tcprof.analysis import analyze
 from tcprof.errors import InputError, OutputError
 from tcprof.sources.nsys_sqlite import NsysExport, schema
-from tcprof.sources.nsys_sqlite.redaction import allowed
+from tcprof.sources.nsys_sqlite.redaction import allowed, own_words
 from tcprof.sources.nsys_sqlite.redaction import redact as redact_module
 from tcprof.sources.nsys_sqlite.redaction.private_texts import Kind, PrivateTexts
 from tcprof.sources.nsys_sqlite.redaction.redact import Redaction, redact
@@ -198,6 +198,11 @@ def test_in_a_fixture_nothing_is_left_to_redact(source: Path, tmp_path: Path) ->
     assert (others, redaction.searched) == ([], 0)
 
 
+def keep_any(patch: pytest.MonkeyPatch, table: str, column: str) -> None:
+    patch.setitem(allowed._KEPT_TEXT, table, {column})
+    patch.setattr(own_words, "is_own", lambda text: True)
+
+
 def keep_streams(patch: pytest.MonkeyPatch) -> None:
     patch.setitem(allowed._KEPT_TEXT, "ProcessStreams", set())
     patch.setattr(allowed, "KERNEL_STRINGS", (*allowed.KERNEL_STRINGS, ("ProcessStreams", "filenameId")))
@@ -205,15 +210,15 @@ def keep_streams(patch: pytest.MonkeyPatch) -> None:
 
 WEAKENED: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "process names": (
-        lambda patch: patch.setitem(allowed._KEPT_TEXT, "PROCESSES", {"name"}),
+        lambda patch: keep_any(patch, "PROCESSES", "name"),
         "its PROCESSES.name would hold a text of the process names",
     ),
     "hosts and files": (
-        lambda patch: patch.setitem(allowed._SETTINGS, "META_DATA_EXPORT", {"EXPORT_*": ""}),
+        lambda patch: patch.setitem(allowed._SETTINGS, "META_DATA_EXPORT", {"EXPORT_.*": ".*"}),
         "its META_DATA_EXPORT.value would hold a text of the paths",
     ),
     "environment": (
-        lambda patch: patch.setitem(allowed._SETTINGS, "TARGET_INFO_SYSTEM_ENV", {"DeviceEnvironment": ""}),
+        lambda patch: patch.setitem(allowed._SETTINGS, "TARGET_INFO_SYSTEM_ENV", {"DeviceEnvironment": ".*"}),
         "its TARGET_INFO_SYSTEM_ENV.value would hold a text of the commands and arguments",
     ),
     "messages": (
@@ -222,7 +227,7 @@ WEAKENED: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     ),
     "file names": (keep_streams, "its StringIds.value would hold a text of the paths"),
     "serial numbers": (
-        lambda patch: patch.setitem(allowed._KEPT_TEXT, schema.CUDA_DEVICES.name, {"uuid"}),
+        lambda patch: keep_any(patch, schema.CUDA_DEVICES.name, "uuid"),
         "its TARGET_INFO_CUDA_DEVICE.uuid would hold a text of the serial numbers",
     ),
 }
@@ -241,8 +246,9 @@ def test_a_copy_that_holds_something_private_is_refused(
 
 
 def test_text_among_numbers_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="its table CUPTI_ACTIVITY_KIND_KERNEL would hold text among numbers"):
+    with pytest.raises(InputError, match="CUPTI_ACTIVITY_KIND_KERNEL holds text among its numbers") as caught:
         redacted(recording().kernel("gemm", 10_000, 11_000, gridX="hunter2"), tmp_path)
+    assert "defect" not in str(caught.value.hint)
     assert [path.name for path in tmp_path.iterdir()] == ["source.sqlite"]
 
 
@@ -260,7 +266,7 @@ def test_numbers_are_kept_whatever_a_column_is_declared_as(declared: str, tmp_pa
     source = recording().write(tmp_path, "source.sqlite")
     values = (3, 3.25, -(2**62), 0, 0.0, 1e300, float("inf"), "3.25", "12", None, "")
     with closing(sqlite3.connect(source)) as connection:
-        connection.execute(f"create table CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER, given {declared})")
+        connection.execute(f"create table CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER, flags {declared})")
         rows = list(enumerate(values))
         connection.executemany("insert into CUPTI_ACTIVITY_KIND_SYNCHRONIZATION values (?, ?)", rows)
         connection.commit()
@@ -274,14 +280,14 @@ def test_numbers_are_kept_whatever_a_column_is_declared_as(declared: str, tmp_pa
 
 def column_of(path: Path) -> list[object]:
     with closing(sqlite3.connect(path)) as connection:
-        return [row[0] for row in connection.execute("select given from CUPTI_ACTIVITY_KIND_SYNCHRONIZATION")]
+        return [row[0] for row in connection.execute("select flags from CUPTI_ACTIVITY_KIND_SYNCHRONIZATION")]
 
 
 @pytest.mark.parametrize("declared", ["TEXT", "BLOB", ""])
 def test_text_and_bytes_of_a_column_that_is_not_listed_are_left_out(declared: str, tmp_path: Path) -> None:
     source = recording().write(tmp_path, "source.sqlite")
     with closing(sqlite3.connect(source)) as connection:
-        connection.execute(f"create table CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER, given {declared})")
+        connection.execute(f"create table CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER, flags {declared})")
         insert = "insert into CUPTI_ACTIVITY_KIND_SYNCHRONIZATION values (1, ?)"
         connection.executemany(insert, [("hunter2",), (b"hunter2",), (7,)])
         connection.commit()
@@ -462,7 +468,11 @@ def test_definitions_of_tables_are_not_read_again_for_each(tmp_path: Path, monke
 
 def test_of_constants_only_what_may_be_nsyss_own_words_is_kept(tmp_path: Path) -> None:
     builder = recording()
-    known = ((0, "CUDA_MEMCPY_KIND_HTOD", "Host-to-Device"), (1, "AN_OLD_ONE", "Event (DEPRECATED)"), (2, "BARE", None))
+    known = (
+        (0, "CUDA_MEMCPY_KIND_HTOD", "Host-to-Device"),
+        (1, "UNKNOWN", "Event (DEPRECATED)"),
+        (2, "MAX", None),
+    )
     for number, name, label in (*known, (3, "/home/alice", "hunter2"), (4, "TOKEN", "AKIA=kept/quiet")):
         builder.row("ENUM_CUDA_MEMCPY_OPER", id=number, name=name, label=label, other="secret-worker")
     builder.row("ENUM_OF_THE_PROGRAM", id=0, name="hunter2")
@@ -526,7 +536,7 @@ def test_nothing_to_leave_out_is_said() -> None:
     from tcprof.sources.nsys_sqlite.redaction.copy_check import CheckedNames, Suspects
 
     none = Suspects(0, ())
-    assert describe_redaction(Redaction({}, (), 0, CheckedNames(none, none)))[0] == "Nothing had to be left out."
+    assert describe_redaction(Redaction({}, (), (), 0, CheckedNames(none, none)))[0] == "Nothing had to be left out."
 
 
 # The command
@@ -579,7 +589,7 @@ def test_a_recording_is_never_replaced(run: Run, tmp_path: Path) -> None:
 def test_a_refused_copy_leaves_the_old_one(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, copy = recording_with_secrets().write(tmp_path), tmp_path / "copy.sqlite"
     copy.write_bytes(b"the old one")
-    monkeypatch.setitem(allowed._KEPT_TEXT, "PROCESSES", {"name"})
+    keep_any(monkeypatch, "PROCESSES", "name")
     status, out, err = run(source, "-o", copy, "--force")
     assert (status, out) == (3, "")
     assert err.startswith("tcprof: No copy was written: its PROCESSES.name would hold")

@@ -79,7 +79,15 @@ def json_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
 def write_json(path: Path) -> Path:
     """A range of 40 µs with one kernel in its second half, sampled four times."""
     launch = {"process": 7, "thread": 8, "correlation": 1, "start_ns": 1000}
-    kernel = {"gpu": 0, "kind": "kernel", "name": "k", "launch_geometry": "", "stream": 3, "process": 7}
+    kernel = {
+        "gpu": 0,
+        "kind": "kernel",
+        "name": "k",
+        "launch_geometry": "",
+        "host_memory": "",
+        "stream": 3,
+        "process": 7,
+    }
     opened = {"process": 7, "thread": 8, "domain": "", "name": "step", "start_ns": 0, "end_ns": 40_000}
     frames: dict[str, list[dict[str, Any]]] = {
         "gpus": [{"gpu": 0, "name": "A GPU", "chip": "GH100"}],

@@ -12,6 +12,7 @@ from tcprof.errors import InputError
 from tcprof.frames import ACTIVITIES, DIAGNOSTICS, GPUS, LAUNCHES, NVTX_RANGES
 from tcprof.sources import Recording
 from tcprof.sources.nsys_sqlite import NsysExport, schema
+from tcprof.sources.nsys_sqlite.redaction.redact import redact
 
 
 def assert_dtypes(frame, kind):
@@ -477,3 +478,25 @@ def test_an_export_is_not_written(tmp_path):
     read_all(path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_copies_know_the_hosts_memory(tmp_path):
+    """Of a copy to the GPU that of its source, of one from it that of its target; not that of the GPU."""
+    builder = (
+        TraceBuilder()
+        .copy("host to device", 0, 1, srcKind=0, dstKind=2)
+        .copy("host to device", 1, 2, srcKind=1, dstKind=2)
+        .copy("device to host", 2, 3, srcKind=2, dstKind=1)
+        .copy("host to device", 3, 4, srcKind=4, dstKind=2)
+        .copy("device to device", 4, 5, srcKind=2, dstKind=2)
+        .copy("host to device", 5, 6, srcKind=7, dstKind=2)
+        .copy("host to device", 6, 7, srcKind=None)
+        .memset(7, 8)
+        .kernel("gemm", 8, 9)
+    )
+    memory = builder.trace(tmp_path).activities()["host_memory"].tolist()
+    assert memory == ["pageable", "pinned", "pinned", "managed", "", "", "", "", ""]
+    redact(builder.write(tmp_path), tmp_path / "copy.sqlite")
+    assert NsysExport(tmp_path / "copy.sqlite").activities()["host_memory"].tolist() == memory
+    without = builder.without("CUPTI_ACTIVITY_KIND_MEMCPY.srcKind")
+    assert without.trace(tmp_path).activities()["host_memory"].tolist() == ["", "", "pinned", *[""] * 6]

@@ -65,8 +65,10 @@ def test_rows_in_any_order_and_twice(tmp_path):
     assert_rows(builder.trace(tmp_path).samples().frame, expected)
 
 
-def test_one_sample_has_no_length(tmp_path):
-    assert_rows(TraceBuilder().samples([5], start=7).trace(tmp_path).samples().frame, "start_ns  end_ns\n7  7")
+def test_one_sample_has_no_length_and_is_left_out(tmp_path):
+    builder = TraceBuilder().cycles([7], sm=[100]).samples([9], metric="GR Active [Throughput %]")
+    samples = builder.samples([50, 60], gpu=1).trace(tmp_path).samples(("tensor_active_pct", "gr_active_pct"))
+    assert samples.frame["gpu"].tolist() == [1, 1]
 
 
 def test_samples_that_touch_a_lost_stretch_are_left_out_on_its_gpu_only(tmp_path):
@@ -403,7 +405,7 @@ def test_a_chips_own_names_come_first(tmp_path):
     """On Turing the shared pipe is what there is; a name of another chip is read where nothing else is."""
     shared, alone = "Tensor Active / FP16 Active [Throughput %]", "Tensor Active [Throughput %]"
     for chip, expected in (("TU102", 7), ("GH100", 1), (None, 1)):
-        builder = TraceBuilder().gpu(chip=chip).samples([1], metric=alone).samples([7], metric=shared)
+        builder = TraceBuilder().gpu(chip=chip).samples([1, 1], metric=alone).samples([7, 7], metric=shared)
         samples = builder.trace(tmp_path).samples()
-        assert samples.frame["tensor_active_pct"].tolist() == [expected]
+        assert samples.frame["tensor_active_pct"].tolist() == [expected] * 2
         assert samples.shared_pipe is (chip == "TU102")

@@ -16,7 +16,8 @@ import tcprof
 from tcprof.findings.iterations import measure_iterations
 from tcprof.findings.typical import find_typical
 from tcprof.frames import SAMPLES
-from tcprof.units import format_interval, format_ns, format_pct
+from tcprof.units import format_interval, format_ns, format_pct, format_pct_interval
+from tcprof.views.recording.ranges import list_ranges
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -123,6 +124,82 @@ class TestIterations:
         assert figures.tensor_active_pct == pytest.approx(mean)
         assert rows["tensor_active_low_pct"].min() <= figures.low_pct <= mean <= figures.high_pct
         assert figures.count == rows["instance_count"].sum()
+
+
+PLAIN, TENSOR = "plain_product", "sm90_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_kernel"
+
+
+def products(*runs, name=""):
+    """Kernels of 1 ms one after the other, 54 % of them plain; each run of so many may be in ranges of a name.
+
+    Args:
+        runs: Name and number of each run's kernels.
+        name: Name of a range around each plain kernel; empty for none.
+    """
+    trace, cycles, at = TraceBuilder().gpu(), [], 1_000 * US
+    for kernel, count in runs:
+        for _ in range(count):
+            length = 1_000 * US if kernel == PLAIN else 1_700 * US
+            if name and kernel == PLAIN:
+                trace.range(name, at - 20 * US, at - 5 * US)
+            trace.kernel(kernel, at, at + length, launched=at - 10 * US)
+            at += length
+            cycles += [900_000 if kernel == TENSOR else 0] * (length // (10 * US))
+    return trace.cycles([*[0] * 100, *cycles, *[0] * 50], sm=[19_800 * 132 // 2] * (len(cycles) + 150), period=10 * US)
+
+
+class TestWhole:
+    """What is said of a recording is so of all of it, not of its iterations alone."""
+
+    def test_one_kernel_again_and_again_is_no_iteration(self, tmp_path):
+        analysis = tcprof.read(products((PLAIN, 6), (TENSOR, 3)).write(tmp_path))
+        assert analysis.iterations.empty
+        (verdict,) = analysis.verdict
+        assert "tensor kernels had 45.9 % (in which the Tensor Cores were busy" in verdict
+        assert "No kernel" not in verdict
+        assert "all-well" not in {each.rule for each in analysis.advice}
+
+    def test_what_iterations_do_not_hold_is_told(self, tmp_path):
+        analysis = tcprof.read(products((PLAIN, 6), (TENSOR, 3), name="naive").write(tmp_path))
+        (summary,) = summarize(analysis)
+        outside = "Kernels outside of these iterations have 45.9 % of the GPU's kernel time, "
+        outside += "tensor kernels among them 45.9 %."
+        assert len(analysis.iterations) == 6
+        assert "No kernel of an iteration uses the Tensor Cores." in summary.verdict[1]
+        assert summary.verdict[-1] == outside
+        assert summary.headline[-1] == outside
+        assert "all-well" not in {each.rule for each in analysis.advice}
+
+    def test_what_most_iterations_hold_needs_no_words(self, tmp_path):
+        said = verdict_of(tmp_path)
+        assert "Outside" not in said
+        assert "No kernel uses the Tensor Cores." in said
+
+    def test_tensor_kernels_of_iterations_are_judged_by_these(self, tmp_path):
+        """Warm-up and what comes later are no part of how busy the Tensor Cores were under them."""
+        trace = products((TENSOR, 6), (PLAIN, 1))
+        for at in range(6):
+            start = 1_000 * US + at * 1_700 * US
+            trace.range("step", start - 20 * US, start - 5 * US)
+        trace.kernel(TENSOR, 20_000 * US, 30_000 * US, launched=19_000 * US)
+        analysis = tcprof.read(trace.write(tmp_path))
+        launched = analysis.launched[analysis.launched["iteration"] >= 0]
+        active = 100 * launched["tensor_active_ns"].sum() / launched["duration_ns"].sum()
+        assert f"(in which the Tensor Cores were busy {format_pct(active)})" in analysis.verdict[0]
+
+    def test_graphs_may_hide_tensor_kernels(self, tmp_path):
+        trace, cycles = TraceBuilder().gpu(), []
+        for at in range(0, 10_000 * US, 1_000 * US):
+            trace.range("step", at, at + 900 * US)
+            trace.kernel("vectorized_elementwise_kernel", at + 100 * US, at + 500 * US, launched=at + 50 * US)
+            trace.graph(at + 500 * US, at + 900 * US, launched=at + 60 * US)
+            cycles += [900_000 if 50 <= sample < 90 else 0 for sample in range(100)]
+        trace.cycles(cycles, sm=[19_800 * 132 // 2] * len(cycles), period=10 * US)
+        (summary,) = summarize(tcprof.read(trace.write(tmp_path)))
+        assert summary.verdict[1].startswith(
+            "No kernel uses the Tensor Cores outside of CUDA graphs. Of that time, other"
+        )
+        assert "CUDA graphs, whose kernels were not recorded, had 50.0 %" in summary.verdict[1]
 
 
 class TestSentences:
@@ -235,7 +312,7 @@ class TestCapture:
     def test_none_active(self):
         ranges = make_analysis().ranges
         idle = ranges.assign(tensor_active_mean_pct=ranges["tensor_active_mean_pct"] * 0)
-        assert summarize(make_analysis(ranges=idle))[0].verdict[1] == "No range had any Tensor Active."
+        assert summarize(make_analysis(ranges=idle))[0].verdict[1] == "No range with a figure had any Tensor Active."
 
     def test_too_little_covered(self):
         ranges = make_analysis().ranges.assign(tensor_active_mean_pct=math.nan, coverage_pct=31.0)
@@ -253,7 +330,7 @@ class TestCapture:
     def test_names_of_kernels_are_not_taken_for_a_measurement(self, tmp_path):
         trace = TraceBuilder().gpu().kernel("vectorized_elementwise_kernel", 1_000_000, 1_500_000)
         (summary,) = summarize(tcprof.read(trace.write(tmp_path)))
-        assert "By their names, no kernels use the Tensor Cores." in " ".join(summary.verdict)
+        assert "By their names, no kernel is known to use the Tensor Cores." in " ".join(summary.verdict)
 
     def test_each_gpu(self):
         titles = [summary.title for summary in summarize(make_analysis(gpus=(0, 2)))]
@@ -310,8 +387,8 @@ class TestChecks:
     )
     def test_clocks_that_disagree(self, shift, correlation, state):
         """Samples that were moved are in order: the notes say so."""
-        row = {"gpu": [0], "offset_ns": [shift - 450.0], "correlation": [correlation], "shift_ns": [shift]}
-        clocks = pd.DataFrame(row)
+        row = {"gpu": [0], "offset_ns": [shift - 450.0], "correlation": [correlation], "error_ns": [500.0]}
+        clocks = pd.DataFrame(row | {"shift_ns": [shift], "last_shift_ns": [shift]})
         assert self.states(make_analysis(clocks=clocks))["Clock check"] == state
 
     def test_work_outside_of_ranges(self, tmp_path):
@@ -338,3 +415,16 @@ class TestChecks:
 )
 def test_interval_is_written_with_one_unit(low, high, text, shown):
     assert format_interval(low, high, text) == shown
+
+
+def test_an_interval_from_0_to_100_percent_says_nothing(tmp_path):
+    assert format_pct_interval(0.0, 100.0) == "unresolved"
+    assert format_pct_interval(0.0, 99.0) == "0.0–99.0 %"
+    assert format_pct_interval(math.nan, 100.0) == ""
+    ranges = make_analysis().ranges
+    unresolved = ranges.assign(tensor_active_low_pct=0.0, tensor_active_high_pct=100.0)
+    analysis = make_analysis(ranges=unresolved)
+    (summary,) = summarize(analysis)
+    assert not any("highest mean" in sentence for sentence in summary.verdict)
+    (table,) = list_ranges(analysis, unresolved)
+    assert any(cell.after == ("unresolved",) for row in table.rows for cell in row.cells)

@@ -12,6 +12,7 @@ import pandas as pd
 from tcprof.analysis import summary
 from tcprof.analysis.account import NO_ACCOUNT, Account, Evidence, add_iterations, make_account
 from tcprof.analysis.clock import align_samples, check_clocks
+from tcprof.analysis.fingerprint import Marks, take_fingerprint
 from tcprof.analysis.gpus import list_gpus
 from tcprof.analysis.instances import Work, busy_time, instance_windows, list_instances
 from tcprof.analysis.iterations import find_iterating_paths, find_iterations
@@ -100,6 +101,11 @@ class Analysis:
     def kernels_by_path(self) -> pd.DataFrame:
         """The kernels, with a row for each path as well."""
         return self.split_by_path()
+
+    @cached_property
+    def fingerprint(self) -> Marks:
+        """What copies of the recording have in common, and no other run has."""
+        return take_fingerprint(self.samples if self.activities.empty else self.activities)
 
     @property
     def alone(self) -> pd.DataFrame:

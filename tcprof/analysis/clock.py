@@ -1,32 +1,34 @@
 """Whether the sampler's clock is the trace's: GR Active against the time under kernels.
 
 Samples and kernels come from different clocks that Nsight Systems has brought together. Where they are apart, samples
-show other kernels than those that they lie under. So they are moved by as much as can be measured.
+show other kernels than those that they lie under. So they are moved by as much as can be measured: of long recordings
+in pieces, by samples around the longest pauses of each. A line through the pieces' offsets tells whether the clocks
+drift apart; what departs from the line is an error that nothing corrects.
 """
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from tcprof.analysis.borders import LEAST_OFFSET_NS
 from tcprof.analysis.copies import find_own_moves
-from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.intervals import StepFunction, run_starts, union
+from tcprof.analysis.offsets import ENGINE_LEAD_NS, LOWEST_CORRELATION, OFFSETS, compare, measure_offset
 from tcprof.analysis.picking import pick_rows
 from tcprof.analysis.sampling import samples_by_gpu
-from tcprof.arrays import Bools, Floats
+from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import CLOCKS, KERNEL_KINDS
 
-ENGINE_LEAD_NS = 450  # GR Active leads the kernels by so much: 57 recordings of an H200 and H100, -0.25 to 0.77 µs
 MOVED_ERROR_NS = 500.0  # how well samples that were moved lie then
 SMALLEST_OFFSET_NS = 1000  # smaller differences are not significant
-LOWEST_CORRELATION = 0.9
 BRIDGED_NS = 5_000  # the engine stays active between kernels that follow each other this closely
-FLAT, WIDEST_NS = 5e-4, 1500  # correlations that differ by less are alike; where they reach further, none is best
-WEAK_DEVIATION, STRONG_CORRELATION = 0.1, 0.95  # what varies by less must correlate better to mean anything
-SMALLEST_DEVIATION = 0.02  # of the busy share of a sample: below it there is too little idle time to compare
-FEWEST_SAMPLES = 50
 MOST_SAMPLES = 20_000
-_OFFSETS = np.arange(-120, 121) * 1000  # ns; a period at 10 kHz and more
+PIECES = 40  # of a recording: the offset of each is measured
+FEWEST_PIECES = 4  # a drift needs so many
+SMALLEST_DRIFT_NS = 500  # from the first piece to the last: less is left to the fit's own estimate of the offset
+SIGNIFICANT = 5.0  # standard errors from which a drift is corrected
+DEGREES = 4.0  # of Student's t: single pieces may be far off
 
 
 def check_clocks(activities: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
@@ -42,23 +44,125 @@ def check_clocks(activities: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFram
     is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()
     rows = []
     for gpu, sampled in samples_by_gpu(samples).items():
-        known = sampled["gr_active_pct"].notna().to_numpy()
         is_mine = (activities["gpu"] == gpu).to_numpy()
         of_gpu = pick_rows(activities, is_kernel & is_mine)
-        if not known.any() or of_gpu.empty:
+        if not sampled["gr_active_pct"].notna().any() or of_gpu.empty:
             continue
         busy = _busy(of_gpu)
-        inside = known & (sampled["start_ns"] >= busy.start[0]) & (sampled["end_ns"] <= busy.end[-1])
-        inside &= ~_shows_moves(pick_rows(activities, is_mine & ~is_kernel), sampled)
-        found = _compare(busy, sampled.iloc[np.flatnonzero(inside)[:MOST_SAMPLES]])
-        rows.append({"gpu": gpu, **found, "shift_ns": _find_shift(**found)})
+        chosen = sampled.iloc[_choose(busy, sampled)]
+        chosen = chosen[
+            chosen["gr_active_pct"].notna() & ~_shows_moves(pick_rows(activities, is_mine & ~is_kernel), chosen)
+        ]
+        whole = (int(sampled["start_ns"].iloc[0]), int(sampled["end_ns"].iloc[-1]))
+        rows.append({"gpu": gpu, **_measure(busy, chosen, whole)})
     return CLOCKS.conform(pd.DataFrame(rows, columns=CLOCKS.names))
 
 
-def _find_shift(offset_ns: float, correlation: float) -> int:
-    """By how much samples are too late, in ns; 0 where this is unknown."""
-    late = offset_ns + ENGINE_LEAD_NS
-    return round(late) if correlation >= LOWEST_CORRELATION and abs(late) > SMALLEST_OFFSET_NS else 0
+def _choose(busy: StepFunction, samples: pd.DataFrame) -> Ints:
+    """Samples between the first and the last kernel: all, or those around the longest pauses of each piece."""
+    start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
+    first = int(np.searchsorted(start, busy.start[0]))
+    last = int(np.searchsorted(end, busy.end[-1], side="right"))
+    if last - first <= MOST_SAMPLES:
+        return np.arange(first, max(first, last))
+    low, high = busy.end[:-1], busy.start[1:]  # the pauses
+    piece = _pieces(low, (int(busy.start[0]), int(busy.end[-1])))
+    period = (end[last - 1] - start[first]) / (last - first)
+    number = max(1, int(MOST_SAMPLES / PIECES * period / (2 * np.ptp(OFFSETS))))  # of pauses: two edges each
+    order = np.lexsort((low - high, piece))
+    rank = np.arange(len(order)) - np.searchsorted(piece[order], piece[order])
+    longest = order[rank < number]
+    edges = np.concatenate([low[longest], high[longest]])
+    begin, finish = (np.searchsorted(start, edges + bound) for bound in (OFFSETS[0], OFFSETS[-1]))
+    chosen = np.zeros(len(start) + 1, dtype=np.int64)
+    np.add.at(chosen, begin, 1)
+    np.add.at(chosen, finish, -1)
+    found = np.flatnonzero(np.cumsum(chosen)[:-1])
+    return found[(found >= first) & (found < last)]
+
+
+def _pieces(time: Ints, whole: tuple[int, int]) -> Ints:
+    """The piece of a recording that each time lies in."""
+    return np.asarray((time - whole[0]) * PIECES // (whole[1] - whole[0] + 1))
+
+
+@dataclass(frozen=True)
+class _Line:
+    """An offset that changes evenly.
+
+    Attributes:
+        middle: The time at which it is ``offset``.
+        offset: In ns.
+        slope: In ns for each ns.
+        uneven_ns: By how much pieces depart from it, beyond their errors.
+    """
+
+    middle: float = 0.0
+    offset: float = 0.0
+    slope: float = 0.0
+    uneven_ns: float = 0.0
+
+    def at(self, time: Ints | Floats) -> Floats:
+        """The offset at some times."""
+        return np.asarray(self.offset + self.slope * (time - self.middle))
+
+
+def _measure(busy: StepFunction, samples: pd.DataFrame, whole: tuple[int, int]) -> dict[str, float]:
+    """A row of ``CLOCKS``, without the GPU.
+
+    Args:
+        busy: When kernels run.
+        samples: Those to compare.
+        whole: The first and the last moment that was sampled.
+    """
+    line, found = _find_drift(busy, samples), compare(busy, samples)
+    if line.slope or line.uneven_ns:
+        straight = compare(busy, _move(samples, np.round(line.at(samples["start_ns"].to_numpy())).astype(np.int64)))
+        if straight["correlation"] >= max(LOWEST_CORRELATION, np.nan_to_num(found["correlation"])):
+            found = {**straight, "offset_ns": straight["offset_ns"] + line.offset}
+        else:
+            line = _Line()
+    late = found["offset_ns"] + ENGINE_LEAD_NS
+    is_known = found["correlation"] >= LOWEST_CORRELATION
+    is_moved = is_known and (abs(late) > SMALLEST_OFFSET_NS or line.slope != 0)
+    shifts = [round(late + line.slope * (time - line.middle)) if is_moved else 0 for time in whole]
+    error = float(np.hypot(MOVED_ERROR_NS if is_moved else LEAST_OFFSET_NS, line.uneven_ns)) if is_known else np.nan
+    return {**found, "shift_ns": shifts[0], "last_shift_ns": shifts[1], "error_ns": error}
+
+
+def _find_drift(busy: StepFunction, samples: pd.DataFrame) -> _Line:
+    """The line through the offsets of the pieces; flat where no drift is significant."""
+    if not len(samples):
+        return _Line()
+    start = samples["start_ns"].to_numpy()
+    piece = _pieces(start, (int(start[0]), int(start[-1])))
+    first, found, about = run_starts(piece), [], 0
+    for rows in np.split(np.arange(len(start)), first[1:]):
+        measured = measure_offset(busy, _move(samples.iloc[rows], about))
+        if measured is not None:
+            offset, error = measured
+            found.append((float(start[rows].mean()), about + offset, error))
+            about += round(offset)
+    if len(found) < FEWEST_PIECES:
+        return _Line()
+    return _fit_line(*np.array(found).T)
+
+
+def _fit_line(time: Floats, offset: Floats, error: Floats) -> _Line:
+    """The line through offsets; flat where its slope is not significant."""
+    trust = np.ones(len(time))
+    for _ in range(10):
+        weight = trust / error**2
+        middle, mean = np.average(time, weights=weight), np.average(offset, weights=weight)
+        spread = float(np.sum(weight * (time - middle) ** 2))
+        slope = float(np.sum(weight * (time - middle) * (offset - mean))) / spread
+        left = offset - mean - slope * (time - middle)
+        trust = (DEGREES + 1) / (DEGREES + (left / error) ** 2)
+    wider = max(1.0, float(np.quantile(np.abs(left) / error, 0.68)))
+    uneven = float(np.quantile(np.maximum(np.abs(left) - 2 * error, 0), 0.8))
+    of_all = slope * np.ptp(time)
+    is_drift = abs(of_all) > SMALLEST_DRIFT_NS and abs(slope) > SIGNIFICANT * wider / np.sqrt(spread)
+    return _Line(float(middle), float(mean) if is_drift else 0.0, slope if is_drift else 0.0, uneven)
 
 
 def align_samples(samples: pd.DataFrame, clocks: pd.DataFrame) -> pd.DataFrame:
@@ -68,20 +172,36 @@ def align_samples(samples: pd.DataFrame, clocks: pd.DataFrame) -> pd.DataFrame:
         samples: See ``tcprof.frames.SAMPLES``.
         clocks: See ``check_clocks``.
     """
-    moved = clocks.loc[clocks["shift_ns"] != 0].set_index("gpu")["shift_ns"]
+    moved = moved_clocks(clocks)
     if moved.empty:
         return samples
-    shift = samples["gpu"].map(moved).fillna(0).to_numpy(np.int64)
-    return samples.assign(start_ns=samples["start_ns"] - shift, end_ns=samples["end_ns"] - shift)
+    gpu, start, end = (samples[name].to_numpy() for name in ("gpu", "start_ns", "end_ns"))
+    begin, finish = start.copy(), end.copy()
+    for row in moved.itertuples():
+        rows = np.flatnonzero(gpu == row.gpu)
+        whole = [start[rows[0]], end[rows[-1]]]
+        for times in (begin, finish):
+            times[rows] -= np.round(np.interp(times[rows], whole, [row.shift_ns, row.last_shift_ns])).astype(np.int64)
+    return samples.assign(start_ns=begin, end_ns=finish)
+
+
+def moved_clocks(clocks: pd.DataFrame) -> pd.DataFrame:
+    """The GPUs whose samples were moved."""
+    return clocks[(clocks["shift_ns"] != 0) | (clocks["last_shift_ns"] != 0)]
 
 
 def offset_errors(clocks: pd.DataFrame) -> dict[int, float]:
-    """How far the samples of each GPU that were moved may still be off, in ns.
+    """How far the samples of each GPU may still be off, in ns, where that was measured.
 
     Args:
         clocks: See ``check_clocks``.
     """
-    return dict.fromkeys(clocks.loc[clocks["shift_ns"] != 0, "gpu"].tolist(), MOVED_ERROR_NS)
+    known = clocks[clocks["error_ns"].notna()]
+    return dict(zip(known["gpu"].tolist(), known["error_ns"].tolist(), strict=True))
+
+
+def _move(samples: pd.DataFrame, late: int | Ints) -> pd.DataFrame:
+    return samples.assign(start_ns=samples["start_ns"] - late, end_ns=samples["end_ns"] - late)
 
 
 def _busy(kernels: pd.DataFrame) -> StepFunction:
@@ -96,62 +216,3 @@ def _shows_moves(activities: pd.DataFrame, samples: pd.DataFrame) -> Bools:
     start, end = samples["start_ns"].to_numpy() - BRIDGED_NS, samples["end_ns"].to_numpy() + BRIDGED_NS
     shown: Bools = find_own_moves(activities).covered(start, end) > 0
     return shown
-
-
-def _compare(busy: StepFunction, samples: pd.DataFrame) -> dict[str, float]:
-    """Offset and correlation at the offset that correlates best.
-
-    Unknown where the GPU was idle, or busy, nearly all the time.
-    """
-    unknown = {"offset_ns": np.nan, "correlation": np.nan}
-    if len(samples) < FEWEST_SAMPLES:
-        return unknown
-    start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
-    active = samples["gr_active_pct"].to_numpy() / 100
-    busy = busy.between(start[0] + _OFFSETS[0], end[-1] + _OFFSETS[-1])
-    times, place = np.unique(np.append(start, end), return_inverse=True)  # most samples begin where another ends
-    borders = np.column_stack([busy.start, busy.end]).ravel()
-    if not len(borders):
-        return unknown
-    # Between borders the busy time grows by 0 or 1 a ns: np.interp is exact, and quicker.
-    counted, begin = busy.until(borders), times[0]
-    until = (np.interp(times - begin + offset, borders - begin, counted) for offset in _OFFSETS)
-    shares = [(at[place[len(start) :]] - at[place[: len(start)]]) / (end - start) for at in until]
-    if np.std(shares[len(_OFFSETS) // 2]) < SMALLEST_DEVIATION:
-        return unknown
-    correlations = _correlate(active, shares)
-    best = int(np.argmax(correlations))
-    alike = _OFFSETS[correlations >= correlations[best] - FLAT]
-    is_flat = correlations[best] >= LOWEST_CORRELATION and np.ptp(alike) > 2 * WIDEST_NS
-    is_weak = np.std(shares[len(_OFFSETS) // 2]) < WEAK_DEVIATION and correlations[best] < STRONG_CORRELATION
-    if is_weak or (is_flat and not alike.min() <= ENGINE_LEAD_NS <= alike.max()):
-        return unknown
-    if is_flat:  # and one clock is among what fits
-        return {"offset_ns": float(-ENGINE_LEAD_NS), "correlation": float(correlations[best])}
-    # Best where samples show what the trace has so much later: then they are stamped that much too early.
-    return {"offset_ns": -_refine(correlations, best), "correlation": float(correlations[best])}
-
-
-def _refine(correlations: Floats, best: int) -> float:
-    """The offset at the top of the parabola through the best one and its neighbours, in ns."""
-    if not 0 < best < len(_OFFSETS) - 1:
-        return float(_OFFSETS[best])
-    before, top, after = correlations[best - 1 : best + 2]
-    bend = before - 2 * top + after
-    return float(_OFFSETS[best] + (1000 * (before - after) / (2 * bend) if bend < 0 else 0))
-
-
-def _correlate(one: Floats, others: Sequence[Floats]) -> Floats:
-    """Pearson's correlation with each; 0 where either does not vary."""
-    if one.std() == 0:
-        return np.zeros(len(others))
-    # As np.corrcoef has it, to the last bit, but what is the same for all is computed once.
-    both = np.empty((2, len(one)))
-    both[0] = one - one.mean()
-    found = np.zeros(len(others))
-    for place, other in enumerate(others):
-        np.subtract(other, other.mean(), out=both[1])
-        moments = both @ both.T * (1 / (len(one) - 1))
-        if moments[1, 1] > 0:
-            found[place] = moments[0, 1] / np.sqrt(moments[0, 0]) / np.sqrt(moments[1, 1])
-    return np.clip(found, -1, 1)

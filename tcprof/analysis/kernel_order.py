@@ -141,7 +141,8 @@ def _find(kernels: pd.DataFrame, weight: Floats, starting: Bools) -> tuple[Ints,
     geometry = kernels["launch_geometry"].cat.codes.to_numpy(np.int64)
     classes = pd.factorize(names << 32 | geometry & 0xFFFFFFFF)[0].astype(np.int64)
     total = np.append(0, np.cumsum(weight))
-    found = [find_repetitions(Sequence(elements, names, weight, starting)) for elements in (classes, names)]
+    is_graph = (kernels["kind"] == "graph").to_numpy()
+    found = [find_repetitions(Sequence(elements, names, weight, starting, is_graph)) for elements in (classes, names)]
     length = [float(np.median(stop - first)) if len(first) else 0.0 for first, stop in found]
     held = [float((total[stop] - total[first]).sum()) for first, stop in found]
     by_name = length[1] > _MUCH_LONGER * length[0] or (held[1] > held[0] and _MUCH_LONGER * length[1] > length[0])

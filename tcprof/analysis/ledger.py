@@ -13,7 +13,7 @@ from tcprof.analysis.projection import CAUSES, REMEDIES, Attribution
 from tcprof.arrays import Floats
 from tcprof.frames import KERNEL_KINDS, LEDGER
 
-ACTIVITY_TIME, KERNEL_TIME, TENSOR_TIME = "activity time", "kernel time", "tensor-active time"
+ACTIVITY_TIME, KERNEL_TIME, TENSOR_TIME = "activity time", "kernel time", "sampled tensor-active time"
 FITTED, NOT_FITTED, NO_KERNEL = "fitted to kernels", "under kernels, but not fitted", "under no kernel"
 UNEXPLAINED = "given to kernels beyond what they usually count"
 NOT_TRACED = "sampled before or after the trace"

@@ -42,6 +42,7 @@ class Observed:
         lost_launches: Launches whose kernels are not in the recording; None where the diagnostics give no reason to
             count them, or this is unknown.
         range_count: NVTX ranges in the recording.
+        path_count: Their paths by all names: more than there are in the frame of paths where names were folded.
         unattributed: Activities that belong to no range, by reason, the largest share first.
         inherited_count: Activities launched by a thread without a range, and counted for one of its process.
         wrong: What the file held that cannot be, and is not in the frames.
@@ -53,6 +54,7 @@ class Observed:
     shared_pipe: bool
     lost_launches: int | None
     range_count: int
+    path_count: int
     unattributed: tuple[Unattributed, ...]
     inherited_count: int
     wrong: tuple[Wrong, ...] = ()
@@ -80,6 +82,7 @@ def observe(
         shared_pipe=samples.shared_pipe,
         lost_launches=lost_launches,
         range_count=len(hierarchy.ranges),
+        path_count=hierarchy.path_count,
         unattributed=_list_unattributed(activities, attribution),
         inherited_count=len(distinct(attribution.activity[attribution.inherited])),
         alone=source.alone(),

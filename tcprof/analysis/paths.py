@@ -1,21 +1,34 @@
 """The paths of ranges: a tree of numbers and names, and a text for each."""
 
+import re
 from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from tcprof.arrays import Ints
+from tcprof.annotate.ranges import DOMAIN
+from tcprof.arrays import Bools, Ints
 from tcprof.frames import OPS_DOMAIN, PATHS
+
+Texts = npt.NDArray[np.object_]
 
 SEPARATOR = " / "
 LONGEST_PATH = 2_000  # characters of a path's text
+MOST_PATHS = 10_000  # with names of their own: tables, comparisons and pages take some 50 kB for each
+OTHERS = "(other names)"
+_OF_TCPROF = (DOMAIN, OPS_DOMAIN)
+_NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|\b(?=[a-fA-F-]*\d)[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*\b|\d+")
 
 
-def name_paths(ranges: pd.DataFrame, parent: Ints, levels: list[Ints]) -> tuple[Ints, pd.DataFrame]:
+def name_paths(ranges: pd.DataFrame, parent: Ints, levels: list[Ints]) -> tuple[Ints, pd.DataFrame, int]:
     """Number the paths, level by level from the outermost, then in the order in which a tree is read.
+
+    A program that gives each request a name of its own has as many paths as ranges. Of more than ``MOST_PATHS`` those
+    are one whose names differ in numbers only; if they are still too many, those that last longest are kept, and the
+    others are ``OTHERS``. Names of modules and ops stay as they are.
 
     Args:
         ranges: See ``tcprof.frames.NVTX_RANGES``.
@@ -23,27 +36,71 @@ def name_paths(ranges: pd.DataFrame, parent: Ints, levels: list[Ints]) -> tuple[
         levels: The rows at each depth, outermost first.
 
     Returns:
-        The path of each range, as a row of the paths; and these, see ``tcprof.frames.PATHS``.
+        The path of each range, as a row of the paths; these, see ``tcprof.frames.PATHS``; and how many there would be
+        by all names.
     """
-    names, domains = ranges["name"].cat.codes.to_numpy(np.int64), ranges["domain"].cat.codes.to_numpy(np.int64)
-    start = ranges["start_ns"].to_numpy()
+    names, texts = ranges["name"].cat.codes.to_numpy(np.int64), ranges["name"].cat.categories.to_numpy(object)
+    path_id, rows = _number_paths(ranges, names, parent, levels)
+    count = len(rows)
+    if count > MOST_PATHS:
+        names, texts = _without_numbers(ranges, names, texts)
+        path_id, rows = _number_paths(ranges, names, parent, levels)
+    if len(rows) > MOST_PATHS:
+        path_id, rows = _number_paths(ranges, names, parent, levels, others=len(texts) - 1)
+    is_ops = [name == OPS_DOMAIN for name in ranges["domain"].cat.categories]  # these come last
+    keys = list(zip((is_ops[domain] for domain in rows["domain"]), rows["start_ns"].tolist(), strict=True))
+    tree = tree_order(rows["parent_id"].tolist(), keys)
+    number = np.empty(len(rows), dtype=np.int64)
+    number[tree] = np.arange(len(rows))
+    paths = _paths_frame(rows.iloc[tree], texts, ranges["domain"].cat.categories, number)
+    return number[path_id] if len(rows) else path_id, paths, count
+
+
+def _number_paths(
+    ranges: pd.DataFrame, names: Ints, parent: Ints, levels: list[Ints], others: int | None = None
+) -> tuple[Ints, pd.DataFrame]:
+    """The path of each range; and of each path its domain, the path above, its name, its depth and its first start.
+
+    With ``others``, the number of a name, each level has half of the paths that are left; the rest is others.
+    """
+    domains, start = ranges["domain"].cat.codes.to_numpy(np.int64), ranges["start_ns"].to_numpy()
     path_id = np.full(len(ranges), -1, dtype=np.int64)
-    rows: list[tuple[int, int, int, int, int]] = []  # domain, parent path, name, depth, first start
+    parts = []
+    count = 0
     for depth, level in enumerate(levels, start=1):
         above = np.where(parent[level] < 0, -1 - domains[level], path_id[parent[level]])
         codes, keys = pd.factorize((above << 32) + names[level])
+        most = max((MOST_PATHS - count) // 2, 1)
+        if others is not None and len(keys) > most:
+            name = np.where(_are_rare(ranges, level, codes, most), others, names[level])
+            codes, keys = pd.factorize((above << 32) + name)
         first = np.full(len(keys), np.iinfo(np.int64).max)
         np.minimum.at(first, codes, start[level])
-        path_id[level] = len(rows) + codes
-        for key, begin in zip(keys.tolist(), first.tolist(), strict=True):
-            over = key >> 32
-            domain = -1 - over if over < 0 else rows[over][0]
-            rows.append((domain, max(over, -1), key & 0xFFFFFFFF, depth, begin))
-    is_ops = [name == OPS_DOMAIN for name in ranges["domain"].cat.categories]  # these come last
-    tree = tree_order([row[1] for row in rows], [(is_ops[row[0]], row[4]) for row in rows])
-    number = np.empty(len(rows), dtype=np.int64)
-    number[tree] = np.arange(len(rows))
-    return number[path_id] if len(rows) else path_id, _paths_frame(ranges, [rows[i] for i in tree], number)
+        path_id[level] = count + codes
+        one = np.empty(len(keys), dtype=np.int64)
+        one[codes] = domains[level]
+        columns = {"domain": one, "parent_id": np.maximum(keys >> 32, -1), "name": keys & 0xFFFFFFFF, "depth": depth}
+        parts.append(pd.DataFrame({**columns, "start_ns": first}))
+        count += len(keys)
+    empty = pd.DataFrame(columns=["domain", "parent_id", "name", "depth", "start_ns"], dtype=np.int64)
+    return path_id, pd.concat(parts, ignore_index=True) if parts else empty
+
+
+def _are_rare(ranges: pd.DataFrame, level: Ints, codes: Ints, most: int) -> Bools:
+    """Which ranges of a level are of paths other than those that last longest in total; those of tcprof never are."""
+    rows = ranges.iloc[level]
+    lasted = np.bincount(codes, (rows["end_ns"] - rows["start_ns"]).to_numpy())
+    is_long = np.zeros(len(lasted), dtype=bool)
+    is_long[np.argsort(-lasted, kind="stable")[:most]] = True
+    is_rare: Bools = ~is_long[codes] & ~rows["domain"].isin(_OF_TCPROF).to_numpy()
+    return is_rare
+
+
+def _without_numbers(ranges: pd.DataFrame, names: Ints, texts: Texts) -> tuple[Ints, Texts]:
+    """Names with ``#`` for each number, but for those of modules and ops; the last text is that of all others."""
+    without, numbered = pd.factorize(np.array([_NUMBER.sub("#", text) for text in texts], dtype=object))
+    is_kept = ranges["domain"].isin(_OF_TCPROF).to_numpy()
+    return np.where(is_kept, names, len(texts) + without[names]), np.array([*texts, *numbered, OTHERS], dtype=object)
 
 
 def tree_order(parents: Sequence[int], keys: Sequence[Any]) -> list[int]:
@@ -64,14 +121,14 @@ def tree_order(parents: Sequence[int], keys: Sequence[Any]) -> list[int]:
     return order
 
 
-def _paths_frame(ranges: pd.DataFrame, rows: list[tuple[int, int, int, int, int]], number: Ints) -> pd.DataFrame:
+def _paths_frame(rows: pd.DataFrame, texts: Texts, domains: pd.Index, number: Ints) -> pd.DataFrame:
     """The frame of paths; the rows name the path above by its old number."""
-    all_names, domains = ranges["name"].cat.categories.tolist(), ranges["domain"].cat.categories
-    names = [all_names[row[2]] for row in rows]
-    parents = [int(number[row[1]]) if row[1] >= 0 else -1 for row in rows]
-    depths = [row[3] for row in rows]
+    above = rows["parent_id"].to_numpy(np.int64)
+    names = texts[rows["name"].to_numpy(np.int64)].tolist()
+    parents = np.where(above >= 0, number[above], -1).tolist() if len(rows) else []
+    depths = rows["depth"].tolist()
     columns = {
-        "domain": [domains[row[0]] for row in rows],
+        "domain": domains[rows["domain"].to_numpy(np.int64)],
         "path": _path_texts(names, parents, depths),
         "name": names,
         "depth": depths,

@@ -37,12 +37,14 @@ class Sequence:
         kinds: Numbers of what the elements are, without their details.
         weight: What each element counts.
         starting: Elements at which something happens that happens where a repetition begins, if it does at all.
+        several: Elements that stand for several things, of which it is not known what they are.
     """
 
     elements: Ints
     kinds: Ints
     weight: Floats
     starting: Bools
+    several: Bools
 
 
 @dataclass(frozen=True)
@@ -101,11 +103,21 @@ def _choose(sequence: Sequence) -> _Period | None:
     """The period that covers most; of several lengths a longer one where that repeats more."""
     chosen: _Period | None = None
     for period in _list_periods(sequence):
-        if period.cover < LEAST_COVER or len(_anchors(period)) < FEWEST_PERIODS:
+        if period.cover < LEAST_COVER or not _is_mixed(sequence, period):
             continue
         if chosen is None or _explains_more(sequence, chosen, period):
             chosen = period
     return chosen
+
+
+def _is_mixed(sequence: Sequence, period: _Period) -> bool:
+    """Whether it comes back often enough, with more than one kind in most repetitions: one thing again is no step."""
+    first = _anchors(period)
+    last = np.minimum(first + period.length, len(sequence.kinds)) - 1
+    differing = np.cumsum(np.diff(sequence.kinds, prepend=sequence.kinds[0]) != 0)
+    several = np.append(0, np.cumsum(sequence.several))
+    mixed = (differing[last] > differing[first]) | (several[last + 1] > several[first])
+    return len(first) >= FEWEST_PERIODS and bool(mixed.mean() >= _HALF)
 
 
 def _explains_more(sequence: Sequence, short: _Period, long: _Period) -> bool:

@@ -47,6 +47,7 @@ class Hierarchy:
         parent: Row of the range that a range lies in, -1 for an outermost one.
         path_id: Row of its path in ``paths``.
         paths: See ``tcprof.frames.PATHS``, in the order in which a tree is read.
+        path_count: How many paths there are by all names, see ``name_paths``.
         levels: The rows at each depth, outermost first.
         lane: Number of its process, thread and domain together.
         open: Finds the open ranges of a lane.
@@ -56,6 +57,7 @@ class Hierarchy:
     parent: Ints
     path_id: Ints
     paths: pd.DataFrame
+    path_count: int
     levels: list[Ints]
     lane: Ints
     open: Nesting
@@ -96,8 +98,8 @@ def build_hierarchy(ranges: pd.DataFrame) -> Hierarchy:
     nesting = Nesting(lane, *(ordered[name].to_numpy() for name in ("start_ns", "end_ns", "start_end")))
     parent = bring_home(nesting.parents(), ordered, lane, nesting)
     levels = _levels(parent)
-    path_id, paths = name_paths(ordered, parent, levels)
-    return Hierarchy(ordered, parent, path_id, paths, levels, lane, nesting)
+    path_id, paths, path_count = name_paths(ordered, parent, levels)
+    return Hierarchy(ordered, parent, path_id, paths, path_count, levels, lane, nesting)
 
 
 def _levels(parent: Ints) -> list[Ints]:

@@ -7,13 +7,15 @@ import pandas as pd
 
 from tcprof.analysis.account import Account, Evidence
 from tcprof.analysis.instances import groups_of_paths, prepare_sums
+from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.summary import could_be_tensor
+from tcprof.analysis.sampling import samples_by_gpu
 from tcprof.arrays import Bools, Floats
 from tcprof.frames import INSTANCES, LARGEST_UNCOVERED_PCT, RANGES
 
 _OF_INSTANCES = frozenset(
     {
-        *("tensor_kernel_ns", "unresolved_ns", "graph_ns", "dram_bytes"),
+        *("kernel_ns", "unseen_ns", "tensor_kernel_ns", "unresolved_ns", "graph_ns", "dram_bytes"),
         *("cycles", "unknown_cycles", "flop", "boost_ns", "peakless_flop"),
     }
 )
@@ -30,7 +32,7 @@ def add_rates(
         account: The account.
         evidence: What it was made from.
     """
-    values = values_of_launches(account.launched, account.kernels, evidence.activities["kind"])
+    values = values_of_evidence(account, evidence)
     of_ranges, of_instances = sum_launches(ranges, account, evidence, values, _OF_INSTANCES)
     rates = range_rates(of_ranges, time_of_work(ranges, evidence))
     # Where no kernel of a GPU was traced, what ran there is not known: a sum over nothing is not 0.
@@ -127,7 +129,7 @@ def _add_tensor_work(instances: pd.DataFrame, account: Account, evidence: Eviden
     # Where no kernel of a GPU was traced, what ran there is not known.
     traced = instances["gpu"].isin(account.launched["gpu"]).to_numpy()
     known = known_flop(sums)
-    known["dram_bytes"] = sums["dram_bytes"]
+    known["dram_bytes"] = sums["dram_bytes"].where(are_seen(sums))
     known["hfu_pct"] = _hfu(sums, known["tensor_flop"], time_of_instances(instances, evidence.window))
     found = {name: column.where(traced).to_numpy() for name, column in known.items()}
     return INSTANCES.conform(
@@ -169,6 +171,37 @@ def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.
     yield "peakless_flop", np.where(np.isnan(peak) & ~is_unknown, flop, 0)
 
 
+def values_of_evidence(account: Account, evidence: Evidence) -> Iterator[tuple[str, Floats]]:
+    """The same of all launches, and the time of those of kernels that no sample shows."""
+    launched = account.launched
+    yield from values_of_launches(launched, account.kernels, evidence.activities["kind"])
+    kernel = launched["kernel"].to_numpy()
+    yield (
+        "unseen_ns",
+        np.where(_are_sampled(launched, evidence)[kernel], 0, launched["duration_ns"].to_numpy(np.float64)),
+    )
+
+
+def _are_sampled(launched: pd.DataFrame, evidence: Evidence) -> Bools:
+    """Whether a sample shows any launch of each kernel, by its row in ``tcprof.frames.KERNELS``."""
+    gpu, kernel, activity = (launched[name].to_numpy() for name in ("gpu", "kernel", "activity"))
+    begin, finish = (evidence.activities[name].to_numpy() for name in ("start_ns", "end_ns"))
+    times = evidence.samples.loc[evidence.samples["tensor_active_pct"].notna(), ["gpu", "start_ns", "end_ns"]]
+    found = np.zeros(int(kernel.max(initial=-1)) + 1, dtype=bool)
+    for number, samples in samples_by_gpu(times).items():
+        rows = np.flatnonzero(gpu == number)
+        low, high = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
+        start = begin[activity[rows]]
+        end = np.maximum(finish[activity[rows]], start + 1)
+        if not (
+            (high[:-1] == low[1:]).all() and low[0] <= start.min(initial=low[0]) and end.max(initial=0) <= high[-1]
+        ):
+            sampled = StepFunction(low, high, np.broadcast_to(1.0, len(low)))
+            rows = rows[sampled.covered(start, end) > 0]
+        found[kernel[rows]] = True
+    return found
+
+
 def tensor_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Series) -> tuple[Bools, Bools, Bools]:
     """Which launches are of tensor kernels, which could be of such, and which are whole graphs, which may hold some.
 
@@ -187,26 +220,36 @@ def range_rates(sums: pd.DataFrame, window_ns: Floats) -> dict[str, pd.Series]:
     """Columns of ``tcprof.frames.RANGES`` that come from the fit.
 
     Args:
-        sums: What ``values_of_launches`` gives, summed over each range.
+        sums: What ``values_of_evidence`` gives, summed over each range.
         window_ns: Length of each range's windows.
     """
     known = known_flop(sums)
-    is_known = known["tensor_flop"].notna()
+    is_known, is_seen = known["tensor_flop"].notna(), are_seen(sums)
     # What a whole graph holds is unknown, and so is a share of it.
     kernel_ns = sums["kernel_ns"].where((sums["kernel_ns"] > 0) & (sums["graph_ns"] == 0))
     window = pd.Series(window_ns).where(window_ns > 0)
     return {
         "tensor_kernel_share_pct": 100 * sums["tensor_kernel_ns"] / kernel_ns,
         "unresolved_kernel_share_pct": 100 * sums["unresolved_ns"] / kernel_ns,
-        "fitted_active_s": sums["active_ns"] * 1e-9,
-        "fitted_cycles": sums["all_cycles"],
+        "fitted_active_s": sums["active_ns"].where(is_seen) * 1e-9,
+        "fitted_cycles": sums["all_cycles"].where(is_seen),
         **known,
         "tensor_tflops": known["tensor_flop"] / window * 1e-3,
         "tensor_peak_pct": 100 * sums["ideal_ns"].where(is_known) / window,
         "hfu_pct": _hfu(sums, known["tensor_flop"], window_ns),
-        "dram_bytes": sums["dram_bytes"],
-        "dram_pct": 100 * sums["dram_ns"] / window,
+        "dram_bytes": sums["dram_bytes"].where(is_seen),
+        # Reads and writes are fitted one by one; where something untraced ran beside, they are too much together.
+        "dram_pct": (100 * sums["dram_ns"].where(is_seen) / window).clip(upper=100),
     }
+
+
+def are_seen(sums: pd.DataFrame) -> pd.Series:
+    """Where samples show nearly all kernels, by their time: what the others did is not known, and not 0.
+
+    Args:
+        sums: What ``values_of_evidence`` gives, summed.
+    """
+    return 100 * sums["unseen_ns"] <= LARGEST_UNCOVERED_PCT * sums["kernel_ns"]
 
 
 def _hfu(sums: pd.DataFrame, flop: pd.Series, window_ns: Floats) -> pd.Series:
@@ -219,9 +262,10 @@ def known_flop(sums: pd.DataFrame) -> dict[str, pd.Series]:
     """FLOP as far as they are known, and the share of the cycles that have none.
 
     Args:
-        sums: What ``values_of_launches`` gives, summed.
+        sums: What ``values_of_evidence`` gives, summed.
     """
     cycles = sums["cycles"]
     # Where there are no cycles, nothing is lacking; where they are unknown, so is what they lack.
     uncovered = (100 * sums["unknown_cycles"] / cycles.where(cycles > 0)).where(cycles != 0, 0.0)
-    return {"tensor_flop": sums["flop"].where(uncovered < 100), "uncovered_cycles_pct": uncovered}
+    flop = sums["flop"].where((uncovered < 100) & are_seen(sums))
+    return {"tensor_flop": flop, "uncovered_cycles_pct": uncovered}

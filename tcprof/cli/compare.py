@@ -61,7 +61,9 @@ MismatchOption = Annotated[
     bool,
     typer.Option("--allow-mismatch", help="Compare even if the result is meaningless: one side has no work on a GPU."),
 ]
-LimitOption = Annotated[int, typer.Option("--limit", min=0, help="Number of kernels to list; 0 for all.")]
+LimitOption = Annotated[
+    int, typer.Option("--limit", min=0, help="Number of kernels to list; 0 for all kernels and ranges.")
+]
 CompareFormatOption = Annotated[
     str,
     format_option(formats_for("rows", "gate"), "Output format, by default text; junit shows the --fail-if conditions."),
@@ -130,7 +132,7 @@ def compare(
         from tcprof.render.html.comparison import write_comparison
 
         with progress(f"Writing {page.name}"):
-            reports = [find_reports(page, each) for each in sides]
+            reports = _find_reports(page, sides, comparisons)
             options = PageOptions(title, theme, plotlyjs)
             others = compare_other_ways(read, mapping, allow_mismatch)
             write_comparison(comparisons, findings, page, options, judged, strict, reports, others)
@@ -150,6 +152,13 @@ def _check_usage(sides: list[Path], gated: bool, output: str, page: Path | None,
         raise UsageError("--open shows a page, and none is written", "Add -o comparison.html.")
     if page is not None:
         check_target(page, sides, force=force)
+
+
+def _find_reports(page: Path, given: list[Path], comparisons: list["Comparison"]) -> list[tuple[str, ...]]:
+    """Links to the reports on the recordings of each side."""
+    sides = (comparisons[0].base, *(each.new for each in comparisons))
+    files = ([each.recording.file for each in side.recordings] for side in sides)
+    return [find_reports(page, path, names) for path, names in zip(given, files, strict=True)]
 
 
 def _tell_page(page: Path, output: str, open_it: bool) -> None:

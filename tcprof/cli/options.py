@@ -73,6 +73,14 @@ PeakOption = Annotated[
 ]
 ListFormatOption = Annotated[str | None, format_option(LIST_FORMATS, _FORMAT_HELP)]
 TableFormatOption = Annotated[str | None, format_option(TABLE_FORMATS, _FORMAT_HELP)]
+RowLimitOption = Annotated[
+    int,
+    typer.Option(
+        "--limit",
+        min=0,
+        help="Number of rows to show, those with the most GPU time; 0 for all.",
+    ),
+]
 OutputOption = Annotated[
     Path | None,
     typer.Option("-o", "--output", help="Write to this file instead of the terminal.", show_default=False),

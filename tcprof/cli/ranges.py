@@ -13,6 +13,7 @@ from tcprof.cli.options import (
     OutputOption,
     PeakOption,
     RecordingArgument,
+    RowLimitOption,
     TableFormatOption,
     WarmUpOption,
     WideOption,
@@ -41,14 +42,7 @@ def ranges(
             help="Fit the kernels, for the share of tensor kernels; without, large recordings are read faster.",
         ),
     ] = True,
-    limit: Annotated[
-        int,
-        typer.Option(
-            "--limit",
-            min=0,
-            help="Number of rows to show, those with the most GPU time and the ranges around them; 0 for all.",
-        ),
-    ] = ROWS_SHOWN,
+    limit: RowLimitOption = ROWS_SHOWN,
     output_format: TableFormatOption = None,
     output: OutputOption = None,
     wide: WideOption = False,

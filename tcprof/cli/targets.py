@@ -69,21 +69,22 @@ def origin_of(recording: Path) -> str:
     return f"{zlib.crc32(os.fsencode(Path(os.path.realpath(recording)).parent / recording.stem)):08x}"
 
 
-def find_reports(page: Path, given: Path) -> tuple[str, ...]:
+def find_reports(page: Path, given: Path, files: Iterable[str]) -> tuple[str, ...]:
     """Links from a page to the reports on recordings, where these lie beside the page or beside the recording.
 
     Args:
         page: The page.
         given: The recordings, as ``tcprof.sources.recordings.find_recordings`` takes them.
+        files: The names of those that are wanted.
 
     Returns:
-        A link for each recording; empty where there is no report on it.
+        A link for each of these; empty where there is no report on it.
     """
     from tcprof.render.authorship import is_page_of
     from tcprof.sources.recordings import find_recordings
 
-    links = []
-    for recording in find_recordings(given):
+    links, beside = [], find_recordings(given)[0].parent
+    for recording in map(beside.joinpath, files):
         places = (folder / f"{recording.stem}.html" for folder in (page.parent, recording.parent))
         origin = origin_of(recording)
         found = next((each for each in places if each.is_file() and is_page_of(each, origin)), None)

@@ -12,6 +12,7 @@ from tcprof.cli.options import (
     GpuOption,
     OutputOption,
     RecordingArgument,
+    RowLimitOption,
     TableFormatOption,
     WarmUpOption,
     WideOption,
@@ -19,6 +20,7 @@ from tcprof.cli.options import (
     select_rows,
 )
 from tcprof.cli.output import print_document, progress
+from tcprof.views.choices import ROWS_SHOWN
 
 
 @app.command(epilog="Example: tcprof timeline run.nsys-rep --filter backward --iteration step")
@@ -37,6 +39,7 @@ def timeline(
         ),
     ] = None,
     warm_up: WarmUpOption = None,
+    limit: RowLimitOption = ROWS_SHOWN,
     output_format: TableFormatOption = None,
     output: OutputOption = None,
     wide: WideOption = False,
@@ -55,4 +58,5 @@ def timeline(
     with progress(f"Reading {recording.name}"):
         analysis = tcprof.read(recording, warm_up=warm_up, iteration=iteration)
     rows = select_rows(analysis.timeline, gpu, pattern, depth)
-    print_document(view_timeline(analysis, analysis.findings, rows, gpu), chosen, output, wide=wide)
+    document = view_timeline(analysis, analysis.findings, rows, gpu, limit or None)
+    print_document(document, chosen, output, wide=wide)

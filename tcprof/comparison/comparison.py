@@ -13,7 +13,7 @@ from tcprof.comparison.kernels.waterfall import explain_changes
 from tcprof.comparison.modules import compare_modules
 from tcprof.comparison.places import Renaming, check_mapping, find_renamings, find_unmapped, list_places, rename_paths
 from tcprof.comparison.refusal import refuse
-from tcprof.comparison.side import Side
+from tcprof.comparison.side import Side, count_once
 from tcprof.comparison.statistics.repeats import is_measured
 from tcprof.comparison.statistics.rows import list_rows
 from tcprof.frames import HEADLINE, NOISE_FLOOR, plain_texts
@@ -62,6 +62,8 @@ def compare(
 ) -> Comparison:
     """Match the ranges of two sides by GPU, domain and path, and compare their figures per instance.
 
+    Files of a side that hold the same recording count once, see ``Side.copies``.
+
     Args:
         base: The baseline: one recording, or several of the same program.
         new: What to compare with it, likewise.
@@ -76,6 +78,7 @@ def compare(
     base = base if isinstance(base, Side) else Side("base", (base,))
     new = new if isinstance(new, Side) else Side("new", (new,))
     refuse(base, new, allow_mismatch)
+    base, new = count_once(base), count_once(new)
     check_mapping(base.recordings, mapping)
     base, new = share_iterations(base, new, mapping)
     renamings = find_renamings(base.recordings, new.recordings, mapping)

@@ -1,11 +1,12 @@
 """A side of a comparison: one or more recordings of the same program."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tcprof.analysis import Analysis
+from tcprof.analysis.fingerprint import is_same_recording
 
 
 @dataclass(frozen=True)
@@ -15,10 +16,12 @@ class Side:
     Attributes:
         name: What the side is called: "base", or a name that the user knows it by.
         recordings: The recordings, at least one.
+        copies: Files that hold one recording, of which one is among the recordings.
     """
 
     name: str
     recordings: tuple[Analysis, ...]
+    copies: tuple[tuple[str, ...], ...] = ()
 
     @property
     def first(self) -> Analysis:
@@ -33,6 +36,31 @@ class Side:
         ]
         order = np.argsort(np.nan_to_num(medians, nan=np.inf), kind="stable")
         return self.recordings[int(order[(len(order) - 1) // 2])]
+
+
+def count_once(side: Side) -> Side:
+    """The side with one file of each recording: that with most work, and of these the one with the shortest name."""
+    groups: list[list[Analysis]] = []
+    for recording in side.recordings:
+        same = (group for group in groups if is_same_recording(group[0].fingerprint, recording.fingerprint))
+        found = next(same, None)
+        if found is None:
+            groups.append([recording])
+        else:
+            found.append(recording)
+    kept = (max(group, key=lambda each: (len(each.activities), -len(each.recording.file))) for group in groups)
+    copies = (tuple(each.recording.file for each in group) for group in groups if len(group) > 1)
+    return replace(side, recordings=tuple(kept), copies=(*side.copies, *copies))
+
+
+def shared_recordings(base: Side, new: Side) -> list[tuple[str, str]]:
+    """The files of both sides that hold the same recording."""
+    return [
+        (one.recording.file, other.recording.file)
+        for one in base.recordings
+        for other in new.recordings
+        if is_same_recording(one.fingerprint, other.fingerprint)
+    ]
 
 
 def gpu_models(base: Side, new: Side) -> tuple[str, str]:

@@ -7,7 +7,13 @@ sentences.
 from tcprof.findings.checks import Check
 from tcprof.findings.finding import Finding, Severity
 from tcprof.findings.judge import Findings, GpuFindings, count_checks, judge, summarize_checks
-from tcprof.findings.notes import describe_kernel_order, describe_outside, describe_warm_up, why_no_kernels
+from tcprof.findings.notes import (
+    describe_folding,
+    describe_kernel_order,
+    describe_outside,
+    describe_warm_up,
+    why_no_kernels,
+)
 
 __all__ = [
     "Check",
@@ -16,6 +22,7 @@ __all__ = [
     "GpuFindings",
     "Severity",
     "count_checks",
+    "describe_folding",
     "describe_kernel_order",
     "describe_outside",
     "describe_warm_up",

@@ -7,10 +7,12 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.clock import moved_clocks
 from tcprof.analysis.intervals import union
-from tcprof.analysis.kernels.names import short_name
+from tcprof.analysis.kernels.names import parse_name, short_name
 from tcprof.analysis.kernels.summary import could_be_tensor
 from tcprof.arrays import Ints
+from tcprof.findings.checks import describe_shift
 from tcprof.findings.faults import is_fault
 from tcprof.findings.finding import Finding, Severity
 from tcprof.findings.precision import find_contradictions
@@ -98,15 +100,13 @@ def _about_coverage(analysis: Analysis) -> list[Finding]:
 
 def _about_clocks(clocks: pd.DataFrame) -> list[Finding]:
     """Samples that were moved to the time that they show."""
-    moved = clocks[clocks["shift_ns"] != 0]
     return [
         _caution(
             "moved-samples",
-            sentence=f"GPU {gpu}: samples are stamped {units.format_ns(abs(shift))} "
-            f"{'later' if shift > 0 else 'earlier'} than the kernels that they show, by GR Active; they were moved by "
-            "that before any figure was taken",
+            sentence=f"GPU {row.gpu}: samples are stamped {describe_shift(row.shift_ns, row.last_shift_ns)} than the "
+            "kernels that they show, by GR Active; tcprof moved them by that before it computed any figure",
         )
-        for gpu, shift in zip(moved["gpu"], moved["shift_ns"], strict=True)
+        for row in moved_clocks(clocks).itertuples()
     ]
 
 
@@ -194,10 +194,12 @@ def _about_attribution(analysis: Analysis) -> list[Finding]:
         if each.share_pct >= _NOTABLE_PCT
     ]
     if observed.inherited_count:
+        kernels = analysis.activities["name"].cat.categories
+        whose = " (PyTorch's backward pass)" if any(parse_name(str(name)).of_pytorch for name in kernels) else ""
         sentence = (
             f"{units.format_count(observed.inherited_count)} of {units.format_count(len(analysis.activities))} "
-            "activities were launched by threads without a range (PyTorch's backward pass) and are counted for the "
-            "range open in their process"
+            f"activities were launched by threads without a range{whose} and are counted for the range open in their "
+            "process"
         )
         found.append(Finding("inherited", Severity.REMARK, sentence=sentence))
     return found

@@ -7,13 +7,14 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.clock import LOWEST_CORRELATION
 from tcprof.analysis.kernels.summary import RESOLVED
 from tcprof.analysis.ledger import ACTIVITY_TIME, KERNEL_TIME
+from tcprof.analysis.offsets import LOWEST_CORRELATION
 from tcprof.findings.iterations import IterationFigures
 
 GOOD, POOR, UNKNOWN = "good", "poor", "unknown"
 _ENOUGH_PCT = 95.0
+_SHIFTS = ["shift_ns", "last_shift_ns"]
 _Found = tuple[str, str, str]  # name, state and sentence
 _MARKS = {GOOD: ("✓", "passes"), POOR: ("!", "needs attention"), UNKNOWN: (units.UNKNOWN, "not known")}
 
@@ -92,7 +93,7 @@ def _clock(analysis: Analysis, gpu: int) -> list[_Found]:
     offset, correlation = float(rows["offset_ns"].iloc[0]), float(rows["correlation"].iloc[0])
     agree = correlation >= LOWEST_CORRELATION
     state = UNKNOWN if math.isnan(offset) else GOOD if agree else POOR
-    return [("Clock check", state, _describe_clock(correlation, int(rows["shift_ns"].iloc[0])))]
+    return [("Clock check", state, _describe_clock(correlation, *rows[_SHIFTS].iloc[0].tolist()))]
 
 
 def _fit(analysis: Analysis, gpu: int) -> list[_Found]:
@@ -120,16 +121,22 @@ def describe_clocks(clocks: pd.DataFrame) -> list[str]:
     """Whether samples and trace agree on the time, a line for each GPU."""
     several = len(clocks) > 1
     return [
-        f"{f'GPU {gpu}: ' if several else ''}Clock check: {_describe_clock(correlation, shift)}."
-        for gpu, correlation, shift in zip(clocks["gpu"], clocks["correlation"], clocks["shift_ns"], strict=True)
+        f"{f'GPU {row.gpu}: ' if several else ''}Clock check: "
+        f"{_describe_clock(row.correlation, row.shift_ns, row.last_shift_ns)}."
+        for row in clocks.itertuples()
     ]
 
 
-def _describe_clock(correlation: float, shift_ns: int) -> str:
+def _describe_clock(correlation: float, first_ns: int, last_ns: int) -> str:
     if math.isnan(correlation):
         return "not possible, the GPU was busy, or idle, nearly all the time"
     said = "samples and trace have one clock"
-    if shift_ns:
-        late = "later" if shift_ns > 0 else "earlier"
-        said = f"samples were stamped {units.format_ns(abs(shift_ns))} {late} than the kernels, and moved by that"
+    if first_ns or last_ns:
+        said = f"samples were stamped {describe_shift(first_ns, last_ns)} than the kernels, and moved by that"
     return f"{said} (correlation of GR Active with the time under kernels {correlation:.3f})"
+
+
+def describe_shift(first_ns: int, last_ns: int) -> str:
+    """How much later or earlier samples are stamped, at the beginning and at the end where the clocks drift apart."""
+    first, last = (f"{units.format_ns(abs(ns))} {'later' if ns >= 0 else 'earlier'}" for ns in (first_ns, last_ns))
+    return first if first_ns == last_ns else f"{first} at the beginning and {last} at the end"

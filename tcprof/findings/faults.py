@@ -8,15 +8,15 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
-import numpy as np
 import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.clock import LOWEST_CORRELATION
-from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.borders import MOST_OFFSET_NS
+from tcprof.analysis.offsets import LOWEST_CORRELATION
 from tcprof.analysis.sampling import samples_by_gpu
 from tcprof.analysis.summary import find_borders
+from tcprof.analysis.untraced import find_untraced
 from tcprof.errors import EXPORT_OR_COPY_AGAIN
 from tcprof.findings.finding import Finding, Severity
 from tcprof.sources import Wrong
@@ -24,15 +24,16 @@ from tcprof.sources import Wrong
 LOWEST_ADVISED_HZ = 10_000  # nsys's own default
 LOWEST_HZ = 10  # nsys samples no slower
 NOTABLE_GAP_SHARE = 0.01  # of the time sampled; whole recordings have no gap at all
-BUSY_PCT = 50.0  # GR Active from which a sample shows a busy GPU: an idle one reads 1
-ROUNDED_UP_PCT = 1.0  # Tensor Active that may be all but 0
-BESIDE_NS = 10_000  # so near to an activity a sample may show it
 UNTRACED_WORK = "untraced-work"
-NOTABLE_OTHER_SHARE = 0.01  # of the time traced: recordings of one program alone have up to 0.3 %
 _MEANING_OF_LOSS = (
-    "Figures are of what is left: sums are too small, means may be far off, and samples beside a gap may be displaced."
+    "Figures are of what is left: means may be far off, sums over gaps are lower bounds (≥) and not compared, and "
+    "samples beside a gap may be displaced."
 )
 _MEANING_OF_DISORDER = "The time stamps of samples may be wrong: no figure that comes from samples can be trusted."
+_MEANING_OF_DRIFT = (
+    "Samples may show other kernels than they are counted for: figures of ranges and kernels are unreliable."
+)
+_SHORTER = "Record again, for a shorter time."
 _TO_YOURSELF = "Record again, with the GPU to yourself."
 _TRACE_ALL = (
     "Record with the GPU to yourself, trace every process that uses it, and graphs with --cuda-graph-trace node."
@@ -180,7 +181,13 @@ def _remedy(frequency_hz: float, gpus: int, *, is_too_slow: bool) -> str:
 def _about_clocks(clocks: pd.DataFrame, damaged: bool) -> list[Finding]:
     """Samples that do not show what was traced when it was traced."""
     found = []
-    for gpu, correlation in zip(clocks["gpu"], clocks["correlation"], strict=True):
+    for gpu, correlation, error in clocks[["gpu", "correlation", "error_ns"]].itertuples(index=False):
+        if error > MOST_OFFSET_NS:
+            sentence = (
+                f"GPU {gpu}: the clocks of samples and trace drift apart unevenly, by {units.format_ns(error)} beyond "
+                "what tcprof can correct"
+            )
+            found.append(_fault("clocks", sentence=sentence, consequence=_MEANING_OF_DRIFT, remedy=_SHORTER))
         if correlation < LOWEST_CORRELATION:
             cause, remedy = "other work ran on the GPU, or the clocks disagree", _TO_YOURSELF
             if damaged:
@@ -227,28 +234,16 @@ def _about_other_work(analysis: Analysis) -> list[Finding]:
     """Samples that show a busy GPU where nothing was traced: what ran there also ran beside the traced kernels."""
     found, samples = [], samples_by_gpu(analysis.samples)
     for gpu, traced in analysis.activities.groupby("gpu"):
-        first, last = int(traced["start_ns"].min()), int(traced["end_ns"].max())
-        unknown = _untraced_ns(samples.get(gpu, analysis.samples[:0]), traced, first, last)
-        if unknown > NOTABLE_OTHER_SHARE * (last - first):
+        untraced = find_untraced(samples.get(gpu, analysis.samples[:0]), traced)
+        if untraced.is_notable:
             sentence = (
-                f"GPU {gpu}: it was busy for {units.format_ns(unknown)} of {units.format_ns(last - first)} with work "
-                "that the trace does not show: another process, or CUDA graphs that nsys did not record"
+                f"GPU {gpu}: it was busy for {units.format_ns(untraced.busy_ns)} of the "
+                f"{units.format_ns(untraced.idle_ns)} without traced work, with work that the trace does not show: "
+                "another process, or CUDA graphs that nsys did not record"
             )
-            consequence = "What of it ran beside traced kernels counts as theirs."
+            consequence = "What of it ran beside traced kernels counts as theirs: figures are unreliable."
             found.append(_fault(UNTRACED_WORK, sentence=sentence, consequence=consequence, remedy=_TRACE_ALL))
     return found
-
-
-def _untraced_ns(samples: pd.DataFrame, traced: pd.DataFrame, first: int, last: int) -> int:
-    """Time between two moments in which samples show a busy GPU, away from all traced work."""
-    start, end = traced["start_ns"].to_numpy(), traced["end_ns"].to_numpy()
-    busy = (samples["gr_active_pct"] >= BUSY_PCT) | (samples["tensor_active_pct"] > ROUNDED_UP_PCT)
-    mine = samples[["start_ns", "end_ns"]][busy & (samples["start_ns"] >= first) & (samples["end_ns"] <= last)]
-    group = np.zeros(len(start), dtype=np.int64)
-    _, low, high = union(group, start - BESIDE_NS, np.maximum(end, start + 1) + BESIDE_NS)
-    near = StepFunction(low, high, np.ones(len(low)))
-    begin, finish = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
-    return int((finish - begin)[near.covered(begin, finish) == 0].sum())
 
 
 def _matches(pattern: re.Pattern[str], texts: pd.Series) -> list[tuple[re.Match[str], int]]:

@@ -1,4 +1,7 @@
-"""The verdict in two short sentences, over one time: how busy the Tensor Cores were, and what had most of the time."""
+"""The verdict in two short sentences, over one time: how busy the Tensor Cores were, and what had most of the time.
+
+A third one tells what that time does not hold, where it is much.
+"""
 
 import math
 
@@ -10,7 +13,14 @@ from tcprof.analysis.timeline import TIME_CLASSES
 from tcprof.findings.bound import CPU_BOUND, LAUNCH_BOUND, find_bound
 from tcprof.findings.iterations import IterationFigures, from_kernel_order
 from tcprof.findings.recording_cost import measure_cost
-from tcprof.findings.verdict import OTHER_KERNELS, describe_rounding, describe_span, tell_unused, why_unknown
+from tcprof.findings.verdict import (
+    OTHER_KERNELS,
+    describe_rounding,
+    describe_span,
+    tell_outside,
+    tell_unused,
+    why_unknown,
+)
 from tcprof.findings.words import IDLED, WINDOW_NAMES, class_in_sentence
 from tcprof.frames import HEADLINE
 
@@ -33,7 +43,8 @@ def say_iterations(analysis: Analysis, figures: IterationFigures, idled: str = I
     waits = _WAITS.get(find_bound(figures), "") if idled == IDLED else ""
     if waits and measure_cost(analysis) is None:  # advice says, too, that the program may not wait when it runs alone
         waits += ", which recording slows"
-    return first, *_say_most(analysis, figures.time, "it" if is_one else "an iteration", idled, waits)
+    most = _say_most(analysis, figures.time, "it" if is_one else "an iteration", idled, waits)
+    return first, *most, *tell_outside(figures)
 
 
 def say_capture(analysis: Analysis, row: pd.Series, idled: str = IDLED) -> tuple[str, ...]:
@@ -81,7 +92,7 @@ def _say_most(analysis: Analysis, time: pd.DataFrame, unit: str, idled: str, wai
         return ()
     share = {name: 100 * float(time[f"{name}_ns"].sum()) / window for name in TIME_CLASSES}
     by_name = " (by their names)" if analysis.tensor_source == "none" else ""
-    told = "not known to" if share["unresolved_kernel"] >= _NOTABLE_PCT else "that do not"
+    told = "not known to" if by_name or share["unresolved_kernel"] >= _NOTABLE_PCT else "that do not"
     others = sum(share[name] for name in OTHER_KERNELS)
     rest = f", others {units.format_pct(others)}{_of(share)}" if others >= _NOTABLE_PCT else ""
     candidates = (

@@ -38,6 +38,9 @@ class IterationFigures:
         kernel_count: Mean number of kernels launched in an iteration.
         kernel_ns: Mean duration of such a kernel.
         coverage_pct: Share of their windows that lies under samples.
+        outside_pct: Share of the GPU's kernel time that is in no iteration, not in one of warm-up either; NaN without a
+            fit.
+        outside_tensor_pct: Likewise of tensor kernels in none.
     """
 
     name: str
@@ -56,6 +59,8 @@ class IterationFigures:
     kernel_count: float
     kernel_ns: float
     coverage_pct: float
+    outside_pct: float
+    outside_tensor_pct: float
 
 
 def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
@@ -76,6 +81,7 @@ def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
     kernel_ns = rows["kernel_ns"].astype(float)
     share = rows["tensor_kernel_share_pct"].where(kernel_ns > 0, 0)
     idle, gap = _idle_shares(analysis, gpu, found[found["gpu_window_ns"] > 0])
+    outside, outside_tensor = measure_outside(analysis, gpu)
     return IterationFigures(
         name=one_line(paths["name"].iloc[0], 40),
         rows=rows,
@@ -93,6 +99,19 @@ def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
         kernel_count=kernels / count,
         kernel_ns=_ratio(kernel_ns.sum(), kernels),
         coverage_pct=coverage,
+        outside_pct=outside,
+        outside_tensor_pct=outside_tensor,
+    )
+
+
+def measure_outside(analysis: Analysis, gpu: int) -> tuple[float, float]:
+    """Shares of a GPU's kernel time that are in no iteration, of all kernels and tensor kernels; NaN without a fit."""
+    launched = rows_of_gpu(analysis.launched, gpu)
+    time, is_outside = launched["duration_ns"].to_numpy(np.float64), (launched["iteration"] < 0).to_numpy()
+    is_tensor = analysis.kernels["tensor_kernel"].to_numpy(bool)[launched["kernel"].to_numpy()]
+    return (
+        100 * _ratio(time[is_outside].sum(), time.sum()),
+        100 * _ratio(time[is_outside & is_tensor].sum(), time.sum()),
     )
 
 

@@ -22,7 +22,7 @@ class GpuFindings:
 
     Attributes:
         gpu: Number of the GPU.
-        headline: The verdict in two short sentences.
+        headline: The verdict in two short sentences, or three.
         measured: What these and the figures beside them are over.
         sentences: The verdict at length, the most important sentence first.
         checks: What was checked before the figures can be trusted.

@@ -6,8 +6,9 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.peaks import GIVEN
 from tcprof.analysis.kernels.summary import NOT_SAMPLED
+from tcprof.analysis.paths import MOST_PATHS, OTHERS
 from tcprof.findings.iterations import from_kernel_order
-from tcprof.frames import KERNEL_KINDS
+from tcprof.frames import KERNEL_KINDS, LARGEST_UNCOVERED_PCT
 from tcprof.untrusted import one_line
 
 
@@ -48,6 +49,17 @@ def describe_kernel_order(analysis: Analysis) -> str:
     )
 
 
+def describe_folding(analysis: Analysis) -> str:
+    """How names of ranges were folded; empty if each has a path of its own."""
+    if analysis.observed.path_count <= MOST_PATHS:
+        return ""
+    return (
+        f"The ranges have {units.format_count(analysis.observed.path_count)} different paths. Names that differ only "
+        f"in numbers count as one, with # for the number, and those beyond {units.format_count(MOST_PATHS)} paths as "
+        f"“{OTHERS}”. Give ranges of a kind one name, and put the number into their payload."
+    )
+
+
 def describe_outside(analysis: Analysis) -> str:
     """What lies before and after the whole capture, and in no figure; empty if nothing does."""
     rows = analysis.outside[(analysis.outside["before_s"] > 0) | (analysis.outside["after_s"] > 0)]
@@ -58,6 +70,8 @@ def describe_outside(analysis: Analysis) -> str:
         after = f"the last one {units.format_seconds(row['after_s'])} before it ended"
         parts = [part for part, length in ((before, row["before_s"]), (after, row["after_s"])) if length > 0]
         active = units.format_seconds(row["tensor_active_s"])
+        length = row["before_s"] + row["after_s"]
+        active = units.at_least(active) if 100 * row["sampled_s"] < (100 - LARGEST_UNCOVERED_PCT) * length else active
         if row["tensor_active_s"] > 0:
             parts.append(f"with {active} of tensor-active time outside of them")
         told.append((f"GPU {row['gpu']}: " if several else "") + ", ".join(parts))

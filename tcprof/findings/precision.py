@@ -1,16 +1,11 @@
 """Where tensor cycles contradict the precision that a kernel's name tells."""
 
-import re
-
 from tcprof.analysis import Analysis
-from tcprof.analysis.kernels.names import PRODUCT, parse_name, short_name
+from tcprof.analysis.kernels.names import CONVOLUTION, PRODUCT, parse_name, short_name
 from tcprof.analysis.kernels.summary import RESOLVED
 from tcprof.findings.finding import Finding, Severity
 
 _MOST = 1.25  # of the FLOP that cycles and name allow: what a product needs cannot be more, but for errors of the fit
-_CONVOLUTION = re.compile(
-    r"conv|[fbdw](?:prop|grad)|winograd", re.IGNORECASE
-)  # one op may launch several kernels of it
 
 
 def find_contradictions(analysis: Analysis) -> list[Finding]:
@@ -26,7 +21,8 @@ def find_contradictions(analysis: Analysis) -> list[Finding]:
     for kernel, useful, executed, cycles in sums.itertuples(name=None):
         row = analysis.kernels.loc[kernel]
         name = row["name"]
-        is_product = parse_name(name).work == PRODUCT and not _CONVOLUTION.search(name)
+        # One op may launch several kernels of a convolution.
+        is_product = parse_name(name).work == PRODUCT and not CONVOLUTION.search(name)
         if is_product and row["fit"] == RESOLVED and useful > _MOST * executed:
             sentence = (
                 f"{short_name(name)}: its tensor cycles contradict its name: the sizes of its operands ask for "

@@ -1,11 +1,14 @@
 """The verdict: whether the Tensor Cores worked, and what had the time in which they did not."""
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 
 import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.kernels.names import GRAPH
 from tcprof.analysis.kernels.summary import COUNTER_ONLY, could_be_tensor
 from tcprof.analysis.timeline import TIME_CLASSES
 from tcprof.findings.bound import CPU_BOUND, LAUNCH_BOUND, WAITING_PCT, find_bound
@@ -15,6 +18,7 @@ from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
 from tcprof.untrusted import one_line
 
 NOTABLE_GAP_PCT = 10.0
+MUCH_OUTSIDE_PCT = 10.0  # of the kernel time: what the iterations lack then is told
 _NOTABLE_PCT = 1.0
 OTHER_KERNELS = tuple(name for name in TIME_CLASSES if name not in ("tensor_kernel", "graph", "copy", "idle"))
 
@@ -44,11 +48,12 @@ def judge_iterations(analysis: Analysis, gpu: int, figures: IterationFigures, id
     if waits:
         sentences.append(_waiting(figures, unit))
         unit = "that time"
-    sentences.append(_shares(analysis, gpu, figures.time, unit, "" if waits else idled))
+    base = _Base(analysis, gpu, of_iterations=True, is_all_traced=idled == IDLED)
+    sentences.append(_shares(base, figures.time, unit, "" if waits else idled))
     if figures.gap_pct >= NOTABLE_GAP_PCT:
         gap = f"another {units.format_pct(figures.gap_pct)} of the time from one iteration to the next"
         sentences.append(f"Between iterations {idled} {'for ' * (idled == IDLED)}{gap}.")
-    return tuple(sentence for sentence in sentences if sentence)
+    return (*(sentence for sentence in sentences if sentence), *tell_outside(figures))
 
 
 def judge_capture(analysis: Analysis, row: pd.Series, idled: str = IDLED) -> tuple[str, ...]:
@@ -68,7 +73,8 @@ def judge_capture(analysis: Analysis, row: pd.Series, idled: str = IDLED) -> tup
         unit = "that time"
     timeline = analysis.timeline[(analysis.timeline["gpu"] == gpu) & (analysis.timeline["depth"] == 0)]
     # The highest mean of a range comes after the shares, whose "that time" is the capture's.
-    shares = _shares(analysis, gpu, timeline, unit, idled)
+    base = _Base(analysis, gpu, of_iterations=False, is_all_traced=idled == IDLED)
+    shares = _shares(base, timeline, unit, idled)
     sentences = (first, *tell_unused(row), shares, _highest_range(analysis, gpu))
     return tuple(sentence for sentence in sentences if sentence)
 
@@ -119,7 +125,55 @@ def _waiting(figures: IterationFigures, unit: str) -> str:
     return f"The GPU idled {idle} of {unit}."
 
 
-def _shares(analysis: Analysis, gpu: int, rows: pd.DataFrame, unit: str, idled: str) -> str:
+def tell_outside(figures: IterationFigures) -> tuple[str, ...]:
+    """A sentence on what the iterations do not hold: where it is much, or the only tensor kernels."""
+    lacks_tensor = not figures.tensor_kernel_share_pct > 0 and figures.outside_tensor_pct >= _NOTABLE_PCT
+    if not (figures.outside_pct >= MUCH_OUTSIDE_PCT or lacks_tensor):
+        return ()
+    outside, tensor = (units.format_pct(share) for share in (figures.outside_pct, figures.outside_tensor_pct))
+    among = f", tensor kernels among them {tensor}" * (figures.outside_tensor_pct > 0)
+    return (f"Kernels outside of these iterations have {outside} of the GPU's kernel time{among}.",)
+
+
+@dataclass(frozen=True)
+class _Base:
+    """What sentences are about.
+
+    Attributes:
+        analysis: The recording.
+        gpu: Number of the GPU.
+        of_iterations: Whether it is the iterations without warm-up; otherwise it is the whole capture.
+        is_all_traced: Whether no other work is known to have run on the GPU.
+    """
+
+    analysis: Analysis
+    gpu: int
+    of_iterations: bool
+    is_all_traced: bool
+
+    @cached_property
+    def launched(self) -> pd.DataFrame:
+        """Its rows of ``tcprof.frames.LAUNCHED``."""
+        launched, iterations = self.analysis.launched, self.analysis.iterations
+        chosen = launched["gpu"] == self.gpu
+        if self.of_iterations:
+            chosen &= launched["iteration"].isin(iterations.index[~iterations["warm_up"]])
+        return launched[chosen]
+
+    @property
+    def kernels(self) -> pd.DataFrame:
+        """The rows of ``tcprof.frames.KERNELS`` that were launched in it."""
+        return self.analysis.kernels.loc[self.launched["kernel"].unique()]
+
+    @property
+    def lacks_some(self) -> bool:
+        """Whether the recording has kernels beside it that use the Tensor Cores, or may do so."""
+        kernels = self.analysis.kernels[self.analysis.kernels["gpu"] == self.gpu]
+        others = kernels.drop(index=self.launched["kernel"].unique())
+        return bool((others["tensor_kernel"] | could_be_tensor(others) | (others["family"] == GRAPH)).any())
+
+
+def _shares(base: _Base, rows: pd.DataFrame, unit: str, idled: str) -> str:
     """What had the time, from the rows of the time classes, with idle time as it is said; empty where not known."""
     window = float(rows["window_ns"].sum())
     if not window > 0:
@@ -130,9 +184,9 @@ def _shares(analysis: Analysis, gpu: int, rows: pd.DataFrame, unit: str, idled: 
     parts = ", ".join(f"{class_in_sentence(name)} {units.format_pct(others[name])}" for name in notable)
     lead, said = "", []
     if share["tensor_kernel"] > 0:
-        said.append(f"tensor kernels had {units.format_pct(share['tensor_kernel'])}{_while_they_ran(analysis, gpu)}")
+        said.append(f"tensor kernels had {units.format_pct(share['tensor_kernel'])}{_while_they_ran(base)}")
     elif others:
-        lead = f"{_no_tensor_kernel(analysis, gpu, share['unresolved_kernel'] > 0)} "
+        lead = f"{_no_tensor_kernel(base, share)} "
     if others:
         said.append(f"other kernels had {units.format_pct(sum(others.values()))}" + (f" ({parts})" if parts else ""))
     if share["graph"] > 0:
@@ -144,40 +198,47 @@ def _shares(analysis: Analysis, gpu: int, rows: pd.DataFrame, unit: str, idled: 
     return f"{lead}Of {unit}, {'; '.join(said)}." if said else lead.strip()
 
 
-def _no_tensor_kernel(analysis: Analysis, gpu: int, doubtful: bool) -> str:
-    if analysis.tensor_source == "none":
-        return "By their names, no kernels use the Tensor Cores."
-    kernels = analysis.kernels[(analysis.kernels["gpu"] == gpu) & could_be_tensor(analysis.kernels)]
-    if doubtful and (kernels["name_verdict"] == COUNTER_ONLY).any():
+def _no_tensor_kernel(base: _Base, share: dict[str, float]) -> str:
+    """That no tensor kernel is known of those that were recorded: graphs may hide some, other programs may run some."""
+    by_name, doubtful = base.analysis.tensor_source == "none", share["unresolved_kernel"] > 0
+    kernels = base.kernels
+    if not by_name and doubtful and (kernels["name_verdict"][could_be_tensor(kernels)] == COUNTER_ONLY).any():
         return (
             "The tensor pipe is active, but no matrix kernel is known: index arithmetic does that too, and some "
             "kernels' names do not tell which it is."
         )
-    return f"No kernel {'is known to use' if doubtful else 'uses'} the Tensor Cores."
+    which = f"{'' if base.is_all_traced else 'traced '}kernel{' of an iteration' * base.lacks_some}"
+    uses = "is known to use" if by_name or doubtful else "uses"
+    outside = " outside of CUDA graphs" if share["graph"] > 0 else ""
+    return f"{'By their names, no' if by_name else 'No'} {which} {uses} the Tensor Cores{outside}."
 
 
-def _while_they_ran(analysis: Analysis, gpu: int) -> str:
-    """How busy the Tensor Cores were under the tensor kernels of the capture."""
-    kernels = analysis.kernels[(analysis.kernels["gpu"] == gpu) & analysis.kernels["tensor_kernel"]]
-    known = kernels[kernels["tensor_active_pct"].notna()]
-    total = float(known["total_ns"].sum())
-    if analysis.tensor_source == "none":
+def _while_they_ran(base: _Base) -> str:
+    """How busy the Tensor Cores were under the tensor kernels."""
+    if base.analysis.tensor_source == "none":
         return " (by their names)"
+    is_tensor = base.analysis.kernels["tensor_kernel"].to_numpy(bool)[base.launched["kernel"].to_numpy()]
+    known = base.launched[is_tensor & base.launched["tensor_active_ns"].notna().to_numpy()]
+    total = float(known["duration_ns"].sum())
     if not total > 0:
         return ""
-    active = float((known["tensor_active_pct"] * known["total_ns"]).sum()) / total
+    active = 100 * float(known["tensor_active_ns"].sum()) / total
     return f" (in which the Tensor Cores were busy {units.format_pct(active)})"
 
 
 def _highest_range(analysis: Analysis, gpu: int) -> str:
-    """The path with the highest mean, if there is any."""
+    """The path with the highest mean, if any is known to more than that it is a percentage."""
     rows = analysis.ranges[(analysis.ranges["gpu"] == gpu) & (analysis.ranges["path"] != "")]
     known = rows[rows[HEADLINE.name].notna()]
     if not len(known):
         return ""
-    best = known.loc[known[HEADLINE.name].idxmax()]
-    if not best[HEADLINE.name] > 0:
-        return "No range had any Tensor Active."
+    if not (known[HEADLINE.name] > 0).any():
+        return f"No range {'with a figure ' * (len(known) < len(rows))}had any Tensor Active."
+    low, high = (known[end] for end in HEADLINE_INTERVAL)
+    told = known[~((low <= 0) & (high >= 100))]  # the others could be anything
+    if not (told[HEADLINE.name] > 0).any():
+        return ""
+    best = told.loc[told[HEADLINE.name].idxmax()]
     count = int(best["instance_count"])
     times = "its only instance" if count == 1 else f"its {units.format_count(count)} instances"
     low, high = (best[end] for end in HEADLINE_INTERVAL)

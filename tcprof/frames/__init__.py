@@ -7,7 +7,7 @@ ask. ``docs/metrics.md`` is generated from this package.
 from tcprof.frames.accounts import CLOCKS, LEDGER, OUTSIDE, TIMELINE
 from tcprof.frames.advice import ADVICE
 from tcprof.frames.compared import COMPARISON, KERNEL_CHANGES, NOISE_FLOOR, WATERFALL
-from tcprof.frames.modules import FOLDED_MODULES, IN_NO_MODULE, MODULE_CHANGES, MODULES
+from tcprof.frames.modules import FOLDED_MODULES, IN_NO_MODULE, MODULE_CHANGES, MODULE_TREE, MODULES
 from tcprof.frames.places import INSTANCES, ITERATIONS, PATHS, RANGES, WHOLE_CAPTURE
 from tcprof.frames.quantities import HEADLINE, HEADLINE_INTERVAL, LISTED_QUANTITIES, QUANTITIES, Quantity, quantity_of
 from tcprof.frames.recorded import (
@@ -22,8 +22,11 @@ from tcprof.frames.recorded import (
     HOST_TO_DEVICE,
     KERNEL_KINDS,
     LAUNCHES,
+    MANAGED,
     NVTX_RANGES,
     OPS_DOMAIN,
+    PAGEABLE,
+    PINNED,
     SAMPLE_METRICS,
     SAMPLES,
     WAITS,
@@ -60,13 +63,17 @@ __all__ = [
     "LAUNCHES",
     "LEDGER",
     "LISTED_QUANTITIES",
+    "MANAGED",
     "MODULES",
     "MODULE_CHANGES",
+    "MODULE_TREE",
     "NOISE_FLOOR",
     "NVTX_RANGES",
     "OPS_DOMAIN",
     "OUTSIDE",
+    "PAGEABLE",
     "PATHS",
+    "PINNED",
     "QUANTITIES",
     "RANGES",
     "SAMPLES",

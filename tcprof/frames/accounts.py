@@ -76,7 +76,7 @@ LEDGER = Schema(
     "What the figures rest on: activity time, kernel time and tensor-active time, each split by what became of it.",
     (
         GPU,
-        Column("account", TEXT, "activity time, kernel time, or tensor-active time."),
+        Column("account", TEXT, "activity time, kernel time, or sampled tensor-active time."),
         Column("entry", TEXT, "What became of this part."),
         Column("seconds", FLOAT, "How long that part is.", title="Time", unit="s"),
         Column("share_pct", FLOAT, "Its share of the account."),
@@ -98,7 +98,17 @@ CLOCKS = Schema(
             "idle, or GR Active is missing. It is active 0.45 µs before its kernels: -450 means one clock.",
         ),
         Column("correlation", FLOAT, "Correlation of GR Active with the time under kernels at that offset."),
-        Column("shift_ns", INT, "By how much the samples were moved back before any figure was taken; mostly 0."),
+        Column("shift_ns", INT, "By how much the first sample was moved back before any figure was taken; mostly 0."),
+        Column(
+            "last_shift_ns",
+            INT,
+            "The same for the last sample; not the same where the clocks drift apart. Those between are moved evenly.",
+        ),
+        Column(
+            "error_ns",
+            FLOAT,
+            "How far samples may still be off. It is part of the kernels' intervals. Unknown where the offset is.",
+        ),
     ),
 )
 
@@ -119,6 +129,6 @@ OUTSIDE = Schema(
             "From the last activity to the end of the recording, or its last sample; unknown if neither is known.",
         ),
         Column("sampled_s", FLOAT, "How much of that was sampled."),
-        Column("tensor_active_s", FLOAT, "Tensor Active integrated over it; unknown if it is not known there."),
+        Column("tensor_active_s", FLOAT, "Tensor Active integrated over what was sampled of it."),
     ),
 )

@@ -20,6 +20,12 @@ ADVICE = Schema(
         Column("low_ns", FLOAT, "The least, as time."),
         Column("likely_ns", FLOAT, "What is likely, as time."),
         Column("high_ns", FLOAT, "The most, as time."),
+        Column(
+            "step_ns",
+            FLOAT,
+            "The step that all shares and times are of, as long as it is without profiling: measured, or estimated.",
+            title="Step",
+        ),
         Column("confidence", TEXT, "high, medium or low.", title="Confidence"),
     ),
 )

@@ -156,8 +156,8 @@ COMPARISON = Schema(
         Column(
             "base_lower_bound",
             BOOL,
-            "Whether the baseline's value is a lower bound: some kernels' FLOP are unknown, or whether they are tensor "
-            "kernels.",
+            "Whether the baseline's value is a lower bound: samples were lost, or some kernels' FLOP are unknown, or "
+            "whether they are tensor kernels.",
         ),
         Column("new_lower_bound", BOOL, "The same of the other side's value."),
         Column("base_instance_count", FLOAT, "Instances compared of the baseline; unknown where it has no such path."),

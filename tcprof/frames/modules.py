@@ -102,6 +102,11 @@ MODULES = Schema(
         ),
     ),
 )
+MODULE_TREE = Schema(
+    "module_tree",
+    "The modules of a recording; each is followed by those in it, in the order of their first calls.",
+    tuple(MODULES[name] for name in ("module", "name", "depth", "parent_id")),
+)
 FOLDED_MODULES = Schema(
     "folded_modules",
     "The modules of one GPU, those that are alike in one row, whose figures are over them together.",

@@ -12,6 +12,28 @@ PLACE = (
     Column("parent_id", INT, f"{_PARENT} and for the whole capture."),
 )
 WHOLE_CAPTURE = {"domain": "", "path": "", "name": "", "depth": 0, "path_id": -1, "parent_id": -1}  # its place
+_SAMPLED = "Of the samples that were not lost: where coverage_pct is below 99, a lower bound (≥)."
+_SUMS = (
+    Column(
+        "tensor_active_s",
+        FLOAT,
+        f"Tensor Active integrated over the window. It adds up. {_SAMPLED}",
+        title="Tensor-active time",
+        covered="coverage_pct",
+    ),
+    Column(
+        "tensor_cycles",
+        FLOAT,
+        f"Tensor cycles in the window, over all SM sub-partitions, where recorded. {_SAMPLED}",
+        covered="coverage_pct",
+    ),
+    Column(
+        "coverage_pct",
+        FLOAT,
+        "Share of the window that lies under samples. Below 50 % no mean is given.",
+        title="Coverage",
+    ),
+)
 _TENSOR = (
     Column(
         "tensor_active_mean_pct",
@@ -38,16 +60,7 @@ _TENSOR = (
         "95th percentile of the samples, weighted by overlap with the window; at most the peak, unknown without.",
         title="p95",
     ),
-    Column(
-        "tensor_active_s", FLOAT, "Tensor Active integrated over the window. It adds up.", title="Tensor-active time"
-    ),
-    Column("tensor_cycles", FLOAT, "Tensor cycles in the window, over all SM sub-partitions, where recorded."),
-    Column(
-        "coverage_pct",
-        FLOAT,
-        "Share of the window that lies under samples. Below 50 % no mean is given.",
-        title="Coverage",
-    ),
+    *_SUMS,
 )
 
 UNCOVERED = Column(
@@ -105,9 +118,7 @@ INSTANCES = Schema(
         Column("gpu_start_ns", FLOAT, "Start of its first activity on the GPU; unknown if it has none."),
         Column("gpu_end_ns", FLOAT, "End of its last activity on the GPU; unknown if it has none."),
         Column("tensor_active_mean_pct", FLOAT, "Mean Tensor Active over the sampled part of the window."),
-        Column("tensor_active_s", FLOAT, "Tensor Active integrated over the window."),
-        Column("tensor_cycles", FLOAT, "Tensor cycles in the window."),
-        Column("coverage_pct", FLOAT, "Share of the window that lies under samples."),
+        *_SUMS,
         Column("busy_ns", FLOAT, "Time under at least one of its activities; unknown if it has none."),
         Column(
             "tensor_kernel_ns",
@@ -250,7 +261,6 @@ ITERATIONS = Schema(
         ),
         Column("kernel_ns", INT, "Sum of its kernels' durations."),
         Column("tensor_active_mean_pct", FLOAT, "Mean Tensor Active over the sampled part of the window."),
-        Column("tensor_active_s", FLOAT, "Tensor Active integrated over the window."),
-        Column("tensor_cycles", FLOAT, "Tensor cycles in the window."),
+        *_SUMS,
     ),
 )

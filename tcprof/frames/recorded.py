@@ -162,6 +162,11 @@ ACTIVITIES = Schema(
         START,
         END,
         Column("moved_bytes", FLOAT, "Size of a copy or memset; of others unknown."),
+        Column(
+            "host_memory",
+            CATEGORY,
+            "A copy's memory on the host: pageable, pinned or managed; empty for others, and where not recorded.",
+        ),
     ),
 )
 
@@ -180,6 +185,7 @@ ALONE = Schema(
 DEVICE_TO_DEVICE = "device to device"  # within a GPU's memory
 HOST_TO_DEVICE = "host to device"
 DEVICE_TO_HOST = "device to host"
+PAGEABLE, PINNED, MANAGED = "pageable", "pinned", "managed"  # memory of the host
 KERNEL_KINDS = ("kernel", "graph")  # kinds of activities that run on the SMs
 
 DIAGNOSTICS = Schema(

@@ -35,6 +35,8 @@ class Column:
             name. Empty for words and for numbers without a unit, such as that of a GPU.
         lacking: The column of the same row with the share, in percent, of what is not in a value: if that is over 1 %,
             the value is a lower bound. Empty for values that hold everything.
+        covered: Of a sum over samples, the column of the same row with the share, in percent, of the time that was
+            sampled: what is left of 100 % is not in the value. Empty for everything else.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Column:
     title: str = ""
     unit: str = ""
     lacking: str = ""
+    covered: str = ""
 
     def __post_init__(self) -> None:
         stem, _, suffix = self.name.rpartition("_")
@@ -65,13 +68,17 @@ class Column:
         """A value as a person reads it."""
         return units.format_value(value, self.unit)
 
-    def is_lower_bound(self, row: Mapping[Any, Any]) -> bool:
-        """Whether the row's value lacks more than counts as the whole.
+    def lacks_pct(self, row: Mapping[Any, Any]) -> Any:
+        """The share, in percent, of what is not in the row's value; of a frame, for each row.
 
         Args:
-            row: Has this column and that of what it lacks.
+            row: Has the column of what the value lacks, or of the time that was sampled.
         """
-        return bool(self.lacking) and bool(row[self.lacking] > LARGEST_UNCOVERED_PCT)
+        return 100 - row[self.covered] if self.covered else row[self.lacking] if self.lacking else 0.0
+
+    def is_lower_bound(self, row: Mapping[Any, Any]) -> bool:
+        """Whether the row's value lacks more than counts as the whole, see ``lacks_pct``."""
+        return bool(self.lacks_pct(row) > LARGEST_UNCOVERED_PCT)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from tcprof.sources.nsys_sqlite.redaction.private_texts import Found
 from tcprof.sources.nsys_sqlite.redaction.redact import Redaction
 from tcprof.untrusted import printable
 
-_TABLES_SHOWN = 8
+_NAMES_SHOWN = 8
 _EXCERPT = 60  # characters of a name
 
 
@@ -27,16 +27,23 @@ def _list_removed(redaction: Redaction) -> list[str]:
     counts = {str(kind): f"{count:,}" for kind, count in redaction.removed.items()}
     if redaction.tables:
         counts["whole tables"] = f"{len(redaction.tables):,}"
+    if redaction.columns:
+        counts["unknown columns"] = f"{len(redaction.columns):,}"
     if not counts:
         return ["Nothing had to be left out."]
     labels, numbers = max(map(len, counts)), max(map(len, counts.values()))
     lines = [f"  {label:<{labels}}  {count:>{numbers}}" for label, count in counts.items()]
-    if redaction.tables:
-        more = len(redaction.tables) - _TABLES_SHOWN
-        told = sorted(redaction.tables, key=lambda name: name.startswith("ENUM_"))  # nsys's constants say least
-        names = [*map(printable, told[:_TABLES_SHOWN]), *([f"{more} more"] if more > 0 else [])]
-        lines[-1] += f": {', '.join(names)}"
+    places = {"whole tables": redaction.tables, "unknown columns": redaction.columns}
+    for number, label in enumerate(counts):
+        if names := places.get(label):
+            lines[number] += f": {_list_names(names)}"
     return ["Left out:", *lines]
+
+
+def _list_names(names: tuple[str, ...]) -> str:
+    more = len(names) - _NAMES_SHOWN
+    ordered = sorted(names, key=lambda name: name.startswith("ENUM_"))  # nsys's constants say least
+    return ", ".join([*map(printable, ordered[:_NAMES_SHOWN]), *([f"{more} more"] if more > 0 else [])])
 
 
 def _about(what: str, command: str, suspects: Suspects) -> list[str]:

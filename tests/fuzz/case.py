@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from fuzz import contents, damage, recording, structure
+from fuzz import contents, damage, deletions, recording, structure
 
-IN_DATABASE = (contents.MUTATIONS, structure.MUTATIONS, recording.MUTATIONS)
+IN_DATABASE = (contents.MUTATIONS, structure.MUTATIONS, recording.MUTATIONS, deletions.MUTATIONS)
 FORMATS = ("text", "json", "csv", "markdown", "junit")
 Mutation = Callable[[Random, sqlite3.Connection], str]
 

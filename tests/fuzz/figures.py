@@ -80,10 +80,14 @@ def check_row(row: Row, where: str) -> Iterator[str]:
 
 
 def check_rows(rows: Iterable[Row], where: str) -> Iterator[str]:
-    """What rows of a table add up to: shares of a GPU's kernel time, or of an account, are at most all of it."""
+    """What rows of a table add up to: shares of a GPU's kernel time, or of an account, are at most all of it.
+
+    Of a tree its roots do, with all phases of each.
+    """
     sums: dict[tuple[Any, Any], float] = defaultdict(float)
     for row in rows:
-        if _is_number(row.get("share_pct")) and "name" in row:
+        is_part = row.get("depth", 1) == 1 and row.get("phase", "all") == "all"
+        if _is_number(row.get("share_pct")) and "name" in row and is_part:
             sums[row.get("gpu"), ""] += float(row["share_pct"])
     for total in sums.values():
         if total > 100 + POINTS:

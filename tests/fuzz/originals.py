@@ -10,7 +10,7 @@ from fuzz.database import columns_of, run, tables_of
 from tcprof.sources.nsys_sqlite import schema
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
-SHORTENED = {"mlp_tf32": 0.6, "jax_mlp": 0.5, "wmma": 0.3, "polynomial": 0.5, "mnist_fp32": 0.05}
+SHORTENED = {"mlp_tf32": 0.6, "resnet": 1.0, "jax_mlp": 0.5, "wmma": 0.3, "polynomial": 0.5, "mnist_fp32": 0.05}
 MS = 1_000_000
 
 

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from fuzz import contents, damage, odd, recording, structure
+from fuzz import contents, damage, deletions, odd, recording, structure
 from fuzz.case import Mutation, make_case
 from fuzz.figures import find_impossible
 from fuzz.judge import fingerprint, judge
@@ -20,7 +20,8 @@ from fuzz.originals import make_originals
 from fuzz.sandbox import MOST_BYTES, Outcome
 
 TESTS = Path(__file__).parent.parent
-IN_DATABASE = sorted({*contents.MUTATIONS, *structure.MUTATIONS, *recording.MUTATIONS}, key=lambda each: each.__name__)
+KINDS = (contents, structure, recording, deletions)
+IN_DATABASE = sorted({each for kind in KINDS for each in kind.MUTATIONS}, key=lambda each: each.__name__)
 # Runs the fuzzer with a reader that always fails.
 PLANT = """
 import sys
@@ -164,6 +165,8 @@ def kinds(arguments: str, outcome: Outcome, before: dict[str, str] | None = None
         ("show x --format json", {"out": b'{"faults": ["told"], "rows": [{"share_pct": 130}]}'}, []),
         ("show x --format csv", {"out": b"gpu,kernel_ns\n0,-5\n"}, ["number"]),
         ("show x --format csv", {"out": b"gpu,kernel_ns\n0\n"}, ["format"]),
+        ("show x --format csv", {"out": b"gpu,kernel_ns\n0,inf\n"}, ["number"]),
+        ("show x --format csv", {"out": b"gpu,chip\n0,Infinity\n"}, []),
         ("compare x y --format junit --fail-if a", {"out": b"<a><b></a>"}, ["format"]),
     ],
 )

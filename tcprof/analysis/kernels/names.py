@@ -18,7 +18,7 @@ from tcprof.untrusted import printable
 
 # Products and convolutions, on whichever cores: the precision of these is given for the CUDA cores too.
 PRODUCTS = re.compile(
-    r"gemm|gemv|nvjet|xmma|cutlass|wgrad|dgrad|fprop|convol|conv\dd|winograd|triton_(?:tem|mm|bmm)|dot_kernel|matmul"
+    r"gemm|gemv|nvjet|xmma(?!_pooling)|cutlass|wgrad|dgrad|fprop|convol|conv\dd|winograd|triton_(?:tem|mm|bmm)|dot_kernel|matmul"
     r"|(?:maxwell|pascal|volta|turing|ampere)_\w{0,200}cudnn_",
     re.IGNORECASE,
 )
@@ -28,7 +28,8 @@ _COMMUNICATION = re.compile(r"^nccl|ncclDevKernel|ncclKernel|nvshmem")
 # What goes before and after products and attention: layouts, sums of parts, work space.
 _HELPERS = either(
     r"splitK_?reduce|ReduceSplitK|reduction::kernel|execute_split_k_kernel|init_device_workspace|epilogue::impl",
-    r"fft2d|flip_filter|scal_kernel|precompute_indices|nchwToNhwc|nhwcToNchw|nhwcAddPadding",
+    r"fft2d|pointwise_mult_and_sum_complex|flip_filter|scal_kernel|precompute_indices",
+    r"nchwToNhwc|nhwcToNchw|nhwcAddPadding",
     r"dot_do_o|convert_dq|fmha_reduce_head|flash_fwd_splitkv_combine|FlashAttn(?:FwdCombine|Bwd(?:Pre|Post)process)",
 )
 _OTHER_WORK = either(
@@ -63,6 +64,7 @@ _TYPES = (
     ("fp32", re.compile(r"\b(?:float[234]?|Float32)\b")),
 )
 _NARROW_TYPE = re.compile(r"fp8|e4m3|e5m2|fp4|e2m1", re.IGNORECASE)
+_UNTYPED = re.compile(r"\bconst void ?\*|\bvoid const ?\*")  # inputs whose type the name does not have
 _OF_A_FUNCTION = re.compile(r"\([^()]*\)(?=::)")  # parameters of the function on the CPU that a kernel is named after
 # Which type is read is decided when it is launched: the one in the name is that of the result.
 _CASTS = re.compile(r"unrolled_elementwise_kernel<[^<>]*direct_copy|LoadWithCast")
@@ -73,21 +75,24 @@ _WORKS = (
     (GRAPH, re.compile(r"^graph$")),
     ("communication", re.compile(r"nccl|nvshmem")),
     ("fused kernels", re.compile(r"triton_(?:poi|red|per)|^(?:input_|loop_)?\w*fusion(?:_\d+)?$")),
-    ("attention", re.compile(r"flash|fmha|sdpa|attention|attn", re.IGNORECASE)),
+    ("attention", re.compile(r"flash|fmha|sdpa|attention|attn|dot_do_o|convert_dq", re.IGNORECASE)),
     (OPTIMIZER, re.compile(r"multi_tensor_apply|[Aa]dam|\bsgd|lamb_|amp_update_scale")),
     (
         "helpers of products",
         re.compile(
             r"splitK_?reduce|reduction::kernel|execute_split_k_kernel|init_device_workspace|fft2d|flip_filter"
-            r"|epilogue::impl|scal_kernel|precompute_",
+            r"|pointwise_mult_and_sum_complex|epilogue::impl|scal_kernel|precompute_",
             re.IGNORECASE,
         ),
     ),
-    ("layout changes", re.compile(r"nchwToNhwc|nhwcToNchw|AddPadding|transpose", re.IGNORECASE)),
+    ("layout changes", re.compile(r"nchwToNhwc|nhwcToNchw|AddPadding|transpose|permutation", re.IGNORECASE)),
     (PRODUCT, PRODUCTS),
     (
         "normalization",
-        re.compile(r"batch_?norm|layer_?norm|group_?norm|rms_?norm|_norm_|rowwisemoments", re.IGNORECASE),
+        re.compile(
+            r"batch_?norm|layer_?norm|group_?norm|rms_?norm|_norm_|rowwisemoments|GammaBeta|cudnn::(?:\w+::)?bn_",
+            re.IGNORECASE,
+        ),
     ),
     ("softmax", re.compile(r"softmax", re.IGNORECASE)),
     ("pooling", re.compile(r"pool", re.IGNORECASE)),
@@ -96,6 +101,13 @@ _WORKS = (
     ("element-wise kernels", re.compile(r"elementwise|element_wise|dropout|pointwise", re.IGNORECASE)),
 )
 _OTHER_KIND = "other kernels"
+CONVOLUTION = re.compile(r"conv|[fbdw](?:prop|grad)|winograd|implicit_|nhwc|nchw", re.IGNORECASE)
+# What frameworks run, or the libraries that they call.
+FRAMEWORK = re.compile(r"at::native|triton_|^(?:input_|loop_)?\w*fusion|cudnn|xmma|cutlass|nvjet|^graph$")
+# PyTorch's own kernels, and those that its compiler makes; libraries' kernels are anyone's.
+_OF_PYTORCH = re.compile(
+    r"\bat(?:_cuda_detail)?::|6native|\bc10::|pytorch_flash|PyTorchMemEff|^triton_(?:poi|red|per|tem)_"
+)
 # What says nothing about the work: types, and the templates around a function.
 _WORDLESS = re.compile(
     r"[tuf]\d*"
@@ -119,6 +131,7 @@ _NOISE = re.compile(
     r"(?<=^cudnn)_generated_fort_native|_knob_\d+(?=_)|_cga\d\w*_kernel\d\w*"
     r"|_warpgroupsize\w+?_g\d+|_(?:strided_)?execute(?:_segment_k_o(?:n|ff))?_kernel|_kernel__5x_\w+|__5x_\w+"
 )
+_RETURN_TYPE = re.compile(r"^(?:void|std::enable_if<[^<>]{0,200}>::type) ")
 _WRAPPERS = ("Kernel", "Kernel2", "kernel", "device_kernel")  # CUTLASS: the kernel itself is the first argument
 
 
@@ -137,6 +150,7 @@ class KernelName:
         accumulator: Precision in which a kernel for the Tensor Cores adds up its products: fp16, fp32; empty likewise.
         work: What kind of work it does, for people, such as ``PRODUCT`` or softmax.
         words: The words that say what it does, in lower case.
+        of_pytorch: Whether only PyTorch has such a kernel.
     """
 
     named_tensor: bool
@@ -148,6 +162,7 @@ class KernelName:
     accumulator: str
     work: str
     words: frozenset[str]
+    of_pytorch: bool
 
 
 def read_names(names: Iterable[str]) -> pd.DataFrame:
@@ -175,7 +190,8 @@ def parse_name(name: str) -> KernelName:
     words = {word.lower() for word in re.findall(r"[A-Za-z][A-Za-z0-9]*", name.replace("_", " "))}
     named, communication, found = _matrix(name)
     own = frozenset(word for word in words if not _WORDLESS.fullmatch(word))
-    return KernelName(named, communication, **vars(found), work=work, words=own)
+    is_of_pytorch = bool(_OF_PYTORCH.search(name))
+    return KernelName(named, communication, **vars(found), work=work, words=own, of_pytorch=is_of_pytorch)
 
 
 def _matrix(name: str) -> tuple[bool, bool, Instructions]:
@@ -205,19 +221,21 @@ def _first_type(name: str) -> str:
 
 
 def _only_type(name: str) -> str:
-    """The precision that all arguments have which have one; empty where they differ: they have no known order."""
+    """The precision that all arguments have; empty where they differ, since none is first, or inputs have no type."""
     found = [precision for precision, pattern in _TYPES if pattern.search(name)]
-    return found[0] if len(found) == 1 and not _NARROW_TYPE.search(name) else ""
+    return found[0] if len(found) == 1 and not (_NARROW_TYPE.search(name) or _UNTYPED.search(name)) else ""
 
 
 @lru_cache(maxsize=100_000)
 def short_name(name: str, length: int = LONGEST_NAME) -> str:
     """A kernel's name without return type, namespaces, arguments and most template arguments."""
-    text = printable(name).removeprefix("void ").replace("<unnamed>::", "")
+    text = _RETURN_TYPE.sub("", printable(name)).replace("<unnamed>::", "")
     head, _, arguments = text.partition("<")
-    base = head.partition("(")[0].rpartition("::")[2].strip() or text
+    scopes = head.partition("(")[0].strip().split("::")
+    base = scopes[-1] or text
     if base in _WRAPPERS and arguments:
-        base = re.split(r"[<>,(]", arguments, maxsplit=1)[0].rpartition("::")[2].strip() or base
+        inner = re.split(r"[<>,(]", arguments, maxsplit=1)[0].rpartition("::")[2].strip()
+        base = "::".join(scopes[-2:]) if _WORDLESS.fullmatch(inner) else inner or base
     found = [match for match in _FUNCTION.findall(arguments) if match != base]
     inner = next((match for match in found if not _HANDING_ON.search(match)), found[0] if found else "")
     short = _NOISE.sub("", f"{base}<{inner}>" if inner else base) or "(unnamed)"

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.copies import Copies
-from tcprof.analysis.kernels.capacity import Capacity, full_activity
+from tcprof.analysis.kernels.capacity import Capacity, constant_capacity, full_activity
 from tcprof.analysis.kernels.design import Design, Launches
 from tcprof.analysis.kernels.enclosure import Enclosure, add_bounds
 from tcprof.analysis.kernels.fit import RESOLUTION, Fit, fit
@@ -65,12 +65,8 @@ class Limits:
         return self.capacity.times(of_pipes) if known else None
 
     def _constant(self, rate: float) -> Capacity | None:
-        shape = self.capacity
-        if not rate > 0:
-            return None
-        return Capacity(
-            np.full(len(shape.of_launch), rate), np.full(len(shape.of_class), rate), np.zeros(len(shape.of_class))
-        )
+        sizes = len(self.capacity.of_launch), len(self.capacity.of_class)
+        return constant_capacity(*sizes, rate) if rate > 0 else None
 
 
 def requests_per_ns(samples: pd.DataFrame) -> float:

@@ -19,7 +19,7 @@ from tcprof.analysis.modules.tree import (
 )
 from tcprof.analysis.projection import Attribution, Hierarchy, innermost_of_domain
 from tcprof.arrays import Ints
-from tcprof.frames import OPS_DOMAIN
+from tcprof.frames import MODULE_TREE, OPS_DOMAIN
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def find_homes(hierarchy: Hierarchy, attribution: Attribution, activities: int) 
     outside = np.flatnonzero(module == NO_MODULE)
     others, row = place_outside(hierarchy, back, op[outside], phase[outside], len(tree.modules))
     module[outside] = row
-    return Homes(pd.concat([tree.modules, others], ignore_index=True), module, phase)
+    return Homes(MODULE_TREE.concat([tree.modules, others]), module, phase)
 
 
 def _homes_of_ops(hierarchy: Hierarchy, tree: Tree, back: Backward) -> Ints:

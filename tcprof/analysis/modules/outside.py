@@ -8,7 +8,7 @@ from tcprof.analysis.modules.backward import ENGINE, Backward
 from tcprof.analysis.modules.tree import NO_MODULE, PHASES
 from tcprof.analysis.projection import Hierarchy
 from tcprof.arrays import Ints
-from tcprof.frames import IN_NO_MODULE, OPS_DOMAIN
+from tcprof.frames import IN_NO_MODULE, MODULE_TREE, OPS_DOMAIN
 
 
 def place_outside(hierarchy: Hierarchy, back: Backward, op: Ints, phase: Ints, first: int) -> tuple[pd.DataFrame, Ints]:
@@ -24,7 +24,7 @@ def place_outside(hierarchy: Hierarchy, back: Backward, op: Ints, phase: Ints, f
         first: Number of the first row.
 
     Returns:
-        Rows as of ``Tree.modules``, and for each activity the number of its row.
+        See ``tcprof.frames.MODULE_TREE``; and for each activity the number of its row.
     """
     code, names = pd.factorize(np.append(_name_ops(hierarchy, back), "")[op])
     # A key for each phase, and one for each op in it, in the order in which they are met.
@@ -41,7 +41,7 @@ def place_outside(hierarchy: Hierarchy, back: Backward, op: Ints, phase: Ints, f
     modules = pd.DataFrame(
         {"module": path, "name": own, "depth": 1 + is_op, "parent_id": np.where(is_op, above, NO_MODULE)}
     )
-    return modules, first + np.argsort(order)[number[len(PHASES) :]]
+    return MODULE_TREE.conform(modules), first + np.argsort(order)[number[len(PHASES) :]]
 
 
 def _name_ops(hierarchy: Hierarchy, back: Backward) -> npt.NDArray[np.object_]:

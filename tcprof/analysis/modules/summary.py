@@ -8,7 +8,7 @@ from tcprof.analysis.kernels.launches import KernelFit
 from tcprof.analysis.kernels.sums import GroupSums
 from tcprof.analysis.modules.homes import Homes
 from tcprof.analysis.modules.tree import ALL, OTHER_CODE, PHASES
-from tcprof.analysis.rates import range_rates, values_of_launches
+from tcprof.analysis.rates import range_rates, values_of_evidence
 from tcprof.analysis.useful import rate_useful, useful_of_launches
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import LARGEST_UNCOVERED_PCT, MODULES
@@ -41,7 +41,7 @@ def summarize_modules(
         return MODULES.empty(), np.full(len(launched), -1, dtype=np.int64)
     gpus, gpu = np.unique(launched["gpu"].to_numpy(), return_inverse=True)
     levels = _levels(homes, homes.module[activity])
-    values = pd.DataFrame(dict(values_of_launches(launched, account.kernels, evidence.activities["kind"]))).assign(
+    values = pd.DataFrame(dict(values_of_evidence(account, evidence))).assign(
         kernel_count=1, **useful_of_launches(launched, account.kernels)
     )
     parts = []
@@ -98,8 +98,6 @@ def _levels(homes: Homes, module: Ints) -> list[Ints]:
 
 def _sum(found: KernelFit, values: pd.DataFrame, key: Ints, inside: Bools) -> pd.DataFrame:
     """The sums over the launches of each key, and half the interval of their tensor-active time."""
-    if not inside.any():
-        return pd.DataFrame()
     keys, group = np.unique(key[inside], return_inverse=True)
     groups = np.full(len(key), -1)
     groups[inside] = group

@@ -10,6 +10,7 @@ from tcprof.analysis.projection import Hierarchy
 from tcprof.annotate.ranges import DOMAIN
 from tcprof.annotate.steps import BACKWARD, DATA, FORWARD, INFERENCE, OPTIMIZER, RECOMPUTE
 from tcprof.arrays import Bools, Ints
+from tcprof.frames import MODULE_TREE
 
 NO_MODULE = -1
 OTHER = "other"
@@ -27,8 +28,7 @@ class Tree:
     """The modules, and where each range lies among them.
 
     Attributes:
-        modules: Columns ``module``, ``name``, ``depth`` and ``parent_id`` of ``tcprof.frames.MODULES``; each module is
-            followed by those in it, in the order of their first calls.
+        modules: See ``tcprof.frames.MODULE_TREE``.
         domain: The domain whose ranges name them.
         module_of_range: For each range the innermost module that it lies in or is, ``NO_MODULE`` for none.
         phase_of_range: For each range of that domain its phase, as a number in ``PHASES``.
@@ -101,8 +101,7 @@ def make_tree(called: list[str]) -> tuple[pd.DataFrame, dict[str, int]]:
         called: Paths of modules, in the order of calls; a container that is never called is none.
 
     Returns:
-        Columns ``module``, ``name``, ``depth`` and ``parent_id`` of ``tcprof.frames.MODULES``, in the order in which a
-        tree is read; and the row of each module.
+        See ``tcprof.frames.MODULE_TREE``; and the row of each module.
     """
     names = list(dict.fromkeys(called))
     known = set(names)
@@ -116,7 +115,7 @@ def make_tree(called: list[str]) -> tuple[pd.DataFrame, dict[str, int]]:
         name, parent = names[each], around[each]
         depth[name] = depth[parent] + 1
         rows.append((name, name.removeprefix(f"{parent}."), depth[name], number.get(parent, NO_MODULE)))
-    return pd.DataFrame(rows, columns=["module", "name", "depth", "parent_id"]), number
+    return MODULE_TREE.conform(pd.DataFrame(rows, columns=MODULE_TREE.names)), number
 
 
 def _around(name: str, known: set[str]) -> str:

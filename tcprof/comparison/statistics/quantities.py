@@ -9,7 +9,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.rates import time_of_instances
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.comparison.places import KEYS, Renaming, rename_paths
-from tcprof.frames import LARGEST_UNCOVERED_PCT, QUANTITIES
+from tcprof.frames import QUANTITIES
 
 PEAK = "tensor_active_peak_pct"
 # Further figures, which determine how much a run would differ. Awaited is the time under the GPU's work that the CPU
@@ -28,7 +28,7 @@ class Measured:
         peak_pct: The highest sample of Tensor Active at each place.
         present: Whether the recording has the place at all.
         whole_graphs: Whether CUDA graphs recorded as a whole ran in its instances, whose kernels are not known.
-        lower_bound: For each name whose values may be lower bounds, whether they are.
+        lacks_pct: For each quantity the share, in percent, of what is not in its values at each place.
     """
 
     place: Ints
@@ -36,7 +36,7 @@ class Measured:
     peak_pct: Floats
     present: Bools
     whole_graphs: Bools
-    lower_bound: dict[str, Bools]
+    lacks_pct: dict[str, Floats]
 
 
 def measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> Measured:
@@ -63,16 +63,15 @@ def measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> Mea
         peak,
         np.isin(np.arange(len(places)), row_place),
         _has_whole_graphs(analysis, places, place, values),
-        _find_lower_bounds(ranges, row_place, len(places)),
+        _find_lacking(ranges, row_place, len(places)),
     )
 
 
-def _find_lower_bounds(ranges: pd.DataFrame, row_place: Ints, places: int) -> dict[str, Bools]:
-    """Where figures lack more than counts as the whole, over all instances together."""
-    found = {}
-    for column in (quantity.column for quantity in QUANTITIES if quantity.column.lacking):
-        found[column.name] = np.zeros(places, dtype=bool)
-        found[column.name][row_place] = ranges[column.lacking] > LARGEST_UNCOVERED_PCT
+def _find_lacking(ranges: pd.DataFrame, row_place: Ints, places: int) -> dict[str, Floats]:
+    """What figures lack at each place, over all instances together; nothing where that is not known."""
+    found = {quantity.name: np.zeros(places) for quantity in QUANTITIES}
+    for quantity in QUANTITIES:
+        found[quantity.name][row_place] = np.nan_to_num(quantity.column.lacks_pct(ranges))
     return found
 
 

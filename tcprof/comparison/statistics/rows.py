@@ -17,7 +17,7 @@ from tcprof.comparison.statistics.quantities import MEASURED, PEAK, Measured, me
 from tcprof.comparison.statistics.ranks import Instances
 from tcprof.comparison.statistics.rounding import ROUNDED_QUANTITIES, Slack, rounding_of
 from tcprof.comparison.statistics.verdicts import NOT_JUDGED, Columns, Known, compare_known, values_of_sides
-from tcprof.frames import COMPARISON, QUANTITIES
+from tcprof.frames import COMPARISON, LARGEST_UNCOVERED_PCT, QUANTITIES, quantity_of
 
 MEDIAN, MEAN = "median", "mean"
 _FIND = {MEDIAN: find_medians, MEAN: find_means}
@@ -28,6 +28,7 @@ WHOLE_GRAPHS = (
     "CUDA graphs were recorded as a whole, so the kernels in them are not known: record with --cuda-graph-trace node"
 )
 LOWER_BOUNDS = "a lower bound can't be compared: some kernels' FLOP are unknown, or whether they are tensor kernels"
+LOST_SAMPLES = "a lower bound can't be compared: samples were lost"
 # These are unknown even if both sides have whole graphs; the others are comparable if both have them.
 _HIDDEN_IN_GRAPHS = (
     *("kernel_count", "tensor_kernel_share_pct", "tensor_tflops", "hfu_pct", "useful_tflops", "mfu_pct", "dram_bytes"),
@@ -107,12 +108,14 @@ def _compare(quantity: str, sides: _Sides) -> Columns:
         known = ~np.isnan(peaks[0] + peaks[1])
         marks = dict.fromkeys(("base_lower_bound", "new_lower_bound"), np.zeros(len(known), dtype=bool))
         return {**told, **_named_means(told), **marks, "not_judged": np.where(known, ONE_SAMPLE, "").astype(object)}
-    in_graphs, bounds = _hidden_in_graphs(quantity, sides), _lower_bounds(quantity, sides)
+    in_graphs = _hidden_in_graphs(quantity, sides)
+    bounds = [lacks > LARGEST_UNCOVERED_PCT for lacks in _lacking(quantity, sides)]
     hidden = in_graphs | bounds[0] | bounds[1]
     told = _compare_centers(quantity, MEDIAN, sides, hidden)
     reason = np.where(pd.isna(told["p_value"]) & ~pd.isna(told["difference"]), TOO_FEW, "")
     reason = np.where(told["verdict"] == NOT_JUDGED, reason, "")
-    reason = np.where(in_graphs, WHOLE_GRAPHS, np.where(hidden, LOWER_BOUNDS, reason))
+    why_bound = LOST_SAMPLES if quantity_of(quantity).column.covered else LOWER_BOUNDS
+    reason = np.where(in_graphs, WHOLE_GRAPHS, np.where(hidden, why_bound, reason))
     means = _compare_centers(quantity, MEAN, sides, hidden)
     for columns in (told, means):
         # How far apart two values are of which one may be larger is not known either.
@@ -135,13 +138,9 @@ def _hidden_in_graphs(quantity: str, sides: _Sides) -> Bools:
     return np.asarray(base != new) if quantity in _UNLIKE_WITH_GRAPHS else np.zeros(len(base), dtype=bool)
 
 
-def _lower_bounds(quantity: str, sides: _Sides) -> tuple[Bools, Bools]:
-    """Where each side's value is only a lower bound."""
-    base, new = (
-        np.any([each.measured.lower_bound.get(quantity, np.False_ & each.measured.present) for each in side], axis=0)
-        for side in sides
-    )
-    return base, new
+def _lacking(quantity: str, sides: _Sides) -> list[Floats]:
+    """The largest share, in percent, of what is not in a recording's value, for each side."""
+    return [np.max([each.measured.lacks_pct[quantity] for each in side], axis=0) for side in sides]
 
 
 def _compare_centers(quantity: str, statistic: str, sides: _Sides, hidden: Bools) -> Columns:
@@ -151,25 +150,30 @@ def _compare_centers(quantity: str, statistic: str, sides: _Sides, hidden: Bools
         for side in sides
     )
     instances = (_instances_of(quantity, sides[0]), _instances_of(quantity, sides[1])) if statistic == MEDIAN else None
-    found = compare_known((base, new), _rounding(quantity, statistic, sides), instances)
+    found = compare_known((base, new), _slacks(quantity, statistic, sides), instances)
     unmasked = {name: found.pop(name) for name in ("base", "new", "difference", "ratio")}
     verdict = np.where(hidden, NOT_JUDGED, found.pop("verdict"))
     return {**unmasked, **{name: np.where(hidden, np.nan, each) for name, each in found.items()}, "verdict": verdict}
 
 
-def _rounding(quantity: str, statistic: str, sides: _Sides) -> tuple[Slack, Slack] | None:
-    """What rounding may have done to each side, where only one of them has exact cycles."""
+def _slacks(quantity: str, statistic: str, sides: _Sides) -> tuple[Slack, Slack] | None:
+    """What lost samples may have done to each side, and rounding, where only one of them has exact cycles."""
     sources = [{each.tensor_source for each in side} - {"none"} for side in sides]
-    if quantity not in ROUNDED_QUANTITIES or sources[0] == sources[1] or not all(sources):
+    differ = quantity in ROUNDED_QUANTITIES and sources[0] != sources[1] and all(sources)
+    covered = bool(quantity_of(quantity).column.covered)
+    if not (differ or covered):
         return None
     found = []
-    for side, own in zip(sides, sources, strict=True):
+    for side, own, lacks in zip(sides, sources, _lacking(quantity, sides), strict=True):
         value, mean_pct = (
             np.nan_to_num(estimate_within([each.centers[statistic][name] for each in side]).value)
             for name in (quantity, ROUNDED_QUANTITIES[0])
         )
         none = np.zeros_like(value)
-        found.append(rounding_of(value, mean_pct) if "rounded" in own else (none, none))
+        below, above = rounding_of(value, mean_pct) if differ and "rounded" in own else (none, none)
+        # What counts as the whole may be missing all the same, and on one side alone.
+        lost = value * lacks / np.maximum(100 - lacks, 1) if covered else none
+        found.append((below, above + lost))
     return found[0], found[1]
 
 

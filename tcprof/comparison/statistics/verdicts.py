@@ -50,7 +50,7 @@ def compare_known(
 
     Args:
         sides: What the recordings of each side show.
-        slacks: How far rounding may have moved each side; None where it has not.
+        slacks: How far rounding or lost samples may have moved each side; None where neither has.
         instances: The instances of each side, for the test of their ranks; None for no test.
     """
     within, wide, change, assumed = _assume(sides)
@@ -60,11 +60,12 @@ def compare_known(
         repeats = compare_repeats(*([each.centers for each in side] for side in sides))
         base, new = _choose(measured, repeats[0], base), _choose(measured, repeats[1], new)
         change = _choose(measured, repeats[2], change)
-    slack = np.zeros(len(base.value))
+    slack, moved = np.zeros(len(base.value)), np.False_
     if slacks is not None:
+        moved = np.logical_or.reduce([part > 0 for own in slacks for part in own])
         slack, change = slack_toward_none(base, new, slacks), widen_change(change, base, new, slacks)
         base, new = (widen_side(side, own) for side, own in zip((base, new), slacks, strict=True))
-    equal = base.constant & new.constant & (base.value == new.value) & (slacks is None)
+    equal = base.constant & new.constant & (base.value == new.value) & ~moved
     p_value = change.p_value
     if instances is not None:
         p_value = _test_ranks(instances, p_value, ~measured & ~equal)

@@ -1,7 +1,7 @@
 """What advice is: a finding with a price, evidence, and code to paste."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from tcprof import units
@@ -16,36 +16,50 @@ class Gain:
     """What a change is likely to win of a step; below 0 it costs time, NaN where that is not known.
 
     Attributes:
-        low_ns: The least that is expected.
-        likely_ns: What is most likely.
-        high_ns: The most that is expected.
-        low_pct: The same as shares of the step.
-        likely_pct: Likewise.
-        high_pct: Likewise.
+        low_pct: The least that is expected, as a share of the step.
+        likely_pct: What is most likely.
+        high_pct: The most that is expected.
+        step_ns: The one length of the step that all three are shares of: without profiling, measured or estimated.
         of: What they are shares of, in words.
         reason: Why nothing is likely to be won, where that is so, in a clause; empty where it is not known.
     """
 
-    low_ns: float = float("nan")
-    likely_ns: float = float("nan")
-    high_ns: float = float("nan")
     low_pct: float = float("nan")
     likely_pct: float = float("nan")
     high_pct: float = float("nan")
+    step_ns: float = float("nan")
     of: str = field(default="the step", kw_only=True)
     reason: str = field(default="", kw_only=True)
 
-    @classmethod
-    def spanning(cls, times_ns: Sequence[float], shares_pct: Sequence[float], of: str) -> Self:
-        """What is likely, and the least and the most of all: of steps of other lengths, time and share order otherwise.
+    def with_shares(self, shares_pct: Sequence[float]) -> Self:
+        """Other shares of the same step: the second is likely, the least and the most of all are low and high."""
+        return replace(self, low_pct=min(shares_pct), likely_pct=shares_pct[1], high_pct=max(shares_pct))
 
-        Args:
-            times_ns: Low, likely and high.
-            shares_pct: The same as shares of the step.
-            of: What they are shares of, in words.
-        """
-        spans = (level for each in (times_ns, shares_pct) for level in (min(each), each[1], max(each)))
-        return cls(*spans, of=of)
+    @property
+    def shares_pct(self) -> tuple[float, float, float]:
+        """Low, likely and high, as shares of the step."""
+        return self.low_pct, self.likely_pct, self.high_pct
+
+    @property
+    def low_ns(self) -> float:
+        """The least that is expected, as time."""
+        return self.low_pct / 100 * self.step_ns
+
+    @property
+    def likely_ns(self) -> float:
+        """What is most likely, as time."""
+        return self.likely_pct / 100 * self.step_ns
+
+    @property
+    def high_ns(self) -> float:
+        """The most that is expected, as time."""
+        return self.high_pct / 100 * self.step_ns
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Shares, times, and the length that they are of."""
+        names = ("low_pct", "likely_pct", "high_pct", "low_ns", "likely_ns", "high_ns", "step_ns")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def is_known(self) -> bool:
@@ -55,7 +69,7 @@ class Gain:
     @property
     def is_futile(self) -> bool:
         """Whether nothing is likely to be won, or time to be lost."""
-        return self.likely_ns <= 0
+        return self.likely_pct <= 0
 
     @property
     def is_notable(self) -> bool:
@@ -124,12 +138,14 @@ class Advice(Finding):
 def describe_gain(gain: Gain) -> str:
     """What is won in words, with its span, and of how long a step: that without recording is not in the tables."""
     likely, low, high = (units.format_pct(each) for each in (gain.likely_pct, gain.low_pct, gain.high_pct))
-    base = f" of {units.format_ns(100 * gain.likely_ns / gain.likely_pct)}" if gain.likely_pct else ""
-    return f"likely {likely} of {gain.of} ({low} to {high}), {units.format_ns(gain.likely_ns)}{base}"
+    times = f"{units.format_ns(gain.likely_ns)} of {units.format_ns(gain.step_ns)}"
+    return f"likely {likely} of {gain.of} ({low} to {high}), {times}"
 
 
 def describe_futile(gain: Gain) -> str:
     """That nothing is won, or what it costs, and why: what follows on a title."""
     cost, least, most = (units.format_pct(-each) for each in (gain.likely_pct, gain.high_pct, gain.low_pct))
-    costs = f"likely to cost {cost} of {gain.of} ({least} to {most})" if gain.likely_ns < 0 else "likely to win nothing"
+    costs = (
+        f"likely to cost {cost} of {gain.of} ({least} to {most})" if gain.likely_pct < 0 else "likely to win nothing"
+    )
     return f"{costs}, as {gain.reason}" if gain.reason else costs

@@ -1,7 +1,7 @@
 """Findings that are alike on several GPUs as one: whoever changes the program changes it for all of them."""
 
 from collections.abc import Sequence
-from dataclasses import astuple, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -75,10 +75,10 @@ def _join_option(options: Sequence[Option]) -> Option:
     gains = [each.gain for each in options]
     if not all(gain.is_known for gain in gains):
         return options[0]
-    values = np.array([astuple(gain)[:6] for gain in gains], dtype=np.float64)
-    low, likely, high = values.min(axis=0), values.mean(axis=0), values.max(axis=0)
-    chosen = np.array([low, likely, high])[[0, 1, 2, 0, 1, 2], range(6)]
-    gain = Gain(*chosen.tolist(), of=gains[0].of, reason=gains[0].reason)
+    low, _, high = zip(*(gain.shares_pct for gain in gains), strict=True)
+    likely = float(np.mean([gain.likely_pct for gain in gains]))
+    step_ns = float(np.mean([gain.step_ns for gain in gains]))
+    gain = replace(gains[0], low_pct=min(low), likely_pct=likely, high_pct=max(high), step_ns=step_ns)
     return replace(options[0], gain=gain)
 
 

@@ -18,6 +18,12 @@ def find_between_products(step: Step) -> pd.DataFrame:
     Returns:
         ``kernel`` and ``exposed_ns`` of each launch in the steps, and ``activity``.
     """
+    found = find_attention(step)
+    return found[~found["is_product"]].drop(columns="is_product")
+
+
+def find_attention(step: Step) -> pd.DataFrame:
+    """The same with the products before and after, as ``is_product`` tells."""
     launched = step.analysis.launched
     launched = rows_of_gpu(launched, step.gpu)
     activity = launched["activity"].to_numpy()
@@ -31,7 +37,7 @@ def find_between_products(step: Step) -> pd.DataFrame:
     of_launch = launched["kernel"].to_numpy()[order]
     products = np.flatnonzero(is_product[of_launch])
     rows = np.flatnonzero(is_softmax[of_launch])
-    found = pd.DataFrame({"kernel": of_launch, "exposed_ns": step.exposed_ns[activity[order]]})
+    found = pd.DataFrame({"kernel": of_launch, "exposed_ns": step.exposure.exposed_ns[activity[order]]})
     found["activity"] = activity[order]
     place = np.searchsorted(products, rows)
     inside = (place > 0) & (place < len(products))
@@ -39,7 +45,7 @@ def find_between_products(step: Step) -> pd.DataFrame:
     near = (rows[inside] - before <= _MOST_BETWEEN) & (after - rows[inside] <= _MOST_BETWEEN)
     near &= after - before > _LEAST_BETWEEN
     draws = kernels["name"].str.contains(_DRAWN).to_numpy(dtype=bool)[of_launch]
-    chosen = np.zeros(len(found), dtype=bool)
+    chosen, found["is_product"] = np.zeros(len(found), dtype=bool), is_product[of_launch]
     for first, last in set(zip(before[near].tolist(), after[near].tolist(), strict=True)):
-        chosen[first + 1 : last] = not draws[first + 1 : last].any()
+        chosen[first : last + 1] |= not draws[first + 1 : last].any()
     return found[chosen & (found["exposed_ns"] > 0)]

@@ -13,14 +13,21 @@ from tcprof.analysis.picking import pick_rows
 from tcprof.analysis.projection import launches_of
 from tcprof.arrays import Ints
 from tcprof.findings.advice.scaler import find_scaler_waits
-from tcprof.frames import KERNEL_KINDS, OPS_DOMAIN
+from tcprof.frames import DEVICE_TO_HOST, HOST_TO_DEVICE, KERNEL_KINDS, OPS_DOMAIN, PAGEABLE, PINNED
 
 LONG_NS = 200_000  # between two calls: more than the 5 to 40 µs that a launch takes with its share of Python
 VERY_LONG_NS = 1_000_000  # the same in a range that launches kernels itself: more than autograd takes to begin
 BLOCKED_NS = 50_000  # a launch that lasts so long waits: for the queue of launches, or for a copy to come to its turn
 CALL_NS = 5_000  # what a launch takes where its end was not recorded
 _BLOCKING = 0.5  # of all launches: see tcprof.findings.advice.rules.blocking_launches
-LAUNCH_THAT_BLOCKS, OF_SCALER = "launch that blocks", "GradScaler"
+LAUNCH_THAT_BLOCKS, OF_SCALER, FULL_QUEUE = "launch that blocks", "GradScaler", "full queue"
+_DEEP = 100  # activities that are queued where a launch waits for room: CUDA queues 1,020, fewer where they are large
+# Copies that the CPU waits for. Other launches that block do so for the queue: they say nothing about the program.
+FROM_GPU, TO_GPU = "copies from the GPU", "copies to the GPU"
+FROM_MEMORY = {PAGEABLE: "copies from pageable memory", PINNED: "copies from pinned memory"}
+OF_QUEUE = (*KERNEL_KINDS, "memset", "memcpy")
+_OF_STREAM = "cu(?:da)?(?:Stream|Event)Synchronize"  # of the device programs ask by themselves
+_SOON_NS = 20_000  # from a copy's call to that which waits for it: PyTorch makes both, one after the other
 LAUNCHES, WAITS, WORK, GPU_SIDE = "launches", "waits", "work", "on the GPU"
 Pair = tuple[Ints, Ints]
 
@@ -104,18 +111,47 @@ def list_waits(analysis: Analysis, activities: pd.DataFrame, launch: Ints) -> pd
     np.minimum.at(started, launch[known], activities["start_ns"].to_numpy()[known])
     calls = analysis.launches.assign(until=np.minimum(analysis.launches["returned_ns"].fillna(-1), started))
     blocked = calls[calls["until"] - calls["start_ns"] >= BLOCKED_NS]
-    kind = pd.Series(activities["kind"].array[known], index=launch[known])
-    kind = kind[~kind.index.duplicated()].reindex(blocked.index).astype(object)
-    others = pd.DataFrame(
-        {"name": kind.to_numpy(), "start_ns": blocked["start_ns"], "end_ns": blocked["until"].astype(np.int64)}
-    )
-    columns = ["name", "start_ns", "end_ns"]
-    parts = [own[columns].astype({"name": object}), others[others["name"].notna()]]
+    kind = _name_launches(activities[known], launch[known])
+    named = kind.reindex(blocked.index)
+    begun, until = np.sort(activities["start_ns"].to_numpy()[known]), blocked["until"].to_numpy(np.int64)
+    launched = np.sort(analysis.launches["start_ns"].to_numpy()[launch[known]])
+    queued = np.searchsorted(launched, blocked["start_ns"]) - np.searchsorted(begun, until)
+    named[named.notna() & (queued >= _DEEP)] = FULL_QUEUE
+    others = pd.DataFrame({"name": named.to_numpy(), "start_ns": blocked["start_ns"], "end_ns": until})
+    parts = [_name_waits(own, analysis.launches, kind), others[others["name"].notna()]]
     if _share_of_blocking(analysis, activities, launch) > _BLOCKING:
         parts.append(_list_blocking(analysis, activities, launch))
     every = pd.concat(parts, ignore_index=True).sort_values("start_ns", kind="stable", ignore_index=True)
     every.loc[find_scaler_waits(analysis, activities, launch, every), "name"] = OF_SCALER
     return every
+
+
+def _name_launches(activities: pd.DataFrame, launch: Ints) -> "pd.Series[str]":
+    """What each launch starts: a copy by its direction and the host's memory, else the kind; by rows of launches."""
+    kind = activities["kind"].astype(object).to_numpy(copy=True)
+    direction, memory = (activities[name].astype(object) for name in ("name", "host_memory"))
+    is_copy = kind == "memcpy"
+    kind[is_copy & (direction == DEVICE_TO_HOST)] = FROM_GPU
+    to_gpu = is_copy & (direction == HOST_TO_DEVICE).to_numpy()
+    kind[to_gpu] = memory.map(FROM_MEMORY).fillna(TO_GPU).to_numpy()[to_gpu]
+    named = pd.Series(kind, index=launch, dtype=object)
+    return named[~named.index.duplicated()]
+
+
+def _name_waits(waits: pd.DataFrame, launches: pd.DataFrame, kind: "pd.Series[str]") -> pd.DataFrame:
+    """Calls that wait: by the copy that the same thread started just before, else by their own name."""
+    columns = ["process", "thread"]
+    calls = launches[[*columns, "start_ns", "returned_ns"]].assign(row=np.arange(len(launches)))
+    calls["returned_ns"] = calls["returned_ns"].fillna(calls["start_ns"] + CALL_NS)
+    before = pd.merge_asof(
+        waits.sort_values("start_ns", kind="stable"),
+        calls.sort_values("start_ns", kind="stable").rename(columns={"start_ns": "began_ns"}),
+        left_on="start_ns", right_on="began_ns", by=columns, allow_exact_matches=False,
+    )  # fmt: skip
+    copied = before["row"].map(kind).where(before["start_ns"] - before["returned_ns"] <= _SOON_NS)
+    is_of_copy = copied.isin([FROM_GPU, TO_GPU, *FROM_MEMORY.values()]) & before["name"].str.contains(_OF_STREAM)
+    names = before["name"].astype(object).mask(is_of_copy, copied)
+    return before[["start_ns", "end_ns"]].assign(name=names)
 
 
 def _share_of_blocking(analysis: Analysis, activities: pd.DataFrame, launch: Ints) -> float:

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from tcprof.analysis.kernels.names import GRAPH
 from tcprof.analysis.projection import launches_of
 from tcprof.arrays import Floats
 from tcprof.findings.advice.host import CALL_NS, LONG_NS
@@ -20,6 +21,13 @@ def time_launching(step: Step, kernels: pd.DataFrame) -> float:
     is_single = (launch >= 0) & ~pd.Series(launch).duplicated(keep=False).to_numpy()
     is_meant = is_single & step.launches["kernel"].isin(kernels.index).to_numpy()
     return float(_time_calls(step.analysis.launches)[launch[is_meant]].sum()) / max(step.count, 1)
+
+
+def replays_graphs(step: Step) -> bool:
+    """Whether CUDA graphs run in the steps: recorded as a whole, or as launches of several kernels each."""
+    rows = step.analysis.activities.iloc[step.launches["activity"].to_numpy()]
+    launch = launches_of(step.analysis.launches, rows)
+    return bool((step.kernels["work"] == GRAPH).any() or pd.Series(launch[launch >= 0]).duplicated().any())
 
 
 def _time_calls(launches: pd.DataFrame) -> Floats:

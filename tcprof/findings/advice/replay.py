@@ -15,8 +15,7 @@ from tcprof.analysis.intervals import union
 from tcprof.analysis.picking import rows_of_gpu
 from tcprof.analysis.projection import launches_of
 from tcprof.arrays import Bools, Floats, Ints
-from tcprof.findings.advice.host import LAUNCH_THAT_BLOCKS, Pair, list_waits
-from tcprof.frames import KERNEL_KINDS
+from tcprof.findings.advice.host import LAUNCH_THAT_BLOCKS, OF_QUEUE, Pair, list_waits
 
 _MOST = 20_000  # activities that are played: as many steps as fit
 _QUEUED_NS = 2_000  # an activity launched so long before the one before it ended was waiting in the queue
@@ -109,16 +108,17 @@ def make_replay(analysis: Analysis, gpu: int, windows: Pair) -> Replay | None:
     launch = launches_of(analysis.launches, activities)
     first = np.searchsorted(begins, windows[0])
     next_to = np.flatnonzero(windows[1][:-1] == windows[0][1:])
-    next_to = next_to[first[next_to + 1] - first[0] < _MOST] if len(next_to) else next_to
+    begin = int(first[next_to].min(initial=len(begins)))  # steps on several streams may run in another order
+    next_to = next_to[first[next_to + 1] - begin < _MOST]
     if not len(next_to):
         return None
-    reach = slice(int(first[next_to[0]]), int(first[next_to[-1] + 1]) + 1)
+    reach = slice(begin, int(first[next_to + 1].max()) + 1)
     activities, launch = activities.iloc[reach], launch[reach]
     if (launch < 0).any():
         return None
     steps = first[next_to] - reach.start, first[next_to + 1] - reach.start
     waits = list_waits(analysis, activities, launch)
-    waits = waits[~waits["name"].isin([*KERNEL_KINDS, "memset"])]  # these block on other things than the GPU, too
+    waits = waits[~waits["name"].isin(OF_QUEUE)]
     found = _make(activities, analysis.launches["start_ns"].to_numpy()[launch], waits, steps)
     return found if abs(found.length_ns() - found.recorded_ns) <= _MISPLAYED * found.recorded_ns else None
 

@@ -1,11 +1,6 @@
-"""A step of the program on one GPU, as rules see it: its length, its kernels' exposed time, and what the CPU does.
-
-A step is an iteration without warm-up, from its first activity on the GPU to the next one's; where nothing iterates, it
-is all the GPU's work, from first activity to last.
-"""
+"""A step of the program on one GPU, as rules see it: its length, its kernels' exposed time, and what the CPU does."""
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,9 +11,8 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import StepFunction, union
-from tcprof.analysis.kernels.names import parse_name
+from tcprof.analysis.kernels.names import CONVOLUTION, FRAMEWORK, parse_name
 from tcprof.analysis.picking import pick_rows, rows_of_gpu
-from tcprof.arrays import Floats
 from tcprof.chips import Chip, find_chip
 from tcprof.findings.advice.advice import UNPRICED, Gain
 from tcprof.findings.advice.exposure import Exposure, find_exposure
@@ -28,10 +22,10 @@ from tcprof.findings.advice.replay import Replay, make_replay
 from tcprof.findings.advice.windows import find_windows
 from tcprof.findings.recording_cost import measure_cost
 
-_FRAMEWORK = r"at::native|triton_|^(?:input_|loop_)?\w*fusion|cudnn|xmma|cutlass|nvjet|^graph$"
-_CONVOLUTION = re.compile(r"conv|[fbdw](?:prop|grad)|winograd|implicit_|nhwc|nchw", re.IGNORECASE)
 _OF_LAUNCHES = ["activity", "kernel", "path_id", "module"]
 Levels = tuple[float, float, float]  # low, likely, high
+_LEFT, _AGREES = np.linspace(0.1, 1.0, 10), 1.02  # of the CPU's time; how far a step played again may be off
+_AS_LONG = 0.01  # by which steps may differ
 _ALL, _NONE = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0)
 _Pricing = Callable[[int, float], tuple[float, float]]  # level and what tracing leaves: what is won, of which time
 
@@ -65,11 +59,6 @@ class Step:
     beside: Mapping[int, "Step"] = field(default_factory=dict, repr=False, compare=False)
 
     @property
-    def exposed_ns(self) -> Floats:
-        """See ``Exposure``."""
-        return self.exposure.exposed_ns
-
-    @property
     def idle_ns(self) -> float:
         """The part under none."""
         return self.length_ns - self.busy_ns
@@ -81,8 +70,10 @@ class Step:
 
     @property
     def unit(self) -> str:
-        """What shares are of."""
-        return "a step" if self.name else "the GPU's work from first activity to last"
+        """What shares are of: a recorded step, where that is not as long as those that prices are of."""
+        is_longer = abs(self.alone_ns[self.tracing[1]] / self.length_ns - 1) > _AS_LONG
+        step = "a recorded step" if is_longer else "a step"
+        return step if self.name else "the GPU's work from first activity to last"
 
     @cached_property
     def gpu_row(self) -> pd.Series:
@@ -104,7 +95,7 @@ class Step:
     def launches(self) -> pd.DataFrame:
         """The GPU's launches that run in steps, what each is of, and its ``exposed_ns`` in all of them."""
         launched = self.analysis.launched
-        exposed_ns = self.exposed_ns[launched["activity"].to_numpy()]
+        exposed_ns = self.exposure.exposed_ns[launched["activity"].to_numpy()]
         chosen = (launched["gpu"] == self.gpu).to_numpy() & (exposed_ns > 0)
         return pick_rows(launched[_OF_LAUNCHES], chosen).assign(exposed_ns=exposed_ns[chosen])
 
@@ -120,13 +111,13 @@ class Step:
             exposed_ns=sums["sum"],
             launches=sums["size"],
             work=[parse_name(name).work for name in rows["name"]],
-            is_convolution=rows["name"].str.contains(_CONVOLUTION),
+            is_convolution=rows["name"].str.contains(CONVOLUTION),
         ).sort_values("exposed_ns", ascending=False)
 
     @cached_property
     def is_of_framework(self) -> bool:
         """Whether kernels of PyTorch, JAX, TensorFlow or what these call run: else their code is of no use."""
-        return bool(self.kernels["name"].str.contains(_FRAMEWORK).any())
+        return bool(self.kernels["name"].str.contains(FRAMEWORK).any())
 
     def share_pct(self, time_ns: float) -> float:
         """A time as a share of the step."""
@@ -138,40 +129,41 @@ class Step:
 
     @cached_property
     def tracing(self) -> Levels:
-        """The share of the CPU's time that is left without recording: least, likely and most; measured, if it was."""
+        """The share of the CPU's time that is left without recording: what agrees with the step's length then."""
+        assumed = TRACING_SHAPES if (self.analysis.nvtx_ranges["sizes"] != "").any() else TRACING
         cost = measure_cost(self.analysis)
         if cost is None or not cost.recorded.value > 0 or not self.cpu_ns > 0:
-            return TRACING_SHAPES if (self.analysis.nvtx_ranges["sizes"] != "").any() else TRACING
-        added = max(0.0, 1 - cost.alone.value / cost.recorded.value) * self.length_ns
-        left = max(0.1, 1 - added / self.cpu_ns)
-        return left, left, left
+            return assumed
+        alone = min(1.0, cost.alone.value / cost.recorded.value) * self.length_ns
+        lengths = np.maximum.accumulate([self._find_alone(left) for left in _LEFT])
+        least, most = np.interp([alone / _AGREES, alone * _AGREES], lengths, _LEFT)
+        low, likely, high = np.clip(assumed, least, most).tolist()
+        return low, likely, high
 
     @cached_property
     def alone_ns(self) -> Mapping[float, float]:
         """The step without recording, by the share of the CPU's time that is left then."""
         return {left: self._find_alone(left) for left in set(self.tracing)}
 
-    @property
-    def is_played(self) -> bool:
-        """Whether prices are of steps played again: not where the step without recording was measured."""
-        return self.replay is not None and not self.is_timed_alone
-
     def _find_alone(self, left: float) -> float:
         shorter = self.busy_ns + max(0.0, self.idle_ns - (1 - left) * self.cpu_ns)
-        return self._play(left) if self.is_played else shorter
+        return self._play(left) if self.replay else shorter
 
-    def _play(self, cpu: float, gpu: float = 1.0) -> float:
+    def _play(self, cpu: float, gpu: float = 1.0, waits: bool = True) -> float:
         """Its length where the CPU and the GPU take so many times as long: that of steps played again."""
         assert self.replay is not None
-        return self.length_ns * self.replay.length_ns(cpu, gpu=gpu) / self.replay.recorded_ns
+        return self.length_ns * self.replay.length_ns(cpu, waits, gpu) / self.replay.recorded_ns
 
-    def price_kernels(self, saved_ns: Levels, cpu: Levels = _ALL, spared_ns: Levels = _NONE) -> Gain:
+    def price_kernels(
+        self, saved_ns: Levels, cpu: Levels = _ALL, spared_ns: Levels = _NONE, waits: bool = True
+    ) -> Gain:
         """What less kernel time wins: no more than the CPU's own time leaves.
 
         Args:
             saved_ns: Exposed time of kernels that a step saves; at the least, what communication beside them leaves.
             cpu: How many times as long the CPU then takes: most, likely and least.
             spared_ns: CPU time, as recorded, that is known to be saved: what idle time it makes is saved, too.
+            waits: Whether the CPU still waits for the GPU.
         """
         saved_ns = (min(saved_ns[0], saved_ns[0] * self.exposure.certain), *saved_ns[1:])
 
@@ -179,8 +171,8 @@ class Step:
             alone = self.alone_ns[tracing]
             left = tracing * max(0.0, cpu[level] - spared_ns[level] / max(self.cpu_ns, 1.0))
             limit = self.cpu_ns * left
-            if self.is_played and not math.isnan(saved_ns[level]):
-                limit = self._play(left, max(0.0, 1 - saved_ns[level] / self.busy_ns))
+            if self.replay and not math.isnan(saved_ns[level]):
+                limit = self._play(left, max(0.0, 1 - saved_ns[level] / self.busy_ns), waits)
             spared = min(tracing * spared_ns[level], max(0.0, alone - self.busy_ns))
             return alone - max(alone - saved_ns[level] - spared, limit), alone
 
@@ -208,7 +200,7 @@ class Step:
         def gain(level: int, tracing: float) -> tuple[float, float]:
             alone, gpu = self.alone_ns[tracing], self.busy_ns - saved_ns[level]
             cpu = tracing * CPU_OF_BATCH[level] / 2
-            limit = self._play(cpu, gpu / self.busy_ns) if self.is_played else cpu * self.cpu_ns
+            limit = self._play(cpu, gpu / self.busy_ns) if self.replay else cpu * self.cpu_ns
             return alone - min(alone, max(gpu, limit + tracing * loading[level] / 2)), alone
 
         return self._price(gain)
@@ -222,11 +214,12 @@ class Step:
 
         return self._price(gain)
 
-    def price_launches(self, shares: Levels, more_ns: float) -> Gain:
+    def price_launches(self, shares: Levels, of_busy: Levels, more_ns: float) -> Gain:
         """What fewer launches win: a part of the idle time that is left without recording, when all other idle time is.
 
         Args:
             shares: Of that time, what is removed.
+            of_busy: The same of the GPU's own.
             more_ns: Other idle time that is removed at the most.
         """
         others = self.idle_ns - self.host.idle_ns[LAUNCHES]
@@ -234,7 +227,8 @@ class Step:
         def gain(level: int, tracing: float) -> tuple[float, float]:
             alone = self.alone_ns[tracing]
             saved = shares[level] * max(0.0, alone - self.busy_ns - others)
-            return min(saved + more_ns * (level == 2), alone - self.busy_ns), alone
+            idle = min(saved + more_ns * (level == 2), alone - self.busy_ns)
+            return idle + of_busy[level] * self.busy_ns, alone
 
         return self._price(gain)
 
@@ -261,12 +255,15 @@ class Step:
         return make_replay(self.analysis, self.gpu, self.windows) if self.name and self.cpu_ns > 0 else None
 
     def _price(self, gain: _Pricing) -> Gain:
-        """The lowest of low, the likely, and the highest of high gains over what recording may cost."""
-        found = [[gain(level, tracing) for tracing in self.tracing] for level in range(3)]
-        low, high = (pick(found[level], key=lambda each: each[0]) for pick, level in ((min, 0), (max, 2)))
-        levels = [(0.0 if abs(won) < 1 else won, alone) for won, alone in (low, found[1][1], high)]  # ns: rounding
-        shares = [100 * won / alone if alone > 0 else float("nan") for won, alone in levels]
-        return Gain.spanning([won for won, _ in levels], shares, "the step" if self.name else "all work")
+        """The lowest of low, the likely, and the highest of high gains over what recording may cost.
+
+        Each is a share of the step as long as it is then. All are told as shares of the likely one.
+        """
+        found = np.array([[gain(level, tracing) for tracing in self.tracing] for level in range(3)])
+        won_ns = np.where(np.abs(found[..., 0]) < 1, 0.0, found[..., 0])  # less than 1 ns is rounding
+        shares = 100 * won_ns / found[..., 1]
+        base = Gain(step_ns=self.alone_ns[self.tracing[1]], of="the step" if self.name else "all work")
+        return base.with_shares([shares[0].min().item(), shares[1, 1].item(), shares[2].max().item()])
 
 
 def measure_step(analysis: Analysis, gpu: int) -> Step | None:

@@ -41,19 +41,15 @@ class _Others:
 
     def win(self, advice: Advice, option: Option) -> tuple[int, Gain]:
         """What all of them win by an option of the advice on this one, and which limits it."""
-        parts = {gpu: self._saved(gpu, advice, option) + self._slack(gpu) for gpu in self.waits}
-        limiting = min(parts, key=lambda gpu: float(parts[gpu][0, 1]))
-        times, shares = np.minimum.reduce(list(parts.values()))
-        gain = Gain(*times.tolist(), *shares.tolist(), of=option.gain.of, reason=option.gain.reason)
+        parts = {gpu: self._saved(gpu, advice, option) + wait for gpu, wait in self.waits.items()}
+        limiting = min(parts, key=lambda gpu: float(parts[gpu][1]))
+        shares = 100 * np.minimum.reduce(list(parts.values())) / option.gain.step_ns
+        gain = option.gain.with_shares(shares.tolist())
         is_held_up = gain.is_futile and not gain.reason
         return limiting, replace(gain, reason=f"GPU {limiting} takes as long") if is_held_up else gain
 
-    def _slack(self, gpu: int) -> Floats:
-        wait = self.waits[gpu]
-        return np.array([[wait], [self.step.beside[gpu].share_pct(wait)]])
-
     def _saved(self, gpu: int, advice: Advice, option: Option) -> Floats:
-        """What another GPU saves by the same: as advised there, or as far as the same is to be saved there."""
+        """What a GPU saves by the same, in ns: as advised there, or as far as the same is to be saved there."""
         if gpu == self.step.gpu:
             return _levels(option.gain)
         same = (each for one in self.found[gpu] if one.rule == advice.rule for each in one.options)
@@ -64,9 +60,7 @@ class _Others:
         """Nothing at the least; likely in proportion to the time of the same kernels, or to the idle time."""
         if advice.rule in OF_IDLE_TIME:
             part = min(1.0, other.idle_ns / self.step.idle_ns) if self.step.idle_ns > 0 else 0.0
-            return replace(
-                gain, low_ns=0.0, low_pct=0.0, likely_ns=part * gain.likely_ns, likely_pct=part * gain.likely_pct
-            )
+            return replace(gain, low_pct=0.0, likely_pct=part * gain.likely_pct)
         own, there = (
             time_of(each.kernels[each.kernels["name"].isin(advice.about.kernels)]) for each in (self.step, other)
         )
@@ -116,14 +110,12 @@ def _without_least(advice: Advice) -> Advice:
     if not advice.gain.is_known or advice.rule in _OF_ALL:
         return advice
     options = tuple(
-        replace(each, gain=replace(each.gain, low_ns=min(0.0, each.gain.low_ns), low_pct=min(0.0, each.gain.low_pct)))
-        for each in advice.options
+        replace(each, gain=replace(each.gain, low_pct=min(0.0, each.gain.low_pct))) for each in advice.options
     )
     told = "GPUs send to each other: whether a step ends earlier depends on what the others do meanwhile"
     return replace(advice, gain=options[0].gain, options=options, evidence=(*advice.evidence, told))
 
 
 def _levels(gain: Gain) -> Floats:
-    return np.array(
-        [[gain.low_ns, gain.likely_ns, gain.high_ns], [gain.low_pct, gain.likely_pct, gain.high_pct]], dtype=np.float64
-    )
+    """Low, likely and high, in ns."""
+    return np.array(gain.shares_pct) / 100 * gain.step_ns

@@ -1,7 +1,8 @@
 """Nothing to do: no rule has anything to say of a step.
 
-What: no rule fires that is likely to win 1 % of a step, the recording hides nothing, tensor cycles were recorded, and
-the GPU works 90 % of the step, without what it waits for other GPUs. A clock below boost (low-clock) does not count: it
+What: no rule fires that is likely to win 1 % of a step, the recording hides nothing, tensor cycles were recorded, the
+GPU works 90 % of the step, without what it waits for other GPUs, and at most 10 % of its kernel time is in no step,
+which no rule looks at. A clock below boost (low-clock) does not count: it
 is no fault of the program.
 
 Why: that, too, is an answer: how far the step is from the chip's best, and that no change known here is worth a day.
@@ -15,6 +16,8 @@ from tcprof.findings.advice.communication import waiting_ns
 from tcprof.findings.advice.making import make_advice
 from tcprof.findings.advice.step import Step
 from tcprof.findings.advice.subject import about_kernels
+from tcprof.findings.iterations import measure_outside
+from tcprof.findings.verdict import MUCH_OUTSIDE_PCT
 
 LEAST_BUSY_PCT = 90.0
 _COUNTED = 0.5  # of the kernels' time: by their names alone not enough is known
@@ -30,6 +33,8 @@ def find_all_well(step: Step, found: Sequence[Advice]) -> list[Advice]:
     said = [each for each in found if each.gain.is_notable or (not each.gain.is_known and each.rule != "low-clock")]
     exposed, counted = step.kernels["exposed_ns"], step.kernels["tensor_active_pct"].notna()
     worked = step.busy_ns - waiting_ns(step)
+    if step.name and not measure_outside(step.analysis, step.gpu)[0] < MUCH_OUTSIDE_PCT:
+        return []
     if said or step.share_pct(worked) < LEAST_BUSY_PCT or not exposed[counted].sum() > _COUNTED * exposed.sum():
         return []
     kernels = step.kernels[step.kernels["tensor_kernel"]]

@@ -1,5 +1,6 @@
 """What makes two sides hard to compare."""
 
+from collections.abc import Iterable
 from functools import partial
 
 import numpy as np
@@ -9,12 +10,14 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.centers import FEWEST_INSTANCES
 from tcprof.comparison import Comparison, Side
 from tcprof.comparison.comparison import MEASURED
-from tcprof.comparison.side import gpu_models, join_facts
+from tcprof.comparison.side import gpu_models, join_facts, shared_recordings
 from tcprof.findings.finding import Finding, Severity
+from tcprof.untrusted import one_line
 
 LONGER = 1.5  # times as long: then captures differ in what they hold
 CLOCK_PCT = 1.0  # clocks that differ by less are the same
 LOADED_PCT = 50.0  # GR Active from which a sample's clock counts as one under load
+_MOST_NAMED = 5  # recordings, each with the files that hold it
 _SOURCES = {"cycles": "exact cycles", "rounded": "rounded percentages", "none": "no samples"}
 _SIDES = ("baseline", "other recording")
 _ASSUMED = (
@@ -36,11 +39,24 @@ def find_unmapped(comparison: Comparison) -> list[Finding]:
     ]
 
 
+def find_shared(comparison: Comparison) -> list[Finding]:
+    """Recordings that are on both sides."""
+    shared = shared_recordings(comparison.base, comparison.new)
+    if not shared:
+        return []
+    sentence = f"Both sides have the same recording: {_list_groups(shared)}"
+    consequence = "A recording shows no change against itself."
+    remedy = "Give each side recordings of its own."
+    return [_caution("same-recording", sentence=sentence, consequence=consequence, remedy=remedy)]
+
+
 def find_cautions(comparison: Comparison) -> tuple[Finding, ...]:
     """What a reader must know before the figures of a comparison, gravest first."""
     base, new = comparison.base, comparison.new
     found = [
         *find_unmapped(comparison),
+        *find_shared(comparison),
+        *_about_copies(base, new),
         *_about_machines(base, new),
         *_about_recorders(base, new),
         *_about_lengths(base, new),
@@ -54,6 +70,21 @@ def find_cautions(comparison: Comparison) -> tuple[Finding, ...]:
     if comparison.spread != MEASURED:
         found.append(_caution("assumed-spread", sentence=_ASSUMED))
     return tuple(found)
+
+
+def _about_copies(base: Side, new: Side) -> list[Finding]:
+    """Files of a side that are copies of one recording."""
+    copies = dict.fromkeys((*base.copies, *new.copies))
+    if not copies:
+        return []
+    return [_caution("copies", sentence=f"Copies of one recording count once: {_list_groups(copies)}")]
+
+
+def _list_groups(groups: Iterable[tuple[str, ...]]) -> str:
+    """Names of files, those of one recording together; a name that several have stands once."""
+    named = [" and ".join(dict.fromkeys(one_line(name) for name in group)) for group in groups]
+    more = f"; and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return "; ".join(named[:_MOST_NAMED]) + more
 
 
 def _about_machines(base: Side, new: Side) -> list[Finding]:

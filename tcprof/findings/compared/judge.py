@@ -6,7 +6,7 @@ from tcprof.comparison import Comparison, Side
 from tcprof.comparison.gate.doubts import Doubt
 from tcprof.comparison.side import gpu_models
 from tcprof.findings import cautions, faults
-from tcprof.findings.compared.cautions import find_cautions, find_unmapped
+from tcprof.findings.compared.cautions import find_cautions, find_shared, find_unmapped
 from tcprof.findings.compared.rows import list_gpus
 from tcprof.findings.compared.verdict import judge_change
 from tcprof.findings.finding import Finding, Severity, texts_of
@@ -96,6 +96,7 @@ def _judge_side(side: Side) -> tuple[Finding, ...]:
 
 def _list_doubts(comparison: Comparison, sides: dict[str, tuple[Finding, ...]]) -> tuple[Doubt, ...]:
     found = [Doubt(finding.sentence) for finding in find_unmapped(comparison)]
+    found += [Doubt(finding.sentence, "base") for finding in find_shared(comparison)]
     models = gpu_models(comparison.base, comparison.new)
     if models[0] != models[1]:
         found.append(Doubt(f"different GPUs: {models[0]} against {models[1]}"))

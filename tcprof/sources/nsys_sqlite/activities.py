@@ -8,12 +8,14 @@ from pandas.api.types import union_categoricals
 from sqlalchemy import Select, Table, func, select, union_all
 
 from tcprof.arrays import Floats, Ints, hold_once
-from tcprof.frames import ACTIVITIES, LAUNCHES, WAITS
+from tcprof.frames import ACTIVITIES, DEVICE_TO_HOST, HOST_TO_DEVICE, LAUNCHES, WAITS
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.database import UNNAMED, Database, distinct_pairs
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 
 _GEOMETRY = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
+_SIDES = ("srcKind", "dstKind")
+_OF_HOST = [kind for way in (HOST_TO_DEVICE, DEVICE_TO_HOST) for kind, name in schema.COPY_KINDS.items() if name == way]
 _OFTEN_ONE = ("gpu", "process", "stream")
 _BLOCK = 3  # where the block begins
 _LONGEST_CALL = 256  # characters of a call's name
@@ -50,8 +52,9 @@ def _read_kind(
     code = {"kernel": ("demangledName",), "memcpy": ("copyKind",)}.get(kind, ())
     sizes = _GEOMETRY if geometry and kind == "kernel" else ()
     places = ("deviceId", "streamId", "correlationId", "globalPid", *code, *sizes)
-    facts = {"bytes": UNKNOWN} if kind in ("memcpy", "memset") else {}
-    found = database.read(Query(table, ("start", "end"), dict.fromkeys(places, UNKNOWN), facts))
+    facts = {"memcpy": ("bytes", *_SIDES), "memset": ("bytes",)}.get(kind, ())
+    unknown = [dict.fromkeys(each, UNKNOWN) for each in (places, facts)]
+    found = database.read(Query(table, ("start", "end"), unknown[0], unknown[1]))
     start, device, pid = found["start"], found["deviceId"], found["globalPid"]
     codes = found[code[0]] if code else np.zeros(len(start), dtype=np.int64)
     process = np.where(pid == UNKNOWN, UNKNOWN, (pid >> 24) & 0xFFFFFF)
@@ -72,7 +75,19 @@ def _read_kind(
         "start_ns": start,
         "end_ns": database.close_backwards(table, start, found["end"]),
         "moved_bytes": _known(found["bytes"]) if facts else np.broadcast_to(np.nan, len(start)),
+        "host_memory": _host_memory(codes, *(found[side] for side in _SIDES if side in found)),
     }
+
+
+def _host_memory(copied: Ints, *sides: Ints) -> pd.Categorical:
+    """The memory of each copy's source or target, whichever is the host's; of other activities empty."""
+    codes = np.zeros(len(copied), dtype=np.int8)
+    names = ["", *dict.fromkeys(schema.HOST_MEMORY.values())]
+    for way, side in zip(_OF_HOST, sides, strict=False):
+        kinds = pd.Series(side).map(schema.HOST_MEMORY)
+        known = (copied == way) & kinds.notna().to_numpy()
+        codes[known] = pd.Categorical(kinds[known], names).codes
+    return pd.Categorical.from_codes(codes, names)
 
 
 def _known(numbers: Ints) -> Floats:

@@ -62,6 +62,7 @@ def read_samples(database: Database, gpus: pd.DataFrame, metrics: Iterable[str])
     )
     readings, lost = read_table(database, wanted)
     readings = readings or read_events(database, wanted)
+    readings = {gpu: of_gpu for gpu, of_gpu in readings.items() if _lasts(of_gpu)}
     shared_pipe = any(reading.metric.shared_pipe for of_gpu in readings.values() for reading in of_gpu.values())
     parts = []
     for gpu in sorted(readings):
@@ -76,6 +77,11 @@ def read_samples(database: Database, gpus: pd.DataFrame, metrics: Iterable[str])
         shared_pipe=shared_pipe,
         lost_ns=sum(int((end - start).sum()) for start, end in lost.values()),
     )
+
+
+def _lasts(readings: Readings) -> bool:
+    """Whether there are two samples: a single one has no next one, and so no length."""
+    return len(np.unique(np.concatenate([reading.times[:2] for reading in readings.values()]))) > 1
 
 
 def _leave_out_cut(database: Database, readings: Readings, sm_count: float) -> Readings:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sqlalchemy import BigInteger, Column, MetaData, Table, Text
 
-from tcprof.frames import DEVICE_TO_DEVICE, DEVICE_TO_HOST, HOST_TO_DEVICE
+from tcprof.frames import DEVICE_TO_DEVICE, DEVICE_TO_HOST, HOST_TO_DEVICE, MANAGED, PAGEABLE, PINNED
 
 metadata = MetaData()
 
@@ -81,7 +81,7 @@ KERNELS = _table(
     _ACTIVITY
     + "demangledName shortName gridX:size gridY:size gridZ:size blockX:size blockY:size blockZ:size graphNodeId",
 )
-COPIES = _table("CUPTI_ACTIVITY_KIND_MEMCPY", _ACTIVITY + "bytes:memory copyKind:number graphNodeId")
+COPIES = _table("CUPTI_ACTIVITY_KIND_MEMCPY", _ACTIVITY + "bytes:memory copyKind:number srcKind dstKind graphNodeId")
 SETS = _table("CUPTI_ACTIVITY_KIND_MEMSET", _ACTIVITY + "bytes:memory graphNodeId")
 GRAPHS = _table("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", _ACTIVITY + "graphId graphExecId")
 ACTIVITY_TABLES = (KERNELS, COPIES, SETS, GRAPHS)
@@ -110,6 +110,9 @@ COPY_KINDS = {
     9: "host to host",
     10: "peer to peer",
 }
+
+# CUPTI_ACTIVITY_KIND_MEMCPY.srcKind and dstKind (ENUM_CUDA_MEM_KIND), of the host's memory
+HOST_MEMORY = {0: PAGEABLE, 1: PINNED, 4: MANAGED, 6: MANAGED}
 
 # typeId of a metric: bits 0 to 7 are the GPU's number, bits 8 to 15 the kind of row.
 SAMPLE_ROW = 0

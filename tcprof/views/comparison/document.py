@@ -12,6 +12,7 @@ from tcprof.comparison.statistics.rows import MEAN, MEDIAN
 from tcprof.findings.advice.compared import ComparedAdvice, compare_advice, describe_compared
 from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.compared.rows import list_gpus
+from tcprof.views.choices import ROWS_SHOWN
 from tcprof.views.comparison.kernels import list_kernel_changes
 from tcprof.views.comparison.modules import list_module_changes
 from tcprof.views.comparison.quantities import list_quantities
@@ -94,7 +95,7 @@ def _list_all(comparison: Comparison, rows: pd.DataFrame, limit: int | None) -> 
     tables, told = [], list_gpus(comparison)
     for gpu in sorted(rows["gpu"].unique()):
         title = gpu_title_of_several(comparison.base.first, gpu)
-        ranges = list_range_changes(comparison, rows, gpu)
+        ranges = list_range_changes(comparison, rows, gpu, limit and ROWS_SHOWN)
         if gpu in told:
             tables.append(list_quantities(comparison, gpu, title))
         else:

@@ -8,7 +8,7 @@ from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.comparison.baselines import put_first
 from tcprof.comparison.gate.judgements import Judgement
-from tcprof.findings import describe_kernel_order, describe_warm_up
+from tcprof.findings import describe_folding, describe_kernel_order, describe_warm_up
 from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.finding import Finding, Severity, texts_of
 from tcprof.untrusted import one_line
@@ -202,7 +202,11 @@ def _side_warnings(sides: Sequence[ShownSide], findings: Sequence[ComparedFindin
     found = [findings[0].base, *(each.new for each in findings)]
     sections = []
     for shown, of_side in zip(sides, found, strict=True):
-        said = (tell(each) for tell in (describe_kernel_order, describe_warm_up) for each in shown.side.recordings)
+        said = (
+            tell(each)
+            for tell in (describe_kernel_order, describe_folding, describe_warm_up)
+            for each in shown.side.recordings
+        )
         left_out = dict.fromkeys(filter(None, said))
         lines = (*left_out, *_cautions(of_side))
         title = f"{_role(shown, len(sides))}: before you trust its figures"

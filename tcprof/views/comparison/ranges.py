@@ -60,7 +60,7 @@ def list_range_changes(
         headings=tuple(_heading(quantity, quantity.name in brief) for quantity in listed),
         rows=path_rows(kept, cells, _tags(kept)),
         hidden=len(places) - len(kept),
-        more=LEFT_OUT.format(command="compare"),
+        more=LEFT_OUT.format(command="compare --limit 0"),
         gpu=gpu,
         caption=caption,
         search="part of a path",

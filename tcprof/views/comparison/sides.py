@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tcprof import units
 from tcprof.comparison import Comparison, Side
-from tcprof.findings import describe_kernel_order, describe_warm_up
+from tcprof.findings import describe_folding, describe_kernel_order, describe_warm_up
 from tcprof.findings.compared.rows import (
     decisive,
     find_row,
@@ -51,7 +51,7 @@ def describe_left_out(sides: Sequence[Side]) -> list[str]:
     told = (
         (one_line(side.name), describe(recording))
         for side in sides
-        for describe in (describe_kernel_order, describe_warm_up)
+        for describe in (describe_kernel_order, describe_folding, describe_warm_up)
         for recording in side.recordings
     )
     return list(dict.fromkeys(f"{name}: {text}" for name, text in told if text))

@@ -9,7 +9,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings
-from tcprof.findings.advice import Advice, Option, advise
+from tcprof.findings.advice import Advice, Gain, Option, advise
 from tcprof.findings.advice.advice import NOTABLE_PCT, describe_futile, describe_gain
 from tcprof.findings.notes import as_sentence
 from tcprof.findings.words import name_gpus
@@ -156,7 +156,7 @@ def list_advice(advice: Sequence[Advice]) -> pd.DataFrame:
 
 
 def _flat(advice: Advice) -> dict[str, Any]:
-    return {**vars(advice), **vars(advice.gain), "gpus": ", ".join(map(str, advice.gpus))}
+    return {**vars(advice), **advice.gain.figures, "gpus": ", ".join(map(str, advice.gpus))}
 
 
 def head_of(advice: Advice) -> str:
@@ -203,11 +203,15 @@ def _describe_option(option: Option, is_first: bool) -> str:
 
 def _plain(advice: Advice) -> dict[str, Any]:
     """A finding with all that it says, for JSON."""
-    options = [{**vars(option), "gain": vars(option.gain)} for option in advice.options]
+    options = [{**vars(option), "gain": _plain_gain(option.gain)} for option in advice.options]
     return {
         **vars(advice),
         "severity": str(advice.severity),
-        "gain": vars(advice.gain),
+        "gain": _plain_gain(advice.gain),
         "about": vars(advice.about),
         "options": options,
     }
+
+
+def _plain_gain(gain: Gain) -> dict[str, Any]:
+    return {**gain.figures, "of": gain.of, "reason": gain.reason}

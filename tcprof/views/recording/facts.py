@@ -7,7 +7,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.findings import Findings, describe_kernel_order, describe_outside, describe_warm_up
+from tcprof.findings import Findings, describe_folding, describe_kernel_order, describe_outside, describe_warm_up
 from tcprof.findings.words import WINDOW_NAMES
 from tcprof.untrusted import one_line
 from tcprof.version import __version__
@@ -69,7 +69,12 @@ def describe_source(analysis: Analysis) -> str:
 
 def describe_base(analysis: Analysis) -> tuple[str, ...]:
     """What an iteration is where no range is one; what is left out of the figures: warm-up, and what lies outside."""
-    said = (describe_kernel_order(analysis), describe_warm_up(analysis), describe_outside(analysis))
+    said = (
+        describe_kernel_order(analysis),
+        describe_folding(analysis),
+        describe_warm_up(analysis),
+        describe_outside(analysis),
+    )
     return tuple(text for text in said if text)
 
 

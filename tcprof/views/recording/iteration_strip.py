@@ -24,7 +24,7 @@ _HIGHEST = 2.0  # warm-up above this many times the longest of the others is dra
 _STRIP, _GAP, _TOP, _BOTTOM = 150, 34, 30, 48  # pixels
 _COLUMNS = [
     *("gpu", "number", "path", "warm_up", "host_ns", "gpu_window_ns", "kernel_ns"),
-    *(HEADLINE.name, "tensor_active_s", "tensor_cycles"),
+    *(HEADLINE.name, "tensor_active_s", "tensor_cycles", "coverage_pct"),
 ]
 _SYMBOLS = ("circle", "diamond", "square", "cross", "triangle-left", "star", "hexagon", "pentagon")
 

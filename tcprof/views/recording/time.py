@@ -14,6 +14,7 @@ from tcprof.findings.notes import name_iterations
 from tcprof.frames import HEADLINE, LEDGER, TIMELINE
 from tcprof.untrusted import one_line
 from tcprof.views.cells import heading, sort_key, word_cell
+from tcprof.views.choices import ROWS_SHOWN
 from tcprof.views.document import Cell, Document, Notes, Row, Table
 from tcprof.views.figures.time_classes import shown_classes
 from tcprof.views.paths import LEFT_OUT, MOST_ROWS, keep_longest, path_rows, time_cell
@@ -49,7 +50,13 @@ _NO_ITERATIONS = (
 )
 
 
-def view_timeline(analysis: Analysis, findings: Findings, rows: pd.DataFrame, gpu: int | None = None) -> Document:
+def view_timeline(
+    analysis: Analysis,
+    findings: Findings,
+    rows: pd.DataFrame,
+    gpu: int | None = None,
+    limit: int | None = ROWS_SHOWN,
+) -> Document:
     """Where the time went.
 
     Args:
@@ -57,6 +64,7 @@ def view_timeline(analysis: Analysis, findings: Findings, rows: pd.DataFrame, gp
         findings: What its figures say.
         rows: Rows of ``analysis.timeline`` to list.
         gpu: Only the ledger of this GPU; None: of all.
+        limit: Rows to show in tables, those with most time on the GPU and what these lie in; None for all.
     """
     frames = {"rows": rows, "ledger": analysis.ledger, "iterations": analysis.iterations, "clocks": analysis.clocks}
     base = describe_base(analysis)
@@ -71,7 +79,7 @@ def view_timeline(analysis: Analysis, findings: Findings, rows: pd.DataFrame, gp
     )
     return Document(
         kind="timeline",
-        parts=(Notes(notes), *list_time(analysis, rows), *list_ledger(analysis, ledger)),
+        parts=(Notes(notes), *list_time(analysis, rows, limit), *list_ledger(analysis, ledger)),
         faults=findings.faults,
         warnings=(*list_remedies(analysis.ledger), *findings.warnings),
         base=base,
@@ -117,7 +125,7 @@ def list_time(analysis: Analysis, rows: pd.DataFrame, most: int | None = None) -
                 headings=headings,
                 rows=path_rows(kept, cells),
                 hidden=len(of_gpu) - len(kept),
-                more=LEFT_OUT.format(command="timeline"),
+                more=LEFT_OUT.format(command="timeline --limit 0"),
                 gpu=gpu,
                 caption=f"Time on {gpu_title(analysis, gpu)}",
                 search="part of a path",

@@ -17,7 +17,7 @@ docs/lessons.md took 1.7 times as long with them).
 
 from tcprof import units
 from tcprof.findings.advice.advice import LOW, MEDIUM, Advice, Option
-from tcprof.findings.advice.copies import are_pinned
+from tcprof.findings.advice.copies import are_pinned, tell_guess
 from tcprof.findings.advice.host import WORK
 from tcprof.findings.advice.making import TRY, make_advice, save
 from tcprof.findings.advice.step import Step
@@ -63,7 +63,7 @@ def find(step: Step) -> list[Advice]:
         f"The GPU idles {step.tell_share(idle)} while the CPU does something other than launching kernels",
         _IN_LAUNCHING if is_of_launching else _say_of_loading(step, is_pinned),
     )
-    evidence = (f"idle time of a step: {', '.join(named)}",)
+    evidence = (f"idle time of a step: {', '.join(named)}", *tell_guess(step)[: is_pinned and not is_of_launching])
     load = Option("load faster", _FASTER, gain) if is_pinned else Option("load ahead", _CODE, gain)
     options = [Option("find it", _FIND, gain) if is_of_launching else load]
     about = about_ranges(step, work.index)

@@ -3,7 +3,7 @@
 What: copies from the host to the GPU during which nothing else runs there.
 
 Why: from pinned memory a copy runs beside kernels, and the CPU does not wait for it; from pageable memory both wait.
-Calls that return before half of their copy is done tell that its memory is pinned already.
+Whether it is pinned already stands in the recording, or else calls that return before half of their copy is done tell.
 
 Thresholds: 3 % of a step, where something iterates. How much can be hidden is assumed, and no more than the rest of the
 step, beside which they would run.
@@ -16,7 +16,7 @@ Not when: the copy takes longer than all kernels: then send less, such as uint8 
 
 from tcprof import units
 from tcprof.findings.advice.advice import Advice, Option
-from tcprof.findings.advice.copies import are_pinned, find_copies
+from tcprof.findings.advice.copies import are_pinned, find_copies, tell_guess
 from tcprof.findings.advice.host import find_launching_ranges
 from tcprof.findings.advice.making import hide, make_advice, time_of
 from tcprof.findings.advice.measured import MEASURED
@@ -49,8 +49,9 @@ def find(step: Step) -> list[Advice]:
         if is_pinned
         else "From pinned memory they can run beside kernels.",
     )
-    evidence = [f"{count} in a step, {units.format_ns(time)}"]
-    gain = step.price_kernels(hide(step, MEASURED["assumed"]["copies"], time))
+    evidence = [f"{count} in a step, {units.format_ns(time)}", *tell_guess(step)]
+    shares = MEASURED["assumed"]["copies" if is_pinned else "copies_pageable"]
+    gain = step.price_kernels(hide(step, shares, time), waits=is_pinned)
     about = about_ranges(step, find_launching_ranges(step.analysis, copies))
     options = [Option("copies beside kernels", _CODE if is_pinned else _PIN + _CODE, gain)]
     if 2 * time > step.length_ns:

@@ -1,7 +1,8 @@
 """Work between the products in kernels of their own: element-wise, norms, casts, reductions.
 
 What: such kernels of PyTorch, by name, without those that another rule prices (attention in parts, layouts, the
-optimizer); and no kernels of torch.compile or XLA in the step.
+optimizer); and no kernels of torch.compile or XLA in the step, nor CUDA graphs that were recorded as a whole: these
+hide whether a compiler was at work.
 
 Why: each of them reads and writes all its tensors, and waits for memory. A compiler makes one of several.
 
@@ -16,6 +17,7 @@ Not when: shapes change in each step, or the model has much Python in its forwar
 """
 
 from tcprof import units
+from tcprof.analysis.kernels.names import GRAPH
 from tcprof.findings.advice.advice import Advice
 from tcprof.findings.advice.between import find_between_products
 from tcprof.findings.advice.making import advise_on_kernels, describe_bytes, save, time_of
@@ -27,16 +29,15 @@ LEAST_PCT, FEWEST = 10.0, 10  # share of a step, and kernels in it
 _FUSED = "fused kernels"
 _WORKS = ("element-wise kernels", "normalization", "copies and casts", "reductions", "softmax")
 _INDEXED = "indexFunc|gather|scatter"  # whose places are not known before: a compiler makes these no smaller
-_PYTORCH_NORMS = "layer_norm|GammaBeta|rms_norm|RowwiseMoments|batch_?norm"
 _CODE = ("model = torch.compile(model)", "# JAX: jax.jit around the whole step, optimizer included")
 
 
 def find(step: Step) -> list[Advice]:
     """Kernels that a compiler could fuse."""
     kernels = step.kernels
-    if not step.name or (kernels["work"] == _FUSED).any():  # without steps nothing is known of neighbours
+    if not step.name or kernels["work"].isin([_FUSED, GRAPH]).any():  # without steps nothing is known of neighbours
         return []
-    is_between = kernels["work"].isin(_WORKS) | kernels["name"].str.contains(_PYTORCH_NORMS)
+    is_between = kernels["work"].isin(_WORKS)
     between = find_between_products(step)
     of_attention = between.groupby("kernel")["exposed_ns"].sum() / step.count
     rows = kernels[is_between & ~kernels["name"].str.contains(LOOPED)].copy()

@@ -8,8 +8,9 @@ kernels win nothing then. Automatic mixed precision adds launches, and was slowe
 
 Thresholds: 5 % of a step, and 1 % that is left even if recording doubled the CPU's time (a step that the CPU holds up
 took 0.38 to 0.82 times as long without nsys, in seven runs). Where that alone would explain it, nothing is concluded:
-see the rule on recording. How much of the idle time goes is assumed: 0.3 by fewer launches, 0.7 by graphs of forward
-and backward; high is a graph of the whole step, which leaves the GPU's own time.
+see the rule on recording. Of the idle time 0.3 goes by fewer launches, which is assumed, and likely 0.95 by a graph
+of the
+whole step, in which kernels are faster, too: those of a GPU that idles between them take longer.
 
 Do: replay the step as a CUDA graph, `torch.compile(model, mode="reduce-overhead")`, or launch fewer and larger kernels:
 a larger batch (its price is that of a sample), fused optimizers (`fused=True`), `zero_grad(set_to_none=True)`. JAX: put
@@ -21,15 +22,17 @@ first.
 
 from tcprof import units
 from tcprof.findings.advice.advice import HIGH, LOW, MEDIUM, NOTABLE_PCT, Advice, Gain, Option
-from tcprof.findings.advice.host import LAUNCHES, WAITS
+from tcprof.findings.advice.host import FULL_QUEUE, LAUNCHES, OF_SCALER, WAITS
+from tcprof.findings.advice.launching import replays_graphs
 from tcprof.findings.advice.making import make_advice
+from tcprof.findings.advice.measured import MEASURED
 from tcprof.findings.advice.step import Step
 from tcprof.findings.advice.subject import about_iteration
-from tcprof.frames import OPS_DOMAIN
+from tcprof.frames import KERNEL_KINDS, OPS_DOMAIN
 
 LEAST_PCT = 5.0
+_FEW_WAITS = 3  # of a step: fewer may lie between a graph and the next
 CPU_BUSY = 0.8  # of a step: as in tcprof.findings.bound
-_REMOVED = (0.3, 0.7, 1.0)  # of the idle time: by fusion of a part, by a graph of forward and backward, of all
 _GRAPHS = (
     "# CUDA graphs of forward and backward:",
     'model = torch.compile(model, mode="reduce-overhead")',
@@ -37,6 +40,11 @@ _GRAPHS = (
     "with torch.cuda.graph(graph): step()  # once; then graph.replay()",
     "# one launch for many parameters:",
     "optimizer = torch.optim.AdamW(model.parameters(), fused=True)  # or SGD",
+)
+_MORE_GRAPHS = (
+    "# all of a step in one graph, with its inputs always in the same memory:",
+    "with torch.cuda.graph(graph): step()  # once; then graph.replay()",
+    *_GRAPHS[-2:],
 )
 _ABOUT_OPS = (
     "The ranges of PyTorch's ops slow each launch more than is assumed here: record with --annotate modules --alone."
@@ -50,19 +58,31 @@ def is_cpu_bound(step: Step) -> bool:
     return bool(step.cpu_ns >= CPU_BUSY * step.length_ns)
 
 
+def has_waits(step: Step) -> bool:
+    """Whether calls that wait lie within the step, so that no graph can hold it."""
+    waits = step.host.waits
+    others = [*KERNEL_KINDS, "memset", "memcpy", FULL_QUEUE, OF_SCALER]
+    return float(waits["count"][~waits.index.isin(others)].sum()) >= _FEW_WAITS
+
+
 def find(step: Step) -> list[Advice]:
     """Idle time for which the launches are the reason."""
     idle = step.host.idle_ns[LAUNCHES]
     if not is_cpu_bound(step) or step.host.is_blocking:
         return []
+    removed = "removed_beside_waits" if has_waits(step) else "removed"
     # A graph of the whole step also replaces what the CPU does beside launching in ranges that launch.
-    gain = step.price_launches(_REMOVED, step.host.idle_ns[WAITS] + step.host.work_of_launching_ns)
+    gain = step.price_launches(
+        MEASURED["graphs"][removed],
+        MEASURED["graphs"]["busy"],
+        step.host.idle_ns[WAITS] + step.host.work_of_launching_ns,
+    )
     if gain.likely_pct < LEAST_PCT or gain.low_pct < NOTABLE_PCT:
         return []
     count, busy = float(step.kernels["launches"].sum()), float(step.kernels["exposed_ns"].sum())
     evidence = (
         f"{units.format_count(count)} kernels run {units.format_ns(busy / max(count, 1))} each on average; the GPU "
-        f"works {units.format_pct(step.share_pct(step.busy_ns))} of the step",
+        f"works {step.tell_share(step.busy_ns)}",
         f"the CPU is at work {units.format_pct(min(100.0, step.share_pct(step.cpu_ns)))} of it",
     )
     has_ops = bool((step.analysis.nvtx_ranges["domain"] == OPS_DOMAIN).any()) and not step.is_timed_alone
@@ -71,7 +91,9 @@ def find(step: Step) -> list[Advice]:
         "Mixed precision will not help: it adds launches. Fewer launches do.",
     )
     options = [
-        Option("CUDA graphs", _GRAPHS, gain),
+        Option("CUDA graphs of more of the step", _MORE_GRAPHS, gain)
+        if replays_graphs(step)
+        else Option("CUDA graphs", _GRAPHS, gain),
         Option("twice the batch", _BATCH, step.price_batch((0.0, 0.0, 0.0))),
     ]
     surer = _ABOUT_OPS if has_ops else "" if step.is_timed_alone else _ABOUT_RECORDING

@@ -25,6 +25,7 @@ from tcprof import units
 from tcprof.analysis.kernels.bound import CUDA_CORES, ISSUE, L1, L2, LATENCY, MEMORY, TENSOR
 from tcprof.analysis.kernels.names import short_name
 from tcprof.findings.advice.advice import HIGH, MEDIUM, Advice, Option, Subject
+from tcprof.findings.advice.copies import is_mostly_pinned
 from tcprof.findings.advice.making import list_kernels, make_advice, time_of
 from tcprof.findings.advice.rules.idle_sms import count_blocks
 from tcprof.findings.advice.step import Step
@@ -90,20 +91,22 @@ def _main_kernel(step: Step) -> list[Advice]:
 
 
 def _mostly_copies(step: Step) -> list[Advice]:
-    activities = step.analysis.activities.assign(exposed_ns=step.exposed_ns)
+    activities = step.analysis.activities.assign(exposed_ns=step.exposure.exposed_ns)
     copies = activities[(activities["gpu"] == step.gpu) & (activities["kind"] == "memcpy")]
     time, kernels = time_of(copies), time_of(step.kernels)
     if step.share_pct(time) < COPIES_PCT or time < _OF_KERNELS * kernels:
         return []
+    is_pageable = not is_mostly_pinned(copies)
     said = (
         f"Copies take {step.tell_share(time)}, and kernels {units.format_pct(step.share_pct(kernels))}",
-        "Data that stay on the GPU are copied once, and pinned memory is copied faster.",
+        "Data that stay on the GPU are copied once" + (", and pinned memory is copied faster." if is_pageable else "."),
     )
     evidence = [
         f"{way}: {units.format_ns(row['exposed_ns'])} for {units.format_bytes(row['moved_bytes'])}"
         for way, row in copies.groupby("name", observed=True)[["exposed_ns", "moved_bytes"]].sum().iterrows()
     ]
-    return [make_advice(step, NAMES[2], said, [Option("keep data on the GPU", _PINNED)], Subject(), evidence, MEDIUM)]
+    options = [Option("keep data on the GPU", _PINNED * is_pageable)]
+    return [make_advice(step, NAMES[2], said, options, Subject(), evidence, MEDIUM)]
 
 
 def _advise(step: Step, name: str, said: tuple[str, str], rows: pd.DataFrame, title: str, confidence: str) -> Advice:

@@ -29,7 +29,7 @@ from tcprof.findings.advice.step import Step
 LEAST_PCT = 2.0
 CASTS = r"float16_copy_kernel|unrolled_elementwise_kernel<[^<>]*direct_copy|LoadWithCast.*direct_copy"
 _COMPILE = ("model = torch.compile(model)  # fuses casts with what follows",)
-_OF_COMPILER = "triton_"  # what the kernels of torch.compile are called
+_OF_COMPILER = "^triton_|^graph$"  # what the kernels of torch.compile are called, or what hides them
 _LOSS = (
     "@torch.compile  # the loss too: its casts are fused with the model's end",
     "def loss_of(inputs, targets): return criterion(model(inputs), targets)",
@@ -52,7 +52,7 @@ def find(step: Step) -> list[Advice]:
     time = time_of(casts) + time_of(unscale)
     if step.share_pct(time) < LEAST_PCT:
         return []
-    is_compiled = bool(names.str.startswith(_OF_COMPILER).any())
+    is_compiled = bool(names.str.contains(_OF_COMPILER).any())
     options: list[Priced] = []
     has_bf16 = not lacks_precision(step, "bf16")
     if len(casts):

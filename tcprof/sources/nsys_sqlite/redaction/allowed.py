@@ -4,6 +4,8 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from sqlalchemy import (
+    BLOB,
+    Boolean,
     Column,
     Connection,
     Float,
@@ -13,7 +15,10 @@ from sqlalchemy import (
     Select,
     String,
     Table,
+    Text,
     and_,
+    case,
+    cast,
     func,
     inspect,
     literal,
@@ -26,6 +31,7 @@ from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.types import NullType, TypeEngine
 
 from tcprof.sources.nsys_sqlite import schema
+from tcprof.sources.nsys_sqlite.redaction.own_words import is_own
 
 # nsys's own words for the numbers in tables that are kept, which tcprof does not read but other tools do.
 _CONSTANTS = (
@@ -48,7 +54,6 @@ _CONSTANTS = (
     "ENUM_NSYS_EVENT_CLASS",
     "ENUM_NSYS_EVENT_TYPE",
 )
-_NO_CONSTANT = "*[^A-Za-z0-9_ ()-]*"  # what none of their words has: a path, an address or a setting would
 # The columns that hold text to be kept; of any other column only numbers are.
 _KEPT_TEXT: dict[str, set[str]] = {
     **{name: {"name", "label"} for name in _CONSTANTS},
@@ -75,33 +80,26 @@ _KEPT_TEXT: dict[str, set[str]] = {
     schema.GENERIC_EVENTS.name: {"data"},
 }
 KNOWN_TABLES = _KEPT_TEXT.keys()  # those that may be in a copy
-# Settings that are kept, and what their values are: any other word may be a name or a password.
-_NUMBERS = "*[^0-9TZ:. -]*"  # what a number, a version or a date does not have
-_BOOLEANS = ("true", "false")
-_GPUS = ("[0-9]", "[0-9][0-9]")
-_CAPTURE_SETTINGS: dict[str, str | tuple[str, ...]] = {
-    "CAPTURE_EVENT_TYPE": ("OSRuntime", "NvtxEvents", "CuBLAS", "CuDNN", "Graphics", "Cuda"),
-    "GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY": _NUMBERS,
-    **{f"GPU_METRICS_OPTIONS:GPU_{gpu}:{what}": _NUMBERS for gpu in _GPUS for what in ("ID", "METRIC_SET_INDEX")},
-    "RUN_DURATION_MS": _NUMBERS,
-    "CUDA_GRAPH_TRACE_OPTIONS:MODE": ("Graph", "Node"),
-    "PROCESS_[0-9]*:CUDA_GRAPH_TRACE_OPTIONS:MODE": ("Graph", "Node"),
+# Settings that are kept, each by a pattern of its whole name and one of its whole value: any other word may be a name
+# or a password.
+_NUMBERS = r"[0-9TZ:. -]{0,40}"  # a number, a version or a date
+_BOOLEAN = "true|false"
+_GPU = r"GPU_METRICS_OPTIONS:GPU_\d{1,2}"
+_CAPTURE_SETTINGS = {
+    "CAPTURE_EVENT_TYPE": "OSRuntime|NvtxEvents|CuBLAS|CuDNN|Graphics|Cuda",
+    "GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY|RUN_DURATION_MS": _NUMBERS,
+    f"{_GPU}:ID|{_GPU}:METRIC_SET_INDEX": _NUMBERS,
+    r"(PROCESS_\d{1,6}:)?CUDA_GRAPH_TRACE_OPTIONS:MODE": "Graph|Node",
 }
-_EXPORT_SETTINGS: dict[str, str | tuple[str, ...]] = {
-    "EXPORT_PRODUCT_NAME": ("NVIDIA Nsight Systems",),
-    "EXPORT_PRODUCT_VERSION": _NUMBERS,
-    "EXPORT_PRODUCT_DATE": _NUMBERS,
-    "EXPORT_SCHEMA_VERSION": _NUMBERS,
-    "EXPORT_SCHEMA_VERSION_*": _NUMBERS,
-    "EXPORT_TIME_UTC": _NUMBERS,
-    "EXPORT_LAZY": _BOOLEANS,
-    "EXPORT_PARAM_LAZY": _BOOLEANS,
+_EXPORT_SETTINGS = {
+    "EXPORT_PRODUCT_NAME": "NVIDIA Nsight Systems",
+    "EXPORT_(PRODUCT_VERSION|PRODUCT_DATE|TIME_UTC)": _NUMBERS,
+    "EXPORT_SCHEMA_VERSION(_MAJOR|_MINOR|_MICRO|_CKSUM)?": _NUMBERS,
+    "EXPORT_LAZY|EXPORT_PARAM_LAZY": _BOOLEAN,
 }
-_SYSTEM_SETTINGS: dict[str, str | tuple[str, ...]] = {
-    "CpuCores": _NUMBERS,
-    "CpuArchitecture": ("x86_64", "aarch64"),
-    "NvDriverVersion": _NUMBERS,
-    "CudaDriverVersion": _NUMBERS,
+_SYSTEM_SETTINGS = {
+    "CpuCores|NvDriverVersion|CudaDriverVersion": _NUMBERS,
+    "CpuArchitecture": "x86_64|aarch64",
 }
 _SETTINGS = {
     schema.CAPTURE_METADATA.name: _CAPTURE_SETTINGS,
@@ -109,8 +107,6 @@ _SETTINGS = {
     schema.OLD_EXPORT_METADATA.name: _EXPORT_SETTINGS,
     schema.SYSTEM.name: _SYSTEM_SETTINGS,
 }
-_FORMS = [form for settings in _SETTINGS.values() for form in settings.values()]
-_KNOWN_WORDS = {word for form in _FORMS if isinstance(form, tuple) for word in form}
 _NVTX_KINDS = (schema.NVTX_PUSH_POP, schema.NVTX_START_END, schema.NVTX_DOMAIN_CREATE, 34, 76)  # marks, domain ends
 # Tables of names with values.
 SETTINGS_TABLES = (schema.CAPTURE_METADATA, schema.EXPORT_METADATA, schema.OLD_EXPORT_METADATA, schema.SYSTEM)
@@ -187,13 +183,43 @@ def keeps_text(column: ColumnElement[Any]) -> bool:
     return column.name in _KEPT_TEXT.get(column.table.name, ())
 
 
+def copied_columns(table: Table) -> list[Column[Any]]:
+    """The columns of a table that a copy has: their names are made of nsys's words."""
+    return [column for column in table.c if is_own(column.name)]
+
+
+def as_copied(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    """A column with nothing in place of texts that may be private; ``set_functions`` and ``blank`` are needed.
+
+    Text among numbers stays, and is refused when the copy is searched.
+    """
+    table, text = column.table.name, as_bytes(column)
+    if is_number(column):
+        return column
+    if not keeps_text(column):
+        return case((holds_text(column), literal("")), else_=column)
+    if table == schema.DIAGNOSTICS.name:
+        return func.blank(text)
+    if table in (schema.NVTX.name, schema.STRINGS.name):  # the program's own words, up to what a reader sees of them
+        nul = func.instr(text, literal(b"\0", BLOB))
+        return case((nul > 0, cast(func.substr(text, 1, nul - 1), Text)), else_=column)
+    if table in _SETTINGS or table in _CONSTANTS:  # rows are chosen by their texts
+        return column
+    if table == schema.SESSION_START.name:
+        is_kept = _fits(column, _NUMBERS)
+    else:
+        is_json = table in (schema.GENERIC_TYPES.name, schema.GENERIC_EVENTS.name)
+        is_kept = func.is_own_json(text) if is_json else func.is_own(text)
+    return case((and_(holds_text(column), func.coalesce(is_kept, False).is_(False)), literal("")), else_=column)
+
+
 def wanted(table: Table, tables: dict[str, Table]) -> ColumnElement[bool]:
     """Which rows of a table are kept."""
     name, c = table.name, table.c
     if name in _SETTINGS:
-        return or_(*(and_(c.name.op("GLOB")(key), _fits(c.value, form)) for key, form in _SETTINGS[name].items()))
+        return or_(*(and_(_fits(c.name, key), _fits(c.value, form)) for key, form in _SETTINGS[name].items()))
     if name in _CONSTANTS:
-        return and_(true(), *(func.coalesce(text, "").op("NOT GLOB")(_NO_CONSTANT) for text in c if keeps_text(text)))
+        return and_(true(), *(func.coalesce(func.is_own(as_bytes(text)), True) for text in c if keeps_text(text)))
     if name == schema.NVTX.name:
         return c.eventType.in_(_NVTX_KINDS)
     if name == schema.STRINGS.name:
@@ -204,9 +230,14 @@ def wanted(table: Table, tables: dict[str, Table]) -> ColumnElement[bool]:
     return true()
 
 
-def _fits(value: ColumnElement[Any], form: str | tuple[str, ...]) -> ColumnElement[bool]:
-    """Whether a setting's value is one of some words, or has none of the characters that a pattern finds."""
-    return value.in_(form) if isinstance(form, tuple) else value.op("NOT GLOB")(form)
+def _fits(text: ColumnElement[Any], pattern: str) -> ColumnElement[bool]:
+    """Whether the whole of a text fits a pattern."""
+    return cast(func.fits(as_bytes(text), pattern), Boolean)
+
+
+def as_bytes(text: ColumnElement[Any]) -> ColumnElement[bytes]:
+    """A text as the bytes that are in the file, which may be no UTF-8 and go on behind a NUL."""
+    return cast(text, BLOB)
 
 
 def left_out(table: Table, tables: dict[str, Table]) -> ColumnElement[bool]:
@@ -230,15 +261,15 @@ def own_words(tables: dict[str, Table]) -> Iterator[Select[Any]]:
         elif name in (schema.GPUS.name, schema.CUDA_GPUS.name, schema.METRIC_NAMES.name):
             yield from (select(column) for column in table.c if keeps_text(column))
         elif name in (settings.name for settings in SETTINGS_TABLES):
-            yield select(table.c.name).where(wanted(table, tables))
-            yield select(table.c.value).where(table.c.value.in_(_KNOWN_WORDS))
+            yield from (select(column).where(wanted(table, tables)) for column in (table.c.name, table.c.value))
         elif name == schema.STRINGS.name:
             yield select(table.c.value).where(_is_call(table, tables))
 
 
 def _is_call(strings: Table, tables: dict[str, Table]) -> ColumnElement[bool]:
     """Which strings are names of CUDA calls."""
-    return and_(strings.c.id.in_(users_of(_API_STRINGS, tables)), strings.c.value.op("GLOB")(_API_NAMES))
+    is_named_so = and_(strings.c.value.op("GLOB")(_API_NAMES), func.is_own(as_bytes(strings.c.value)))
+    return and_(strings.c.id.in_(users_of(_API_STRINGS, tables)), is_named_so)
 
 
 def _string_numbers(columns: tuple[tuple[str, str], ...], tables: dict[str, Table]) -> Iterator[Select[Any]]:

@@ -67,7 +67,6 @@ def check_copy(connection: Connection, database: str, private: PrivateTexts) -> 
     """
     tables = reflect_tables(connection, database)
     for table in tables.values():
-        _refuse_text_among_numbers(connection, table)
         for column in (column for column in table.c if not is_number(column)):
             if (table.name, column.name) not in ((schema.NVTX.name, "text"), (schema.STRINGS.name, "value")):
                 found = _search(connection, [select(type_coerce(column, Text)).distinct()], private)
@@ -77,6 +76,16 @@ def check_copy(connection: Connection, database: str, private: PrivateTexts) -> 
     return CheckedNames(
         _suspects(_search(connection, of_nvtx, private)), _suspects(_search(connection, of_kernels, private))
     )
+
+
+def find_text_among_numbers(connection: Connection, database: str) -> str | None:
+    """The table of a copy whose columns of numbers hold text, which SQLite allows and nsys does not write."""
+    for table in reflect_tables(connection, database).values():
+        # Text sorts above numbers. Empty text is private of nobody: earlier versions wrote it in place of numbers.
+        numbers = [type_coerce(column, Text) > "" for column in table.c if is_number(column)]
+        if numbers and connection.execute(select(1).select_from(table).where(or_(*numbers)).limit(1)).first():
+            return table.name
+    return None
 
 
 def _name_statements(tables: dict[str, Table]) -> tuple[list[Select[str]], list[Select[str]], list[Select[str]]]:
@@ -95,14 +104,6 @@ def _name_statements(tables: dict[str, Table]) -> tuple[list[Select[str]], list[
         [value.where(by_kernels)],
         [value.where(by_nvtx.isnot(True), by_kernels.isnot(True))],
     )
-
-
-def _refuse_text_among_numbers(connection: Connection, table: Table) -> None:
-    """Columns of numbers can hold text in SQLite; in an export they do not."""
-    # Text sorts above numbers. Empty text is private of nobody: earlier versions wrote it in place of numbers.
-    numbers = [type_coerce(column, Text) > "" for column in table.c if is_number(column)]
-    if numbers and connection.execute(select(1).select_from(table).where(or_(*numbers)).limit(1)).first():
-        raise OutputError(f"No copy was written: its table {table.name} would hold text among numbers.", _DEFECT)
 
 
 def _refuse(table: str, column: str, found: Iterable[Found]) -> None:

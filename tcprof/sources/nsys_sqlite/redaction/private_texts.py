@@ -19,6 +19,7 @@ from tcprof.sources.nsys_sqlite.redaction.allowed import (
     left_out,
     own_words,
 )
+from tcprof.sources.nsys_sqlite.redaction.own_words import is_own
 
 
 class Kind(StrEnum):
@@ -208,7 +209,7 @@ def gather_private(connection: Connection, tables: dict[str, Table]) -> PrivateT
         if _is_telling(kind, text):
             kinds.setdefault(text, kind)
     statements = own_words(tables) if kinds else ()  # some fifty, which take longest
-    own = "\n".join(text for statement in statements for text in texts_of(connection, statement))
+    own = "\n".join(text for statement in statements for text in texts_of(connection, statement) if is_own(text))
     return PrivateTexts({text: kind for text, kind in kinds.items() if text not in own})
 
 

@@ -20,28 +20,25 @@ from sqlalchemy import (
     MetaData,
     Table,
     TableClause,
-    Text,
-    and_,
-    case,
     create_engine,
     func,
     inspect,
     literal,
     select,
-    type_coerce,
 )
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.types import NullType
 
-from tcprof.errors import InputError, OutputError
+from tcprof.errors import EXPORT_AGAIN, InputError, OutputError
 from tcprof.sources.nsys_sqlite import schema
 from tcprof.sources.nsys_sqlite.opening import OpenedExport, prepare
 from tcprof.sources.nsys_sqlite.redaction.allowed import (
     KNOWN_TABLES,
     SETTINGS_TABLES,
-    holds_text,
+    as_copied,
+    copied_columns,
     is_kept,
     is_number,
     keeps_text,
@@ -49,8 +46,13 @@ from tcprof.sources.nsys_sqlite.redaction.allowed import (
     reflect_tables,
     wanted,
 )
-from tcprof.sources.nsys_sqlite.redaction.copy_check import CheckedNames, check_copy
+from tcprof.sources.nsys_sqlite.redaction.copy_check import (
+    CheckedNames,
+    check_copy,
+    find_text_among_numbers,
+)
 from tcprof.sources.nsys_sqlite.redaction.messages import blanking
+from tcprof.sources.nsys_sqlite.redaction.own_words import set_functions
 from tcprof.sources.nsys_sqlite.redaction.private_texts import (
     TELLING_TABLES,
     Kind,
@@ -78,12 +80,14 @@ class Redaction:
         removed: For each kind of which something was left out: how much. Environment variables are counted by
             entries, output by lines, messages, settings and rows by rows, and all else by texts.
         tables: Names of the tables with rows that were left out whole. They come from the export and are not escaped.
+        columns: Names of the columns of other tables that were left out, as nsys is not known to write them; likewise.
         searched: How many texts of the export the copy was searched for.
         names: What of them is in the names that the copy keeps.
     """
 
     removed: dict[Kind, int]
     tables: tuple[str, ...]
+    columns: tuple[str, ...]
     searched: int
     names: CheckedNames
 
@@ -96,7 +100,7 @@ def redact(source: Path, target: Path) -> Redaction:
         target: The copy. It must not exist: writing it in place of another file is the caller's part.
 
     Raises:
-        InputError: The export cannot be read.
+        InputError: The export cannot be read, or holds text among numbers.
         OutputError: The copy cannot be written, or it would hold something private and was removed.
     """
     opened = OpenedExport(source, KNOWN_TABLES)
@@ -109,14 +113,16 @@ def redact(source: Path, target: Path) -> Redaction:
             removed = _copy(connection, tables, private)
             others = (name for name in inspect(connection).get_table_names(SOURCE) if not is_kept(name, tables))
             whole = tuple(name for name in others if _has_rows(connection, name))
+            kept = [table for name, table in tables.items() if is_kept(name, tables)]
+            columns = tuple(str(column) for table in kept for column in table.c if column not in copied_columns(table))
         with engine.connect() as connection:
-            found = _check(connection, target, private)
+            found = _check(connection, source, target, private)
     except DatabaseError as error:
         reason = str(error.orig).splitlines()[0]
         if "readonly" in reason or "unable to open" in reason or "disk" in reason:
             raise OutputError(f"{target} cannot be written: {reason}") from error
         raise InputError(f"{source} cannot be read: {reason}") from error
-    return Redaction({kind: removed[kind] for kind in Kind if removed[kind]}, whole, len(private.kinds), found)
+    return Redaction({kind: removed[kind] for kind in Kind if removed[kind]}, whole, columns, len(private.kinds), found)
 
 
 def _open(uri: str, target: Path) -> Engine:
@@ -125,6 +131,7 @@ def _open(uri: str, target: Path) -> Engine:
     def connect() -> sqlite3.Connection:
         connection = sqlite3.connect(target.absolute().as_uri(), uri=True)
         prepare(connection)
+        set_functions(connection)
         connection.execute("attach database ? as source", (uri,))
         return connection
 
@@ -136,11 +143,13 @@ def _has_rows(connection: Connection, name: str) -> bool:
     return connection.execute(rows).first() is not None
 
 
-def _check(connection: Connection, target: Path, private: PrivateTexts) -> CheckedNames:
+def _check(connection: Connection, source: Path, target: Path, private: PrivateTexts) -> CheckedNames:
     """Search the copy, and remove it if it should not exist."""
     try:
+        if place := find_text_among_numbers(connection, COPY):
+            raise InputError(f"{source} cannot be redacted: {place} holds text among its numbers.", EXPORT_AGAIN)
         return check_copy(connection, COPY, private)
-    except OutputError:
+    except (InputError, OutputError):
         target.unlink()
         raise
 
@@ -151,23 +160,14 @@ def _copy(connection: Connection, tables: dict[str, Table], private: PrivateText
     _set_blanking(connection, tables, private)
     for table in (table for name, table in tables.items() if is_kept(name, tables)):
         # SQLite treats a column without a type like one of BLOB.
-        types = {c.name: BLOB() if isinstance(c.type, NullType) else c.type for c in table.c}
+        columns = copied_columns(table)
+        types = {c.name: BLOB() if isinstance(c.type, NullType) else c.type for c in columns}
         copy = Table(table.name, MetaData(), *(Column(name, declared) for name, declared in types.items()))
         copy.create(connection)
-        columns = [_copied(column) for column in table.c]
-        statement = select(*columns).where(wanted(table, tables))
-        connection.execute(copy.insert().from_select([column.name for column in table.c], statement))
+        statement = select(*(as_copied(column).label(column.name) for column in columns)).where(wanted(table, tables))
+        connection.execute(copy.insert().from_select(list(types), statement))
         removed += _count_rows(connection, table, tables) + _count_texts(connection, table, tables)
     return removed
-
-
-def _copied(column: ColumnElement[Any]) -> ColumnElement[Any]:
-    """The column, or nothing in its place where it may hold private text."""
-    if is_number(column):
-        return column
-    if not keeps_text(column):
-        return case((holds_text(column), literal("")), else_=column).label(column.name)
-    return func.blank(column).label(column.name) if column.table.name == schema.DIAGNOSTICS.name else column
 
 
 def _set_blanking(connection: Connection, tables: dict[str, Table], private: PrivateTexts) -> None:
@@ -216,14 +216,17 @@ def _count_strings(connection: Connection, tables: dict[str, Table]) -> Counter[
 def _count_texts(connection: Connection, table: Table, tables: dict[str, Table]) -> Counter[Kind]:
     """The texts of a kept table that are left out, or blanked in part, although their rows are kept."""
     counts: Counter[Kind] = Counter()
-    for column in (column for column in table.c if not is_number(column)):
-        if table.name == schema.DIAGNOSTICS.name and keeps_text(column):
-            kind, is_counted = Kind.MESSAGES, column != func.blank(column)
-        elif not keeps_text(column):
-            is_serial = column.name in ("uuid", "busLocation", "pciBusId")
-            kind = Kind.PROCESSES if table.name == "PROCESSES" else Kind.HARDWARE if is_serial else Kind.TEXTS
-            is_counted = and_(holds_text(column), type_coerce(column, Text) != "")
-        else:
-            continue
-        counts[kind] += connection.scalar(select(func.count()).where(is_counted, wanted(table, tables))) or 0
+    for column in (column for column in copied_columns(table) if not is_number(column)):
+        is_counted = as_copied(column).is_distinct_from(column)
+        count = connection.scalar(select(func.count()).where(is_counted, wanted(table, tables)))
+        counts[_kind_of_column(column)] += count or 0
     return counts
+
+
+def _kind_of_column(column: ColumnElement[Any]) -> Kind:
+    """What texts of a column are, if they are left out."""
+    if column.table.name == schema.DIAGNOSTICS.name and keeps_text(column):
+        return Kind.MESSAGES
+    if column.table.name == "PROCESSES":
+        return Kind.PROCESSES
+    return Kind.HARDWARE if column.name in ("uuid", "busLocation", "pciBusId") else Kind.TEXTS

@@ -1,0 +1,81 @@
+"""Remedies that fit the program: what it has already is not told to it, nor what another framework has."""
+
+from pathlib import Path
+
+import pytest
+from builders import TraceBuilder
+
+import tcprof
+from tcprof.analysis import analyze
+from tcprof.findings.advice import Advice
+from tcprof.findings.judge import judge
+
+US, MS = 1_000, 1_000_000
+ADD = "void at::native::vectorized_elementwise_kernel<(int)4, at::native::CUDAFunctor_add<float>>(int)"
+
+
+def read(builder: TraceBuilder, folder: Path) -> dict[str, Advice]:
+    return {each.rule: each for each in tcprof.read(builder.write(folder)).advice}
+
+
+def told(advice: Advice) -> str:
+    return "\n".join([*(line for option in advice.options for line in (option.title, *option.code))])
+
+
+def small_kernels(graph: str) -> TraceBuilder:
+    """Eight steps of 1 ms, in which the CPU launches a small kernel every 25 µs, and maybe a graph at first."""
+    builder = TraceBuilder().gpu()
+    for number in range(8):
+        at = number * MS
+        builder.range("step", at, at + 990 * US)
+        call = 5000 + number
+        if graph == "whole":
+            builder.graph(at + 5 * US, at + 15 * US, launched=at, correlation=call)
+        elif graph == "by node":
+            builder.launch(at, call)
+            for place in range(2):
+                start = at + 5 * US + place * 5 * US
+                builder.kernel(f"triton_poi_fused_add_{place}", start, start + 4 * US, correlation=call)
+        for place in range(1, 40):
+            launched = at + place * 25 * US
+            builder.launch(launched, 100 * number + place, returned=launched + 15 * US)
+            builder.kernel(ADD, launched + 16 * US, launched + 20 * US, correlation=100 * number + place)
+    return builder
+
+
+@pytest.mark.parametrize("graph", ["", "whole", "by node"])
+def test_what_runs_in_graphs_is_not_told_to_be_compiled(graph: str, tmp_path: Path) -> None:
+    found = read(small_kernels(graph), tmp_path)
+    compiles = [rule for rule, each in found.items() if "torch.compile" in told(each)]
+    assert set(compiles) == (set() if graph else {"launch-bound", "fusion"})
+    assert ("graphs of more" in found["launch-bound"].options[0].title) == bool(graph)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "whose"),
+    [
+        (ADD, " (PyTorch's backward pass)"),
+        ("loop_multiply_fusion", ""),
+        ("nvjet_sm90_tst_128x64_64x8_1x2_h_bz_TNT", ""),
+    ],
+)
+def test_pytorch_is_named_only_where_it_runs(kernel: str, whose: str, tmp_path: Path) -> None:
+    builder = TraceBuilder().gpu().range("step", 0, 100 * US, thread=1)
+    builder.kernel(kernel, 20 * US, 60 * US, launched=10 * US, thread=2)
+    lines = judge(analyze(builder.trace(tmp_path))).warnings
+    (line,) = [line for line in lines if "threads without a range" in line]
+    assert line == (
+        f"1 of 1 activities were launched by threads without a range{whose} and are counted for the range open in "
+        "their process."
+    )
+
+
+@pytest.mark.parametrize(("memory", "is_told"), [({"srcKind": 1}, False), ({"srcKind": 0}, True), ({}, True)])
+def test_pinned_memory_is_not_told_to_be_pinned(memory: dict[str, int], is_told: bool, tmp_path: Path) -> None:
+    """A program without a framework that copies most of the time."""
+    builder = TraceBuilder().gpu()
+    builder.copy("host to device", 10 * US, 800 * US, launched=0, bytes=10**7, **memory)
+    builder.kernel("mine(float *)", 800 * US, 900 * US, launched=1 * US)
+    found = read(builder, tmp_path)["mostly-copies"]
+    assert ("cudaMallocHost" in told(found)) == is_told
+    assert ("pinned" in found.consequence) == is_told

@@ -1,0 +1,166 @@
+"""One recording has one vote: copies are found by what they hold, whatever their names and bytes."""
+
+import shutil
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import test_cli
+from builders import TraceBuilder
+from comparison_inputs import read_steps
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tcprof
+from tcprof.analysis.fingerprint import KEPT, is_same_recording, take_fingerprint
+from tcprof.comparison import Side, compare
+from tcprof.comparison.comparison import ASSUMED
+from tcprof.sources.nsys_sqlite import NsysExport
+from tcprof.sources.nsys_sqlite.redaction.redact import redact
+
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
+run = test_cli.run
+Run = Callable[..., test_cli.Outcome]
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+BASE, NEW = FIXTURES / "mlp_fp32.sqlite", FIXTURES / "mlp_fp16.sqlite"
+COPIES = "Copies of one recording count once: "
+SAME = "Both sides have the same recording: "
+
+
+def plainly(path: Path, copy: Path) -> None:
+    shutil.copyfile(path, copy)
+
+
+def exported_again(path: Path, copy: Path) -> None:
+    """Another order of rows, other tables, and another page size: as another version of nsys writes it."""
+    shutil.copyfile(path, copy)
+    with closing(sqlite3.connect(copy)) as database, database:
+        database.execute("CREATE TABLE turned AS SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL ORDER BY start DESC")
+        database.execute("DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL")
+        database.execute("ALTER TABLE turned RENAME TO CUPTI_ACTIVITY_KIND_KERNEL")
+        database.execute("DELETE FROM CUPTI_ACTIVITY_KIND_MEMCPY")
+
+
+def first_half(path: Path, copy: Path) -> None:
+    shutil.copyfile(path, copy)
+    with closing(sqlite3.connect(copy)) as database, database:
+        (half,) = database.execute("SELECT (min(start) + max(end)) / 2 FROM CUPTI_ACTIVITY_KIND_KERNEL").fetchone()
+        database.execute("DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE end > ?", (half,))
+
+
+WAYS = (plainly, redact, exported_again, first_half)
+
+
+def make_side(folder: Path, name: str, path: Path, ways: Sequence[Callable[[Path, Path], object]]) -> Path:
+    """A folder with a recording and copies of it."""
+    (folder / name).mkdir()
+    shutil.copyfile(path, folder / name / f"{name}-1.sqlite")
+    for number, way in enumerate(ways, 2):
+        way(path, folder / name / f"{name}-{number}.sqlite")
+    return folder / name
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_copy_has_no_vote(way: Callable[[Path, Path], object], tmp_path: Path) -> None:
+    """The comparison is that of the recordings, and says so."""
+    plain = tcprof.compare(BASE, NEW)
+    sides = [make_side(tmp_path, name, path, [way]) for name, path in (("base", BASE), ("new", NEW))]
+    comparison = tcprof.compare(*(sorted(side.iterdir()) for side in sides))
+    pd.testing.assert_frame_equal(comparison.rows, plain.rows)
+    assert comparison.spread == ASSUMED
+    assert comparison.noise_floor.empty
+    expected = f"{COPIES}base-1.sqlite and base-2.sqlite; new-1.sqlite and new-2.sqlite."
+    assert expected in comparison.warnings
+    assert not any(COPIES in text or SAME in text for text in plain.warnings)
+
+
+def test_runs_are_counted_beside_copies(tmp_path: Path) -> None:
+    """Two runs and a copy of each measure how much runs differ; they have two votes."""
+    runs = [read_steps(tmp_path, f"run-{seed}.sqlite", seed=seed) for seed in (1, 2)]
+    for seed in (1, 2):
+        shutil.copyfile(tmp_path / f"run-{seed}.sqlite", tmp_path / f"run-{seed}-redacted.sqlite")
+    copies = [tcprof.read(tmp_path / f"run-{seed}-redacted.sqlite") for seed in (1, 2)]
+    new = Side("new", tuple(read_steps(tmp_path, f"new-{seed}.sqlite", seed=seed) for seed in (3, 4)))
+    comparison = compare(Side("base", (copies[0], runs[0], copies[1], runs[1])), new)
+    assert [each.recording.file for each in comparison.base.recordings] == ["run-1.sqlite", "run-2.sqlite"]
+    assert comparison.base.copies == (
+        ("run-1-redacted.sqlite", "run-1.sqlite"),
+        ("run-2-redacted.sqlite", "run-2.sqlite"),
+    )
+    pd.testing.assert_frame_equal(comparison.rows, compare(Side("base", tuple(runs)), new).rows)
+
+
+def test_of_copies_the_whole_one_counts(tmp_path: Path) -> None:
+    first_half(BASE, tmp_path / "a.sqlite")
+    shutil.copyfile(BASE, tmp_path / "longer_name.sqlite")
+    comparison = tcprof.compare([tmp_path / "a.sqlite", tmp_path / "longer_name.sqlite"], NEW)
+    assert [each.recording.file for each in comparison.base.recordings] == ["longer_name.sqlite"]
+
+
+def test_commands_count_files_of_a_folder_and_of_a_name_once(tmp_path: Path, run: Run) -> None:
+    """As 'tcprof profile --repeat 2 --redact -o base' leaves them, of one run."""
+    base, new = (make_side(tmp_path, name, path, [redact]) for name, path in (("base", BASE), ("new", NEW)))
+    for side in (base, new):
+        (side / f"{side.name}-2.sqlite").rename(side / f"{side.name}-1-redacted.sqlite")
+    page = tmp_path / "comparison.html"
+    for sides in ((base, new), (base / "base", new / "new")):
+        outcome = run("compare", *sides, "-o", page, "--fail-if", "kernel_time < -99%")
+        assert outcome.status == 0
+        assert outcome.out.count("NVIDIA H200") == 2
+        assert f"{COPIES}base-1-redacted.sqlite and base-1.sqlite" in " ".join(outcome.err.split())
+    assert COPIES in page.read_text(encoding="utf-8")
+
+
+def test_a_recording_against_a_copy_of_itself_is_told_and_passes_no_gate(tmp_path: Path, run: Run) -> None:
+    redact(BASE, tmp_path / "copy.sqlite")
+    comparison = tcprof.compare(BASE, tmp_path / "copy.sqlite")
+    assert any(text.startswith(f"{SAME}mlp_fp32.sqlite and copy.sqlite.") for text in comparison.warnings)
+    gate = run("compare", BASE, tmp_path / "copy.sqlite", "--fail-if", "time > +50%", "--fail-if", "time > 1s")
+    lines = [" ".join(line.split()) for line in gate.out.splitlines()]
+    assert any(line.startswith("inconclusive time > +50%") for line in lines)
+    assert any(line.startswith("pass time > 1s") for line in lines)  # which needs no baseline
+    assert run("compare", BASE, BASE, "--fail-if", "time > +50%", "--strict").status == 1
+
+
+def test_no_two_fixtures_are_the_same_recording() -> None:
+    marks = {path.name: take_fingerprint(NsysExport(path).activities()) for path in FIXTURES.glob("*.sqlite")}
+    assert len(marks) > 20
+    assert not [names for names in combinations(marks, 2) if is_same_recording(*(marks[name] for name in names))]
+
+
+def work(start: np.ndarray, seed: int) -> pd.DataFrame:
+    return pd.DataFrame(
+        {"start_ns": start, "end_ns": start + np.random.default_rng(seed).integers(1_000, 9_000, len(start))}
+    )
+
+
+@given(st.integers(3, 5_000), st.floats(0.05, 1), st.booleans())
+def test_parts_of_a_recording_are_the_same_and_others_are_not(count: int, share: float, first: bool) -> None:
+    """However much of it a copy has; another run of the same program begins its work at other times."""
+    start = np.cumsum(np.random.default_rng(count).integers(1, 20_000, count))
+    whole = work(start, 0)
+    kept = max(3, int(share * count))
+    part = whole[:kept] if first else whole[-kept:]
+    marks, others = take_fingerprint(whole), take_fingerprint(work(start, 1))
+    assert len(marks) <= KEPT
+    assert is_same_recording(marks, take_fingerprint(part))
+    assert is_same_recording(take_fingerprint(part), marks)
+    assert not is_same_recording(marks, others)
+
+
+def test_a_recording_without_work_is_known_by_its_samples(tmp_path: Path) -> None:
+    sampled, other, empty = TraceBuilder(), TraceBuilder(), TraceBuilder().gpu()
+    marks = [
+        tcprof.read(trace.write(tmp_path, f"{number}.sqlite")).fingerprint
+        for number, trace in enumerate((sampled.samples([1, 2, 3]), other.samples([1, 2, 3], start=5), empty))
+    ]
+    assert is_same_recording(marks[0], marks[0])
+    assert not is_same_recording(marks[0], marks[1])
+    assert not is_same_recording(marks[2], marks[2])

@@ -1,0 +1,152 @@
+"""Sums over samples where some were lost: lower bounds, marked in every output, and never compared as if whole."""
+
+import json
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import test_cli
+from report_inputs import render_page
+from scenarios import draw
+from worlds import Kernel, Sampler, World, make_world, write_world
+
+import tcprof
+from tcprof.analysis import Analysis
+from tcprof.comparison import Comparison, Side, compare
+from tcprof.comparison.statistics.rows import LOST_SAMPLES
+from tcprof.comparison.statistics.verdicts import HIGHER, LOWER
+from tcprof.frames import RANGES
+
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
+run = test_cli.run
+Run = Callable[..., test_cli.Outcome]
+
+SUMS = ("tensor_cycles", "tensor_active_s")
+LOST = (0.1, 0.25, 0.4)
+FEW = Sampler(lost=0.005, lost_run=4)  # and what it leaves counts as the whole
+
+
+def long_kernels(run_number: int = 1) -> World:
+    """Kernels of which each has a range of its own, whose cycles are the kernel's; the same in each run."""
+    kernels = draw(1, number=12, us=(150, 600))
+    return replace(make_world(kernels, 30, 1, start_ns=1_000 * run_number), seed=run_number)
+
+
+@pytest.fixture(scope="module")
+def write(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Sampler, int], Path]:
+    """Writes the export of that world, sampled so."""
+
+    def write_export(sampler: Sampler, run_number: int = 1) -> Path:
+        return write_world(long_kernels(run_number), sampler, tmp_path_factory.mktemp("lost"))
+
+    return write_export
+
+
+@pytest.fixture(scope="module")
+def whole(write: Callable[..., Path]) -> Path:
+    return write(Sampler())
+
+
+def true_cycles() -> pd.Series:
+    world = long_kernels()
+    names = np.array([kernel.name for kernel in world.kernels])[world.kind]
+    return pd.Series(world.cycles).groupby(names).sum()
+
+
+def ranges_of(analysis: Analysis) -> pd.DataFrame:
+    return analysis.ranges[analysis.ranges["depth"] == 1].set_index("path")
+
+
+def false_claims(comparison: Comparison, quantities: Sequence[str]) -> int:
+    rows = comparison.rows[comparison.rows["quantity"].isin(quantities)]
+    return int((rows[["verdict", "mean_verdict"]].isin([HIGHER, LOWER])).any(axis=1).sum())
+
+
+@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize("lost", LOST)
+def test_sums_over_lost_samples_are_lower_bounds(lost: float, kernels: bool, write: Callable[..., Path]) -> None:
+    """What is not marked is the whole, what is marked is no more than that."""
+    true, ranges = true_cycles(), ranges_of(tcprof.read(write(Sampler(lost=lost)), kernels=kernels))
+    marked = []
+    for path, row in ranges[ranges["tensor_cycles"].notna() & (true.reindex(ranges.index) > 0)].iterrows():
+        is_bound = RANGES["tensor_cycles"].is_lower_bound(row)
+        assert RANGES["tensor_active_s"].is_lower_bound(row) == is_bound
+        assert (0 if is_bound else 0.98 * true[path]) <= row["tensor_cycles"] <= 1.02 * true[path]
+        if kernels:
+            assert row["fitted_cycles"] == pytest.approx(true[path], rel=0.03)
+        marked.append(is_bound)
+    assert np.mean(marked) > 0.5
+    assert (ranges["tensor_cycles"] / true.where(true > 0)).min() < 1 - lost / 2  # which is why they are marked
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_lost_samples_are_no_change(lost: float, whole: Path, write: Callable[..., Path]) -> None:
+    """Two recordings of the same work, of which one lost samples: nothing differs."""
+    one, other = tcprof.read(whole), tcprof.read(write(Sampler(lost=lost), 2))
+    for comparison in (compare(one, other), compare(other, one)):
+        assert false_claims(comparison, comparison.rows["quantity"].unique()) == 0
+        rows = comparison.rows[comparison.rows["quantity"].isin(SUMS) & (comparison.rows["depth"] == 1)]
+        marked = rows["base_lower_bound"] | rows["new_lower_bound"]
+        assert marked.any()
+        assert (rows.loc[marked, "not_judged"] == LOST_SAMPLES).all()
+        assert rows.loc[marked, ["ratio", "difference", "p_value", "mean_ratio"]].isna().all(axis=None)
+
+
+def test_few_lost_samples_leave_everything_compared_and_claim_nothing(whole: Path, write: Callable[..., Path]) -> None:
+    """Runs that repeat to the cycle, so that what one in 200 samples had would count as a change."""
+    base = Side("base", tuple(tcprof.read(write(Sampler(), number)) for number in (1, 2, 3)))
+    new = Side("new", tuple(tcprof.read(write(FEW, number)) for number in (4, 5, 6)))
+    comparison = compare(base, new)
+    rows = comparison.rows[comparison.rows["quantity"].isin(SUMS) & (comparison.rows["depth"] == 0)]
+    assert not (rows["base_lower_bound"] | rows["new_lower_bound"]).any()
+    assert (rows["new"] < 0.999 * rows["base"]).all()
+    assert (rows["verdict"] == "~").all()
+    assert rows["ratio_high"].max() < 1.02
+
+
+def test_every_output_marks_them(write: Callable[..., Path], whole: Path, run: Run) -> None:
+    lost = write(Sampler(lost=0.25), 2)
+    analysis = tcprof.read(lost)
+    path, row = next(
+        (path, row) for path, row in ranges_of(analysis).iterrows() if RANGES["tensor_cycles"].is_lower_bound(row)
+    )
+    marked = f"≥ {RANGES['tensor_active_s'].format(row['tensor_active_s'])}"
+    shown = next(line for line in run("ranges", lost, "--wide").out.splitlines() if line.startswith(f"{path} "))
+    assert marked in shown
+    assert marked in render_page(analysis)
+    assert not any(RANGES["tensor_cycles"].is_lower_bound(row) for _, row in tcprof.read(whole).ranges.iterrows())
+    document = json.loads(run("ranges", lost, "--format", "json").out)
+    (found,) = (each for each in document["rows"] if each["path"] == path)
+    assert found["coverage_pct"] < 99
+    document = json.loads(run("timeline", lost, "--format", "json").out)
+    assert all("coverage_pct" in each for each in document.get("iterations", ()))
+    shown = next(line for line in run("compare", whole, lost).out.splitlines() if "Tensor-active time" in line)
+    assert "≥" in shown.split()[4:]
+    gate = run("compare", whole, lost, "--fail-if", f"tensor_cycles[{path}] < -5%")
+    assert gate.status == 0
+    assert "has a fault: Samples were lost" in " ".join(gate.out.split())
+    assert "samples were lost" in run("compare", whole, lost, "--format", "json").out
+
+
+def test_what_no_sample_shows_is_unknown_and_not_0(tmp_path: Path) -> None:
+    """A kernel that is launched once, in a gap: nothing of it is known, nor of what it has a notable share of."""
+    kernels = [Kernel("nvjet_sm90_hsh_128x128", 200, 0.5), Kernel("nvjet_sm90_tst_64x8", 2_000, 0.6, only=3)]
+    world = make_world(kernels, 30, 1, repeats=4)
+    path = write_world(world, Sampler(), tmp_path)
+    (rare,) = np.flatnonzero(world.kind == 1)
+    with closing(sqlite3.connect(path)) as database, database:
+        gap = int(world.start[rare]) - 60_000, int(world.end[rare]) + 60_000
+        database.execute("DELETE FROM GPU_METRICS WHERE timestamp BETWEEN ? AND ?", gap)
+    ranges = tcprof.read(path).ranges.set_index("path")
+    of_fit = ["fitted_cycles", "fitted_active_s", "tensor_flop", "tensor_tflops", "hfu_pct"]
+    often, once = (ranges.loc[kernel.name, of_fit] for kernel in kernels)
+    assert often.notna().all()
+    assert often["fitted_cycles"] == pytest.approx(world.cycles[world.kind == 0].sum(), rel=0.001)
+    assert once.isna().all()
+    assert ranges.loc["", of_fit].isna().all()
