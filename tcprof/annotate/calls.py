@@ -65,7 +65,7 @@ class Calls:
         is_wanted = [True]  # someone else may wrap the method, and so keep it when the annotation ends
         try:
             followed = _follow(own, *self._both(is_wanted))
-            _leave_to_python(followed)
+            leave_to_python(followed)
         except Exception:  # of a PyTorch that has no such thing, or no source
             return []
         for name in (METHOD, OWN):  # it is pickled by the latter
@@ -149,7 +149,7 @@ def _follow(call: FunctionType, enter: Callable[[Module], bool], leave: Callback
     return alike
 
 
-def _leave_to_python(function: FunctionType) -> None:
+def leave_to_python(function: FunctionType) -> None:
     """Have torch.compile begin at what a function calls, as with PyTorch's own.
 
     Else all modules would share the function's cache of compiled code, of which PyTorch keeps eight versions. This is
