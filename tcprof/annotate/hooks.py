@@ -147,6 +147,8 @@ class Hooks:
 
         with contextlib.suppress(Exception):  # of a PyTorch that has no such thing
             leave_to_python(wrapper)
+            for each in filter(None, (begin, end)):
+                leave_to_python(each, with_calls=True)
         return wrapper
 
     def _enter(self, module: Module) -> None:
