@@ -87,11 +87,12 @@ def test_a_call_that_is_interrupted_is_over() -> None:
 def test_the_method_has_its_name_and_is_pickled_by_it() -> None:
     check = """
 import inspect, pickle
-print(pickle.loads(pickle.dumps(nn.Module.__call__)) is nn.Module.__call__ is not own, inspect.signature(net.__call__))
+print(pickle.loads(pickle.dumps(nn.Module.__call__)) is nn.Module.__call__ is own, inspect.signature(net.__call__))
+print(own.__closure__ is None)
 annotation._installed[0].close()
-print(nn.Module.__call__ is own)
+print(nn.Module.__call__ is nn.Module._wrapped_call_impl is not own, nn.Module.__call__.__closure__)
 """
-    assert run_forked(START + NET + check).stdout == "True (*args, **kwargs)\nTrue\n"
+    assert run_forked(START + NET + check).stdout == "True (*args, **kwargs)\nFalse\nTrue None\n"
 
 
 def test_one_who_has_wrapped_ours_keeps_a_call_that_does_nothing_when_the_annotation_ends() -> None:

@@ -410,7 +410,8 @@ print(len([name for name in names if "Loss" in name]), len([name for name in nam
 @pytest.mark.parametrize(
     "program",
     [
-        "import importlib.util as u; print(type(u.find_spec('torch').loader))\nimport torch; print(vars(torch.__loader__))",
+        "import importlib.util as u; print(type(u.find_spec('torch').loader))\n"
+        "import torch; print(vars(torch.__loader__))",
         "import importlib.util as u\nfor _ in range(3): u.find_spec('torch')\nimport torch; u.find_spec('torch')",
         "import torch, importlib; importlib.reload(torch); print(type(torch.__spec__.loader), vars(torch.__loader__))",
         "import os, traceback; os.environ['FAIL'] = '1'\ntry: import torch\nexcept ValueError: traceback.print_exc()\n"

@@ -63,9 +63,12 @@ class Calls:
     def _wrap(self, module: type, own: FunctionType) -> list[Callable[[], None]]:
         """Put another in the method's place, and return what takes it away; nothing where that cannot be done."""
         is_wanted = [True]  # someone else may wrap the method, and so keep it when the annotation ends
+        both = self._both(is_wanted)
         try:
-            followed = _follow(own, *self._both(is_wanted))
-            _leave_to_python(followed)
+            followed = _follow(own, *both)
+            leave_to_python(followed)
+            for each in both:
+                leave_to_python(each, with_calls=True)
         except Exception:  # of a PyTorch that has no such thing, or no source
             return []
         for name in (METHOD, OWN):  # it is pickled by the latter
@@ -149,20 +152,21 @@ def _follow(call: FunctionType, enter: Callable[[Module], bool], leave: Callback
     return alike
 
 
-def _leave_to_python(function: FunctionType) -> None:
-    """Have torch.compile begin at what a function calls, as with PyTorch's own.
+def leave_to_python(function: Callable[..., Any], *, with_calls: bool = False) -> None:
+    """Have torch.compile begin at what a function calls, as with PyTorch's own, or not even there.
 
     Else all modules would share the function's cache of compiled code, of which PyTorch keeps eight versions. This is
     ``torch._dynamo.eval_frame.skip_code``, without the import of that.
     """
     from torch._C._dynamo import eval_frame
 
+    code = cast("FunctionType", function).__code__
     if hasattr(eval_frame, "skip_code"):  # before PyTorch 2.7
-        eval_frame.skip_code(function.__code__)
+        eval_frame.skip_code(code)
     else:
         action = eval_frame._FrameAction
-        strategy = eval_frame._FrameExecStrategy(action.SKIP, action.DEFAULT)
-        eval_frame.set_code_exec_strategy(function.__code__, strategy)
+        strategy = eval_frame._FrameExecStrategy(action.SKIP, action.SKIP if with_calls else action.DEFAULT)
+        eval_frame.set_code_exec_strategy(code, strategy)
 
 
 def hook(function: Callable[..., None], is_compiling: Callable[[], bool], guard: Guard) -> Callable[..., None]:

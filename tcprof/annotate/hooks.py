@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
@@ -9,7 +10,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from tcprof.annotate.calls import Calls, hook
+from tcprof.annotate.calls import Calls, hook, leave_to_python
 from tcprof.annotate.generations import Generations
 from tcprof.annotate.generators import Generators
 from tcprof.annotate.names import Names, is_replica, own
@@ -144,6 +145,10 @@ class Hooks:
                 if end is not None:
                     end(*args, **kwargs)
 
+        with contextlib.suppress(Exception):  # of a PyTorch that has no such thing
+            leave_to_python(wrapper)
+            for each in filter(None, (begin, end)):
+                leave_to_python(each, with_calls=True)
         return wrapper
 
     def _enter(self, module: Module) -> None:
