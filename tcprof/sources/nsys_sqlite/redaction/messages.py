@@ -60,7 +60,8 @@ def blanking(private: PrivateTexts, messages: Iterable[str]) -> Callable[[Any], 
     def blank(text: Any) -> str | None:
         if text is None:
             return None
-        known = _without_parts(rule.sub(REDACTED, as_text(text)), parts)
+        shown = as_text(text).partition("\0")[0]  # what readers see of it
+        known = _without_parts(rule.sub(REDACTED, shown), parts)
         return _REPEATED.sub(REDACTED, _PRIVATE.sub(REDACTED, known))
 
     return blank

@@ -16,6 +16,8 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _CHARACTERS = re.compile(r"[A-Za-z0-9 _()\[\]<>%+/:.,|-]*")
 _JSON_CHARACTERS = re.compile(r"[A-Za-z0-9\s_()\[\]<>%+/:.,|\\\"{}-]*")
 _DIGIT = re.compile(r"\d")
+IPV4 = r"(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?!\.?\w)"
+_ADDRESS = re.compile(IPV4)
 
 
 def is_own(text: str) -> bool:
@@ -30,8 +32,13 @@ def is_own_json(text: str) -> bool:
     return len(text) <= _JSON_LONGEST and _JSON_CHARACTERS.fullmatch(text) is not None and _has_own_words(text)
 
 
+def _fits(text: str, pattern: str) -> bool:
+    """Whether the whole of a text fits a pattern, and is no address of a machine."""
+    return re.fullmatch(pattern, text) is not None and not _ADDRESS.search(text)
+
+
 def _has_own_words(text: str) -> bool:
-    return {word.lower() for word in _WORD.findall(text)} <= _read_words()
+    return not _ADDRESS.search(text) and {word.lower() for word in _WORD.findall(text)} <= _read_words()
 
 
 @cache
@@ -43,7 +50,7 @@ def _read_words() -> frozenset[str]:
 def set_functions(connection: sqlite3.Connection) -> None:
     """Give a connection the functions by which texts are chosen; they take bytes, since text may be no UTF-8."""
     functions: dict[str, tuple[int, Callable[..., bool]]] = {
-        "fits": (2, lambda value, pattern: re.fullmatch(pattern, decode(value)) is not None),
+        "fits": (2, lambda value, pattern: _fits(decode(value), pattern)),
         "is_own": (1, lambda value: is_own(decode(value))),
         "is_own_json": (1, lambda value: is_own_json(decode(value))),
     }

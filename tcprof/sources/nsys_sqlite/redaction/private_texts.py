@@ -19,7 +19,7 @@ from tcprof.sources.nsys_sqlite.redaction.allowed import (
     left_out,
     own_words,
 )
-from tcprof.sources.nsys_sqlite.redaction.own_words import is_own
+from tcprof.sources.nsys_sqlite.redaction.own_words import IPV4, is_own
 
 
 class Kind(StrEnum):
@@ -78,11 +78,7 @@ _PATTERNS = (
         "home|Users|root",
     ),
     ("an e-mail address", r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+", "@"),
-    (
-        "an IPv4 address",
-        r"(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?!\.?\w)",
-        r"\d\.\d{1,3}\.\d",
-    ),
+    ("an IPv4 address", IPV4, r"\d\.\d{1,3}\.\d"),
 )
 # Columns of texts that no copy has, but for the strings.
 _TEXT_COLUMNS = (
