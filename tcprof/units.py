@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import SupportsFloat
 
 UNKNOWN = "–"
+UNRESOLVED = "unresolved"  # in place of an interval that says nothing
 _LEAST_NS = 0.0005  # what is less comes from rounding alone
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _NEAR_ONE = 0.1  # ratios so near to 1 need three decimals
@@ -200,6 +201,11 @@ def format_interval(low: float, high: float, write: Callable[[SupportsFloat | No
         return ends[0]
     (first, _, unit), (_, _, same) = ends[0].rpartition(" "), ends[1].rpartition(" ")
     return f"{first if first and unit == same else ends[0]}–{ends[1]}"
+
+
+def format_pct_interval(low: float, high: float) -> str:
+    """Both ends of a percentage's interval; "unresolved" where it could be any, empty where they are unknown."""
+    return UNRESOLVED if low <= 0 and high >= 100 else format_interval(low, high, format_pct)
 
 
 # What a number is measured in -> how it is written. A column's name ends in one of these.

@@ -93,7 +93,7 @@ def _read(name: str) -> tuple[World, Bools, Floats, pd.DataFrame]:
     activity = analysis.activities.iloc[launched["activity"].to_numpy()]
     start, end = (activity[column].to_numpy() for column in ("start_ns", "end_ns"))
     kind, stream = launched["kernel_class"].to_numpy(), pd.factorize(activity["stream"])[0]
-    world = World((), kind, start, end, stream, np.zeros(len(kind)), (np.zeros(1), np.ones(1)))
+    world = World((), kind, start, end, stream, np.zeros(len(kind)), start, (np.zeros(1), np.ones(1)))
     is_tensor = kernels["tensor_kernel"].to_numpy(bool)
     fast = reference.load(FIXTURES / "reference" / f"{name}.200khz.csv")["clock_ghz"]
     keys = [kernels["name"].map(reference.match_key), kernels["launch_geometry"]]

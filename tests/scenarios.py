@@ -133,6 +133,31 @@ def locked(seed: int) -> World:
     return make_world(kernels, 60, seed, step_us=100, idle=0)
 
 
+def dependent(seed: int, number: int = 64) -> World:
+    """Launches that are placed 1 to 4 µs before the one before them ends, and wait for it."""
+    return steps(seed, number, kernels=[replace(kernel, early_us=(1, 4)) for kernel in draw(seed, us=(3, 60))])
+
+
+def some_wait(seed: int) -> World:
+    """Of three kernels one waits, one starts at once, and one is not dependent."""
+    kernels = [
+        replace(kernel, early_us=(1, 4) if i % 3 else (0, 0), waits=i % 3 == 1) for i, kernel in enumerate(draw(seed))
+    ]
+    return steps(seed, kernels=kernels)
+
+
+def twins(seed: int, number: int = 12) -> World:
+    """Two layers, in which one kernel of three does other work, with the same name, grid and duration."""
+    rng, kernels = np.random.default_rng(seed + 11), draw(seed, number=12, us=(5, 200))
+    active = [[float(rng.uniform(0, 0.9)) if i % 3 == 0 else k.active for i, k in enumerate(kernels)] for _ in range(2)]
+    layers = [
+        replace(kernel, active=share, place=f"layer_{layer}_{i % 4}")
+        for layer, shares in enumerate(active)
+        for i, (kernel, share) in enumerate(zip(kernels, shares, strict=True))
+    ]
+    return make_world(layers, number, seed)
+
+
 SCENARIOS = {
     "fixed order": Scenario("20 kernels of 2 to 500 µs in fixed order, 24 launches each", steps),
     "random order": Scenario("the same in random order", lambda seed: steps(seed, shuffled=True)),
@@ -155,6 +180,14 @@ SCENARIOS = {
         "one kernel of three, its duration too", lambda seed: one_varies(seed, tied=True), error=0.5, resolved=0.7
     ),
     "beside a graph": Scenario("an optimizer after a CUDA graph recorded as a whole", after_a_graph),
+    "dependent launches": Scenario(
+        "each starts 1 to 4 µs before the one before it ends, and waits for that; 3 to 60 µs, 128 launches each",
+        dependent,
+        error=0.5,
+        resolved=0.8,
+    ),
+    "dependent, some wait": Scenario("likewise; one of three waits, one does not", some_wait, error=0.5, resolved=0.8),
+    "twins": Scenario("one name, grid and duration, other work by layer", twins, error=1.5, resolved=0.4),
     "another process": Scenario("untraced work has 5 % of the time", other_process, error=6, resolved=0.2),
     "clock steps": Scenario("1.6 to 1.98 GHz, every 0.8 ms", lambda seed: steps(seed, clock=(CLOCKS, 800)), error=0.5),
     "clock steps fast": Scenario("every 60 µs", lambda seed: steps(seed, clock=(CLOCKS, 60)), error=0.5),

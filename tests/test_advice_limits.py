@@ -158,3 +158,17 @@ def test_idle_time_beside_one_launch_may_be_loading() -> None:
     """In mnist_amp the gaps are between steps, before the copies to the GPU; a sum of losses is launched there, too."""
     (found,) = [each for each in tcprof.read(FIXTURES / "mnist_amp.sqlite").advice if each.rule == "cpu-work"]
     assert "do not tell whether it is loading" in found.consequence
+
+
+def test_a_full_queue_of_launches_is_no_work_of_the_cpu(find: Find) -> None:
+    builder, depth, each = TraceBuilder().gpu(), 150, 100 * US
+    for number in range(600):
+        begins = MS + number * each
+        launched = 2 * US * number if number < depth else begins - (depth + 1) * each + 10 * US
+        returned = launched + 2 * US if number < depth else begins - depth * each  # when there is room
+        name = "ampere_sgemm_128x64_nn"
+        if number % 30 == 0:
+            builder.range("step", launched, (launched + 58 * US) if number < depth else returned + 28 * each)
+        builder.launch(launched, 1 + number, returned=returned)
+        builder.kernel(name, begins, begins + each - US, correlationId=1 + number)
+    assert find(builder)["fp32-matmul"].gain.likely_pct > 60

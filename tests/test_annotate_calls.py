@@ -19,7 +19,7 @@ annotation.start()
 NET = """
 import torch
 from torch import nn
-own = vars(nn.Module)["_wrapped_call_impl"]
+own = nn.Module._wrapped_call_impl
 class Net(nn.Module):
     def __init__(self):
         super().__init__()

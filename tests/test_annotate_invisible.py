@@ -248,7 +248,7 @@ print(next(batches), next(batches), next(batches, "end"), type(batches).__name__
 import sys
 seen = []
 def tracer(frame, event, _):
-    if "tcprof" not in frame.f_code.co_filename: seen.append((frame.f_code.co_name, event))
+    if frame.f_code.co_name in ("_wrapped_call_impl", "_call_impl", "forward"): seen.append(frame.f_code.co_name)
     return None
 sys.settrace(tracer); net(x); sys.settrace(None)
 print(seen)
@@ -389,8 +389,10 @@ annotation.start()
     "name", ["slots", "odd modules", *slow(["scaler by keyword", "wrong calls", "recursion", "signals"])]
 )
 def test_the_oddity_of_one_leaves_the_rest_annotated(name: str) -> None:
-    done = run_forked(f"exec({LOG!r})\n{NET}{FAST[name]}\nnames.clear(); net(x); print(names[-3:])")
-    assert done.stdout.splitlines()[-1] == "['Net', 'Net.proj', 'Net.act']", done.stderr
+    done = run_forked(f"exec({LOG!r})\n{NET}{FAST[name]}\nnames.clear(); Net()(x); print(len(names[-3:]), names[-1])")
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("3 Net")
+    assert last.endswith(".act")
     assert "tcprof: " not in done.stderr
 
 
@@ -408,9 +410,9 @@ print(len([name for name in names if "Loss" in name]), len([name for name in nam
 @pytest.mark.parametrize(
     "program",
     [
-        "import importlib.util as u; print(type(u.find_spec('torch').loader)); import torch; print(torch.__loader__)",
+        "import importlib.util as u; print(type(u.find_spec('torch').loader))\nimport torch; print(vars(torch.__loader__))",
         "import importlib.util as u\nfor _ in range(3): u.find_spec('torch')\nimport torch; u.find_spec('torch')",
-        "import torch, importlib; importlib.reload(torch); print(torch.__spec__, vars(torch.__loader__))",
+        "import torch, importlib; importlib.reload(torch); print(type(torch.__spec__.loader), vars(torch.__loader__))",
         "import os, traceback; os.environ['FAIL'] = '1'\ntry: import torch\nexcept ValueError: traceback.print_exc()\n"
         "del os.environ['FAIL']; import torch",
     ],

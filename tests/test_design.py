@@ -15,7 +15,7 @@ from tcprof.analysis.kernels.design import MOST_PARTS, Design, Launches, build_d
 def launches(*rows: tuple[int, int, int]) -> Launches:
     """Launches as (start, end, class)."""
     start, end, kind = np.array(rows, dtype=np.int64).T
-    return Launches(start, end, kind, np.ones(len(rows)), np.zeros(int(kind.max()) + 1, dtype=bool))
+    return Launches(start, end, kind, np.ones(len(rows)), np.zeros(int(kind.max()) + 1, dtype=bool), 0 * start)
 
 
 def samples(*borders: int, missing: tuple[int, ...] = ()) -> StepFunction:
@@ -48,7 +48,14 @@ def test_launches_of_a_class_share_its_parts_whatever_each_lasts() -> None:
 
 
 def test_a_launch_of_a_pool_counts_by_its_weight() -> None:
-    pool = Launches(np.array([0, 200]), np.array([100, 500]), np.array([0, 0]), np.array([0.5, 1.5]), np.zeros(1, bool))
+    pool = Launches(
+        np.array([0, 200]),
+        np.array([100, 500]),
+        np.array([0, 0]),
+        np.array([0.5, 1.5]),
+        np.zeros(1, bool),
+        np.array([0, 0]),
+    )
     found = build_design(pool, samples(0, 150, 300, 600))
     assert found.shares.toarray().ravel().tolist() == pytest.approx([0.5, 0.5, 1])
 

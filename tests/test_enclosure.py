@@ -17,7 +17,7 @@ NOTHING = StepFunction(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
 
 def launched(start: list[int], length: list[int]) -> Launches:
     begin, zeros = np.array(start, dtype=np.int64), np.zeros(len(start), dtype=np.int64)
-    return Launches(begin, begin + np.array(length), zeros, np.ones(len(start)), np.zeros(1, dtype=bool))
+    return Launches(begin, begin + np.array(length), zeros, np.ones(len(start)), np.zeros(1, dtype=bool), zeros)
 
 
 def sampled(launches: Launches, count: np.ndarray, offset: int = 0) -> tuple[np.ndarray, np.ndarray]:

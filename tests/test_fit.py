@@ -81,7 +81,7 @@ def run_of(
 
 
 def launches_of(start: Ints, end: Ints, kind: Ints) -> Launches:
-    return Launches(start, end, kind, np.ones(len(kind)), np.zeros(int(kind.max()) + 1, dtype=bool))
+    return Launches(start, end, kind, np.ones(len(kind)), np.zeros(int(kind.max()) + 1, dtype=bool), 0 * kind)
 
 
 def fit(launches: Launches, samples: StepFunction, *counter: Floats | float) -> Fit:

@@ -69,6 +69,18 @@ def test_steps_that_differ_by_no_more_than_chance_are_inconclusive(tmp_path):
     assert sentence.startswith("Whether recording slowed the steps is inconclusive: a step took ")
 
 
+def test_an_interval_from_0_on_says_nothing(tmp_path):
+    """Of five steps one took next to no time: an interval of their median reaches below it."""
+    begins = np.cumsum([0, 500, 100, 2, 101, 554, 102]) * US
+    alone = pd.DataFrame({"process": 5, "training": True, "start_ns": begins, "end_ns": begins + US})
+    analysis = read_with(record(tmp_path), ALONE.conform(alone))
+    assert measure_cost(analysis).alone.low == 0
+    (sentence,) = cost_sentences(analysis)
+    assert sentence.startswith(
+        "Whether recording slowed the steps is unknown: after the warm-up they are too few, and "
+    )
+
+
 def test_too_few_steps_are_unknown(tmp_path):
     (sentence,) = cost_sentences(read_with(record(tmp_path), make_steps(50 * US, count=4)))
     assert sentence == "Whether recording slowed the steps is unknown: too few of them follow the warm-up."

@@ -21,6 +21,7 @@ import tcprof
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.roofline import CUDA_CORES, NO_BYTES, NO_FLOP, PLACED, place_kernels
 from tcprof.chips import find_chip
+from tcprof.cli.export import FigureName
 from tcprof.render.authorship import is_made_by_tcprof
 from tcprof.render.figures import write_figure
 from tcprof.sources.nsys_sqlite import schema
@@ -28,7 +29,7 @@ from tcprof.views.figures.cache_roof import NAME
 from tcprof.views.figures.circles import MOST_KERNELS
 from tcprof.views.figures.roofline import figure_roofline as draw_roofline
 from tcprof.views.figures.tensor_time import figure_tensor_time as draw_tensor_time
-from tcprof.views.recording.roofline import NO_ROOFLINE, describe_unplaced, list_rooflines
+from tcprof.views.recording.roofline import FIGURES, NO_ROOFLINE, describe_unplaced, list_rooflines
 from tcprof.views.selection import kernel_names, link
 
 figure_roofline = as_plotly(draw_roofline)
@@ -262,7 +263,10 @@ class TestPage:
 
 
 class TestExport:
-    @pytest.mark.parametrize("name", first(1, ["roofline", "tensor-time"]))
+    def test_every_figure_can_be_asked_for(self):
+        assert set(FigureName) == set(FIGURES)
+
+    @pytest.mark.parametrize("name", first(1, [*FIGURES]))
     def test_a_page_holds_all_it_needs(self, name: str, trace: Path, run: Run, tmp_path: Path):
         target = tmp_path / "drawn.html"
         for _ in range(2):  # what tcprof wrote is replaced

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from tcprof import units
 
-OF_MORE = ("format_things", "format_value", "format_interval", "format_change", "format_change_interval")
+OF_MORE = (
+    "format_things",
+    "format_value",
+    "format_interval",
+    "format_pct_interval",
+    "format_change",
+    "format_change_interval",
+)
 FUNCTIONS = [getattr(units, name) for name in dir(units) if name.startswith("format_") and name not in OF_MORE]
 WITH_UNITS = [
     *(partial(units.format_value, unit=unit) for unit in ("", "W", *sorted(units.SUFFIXES))),

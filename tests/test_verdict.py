@@ -16,7 +16,8 @@ import tcprof
 from tcprof.findings.iterations import measure_iterations
 from tcprof.findings.typical import find_typical
 from tcprof.frames import SAMPLES
-from tcprof.units import format_interval, format_ns, format_pct
+from tcprof.units import format_interval, format_ns, format_pct, format_pct_interval
+from tcprof.views.recording.ranges import list_ranges
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -414,3 +415,16 @@ class TestChecks:
 )
 def test_interval_is_written_with_one_unit(low, high, text, shown):
     assert format_interval(low, high, text) == shown
+
+
+def test_an_interval_from_0_to_100_percent_says_nothing(tmp_path):
+    assert format_pct_interval(0.0, 100.0) == "unresolved"
+    assert format_pct_interval(0.0, 99.0) == "0.0–99.0 %"
+    assert format_pct_interval(math.nan, 100.0) == ""
+    ranges = make_analysis().ranges
+    unresolved = ranges.assign(tensor_active_low_pct=0.0, tensor_active_high_pct=100.0)
+    analysis = make_analysis(ranges=unresolved)
+    (summary,) = summarize(analysis)
+    assert not any("highest mean" in sentence for sentence in summary.verdict)
+    (table,) = list_ranges(analysis, unresolved)
+    assert any(cell.after == ("unresolved",) for row in table.rows for cell in row.cells)

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from report_inputs import summarize
-from scenarios import PLAIN, SCENARIOS, draw, rare_long, steps
+from scenarios import PLAIN, SCENARIOS, draw, rare_long, steps, twins
 from slow import slow
-from worlds import UNTRACED, Kernel, Sampler, beside, make_world, write_world
+from worlds import UNTRACED, Kernel, Sampler, beside, make_world, measure_places, write_world
 
 import tcprof
 from tcprof.analysis.ledger import UNEXPLAINED
@@ -22,6 +22,7 @@ ALIKE = (  # each like another scenario that runs by default
     "few steps",
     "work varies by 10 %",
     "length varies by 30 %",
+    "dependent, some wait",
     "some vary by 30 %",
     "clock steps",
     "clock steps fast",
@@ -130,6 +131,21 @@ def test_intervals_of_short_ranges_hold(kernels: bool, tmp_path: Path) -> None:
         for name, true in world.truth().items():
             held.append(ranges.loc[name, "tensor_active_low_pct"] <= true <= ranges.loc[name, "tensor_active_high_pct"])
     assert np.mean(held) >= COVER
+
+
+@pytest.mark.parametrize("steps_taken", [12, *slow([64])])
+def test_modules_hold_what_is_true_of_them_though_their_kernels_do_other_work(steps_taken: int, tmp_path: Path) -> None:
+    """Kernels of one name, grid and duration, whose cycles differ by layer."""
+    found = []
+    for seed in range(3):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        found.append(measure_places(twins(seed, steps_taken), PLAIN, folder))
+    places = pd.concat(found)
+    modules = places[places["counts"] & (places["what"] == "module")]
+    assert len(modules) >= 10
+    assert modules["held"].mean() >= COVER
+    assert modules["error"].mean() < 1.5
 
 
 @pytest.mark.parametrize("late", [2_000, *slow([5_000, -3_000])])

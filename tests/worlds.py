@@ -17,12 +17,16 @@ import numpy.typing as npt
 import pandas as pd
 from builders import TraceBuilder, count_at, read_back_signed
 
+import tcprof
 from tcprof.analysis.clock import align_samples, check_clocks
 from tcprof.analysis.kernels.launches import KernelFit, fit_kernels
 from tcprof.analysis.kernels.peaks import find_peaks
 from tcprof.analysis.kernels.summary import UNRESOLVED, summarize_kernels
 from tcprof.analysis.kernels.sums import GroupSums
+from tcprof.analysis.modules.summary import are_counted
 from tcprof.analysis.offsets import ENGINE_LEAD_NS
+from tcprof.annotate.ranges import DOMAIN
+from tcprof.annotate.steps import FORWARD
 from tcprof.frames import ACTIVITIES, GPUS, PATHS, SAMPLES
 
 Ints = npt.NDArray[np.int64]
@@ -35,6 +39,7 @@ GHZ = 1.98
 MOST_ACTIVE = 0.75  # of a launch in the mean: its busiest part has a third more, and no more than there is
 LEAST_SHARE_PCT = 1.0  # of kernel time: kernels whose intervals must hold
 UNTRACED, GRAPH = "untraced", "graph"
+MODEL = "Net"
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,10 @@ class Kernel:
         tied: Whether launches with more cycles last longer.
         every: It runs in each step with this number, or
         only: only in this one.
+        place: The range that launches it; its name where that is empty.
+        early_us: From and to: so long before the end of what runs before it, its launches are recorded to start; they
+            count from that end on (programmatic dependent launch).
+        waits: Whether they do; else they count from their start on.
     """
 
     name: str
@@ -62,6 +71,9 @@ class Kernel:
     tied: bool = False
     every: int = 1
     only: int | None = None
+    place: str = ""
+    early_us: tuple[float, float] = (0, 0)
+    waits: bool = True
 
     def runs_in(self, step: int) -> bool:
         return step % self.every == 0 if self.only is None else step == self.only
@@ -79,6 +91,8 @@ class Sampler:
         rounded: Whether only whole percentages are written.
         with_clock: Whether cycles that pass are written.
         jitters: Whether its period does.
+        stamps: Standard deviation by which each stamp of a sample is off, in ns.
+        launches: The same of each launch.
     """
 
     period: int = 50 * US
@@ -89,6 +103,8 @@ class Sampler:
     rounded: bool = False
     with_clock: bool = True
     jitters: bool = True
+    stamps: float = 0.0
+    launches: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -102,6 +118,7 @@ class World:
         end: In ns.
         stream: Number of the stream.
         cycles: Of each launch.
+        begin: When it begins to count.
         clock: SM clock in GHz at times in ns: borders and values.
         seed: For the sampler.
         gpu: The GPU's number.
@@ -113,6 +130,7 @@ class World:
     end: Ints
     stream: Ints
     cycles: Floats
+    begin: Ints
     clock: tuple[Floats, Floats]
     seed: int = 0
     gpu: int = 0
@@ -124,28 +142,33 @@ class World:
         index = np.clip(np.searchsorted(at, times, side="right") - 1, 0, len(at) - 1)
         return np.asarray(PIPES * (total[index] + ghz[index] * (times - at[index])))
 
-    def samples(self, sampler: Sampler) -> pd.DataFrame:
-        """The frame of samples."""
-        rng = np.random.default_rng(self.seed + 1000)
-        low, high = int(self.start.min()) - 2 * sampler.period, int(self.end.max()) + 2 * sampler.period
-        borders = np.arange(low + int(rng.integers(sampler.period)), high, sampler.period)
-        if sampler.jitters:
-            borders = borders + rng.integers(-16, 17, len(borders))
-        counted = np.zeros(len(borders), dtype=np.int64)
+    def counted(self, times: Ints) -> Ints:
+        """Tensor cycles that were counted up to some times."""
+        counted = np.zeros(len(times), dtype=np.int64)
         for number, kernel in enumerate(self.kernels):
             of = self.kind == number
             if of.any():
                 shape = [np.divide(kernel.shape, sum(kernel.shape))]
-                counted += count_at(borders, self.start[of], self.end[of], self.cycles[of], shape)
-        cycles, passed = np.diff(counted).astype(float), np.round(np.diff(self.passed(borders)))
+                counted += count_at(times, self.begin[of], self.end[of], self.cycles[of], shape)
+        return counted
+
+    def samples(self, sampler: Sampler) -> pd.DataFrame:
+        """The frame of samples."""
+        rng = np.random.default_rng(self.seed + 1000)
+        low, high = int(self.begin.min()) - 2 * sampler.period, int(self.end.max()) + 2 * sampler.period
+        borders = np.arange(low + int(rng.integers(sampler.period)), high, sampler.period)
+        if sampler.jitters:
+            borders = borders + rng.integers(-16, 17, len(borders))
+        cycles, passed = np.diff(self.counted(borders)).astype(float), np.round(np.diff(self.passed(borders)))
         engine = _union(self.start - 2 * ENGINE_LEAD_NS, self.end)
         busy = count_at(borders, *engine, engine[1] - engine[0])
-        stamped = borders + sampler.late + np.round(1e-6 * sampler.drift * (borders - low)).astype(np.int64)
+        stamps = borders + sampler.late + np.round(1e-6 * sampler.drift * (borders - low)).astype(np.int64)
+        stamps += (sampler.stamps * rng.standard_normal(len(borders))).astype(np.int64)
         frame = pd.DataFrame(
             {
                 "gpu": self.gpu,
-                "start_ns": stamped[:-1],
-                "end_ns": stamped[1:],
+                "start_ns": stamps[:-1],
+                "end_ns": stamps[1:],
                 "tensor_active_pct": 100 * cycles / passed,
                 "tensor_cycles": cycles,
                 "pipe_cycles": passed,
@@ -162,6 +185,15 @@ class World:
             runs = np.arange(len(frame)) // sampler.lost_run
             frame = frame[rng.random(runs.max() + 1)[runs] >= sampler.lost]
         return SAMPLES.conform(frame)
+
+    def recorded(self, sampler: Sampler) -> "World":
+        """The world with starts and ends as its trace has them."""
+        off = np.random.default_rng(self.seed + 2000).standard_normal(len(self.start))
+        off = (sampler.launches * off).astype(np.int64)
+        order = np.argsort(self.start + off, kind="stable")
+        found = replace(self, start=self.start + off, end=self.end + off)
+        names = ("kind", "start", "end", "stream", "cycles", "begin")
+        return replace(found, **{name: getattr(found, name)[order] for name in names})
 
     def activities(self) -> pd.DataFrame:
         """The frame of activities: what the trace shows."""
@@ -186,7 +218,7 @@ class World:
     def fit(self, sampler: Sampler, *others: "World") -> tuple[KernelFit, pd.DataFrame]:
         """What the analysis finds, of other GPUs too: the fit, and the frame of kernels."""
         worlds = (self, *others)
-        activities = pd.concat([world.activities() for world in worlds], ignore_index=True)
+        activities = pd.concat([world.recorded(sampler).activities() for world in worlds], ignore_index=True)
         activities = ACTIVITIES.conform(activities.sort_values("start_ns", kind="stable"))
         samples = SAMPLES.concat([world.samples(sampler) for world in worlds])
         numbers = [world.gpu for world in worlds]
@@ -240,6 +272,44 @@ class World:
             resolved=kernels["fit"] != UNRESOLVED,
             counts=kernels["share_pct"] >= LEAST_SHARE_PCT,
         )
+
+
+def measure_places(world: World, sampler: Sampler, folder: Path) -> pd.DataFrame:
+    """The ranges and modules of an export beside what is true: ``what``, ``true_pct``, ``held``, ``counts``."""
+    analysis = tcprof.read(write_world(world, sampler, folder), warm_up=0)
+    seen = world.recorded(sampler)
+    traced = np.flatnonzero(np.array([kernel.name != UNTRACED for kernel in world.kernels])[seen.kind])
+    launched = analysis.launched
+    row = traced[launched["activity"].to_numpy()]
+    counted = launched.assign(
+        cycles=seen.cycles[row], passed=world.passed(seen.end[row]) - world.passed(seen.start[row])
+    )
+    of_module = counted[are_counted(launched, analysis.iterations)].groupby("module")[["cycles", "passed"]].sum()
+    modules = analysis.modules.join(of_module)
+    modules = modules[(modules["depth"] == 2) & (modules["phase"] == FORWARD)]
+    found = modules.assign(what="module", true_pct=100 * modules["cycles"] / modules["passed"])
+    instances = analysis.instances[analysis.instances["gpu_start_ns"].notna()]
+    low, high = (instances[name].to_numpy(np.int64) for name in ("gpu_start_ns", "gpu_end_ns"))
+    count = [world.counted(at) for at in (low, high)]
+    of_path = (
+        instances.assign(cycles=count[1] - count[0], passed=world.passed(high) - world.passed(low), ns=high - low)
+        .groupby("path_id")[["cycles", "passed", "ns"]]
+        .sum()
+    )
+    ranges = analysis.ranges.join(of_path, on="path_id", how="inner")
+    ranges = ranges[ranges["instance_count"] > 1].rename(columns=lambda name: name.replace("_mean_pct", "_pct"))
+    ranges = ranges.assign(
+        what="range",
+        true_pct=100 * ranges["cycles"] / ranges["passed"],
+        share_pct=100 * ranges["ns"] / ranges["ns"].sum(),
+    )
+    both = pd.concat([found, ranges], ignore_index=True)
+    low, high = both["tensor_active_low_pct"], both["tensor_active_high_pct"]
+    return both.assign(
+        error=(both["tensor_active_pct"] - both["true_pct"]).abs(),
+        held=(low - 1e-3 <= both["true_pct"]) & (both["true_pct"] <= high + 1e-3),
+        counts=both["share_pct"] >= LEAST_SHARE_PCT,
+    )
 
 
 def _union(start: Ints, end: Ints) -> tuple[Ints, Ints]:
@@ -302,6 +372,7 @@ def make_world(
         rng.random(len(kind)) < idle, rng.uniform(*idle_us, len(kind)), gap_us * rng.uniform(0.5, 1.5)
     )
     at, ghz = _clock(*clock, float((nominal + pause).sum() * 2.5), rng)
+    early = US * rng.uniform(*np.array([kernel.early_us for kernel in kernels])[kind].T)
     start, end = np.empty(len(kind)), np.empty(len(kind))
     now, step = float(start_ns), -1
     for i in range(len(kind)):
@@ -311,15 +382,19 @@ def make_world(
         start[i] = now
         speed = ghz[np.searchsorted(at, now, side="right") - 1] / GHZ
         end[i] = now + nominal[i] / speed
-        now = end[i] + pause[i]
+        now = end[i] + (0 if i + 1 < len(kind) and early[i + 1] else pause[i])
     start, end = start.astype(np.int64), end.astype(np.int64)
+    end = np.maximum(end, start + 200)
+    overlap = np.append(0, np.minimum(early[1:], 0.8 * (end - start)[:-1])).astype(np.int64)
+    waits = np.array([kernel.waits for kernel in kernels])[kind]
     return World(
         tuple(kernels),
         kind,
-        start,
-        np.maximum(end, start + 200),
+        start - overlap,
+        end,
         np.zeros(len(kind), np.int64),
         cycles,
+        np.where(waits, start, start - overlap),
         (at, ghz),
         seed,
     )
@@ -339,7 +414,7 @@ def join_worlds(*worlds: World) -> World:
     columns = {
         "kind": [world.kind + offset for world, offset in zip(worlds, offsets, strict=True)],
         "stream": [world.stream + number for number, world in enumerate(worlds)],
-        **{name: [getattr(world, name) for world in worlds] for name in ("start", "end", "cycles")},
+        **{name: [getattr(world, name) for world in worlds] for name in ("start", "end", "cycles", "begin")},
     }
     whole = {name: np.concatenate(parts) for name, parts in columns.items()}
     order = np.argsort(whole["start"], kind="stable")
@@ -361,15 +436,18 @@ def beside(world: World, kernel: Kernel, share: float, seed: int = 0) -> World:
     at = np.sort(rng.integers(0, span, number))
     length = (US * kernel.us * rng.uniform(0.4, 2, number)).astype(np.int64)
     waited = np.append(0, np.cumsum(length))
-    start, end = (times + waited[np.searchsorted(at, times)] for times in (world.start, world.end))
+    start, end, counts = (times + waited[np.searchsorted(at, times)] for times in (world.start, world.end, world.begin))
     cycles = np.round(length * kernel.active * rng.uniform(0.3, 1, number) * PIPES * GHZ)
     none, begin = np.zeros(number, np.int64), at + waited[:-1]
-    other = replace(world, kernels=(kernel,), kind=none, start=begin, end=begin + length, stream=none, cycles=cycles)
-    return join_worlds(replace(world, start=start, end=end), other)
+    slices = {"start": begin, "begin": begin, "end": begin + length, "cycles": cycles}
+    other = replace(world, kernels=(kernel,), kind=none, stream=none, **slices)
+    return join_worlds(replace(world, start=start, end=end, begin=counts), other)
 
 
 def write_world(world: World, sampler: Sampler, folder: Path, wrapped: bool = False) -> Path:
     """An export of a world. Each launch lies in a range of its kernel's name, which is open when it begins.
+
+    Kernels with a place are in a module of that name instead.
 
     Args:
         world: The world.
@@ -378,10 +456,16 @@ def write_world(world: World, sampler: Sampler, folder: Path, wrapped: bool = Fa
         wrapped: Whether counts are stored in the fewest bytes and read back with a sign, as nsys does.
     """
     trace, samples = TraceBuilder().gpu(world.gpu, "NVIDIA H200", chip="GH100", sm_count=SMS), world.samples(sampler)
-    for kind, start, end in zip(world.kind.tolist(), world.start.tolist(), world.end.tolist(), strict=True):
-        name = world.kernels[kind].name
+    seen, last = world.recorded(sampler), int(world.end.max())
+    if any(kernel.place for kernel in world.kernels):
+        for name in (FORWARD, MODEL):
+            trace.range(name, int(seen.start.min()) - 100, last + MS, domain=DOMAIN)
+    for kind, start, end in zip(seen.kind.tolist(), seen.start.tolist(), seen.end.tolist(), strict=True):
+        name, place = world.kernels[kind].name, world.kernels[kind].place
         if name != UNTRACED:
-            trace.range(name, start, start + 10).kernel(name, start, end, launched=start + 1, gpu=world.gpu)
+            range_name, domain = (f"{MODEL}.{place}", DOMAIN) if place else (name, "")
+            trace.range(range_name, start, start + 10, domain=domain)
+            trace.kernel(name, start, end, launched=start + 1, gpu=world.gpu)
     read_back = read_back_signed if wrapped else list
     counts = [read_back(samples[name].astype(int).tolist()) for name in ("tensor_cycles", "pipe_cycles")]
     times = samples["start_ns"].tolist()

@@ -35,7 +35,7 @@ def main() -> None:
     elif Path(program[0]).is_file() and not zipfile.is_zipfile(program[0]):
         _run_script(program[0])
     elif Path(program[0]).exists():  # a folder or an archive
-        _set_path(program[0], always=True)
+        _set_path(str(Path.cwd() / program[0]), always=True)
         _be_main()
         runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]
     else:
@@ -55,6 +55,8 @@ def _be_main() -> ModuleType:
     """A module of the program's own, which stays the main one for what the program does when it ends."""
     module = sys.modules["__main__"] = ModuleType("__main__")
     module.__builtins__ = builtins  # type: ignore[attr-defined]
+    if sys.version_info < (3, 14):  # Python gives its main module one
+        module.__annotations__ = {}
     return module
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Callback = Callable[[Module], None]
 
-METHOD = "__call__"
+METHOD, OWN = "__call__", "_wrapped_call_impl"  # two names of one function
 COMPILE_WARNING = r"Using `torch.compile\(module\)` when there are global hooks"  # it would call ours twice: see Names
 
 
@@ -50,7 +50,7 @@ class Calls:
         """
         if not self._detach:
             module = modules.Module
-            own = vars(module).get("_wrapped_call_impl")
+            own = vars(module).get(OWN)
             if own is not None and vars(module).get(METHOD) is own:
                 self._detach += self._wrap(module, own)
             self._detach += [] if self._detach else self._hook(modules)
@@ -68,12 +68,14 @@ class Calls:
             _leave_to_python(followed)
         except Exception:  # of a PyTorch that has no such thing, or no source
             return []
-        setattr(module, METHOD, followed)
+        for name in (METHOD, OWN):  # it is pickled by the latter
+            setattr(module, name, followed)
 
         def detach() -> None:
             is_wanted.clear()
-            if vars(module).get(METHOD) is followed:
-                setattr(module, METHOD, own)
+            for name in (METHOD, OWN):
+                if vars(module).get(name) is followed:
+                    setattr(module, name, own)
 
         return [detach]
 
@@ -144,7 +146,6 @@ def _follow(call: FunctionType, enter: Callable[[Module], bool], leave: Callback
     alike = FunctionType(code, call.__globals__, call.__name__, None, followed.__closure__)
     functools.update_wrapper(alike, call)
     del alike.__wrapped__  # type: ignore[attr-defined]
-    alike.__qualname__ = f"Module.{METHOD}"  # by which it is pickled
     return alike
 
 

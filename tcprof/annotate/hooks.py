@@ -247,11 +247,12 @@ class Hooks:
         """A module gets another one to hold: it may be a model."""
         self._generators.add(type(module))
 
-    def _note_optimizer(self, optimizer: Any, *_: Any, **__: Any) -> None:
-        self._optimizers.add(id(optimizer))
-        weakref.finalize(optimizer, self._optimizers.discard, id(optimizer))
+    def _note_optimizer(self, optimizer: Any = None, *_: Any, **__: Any) -> None:
+        if optimizer is not None:  # else the call was wrong
+            self._optimizers.add(id(optimizer))
+            weakref.finalize(optimizer, self._optimizers.discard, id(optimizer))
 
-    def _begin_data(self, batches: Any, *_: Any, **__: Any) -> None:
+    def _begin_data(self, batches: Any = None, *_: Any, **__: Any) -> None:
         self._unwind()
         self._begin().begin_data(trains=self._trains() and not is_exhausted(batches))
 
@@ -271,7 +272,7 @@ class Hooks:
         self._thread.steps.end_phase()
         self._thread.steps.count_optimizer(id(optimizer))
 
-    def _end_scaled(self, _scaler: Any, optimizer: Any = None, *_: Any, **__: Any) -> None:
+    def _end_scaled(self, _scaler: Any = None, optimizer: Any = None, *_: Any, **__: Any) -> None:
         self._thread.steps.end_phase()
         if optimizer is not None:  # else the call was wrong
             self._thread.steps.count_scaled(id(optimizer))

@@ -32,6 +32,7 @@ class FigureName(StrEnum):
 
     ROOFLINE = "roofline"
     TENSOR_TIME = "tensor-time"
+    MEMORY_TENSOR = "memory-tensor"
 
 
 @app.command(epilog="Example: tcprof export run.nsys-rep --chrome-trace run.json.gz")

@@ -75,7 +75,7 @@ def find_recording_cost(analysis: Analysis) -> list[Finding]:
     if cost is None:
         return []
     alone, recorded = (units.format_ns(each.value) for each in (cost.alone, cost.recorded))
-    known = not math.isnan(cost.alone.low + cost.recorded.low)
+    known = cost.alone.low > 0 and cost.recorded.low > 0  # no step takes 0 ns: such an interval says nothing
     if cost.is_known:
         sentence = (
             f"Recording slowed a step from {alone} to {recorded} ({cost.ratio:.2f}x): idle time is overstated by about "
@@ -86,7 +86,12 @@ def find_recording_cost(analysis: Analysis) -> list[Finding]:
         took = f"a step took {alone} alone ({spans[0]}) and {recorded} recorded ({spans[1]})"
         sentence = f"Whether recording slowed the steps is inconclusive: {took}"
     else:
-        sentence = "Whether recording slowed the steps is unknown: too few of them follow the warm-up"
+        why = "too few of them follow the warm-up"
+        if not math.isnan(cost.alone.low + cost.recorded.low):
+            why = (
+                f"after the warm-up they are too few, and differ too much: about {alone} alone and {recorded} recorded"
+            )
+        sentence = f"Whether recording slowed the steps is unknown: {why}"
     return [Finding(_RULE, Severity.CAUTION, sentence=sentence)]
 
 

@@ -227,14 +227,18 @@ def _while_they_ran(base: _Base) -> str:
 
 
 def _highest_range(analysis: Analysis, gpu: int) -> str:
-    """The path with the highest mean, if there is any."""
+    """The path with the highest mean, if any is known to more than that it is a percentage."""
     rows = analysis.ranges[(analysis.ranges["gpu"] == gpu) & (analysis.ranges["path"] != "")]
     known = rows[rows[HEADLINE.name].notna()]
     if not len(known):
         return ""
-    best = known.loc[known[HEADLINE.name].idxmax()]
-    if not best[HEADLINE.name] > 0:
+    if not (known[HEADLINE.name] > 0).any():
         return f"No range {'with a figure ' * (len(known) < len(rows))}had any Tensor Active."
+    low, high = (known[end] for end in HEADLINE_INTERVAL)
+    told = known[~((low <= 0) & (high >= 100))]  # the others could be anything
+    if not (told[HEADLINE.name] > 0).any():
+        return ""
+    best = told.loc[told[HEADLINE.name].idxmax()]
     count = int(best["instance_count"])
     times = "its only instance" if count == 1 else f"its {units.format_count(count)} instances"
     low, high = (best[end] for end in HEADLINE_INTERVAL)

@@ -135,7 +135,7 @@ def interval_cell(percent: float, low: float, high: float) -> Cell:
     text = units.format_pct(percent)
     if not values[0]:
         return Cell(text, "", after=(units.UNKNOWN,), values=values)
-    interval = units.format_interval(low, high, units.format_pct) or units.UNKNOWN
+    interval = units.format_pct_interval(low, high) or units.UNKNOWN
     return Cell(text, values[0], after=(interval,), bar=bar_length(percent), values=values)
 
 

@@ -18,7 +18,9 @@ from xml.etree import ElementTree
 
 from fuzz.figures import check_row, check_rows, find_impossible
 from fuzz.sandbox import MOST_BYTES, Outcome
+from tcprof.frames import SCHEMAS
 
+TEXTS = frozenset(column.name for schema in SCHEMAS for column in schema.columns if column.is_text)
 STATUSES = (0, 2, 3)
 PYTHON_WARNING = re.compile(r"^\S*?/(?P<file>(?:tcprof|site-packages)/\S+\.py:\d+): (?P<what>\w+Warning)", re.MULTILINE)
 NOT_A_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:nan|inf|NaT)(?![\w.])")
@@ -144,7 +146,7 @@ def _judge_json(where: str, text: str, told: bool) -> Iterator[Symptom]:
 
 def _judge_csv(where: str, text: str, told: bool) -> Iterator[Symptom]:
     reader = csv.DictReader(io.StringIO(text, newline=""))
-    rows = [{name: _number(cell) for name, cell in row.items() if name} for row in reader]
+    rows = [{name: cell if name in TEXTS else _number(cell) for name, cell in row.items() if name} for row in reader]
     if any(None in row.values() for row in rows):
         yield Symptom("format", f"{where} has rows that are too short")
     if not told:

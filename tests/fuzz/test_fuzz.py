@@ -165,6 +165,8 @@ def kinds(arguments: str, outcome: Outcome, before: dict[str, str] | None = None
         ("show x --format json", {"out": b'{"faults": ["told"], "rows": [{"share_pct": 130}]}'}, []),
         ("show x --format csv", {"out": b"gpu,kernel_ns\n0,-5\n"}, ["number"]),
         ("show x --format csv", {"out": b"gpu,kernel_ns\n0\n"}, ["format"]),
+        ("show x --format csv", {"out": b"gpu,kernel_ns\n0,inf\n"}, ["number"]),
+        ("show x --format csv", {"out": b"gpu,chip\n0,Infinity\n"}, []),
         ("compare x y --format junit --fail-if a", {"out": b"<a><b></a>"}, ["format"]),
     ],
 )

@@ -189,7 +189,7 @@ def _fit_clock(rows: _Rows, lacking: Floats, highest: float) -> _Clock:
     for number in range(PASSES):
         variance = length**2 * (variation * alone + (CLOCK_ERROR * highest) ** 2)
         noise, by_lag = Noise(variance, none), rows.turns @ rate
-        normal, right = normal_equations(design, np.column_stack([lacking - lag_ns * by_lag, by_lag]), noise)
+        normal, right, _ = normal_equations(design, np.column_stack([lacking - lag_ns * by_lag, by_lag]), noise)
         prior = smoothing_prior(design, rate, highest, most)
         precision = Precision(normal + prior)
         parts = precision.minimize(right[:, 0], NEGLIGIBLE * highest * design.part_ns)

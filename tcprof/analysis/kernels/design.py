@@ -31,6 +31,7 @@ class Launches:
         kind: Number of the class, without holes.
         weight: What a launch counts relative to its class's unit: 1, or in a pool its share of the mean duration.
         opaque: For each class, whether its rate varies in an unknown way, as that of a graph recorded as a whole.
+        early: By how many ns before ``start`` each was recorded to start, see ``waiting.find_early``.
     """
 
     start: Ints
@@ -38,6 +39,7 @@ class Launches:
     kind: Ints
     weight: Floats
     opaque: Bools
+    early: Ints
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ class Design:
         launch_stretch: Stretch that each launch lies in; -1 where it, or another one there, was not sampled whole.
         row: The samples that the rows stand for.
         length: Their lengths in ns.
+        ahead: For each row and class, how much more of its launches lies in the row if they count from ``early`` on.
     """
 
     shares: csr_array
@@ -95,6 +98,7 @@ class Design:
     launch_stretch: Ints
     row: Ints
     length: Ints
+    ahead: csr_array
 
 
 @dataclass(frozen=True)
@@ -194,6 +198,7 @@ def build_design(launches: Launches, samples: StepFunction) -> Design:
         _stretches_of_launches(launches, start, stretch, place, found),
         row,
         end - start,
+        _find_ahead(launches, end) - _find_ahead(launches, start),
     )
 
 
@@ -236,14 +241,31 @@ def _count_parts(duration: Floats) -> Ints:
 
 def _find_cuts(launches: Launches, parts: _Parts, border: Ints) -> Cuts:
     """The borders, one a row, that lie inside a launch."""
-    low = np.searchsorted(border, launches.start, side="right")
-    count = np.maximum(np.searchsorted(border, launches.end, side="left") - low, 0)
-    row = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + np.repeat(low, count)
-    launch = np.repeat(np.arange(len(low)), count)
+    row, launch = _borders_inside(launches.start, launches.end, border)
     of_class, start = parts.count[launches.kind[launch]], launches.start[launch]
     place = (border[row] - start) * of_class / (launches.end[launch] - start)
     part = np.minimum(place.astype(np.int64), of_class - 1)
     return Cuts(row, parts.first[launches.kind[launch]] + part, place - part)
+
+
+def _borders_inside(start: Ints, end: Ints, border: Ints) -> tuple[Ints, Ints]:
+    """The borders that lie inside of each span, and the span."""
+    low = np.searchsorted(border, start, side="right")
+    count = np.maximum(np.searchsorted(border, end, side="left") - low, 0)
+    row = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + np.repeat(low, count)
+    return row, np.repeat(np.arange(len(low)), count)
+
+
+def _find_ahead(launches: Launches, border: Ints) -> csr_array:
+    """For each border and class, how much more of the launches lies before it if they do not wait."""
+    early = np.flatnonzero(launches.early)
+    start, wait, end = launches.start[early], launches.early[early], launches.end[early]
+    row, which = _borders_inside(start - wait, end, border)
+    passed = border[row] - start[which]
+    waiting = np.maximum(passed, 0) / (end - start)[which]
+    share = (passed + wait[which]) / (end - start + wait)[which] - waiting
+    kind, weight = launches.kind[early[which]], launches.weight[early[which]]
+    return make_sparse(share * weight, row, kind, (len(border), int(launches.kind.max(initial=-1)) + 1))
 
 
 def _clusters(stretch: Ints) -> Ints:

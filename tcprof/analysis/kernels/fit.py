@@ -13,7 +13,7 @@ Robust statistical modeling using the t distribution, 1989).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -39,6 +39,7 @@ from tcprof.analysis.kernels.uncertainty import (
     sum_parts,
 )
 from tcprof.analysis.kernels.variation import START, estimate_variation
+from tcprof.analysis.kernels.waiting import correct, find_ahead
 from tcprof.analysis.sampling import ONE_MEANS
 from tcprof.arrays import Floats
 
@@ -163,14 +164,14 @@ def _reweighted(
     rate: Floats = np.full(len(duration), 0.3 * highest)
     variation, trust = np.full(len(duration), START), np.ones(int(design.stretch[-1]) + 1)
     stretch_of_cluster = design.stretch[run_starts(design.cluster)]
-    common = None
+    common = ahead = None
     for number in range(passes):
         at_border = ((rate + BORDER_FLOOR * highest) * border_ns) ** 2
         borders = _border_variance(design, at_border)
         varied = variation * (rate * duration) ** 2
         diagonal = borders[0] + borders[1] + reading / trust[design.stretch] + design.squares @ varied
         noise = Noise(diagonal, np.where(design.adjacent, borders[0], 0.0))
-        normal, right = normal_equations(design, targets, noise, common)
+        normal, right, of_common = normal_equations(design, targets, noise, common)
         precision = Precision(normal + smoothing_prior(design, rate, highest, ceiling))
         parts = precision.minimize(right[:, 0], NEGLIGIBLE * highest * design.part_ns)
         residual = targets[:, 0] - design.shares @ parts
@@ -183,12 +184,24 @@ def _reweighted(
         of_cluster = design.cluster_squares @ (variation * count**2)
         expected = np.bincount(design.stretch, reading) + np.bincount(stretch_of_cluster, of_cluster, len(trust))
         if number == passes - 2:  # only the last solution's errors are asked for
-            common = _heads(design, HEAD_NS * ceiling)
+            ahead = find_ahead(design, count)
+            common = hstack([ahead, _heads(design, HEAD_NS * ceiling)], format="csr")
             if unit is not None:
-                rounding = _common_rounding(targets[:, 0], targets[:, 0] - residual, unit)
-                common = hstack([common, rounding], format="csr")
+                common = hstack([common, _common_rounding(targets[:, 0], targets[:, 0] - residual, unit)], format="csr")
         trust = (DEGREES + 1) / (DEGREES + np.bincount(design.stretch, residual) ** 2 / expected)
-    return _Solution(parts, precision, right, noise, residual, learn)
+    solution = _Solution(parts, precision, right, noise, residual, learn)
+    return solution if ahead is None or not ahead.shape[1] else _corrected(solution, design, ahead, of_common)
+
+
+def _corrected(solution: _Solution, design: Design, ahead: csr_array, of_common: Floats) -> _Solution:
+    """The solution with how much launches count while they wait, see ``waiting``; the first common errors are these."""
+    count, weighted = ahead.shape[1], solution.noise.weigh(solution.residual)
+    some, right = slice(2, 2 + count), solution.right.copy()
+    waiting = correct(solution.precision, right[:, some], of_common[:count, :count], ahead, weighted)
+    right[:, some] = waiting.right
+    parts = np.maximum(solution.parts + waiting.parts, 0)
+    residual = solution.residual - design.shares @ (parts - solution.parts) - waiting.rows
+    return replace(solution, parts=parts, right=right, residual=residual)
 
 
 def _common_rounding(reading: Floats, predicted: Floats, unit: Floats) -> csr_array:

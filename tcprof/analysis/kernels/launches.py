@@ -12,11 +12,13 @@ from tcprof.analysis.copies import Copies, find_copies
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.capacity import fit_capacity, full_activity
 from tcprof.analysis.kernels.classes import Classes, classify
-from tcprof.analysis.kernels.design import Launches, build_design
+from tcprof.analysis.kernels.design import Design, Launches, build_design
 from tcprof.analysis.kernels.enclosure import find_enclosure
 from tcprof.analysis.kernels.fit import PASSES, Fit, fit
 from tcprof.analysis.kernels.interruptions import doubt_interrupted
 from tcprof.analysis.kernels.names import read_names
+from tcprof.analysis.kernels.places import split_by_place
+from tcprof.analysis.kernels.waiting import find_early
 from tcprof.analysis.kernels.work import SHARES, Limits, fit_counts, fit_shares, requests_per_ns
 from tcprof.analysis.picking import pick_rows, rows_of_gpu
 from tcprof.analysis.projection import Attribution, Hierarchy, ranges_of_activities
@@ -128,15 +130,17 @@ def fit_kernels(
         start, end = kernels["start_ns"].to_numpy(), kernels["end_ns"].to_numpy()
         code = kernels["name"].cat.codes.to_numpy(np.int64)
         geometry = kernels["launch_geometry"].cat.codes.to_numpy(np.int64)
-        classes = classify(code, geometry, end - start)
+        early = find_early(kernels)
+        classes = classify(code, geometry, end - start - early)
         opaque = np.bincount(classes.kind, (kernels["kind"] == "graph").to_numpy()) > 0
-        launches = Launches(start, np.maximum(end, start + 1), classes.kind, classes.weight, opaque)
+        begin = start + early
+        launches = Launches(begin, np.maximum(end, begin + 1), classes.kind, classes.weight, opaque, early)
         with _LIBRARIES.limit(limits=1, user_api="blas"):  # for small matrices threads would only wait for each other
             mine = rows_of_gpu(samples, gpu)
             offset_ns = errors.get(gpu, LEAST_OFFSET_NS)
             peaks = (bandwidths.get(gpu, np.nan), chip.fma_per_cycle)
             copies = find_copies(pick_rows(activities, is_mine & ~of_kind))
-            fitted[gpu] = _fit_gpu(launches, (code, geometry), mine, offset_ns, peaks, copies)
+            fitted[gpu] = _fit_gpu(launches, (code, geometry, path_id[rows]), mine, offset_ns, peaks, copies)
             other = find_untraced(mine, pick_rows(activities, is_mine))
             doubt: Floats = fitted[gpu].doubt + other.doubt((launches.end - launches.start).astype(np.float64))
             fitted[gpu] = replace(fitted[gpu], doubt=doubt)
@@ -147,7 +151,7 @@ def fit_kernels(
 
 def _fit_gpu(
     launches: Launches,
-    names: tuple[Ints, Ints],
+    names: tuple[Ints, Ints, Ints],
     samples: pd.DataFrame,
     offset_error_ns: float,
     peaks: tuple[float, float],
@@ -157,7 +161,7 @@ def _fit_gpu(
 
     Args:
         launches: The launches.
-        names: Numbers of their names and launch geometries.
+        names: Numbers of their names, launch geometries and ranges.
         samples: Those of the GPU.
         offset_error_ns: How well both are on one clock, at best.
         peaks: Bandwidth of the memory, and FMA instructions of an SM in a cycle; NaN where not known.
@@ -166,34 +170,36 @@ def _fit_gpu(
     near = (samples["end_ns"] > launches.start.min()) & (samples["start_ns"] < launches.end.max())
     samples = pick_rows(samples, (near & samples["tensor_active_pct"].notna()).to_numpy())
     if samples.empty:
-        return GpuFit(
-            launches,
-            {},
-            {},
-            np.empty(0, np.int64),
-            None,
-            np.zeros(len(launches.start)),
-            False,
-            np.ones(len(launches.start)),
-        )
+        return _without_samples(launches)
     start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
     function = StepFunction(start, end, samples["tensor_active_pct"].to_numpy())
+    value, error, shift = tensor_counts(samples)
+    in_cycles = bool(samples["tensor_cycles"].notna().all())
+    unit = None if in_cycles else _passed(samples) / 100
+
+    def fit_cycles(some: Launches, design: Design, most: float) -> Fit:
+        return fit(some, design, value, error, shift, most, PASSES, unit, offset_error_ns)
+
+    highest = float((_passed(samples) / (end - start)).max())
+    launches = split_by_place(launches, names[2], lambda some: fit_cycles(some, build_design(some, function), highest))
     design = build_design(launches, function)
     return_freed_memory()
     has_clock = bool(samples["pipe_cycles"].notna().all())
     capacity = fit_capacity(launches, design, samples["pipe_cycles"].to_numpy(), function)
-    value, error, shift = tensor_counts(samples)
-    in_cycles = bool(samples["tensor_cycles"].notna().all())
-    unit = None if in_cycles else _passed(samples) / 100
-    counted = fit(launches, design, value, error, shift, float(capacity.of_launch.max()), PASSES, unit, offset_error_ns)
+    counted = fit_cycles(launches, design, float(capacity.of_launch.max()))
     enclosure = find_enclosure(launches, start, end, copies.own)
     counted = replace(counted, bounds=enclosure.bound(value, (error == 0) & (shift == 0)))
     active = full_activity(counted, capacity)
     limits = Limits(capacity, has_clock, *peaks, requests_per_ns(samples))
     counts = fit_counts(launches, design, samples, limits, copies, enclosure)
     fits = {"tensor": active, **fit_shares(launches, design, samples, counts, limits)}
-    doubt = doubt_interrupted(*names, launches, active.per_launch)
+    doubt = doubt_interrupted(*names[:2], launches, active.per_launch)
     return GpuFit(launches, fits, counts, design.part_kind, counted, doubt, in_cycles, capacity.of_launch, has_clock)
+
+
+def _without_samples(launches: Launches) -> GpuFit:
+    count = len(launches.start)
+    return GpuFit(launches, {}, {}, np.empty(0, np.int64), None, np.zeros(count), False, np.ones(count))
 
 
 def tensor_counts(samples: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
@@ -222,7 +228,10 @@ def _passed(samples: pd.DataFrame) -> Floats:
 
 def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: Classes, found: GpuFit) -> pd.DataFrame:
     """The launches of one GPU with the columns of ``LAUNCHED`` that need no names."""
-    duration, none = launches.end - launches.start, np.broadcast_to(np.int64(-1), len(rows))  # takes no memory
+    duration, none = (
+        launches.end - launches.start + launches.early,
+        np.broadcast_to(np.int64(-1), len(rows)),
+    )  # takes no memory
     return pd.DataFrame(
         {
             "gpu": np.broadcast_to(np.int64(gpu), len(rows)),
@@ -232,7 +241,7 @@ def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: 
             "range": none,  # known to the attribution: fit_launches
             "iteration": none,  # likewise, and module: what was launched where
             "module": none,
-            "kernel_class": classes.kind,
+            "kernel_class": found.launches.kind,
             "pooled": classes.pooled[classes.kind],
             "duration_ns": duration,
             "tensor_active_ns": (

@@ -20,7 +20,7 @@ SAMPLES_AT_ONCE = 16_384
 
 def normal_equations(
     design: Design, targets: Floats, noise: Noise, common: csr_array | None = None
-) -> tuple[Floats, Floats]:
+) -> tuple[Floats, Floats, Floats]:
     """The normal equations, summed over runs of samples.
 
     A sample has few parts in it, and errors do not cross from one stretch to another, so all is sparse: time is linear
@@ -32,6 +32,9 @@ def normal_equations(
         targets: Columns of right-hand sides, before they are weighted.
         noise: The rows' covariance.
         common: Errors that rows have in common, a column each; these become more columns.
+
+    Returns:
+        The normal matrix, the right-hand sides, and the normal matrix of the common errors.
     """
     alike = design.alike if common is None else design.alike & alike_rows(common)
     begins = _uncoupled(design.stretch)
@@ -51,7 +54,8 @@ def normal_equations(
         half = sum(run_all(sum_run, ends[:-1].tolist(), ends[1:].tolist()))
     normal, unknowns = (half + half.T).toarray(), design.shares.shape[1]
     right = design.shares.T @ apart.weigh(targets)
-    return normal[:unknowns, :unknowns], np.hstack([right, normal[:unknowns, unknowns:]])
+    right = np.hstack([right, normal[:unknowns, unknowns:]])
+    return normal[:unknowns, :unknowns], right, normal[unknowns:, unknowns:]
 
 
 def _uncoupled(stretch: Ints) -> Ints:

@@ -8,12 +8,16 @@ from tcprof.findings.advice.advice import Advice
 from tcprof.findings.advice.step import Step
 
 # What each of them wins is idle time; a GPU that works wins nothing by them.
+_OPTIMIZER = "unfused-optimizer"
 _WHOLE = 0.99  # of its price: what is lost of more is not told
+_REST = "launch-bound"  # has what those leave that name the launches
 OF_IDLE_TIME = ("launch-bound", "cpu-work", "synchronizing-calls")
 
 
 def share_idle_time(step: Step, found: Sequence[Advice]) -> list[Advice]:
     """Advice whose low and likely prices are no more than the idle time together: the highest is left as it is.
+
+    Launches that an optimizer spares, and those between waits, are in the prices of these, not of launch-bound.
 
     Args:
         step: The step.
@@ -21,9 +25,12 @@ def share_idle_time(step: Step, found: Sequence[Advice]) -> list[Advice]:
     """
     left = [100 * max(0.0, 1 - step.busy_ns / step.alone_ns[tracing]) for tracing in step.tracing]
     shared: dict[str, Advice] = {}
+    spared = [each for each in found if each.rule == _OPTIMIZER and each.gain.is_known]
     of_idle_time = [each for each in found if each.rule in OF_IDLE_TIME and each.gain.is_known]
-    for advice in sorted(of_idle_time, key=lambda each: -each.gain.likely_ns):
-        others = ", ".join(shared)
+    for advice in sorted(of_idle_time, key=lambda each: (each.rule == _REST, -each.gain.likely_ns)):
+        if advice.rule == _REST and spared:
+            left = [max(0.0, most - won) for most, won in zip(left, spared[0].gain.shares_pct, strict=True)]
+        others = ", ".join([*shared, *[_OPTIMIZER] * (advice.rule == _REST and bool(spared))])
         shared[advice.rule] = _limit(advice, left, others) if others else advice
         left = [most - won for most, won in zip(left, shared[advice.rule].gain.shares_pct, strict=True)]
     return [shared.get(each.rule, each) for each in found]

@@ -1,8 +1,4 @@
-"""A step of the program on one GPU, as rules see it: its length, its kernels' exposed time, and what the CPU does.
-
-A step is an iteration without warm-up, from its first activity on the GPU to the next one's; where nothing iterates, it
-is all the GPU's work, from first activity to last.
-"""
+"""A step of the program on one GPU, as rules see it: its length, its kernels' exposed time, and what the CPU does."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -133,10 +129,7 @@ class Step:
 
     @cached_property
     def tracing(self) -> Levels:
-        """The share of the CPU's time that is left without recording: least, likely and most that agree with its cost.
-
-        A step that the GPU holds up takes as long with a faster CPU, so that its length alone does not tell.
-        """
+        """The share of the CPU's time that is left without recording: what agrees with the step's length then."""
         assumed = TRACING_SHAPES if (self.analysis.nvtx_ranges["sizes"] != "").any() else TRACING
         cost = measure_cost(self.analysis)
         if cost is None or not cost.recorded.value > 0 or not self.cpu_ns > 0:
@@ -156,18 +149,21 @@ class Step:
         shorter = self.busy_ns + max(0.0, self.idle_ns - (1 - left) * self.cpu_ns)
         return self._play(left) if self.replay else shorter
 
-    def _play(self, cpu: float, gpu: float = 1.0) -> float:
+    def _play(self, cpu: float, gpu: float = 1.0, waits: bool = True) -> float:
         """Its length where the CPU and the GPU take so many times as long: that of steps played again."""
         assert self.replay is not None
-        return self.length_ns * self.replay.length_ns(cpu, gpu=gpu) / self.replay.recorded_ns
+        return self.length_ns * self.replay.length_ns(cpu, waits, gpu) / self.replay.recorded_ns
 
-    def price_kernels(self, saved_ns: Levels, cpu: Levels = _ALL, spared_ns: Levels = _NONE) -> Gain:
+    def price_kernels(
+        self, saved_ns: Levels, cpu: Levels = _ALL, spared_ns: Levels = _NONE, waits: bool = True
+    ) -> Gain:
         """What less kernel time wins: no more than the CPU's own time leaves.
 
         Args:
             saved_ns: Exposed time of kernels that a step saves; at the least, what communication beside them leaves.
             cpu: How many times as long the CPU then takes: most, likely and least.
             spared_ns: CPU time, as recorded, that is known to be saved: what idle time it makes is saved, too.
+            waits: Whether the CPU still waits for the GPU.
         """
         saved_ns = (min(saved_ns[0], saved_ns[0] * self.exposure.certain), *saved_ns[1:])
 
@@ -176,7 +172,7 @@ class Step:
             left = tracing * max(0.0, cpu[level] - spared_ns[level] / max(self.cpu_ns, 1.0))
             limit = self.cpu_ns * left
             if self.replay and not math.isnan(saved_ns[level]):
-                limit = self._play(left, max(0.0, 1 - saved_ns[level] / self.busy_ns))
+                limit = self._play(left, max(0.0, 1 - saved_ns[level] / self.busy_ns), waits)
             spared = min(tracing * spared_ns[level], max(0.0, alone - self.busy_ns))
             return alone - max(alone - saved_ns[level] - spared, limit), alone
 
@@ -223,7 +219,7 @@ class Step:
 
         Args:
             shares: Of that time, what is removed.
-            of_busy: Of the GPU's own time, likewise.
+            of_busy: The same of the GPU's own.
             more_ns: Other idle time that is removed at the most.
         """
         others = self.idle_ns - self.host.idle_ns[LAUNCHES]

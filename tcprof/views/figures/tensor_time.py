@@ -79,7 +79,7 @@ def _draw(
 
 def _describe(row: Mapping[Any, Any], circles: KernelCircles) -> str:
     """What the pointer shows over a kernel."""
-    ends = units.format_interval(row["tensor_active_low_pct"], row["tensor_active_high_pct"], units.format_pct)
+    ends = units.format_pct_interval(row["tensor_active_low_pct"], row["tensor_active_high_pct"])
     precision = f", {row['precision'].upper()}" if row["precision"] else ""
     active = f"Tensor Active {units.format_pct(row['tensor_active_pct'])}{f' ({ends})' if ends else ''}"
     memory = "" if np.isnan(row["dram_pct"]) else f", memory {units.format_pct(row['dram_pct'])}"

@@ -61,7 +61,7 @@ def _iteration_tiles(analysis: Analysis, row: pd.Series, figures: IterationFigur
     kernels = "of the kernel time" + (", by kernel names" if analysis.tensor_source == "none" else "") + f", {over}"
     if math.isnan(figures.tensor_kernel_share_pct):
         kernels = f"not known: {why_no_kernels(analysis) or 'CUDA graphs were recorded as a whole'}"
-    interval = units.format_interval(figures.low_pct, figures.high_pct, units.format_pct)
+    interval = units.format_pct_interval(figures.low_pct, figures.high_pct)
     return (
         *_time_tile(analysis, gpu),
         Tile("Tensor Active", units.format_pct(figures.tensor_active_pct), interval, active),
@@ -137,7 +137,7 @@ def _rounding_interval(analysis: Analysis, gpu: int) -> str:
     value, length = samples["tensor_active_pct"].to_numpy(), samples["end_ns"] - samples["start_ns"]
     below, above = rounding_slack(value)
     low, high = (float(np.average(bound, weights=length)) for bound in (value - below, value + above))
-    return units.format_interval(low, high, units.format_pct)
+    return units.format_pct_interval(low, high)
 
 
 def _flop_tile(analysis: Analysis, rows: pd.DataFrame, over: str) -> tuple[Tile, ...]:

@@ -50,7 +50,8 @@ def find(step: Step) -> list[Advice]:
         else "From pinned memory they can run beside kernels.",
     )
     evidence = [f"{count} in a step, {units.format_ns(time)}", *tell_guess(step)]
-    gain = step.price_kernels(hide(step, MEASURED["assumed"]["copies" if is_pinned else "copies_pageable"], time))
+    shares = MEASURED["assumed"]["copies" if is_pinned else "copies_pageable"]
+    gain = step.price_kernels(hide(step, shares, time), waits=is_pinned)
     about = about_ranges(step, find_launching_ranges(step.analysis, copies))
     options = [Option("copies beside kernels", _CODE if is_pinned else _PIN + _CODE, gain)]
     if 2 * time > step.length_ns:

@@ -8,7 +8,8 @@ kernels win nothing then. Automatic mixed precision adds launches, and was slowe
 
 Thresholds: 5 % of a step, and 1 % that is left even if recording doubled the CPU's time (a step that the CPU holds up
 took 0.38 to 0.82 times as long without nsys, in seven runs). Where that alone would explain it, nothing is concluded:
-see the rule on recording. Of the idle time 0.3 goes by fewer launches, which is assumed, and likely 0.95 by a graph of the
+see the rule on recording. Of the idle time 0.3 goes by fewer launches, which is assumed, and likely 0.95 by a graph
+of the
 whole step, in which kernels are faster, too: those of a GPU that idles between them take longer.
 
 Do: replay the step as a CUDA graph, `torch.compile(model, mode="reduce-overhead")`, or launch fewer and larger kernels:
@@ -21,15 +22,16 @@ first.
 
 from tcprof import units
 from tcprof.findings.advice.advice import HIGH, LOW, MEDIUM, NOTABLE_PCT, Advice, Gain, Option
-from tcprof.findings.advice.host import LAUNCHES, WAITS
+from tcprof.findings.advice.host import FULL_QUEUE, LAUNCHES, OF_SCALER, WAITS
 from tcprof.findings.advice.launching import replays_graphs
 from tcprof.findings.advice.making import make_advice
 from tcprof.findings.advice.measured import MEASURED
 from tcprof.findings.advice.step import Step
 from tcprof.findings.advice.subject import about_iteration
-from tcprof.frames import OPS_DOMAIN
+from tcprof.frames import KERNEL_KINDS, OPS_DOMAIN
 
 LEAST_PCT = 5.0
+_FEW_WAITS = 3  # of a step: fewer may lie between a graph and the next
 CPU_BUSY = 0.8  # of a step: as in tcprof.findings.bound
 _GRAPHS = (
     "# CUDA graphs of forward and backward:",
@@ -56,14 +58,22 @@ def is_cpu_bound(step: Step) -> bool:
     return bool(step.cpu_ns >= CPU_BUSY * step.length_ns)
 
 
+def has_waits(step: Step) -> bool:
+    """Whether calls that wait lie within the step, so that no graph can hold it."""
+    waits = step.host.waits
+    others = [*KERNEL_KINDS, "memset", "memcpy", FULL_QUEUE, OF_SCALER]
+    return float(waits["count"][~waits.index.isin(others)].sum()) >= _FEW_WAITS
+
+
 def find(step: Step) -> list[Advice]:
     """Idle time for which the launches are the reason."""
     idle = step.host.idle_ns[LAUNCHES]
     if not is_cpu_bound(step) or step.host.is_blocking:
         return []
+    removed = "removed_beside_waits" if has_waits(step) else "removed"
     # A graph of the whole step also replaces what the CPU does beside launching in ranges that launch.
     gain = step.price_launches(
-        MEASURED["graphs"]["removed"],
+        MEASURED["graphs"][removed],
         MEASURED["graphs"]["busy"],
         step.host.idle_ns[WAITS] + step.host.work_of_launching_ns,
     )

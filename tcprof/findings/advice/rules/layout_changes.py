@@ -3,9 +3,11 @@
 What: cuDNN's kernels between NCHW and NHWC, by name; beside them batch norms and pooling channels first.
 
 Why: convolutions on Tensor Cores work channels last; in another layout cuDNN converts before and after each of them.
-Norms and pooling are slower channels first, since the values of a pixel are far apart, and so are convolutions of 1 x 1.
+Norms and pooling are slower channels first, since the values of a pixel are far apart, and so are convolutions of 1 x
+1.
 
-Thresholds: 2 % of a step in all, and 0.5 % in changes of layout. How much of each is saved was measured in two networks.
+Thresholds: 2 % of a step in all, and 0.5 % in changes of layout. How much of each is saved was measured in two
+networks.
 
 Do: `model.to(memory_format=torch.channels_last)`, and the inputs likewise.
 

@@ -11,7 +11,9 @@ Waiting for a GPU that works costs nothing: only what it then idles counts.
 Thresholds: 1 % of a step, where something iterates. The price is that of the recorded steps played again, once with
 the waits and once without: each kernel starts when the one before it has ended and the CPU has launched it. Steps that
 are played as they were must be as long as recorded, within 3 %; else there is no price. How many of the calls can be
-removed is assumed. Where other work of the CPU idles the GPU for longer, that may set the pace: low is none then, and
+removed is assumed. Where ten and more follow on each other, the CPU's time between them is in the price, too: one call
+for all of them, such as `torch._foreach_norm`, takes the place of the loop. Where other work of the CPU idles the GPU
+for longer, that may set the pace: low is none then, and
 likely no more than the idle time after waits and launches. Calls with under 1 % of the waiting time are not named.
 
 Do: where copies from the GPU wait, keep losses there and read them once in many steps. Where copies to the GPU wait,
@@ -29,7 +31,17 @@ import pandas as pd
 from tcprof import units
 from tcprof.findings.advice.advice import LOW, MEDIUM, NOTABLE_PCT, UNPRICED, Advice, Gain, Option
 from tcprof.findings.advice.copies import are_pinned, tell_guess
-from tcprof.findings.advice.host import FROM_MEMORY, FULL_QUEUE, LAUNCHES, OF_QUEUE, OF_SCALER, TO_GPU, WAITS, WORK
+from tcprof.findings.advice.host import (
+    FROM_MEMORY,
+    FULL_QUEUE,
+    LAUNCHES,
+    LONG_NS,
+    OF_QUEUE,
+    OF_SCALER,
+    TO_GPU,
+    WAITS,
+    WORK,
+)
 from tcprof.findings.advice.making import TRY, make_advice
 from tcprof.findings.advice.measured import MEASURED
 from tcprof.findings.advice.products import lacks_precision
@@ -60,6 +72,7 @@ _DEVICE, _OF_DEVICE = (
 )
 _KEEP, _UNSCALED = "keep results on the GPU", "a fused optimizer, or bfloat16"
 _FIND_THEM = "Find the calls with torch.cuda.set_sync_debug_mode('warn')."
+_LOOP = 10  # calls one after another that are a loop
 _SHOWN, _NOTABLE = 3, 0.01  # calls, and share of the waiting time, to be named
 
 
@@ -91,11 +104,23 @@ def find(step: Step) -> list[Advice]:
 def _price(step: Step, idle: float) -> Gain:
     """What the waits cost; likely less than that where other work of the CPU may set the pace."""
     low, likely, high = MEASURED["assumed"]["waits"]
+    loops = [1 - each * _time_loops(step) / step.cpu_ns for each in MEASURED["assumed"]["looping"]]
+    cpu = (max(0.0, loops[0]), max(0.0, loops[1]), max(0.0, loops[2]))
     if step.host.idle_ns[WORK] <= idle:
-        return step.price_waits((low, likely, high))
-    gain = step.price_waits((0.0, likely, high))
+        return step.price_waits((low, likely, high), cpu)
+    gain = step.price_waits((0.0, likely, high), cpu)
     part = min(1.0, step.share_pct(idle) / gain.likely_pct) if gain.likely_pct > 0 else 1.0
     return replace(gain, likely_pct=part * gain.likely_pct)
+
+
+def _time_loops(step: Step) -> float:
+    """CPU time of a step in loops that wait in each turn, as for the norm of each gradient."""
+    windows, waits = step.windows, step.analysis.waits.sort_values("start_ns")
+    inside = waits["start_ns"].between(windows[0].min(), windows[1].max())
+    gaps = waits["start_ns"].shift(-1) - waits["end_ns"]
+    is_near = inside & (gaps < LONG_NS) & (waits["process"] == waits["process"].shift(-1))
+    turns = is_near.groupby((~is_near).cumsum()).transform("sum")
+    return float(gaps[is_near & (turns >= _LOOP)].sum()) / step.count
 
 
 def _list_options(step: Step, waits: pd.DataFrame, gain: Gain) -> list[Option]:
