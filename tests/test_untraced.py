@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 from scenarios import PLAIN, steps
 from slow import first
-from worlds import UNTRACED, Kernel, Sampler, World, beside, join_worlds, make_world
+from worlds import UNTRACED, Kernel, Sampler, World, beside, join_worlds, make_world, write_world
 
 import tcprof
 from tcprof.analysis.clock import align_samples, check_clocks
-from tcprof.analysis.untraced import Untraced, find_untraced
+from tcprof.analysis.kernels.untraced import Untraced, find_untraced
 
 COVER, DETECTED = 0.9, 0.7
 OTHERS = (  # kernels in µs, their activity, and their share of the time
@@ -148,3 +148,9 @@ def test_fixtures_raise_no_alarm(fixture_file) -> None:
     assert not [
         text for text in tcprof.read(fixture_file).faults if "trace does not show" in text or "drift apart" in text
     ]
+
+
+def test_the_fault_says_where_it_was_seen(tmp_path) -> None:
+    faults = tcprof.read(write_world(shared(busy(1), 1, "beside"), PLAIN, tmp_path)).faults
+    (fault,) = (text for text in faults if "trace does not show" in text)
+    assert "under kernels that do not use them" in fault
