@@ -1,4 +1,4 @@
-"""Work of other processes: seen where the trace has pauses, reported, and part of the kernels' intervals."""
+"""Work of other processes: seen in pauses and under kernels without matrix instructions, reported, and in intervals."""
 
 from dataclasses import replace
 from functools import cache
@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scenarios import PLAIN, steps
-from worlds import UNTRACED, Kernel, World, beside, join_worlds, make_world
+from slow import first
+from worlds import UNTRACED, Kernel, Sampler, World, beside, join_worlds, make_world, write_world
 
 import tcprof
 from tcprof.analysis.clock import align_samples, check_clocks
-from tcprof.analysis.untraced import Untraced, find_untraced
+from tcprof.analysis.kernels.untraced import Untraced, find_untraced
 
 COVER, DETECTED = 0.9, 0.7
 OTHERS = (  # kernels in µs, their activity, and their share of the time
@@ -25,6 +26,8 @@ OTHERS = (  # kernels in µs, their activity, and their share of the time
     (150, 0.8, 0.05),
 )
 KINDS = ("beside", "slices")
+ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<4, at::native::{}<float>>(int)"
+BUSY = {"beside": (0, 1, 2, 3, 4, 5, 6, 7), "slices": (0, 1, 3, 4, 5, 7)}  # seeds that are seen; too few samples in two
 
 
 def alone(seed: int) -> World:
@@ -32,9 +35,18 @@ def alone(seed: int) -> World:
     return steps(seed, idle=0.2, idle_us=(20, 200))
 
 
-def shared(seed: int, kind: str) -> World:
+def busy(seed: int) -> World:
+    """One that leaves it idle for less than 2 % of the time; the names of kernels without tensor activity tell that."""
+    world = steps(seed, idle=0.02, gap_us=0.5)
+    named = [
+        kernel if kernel.active else replace(kernel, name=ELEMENTWISE.format(kernel.name)) for kernel in world.kernels
+    ]
+    return replace(world, kernels=tuple(named))
+
+
+def shared(world: World, seed: int, kind: str) -> World:
     """With another process on its GPU, beside it or in slices of time."""
-    world, (us, active, share) = alone(seed), OTHERS[seed]
+    us, active, share = OTHERS[seed]
     if kind == "slices":
         return beside(world, Kernel(UNTRACED, us, active), share, seed)
     pause = us * (1 / share - 1)
@@ -44,8 +56,8 @@ def shared(seed: int, kind: str) -> World:
     return join_worlds(world, replace(other, kernels=(Kernel(UNTRACED, us, active),)))
 
 
-def seen(world: World) -> Untraced:
-    samples, activities = world.samples(PLAIN), world.activities()
+def seen(world: World, sampler: Sampler = PLAIN) -> Untraced:
+    samples, activities = world.samples(sampler), world.activities()
     return find_untraced(align_samples(samples, check_clocks(activities, samples)), activities)
 
 
@@ -53,7 +65,7 @@ def seen(world: World) -> Untraced:
 def measured(kind: str) -> pd.DataFrame:
     found = []
     for seed in range(len(OTHERS)):
-        world = shared(seed, kind)
+        world = shared(alone(seed), seed, kind)
         kernels = world.measure(PLAIN)
         found.append(kernels[kernels["counts"]].assign(seed=seed, seen=seen(world).is_notable))
     return pd.concat(found, ignore_index=True)
@@ -78,8 +90,67 @@ def test_a_program_alone_raises_no_alarm(seed: int) -> None:
     assert not found.doubt(np.ones(1)).any()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_another_process_is_seen_where_the_traced_work_leaves_hardly_any_pauses(kind: str) -> None:
+    missed = [seed for seed in BUSY[kind] if not seen(shared(busy(seed), seed, kind)).is_notable]
+    assert not missed
+
+
+@pytest.mark.parametrize(("seed", "kind"), first(2, [(seed, kind) for seed in (1, 4, 0, 3, 7) for kind in KINDS]))
+def test_intervals_hold_beside_a_process_that_no_pause_shows(seed: int, kind: str) -> None:
+    world = shared(busy(seed), seed, kind)
+    assert not seen(world).in_pauses
+    found = world.measure(PLAIN)
+    found = found[found["counts"]]
+    assert (found["held"] | ~found["resolved"]).mean() >= COVER
+
+
+SAMPLERS = (PLAIN, Sampler(rounded=True), Sampler(late=20_000), Sampler(late=-5_000), Sampler(lost=0.3))
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_a_busy_program_alone_shows_nothing_under_its_quiet_kernels(sampler: Sampler) -> None:
+    for seed in range(4):
+        found = seen(busy(seed), sampler)
+        assert found.quiet.ns
+        assert not found.quiet.samples
+
+
+def quiet_program(other: Kernel, *, at_once: bool = False) -> World:
+    """Long element-wise kernels, and another that runs beside them, or after each tenth."""
+    quiet = Kernel(ELEMENTWISE.format("add"), 400, 0)
+    if at_once:
+        world = make_world([quiet], 100, gap_us=0.5, idle=0)
+        return join_worlds(world, make_world([other], 40, 1, gap_us=700, idle=0))
+    return make_world([quiet] * 10 + [other], 10, gap_us=0.5, idle=0)
+
+
+@pytest.mark.parametrize("name", ["gemm", "graph"])
+def test_traced_work_on_another_stream_or_before_is_no_other_process(name: str) -> None:
+    after, at_once = (quiet_program(Kernel(name, 150, 0.5), at_once=each) for each in (False, True))
+    untraced = tuple(replace(kernel, name=UNTRACED) if kernel.name == name else kernel for kernel in at_once.kernels)
+    assert seen(replace(at_once, kernels=untraced)).is_notable
+    assert not seen(at_once).is_notable
+    assert not seen(after).is_notable
+
+
+def test_a_kernel_that_counts_against_its_name_is_no_other_process() -> None:
+    assert not seen(quiet_program(Kernel(ELEMENTWISE.format("misnamed"), 400, 0.5))).is_notable
+
+
+def test_kernels_that_differ_but_whose_names_tell_nothing_are_no_other_process() -> None:
+    twins = [Kernel("mine", 400, 0)] * 9 + [Kernel("mine", 400, 0.5)]
+    assert not seen(make_world(twins, 10, gap_us=0.5, idle=0)).is_notable
+
+
 @pytest.mark.usefixtures("shared_reads")
 def test_fixtures_raise_no_alarm(fixture_file) -> None:
     assert not [
         text for text in tcprof.read(fixture_file).faults if "trace does not show" in text or "drift apart" in text
     ]
+
+
+def test_the_fault_says_where_it_was_seen(tmp_path) -> None:
+    faults = tcprof.read(write_world(shared(busy(1), 1, "beside"), PLAIN, tmp_path)).faults
+    (fault,) = (text for text in faults if "trace does not show" in text)
+    assert "under kernels that do not use them" in fault

@@ -13,10 +13,10 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.borders import MOST_OFFSET_NS
+from tcprof.analysis.kernels.untraced import find_untraced
 from tcprof.analysis.offsets import LOWEST_CORRELATION
 from tcprof.analysis.sampling import samples_by_gpu
 from tcprof.analysis.summary import find_borders
-from tcprof.analysis.untraced import find_untraced
 from tcprof.errors import EXPORT_OR_COPY_AGAIN
 from tcprof.findings.finding import Finding, Severity
 from tcprof.sources import Wrong
@@ -231,15 +231,20 @@ def _about_kernels(texts: pd.Series, lost_launches: int | None) -> list[Finding]
 
 
 def _about_other_work(analysis: Analysis) -> list[Finding]:
-    """Samples that show a busy GPU where nothing was traced: what ran there also ran beside the traced kernels."""
+    """Samples that show work where nothing was traced, or no tensor work: it also ran beside the traced kernels."""
     found, samples = [], samples_by_gpu(analysis.samples)
     for gpu, traced in analysis.activities.groupby("gpu"):
         untraced = find_untraced(samples.get(gpu, analysis.samples[:0]), traced)
         if untraced.is_notable:
+            shown, quiet = units.format_ns(untraced.quiet.shown_ns), units.format_ns(untraced.quiet.ns)
             sentence = (
                 f"GPU {gpu}: it was busy for {units.format_ns(untraced.busy_ns)} of the "
-                f"{units.format_ns(untraced.idle_ns)} without traced work, with work that the trace does not show: "
-                "another process, or CUDA graphs that nsys did not record"
+                f"{units.format_ns(untraced.idle_ns)} without traced work"
+                if untraced.in_pauses
+                else f"GPU {gpu}: its Tensor Cores were busy for {shown} of {quiet} under kernels that do not use them"
+            )
+            sentence += (
+                ", with work that the trace does not show: another process, or CUDA graphs that nsys did not record"
             )
             consequence = "What of it ran beside traced kernels counts as theirs: figures are unreliable."
             found.append(_fault(UNTRACED_WORK, sentence=sentence, consequence=consequence, remedy=_TRACE_ALL))

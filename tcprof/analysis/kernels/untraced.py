@@ -1,0 +1,152 @@
+"""Work that a GPU's samples show and the trace does not: another process, or graphs that were not recorded."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.kernels.names import read_names
+from tcprof.arrays import Bools, Floats, Ints
+from tcprof.chips import NO_MATRIX
+from tcprof.frames import KERNEL_KINDS
+
+NEAR_NS = 5_000  # the engine stays active so close to an activity
+LEAST_PCT = 1.0  # what an idle GPU reads, and Tensor Active that may be all but 0
+LEAST_OF_SAMPLE = 0.1  # of a sample: less may be the engine's own
+NOTABLE_SHARE = 0.01  # of the time traced: recordings of one program alone have up to 0.4 %
+NOTABLE_IDLE_SHARE, FEWEST_SAMPLES = 0.05, 4  # of the idle time; alone they have 0.8 %, or fewer samples that show it
+LEAST_OF_QUIET = 0.15  # of the tensor pipes: index arithmetic in element-wise kernels takes up to 0.061 of them
+MOST_OF_KERNEL = 0.5  # of a kernel's samples: in more, what they show may be the kernel's own
+DOUBT = 2.0  # beside launches there may be so many times what ran while nothing was traced
+
+
+@dataclass(frozen=True)
+class Quiet:
+    """Samples of kernels that have no matrix instruction, as their names tell, far from all other kernels.
+
+    Attributes:
+        ns: The time of these samples.
+        shown_ns: That of those that show the tensor pipes active all the same.
+        samples: How many show it.
+        tensor_ns: The time of full tensor activity in them.
+    """
+
+    ns: float
+    shown_ns: float
+    samples: int
+    tensor_ns: float
+
+    @property
+    def is_notable(self) -> bool:
+        """Whether something else must have run: alone no program has a sample that shows it."""
+        return self.samples >= FEWEST_SAMPLES
+
+
+@dataclass(frozen=True)
+class Untraced:
+    """What ran on a GPU between its first and its last activity while nothing was traced, or no tensor work.
+
+    Attributes:
+        busy_ns: How long the GPU was busy with it while nothing was traced.
+        idle_ns: How long nothing was traced.
+        whole_ns: The time between the two activities.
+        samples: How many samples show it.
+        tensor_ns: The time of full tensor activity in it.
+        quiet: What was seen beside kernels without matrix instructions.
+    """
+
+    busy_ns: float
+    idle_ns: float
+    whole_ns: float
+    samples: int
+    tensor_ns: float
+    quiet: Quiet
+
+    @property
+    def in_pauses(self) -> bool:
+        """Whether pauses show more than those of programs alone on a GPU do."""
+        of_idle = self.busy_ns > NOTABLE_IDLE_SHARE * self.idle_ns and self.samples >= FEWEST_SAMPLES
+        return self.busy_ns > NOTABLE_SHARE * self.whole_ns or of_idle
+
+    @property
+    def is_notable(self) -> bool:
+        """Whether this is more than what programs alone on a GPU show."""
+        return self.in_pauses or self.quiet.is_notable
+
+    def doubt(self, duration: Floats) -> Floats:
+        """How much of what launches seem to do on the tensor pipes may be untraced, as ns of full activity."""
+        time, tensor_ns = self.idle_ns + self.quiet.ns, self.tensor_ns + self.quiet.tensor_ns
+        rate = min(DOUBT * tensor_ns / time, 1.0) if self.is_notable and time else 0.0
+        return rate * duration
+
+
+def find_untraced(samples: pd.DataFrame, activities: pd.DataFrame) -> Untraced:
+    """Find what samples show beyond all traced work: also in part of a sample, where pauses are short.
+
+    Args:
+        samples: See ``tcprof.frames.SAMPLES``; those of one GPU.
+        activities: See ``tcprof.frames.ACTIVITIES``; those of that GPU.
+    """
+    start, end = activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
+    first, last = int(start.min()), int(end.max())
+    near = _cover(start - NEAR_NS, np.maximum(end, start + 1) + NEAR_NS)
+    mine = samples[(samples["start_ns"] >= first) & (samples["end_ns"] <= last)]
+    begin, finish = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
+    length, traced = (finish - begin).astype(np.float64), near.covered(begin, finish)
+    active, tensor = (mine[name].fillna(0).to_numpy() for name in ("gr_active_pct", "tensor_active_pct"))
+    beyond = (active - LEAST_PCT) / 100 * length - traced
+    beyond = np.where((tensor > LEAST_PCT) & (traced == 0), np.maximum(beyond, length / 2), beyond)
+    shown = beyond > LEAST_OF_SAMPLE * length
+    free = length - traced
+    # What a sample shows of the tensor pipes beside traced work may be that work's.
+    own = shown & (2 * traced < length)
+    share = float(beyond[shown].sum() / beyond[own].sum()) if own.any() else 0.0
+    tensor_ns = share * float((tensor / 100 * np.minimum(length, free))[own].sum())
+    quiet = _find_beside_quiet(begin, finish, tensor, activities, _are_quiet(activities))
+    return Untraced(
+        float(beyond[shown].sum()), float(free.sum()), float(last - first), int(shown.sum()), tensor_ns, quiet
+    )
+
+
+def _find_beside_quiet(begin: Ints, finish: Ints, tensor: Floats, activities: pd.DataFrame, is_quiet: Bools) -> Quiet:
+    """Find the tensor activity of samples under kernels that have none of their own.
+
+    Args:
+        begin: Starts of the samples.
+        finish: Their ends.
+        tensor: Tensor Active of each, in percent.
+        activities: See ``find_untraced``.
+        is_quiet: Which of them are such kernels.
+    """
+    start, end = (activities[column].to_numpy() for column in ("start_ns", "end_ns"))
+    name = code = activities["name"].cat.codes.to_numpy(np.int64)
+    loud = activities["kind"].isin(KERNEL_KINDS).to_numpy() & ~is_quiet
+    margin = NEAR_NS + int((finish - begin).max(initial=0)) // 2
+    others = _cover(start[loud] - margin, end[loud] + margin)
+    order = np.argsort(start[is_quiet], kind="stable")
+    start, end, name = (values[is_quiet][order] for values in (start, end, name))
+    under = _cover(start, end).covered(begin, finish)
+    rows = np.flatnonzero((2 * under > finish - begin) & (others.covered(begin, finish) == 0))
+    length = (finish - begin)[rows].astype(np.float64)
+    tensor_ns = tensor[rows] / 100 * length
+    shown = tensor_ns - (length - under[rows]) > LEAST_OF_QUIET * length
+    of_kernel = name[np.maximum(np.searchsorted(start, begin[rows] + (finish - begin)[rows] // 2) - 1, 0)]
+    own = np.bincount(of_kernel, shown) > MOST_OF_KERNEL * np.bincount(of_kernel)
+    if own.any():
+        own_too = np.isin(code, np.flatnonzero(own))
+        return _find_beside_quiet(begin, finish, tensor, activities, is_quiet & ~own_too)
+    return Quiet(float(length.sum()), float(length[shown].sum()), int(shown.sum()), float(tensor_ns[shown].sum()))
+
+
+def _are_quiet(activities: pd.DataFrame) -> Bools:
+    """Whether each is a kernel whose name tells that it has no matrix instruction."""
+    family = read_names(activities["name"].cat.categories)["family"].to_numpy()
+    of_name = np.append(family == NO_MATRIX, False)  # the last: without a name
+    return np.asarray((activities["kind"] == "kernel").to_numpy() & of_name[activities["name"].cat.codes.to_numpy()])
+
+
+def _cover(start: Ints, end: Ints) -> StepFunction:
+    """1 within at least one of the intervals."""
+    _, low, high = union(np.zeros(len(start), np.int64), start, end)
+    return StepFunction(low, high, np.ones(len(low)))
