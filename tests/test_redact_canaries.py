@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from builders import TraceBuilder
 from slow import first
-from sqlalchemy import Table
+from sqlalchemy import Column, MetaData, Table, TableClause
 from test_redact import recording, recording_with_secrets, redacted
 
 from tcprof.sources.nsys_sqlite import schema
-from tcprof.sources.nsys_sqlite.redaction.allowed import KNOWN_TABLES
+from tcprof.sources.nsys_sqlite.redaction.allowed import KNOWN_TABLES, copied_columns
 from tcprof.sources.nsys_sqlite.redaction.redact import redact
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -99,6 +99,14 @@ def test_columns_are_kept_by_name(tmp_path: Path) -> None:
     result, copy = redacted(builder, tmp_path)
     assert not holds(copy)
     assert result.columns == (f"PROCESSES.{CANARY}",)
+
+
+def test_columns_that_are_read_are_copied(tmp_path: Path) -> None:
+    tables = [table for table in vars(schema).values() if isinstance(table, TableClause) and table.name in KNOWN_TABLES]
+    for table in tables:
+        reflected = Table(table.name, MetaData(), *(Column(column.name) for column in table.c))
+        assert [column.name for column in copied_columns(reflected)] == [column.name for column in table.c]
+    assert schema.ALONE in tables
 
 
 @pytest.mark.parametrize(("name", "value"), [("PROCESS_0", "Graph"), (f"PROCESS_1:{CANARY}", "Graph")])

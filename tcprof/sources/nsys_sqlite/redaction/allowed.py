@@ -184,8 +184,9 @@ def keeps_text(column: ColumnElement[Any]) -> bool:
 
 
 def copied_columns(table: Table) -> list[Column[Any]]:
-    """The columns of a table that a copy has: their names are made of nsys's words."""
-    return [column for column in table.c if is_own(column.name)]
+    """The columns of a table that a copy has: those that tcprof wrote, or whose names are made of nsys's words."""
+    of_tcprof = schema.ALONE.c if table.name == schema.ALONE.name else ()
+    return [column for column in table.c if column.name in of_tcprof or is_own(column.name)]
 
 
 def as_copied(column: ColumnElement[Any]) -> ColumnElement[Any]:
