@@ -11,6 +11,7 @@ from slow import first
 import tcprof
 from tcprof.analysis.iterations import find_iterations
 from tcprof.analysis.kernel_order import KERNEL_ORDER, KERNEL_ORDER_DOMAIN
+from tcprof.analysis.paths import OTHERS
 from tcprof.errors import UsageError
 from tcprof.sources.nsys_sqlite import schema
 
@@ -145,6 +146,12 @@ def test_a_range_in_a_domain_without_a_name_is_no_iteration(tmp_path):
     analysis = tcprof.read(path)
     assert analysis.paths["domain"].tolist() == ["domain 1", KERNEL_ORDER_DOMAIN]
     assert iterating(analysis) == []
+
+
+def test_unlike_names_that_were_folded_into_one_are_no_iteration(tmp_path):
+    trace = TraceBuilder().gpu()
+    loop(trace, OTHERS, 0, [10_000] * 8)
+    assert iterating(read(trace, tmp_path)) == []
 
 
 def test_a_domain_of_the_program_counts_where_the_default_one_has_no_iterations(tmp_path):

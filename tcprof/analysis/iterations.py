@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import StepFunction, union
-from tcprof.analysis.paths import SEPARATOR
+from tcprof.analysis.paths import OTHERS, SEPARATOR
 from tcprof.analysis.projection import Attribution, Hierarchy
 from tcprof.analysis.sampling import NORMAL_95
 from tcprof.arrays import Bools, Floats, Ints
@@ -104,8 +104,9 @@ def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activitie
     """The path that iterates, with its namesakes; none where nothing does.
 
     Of the outermost paths with at least 5 instances that hold most of what the GPU does from the first to the last of
-    them, it is that with most time on the GPU. Paths of the default domain come first, those of libraries are none; nor
-    is one that holds less than half of all that the GPU does, where another one holds more. Namesakes have the same
+    them, it is that with most time on the GPU. Paths of the default domain come first, those of libraries are none, nor
+    are unlike names that were folded into one path; nor is one that holds less than half of all that the GPU does,
+    where another one holds more. Namesakes have the same
     name at the same depth: the steps of epochs that have names of their own.
 
     Args:
@@ -122,7 +123,8 @@ def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activitie
     spent = (instances["gpu_end_ns"] - instances["gpu_start_ns"]).fillna(0).groupby(of_kin).sum()
     between, held = _shares(instances, of_kin.to_numpy(), len(domain), activities)
     repeated = count.index[(count >= FEWEST) & (spent > 0) & (between[count.index] >= LEAST_SHARE)]
-    programs = [number for number in repeated if not _LIBRARY.fullmatch(domain[number])]
+    name = paths["name"].groupby(kin).first()
+    programs = [number for number in repeated if not _LIBRARY.fullmatch(domain[number]) and name[number] != OTHERS]
     most = min(LEAST_SHARE, max(held[programs], default=0.0))
     own = [number for number in programs if not domain[number] and held[number] >= most]
     others = [number for number in programs if domain[number] and held[number] >= most]
