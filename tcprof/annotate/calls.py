@@ -7,6 +7,7 @@ one, PyTorch takes a slower way through each call. They are taken where the meth
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
 import functools
 import inspect
@@ -91,7 +92,10 @@ class Calls:
                 return False  # torch.compile, which knows this answer, sees nothing of ours
             try:
                 begin(module)
+            except RecursionError:  # nothing can be called here: the program is as deep as Python allows
+                return False
             except Exception as error:  # the program is not ours to stop
+                undo(module)
                 guard.leave_out(module, error)
                 return False
             return True
@@ -100,8 +104,16 @@ class Calls:
             if guard.is_on:
                 try:
                     end(module)
+                except RecursionError:
+                    return
                 except Exception as error:
+                    undo(module)
                     guard.leave_out(module, error)
+
+        def undo(module: Module) -> None:
+            """End what was begun before a signal's handler, or an error, broke off ours."""
+            with contextlib.suppress(Exception):
+                end(module)
 
         return enter, leave
 

@@ -62,7 +62,7 @@ class Guard:
             Exception: The error, if it is none of ours.
         """
         _raise_the_programs(error)
-        if not isinstance(error, RecursionError):  # the program is as deep as Python allows
+        if not isinstance(error, RecursionError):
             self.tell(f"{type(what).__name__} is not annotated: {type(error).__name__}: {error}")
 
     def switch_off(self, error: Exception) -> None:
