@@ -17,6 +17,7 @@ from tcprof.analysis.kernels.design import Design, Launches, make_sparse
 from tcprof.analysis.kernels.fit import Fit
 from tcprof.analysis.kernels.least_squares import NEGLIGIBLE, Precision, normal_equations, smoothing_prior
 from tcprof.analysis.kernels.noise import Noise
+from tcprof.analysis.kernels.uncertainty import CLUSTERS_AT_ONCE
 from tcprof.analysis.sampling import NORMAL_95
 from tcprof.arrays import Floats, Ints
 
@@ -242,12 +243,13 @@ def _covariance(rows: _Rows, found: _Clock, by_lag: Floats) -> Floats:
     answer = found.precision.solve(follows.T)
     total = follows @ answer + LAG_ERROR_NS**2 * np.outer(follows[:, -1], follows[:, -1])
     for group in (design.cluster, _places(rows.time)):
-        shape = (int(group.max(initial=-1)) + 1, len(group))
-        summed = make_sparse(found.weighted, group, np.arange(len(group)), shape)
-        some = csr_array(summed @ design.shares)
-        of_lag = summed @ found.by_lag
-        influence = some @ answer[:-1] + np.outer(of_lag, answer[-1])
-        total += influence.T @ influence
+        count = int(group.max(initial=-1)) + 1
+        summed = make_sparse(found.weighted, group, np.arange(len(group)), (count, len(group)))
+        some, of_lag = csr_array(summed @ design.shares), summed @ found.by_lag
+        for low in range(0, count, CLUSTERS_AT_ONCE):  # a dense row for each
+            high = low + CLUSTERS_AT_ONCE
+            influence = some[low:high] @ answer[:-1] + np.outer(of_lag[low:high], answer[-1])
+            total += influence.T @ influence
     return np.asarray(total)
 
 
