@@ -152,7 +152,7 @@ def _follow(call: FunctionType, enter: Callable[[Module], bool], leave: Callback
     (factory,) = ast.parse("def factory(_enter, _leave):\n  pass").body
     cast("ast.FunctionDef", factory).body = [own, *ast.parse(f"return {own.name}").body]
     whole = ast.increment_lineno(ast.Module(body=[factory], type_ignores=[]), first - 1)
-    made: dict[str, Any] = {}
+    made: dict[str, Any] = {"factory": None}
     exec(compile(whole, call.__code__.co_filename, "exec", dont_inherit=True), made)
     followed = made["factory"](enter, leave)
     code = followed.__code__
