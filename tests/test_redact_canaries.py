@@ -131,6 +131,30 @@ def test_a_message_without_twelve_characters_of_a_known_secret(message: str, tmp
     assert holds(copy, message.split()[-1])  # the rest stays readable
 
 
+@pytest.mark.parametrize(
+    ("message", "private"),
+    [
+        ("Connected to node17.internal.example.com, port 5.", "node17.internal"),
+        (r"Cannot open \\\\fileserver\\share\\x, skipped.", "fileserver"),
+        ("Listening on fe80:0:0:1::42af for events.", "42af"),
+        ("Listening on 2001:db8::8a2e:370 for events.", "8a2e"),
+    ],
+)
+def test_a_message_without_hosts_and_their_addresses(message: str, private: str, tmp_path: Path) -> None:
+    _, copy = redacted(recording().diagnostic("warning", message), tmp_path)
+    assert not holds(copy, private)
+    assert holds(copy, message.split()[-1])
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["CUPTI 2025.3 of 12:34:56 used std::vector.", "GPU Metrics [0]: Sampling buffer overflow.", "See libcupti.so.12"],
+)
+def test_versions_and_times_stay_in_messages(message: str, tmp_path: Path) -> None:
+    _, copy = redacted(recording().diagnostic("warning", message), tmp_path)
+    assert holds(copy, message)
+
+
 def test_a_known_value_in_the_name_of_a_gpu(tmp_path: Path) -> None:
     builder = recording().system("DeviceEnvironment", "CLUSTER=skunkworks9")
     builder.row(schema.GPUS, id=1, name="NVIDIA H200 skunkworks9", smCount=132)

@@ -19,9 +19,11 @@ REDACTED = "<redacted>"
 _REMEMBERED = 100
 _PART = 12  # characters: of a longer secret a message may have a part
 _REPEATED = re.compile(f"(?:{REDACTED})+")
-# Paths, addresses and settings in a message of nsys; "IP/backtrace" is none.
+# Paths, hosts, addresses and settings in a message of nsys; "IP/backtrace" is none.
 _PRIVATE = re.compile(
     r"(?<!\w)(?:/[\w.@%+=~-]+)+/?|[\w.~$-]{1,64}(?:/[\w.@%+=~-]+){2,}/?|\b[A-Za-z]:\\[^\s\"']*"
+    r"|\\\\[\w.$-]+\\[^\s\"']*|(?<![\w.-])[A-Za-z][\w-]{0,62}(?:\.[A-Za-z][\w-]{0,62}){2,}"
+    r"|(?<![\w:])(?:(?:[0-9A-Fa-f]{1,4}:){1,7}:(?:[0-9A-Fa-f]{1,4}:?)*|(?:[0-9A-Fa-f]{1,4}:){3,7}[0-9A-Fa-f]{1,4})(?!\w)"
     r"|(?<![\w.-])[\w.-]{1,64}@[\w.-]+|\b\w+=\S+|\b\d{1,3}(?:\.\d{1,3}){3}\b"
 )
 
