@@ -186,11 +186,13 @@ SCENARIOS = {
         error=0.5,
         resolved=0.8,
     ),
-    "dependent, some wait": Scenario("likewise; one of three waits, one does not", some_wait, error=0.5, resolved=0.8),
+    "dependent, some wait": Scenario("likewise; one of three waits, one does not", some_wait, error=0.5, resolved=0.6),
     "twins": Scenario("one name, grid and duration, other work by layer", twins, error=0.3, resolved=0.85),
     "another process": Scenario("untraced work has 5 % of the time", other_process, error=6, resolved=0.2),
-    "clock steps": Scenario("1.6 to 1.98 GHz, every 0.8 ms", lambda seed: steps(seed, clock=(CLOCKS, 800)), error=0.5),
-    "clock steps fast": Scenario("every 60 µs", lambda seed: steps(seed, clock=(CLOCKS, 60)), error=0.5),
+    "clock steps": Scenario(
+        "1.6 to 1.98 GHz, every 0.8 ms", lambda seed: steps(seed, clock=(CLOCKS, 800)), error=0.5, resolved=0.85
+    ),
+    "clock steps fast": Scenario("every 60 µs", lambda seed: steps(seed, clock=(CLOCKS, 60)), error=0.5, resolved=0.85),
     "clock falls to 1.75 GHz": Scenario("while tensor kernels run, within 2 µs", lambda seed: slower(seed, 1.75)),
     "clock falls to 1.6 GHz": Scenario("likewise", lambda seed: slower(seed, 1.6)),
     "clock falls, 64 steps": Scenario("to 1.6 GHz, 128 launches each", lambda seed: slower(seed, 1.6, 64)),

@@ -10,7 +10,7 @@ from slow import first
 
 import tcprof
 from tcprof.analysis.iterations import find_iterations
-from tcprof.analysis.kernel_order import KERNEL_ORDER, KERNEL_ORDER_DOMAIN
+from tcprof.analysis.kernel_order import KERNEL_ORDER
 from tcprof.analysis.paths import OTHERS
 from tcprof.errors import UsageError
 from tcprof.sources.nsys_sqlite import schema
@@ -144,7 +144,7 @@ def test_a_range_in_a_domain_without_a_name_is_no_iteration(tmp_path):
         connection.execute("delete from NVTX_EVENTS where eventType = ?", (schema.NVTX_DOMAIN_CREATE,))
         connection.commit()
     analysis = tcprof.read(path)
-    assert analysis.paths["domain"].tolist() == ["domain 1", KERNEL_ORDER_DOMAIN]
+    assert analysis.paths["domain"].tolist() == ["domain 1"]
     assert iterating(analysis) == []
 
 

@@ -76,7 +76,7 @@ def json_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "SOURCE_TYPES", (JSON, *registry.SOURCE_TYPES))
 
 
-def write_json(path: Path) -> Path:
+def write_json(path: Path, start_ns: int = 20_000) -> Path:
     """A range of 40 µs with one kernel in its second half, sampled four times."""
     launch = {"process": 7, "thread": 8, "correlation": 1, "start_ns": 1000}
     kernel = {
@@ -97,7 +97,7 @@ def write_json(path: Path) -> Path:
         ],
         "nvtx_ranges": [{**opened, "start_end": False, "sizes": "", "output_sizes": ""}],
         "launches": [launch],
-        "activities": [{**kernel, "correlation": 1, "start_ns": 20_000, "end_ns": 40_000}],
+        "activities": [{**kernel, "correlation": 1, "start_ns": start_ns, "end_ns": 40_000}],
     }
     path.write_text(json.dumps({"frames": frames}))
     return path
@@ -118,10 +118,10 @@ def test_a_second_source_is_analyzed_like_the_first(tmp_path: Path) -> None:
 def test_folders_of_a_second_source_are_compared_like_those_of_the_first(
     tmp_path: Path, run: Callable[..., test_cli.Outcome]
 ) -> None:
-    for side in ("base", "new"):
+    for side, start_ns in (("base", 20_000), ("new", 21_000)):
         (tmp_path / side).mkdir()
         for number in (2, 10):
-            write_json(tmp_path / side / f"run-{number}.json")
+            write_json(tmp_path / side / f"run-{number}.json", start_ns + number)
         (tmp_path / side / "notes.txt").write_text("not a recording")
     names = ["run-2.json", "run-10.json"]
     assert [path.name for path in find_recordings(tmp_path / "base")] == names

@@ -10,7 +10,7 @@ own, and what is uncertain is only how the samples at its borders are shared.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array, hstack
+from scipy.sparse import csr_array, diags, hstack
 
 from tcprof.analysis.intervals import StepFunction, run_starts, union
 from tcprof.analysis.kernels.design import Design, Launches, make_sparse
@@ -147,7 +147,7 @@ def _find_rows(launches: Launches, design: Design, samples: StepFunction) -> _Ro
     start, end = samples.start[design.row], samples.end[design.row]
     _, begun, ended = union(np.zeros_like(launches.start), launches.start, launches.end)
     busy = StepFunction(begun, ended, np.ones(len(begun))).integral(start, end)
-    at_once = diags_array(busy / np.maximum(design.class_ns.sum(axis=1), 1))
+    at_once = csr_array(diags(busy / np.maximum(design.class_ns.sum(axis=1), 1)))
     idle = (design.length - busy)[:, None]
     idle_ns = max(float(idle.mean()), 1.0) if len(idle) else 1.0
     shares = hstack([at_once @ design.shares, csr_array(idle / idle_ns)], format="csr")
@@ -235,7 +235,7 @@ def _covariance(rows: _Rows, found: _Clock, by_lag: Floats) -> Floats:
         by_lag: What each class's launches lack more for each ns of the lag.
     """
     design = rows.design
-    shared = csr_array(diags_array(1 / design.length) @ rows.time).T
+    shared = csr_array(csr_array(diags(1 / design.length)) @ rows.time).T
     follows = np.zeros((rows.time.shape[1], len(design.part_ns) + 1))
     follows[design.part_kind, np.arange(len(design.part_ns))] = design.shares.sum(axis=0)
     follows[:, :-1] -= (shared @ design.shares).toarray()
@@ -273,8 +273,8 @@ def _covariance_in_time(rows: _Rows, left: Floats) -> Floats:
     square = csr_array(time.multiply(time))
     steps, alone = _steps(left / length), square.sum(axis=1) / length**2
     of_row = np.maximum(steps[1:], steps[:-1]) / alone
-    of_pairs = (square.T @ (diags_array(of_row / length) @ time)).toarray()
-    of_all = (time.T @ (diags_array(of_row * alone) @ time)).toarray()
+    of_pairs = (square.T @ (csr_array(diags(of_row / length)) @ time)).toarray()
+    of_all = (time.T @ (csr_array(diags(of_row * alone)) @ time)).toarray()
     return np.asarray(np.diag(square.T @ of_row) - of_pairs - of_pairs.T + of_all)
 
 

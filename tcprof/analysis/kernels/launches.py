@@ -17,7 +17,7 @@ from tcprof.analysis.kernels.enclosure import find_enclosure
 from tcprof.analysis.kernels.fit import PASSES, Fit, fit
 from tcprof.analysis.kernels.interruptions import doubt_interrupted
 from tcprof.analysis.kernels.names import read_names
-from tcprof.analysis.kernels.places import split_by_place
+from tcprof.analysis.kernels.places import join_alike, separate_places
 from tcprof.analysis.kernels.untraced import find_untraced
 from tcprof.analysis.kernels.waiting import find_early
 from tcprof.analysis.kernels.work import SHARES, Limits, fit_counts, fit_shares, requests_per_ns
@@ -181,7 +181,9 @@ def _fit_gpu(
         return fit(some, design, value, error, shift, most, PASSES, unit, offset_error_ns)
 
     highest = float((_passed(samples) / (end - start)).max())
-    launches = split_by_place(launches, names[2], lambda some: fit_cycles(some, build_design(some, function), highest))
+    places = separate_places(launches, names[2])
+    if places is not launches:
+        launches = join_alike(launches, places, fit_cycles(places, build_design(places, function), highest))
     design = build_design(launches, function)
     return_freed_memory()
     has_clock = bool(samples["pipe_cycles"].notna().all())

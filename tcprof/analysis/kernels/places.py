@@ -4,7 +4,6 @@ A place is the range that a kernel was launched in, with what ran before it. Whe
 of a fit in which each place is a class.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -19,20 +18,13 @@ SIGNIFICANT = 4.0  # standard errors between one place and the next: there are m
 DIFFERENT = 0.02  # nor do places differ if it is by less than this share
 
 
-def split_by_place(launches: Launches, path_id: Ints, fit_all: Callable[[Launches], Fit]) -> Launches:
-    """Launches whose classes are split where their places differ.
+def separate_places(launches: Launches, path_id: Ints) -> Launches:
+    """Launches with a class for each place; the same ones where there is nothing to split, or too much to ask.
 
     Args:
         launches: The launches of one GPU, in order of start.
         path_id: The range of each.
-        fit_all: Fits launches in finer classes.
     """
-    places = _separate(launches, path_id)
-    return _join_alike(launches, places, fit_all(places)) if places is not launches else launches
-
-
-def _separate(launches: Launches, path_id: Ints) -> Launches:
-    """Launches with a class for each place; the same ones where there is nothing to split, or too much to ask."""
     before = np.append(-1, launches.kind[:-1])
     place = np.unique((path_id + 1) * (int(launches.kind.max()) + 2) + before + 1, return_inverse=True)[1]
     fine, count = np.unique(launches.kind * (int(place.max()) + 1) + place, return_inverse=True, return_counts=True)[1:]
@@ -43,8 +35,14 @@ def _separate(launches: Launches, path_id: Ints) -> Launches:
     return _with_kinds(launches, kind) if more else launches
 
 
-def _join_alike(launches: Launches, places: Launches, fitted: Fit) -> Launches:
-    """Launches with a class for all places whose values follow each other without a gap that is significant."""
+def join_alike(launches: Launches, places: Launches, fitted: Fit) -> Launches:
+    """Launches with a class for all places whose values follow each other without a gap that is significant.
+
+    Args:
+        launches: The launches.
+        places: The same with a class for each place.
+        fitted: The fit of these.
+    """
     whole = np.zeros(len(fitted.value), dtype=np.int64)
     whole[places.kind] = launches.kind
     order = np.lexsort((fitted.value, whole))
