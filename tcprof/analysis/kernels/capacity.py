@@ -150,7 +150,7 @@ def _find_rows(launches: Launches, design: Design, samples: StepFunction) -> _Ro
     at_once = csr_array(diags(busy / np.maximum(design.class_ns.sum(axis=1), 1)))
     idle = (design.length - busy)[:, None]
     idle_ns = max(float(idle.mean()), 1.0) if len(idle) else 1.0
-    shares = hstack([at_once @ design.shares, csr_array(idle / idle_ns)], format="csr")
+    shares = csr_array(hstack([at_once @ design.shares, csr_array(idle / idle_ns)]))
     kinds, part_ns = len(launches.opaque), np.append(design.part_ns, idle_ns)
     first = run_starts(design.part_kind)
     last = np.append(first[1:], len(design.part_kind)) - 1
@@ -164,7 +164,7 @@ def _find_rows(launches: Launches, design: Design, samples: StepFunction) -> _Ro
         - make_sparse(turns.sum(axis=1), np.arange(len(start)), np.full(len(start), len(part_ns) - 1), turns.shape)
     )
     apart = replace(design, shares=shares, part_kind=np.append(design.part_kind, kinds), part_ns=part_ns)
-    return _Rows(apart, hstack([at_once @ design.class_ns, csr_array(idle)], format="csr"), turns)
+    return _Rows(apart, csr_array(hstack([at_once @ design.class_ns, csr_array(idle)])), turns)
 
 
 def _count_in_rows(times: Ints, part: Ints, start: Ints, end: Ints, parts: int) -> csr_array:
