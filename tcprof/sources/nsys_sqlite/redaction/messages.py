@@ -22,7 +22,7 @@ _REPEATED = re.compile(f"(?:{REDACTED})+")
 # Paths, hosts, addresses and settings in a message of nsys; "IP/backtrace" is none.
 _PRIVATE = re.compile(
     r"(?<!\w)(?:/[\w.@%+=~-]+)+/?|[\w.~$-]{1,64}(?:/[\w.@%+=~-]+){2,}/?|\b[A-Za-z]:\\[^\s\"']*"
-    r"|\\\\[\w.$-]+\\[^\s\"']*|(?<![\w.-])[A-Za-z][\w-]{0,62}(?:\.[A-Za-z][\w-]{0,62}){2,}"
+    r"|\\\\[\w.$-]+\\[^\s\"']*|(?P<dotted>(?<![\w.-])[A-Za-z][\w-]{0,62}(?:\.[A-Za-z][\w-]{0,62}){2,})"
     r"|(?<![\w:])(?:(?:[0-9A-Fa-f]{1,4}:){1,7}:(?:[0-9A-Fa-f]{1,4}:?)*|(?:[0-9A-Fa-f]{1,4}:){3,7}[0-9A-Fa-f]{1,4})(?!\w)"
     r"|(?<![\w.-])[\w.-]{1,64}@[\w.-]+|\b\w+=\S+|\b\d{1,3}(?:\.\d{1,3}){3}\b"
 )
@@ -64,9 +64,15 @@ def blanking(private: PrivateTexts, messages: Iterable[str]) -> Callable[[Any], 
             return None
         shown = as_text(text).partition("\0")[0]  # what readers see of it
         known = _without_parts(rule.sub(REDACTED, shown), parts)
-        return _REPEATED.sub(REDACTED, _PRIVATE.sub(REDACTED, known))
+        return _REPEATED.sub(REDACTED, _PRIVATE.sub(_replace, known))
 
     return blank
+
+
+def _replace(found: re.Match[str]) -> str:
+    """What stands for a private stretch: itself where it is a counter, "SM.Triage.sm__cycles.sum", and no host."""
+    dotted = found["dotted"]
+    return dotted if dotted and "__" in dotted and is_own(dotted) else REDACTED
 
 
 def _shared_parts(private: PrivateTexts, messages: list[str]) -> set[str]:
