@@ -15,7 +15,7 @@ import tcprof
 from tcprof.chips import Board, files, find_chip, lacks
 from tcprof.errors import NsysError
 from tcprof.frames import SAMPLE_METRICS, SAMPLES
-from tcprof.record.metricset import build_metric_set
+from tcprof.nsys.metricset import build_metric_set
 from tcprof.sources.nsys_sqlite import samples
 
 

@@ -13,7 +13,7 @@ from test_modules import US, Step
 
 import tcprof
 from tcprof.analysis import Analysis
-from tcprof.analysis.centers import find_means
+from tcprof.analysis.samples.interval_estimates import find_means
 from tcprof.comparison import Side, compare
 from tcprof.comparison.modules import compare_modules
 from tcprof.comparison.statistics.rows import TOO_FEW, WHOLE_GRAPHS

@@ -14,10 +14,11 @@ from slow import first, slow
 
 import tcprof
 from tcprof.errors import InputError
+from tcprof.nsys import opening, schema
+from tcprof.redaction.redact import redact
 from tcprof.sources import Wrong
-from tcprof.sources.nsys_sqlite import NsysExport, opening, schema
+from tcprof.sources.nsys_sqlite import NsysExport
 from tcprof.sources.nsys_sqlite.query import LONGEST_TEXT
-from tcprof.sources.nsys_sqlite.redaction.redact import redact
 from tcprof.sources.recordings import find_recordings
 from tcprof.sources.registry import open_source
 

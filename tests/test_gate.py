@@ -10,9 +10,9 @@ from gate_inputs import UNKNOWN, make_row, make_rows, make_share, without_interv
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcprof.comparison.gate.conditions import CONDITIONS, Condition, parse_condition
-from tcprof.comparison.gate.doubts import Doubt
-from tcprof.comparison.gate.judgements import Found, exit_status, judge_condition
+from tcprof.comparison.gate.caveats import Doubt
+from tcprof.comparison.gate.judge import Found, exit_status, judge_condition
+from tcprof.comparison.gate.parse import CONDITIONS, Condition, parse_condition
 from tcprof.comparison.statistics.rows import ONE_SAMPLE
 from tcprof.errors import UsageError
 from tcprof.frames import COMPARISON, LISTED_QUANTITIES, RANGES

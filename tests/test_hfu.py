@@ -17,7 +17,7 @@ from slow import first
 
 import tcprof
 from tcprof.analysis.kernels.peaks import GIVEN, find_peaks
-from tcprof.analysis.rates import range_rates, values_of_launches
+from tcprof.analysis.time.range_metrics import range_rates, values_of_launches
 from tcprof.chips import Board
 from tcprof.errors import UsageError
 from tcprof.findings.notes import describe_peaks

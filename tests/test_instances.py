@@ -3,8 +3,8 @@
 import numpy as np
 from builders import TraceBuilder, assert_rows
 
-from tcprof.analysis.instances import busy_time, instance_windows, list_instances
-from tcprof.analysis.projection import attribute, build_hierarchy
+from tcprof.analysis.ranges.instances import busy_time, instance_windows, list_instances
+from tcprof.analysis.ranges.projection import attribute, build_hierarchy
 
 A, B = 1, 2
 

@@ -11,8 +11,9 @@ from builders import TraceBuilder, assert_rows, count_at
 from slow import first, slow
 
 import tcprof
-from tcprof.analysis import Analysis, account
+from tcprof.analysis import Analysis
 from tcprof.analysis.kernels import classes
+from tcprof.analysis.time import account
 from tcprof.frames import KERNELS, LAUNCHED
 
 PERIOD = 50_000

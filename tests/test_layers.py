@@ -20,6 +20,8 @@ LAYERS = (
     "workloads",
     "frames",
     "chips",
+    "nsys",
+    "redaction",
     "record",
     "annotate",
     "sources",
@@ -29,16 +31,15 @@ LAYERS = (
     "views",
     "render",
     "store",
-    "alone",
+    "unprofiled",
     "api",
     "cli",
 )
 # The same inside of packages that have layers of their own; what is not named lies beside them.
 LAYERS_WITHIN = {
-    "record": ("processes", "nsys"),
     "render": ("formats", "html"),
     "views": ("figures", "recording", "comparison"),
-    "comparison": ("statistics", "kernels", "gate"),
+    "comparison": ("matching", "statistics", "gate"),
 }
 # The public face imports from all of them, inside its functions.
 FACE = ("tcprof", "tcprof.__main__")
@@ -135,7 +136,7 @@ def test_parts_of_a_package_import_in_their_order():
 def test_no_import_is_hidden():
     """Only formats, rules of advice and commands are loaded by their names, which are those of their own package."""
     found = {module.name: find_hidden_imports(module) for module in MODULES.values()}
-    for package in ("tcprof.render.formats", "tcprof.findings.advice.rules", "tcprof.cli"):
+    for package in ("tcprof.render.formats", "tcprof.findings.rules", "tcprof.cli"):
         assert len(found.pop(package)) == 2
         assert 'import_module(f"{__name__}.{name}")' in MODULES[package].text
     assert_none([place for places in found.values() for place in places])
@@ -152,14 +153,19 @@ def test_no_parts_of_a_package_import_each_other_in_a_circle():
 
 
 def test_only_record_starts_programs():
-    assert {layer_of(name) for name, module in MODULES.items() if "subprocess" in module.top_levels} <= {"record"}
+    assert {layer_of(name) for name, module in MODULES.items() if "subprocess" in module.top_levels} <= {
+        "nsys",
+        "record",
+    }
 
 
 def test_only_sources_speak_sql():
     speakers = {name for name, module in MODULES.items() if SQL & module.top_levels}
     # An export is proved to be a whole database before it is handed over.
-    assert {name for name in speakers if layer_of(name) != "sources"} <= {"tcprof.record.nsys.export"}
-    assert SQL & MODULES["tcprof.record.nsys.export"].top_levels <= {"sqlite3"}
+    assert {name for name in speakers if layer_of(name) not in {"sources", "redaction"}} <= {
+        f"tcprof.nsys.{name}" for name in ("export", "opening", "schema")
+    }
+    assert SQL & MODULES["tcprof.nsys.export"].top_levels <= {"sqlite3"}
 
 
 def test_workloads_and_package_do_not_know_each_other():

@@ -13,12 +13,12 @@ from slow import slow
 
 import tcprof
 from tcprof.analysis import analyze
-from tcprof.analysis.iterations import find_iterations
 from tcprof.analysis.kernels.names import read_names
-from tcprof.comparison.kernels import alignment
-from tcprof.comparison.kernels.alignment import align
-from tcprof.comparison.kernels.families import classify_kernels, similarities
-from tcprof.comparison.kernels.matching import match_kernels
+from tcprof.analysis.steps.iterations import find_iterations
+from tcprof.comparison.matching import alignment
+from tcprof.comparison.matching.alignment import align
+from tcprof.comparison.matching.families import classify_kernels, similarities
+from tcprof.comparison.matching.kernels import match_kernels
 from tcprof.frames import KERNEL_CHANGES, KERNELS
 from tcprof.sources.nsys_sqlite import NsysExport
 

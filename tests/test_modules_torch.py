@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from builders import TraceBuilder
 
-from tcprof.analysis.modules.homes import find_homes
+from tcprof.analysis.modules.assignment import find_homes
 from tcprof.analysis.modules.tree import PHASES
-from tcprof.analysis.projection import attribute, build_hierarchy
+from tcprof.analysis.ranges.projection import attribute, build_hierarchy
 from tcprof.annotate.ranges import DOMAIN
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'tcprof[workloads]'")

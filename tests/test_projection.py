@@ -3,8 +3,8 @@
 from builders import PROCESS, TraceBuilder, assert_rows
 
 import tcprof
-from tcprof.analysis.paths import LONGEST_PATH, SEPARATOR
-from tcprof.analysis.projection import attribute, build_hierarchy, ranges_of_activities
+from tcprof.analysis.ranges.paths import LONGEST_PATH, SEPARATOR
+from tcprof.analysis.ranges.projection import attribute, build_hierarchy, ranges_of_activities
 
 A, B, C = 1, 2, 3  # threads
 

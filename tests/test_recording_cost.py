@@ -15,7 +15,7 @@ from tcprof import cli
 from tcprof.findings.bound import LAUNCH_BOUND
 from tcprof.findings.recording_cost import RecordingCost, StepTime, idle_alone, measure_cost
 from tcprof.frames import ALONE
-from tcprof.sources.nsys_sqlite.alone import write_alone
+from tcprof.sources.nsys_sqlite.unprofiled import write_alone
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 

@@ -12,9 +12,9 @@ from slow import first
 from sqlalchemy import Column, MetaData, Table, TableClause
 from test_redact import recording, recording_with_secrets, redacted
 
-from tcprof.sources.nsys_sqlite import schema
-from tcprof.sources.nsys_sqlite.redaction.allowed import KNOWN_TABLES, copied_columns
-from tcprof.sources.nsys_sqlite.redaction.redact import redact
+from tcprof.nsys import schema
+from tcprof.redaction.allowed import KNOWN_TABLES, copied_columns
+from tcprof.redaction.redact import redact
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 CANARY = "Zq7xCanary"  # of no word that NVIDIA's tools write

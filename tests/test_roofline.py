@@ -22,9 +22,9 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.roofline import CUDA_CORES, NO_BYTES, NO_FLOP, PLACED, place_kernels
 from tcprof.chips import find_chip
 from tcprof.cli.export import FigureName
+from tcprof.nsys import schema
 from tcprof.render.authorship import is_made_by_tcprof
 from tcprof.render.figures import write_figure
-from tcprof.sources.nsys_sqlite import schema
 from tcprof.views.figures.cache_roof import NAME
 from tcprof.views.figures.circles import MOST_KERNELS
 from tcprof.views.figures.roofline import figure_roofline as draw_roofline

@@ -10,9 +10,10 @@ from slow import slow
 
 from tcprof.errors import InputError
 from tcprof.frames import ACTIVITIES, DIAGNOSTICS, GPUS, LAUNCHES, NVTX_RANGES
+from tcprof.nsys import schema
+from tcprof.redaction.redact import redact
 from tcprof.sources import Recording
-from tcprof.sources.nsys_sqlite import NsysExport, schema
-from tcprof.sources.nsys_sqlite.redaction.redact import redact
+from tcprof.sources.nsys_sqlite import NsysExport
 
 
 def assert_dtypes(frame, kind):

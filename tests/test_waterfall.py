@@ -12,10 +12,10 @@ from slow import first, slow
 
 import tcprof
 from tcprof.analysis import analyze
-from tcprof.analysis.sampling import tensor_functions
-from tcprof.comparison.kernels.matching import match_kernels
-from tcprof.comparison.kernels.scope import Spans
-from tcprof.comparison.kernels.waterfall import explain_changes, largest_part
+from tcprof.analysis.samples.sampling import tensor_functions
+from tcprof.comparison.matching.kernels import match_kernels
+from tcprof.comparison.matching.scope import Spans
+from tcprof.comparison.waterfall import explain_changes, largest_part
 from tcprof.frames import WATERFALL
 from tcprof.sources.nsys_sqlite import NsysExport
 

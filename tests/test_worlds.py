@@ -13,7 +13,7 @@ from slow import slow
 from worlds import UNTRACED, Kernel, Sampler, beside, make_world, measure_places, write_world
 
 import tcprof
-from tcprof.analysis.ledger import UNEXPLAINED
+from tcprof.analysis.time.ledger import UNEXPLAINED
 
 SEEDS = 4
 ALIKE = (  # each like another scenario that runs by default

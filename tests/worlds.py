@@ -18,13 +18,13 @@ import pandas as pd
 from builders import TraceBuilder, count_at, read_back_signed
 
 import tcprof
-from tcprof.analysis.clock import align_samples, check_clocks
 from tcprof.analysis.kernels.launches import KernelFit, fit_kernels
 from tcprof.analysis.kernels.peaks import find_peaks
 from tcprof.analysis.kernels.summary import UNRESOLVED, summarize_kernels
 from tcprof.analysis.kernels.sums import GroupSums
 from tcprof.analysis.modules.summary import are_counted
-from tcprof.analysis.offsets import ENGINE_LEAD_NS
+from tcprof.analysis.samples.clock import align_samples, check_clocks
+from tcprof.analysis.samples.offsets import ENGINE_LEAD_NS
 from tcprof.annotate.ranges import DOMAIN
 from tcprof.annotate.steps import FORWARD
 from tcprof.frames import ACTIVITIES, GPUS, PATHS, SAMPLES

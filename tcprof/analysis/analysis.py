@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis import summary
-from tcprof.analysis.account import NO_ACCOUNT, Account, Evidence, add_iterations, make_account
-from tcprof.analysis.clock import align_samples, check_clocks
 from tcprof.analysis.fingerprint import Marks, take_fingerprint
 from tcprof.analysis.gpus import list_gpus
-from tcprof.analysis.instances import Work, busy_time, instance_windows, list_instances
-from tcprof.analysis.iterations import find_iterating_paths, find_iterations
-from tcprof.analysis.kernel_order import KERNEL_ORDER, add_to_ranges, find_ordered_iterations
 from tcprof.analysis.kernels.launch_rates import rate_launches
 from tcprof.analysis.observed import Observed, observe
-from tcprof.analysis.projection import Attribution, Hierarchy, attribute, build_hierarchy
-from tcprof.analysis.sampling import Tensor, Windows, tensor_functions, without_errors
-from tcprof.analysis.warm_up import choose_warm_up, find_left_out
+from tcprof.analysis.ranges import summary
+from tcprof.analysis.ranges.instances import Work, busy_time, instance_windows, list_instances
+from tcprof.analysis.ranges.projection import Attribution, Hierarchy, attribute, build_hierarchy
+from tcprof.analysis.samples.clock import align_samples, check_clocks
+from tcprof.analysis.samples.sampling import Tensor, Windows, tensor_functions, without_errors
+from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER, add_to_ranges, find_ordered_iterations
+from tcprof.analysis.steps.iterations import find_iterating_paths, find_iterations
+from tcprof.analysis.steps.warm_up import choose_warm_up, find_left_out
+from tcprof.analysis.time.account import NO_ACCOUNT, Account, Evidence, add_iterations, make_account
 from tcprof.frames import INSTANCES, MODULES, RANGES, SAMPLE_METRICS, WORK, plain_texts
 from tcprof.memory import return_freed_memory
 from tcprof.sources import Recording, Samples, Source
@@ -133,8 +133,8 @@ def analyze(
             faster without the others. The fit adds what it needs, the clock check too.
         kernels: Whether to fit the kernels.
         warm_up: How many first iterations are warm-up, or ``all`` to count all; None: those that are found to be.
-        iteration: The range that iterates, see ``find_iterations``, or ``tcprof.analysis.kernel_order.KERNEL_ORDER``;
-            None: the one that is found.
+        iteration: The range that iterates, see ``find_iterations``, or ``steps.inferred_steps.KERNEL_ORDER``; None: the
+            one that is found.
         peak_tflops: The peak in 10^12 FLOP/s that FLOP are held against; None for the dense one of each kernel's
             precision.
 
@@ -271,10 +271,10 @@ def _account(
     if found is None:
         return ranges, instances, NO_ACCOUNT, MODULES.empty()
     from tcprof.analysis.flop.launches import add_useful_flop  # here, since what needs no fit should not wait
-    from tcprof.analysis.modules.homes import find_homes
+    from tcprof.analysis.modules.assignment import find_homes
     from tcprof.analysis.modules.summary import summarize_modules
-    from tcprof.analysis.rates import add_rates
-    from tcprof.analysis.useful import add_useful_sums
+    from tcprof.analysis.time.mfu import add_useful_sums
+    from tcprof.analysis.time.range_metrics import add_rates
 
     return_freed_memory()
     homes = find_homes(evidence.hierarchy, evidence.attribution, len(evidence.activities))

@@ -13,7 +13,7 @@ import pandas as pd
 from tcprof.analysis.analysis import Analysis
 from tcprof.analysis.intervals import OpenIntervals, StepFunction, union
 from tcprof.analysis.picking import pick_rows, rows_of_gpu
-from tcprof.analysis.timeline import IDLE, classes_of_activities
+from tcprof.analysis.time.timeline import IDLE, classes_of_activities
 from tcprof.arrays import Ints
 
 _KEYS = ["path_id", "module", "time_class", "kernel"]

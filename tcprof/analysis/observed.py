@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import distinct
-from tcprof.analysis.projection import CAUSES, REMEDIES, Attribution, Hierarchy
+from tcprof.analysis.ranges.projection import CAUSES, REMEDIES, Attribution, Hierarchy
 from tcprof.frames import ALONE
 from tcprof.sources import Samples, Source, Wrong
 

@@ -6,10 +6,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from tcprof.alone import AloneRuns
 from tcprof.api.reading import JudgedAnalysis, read
 from tcprof.record.command import RecordOptions
 from tcprof.record.recording import Session
+from tcprof.unprofiled import AloneRuns
 
 
 def profile(

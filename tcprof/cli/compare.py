@@ -101,10 +101,10 @@ def compare(
     Figures are medians per instance of a range, each with the 95 % interval of its change. Runs of one program differ:
     give several recordings a side; otherwise run-to-run variation is assumed, and smaller changes are inconclusive.
     """
-    from tcprof.comparison.gate.conditions import FINDING, parse_condition
-    from tcprof.comparison.gate.judgements import exit_status, judge_condition
-    from tcprof.findings.advice.compared import check_condition, judge_finding
+    from tcprof.comparison.gate.judge import exit_status, judge_condition
+    from tcprof.comparison.gate.parse import FINDING, parse_condition
     from tcprof.findings.compared import judge_comparison
+    from tcprof.findings.compared.advice import check_condition, judge_finding
     from tcprof.views.comparison import view_comparison
 
     conditions = [parse_condition(text) for text in fail_if or ()]

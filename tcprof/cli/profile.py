@@ -18,9 +18,9 @@ from tcprof.cli.targets import check_target, origin_of
 from tcprof.errors import StoppedError
 
 if TYPE_CHECKING:
-    from tcprof.alone import AloneRuns
     from tcprof.record.plan import Plan
     from tcprof.record.recording import RecordedRun, Session
+    from tcprof.unprofiled import AloneRuns
 
 FOR_NSYS = "tcprof.options_for_nsys"
 
@@ -159,10 +159,10 @@ def profile(
     The report, its SQLite export and the page are written side by side, named after the script. Options of tcprof and
     nsys go before the program; those that are not listed here are passed to nsys profile unchanged.
     """
-    from tcprof.alone import AloneRuns
     from tcprof.record.command import RecordOptions
     from tcprof.record.recording import Session
     from tcprof.record.sudo import become_root
+    from tcprof.unprofiled import AloneRuns
     from tcprof.views.profile import describe_end, describe_plan
 
     session = Session(program, output, repeat)
@@ -220,8 +220,8 @@ def _record_all(
 def _show(run: "RecordedRun", alone: "AloneRuns", *, redact: bool, in_full: bool, wide: bool) -> list[Path]:
     """Print a recording's ranges, or its iterations only, and write its page; returns what was written."""
     import tcprof
-    from tcprof.record.nsys.export import find_export
-    from tcprof.record.nsys.locate import find_nsys
+    from tcprof.nsys.export import find_export
+    from tcprof.nsys.locate import find_nsys
     from tcprof.render.html.options import PageOptions
     from tcprof.render.html.report import write_report
     from tcprof.views.recording.ranges import view_ranges

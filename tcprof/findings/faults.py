@@ -12,11 +12,11 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.borders import MOST_OFFSET_NS
 from tcprof.analysis.kernels.untraced import find_untraced
-from tcprof.analysis.offsets import LOWEST_CORRELATION
-from tcprof.analysis.sampling import samples_by_gpu
-from tcprof.analysis.summary import find_borders
+from tcprof.analysis.ranges.summary import find_borders
+from tcprof.analysis.samples.borders import MOST_OFFSET_NS
+from tcprof.analysis.samples.offsets import LOWEST_CORRELATION
+from tcprof.analysis.samples.sampling import samples_by_gpu
 from tcprof.errors import EXPORT_OR_COPY_AGAIN
 from tcprof.findings.finding import Finding, Severity
 from tcprof.sources import Wrong

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.timeline import TIME_CLASSES
+from tcprof.analysis.time.timeline import TIME_CLASSES
 from tcprof.findings.bound import CPU_BOUND, LAUNCH_BOUND, find_bound
 from tcprof.findings.iterations import IterationFigures, from_kernel_order
 from tcprof.findings.recording_cost import measure_cost

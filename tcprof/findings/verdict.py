@@ -10,7 +10,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import GRAPH
 from tcprof.analysis.kernels.summary import COUNTER_ONLY, could_be_tensor
-from tcprof.analysis.timeline import TIME_CLASSES
+from tcprof.analysis.time.timeline import TIME_CLASSES
 from tcprof.findings.bound import CPU_BOUND, LAUNCH_BOUND, WAITING_PCT, find_bound
 from tcprof.findings.iterations import IterationFigures
 from tcprof.findings.words import IDLED, WINDOW_NAMES, class_in_sentence

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tcprof.errors import UsageError
-from tcprof.record.nsys.capabilities import Capabilities
-from tcprof.record.nsys.locate import Nsys
-from tcprof.record.nsys.report import ReportFiles
+from tcprof.nsys.capabilities import Capabilities
+from tcprof.nsys.locate import Nsys
+from tcprof.nsys.report import ReportFiles
 
 LOWEST_FREQUENCY_HZ = 10
 HIGHEST_FREQUENCY_HZ = 200_000

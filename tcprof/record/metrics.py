@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tcprof.errors import NsysError
+from tcprof.nsys.capabilities import Capabilities, GpuSupport, read_general_metric_set
+from tcprof.nsys.locate import Nsys
+from tcprof.nsys.metricset import build_metric_set, read_sums
 from tcprof.record.command import RecordOptions
-from tcprof.record.metricset import build_metric_set, read_sums
-from tcprof.record.nsys.capabilities import Capabilities, GpuSupport, read_general_metric_set
-from tcprof.record.nsys.locate import Nsys
 from tcprof.record.trial import try_metric_set
 
 # What sets lack, best first, and how they are asked for; the first that is taken is used.

@@ -10,18 +10,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tcprof.errors import InputError, NsysError, StoppedError
-from tcprof.record.alone import AloneRun, run_alone
+from tcprof.nsys.export import check_export_place
+from tcprof.nsys.importer import import_stream
+from tcprof.nsys.locate import Nsys, survey_nsys
+from tcprof.nsys.problems import explain
+from tcprof.nsys.report import REPORT_SUFFIXES, STREAM_SUFFIX, ReportFiles
+from tcprof.nsys.run import Completed
 from tcprof.record.command import RecordOptions, name_options
-from tcprof.record.nsys.export import check_export_place
-from tcprof.record.nsys.importer import import_stream
-from tcprof.record.nsys.locate import Nsys, survey_nsys
-from tcprof.record.nsys.problems import explain
-from tcprof.record.nsys.report import REPORT_SUFFIXES, STREAM_SUFFIX, ReportFiles
 from tcprof.record.plan import Plan, plan_recording
-from tcprof.record.processes.run import Completed
-from tcprof.record.processes.shown import run_shown
 from tcprof.record.program import find_program
+from tcprof.record.run_shown import run_shown
 from tcprof.record.sudo import give_back
+from tcprof.record.unprofiled import AloneRun, run_alone
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Session:
         return run
 
     def run_alone(self, limit_s: float | None) -> AloneRun:
-        """Runs the program once without nsys; see ``tcprof.record.alone``.
+        """Runs the program once without nsys; see ``tcprof.record.unprofiled``.
 
         Args:
             limit_s: Seconds after which it is ended; None: it runs to its end.

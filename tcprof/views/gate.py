@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcprof import units
-from tcprof.comparison.gate.judgements import HOLDS_BOUND, INCONCLUSIVE, NO_INTERVAL, Found, Judgement, exit_status
+from tcprof.comparison.gate.judge import HOLDS_BOUND, INCONCLUSIVE, NO_INTERVAL, Found, Judgement, exit_status
 from tcprof.comparison.statistics.rows import MEAN, MEDIAN, TOO_FEW
 from tcprof.frames import quantity_of
 from tcprof.untrusted import printable

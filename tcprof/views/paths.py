@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.paths import SEPARATOR
+from tcprof.analysis.ranges.paths import SEPARATOR
 from tcprof.frames import Column
 from tcprof.untrusted import one_line
 from tcprof.views.cells import bar_length, sort_key

@@ -9,9 +9,9 @@ import pytest
 
 import tcprof
 from tcprof.findings.recording_cost import measure_cost
-from tcprof.record import alone
-from tcprof.record.alone import run_alone
+from tcprof.record import unprofiled as alone
 from tcprof.record.program import find_program
+from tcprof.record.unprofiled import run_alone
 
 pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
 

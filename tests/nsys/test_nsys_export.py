@@ -10,11 +10,11 @@ from builders import TraceBuilder
 
 from tcprof.errors import InputError, NsysError, OutputError, TcprofError
 from tcprof.frames import ALONE
-from tcprof.record.nsys.export import check_export, find_export
-from tcprof.record.nsys.locate import Nsys
-from tcprof.record.nsys.report import read_report_version
-from tcprof.sources.nsys_sqlite.alone import write_alone
+from tcprof.nsys.export import check_export, find_export
+from tcprof.nsys.locate import Nsys
+from tcprof.nsys.report import read_report_version
 from tcprof.sources.nsys_sqlite.export import NsysExport
+from tcprof.sources.nsys_sqlite.unprofiled import write_alone
 
 BEGUN = 1_700_000_000 * 10**9
 STEPS = pd.DataFrame({"process": 1, "training": True, "start_ns": [0, 10], "end_ns": [8, 18]})

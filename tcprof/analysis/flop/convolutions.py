@@ -19,7 +19,7 @@ from tcprof.analysis.flop.formulas import (
 )
 from tcprof.analysis.flop.names import Names
 from tcprof.analysis.modules.backward import NONE, Backward, trace_back
-from tcprof.analysis.projection import Hierarchy
+from tcprof.analysis.ranges.projection import Hierarchy
 from tcprof.annotate.ranges import DOMAIN
 from tcprof.annotate.steps import BACKWARD
 from tcprof.arrays import Bools, Floats, Ints

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from tcprof.analysis.account import Account, Evidence
 from tcprof.analysis.flop.ops import NONE, count_ops
-from tcprof.analysis.modules.homes import Homes
+from tcprof.analysis.modules.assignment import Homes
 from tcprof.analysis.modules.tree import RECOMPUTE_CODE
-from tcprof.analysis.projection import innermost_of_domain
-from tcprof.analysis.rates import tensor_launches
+from tcprof.analysis.ranges.projection import innermost_of_domain
+from tcprof.analysis.time.account import Account, Evidence
+from tcprof.analysis.time.range_metrics import tensor_launches
 from tcprof.frames import LAUNCHED, OPS_DOMAIN
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from tcprof.analysis.flop import formulas
 from tcprof.analysis.flop.convolutions import count_convolutions
 from tcprof.analysis.flop.names import Names
-from tcprof.analysis.projection import Hierarchy
+from tcprof.analysis.ranges.projection import Hierarchy
 from tcprof.arrays import Bools, Floats, Ints
 
 NONE = -1

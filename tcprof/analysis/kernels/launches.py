@@ -6,24 +6,24 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import ThreadpoolController
 
-from tcprof.analysis.borders import LEAST_OFFSET_NS
-from tcprof.analysis.clock import offset_errors
-from tcprof.analysis.copies import Copies, find_copies
 from tcprof.analysis.intervals import StepFunction
-from tcprof.analysis.kernels.capacity import fit_capacity, full_activity
 from tcprof.analysis.kernels.classes import Classes, classify
 from tcprof.analysis.kernels.design import Design, Launches, build_design
-from tcprof.analysis.kernels.enclosure import find_enclosure
 from tcprof.analysis.kernels.fit import PASSES, Fit, fit
+from tcprof.analysis.kernels.hard_bounds import find_enclosure
 from tcprof.analysis.kernels.interruptions import doubt_interrupted
 from tcprof.analysis.kernels.names import read_names
 from tcprof.analysis.kernels.places import join_alike, separate_places
+from tcprof.analysis.kernels.sm_clock import fit_capacity, full_activity
 from tcprof.analysis.kernels.untraced import find_untraced
 from tcprof.analysis.kernels.waiting import find_early
 from tcprof.analysis.kernels.work import SHARES, Limits, fit_counts, fit_shares, requests_per_ns
 from tcprof.analysis.picking import pick_rows, rows_of_gpu
-from tcprof.analysis.projection import Attribution, Hierarchy, ranges_of_activities
-from tcprof.analysis.sampling import read_rounded
+from tcprof.analysis.ranges.projection import Attribution, Hierarchy, ranges_of_activities
+from tcprof.analysis.samples.borders import LEAST_OFFSET_NS
+from tcprof.analysis.samples.clock import offset_errors
+from tcprof.analysis.samples.copies import Copies, find_copies
+from tcprof.analysis.samples.sampling import read_rounded
 from tcprof.arrays import Floats, Ints
 from tcprof.chips import PIPES_PER_SM, Chip, find_chip
 from tcprof.frames import KERNEL_KINDS, LAUNCHED

@@ -10,7 +10,7 @@ from tcprof.analysis.intervals import enumerate_keys
 from tcprof.analysis.kernels.design import Launches, make_sparse
 from tcprof.analysis.kernels.fit import Fit
 from tcprof.analysis.kernels.launches import KernelFit
-from tcprof.analysis.sampling import NORMAL_95
+from tcprof.analysis.samples.sampling import NORMAL_95
 from tcprof.arrays import Floats, Ints
 
 ROWS_AT_ONCE = 4096

@@ -6,7 +6,7 @@ import pandas as pd
 
 from tcprof.analysis.modules.backward import ENGINE, Backward
 from tcprof.analysis.modules.tree import NO_MODULE, PHASES
-from tcprof.analysis.projection import Hierarchy
+from tcprof.analysis.ranges.projection import Hierarchy
 from tcprof.arrays import Ints
 from tcprof.frames import IN_NO_MODULE, MODULE_TREE, OPS_DOMAIN
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.account import Account, Evidence
 from tcprof.analysis.kernels.launches import KernelFit
 from tcprof.analysis.kernels.sums import GroupSums
-from tcprof.analysis.modules.homes import Homes
+from tcprof.analysis.modules.assignment import Homes
 from tcprof.analysis.modules.tree import ALL, OTHER_CODE, PHASES
-from tcprof.analysis.rates import range_rates, values_of_evidence
-from tcprof.analysis.useful import rate_useful, useful_of_launches
+from tcprof.analysis.time.account import Account, Evidence
+from tcprof.analysis.time.mfu import rate_useful, useful_of_launches
+from tcprof.analysis.time.range_metrics import range_rates, values_of_evidence
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import LARGEST_UNCOVERED_PCT, MODULES
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.paths import tree_order
-from tcprof.analysis.projection import Hierarchy
+from tcprof.analysis.ranges.paths import tree_order
+from tcprof.analysis.ranges.projection import Hierarchy
 from tcprof.annotate.ranges import DOMAIN
 from tcprof.annotate.steps import BACKWARD, DATA, FORWARD, INFERENCE, OPTIMIZER, RECOMPUTE
 from tcprof.arrays import Bools, Ints

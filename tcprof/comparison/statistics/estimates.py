@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from tcprof.analysis.centers import LEVEL, Centers
-from tcprof.analysis.sampling import NORMAL_95
+from tcprof.analysis.samples.interval_estimates import LEVEL, Centers
+from tcprof.analysis.samples.sampling import NORMAL_95
 from tcprof.arrays import Bools, Floats, Ints
 
 NORMAL_80 = float(special.ndtri(0.8))

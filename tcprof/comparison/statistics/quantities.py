@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.rates import time_of_instances
+from tcprof.analysis.time.range_metrics import time_of_instances
 from tcprof.arrays import Bools, Floats, Ints
-from tcprof.comparison.places import KEYS, Renaming, rename_paths
+from tcprof.comparison.matching.places import KEYS, Renaming, rename_paths
 from tcprof.frames import QUANTITIES
 
 PEAK = "tensor_active_peak_pct"
@@ -44,7 +44,7 @@ def measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> Mea
 
     Args:
         analysis: The recording.
-        places: See ``tcprof.comparison.places.list_places``.
+        places: See ``tcprof.comparison.matching.places.list_places``.
         renaming: What its ranges are called.
     """
     index = pd.MultiIndex.from_frame(places[KEYS])

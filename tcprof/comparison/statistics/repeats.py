@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from tcprof.analysis.centers import LEVEL, Centers
+from tcprof.analysis.samples.interval_estimates import LEVEL, Centers
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.comparison.statistics.estimates import Change, Estimate, compare_estimates, estimate_within
 

@@ -10,7 +10,7 @@ from tcprof.comparison.statistics.estimates import Change, Estimate, decided_by_
 
 Slack = tuple[Floats, Floats]  # how far below and above a value the truth may lie
 
-# Anything above 0 reads at least 1, all else the nearest, see ``tcprof.analysis.sampling.rounding_slack``.
+# Anything above 0 reads at least 1, all else the nearest, see ``tcprof.analysis.samples.sampling.rounding_slack``.
 MOST_BELOW_PCT, MOST_ABOVE_PCT = 1.0, 0.5
 ROUNDED_QUANTITIES = ("tensor_active_mean_pct", "tensor_active_s")
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tcprof.comparison import Comparison, Side
-from tcprof.comparison.gate.doubts import Doubt
+from tcprof.comparison.gate.caveats import Doubt
 from tcprof.comparison.side import gpu_models
 from tcprof.findings import cautions, faults
 from tcprof.findings.compared.cautions import find_cautions, find_shared, find_unmapped

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from tcprof.comparison import Comparison
 from tcprof.comparison.baselines import put_first
-from tcprof.comparison.gate.judgements import Judgement
+from tcprof.comparison.gate.judge import Judgement
 from tcprof.findings.compared import ComparedFindings, judge_comparison
 from tcprof.render.html.options import USUAL, PageOptions
 from tcprof.render.html.shell import read_asset, render_macros, render_page, write_page

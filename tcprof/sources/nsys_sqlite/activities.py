@@ -9,7 +9,7 @@ from sqlalchemy import Select, Table, func, select, union_all
 
 from tcprof.arrays import Floats, Ints, hold_once
 from tcprof.frames import ACTIVITIES, DEVICE_TO_HOST, HOST_TO_DEVICE, LAUNCHES, WAITS
-from tcprof.sources.nsys_sqlite import schema
+from tcprof.nsys import schema
 from tcprof.sources.nsys_sqlite.database import UNNAMED, Database, distinct_pairs
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 

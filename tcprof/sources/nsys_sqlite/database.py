@@ -23,10 +23,10 @@ from sqlalchemy.dialects import sqlite
 
 from tcprof.arrays import Ints
 from tcprof.errors import EXPORT_AGAIN, InputError
-from tcprof.sources.nsys_sqlite import schema
-from tcprof.sources.nsys_sqlite.opening import OpenedExport, decode
+from tcprof.nsys import schema
+from tcprof.nsys.opening import OpenedExport, decode
+from tcprof.nsys.schema import STRINGS, Limits
 from tcprof.sources.nsys_sqlite.query import LONGEST_TEXT, UNKNOWN, Query
-from tcprof.sources.nsys_sqlite.schema import STRINGS, Limits
 from tcprof.sources.source import Wrong
 
 READ_AT_ONCE = 65_536

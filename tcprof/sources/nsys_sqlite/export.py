@@ -12,14 +12,14 @@ import pandas as pd
 from sqlalchemy import Table
 
 from tcprof.frames import DIAGNOSTICS, GPUS, SAMPLE_METRICS
-from tcprof.sources.nsys_sqlite import schema
+from tcprof.nsys import schema
+from tcprof.redaction.messages import without_private
 from tcprof.sources.nsys_sqlite.activities import count_lost_launches, read_activities, read_launches, read_waits
-from tcprof.sources.nsys_sqlite.alone import read_alone
 from tcprof.sources.nsys_sqlite.database import Columns, Database, texts
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 from tcprof.sources.nsys_sqlite.ranges import read_ranges
-from tcprof.sources.nsys_sqlite.redaction.messages import without_private
 from tcprof.sources.nsys_sqlite.samples import read_samples
+from tcprof.sources.nsys_sqlite.unprofiled import read_alone
 from tcprof.sources.source import Recording, Samples, Wrong
 
 HIGHEST_KILOHERTZ = 1e7  # a clock below this is in kHz, as old exports have it

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from tcprof.arrays import Bools, Ints, hold_once
 from tcprof.frames import NVTX_RANGES, OPS_DOMAIN
-from tcprof.sources.nsys_sqlite import schema
+from tcprof.nsys import schema
 from tcprof.sources.nsys_sqlite.database import UNNAMED, Database, distinct_pairs, texts
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 from tcprof.sources.source import UNNAMED_DOMAIN

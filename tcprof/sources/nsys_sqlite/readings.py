@@ -10,7 +10,7 @@ from sqlalchemy import Table
 from tcprof.arrays import Ints
 from tcprof.chips import Chip, Metric, find_chip
 from tcprof.frames import FROM_COUNTS
-from tcprof.sources.nsys_sqlite import schema
+from tcprof.nsys import schema
 from tcprof.sources.nsys_sqlite.database import Database
 
 HIGHEST_CLOCK_HZ = 10**10  # no chip comes near

@@ -13,7 +13,7 @@ import pandas as pd
 from tcprof.arrays import Floats, Ints, hold_once
 from tcprof.chips import PIPES_PER_SM
 from tcprof.frames import FROM_COUNTS, SAMPLES
-from tcprof.sources.nsys_sqlite import schema
+from tcprof.nsys import schema
 from tcprof.sources.nsys_sqlite.database import Database
 from tcprof.sources.nsys_sqlite.generic_events import read_events
 from tcprof.sources.nsys_sqlite.gpu_metrics import read_table

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tcprof import units
 from tcprof.comparison import Comparison
-from tcprof.findings.advice.compared import ComparedAdvice, describe_won
+from tcprof.findings.compared.advice import ComparedAdvice, describe_won
 from tcprof.views.cells import word_cell
 from tcprof.views.document import Heading, Notes, Row, Section, Table
 

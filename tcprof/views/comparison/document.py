@@ -7,10 +7,10 @@ from typing import Any
 import pandas as pd
 
 from tcprof.comparison import Comparison
-from tcprof.comparison.gate.judgements import Judgement
+from tcprof.comparison.gate.judge import Judgement
 from tcprof.comparison.statistics.rows import MEAN, MEDIAN
-from tcprof.findings.advice.compared import ComparedAdvice, compare_advice, describe_compared
 from tcprof.findings.compared import ComparedFindings
+from tcprof.findings.compared.advice import ComparedAdvice, compare_advice, describe_compared
 from tcprof.findings.compared.rows import list_gpus
 from tcprof.views.choices import ROWS_SHOWN
 from tcprof.views.comparison.kernels import list_kernel_changes

@@ -7,7 +7,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.comparison import Comparison
-from tcprof.comparison.kernels.waterfall import TENSOR_ACTIVE, TIME, TOTAL
+from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME, TOTAL
 from tcprof.findings.compared.rows import iteration_name
 from tcprof.views.cells import sort_key
 from tcprof.views.document import BECAME, Cell, Heading, Row, Table

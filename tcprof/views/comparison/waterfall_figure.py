@@ -8,7 +8,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.comparison import Comparison
-from tcprof.comparison.kernels.waterfall import TIME
+from tcprof.comparison.waterfall import TIME
 from tcprof.findings.compared.rows import side_names
 from tcprof.views.comparison.series import BETTER_COLOR, RECEDED, SIDE_COLORS, WORSE_COLOR
 from tcprof.views.comparison.waterfall import part_label

@@ -9,9 +9,9 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings
-from tcprof.findings.advice import Advice, Gain, Option, advise
-from tcprof.findings.advice.advice import NOTABLE_PCT, describe_futile, describe_gain
+from tcprof.findings.advise import advise
 from tcprof.findings.notes import as_sentence
+from tcprof.findings.pricing.advice import NOTABLE_PCT, Advice, Gain, Option, describe_futile, describe_gain
 from tcprof.findings.words import name_gpus
 from tcprof.frames import ADVICE
 from tcprof.views.document import Code, Document, Notes, Part, Section

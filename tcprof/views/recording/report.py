@@ -3,7 +3,7 @@
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings
-from tcprof.findings.advice import advise
+from tcprof.findings.advise import advise
 from tcprof.findings.modules import describe_homes, describe_modules, describe_useful
 from tcprof.findings.notes import describe_peaks
 from tcprof.memory import return_freed_memory

@@ -4,7 +4,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings, summarize_checks
-from tcprof.findings.advice import advise
+from tcprof.findings.advise import advise
 from tcprof.findings.modules import describe_utilization
 from tcprof.findings.notes import describe_peaks
 from tcprof.frames import OPS_DOMAIN

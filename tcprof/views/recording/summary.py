@@ -8,11 +8,11 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.picking import rows_of_gpu
-from tcprof.analysis.sampling import rounding_slack
+from tcprof.analysis.samples.sampling import rounding_slack
+from tcprof.analysis.typical import find_typical
 from tcprof.findings import Findings, GpuFindings, count_checks, why_no_kernels
 from tcprof.findings.iterations import IterationFigures
 from tcprof.findings.notes import name_peak
-from tcprof.findings.typical import find_typical
 from tcprof.findings.verdict import describe_span
 from tcprof.findings.words import WINDOW_NAMES
 from tcprof.frames import HEADLINE, LARGEST_UNCOVERED_PCT, RANGES, Column

@@ -9,8 +9,8 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.picking import pick_rows, rows_of_gpu
-from tcprof.analysis.projection import launches_of
-from tcprof.analysis.timeline import TIME_CLASSES, classes_of_activities
+from tcprof.analysis.ranges.projection import launches_of
+from tcprof.analysis.time.timeline import TIME_CLASSES, classes_of_activities
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import OPS_DOMAIN
 from tcprof.memory import return_freed_memory
