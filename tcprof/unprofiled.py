@@ -12,15 +12,15 @@ from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES
 from tcprof.findings.recording_cost import list_steps
 from tcprof.nsys.export import find_export
 from tcprof.nsys.locate import find_nsys
-from tcprof.record import unprofiled as alone
+from tcprof.record import unprofiled as unprofiled
 from tcprof.record.command import RecordOptions
 from tcprof.record.recording import RecordedRun, Session
-from tcprof.sources.nsys_sqlite.unprofiled import write_alone
+from tcprof.sources.nsys_sqlite.unprofiled import write_unprofiled
 
 _AnyAnalysis = TypeVar("_AnyAnalysis", bound=Analysis)
 
 
-class AloneRuns:
+class UnprofiledRuns:
     """Times the program's steps without nsys, once for all recordings of it.
 
     Args:
@@ -41,7 +41,7 @@ class AloneRuns:
     ) -> None:
         self._session, self._asked, self._note, self._begin = session, asked, note, begin
         recorded_s = math.inf if options.duration_s is None else (options.delay_s or 0.0) + options.duration_s
-        limit_s = recorded_s if asked else min(alone.LONGEST_S, recorded_s)
+        limit_s = recorded_s if asked else min(unprofiled.LONGEST_S, recorded_s)
         self._limit_s = None if math.isinf(limit_s) else limit_s
         self._steps: pd.DataFrame | None = None
         self._is_done = False
@@ -59,24 +59,25 @@ class AloneRuns:
             self._is_done, self._steps = True, self._run()
         if self._steps is None:
             return analysis
-        write_alone(find_export(run.report, find_nsys), self._steps)
-        return replace(analysis, observed=replace(analysis.observed, alone=self._steps))
+        write_unprofiled(find_export(run.report, find_nsys), self._steps)
+        return replace(analysis, observed=replace(analysis.observed, unprofiled=self._steps))
 
     def _is_of_use(self, analysis: Analysis, run: RecordedRun) -> bool:
         has_steps = len(list_steps(analysis.nvtx_ranges)) > FEWEST_INSTANCES
         if self._asked and not has_steps:
             self._note(("the program is not run without nsys: tcprof found too few steps in it.",))
         ended_well = not run.program_status and not run.was_stopped
-        return has_steps and ended_well and (bool(self._asked) or run.seconds < alone.LONGEST_S)
+        return has_steps and ended_well and (bool(self._asked) or run.seconds < unprofiled.LONGEST_S)
 
     def _run(self) -> pd.DataFrame | None:
         """The steps; None where the program did not run as it did before."""
         at_most = "" if self._limit_s is None else f", for {self._limit_s:g} s at most"
         self._begin(
-            f"running the program once more, without nsys{at_most}, to see what recording costs (--no-alone: never)"
+            f"running the program once more, without nsys{at_most}, to see what recording costs "
+            "(--no-unprofiled: never)"
         )
         try:
-            run = self._session.run_alone(self._limit_s)
+            run = self._session.run_unprofiled(self._limit_s)
         except KeyboardInterrupt:
             self._note(("the run without nsys was stopped, and is not compared.",))
             return None

@@ -45,7 +45,7 @@ class Net(torch.nn.Module):
         return self.head(x)
 
 
-class Homes:
+class ModuleAssignment:
     """Which module made each node of the autograd graph: those that its outputs reach and its inputs do not."""
 
     def __init__(self, root: Any) -> None:
@@ -70,7 +70,7 @@ def events_of_a_step() -> tuple[list[Any], dict[int, str]]:
     """What PyTorch's profiler saw of a step, modules among it, and the module of each node."""
     torch.manual_seed(0)
     net = Net()
-    homes = Homes(net)
+    homes = ModuleAssignment(net)
     opened: list[Any] = []
 
     def push(module: Any, _: Any) -> None:

@@ -106,7 +106,7 @@ def test_columns_that_are_read_are_copied(tmp_path: Path) -> None:
     for table in tables:
         reflected = Table(table.name, MetaData(), *(Column(column.name) for column in table.c))
         assert [column.name for column in copied_columns(reflected)] == [column.name for column in table.c]
-    assert schema.ALONE in tables
+    assert schema.UNPROFILED in tables
 
 
 @pytest.mark.parametrize(("name", "value"), [("PROCESS_0", "Graph"), (f"PROCESS_1:{CANARY}", "Graph")])

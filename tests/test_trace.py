@@ -9,7 +9,7 @@ from builders import PROCESS, TraceBuilder, assert_rows, global_id
 from slow import slow
 
 from tcprof.errors import InputError
-from tcprof.frames import ACTIVITIES, DIAGNOSTICS, GPUS, LAUNCHES, NVTX_RANGES
+from tcprof.frames import ACTIVITIES, API_CALLS, DIAGNOSTICS, GPUS, NVTX_RANGES
 from tcprof.nsys import schema
 from tcprof.redaction.redact import redact
 from tcprof.sources import Recording
@@ -319,7 +319,7 @@ def test_activities_that_are_cut_or_odd(tmp_path):
 def test_no_activities(tmp_path):
     trace = TraceBuilder().recorded(duration=1).trace(tmp_path)
     assert_dtypes(trace.activities(), ACTIVITIES)
-    assert_dtypes(trace.launches(), LAUNCHES)
+    assert_dtypes(trace.launches(), API_CALLS)
 
 
 def test_cuda_devices_are_the_gpus_of_the_same_number_unless_the_export_says_otherwise(tmp_path):
@@ -354,7 +354,7 @@ def test_launches(tmp_path):
         1000     2       1            30
         """
     assert_rows(trace.launches(), expected)
-    assert_dtypes(trace.launches(), LAUNCHES)
+    assert_dtypes(trace.launches(), API_CALLS)
 
 
 def test_of_a_runtime_call_and_the_driver_call_in_it_the_outer_one_is_the_launch(tmp_path):

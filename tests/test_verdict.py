@@ -183,7 +183,7 @@ class TestWhole:
             trace.range("step", start - 20 * US, start - 5 * US)
         trace.kernel(TENSOR, 20_000 * US, 30_000 * US, launched=19_000 * US)
         analysis = tcprof.read(trace.write(tmp_path))
-        launched = analysis.launched[analysis.launched["iteration"] >= 0]
+        launched = analysis.kernel_instances[analysis.kernel_instances["iteration"] >= 0]
         active = 100 * launched["tensor_active_ns"].sum() / launched["duration_ns"].sum()
         assert f"(in which the Tensor Cores were busy {format_pct(active)})" in analysis.verdict[0]
 

@@ -297,9 +297,9 @@ def test_idle_mix_and_intensity_are_all_that_the_fit_tells_of_the_change(read, b
         analysis = read(name)
         counted = analysis.iterations[~analysis.iterations["warm_up"]]
         windows = analysis.instances[analysis.instances["range"].isin(counted["range"])]
-        start = analysis.activities["start_ns"].to_numpy()[analysis.launched["activity"]]
+        start = analysis.activities["start_ns"].to_numpy()[analysis.kernel_instances["activity"]]
         inside = [
-            analysis.launched["tensor_active_ns"][(start >= first) & (start < last)].sum()
+            analysis.kernel_instances["tensor_active_ns"][(start >= first) & (start < last)].sum()
             for first, last in zip(windows["gpu_start_ns"], windows["gpu_end_ns"], strict=True)
         ]
         fitted.append(100 * sum(inside) / counted["gpu_window_ns"].sum())

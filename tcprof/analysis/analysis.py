@@ -57,10 +57,10 @@ class Analysis:
             repeats in the order of the kernels; empty where nothing does.
         paths: See ``tcprof.frames.PATHS``.
         activities: See ``tcprof.frames.ACTIVITIES``.
-        launches: The API calls that started them, see ``tcprof.frames.LAUNCHES``.
+        api_calls: The API calls that started them, see ``tcprof.frames.API_CALLS``.
         waits: The API calls that waited for a GPU, see ``tcprof.frames.WAITS``.
-        launched: One row for each launch of a kernel, see ``tcprof.frames.LAUNCHED``; empty where the kernels were
-            not fitted.
+        kernel_instances: One row for each launch of a kernel, see ``tcprof.frames.KERNEL_INSTANCES``; empty where
+            the kernels were not fitted.
         kernels: One row for each GPU, kernel and launch geometry, see ``tcprof.frames.KERNELS``.
         split_by_path: Makes ``kernels_by_path``, which few ask for.
         modules: One row for each GPU, module and phase, see ``tcprof.frames.MODULES``; empty where no range names one.
@@ -83,9 +83,9 @@ class Analysis:
     iterations: pd.DataFrame
     paths: pd.DataFrame
     activities: pd.DataFrame
-    launches: pd.DataFrame
+    api_calls: pd.DataFrame
     waits: pd.DataFrame
-    launched: pd.DataFrame
+    kernel_instances: pd.DataFrame
     kernels: pd.DataFrame
     split_by_path: Callable[[], pd.DataFrame]
     modules: pd.DataFrame
@@ -108,9 +108,9 @@ class Analysis:
         return take_fingerprint(self.samples if self.activities.empty else self.activities)
 
     @property
-    def alone(self) -> pd.DataFrame:
-        """The steps of a run without a profiler, see ``tcprof.frames.ALONE``; empty where there was none."""
-        return self.observed.alone
+    def unprofiled(self) -> pd.DataFrame:
+        """The steps of a run without a profiler, see ``tcprof.frames.UNPROFILED``; empty where there was none."""
+        return self.observed.unprofiled
 
 
 @plain_texts()
@@ -179,7 +179,7 @@ class _Recorded:
     """What is in a recording: its activities attributed to its ranges, its samples on the clock of the trace."""
 
     recording: Recording
-    launches: pd.DataFrame
+    api_calls: pd.DataFrame
     waits: pd.DataFrame
     activities: pd.DataFrame
     hierarchy: Hierarchy
@@ -191,14 +191,14 @@ class _Recorded:
     @property
     def frames(self) -> dict[str, Any]:
         """What an analysis has of it as it was read."""
-        return {name: getattr(self, name) for name in ("recording", "activities", "launches", "waits", "clocks")}
+        return {name: getattr(self, name) for name in ("recording", "activities", "api_calls", "waits", "clocks")}
 
 
 def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
     """What is in a recording, with what a fit needs, if there is to be one."""
     metrics = {*metrics, "gr_active_pct", *(_OF_FIT if kernels else ())}
     with ThreadPoolExecutor() as pool:  # reading is most of the work, and it waits for SQLite
-        read_samples, read_launches = pool.submit(source.samples, metrics), pool.submit(source.launches)
+        read_samples, read_launches = pool.submit(source.samples, metrics), pool.submit(source.api_calls)
         read_waits = pool.submit(source.waits)
         recording, activities = source.recording(), source.activities(geometry=kernels)
         hierarchy = build_hierarchy(source.ranges())
@@ -224,7 +224,7 @@ def _place(
         return hierarchy, attribution, instances, work, iteration
     chosen = [] if iteration else find_iterating_paths(instances, hierarchy.paths, activities)
     with_geometry = activities if recorded.has_geometry or chosen else source.activities(geometry=True)
-    found = None if chosen else find_ordered_iterations(recorded.launches, with_geometry)
+    found = None if chosen else find_ordered_iterations(recorded.api_calls, with_geometry)
     if found is None:
         return hierarchy, attribution, instances, work, iteration or chosen
     hierarchy, attribution = add_to_ranges(found, hierarchy, attribution)
@@ -282,7 +282,7 @@ def _account(
     return_freed_memory()
     account = add_iterations(account, evidence, iterations)
     modules, of_launch = summarize_modules(found, account, evidence, iterations, homes)
-    account = replace(account, launched=account.launched.assign(module=of_launch))
+    account = replace(account, kernel_instances=account.kernel_instances.assign(module=of_launch))
     return_freed_memory()
     ranges, instances = add_rates(ranges, instances, account, evidence)
     return *add_useful_sums(ranges, instances, account, evidence), account, modules

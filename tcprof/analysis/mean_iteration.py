@@ -79,7 +79,7 @@ def _windows(analysis: Analysis, gpu: int) -> tuple[tuple[int, ...], Ints, Ints]
 
 def _pieces_of_work(analysis: Analysis, mine: Ints, low: Ints, high: Ints) -> pd.DataFrame:
     """The time that each activity has for itself within some windows."""
-    launched, place = analysis.launched, {}
+    launched, place = analysis.kernel_instances, {}
     of_class = classes_of_activities(analysis.activities, launched, analysis.kernels)[mine]
     start, end = (analysis.activities[name].to_numpy()[mine] for name in ("start_ns", "end_ns"))
     # Outside of the windows all time is taken.

@@ -40,7 +40,7 @@ def keep_gpus(analysis: _Any, gpus: Collection[int]) -> _Any:
         if isinstance(frame := getattr(analysis, field.name), pd.DataFrame) and "gpu" in frame.columns
     }
     frames: dict[str, Any] = {name: getattr(analysis, name)[rows].reset_index(drop=True) for name, rows in kept.items()}
-    launched = frames["launched"]
+    launched = frames["kernel_instances"]
     keys = {key: _renumber(launched[key].to_numpy(), kept[name]) for key, name in _KEYS.items()}
 
     def split_by_path() -> pd.DataFrame:
@@ -48,7 +48,7 @@ def keep_gpus(analysis: _Any, gpus: Collection[int]) -> _Any:
         return by_path[by_path["gpu"].isin(gpus)].reset_index(drop=True)
 
     tensor = {gpu: function for gpu, function in analysis.tensor.items() if gpu in gpus}
-    others = {"launched": launched.assign(**keys), "tensor": tensor, "split_by_path": split_by_path}
+    others = {"kernel_instances": launched.assign(**keys), "tensor": tensor, "split_by_path": split_by_path}
     return replace(analysis, **{**frames, **others})
 
 

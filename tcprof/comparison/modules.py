@@ -63,7 +63,7 @@ def compare_modules(base: Sequence[Analysis], new: Sequence[Analysis], iterate: 
         its launches are known by other iterations than these.
     """
     recordings = (*base, *new)
-    in_iterations = (bool((each.launched["iteration"] >= 0).any()) for each in recordings)
+    in_iterations = (bool((each.kernel_instances["iteration"] >= 0).any()) for each in recordings)
     if any(each.modules.empty for each in recordings) or any(found != iterate for found in in_iterations):
         return MODULE_CHANGES.empty()
     folded = [_fold(each.modules) for each in recordings]
@@ -97,8 +97,11 @@ def _read(analysis: Analysis, modules: pd.DataFrame, index: pd.MultiIndex) -> _R
     """
     place = index.get_indexer(pd.MultiIndex.from_frame(modules[_KEYS]))
     alike = np.bincount(place, minlength=len(index)).astype(np.float64)
-    counted = are_counted(analysis.launched, analysis.iterations) & (analysis.launched["module"] >= 0).to_numpy()
-    launched = analysis.launched[counted]
+    counted = (
+        are_counted(analysis.kernel_instances, analysis.iterations)
+        & (analysis.kernel_instances["module"] >= 0).to_numpy()
+    )
+    launched = analysis.kernel_instances[counted]
     around = _places_around(modules, index)
     time = _time_per_iteration(launched, analysis.iterations, around, index)
     kinds = analysis.activities["kind"].to_numpy()[launched["activity"].to_numpy()]

@@ -103,7 +103,7 @@ def _list_ranges(analysis: Analysis, instances: pd.DataFrame, own: pd.Series, pa
 
 def _list_work(analysis: Analysis, gpu: int, row: Ints, start: int, end: int) -> pd.DataFrame:
     """What runs on the GPU meanwhile, in order of time."""
-    activities, launched = analysis.activities, analysis.launched
+    activities, launched = analysis.activities, analysis.kernel_instances
     of_activity = np.full(len(activities), NONE, dtype=np.int64)
     of_activity[launched["activity"].to_numpy()] = row
     meanwhile = (activities["gpu"] == gpu) & (activities["start_ns"] < end) & (activities["end_ns"] > start)

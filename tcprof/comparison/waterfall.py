@@ -106,7 +106,7 @@ def largest_part(waterfall: pd.DataFrame, gpu: int, quantity: str = TIME) -> pd.
 
 
 def _measure(analysis: Analysis, gpu: int, spans: Spans, row: Ints, rows: int) -> _Busy:
-    launched = rows_of_gpu(analysis.launched, gpu)
+    launched = rows_of_gpu(analysis.kernel_instances, gpu)
     activities = rows_of_gpu(analysis.activities, gpu)
     row = row[launched.index.to_numpy()]
     first, last = activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()

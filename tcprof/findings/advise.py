@@ -34,7 +34,7 @@ def advise(analysis: Analysis) -> tuple[Advice, ...]:
 
 
 def _find(analysis: Analysis) -> tuple[Advice, ...]:
-    if analysis.launched.empty:
+    if analysis.kernel_instances.empty:
         return ()
     steps = measure_steps(analysis)
     own = {gpu: share_idle_time(step, _apply_rules(step)) for gpu, step in steps.items()}

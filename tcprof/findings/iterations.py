@@ -106,7 +106,7 @@ def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
 
 def measure_outside(analysis: Analysis, gpu: int) -> tuple[float, float]:
     """Shares of a GPU's kernel time that are in no iteration, of all kernels and tensor kernels; NaN without a fit."""
-    launched = rows_of_gpu(analysis.launched, gpu)
+    launched = rows_of_gpu(analysis.kernel_instances, gpu)
     time, is_outside = launched["duration_ns"].to_numpy(np.float64), (launched["iteration"] < 0).to_numpy()
     is_tensor = analysis.kernels["tensor_kernel"].to_numpy(bool)[launched["kernel"].to_numpy()]
     return (

@@ -152,9 +152,9 @@ class _Base:
     is_all_traced: bool
 
     @cached_property
-    def launched(self) -> pd.DataFrame:
-        """Its rows of ``tcprof.frames.LAUNCHED``."""
-        launched, iterations = self.analysis.launched, self.analysis.iterations
+    def kernel_instances(self) -> pd.DataFrame:
+        """Its rows of ``tcprof.frames.KERNEL_INSTANCES``."""
+        launched, iterations = self.analysis.kernel_instances, self.analysis.iterations
         chosen = launched["gpu"] == self.gpu
         if self.of_iterations:
             chosen &= launched["iteration"].isin(iterations.index[~iterations["warm_up"]])
@@ -163,13 +163,13 @@ class _Base:
     @property
     def kernels(self) -> pd.DataFrame:
         """The rows of ``tcprof.frames.KERNELS`` that were launched in it."""
-        return self.analysis.kernels.loc[self.launched["kernel"].unique()]
+        return self.analysis.kernels.loc[self.kernel_instances["kernel"].unique()]
 
     @property
     def lacks_some(self) -> bool:
         """Whether the recording has kernels beside it that use the Tensor Cores, or may do so."""
         kernels = self.analysis.kernels[self.analysis.kernels["gpu"] == self.gpu]
-        others = kernels.drop(index=self.launched["kernel"].unique())
+        others = kernels.drop(index=self.kernel_instances["kernel"].unique())
         return bool((others["tensor_kernel"] | could_be_tensor(others) | (others["family"] == GRAPH)).any())
 
 
@@ -217,8 +217,8 @@ def _while_they_ran(base: _Base) -> str:
     """How busy the Tensor Cores were under the tensor kernels."""
     if base.analysis.tensor_source == "none":
         return " (by their names)"
-    is_tensor = base.analysis.kernels["tensor_kernel"].to_numpy(bool)[base.launched["kernel"].to_numpy()]
-    known = base.launched[is_tensor & base.launched["tensor_active_ns"].notna().to_numpy()]
+    is_tensor = base.analysis.kernels["tensor_kernel"].to_numpy(bool)[base.kernel_instances["kernel"].to_numpy()]
+    known = base.kernel_instances[is_tensor & base.kernel_instances["tensor_active_ns"].notna().to_numpy()]
     total = float(known["duration_ns"].sum())
     if not total > 0:
         return ""

@@ -87,7 +87,7 @@ GRAPHS = _table("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", _ACTIVITY + "graphId graphExe
 ACTIVITY_TABLES = (KERNELS, COPIES, SETS, GRAPHS)
 
 # Not of Nsight Systems: see tcprof.sources.nsys_sqlite.unprofiled.
-ALONE = _table("TCPROF_ALONE", "process:number training:number start:time end:time")
+UNPROFILED = _table("TCPROF_ALONE", "process:number training:number start:time end:time")
 
 # NVTX_EVENTS.eventType
 NVTX_PUSH_POP = 59

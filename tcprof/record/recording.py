@@ -21,7 +21,7 @@ from tcprof.record.plan import Plan, plan_recording
 from tcprof.record.program import find_program
 from tcprof.record.run_shown import run_shown
 from tcprof.record.sudo import give_back
-from tcprof.record.unprofiled import AloneRun, run_alone
+from tcprof.record.unprofiled import UnprofiledRun, run_unprofiled
 
 
 @dataclass(frozen=True)
@@ -96,13 +96,13 @@ class Session:
             give_back(run.report)
         return run
 
-    def run_alone(self, limit_s: float | None) -> AloneRun:
+    def run_unprofiled(self, limit_s: float | None) -> UnprofiledRun:
         """Runs the program once without nsys; see ``tcprof.record.unprofiled``.
 
         Args:
             limit_s: Seconds after which it is ended; None: it runs to its end.
         """
-        return run_alone(self._program, limit_s)
+        return run_unprofiled(self._program, limit_s)
 
 
 def record(nsys: Nsys, argv: Sequence[str], asked: ReportFiles) -> RecordedRun:

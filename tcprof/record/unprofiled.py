@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from tcprof.errors import NsysError
-from tcprof.frames import ALONE
+from tcprof.frames import UNPROFILED
 from tcprof.record.program import annotated
 from tcprof.temporary import temporary_folder
 
@@ -19,11 +19,11 @@ _GRACE_S = 5.0  # from the signal that asks the program to end
 
 
 @dataclass(frozen=True)
-class AloneRun:
+class UnprofiledRun:
     """A run without nsys.
 
     Attributes:
-        steps: See ``tcprof.frames.ALONE``.
+        steps: See ``tcprof.frames.UNPROFILED``.
         status: Exit status of the program; None where it was ended as its time was over.
     """
 
@@ -31,7 +31,7 @@ class AloneRun:
     status: int | None
 
 
-def run_alone(program: tuple[str, ...], limit_s: float | None) -> AloneRun:
+def run_unprofiled(program: tuple[str, ...], limit_s: float | None) -> UnprofiledRun:
     """Runs a program by itself, in silence, and times its steps.
 
     Args:
@@ -43,7 +43,7 @@ def run_alone(program: tuple[str, ...], limit_s: float | None) -> AloneRun:
     """
     with temporary_folder() as folder:
         status = _run(annotated(program, "modules", folder), limit_s)
-        return AloneRun(_read_steps(folder), status)
+        return UnprofiledRun(_read_steps(folder), status)
 
 
 def _run(command: tuple[str, ...], limit_s: float | None) -> int | None:
@@ -79,4 +79,4 @@ def _read_steps(folder: Path) -> pd.DataFrame:
     steps = pd.DataFrame(rows, columns=["process", "training", "start_ns", "end_ns"])
     first = steps["start_ns"].min() if len(steps) else 0
     moved = {name: steps[name] - first for name in ("start_ns", "end_ns")}
-    return ALONE.conform(steps.assign(**moved).sort_values(["process", "start_ns"]))
+    return UNPROFILED.conform(steps.assign(**moved).sort_values(["process", "start_ns"]))

@@ -64,7 +64,7 @@ _KEPT_TEXT: dict[str, set[str]] = {
     "TARGET_INFO_CUDA_CONTEXT_INFO": set(),
     "PROCESSES": set(),
     schema.CUDA_DEVICES.name: set(),
-    schema.ALONE.name: set(),
+    schema.UNPROFILED.name: set(),
     schema.METRIC_NAMES.name: {"metricName"},
     schema.NVTX.name: {"text"},
     schema.GPUS.name: {"name", "chipName"},
@@ -185,7 +185,7 @@ def keeps_text(column: ColumnElement[Any]) -> bool:
 
 def copied_columns(table: Table) -> list[Column[Any]]:
     """The columns of a table that a copy has: those that tcprof wrote, or whose names are made of nsys's words."""
-    of_tcprof = schema.ALONE.c if table.name == schema.ALONE.name else ()
+    of_tcprof = schema.UNPROFILED.c if table.name == schema.UNPROFILED.name else ()
     return [column for column in table.c if column.name in of_tcprof or is_own(column.name)]
 
 

@@ -17,7 +17,17 @@ from tcprof.views.recording.facts import document_data
 ABOUT = "recording.json"
 FRAMES = (
     *("ranges", "instances", "iterations", "paths", "nvtx_ranges", "samples", "activities", "gpus"),
-    *("modules", "kernels", "kernels_by_path", "launched", "timeline", "ledger", "clocks", "outside", "alone"),
+    *(
+        "modules",
+        "kernels",
+        "kernels_by_path",
+        "kernel_instances",
+        "timeline",
+        "ledger",
+        "clocks",
+        "outside",
+        "unprofiled",
+    ),
 )
 
 

@@ -1,4 +1,4 @@
-"""``tcprof profile --alone``: the program once more, without nsys, with its steps timed by the same hooks."""
+"""``tcprof profile --unprofiled``: the program once more, without nsys, with its steps timed by the same hooks."""
 
 import os
 import time
@@ -11,7 +11,7 @@ import tcprof
 from tcprof.findings.recording_cost import measure_cost
 from tcprof.record import unprofiled as alone
 from tcprof.record.program import find_program
-from tcprof.record.unprofiled import run_alone
+from tcprof.record.unprofiled import run_unprofiled
 
 pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
 
@@ -73,14 +73,14 @@ def test_the_steps_are_timed_and_every_later_command_knows_it(
     assert shown.err.count("running the program once more, without nsys, for 60 s at most") == 1
     assert "Recording slowed a step from" in " ".join(shown.err.split())
     cost = measure_cost(tcprof.read("train.nsys-rep"))
-    assert 5e6 < cost.alone.value < cost.recorded.value == pytest.approx(2e9, rel=0.01)
-    assert len(tcprof.read("train.sqlite").alone) == STEPS
+    assert 5e6 < cost.unprofiled.value < cost.recorded.value == pytest.approx(2e9, rel=0.01)
+    assert len(tcprof.read("train.sqlite").unprofiled) == STEPS
     assert "Recording slowed a step" in (machine / "train.html").read_text(encoding="utf-8")
 
 
 def test_no_alone_runs_the_program_once(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (machine / "train.py").write_text(TRAIN.partition("import torch")[0], encoding="utf-8")
-    assert run("profile", "--gpus", "none", "--no-alone", "train.py") == 0
+    assert run("profile", "--gpus", "none", "--no-unprofiled", "train.py") == 0
     assert runs(machine) == ["False"]
     assert "once more" not in capfd.readouterr().err
 
@@ -89,7 +89,7 @@ def test_no_alone_runs_the_program_once(run, machine: Path, capfd: pytest.Captur
 def test_several_recordings_share_one_run(run, machine: Path) -> None:
     assert run("profile", "--gpus", "none", "--repeat", "2", "train.py") == 0
     assert runs(machine) == ["False", "True", "False"]
-    assert all(len(tcprof.read(f"train-{number}.sqlite").alone) == STEPS for number in (1, 2))
+    assert all(len(tcprof.read(f"train-{number}.sqlite").unprofiled) == STEPS for number in (1, 2))
 
 
 @pytest.mark.slow
@@ -97,7 +97,7 @@ def test_a_program_that_took_over_a_minute_is_run_again_only_if_asked(run, machi
     monkeypatch.setattr(alone, "LONGEST_S", 0.001)
     assert run("profile", "--gpus", "none", "train.py") == 0
     assert runs(machine) == ["False"]
-    assert run("profile", "--gpus", "none", "--force", "--alone", "train.py") == 0
+    assert run("profile", "--gpus", "none", "--force", "--unprofiled", "train.py") == 0
     assert runs(machine) == ["False", "False", "True"]
 
 
@@ -107,7 +107,7 @@ def test_a_program_without_steps_is_run_once(
 ) -> None:
     monkeypatch.setenv("FAKE_NSYS_EXPORT", str(Path(__file__).parents[2] / "fixtures" / "mlp_fp16.sqlite"))
     assert run("profile", "--gpus", "none", "train.py") == 0
-    assert run("profile", "--gpus", "none", "--force", "--alone", "train.py") == 0
+    assert run("profile", "--gpus", "none", "--force", "--unprofiled", "train.py") == 0
     assert runs(machine) == ["False", "False"]
     assert "not run without nsys: tcprof found too few steps" in capfd.readouterr().err
 
@@ -118,7 +118,7 @@ def test_a_run_that_fails_is_told_and_changes_no_status(run, machine: Path, capf
     assert "without nsys the program ended with exit status 9: this run is not compared" in " ".join(
         capfd.readouterr().err.split()
     )
-    assert tcprof.read("train.sqlite").alone.empty
+    assert tcprof.read("train.sqlite").unprofiled.empty
 
 
 @pytest.mark.slow
@@ -126,7 +126,7 @@ def test_a_run_is_ended_with_all_that_it_has_started_and_its_steps_count(machine
     endless = "import subprocess; child = subprocess.Popen(['sleep', '600']); open('child', 'w').write(str(child.pid));"
     program = find_program(["train.py", f"{endless} time.sleep(600)"]).command
     began = time.monotonic()
-    done = run_alone(program, 20.0)
+    done = run_unprofiled(program, 20.0)
     assert time.monotonic() - began < 60
     assert done.status is None
     assert len(done.steps) == STEPS - 1  # the last has no end
@@ -137,7 +137,7 @@ def test_a_run_is_ended_with_all_that_it_has_started_and_its_steps_count(machine
 @pytest.mark.slow
 def test_a_forked_process_has_steps_of_its_own(machine: Path) -> None:
     (machine / "train.py").write_text(f"import os\nchild = os.fork()\n{TRAIN}", encoding="utf-8")
-    steps = run_alone(find_program(["train.py"]).command, None).steps
+    steps = run_unprofiled(find_program(["train.py"]).command, None).steps
     assert steps.groupby("process").size().tolist() == [STEPS, STEPS]
     assert steps["start_ns"].min() == 0
     assert (steps["end_ns"] > steps["start_ns"]).all()
@@ -149,7 +149,7 @@ def test_python_runs_the_program_alone_as_the_command_does(machine: Path) -> Non
     analysis = tcprof.profile(["train.py"], "train", gpus="none")
     assert runs(machine) == ["False", "True"]
     assert measure_cost(analysis) is not None
-    assert len(analysis.alone) == len(tcprof.read("train.nsys-rep").alone) == STEPS
+    assert len(analysis.unprofiled) == len(tcprof.read("train.nsys-rep").unprofiled) == STEPS
 
 
 @pytest.mark.slow
@@ -158,4 +158,4 @@ def test_python_can_leave_it_out_and_warns_of_one_that_failed(machine: Path) -> 
     assert runs(machine) == ["False"]
     with pytest.warns(UserWarning, match="exit status 9: this run is not compared"):
         failed = tcprof.profile(["train.py", "sys.exit(9)"], "failed", gpus="none")
-    assert failed.alone.empty
+    assert failed.unprofiled.empty

@@ -26,7 +26,7 @@ from tcprof.analysis.samples.copies import Copies, find_copies
 from tcprof.analysis.samples.sampling import read_rounded
 from tcprof.arrays import Floats, Ints
 from tcprof.chips import PIPES_PER_SM, Chip, find_chip
-from tcprof.frames import KERNEL_KINDS, LAUNCHED
+from tcprof.frames import KERNEL_INSTANCES, KERNEL_KINDS
 from tcprof.memory import return_freed_memory
 
 _LIBRARIES = ThreadpoolController()  # those that numpy and scipy have loaded: finding them takes as long as a small fit
@@ -65,12 +65,12 @@ class KernelFit:
     """The launches of all kernels with what the fit gives each.
 
     Attributes:
-        launched: One row for each launch of a kernel or graph, see ``tcprof.frames.LAUNCHED``; in order of GPU.
+        launched: One row for each launch of a kernel or graph, see ``tcprof.frames.KERNEL_INSTANCES``; in order of GPU.
         gpus: The fit of each GPU that has launches.
         from_samples: Whether the recording has samples of the tensor pipe; otherwise only names decide.
     """
 
-    launched: pd.DataFrame
+    kernel_instances: pd.DataFrame
     gpus: dict[int, GpuFit]
     from_samples: bool
 
@@ -98,7 +98,10 @@ def fit_launches(
     return_freed_memory()
     found = fit_kernels(activities, path_id, samples, gpus, clocks)
     return_freed_memory()
-    return replace(found, launched=found.launched.assign(range=innermost[found.launched["activity"].to_numpy()]))
+    return replace(
+        found,
+        kernel_instances=found.kernel_instances.assign(range=innermost[found.kernel_instances["activity"].to_numpy()]),
+    )
 
 
 def fit_kernels(
@@ -146,7 +149,7 @@ def fit_kernels(
             fitted[gpu] = replace(fitted[gpu], doubt=doubt)
         frame = _launched(gpu, rows, path_id[rows], launches, classes, fitted[gpu])
         parts.append(_with_flop(frame, fitted[gpu].capacity, names, code, chip))
-    return KernelFit(LAUNCHED.concat(parts), fitted, bool(samples["tensor_active_pct"].notna().any()))
+    return KernelFit(KERNEL_INSTANCES.concat(parts), fitted, bool(samples["tensor_active_pct"].notna().any()))
 
 
 def _fit_gpu(
@@ -282,4 +285,4 @@ def _with_flop(frame: pd.DataFrame, capacity: Floats, names: pd.DataFrame, code:
     sums = names[["precision", "accumulator"]].itertuples(index=False, name=None)
     peak = np.array([chip.peak_flop_per_cycle(*kind) for kind in sums])[code]
     flop = frame["tensor_cycles"] * rate
-    return LAUNCHED.conform(frame.assign(tensor_flop=flop, tensor_ideal_ns=flop / (peak * capacity)))
+    return KERNEL_INSTANCES.conform(frame.assign(tensor_flop=flop, tensor_ideal_ns=flop / (peak * capacity)))

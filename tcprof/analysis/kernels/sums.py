@@ -56,7 +56,7 @@ class GroupSums:
 
     def __init__(self, kernel_fit: KernelFit, group: Ints) -> None:
         self._fit, self._groups = kernel_fit, int(group.max(initial=-1)) + 1
-        gpu = kernel_fit.launched["gpu"].to_numpy()
+        gpu = kernel_fit.kernel_instances["gpu"].to_numpy()
         self._held = {one: _hold(group[gpu == one], of_gpu.launches) for one, of_gpu in kernel_fit.gpus.items()}
 
     def active(self, metric: str) -> tuple[Floats, Floats]:

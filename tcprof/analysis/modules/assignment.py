@@ -23,7 +23,7 @@ from tcprof.frames import MODULE_TREE, OPS_DOMAIN
 
 
 @dataclass(frozen=True)
-class Homes:
+class ModuleAssignment:
     """Where activities belong.
 
     Attributes:
@@ -37,7 +37,7 @@ class Homes:
     phase: Ints
 
 
-def find_homes(hierarchy: Hierarchy, attribution: Attribution, activities: int) -> Homes:
+def find_homes(hierarchy: Hierarchy, attribution: Attribution, activities: int) -> ModuleAssignment:
     """Bring each activity to its module and phase.
 
     What was launched inside a range of its own thread belongs to that one's module and phase. A node of the autograd
@@ -66,7 +66,7 @@ def find_homes(hierarchy: Hierarchy, attribution: Attribution, activities: int) 
     outside = np.flatnonzero(module == NO_MODULE)
     others, row = place_outside(hierarchy, back, op[outside], phase[outside], len(tree.modules))
     module[outside] = row
-    return Homes(MODULE_TREE.concat([tree.modules, others]), module, phase)
+    return ModuleAssignment(MODULE_TREE.concat([tree.modules, others]), module, phase)
 
 
 def _homes_of_ops(hierarchy: Hierarchy, tree: Tree, back: Backward) -> Ints:

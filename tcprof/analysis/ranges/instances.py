@@ -10,7 +10,7 @@ import pandas as pd
 from tcprof.analysis.intervals import enumerate_keys, search, union
 from tcprof.analysis.ranges.projection import Attribution, Hierarchy
 from tcprof.analysis.samples.sampling import Windows
-from tcprof.arrays import Bools, Floats, Ints, hold_once
+from tcprof.arrays import Bools, Floats, Ints, broadcast_if_constant
 from tcprof.frames import KERNEL_KINDS
 
 _COUNTS = ("activity_count", "inherited_count", "kernel_count", "kernel_ns")
@@ -64,7 +64,7 @@ def list_instances(
     around = hierarchy.parent[row]
     instances = pd.DataFrame(
         {
-            "gpu": hold_once(gpus[place]),
+            "gpu": broadcast_if_constant(gpus[place]),
             "range": row,
             "path_id": hierarchy.path_id[row],
             "depth": hierarchy.paths["depth"].to_numpy()[hierarchy.path_id[row]],
@@ -79,7 +79,7 @@ def list_instances(
         counted=attribution.counted,
         start=activities["start_ns"].to_numpy()[attribution.activity],
         end=activities["end_ns"].to_numpy()[attribution.activity],
-        alone=_run_alone(gpu_of, activities)[attribution.activity],
+        alone=_run_unprofiled(gpu_of, activities)[attribution.activity],
     )
     is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()[attribution.activity]
     return instances.assign(**_count(instances, work, attribution.inherited, is_kernel)), work
@@ -194,7 +194,7 @@ def _levels_upwards(instances: pd.DataFrame) -> list[Ints]:
     return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1) if len(order) else []
 
 
-def _run_alone(gpu: Ints, activities: pd.DataFrame) -> Bools:
+def _run_unprofiled(gpu: Ints, activities: pd.DataFrame) -> Bools:
     """Which activities overlap no other one on their GPU; those of each GPU are in order of start."""
     alone = np.zeros(len(activities), dtype=bool)
     for number in np.unique(gpu):

@@ -118,7 +118,7 @@ def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataF
 
     Args:
         hierarchy: The nested ranges.
-        launches: See ``tcprof.frames.LAUNCHES``.
+        launches: See ``tcprof.frames.API_CALLS``.
         activities: See ``tcprof.frames.ACTIVITIES``.
     """
     launch = launches_of(launches, activities)

@@ -74,10 +74,10 @@ def find_host(analysis: Analysis, activities: pd.DataFrame, inside: StepFunction
         on_cpu: Their windows on the CPU.
         count: How many steps there are.
     """
-    launch = launches_of(analysis.launches, activities)
+    launch = launches_of(analysis.api_calls, activities)
     waits = list_waits(analysis, activities, launch)
-    own = analysis.launches["process"].isin(activities["process"].unique()).to_numpy()
-    launches = pick_rows(analysis.launches, own)
+    own = analysis.api_calls["process"].isin(activities["process"].unique()).to_numpy()
+    launches = pick_rows(analysis.api_calls, own)
     start = launches["start_ns"].to_numpy()
     end = launches["returned_ns"].fillna(launches["start_ns"] + CALL_NS).to_numpy(np.int64)
     launching = _find_launching(analysis, activities)
@@ -96,8 +96,8 @@ def find_host(analysis: Analysis, activities: pd.DataFrame, inside: StepFunction
 
 def launching_time(analysis: Analysis, activities: pd.DataFrame) -> Pair:
     """From the first launch of some activities to the last one's end; empty where no launch was recorded."""
-    launch = launches_of(analysis.launches, activities)
-    rows = analysis.launches.iloc[launch[launch >= 0]]
+    launch = launches_of(analysis.api_calls, activities)
+    rows = analysis.api_calls.iloc[launch[launch >= 0]]
     start = rows["start_ns"].to_numpy()
     end = rows["returned_ns"].fillna(rows["start_ns"] + CALL_NS).to_numpy(np.int64)
     return (start.min(keepdims=True), end.max(keepdims=True)) if len(rows) else (start, end)
@@ -106,19 +106,19 @@ def launching_time(analysis: Analysis, activities: pd.DataFrame) -> Pair:
 def list_waits(analysis: Analysis, activities: pd.DataFrame, launch: Ints) -> pd.DataFrame:
     """When the CPU waits for the GPU: calls that do nothing else, and launches and copies that had to wait."""
     own = analysis.waits[analysis.waits["process"].isin(activities["process"].unique())]
-    started = np.full(len(analysis.launches), np.iinfo(np.int64).max)
+    started = np.full(len(analysis.api_calls), np.iinfo(np.int64).max)
     known = launch >= 0
     np.minimum.at(started, launch[known], activities["start_ns"].to_numpy()[known])
-    calls = analysis.launches.assign(until=np.minimum(analysis.launches["returned_ns"].fillna(-1), started))
+    calls = analysis.api_calls.assign(until=np.minimum(analysis.api_calls["returned_ns"].fillna(-1), started))
     blocked = calls[calls["until"] - calls["start_ns"] >= BLOCKED_NS]
     kind = _name_launches(activities[known], launch[known])
     named = kind.reindex(blocked.index)
     begun, until = np.sort(activities["start_ns"].to_numpy()[known]), blocked["until"].to_numpy(np.int64)
-    launched = np.sort(analysis.launches["start_ns"].to_numpy()[launch[known]])
+    launched = np.sort(analysis.api_calls["start_ns"].to_numpy()[launch[known]])
     queued = np.searchsorted(launched, blocked["start_ns"]) - np.searchsorted(begun, until)
     named[named.notna() & (queued >= _DEEP)] = FULL_QUEUE
     others = pd.DataFrame({"name": named.to_numpy(), "start_ns": blocked["start_ns"], "end_ns": until})
-    parts = [_name_waits(own, analysis.launches, kind), others[others["name"].notna()]]
+    parts = [_name_waits(own, analysis.api_calls, kind), others[others["name"].notna()]]
     if _share_of_blocking(analysis, activities, launch) > _BLOCKING:
         parts.append(_list_blocking(analysis, activities, launch))
     every = pd.concat(parts, ignore_index=True).sort_values("start_ns", kind="stable", ignore_index=True)
@@ -157,13 +157,13 @@ def _name_waits(waits: pd.DataFrame, launches: pd.DataFrame, kind: "pd.Series[st
 def _share_of_blocking(analysis: Analysis, activities: pd.DataFrame, launch: Ints) -> float:
     """Of the kernels' launches those that return after their kernel has ended; 0 for none."""
     is_known = (launch >= 0) & activities["kind"].isin(KERNEL_KINDS).to_numpy()
-    returned = analysis.launches["returned_ns"].to_numpy()[launch[is_known]]
+    returned = analysis.api_calls["returned_ns"].to_numpy()[launch[is_known]]
     return float((returned >= activities["end_ns"].to_numpy()[is_known]).mean()) if is_known.any() else 0.0
 
 
 def _list_blocking(analysis: Analysis, activities: pd.DataFrame, launch: Ints) -> pd.DataFrame:
     """Launches that return after their kernel has ended, as waits from its start on."""
-    returned = np.where(launch >= 0, np.append(analysis.launches["returned_ns"].to_numpy(), np.nan)[launch], np.nan)
+    returned = np.where(launch >= 0, np.append(analysis.api_calls["returned_ns"].to_numpy(), np.nan)[launch], np.nan)
     start, end = activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
     is_meant = (returned >= end) & activities["kind"].isin(KERNEL_KINDS).to_numpy()
     times = {"start_ns": start[is_meant], "end_ns": returned[is_meant].astype(np.int64)}
@@ -212,7 +212,7 @@ def _explain_idle(
     following = order[np.searchsorted(begins[order], idle_to)]
     row = launch[following]
     known = row >= 0
-    launched = np.where(known, np.append(analysis.launches["start_ns"].to_numpy(), 0)[row], idle_from)
+    launched = np.where(known, np.append(analysis.api_calls["start_ns"].to_numpy(), 0)[row], idle_from)
     launched = np.clip(launched, idle_from, idle_to)
     waited = _last_end(waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64), launched)
     called = np.maximum(_last_end(*calls, launched), waited)
@@ -240,7 +240,7 @@ def _explain_idle(
 def _find_launching(analysis: Analysis, activities: pd.DataFrame) -> frozenset[str]:
     """The ranges in which kernels are launched, as they were recorded and as the iterations have it."""
     kernels = pick_rows(activities, activities["kind"].isin(KERNEL_KINDS).to_numpy())
-    ranges = analysis.launched["range"].unique()
+    ranges = analysis.kernel_instances["range"].unique()
     around = analysis.nvtx_ranges["name"].loc[ranges[ranges >= 0]].unique()
     return frozenset({*around, *find_launching_ranges(analysis, kernels)} - {""})
 
@@ -257,9 +257,9 @@ def _last_end(start: Ints, end: Ints, time: Ints) -> Ints:
 
 def find_launching_ranges(analysis: Analysis, activities: pd.DataFrame) -> list[str]:
     """The names of the innermost ranges that are open when activities are launched; empty for none."""
-    launch = launches_of(analysis.launches, activities)
+    launch = launches_of(analysis.api_calls, activities)
     known = launch >= 0
-    time = analysis.launches["start_ns"].to_numpy()[launch[known]]
+    time = analysis.api_calls["start_ns"].to_numpy()[launch[known]]
     return open_ranges(analysis, activities["process"].to_numpy()[known], time)
 
 

@@ -105,7 +105,7 @@ def make_replay(analysis: Analysis, gpu: int, windows: Pair) -> Replay | None:
     """
     activities = rows_of_gpu(analysis.activities, gpu).sort_values("start_ns", kind="stable")
     begins = activities["start_ns"].to_numpy()
-    launch = launches_of(analysis.launches, activities)
+    launch = launches_of(analysis.api_calls, activities)
     first = np.searchsorted(begins, windows[0])
     next_to = np.flatnonzero(windows[1][:-1] == windows[0][1:])
     begin = int(first[next_to].min(initial=len(begins)))  # steps on several streams may run in another order
@@ -119,7 +119,7 @@ def make_replay(analysis: Analysis, gpu: int, windows: Pair) -> Replay | None:
     steps = first[next_to] - reach.start, first[next_to + 1] - reach.start
     waits = list_waits(analysis, activities, launch)
     waits = waits[~waits["name"].isin(OF_QUEUE)]
-    found = _make(activities, analysis.launches["start_ns"].to_numpy()[launch], waits, steps)
+    found = _make(activities, analysis.api_calls["start_ns"].to_numpy()[launch], waits, steps)
     return found if abs(found.length_ns() - found.recorded_ns) <= _MISPLAYED * found.recorded_ns else None
 
 

@@ -24,7 +24,7 @@ def find_scaler_waits(analysis: Analysis, activities: pd.DataFrame, launch: Ints
     marks = {mark: np.array([mark in str(name) for name in names.categories]) for mark in (UNSCALE, UPDATE, _FUSED)}
     if not len(waits) or not len(names) or not marks[UNSCALE].any():
         return np.zeros(len(waits), dtype=bool)
-    launched = analysis.launches["start_ns"].to_numpy()[launch[is_kernel]]
+    launched = analysis.api_calls["start_ns"].to_numpy()[launch[is_kernel]]
     order = np.argsort(launched, kind="stable")
     codes = names.codes[order]
     following = np.searchsorted(launched[order], waits["start_ns"].to_numpy(np.int64))

@@ -60,7 +60,7 @@ def find_ordered_iterations(launches: pd.DataFrame, activities: pd.DataFrame) ->
     """The iterations from the kernels' order on each GPU, of the process with most kernel time there.
 
     Args:
-        launches: See ``tcprof.frames.LAUNCHES``.
+        launches: See ``tcprof.frames.API_CALLS``.
         activities: See ``tcprof.frames.ACTIVITIES``, with launch geometry.
 
     Returns:

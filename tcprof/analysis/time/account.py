@@ -11,7 +11,7 @@ import pandas as pd
 from tcprof.analysis.ranges.instances import Work, instance_windows
 from tcprof.analysis.ranges.projection import Attribution, Hierarchy
 from tcprof.analysis.steps.iterations import iterations_of_activities
-from tcprof.frames import KERNELS, LAUNCHED, LEDGER, TIMELINE, WARM_UP_PATH
+from tcprof.frames import KERNEL_INSTANCES, KERNELS, LEDGER, TIMELINE, WARM_UP_PATH
 
 if TYPE_CHECKING:
     from tcprof.analysis.kernels.launches import KernelFit
@@ -22,14 +22,14 @@ class Account:
     """Where the GPU's time went.
 
     Attributes:
-        launched: See ``tcprof.frames.LAUNCHED``.
+        launched: See ``tcprof.frames.KERNEL_INSTANCES``.
         kernels: See ``tcprof.frames.KERNELS``.
         split_by_path: Makes the same with a row for each path.
         timeline: See ``tcprof.frames.TIMELINE``.
         ledger: See ``tcprof.frames.LEDGER``.
     """
 
-    launched: pd.DataFrame
+    kernel_instances: pd.DataFrame
     kernels: pd.DataFrame
     split_by_path: Callable[[], pd.DataFrame]
     timeline: pd.DataFrame
@@ -37,7 +37,7 @@ class Account:
 
 
 MOST_KEPT = 100_000  # launches of which the fit is kept, for what may still be asked of it
-NO_ACCOUNT = Account(LAUNCHED.empty(), KERNELS.empty(), KERNELS.empty, TIMELINE.empty(), LEDGER.empty())
+NO_ACCOUNT = Account(KERNEL_INSTANCES.empty(), KERNELS.empty(), KERNELS.empty, TIMELINE.empty(), LEDGER.empty())
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,11 @@ def make_account(evidence: Evidence, found: "KernelFit") -> Account:
     activities, paths = evidence.activities, evidence.hierarchy.paths
     peaks = partial(find_peaks, gpus=evidence.gpus, given_tflops=evidence.peak_tflops)
     kernels, kernel = summarize_kernels(found, activities, paths, peaks)
-    of_path, named = _set_warm_up_apart(found.launched, evidence)
-    apart = replace(found, launched=of_path)
-    launched = LAUNCHED.conform(found.launched.assign(kernel=kernel))
+    of_path, named = _set_warm_up_apart(found.kernel_instances, evidence)
+    apart = replace(found, kernel_instances=of_path)
+    launched = KERNEL_INSTANCES.conform(found.kernel_instances.assign(kernel=kernel))
     return Account(
-        launched=launched,
+        kernel_instances=launched,
         kernels=kernels,
         split_by_path=_keep_small(
             lambda: summarize_kernels(apart, activities, named, peaks, by_path=True)[0], len(launched)
@@ -118,9 +118,9 @@ def add_iterations(account: Account, evidence: Evidence, iterations: pd.DataFram
         evidence: What it was made from.
         iterations: See ``tcprof.frames.ITERATIONS``.
     """
-    gpu, launched = evidence.activities["gpu"].to_numpy(), account.launched
+    gpu, instances = evidence.activities["gpu"].to_numpy(), account.kernel_instances
     found = iterations_of_activities(evidence.hierarchy, evidence.attribution, gpu, iterations)
-    return replace(account, launched=launched.assign(iteration=found[launched["activity"].to_numpy()]))
+    return replace(account, kernel_instances=instances.assign(iteration=found[instances["activity"].to_numpy()]))
 
 
 def _set_warm_up_apart(launched: pd.DataFrame, evidence: Evidence) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -13,7 +13,7 @@ def useful_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame) -> pd.Data
     """What each launch adds to useful FLOP, those of tensor kernels, and the time of what is not known.
 
     Args:
-        launched: See ``tcprof.frames.LAUNCHED``.
+        launched: See ``tcprof.frames.KERNEL_INSTANCES``.
         kernels: See ``tcprof.frames.KERNELS``.
     """
     of_kernel = launched["kernel"].to_numpy()
@@ -67,14 +67,16 @@ def add_useful_sums(
         account: The account.
         evidence: What it was made from.
     """
-    if not account.launched["useful_flop"].notna().any():
+    if not account.kernel_instances["useful_flop"].notna().any():
         return ranges, instances
-    values = useful_of_launches(account.launched, account.kernels).drop(columns="useful_tensor_flop")
+    values = useful_of_launches(account.kernel_instances, account.kernels).drop(columns="useful_tensor_flop")
     columns = ((str(name), column.to_numpy(np.float64)) for name, column in values.items())
     of_ranges, sums = sum_launches(ranges, account, evidence, columns, values.columns)
     by_path = rate_useful(of_ranges, time_of_work(ranges, evidence))
     by_instance = rate_useful(sums, time_of_instances(instances, evidence.window))
-    on_ranges, on_instances = (frame["gpu"].isin(account.launched["gpu"]).to_numpy() for frame in (ranges, instances))
+    on_ranges, on_instances = (
+        frame["gpu"].isin(account.kernel_instances["gpu"]).to_numpy() for frame in (ranges, instances)
+    )
     on_ranges = on_ranges & (ranges["instance_count"] > 0).to_numpy()  # of what lies in warm-up only there is no figure
     rates = {name: column.where(on_ranges).to_numpy() for name, column in by_path.items()}
     of_instances = {name: column.where(on_instances).to_numpy() for name, column in by_instance.items()}

@@ -36,7 +36,7 @@ def add_rates(
     of_ranges, of_instances = sum_launches(ranges, account, evidence, values, _OF_INSTANCES)
     rates = range_rates(of_ranges, time_of_work(ranges, evidence))
     # Where no kernel of a GPU was traced, what ran there is not known: a sum over nothing is not 0.
-    known = ranges["gpu"].isin(account.launched["gpu"]) & (ranges["instance_count"] > 0)
+    known = ranges["gpu"].isin(account.kernel_instances["gpu"]) & (ranges["instance_count"] > 0)
     ranges = RANGES.conform(ranges.assign(**{name: column.where(known) for name, column in rates.items()}))
     return ranges, _add_tensor_work(instances, account, evidence, of_instances)
 
@@ -98,7 +98,7 @@ def sum_launches(
         values: Names, each with a value for each launch; taken one after the other, as there may be millions.
         of_instances: The names of those that are wanted of instances.
     """
-    launched, activities = account.launched, evidence.attribution.activity
+    launched, activities = account.kernel_instances, evidence.attribution.activity
     group = groups_of_paths(evidence.instances, evidence.hierarchy.paths)
     is_capture = (ranges["depth"] == 0).to_numpy()
     row_of_path, row_of_gpu = np.flatnonzero(~is_capture), np.flatnonzero(is_capture)
@@ -127,7 +127,7 @@ def _add_tensor_work(instances: pd.DataFrame, account: Account, evidence: Eviden
     """
     times = sums[["tensor_kernel_ns", "unresolved_ns"]].where(sums["graph_ns"] == 0)
     # Where no kernel of a GPU was traced, what ran there is not known.
-    traced = instances["gpu"].isin(account.launched["gpu"]).to_numpy()
+    traced = instances["gpu"].isin(account.kernel_instances["gpu"]).to_numpy()
     known = known_flop(sums)
     known["dram_bytes"] = sums["dram_bytes"].where(are_seen(sums))
     known["hfu_pct"] = _hfu(sums, known["tensor_flop"], time_of_instances(instances, evidence.window))
@@ -145,7 +145,7 @@ def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.
     """What each launch adds to a range: times, tensor cycles and FLOP, one after the other.
 
     Args:
-        launched: See ``tcprof.frames.LAUNCHED``.
+        launched: See ``tcprof.frames.KERNEL_INSTANCES``.
         kernels: See ``tcprof.frames.KERNELS``.
         kinds: The kind of every activity.
     """
@@ -173,7 +173,7 @@ def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.
 
 def values_of_evidence(account: Account, evidence: Evidence) -> Iterator[tuple[str, Floats]]:
     """The same of all launches, and the time of those of kernels that no sample shows."""
-    launched = account.launched
+    launched = account.kernel_instances
     yield from values_of_launches(launched, account.kernels, evidence.activities["kind"])
     kernel = launched["kernel"].to_numpy()
     yield (
@@ -206,7 +206,7 @@ def tensor_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Ser
     """Which launches are of tensor kernels, which could be of such, and which are whole graphs, which may hold some.
 
     Args:
-        launched: See ``tcprof.frames.LAUNCHED``.
+        launched: See ``tcprof.frames.KERNEL_INSTANCES``.
         kernels: See ``tcprof.frames.KERNELS``.
         kinds: The kind of every activity.
     """

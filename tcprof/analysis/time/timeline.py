@@ -37,7 +37,7 @@ def classes_of_activities(activities: pd.DataFrame, launched: pd.DataFrame, kern
 
     Args:
         activities: See ``tcprof.frames.ACTIVITIES``.
-        launched: See ``tcprof.frames.LAUNCHED``.
+        launched: See ``tcprof.frames.KERNEL_INSTANCES``.
         kernels: See ``tcprof.frames.KERNELS``.
     """
     kind = activities["kind"]

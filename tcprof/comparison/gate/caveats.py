@@ -7,7 +7,7 @@ from tcprof.comparison.gate.parse import Condition
 
 
 @dataclass(frozen=True)
-class Doubt:
+class Caveat:
     """A reason why a condition is inconclusive.
 
     Attributes:
@@ -26,6 +26,6 @@ class Doubt:
         return condition.quantity not in self.spares and not unused
 
 
-def find_doubt(condition: Condition, doubts: Sequence[Doubt]) -> str:
+def find_doubt(condition: Condition, doubts: Sequence[Caveat]) -> str:
     """Why the condition is inconclusive; empty where nothing is in doubt."""
     return "; ".join(dict.fromkeys(doubt.reason for doubt in doubts if doubt.touches(condition)))

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from tcprof.analysis.ranges.paths import SEPARATOR
-from tcprof.comparison.gate.caveats import Doubt, find_doubt
+from tcprof.comparison.gate.caveats import Caveat, find_doubt
 from tcprof.comparison.gate.parse import Condition, Scale, wrong_condition
 from tcprof.comparison.statistics.rows import MEAN, MEDIAN, of_means
 from tcprof.comparison.statistics.verdicts import EQUAL
@@ -80,7 +80,7 @@ class Judgement:
 
 
 def judge_condition(
-    condition: Condition, rows: pd.DataFrame, iteration_path: str = "", doubts: Sequence[Doubt] = ()
+    condition: Condition, rows: pd.DataFrame, iteration_path: str = "", doubts: Sequence[Caveat] = ()
 ) -> Judgement:
     """Hold a condition against a comparison. All GPUs on which the path had work are judged, and the worst counts.
 

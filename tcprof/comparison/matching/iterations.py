@@ -72,5 +72,5 @@ def _iterate(analysis: Analysis, chosen: Kin, mapping: Mapping[str, str]) -> Ana
         return analysis
     iterations = iterations.sort_values(["gpu", "range"], kind="stable", ignore_index=True)
     number = iterations.groupby("gpu").cumcount()
-    launched = analysis.launched.assign(iteration=-1)  # which of these they are in is not known
-    return replace(analysis, iterations=ITERATIONS.conform(iterations.assign(number=number)), launched=launched)
+    launched = analysis.kernel_instances.assign(iteration=-1)  # which of these they are in is not known
+    return replace(analysis, iterations=ITERATIONS.conform(iterations.assign(number=number)), kernel_instances=launched)

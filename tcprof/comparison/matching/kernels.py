@@ -47,7 +47,7 @@ def match_kernels(base: Analysis, new: Analysis, mapping: Mapping[str, str] | No
         new: The recording compared with it.
         mapping: New names of the baseline's ranges by old ones, see ``tcprof.comparison.matching.places.rename_path``.
     """
-    rows = [np.full(len(side.launched), NONE, dtype=np.int64) for side in (base, new)]
+    rows = [np.full(len(side.kernel_instances), NONE, dtype=np.int64) for side in (base, new)]
     parts: list[pd.DataFrame] = []
     before = 0
     for gpu in compared_gpus(base, new):
@@ -85,7 +85,7 @@ def _number(analyses: tuple[Analysis, Analysis], scopes: tuple[Scope, Scope]) ->
     for analysis, scope, offsets in zip(
         analyses, scopes, ((0, 0), (len(analyses[0].kernels), len(scopes[0].paths))), strict=True
     ):
-        launched = analysis.launched["kernel"].to_numpy()[scope.row]
+        launched = analysis.kernel_instances["kernel"].to_numpy()[scope.row]
         codes = {"path": path[offsets[1] + scope.path], "kernel": kernel[offsets[0] + launched]}
         side = pd.DataFrame({**codes, "iteration": scope.iteration})
         sides.append(side.assign(occurrence=side.groupby(["path", "kernel", "iteration"]).cumcount()))
@@ -120,7 +120,7 @@ def _measure(
     count = len(pairs)
     columns = {"path": names.path[pairs["path"]]}
     for side, analysis, scope, number in zip(("base", "new"), analyses, scopes, of_launch, strict=True):
-        launched = analysis.launched.iloc[scope.row]
+        launched = analysis.kernel_instances.iloc[scope.row]
         total = np.bincount(number, scope.duration, minlength=count)
         active = np.bincount(number, launched["tensor_active_ns"], minlength=count)
         row = np.full(count, NONE, dtype=np.int64)  # all kernels of a pair on one side have one name and geometry

@@ -66,7 +66,7 @@ class Scope:
 def compared_gpus(base: Analysis, new: Analysis) -> list[int]:
     """The GPUs on which both recordings have activities, and whose kernels were distinguished in both."""
     for analysis in (base, new):
-        if analysis.launched.empty and analysis.activities["kind"].isin(KERNEL_KINDS).any():
+        if analysis.kernel_instances.empty and analysis.activities["kind"].isin(KERNEL_KINDS).any():
             return []
     return sorted({*base.activities["gpu"].unique().tolist()} & {*new.activities["gpu"].unique().tolist()})
 
@@ -106,7 +106,7 @@ def find_scope(analysis: Analysis, gpu: int, spans: Spans, mapping: Mapping[str,
         spans: See ``compared_spans``.
         mapping: New names of ranges by old ones, see ``tcprof.comparison.matching.places.rename_path``.
     """
-    launched = rows_of_gpu(analysis.launched, gpu)
+    launched = rows_of_gpu(analysis.kernel_instances, gpu)
     activity = analysis.activities.iloc[launched["activity"].to_numpy()]
     start = activity["start_ns"].to_numpy()
     end = start + launched["duration_ns"].to_numpy()

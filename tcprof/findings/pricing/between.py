@@ -24,7 +24,7 @@ def find_between_products(step: Step) -> pd.DataFrame:
 
 def find_attention(step: Step) -> pd.DataFrame:
     """The same with the products before and after, as ``is_product`` tells."""
-    launched = step.analysis.launched
+    launched = step.analysis.kernel_instances
     launched = rows_of_gpu(launched, step.gpu)
     activity = launched["activity"].to_numpy()
     times = step.analysis.activities[["stream", "start_ns"]].to_numpy()[activity]

@@ -26,8 +26,8 @@ def are_pinned(step: Step) -> bool:
     if len(known):
         return is_mostly_pinned(known)
     large = copies[copies["moved_bytes"] > _SMALL_BYTES]
-    launch = launches_of(step.analysis.launches, large)
-    returned = np.append(step.analysis.launches["returned_ns"].to_numpy(), np.nan)[launch]
+    launch = launches_of(step.analysis.api_calls, large)
+    returned = np.append(step.analysis.api_calls["returned_ns"].to_numpy(), np.nan)[launch]
     is_early = returned < (large["start_ns"] + large["end_ns"]) / 2
     return bool(large["moved_bytes"][is_early].sum() > _PINNED * large["moved_bytes"].sum())
 

@@ -17,16 +17,16 @@ def time_launching(step: Step, kernels: pd.DataFrame) -> float:
         step: The step.
         kernels: Some rows of ``Step.kernels``.
     """
-    launch = launches_of(step.analysis.launches, step.analysis.activities.iloc[step.launches["activity"].to_numpy()])
+    launch = launches_of(step.analysis.api_calls, step.analysis.activities.iloc[step.launches["activity"].to_numpy()])
     is_single = (launch >= 0) & ~pd.Series(launch).duplicated(keep=False).to_numpy()
     is_meant = is_single & step.launches["kernel"].isin(kernels.index).to_numpy()
-    return float(_time_calls(step.analysis.launches)[launch[is_meant]].sum()) / max(step.count, 1)
+    return float(_time_calls(step.analysis.api_calls)[launch[is_meant]].sum()) / max(step.count, 1)
 
 
 def replays_graphs(step: Step) -> bool:
     """Whether CUDA graphs run in the steps: recorded as a whole, or as launches of several kernels each."""
     rows = step.analysis.activities.iloc[step.launches["activity"].to_numpy()]
-    launch = launches_of(step.analysis.launches, rows)
+    launch = launches_of(step.analysis.api_calls, rows)
     return bool((step.kernels["work"] == GRAPH).any() or pd.Series(launch[launch >= 0]).duplicated().any())
 
 

@@ -94,7 +94,7 @@ class Step:
     @cached_property
     def launches(self) -> pd.DataFrame:
         """The GPU's launches that run in steps, what each is of, and its ``exposed_ns`` in all of them."""
-        launched = self.analysis.launched
+        launched = self.analysis.kernel_instances
         exposed_ns = self.exposure.exposed_ns[launched["activity"].to_numpy()]
         chosen = (launched["gpu"] == self.gpu).to_numpy() & (exposed_ns > 0)
         return pick_rows(launched[_OF_LAUNCHES], chosen).assign(exposed_ns=exposed_ns[chosen])
@@ -134,7 +134,7 @@ class Step:
         cost = measure_cost(self.analysis)
         if cost is None or not cost.recorded.value > 0 or not self.cpu_ns > 0:
             return assumed
-        alone = min(1.0, cost.alone.value / cost.recorded.value) * self.length_ns
+        alone = min(1.0, cost.unprofiled.value / cost.recorded.value) * self.length_ns
         lengths = np.maximum.accumulate([self._find_alone(left) for left in _LEFT])
         least, most = np.interp([alone / _AGREES, alone * _AGREES], lengths, _LEFT)
         low, likely, high = np.clip(assumed, least, most).tolist()

@@ -78,7 +78,9 @@ def find(step: Step) -> list[Advice]:
     about, confidence = about_kernels(step, rows.index), _confidence(step)
     is_guess = options[0].gain.is_known and not is_of_measured_chip(step)
     evidence = list_kernels(rows) + (_NOT_MEASURED,) * is_guess
-    surer = "" if step.is_timed_alone or confidence == HIGH else "Record with --alone, to know what recording costs."
+    surer = (
+        "" if step.is_timed_alone or confidence == HIGH else "Record with --unprofiled to learn what recording costs."
+    )
     return [make_advice(step, "fp32-matmul", said, options, about, evidence, confidence, surer)]
 
 

@@ -47,9 +47,10 @@ _MORE_GRAPHS = (
     *_GRAPHS[-2:],
 )
 _ABOUT_OPS = (
-    "The ranges of PyTorch's ops slow each launch more than is assumed here: record with --annotate modules --alone."
+    "The ranges of PyTorch's ops slow each launch more than is assumed here: record with --annotate modules "
+    "--unprofiled."
 )
-_ABOUT_RECORDING = "Record with --alone: recording adds to each launch, and how much is only assumed here."
+_ABOUT_RECORDING = "Record with --unprofiled: recording adds to each launch, and how much is only assumed here."
 _BATCH = ("loader = DataLoader(dataset, 2 * batch_size)  # the gain is that of a sample",)
 
 

@@ -9,7 +9,7 @@ would explain; under 5 iterations after warm-up.
 
 Do: the option of `tcprof profile` that is named.
 
-Not when: the time of a step with and without recording is known (`--alone`): then that is what counts.
+Not when: the time of a step with and without recording is known (`--unprofiled`): then that is what counts.
 """
 
 from tcprof import units
@@ -67,7 +67,7 @@ def _tracer(step: Step) -> Advice | None:
         "slows each launch",
         "Whether the program waits for the CPU when it runs alone cannot be told.",
     )
-    return _advise(step, "idle-or-tracer", said, "tcprof profile --alone ...", about_iteration(step))
+    return _advise(step, "idle-or-tracer", said, "tcprof profile --unprofiled ...", about_iteration(step))
 
 
 def _iterations(step: Step) -> Advice | None:

@@ -13,7 +13,8 @@ Do: give each GPU as many samples, tokens and layers: sort by length or pack seq
 pipeline and the experts, and keep what only one rank does (logging, checkpoints, evaluation) out of the step.
 
 Not when: another GPU is the slowest in each step, so that on average all wait as long: that is not seen here. Nor where
-this GPU waits for its own launches as long, and how long it does so without recording was not measured (`--alone`).
+this GPU waits for its own launches as long, and how long it does so without recording was not measured
+(`--unprofiled`).
 """
 
 from tcprof import units

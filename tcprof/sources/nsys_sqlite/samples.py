@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from tcprof.arrays import Floats, Ints, hold_once
+from tcprof.arrays import Floats, Ints, broadcast_if_constant
 from tcprof.chips import PIPES_PER_SM
 from tcprof.frames import FROM_COUNTS, SAMPLES
 from tcprof.nsys import schema
@@ -145,7 +145,7 @@ def _sample_columns(
     following = np.searchsorted(lost[1], start, side="right")  # the first stretch that ends after a sample begins
     keep = np.append(lost[0], schema.ANY.high)[following] >= end
     everything: dict[str, Ints | Floats] = {
-        "gpu": hold_once(np.full(len(start), gpu)),
+        "gpu": broadcast_if_constant(np.full(len(start), gpu)),
         "start_ns": start,
         "end_ns": end,
         **columns,

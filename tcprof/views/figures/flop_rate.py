@@ -19,7 +19,7 @@ def flop_rate(analysis: Analysis, gpu: int, start: Ints, end: Ints) -> Floats:
         start: Starts of the intervals in ns, ascending.
         end: Their ends.
     """
-    launched = rows_of_gpu(analysis.launched, gpu)
+    launched = rows_of_gpu(analysis.kernel_instances, gpu)
     flop = launched["tensor_flop"].to_numpy()
     if analysis.tensor_source == "none" or np.isnan(flop).all() or not len(start):
         return np.full(len(start), np.nan)

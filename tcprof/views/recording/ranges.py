@@ -54,7 +54,7 @@ def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame, limi
     missing = why_no_kernels(analysis)
     if missing and has_kernels(analysis):  # that there are none is among the cautions
         remarks.append(as_sentence(missing))
-    elif analysis.tensor_source == "none" and len(analysis.launched):
+    elif analysis.tensor_source == "none" and len(analysis.kernel_instances):
         remarks.append("The share of tensor kernels (~) is estimated from kernel names.")
     said = (*findings.verdict, *summarize_checks(findings.checks))
     base = describe_base(analysis)

@@ -81,7 +81,7 @@ def add_totals(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
 
 def _add_own_kernels(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
     """The kernels of each module on a GPU that belong to none within it, over what the modules' figures are over."""
-    launched, iterations = analysis.launched, analysis.iterations
+    launched, iterations = analysis.kernel_instances, analysis.iterations
     counts = (launched["gpu"] == gpu).to_numpy() & (launched["module"] >= 0).to_numpy()
     if len(iterations):
         steady = np.append(~iterations["warm_up"].to_numpy(np.bool_), False)  # the last one is for no iteration

@@ -71,7 +71,7 @@ class WorkNames:
 
 def name_work(analysis: Analysis) -> WorkNames:
     """Number the kinds of work, and give each activity its number, its class and its fitted Tensor Active."""
-    activities, launched, kernels = analysis.activities, analysis.launched, analysis.kernels
+    activities, launched, kernels = analysis.activities, analysis.kernel_instances, analysis.kernels
     rows = launched["activity"].to_numpy()
     time_class = classes_of_activities(activities, launched, kernels)
     number = np.full(len(activities), -1, dtype=np.int64)
@@ -92,8 +92,8 @@ def name_work(analysis: Analysis) -> WorkNames:
     classes[number] = time_class
     active = np.full(len(activities), np.nan)
     active[rows] = 100 * launched["tensor_active_ns"] / launched["duration_ns"].where(launched["duration_ns"] > 0)
-    launch = launches_of(analysis.launches, activities)
-    begun = np.append(analysis.launches["start_ns"].to_numpy(np.int64), -1)[launch]
+    launch = launches_of(analysis.api_calls, activities)
+    begun = np.append(analysis.api_calls["start_ns"].to_numpy(np.int64), -1)[launch]
     return WorkNames(frame.assign(time_class=classes), number, active, begun)
 
 
