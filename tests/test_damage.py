@@ -53,7 +53,7 @@ def last_row(place: str, value: str) -> str:
 
 def read_everything(path: Path) -> NsysExport:
     trace = NsysExport(path)
-    for read in (trace.recording, trace.gpus, trace.samples, trace.ranges, trace.launches, trace.activities):
+    for read in (trace.recording, trace.gpus, trace.samples, trace.ranges, trace.api_calls, trace.activities):
         read()
     trace.diagnostics(), trace.lost_launches(), trace.activities(geometry=True)
     return trace

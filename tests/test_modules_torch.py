@@ -121,7 +121,7 @@ def test_each_node_comes_to_the_module_that_made_it(tmp_path: Path) -> None:
     trace = builder.trace(tmp_path)
     activities = trace.activities()
     hierarchy = build_hierarchy(trace.ranges())
-    homes = find_homes(hierarchy, attribute(hierarchy, trace.launches(), activities), len(activities))
+    homes = find_homes(hierarchy, attribute(hierarchy, trace.api_calls(), activities), len(activities))
     names = homes.modules["module"].to_numpy()
     assert len(expected) > 40
     assert {"Net.embed", "Net.head", "Net.blocks.2.up", "Net.blocks.0"} <= set(expected)

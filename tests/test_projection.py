@@ -14,7 +14,7 @@ def project(builder, folder):
     trace = builder.trace(folder)
     hierarchy = build_hierarchy(trace.ranges())
     activities = trace.activities()
-    return hierarchy, attribute(hierarchy, trace.launches(), activities), activities
+    return hierarchy, attribute(hierarchy, trace.api_calls(), activities), activities
 
 
 def owners(builder, folder):

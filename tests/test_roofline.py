@@ -205,7 +205,7 @@ class TestRoofline:
         gpus[1] = gpus[1].assign(dram_bandwidth=2.4e12)
         two = replace(analysis, gpus=pd.concat(gpus), kernels=pd.concat(kernels, ignore_index=True))
         launched = analysis.kernel_instances.assign(gpu=1, kernel=analysis.kernel_instances["kernel"] + len(kernels[0]))
-        two = replace(two, launched=pd.concat([two.kernel_instances, launched], ignore_index=True))
+        two = replace(two, kernel_instances=pd.concat([two.kernel_instances, launched], ignore_index=True))
         data = figure_roofline(two).data
         names = {trace.name for trace in data if trace.mode == "lines"}
         assert {"GPU 0: DRAM 4.8 TB/s", "GPU 1: DRAM 2.4 TB/s", "FP16: 990 TFLOP/s"} <= names

@@ -230,7 +230,7 @@ class World:
         traced = np.array([kernel.name != UNTRACED for kernel in self.kernels])[kind]
         path_id = places[kind[traced]] if not others else np.full(len(activities), -1)
         found = fit_kernels(activities, path_id, samples, gpus, clocks)
-        found = replace(found, launched=found.kernel_instances.assign(range=-1, path_id=-1))
+        found = replace(found, kernel_instances=found.kernel_instances.assign(range=-1, path_id=-1))
         peaks = partial(find_peaks, gpus=gpus, given_tflops=None)
         return found, summarize_kernels(found, activities, PATHS.empty(), peaks)[0]
 
