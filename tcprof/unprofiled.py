@@ -24,7 +24,6 @@ class UnprofiledRuns:
     """Times the program's steps without nsys, once for all recordings of it.
 
     Args:
-        session: The recordings.
         asked: Whether the user wants it; None: where it is of use and takes less than a minute.
         options: How they are made: where they end after a duration, so does this.
         note: Takes, in a tuple, why there is no such run, or none that can be compared.
@@ -47,12 +46,7 @@ class UnprofiledRuns:
         self._is_done = False
 
     def add_to(self, analysis: _AnyAnalysis, run: RecordedRun) -> _AnyAnalysis:
-        """Add the steps without nsys to an analysis and to the export that it was read from.
-
-        Args:
-            analysis: A recording.
-            run: How the recording went.
-        """
+        """Add the steps without nsys to an analysis and to the export that it was read from."""
         if self._asked is False or not self._is_of_use(analysis, run):
             return analysis
         if not self._is_done:

@@ -126,12 +126,10 @@ def analyze(
     """Compute Tensor Active per range, per kernel and for the whole capture.
 
     Args:
-        source: The recording.
         window: ``host`` is the range as on the CPU time line; ``gpu`` reaches from its first activity's start to its
             last one's end; ``busy`` is the time under at least one of its activities.
         metrics: Columns of the samples to read. The ranges need only ``tensor_active_pct``; large recordings are read
             faster without the others. The fit adds what it needs, the clock check too.
-        kernels: Whether to fit the kernels.
         warm_up: How many first iterations are warm-up, or ``all`` to count all; None: those that are found to be.
         iteration: The range that iterates, see ``find_iterations``, or ``steps.inferred_steps.KERNEL_ORDER``; None: the
             one that is found.

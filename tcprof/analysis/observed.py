@@ -67,9 +67,6 @@ def observe(
     """Collect the facts.
 
     Args:
-        source: The recording.
-        samples: Its samples.
-        hierarchy: Its ranges.
         activities: See ``tcprof.frames.ACTIVITIES``.
         attribution: Which range each activity belongs to.
     """

@@ -16,24 +16,14 @@ _Any = TypeVar("_Any", bound=Analysis)
 
 
 def busiest_gpus(analysis: Analysis, most: int) -> list[int]:
-    """The GPUs that worked longest, in order of their number.
-
-    Args:
-        analysis: The recording.
-        most: How many.
-    """
+    """The GPUs that worked longest, in order of their number."""
     captures = analysis.ranges[analysis.ranges["depth"] == 0]
     chosen = captures.sort_values("busy_ns", ascending=False, kind="stable")["gpu"].head(most)
     return sorted(chosen.tolist())
 
 
 def keep_gpus(analysis: _Any, gpus: Collection[int]) -> _Any:
-    """The analysis with nothing of other GPUs in it; what is known of the recording as a whole stays.
-
-    Args:
-        analysis: The recording.
-        gpus: Numbers of the GPUs.
-    """
+    """The analysis with nothing of other GPUs in it; what is known of the recording as a whole stays."""
     kept = {
         field.name: frame["gpu"].isin(gpus).to_numpy()
         for field in fields(Analysis)

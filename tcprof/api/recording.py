@@ -27,7 +27,6 @@ def profile(
     Args:
         program: The program and its arguments; a Python script or ``-m`` module is run by this Python.
         output: The report to write; an existing one is replaced.
-        frequency_hz: Samples a second.
         unprofiled: Whether to run the program once more; None: where its steps are annotated and it takes under a
             minute.
         options: Further fields of ``tcprof.record.command.RecordOptions``, such as ``capture_range``.

@@ -24,7 +24,6 @@ def print_document(document: "Document", format_name: str, output: Path | None =
     """Print a document, or write it to a file; what the format has no place for goes to the error stream.
 
     Args:
-        document: What to print.
         format_name: One of ``tcprof.render.formats.FORMATS`` that can show it.
         output: The file to write; None for the terminal.
         wide: Whether tables are as wide as they need to be.

@@ -54,8 +54,6 @@ def compare_modules(base: Sequence[Analysis], new: Sequence[Analysis], iterate: 
     """Match modules whose paths differ in nothing but the numbers of layers.
 
     Args:
-        base: The baseline's recordings.
-        new: The other side's.
         iterate: Whether both have the same iterations, which are then compared; else the whole captures are.
 
     Returns:
@@ -88,13 +86,7 @@ def _fold(modules: pd.DataFrame) -> pd.DataFrame:
 
 
 def _read(analysis: Analysis, modules: pd.DataFrame, index: pd.MultiIndex) -> _Recording:
-    """One recording's figures.
-
-    Args:
-        analysis: The recording.
-        modules: Its modules, folded.
-        index: The places.
-    """
+    """One recording's figures."""
     place = index.get_indexer(pd.MultiIndex.from_frame(modules[_KEYS]))
     alike = np.bincount(place, minlength=len(index)).astype(np.float64)
     counted = (
@@ -136,10 +128,8 @@ def _time_per_iteration(
     """The mean over the iterations of the kernel time at each place; 0 counts where an iteration has none.
 
     Args:
-        launched: The launches that count.
         iterations: The iterations; without any, all launches are in one.
         around: See ``_places_around``.
-        index: The places.
     """
     gpu_of_place = index.get_level_values("gpu").to_numpy()
     groups, values = [np.empty(0, dtype=np.int64)], [np.empty(0)]

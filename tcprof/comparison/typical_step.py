@@ -39,12 +39,7 @@ class TypicalStep:
 
 
 def find_steps(comparison: Comparison, gpu: int) -> tuple[TypicalStep, TypicalStep] | None:
-    """The iteration of each side whose GPU window is the median; nothing where a side has none with work on the GPU.
-
-    Args:
-        comparison: The comparison.
-        gpu: The GPU.
-    """
+    """The iteration of each side whose GPU window is the median; nothing where a side has none with work on the GPU."""
     if not has_steps(comparison, gpu):
         return None
     matched = (comparison.base, comparison.matching.base_row), (comparison.new, comparison.matching.new_row)
@@ -53,12 +48,7 @@ def find_steps(comparison: Comparison, gpu: int) -> tuple[TypicalStep, TypicalSt
 
 
 def has_steps(comparison: Comparison, gpu: int) -> bool:
-    """Whether each side has an iteration with work on the GPU.
-
-    Args:
-        comparison: The comparison.
-        gpu: The GPU.
-    """
+    """Whether each side has an iteration with work on the GPU."""
     sides = comparison.base, comparison.new
     return bool(comparison.iteration_path) and all(len(_list_steady(side.typical, gpu)) for side in sides)
 
@@ -157,7 +147,6 @@ def join_work(steps: tuple[TypicalStep, TypicalStep], most: int) -> pd.DataFrame
     """Launches of matched kernels on both sides, the longest.
 
     Args:
-        steps: The iterations of both sides.
         most: How many pairs there may be.
 
     Returns:

@@ -56,8 +56,6 @@ def explain_changes(base: Analysis, new: Analysis, matching: Matching) -> pd.Dat
     """What the changes of time and of Tensor Active consist of.
 
     Args:
-        base: The baseline.
-        new: The recording compared with it.
         matching: See ``tcprof.comparison.matching.kernels.match_kernels``.
 
     Returns:
@@ -92,8 +90,6 @@ def largest_part(waterfall: pd.DataFrame, gpu: int, quantity: str = TIME) -> pd.
 
     Args:
         waterfall: See ``tcprof.frames.WATERFALL``.
-        gpu: The GPU.
-        quantity: time_ns or tensor_active_pct.
 
     Returns:
         The row; None where the total does not change, or is not known.

@@ -52,7 +52,6 @@ def list_checks(
     """What a reader must know before trusting the figures of one GPU.
 
     Args:
-        analysis: The recording.
         row: The GPU's whole capture in the range summary.
         figures: Its iterations, if there are any.
         has_faults: Whether anything was found that makes the figures untrustworthy.

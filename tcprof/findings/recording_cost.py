@@ -102,7 +102,6 @@ def idle_alone(idle_pct: float, cost: RecordingCost | None) -> float:
     """The idle share of a time in percent as it would be without a recording, which only adds idle time.
 
     Args:
-        idle_pct: The share as recorded.
         cost: What recording costs; None where unknown.
     """
     if cost is None or not cost.is_known:

@@ -29,9 +29,6 @@ def judge_iterations(analysis: Analysis, gpu: int, figures: IterationFigures, id
     All shares are means over the iterations' windows together, as in the tables of ranges and of the timeline.
 
     Args:
-        analysis: The recording.
-        gpu: Number of the GPU.
-        figures: The iterations.
         idled: What is said of the time in which nothing was traced, see ``tcprof.findings.words``.
     """
     unit = f"the GPU windows of “{figures.name}”"
@@ -60,7 +57,6 @@ def judge_capture(analysis: Analysis, row: pd.Series, idled: str = IDLED) -> tup
     """The verdict on the whole capture, where no path iterates.
 
     Args:
-        analysis: The recording.
         row: The capture's row of the range summary.
         idled: What is said of the time in which nothing was traced.
     """

@@ -97,7 +97,6 @@ def read_general_metric_set(nsys: Nsys, chip: str) -> str:
 
     Args:
         nsys: The nsys whose sets are meant.
-        chip: For instance GH100.
 
     Raises:
         NsysError: If none of them is for that chip.

@@ -51,7 +51,6 @@ def build_metric_set(
 
     Args:
         own: Text of the installed nsys's general metric set for the chip.
-        chip: The chip, for instance GH100.
         alias: Name of the set; its file must be called ``ALIAS.config``.
         keep_links: Keep the metrics of NVLink and PCIe as well.
         with_work: Also add the sums of what else the GPU did, bytes and instructions, that the chip is known to have.
@@ -120,7 +119,6 @@ def _add_sum(metrics: list[_Mapping], ids: list[str], known: Metric, needed: boo
     Args:
         metrics: Those of the new set; one gets a sub-metric, or one is added where nsys has none for the counter.
         ids: The counters of nsys's own set, with their units.
-        known: The sum.
         needed: Add it even where nothing shows that the chip has it.
 
     Returns:

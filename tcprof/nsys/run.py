@@ -46,7 +46,6 @@ def run_quietly(argv: Sequence[str], timeout_s: float | None = None) -> Complete
     """Runs a program and returns what it said.
 
     Args:
-        argv: The program and its arguments.
         timeout_s: Seconds after which it is ended.
 
     Raises:

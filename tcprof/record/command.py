@@ -76,11 +76,6 @@ def build_profile_command(
     that ranges and kernels are recorded nevertheless; the caller sees it from ``capabilities.supported_gpus``.
 
     Args:
-        nsys: The nsys to use.
-        capabilities: What it can do here.
-        options: How to record.
-        program: The program and its arguments.
-        report: The report to write.
         metric_set: A metric-set file to sample; None for nsys's own.
 
     Raises:

@@ -58,7 +58,6 @@ def diagnose(explicit: Path | None = None, *, with_gpus: bool = True, prefix: tu
 
     Args:
         explicit: The nsys to use; None looks for one.
-        with_gpus: Whether GPU metrics are wanted.
         prefix: What makes a command run as root; see ``tcprof.record.sudo``.
     """
     machine = read_machine()

@@ -47,7 +47,6 @@ class Family:
 
     Args:
         head: Process number of what was started: nsys, or sudo.
-        argv: Its command line.
     """
 
     def __init__(self, head: int, argv: Sequence[str]) -> None:

@@ -62,7 +62,6 @@ def plan_recording(
 
     Args:
         program: The program and its arguments, as they are started.
-        options: How to record.
         nsys: The nsys to use; None looks for one.
         prefix: What makes a command run as root; see ``tcprof.record.sudo``.
 

@@ -86,7 +86,6 @@ class Session:
         """Records the program once; see ``record``.
 
         Args:
-            plan: How.
             report: One of ``reports``.
         """
         began = time.monotonic()
@@ -112,7 +111,6 @@ def record(nsys: Nsys, argv: Sequence[str], asked: ReportFiles) -> RecordedRun:
     written. A raw recording that nsys could not turn into a report is imported, if any importer here can.
 
     Args:
-        nsys: The nsys that records.
         argv: The command, from ``build_profile_command``.
         asked: The files of the report that was asked for.
 

@@ -31,9 +31,6 @@ def run_shown(argv: Sequence[str]) -> Completed:
     The first Ctrl-C, SIGTERM or SIGHUP is passed on to nsys, which then writes the report. A second Ctrl-C
     makes nsys give it up, and kills whatever the recording has started.
 
-    Args:
-        argv: The program and its arguments.
-
     Raises:
         NsysError: If it cannot be started.
         StoppedError: If the user gave the recording up before there was a report.

@@ -23,7 +23,6 @@ class StatusLine:
     It is shown only where the last output has ended its line. Several threads may use it.
 
     Args:
-        stream: Where to draw.
         is_free: Whether the cursor is at the beginning of a line; false while something may be asking for a password.
     """
 
@@ -54,7 +53,6 @@ class StatusLine:
         """Erases the line while output is written to a terminal.
 
         Args:
-            sink: Where the output goes.
             output: What is written in the context.
         """
         if not self._is_shown or not is_terminal(sink):

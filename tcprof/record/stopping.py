@@ -60,9 +60,6 @@ def start_stoppable(argv: Sequence[str]) -> tuple[subprocess.Popen[bytes], "Stop
     Jupyter signal the whole group: tcprof alone must pass them on. sudo stays in the group, since it asks for the
     password on the terminal, and since a terminal's Ctrl-C reaches it without one.
 
-    Args:
-        argv: The command line.
-
     Returns:
         The process, what ends it, and the line that informs the user.
 
@@ -79,8 +76,6 @@ class Stopping:
     """What the signals asked for, and how far it is done.
 
     Args:
-        family: The processes of the recording.
-        line: Where to inform the user.
         has_own_group: Whether the recording is out of a terminal's reach.
     """
 
@@ -113,7 +108,6 @@ class Stopping:
         after the first changes nothing, since nsys would give up.
 
         Args:
-            number: The signal.
             nsys_lives: Whether nsys has not ended yet.
         """
         now = time.monotonic()

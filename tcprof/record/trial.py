@@ -24,8 +24,6 @@ def try_metric_set(
     """Samples the GPUs for a moment, as the recording will.
 
     Args:
-        nsys: The nsys that will record.
-        capabilities: What it can do here.
         options: How to record: the GPUs and the frequency count.
         metric_set: The metric set to try; None for nsys's own.
 

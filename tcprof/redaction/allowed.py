@@ -131,7 +131,6 @@ def reflect_tables(
     """A database's tables with their columns' names and types, without keys and constraints.
 
     Args:
-        connection: A connection to it.
         database: The name that it is attached under.
         only: Names of the tables that are looked at; all are by default.
     """

@@ -55,8 +55,6 @@ def check_copy(connection: Connection, database: str, private: PrivateTexts) -> 
     """Search every text of a copy for what its source holds of the machine.
 
     Args:
-        connection: A connection to the copy.
-        database: The copy's name on it.
         private: The texts to search for. Paths in somebody's folder, e-mail and IPv4 addresses are searched for too.
 
     Returns:

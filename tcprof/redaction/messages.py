@@ -33,7 +33,6 @@ def without_private(export: Path, messages: list[str]) -> list[str]:
 
     Args:
         export: The export, which is only read.
-        messages: Its messages.
 
     Raises:
         InputError: The export cannot be read.

@@ -195,10 +195,6 @@ def gather_private(connection: Connection, tables: dict[str, Table]) -> PrivateT
 
     Environment variables, commands and their arguments are searched for as a whole and in pieces, paths by their
     folder. Short texts, numbers and common words are left out, and so is what nsys and the driver write themselves.
-
-    Args:
-        connection: A connection to the export.
-        tables: Its tables.
     """
     kinds: dict[str, Kind] = {}
     for kind, text in _texts_with_parts(connection, tables):

@@ -55,12 +55,7 @@ class GateView:
 
 
 def view_gate(judgements: Sequence[Judgement], strict: bool) -> GateView:
-    """What a gate says.
-
-    Args:
-        judgements: One for each condition.
-        strict: Whether an inconclusive condition fails.
-    """
+    """What a gate says."""
     conditions = tuple(
         ConditionView(name_condition(each), each.verdict, describe_judgement(each)) for each in judgements
     )

@@ -33,10 +33,7 @@ def count_convolutions(hierarchy: Hierarchy, names: Names, owner: Ints, flop: Fl
     """Set the FLOP of all convolutions that count.
 
     Args:
-        hierarchy: The nested ranges.
-        names: Their names.
         owner: For each range the op that counts for it.
-        flop: The FLOP of each range.
     """
     is_own = owner == np.arange(len(owner))
     is_forward = names.among(CONVOLUTIONS) & (owner >= 0)

@@ -18,11 +18,6 @@ def add_useful_flop(account: Account, evidence: Evidence, homes: ModuleAssignmen
 
     Unknown for what is or could be a tensor kernel of no op that counts, or of one whose FLOP are not known; 0 for all
     other launches and where something is computed again. Where no op has sizes, all are unknown.
-
-    Args:
-        account: The account.
-        evidence: What it was made from.
-        homes: Where activities belong.
     """
     ops = count_ops(evidence.hierarchy)
     if ops is None:

@@ -33,11 +33,7 @@ class Ops:
 
 
 def count_ops(hierarchy: Hierarchy) -> Ops | None:
-    """The ops that count; None where no op has sizes.
-
-    Args:
-        hierarchy: The nested ranges.
-    """
+    """The ops that count; None where no op has sizes."""
     sizes = hierarchy.ranges["sizes"].cat
     if not (sizes.codes.to_numpy() != _code_of_none(sizes.categories)).any():
         return None

@@ -46,9 +46,7 @@ def find_homes(hierarchy: Hierarchy, attribution: Attribution, activities: int) 
     Recomputation is told by our ranges, by modules that the engine calls, and by PyTorch's node of checkpoints.
 
     Args:
-        hierarchy: The nested ranges.
         attribution: Which range each activity belongs to.
-        activities: How many there are.
     """
     tree, back = find_modules(hierarchy), trace_back(hierarchy)
     place, inherited = innermost_of_domain(hierarchy, attribution, tree.domain, activities)

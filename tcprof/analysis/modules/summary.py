@@ -23,11 +23,7 @@ def summarize_modules(
     """Sums over the kernels of each module, with all modules in it; and for each launch the row that it belongs to.
 
     Args:
-        found: The fit.
-        account: What follows from it.
-        evidence: What was recorded.
         iterations: See ``tcprof.frames.ITERATIONS``; those without warm-up are summed over.
-        homes: Where activities belong.
 
     Returns:
         See ``tcprof.frames.MODULES``; empty where no range names a module or a phase. And the column ``module`` of

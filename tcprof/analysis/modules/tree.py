@@ -46,9 +46,6 @@ def find_modules(hierarchy: Hierarchy) -> Tree:
     In our own domain, every range inside a forward pass is a module's, and so is one between the calls of a model: what
     this does itself, when it generates. In the default one those are that have the path of a module:
     ``Llama.layers.0`` inside ``Llama``.
-
-    Args:
-        hierarchy: The nested ranges.
     """
     paths = hierarchy.paths
     ours = (paths["domain"] == DOMAIN).to_numpy()

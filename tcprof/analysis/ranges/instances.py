@@ -46,7 +46,6 @@ def list_instances(
     where its process had; but where its path on that thread had work, only there.
 
     Args:
-        hierarchy: The nested ranges.
         attribution: Which activity belongs to which range.
         activities: See ``tcprof.frames.ACTIVITIES``; in order of start.
         recorded_gpus: The GPUs on which ranges of a process are shown that used none.
@@ -89,9 +88,7 @@ def _shown(hierarchy: Hierarchy, attribution: Attribution, process: Ints, gpu: I
     """On which GPUs each range is shown: a row for each range, a column for each GPU.
 
     Args:
-        hierarchy: The nested ranges.
         attribution: Which activity belongs to which range.
-        process: Process of each activity.
         gpu: Number of each activity's GPU, from 0.
         recorded: For each GPU whether ranges of a process that used none are shown there.
     """
@@ -159,7 +156,6 @@ def prepare_sums(instances: pd.DataFrame, work: Work) -> Callable[[_Numbers], _N
 
     Args:
         instances: See ``list_instances``.
-        work: Their activities.
     """
     parent = instances["parent"].to_numpy()
     levels = [(rows, parent[rows]) for rows in _levels_upwards(instances)]
@@ -242,9 +238,7 @@ def busy_time(instances: pd.DataFrame, work: Work, group: Ints, groups: int) -> 
 
     Args:
         instances: See ``list_instances``.
-        work: Their activities.
         group: Group of each instance, -1 for none; the instances of a group have one depth.
-        groups: Number of groups.
     """
     # What runs alone adds up. Only what overlaps has to be united, for every depth anew.
     alone_ns = prepare_sums(instances, work)(np.where(work.alone, work.end - work.start, 0))
@@ -291,8 +285,6 @@ def united_windows(group: Ints, gpu_of: Ints, windows: Windows) -> Windows:
 
     Args:
         group: Group of each instance, -1 for none.
-        gpu_of: GPU of each group.
-        windows: Windows of instances.
     """
     kept = group[windows.group] >= 0
     of_group, start, end = union(group[windows.group][kept], windows.start[kept], windows.end[kept])

@@ -19,7 +19,6 @@ class Nesting:
     Args:
         lane: Lane of each range: its thread and domain.
         start: Starts in ns, in the order of ``OpenIntervals.order``.
-        end: Ends in ns.
         start_end: Whether it is a start/end range.
     """
 
@@ -64,11 +63,6 @@ class Nesting:
 
     def start_end_at(self, path: Ints, lane: Ints, time: Ints) -> tuple[Ints, Ints]:
         """The start/end ranges that are open at a time; of several of one path the one that began last.
-
-        Args:
-            path: Path of each range.
-            lane: Lane of each query.
-            time: Time of each query.
 
         Returns:
             Every pair of a query and the row of such a range.

@@ -117,7 +117,6 @@ def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataF
     """Find the ranges of every domain that each activity belongs to.
 
     Args:
-        hierarchy: The nested ranges.
         launches: See ``tcprof.frames.API_CALLS``.
         activities: See ``tcprof.frames.ACTIVITIES``.
     """
@@ -213,10 +212,7 @@ def innermost_of_domain(
     """For each activity its innermost range of a domain, -1 for none; and whether another thread opened that.
 
     Args:
-        hierarchy: The nested ranges.
         attribution: Which activity belongs to which range.
-        domain: The domain.
-        activities: How many activities there are.
     """
     found, inherited = np.full(activities, -1), np.zeros(activities, dtype=bool)
     of_domain = (hierarchy.ranges["domain"] == domain).to_numpy()

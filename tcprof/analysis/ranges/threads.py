@@ -19,7 +19,6 @@ def bring_home(parent: Ints, ranges: pd.DataFrame, lane: Ints, nesting: Nesting)
         parent: For each range the row of the one that it lies in on its own thread, -1 for none.
         ranges: See ``tcprof.frames.NVTX_RANGES``; in the order of ``OpenIntervals.order``.
         lane: Lane of each range: its thread and domain.
-        nesting: Of the ranges.
 
     Returns:
         For each range the row of the one that it lies in, on its own thread or on another.
@@ -41,11 +40,7 @@ def _find_open(phase: str, rows: Ints, sought: Ints, ranges: pd.DataFrame, lane:
 
     Args:
         phase: Of the lanes that are looked at: one that has ranges of this name.
-        rows: The ranges.
         sought: The name that the innermost open range must have, as its number among the names.
-        ranges: All of them.
-        lane: Lane of each.
-        nesting: Of all.
     """
     process, start = (ranges[column].to_numpy() for column in ("process", "start_ns"))
     code = ranges["name"].cat.codes.to_numpy()

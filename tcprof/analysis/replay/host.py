@@ -68,11 +68,7 @@ def find_host(analysis: Analysis, activities: pd.DataFrame, inside: StepFunction
     """What the CPU does in a mean step.
 
     Args:
-        analysis: The recording.
-        activities: Those of the GPU.
         inside: 1 in the steps' windows on the GPU.
-        on_cpu: Their windows on the CPU.
-        count: How many steps there are.
     """
     launch = launches_of(analysis.api_calls, activities)
     waits = list_waits(analysis, activities, launch)

@@ -97,11 +97,6 @@ def make_replay(analysis: Analysis, gpu: int, windows: Pair) -> Replay | None:
     """What is needed to play steps again; None where that does not give what was recorded.
 
     That is so where no two steps follow at once, where launches are not known, or where more goes on than is played.
-
-    Args:
-        analysis: The recording.
-        gpu: Number of the GPU.
-        windows: The steps on the GPU.
     """
     activities = rows_of_gpu(analysis.activities, gpu).sort_values("start_ns", kind="stable")
     begins = activities["start_ns"].to_numpy()

@@ -14,8 +14,6 @@ def find_scaler_waits(analysis: Analysis, activities: pd.DataFrame, launch: Ints
     """Which waits are the scaler's: between its two kernels, but not before an optimizer that looks on the GPU itself.
 
     Args:
-        analysis: The recording.
-        activities: Those of a GPU.
         launch: The row of each one's launch; -1 where it is not known.
         waits: What to tell apart, by start.
     """

@@ -35,8 +35,6 @@ def find_exposure(activities: pd.DataFrame, gpu: int, inside: StepFunction) -> E
 
     Args:
         activities: See ``tcprof.frames.ACTIVITIES``; of all GPUs.
-        gpu: Number of the GPU.
-        inside: The steps.
     """
     rows = np.flatnonzero(activities["gpu"] == gpu)
     start, end = (activities[name].to_numpy(np.int64)[rows] for name in ("start_ns", "end_ns"))

@@ -76,9 +76,7 @@ def iterations_of_activities(
     """For each activity the row of the iteration that it belongs to, of several the last; -1 for none.
 
     Args:
-        hierarchy: The nested ranges.
         attribution: Which activity belongs to which range.
-        gpu: The GPU of each activity.
         iterations: See ``tcprof.frames.ITERATIONS``.
     """
     found = np.full(len(gpu), -1, dtype=np.int64)

@@ -242,9 +242,7 @@ def _occurrences_before(places: Ints, first: int, anchor: Ints) -> Ints:
     """For each anchor the one of some places that begins its repetition: as many before it as in the first one.
 
     Args:
-        places: The places, in order.
         first: Where the first repetition begins, or before.
-        anchor: The anchors.
     """
     reached = np.searchsorted(places, anchor, side="right")
     ahead = int(reached[0] - np.searchsorted(places, first))

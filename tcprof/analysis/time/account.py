@@ -71,7 +71,6 @@ def make_account(evidence: Evidence, found: "KernelFit") -> Account:
     """Account for all time.
 
     Args:
-        evidence: What was recorded.
         found: See ``tcprof.analysis.kernels.launches.fit_launches``.
     """
     from tcprof.analysis.kernels.peaks import find_peaks
@@ -114,8 +113,6 @@ def add_iterations(account: Account, evidence: Evidence, iterations: pd.DataFram
     """The account with the iteration of each launch.
 
     Args:
-        account: The account.
-        evidence: What it was made from.
         iterations: See ``tcprof.frames.ITERATIONS``.
     """
     gpu, instances = evidence.activities["gpu"].to_numpy(), account.kernel_instances

@@ -41,7 +41,6 @@ def compute_envelope(start: Ints, end: Ints, value: Floats, bins: int) -> Envelo
     """The samples themselves where they are at most twice the bins, else one interval for each bin.
 
     Args:
-        start: Starts of the samples, ascending.
         end: Their ends; samples do not overlap.
         value: Their values; NaN counts as a gap.
         bins: Bins of equal width, from the first sample's start to the last one's end.
@@ -72,7 +71,6 @@ def step_points(envelope: Envelope, values: Floats) -> tuple[Floats, Floats]:
     """Points of a line that steps at the starts (plotly's ``hv``), in seconds, broken by NaN where values are unknown.
 
     Args:
-        envelope: The intervals.
         values: Values for each interval, or a row of values for each.
     """
     if not len(envelope):

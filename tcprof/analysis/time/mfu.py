@@ -64,8 +64,6 @@ def add_useful_sums(
     Args:
         ranges: See ``tcprof.frames.RANGES``.
         instances: See ``tcprof.frames.INSTANCES``; the rows are those of the evidence.
-        account: The account.
-        evidence: What it was made from.
     """
     if not account.kernel_instances["useful_flop"].notna().any():
         return ranges, instances

@@ -29,8 +29,6 @@ def add_rates(
     Args:
         ranges: See ``tcprof.frames.RANGES``: the rows of one GPU after the other, each the capture, then paths.
         instances: See ``tcprof.frames.INSTANCES``; the rows are those of the evidence.
-        account: The account.
-        evidence: What it was made from.
     """
     values = values_of_evidence(account, evidence)
     of_ranges, of_instances = sum_launches(ranges, account, evidence, values, _OF_INSTANCES)
@@ -46,7 +44,6 @@ def time_of_work(ranges: pd.DataFrame, evidence: Evidence) -> Floats:
 
     Args:
         ranges: See ``add_rates``; the window of the whole capture holds its work in any case.
-        evidence: What they were summed from.
     """
     found: Floats = ranges["window_ns"].to_numpy(dtype=np.float64, copy=True)
     group = groups_of_paths(evidence.instances, evidence.hierarchy.paths)
@@ -61,7 +58,6 @@ def time_of_instances(instances: pd.DataFrame, window: str) -> Floats:
 
     Args:
         instances: See ``tcprof.frames.INSTANCES``.
-        window: gpu, host or busy.
     """
     length = {
         "host": instances["host_end_ns"] - instances["host_start_ns"],
@@ -77,7 +73,6 @@ def end_before_work(instances: pd.DataFrame, window: str) -> Bools:
 
     Args:
         instances: See ``tcprof.frames.INSTANCES``.
-        window: gpu, host or busy.
     """
     return np.asarray((instances["gpu_end_ns"] > instances["host_end_ns"]) & (window == "host"))
 
@@ -93,8 +88,6 @@ def sum_launches(
 
     Args:
         ranges: See ``add_rates``.
-        account: The account.
-        evidence: What it was made from.
         values: Names, each with a value for each launch; taken one after the other, as there may be millions.
         of_instances: The names of those that are wanted of instances.
     """
@@ -147,7 +140,6 @@ def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.
     Args:
         launched: See ``tcprof.frames.KERNEL_INSTANCES``.
         kernels: See ``tcprof.frames.KERNELS``.
-        kinds: The kind of every activity.
     """
     is_tensor, could_be, is_graph = tensor_launches(launched, kernels, kinds)
     peak = kernels["peak_tflops"].to_numpy(dtype=np.float64)[launched["kernel"].to_numpy()]
@@ -208,7 +200,6 @@ def tensor_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Ser
     Args:
         launched: See ``tcprof.frames.KERNEL_INSTANCES``.
         kernels: See ``tcprof.frames.KERNELS``.
-        kinds: The kind of every activity.
     """
     of_kernel = launched["kernel"].to_numpy()
     is_graph = (kinds == "graph").to_numpy()[launched["activity"].to_numpy()]
@@ -221,7 +212,6 @@ def range_rates(sums: pd.DataFrame, window_ns: Floats) -> dict[str, pd.Series]:
 
     Args:
         sums: What ``values_of_evidence`` gives, summed over each range.
-        window_ns: Length of each range's windows.
     """
     known = known_flop(sums)
     is_known, is_seen = known["tensor_flop"].notna(), are_seen(sums)

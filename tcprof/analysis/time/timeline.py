@@ -67,7 +67,6 @@ def compute_timeline(start: Ints, end: Ints, time_class: Ints) -> StepFunction:
 
     Args:
         start: Starts of its activities in ns.
-        end: Their ends.
         time_class: Their classes, as indices of ``TIME_CLASSES``.
 
     Returns:

@@ -85,7 +85,6 @@ def judge_condition(
     """Hold a condition against a comparison. All GPUs on which the path had work are judged, and the worst counts.
 
     Args:
-        condition: The condition.
         rows: Rows of a comparison, see ``tcprof.frames.COMPARISON``.
         iteration_path: The path of a condition that names none; empty for the whole capture.
         doubts: See ``tcprof.comparison.gate.caveats.list_doubts``: everything that they touch is inconclusive.

@@ -148,10 +148,7 @@ def wrong_condition(text: str, position: int, what: str, hint: str) -> UsageErro
     """The error of an expression, with a line that points at the position of what is wrong.
 
     Args:
-        text: The expression.
-        position: Where in it, in characters.
         what: What is wrong, as a sentence without its full stop.
-        hint: What to do about it.
     """
     shown = "".join(character if character.isprintable() else " " for character in text)
     return UsageError(f"--fail-if: {what}.\n    {shown}\n    {' ' * cell_len(shown[:position])}^", hint)

@@ -16,8 +16,6 @@ def align(base: Ints, new: Ints, similarity: Callable[[Ints, Ints], Floats]) -> 
     behind the last pair of the one before, so that time grows only in proportion to their length.
 
     Args:
-        base: A sequence of codes.
-        new: Another.
         similarity: Given different codes of each, the matrix of their similarities; two of similarity 0 are no pair.
 
     Returns:

@@ -19,8 +19,6 @@ def share_iterations(base: Side, new: Side, mapping: Mapping[str, str]) -> tuple
     A recording of few steps has no path that repeats often enough to be found, or finds the layers within its steps.
 
     Args:
-        base: The baseline.
-        new: The other side.
         mapping: New names of the baseline's ranges by old ones.
     """
     mappings: tuple[Mapping[str, str], Mapping[str, str]] = (mapping, {})

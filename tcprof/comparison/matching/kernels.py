@@ -43,8 +43,6 @@ def match_kernels(base: Analysis, new: Analysis, mapping: Mapping[str, str] | No
     Kernels are matched on GPUs of the same number.
 
     Args:
-        base: The baseline.
-        new: The recording compared with it.
         mapping: New names of the baseline's ranges by old ones, see ``tcprof.comparison.matching.places.rename_path``.
     """
     rows = [np.full(len(side.kernel_instances), NONE, dtype=np.int64) for side in (base, new)]

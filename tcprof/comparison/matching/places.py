@@ -36,8 +36,6 @@ def find_renamings(
     compare.
 
     Args:
-        base: The baseline's recordings.
-        new: The other side's.
         mapping: New names of the baseline's ranges by old ones.
     """
     paths = dict.fromkeys(
@@ -71,7 +69,6 @@ def rename_path(path: str, mapping: Mapping[str, str]) -> str:
     """A path in which ranges have other names.
 
     Args:
-        path: The path.
         mapping: New names by old ones; an old one is a single name, or several that follow each other in the path.
     """
     names = path.split(SEPARATOR)

@@ -101,8 +101,6 @@ def find_scope(analysis: Analysis, gpu: int, spans: Spans, mapping: Mapping[str,
     """The kernels launched in the iterations of a GPU, and those that run in their windows wherever they are from.
 
     Args:
-        analysis: The recording.
-        gpu: The GPU.
         spans: See ``compared_spans``.
         mapping: New names of ranges by old ones, see ``tcprof.comparison.matching.places.rename_path``.
     """

@@ -43,9 +43,7 @@ def measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> Mea
     """The figures of one recording.
 
     Args:
-        analysis: The recording.
         places: See ``tcprof.comparison.matching.places.list_places``.
-        renaming: What its ranges are called.
     """
     index = pd.MultiIndex.from_frame(places[KEYS])
     ranges = rename_paths(analysis.ranges, renaming)

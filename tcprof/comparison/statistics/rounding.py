@@ -20,7 +20,6 @@ def rounding_of(value: Floats, mean_pct: Floats) -> Slack:
 
     Args:
         value: The figure: mean Tensor Active, or what is in proportion to it.
-        mean_pct: Mean Tensor Active.
     """
     per_point = np.divide(value, mean_pct, out=np.zeros_like(value), where=mean_pct > 0)
     return np.minimum(MOST_BELOW_PCT * per_point, value), MOST_ABOVE_PCT * per_point

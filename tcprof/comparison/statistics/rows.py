@@ -61,8 +61,6 @@ def list_rows(
     """All quantities at each place in turn, see ``tcprof.frames.COMPARISON``.
 
     Args:
-        base: The baseline's recordings.
-        new: The other side's.
         places: See ``tcprof.comparison.matching.places.list_places``.
         renamings: What the ranges of both sides are called.
     """

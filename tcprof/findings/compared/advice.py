@@ -126,12 +126,7 @@ def check_condition(condition: Condition) -> None:
 
 
 def judge_finding(condition: Condition, side: Side) -> Judgement:
-    """Whether a side has a finding: fail where all of its recordings do, pass where none does.
-
-    Args:
-        condition: Names the finding.
-        side: The new side.
-    """
+    """Whether a side has a finding: fail where all of its recordings do, pass where none does."""
     count, name = len(side.recordings), condition.path or ""
     named = ([each for each in advise(one) if each.rule == name and _counts(each)] for one in side.recordings)
     known = [of_recording[0] for of_recording in named if of_recording]

@@ -31,14 +31,9 @@ def make_advice(
     """Advice on a step, with the price of its first option.
 
     Args:
-        step: The step.
-        rule: Which rule found it.
         said: What was found, and what that means.
         options: Ways to act on it, that to begin with first.
         about: What in the recording it is about.
-        evidence: Figures, a line each.
-        confidence: high, medium or low.
-        raise_confidence: What would raise it.
     """
     return Advice(
         rule=rule,
@@ -72,17 +67,12 @@ def advise_on_kernels(
     """Advice whose options save time of kernels; those that take most are its evidence.
 
     Args:
-        step: The step.
-        rule: Which rule found it.
         said: What was found, and what that means.
         rows: The kernels, as ``Step.kernels``.
         options: What can be done; that to begin with first.
         about: What it is about, where that is not all launches of the kernels.
         evidence: Figures that come before the kernels, a line each.
-        confidence: high, medium or low.
-        raise_confidence: What would raise it.
         cpu: As for ``Step.price_kernels``.
-        spared_ns: Likewise.
     """
     priced = [Option(title, tuple(code), step.price_kernels(saved, cpu, spared_ns)) for title, code, saved in options]
     about = about_kernels(step, rows.index) if about is None else about
@@ -104,7 +94,6 @@ def kernels_of(step: Step, launches: pd.DataFrame) -> pd.DataFrame:
     """The kernels of some launches, as ``Step.kernels``, with the exposed time of these launches alone.
 
     Args:
-        step: The step.
         launches: Some rows of ``Step.launches``.
     """
     sums = launches.groupby("kernel")["exposed_ns"].agg(["sum", "size"]) / step.count

@@ -30,10 +30,7 @@ def speedup(chip: Chip, before: str, after: str, duration_ns: Floats) -> Floats:
     precisions are to each other on either chip.
 
     Args:
-        chip: The chip.
         before: Its precision, one of those in ``calibration.toml``.
-        after: What it is changed to.
-        duration_ns: Of each product.
     """
     flop = np.array(_PRODUCTS["flop"])
     old, new = (np.array(_PRODUCTS[precision]) * 1e3 for precision in (before, after))  # FLOP a ns

@@ -20,7 +20,6 @@ def share_idle_time(step: Step, found: Sequence[Advice]) -> list[Advice]:
     Launches that an optimizer spares, and those between waits, are in the prices of these, not of launch-bound.
 
     Args:
-        step: The step.
         found: What the rules have found in it.
     """
     left = [100 * max(0.0, 1 - step.busy_ns / step.alone_ns[tracing]) for tracing in step.tracing]

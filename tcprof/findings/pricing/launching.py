@@ -14,7 +14,6 @@ def time_launching(step: Step, kernels: pd.DataFrame) -> float:
     """CPU time of a step that launching some kernels takes, without those that come with others, as a graph's do.
 
     Args:
-        step: The step.
         kernels: Some rows of ``Step.kernels``.
     """
     launch = launches_of(step.analysis.api_calls, step.analysis.activities.iloc[step.launches["activity"].to_numpy()])

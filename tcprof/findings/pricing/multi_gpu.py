@@ -72,7 +72,6 @@ def price_together(steps: Mapping[int, Step], found: Found) -> dict[int, list[Ad
     """Advice whose prices are of steps that end with the slowest GPU.
 
     Args:
-        steps: The step of each GPU.
         found: What the rules have found in it.
     """
     return {gpu: _price_of(steps[gpu], found) for gpu in found}

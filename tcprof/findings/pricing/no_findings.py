@@ -27,7 +27,6 @@ def find_all_well(step: Step, found: Sequence[Advice]) -> list[Advice]:
     """That nothing is worth a day, with the distance to the chip's best; nothing where that is not so, or not known.
 
     Args:
-        step: The step.
         found: What the rules have found in it.
     """
     said = [each for each in found if each.gain.is_notable or (not each.gain.is_known and each.rule != "low-clock")]

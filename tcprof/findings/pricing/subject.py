@@ -15,7 +15,6 @@ def about_kernels(step: Step, kernels: Iterable[int]) -> Subject:
     """Some kernels, with the ranges and modules that launched them in the steps; what takes most time first.
 
     Args:
-        step: The step.
         kernels: Rows of ``tcprof.frames.KERNELS``.
     """
     return _about(step, step.launches["kernel"].isin(list(kernels)))
@@ -25,7 +24,6 @@ def about_launches(step: Step, activities: Iterable[int]) -> Subject:
     """The same of some launches alone.
 
     Args:
-        step: The step.
         activities: Their rows in ``tcprof.frames.ACTIVITIES``.
     """
     return _about(step, step.launches["activity"].isin(list(activities)))

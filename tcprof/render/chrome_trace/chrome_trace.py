@@ -44,7 +44,6 @@ def write_chrome_trace(analysis: Analysis, findings: Findings, target: Path) -> 
 
     Args:
         analysis: The analysis, with fitted kernels if their figures are to be in the trace.
-        findings: What its figures say.
         target: The file to make or replace.
 
     Raises:

@@ -26,7 +26,6 @@ def read_activities(database: Database, gpu_of: dict[tuple[int, int], int], geom
     """Kernels, copies, sets and whole graphs in order of start, see ``tcprof.frames.ACTIVITIES``.
 
     Args:
-        database: The export.
         gpu_of: The GPU's number for a process and its CUDA device number; process -1 stands for any.
         geometry: Whether to read the kernels' launch geometry, which takes time on large recordings.
     """

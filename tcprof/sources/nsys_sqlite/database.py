@@ -93,7 +93,6 @@ class Database:
         """What a function makes of the rows of a big table, some ten thousand at a time.
 
         Args:
-            query: What is read.
             take: Gets the columns of some rows, and must not keep anything beside what it returns.
 
         Raises:

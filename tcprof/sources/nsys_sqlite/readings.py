@@ -81,11 +81,6 @@ def make_reading(database: Database, table: Table, column: str, metric: Metric, 
 
     Args:
         database: Is told what is left out.
-        table: Where they were read.
-        column: The column that they fill.
-        metric: The metric.
-        times: Their times.
-        values: As recorded.
     """
     counts = unwrap(values)
     most, words = _most(column)

@@ -45,7 +45,6 @@ def read_samples(database: Database, gpus: pd.DataFrame, metrics: Iterable[str])
     """The samples of all GPUs.
 
     Args:
-        database: The export.
         gpus: See ``tcprof.frames.GPUS``: the chip determines the metrics' names, the number of SMs what a
             cycle is worth.
         metrics: Columns of ``SAMPLES`` to read; the others are left unknown, which saves time on large recordings.

@@ -28,7 +28,6 @@ def write_unprofiled(export: Path, steps: pd.DataFrame) -> None:
     """Adds the steps to an export, which tcprof has made.
 
     Args:
-        export: The export.
         steps: See ``tcprof.frames.UNPROFILED``.
 
     Raises:

@@ -25,11 +25,7 @@ def view_advice(
     """The advice on the baseline and whether it is gone, and what is new; nothing where there is none.
 
     Args:
-        comparison: The comparison.
-        advice: Compared advice of all GPUs.
-        gpu: The GPU.
         number: Number of the side among those compared with the baseline.
-        of_side: What the caption ends with.
     """
     rows = tuple(
         Row(each.rule, tuple(map(word_cell, (each.sentence, each.predicted or units.UNKNOWN, each.now))))

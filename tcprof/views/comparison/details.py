@@ -65,7 +65,6 @@ def list_details(comparison: Comparison, number: int, name: str = "") -> tuple[P
     """What is said of one side against the baseline.
 
     Args:
-        comparison: The comparison.
         number: Number of the side among those compared with the baseline.
         name: Its name, where there are others.
     """

@@ -39,7 +39,6 @@ def view_comparison(
         findings: What each says, see ``tcprof.findings.compared``.
         rows: Rows of each that were asked for; None for all.
         judged: A gate's judgements, where there is one comparison.
-        strict: Whether an inconclusive condition fails.
         limit: Kernels to list; None for all.
     """
     rows = [each.rows for each in comparisons] if rows is None else rows

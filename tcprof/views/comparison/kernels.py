@@ -46,8 +46,6 @@ def list_kernel_changes(
     """The kernels that were matched, renamed, are new or gone, those whose time per iteration changed most first.
 
     Args:
-        comparison: The comparison.
-        gpu: The GPU.
         most: Kernels to show; None for all.
         number: Number of the side among those compared with the baseline.
         caption: What it holds, for those who see it alone.

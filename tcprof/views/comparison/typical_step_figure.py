@@ -36,8 +36,6 @@ def figure_typical_step(comparison: Comparison, gpu: int, table: str = "") -> Pl
     them bands join ranges of one path, and launches of matched kernels.
 
     Args:
-        comparison: The comparison.
-        gpu: The GPU.
         table: The table on a page whose rows a click on a kernel chooses; empty for none.
     """
     steps, figure = find_steps(comparison, gpu), PlotlyFigure()

@@ -17,8 +17,6 @@ def list_parts(comparison: Comparison, gpu: int, number: int = 1) -> list[Table]
     """A table of the parts of time, and one of those of Tensor Active; their sum comes last.
 
     Args:
-        comparison: The comparison.
-        gpu: The GPU.
         number: Number of the side among those compared with the baseline.
     """
     found = comparison.waterfall[comparison.waterfall["gpu"] == gpu]

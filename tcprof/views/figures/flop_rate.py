@@ -14,10 +14,7 @@ def flop_rate(analysis: Analysis, gpu: int, start: Ints, end: Ints) -> Floats:
     """FLOP per second in each interval; unknown where a launch lies in it whose FLOP are.
 
     Args:
-        analysis: The recording.
-        gpu: Number of the GPU.
         start: Starts of the intervals in ns, ascending.
-        end: Their ends.
     """
     launched = rows_of_gpu(analysis.kernel_instances, gpu)
     flop = launched["tensor_flop"].to_numpy()

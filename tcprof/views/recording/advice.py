@@ -27,12 +27,7 @@ MOST_SHOWN = 3  # where advice stands beside the verdict
 
 
 def view_advice(analysis: Analysis, findings: Findings) -> Document:
-    """All advice on a recording, best first.
-
-    Args:
-        analysis: The recording.
-        findings: What its figures say.
-    """
+    """All advice on a recording, best first."""
     advice = advise(analysis)
     shown, folded = split_notable(advice)
     base = describe_base(analysis)

@@ -63,8 +63,6 @@ def view_modules(
     """The modules of a recording.
 
     Args:
-        analysis: The recording.
-        findings: What its figures say.
         rows: Rows of ``analysis.modules`` to list.
         limit: Rows to show in tables, those with most time and what these lie in; None for all.
         order: Of modules that lie beside each other.

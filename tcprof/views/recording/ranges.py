@@ -45,8 +45,6 @@ def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame, limi
     """The ranges of a recording, with the verdict before them.
 
     Args:
-        analysis: The recording.
-        findings: What its figures say.
         rows: Rows of ``analysis.ranges`` to list.
         limit: Rows to show in tables, those with most time on the GPU and what these lie in; None for all.
     """
@@ -87,7 +85,6 @@ def list_ranges(analysis: Analysis, rows: pd.DataFrame, every: pd.DataFrame | No
     """The range summary, one table for each GPU.
 
     Args:
-        analysis: What the rows belong to.
         rows: Rows of ``analysis.ranges``.
         every: The rows that these were chosen from; None if they are all.
     """

@@ -47,8 +47,6 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
     """All that is said of a recording.
 
     Args:
-        analysis: The recording.
-        findings: What its figures say.
         title: What it is called; its file's name by default.
     """
     base = (*describe_base(analysis), *describe_peaks(analysis), *findings.remarks)

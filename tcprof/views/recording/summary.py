@@ -24,12 +24,7 @@ NOT_TRACED = "no work on a GPU was recorded"
 
 
 def summarize(analysis: Analysis, findings: Findings) -> list[Summary]:
-    """Each GPU of a recording at a glance.
-
-    Args:
-        analysis: The recording.
-        findings: What its figures say.
-    """
+    """Each GPU of a recording at a glance."""
     return [_summarize_gpu(analysis, found) for found in findings.gpus]
 
 

@@ -33,7 +33,6 @@ def add_launches(store: ArrayStore, work: pd.DataFrame) -> Header:
     """When each activity was launched, by their order: in steps behind the first launch, as what it is above the last.
 
     Args:
-        store: Where arrays are put.
         work: The bars of the work of a GPU, with ``launched_ns``, negative where that is unknown.
     """
     launched = work["launched_ns"].to_numpy(np.int64)

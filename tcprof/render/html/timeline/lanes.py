@@ -114,8 +114,6 @@ def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames, most: int) -> GpuL
     """The rows of one GPU's lanes, and the bars on them.
 
     Args:
-        analysis: The recording.
-        gpu: The GPU.
         works: See ``name_work``.
         most: How many bars there may be.
     """
