@@ -153,7 +153,7 @@ def test_python_runs_the_program_alone_as_the_command_does(machine: Path) -> Non
 
 @pytest.mark.slow
 def test_python_can_leave_it_out_and_warns_of_one_that_failed(machine: Path) -> None:
-    tcprof.profile(["train.py"], "other", gpus="none", alone=False)
+    tcprof.profile(["train.py"], "other", gpus="none", unprofiled=False)
     assert runs(machine) == ["False"]
     with pytest.warns(UserWarning, match="exit status 9: this run is not compared"):
         failed = tcprof.profile(["train.py", "sys.exit(9)"], "failed", gpus="none")
