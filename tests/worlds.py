@@ -242,12 +242,12 @@ class World:
 
     def measure_modules(self, sampler: Sampler, kernels: int) -> pd.DataFrame:
         """Groups of so many kernels each, as modules are, beside what is true of them: the columns of ``measure``."""
-        found = self.fit(sampler)[0]
-        traced = np.array([kernel.name != UNTRACED for kernel in self.kernels])[self.kind]
+        found, seen = self.fit(sampler)[0], self.recorded(sampler)
+        traced = np.array([kernel.name != UNTRACED for kernel in self.kernels])[seen.kind]
         activity = found.launched["activity"].to_numpy()
-        group = np.unique((self.kind[traced] // kernels)[activity], return_inverse=True)[1]
+        group = np.unique((seen.kind[traced] // kernels)[activity], return_inverse=True)[1]
         duration = found.launched["duration_ns"]
-        own = (self.cycles / (self.passed(self.end) - self.passed(self.start)))[traced][activity]
+        own = (seen.cycles / (seen.passed(seen.end) - seen.passed(seen.start)))[traced][activity]
         total, true, active = (
             np.bincount(group, value) for value in (duration, own * duration, found.launched["tensor_active_ns"])
         )
