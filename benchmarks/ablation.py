@@ -2,7 +2,7 @@
 
     python benchmarks/ablation.py                        # an hour on one core
     python benchmarks/ablation.py --jobs 2 --recordings FOLDER --write docs/accuracy.md
-    python benchmarks/ablation.py --only "hard bounds"
+    python benchmarks/ablation.py --only conservation
 
 Held against the known truth of ``tests/scenarios.py``, against Nsight Compute (fixtures, and a folder of recordings as
 ``accuracy.py`` takes it), and against the fixtures' own figures with everything on. A refinement without a gain in any
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -34,7 +34,6 @@ from tcprof.analysis.kernels import (
     capacity,
     classes,
     design,
-    enclosure,
     fit,
     launches,
     least_squares,
@@ -46,10 +45,10 @@ from tcprof.analysis.sampling import NORMAL_95
 from tcprof.arrays import Floats
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
-SEEDS = 4
+SEEDS = 2
 CHANGED_POINTS = 0.1
-NEVER = 1e12
 NOTHING = "(nothing)"
+FIT_CAPACITY = capacity.fit_capacity
 
 
 def sampled_clock(some: Any, rows: Any, pipe_cycles: Floats, samples: StepFunction) -> capacity.Capacity:
@@ -62,6 +61,17 @@ def sampled_clock(some: Any, rows: Any, pipe_cycles: Floats, samples: StepFuncti
     of_launch = np.where(covered > 0, passed / np.maximum(covered, 1), clock.value.mean())
     of_class = np.bincount(some.kind, of_launch * duration) / np.bincount(some.kind, duration)
     return capacity.Capacity(of_launch, of_class, np.zeros((kinds, kinds)))
+
+
+def whole_launches(
+    some: design.Launches, rows: design.Design, pipe_cycles: Floats, samples: StepFunction
+) -> capacity.Capacity:
+    """The clock, fitted with one rate for each class."""
+    kinds = np.arange(len(some.opaque))
+    mean_ns = np.bincount(some.kind, some.end - some.start) / np.bincount(some.kind)
+    shares = csr_array(rows.class_ns.multiply(1 / mean_ns[None, :]))
+    rows = replace(rows, shares=shares, part_kind=kinds, part_ns=mean_ns)
+    return FIT_CAPACITY(some, rows, pipe_cycles, samples)
 
 
 def uncoupled(make: Callable[..., Any], diagonal: Floats, coupling: Floats) -> Any:
@@ -97,7 +107,6 @@ REFINEMENTS: dict[str, list[Change]] = {
     "not below 0": [(least_squares, "minimize_nonnegative", np.linalg.solve)],
     "errors of a border in both samples": [(fit, "Noise", partial(uncoupled, noise.Noise))],
     "how much launches vary": [(fit, "estimate_variation", lambda variation, *_: variation)],
-    "weights of stretches (Student's t)": [(fit, "DEGREES", NEVER)],
     "first moment of a launch": [(fit, "_heads", no_columns)],
     "rounding in common": [(fit, "_common_rounding", lambda reading, *_: csr_array((len(reading), 0)))],
     "conservation": [(fit, "conserve", as_fitted)],
@@ -106,8 +115,8 @@ REFINEMENTS: dict[str, list[Change]] = {
         (uncertainty.special, "stdtrit", lambda degrees, _: np.full(len(degrees), NORMAL_95))
     ],
     "clock offset in the interval": [(fit, "estimate_offset", no_offset)],
-    "hard bounds of long launches": [(enclosure, "LEAST_INSIDE", NEVER)],
     "SM clock per kernel": [(launches, "fit_capacity", sampled_clock)],
+    "its parts of a launch": [(launches, "fit_capacity", whole_launches)],
     "its lag": [(capacity, "LAG_NS", 0.0), (capacity, "MOST_LAG_NS", 0.0), (capacity, "LAG_ERROR_NS", 0.0)],
     "its misfit by place": [(capacity, "_places", lambda time: np.arange(time.shape[0]))],
     "its changes in a sample": [
