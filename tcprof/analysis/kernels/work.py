@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.kernels.design import Design, Launches
-from tcprof.analysis.kernels.fit import RESOLUTION, Fit, fit
-from tcprof.analysis.kernels.hard_bounds import Enclosure, add_bounds
+from tcprof.analysis.kernels.fit import Fit, fit
 from tcprof.analysis.kernels.sm_clock import Capacity, constant_capacity, full_activity
 from tcprof.analysis.samples.copies import Copies
 from tcprof.analysis.samples.sampling import read_rounded
@@ -76,7 +75,7 @@ def requests_per_ns(samples: pd.DataFrame) -> float:
 
 
 def fit_counts(
-    launches: Launches, design: Design, samples: pd.DataFrame, limits: Limits, copies: Copies, enclosure: Enclosure
+    launches: Launches, design: Design, samples: pd.DataFrame, limits: Limits, copies: Copies
 ) -> dict[str, Fit]:
     """What each launch counts of every counter of ``tcprof.frames.WORK`` that was sampled throughout.
 
@@ -86,7 +85,6 @@ def fit_counts(
         samples: Those that the design was built from.
         limits: Of the GPU.
         copies: What moved through its memory beside the launches.
-        enclosure: Which samples are the long launches' own.
     """
     share_of = {count: share for share, (counts, _) in SHARES.items() for count in counts}
     start, end = (samples[name].to_numpy() for name in ("start_ns", "end_ns"))
@@ -102,9 +100,7 @@ def fit_counts(
         value = np.maximum(value - moved.value, 0)
         error = np.minimum(sampled * moved.own_ns, moved.own_most)
         return_freed_memory()  # each fit leaves hundreds of megabytes
-        one = fit(launches, design, value, error, moved.shift, max(ceiling, sampled), _PASSES_OF_COUNTS)
-        negligible = RESOLUTION * sampled * length
-        found[name] = replace(one, bounds=enclosure.bound(value, error + moved.shift <= negligible))
+        found[name] = fit(launches, design, value, error, moved.shift, max(ceiling, sampled), _PASSES_OF_COUNTS)
     return found
 
 
@@ -140,7 +136,6 @@ def _sum(fits: list[Fit]) -> Fit:
         covariance=len(fits) * np.sum([one.covariance for one in fits], axis=0),
         bias=np.sum([one.bias for one in fits], axis=0),
         per_launch=np.sum([one.per_launch for one in fits], axis=0),
-        bounds=add_bounds([one.bounds for one in fits]),
     )
 
 
