@@ -24,7 +24,7 @@ from tcprof.analysis.kernels.work import SHARES, Limits, fit_counts, fit_shares,
 from tcprof.analysis.picking import pick_rows, rows_of_gpu
 from tcprof.analysis.projection import Attribution, Hierarchy, ranges_of_activities
 from tcprof.analysis.sampling import read_rounded
-from tcprof.arrays import Floats, Ints
+from tcprof.arrays import Bools, Floats, Ints
 from tcprof.chips import PIPES_PER_SM, Chip, find_chip
 from tcprof.frames import KERNEL_KINDS, LAUNCHED
 from tcprof.memory import return_freed_memory
@@ -46,6 +46,7 @@ class GpuFit:
         doubt: Of each launch, ns of full activity that may be another process's.
         in_cycles: Whether that counts recorded cycles, and not rounded percentages.
         capacity: Cycles that all tensor pipes have in a ns of each launch; 1 where no clock was recorded.
+        seen: Of each launch, whether a sample shows any of its class: what others count is unknown.
         has_clock: Whether one was.
     """
 
@@ -57,6 +58,7 @@ class GpuFit:
     doubt: Floats
     in_cycles: bool
     capacity: Floats
+    seen: Bools
     has_clock: bool = False
 
 
@@ -196,12 +198,15 @@ def _fit_gpu(
     counts = fit_counts(launches, design, samples, limits, copies, enclosure)
     fits = {"tensor": active, **fit_shares(launches, design, samples, counts, limits)}
     doubt = doubt_interrupted(*names[:2], launches, active.per_launch)
-    return GpuFit(launches, fits, counts, design.part_kind, counted, doubt, in_cycles, capacity.of_launch, has_clock)
+    seen = (np.bincount(design.part_kind, design.shares.sum(axis=0)) > 0)[launches.kind]
+    clock = capacity.of_launch, seen, has_clock
+    return GpuFit(launches, fits, counts, design.part_kind, counted, doubt, in_cycles, *clock)
 
 
 def _without_samples(launches: Launches) -> GpuFit:
     count = len(launches.start)
-    return GpuFit(launches, {}, {}, np.empty(0, np.int64), None, np.zeros(count), False, np.ones(count))
+    none = np.zeros(count)
+    return GpuFit(launches, {}, {}, np.empty(0, np.int64), None, none, False, np.ones(count), none.astype(bool))
 
 
 def tensor_counts(samples: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
@@ -234,7 +239,7 @@ def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: 
         launches.end - launches.start + launches.early,
         np.broadcast_to(np.int64(-1), len(rows)),
     )  # takes no memory
-    return pd.DataFrame(
+    frame = pd.DataFrame(
         {
             "gpu": np.broadcast_to(np.int64(gpu), len(rows)),
             "activity": rows,
@@ -259,6 +264,10 @@ def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: 
         index=pd.RangeIndex(len(rows)),
         copy=False,
     )
+    if not found.seen.all():
+        measured = frame.columns[frame.columns.get_loc("duration_ns") + 1 :]
+        frame.loc[~found.seen, measured] = np.nan
+    return frame
 
 
 def _counts_bytes(found: GpuFit) -> bool:
