@@ -138,6 +138,18 @@ def dependent(seed: int, number: int = 64) -> World:
     return steps(seed, number, kernels=[replace(kernel, early_us=(1, 4)) for kernel in draw(seed, us=(3, 60))])
 
 
+def nodes(seed: int, *, number: int = 12, idle_us: tuple[float, float] = (5, 60)) -> World:
+    """Each step is a graph traced by node: 30 kernels right behind each other, and a pause before the next one."""
+    kernels, parts, start = draw(seed, number=30, us=(2, 60)), [], 0
+    pauses = US * np.random.default_rng(seed).uniform(*idle_us, number)
+    for step, pause in enumerate(pauses.astype(int)):
+        parts.append(make_world(kernels, 1, 1000 * seed + step, start_ns=start, idle=0, gap_us=0.8))
+        start = int(parts[-1].end.max()) + pause
+    whole = join_worlds(*parts)
+    kind, stream = whole.kind % len(kernels), np.zeros_like(whole.stream)
+    return replace(whole, kernels=tuple(kernels), kind=kind, stream=stream, seed=seed)
+
+
 def some_wait(seed: int) -> World:
     """Of three kernels one waits, one starts at once, and one is not dependent."""
     kernels = [
@@ -187,6 +199,9 @@ SCENARIOS = {
         resolved=0.8,
     ),
     "dependent, some wait": Scenario("likewise; one of three waits, one does not", some_wait, error=0.5, resolved=0.6),
+    "nodes of a graph": Scenario(
+        "30 kernels of 2 to 60 µs right behind each other, in 12 graphs", nodes, error=1.5, resolved=0.5
+    ),
     "twins": Scenario("one name, grid and duration, other work by layer", twins, error=0.3, resolved=0.85),
     "another process": Scenario("untraced work has 5 % of the time", other_process, error=6, resolved=0.2),
     "clock steps": Scenario(

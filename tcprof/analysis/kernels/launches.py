@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import ThreadpoolController
 
-from tcprof.analysis.borders import LEAST_OFFSET_NS
+from tcprof.analysis.borders import UNMEASURED_OFFSET_NS
 from tcprof.analysis.clock import offset_errors
 from tcprof.analysis.copies import Copies, find_copies
 from tcprof.analysis.intervals import StepFunction
@@ -139,7 +139,7 @@ def fit_kernels(
         launches = Launches(begin, np.maximum(end, begin + 1), classes.kind, classes.weight, opaque, early)
         with _LIBRARIES.limit(limits=1, user_api="blas"):  # for small matrices threads would only wait for each other
             mine = rows_of_gpu(samples, gpu)
-            offset_ns = errors.get(gpu, LEAST_OFFSET_NS)
+            offset_ns = errors.get(gpu, UNMEASURED_OFFSET_NS)
             peaks = (bandwidths.get(gpu, np.nan), chip.fma_per_cycle)
             copies = find_copies(pick_rows(activities, is_mine & ~of_kind))
             fitted[gpu] = _fit_gpu(launches, (code, geometry, path_id[rows]), mine, offset_ns, peaks, copies)
@@ -195,8 +195,8 @@ def _fit_gpu(
     counted = replace(counted, bounds=enclosure.bound(value, (error == 0) & (shift == 0)))
     active = full_activity(counted, capacity)
     limits = Limits(capacity, has_clock, *peaks, requests_per_ns(samples))
-    counts = fit_counts(launches, design, samples, limits, copies, enclosure)
-    fits = {"tensor": active, **fit_shares(launches, design, samples, counts, limits)}
+    counts = fit_counts(launches, design, samples, limits, copies, enclosure, offset_error_ns)
+    fits = {"tensor": active, **fit_shares(launches, design, samples, counts, limits, offset_error_ns)}
     doubt = doubt_interrupted(*names[:2], launches, active.per_launch)
     seen = (np.bincount(design.part_kind, design.shares.sum(axis=0)) > 0)[launches.kind]
     clock = capacity.of_launch, seen, has_clock
@@ -235,11 +235,17 @@ def _passed(samples: pd.DataFrame) -> Floats:
 
 def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: Classes, found: GpuFit) -> pd.DataFrame:
     """The launches of one GPU with the columns of ``LAUNCHED`` that need no names."""
-    duration, none = (
-        launches.end - launches.start + launches.early,
-        np.broadcast_to(np.int64(-1), len(rows)),
-    )  # takes no memory
-    frame = pd.DataFrame(
+    duration = launches.end - launches.start + launches.early
+    none = np.broadcast_to(np.int64(-1), len(rows))  # takes no memory
+    bytes_ns = found.fits["dram"].per_launch if "dram" in found.fits and _counts_bytes(found) else np.nan
+    measured = {
+        "tensor_active_ns": np.minimum(found.fits["tensor"].per_launch, duration) if "tensor" in found.fits else np.nan,
+        "tensor_cycles": found.counted.per_launch if found.counted and found.in_cycles else np.nan,
+        "sm_cycles": found.capacity * duration / PIPES_PER_SM if found.has_clock else np.nan,
+        **{name: counted.per_launch for name, counted in found.counts.items()},
+        "dram_ideal_ns": bytes_ns,
+    }
+    return pd.DataFrame(
         {
             "gpu": np.broadcast_to(np.int64(gpu), len(rows)),
             "activity": rows,
@@ -251,23 +257,11 @@ def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: 
             "kernel_class": found.launches.kind,
             "pooled": classes.pooled[classes.kind],
             "duration_ns": duration,
-            "tensor_active_ns": (
-                np.minimum(found.fits["tensor"].per_launch, duration) if "tensor" in found.fits else np.nan
-            ),
-            "tensor_cycles": found.counted.per_launch if found.counted and found.in_cycles else np.nan,
-            "sm_cycles": found.capacity * duration / PIPES_PER_SM if found.has_clock else np.nan,
-            **{name: counted.per_launch for name, counted in found.counts.items()},
-            "dram_ideal_ns": (
-                found.fits["dram"].per_launch if "dram" in found.fits and _counts_bytes(found) else np.nan
-            ),
+            **{name: np.where(found.seen, values, np.nan) for name, values in measured.items()},
         },
         index=pd.RangeIndex(len(rows)),
         copy=False,
     )
-    if not found.seen.all():
-        measured = frame.columns[frame.columns.get_loc("duration_ns") + 1 :]
-        frame.loc[~found.seen, measured] = np.nan
-    return frame
 
 
 def _counts_bytes(found: GpuFit) -> bool:

@@ -76,7 +76,13 @@ def requests_per_ns(samples: pd.DataFrame) -> float:
 
 
 def fit_counts(
-    launches: Launches, design: Design, samples: pd.DataFrame, limits: Limits, copies: Copies, enclosure: Enclosure
+    launches: Launches,
+    design: Design,
+    samples: pd.DataFrame,
+    limits: Limits,
+    copies: Copies,
+    enclosure: Enclosure,
+    offset_error_ns: float,
 ) -> dict[str, Fit]:
     """What each launch counts of every counter of ``tcprof.frames.WORK`` that was sampled throughout.
 
@@ -87,6 +93,7 @@ def fit_counts(
         limits: Of the GPU.
         copies: What moved through its memory beside the launches.
         enclosure: Which samples are the long launches' own.
+        offset_error_ns: How well samples and launches are on one clock, at best.
     """
     share_of = {count: share for share, (counts, _) in SHARES.items() for count in counts}
     start, end = (samples[name].to_numpy() for name in ("start_ns", "end_ns"))
@@ -102,14 +109,23 @@ def fit_counts(
         value = np.maximum(value - moved.value, 0)
         error = np.minimum(sampled * moved.own_ns, moved.own_most)
         return_freed_memory()  # each fit leaves hundreds of megabytes
-        one = fit(launches, design, value, error, moved.shift, max(ceiling, sampled), _PASSES_OF_COUNTS)
+        most_sampled = max(ceiling, sampled)
+        one = fit(
+            *(launches, design, value, error, moved.shift, most_sampled, _PASSES_OF_COUNTS),
+            offset_error_ns=offset_error_ns,
+        )
         negligible = RESOLUTION * sampled * length
         found[name] = replace(one, bounds=enclosure.bound(value, error + moved.shift <= negligible))
     return found
 
 
 def fit_shares(
-    launches: Launches, design: Design, samples: pd.DataFrame, counts: Mapping[str, Fit], limits: Limits
+    launches: Launches,
+    design: Design,
+    samples: pd.DataFrame,
+    counts: Mapping[str, Fit],
+    limits: Limits,
+    offset_error_ns: float,
 ) -> dict[str, Fit]:
     """What each launch did of what the GPU can do, in ns of full activity: ``SHARES``, those that can be told.
 
@@ -119,6 +135,7 @@ def fit_shares(
         samples: Those that the design was built from.
         counts: See ``fit_counts``.
         limits: Of the GPU.
+        offset_error_ns: See ``fit_counts``.
     """
     found = {}
     for share, (counted, percentages) in SHARES.items():
@@ -128,7 +145,7 @@ def fit_shares(
         elif percentages and samples[[*percentages]].notna().all(axis=None):
             read = _sum_rounded(samples, percentages)
             return_freed_memory()
-            found[share] = fit(launches, design, *read, 1.0, _PASSES_OF_PERCENT)
+            found[share] = fit(*(launches, design, *read, 1.0, _PASSES_OF_PERCENT), offset_error_ns=offset_error_ns)
     return found
 
 
