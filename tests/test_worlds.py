@@ -65,7 +65,12 @@ def test_intervals_hold_or_the_kernel_is_unresolved(name: str) -> None:
 
 
 CLOCKED = [name for name in SCENARIOS if "clock " in name or "200 kHz" in name]
-QUICK = ("clock falls to 1.6 GHz", "launches and clock of transformer_eager", "percentages at 200 kHz, clock falls")
+QUICK = (
+    "twins without ranges",
+    "clock falls to 1.6 GHz",
+    "launches and clock of transformer_eager",
+    "percentages at 200 kHz, clock falls",
+)
 
 
 @pytest.mark.parametrize("name", [*QUICK, *slow([name for name in CLOCKED if name not in QUICK])])

@@ -71,8 +71,7 @@ def summarize_kernels(
     measured = _measure(sums, launched, group, add_up)
     others = _measure_others(sums, measured["total_ns"], ~np.isnan(measured["tensor_active_pct"]))
     fp32_products = ((names["work"] == PRODUCT) & (names["precision"] == "fp32")).to_numpy(dtype=bool)
-    communication = names["communication"].to_numpy(dtype=bool)
-    bound = find_bounds(others, measured["tensor_active_pct"], fp32_products, communication)
+    bound = find_bounds(others, measured["tensor_active_pct"], fp32_products, names["communication"].to_numpy(bool))
     work = _measure_work(sums, measured["total_ns"], add_up)
     columns = {**rows, **texts, "path": labels[path_id], **measured, **others, **work, "bound": bound, **names}
     frame = pd.DataFrame(columns, index=rows.index)
