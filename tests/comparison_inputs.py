@@ -12,7 +12,7 @@ import tcprof
 from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison, Side, compare
 from tcprof.comparison.baselines import compare_other_ways
-from tcprof.comparison.gate.judgements import Judgement
+from tcprof.comparison.gate.judge import Judgement
 from tcprof.findings import Finding, Severity
 from tcprof.findings.compared import ComparedFindings, judge_comparison
 from tcprof.render.formats._tables import brief_columns, label_rows

@@ -13,7 +13,7 @@ from builders import TraceBuilder
 import tcprof
 from tcprof.analysis import Analysis
 from tcprof.analysis.observed import Observed
-from tcprof.analysis.sampling import tensor_functions
+from tcprof.analysis.samples.sampling import tensor_functions
 from tcprof.comparison import Comparison, compare
 from tcprof.findings import Finding, Findings, Severity, judge
 from tcprof.frames import (

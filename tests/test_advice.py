@@ -19,10 +19,13 @@ from slow import first, slow
 import tcprof
 from tcprof import units
 from tcprof.analysis import Analysis, analyze
-from tcprof.findings.advice import RULES, Advice, advise, load_rule, wellness
-from tcprof.findings.advice.compared import list_names
-from tcprof.findings.advice.host import GPU_SIDE, LAUNCHES, WAITS, WORK
-from tcprof.findings.advice.step import Step, measure_step
+from tcprof.analysis.replay.host import GPU_SIDE, LAUNCHES, WAITS, WORK
+from tcprof.findings.advise import advise
+from tcprof.findings.compared.advice import list_names
+from tcprof.findings.pricing import no_findings as wellness
+from tcprof.findings.pricing.advice import Advice
+from tcprof.findings.pricing.step import Step, measure_step
+from tcprof.findings.rules import RULES, load_rule
 from tcprof.render.formats import PLAIN, load_format
 from tcprof.render.html.report import write_report
 from tcprof.views.recording.advice import head_of, list_advice, view_advice

@@ -10,13 +10,14 @@ from builders import TraceBuilder
 from slow import first
 
 import tcprof
-from tcprof.findings.advice import Advice, Gain, Option, advise
-from tcprof.findings.advice.copies import are_pinned, tell_guess
-from tcprof.findings.advice.host import LAUNCHES, OF_SCALER, WAITS
-from tcprof.findings.advice.making import make_advice
-from tcprof.findings.advice.sharing import share_idle_time
-from tcprof.findings.advice.step import Step, measure_step
-from tcprof.findings.advice.subject import about_iteration
+from tcprof.analysis.replay.host import LAUNCHES, OF_SCALER, WAITS
+from tcprof.findings.advise import advise
+from tcprof.findings.pricing.advice import Advice, Gain, Option
+from tcprof.findings.pricing.builders import make_advice
+from tcprof.findings.pricing.copies import are_pinned, tell_guess
+from tcprof.findings.pricing.deduplicate_idle import share_idle_time
+from tcprof.findings.pricing.step import Step, measure_step
+from tcprof.findings.pricing.subject import about_iteration
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 

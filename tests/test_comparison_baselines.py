@@ -5,8 +5,8 @@ from comparison_inputs import compare_several, read_steps
 
 from tcprof.comparison import Side, compare
 from tcprof.comparison.baselines import MOST_SIDES, compare_other_ways, put_first
-from tcprof.comparison.gate.conditions import parse_condition
-from tcprof.comparison.gate.judgements import judge_condition
+from tcprof.comparison.gate.judge import judge_condition
+from tcprof.comparison.gate.parse import parse_condition
 from tcprof.findings.compared import judge_comparison
 from tcprof.views.comparison.page import ComparedSide, view_comparison_page
 from tcprof.views.glance import Summary

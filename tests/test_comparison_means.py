@@ -11,8 +11,8 @@ from slow import first, slow
 
 import tcprof
 from tcprof.comparison import Side
-from tcprof.comparison.gate.conditions import parse_condition
-from tcprof.comparison.gate.judgements import judge_condition
+from tcprof.comparison.gate.judge import judge_condition
+from tcprof.comparison.gate.parse import parse_condition
 from tcprof.findings.compared import judge_comparison
 from tcprof.views.comparison.quantities import list_quantities
 from tcprof.views.comparison.ranges import list_range_changes

@@ -22,11 +22,11 @@ from test_page import Page
 import tcprof
 from tcprof.cli.targets import find_reports, origin_of
 from tcprof.comparison import Side, compare
-from tcprof.comparison.gate.conditions import parse_condition
-from tcprof.comparison.gate.judgements import judge_condition
+from tcprof.comparison.gate.judge import judge_condition
+from tcprof.comparison.gate.parse import parse_condition
 from tcprof.errors import OutputError
-from tcprof.findings.advice.compared import compare_advice, describe_won
 from tcprof.findings.compared import judge_comparison
+from tcprof.findings.compared.advice import compare_advice, describe_won
 from tcprof.findings.compared.rows import find_row
 from tcprof.render.formats._tables import brief_columns
 from tcprof.render.html.comparison import write_comparison

@@ -6,10 +6,10 @@ from builders import count_at
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcprof.analysis.borders import MOST_OFFSET_NS
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.design import Launches
-from tcprof.analysis.kernels.enclosure import LEAST_INSIDE, Bounds, add_bounds, find_enclosure
+from tcprof.analysis.kernels.hard_bounds import LEAST_INSIDE, Bounds, add_bounds, find_enclosure
+from tcprof.analysis.samples.borders import MOST_OFFSET_NS
 
 PERIOD = 50_000
 NOTHING = StepFunction(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))

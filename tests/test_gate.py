@@ -10,9 +10,9 @@ from gate_inputs import UNKNOWN, make_row, make_rows, make_share, without_interv
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcprof.comparison.gate.conditions import CONDITIONS, Condition, parse_condition
-from tcprof.comparison.gate.doubts import Doubt
-from tcprof.comparison.gate.judgements import Found, exit_status, judge_condition
+from tcprof.comparison.gate.caveats import Caveat
+from tcprof.comparison.gate.judge import Found, exit_status, judge_condition
+from tcprof.comparison.gate.parse import CONDITIONS, Condition, parse_condition
 from tcprof.comparison.statistics.rows import ONE_SAMPLE
 from tcprof.errors import UsageError
 from tcprof.frames import COMPARISON, LISTED_QUANTITIES, RANGES
@@ -303,12 +303,12 @@ def test_it_is_said_which_of_them_decides():
 @pytest.mark.parametrize(
     ("text", "doubt", "is_touched"),
     [
-        ("time > +5%", Doubt("kernels were lost", "base", ("host_ns",)), True),
-        ("time > 5ms", Doubt("kernels were lost", "base", ("host_ns",)), False),
-        ("time > 5ms", Doubt("kernels were lost", "new", ("host_ns",)), True),
-        ("host_time > +5%", Doubt("kernels were lost", "new", ("host_ns",)), False),
-        ("host_time > +5%", Doubt("other GPUs"), True),
-        ("time > 5ms", Doubt("other GPUs"), True),
+        ("time > +5%", Caveat("kernels were lost", "base", ("host_ns",)), True),
+        ("time > 5ms", Caveat("kernels were lost", "base", ("host_ns",)), False),
+        ("time > 5ms", Caveat("kernels were lost", "new", ("host_ns",)), True),
+        ("host_time > +5%", Caveat("kernels were lost", "new", ("host_ns",)), False),
+        ("host_time > +5%", Caveat("other GPUs"), True),
+        ("time > 5ms", Caveat("other GPUs"), True),
     ],
 )
 def test_what_is_in_doubt_cannot_be_told(text, doubt, is_touched):

@@ -5,8 +5,8 @@ from xml.etree import ElementTree
 import pytest
 from gate_inputs import make_row, make_rows
 
-from tcprof.comparison.gate.conditions import parse_condition
-from tcprof.comparison.gate.judgements import judge_condition
+from tcprof.comparison.gate.judge import judge_condition
+from tcprof.comparison.gate.parse import parse_condition
 from tcprof.render.formats.junit import render
 from tcprof.views.document import Document
 from tcprof.views.gate import view_gate

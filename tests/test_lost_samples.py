@@ -160,8 +160,8 @@ def test_a_kernel_that_no_sample_shows_is_unknown_in_all_outputs(tmp_path: Path,
     shutil.copyfile(KNOWN_WORK, path)
     whole = tcprof.read(path)
     lost = int(whole.kernels.index[whole.kernels["name"].str.contains("GeluCUDAKernel")][0])
-    mine = whole.launched["kernel"] == lost
-    rows = whole.activities.iloc[whole.launched["activity"][mine]]
+    mine = whole.kernel_instances["kernel"] == lost
+    rows = whole.activities.iloc[whole.kernel_instances["activity"][mine]]
     gap = int(rows["start_ns"].min()) - 100_000, int(rows["end_ns"].max()) + 100_000
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("DELETE FROM GPU_METRICS WHERE timestamp BETWEEN ? AND ?", gap)
@@ -172,7 +172,7 @@ def test_a_kernel_that_no_sample_shows_is_unknown_in_all_outputs(tmp_path: Path,
     assert whole.kernels.loc[lost, measured].drop(["tensor_peak_pct"]).notna().all()
     assert analysis.kernels.loc[kernel, measured].isna().all()
     assert analysis.kernels.loc[kernel, ["fit", "bound"]].tolist() == ["not sampled", ""]
-    launched = analysis.launched[analysis.launched["kernel"] == kernel]
+    launched = analysis.kernel_instances[analysis.kernel_instances["kernel"] == kernel]
     assert launched[[*WORK, "tensor_active_ns", "tensor_cycles", "sm_cycles", "tensor_flop"]].isna().all(axis=None)
     others = analysis.kernels.drop(index=kernel)
     assert others["tensor_cycles"].notna().sum() >= len(others) - 2  # what the gap touches may be lost with it

@@ -22,9 +22,9 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.roofline import CUDA_CORES, NO_BYTES, NO_FLOP, PLACED, place_kernels
 from tcprof.chips import find_chip
 from tcprof.cli.export import FigureName
+from tcprof.nsys import schema
 from tcprof.render.authorship import is_made_by_tcprof
 from tcprof.render.figures import write_figure
-from tcprof.sources.nsys_sqlite import schema
 from tcprof.views.figures.cache_roof import NAME
 from tcprof.views.figures.circles import MOST_KERNELS
 from tcprof.views.figures.roofline import figure_roofline as draw_roofline
@@ -204,8 +204,8 @@ class TestRoofline:
         gpus, kernels = ([frame, frame.assign(gpu=1)] for frame in (analysis.gpus, analysis.kernels))
         gpus[1] = gpus[1].assign(dram_bandwidth=2.4e12)
         two = replace(analysis, gpus=pd.concat(gpus), kernels=pd.concat(kernels, ignore_index=True))
-        launched = analysis.launched.assign(gpu=1, kernel=analysis.launched["kernel"] + len(kernels[0]))
-        two = replace(two, launched=pd.concat([two.launched, launched], ignore_index=True))
+        launched = analysis.kernel_instances.assign(gpu=1, kernel=analysis.kernel_instances["kernel"] + len(kernels[0]))
+        two = replace(two, kernel_instances=pd.concat([two.kernel_instances, launched], ignore_index=True))
         data = figure_roofline(two).data
         names = {trace.name for trace in data if trace.mode == "lines"}
         assert {"GPU 0: DRAM 4.8 TB/s", "GPU 1: DRAM 2.4 TB/s", "FP16: 990 TFLOP/s"} <= names

@@ -15,8 +15,8 @@ from builders import TraceBuilder
 
 import tcprof
 from tcprof.errors import InputError
-from tcprof.frames import ACTIVITIES, ALONE, DIAGNOSTICS, GPUS, LAUNCHES, NVTX_RANGES, SAMPLES, WAITS, Schema
-from tcprof.sources import Recording, Samples, SourceType, Wrong, registry
+from tcprof.frames import ACTIVITIES, API_CALLS, DIAGNOSTICS, GPUS, NVTX_RANGES, SAMPLES, UNPROFILED, WAITS, Schema
+from tcprof.sources import InvalidValues, Recording, Samples, SourceType, registry
 from tcprof.sources.nsys_sqlite import NsysExport, recognition
 from tcprof.sources.recordings import find_recordings
 from tcprof.sources.registry import open_source
@@ -46,8 +46,8 @@ class JsonSource:
     def ranges(self) -> pd.DataFrame:
         return self._frame(NVTX_RANGES)
 
-    def launches(self) -> pd.DataFrame:
-        return self._frame(LAUNCHES)
+    def api_calls(self) -> pd.DataFrame:
+        return self._frame(API_CALLS)
 
     def waits(self) -> pd.DataFrame:
         return self._frame(WAITS)
@@ -61,10 +61,10 @@ class JsonSource:
     def diagnostics(self) -> pd.DataFrame:
         return self._frame(DIAGNOSTICS)
 
-    def alone(self) -> pd.DataFrame:
-        return self._frame(ALONE)
+    def unprofiled(self) -> pd.DataFrame:
+        return self._frame(UNPROFILED)
 
-    def wrong(self) -> tuple[Wrong, ...]:
+    def wrong(self) -> tuple[InvalidValues, ...]:
         return ()
 
 
@@ -96,7 +96,7 @@ def write_json(path: Path, start_ns: int = 20_000) -> Path:
             for start, percent in ((0, 0), (10_000, 0), (20_000, 60), (30_000, 80))
         ],
         "nvtx_ranges": [{**opened, "start_end": False, "sizes": "", "output_sizes": ""}],
-        "launches": [launch],
+        "api_calls": [launch],
         "activities": [{**kernel, "correlation": 1, "start_ns": start_ns, "end_ns": 40_000}],
     }
     path.write_text(json.dumps({"frames": frames}))

@@ -15,9 +15,9 @@ from slow import slow
 from worlds import UNTRACED, Kernel, Sampler, World, beside, make_world, measure_places, write_world
 
 import tcprof
-from tcprof.analysis.borders import LEAST_OFFSET_NS, MOST_OFFSET_NS
 from tcprof.analysis.kernels import launches as kernel_launches
-from tcprof.analysis.ledger import UNEXPLAINED
+from tcprof.analysis.samples.borders import LEAST_OFFSET_NS, MOST_OFFSET_NS
+from tcprof.analysis.time.ledger import UNEXPLAINED
 
 SEEDS = 4
 ALIKE = (  # each like another scenario that runs by default

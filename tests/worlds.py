@@ -18,13 +18,13 @@ import pandas as pd
 from builders import TraceBuilder, count_at, read_back_signed
 
 import tcprof
-from tcprof.analysis.clock import align_samples, check_clocks
 from tcprof.analysis.kernels.launches import KernelFit, fit_kernels
 from tcprof.analysis.kernels.peaks import find_peaks
 from tcprof.analysis.kernels.summary import UNRESOLVED, summarize_kernels
 from tcprof.analysis.kernels.sums import GroupSums
 from tcprof.analysis.modules.summary import are_counted
-from tcprof.analysis.offsets import ENGINE_LEAD_NS
+from tcprof.analysis.samples.clock import align_samples, check_clocks
+from tcprof.analysis.samples.offsets import ENGINE_LEAD_NS
 from tcprof.annotate.ranges import DOMAIN
 from tcprof.annotate.steps import FORWARD
 from tcprof.frames import ACTIVITIES, GPUS, PATHS, SAMPLES
@@ -257,7 +257,7 @@ class World:
         traced = np.array([kernel.name != UNTRACED for kernel in self.kernels])[kind]
         path_id = places[kind[traced]] if not others else np.full(len(activities), -1)
         found = fit_kernels(activities, path_id, samples, gpus, clocks)
-        found = replace(found, launched=found.launched.assign(range=-1, path_id=-1))
+        found = replace(found, kernel_instances=found.kernel_instances.assign(range=-1, path_id=-1))
         peaks = partial(find_peaks, gpus=gpus, given_tflops=None)
         return found, summarize_kernels(found, activities, PATHS.empty(), peaks)[0]
 
@@ -271,12 +271,13 @@ class World:
         """Groups of so many kernels each, as modules are, beside what is true of them: the columns of ``measure``."""
         found = self.fit(sampler)[0]
         traced = np.array([kernel.name != UNTRACED for kernel in self.kernels])[self.kind]
-        activity = found.launched["activity"].to_numpy()
+        activity = found.kernel_instances["activity"].to_numpy()
         group = np.unique((self.kind[traced] // kernels)[activity], return_inverse=True)[1]
-        duration = found.launched["duration_ns"]
+        duration = found.kernel_instances["duration_ns"]
         own = (self.cycles / (self.passed(self.end) - self.passed(self.start)))[traced][activity]
         total, true, active = (
-            np.bincount(group, value) for value in (duration, own * duration, found.launched["tensor_active_ns"])
+            np.bincount(group, value)
+            for value in (duration, own * duration, found.kernel_instances["tensor_active_ns"])
         )
         half = GroupSums(found, group).active("tensor")[1]
         return pd.DataFrame(
@@ -310,7 +311,7 @@ def measure_places(world: World, sampler: Sampler, folder: Path) -> pd.DataFrame
     analysis = tcprof.read(write_world(world, sampler, folder), warm_up=0)
     seen = world.recorded(sampler)
     traced = np.flatnonzero(np.array([kernel.name != UNTRACED for kernel in world.kernels])[seen.kind])
-    launched = analysis.launched
+    launched = analysis.kernel_instances
     row = traced[launched["activity"].to_numpy()]
     counted = launched.assign(
         cycles=seen.cycles[row], passed=world.passed(seen.end[row]) - world.passed(seen.start[row])

@@ -15,8 +15,8 @@ from tcprof.memory import return_freed_memory
 from tcprof.sources.registry import open_source
 
 if TYPE_CHECKING:
-    from tcprof.findings.advice import Advice
     from tcprof.findings.compared import ComparedFindings
+    from tcprof.findings.pricing.advice import Advice
 
 
 class Judged:
@@ -59,7 +59,7 @@ class JudgedAnalysis(Judged, Analysis):
     @cached_property
     def advice(self) -> "tuple[Advice, ...]":
         """What to do, and what it is likely to win, best first."""
-        from tcprof.findings.advice import advise
+        from tcprof.findings.advise import advise
 
         return advise(self)
 

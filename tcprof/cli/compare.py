@@ -25,7 +25,7 @@ from tcprof.cli.options import (
     select_rows,
 )
 from tcprof.cli.output import open_page, print_document, progress
-from tcprof.cli.streams import show_path, tell
+from tcprof.cli.streams import echo_error, echo_path
 from tcprof.cli.targets import check_target, find_reports
 from tcprof.errors import UsageError
 from tcprof.render.formats import formats_for
@@ -101,10 +101,10 @@ def compare(
     Figures are medians per instance of a range, each with the 95 % interval of its change. Runs of one program differ:
     give several recordings a side; otherwise run-to-run variation is assumed, and smaller changes are inconclusive.
     """
-    from tcprof.comparison.gate.conditions import FINDING, parse_condition
-    from tcprof.comparison.gate.judgements import exit_status, judge_condition
-    from tcprof.findings.advice.compared import check_condition, judge_finding
+    from tcprof.comparison.gate.judge import exit_status, judge_condition
+    from tcprof.comparison.gate.parse import FINDING, parse_condition
     from tcprof.findings.compared import judge_comparison
+    from tcprof.findings.compared.advice import check_condition, judge_finding
     from tcprof.views.comparison import view_comparison
 
     conditions = [parse_condition(text) for text in fail_if or ()]
@@ -164,9 +164,9 @@ def _find_reports(page: Path, given: list[Path], comparisons: list["Comparison"]
 def _tell_page(page: Path, output: str, open_it: bool) -> None:
     """Say where the page is; beside what other programs read, on standard error."""
     if output == TEXT:
-        show_path(page)
+        echo_path(page)
     else:
-        tell(str(page))
+        echo_error(str(page))
     if open_it:
         open_page(page)
 

@@ -19,7 +19,6 @@ def check_target(
     """Make sure, before anything is read, that a file may be written.
 
     Args:
-        target: The file.
         inputs: What the command reads, as it was given.
         force: Whether a file that tcprof did not write may be replaced.
         origin: What a page must be of to be replaced, see ``origin_of``; empty where the user gave its name.
@@ -73,7 +72,6 @@ def find_reports(page: Path, given: Path, files: Iterable[str]) -> tuple[str, ..
     """Links from a page to the reports on recordings, where these lie beside the page or beside the recording.
 
     Args:
-        page: The page.
         given: The recordings, as ``tcprof.sources.recordings.find_recordings`` takes them.
         files: The names of those that are wanted.
 

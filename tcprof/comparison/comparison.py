@@ -7,15 +7,22 @@ from types import MappingProxyType
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.comparison.iterations import share_iterations
-from tcprof.comparison.kernels.matching import Matching, match_kernels
-from tcprof.comparison.kernels.waterfall import explain_changes
+from tcprof.comparison.matching.iterations import share_iterations
+from tcprof.comparison.matching.kernels import Matching, match_kernels
+from tcprof.comparison.matching.places import (
+    Renaming,
+    check_mapping,
+    find_renamings,
+    find_unmapped,
+    list_places,
+    rename_paths,
+)
 from tcprof.comparison.modules import compare_modules
-from tcprof.comparison.places import Renaming, check_mapping, find_renamings, find_unmapped, list_places, rename_paths
 from tcprof.comparison.refusal import refuse
 from tcprof.comparison.side import Side, count_once
 from tcprof.comparison.statistics.repeats import is_measured
 from tcprof.comparison.statistics.rows import list_rows
+from tcprof.comparison.waterfall import explain_changes
 from tcprof.frames import HEADLINE, NOISE_FLOOR, plain_texts
 
 MEASURED, ASSUMED = "measured", "assumed"

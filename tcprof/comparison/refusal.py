@@ -9,11 +9,6 @@ _ANYWAY = "--allow-mismatch compares them all the same."
 def refuse(base: Side, new: Side, allow_mismatch: bool) -> None:
     """Refuse a comparison whose figures would mean nothing.
 
-    Args:
-        base: The baseline.
-        new: The other side.
-        allow_mismatch: Whether to go on nevertheless.
-
     Raises:
         UsageError: Recordings were analyzed over different windows, or a side has none.
         InputError: A side has no work on any GPU.

@@ -8,9 +8,9 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import StepFunction, union
-from tcprof.analysis.kernel_order import KERNEL_ORDER
 from tcprof.analysis.picking import rows_of_gpu
-from tcprof.analysis.sampling import MINIMUM_COVERAGE
+from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE
+from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER
 from tcprof.findings.recording_cost import idle_alone, measure_cost
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
 from tcprof.untrusted import one_line
@@ -106,7 +106,7 @@ def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
 
 def measure_outside(analysis: Analysis, gpu: int) -> tuple[float, float]:
     """Shares of a GPU's kernel time that are in no iteration, of all kernels and tensor kernels; NaN without a fit."""
-    launched = rows_of_gpu(analysis.launched, gpu)
+    launched = rows_of_gpu(analysis.kernel_instances, gpu)
     time, is_outside = launched["duration_ns"].to_numpy(np.float64), (launched["iteration"] < 0).to_numpy()
     is_tensor = analysis.kernels["tensor_kernel"].to_numpy(bool)[launched["kernel"].to_numpy()]
     return (

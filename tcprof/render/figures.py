@@ -27,8 +27,6 @@ def write_figure(drawn: PlotlyFigure, title: str, target: Path) -> None:
     """Write a figure, on white and under its title.
 
     Args:
-        drawn: The figure.
-        title: What stands above it.
         target: Its name ends in one of ``SUFFIXES``, which chooses the format.
 
     Raises:

@@ -17,7 +17,17 @@ from tcprof.views.recording.facts import document_data
 ABOUT = "recording.json"
 FRAMES = (
     *("ranges", "instances", "iterations", "paths", "nvtx_ranges", "samples", "activities", "gpus"),
-    *("modules", "kernels", "kernels_by_path", "launched", "timeline", "ledger", "clocks", "outside", "alone"),
+    *(
+        "modules",
+        "kernels",
+        "kernels_by_path",
+        "kernel_instances",
+        "timeline",
+        "ledger",
+        "clocks",
+        "outside",
+        "unprofiled",
+    ),
 )
 
 
@@ -34,8 +44,6 @@ def write_frames(analysis: Analysis, findings: Findings, folder: Path, file_form
     know. It is the last file to be there: a folder that has it has all files, and all of them of this recording.
 
     Args:
-        analysis: The analysis.
-        findings: What its figures say.
         folder: Where to write; files of the same names are replaced, unless one is a recording.
         file_format: csv, spreadsheet (see ``tcprof.render.formats.spreadsheet``) or parquet.
 

@@ -53,7 +53,7 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class Wrong:
+class InvalidValues:
     """What a file holds that cannot be: it is damaged, or no recorder wrote it.
 
     Attributes:
@@ -88,8 +88,8 @@ class Source(Protocol):
     def ranges(self) -> pd.DataFrame:
         """The NVTX ranges, see ``tcprof.frames.NVTX_RANGES``."""
 
-    def launches(self) -> pd.DataFrame:
-        """The API calls that started work on a GPU, see ``tcprof.frames.LAUNCHES``."""
+    def api_calls(self) -> pd.DataFrame:
+        """The API calls that started work on a GPU, see ``tcprof.frames.API_CALLS``."""
 
     def waits(self) -> pd.DataFrame:
         """The API calls that wait for a GPU, see ``tcprof.frames.WAITS``."""
@@ -103,10 +103,10 @@ class Source(Protocol):
     def diagnostics(self) -> pd.DataFrame:
         """What the profiler said about the recording, see ``tcprof.frames.DIAGNOSTICS``."""
 
-    def alone(self) -> pd.DataFrame:
-        """The steps of a run of the same program without a profiler, if known; see ``tcprof.frames.ALONE``."""
+    def unprofiled(self) -> pd.DataFrame:
+        """The steps of a run of the same program without a profiler, if known; see ``tcprof.frames.UNPROFILED``."""
 
-    def wrong(self) -> tuple[Wrong, ...]:
+    def wrong(self) -> tuple[InvalidValues, ...]:
         """What was found to be wrong in all that has been read so far: it is not in the frames."""
 
 

@@ -14,7 +14,6 @@ def heading(column: Column, **changes: Any) -> Heading:
     """The heading of a frame's column.
 
     Args:
-        column: What it shows.
         changes: Attributes of the heading that differ from the column's.
     """
     known = {

@@ -275,7 +275,7 @@ class Document:
         data: What JSON has, in order: frames and plain values.
         rows: What CSV has; None where it has no rows.
         if_empty: What is said where there are no rows.
-        gate: The judgements of a gate, see ``tcprof.comparison.gate.judgements``.
+        gate: The judgements of a gate, see ``tcprof.comparison.gate.judge``.
         title: What it is called where several documents are shown.
     """
 

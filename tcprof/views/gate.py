@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcprof import units
-from tcprof.comparison.gate.judgements import HOLDS_BOUND, INCONCLUSIVE, NO_INTERVAL, Found, Judgement, exit_status
+from tcprof.comparison.gate.judge import HOLDS_BOUND, INCONCLUSIVE, NO_INTERVAL, Found, Judgement, exit_status
 from tcprof.comparison.statistics.rows import MEAN, MEDIAN, TOO_FEW
 from tcprof.frames import quantity_of
 from tcprof.untrusted import printable
@@ -55,12 +55,7 @@ class GateView:
 
 
 def view_gate(judgements: Sequence[Judgement], strict: bool) -> GateView:
-    """What a gate says.
-
-    Args:
-        judgements: One for each condition.
-        strict: Whether an inconclusive condition fails.
-    """
+    """What a gate says."""
     conditions = tuple(
         ConditionView(name_condition(each), each.verdict, describe_judgement(each)) for each in judgements
     )

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.paths import SEPARATOR
+from tcprof.analysis.ranges.paths import SEPARATOR
 from tcprof.frames import Column
 from tcprof.untrusted import one_line
 from tcprof.views.cells import bar_length, sort_key
@@ -28,7 +28,6 @@ def path_rows(rows: pd.DataFrame, cells: Sequence[tuple[Cell, ...]], tags: Seque
 
     Args:
         rows: Has ``domain``, ``path`` and ``depth``, of one GPU, and ``name`` where a name may hold the separator.
-        cells: The cells of each row.
         tags: A remark on each row; none by default.
     """
     names = rows["name"] if "name" in rows else [path.rpartition(SEPARATOR)[2] for path in rows["path"]]
@@ -85,7 +84,6 @@ def keep_largest(rows: pd.DataFrame, size: "pd.Series[float]", most: int) -> pd.
     Args:
         rows: Has ``path_id`` and ``parent_id``; of one GPU.
         size: By what rows are chosen; unknown is the smallest.
-        most: How many are kept.
     """
     if len(rows) <= most:
         return rows
@@ -117,7 +115,6 @@ def time_cell(time_ns: float, whole_ns: float, unit: str = "ns") -> Cell:
     """A time with its share of a whole, both in nanoseconds.
 
     Args:
-        time_ns: The time.
         whole_ns: What it is a share of.
         unit: The unit of its number in a file: ns or s.
     """

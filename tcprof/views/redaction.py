@@ -1,8 +1,8 @@
 """What a redaction left out and found, in words for the terminal."""
 
-from tcprof.sources.nsys_sqlite.redaction.copy_check import Suspects
-from tcprof.sources.nsys_sqlite.redaction.private_texts import Found
-from tcprof.sources.nsys_sqlite.redaction.redact import Redaction
+from tcprof.redaction.copy_check import Suspects
+from tcprof.redaction.private_texts import Found
+from tcprof.redaction.redact import Redaction
 from tcprof.untrusted import printable
 
 _NAMES_SHOWN = 8

@@ -19,11 +19,10 @@ from functools import partial
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
-from tcprof.analysis.borders import BORDER_NS, LEAST_OFFSET_NS, MOST_OFFSET_NS
 from tcprof.analysis.intervals import run_starts
 from tcprof.analysis.kernels.conservation import conserve
 from tcprof.analysis.kernels.design import Design, Launches, make_sparse
-from tcprof.analysis.kernels.enclosure import Bounds
+from tcprof.analysis.kernels.hard_bounds import Bounds
 from tcprof.analysis.kernels.least_squares import (
     NEGLIGIBLE,
     Precision,
@@ -40,7 +39,8 @@ from tcprof.analysis.kernels.uncertainty import (
 )
 from tcprof.analysis.kernels.variation import START, estimate_variation
 from tcprof.analysis.kernels.waiting import correct, find_ahead
-from tcprof.analysis.sampling import ONE_MEANS
+from tcprof.analysis.samples.borders import BORDER_NS, LEAST_OFFSET_NS, MOST_OFFSET_NS
+from tcprof.analysis.samples.sampling import ONE_MEANS
 from tcprof.arrays import Floats
 
 IN_PART = 0.05  # how well the count at a border inside a long part is known, as a share of the part

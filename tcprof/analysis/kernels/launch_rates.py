@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.pieces import Rates, even_rates
+from tcprof.analysis.samples.sample_splitting import Rates, even_rates
 from tcprof.frames import KERNEL_KINDS
 
 if TYPE_CHECKING:  # what needs no fit should not wait for scipy

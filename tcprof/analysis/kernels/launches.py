@@ -6,27 +6,27 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import ThreadpoolController
 
-from tcprof.analysis.borders import UNMEASURED_OFFSET_NS
-from tcprof.analysis.clock import offset_errors
-from tcprof.analysis.copies import Copies, find_copies
 from tcprof.analysis.intervals import StepFunction
-from tcprof.analysis.kernels.capacity import fit_capacity, full_activity
 from tcprof.analysis.kernels.classes import Classes, classify
 from tcprof.analysis.kernels.design import Design, Launches, build_design
-from tcprof.analysis.kernels.enclosure import find_enclosure
 from tcprof.analysis.kernels.fit import PASSES, Fit, fit
+from tcprof.analysis.kernels.hard_bounds import find_enclosure
 from tcprof.analysis.kernels.interruptions import doubt_interrupted
 from tcprof.analysis.kernels.names import read_names
 from tcprof.analysis.kernels.places import join_alike, separate_places
+from tcprof.analysis.kernels.sm_clock import fit_capacity, full_activity
 from tcprof.analysis.kernels.untraced import find_untraced
 from tcprof.analysis.kernels.waiting import find_early
 from tcprof.analysis.kernels.work import SHARES, Limits, fit_counts, fit_shares, requests_per_ns
 from tcprof.analysis.picking import pick_rows, rows_of_gpu
-from tcprof.analysis.projection import Attribution, Hierarchy, ranges_of_activities
-from tcprof.analysis.sampling import read_rounded
+from tcprof.analysis.ranges.projection import Attribution, Hierarchy, ranges_of_activities
+from tcprof.analysis.samples.borders import UNMEASURED_OFFSET_NS
+from tcprof.analysis.samples.clock import offset_errors
+from tcprof.analysis.samples.copies import Copies, find_copies
+from tcprof.analysis.samples.sampling import read_rounded
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.chips import PIPES_PER_SM, Chip, find_chip
-from tcprof.frames import KERNEL_KINDS, LAUNCHED
+from tcprof.frames import KERNEL_INSTANCES, KERNEL_KINDS
 from tcprof.memory import return_freed_memory
 
 _LIBRARIES = ThreadpoolController()  # those that numpy and scipy have loaded: finding them takes as long as a small fit
@@ -67,12 +67,12 @@ class KernelFit:
     """The launches of all kernels with what the fit gives each.
 
     Attributes:
-        launched: One row for each launch of a kernel or graph, see ``tcprof.frames.LAUNCHED``; in order of GPU.
+        launched: One row for each launch of a kernel or graph, see ``tcprof.frames.KERNEL_INSTANCES``; in order of GPU.
         gpus: The fit of each GPU that has launches.
         from_samples: Whether the recording has samples of the tensor pipe; otherwise only names decide.
     """
 
-    launched: pd.DataFrame
+    kernel_instances: pd.DataFrame
     gpus: dict[int, GpuFit]
     from_samples: bool
 
@@ -100,7 +100,10 @@ def fit_launches(
     return_freed_memory()
     found = fit_kernels(activities, path_id, samples, gpus, clocks)
     return_freed_memory()
-    return replace(found, launched=found.launched.assign(range=innermost[found.launched["activity"].to_numpy()]))
+    return replace(
+        found,
+        kernel_instances=found.kernel_instances.assign(range=innermost[found.kernel_instances["activity"].to_numpy()]),
+    )
 
 
 def fit_kernels(
@@ -148,7 +151,7 @@ def fit_kernels(
             fitted[gpu] = replace(fitted[gpu], doubt=doubt)
         frame = _launched(gpu, rows, path_id[rows], launches, classes, fitted[gpu])
         parts.append(_with_flop(frame, fitted[gpu].capacity, names, code, chip))
-    return KernelFit(LAUNCHED.concat(parts), fitted, bool(samples["tensor_active_pct"].notna().any()))
+    return KernelFit(KERNEL_INSTANCES.concat(parts), fitted, bool(samples["tensor_active_pct"].notna().any()))
 
 
 def _fit_gpu(
@@ -285,4 +288,4 @@ def _with_flop(frame: pd.DataFrame, capacity: Floats, names: pd.DataFrame, code:
     sums = names[["precision", "accumulator"]].itertuples(index=False, name=None)
     peak = np.array([chip.peak_flop_per_cycle(*kind) for kind in sums])[code]
     flop = frame["tensor_cycles"] * rate
-    return LAUNCHED.conform(frame.assign(tensor_flop=flop, tensor_ideal_ns=flop / (peak * capacity)))
+    return KERNEL_INSTANCES.conform(frame.assign(tensor_flop=flop, tensor_ideal_ns=flop / (peak * capacity)))

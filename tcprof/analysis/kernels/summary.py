@@ -50,7 +50,7 @@ def summarize_kernels(
     Returns:
         See ``tcprof.frames.KERNELS``; and for each launch its row there.
     """
-    launched = kernel_fit.launched
+    launched = kernel_fit.kernel_instances
     if launched.empty:
         return KERNELS.empty(), np.empty(0, dtype=np.int64)
     activity = activities.iloc[launched["activity"].to_numpy()]

@@ -10,7 +10,7 @@ from tcprof.analysis.intervals import enumerate_keys
 from tcprof.analysis.kernels.design import Launches, make_sparse
 from tcprof.analysis.kernels.fit import Fit
 from tcprof.analysis.kernels.launches import KernelFit
-from tcprof.analysis.sampling import NORMAL_95
+from tcprof.analysis.samples.sampling import NORMAL_95
 from tcprof.arrays import Floats, Ints
 
 ROWS_AT_ONCE = 4096
@@ -56,7 +56,7 @@ class GroupSums:
 
     def __init__(self, kernel_fit: KernelFit, group: Ints) -> None:
         self._fit, self._groups = kernel_fit, int(group.max(initial=-1)) + 1
-        gpu = kernel_fit.launched["gpu"].to_numpy()
+        gpu = kernel_fit.kernel_instances["gpu"].to_numpy()
         self._held = {one: _hold(group[gpu == one], of_gpu.launches) for one, of_gpu in kernel_fit.gpus.items()}
 
     def active(self, metric: str) -> tuple[Floats, Floats]:

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.copies import Copies
-from tcprof.analysis.kernels.capacity import Capacity, constant_capacity, full_activity
 from tcprof.analysis.kernels.design import Design, Launches
-from tcprof.analysis.kernels.enclosure import Enclosure, add_bounds
 from tcprof.analysis.kernels.fit import RESOLUTION, Fit, fit
-from tcprof.analysis.sampling import read_rounded
+from tcprof.analysis.kernels.hard_bounds import Enclosure, add_bounds
+from tcprof.analysis.kernels.sm_clock import Capacity, constant_capacity, full_activity
+from tcprof.analysis.samples.copies import Copies
+from tcprof.analysis.samples.sampling import read_rounded
 from tcprof.arrays import Floats
 from tcprof.chips import PIPES_PER_SM
 from tcprof.frames import WORK

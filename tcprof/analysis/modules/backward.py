@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.projection import Hierarchy
+from tcprof.analysis.ranges.projection import Hierarchy
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import OPS_DOMAIN
 
@@ -41,11 +41,7 @@ class Backward:
 
 
 def trace_back(hierarchy: Hierarchy) -> Backward:
-    """Find the op of the forward pass for all ops of the backward pass.
-
-    Args:
-        hierarchy: The nested ranges.
-    """
+    """Find the op of the forward pass for all ops of the backward pass."""
     ranges, parent = hierarchy.ranges, hierarchy.parent
     is_op = (ranges["domain"] == OPS_DOMAIN).to_numpy()
     names = ranges["name"].cat.categories

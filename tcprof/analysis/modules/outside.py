@@ -6,7 +6,7 @@ import pandas as pd
 
 from tcprof.analysis.modules.backward import ENGINE, Backward
 from tcprof.analysis.modules.tree import NO_MODULE, PHASES
-from tcprof.analysis.projection import Hierarchy
+from tcprof.analysis.ranges.projection import Hierarchy
 from tcprof.arrays import Ints
 from tcprof.frames import IN_NO_MODULE, MODULE_TREE, OPS_DOMAIN
 
@@ -17,11 +17,9 @@ def place_outside(hierarchy: Hierarchy, back: Backward, op: Ints, phase: Ints, f
     In the backward pass that is the op of the forward pass which made the node; or the node, where it is not known.
 
     Args:
-        hierarchy: The nested ranges.
         back: What the ranges of ops belong to.
         op: For each activity in no module its innermost op, -1 for none.
         phase: Its phase, as a number in ``PHASES``.
-        first: Number of the first row.
 
     Returns:
         See ``tcprof.frames.MODULE_TREE``; and for each activity the number of its row.

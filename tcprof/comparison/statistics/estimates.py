@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from tcprof.analysis.centers import LEVEL, Centers
-from tcprof.analysis.sampling import NORMAL_95
+from tcprof.analysis.samples.interval_estimates import LEVEL, Centers
+from tcprof.analysis.samples.sampling import NORMAL_95
 from tcprof.arrays import Bools, Floats, Ints
 
 NORMAL_80 = float(special.ndtri(0.8))
@@ -83,7 +83,6 @@ def estimate_within(recordings: Sequence[Centers], required: bool = True) -> Est
     """A side with the interval that the instances give, as if runs did not differ.
 
     Args:
-        recordings: The side's recordings.
         required: Whether the interval is unknown where a recording has too few instances; else it has no width there.
     """
     values, down, up, count = _stack(recordings)
@@ -128,7 +127,6 @@ def compare_estimates(base: Estimate, new: Estimate, within: tuple[Estimate, Est
 
     Args:
         base: The baseline, with its interval over instances and runs.
-        new: The other side.
         within: Both with the interval over instances alone.
         count: Instances of the side that has fewer.
     """
@@ -192,10 +190,7 @@ def _needed_instances(shift: Floats, within: Floats, error: Floats, count: Ints)
     """Instances a side that would show the shift in 80 % of cases, if runs differ as they do.
 
     Args:
-        shift: The shift.
-        within: Its standard error over instances.
         error: Its standard error over instances and runs.
-        count: Instances that there are.
     """
     allowed = (shift / (NORMAL_95 + NORMAL_80)) ** 2 - (error**2 - within**2)
     needed = np.ceil(count * within**2 / np.where(allowed > 0, allowed, np.nan))

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.rates import time_of_instances
+from tcprof.analysis.time.range_metrics import time_of_instances
 from tcprof.arrays import Bools, Floats, Ints
-from tcprof.comparison.places import KEYS, Renaming, rename_paths
+from tcprof.comparison.matching.places import KEYS, Renaming, rename_paths
 from tcprof.frames import QUANTITIES
 
 PEAK = "tensor_active_peak_pct"
@@ -43,9 +43,7 @@ def measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> Mea
     """The figures of one recording.
 
     Args:
-        analysis: The recording.
-        places: See ``tcprof.comparison.places.list_places``.
-        renaming: What its ranges are called.
+        places: See ``tcprof.comparison.matching.places.list_places``.
     """
     index = pd.MultiIndex.from_frame(places[KEYS])
     ranges = rename_paths(analysis.ranges, renaming)

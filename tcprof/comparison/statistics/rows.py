@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.centers import FEWEST_INSTANCES, Centers, find_means, find_medians
+from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES, Centers, find_means, find_medians
 from tcprof.arrays import Bools, Floats
-from tcprof.comparison.places import Renaming
+from tcprof.comparison.matching.places import Renaming
 from tcprof.comparison.statistics.estimates import estimate_within
 from tcprof.comparison.statistics.noise import Deviations, run_deviations
 from tcprof.comparison.statistics.quantities import MEASURED, PEAK, Measured, measure
@@ -61,9 +61,7 @@ def list_rows(
     """All quantities at each place in turn, see ``tcprof.frames.COMPARISON``.
 
     Args:
-        base: The baseline's recordings.
-        new: The other side's.
-        places: See ``tcprof.comparison.places.list_places``.
+        places: See ``tcprof.comparison.matching.places.list_places``.
         renamings: What the ranges of both sides are called.
     """
     sides: _Sides = (

@@ -7,7 +7,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tcprof.analysis.centers import LEVEL, Centers
+from tcprof.analysis.samples.interval_estimates import LEVEL, Centers
 from tcprof.arrays import Bools, Floats
 from tcprof.comparison.statistics.estimates import (
     Change,

@@ -7,7 +7,7 @@ import numpy as np
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.centers import FEWEST_INSTANCES
+from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES
 from tcprof.comparison import Comparison, Side
 from tcprof.comparison.comparison import MEASURED
 from tcprof.comparison.side import gpu_models, join_facts, shared_recordings

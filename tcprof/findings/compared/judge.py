@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tcprof.comparison import Comparison, Side
-from tcprof.comparison.gate.doubts import Doubt
+from tcprof.comparison.gate.caveats import Caveat
 from tcprof.comparison.side import gpu_models
 from tcprof.findings import cautions, faults
 from tcprof.findings.compared.cautions import find_cautions, find_shared, find_unmapped
@@ -45,7 +45,7 @@ class ComparedFindings:
     cautions: tuple[Finding, ...]
     base: tuple[Finding, ...]
     new: tuple[Finding, ...]
-    doubts: tuple[Doubt, ...]
+    doubts: tuple[Caveat, ...]
 
     @property
     def verdict(self) -> tuple[str, ...]:
@@ -94,15 +94,15 @@ def _judge_side(side: Side) -> tuple[Finding, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _list_doubts(comparison: Comparison, sides: dict[str, tuple[Finding, ...]]) -> tuple[Doubt, ...]:
-    found = [Doubt(finding.sentence) for finding in find_unmapped(comparison)]
-    found += [Doubt(finding.sentence, "base") for finding in find_shared(comparison)]
+def _list_doubts(comparison: Comparison, sides: dict[str, tuple[Finding, ...]]) -> tuple[Caveat, ...]:
+    found = [Caveat(finding.sentence) for finding in find_unmapped(comparison)]
+    found += [Caveat(finding.sentence, "base") for finding in find_shared(comparison)]
     models = gpu_models(comparison.base, comparison.new)
     if models[0] != models[1]:
-        found.append(Doubt(f"different GPUs: {models[0]} against {models[1]}"))
+        found.append(Caveat(f"different GPUs: {models[0]} against {models[1]}"))
     # What is lost comes first; what that means, and what to do, is said in full with the faults.
     found += [
-        Doubt(f"{_HAS_FAULT[side]}: {fault.sentence}", side, _ON_THE_CPU)
+        Caveat(f"{_HAS_FAULT[side]}: {fault.sentence}", side, _ON_THE_CPU)
         for side, of_side in sides.items()
         for fault in _faults(of_side)
     ]

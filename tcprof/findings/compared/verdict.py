@@ -6,9 +6,9 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.comparison import Comparison
-from tcprof.comparison.kernels.waterfall import COMMUNICATION, COPIES, IDLE, IN_GRAPHS, TIME, largest_part
 from tcprof.comparison.statistics.rows import WHOLE_GRAPHS, of_means
 from tcprof.comparison.statistics.verdicts import EQUAL, HIGHER, INCONCLUSIVE
+from tcprof.comparison.waterfall import COMMUNICATION, COPIES, IDLE, IN_GRAPHS, TIME, largest_part
 from tcprof.findings.bound import find_bound
 from tcprof.findings.compared.rows import (
     ALIKE,

@@ -44,7 +44,6 @@ def write_chrome_trace(analysis: Analysis, findings: Findings, target: Path) -> 
 
     Args:
         analysis: The analysis, with fitted kernels if their figures are to be in the trace.
-        findings: What its figures say.
         target: The file to make or replace.
 
     Raises:
@@ -168,7 +167,7 @@ def _activities(analysis: Analysis, gpu: int) -> Slices:
 
 def _fitted(analysis: Analysis, rows: Ints) -> tuple[dict[str, Floats], Ints]:
     """What the fit gives to some of the activities: figures of the launch, and the row of its kernel, -1 for none."""
-    launched = analysis.launched
+    launched = analysis.kernel_instances
     place = pd.Index(launched["activity"]).get_indexer(rows)
     known = place >= 0
     figures = {name: np.full(len(rows), np.nan) for name in ("tensor_active_pct", "tensor_cycles")}

@@ -75,7 +75,6 @@ class Drawing:
     """Writes one process of a trace after the other.
 
     Args:
-        file: Where to.
         zero: The time of the recording in ns at which the trace begins.
     """
 
@@ -142,9 +141,6 @@ class Drawing:
         The format has no way to say that a value is not known: there the counter is 0.
 
         Args:
-            pid: The process.
-            name: The track's name.
-            unit: Its unit.
             start: Starts of the samples in ns, ascending.
             end: Their ends; where one is not the next start, the value is not known between.
             value: Their values; NaN where not known. One that stays as it is is not written again.

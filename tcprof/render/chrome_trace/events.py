@@ -29,7 +29,6 @@ class EventFile:
     """A trace that is being written.
 
     Args:
-        file: Where to.
         about: What is known of the whole trace; precedes the events.
     """
 
@@ -68,7 +67,6 @@ def open_events(path: Path, about: Mapping[str, Any]) -> Iterator[EventFile]:
     """A new trace, compressed if its name ends in .gz; the same events give the same bytes.
 
     Args:
-        path: The file to make.
         about: See ``EventFile``.
     """
     with path.open("wb") as raw:
@@ -128,7 +126,6 @@ def chunks(rows: int, longest: int = 0) -> Iterator[slice]:
     """So many rows at a time that their lines take little memory.
 
     Args:
-        rows: How many there are.
         longest: Bytes of the longest text that a line may hold.
     """
     step = max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE // (longest + 1)))
@@ -145,9 +142,7 @@ def assign_rows(lane: Ints, start: Ints, end: Ints) -> Ints:
     """For each event of a lane the row to draw it on, such that the events of a row lie in each other or apart.
 
     Args:
-        lane: Lane of each event.
         start: Starts; in the order that ``OpenIntervals.order`` gives.
-        end: Ends.
 
     Returns:
         Numbers from 0 for each lane; -1 for events that would need more than ``MOST_ROWS`` rows.

@@ -86,7 +86,6 @@ def _told_apart(name: Name, differs: int) -> str:
     """A name with the word in which it differs from names that are the same without their middles, besides its ends.
 
     Args:
-        name: The name.
         differs: Where the first character is that is not in all of them.
     """
     text, room, last = name
@@ -97,14 +96,7 @@ def _told_apart(name: Name, differs: int) -> str:
 
 
 def _with_word(text: str, room: int, begin: int, word: str) -> str:
-    """A name's first word, another one, and as much as fits of what follows; empty where that is too little.
-
-    Args:
-        text: The name.
-        room: Columns that there are.
-        begin: Where the other word is.
-        word: The other word.
-    """
+    """A name's first word, another one, and as much as fits of what follows; empty where that is too little."""
     first = text[: next(iter(_borders(text)), len(text))]
     left = room - width_of(f"{first}{_ELLIPSIS}{word}")
     if begin < len(first) or left < room // 4:

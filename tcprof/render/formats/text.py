@@ -86,9 +86,7 @@ def fill(text: str, width: int, begin: str = "", margin: str = "") -> str:
 
     Args:
         text: The text; what is not printable is replaced.
-        width: Columns.
         begin: What the first line begins with.
-        margin: What the others begin with.
     """
     # For textwrap a character is a column: what takes two is followed by one that printable text does not have.
     wide = "".join(f"{each}\0" if width_of(each) == 2 else each for each in printable(text))

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from tcprof.comparison import Comparison
 from tcprof.comparison.baselines import put_first
-from tcprof.comparison.gate.judgements import Judgement
+from tcprof.comparison.gate.judge import Judgement
 from tcprof.findings.compared import ComparedFindings, judge_comparison
 from tcprof.render.html.options import USUAL, PageOptions
 from tcprof.render.html.shell import read_asset, render_macros, render_page, write_page
@@ -31,11 +31,9 @@ def write_comparison(
 
     Args:
         comparisons: The comparisons, one for each side beside the baseline, which is the same in all.
-        findings: What each says.
         path: The file to make or replace.
         options: How to make it; the title is by default what the sides are called.
         judged: What a gate says of the first.
-        strict: Whether an inconclusive condition fails.
         reports: Links to the reports on each side's recordings, see ``tcprof.cli.targets.find_reports``.
         others: The same sides with each other one as the baseline, see ``tcprof.comparison.baselines``.
 
@@ -58,7 +56,6 @@ def render_comparison(documents: Sequence[Document], options: PageOptions = USUA
     Args:
         documents: What it says with each side as the baseline; the first is shown until the reader chooses another.
             See ``tcprof.views.comparison.page``.
-        options: How to make it.
     """
     shown, *others = (_render_content(document) for document in documents)
     values = {

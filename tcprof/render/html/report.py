@@ -21,10 +21,7 @@ def write_report(analysis: Analysis, findings: Findings, path: Path, options: Pa
     """Write the page of one recording.
 
     Args:
-        analysis: The recording.
-        findings: What its figures say.
         path: The file to make or replace.
-        options: How to make it.
 
     Raises:
         OutputError: The file cannot be written. What was there before is left as it was.
@@ -44,7 +41,6 @@ def render_document(document: Document, timeline: dict[str, Any] | None, options
     Args:
         document: See ``tcprof.views.recording.report``.
         timeline: What the template of the timeline needs; None where there is nothing to draw.
-        options: How to make it.
     """
     parts = split_parts(document.parts)
     summaries = [part for part in document.parts if isinstance(part, Summary)]

@@ -12,15 +12,15 @@ import pandas as pd
 from sqlalchemy import Table
 
 from tcprof.frames import DIAGNOSTICS, GPUS, SAMPLE_METRICS
-from tcprof.sources.nsys_sqlite import schema
+from tcprof.nsys import schema
+from tcprof.redaction.messages import without_private
 from tcprof.sources.nsys_sqlite.activities import count_lost_launches, read_activities, read_launches, read_waits
-from tcprof.sources.nsys_sqlite.alone import read_alone
 from tcprof.sources.nsys_sqlite.database import Columns, Database, texts
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 from tcprof.sources.nsys_sqlite.ranges import read_ranges
-from tcprof.sources.nsys_sqlite.redaction.messages import without_private
 from tcprof.sources.nsys_sqlite.samples import read_samples
-from tcprof.sources.source import Recording, Samples, Wrong
+from tcprof.sources.nsys_sqlite.unprofiled import read_unprofiled
+from tcprof.sources.source import InvalidValues, Recording, Samples
 
 HIGHEST_KILOHERTZ = 1e7  # a clock below this is in kHz, as old exports have it
 LONGEST_MESSAGE = 4096  # bytes: what nsys says in one has some hundred
@@ -91,8 +91,8 @@ class NsysExport:
         """The NVTX ranges, see ``tcprof.frames.NVTX_RANGES``."""
         return read_ranges(self._database, self._duration)
 
-    def launches(self) -> pd.DataFrame:
-        """The API calls that started work on a GPU, see ``tcprof.frames.LAUNCHES``."""
+    def api_calls(self) -> pd.DataFrame:
+        """The API calls that started work on a GPU, see ``tcprof.frames.API_CALLS``."""
         return read_launches(self._database)
 
     def waits(self) -> pd.DataFrame:
@@ -127,11 +127,11 @@ class NsysExport:
         known = {"severity": severities, "text": shown[which]}
         return DIAGNOSTICS.conform(pd.DataFrame(known, dtype=object))
 
-    def alone(self) -> pd.DataFrame:
-        """The steps of a run without a profiler, see ``tcprof.frames.ALONE``."""
-        return read_alone(self._database)
+    def unprofiled(self) -> pd.DataFrame:
+        """The steps of a run without a profiler, see ``tcprof.frames.UNPROFILED``."""
+        return read_unprofiled(self._database)
 
-    def wrong(self) -> tuple[Wrong, ...]:
+    def wrong(self) -> tuple[InvalidValues, ...]:
         """What was found to be wrong in all that has been read so far: it is not in the frames."""
         return self._database.wrong()
 

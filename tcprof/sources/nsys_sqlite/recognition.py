@@ -4,9 +4,9 @@ from pathlib import Path
 
 from tcprof.errors import InputError
 from tcprof.files import REPORT_MAGIC, SQLITE_MAGIC
-from tcprof.record.nsys.export import find_export, read_tables
-from tcprof.record.nsys.locate import find_nsys
-from tcprof.record.nsys.report import EXPORT_SUFFIX, REPORT_SUFFIXES, STREAM_SUFFIX
+from tcprof.nsys.export import find_export, read_tables
+from tcprof.nsys.locate import find_nsys
+from tcprof.nsys.report import EXPORT_SUFFIX, REPORT_SUFFIXES, STREAM_SUFFIX
 from tcprof.sources.nsys_sqlite.export import NsysExport
 from tcprof.sources.source import Source, SourceType
 

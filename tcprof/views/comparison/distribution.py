@@ -15,10 +15,7 @@ def box_traces(values: Floats, place: float, color: str, name: str) -> list[Sett
     """The quartiles of values, whiskers to the last ones within 1.5 times the box, and points beside each other.
 
     Args:
-        values: At least one, all known.
         place: The middle of the box on its axis.
-        color: Of lines and points.
-        name: What is shown.
     """
     first, median, third = np.percentile(values, [25, 50, 75])
     reach = _REACH * (third - first)

@@ -7,10 +7,10 @@ from typing import Any
 import pandas as pd
 
 from tcprof.comparison import Comparison
-from tcprof.comparison.gate.judgements import Judgement
+from tcprof.comparison.gate.judge import Judgement
 from tcprof.comparison.statistics.rows import MEAN, MEDIAN
-from tcprof.findings.advice.compared import ComparedAdvice, compare_advice, describe_compared
 from tcprof.findings.compared import ComparedFindings
+from tcprof.findings.compared.advice import ComparedAdvice, compare_advice, describe_compared
 from tcprof.findings.compared.rows import list_gpus
 from tcprof.views.choices import ROWS_SHOWN
 from tcprof.views.comparison.kernels import list_kernel_changes
@@ -39,7 +39,6 @@ def view_comparison(
         findings: What each says, see ``tcprof.findings.compared``.
         rows: Rows of each that were asked for; None for all.
         judged: A gate's judgements, where there is one comparison.
-        strict: Whether an inconclusive condition fails.
         limit: Kernels to list; None for all.
     """
     rows = [each.rows for each in comparisons] if rows is None else rows

@@ -25,10 +25,6 @@ def figure_iterations(comparisons: Sequence[Comparison], gpu: int) -> PlotlyFigu
     """The iterations of all sides laid over each other, on one axis of numbers, with their distributions beside.
 
     Each line is a recording; bands are the 95 % intervals of the sides' medians, and open symbols are warm-up.
-
-    Args:
-        comparisons: Comparisons with one baseline.
-        gpu: The GPU.
     """
     panels = list_panels(comparisons, gpu)
     inner = len(panels) * (_STRIP + _TITLE) or 1
@@ -59,10 +55,6 @@ def figure_small_multiples(comparisons: Sequence[Comparison], gpu: int) -> Plotl
     """A strip for each side, all with the same axes: time on the left, Tensor Active on the right.
 
     The dashed line and the band are the baseline's median and its interval.
-
-    Args:
-        comparisons: Comparisons with one baseline.
-        gpu: The GPU.
     """
     panels = list_panels(comparisons, gpu)
     rows = len(panels[0].sides) if panels else 0

@@ -6,7 +6,7 @@ from typing import Any
 from tcprof import units
 from tcprof.analysis.kernels.names import short_name
 from tcprof.comparison import Comparison
-from tcprof.comparison.kernels.waterfall import part_of_kernel
+from tcprof.comparison.waterfall import part_of_kernel
 from tcprof.findings.compared.rows import iteration_name
 from tcprof.frames import KERNEL_CHANGES
 from tcprof.untrusted import one_line
@@ -46,8 +46,6 @@ def list_kernel_changes(
     """The kernels that were matched, renamed, are new or gone, those whose time per iteration changed most first.
 
     Args:
-        comparison: The comparison.
-        gpu: The GPU.
         most: Kernels to show; None for all.
         number: Number of the side among those compared with the baseline.
         caption: What it holds, for those who see it alone.

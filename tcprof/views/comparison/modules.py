@@ -45,8 +45,6 @@ def list_module_changes(
     """The modules whose time per iteration changed most, each with what it lies in.
 
     Args:
-        comparison: The comparison.
-        gpu: The GPU.
         most: Modules to show; None for all.
         number: Number of the side among those compared with the baseline.
         caption: What it holds, for those who see it alone.

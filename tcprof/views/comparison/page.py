@@ -7,7 +7,7 @@ from functools import partial
 from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.comparison.baselines import put_first
-from tcprof.comparison.gate.judgements import Judgement
+from tcprof.comparison.gate.judge import Judgement
 from tcprof.findings import describe_folding, describe_kernel_order, describe_warm_up
 from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.finding import Finding, Severity, texts_of
@@ -72,10 +72,8 @@ def view_comparison_page(
     """What the page of comparisons with one baseline says.
 
     Args:
-        comparisons: The comparisons.
         findings: What each says, see ``tcprof.findings.compared``.
         judged: A gate's judgements, where there is one comparison; of the sides as they were given.
-        strict: Whether an inconclusive condition fails.
         title: Its title; empty for the names of the sides.
         reports: For each side and each of its recordings the link to its report, empty for none; empty if all are.
         place: The place of the baseline among the sides as they were given, see ``tcprof.comparison.baselines``.

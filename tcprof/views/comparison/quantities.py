@@ -34,9 +34,6 @@ def list_quantities(comparison: Comparison, gpu: int, title: str = "", number: i
     """The iterations' quantities: both values, the change with its interval, p and the verdict.
 
     Args:
-        comparison: The comparison.
-        gpu: The GPU.
-        title: The heading above the table.
         number: Number of the side among those compared with the baseline.
         caption: What it holds, for those who see it alone.
     """

@@ -33,9 +33,7 @@ def list_range_changes(
     """The change of each quantity that is known of a range of a GPU; where space is scarce only time and Tensor Active.
 
     Args:
-        comparison: What the rows belong to.
         rows: Rows of ``comparison.rows`` to list.
-        gpu: The GPU.
         most: Ranges to show, those that took longest; None for all.
         number: Number of the side among those compared with the baseline.
         caption: What it holds, for those who see it alone.

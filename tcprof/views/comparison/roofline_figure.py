@@ -28,10 +28,6 @@ _COLUMNS = ["side", "gpu", "name", "geometry", "time_ns", "arithmetic", "tflops"
 def list_moved(comparison: Comparison, gpu: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The kernels of both sides that have a place, by their number among the pairs; those of one number are matched.
 
-    Args:
-        comparison: The comparison.
-        gpu: The GPU.
-
     Returns:
         Of each side its kernels, longest first, with ``time_ns`` of an iteration and what
         ``tcprof.analysis.kernels.roofline.place_kernels`` tells of them.
@@ -59,10 +55,6 @@ def figure_moved(comparison: Comparison, gpu: int) -> PlotlyFigure:
     """Circles of both sides under the roofs, and a line from each kernel of the baseline to its counterpart.
 
     Empty where no kernel of either side has a place.
-
-    Args:
-        comparison: The comparison.
-        gpu: The GPU.
     """
     moved, figure = list_moved(comparison, gpu), PlotlyFigure()
     drawn = pd.concat([rows.assign(side=name) for rows, name in zip(moved, side_names(comparison), strict=True)])

@@ -158,10 +158,6 @@ def list_panels(comparisons: Sequence[Comparison], gpu: int) -> list[Panel]:
     """Time and Tensor Active of the iterations of all sides that have them in common with the baseline.
 
     Without iterations there is nothing, and without Tensor Active only time.
-
-    Args:
-        comparisons: Comparisons with one baseline.
-        gpu: The GPU.
     """
     found = [each for each in comparisons if each.iteration_path]
     if not found:

@@ -7,14 +7,14 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis.kernels.names import short_name
-from tcprof.analysis.timeline import TIME_CLASSES
+from tcprof.analysis.time.timeline import TIME_CLASSES
 from tcprof.comparison import Comparison
-from tcprof.comparison.kernels.slots import NONE
-from tcprof.comparison.kernels.waterfall import part_of_kernel
+from tcprof.comparison.matching.slots import NONE
+from tcprof.comparison.typical_step import TypicalStep, find_steps, join_work, merge_work
+from tcprof.comparison.waterfall import part_of_kernel
 from tcprof.findings.compared.rows import iteration_name, side_names
 from tcprof.findings.words import class_title
 from tcprof.views.comparison.series import LONGEST_NAME, RECEDED, SIDE_COLORS
-from tcprof.views.comparison.typical_step import TypicalStep, find_steps, join_work, merge_work
 from tcprof.views.comparison.waterfall import part_label
 from tcprof.views.figures.curves import tensor_axis
 from tcprof.views.figures.lanes import BAR_OUTLINE, BAR_TEXT, label, scale_colors
@@ -36,8 +36,6 @@ def figure_typical_step(comparison: Comparison, gpu: int, table: str = "") -> Pl
     them bands join ranges of one path, and launches of matched kernels.
 
     Args:
-        comparison: The comparison.
-        gpu: The GPU.
         table: The table on a page whose rows a click on a kernel chooses; empty for none.
     """
     steps, figure = find_steps(comparison, gpu), PlotlyFigure()

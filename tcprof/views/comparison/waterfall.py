@@ -7,7 +7,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.comparison import Comparison
-from tcprof.comparison.kernels.waterfall import TENSOR_ACTIVE, TIME, TOTAL
+from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME, TOTAL
 from tcprof.findings.compared.rows import iteration_name
 from tcprof.views.cells import sort_key
 from tcprof.views.document import BECAME, Cell, Heading, Row, Table
@@ -17,8 +17,6 @@ def list_parts(comparison: Comparison, gpu: int, number: int = 1) -> list[Table]
     """A table of the parts of time, and one of those of Tensor Active; their sum comes last.
 
     Args:
-        comparison: The comparison.
-        gpu: The GPU.
         number: Number of the side among those compared with the baseline.
     """
     found = comparison.waterfall[comparison.waterfall["gpu"] == gpu]

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.comparison import Comparison
-from tcprof.comparison.kernels.waterfall import TIME
+from tcprof.comparison.waterfall import TIME
 from tcprof.findings.compared.rows import side_names
 from tcprof.views.comparison.series import BETTER_COLOR, RECEDED, SIDE_COLORS, WORSE_COLOR
 from tcprof.views.comparison.waterfall import part_label
@@ -39,8 +39,6 @@ def figure_waterfall(comparison: Comparison, gpu: int, quantity: str, table: str
     """The mean of the baseline's iterations, what each part adds to it or takes away, and the other side's mean.
 
     Args:
-        comparison: The comparison.
-        gpu: The GPU.
         quantity: ``time_ns`` or ``tensor_active_pct``.
         table: The table on a page whose rows a click on a bar chooses; empty for none.
     """

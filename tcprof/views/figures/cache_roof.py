@@ -37,10 +37,7 @@ def add_cache(
     """Circles and slopes of the L2 cache, which a click on the legend shows; none where its rate is not known.
 
     Args:
-        figure: What they are added to.
-        analysis: What the kernels belong to.
         rows: Kernels that are placed, see ``place_kernels``.
-        circles: Draws them.
         box: The lowest FLOP for each byte, and the lowest and highest FLOP a second, that slopes are drawn from and to.
     """
     rates = cache_rates(analysis, rows)

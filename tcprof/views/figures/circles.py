@@ -29,7 +29,6 @@ class KernelCircles:
     """Draws kernels of a recording, which differ in shape between GPUs; a click on one selects it on a page.
 
     Args:
-        analysis: What the kernels belong to.
         longest_ns: The time that has the largest circle.
     """
 
@@ -44,8 +43,6 @@ class KernelCircles:
 
         Args:
             rows: The kernels, rows of ``analysis.kernels`` by index.
-            x: Their places.
-            y: Likewise.
             hovertext: What the pointer shows over each.
         """
         places = list(zip(rows.index.tolist(), rows["gpu"].tolist(), strict=True))
@@ -77,11 +74,7 @@ class KernelCircles:
 
 
 def describe_symbols(analysis: Analysis) -> str:
-    """Which shape the kernels of each GPU have, in a sentence; empty for one GPU.
-
-    Args:
-        analysis: What the kernels belong to.
-    """
+    """Which shape the kernels of each GPU have, in a sentence; empty for one GPU."""
     numbers = sorted(analysis.kernels["gpu"].unique().tolist())
     by_shape = [(_SPOKEN[place], numbers[place :: len(_SPOKEN)]) for place in range(min(len(numbers), len(_SPOKEN)))]
     told = [
@@ -92,12 +85,7 @@ def describe_symbols(analysis: Analysis) -> str:
 
 
 def size_circles(times_ns: Floats, longest_ns: float) -> dict[str, Any]:
-    """A marker's settings by which the area of each circle is its time.
-
-    Args:
-        times_ns: The times.
-        longest_ns: That of the largest circle.
-    """
+    """A marker's settings by which the area of each circle is its time."""
     sizes = {"size": times_ns, "sizemin": _SMALLEST / 2}
     return {**sizes, "sizemode": "area", "sizeref": 2 * max(longest_ns, 1.0) / _LARGEST**2}
 

@@ -14,12 +14,9 @@ def flop_rate(analysis: Analysis, gpu: int, start: Ints, end: Ints) -> Floats:
     """FLOP per second in each interval; unknown where a launch lies in it whose FLOP are.
 
     Args:
-        analysis: The recording.
-        gpu: Number of the GPU.
         start: Starts of the intervals in ns, ascending.
-        end: Their ends.
     """
-    launched = rows_of_gpu(analysis.launched, gpu)
+    launched = rows_of_gpu(analysis.kernel_instances, gpu)
     flop = launched["tensor_flop"].to_numpy()
     if analysis.tensor_source == "none" or np.isnan(flop).all() or not len(start):
         return np.full(len(start), np.nan)

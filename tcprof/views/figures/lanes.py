@@ -53,8 +53,6 @@ def choose_lanes(analysis: Analysis, gpu: int, most: int) -> Lanes:
     """The bars for one GPU: one for each instance, or where these are too many, one for short neighbours together.
 
     Args:
-        analysis: The analysis.
-        gpu: Number of the GPU.
         most: Bars to draw for the CPU, and as many for the GPU.
     """
     instances = analysis.instances[analysis.instances["gpu"] == gpu]
@@ -116,9 +114,7 @@ def lane_traces(lanes: Lanes, window: str, name: str) -> list[Settings]:
     """One bar for each instance, coloured by its Tensor Active.
 
     Args:
-        lanes: The ranges.
         window: ``host`` or ``gpu``.
-        name: The trace's name.
     """
     rows: pd.DataFrame = getattr(lanes, window)
     where = _WINDOWS[window][2]

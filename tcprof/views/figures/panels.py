@@ -35,8 +35,6 @@ def stack_panels(panels: Sequence[Panel], analysis: Analysis, colors: bool = Tru
     """Strips one below the other on one axis of time, so that zooming one zooms all.
 
     Args:
-        panels: The strips, from above.
-        analysis: The recording that they show.
         colors: Whether to add the scale of the ranges' colours.
     """
     inner = sum(panel.pixels + TITLE_PIXELS for panel in panels) or 1
@@ -96,8 +94,6 @@ def number_axis(anchor: str, last: float, most_ticks: int = 12) -> dict[str, obj
     """An axis of the numbers of iterations, from 0 on.
 
     Args:
-        anchor: The axis that it crosses.
-        last: The last number.
         most_ticks: About how many numbers are shown.
     """
     return {

@@ -68,7 +68,6 @@ def add_limits(figure: PlotlyFigure, rows: pd.DataFrame, gpus: pd.DataFrame) -> 
     """Draw what the GPUs can do: the roofs of the precisions that kernels have, and the slopes of device memory.
 
     Args:
-        figure: Gets the lines.
         rows: Kernels that are placed, see ``tcprof.analysis.kernels.roofline.place_kernels``.
         gpus: See ``tcprof.frames.GPUS``.
 
@@ -189,11 +188,7 @@ def _describe(row: Mapping[Any, Any], circles: KernelCircles) -> str:
 
 
 def layout_of(box: Box) -> dict[str, object]:
-    """The axes of a roofline.
-
-    Args:
-        box: What they reach over.
-    """
+    """The axes of a roofline."""
     left, right, low, high = (float(value) for value in np.log10(box))
     shared = {"type": "log", "gridcolor": GRID, "zeroline": False}
     return {

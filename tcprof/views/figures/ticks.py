@@ -13,8 +13,6 @@ def unit_ticks(low: float, high: float, unit: str, most: int = 5) -> dict[str, o
 
     Args:
         low: The first value that may have a label.
-        high: The last one.
-        unit: The unit's symbol.
         most: How many labels there are at most.
     """
     if not high > low:
@@ -31,8 +29,6 @@ def log_ticks(low: float, high: float, unit: str) -> dict[str, object]:
 
     Args:
         low: The first value that may have a label, above 0.
-        high: The last one.
-        unit: The unit's symbol.
     """
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     values = [value for power in powers for value in (10.0**power, 2 * 10.0**power, 5 * 10.0**power)]

@@ -16,7 +16,6 @@ def figure_time_classes(analysis: Analysis, most: int = 14) -> PlotlyFigure:
     """Where the time went: the share of each time class in the paths with the longest GPU windows.
 
     Args:
-        analysis: The recording.
         most: Paths to draw, of each GPU.
     """
     parts = [rows.nlargest(most, "window_ns").sort_index() for _, rows in analysis.timeline.groupby("gpu")]

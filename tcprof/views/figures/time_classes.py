@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from tcprof.analysis.timeline import TIME_CLASSES
+from tcprof.analysis.time.timeline import TIME_CLASSES
 from tcprof.views.figures.curves import TENSOR_COLOR
 from tcprof.views.figures.lanes import BAR_TEXT
 

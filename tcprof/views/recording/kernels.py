@@ -82,8 +82,6 @@ def view_kernels(
     """The kernels of a recording.
 
     Args:
-        analysis: The recording.
-        findings: What its figures say.
         rows: Rows of ``analysis.kernels`` or ``analysis.kernels_by_path``.
         by_path: Whether the rows have a path each, which is then shown.
         limit: Rows of each GPU to show in the table, those that took longest; None for all.
@@ -110,7 +108,6 @@ def list_kernels(
     """Kernels, one table for each GPU.
 
     Args:
-        analysis: What the rows belong to.
         rows: Rows of ``analysis.kernels`` or ``analysis.kernels_by_path``.
         by_path: Whether the rows have a path each, which is then shown.
         limit: Rows of each GPU to show; None for all.

@@ -11,7 +11,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.modules.folding import fold_layers, list_alike
 from tcprof.analysis.modules.tree import ALL
-from tcprof.analysis.paths import tree_order
+from tcprof.analysis.ranges.paths import tree_order
 from tcprof.annotate.steps import BACKWARD, FORWARD
 from tcprof.findings import Findings, describe_kernel_order, describe_warm_up, why_no_kernels
 from tcprof.findings.modules import (
@@ -63,8 +63,6 @@ def view_modules(
     """The modules of a recording.
 
     Args:
-        analysis: The recording.
-        findings: What its figures say.
         rows: Rows of ``analysis.modules`` to list.
         limit: Rows to show in tables, those with most time and what these lie in; None for all.
         order: Of modules that lie beside each other.

@@ -45,8 +45,6 @@ def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame, limi
     """The ranges of a recording, with the verdict before them.
 
     Args:
-        analysis: The recording.
-        findings: What its figures say.
         rows: Rows of ``analysis.ranges`` to list.
         limit: Rows to show in tables, those with most time on the GPU and what these lie in; None for all.
     """
@@ -54,7 +52,7 @@ def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame, limi
     missing = why_no_kernels(analysis)
     if missing and has_kernels(analysis):  # that there are none is among the cautions
         remarks.append(as_sentence(missing))
-    elif analysis.tensor_source == "none" and len(analysis.launched):
+    elif analysis.tensor_source == "none" and len(analysis.kernel_instances):
         remarks.append("The share of tensor kernels (~) is estimated from kernel names.")
     said = (*findings.verdict, *summarize_checks(findings.checks))
     base = describe_base(analysis)
@@ -87,7 +85,6 @@ def list_ranges(analysis: Analysis, rows: pd.DataFrame, every: pd.DataFrame | No
     """The range summary, one table for each GPU.
 
     Args:
-        analysis: What the rows belong to.
         rows: Rows of ``analysis.ranges``.
         every: The rows that these were chosen from; None if they are all.
     """

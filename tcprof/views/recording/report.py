@@ -3,7 +3,7 @@
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings
-from tcprof.findings.advice import advise
+from tcprof.findings.advise import advise
 from tcprof.findings.modules import describe_homes, describe_modules, describe_useful
 from tcprof.findings.notes import describe_peaks
 from tcprof.memory import return_freed_memory
@@ -47,8 +47,6 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
     """All that is said of a recording.
 
     Args:
-        analysis: The recording.
-        findings: What its figures say.
         title: What it is called; its file's name by default.
     """
     base = (*describe_base(analysis), *describe_peaks(analysis), *findings.remarks)

@@ -70,7 +70,6 @@ def why_undrawn(analysis: Analysis, name: str) -> str:
     """Why a figure has nothing to draw, if it has not.
 
     Args:
-        analysis: The recording.
         name: One of ``FIGURES``.
     """
     if name == ROOFLINE:

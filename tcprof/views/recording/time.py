@@ -60,8 +60,6 @@ def view_timeline(
     """Where the time went.
 
     Args:
-        analysis: The recording.
-        findings: What its figures say.
         rows: Rows of ``analysis.timeline`` to list.
         gpu: Only the ledger of this GPU; None: of all.
         limit: Rows to show in tables, those with most time on the GPU and what these lie in; None for all.
@@ -92,7 +90,6 @@ def list_time(analysis: Analysis, rows: pd.DataFrame, most: int | None = None) -
     """The share of each time class in each path, one table for each GPU; classes that never occur have no column.
 
     Args:
-        analysis: What the rows belong to.
         rows: Rows of ``analysis.timeline``.
         most: Rows to show of all GPUs together, those that took longest; None for all.
     """
@@ -155,7 +152,6 @@ def list_ledger(analysis: Analysis, rows: pd.DataFrame) -> list[Table]:
     """What the figures rest on, one table for each GPU: accounts, and below each what became of its parts.
 
     Args:
-        analysis: What the rows belong to.
         rows: Rows of ``analysis.ledger``.
     """
     headings = (
@@ -218,12 +214,7 @@ def describe_iterations(analysis: Analysis) -> tuple[str, ...]:
 
 
 def view_iterations(analysis: Analysis, findings: Findings) -> Document:
-    """What an iteration takes, for one of several recordings of a program.
-
-    Args:
-        analysis: The recording.
-        findings: What its figures say.
-    """
+    """What an iteration takes, for one of several recordings of a program."""
     return Document(
         kind="iterations",
         parts=(Notes(describe_iterations(analysis)),),

@@ -14,7 +14,8 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.picking import rows_of_gpu
-from tcprof.analysis.timeline import IDLE, TIME_CLASSES
+from tcprof.analysis.time.envelope import compute_envelope
+from tcprof.analysis.time.timeline import IDLE, TIME_CLASSES
 from tcprof.arrays import Floats, Ints
 from tcprof.findings.words import class_title
 from tcprof.render.html.timeline.details import add_instances, add_launches, add_totals, add_windows
@@ -31,7 +32,6 @@ from tcprof.render.html.timeline.lanes import (
 )
 from tcprof.render.html.timeline.packing import ArrayStore
 from tcprof.views.figures.curves import CLOCK, MEASURED, METRICS, TENSOR, Metric, shown_gpus
-from tcprof.views.figures.envelope import compute_envelope
 from tcprof.views.figures.flop_rate import FLOP_RATE, flop_rate
 from tcprof.views.figures.lanes import TENSOR_SCALE, UNKNOWN_COLOR, label, scale_colors
 from tcprof.views.figures.panels import highest_range

@@ -49,10 +49,7 @@ def draw_skeleton(analysis: Analysis, strips: GpuStrips, place: int = 0, named: 
     """Strips of a GPU one below the other, with traces that have no points.
 
     Args:
-        analysis: The recording.
         strips: What is drawn for the GPU.
-        place: Its place among the GPUs.
-        named: Whether to name it.
     """
     panels = [*_curve_panels(strips, place, tensor_peak(analysis)), *_lane_panel(strips.lanes, place)]
     if named and panels:

@@ -9,8 +9,8 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.picking import pick_rows, rows_of_gpu
-from tcprof.analysis.projection import launches_of
-from tcprof.analysis.timeline import TIME_CLASSES, classes_of_activities
+from tcprof.analysis.ranges.projection import launches_of
+from tcprof.analysis.time.timeline import TIME_CLASSES, classes_of_activities
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import OPS_DOMAIN
 from tcprof.memory import return_freed_memory
@@ -71,7 +71,7 @@ class WorkNames:
 
 def name_work(analysis: Analysis) -> WorkNames:
     """Number the kinds of work, and give each activity its number, its class and its fitted Tensor Active."""
-    activities, launched, kernels = analysis.activities, analysis.launched, analysis.kernels
+    activities, launched, kernels = analysis.activities, analysis.kernel_instances, analysis.kernels
     rows = launched["activity"].to_numpy()
     time_class = classes_of_activities(activities, launched, kernels)
     number = np.full(len(activities), -1, dtype=np.int64)
@@ -92,8 +92,8 @@ def name_work(analysis: Analysis) -> WorkNames:
     classes[number] = time_class
     active = np.full(len(activities), np.nan)
     active[rows] = 100 * launched["tensor_active_ns"] / launched["duration_ns"].where(launched["duration_ns"] > 0)
-    launch = launches_of(analysis.launches, activities)
-    begun = np.append(analysis.launches["start_ns"].to_numpy(np.int64), -1)[launch]
+    launch = launches_of(analysis.api_calls, activities)
+    begun = np.append(analysis.api_calls["start_ns"].to_numpy(np.int64), -1)[launch]
     return WorkNames(frame.assign(time_class=classes), number, active, begun)
 
 
@@ -114,8 +114,6 @@ def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames, most: int) -> GpuL
     """The rows of one GPU's lanes, and the bars on them.
 
     Args:
-        analysis: The recording.
-        gpu: The GPU.
         works: See ``name_work``.
         most: How many bars there may be.
     """

@@ -24,7 +24,6 @@ def merge_bars(
 
     Args:
         bars: With ``start_ns``, ``end_ns`` and ``row``.
-        most: How many there may be.
         number: The column that says what a bar is an instance of.
         means: Columns of which a merged bar has the mean over the time of the bars where they are known.
         sums: Columns of which it has the sum.

@@ -30,7 +30,6 @@ class ArrayStore:
         second bytes: most planes are then nearly constant.
 
         Args:
-            values: The numbers.
             ascending: Whether each is at least the one before: then differences are stored, which are small.
 
         Returns:

@@ -1,0 +1,226 @@
+"""The gate for builds: conditions held against the intervals of a comparison, that of the median and that of the mean.
+
+A build fails only where the whole 95 % interval of either meets the condition, and passes only where none of both does.
+"""
+
+import difflib
+import math
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import pandas as pd
+
+from tcprof.analysis.ranges.paths import SEPARATOR
+from tcprof.comparison.gate.caveats import Caveat, find_doubt
+from tcprof.comparison.gate.parse import Condition, Scale, wrong_condition
+from tcprof.comparison.statistics.rows import MEAN, MEDIAN, of_means
+from tcprof.comparison.statistics.verdicts import EQUAL
+
+Verdict = Literal["fail", "pass", "inconclusive"]
+INCONCLUSIVE: Verdict = "inconclusive"
+
+NO_INTERVAL = "no 95 % interval is known"
+HOLDS_BOUND = "the interval holds the bound"
+NOT_RECORDED = "not recorded"
+NO_RATIO = "the baseline is 0, so that there is no change in percent"
+
+_COLUMNS: dict[Scale, str] = {"relative": "ratio", "points": "difference", "absolute": "new"}
+_OPERATORS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+_SEVERITY: tuple[Verdict, ...] = ("pass", "inconclusive", "fail")
+_SIDES = {"base": "the baseline", "new": "the new recording"}
+_MOST_NAMED = 5
+_LONGEST_NAME = 80  # characters of a name that an error shows; a recording's names may be of any length
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was compared with the bound, on the condition's scale.
+
+    Attributes:
+        value: The figure; NaN where unknown.
+        low: Lower end of its 95 % interval; NaN where unknown.
+        high: Upper end.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+_UNKNOWN = Found(math.nan, math.nan, math.nan)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a comparison says about a condition.
+
+    Attributes:
+        condition: The condition.
+        gpu: The GPU that was judged; of several the first of those with the worst verdict.
+        gpu_count: How many GPUs were judged.
+        path: The path that was judged; empty for the whole capture.
+        median: What was found over the instances by their median.
+        mean: What was found by their mean.
+        verdict: fail where all of either interval says so, pass where all of both does, else inconclusive.
+        decided_by: median or mean: which of them has this verdict; both where both have; empty where neither counts.
+        reason: Why it is inconclusive; empty for the other verdicts.
+    """
+
+    condition: Condition
+    gpu: int
+    gpu_count: int
+    path: str
+    median: Found
+    mean: Found
+    verdict: Verdict
+    decided_by: str
+    reason: str
+
+
+def judge_condition(
+    condition: Condition, rows: pd.DataFrame, iteration_path: str = "", doubts: Sequence[Caveat] = ()
+) -> Judgement:
+    """Hold a condition against a comparison. All GPUs on which the path had work are judged, and the worst counts.
+
+    Args:
+        rows: Rows of a comparison, see ``tcprof.frames.COMPARISON``.
+        iteration_path: The path of a condition that names none; empty for the whole capture.
+        doubts: See ``tcprof.comparison.gate.caveats.list_doubts``: everything that they touch is inconclusive.
+
+    Raises:
+        UsageError: The rows have no such path, or several.
+    """
+    place = _with_work(_select_place(condition, rows, iteration_path))
+    gpu_count = place["gpu"].nunique()
+    of_quantity = place[place["quantity"] == condition.quantity]
+    if of_quantity.empty:
+        gpu, path = int(place["gpu"].iloc[0]), place["path"].iloc[0]
+        return Judgement(condition, gpu, gpu_count, path, _UNKNOWN, _UNKNOWN, INCONCLUSIVE, "", NOT_RECORDED)
+    judged = [_judge_row(condition, row, gpu_count) for row in of_quantity.to_dict("records")]
+    doubt = find_doubt(condition, doubts)
+    if doubt:
+        judged = [replace(each, verdict=INCONCLUSIVE, decided_by="", reason=doubt) for each in judged]
+    return max(judged, key=lambda judgement: _SEVERITY.index(judgement.verdict))
+
+
+def exit_status(judgements: Iterable[Judgement], strict: bool) -> int:
+    """1 where a condition fails, or with ``strict`` is inconclusive; else 0."""
+    verdicts = {judgement.verdict for judgement in judgements}
+    return int("fail" in verdicts or (strict and INCONCLUSIVE in verdicts))
+
+
+def _judge_row(condition: Condition, row: dict[Any, Any], gpu_count: int) -> Judgement:
+    """Hold a condition against the row of one GPU."""
+    rows = {MEDIAN: row, MEAN: of_means(row)}
+    found = {statistic: _find(condition, each) for statistic, each in rows.items()}
+    verdicts = {statistic: _judge(condition, each) for statistic, each in found.items()}
+    verdict = max(verdicts.values(), key=_SEVERITY.index)
+    decisive = [statistic for statistic, each in verdicts.items() if each == verdict]
+    reason = _why_unknown(condition, rows[decisive[0]], found[decisive[0]]) if verdict == INCONCLUSIVE else ""
+    decided_by = decisive[0] if len(decisive) == 1 else "both"
+    median, mean = found[MEDIAN], found[MEAN]
+    return Judgement(condition, row["gpu"], gpu_count, row["path"], median, mean, verdict, decided_by, reason)
+
+
+def _find(condition: Condition, row: dict[Any, Any]) -> Found:
+    """The figure that a condition is about, with its interval."""
+    column = _COLUMNS[condition.scale]
+    if row["verdict"] == EQUAL and math.isnan(row[f"{column}_low"]):
+        # Constants, and equal: nothing about them is uncertain.
+        value = {"ratio": 1.0, "difference": 0.0, "new": row["new"]}[column]
+        return Found(value, value, value)
+    return Found(row[column], row[f"{column}_low"], row[f"{column}_high"])
+
+
+def _judge(condition: Condition, found: Found) -> Verdict:
+    """Whether all of an interval meets a condition, or none of it."""
+    meets = _OPERATORS[condition.operator]
+    # The end that is the last to meet the condition, and the one that is the first.
+    last, first = (found.low, found.high) if condition.operator.startswith(">") else (found.high, found.low)
+    if meets(last, condition.bound):
+        return "fail"
+    return "pass" if not math.isnan(first) and not meets(first, condition.bound) else INCONCLUSIVE
+
+
+def _why_unknown(condition: Condition, row: dict[Any, Any], found: Found) -> str:
+    """Why a row neither meets a condition nor fails to."""
+    needed = {"new": "the new recording"} if condition.scale == "absolute" else _SIDES
+    lacking = [name for side, name in needed.items() if math.isnan(row[side])]
+    if lacking:
+        return f"unknown in {' and in '.join(lacking)}"
+    if math.isnan(found.value):
+        return NO_RATIO if row["base"] == 0 else row["not_judged"]
+    if math.isnan(found.low) or math.isnan(found.high):
+        return row["not_judged"] or NO_INTERVAL
+    return HOLDS_BOUND
+
+
+def _with_work(place: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the GPUs on which a path had work; all of them if there is none, as in a range of the CPU alone."""
+    windows = place[place["quantity"] == "gpu_window_ns"]
+    busy = windows.loc[(windows[["base", "new"]] > 0).any(axis=1), "gpu"]
+    return place[place["gpu"].isin(busy)] if len(busy) else place
+
+
+def _select_place(condition: Condition, rows: pd.DataFrame, iteration_path: str) -> pd.DataFrame:
+    """The rows of the path that a condition names; where several domains have it, those of the default one."""
+    paths = rows["path"].unique().tolist()
+    if condition.path is None:
+        wanted, at = iteration_path, 0
+        found = [path for path in paths if path == wanted]
+    else:
+        wanted, at = condition.path, condition.text.find("[") + 1
+        found = _named_paths(paths, wanted)
+    if not found:
+        near = " or ".join(_quoted(_near_names(paths, wanted)))
+        meant = f"Did you mean {near}? " if near else ""
+        raise wrong_condition(
+            condition.text,
+            at,
+            f"no range is called {wanted[:_LONGEST_NAME]!r}",
+            f"{meant}'tcprof ranges RECORDING' lists the ranges.",
+        )
+    if len(found) > 1:
+        more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+        what = f"{len(found)} ranges are called {wanted[:_LONGEST_NAME]!r}: {', '.join(_quoted(found))}{more}"
+        raise wrong_condition(condition.text, at, what, "Write more of the path.")
+    place = rows[rows["path"] == found[0]]
+    default = place[place["domain"] == ""]
+    return place if default.empty else default
+
+
+def _named_paths(paths: Sequence[str], wanted: str) -> list[str]:
+    """The paths that are so called; if none is, those that end so. Blanks around a slash count only where it is needed.
+
+    A range's name may itself hold slashes: the exact text goes first, so that each path can be named.
+    """
+    plain = _without_blanks(wanted)
+    for is_called in (
+        lambda path: path == wanted,
+        lambda path: _without_blanks(path) == plain,
+        lambda path: path.endswith(SEPARATOR + wanted),
+        lambda path: _without_blanks(path).endswith(f"/{plain}"),
+    ):
+        found = [path for path in paths if path and is_called(path)]
+        if found:
+            return found
+    return []
+
+
+def _without_blanks(path: str) -> str:
+    """A path with no blanks around its slashes."""
+    return "/".join(part.strip() for part in path.split("/"))
+
+
+def _near_names(paths: Sequence[str], wanted: str) -> list[str]:
+    """Paths, and last names of paths, that look like the one wanted."""
+    short = [path for path in paths if path and len(path) <= _LONGEST_NAME]  # comparing long ones takes long
+    names = dict.fromkeys([*short, *(path.rpartition(SEPARATOR)[2] for path in short)])
+    return difflib.get_close_matches(wanted[:_LONGEST_NAME], names, 3)
+
+
+def _quoted(names: Sequence[str]) -> list[str]:
+    """The first of some names, as an error shows them."""
+    return [repr(name[:_LONGEST_NAME]) for name in names[:_MOST_NAMED]]
