@@ -15,7 +15,7 @@ from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE, Windows, measure
 from tcprof.arrays import Floats, Ints
 from tcprof.comparison.matching.kernels import HIDDEN, Matching
 from tcprof.comparison.matching.scope import Spans, compared_gpus, compared_spans
-from tcprof.frames import WATERFALL
+from tcprof.frames import LARGEST_UNCOVERED_PCT, WATERFALL
 
 TIME, TENSOR_ACTIVE = "time_ns", "tensor_active_pct"
 TOTAL, IDLE, COMMUNICATION, COPIES = "total", "idle", "communication", "copies and memsets"
@@ -41,7 +41,7 @@ class _Busy:
         kernels: Time of each row of the kernel changes; of several kernels at once the first one has it.
         communication: Time in which only NCCL's kernels ran, or copies beside them.
         copies: Time in which only copies and memsets ran.
-        active: Tensor-active time of each row, from the fit; unknown without samples.
+        active: Tensor-active time of each row, from the fit; unknown where samples lack.
     """
 
     count: int
@@ -186,9 +186,11 @@ def _explain_tensor_active(sampled: list[float], busy: list[_Busy]) -> list[tupl
     """
     shares = [_factors(side) for side in busy]
     active = [_intensity(side) for side in busy]
-    # A kernel that one side lacks has there the other's Tensor Active: that it came or went is a change of the mix.
+    # A kernel that one side lacks, or no sample shows, has there the other's Tensor Active: that it came or went is a
+    # change of the mix.
     active = [np.where(np.isnan(own), other, own) for own, other in (active, active[::-1])]
-    if np.isnan([*sampled, *(side.active.sum() for side in busy)]).any():
+    unseen = (100 * side.kernels[np.isnan(side.active)].sum() / max(side.kernels.sum(), 1) for side in busy)
+    if np.isnan(sampled).any() or max(unseen) > LARGEST_UNCOVERED_PCT:
         return []
     factors = [(share, mix, np.nan_to_num(own)) for (share, mix), own in zip(shares, active, strict=True)]
     parts = np.zeros(3)

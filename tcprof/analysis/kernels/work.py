@@ -75,7 +75,12 @@ def requests_per_ns(samples: pd.DataFrame) -> float:
 
 
 def fit_counts(
-    launches: Launches, design: Design, samples: pd.DataFrame, limits: Limits, copies: Copies
+    launches: Launches,
+    design: Design,
+    samples: pd.DataFrame,
+    limits: Limits,
+    copies: Copies,
+    offset_error_ns: float,
 ) -> dict[str, Fit]:
     """What each launch counts of every counter of ``tcprof.frames.WORK`` that was sampled throughout.
 
@@ -85,6 +90,7 @@ def fit_counts(
         samples: Those that the design was built from.
         limits: Of the GPU.
         copies: What moved through its memory beside the launches.
+        offset_error_ns: How well samples and launches are on one clock, at best.
     """
     share_of = {count: share for share, (counts, _) in SHARES.items() for count in counts}
     start, end = (samples[name].to_numpy() for name in ("start_ns", "end_ns"))
@@ -100,12 +106,21 @@ def fit_counts(
         value = np.maximum(value - moved.value, 0)
         error = np.minimum(sampled * moved.own_ns, moved.own_most)
         return_freed_memory()  # each fit leaves hundreds of megabytes
-        found[name] = fit(launches, design, value, error, moved.shift, max(ceiling, sampled), _PASSES_OF_COUNTS)
+        most_sampled = max(ceiling, sampled)
+        found[name] = fit(
+            *(launches, design, value, error, moved.shift, most_sampled, _PASSES_OF_COUNTS),
+            offset_error_ns=offset_error_ns,
+        )
     return found
 
 
 def fit_shares(
-    launches: Launches, design: Design, samples: pd.DataFrame, counts: Mapping[str, Fit], limits: Limits
+    launches: Launches,
+    design: Design,
+    samples: pd.DataFrame,
+    counts: Mapping[str, Fit],
+    limits: Limits,
+    offset_error_ns: float,
 ) -> dict[str, Fit]:
     """What each launch did of what the GPU can do, in ns of full activity: ``SHARES``, those that can be told.
 
@@ -115,6 +130,7 @@ def fit_shares(
         samples: Those that the design was built from.
         counts: See ``fit_counts``.
         limits: Of the GPU.
+        offset_error_ns: See ``fit_counts``.
     """
     found = {}
     for share, (counted, percentages) in SHARES.items():
@@ -124,7 +140,7 @@ def fit_shares(
         elif percentages and samples[[*percentages]].notna().all(axis=None):
             read = _sum_rounded(samples, percentages)
             return_freed_memory()
-            found[share] = fit(launches, design, *read, 1.0, _PASSES_OF_PERCENT)
+            found[share] = fit(*(launches, design, *read, 1.0, _PASSES_OF_PERCENT), offset_error_ns=offset_error_ns)
     return found
 
 
