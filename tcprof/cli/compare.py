@@ -163,11 +163,7 @@ def _tell_page(page: Path, output: str, open_it: bool) -> None:
 
 
 def _parse_mapping(pairs: list[str]) -> dict[str, str]:
-    """New names of ranges by old ones.
-
-    Raises:
-        UsageError: A pair has no equals sign.
-    """
+    """New names of ranges by old ones."""
     for pair in pairs:
         if "=" not in pair:
             raise UsageError(f"--map {pair!r} has no equals sign", "Write --map OLD=NEW.")
@@ -175,7 +171,6 @@ def _parse_mapping(pairs: list[str]) -> dict[str, str]:
 
 
 def _compare_sides(sides: list["Side"], mapping: dict[str, str], allow_mismatch: bool) -> list["Comparison"]:
-    """Each of the other sides against the first."""
     from tcprof.comparison import compare as compare_sides
 
     with progress("Comparing"):

@@ -29,22 +29,14 @@ class ConditionView:
 
 @dataclass(frozen=True)
 class GateView:
-    """All conditions of a gate.
-
-    Attributes:
-        state: pass, fail or inconclusive: how the gate ends.
-        outcome: The same in a sentence.
-        advice: What would help where something is inconclusive, in sentences.
-        doubt: The inconclusive conditions, as one line for a log; empty if there are none.
-        is_strict: Whether an inconclusive condition fails.
-    """
+    """All conditions of a gate."""
 
     conditions: tuple[ConditionView, ...]
-    state: str
-    outcome: str
-    advice: tuple[str, ...]
-    doubt: str
-    is_strict: bool
+    state: str  # pass, fail or inconclusive: how the gate ends
+    outcome: str  # the same in a sentence
+    advice: tuple[str, ...]  # what would help where something is inconclusive, in sentences
+    doubt: str  # the inconclusive conditions, as one line for a log; empty if there are none
+    is_strict: bool  # whether an inconclusive condition fails
 
 
 def view_gate(gate: Gate) -> GateView:
@@ -68,10 +60,7 @@ def view_gate(gate: Gate) -> GateView:
 
 
 def name_condition(judgement: Judgement) -> str:
-    """The condition as it was given, with what that leaves open: the path and, of several, the GPU; in printable form.
-
-    The path is a recording's, and is not escaped.
-    """
+    """The condition as it was given, with the path and the GPU where it leaves these open; in printable form."""
     places, condition = [], judgement.condition
     if isinstance(condition, Condition) and condition.path != judgement.path:
         path = printable(judgement.path or WHOLE_CAPTURE)
@@ -97,7 +86,6 @@ def describe_judgement(judgement: Judgement) -> str:
 
 
 def _describe(condition: Condition, estimate: Estimate) -> str:
-    """A figure with its interval; empty where it is unknown."""
     parts = [] if math.isnan(estimate.value) else [_format(condition, estimate.value)]
     if not (math.isnan(estimate.low) or math.isnan(estimate.high)):
         parts.append(f"95 % interval {_format(condition, estimate.low)} to {_format(condition, estimate.high)}")
@@ -105,7 +93,6 @@ def _describe(condition: Condition, estimate: Estimate) -> str:
 
 
 def _format(condition: Condition, value: float) -> str:
-    """A change in percent or in points, or a value with its unit."""
     if condition.scale == "relative":
         return units.format_signed_pct(100 * (value - 1)) if value < _LARGE_RATIO else units.format_ratio(value)
     if condition.scale == "points":

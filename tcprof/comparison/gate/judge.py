@@ -35,17 +35,11 @@ _LONGEST_NAME = 80  # characters of a name that an error shows; a recording's na
 
 @dataclass(frozen=True)
 class Caveat:
-    """Why a gate must not trust a comparison, whatever its intervals say. ``tcprof.findings`` finds the reasons.
-
-    Attributes:
-        reason: The reason, as words without a full stop.
-        side: base or new, if it is about that side's figures alone; empty for what makes the sides incomparable.
-        spares: Quantities that it does not touch.
-    """
+    """Why a gate must not trust a comparison, whatever its intervals say. ``tcprof.findings`` finds the reasons."""
 
     reason: str
-    side: str = ""
-    spares: tuple[str, ...] = ()
+    side: str = ""  # base or new, if it is about that side's figures alone; empty for what makes the sides incomparable
+    spares: tuple[str, ...] = ()  # quantities that it does not touch
 
     def touches(self, condition: Condition) -> bool:
         """Whether the condition is about what is in doubt; one with an absolute bound needs no baseline."""
@@ -64,27 +58,17 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a comparison says about a condition.
-
-    Attributes:
-        gpu: The GPU that was judged; of several the first of those with the worst verdict.
-        path: The path that was judged, empty for the whole capture; or the name of the finding.
-        median: The figure over the instances by their median.
-        mean: The same by their mean.
-        verdict: fail where all of either interval says so, pass where all of both does, else inconclusive.
-        decided_by: median or mean: which of them has this verdict; both where both have; empty where neither counts.
-        reason: Why it is inconclusive; of a finding what it says.
-    """
+    """What a comparison says about a condition."""
 
     condition: Condition | FindingCondition
-    gpu: int
+    gpu: int  # the GPU that was judged; of several the first of those with the worst verdict
     gpu_count: int
-    path: str
-    median: Estimate
-    mean: Estimate
-    verdict: Verdict
-    decided_by: str
-    reason: str
+    path: str  # the path that was judged, empty for the whole capture; or the name of the finding
+    median: Estimate  # the figure over the instances by their median
+    mean: Estimate  # the same by their mean
+    verdict: Verdict  # fail where all of either interval says so, pass where all of both does, else inconclusive
+    decided_by: str  # median or mean: which of them has this verdict; both where both have; empty where neither counts
+    reason: str  # why it is inconclusive; of a finding what it says
 
 
 @dataclass(frozen=True)
@@ -110,10 +94,9 @@ class Gate:
 def judge_condition(
     condition: Condition, rows: pd.DataFrame, iteration_path: str = "", caveats: Sequence[Caveat] = ()
 ) -> Judgement:
-    """Hold a condition against a comparison. All GPUs on which the path had work are judged, and the worst counts.
+    """Hold a condition against rows of a comparison. All GPUs on which the path had work are judged; the worst counts.
 
     Args:
-        rows: Rows of a comparison, see ``tcprof.frames.COMPARISON``.
         iteration_path: The path of a condition that names none; empty for the whole capture.
         caveats: Everything that they touch is inconclusive.
 
@@ -149,7 +132,6 @@ def judge_finding(condition: FindingCondition, recordings: Sequence[Mapping[str,
 
 
 def _judge_row(condition: Condition, row: dict[Any, Any], gpu_count: int) -> Judgement:
-    """Hold a condition against the row of one GPU."""
     rows = {MEDIAN: row, MEAN: of_means(row)}
     estimates = {statistic: _estimate(condition, each) for statistic, each in rows.items()}
     verdicts = {statistic: _judge(condition, each) for statistic, each in estimates.items()}
@@ -162,7 +144,6 @@ def _judge_row(condition: Condition, row: dict[Any, Any], gpu_count: int) -> Jud
 
 
 def _estimate(condition: Condition, row: dict[Any, Any]) -> Estimate:
-    """The figure that a condition is about, with its interval."""
     column = _COLUMNS[condition.scale]
     if row["verdict"] == EQUAL and math.isnan(row[f"{column}_low"]):
         # Constants, and equal: nothing about them is uncertain.
@@ -182,7 +163,6 @@ def _judge(condition: Condition, estimate: Estimate) -> Verdict:
 
 
 def _why_unknown(condition: Condition, row: dict[Any, Any], estimate: Estimate) -> str:
-    """Why a row neither meets a condition nor fails to."""
     needed = {"new": "the new recording"} if condition.scale == "absolute" else _SIDES
     lacking = [name for side, name in needed.items() if math.isnan(row[side])]
     if lacking:
@@ -229,10 +209,7 @@ def _select_place(condition: Condition, rows: pd.DataFrame, iteration_path: str)
 
 
 def _named_paths(paths: Sequence[str], wanted: str) -> list[str]:
-    """The paths that are so called; if none is, those that end so. Blanks around a slash count only where it is needed.
-
-    A range's name may itself hold slashes: the exact text goes first, so that each path can be named.
-    """
+    """The paths that are so called, or end so. The exact text goes first: a range's name may itself hold slashes."""
     plain = _without_blanks(wanted)
     for is_called in (
         lambda path: path == wanted,
@@ -251,7 +228,6 @@ def _without_blanks(path: str) -> str:
 
 
 def _near_names(paths: Sequence[str], wanted: str) -> list[str]:
-    """Paths, and last names of paths, that look like the one wanted."""
     short = [path for path in paths if path and len(path) <= _LONGEST_NAME]  # comparing long ones takes long
     names = dict.fromkeys([*short, *(path.rpartition(SEPARATOR)[2] for path in short)])
     return difflib.get_close_matches(wanted[:_LONGEST_NAME], names, 3)

@@ -48,23 +48,14 @@ _THRESHOLD = re.compile(r"\s*(([+-]?)([0-9]{1,15}(?:\.[0-9]{1,15})?)[ \t]*(\S*))
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition in which a build fails.
-
-    Attributes:
-        text: The expression as it was given.
-        quantity: Quantity of the comparison's rows, such as gpu_window_ns.
-        path: Path, or its last names, as given; None for that of the iterations.
-        operator: >, <, >= or <=.
-        bound: With what it is compared: a ratio (1.05 for +5%), points, or a value in the quantity's own unit.
-        scale: What is compared: relative, the ratio of new value and baseline; points, their difference; absolute, the
-            new value.
-    """
+    """A condition in which a build fails."""
 
     text: str
-    quantity: str
-    path: str | None
-    operator: str
-    bound: float
+    quantity: str  # quantity of the comparison's rows, such as gpu_window_ns
+    path: str | None  # path, or its last names, as given; None for that of the iterations
+    operator: str  # >, <, >= or <=
+    bound: float  # with what it is compared: a ratio (1.05 for +5%), points, or a value in the quantity's own unit
+    # What is compared: relative, the ratio of new value and baseline; points, their difference; absolute, the new value
     scale: Scale
 
 
@@ -79,11 +70,8 @@ class FindingCondition:
 def parse_condition(text: str, findings: Sequence[str] = ()) -> Condition | FindingCondition:
     """Parse an expression of the grammar above.
 
-    Args:
-        findings: Names of all findings.
-
     Raises:
-        UsageError: It is not such an expression; the message shows where.
+        UsageError: It is no such expression, or ``findings`` has no such name; the message shows where.
     """
     if finding := _FINDING.fullmatch(text):
         if finding[1] not in findings:
@@ -123,7 +111,7 @@ def _read_path(text: str, at: int) -> tuple[str | None, int]:
 
 
 def _read_threshold(text: str, at: int, name: str) -> tuple[Scale, float]:
-    """What is compared, and the bound, from the rest of an expression that begins with the quantity's name."""
+    """Scale and bound, from the rest of an expression that begins with the quantity's name."""
     unit = CONDITIONS[name].column.unit
     takes = f"{name} takes {_BOUNDS[unit]}. {_EXAMPLES}"
     found = _THRESHOLD.match(text, at)
@@ -150,7 +138,6 @@ def _read_threshold(text: str, at: int, name: str) -> tuple[Scale, float]:
 
 
 def _skip_blanks(text: str, at: int) -> int:
-    """The position of the next character that is no blank, or the text's end."""
     return len(text) - len(text[at:].lstrip())
 
 

@@ -16,25 +16,15 @@ _MOST_NEW = 3  # findings of the new side, in a line
 
 @dataclass(frozen=True)
 class ComparedAdvice:
-    """Advice on the baseline, and what became of it; or what the new side has instead.
-
-    Attributes:
-        gpu: Number of the GPU.
-        rule: The rule that found it.
-        sentence: What it found.
-        predicted: What it was expected to win on the baseline, in words; empty for what is new.
-        is_gone: Whether the new side has no such advice.
-        is_new: Whether the baseline has none.
-        left: What it is expected to win on the new side, in words; empty where it is gone, or without a price there.
-    """
+    """Advice on the baseline, and what became of it; or what the new side has instead."""
 
     gpu: int
     rule: str
     sentence: str
-    predicted: str
-    is_gone: bool
-    is_new: bool
-    left: str
+    predicted: str  # what it was expected to win on the baseline, in words; empty for what is new
+    is_gone: bool  # whether the new side has no such advice
+    is_new: bool  # whether the baseline has none
+    left: str  # what it is expected to win on the new side, in words; empty where it is gone, or without a price there
 
     @property
     def now(self) -> str:

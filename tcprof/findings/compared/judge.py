@@ -23,34 +23,21 @@ _HAS_FAULT = {"base": "the baseline has a fault", "new": "the new recording has 
 
 @dataclass(frozen=True)
 class ComparedGpu:
-    """What the iterations of one GPU show.
-
-    Attributes:
-        gpu: Number of the GPU.
-        sentences: The verdict, the most important sentence first.
-    """
+    """What the iterations of one GPU show."""
 
     gpu: int
-    sentences: tuple[str, ...]
+    sentences: tuple[str, ...]  # the verdict, the most important sentence first
 
 
 @dataclass(frozen=True)
 class ComparedFindings:
-    """What a comparison says.
+    """What a comparison says."""
 
-    Attributes:
-        gpus: Of each GPU on which the iterations have work.
-        cautions: What makes the sides hard to compare, gravest first.
-        base: What was found in the recordings of the baseline: faults, then cautions.
-        new: The same of the other side.
-        caveats: Why a gate must not trust it, those that concern most first.
-    """
-
-    gpus: tuple[ComparedGpu, ...]
-    cautions: tuple[Finding, ...]
-    base: tuple[Finding, ...]
-    new: tuple[Finding, ...]
-    caveats: tuple[Caveat, ...]
+    gpus: tuple[ComparedGpu, ...]  # of each GPU on which the iterations have work
+    cautions: tuple[Finding, ...]  # what makes the sides hard to compare, gravest first
+    base: tuple[Finding, ...]  # what was found in the recordings of the baseline: faults, then cautions
+    new: tuple[Finding, ...]  # the same of the other side
+    caveats: tuple[Caveat, ...]  # why a gate must not trust it, those that concern most first
 
     @property
     def verdict(self) -> tuple[str, ...]:
@@ -81,7 +68,7 @@ class ComparedFindings:
 
 @plain_texts()
 def judge_comparison(comparison: Comparison) -> ComparedFindings:
-    """Judge a comparison."""
+    """The findings on a comparison, its sides' own included."""
     sides = {"base": _judge_side(comparison.base), "new": _judge_side(comparison.new)}
     return ComparedFindings(
         gpus=tuple(ComparedGpu(gpu, judge_change(comparison, gpu)) for gpu in list_gpus(comparison)),
@@ -99,10 +86,7 @@ def judge_gate(
     strict: bool = False,
     rows: pd.DataFrame | None = None,
 ) -> Gate:
-    """Judge the conditions of a gate, see ``docs/ci.md``.
-
-    Args:
-        rows: The rows of the comparison that are judged; all by default.
+    """Judge the conditions of a gate, see ``docs/ci.md``, on the rows of the comparison, or some of them.
 
     Raises:
         UsageError: A condition names a path that neither side has, or several have.

@@ -26,12 +26,9 @@ def write_comparison(
     reports: Sequence[Sequence[str]] = (),
     others: Sequence[Sequence[Comparison]] = (),
 ) -> None:
-    """Write the page of a comparison.
+    """Write the page of comparisons with one baseline.
 
     Args:
-        comparisons: The comparisons, one for each side beside the baseline, which is the same in all.
-        path: The file to make or replace.
-        options: How to make it; the title is by default what the sides are called.
         gate: Of the first.
         reports: Links to the reports on each side's recordings, see ``tcprof.cli.targets.find_reports``.
         others: The same sides with each other one as the baseline, see ``tcprof.comparison.baselines``.
@@ -48,12 +45,7 @@ def write_comparison(
 
 
 def render_comparison(documents: Sequence[Document], options: PageOptions = USUAL) -> str:
-    """The page of a comparison, as text.
-
-    Args:
-        documents: What it says with each side as the baseline; the first is shown until the reader chooses another.
-            See ``tcprof.views.comparison.page``.
-    """
+    """The page of a comparison, as text, from what it says with each side as the baseline; the first is shown."""
     shown, *others = (_render_content(document) for document in documents)
     values = {
         "title": documents[0].title,
@@ -65,7 +57,6 @@ def render_comparison(documents: Sequence[Document], options: PageOptions = USUA
 
 
 def _render_content(document: Document) -> dict[str, str]:
-    """All of the page that depends on the baseline."""
     sides = [part for part in document.parts if isinstance(part, ComparedSide)]
     values = {
         "document": document,
