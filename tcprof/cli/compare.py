@@ -188,7 +188,7 @@ def _name_sides(given: list[Path]) -> list[str]:
 def _read_side(path: Path, name: str, window: Window, warm_up: str | None) -> "Side":
     import tcprof
     from tcprof.comparison import Side
-    from tcprof.sources.recordings import find_recordings
+    from tcprof.sources.registry import find_recordings
 
     recordings = []
     for recording in find_recordings(path):

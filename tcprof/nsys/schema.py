@@ -86,7 +86,7 @@ SETS = _table("CUPTI_ACTIVITY_KIND_MEMSET", _ACTIVITY + "bytes:memory graphNodeI
 GRAPHS = _table("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", _ACTIVITY + "graphId graphExecId")
 ACTIVITY_TABLES = (KERNELS, COPIES, SETS, GRAPHS)
 
-# Not of Nsight Systems: see tcprof.sources.nsys_sqlite.unprofiled.
+# Not of Nsight Systems: see tcprof.sources.nsys_sqlite.export.
 UNPROFILED = _table("TCPROF_ALONE", "process:number training:number start:time end:time")
 
 # NVTX_EVENTS.eventType

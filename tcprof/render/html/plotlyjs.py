@@ -11,7 +11,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from tcprof.files import replace_file
+from tcprof.outputs import replace_file
 from tcprof.render.html.options import PlotlyScript
 
 VERSION = "4.1.1"
