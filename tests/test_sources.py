@@ -96,7 +96,7 @@ def write_json(path: Path, start_ns: int = 20_000) -> Path:
             for start, percent in ((0, 0), (10_000, 0), (20_000, 60), (30_000, 80))
         ],
         "nvtx_ranges": [{**opened, "start_end": False, "sizes": "", "output_sizes": ""}],
-        "launches": [launch],
+        "api_calls": [launch],
         "activities": [{**kernel, "correlation": 1, "start_ns": start_ns, "end_ns": 40_000}],
     }
     path.write_text(json.dumps({"frames": frames}))

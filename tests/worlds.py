@@ -36,7 +36,7 @@ Bools = npt.NDArray[np.bool_]
 US, MS = 1_000, 1_000_000
 SMS, PIPES = 132, 4 * 132
 GHZ = 1.98
-MOST_ACTIVE = 0.75  # of a launch in the mean: its busiest part has a third more, and no more than there is
+MOST_ACTIVE = 0.99  # of a launch's busiest part: samples above all that there is would be cut off
 LEAST_SHARE_PCT = 1.0  # of kernel time: kernels whose intervals must hold
 UNTRACED, GRAPH = "untraced", "graph"
 MODEL = "Net"
@@ -242,12 +242,12 @@ class World:
 
     def measure_modules(self, sampler: Sampler, kernels: int) -> pd.DataFrame:
         """Groups of so many kernels each, as modules are, beside what is true of them: the columns of ``measure``."""
-        found = self.fit(sampler)[0]
-        traced = np.array([kernel.name != UNTRACED for kernel in self.kernels])[self.kind]
+        found, seen = self.fit(sampler)[0], self.recorded(sampler)
+        traced = np.array([kernel.name != UNTRACED for kernel in self.kernels])[seen.kind]
         activity = found.kernel_instances["activity"].to_numpy()
-        group = np.unique((self.kind[traced] // kernels)[activity], return_inverse=True)[1]
+        group = np.unique((seen.kind[traced] // kernels)[activity], return_inverse=True)[1]
         duration = found.kernel_instances["duration_ns"]
-        own = (self.cycles / (self.passed(self.end) - self.passed(self.start)))[traced][activity]
+        own = (seen.cycles / (seen.passed(seen.end) - seen.passed(seen.start)))[traced][activity]
         total, true, active = (
             np.bincount(group, value)
             for value in (duration, own * duration, found.kernel_instances["tensor_active_ns"])
@@ -369,7 +369,8 @@ def make_world(
         for name in ("us", "active", "vary", "jitter")
     )
     tied = np.array([kernel.tied for kernel in kernels])[kind]
-    work = np.clip(1 + vary * rng.standard_normal(len(kind)), 0.05, MOST_ACTIVE / np.maximum(active, MOST_ACTIVE / 9))
+    most = MOST_ACTIVE * np.array([np.mean(kernel.shape) / max(kernel.shape) for kernel in kernels])[kind]
+    work = np.clip(1 + vary * rng.standard_normal(len(kind)), 0.05, most / np.maximum(active, most / 9))
     noise = np.maximum(1 + jitter * rng.standard_normal(len(kind)), 0.3)
     cycles = np.round(US * us * active * work * PIPES * GHZ)
     nominal = US * us * noise * np.where(tied, work, 1)

@@ -25,7 +25,7 @@ from tcprof.cli.options import (
     select_rows,
 )
 from tcprof.cli.output import open_page, print_document, progress
-from tcprof.cli.streams import show_path, tell
+from tcprof.cli.streams import echo_error, echo_path
 from tcprof.cli.targets import check_target, find_reports
 from tcprof.errors import UsageError
 from tcprof.render.formats import formats_for
@@ -164,9 +164,9 @@ def _find_reports(page: Path, given: list[Path], comparisons: list["Comparison"]
 def _tell_page(page: Path, output: str, open_it: bool) -> None:
     """Say where the page is; beside what other programs read, on standard error."""
     if output == TEXT:
-        show_path(page)
+        echo_path(page)
     else:
-        tell(str(page))
+        echo_error(str(page))
     if open_it:
         open_page(page)
 
