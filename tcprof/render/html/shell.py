@@ -19,8 +19,7 @@ from tcprof.render.html.options import PageOptions, PlotlyScript
 from tcprof.render.html.plotlyjs import provide_script, script_element, script_sources
 from tcprof.units import join_units
 from tcprof.version import __version__
-from tcprof.views.document import Figure, Notes, Part, Section
-from tcprof.views.drawing import Icicle
+from tcprof.views.document import Figure, Icicle, Notes, Part, Section
 
 # Characters that could end a script element, or a line of JavaScript, as JSON writes them within a string.
 _JSON_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
