@@ -317,6 +317,14 @@ def test_an_optimizer_in_a_loop_costs_the_cpu_its_launches(tmp_path: Path) -> No
     assert 100 * 0.6 * 80 / 120 < found.gain.low_pct < found.gain.likely_pct < found.gain.high_pct < 100 * 80 / 120 + 2
 
 
+def test_what_a_looping_optimizer_runs_is_in_no_other_price(tmp_path: Path) -> None:
+    """All of its eight kernels a parameter, though only three have names of their own."""
+    analysis = tcprof.read(looping_optimizer(40 * US).write(tmp_path))
+    rules = {each.rule for each in analysis.advice}
+    assert "unfused-optimizer" in rules
+    assert "fusion" not in rules
+
+
 def test_launches_saved_win_nothing_where_the_gpu_is_the_limit(tmp_path: Path) -> None:
     """Kernels of 40 µs: the step takes as long as they do, of which the optimizer's bytes are two thirds."""
     analysis = tcprof.read(looping_optimizer(40 * US).write(tmp_path))
