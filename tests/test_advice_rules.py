@@ -290,7 +290,12 @@ def test_a_fused_optimizer_is_that_of_the_program() -> None:
         assert f"torch.optim.{optimizer}(" in found.options[0].code[0]
 
 
-ADAMW = ("lerp_scalar_kernel", "addcmul_cuda_kernel", "addcdiv_cuda_kernel", *("CUDAFunctor_mul<float>",) * 5)
+ADAMW = (
+    "lerp_scalar_kernel",
+    "addcmul_cuda_kernel",
+    "addcdiv_cuda_kernel",
+    *("vectorized_elementwise_kernel<4, CUDAFunctor_mul<float>>",) * 5,
+)
 
 
 def looping_optimizer(kernel: int) -> TraceBuilder:
