@@ -212,10 +212,7 @@ def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
 def _place(
     source: Source, recorded: _Recorded, gpus: list[int], iteration: str | None
 ) -> tuple[Hierarchy, Attribution, pd.DataFrame, Work, str | list[int]]:
-    """The ranges with what belongs to them, and what iterates, see ``find_iterations``.
-
-    Where no range iterates, the iterations from the kernels' order are among them.
-    """
+    """The ranges with what belongs to them, and what iterates, see ``find_iterations``."""
     hierarchy, attribution, activities = recorded.hierarchy, recorded.attribution, recorded.activities
     instances, work = list_instances(hierarchy, attribution, activities, gpus)
     if iteration not in (None, KERNEL_ORDER):
@@ -245,10 +242,7 @@ def _summarize(
     duration_ns: float,
     tensor_source: str,
 ) -> tuple[pd.DataFrame, dict[int, Tensor]]:
-    """The range summary, from samples and counts: of each GPU the whole capture, then the paths.
-
-    And the functions for means alone, which is all that is asked of them later.
-    """
+    """The range summary, from samples and counts: of each GPU the whole capture, then the paths."""
     per_path = summary.summarize_paths(
         evidence.instances, windows, evidence.work, evidence.hierarchy.paths, tensor, tensor_source == "rounded"
     )

@@ -10,8 +10,6 @@ def list_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFra
 
     Args:
         named: Those that the recording names, see ``tcprof.frames.GPUS``.
-        samples: See ``tcprof.frames.SAMPLES``.
-        activities: See ``tcprof.frames.ACTIVITIES``.
     """
     gpus = _all_gpus(named, samples, activities)
     return gpus, _recorded_gpus(gpus, samples, activities)

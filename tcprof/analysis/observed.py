@@ -67,7 +67,6 @@ def observe(
     """Collect the facts.
 
     Args:
-        activities: See ``tcprof.frames.ACTIVITIES``.
         attribution: Which range each activity belongs to.
     """
     diagnostics = source.diagnostics()

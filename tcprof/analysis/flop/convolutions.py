@@ -68,11 +68,7 @@ def count_convolutions(hierarchy: Hierarchy, names: Names, owner: Ints, flop: Fl
 
 
 def _is_pass_whole(hierarchy: Hierarchy, back: Backward, rows: Ints) -> Bools:
-    """Whether the end of the backward pass that each of some ranges lies in was recorded.
-
-    After it the program calls an op outside of the autograd engine, or our range of the pass ends; one that never did
-    ends with the last of all ranges.
-    """
+    """Whether the end of the backward pass that each of some ranges lies in was recorded."""
     ranges = hierarchy.ranges
     process, start, end = (ranges[name].to_numpy() for name in ("process", "start_ns", "end_ns"))
     is_op = (ranges["domain"] == OPS_DOMAIN).to_numpy()

@@ -69,10 +69,7 @@ def trace_back(hierarchy: Hierarchy) -> Backward:
 
 
 def _find_makers(ranges: pd.DataFrame, nodes: Ints, made: Ints) -> Ints:
-    """For each node the last op before it that carries its number: one of its name, where there is one.
-
-    Every thread numbers nodes for itself, so that several ops may carry a number; the name tells them apart.
-    """
+    """For each node the last op before it that carries its number: one of its name, where there is one."""
     if not len(nodes):
         return np.empty(0, dtype=np.int64)
     kinds = pd.factorize(np.array([_kind(name) for name in ranges["name"].cat.categories], dtype=object))[0]

@@ -62,12 +62,7 @@ def summarize_modules(
 
 
 def are_counted(launched: pd.DataFrame, iterations: pd.DataFrame) -> Bools:
-    """Which launches lie in iterations that are not warm-up; all, where nothing iterates.
-
-    Args:
-        launched: See ``tcprof.frames.KERNEL_INSTANCES``.
-        iterations: See ``tcprof.frames.ITERATIONS``.
-    """
+    """Which launches lie in iterations that are not warm-up; all, where nothing iterates."""
     if iterations.empty:
         return np.ones(len(launched), dtype=bool)
     is_steady = np.append(~iterations["warm_up"].to_numpy(bool), False)  # what is in none, -1, is the last

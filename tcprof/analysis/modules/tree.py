@@ -70,10 +70,7 @@ def find_modules(hierarchy: Hierarchy) -> Tree:
 
 
 def _phases(names: list[str], parents: list[int], ours: Bools) -> Ints:
-    """The phase of each path in our domain: that of the innermost range that names one.
-
-    A step that trains nothing lasts until the next one: what is in none of its phases runs between the model's calls.
-    """
+    """The phase of each path in our domain: that of the innermost range that names one."""
     found = np.full(len(names), OTHER_CODE)
     for path, (name, parent) in enumerate(zip(names, parents, strict=True)):
         if ours[path]:

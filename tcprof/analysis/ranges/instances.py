@@ -85,13 +85,7 @@ def list_instances(
 
 
 def _shown(hierarchy: Hierarchy, attribution: Attribution, process: Ints, gpu: Ints, recorded: Bools) -> Bools:
-    """On which GPUs each range is shown: a row for each range, a column for each GPU.
-
-    Args:
-        attribution: Which activity belongs to which range.
-        gpu: Number of each activity's GPU, from 0.
-        recorded: For each GPU whether ranges of a process that used none are shown there.
-    """
+    """On which GPUs each range is shown: a row for each range, a column for each GPU."""
     owner = hierarchy.ranges["process"].to_numpy()
     gpus = len(recorded)
     thread = pd.factorize(owner << 32 | hierarchy.ranges["thread"].to_numpy())[0]
@@ -259,7 +253,6 @@ def group_by_path(instances: pd.DataFrame, paths: pd.DataFrame) -> tuple[Ints, p
 
     Args:
         instances: See ``list_instances``, with ``warm_up``.
-        paths: See ``tcprof.frames.PATHS``.
 
     Returns:
         The group of each instance, -1 for warm-up; and for each group, some of which may have no instance left, its

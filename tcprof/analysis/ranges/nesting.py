@@ -80,11 +80,7 @@ class Nesting:
         return order[place], np.repeat(row, count)
 
     def _segments(self, path: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-        """The start/end ranges of each lane and path, cut so that one of them holds at a time: the last to begin.
-
-        Returns:
-            Lane, start, end and row of each segment.
-        """
+        """The start/end ranges of each lane and path, cut so that one of them holds at a time: the last to begin."""
         key = self._lane[self._start_end] * (int(path.max(initial=0)) + 1) + path[self._start_end]
         order = np.argsort(key, kind="stable")
         rows, key = self._start_end[order], key[order]
@@ -99,13 +95,7 @@ class Nesting:
 
 
 def _climb(row: Ints, around: Callable[[Ints, Ints], Ints], holds: Callable[[Ints, Ints], Bools]) -> Ints:
-    """From the innermost of nested rows outwards, the last one for which a condition holds; -1 for none.
-
-    Args:
-        row: The innermost row of each query, -1 for none.
-        around: Gives the next row outwards, from rows and the numbers of their queries.
-        holds: The condition, of the same; if it does not hold for a row, it holds for none around it.
-    """
+    """From the innermost of nested rows outwards, the last one for which a condition holds; -1 for none."""
     found = np.full(len(row), -1, dtype=np.int64)
     index = np.flatnonzero(row >= 0)
     row = row[index]

@@ -84,11 +84,7 @@ class Attribution:
 
 
 def build_hierarchy(ranges: pd.DataFrame) -> Hierarchy:
-    """Nest ranges within each thread and domain, and name their paths.
-
-    Args:
-        ranges: See ``tcprof.frames.NVTX_RANGES``.
-    """
+    """Nest ranges within each thread and domain, and name their paths."""
     process, thread, domain = ranges["process"].to_numpy(), ranges["thread"].to_numpy(), ranges["domain"].cat
     threads = pd.factorize(process << 32 | thread, sort=True)[0]
     lane = pd.factorize(threads * len(domain.categories) + domain.codes.to_numpy(np.int64), sort=True)[0]
@@ -114,12 +110,7 @@ def _levels(parent: Ints) -> list[Ints]:
 
 
 def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataFrame) -> Attribution:
-    """Find the ranges of every domain that each activity belongs to.
-
-    Args:
-        launches: See ``tcprof.frames.API_CALLS``.
-        activities: See ``tcprof.frames.ACTIVITIES``.
-    """
+    """Find the ranges of every domain that each activity belongs to."""
     launch = launches_of(launches, activities)
     launched = np.flatnonzero(launch >= 0)
     process, thread, time = (launches[name].to_numpy()[launch[launched]] for name in ("process", "thread", "start_ns"))
@@ -231,11 +222,7 @@ def launches_of(launches: pd.DataFrame, activities: pd.DataFrame) -> Ints:
 def _inherit(
     hierarchy: Hierarchy, lanes: pd.DataFrame, launches: pd.DataFrame, process: Ints, time: Ints
 ) -> tuple[Ints, Bools]:
-    """For launches from threads without a range the open range of another thread of their process.
-
-    Returns:
-        Row of the range, -1 where there is none, and whether that is since several threads had equal claim.
-    """
+    """For launches from threads without a range the open range of another thread of their process."""
     found = np.full(len(time), -1, dtype=np.int64)
     ambiguous = np.zeros(len(time), dtype=bool)
     for owner, of_process in lanes.groupby("process"):

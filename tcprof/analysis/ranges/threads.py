@@ -36,12 +36,7 @@ def bring_home(parent: Ints, ranges: pd.DataFrame, lane: Ints, nesting: Nesting)
 
 
 def _find_open(phase: str, rows: Ints, sought: Ints, ranges: pd.DataFrame, lane: Ints, nesting: Nesting) -> Ints:
-    """For each range the one of a name that is open on another lane of its process; -1 for none, or for several.
-
-    Args:
-        phase: Of the lanes that are looked at: one that has ranges of this name.
-        sought: The name that the innermost open range must have, as its number among the names.
-    """
+    """For each range the one of a name that is open on another lane of its process; -1 for none, or for several."""
     process, start = (ranges[column].to_numpy() for column in ("process", "start_ns"))
     code = ranges["name"].cat.codes.to_numpy()
     count, found = np.zeros(len(rows), dtype=np.int64), np.full(len(rows), -1, dtype=np.int64)

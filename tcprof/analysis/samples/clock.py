@@ -34,10 +34,6 @@ DEGREES = 4.0  # of Student's t: single pieces may be far off
 def check_clocks(activities: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     """The offset between samples and trace on each GPU.
 
-    Args:
-        activities: See ``tcprof.frames.ACTIVITIES``.
-        samples: See ``tcprof.frames.SAMPLES``.
-
     Returns:
         See ``tcprof.frames.CLOCKS``; a GPU has a row if it has both samples of GR Active and kernels.
     """
@@ -108,13 +104,7 @@ class _Line:
 
 
 def _measure(busy: StepFunction, samples: pd.DataFrame, whole: tuple[int, int]) -> dict[str, float]:
-    """A row of ``CLOCKS``, without the GPU.
-
-    Args:
-        busy: When kernels run.
-        samples: Those to compare.
-        whole: The first and the last moment that was sampled.
-    """
+    """A row of ``CLOCKS``, without the GPU."""
     line, found = _find_drift(busy, samples), compare(busy, samples)
     if line.slope or line.uneven_ns:
         straight = compare(busy, _move(samples, np.round(line.at(samples["start_ns"].to_numpy())).astype(np.int64)))
@@ -169,7 +159,6 @@ def align_samples(samples: pd.DataFrame, clocks: pd.DataFrame) -> pd.DataFrame:
     """The samples at the time that they show, where they are stamped measurably later or earlier.
 
     Args:
-        samples: See ``tcprof.frames.SAMPLES``.
         clocks: See ``check_clocks``.
     """
     moved = moved_clocks(clocks)

@@ -96,11 +96,7 @@ def _when(activities: pd.DataFrame, those: Bools) -> StepFunction:
 
 
 def find_copies(activities: pd.DataFrame) -> Copies:
-    """Those among the activities of one GPU; copies from and to the host without a size count as nothing.
-
-    Args:
-        activities: See ``tcprof.frames.ACTIVITIES``.
-    """
+    """Those among the activities of one GPU; copies from and to the host without a size count as nothing."""
     is_sized, is_own = activities["moved_bytes"].notna().to_numpy(), _are_own(activities)
     is_copy = (activities["kind"] == "memcpy").to_numpy() & is_sized
     rates = {way: _rate(activities, is_copy & (activities["name"] == way).to_numpy()) for way in _COUNTED}

@@ -21,7 +21,6 @@ def measure_offset(busy: StepFunction, samples: pd.DataFrame) -> tuple[float, fl
 
     Args:
         busy: When kernels run.
-        samples: See ``tcprof.frames.SAMPLES``.
     """
     shares = _shares(busy, samples) if len(samples) >= FEWEST_IN_PIECE else None
     if shares is None or np.std(shares[len(OFFSETS) // 2]) < SMALLEST_DEVIATION:
@@ -63,7 +62,6 @@ def compare(busy: StepFunction, samples: pd.DataFrame) -> dict[str, float]:
 
     Args:
         busy: When kernels run.
-        samples: See ``tcprof.frames.SAMPLES``.
     """
     unknown = {"offset_ns": np.nan, "correlation": np.nan}
     shares = _shares(busy, samples) if len(samples) >= FEWEST_SAMPLES else None

@@ -70,11 +70,7 @@ class Tensor:
 
 
 def samples_by_gpu(samples: pd.DataFrame) -> dict[int, pd.DataFrame]:
-    """The samples of each GPU, as parts of the same memory.
-
-    Args:
-        samples: See ``tcprof.frames.SAMPLES``.
-    """
+    """The samples of each GPU, as parts of the same memory."""
     gpu = samples["gpu"].to_numpy()
     first = run_starts(gpu)
     return {int(gpu[low]): samples.iloc[low:high] for low, high in pairwise([*first.tolist(), len(gpu)])}
@@ -84,7 +80,6 @@ def tensor_functions(samples: pd.DataFrame, launches: Mapping[int, Rates] | None
     """Of each GPU, Tensor Active and tensor cycles as functions of time.
 
     Args:
-        samples: See ``tcprof.frames.SAMPLES``.
         launches: What to share the samples of each GPU among, see ``tcprof.analysis.kernels.launch_rates``.
     """
     functions = {}

@@ -60,7 +60,6 @@ def find_ordered_iterations(launches: pd.DataFrame, activities: pd.DataFrame) ->
     """The iterations from the kernels' order on each GPU, of the process with most kernel time there.
 
     Args:
-        launches: See ``tcprof.frames.API_CALLS``.
         activities: See ``tcprof.frames.ACTIVITIES``, with launch geometry.
 
     Returns:
@@ -132,11 +131,7 @@ def _of_one_gpu(activities: pd.DataFrame, time: Ints, thread: Ints) -> OrderedIt
 
 
 def _find(kernels: pd.DataFrame, weight: Floats, starting: Bools) -> tuple[Ints, Ints]:
-    """First and past-the-last kernel of each iteration.
-
-    By names and launch geometries, and by names alone, since a last smaller batch has other geometries: whichever
-    explains more, unless the other one's iterations are longer.
-    """
+    """First and past-the-last kernel of each iteration."""
     names = kernels["name"].cat.codes.to_numpy(np.int64)
     geometry = kernels["launch_geometry"].cat.codes.to_numpy(np.int64)
     classes = pd.factorize(names << 32 | geometry & 0xFFFFFFFF)[0].astype(np.int64)

@@ -36,9 +36,6 @@ def find_iterations(
     """The instances of the path that iterates.
 
     Args:
-        instances: See ``tcprof.frames.INSTANCES``.
-        paths: See ``tcprof.frames.PATHS``.
-        activities: See ``tcprof.frames.ACTIVITIES``.
         wanted: The path, or its last names: step, or epoch / step; or the paths' rows; None: see
             ``find_iterating_paths``.
 
@@ -77,7 +74,6 @@ def iterations_of_activities(
 
     Args:
         attribution: Which activity belongs to which range.
-        iterations: See ``tcprof.frames.ITERATIONS``.
     """
     found = np.full(len(gpu), -1, dtype=np.int64)
     for number, of_gpu in iterations.groupby("gpu"):
@@ -106,11 +102,6 @@ def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activitie
     are unlike names that were folded into one path; nor is one that holds less than half of all that the GPU does,
     where another one holds more. Namesakes have the same
     name at the same depth: the steps of epochs that have names of their own.
-
-    Args:
-        instances: See ``tcprof.frames.INSTANCES``.
-        paths: See ``tcprof.frames.PATHS``.
-        activities: See ``tcprof.frames.ACTIVITIES``.
     """
     if instances.empty:
         return []

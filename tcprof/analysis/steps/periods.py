@@ -121,11 +121,7 @@ def _is_mixed(sequence: Sequence, period: _Period) -> bool:
 
 
 def _explains_more(sequence: Sequence, short: _Period, long: _Period) -> bool:
-    """Whether the longer period repeats most of what the shorter one does not, and that is something else.
-
-    What comes before and after the layers of a step is something else. An evaluation after each tenth step is made of
-    the step's forward pass, so that the step stays.
-    """
+    """Whether the longer period repeats most of what the shorter one does not, and that is something else."""
     if long.length < 2 * short.length:
         return long.cover > short.cover
     of_short, weight = _repeated(short), sequence.weight
@@ -176,11 +172,7 @@ def _frequent_distances(runs: _Runs) -> Iterator[int]:
 
 
 def _measure(runs: _Runs, length: int, total: Floats) -> tuple[int, float]:
-    """The best anchor of a period of about that length, and what it covers.
-
-    An anchor covers what lies between it and its next occurrence, where that is at the distance, and as much after its
-    last one.
-    """
+    """The best anchor of a period of about that length, and what it covers."""
     regular = np.abs(runs.next_one - runs.here - length) <= int(length * _TOLERANCE)
     here, next_one = runs.here[regular], runs.next_one[regular]
     cover = np.bincount(runs.number[here], total[next_one] - total[here], minlength=int(runs.number.max()) + 1)
@@ -222,11 +214,7 @@ def _anchors(period: _Period) -> Ints:
 
 
 def _beginnings(sequence: Sequence, period: _Period) -> Iterator[Ints]:
-    """Where each repetition may begin, the likeliest first: a period has no beginning of its own.
-
-    It is where something happens that marks a beginning, if it does in nearly all repetitions; or with what comes first
-    of all that is repeated.
-    """
+    """Where each repetition may begin, the likeliest first: a period has no beginning of its own."""
     anchor, run = _anchors(period), _number_runs(sequence.elements, min(_RUN, period.length)).number
     low = max(0, int(anchor[0] - _LONGEST * period.length))
     marked = np.flatnonzero(sequence.starting)
@@ -239,11 +227,7 @@ def _beginnings(sequence: Sequence, period: _Period) -> Iterator[Ints]:
 
 
 def _occurrences_before(places: Ints, first: int, anchor: Ints) -> Ints:
-    """For each anchor the one of some places that begins its repetition: as many before it as in the first one.
-
-    Args:
-        first: Where the first repetition begins, or before.
-    """
+    """For each anchor the one of some places that begins its repetition: as many before it as in the first one."""
     reached = np.searchsorted(places, anchor, side="right")
     ahead = int(reached[0] - np.searchsorted(places, first))
     usual = int(np.median(np.diff(reached)))

@@ -35,7 +35,6 @@ def choose_warm_up(iterations: pd.DataFrame, given: int | str | None) -> pd.Data
     """The iterations, of which so many first ones on each GPU are warm-up; None leaves those that were found.
 
     Args:
-        iterations: See ``tcprof.frames.ITERATIONS``.
         given: See ``parse_warm_up``.
     """
     count = parse_warm_up(given)
@@ -46,10 +45,6 @@ def find_left_out(instances: pd.DataFrame, iterations: pd.DataFrame) -> Bools:
     """Whether each instance is a warm-up iteration or lies in one: its time on the CPU does, whichever its thread.
 
     Ranges around iterations are none of these, so they stay whole.
-
-    Args:
-        instances: See ``tcprof.frames.INSTANCES``.
-        iterations: See ``tcprof.frames.ITERATIONS``.
     """
     found = np.zeros(len(instances), dtype=bool)
     names = ("gpu", "range", "host_start_ns", "host_end_ns")

@@ -110,11 +110,7 @@ def _keep_small(make: Callable[[], pd.DataFrame], launches: int) -> Callable[[],
 
 
 def add_iterations(account: Account, evidence: Evidence, iterations: pd.DataFrame) -> Account:
-    """The account with the iteration of each launch.
-
-    Args:
-        iterations: See ``tcprof.frames.ITERATIONS``.
-    """
+    """The account with the iteration of each launch."""
     gpu, instances = evidence.activities["gpu"].to_numpy(), account.kernel_instances
     found = iterations_of_activities(evidence.hierarchy, evidence.attribution, gpu, iterations)
     return replace(account, kernel_instances=instances.assign(iteration=found[instances["activity"].to_numpy()]))

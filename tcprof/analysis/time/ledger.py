@@ -41,11 +41,8 @@ def keep_ledger(
     """What became of each GPU's activity time, kernel time and tensor-active time.
 
     Args:
-        activities: See ``tcprof.frames.ACTIVITIES``.
         attribution: Which activity belongs to which range.
-        samples: See ``tcprof.frames.SAMPLES``.
         kernel_fit: See ``tcprof.analysis.kernels.launches.fit_kernels``.
-        kernels: See ``tcprof.frames.KERNELS``.
 
     Returns:
         See ``tcprof.frames.LEDGER``; the entries of an account add up to all of it.

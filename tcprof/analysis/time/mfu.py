@@ -10,12 +10,7 @@ from tcprof.frames import INSTANCES, LARGEST_UNCOVERED_PCT, RANGES
 
 
 def useful_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame) -> pd.DataFrame:
-    """What each launch adds to useful FLOP, those of tensor kernels, and the time of what is not known.
-
-    Args:
-        launched: See ``tcprof.frames.KERNEL_INSTANCES``.
-        kernels: See ``tcprof.frames.KERNELS``.
-    """
+    """What each launch adds to useful FLOP, those of tensor kernels, and the time of what is not known."""
     of_kernel = launched["kernel"].to_numpy()
     is_tensor = kernels["tensor_kernel"].to_numpy(dtype=bool)[of_kernel]
     peak = kernels["peak_tflops"].to_numpy(dtype=np.float64)[of_kernel]
@@ -62,7 +57,6 @@ def add_useful_sums(
     """The range summary and the instances with their useful FLOP.
 
     Args:
-        ranges: See ``tcprof.frames.RANGES``.
         instances: See ``tcprof.frames.INSTANCES``; the rows are those of the evidence.
     """
     if not account.kernel_instances["useful_flop"].notna().any():

@@ -33,13 +33,7 @@ IDLE = TIME_CLASSES.index("idle")
 
 
 def classes_of_activities(activities: pd.DataFrame, launched: pd.DataFrame, kernels: pd.DataFrame) -> Ints:
-    """The class of each activity, as an index of ``TIME_CLASSES``.
-
-    Args:
-        activities: See ``tcprof.frames.ACTIVITIES``.
-        launched: See ``tcprof.frames.KERNEL_INSTANCES``.
-        kernels: See ``tcprof.frames.KERNELS``.
-    """
+    """The class of each activity, as an index of ``TIME_CLASSES``."""
     kind = activities["kind"]
     bound = kernels["bound"]
     conditions = {
@@ -93,10 +87,7 @@ def account_for_time(
     """Time of each class over the whole capture, and in each path without warm-up.
 
     Args:
-        activities: See ``tcprof.frames.ACTIVITIES``.
         time_class: See ``classes_of_activities``.
-        instances: See ``tcprof.frames.INSTANCES``.
-        paths: See ``tcprof.frames.PATHS``.
         windows: The GPU windows of the instances.
 
     Returns:
