@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.fingerprint import Marks, take_fingerprint
-from tcprof.analysis.gpus import list_gpus
 from tcprof.analysis.kernels.launch_rates import rate_launches
 from tcprof.analysis.observed import Observed, observe
 from tcprof.analysis.ranges import summary
@@ -19,11 +18,10 @@ from tcprof.analysis.ranges.projection import Attribution, Hierarchy, attribute,
 from tcprof.analysis.samples.clock import align_samples, check_clocks
 from tcprof.analysis.samples.sampling import Tensor, Windows, tensor_functions, without_errors
 from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER, add_to_ranges, find_ordered_iterations
-from tcprof.analysis.steps.iterations import find_iterating_paths, find_iterations
-from tcprof.analysis.steps.warm_up import choose_warm_up, find_left_out
+from tcprof.analysis.steps.iterations import choose_warm_up, find_iterating_paths, find_iterations, find_left_out
 from tcprof.analysis.time.account import NO_ACCOUNT, Account, Evidence, add_iterations, make_account
-from tcprof.frames import INSTANCES, MODULES, RANGES, SAMPLE_METRICS, WORK, plain_texts
-from tcprof.memory import return_freed_memory
+from tcprof.arrays import return_freed_memory
+from tcprof.frames import GPUS, INSTANCES, MODULES, RANGES, SAMPLE_METRICS, WORK, plain_texts
 from tcprof.sources import Recording, Samples, Source
 
 if TYPE_CHECKING:
@@ -262,7 +260,7 @@ def _account(
     instances = _with_busy_time(evidence)
     if found is None:
         return ranges, instances, NO_ACCOUNT, MODULES.empty()
-    from tcprof.analysis.flop.launches import add_useful_flop  # here, since what needs no fit should not wait
+    from tcprof.analysis.flop.ops import add_useful_flop  # here, since what needs no fit should not wait
     from tcprof.analysis.modules.assignment import find_homes
     from tcprof.analysis.modules.summary import summarize_modules
     from tcprof.analysis.time.mfu import add_useful_sums
@@ -285,3 +283,15 @@ def _with_busy_time(evidence: Evidence) -> pd.DataFrame:
     instances = evidence.instances
     busy = busy_time(instances, evidence.work, np.arange(len(instances)), len(instances))
     return INSTANCES.conform(instances.assign(busy_ns=np.where(instances["activity_count"] > 0, busy, np.nan)))
+
+
+def list_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:
+    """All GPUs, those too that only samples or activities speak of; and the numbers of those that these speak of.
+
+    Where there are none, the first one counts as recorded, so that something can be shown.
+    """
+    recorded = {*samples["gpu"].unique(), *activities["gpu"].unique()}
+    others = sorted(recorded - set(named["gpu"]))
+    unnamed = pd.DataFrame({"gpu": others, "name": [f"GPU {gpu}" for gpu in others], "chip": ""})
+    gpus = GPUS.concat([named, GPUS.conform(unnamed)])
+    return gpus, [gpu for gpu in gpus["gpu"] if gpu in recorded] or gpus["gpu"].tolist()[:1] or [0]

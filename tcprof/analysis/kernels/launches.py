@@ -18,16 +18,14 @@ from tcprof.analysis.kernels.sm_clock import fit_capacity, full_activity
 from tcprof.analysis.kernels.untraced import find_untraced
 from tcprof.analysis.kernels.waiting import find_early
 from tcprof.analysis.kernels.work import SHARES, Limits, fit_counts, fit_shares, requests_per_ns
-from tcprof.analysis.picking import pick_rows, rows_of_gpu
 from tcprof.analysis.ranges.projection import Attribution, Hierarchy, ranges_of_activities
 from tcprof.analysis.samples.borders import LEAST_OFFSET_NS
 from tcprof.analysis.samples.clock import offset_errors
 from tcprof.analysis.samples.copies import Copies, find_copies
 from tcprof.analysis.samples.sampling import read_rounded
-from tcprof.arrays import Floats, Ints
+from tcprof.arrays import Floats, Ints, pick_rows, return_freed_memory, rows_of_gpu
 from tcprof.chips import PIPES_PER_SM, Chip, find_chip
 from tcprof.frames import KERNEL_INSTANCES, KERNEL_KINDS
-from tcprof.memory import return_freed_memory
 
 _LIBRARIES = ThreadpoolController()  # those that numpy and scipy have loaded: finding them takes as long as a small fit
 

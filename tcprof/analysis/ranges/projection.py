@@ -18,9 +18,8 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import OpenIntervals, run_starts
-from tcprof.analysis.ranges.nesting import Nesting
+from tcprof.analysis.ranges.nesting import Nesting, bring_home
 from tcprof.analysis.ranges.paths import name_paths
-from tcprof.analysis.ranges.threads import bring_home
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import NVTX_RANGES, OPS_DOMAIN
 

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import union
-from tcprof.analysis.picking import pick_rows
 from tcprof.analysis.ranges.instances import Work, busy_time, group_by_path, instance_windows, united_windows
 from tcprof.analysis.ranges.projection import Attribution
 from tcprof.analysis.samples.bootstrap import bootstrap_interval
@@ -17,7 +16,7 @@ from tcprof.analysis.samples.sampling import (
     measure_distribution,
     measure_errors,
 )
-from tcprof.arrays import Floats
+from tcprof.arrays import Floats, pick_rows
 from tcprof.frames import KERNEL_KINDS, OUTSIDE, RANGES, WHOLE_CAPTURE
 
 Functions = dict[int, Tensor]

@@ -8,11 +8,9 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import OpenIntervals, StepFunction, union
-from tcprof.analysis.picking import pick_rows
 from tcprof.analysis.ranges.projection import launches_of
-from tcprof.analysis.replay.scaler import find_scaler_waits
 from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER_DOMAIN
-from tcprof.arrays import Ints
+from tcprof.arrays import Bools, Ints, pick_rows
 from tcprof.frames import DEVICE_TO_HOST, HOST_TO_DEVICE, KERNEL_KINDS, OPS_DOMAIN, PAGEABLE, PINNED
 
 LONG_NS = 200_000  # between two calls: more than the 5 to 40 µs that a launch takes with its share of Python
@@ -29,6 +27,7 @@ OF_QUEUE = (*KERNEL_KINDS, "memset", "memcpy")
 _OF_STREAM = "cu(?:da)?(?:Stream|Event)Synchronize"  # of the device programs ask by themselves
 _SOON_NS = 20_000  # from a copy's call to that which waits for it: PyTorch makes both, one after the other
 LAUNCHES, WAITS, WORK, GPU_SIDE = "launches", "waits", "work", "on the GPU"
+UNSCALE, UPDATE, _FUSED = "non_finite_check_and_unscale", "amp_update_scale", "FusedOptimizer"
 Pair = tuple[Ints, Ints]
 
 
@@ -269,3 +268,33 @@ def open_ranges(analysis: Analysis, process: Ints, time: Ints) -> list[str]:
     found = OpenIntervals(*(column[order] for column in columns)).at(process, time)
     code, names = ranges["name"].cat.codes.to_numpy()[order], ranges["name"].cat.categories.to_numpy(dtype=object)
     return list(np.append(names, "")[np.append(code, -1)[found]])  # -1, for none, is the last of both
+
+
+def find_scaler_waits(analysis: Analysis, activities: pd.DataFrame, launch: Ints, waits: pd.DataFrame) -> Bools:
+    """Which waits are the scaler's: between its two kernels, but not before an optimizer that looks on the GPU itself.
+
+    Args:
+        launch: The row of each one's launch; -1 where it is not known.
+        waits: What to tell apart, by start.
+    """
+    is_kernel = (launch >= 0) & activities["kind"].isin(KERNEL_KINDS).to_numpy()
+    names = activities["name"].array[is_kernel].remove_unused_categories()
+    marks = {mark: np.array([mark in str(name) for name in names.categories]) for mark in (UNSCALE, UPDATE, _FUSED)}
+    if not len(waits) or not len(names) or not marks[UNSCALE].any():
+        return np.zeros(len(waits), dtype=bool)
+    launched = analysis.api_calls["start_ns"].to_numpy()[launch[is_kernel]]
+    order = np.argsort(launched, kind="stable")
+    codes = names.codes[order]
+    following = np.searchsorted(launched[order], waits["start_ns"].to_numpy(np.int64))
+    last = {mark: _last_of(marks[mark][codes], following) for mark in (UNSCALE, UPDATE)}
+    is_last = np.append(following[1:] != following[:-1], True)  # of the waits between two launches
+    is_fused = np.append(marks[_FUSED][codes], False)[following]
+    found: Bools = is_last & (last[UNSCALE] > last[UPDATE]) & ~is_fused
+    return found
+
+
+def _last_of(is_meant: Bools, before: Ints) -> Ints:
+    """The last place that is meant before each of others; -1 for none."""
+    places = np.flatnonzero(is_meant)
+    found: Ints = np.append(places, -1)[np.searchsorted(places, before) - 1]
+    return found

@@ -12,12 +12,11 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import StepFunction, run_starts, union
-from tcprof.analysis.picking import pick_rows
 from tcprof.analysis.samples.borders import LEAST_OFFSET_NS
 from tcprof.analysis.samples.copies import find_own_moves
 from tcprof.analysis.samples.offsets import ENGINE_LEAD_NS, LOWEST_CORRELATION, OFFSETS, compare, measure_offset
 from tcprof.analysis.samples.sampling import samples_by_gpu
-from tcprof.arrays import Bools, Floats, Ints
+from tcprof.arrays import Bools, Floats, Ints, pick_rows
 from tcprof.frames import CLOCKS, KERNEL_KINDS
 
 MOVED_ERROR_NS = 500.0  # how well samples that were moved lie then

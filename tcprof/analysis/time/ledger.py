@@ -8,9 +8,8 @@ import pandas as pd
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.launches import KernelFit, tensor_counts
 from tcprof.analysis.kernels.summary import FROM_NAMES, NOT_SAMPLED, POOLED, RESOLVED, UNRESOLVED
-from tcprof.analysis.picking import pick_rows, rows_of_gpu
 from tcprof.analysis.ranges.projection import CAUSES, REMEDIES, Attribution
-from tcprof.arrays import Floats
+from tcprof.arrays import Floats, pick_rows, rows_of_gpu
 from tcprof.frames import KERNEL_KINDS, LEDGER
 
 ACTIVITY_TIME, KERNEL_TIME, TENSOR_TIME = "activity time", "kernel time", "sampled tensor-active time"

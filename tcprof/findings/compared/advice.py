@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcprof import units
-from tcprof.analysis.replay.windows import measure_length
+from tcprof.analysis.replay.replay import measure_length
 from tcprof.comparison import Comparison, Side
 from tcprof.comparison.gate.judge import Found, Judgement, Verdict
 from tcprof.comparison.gate.parse import FINDING, Condition, wrong_condition

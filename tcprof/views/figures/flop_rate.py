@@ -3,8 +3,7 @@
 import numpy as np
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.picking import rows_of_gpu
-from tcprof.arrays import Floats, Ints
+from tcprof.arrays import Floats, Ints, rows_of_gpu
 from tcprof.views.figures.curves import Metric
 
 FLOP_RATE = Metric("Tensor FLOP/s", (), "#8C6BB1")
