@@ -14,12 +14,12 @@ from tcprof.analysis.kernels.launch_rates import rate_launches
 from tcprof.analysis.observed import Observed, observe
 from tcprof.analysis.ranges import summary
 from tcprof.analysis.ranges.instances import Work, busy_time, instance_windows, list_instances
-from tcprof.analysis.ranges.projection import Attribution, Hierarchy, attribute, build_hierarchy
+from tcprof.analysis.ranges.projection import Attribution, Hierarchy, attribute, build_hierarchy, ranges_of_activities
 from tcprof.analysis.samples.clock import align_samples, check_clocks
 from tcprof.analysis.samples.sampling import Tensor, Windows, tensor_functions, without_errors
 from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER, add_to_ranges, find_ordered_iterations
 from tcprof.analysis.steps.iterations import choose_warm_up, find_iterating_paths, find_iterations, find_left_out
-from tcprof.analysis.time.account import NO_ACCOUNT, Account, Evidence, add_iterations, make_account
+from tcprof.analysis.time.account import NO_ACCOUNT, Account, Evidence
 from tcprof.arrays import return_freed_memory
 from tcprof.frames import GPUS, INSTANCES, MODULES, RANGES, SAMPLE_METRICS, WORK, plain_texts
 from tcprof.sources import Recording, Samples, Source
@@ -226,10 +226,13 @@ def _place(
 
 
 def _fit(recorded: _Recorded, hierarchy: Hierarchy, attribution: Attribution, gpus: pd.DataFrame) -> "KernelFit":
-    """The fit of all launches, each with its path and innermost range."""
-    from tcprof.analysis.kernels.launches import fit_launches  # here, since what needs no fit should not wait for it
+    """The fit of all launches, each by the path of its innermost range."""
+    from tcprof.analysis.kernels.launches import fit_kernels  # here, since what needs no fit should not wait for it
 
-    return fit_launches(recorded.activities, hierarchy, attribution, recorded.samples.frame, gpus, recorded.clocks)
+    activities = recorded.activities
+    path_id = np.append(hierarchy.path_id, -1)[ranges_of_activities(attribution, len(activities))]
+    return_freed_memory()
+    return fit_kernels(activities, path_id, recorded.samples.frame, gpus, recorded.clocks)
 
 
 def _summarize(
@@ -253,29 +256,17 @@ def _summarize(
 
 
 def _account(
-    evidence: Evidence, found: "KernelFit | None", ranges: pd.DataFrame, iterations: pd.DataFrame
+    evidence: Evidence, fit: "KernelFit | None", ranges: pd.DataFrame, iterations: pd.DataFrame
 ) -> tuple[pd.DataFrame, pd.DataFrame, Account, pd.DataFrame]:
     """The ranges, the instances, the account of the time, and the modules; without a fit only what needs none."""
     return_freed_memory()
     instances = _with_busy_time(evidence)
-    if found is None:
+    if fit is None:
         return ranges, instances, NO_ACCOUNT, MODULES.empty()
-    from tcprof.analysis.flop.ops import add_useful_flop  # here, since what needs no fit should not wait
-    from tcprof.analysis.modules.assignment import find_homes
-    from tcprof.analysis.modules.summary import summarize_modules
-    from tcprof.analysis.time.mfu import add_useful_sums
-    from tcprof.analysis.time.range_metrics import add_rates
+    from tcprof.analysis.accounting import make_account, rate  # here, since what needs no fit should not wait
 
-    return_freed_memory()
-    homes = find_homes(evidence.hierarchy, evidence.attribution, len(evidence.activities))
-    account = add_useful_flop(make_account(evidence, found), evidence, homes)
-    return_freed_memory()
-    account = add_iterations(account, evidence, iterations)
-    modules, of_launch = summarize_modules(found, account, evidence, iterations, homes)
-    account = replace(account, kernel_instances=account.kernel_instances.assign(module=of_launch))
-    return_freed_memory()
-    ranges, instances = add_rates(ranges, instances, account, evidence)
-    return *add_useful_sums(ranges, instances, account, evidence), account, modules
+    account, modules = make_account(evidence, fit, iterations)
+    return *rate(ranges, instances, account, evidence), account, modules
 
 
 def _with_busy_time(evidence: Evidence) -> pd.DataFrame:

@@ -5,7 +5,7 @@ it, so that nothing counts twice.
 """
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -15,10 +15,10 @@ from tcprof.analysis.flop.convolutions import Names, count_convolutions
 from tcprof.analysis.modules.assignment import ModuleAssignment
 from tcprof.analysis.modules.tree import RECOMPUTE_CODE
 from tcprof.analysis.ranges.projection import Hierarchy, innermost_of_domain
-from tcprof.analysis.time.account import Account, Evidence
+from tcprof.analysis.time.account import Evidence
 from tcprof.analysis.time.range_metrics import tensor_launches
 from tcprof.arrays import Bools, Floats, Ints
-from tcprof.frames import KERNEL_INSTANCES, OPS_DOMAIN
+from tcprof.frames import OPS_DOMAIN
 
 NONE = -1
 
@@ -89,25 +89,26 @@ def _count_by_sizes(hierarchy: Hierarchy, names: Names, rows: Ints) -> Floats:
     return np.array(found, dtype=np.float64)[which] if found else np.empty(0)
 
 
-def add_useful_flop(account: Account, evidence: Evidence, homes: ModuleAssignment) -> Account:
-    """The account with the FLOP of each op, on its first tensor kernel, or if it has none on its first kernel.
+def count_useful_flop(
+    launches: pd.DataFrame, kernels: pd.DataFrame, evidence: Evidence, assignment: ModuleAssignment
+) -> Floats:
+    """The FLOP of each op, on its first tensor kernel, or if it has none on its first kernel.
 
     Unknown for what is or could be a tensor kernel of no op that counts, or of one whose FLOP are not known; 0 for all
     other launches and where something is computed again. Where no op has sizes, all are unknown.
     """
     ops = count_ops(evidence.hierarchy)
     if ops is None:
-        return account
-    launched, kinds = account.kernel_instances, evidence.activities["kind"]
-    activity = launched["activity"].to_numpy()
+        return np.broadcast_to(np.nan, len(launches))
+    kinds, activity = evidence.activities["kind"], launches["activity"].to_numpy()
     op, _ = innermost_of_domain(evidence.hierarchy, evidence.attribution, OPS_DOMAIN, len(kinds))
     owner = np.append(ops.owner, NONE)[op[activity]]
-    is_tensor = np.logical_or.reduce(tensor_launches(launched, account.kernels, kinds))
+    is_tensor = np.logical_or.reduce(tensor_launches(launches, kernels, kinds))
     flop = np.append(ops.flop, np.nan)[owner]
     rows = np.flatnonzero(owner >= 0)
     order = rows[np.lexsort((rows, ~is_tensor[rows], owner[rows]))]
     first = order[np.append(True, np.diff(owner[order]) != 0)[: len(order)]]
-    found = np.where(is_tensor & np.isnan(flop), np.nan, 0.0)
-    found[first] = flop[first]
-    found[homes.phase[activity] == RECOMPUTE_CODE] = 0
-    return replace(account, kernel_instances=KERNEL_INSTANCES.conform(launched.assign(useful_flop=found)))
+    useful = np.where(is_tensor & np.isnan(flop), np.nan, 0.0)
+    useful[first] = flop[first]
+    useful[assignment.phase[activity] == RECOMPUTE_CODE] = 0
+    return useful

@@ -38,7 +38,7 @@ class ModuleAssignment:
     phase: Ints
 
 
-def find_homes(hierarchy: Hierarchy, attribution: Attribution, activities: int) -> ModuleAssignment:
+def assign_modules(hierarchy: Hierarchy, attribution: Attribution, activities: int) -> ModuleAssignment:
     """Bring each activity to its module and phase.
 
     What was launched inside a range of its own thread belongs to that one's module and phase. A node of the autograd
@@ -57,7 +57,7 @@ def find_homes(hierarchy: Hierarchy, attribution: Attribution, activities: int) 
     module, phase = np.append(tree.module_of_range, NO_MODULE)[own], np.append(tree.phase_of_range, OTHER_CODE)[place]
     engine = np.append(back.engine, -1)[op]
     in_engine = (engine >= 0) & (start[engine] >= start[own])
-    module = np.where(in_engine, np.append(_homes_of_ops(hierarchy, tree, back), NO_MODULE)[op], module)
+    module = np.where(in_engine, np.append(_modules_of_ops(hierarchy, tree, back), NO_MODULE)[op], module)
     again = np.append(back.recompute, False)[op] | ((engine >= 0) & ~in_engine & (phase == FORWARD_CODE))
     phase = np.where(again, RECOMPUTE_CODE, np.where(in_engine, BACKWARD_CODE, phase))
     in_optimizer = np.append(back.optimizer, False)[op] & (phase == OTHER_CODE)
@@ -68,7 +68,7 @@ def find_homes(hierarchy: Hierarchy, attribution: Attribution, activities: int) 
     return ModuleAssignment(MODULE_TREE.concat([tree.modules, others]), module, phase)
 
 
-def _homes_of_ops(hierarchy: Hierarchy, tree: Tree, back: Backward) -> Ints:
+def _modules_of_ops(hierarchy: Hierarchy, tree: Tree, back: Backward) -> Ints:
     """For each range the module in which the op of the forward pass was called that made its node."""
     ranges = hierarchy.ranges
     found = np.full(len(ranges), NO_MODULE)
