@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -35,63 +35,38 @@ _OF_FIT = ("pipe_cycles", "sm_active_pct", "sm_issue_pct", "dram_read_pct", "dra
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Analysis:
-    """One recording, analyzed.
+    """One recording, analyzed; frames are called as in ``tcprof.frames``.
 
     Figures per path, iteration and step are without warm-up; those of the whole capture and of ranges around the
     iterations have it. ``instances`` and ``iterations`` hold all, with a column that marks warm-up.
-
-    Attributes:
-        recording: What is known about the recording.
-        window: The windows that figures from samples are taken over: host, gpu or busy.
-        tensor_source: Where Tensor Active comes from: cycles, rounded or none.
-        gpus: See ``tcprof.frames.GPUS``.
-        samples: See ``tcprof.frames.SAMPLES``.
-        nvtx_ranges: The NVTX ranges as they were recorded, see ``tcprof.frames.NVTX_RANGES``, in the order in which
-            ``instances``, ``iterations`` and ``launched`` number them; after them the iterations from the kernels'
-            order, if there are any.
-        ranges: One row for each GPU and path, see ``tcprof.frames.RANGES``.
-        instances: One row for each instance of a range, see ``tcprof.frames.INSTANCES``.
-        iterations: The instances of the path that iterates, see ``tcprof.frames.ITERATIONS``; where none does, what
-            repeats in the order of the kernels; empty where nothing does.
-        paths: See ``tcprof.frames.PATHS``.
-        activities: See ``tcprof.frames.ACTIVITIES``.
-        api_calls: The API calls that started them, see ``tcprof.frames.API_CALLS``.
-        waits: The API calls that waited for a GPU, see ``tcprof.frames.WAITS``.
-        kernel_instances: One row for each launch of a kernel, see ``tcprof.frames.KERNEL_INSTANCES``; empty where
-            the kernels were not fitted.
-        kernels: One row for each GPU, kernel and launch geometry, see ``tcprof.frames.KERNELS``.
-        split_by_path: Makes ``kernels_by_path``, which few ask for.
-        modules: One row for each GPU, module and phase, see ``tcprof.frames.MODULES``; empty where no range names one.
-        timeline: Where the time went, see ``tcprof.frames.TIMELINE``; these too are empty without a fit.
-        ledger: What the figures rest on, see ``tcprof.frames.LEDGER``.
-        clocks: Whether samples and trace agree on the time, see ``tcprof.frames.CLOCKS``.
-        outside: What was sampled outside of the whole capture, see ``tcprof.frames.OUTSIDE``.
-        tensor: What the tensor pipes of each GPU did, as functions of time: samples shared among their launches.
-        observed: What was noticed beside the frames; ``tcprof.findings`` judges it.
     """
 
     recording: Recording
-    window: str
-    tensor_source: str
+    window: str  # the windows that figures from samples are taken over: host, gpu or busy
+    tensor_source: str  # where Tensor Active comes from: cycles, rounded or none
     gpus: pd.DataFrame
     samples: pd.DataFrame
+    # As they were recorded, in the order in which ``instances``, ``iterations`` and ``kernel_instances`` number them;
+    # after them the iterations from the kernels' order, if there are any.
     nvtx_ranges: pd.DataFrame
-    ranges: pd.DataFrame
+    ranges: pd.DataFrame  # one row for each GPU and path
     instances: pd.DataFrame
+    # Of the path that iterates; where none does, what repeats in the order of the kernels; empty where nothing does.
     iterations: pd.DataFrame
     paths: pd.DataFrame
     activities: pd.DataFrame
     api_calls: pd.DataFrame
     waits: pd.DataFrame
+    # These, and the time line and the ledger, are empty where the kernels were not fitted.
     kernel_instances: pd.DataFrame
     kernels: pd.DataFrame
-    split_by_path: Callable[[], pd.DataFrame]
-    modules: pd.DataFrame
+    split_by_path: Callable[[], pd.DataFrame]  # makes ``kernels_by_path``, which few ask for
+    modules: pd.DataFrame  # empty where no range names one
     timeline: pd.DataFrame
     ledger: pd.DataFrame
     clocks: pd.DataFrame
     outside: pd.DataFrame
-    tensor: Mapping[int, Tensor]
+    tensor: Mapping[int, Tensor]  # of each GPU, as functions of time: samples shared among their launches
     observed: Observed
 
     @cached_property
@@ -111,6 +86,9 @@ class Analysis:
         return self.observed.unprofiled
 
 
+_Kind = TypeVar("_Kind", bound=Analysis)
+
+
 @plain_texts()
 def analyze(
     source: Source,
@@ -120,7 +98,8 @@ def analyze(
     warm_up: int | str | None = None,
     iteration: str | None = None,
     peak_tflops: float | None = None,
-) -> Analysis:
+    kind: type[_Kind] = Analysis,  # type: ignore[assignment]  # mypy does not know defaults of type variables
+) -> _Kind:
     """Compute Tensor Active per range, per kernel and for the whole capture.
 
     Args:
@@ -133,6 +112,7 @@ def analyze(
             one that is found.
         peak_tflops: The peak in 10^12 FLOP/s that FLOP are held against; None for the dense one of each kernel's
             precision.
+        kind: What is made of it.
 
     Raises:
         UsageError: There is no such warm-up, or no such range.
@@ -141,8 +121,8 @@ def analyze(
     activities, samples = recorded.activities, recorded.samples
     gpus, used = list_gpus(source.gpus(), samples.frame, activities)
     hierarchy, attribution, instances, work, chosen = _place(source, recorded, used, iteration)
-    found = _fit(recorded, hierarchy, attribution, gpus) if kernels else None
-    tensor = tensor_functions(samples.frame, rate_launches(activities, found))
+    fit = _fit(recorded, hierarchy, attribution, gpus) if kernels else None
+    tensor = tensor_functions(samples.frame, rate_launches(activities, fit))
     return_freed_memory()
     windows = instance_windows(instances, work, window)
     instances = summary.measure_instances(instances, windows, tensor)
@@ -150,8 +130,8 @@ def analyze(
     instances = instances.assign(warm_up=find_left_out(instances, iterations))
     evidence = Evidence(activities, samples.frame, gpus, hierarchy, attribution, instances, work, peak_tflops, window)
     ranges, tensor = _summarize(evidence, windows, tensor, used, recorded.recording.duration_ns, samples.tensor_source)
-    ranges, instances, account, modules = _account(evidence, found, ranges, iterations)
-    return Analysis(
+    ranges, instances, account, modules = _account(evidence, fit, ranges, iterations)
+    return kind(
         window=window,
         tensor_source=samples.tensor_source,
         gpus=gpus,
@@ -161,7 +141,11 @@ def analyze(
         ranges=ranges,
         instances=instances,
         iterations=iterations,
-        **recorded.frames,
+        recording=recorded.recording,
+        activities=activities,
+        api_calls=recorded.api_calls,
+        waits=recorded.waits,
+        clocks=recorded.clocks,
         **vars(account),
         modules=modules,
         outside=summary.measure_outside(used, activities, samples.frame, recorded.recording.duration_ns, tensor),
@@ -183,11 +167,6 @@ class _Recorded:
     samples: Samples
     clocks: pd.DataFrame
     has_geometry: bool
-
-    @property
-    def frames(self) -> dict[str, Any]:
-        """What an analysis has of it as it was read."""
-        return {name: getattr(self, name) for name in ("recording", "activities", "api_calls", "waits", "clocks")}
 
 
 def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
@@ -217,12 +196,12 @@ def _place(
         return hierarchy, attribution, instances, work, iteration
     chosen = [] if iteration else find_iterating_paths(instances, hierarchy.paths, activities)
     with_geometry = activities if recorded.has_geometry or chosen else source.activities(geometry=True)
-    found = None if chosen else find_ordered_iterations(recorded.api_calls, with_geometry)
-    if found is None:
+    ordered = None if chosen else find_ordered_iterations(recorded.api_calls, with_geometry)
+    if ordered is None:
         return hierarchy, attribution, instances, work, iteration or chosen
-    hierarchy, attribution = add_to_ranges(found, hierarchy, attribution)
+    hierarchy, attribution = add_to_ranges(ordered, hierarchy, attribution)
     instances, work = list_instances(hierarchy, attribution, activities, gpus)
-    return hierarchy, attribution, found.set_windows(instances, len(recorded.hierarchy.ranges)), work, KERNEL_ORDER
+    return hierarchy, attribution, ordered.set_windows(instances, len(recorded.hierarchy.ranges)), work, KERNEL_ORDER
 
 
 def _fit(recorded: _Recorded, hierarchy: Hierarchy, attribution: Attribution, gpus: pd.DataFrame) -> "KernelFit":
@@ -260,20 +239,15 @@ def _account(
 ) -> tuple[pd.DataFrame, pd.DataFrame, Account, pd.DataFrame]:
     """The ranges, the instances, the account of the time, and the modules; without a fit only what needs none."""
     return_freed_memory()
-    instances = _with_busy_time(evidence)
+    instances = evidence.instances
+    busy = busy_time(instances, evidence.work, np.arange(len(instances)), len(instances))
+    instances = INSTANCES.conform(instances.assign(busy_ns=np.where(instances["activity_count"] > 0, busy, np.nan)))
     if fit is None:
         return ranges, instances, NO_ACCOUNT, MODULES.empty()
     from tcprof.analysis.accounting import make_account, rate  # here, since what needs no fit should not wait
 
     account, modules = make_account(evidence, fit, iterations)
     return *rate(ranges, instances, account, evidence), account, modules
-
-
-def _with_busy_time(evidence: Evidence) -> pd.DataFrame:
-    """The instances with the time under their work."""
-    instances = evidence.instances
-    busy = busy_time(instances, evidence.work, np.arange(len(instances)), len(instances))
-    return INSTANCES.conform(instances.assign(busy_ns=np.where(instances["activity_count"] > 0, busy, np.nan)))
 
 
 def list_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:

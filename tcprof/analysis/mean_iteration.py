@@ -22,20 +22,14 @@ _KEYS = ["path_id", "module", "time_class", "kernel"]
 
 @dataclass(frozen=True)
 class MeanIteration:
-    """The mean iteration of one GPU.
+    """The mean iteration of one GPU."""
 
-    Attributes:
-        count: How many iterations it is the mean of; 0 for all that the GPU did, where nothing iterates.
-        length_ns: Its length.
-        paths: Rows in ``Analysis.paths`` of what iterates.
-        parts: What it consists of: ``path_id`` and ``module`` (-1 for none), ``time_class`` as an index of
-            ``TIME_CLASSES``, ``kernel`` (-1 for other work and idle time), ``time_ns``, ``launch_count``, and
-            ``start_ns``, when it comes on average, after the iteration's start.
-    """
-
-    count: int
-    length_ns: float
-    paths: tuple[int, ...]
+    count: int  # how many iterations it is the mean of; 0 for all that the GPU did, where nothing iterates
+    length_ns: float  # its length
+    paths: tuple[int, ...]  # rows in ``Analysis.paths`` of what iterates
+    # what it consists of: ``path_id`` and ``module`` (-1 for none), ``time_class`` as an index of ``TIME_CLASSES``,
+    # ``kernel`` (-1 for other work and idle time), ``time_ns``, ``launch_count``, and ``start_ns``, when it comes on
+    # average, after the iteration's start
     parts: pd.DataFrame
 
 
@@ -146,17 +140,11 @@ class Typical:
 
 @dataclass(frozen=True)
 class TypicalIteration:
-    """The iterations of one GPU, without warm-up.
+    """The iterations of one GPU, without warm-up."""
 
-    Attributes:
-        count: How many have work on the GPU.
-        window_ns: From an iteration's first activity on the GPU to its last.
-        tensor_active_pct: Its mean Tensor Active; for rounded samples the interval allows for the rounding.
-    """
-
-    count: int
-    window_ns: Typical
-    tensor_active_pct: Typical
+    count: int  # how many have work on the GPU
+    window_ns: Typical  # from an iteration's first activity on the GPU to its last
+    tensor_active_pct: Typical  # its mean Tensor Active; for rounded samples the interval allows for the rounding
 
 
 def find_typical(analysis: Analysis, gpu: int) -> TypicalIteration | None:

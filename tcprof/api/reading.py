@@ -127,6 +127,7 @@ def read(
     if peak_tflops is not None and not 0 < peak_tflops < math.inf:
         raise UsageError("a peak of FLOP/s is a number above 0", "Give it in 10^12: --peak-tflops 989.5.")
     chosen = SAMPLE_METRICS if metrics is None else metrics
-    found = analyze(open_source(Path(path)), window, chosen, kernels, warm_up, iteration, peak_tflops)
+    source = open_source(Path(path))
+    analysis = analyze(source, window, chosen, kernels, warm_up, iteration, peak_tflops, JudgedAnalysis)
     return_freed_memory()  # what the fit held, before a page or a comparison is made
-    return JudgedAnalysis(**vars(found))
+    return analysis

@@ -58,11 +58,7 @@ _TRANSPOSED = "transpose"  # in the names of transposed ones, or of what these c
 
 
 def count_convolutions(hierarchy: Hierarchy, names: Names, owner: Ints, flop: Floats) -> None:
-    """Set the FLOP of all convolutions that count.
-
-    Args:
-        owner: For each range the op that counts for it.
-    """
+    """Set the FLOP of all convolutions that count; ``owner`` is the op that counts for each range."""
     is_own = owner == np.arange(len(owner))
     is_forward = names.among(CONVOLUTIONS) & (owner >= 0)
     forward = np.flatnonzero(is_forward & is_own)

@@ -25,15 +25,10 @@ NONE = -1
 
 @dataclass(frozen=True)
 class Ops:
-    """The ops that count; one value for each range.
+    """The ops that count; one value for each range."""
 
-    Attributes:
-        owner: The op that counts for a range: it lies in it or is it; ``NONE`` for none.
-        flop: FLOP of an op that counts, unknown where its sizes do not tell; 0 for other ranges.
-    """
-
-    owner: Ints
-    flop: Floats
+    owner: Ints  # the op that counts for a range: it lies in it or is it; ``NONE`` for none
+    flop: Floats  # FLOP of an op that counts, unknown where its sizes do not tell; 0 for other ranges
 
 
 def count_ops(hierarchy: Hierarchy) -> Ops | None:

@@ -25,17 +25,11 @@ from tcprof.frames import IN_NO_MODULE, MODULE_TREE, OPS_DOMAIN
 
 @dataclass(frozen=True)
 class ModuleAssignment:
-    """Where activities belong.
+    """Where activities belong."""
 
-    Attributes:
-        modules: See ``Tree.modules``; at the end what belongs to no module, see ``place_outside``.
-        module: For each activity the innermost module that it belongs to.
-        phase: Its phase, as a number in ``PHASES``.
-    """
-
-    modules: pd.DataFrame
-    module: Ints
-    phase: Ints
+    modules: pd.DataFrame  # see ``Tree.modules``; at the end what belongs to no module, see ``place_outside``
+    module: Ints  # for each activity the innermost module that it belongs to
+    phase: Ints  # its phase, as a number in ``PHASES``
 
 
 def assign_modules(hierarchy: Hierarchy, attribution: Attribution, activities: int) -> ModuleAssignment:
@@ -45,9 +39,6 @@ def assign_modules(hierarchy: Hierarchy, attribution: Attribution, activities: i
     engine belongs to the module of the op that made it; of two around a launch, that counts which began last: the
     engine may call modules, to compute activations again. What another thread launched has the phase, not the module.
     Recomputation is told by our ranges, by modules that the engine calls, and by PyTorch's node of checkpoints.
-
-    Args:
-        attribution: Which range each activity belongs to.
     """
     tree, back = find_modules(hierarchy), trace_back(hierarchy)
     place, inherited = innermost_of_domain(hierarchy, attribution, tree.domain, activities)
@@ -94,14 +85,7 @@ def place_outside(hierarchy: Hierarchy, back: Backward, op: Ints, phase: Ints, f
     """Rows for what is in no module: one for each phase, and in it one for each op that is in no other.
 
     In the backward pass that is the op of the forward pass which made the node; or the node, where it is not known.
-
-    Args:
-        back: What the ranges of ops belong to.
-        op: For each activity in no module its innermost op, -1 for none.
-        phase: Its phase, as a number in ``PHASES``.
-
-    Returns:
-        See ``tcprof.frames.MODULE_TREE``; and for each activity the number of its row.
+    ``op`` and ``phase`` are of the activities in no module; the row of each is returned as well.
     """
     code, names = pd.factorize(np.append(_name_ops(hierarchy, back), "")[op])
     # A key for each phase, and one for each op in it, in the order in which they are met.

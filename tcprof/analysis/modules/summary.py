@@ -33,11 +33,7 @@ def find_rows(launches: pd.DataFrame, iterations: pd.DataFrame, assignment: Modu
 def summarize_modules(
     fit: KernelFit, account: Account, evidence: Evidence, iterations: pd.DataFrame, assignment: ModuleAssignment
 ) -> pd.DataFrame:
-    """Sums over the kernels of each module, with all modules in it, in iterations without warm-up.
-
-    Returns:
-        See ``tcprof.frames.MODULES``; empty where no range names a module or a phase.
-    """
+    """Sums over the kernels of each module, with all modules in it; empty where no range names a module or a phase."""
     launches = account.kernel_instances
     gpu, module, phase = _places(launches, assignment)
     if (phase == OTHER_CODE).all():

@@ -17,13 +17,7 @@ from tcprof.arrays import Bools, Ints
 
 
 class Nesting:
-    """The nesting of ranges on the lanes that they were opened on.
-
-    Args:
-        lane: Lane of each range: its thread and domain.
-        start: Starts in ns, in the order of ``OpenIntervals.order``.
-        start_end: Whether it is a start/end range.
-    """
+    """The nesting of ranges on their lanes, which are threads and domains; in the order of ``OpenIntervals.order``."""
 
     def __init__(self, lane: Ints, start: Ints, end: Ints, start_end: Bools) -> None:
         self._lane, self._start, self._end = lane, start, end
@@ -65,11 +59,7 @@ class Nesting:
         return np.where(place >= 0, np.append(self._row, -1)[place], -1)
 
     def start_end_at(self, path: Ints, lane: Ints, time: Ints) -> tuple[Ints, Ints]:
-        """The start/end ranges that are open at a time; of several of one path the one that began last.
-
-        Returns:
-            Every pair of a query and the row of such a range.
-        """
+        """Pairs of a query and the row of a start/end range open then; of several of one path the last to begin."""
         of_lane, low, high, row = self._segments(path)
         if not len(row) or not len(time):
             return row[:0], row[:0]
@@ -112,18 +102,10 @@ def _climb(row: Ints, around: Callable[[Ints, Ints], Ints], holds: Callable[[Int
 
 
 def bring_home(parent: Ints, ranges: pd.DataFrame, lane: Ints, nesting: Nesting) -> Ints:
-    """Have what other threads run for one that waits lie where that one is.
+    """The row of the range that each lies in, on its own thread or on one that it works for; -1 for none.
 
     Recomputations on threads of autograd lie in the backward pass. A replica that DataParallel calls lies beside the
-    call of its module, whose name it has: both are in the forward pass.
-
-    Args:
-        parent: For each range the row of the one that it lies in on its own thread, -1 for none.
-        ranges: See ``tcprof.frames.NVTX_RANGES``; in the order of ``OpenIntervals.order``.
-        lane: Lane of each range: its thread and domain.
-
-    Returns:
-        For each range the row of the one that it lies in, on its own thread or on another.
+    call of its module, whose name it has: both are in the forward pass. ``parent`` is of their own threads.
     """
     outermost = (ranges["domain"] == DOMAIN).to_numpy() & (parent < 0)
     name = ranges["name"]

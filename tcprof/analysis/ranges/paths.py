@@ -30,13 +30,8 @@ def name_paths(ranges: pd.DataFrame, parent: Ints, levels: list[Ints]) -> tuple[
     are one whose names differ in numbers only; if they are still too many, those that last longest are kept, and the
     others are ``OTHERS``. Names of modules and ops stay as they are.
 
-    Args:
-        parent: Row of the range that each lies in, -1 for an outermost one.
-        levels: The rows at each depth, outermost first.
-
     Returns:
-        The path of each range, as a row of the paths; these, see ``tcprof.frames.PATHS``; and how many there would be
-        by all names.
+        The path of each range, as a row of the paths; these; and how many there would be by all names.
     """
     names, texts = ranges["name"].cat.codes.to_numpy(np.int64), ranges["name"].cat.categories.to_numpy(object)
     path_id, rows = _number_paths(ranges, names, parent, levels)

@@ -39,46 +39,29 @@ CAUSES = ("", NO_LAUNCH, OTHER_PROCESS, NO_RANGE, AMBIGUOUS)
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """Ranges in order of thread and time, with what they lie in.
+    """Ranges in order of thread and time, with what they lie in."""
 
-    Attributes:
-        ranges: The ranges, see ``tcprof.frames.NVTX_RANGES``; the arrays below have one value for each row.
-        parent: Row of the range that a range lies in, -1 for an outermost one.
-        path_id: Row of its path in ``paths``.
-        paths: See ``tcprof.frames.PATHS``, in the order in which a tree is read.
-        path_count: How many paths there are by all names, see ``name_paths``.
-        levels: The rows at each depth, outermost first.
-        lane: Number of its process, thread and domain together.
-        open: Finds the open ranges of a lane.
-    """
-
-    ranges: pd.DataFrame
-    parent: Ints
-    path_id: Ints
-    paths: pd.DataFrame
-    path_count: int
-    levels: list[Ints]
-    lane: Ints
-    open: Nesting
+    ranges: pd.DataFrame  # the ranges, see ``tcprof.frames.NVTX_RANGES``; the arrays below have one value for each row
+    parent: Ints  # row of the range that a range lies in, -1 for an outermost one
+    path_id: Ints  # row of its path in ``paths``
+    paths: pd.DataFrame  # see ``tcprof.frames.PATHS``, in the order in which a tree is read
+    path_count: int  # how many paths there are by all names, see ``name_paths``
+    levels: list[Ints]  # the rows at each depth, outermost first
+    lane: Ints  # number of its process, thread and domain together
+    open: Nesting  # finds the open ranges of a lane
 
 
 @dataclass(frozen=True)
 class Attribution:
-    """Which activity belongs to which range.
+    """Which activity belongs to which range."""
 
-    Attributes:
-        activity: Rows of activities, one for each pair of an activity and a range that it belongs to with all ranges
-            around it: its innermost one first, then start/end ranges that cross this.
-        range: Row of that range in the hierarchy.
-        counted: Depth of the path down to which an activity counts by another pair already; 0 for most.
-        inherited: Whether the launching thread had no range open.
-        cause: For each activity why it belongs to no range, one of ``CAUSES``; empty for those that belong to one.
-    """
-
+    # Rows of activities, one for each pair of an activity and a range that it belongs to with all ranges around it:
+    # its innermost one first, then start/end ranges that cross this
     activity: Ints
-    range: Ints
-    counted: Ints
-    inherited: Bools
+    range: Ints  # row of that range in the hierarchy
+    counted: Ints  # depth of the path down to which an activity counts by another pair already; 0 for most
+    inherited: Bools  # whether the launching thread had no range open
+    # For each activity why it belongs to no range, one of ``CAUSES``; empty for those that belong to one
     cause: pd.Categorical
 
 
@@ -199,11 +182,7 @@ def ranges_of_activities(attribution: Attribution, activities: int) -> Ints:
 def innermost_of_domain(
     hierarchy: Hierarchy, attribution: Attribution, domain: str, activities: int
 ) -> tuple[Ints, Bools]:
-    """For each activity its innermost range of a domain, -1 for none; and whether another thread opened that.
-
-    Args:
-        attribution: Which activity belongs to which range.
-    """
+    """For each activity its innermost range of a domain, -1 for none; and whether another thread opened that."""
     found, inherited = np.full(activities, -1), np.zeros(activities, dtype=bool)
     of_domain = (hierarchy.ranges["domain"] == domain).to_numpy()
     pairs = np.flatnonzero(of_domain[attribution.range])[::-1]  # the innermost one comes first, so it is written last

@@ -154,11 +154,7 @@ def capture_spans(gpus: list[int], activities: pd.DataFrame, samples: pd.DataFra
 
 
 def find_borders(times: pd.DataFrame) -> dict[int, tuple[int, int]]:
-    """The first start and the last end on each GPU.
-
-    Args:
-        times: Activities or samples: gpu, start_ns and end_ns.
-    """
+    """The first start and the last end of activities or samples on each GPU."""
     gpu, start, end = (times[name].to_numpy() for name in ("gpu", "start_ns", "end_ns"))
     rows = {int(number): gpu == number for number in pd.unique(gpu)}
     return {number: (int(start[mine].min()), int(end[mine].max())) for number, mine in rows.items()}

@@ -33,24 +33,18 @@ Pair = tuple[Ints, Ints]
 
 @dataclass(frozen=True)
 class Host:
-    """The CPU of a mean step.
+    """The CPU of a mean step."""
 
-    Attributes:
-        cpu_ns: Time in which it does not wait for the GPU; NaN where no calls were recorded, or of several processes.
-        wait_ns: Time in which it does.
-        waits: The same by what is called, how often in a step, and in which range; empty for none.
-        idle_ns: Time in which the GPU idles, by why: the CPU launches, it has just waited, it works long in a range
-            that launches nothing, or the launch was there before.
-        work: Of idle time while the CPU works long between launches, by the range that is open then; empty for none.
-        launching: Those of these ranges that launch kernels, too.
-    """
-
+    # Time in which it does not wait for the GPU; NaN where no calls were recorded, or of several processes
     cpu_ns: float
-    wait_ns: float
-    waits: pd.DataFrame
+    wait_ns: float  # time in which it does
+    waits: pd.DataFrame  # the same by what is called, how often in a step, and in which range; empty for none
+    # Time in which the GPU idles, by why: the CPU launches, it has just waited, it works long in a range that
+    # launches nothing, or the launch was there before
     idle_ns: Mapping[str, float]
+    # Of idle time while the CPU works long between launches, by the range that is open then; empty for none
     work: "pd.Series[float]"
-    launching: frozenset[str]
+    launching: frozenset[str]  # those of these ranges that launch kernels, too
 
     @property
     def is_blocking(self) -> bool:
@@ -64,11 +58,7 @@ class Host:
 
 
 def find_host(analysis: Analysis, activities: pd.DataFrame, inside: StepFunction, on_cpu: Pair, count: int) -> Host:
-    """What the CPU does in a mean step.
-
-    Args:
-        inside: 1 in the steps' windows on the GPU.
-    """
+    """What the CPU does in a mean step; ``inside`` is 1 in the steps' windows on the GPU."""
     launch = launches_of(analysis.api_calls, activities)
     waits = list_waits(analysis, activities, launch)
     own = analysis.api_calls["process"].isin(activities["process"].unique()).to_numpy()
@@ -273,9 +263,7 @@ def open_ranges(analysis: Analysis, process: Ints, time: Ints) -> list[str]:
 def find_scaler_waits(analysis: Analysis, activities: pd.DataFrame, launch: Ints, waits: pd.DataFrame) -> Bools:
     """Which waits are the scaler's: between its two kernels, but not before an optimizer that looks on the GPU itself.
 
-    Args:
-        launch: The row of each one's launch; -1 where it is not known.
-        waits: What to tell apart, by start.
+    ``launch`` is the row of each activity's launch, -1 for none; the waits are in order of start.
     """
     is_kernel = (launch >= 0) & activities["kind"].isin(KERNEL_KINDS).to_numpy()
     names = activities["name"].array[is_kernel].remove_unused_categories()

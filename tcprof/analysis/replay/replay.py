@@ -27,43 +27,27 @@ _LONG = 2.0  # times the median from one iteration to the next: between them lie
 
 @dataclass(frozen=True)
 class Replay:
-    """The activities of a GPU in the order in which they started, and the waits of the CPU that launched them.
+    """The activities of a GPU in the order in which they started, and the waits of the CPU that launched them."""
 
-    Attributes:
-        launched_ns: How long the CPU was at work, waits left out, when it launched each.
-        after_ns: What lay between each and what was before it: the end of the one before on the GPU where it was
-            queued, else the call that launched it.
-        queued: Whether it was queued.
-        duration_ns: What it added to the GPU's busy time.
-        gap_ns: Mean time between queued activities.
-        latency_ns: Median time from a launch to its start on an idle GPU.
-        waited_ns: How long the CPU was at work when it began to wait.
-        last: Of each wait, the last activity that it waited for; -1 for none.
-        returned_ns: From the end of that activity to that of the wait.
-        steps: First activity of each step, and of the one that follows at once.
-        recorded_ns: Mean length of these steps as they were recorded.
-    """
-
-    launched_ns: Floats
+    launched_ns: Floats  # how long the CPU was at work, waits left out, when it launched each
+    # What lay between each and what was before it: the end of the one before on the GPU where it was queued, else the
+    # call that launched it
     after_ns: Floats
-    queued: Bools
-    duration_ns: Floats
-    gap_ns: float
-    latency_ns: float
-    waited_ns: Floats
-    last: Ints
-    returned_ns: Floats
-    steps: Pair
-    recorded_ns: float
+    queued: Bools  # whether it was queued
+    duration_ns: Floats  # what it added to the GPU's busy time
+    gap_ns: float  # mean time between queued activities
+    latency_ns: float  # median time from a launch to its start on an idle GPU
+    waited_ns: Floats  # how long the CPU was at work when it began to wait
+    last: Ints  # of each wait, the last activity that it waited for; -1 for none
+    returned_ns: Floats  # from the end of that activity to that of the wait
+    steps: Pair  # first activity of each step, and of the one that follows at once
+    recorded_ns: float  # mean length of these steps as they were recorded
     _played: dict[tuple[float, bool, float], float] = field(default_factory=dict, init=False)  # rules ask for the same
 
     def length_ns(self, cpu: float = 1.0, waits: bool = True, gpu: float = 1.0) -> float:
         """Mean length of a step, from its start to the next one's.
 
-        Args:
-            cpu: How many times as long as recorded the CPU takes.
-            waits: Whether it waits for the GPU.
-            gpu: How many times as long as recorded the activities take.
+        If the CPU takes ``cpu`` times as long as recorded, and activities ``gpu`` times; with waits for the GPU or not.
         """
         if (cpu, waits, gpu) not in self._played:
             start = np.array(self._play(cpu, waits, gpu))

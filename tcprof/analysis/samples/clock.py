@@ -31,11 +31,7 @@ DEGREES = 4.0  # of Student's t: single pieces may be far off
 
 
 def check_clocks(activities: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """The offset between samples and trace on each GPU.
-
-    Returns:
-        See ``tcprof.frames.CLOCKS``; a GPU has a row if it has both samples of GR Active and kernels.
-    """
+    """The offset between samples and trace on each GPU that has both samples of GR Active and kernels."""
     is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()
     rows = []
     for gpu, sampled in samples_by_gpu(samples).items():
@@ -83,19 +79,12 @@ def _pieces(time: Ints, whole: tuple[int, int]) -> Ints:
 
 @dataclass(frozen=True)
 class _Line:
-    """An offset that changes evenly.
+    """An offset that changes evenly."""
 
-    Attributes:
-        middle: The time at which it is ``offset``.
-        offset: In ns.
-        slope: In ns for each ns.
-        uneven_ns: By how much pieces depart from it, beyond their errors.
-    """
-
-    middle: float = 0.0
-    offset: float = 0.0
-    slope: float = 0.0
-    uneven_ns: float = 0.0
+    middle: float = 0.0  # the time at which it is ``offset``
+    offset: float = 0.0  # in ns
+    slope: float = 0.0  # in ns for each ns
+    uneven_ns: float = 0.0  # by how much pieces depart from it, beyond their errors
 
     def at(self, time: Ints | Floats) -> Floats:
         """The offset at some times."""
@@ -155,11 +144,7 @@ def _fit_line(time: Floats, offset: Floats, error: Floats) -> _Line:
 
 
 def align_samples(samples: pd.DataFrame, clocks: pd.DataFrame) -> pd.DataFrame:
-    """The samples at the time that they show, where they are stamped measurably later or earlier.
-
-    Args:
-        clocks: See ``check_clocks``.
-    """
+    """The samples at the time that they show, where they are stamped measurably later or earlier."""
     moved = moved_clocks(clocks)
     if moved.empty:
         return samples
@@ -179,11 +164,7 @@ def moved_clocks(clocks: pd.DataFrame) -> pd.DataFrame:
 
 
 def offset_errors(clocks: pd.DataFrame) -> dict[int, float]:
-    """How far the samples of each GPU may still be off, in ns, where that was measured.
-
-    Args:
-        clocks: See ``check_clocks``.
-    """
+    """How far the samples of each GPU may still be off, in ns, where that was measured."""
     known = clocks[clocks["error_ns"].notna()]
     return dict(zip(known["gpu"].tolist(), known["error_ns"].tolist(), strict=True))
 

@@ -34,14 +34,11 @@ ALL = "all"
 def find_iterations(
     instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame, wanted: str | list[int] | None = None
 ) -> pd.DataFrame:
-    """The instances of the path that iterates.
+    """The instances of the path that iterates; empty where none does.
 
     Args:
         wanted: The path, or its last names: step, or epoch / step; or the paths' rows; None: see
             ``find_iterating_paths``.
-
-    Returns:
-        See ``tcprof.frames.ITERATIONS``; empty where no path iterates.
 
     Raises:
         UsageError: No path has that name.
@@ -71,11 +68,7 @@ def find_iterations(
 def iterations_of_activities(
     hierarchy: Hierarchy, attribution: Attribution, gpu: Ints, iterations: pd.DataFrame
 ) -> Ints:
-    """For each activity the row of the iteration that it belongs to, of several the last; -1 for none.
-
-    Args:
-        attribution: Which activity belongs to which range.
-    """
+    """For each activity the row of the iteration that it belongs to, of several the last; -1 for none."""
     found = np.full(len(gpu), -1, dtype=np.int64)
     for number, of_gpu in iterations.groupby("gpu"):
         inside = np.full(len(hierarchy.ranges), -1, dtype=np.int64)
@@ -101,8 +94,7 @@ def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activitie
     Of the outermost paths with at least 5 instances that hold most of what the GPU does from the first to the last of
     them, it is that with most time on the GPU. Paths of the default domain come first, those of libraries are none, nor
     are unlike names that were folded into one path; nor is one that holds less than half of all that the GPU does,
-    where another one holds more. Namesakes have the same
-    name at the same depth: the steps of epochs that have names of their own.
+    where another one holds more. Namesakes have the same name at the same depth: steps of epochs that have names.
     """
     if instances.empty:
         return []
@@ -172,13 +164,10 @@ def _is_warm_up(duration: Floats) -> Bools:
 
 
 def parse_warm_up(given: int | str | None) -> int | None:
-    """How many first iterations are warm-up; None for those that are found to be.
-
-    Args:
-        given: A number, as text or not; ``all`` where all iterations count, so that none is warm-up; None.
+    """How many first iterations are warm-up, 0 for ``all`` to count; None for those that are found to be.
 
     Raises:
-        UsageError: It is none of these.
+        UsageError: It is neither a number, as text or not, nor ``all`` nor None.
     """
     if given is None:
         return None
@@ -194,11 +183,7 @@ def parse_warm_up(given: int | str | None) -> int | None:
 
 
 def choose_warm_up(iterations: pd.DataFrame, given: int | str | None) -> pd.DataFrame:
-    """The iterations, of which so many first ones on each GPU are warm-up; None leaves those that were found.
-
-    Args:
-        given: See ``parse_warm_up``.
-    """
+    """The iterations, of which so many first ones on each GPU are warm-up; None leaves those that were found."""
     count = parse_warm_up(given)
     return iterations if count is None else iterations.assign(warm_up=iterations["number"] < count)
 

@@ -30,21 +30,13 @@ _LONGEST = 1.5  # periods: what reaches further is followed by something else
 
 @dataclass(frozen=True)
 class Sequence:
-    """What is looked at for repetitions.
+    """What is looked at for repetitions."""
 
-    Attributes:
-        elements: Numbers that stand for the elements, from 0.
-        kinds: Numbers of what the elements are, without their details.
-        weight: What each element counts.
-        starting: Elements at which something happens that happens where a repetition begins, if it does at all.
-        several: Elements that stand for several things, of which it is not known what they are.
-    """
-
-    elements: Ints
-    kinds: Ints
-    weight: Floats
-    starting: Bools
-    several: Bools
+    elements: Ints  # numbers that stand for the elements, from 0
+    kinds: Ints  # numbers of what the elements are, without their details
+    weight: Floats  # what each element counts
+    starting: Bools  # elements at which something happens that happens where a repetition begins, if it does at all
+    several: Bools  # elements that stand for several things, of which it is not known what they are
 
 
 @dataclass(frozen=True)
@@ -59,29 +51,19 @@ class _Runs:
 
 @dataclass(frozen=True)
 class _Period:
-    """A period of about some length.
+    """A period of about some length."""
 
-    Attributes:
-        length: That length.
-        runs: Runs as long as it allows, by which elements that are repeated are told.
-        anchors: The runs that its anchor is one of.
-        anchor: Number of the run whose repetitions cover most of the weight.
-        cover: How much they do.
-    """
-
-    length: int
-    runs: _Runs
-    anchors: _Runs
-    anchor: int
-    cover: float
+    length: int  # that length
+    runs: _Runs  # runs as long as it allows, by which elements that are repeated are told
+    anchors: _Runs  # the runs that its anchor is one of
+    anchor: int  # number of the run whose repetitions cover most of the weight
+    cover: float  # how much they do
 
 
 def find_repetitions(sequence: Sequence) -> tuple[Ints, Ints]:
-    """The repetitions of the longest period that explains more than any shorter one.
+    """The first element of each repetition of the longest period that explains more than any shorter one, and its end.
 
-    Returns:
-        The first element of each repetition, and the one after its last; none where fewer than three hold most of the
-        weight.
+    None where fewer than three hold most of the weight.
     """
     none = np.empty(0, dtype=np.int64)
     if len(sequence.elements) < FEWEST_PERIODS or not sequence.weight.sum() > 0:

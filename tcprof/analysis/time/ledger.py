@@ -37,15 +37,7 @@ def keep_ledger(
     kernel_fit: KernelFit,
     kernels: pd.DataFrame,
 ) -> pd.DataFrame:
-    """What became of each GPU's activity time, kernel time and tensor-active time.
-
-    Args:
-        attribution: Which activity belongs to which range.
-        kernel_fit: See ``tcprof.analysis.kernels.launches.fit_kernels``.
-
-    Returns:
-        See ``tcprof.frames.LEDGER``; the entries of an account add up to all of it.
-    """
+    """What became of each GPU's activity time, kernel time and tensor-active time: each adds up to all of it."""
     rows = []
     for gpu in sorted({*activities["gpu"].unique().tolist(), *samples["gpu"].unique().tolist()}):
         mine = (activities["gpu"] == gpu).to_numpy()
