@@ -11,7 +11,7 @@ from tcprof.analysis.modules.assignment import ModuleAssignment
 from tcprof.analysis.modules.tree import ALL, OTHER_CODE, PHASES
 from tcprof.analysis.time.account import Account, Evidence
 from tcprof.analysis.time.mfu import rate_useful, useful_of_launches
-from tcprof.analysis.time.range_metrics import range_rates, values_of_evidence
+from tcprof.analysis.time.range_metrics import range_rates, values_of_launches
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import LARGEST_UNCOVERED_PCT, MODULES
 
@@ -38,7 +38,7 @@ def summarize_modules(
     gpu, module, phase = _places(launches, assignment)
     if (phase == OTHER_CODE).all():
         return MODULES.empty()
-    values = pd.DataFrame(dict(values_of_evidence(account, evidence))).assign(
+    values = pd.DataFrame(dict(values_of_launches(launches, account.kernels, evidence.activities["kind"]))).assign(
         kernel_count=1, **useful_of_launches(launches, account.kernels)
     )
     keys = _keys_by_depth(launches, iterations, assignment)
