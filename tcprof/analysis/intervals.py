@@ -59,6 +59,12 @@ def enumerate_keys(keys: Ints) -> tuple[Ints, Ints]:
     return np.flatnonzero(present), (np.cumsum(present) - 1)[keys]
 
 
+def open_times(start: Ints, end: Ints) -> "StepFunction":
+    """1 while at least one of some intervals is open."""
+    _, start, end = union(np.zeros(len(start), dtype=np.int64), start, end)
+    return StepFunction(start, end, np.ones(len(start)))
+
+
 def search(times: Ints, wanted: Ints | Floats, side: Literal["left", "right"] = "left") -> Ints:
     """As ``np.searchsorted``, but what is wanted is looked for in order: far quicker where there is much of both."""
     if np.all(wanted[1:] >= wanted[:-1]):
@@ -163,6 +169,11 @@ class StepFunction:
         if not known.all():
             for name, array in (("start", self.start), ("end", self.end), ("value", self.value)):
                 object.__setattr__(self, name, array[known])
+
+    @property
+    def known_ns(self) -> int:
+        """For how long it is known."""
+        return int((self.end - self.start).sum())
 
     def between(self, low: int, high: int) -> "StepFunction":
         """The steps that overlap [low, high), whole."""

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.analysis import Analysis
-from tcprof.analysis.intervals import OpenIntervals, StepFunction, union
+from tcprof.analysis.intervals import OpenIntervals, StepFunction, open_times
 from tcprof.analysis.samples.interval_estimates import find_medians
 from tcprof.analysis.time.timeline import IDLE, classes_of_activities
 from tcprof.arrays import Ints, pick_rows, rows_of_gpu
@@ -43,7 +43,8 @@ def measure_mean_iteration(analysis: Analysis, gpu: int) -> MeanIteration | None
     count = len(first)
     if not count:
         first, last = start.min(keepdims=True), end.max(keepdims=True)
-    _, low, high = union(np.zeros_like(first), first, last)
+    windows = open_times(first, last)
+    low, high = windows.start, windows.end
     if not len(low):  # all work was in no time
         return None
     # Idle time is a class of its own, so that both are summed one after the other: there may be millions of pieces.
@@ -51,7 +52,7 @@ def measure_mean_iteration(analysis: Analysis, gpu: int) -> MeanIteration | None
     idle = _sum_up(_pieces_of_idle(analysis, gpu, start, end, low, high), low)
     parts = pd.concat([work, idle]).sort_values(_KEYS, ignore_index=True)
     parts[["time_ns", "launch_count"]] /= max(count, 1)
-    return MeanIteration(count, float((high - low).sum()) / max(count, 1), paths, parts[parts["time_ns"] > 0])
+    return MeanIteration(count, windows.known_ns / max(count, 1), paths, parts[parts["time_ns"] > 0])
 
 
 def _sum_up(pieces: pd.DataFrame, low: Ints) -> pd.DataFrame:
@@ -79,7 +80,7 @@ def _pieces_of_work(analysis: Analysis, mine: Ints, low: Ints, high: Ints) -> pd
     start, end = (analysis.activities[name].to_numpy()[mine] for name in ("start_ns", "end_ns"))
     # Outside of the windows all time is taken.
     border = np.concatenate([[min(int(start.min()), int(low[0]))], high]), np.append(low, max(end.max(), high[-1]))
-    _, *taken = union(np.zeros_like(border[0]), *border)
+    taken = open_times(*border)
     own, begin = np.zeros(len(mine)), start.copy()
     for number in range(IDLE):
         rows = np.flatnonzero(of_class == number)
@@ -89,10 +90,8 @@ def _pieces_of_work(analysis: Analysis, mine: Ints, low: Ints, high: Ints) -> pd
         reach = np.maximum.accumulate(end[rows])
         begin[rows[1:]] = np.maximum(start[rows[1:]], reach[:-1])
         finish = np.maximum(end[rows], begin[rows])
-        is_taken = StepFunction(taken[0], taken[1], np.ones(len(taken[0])))
-        own[rows] = finish - begin[rows] - is_taken.integral(begin[rows], finish)
-        both = (np.concatenate(pair) for pair in ((taken[0], start[rows]), (taken[1], end[rows])))
-        _, *taken = union(np.zeros(len(taken[0]) + len(rows), dtype=np.int64), *both)
+        own[rows] = finish - begin[rows] - taken.integral(begin[rows], finish)
+        taken = open_times(np.append(taken.start, start[rows]), np.append(taken.end, end[rows]))
     kept = np.flatnonzero(own > 0)
     of_launch = np.full(len(analysis.activities), -1)
     of_launch[launched["activity"].to_numpy()] = np.arange(len(launched))
@@ -109,8 +108,8 @@ def _pieces_of_work(analysis: Analysis, mine: Ints, low: Ints, high: Ints) -> pd
 
 def _pieces_of_idle(analysis: Analysis, gpu: int, start: Ints, end: Ints, low: Ints, high: Ints) -> pd.DataFrame:
     """The gaps in which nothing runs within some windows."""
-    _, first, last = union(np.zeros_like(start), start, end)
-    gaps = StepFunction(last[:-1], first[1:], np.ones(max(len(first) - 1, 0)))
+    busy = open_times(start, end)
+    gaps = StepFunction(busy.end[:-1], busy.start[1:], busy.value[1:])
     window, step, length = gaps.overlaps(low, high)
     begin = np.maximum(gaps.start[step], low[window])
     path = _innermost(analysis, gpu, begin, begin + length)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.intervals import OpenIntervals, StepFunction, union
+from tcprof.analysis.intervals import OpenIntervals, StepFunction, open_times
 from tcprof.analysis.ranges.projection import launches_of
 from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER_DOMAIN
 from tcprof.arrays import Bools, Ints, pick_rows
@@ -67,12 +67,13 @@ def find_host(analysis: Analysis, activities: pd.DataFrame, inside: StepFunction
     end = launches["returned_ns"].fillna(launches["start_ns"] + CALL_NS).to_numpy(np.int64)
     launching = _find_launching(analysis, activities)
     idle, work = _explain_idle(analysis, activities, launch, (start, end), waits, inside, launching)
-    on_cpu_ns, wait_ns = _measure(on_cpu, waits)
+    steps, waited = open_times(*on_cpu), open_times(waits["start_ns"].to_numpy(), waits["end_ns"].to_numpy())
+    wait_ns = float(steps.integral(waited.start, waited.end).sum())
     several = launches["process"].nunique() != 1
     return Host(
-        cpu_ns=float("nan") if several else (on_cpu_ns - wait_ns) / count,
+        cpu_ns=float("nan") if several else (steps.known_ns - wait_ns) / count,
         wait_ns=wait_ns / count,
-        waits=_sum_waits(analysis, waits, on_cpu, int(activities["process"].iloc[0]), count),
+        waits=_sum_waits(analysis, waits, steps, int(activities["process"].iloc[0]), count),
         idle_ns={name: value / count for name, value in idle.items()},
         work=work / count,
         launching=launching,
@@ -155,16 +156,9 @@ def _list_blocking(analysis: Analysis, activities: pd.DataFrame, launch: Ints) -
     return pd.DataFrame({"name": LAUNCH_THAT_BLOCKS, **times}).astype({"name": object})
 
 
-def _measure(on_cpu: Pair, waits: pd.DataFrame) -> tuple[float, float]:
-    """Length of the steps on the CPU, and of the waits in them."""
-    inside = _inside(on_cpu)
-    _, start, end = union(np.zeros(len(waits), np.int64), waits["start_ns"].to_numpy(), waits["end_ns"].to_numpy())
-    return float((inside.end - inside.start).sum()), float(inside.integral(start, end).sum())
-
-
-def _sum_waits(analysis: Analysis, waits: pd.DataFrame, on_cpu: Pair, process: int, count: int) -> pd.DataFrame:
+def _sum_waits(analysis: Analysis, waits: pd.DataFrame, steps: StepFunction, process: int, count: int) -> pd.DataFrame:
     """Time and number of waits in a step, by what is called, with the range that is mostly open then."""
-    time = _inside(on_cpu).integral(waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64))
+    time = steps.integral(waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64))
     inside = waits.assign(time_ns=time)[time > 0]
     found = inside.groupby("name")["time_ns"].agg(["sum", "size"]) / count
     start = inside["start_ns"].to_numpy(np.int64)
@@ -172,12 +166,6 @@ def _sum_waits(analysis: Analysis, waits: pd.DataFrame, on_cpu: Pair, process: i
     places = inside.assign(range=names).groupby(["name", "range"])["time_ns"].sum().sort_values()
     found["range"] = places.reset_index("range").groupby(level=0)["range"].last()
     return found.rename(columns={"sum": "time_ns", "size": "count"}).sort_values("time_ns", ascending=False)
-
-
-def _inside(windows: Pair) -> StepFunction:
-    """1 in windows."""
-    _, start, end = union(np.zeros_like(windows[0]), *windows)
-    return StepFunction(start, end, np.ones(len(start)))
 
 
 def _explain_idle(
@@ -191,8 +179,8 @@ def _explain_idle(
 ) -> tuple[dict[str, float], "pd.Series[float]"]:
     """The GPU's idle time in the steps, by what the CPU did until it launched what came next."""
     begins, ends = (activities[name].to_numpy() for name in ("start_ns", "end_ns"))
-    _, first, last = union(np.zeros_like(begins), begins, ends)
-    idle_from, idle_to = last[:-1], first[1:]
+    busy = open_times(begins, ends)
+    idle_from, idle_to = busy.end[:-1], busy.start[1:]
     order = np.argsort(begins, kind="stable")
     following = order[np.searchsorted(begins[order], idle_to)]
     row = launch[following]

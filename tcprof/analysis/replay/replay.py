@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.intervals import union
+from tcprof.analysis.intervals import open_times
 from tcprof.analysis.ranges.projection import launches_of
 from tcprof.analysis.replay.host import LAUNCH_THAT_BLOCKS, OF_QUEUE, Pair, list_waits
 from tcprof.arrays import Bools, Floats, Ints, rows_of_gpu
@@ -109,9 +109,8 @@ def _make(activities: pd.DataFrame, launched: Ints, waits: pd.DataFrame, steps: 
     before = np.append(start[0], reach[:-1])
     queued = launched <= before - _QUEUED_NS
     after = np.maximum(0, start - np.where(queued, before, np.maximum(launched, before))).astype(np.float64)
-    _, began, ended = union(
-        np.zeros(len(waits), np.int64), waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64)
-    )
+    waited = open_times(waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64))
+    began, ended = waited.start, waited.end
     last = np.searchsorted(reach, ended, side="right") - 1
     done = np.where(last >= 0, reach[np.maximum(last, 0)], 0)
     on_idle = ~queued & (launched > before)
@@ -162,8 +161,7 @@ def measure_length(analysis: Analysis, gpu: int) -> float:
     if found is None:
         return float("nan")
     _, count, windows, _ = found
-    _, first, last = union(np.zeros_like(windows[0]), *windows)
-    return float((last - first).sum()) / count
+    return open_times(*windows).known_ns / count
 
 
 def _reach_to_next(number: Ints, start: Floats, end: Floats) -> tuple[Ints, Ints]:

@@ -6,12 +6,12 @@ in pieces, by samples around the longest pauses of each. A line through the piec
 drift apart; what departs from the line is an error that nothing corrects.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.intervals import StepFunction, run_starts, union
+from tcprof.analysis.intervals import StepFunction, open_times, run_starts
 from tcprof.analysis.samples.borders import LEAST_OFFSET_NS
 from tcprof.analysis.samples.copies import find_own_moves
 from tcprof.analysis.samples.offsets import ENGINE_LEAD_NS, LOWEST_CORRELATION, OFFSETS, compare, measure_offset
@@ -176,8 +176,8 @@ def _move(samples: pd.DataFrame, late: int | Ints) -> pd.DataFrame:
 def _busy(kernels: pd.DataFrame) -> StepFunction:
     """1 while a kernel runs, or is about to follow the one before."""
     start, end = kernels["start_ns"].to_numpy(), kernels["end_ns"].to_numpy()
-    _, begin, finish = union(np.zeros(len(kernels), dtype=np.int64), start, np.maximum(end, start + 1) + BRIDGED_NS)
-    return StepFunction(begin, finish - BRIDGED_NS, np.ones(len(begin)))
+    bridged = open_times(start, np.maximum(end, start + 1) + BRIDGED_NS)
+    return replace(bridged, end=bridged.end - BRIDGED_NS)
 
 
 def _shows_moves(activities: pd.DataFrame, samples: pd.DataFrame) -> Bools:

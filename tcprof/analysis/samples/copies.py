@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.intervals import StepFunction, open_times
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import DEVICE_TO_DEVICE, DEVICE_TO_HOST, HOST_TO_DEVICE
 
@@ -67,8 +67,7 @@ def _are_own(activities: pd.DataFrame) -> Bools:
 def _when(activities: pd.DataFrame, those: Bools) -> StepFunction:
     """When at least one of those ran."""
     start, end = (activities[name].to_numpy()[those] for name in ("start_ns", "end_ns"))
-    _, start, end = union(np.zeros(len(start), dtype=np.int64), start, end)
-    return StepFunction(start, end, np.ones(len(start)))
+    return open_times(start, end)
 
 
 def find_copies(activities: pd.DataFrame) -> Copies:

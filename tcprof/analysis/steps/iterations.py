@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.intervals import open_times, union
 from tcprof.analysis.ranges.paths import OTHERS, SEPARATOR
 from tcprof.analysis.ranges.projection import Attribution, Hierarchy
 from tcprof.analysis.samples.sampling import NORMAL_95
@@ -121,10 +121,8 @@ def _shares(instances: pd.DataFrame, group: Ints, groups: int, activities: pd.Da
     inside, between, total = np.zeros(groups), np.zeros(groups), 0.0
     known = instances["gpu_start_ns"].notna().to_numpy()
     for gpu, work in activities.groupby("gpu"):
-        begin, finish = (work[name].to_numpy() for name in ("start_ns", "end_ns"))
-        _, begin, finish = union(np.zeros_like(begin), begin, finish)
-        busy = StepFunction(begin, finish, np.ones(len(begin)))
-        total += float((finish - begin).sum())
+        busy = open_times(work["start_ns"].to_numpy(), work["end_ns"].to_numpy())
+        total += busy.known_ns
         rows = np.flatnonzero(known & (instances["gpu"] == gpu).to_numpy())
         windows = (instances[name].to_numpy()[rows].astype(np.int64) for name in ("gpu_start_ns", "gpu_end_ns"))
         of_group, start, end = union(group[rows], *windows)
