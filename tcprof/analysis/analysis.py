@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -16,10 +16,10 @@ from tcprof.analysis.ranges import summary
 from tcprof.analysis.ranges.instances import Work, busy_time, instance_windows, list_instances
 from tcprof.analysis.ranges.projection import Attribution, Hierarchy, attribute, build_hierarchy, ranges_of_activities
 from tcprof.analysis.samples.clock import align_samples, check_clocks
-from tcprof.analysis.samples.sampling import Tensor, Windows, tensor_functions, without_errors
+from tcprof.analysis.samples.sampling import Tensor, tensor_functions, without_errors
 from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER, add_to_ranges, find_ordered_iterations
 from tcprof.analysis.steps.iterations import choose_warm_up, find_iterating_paths, find_iterations, find_left_out
-from tcprof.analysis.time.account import NO_ACCOUNT, Account, Evidence
+from tcprof.analysis.time.account import NO_ACCOUNT, Evidence
 from tcprof.arrays import return_freed_memory
 from tcprof.frames import GPUS, INSTANCES, MODULES, RANGES, SAMPLE_METRICS, WORK, plain_texts
 from tcprof.sources import Recording, Samples, Source
@@ -31,6 +31,7 @@ WINDOWS = ("host", "gpu", "busy")
 # What a fit needs beside Tensor Active, for the SM clock and for what bounds a kernel: else the verdict on a recording
 # would depend on the metrics that a command shows.
 _OF_FIT = ("pipe_cycles", "sm_active_pct", "sm_issue_pct", "dram_read_pct", "dram_write_pct", "l2_cycles", *WORK)
+_AS_READ = ("recording", "activities", "api_calls", "waits", "clocks")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -118,39 +119,34 @@ def analyze(
         UsageError: There is no such warm-up, or no such range.
     """
     recorded = _read(source, metrics, kernels)
-    activities, samples = recorded.activities, recorded.samples
-    gpus, used = list_gpus(source.gpus(), samples.frame, activities)
-    hierarchy, attribution, instances, work, chosen = _place(source, recorded, used, iteration)
-    fit = _fit(recorded, hierarchy, attribution, gpus) if kernels else None
-    tensor = tensor_functions(samples.frame, rate_launches(activities, fit))
-    return_freed_memory()
+    activities, samples, duration_ns = recorded.activities, recorded.samples.frame, recorded.recording.duration_ns
+    gpus, used = list_gpus(source.gpus(), samples, activities)
+    placed, instances, work, chosen = _place(source, recorded, used, iteration)
+    paths, attribution = placed.hierarchy.paths, placed.attribution
+    fit = _fit(placed, gpus) if kernels else None
+    tensor = tensor_functions(samples, rate_launches(activities, fit))
     windows = instance_windows(instances, work, window)
     instances = summary.measure_instances(instances, windows, tensor)
-    iterations = choose_warm_up(find_iterations(instances, hierarchy.paths, activities, chosen), warm_up)
+    iterations = choose_warm_up(find_iterations(instances, paths, activities, chosen), warm_up)
     instances = instances.assign(warm_up=find_left_out(instances, iterations))
-    evidence = Evidence(activities, samples.frame, gpus, hierarchy, attribution, instances, work, peak_tflops, window)
-    ranges, tensor = _summarize(evidence, windows, tensor, used, recorded.recording.duration_ns, samples.tensor_source)
-    ranges, instances, account, modules = _account(evidence, fit, ranges, iterations)
+    rounded = recorded.samples.tensor_source == "rounded"
+    captures = summary.summarize_capture(used, activities, attribution, samples, duration_ns, tensor)
+    per_path = summary.summarize_paths(instances, windows, work, paths, tensor, rounded)
+    tensor = without_errors(tensor)
+    evidence = Evidence(activities, samples, gpus, placed.hierarchy, attribution, instances, work, peak_tflops, window)
     return kind(
         window=window,
-        tensor_source=samples.tensor_source,
+        tensor_source=recorded.samples.tensor_source,
         gpus=gpus,
-        samples=samples.frame,
-        nvtx_ranges=hierarchy.ranges,
-        paths=hierarchy.paths,
-        ranges=ranges,
-        instances=instances,
+        samples=samples,
+        nvtx_ranges=placed.hierarchy.ranges,
+        paths=paths,
         iterations=iterations,
-        recording=recorded.recording,
-        activities=activities,
-        api_calls=recorded.api_calls,
-        waits=recorded.waits,
-        clocks=recorded.clocks,
-        **vars(account),
-        modules=modules,
-        outside=summary.measure_outside(used, activities, samples.frame, recorded.recording.duration_ns, tensor),
+        **{name: getattr(recorded, name) for name in _AS_READ},
+        **_account(evidence, fit, RANGES.concat([captures, per_path]), iterations),
+        outside=summary.measure_outside(used, activities, samples, duration_ns, tensor),
         tensor=tensor,
-        observed=observe(source, samples, recorded.hierarchy, activities, recorded.attribution),
+        observed=observe(source, recorded.samples, recorded.hierarchy, activities, recorded.attribution),
     )
 
 
@@ -188,66 +184,48 @@ def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
 
 def _place(
     source: Source, recorded: _Recorded, gpus: list[int], iteration: str | None
-) -> tuple[Hierarchy, Attribution, pd.DataFrame, Work, str | list[int]]:
+) -> tuple[_Recorded, pd.DataFrame, Work, str | list[int]]:
     """The ranges with what belongs to them, and what iterates, see ``find_iterations``."""
     hierarchy, attribution, activities = recorded.hierarchy, recorded.attribution, recorded.activities
     instances, work = list_instances(hierarchy, attribution, activities, gpus)
     if iteration not in (None, KERNEL_ORDER):
-        return hierarchy, attribution, instances, work, iteration
+        return recorded, instances, work, iteration
     chosen = [] if iteration else find_iterating_paths(instances, hierarchy.paths, activities)
     with_geometry = activities if recorded.has_geometry or chosen else source.activities(geometry=True)
     ordered = None if chosen else find_ordered_iterations(recorded.api_calls, with_geometry)
     if ordered is None:
-        return hierarchy, attribution, instances, work, iteration or chosen
-    hierarchy, attribution = add_to_ranges(ordered, hierarchy, attribution)
-    instances, work = list_instances(hierarchy, attribution, activities, gpus)
-    return hierarchy, attribution, ordered.set_windows(instances, len(recorded.hierarchy.ranges)), work, KERNEL_ORDER
+        return recorded, instances, work, iteration or chosen
+    wider, attribution = add_to_ranges(ordered, hierarchy, attribution)
+    instances, work = list_instances(wider, attribution, activities, gpus)
+    placed = replace(recorded, hierarchy=wider, attribution=attribution)
+    return placed, ordered.set_windows(instances, len(hierarchy.ranges)), work, KERNEL_ORDER
 
 
-def _fit(recorded: _Recorded, hierarchy: Hierarchy, attribution: Attribution, gpus: pd.DataFrame) -> "KernelFit":
+def _fit(placed: _Recorded, gpus: pd.DataFrame) -> "KernelFit":
     """The fit of all launches, each by the path of its innermost range."""
     from tcprof.analysis.kernels.launches import fit_kernels  # here, since what needs no fit should not wait for it
 
-    activities = recorded.activities
-    path_id = np.append(hierarchy.path_id, -1)[ranges_of_activities(attribution, len(activities))]
+    activities = placed.activities
+    path_id = np.append(placed.hierarchy.path_id, -1)[ranges_of_activities(placed.attribution, len(activities))]
     return_freed_memory()
-    return fit_kernels(activities, path_id, recorded.samples.frame, gpus, recorded.clocks)
-
-
-def _summarize(
-    evidence: Evidence,
-    windows: Windows,
-    tensor: dict[int, Tensor],
-    gpus: list[int],
-    duration_ns: float,
-    tensor_source: str,
-) -> tuple[pd.DataFrame, dict[int, Tensor]]:
-    """The range summary, from samples and counts: of each GPU the whole capture, then the paths."""
-    per_path = summary.summarize_paths(
-        evidence.instances, windows, evidence.work, evidence.hierarchy.paths, tensor, tensor_source == "rounded"
-    )
-    return_freed_memory()
-    capture = summary.summarize_capture(
-        gpus, evidence.activities, evidence.attribution, evidence.samples, duration_ns, tensor
-    )
-    ranges = RANGES.concat([capture, per_path]).sort_values("gpu", kind="stable", ignore_index=True)
-    return ranges, without_errors(tensor)
+    return fit_kernels(activities, path_id, placed.samples.frame, gpus, placed.clocks)
 
 
 def _account(
     evidence: Evidence, fit: "KernelFit | None", ranges: pd.DataFrame, iterations: pd.DataFrame
-) -> tuple[pd.DataFrame, pd.DataFrame, Account, pd.DataFrame]:
+) -> dict[str, Any]:
     """The ranges, the instances, the account of the time, and the modules; without a fit only what needs none."""
     return_freed_memory()
-    instances = evidence.instances
+    ranges, instances = ranges.sort_values("gpu", kind="stable", ignore_index=True), evidence.instances
     busy = busy_time(instances, evidence.work, np.arange(len(instances)), len(instances))
     instances = INSTANCES.conform(instances.assign(busy_ns=np.where(instances["activity_count"] > 0, busy, np.nan)))
-    if fit is None:
-        return ranges, instances, NO_ACCOUNT, MODULES.empty()
-    from tcprof.analysis.accounting import make_account, rate  # here, since what needs no fit should not wait
+    account, modules = NO_ACCOUNT, MODULES.empty()
+    if fit is not None:
+        from tcprof.analysis.accounting import make_account, rate  # here, since what needs no fit should not wait
 
-    account, modules = make_account(evidence, fit, iterations)
-    return *rate(ranges, instances, account, evidence), account, modules
+        account, modules = make_account(evidence, fit, iterations)
+        ranges, instances = rate(ranges, instances, account, evidence)
+    return {"ranges": ranges, "instances": instances, "modules": modules, **vars(account)}
 
 
 def list_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:

@@ -79,6 +79,7 @@ def tensor_functions(samples: pd.DataFrame, launches: Mapping[int, Rates] | None
             split,
             launch_errors(of_launches),
         )
+    return_freed_memory()
     return functions
 
 
