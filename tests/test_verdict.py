@@ -13,7 +13,7 @@ from report_inputs import HOSTILE, make_analysis, make_empty, make_samples, summ
 from slow import first, slow
 
 import tcprof
-from tcprof.analysis.typical import find_typical
+from tcprof.analysis.mean_iteration import find_typical
 from tcprof.findings.iterations import measure_iterations
 from tcprof.frames import SAMPLES
 from tcprof.units import format_interval, format_ns, format_pct, format_pct_interval

@@ -9,9 +9,9 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.kernels.names import GRAPH, parse_name
-from tcprof.analysis.picking import rows_of_gpu
 from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE
 from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER
+from tcprof.arrays import rows_of_gpu
 from tcprof.findings.recording_cost import idle_alone, measure_cost
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
 from tcprof.untrusted import one_line

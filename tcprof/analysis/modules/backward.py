@@ -25,20 +25,14 @@ _NODE = re.compile(r"(?P<op>\w+?)Backward\d*")
 
 @dataclass(frozen=True)
 class Backward:
-    """What the ranges of ops belong to; one value for each range.
+    """What the ranges of ops belong to; one value for each range."""
 
-    Attributes:
-        engine: The innermost range of the autograd engine that it lies in or is, ``NONE`` for none.
-        forward: The range of the op of the forward pass that made its node, ``NONE`` where there is none or it is not
-            known.
-        recompute: Whether it lies in the node of a checkpoint, but in none of the nodes that this one has run in turn.
-        optimizer: Whether it lies in a step of an optimizer.
-    """
-
-    engine: Ints
+    engine: Ints  # the innermost range of the autograd engine that it lies in or is, ``NONE`` for none
+    # the range of the op of the forward pass that made its node, ``NONE`` where there is none or it is not known
     forward: Ints
+    # whether it lies in the node of a checkpoint, but in none of the nodes that this one has run in turn
     recompute: Bools
-    optimizer: Bools
+    optimizer: Bools  # whether it lies in a step of an optimizer
 
 
 def trace_back(hierarchy: Hierarchy) -> Backward:
@@ -76,10 +70,7 @@ def _are_named(names: pd.Series, is_op: Bools, so: Callable[[str], bool]) -> Boo
 
 
 def _find_makers(ranges: pd.DataFrame, nodes: Ints, made: Ints) -> Ints:
-    """For each node the last op before it that carries its number: one of its name, where there is one.
-
-    Every thread numbers nodes for itself, so that several ops may carry a number; the name tells them apart.
-    """
+    """For each node the last op before it that carries its number: one of its name, where there is one."""
     if not len(nodes):
         return np.empty(0, dtype=np.int64)
     involved = ranges.iloc[np.append(nodes, made)]
