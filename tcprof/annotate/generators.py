@@ -27,7 +27,6 @@ class Generators:
     Args:
         begin: Called with the model before its method; never raises.
         end: Called with it after the method.
-        is_compiling: PyTorch's function that tells whether torch.compile traces the caller.
     """
 
     def __init__(self, begin: Callable[[object], object], end: Callable[[object], object], is_compiling: Any) -> None:

@@ -42,11 +42,7 @@ class Optimizers:
 
 
 class Steps:
-    """The open step and phase of one thread.
-
-    Args:
-        optimizers: Those of the program, by identity; shared by all threads.
-    """
+    """The open step and phase of one thread; the optimizers, by identity, are shared by all threads."""
 
     def __init__(self, ranges: Ranges, optimizers: Optimizers) -> None:
         self._ranges, self._optimizers = ranges, optimizers
@@ -78,11 +74,7 @@ class Steps:
         self._begin_forward()
 
     def begin_generation(self, root: str, *, evaluates: bool) -> None:
-        """The program has a model call itself again and again, from its first call on a step each.
-
-        Args:
-            evaluates: Whether it was trained before, and is now tried.
-        """
+        """The program has a model call itself again and again, from its first call on a step each."""
         self._follow_call(root, trains=False, evaluates=evaluates)
         if self._trains:
             self._begin_forward()

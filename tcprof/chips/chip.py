@@ -51,34 +51,19 @@ class Rate:
 
 @dataclass(frozen=True)
 class Board:
-    """A product with the chip; its chips have different numbers of SMs, clocks and memory.
+    """A product with the chip; its chips have different numbers of SMs, clocks and memory."""
 
-    Attributes:
-        names: A regular expression that finds its names in exports, such as NVIDIA H200.
-        sm_count: Streaming multiprocessors.
-        boost_clock_hz: The SM clock that its peaks are stated at.
-        bandwidth_bytes_per_s: Of its memory.
-        l2_bandwidth_bytes_per_s: The most that its L2 cache was seen to give.
-        peak_tflops: Stated peaks, dense, by precision.
-        source: Where this is known from.
-        l2_source: Where the bandwidth of the L2 cache is known from.
-    """
-
-    names: str = ""
-    sm_count: float = UNKNOWN
-    boost_clock_hz: float = UNKNOWN
-    bandwidth_bytes_per_s: float = UNKNOWN
-    l2_bandwidth_bytes_per_s: float = UNKNOWN
-    peak_tflops: Mapping[str, float] = field(default_factory=dict)
-    source: str = ""
-    l2_source: str = ""
+    names: str = ""  # A regular expression that finds its names in exports, such as NVIDIA H200
+    sm_count: float = UNKNOWN  # streaming multiprocessors
+    boost_clock_hz: float = UNKNOWN  # the SM clock that its peaks are stated at
+    bandwidth_bytes_per_s: float = UNKNOWN  # of its memory
+    l2_bandwidth_bytes_per_s: float = UNKNOWN  # the most that its L2 cache was seen to give
+    peak_tflops: Mapping[str, float] = field(default_factory=dict)  # stated peaks, dense, by precision
+    source: str = ""  # where this is known from
+    l2_source: str = ""  # where the bandwidth of the L2 cache is known from
 
     def stated_peak(self, precision: str, accumulator: str = "") -> float:
-        """The peak that is stated for a precision; NaN where there is none.
-
-        Args:
-            precision: See ``Chip.flop_per_cycle``.
-        """
+        """The peak that is stated for a precision, see ``Chip.flop_per_cycle``; NaN where there is none."""
         return _common(_value_of(self.peak_tflops, name, accumulator) for name in precision.split("/"))
 
 

@@ -52,8 +52,6 @@ def lacks(precision: str, chip: str, gpu: str) -> bool:
     """Whether it is known that a GPU has no matrix instruction in a precision: no board with its chip has one.
 
     Args:
-        precision: One of ``PRECISIONS``.
-        chip: As for ``find_chip``.
         gpu: The GPU's name: it tells the chip in exports that name none.
     """
     files = _read_folder(DATA)
@@ -107,7 +105,6 @@ def metric_names(column: str) -> frozenset[str]:
 
 @cache
 def _read_folder(folder: Path) -> tuple[ChipFile, ...]:
-    """The files of a folder, by name."""
     return tuple(read_file(path) for path in sorted(folder.glob("*.toml")))
 
 
@@ -159,7 +156,6 @@ def _metric(column: str, given: dict[str, Any], sources: dict[str, str]) -> Metr
 
 
 def _number(name: str, content: dict[str, Any], sources: dict[str, str]) -> float:
-    """A figure with its source; NaN where the file has none."""
     if name not in content:
         return UNKNOWN
     given = content[name]
@@ -169,7 +165,6 @@ def _number(name: str, content: dict[str, Any], sources: dict[str, str]) -> floa
 
 
 def _gpus(given: dict[str, Any] | None, sources: dict[str, str]) -> str:
-    """The expression that finds GPUs by name."""
     if given is None:
         return ""
     _check_keys("gpus", given, {"names", "source"})

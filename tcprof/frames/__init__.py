@@ -1,7 +1,6 @@
 """The frames of tcprof: each kind of frame has one Schema, and every column of it a dtype, a unit and a meaning.
 
-A frame that leaves a module has been conformed to its Schema by the one who made it, so that its readers need not
-ask. ``docs/metrics.md`` is generated from this package.
+Whoever makes a frame conforms it to its Schema. ``docs/metrics.md`` is generated from this package.
 """
 
 from tcprof.frames.accounts import CLOCKS, LEDGER, OUTSIDE, TIMELINE

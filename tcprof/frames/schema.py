@@ -69,11 +69,7 @@ class Column:
         return units.format_value(value, self.unit)
 
     def lacks_pct(self, row: Mapping[Any, Any]) -> Any:
-        """The share, in percent, of what is not in the row's value; of a frame, for each row.
-
-        Args:
-            row: Has the column of what the value lacks, or of the time that was sampled.
-        """
+        """The share, in percent, of what is not in the row's value; of a frame, for each row."""
         return 100 - row[self.covered] if self.covered else row[self.lacking] if self.lacking else 0.0
 
     def is_lower_bound(self, row: Mapping[Any, Any]) -> bool:
@@ -90,11 +86,6 @@ class Schema:
     columns: tuple[Column, ...]
 
     def __getitem__(self, name: str) -> Column:
-        """The column of that name.
-
-        Raises:
-            KeyError: There is none: a defect of the caller.
-        """
         for column in self.columns:
             if column.name == name:
                 return column
@@ -108,8 +99,7 @@ class Schema:
     def conform(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The same rows with exactly this Schema's columns, in order, with their dtypes and a fresh index.
 
-        Args:
-            frame: Has at least the Schema's columns that are not float; a float column that is absent is unknown.
+        An absent column of floats is unknown.
 
         Raises:
             KeyError: A column that cannot be unknown is absent: a defect of the caller.

@@ -109,8 +109,8 @@ def check_export(path: Path) -> None:
 def read_only_uri(path: Path) -> str:
     """How SQLite opens a file without changing anything in its folder.
 
-    Even a reader would make a write-ahead log beside a file that wants one, and fail in a folder that it may not write.
-    Where there is no such log the file is whole, and is opened as one that does not change.
+    Even a reader would make a write-ahead log beside a file that wants one. Where there is no such log the file is
+    whole, and is opened as one that does not change.
     """
     with path.open("rb") as file:
         header = file.read(_HEADER_BYTES)
@@ -142,10 +142,10 @@ def read_sampled_metrics(export: Path) -> frozenset[str]:
 
 
 def check_export_place(files: ReportFiles) -> None:
-    """Makes sure that a report's export may be written: what is there is one too, though an old or a broken one.
+    """Makes sure that a report's export may be written.
 
     Raises:
-        OutputError: It is a folder or, as far as that can be told, another program's file.
+        OutputError: There is a folder or, as far as that can be told, another program's file.
     """
     export = files.export
     if export.is_dir():
@@ -164,7 +164,6 @@ def _check_report(report: Path, export: Path) -> None:
 
 
 def _is_right(export: Path, report: Path) -> bool:
-    """Whether an export is there, whole, and made after its report."""
     try:
         check_export(export)
     except InputError:
@@ -266,7 +265,6 @@ def _not_older(made: Path, report: Path) -> None:
 
 
 def _refusal(nsys: Nsys, report: Path, done: Completed) -> InputError | OutputError | NsysError:
-    """Why nsys did not export."""
     if re.search(_UNWRITABLE, done.output, re.IGNORECASE):
         return _unwritable(report, done.last_lines(1))
     version = read_report_version(report)

@@ -69,17 +69,16 @@ def build_profile_command(
     report: ReportFiles,
     metric_set: Path | None = None,
 ) -> list[str]:
-    """Puts together the command that records a program.
+    """The command that records a program.
 
-    CPU sampling and context switches are off: no figure of tcprof needs them, and they cost time in the
-    program and space in the report. GPU metrics are left out where no GPU here can be sampled, so
-    that ranges and kernels are recorded nevertheless; the caller sees it from ``capabilities.supported_gpus``.
+    CPU sampling and context switches are off: no figure of tcprof needs them, and they cost time and space. GPU metrics
+    are left out where no GPU here can be sampled, so that ranges and kernels are recorded nevertheless.
 
     Args:
         metric_set: A metric-set file to sample; None for nsys's own.
 
     Raises:
-        UsageError: If an option has no meaning.
+        UsageError: An option has no meaning.
     """
     output = report.base.as_posix().replace("%", "%%")  # nsys substitutes %-patterns
     ours = [
@@ -102,7 +101,7 @@ def check_options(capabilities: Capabilities, options: RecordOptions) -> None:
     """Refuses, before anything is run, what ``build_profile_command`` refuses.
 
     Raises:
-        UsageError: If an option has no meaning.
+        UsageError: An option has no meaning.
     """
     _gpu_metrics(capabilities, options, None)
     _capture_range(options.capture_range)

@@ -51,7 +51,6 @@ def check_up(folder: Path, explicit: Path | None = None) -> tuple[MachineCheck, 
 
 
 def _check_modes(machine: Machine) -> MachineCheck:
-    """MIG, virtual GPUs, WSL and Confidential Computing."""
     place = "Windows Subsystem for Linux" if machine.is_wsl else "Linux"
     try:
         modes = read_gpu_modes()

@@ -21,17 +21,11 @@ class SilentDriverError(MachineError):
 
 @dataclass(frozen=True)
 class GpuModes:
-    """Modes of the GPUs that close counters or divide them, as the driver reports them; None where it does not.
+    """Modes of the GPUs that close counters or divide them; None where the driver does not report one."""
 
-    Attributes:
-        mig: Numbers of the GPUs that are divided into MIG instances.
-        vgpu: Whether a GPU is a virtual one.
-        confidential: Whether Confidential Computing is on.
-    """
-
-    mig: tuple[int, ...] | None
-    vgpu: bool | None
-    confidential: bool | None
+    mig: tuple[int, ...] | None  # numbers of the GPUs that are divided into MIG instances
+    vgpu: bool | None  # whether a GPU is a virtual one
+    confidential: bool | None  # whether Confidential Computing is on
 
     @property
     def unknown(self) -> tuple[str, ...]:

@@ -18,27 +18,16 @@ _GPU_DEVICE = re.compile(r"nvidia\d+|nvhost-gpu")
 
 @dataclass(frozen=True)
 class Machine:
-    """What the kernel says.
+    """What the kernel says."""
 
-    Attributes:
-        driver: Version of NVIDIA's driver; empty without one.
-        device_count: Device files of GPUs that this process can see; on Jetson there is another one.
-        is_wsl: Whether this is the Windows Subsystem for Linux.
-        container: What kind of container this is; empty if none.
-        admin_only: Whether counters are for administrators (RmProfilingAdminOnly); None where not known.
-        is_root: Whether the user is root, in its container or outside.
-        paranoid_level: kernel.perf_event_paranoid; None where not known.
-        holders: Other programs that may hold the counters, each with its process number.
-    """
-
-    driver: str
-    device_count: int
-    is_wsl: bool
-    container: str
-    admin_only: bool | None
-    is_root: bool
-    paranoid_level: int | None
-    holders: tuple[str, ...]
+    driver: str  # version of NVIDIA's driver; empty without one
+    device_count: int  # device files of GPUs that this process can see; on Jetson there is another one
+    is_wsl: bool  # whether this is the Windows Subsystem for Linux
+    container: str  # what kind of container this is; empty if none
+    admin_only: bool | None  # whether counters are for administrators (RmProfilingAdminOnly); None where not known
+    is_root: bool  # whether the user is root, in its container or outside
+    paranoid_level: int | None  # kernel.perf_event_paranoid; None where not known
+    holders: tuple[str, ...]  # other programs that may hold the counters, each with its process number
 
     @property
     def has_gpu(self) -> bool:

@@ -20,17 +20,11 @@ _SETS: dict[str, dict[str, bool]] = {
 
 @dataclass(frozen=True)
 class FoundSet:
-    """A metric set that was tried.
+    """A metric set that was tried."""
 
-    Attributes:
-        path: Its file.
-        sampled: Names of the metrics that it gives.
-        lacks: What it does not give here, and why, as a sentence; empty where it gives all.
-    """
-
-    path: Path
-    sampled: tuple[str, ...]
-    lacks: str
+    path: Path  # its file
+    sampled: tuple[str, ...]  # names of the metrics that it gives
+    lacks: str  # what it does not give here, and why, as a sentence; empty where it gives all
 
 
 def find_metric_set(
@@ -73,20 +67,16 @@ def write_metric_set(
     with_work: bool = True,
     with_caches: bool = True,
 ) -> Path:
-    """Writes a metric set with tensor cycles for some GPUs of this machine.
+    """Writes a metric set with tensor cycles for some GPUs of this machine, named after its alias as nsys wants it.
 
-    NVLink and PCIe are kept where there are several, since they work together.
+    NVLink and PCIe are kept where there are several GPUs, since they work together.
 
     Args:
-        nsys: The nsys that will use it.
-        folder: Where to write it; a temporary folder that outlives the recording.
+        folder: A temporary folder that outlives the recording.
         with_work: See ``build_metric_set``.
 
-    Returns:
-        The file, named after the set's alias as nsys wants it.
-
     Raises:
-        NsysError: If this nsys or these GPUs allow none; nsys's own set records percentages all the same.
+        NsysError: This nsys or these GPUs allow none; nsys's own set records percentages all the same.
     """
     chips = sorted({gpu.chip for gpu in gpus})
     if not capabilities.metric_set_files:

@@ -46,12 +46,9 @@ class Session:
     """Recordings of one program: one, or several alike, each with a report of its own.
 
     Args:
-        program: The program and its arguments as the user names them; a Python script or module gets its interpreter.
+        program: As the user names it; a Python script or module gets its interpreter.
         output: The report to write, with or without its suffix; None for one in this folder, named after the program.
         repeat: How often to record it; the reports of more than one are numbered.
-
-    Attributes:
-        reports: The files of each report.
 
     Raises:
         UsageError: There is no program.
@@ -66,11 +63,8 @@ class Session:
     def check_reports(self, force: bool) -> None:
         """Makes sure, before anything is run, that all reports and their exports can be written.
 
-        Args:
-            force: Whether existing reports may be replaced.
-
         Raises:
-            OutputError: If not.
+            OutputError: They cannot, or there are some and ``force`` is not given.
         """
         for report in self.reports:
             report.check(force)
@@ -83,11 +77,7 @@ class Session:
         return plan_recording(self._program, options, nsys, prefix)
 
     def record(self, plan: Plan, report: ReportFiles) -> RecordedRun:
-        """Records the program once; see ``record``.
-
-        Args:
-            report: One of ``reports``.
-        """
+        """Records the program once, into one of ``reports``; see ``record``."""
         began = time.monotonic()
         run = record(plan.nsys, plan.build_command(report), report)
         run = replace(run, seconds=time.monotonic() - began)
@@ -96,27 +86,22 @@ class Session:
         return run
 
     def run_unprofiled(self, limit_s: float | None) -> UnprofiledRun:
-        """Runs the program once without nsys; see ``tcprof.record.unprofiled``.
-
-        Args:
-            limit_s: Seconds after which it is ended; None: it runs to its end.
-        """
+        """Runs the program once without nsys; see ``tcprof.record.unprofiled``."""
         return run_unprofiled(self._program, limit_s)
 
 
 def record(nsys: Nsys, argv: Sequence[str], asked: ReportFiles) -> RecordedRun:
     """Runs a recording to its end.
 
-    The program's output appears as it comes. Ctrl-C and SIGTERM end the program, and the report is still
-    written. A raw recording that nsys could not turn into a report is imported, if any importer here can.
+    The program's output appears as it comes. Ctrl-C and SIGTERM end the program, and the report is still written. A raw
+    recording that nsys could not turn into a report is imported, if any importer here can.
 
     Args:
         argv: The command, from ``build_profile_command``.
-        asked: The files of the report that was asked for.
 
     Raises:
-        NsysError: If there is no report afterwards; the message says why and what to do.
-        StoppedError: If the user gave the recording up; nothing of it is left.
+        NsysError: There is no report afterwards; the message says why and what to do.
+        StoppedError: The user gave the recording up; nothing of it is left.
     """
     before = asked.stamps()
     try:
@@ -137,7 +122,6 @@ def record(nsys: Nsys, argv: Sequence[str], asked: ReportFiles) -> RecordedRun:
 
 
 def _failure(argv: Sequence[str], done: Completed, left: Sequence[Path]) -> NsysError:
-    """Why a recording gave no report."""
     if left:
         return NsysError(
             f"nsys could not write the report where it was asked to, and left it at {left[0]}: {done.last_lines(1)}",
@@ -158,11 +142,7 @@ def _failure(argv: Sequence[str], done: Completed, left: Sequence[Path]) -> Nsys
 
 
 def _import(nsys: Nsys, done: Completed, stream: Path) -> Path:
-    """The report of a recording that nsys left raw, which it says with exit status 0.
-
-    Raises:
-        NsysError: If no importer of this machine can read it; the raw recording stays where it is.
-    """
+    """The report of a recording that nsys left raw, which it does with exit status 0."""
     try:
         return import_stream(stream, (nsys, *survey_nsys().found))
     except InputError as error:

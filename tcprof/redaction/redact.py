@@ -96,7 +96,6 @@ def redact(source: Path, target: Path) -> Redaction:
     """Write a copy of an export without anything private of the machine, and search it for such.
 
     Args:
-        source: The export; it is not changed.
         target: The copy. It must not exist: writing it in place of another file is the caller's part.
 
     Raises:

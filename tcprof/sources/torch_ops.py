@@ -49,11 +49,7 @@ class Ops:
 
 
 def split_names(names: pd.Categorical, process: Ints) -> Ops:
-    """Take the names of ops apart.
-
-    Args:
-        process: The ranges' processes, each of which numbers its ops for itself.
-    """
+    """Take the names of ops apart; each process numbers its ops for itself."""
     recorded = names.categories.tolist()
     found = [_NUMBERS.search(name) if " = " in name else None for name in recorded]
     if not any(found):

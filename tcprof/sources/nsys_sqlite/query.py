@@ -1,8 +1,7 @@
 """What is read of one table, and what its columns must hold: as SQL that reads it, and as SQL that finds what is wrong.
 
 A sound export is read by a plain statement, and its numbers are checked as they come, which costs next to nothing.
-Only where one is not what the schema allows, the table is looked through: SQLite keeps values of any type in columns
-of any type.
+Only where one is not allowed, the table is looked through: SQLite keeps values of any type in columns of any type.
 """
 
 from collections.abc import Mapping
@@ -70,20 +69,15 @@ class Query:
 
         Args:
             columns: The columns that this export's table has.
-            thorough: Whether to read rows, too, that ``among`` cannot choose since its column holds no number for it.
-                That takes a fifth longer.
+            thorough: Whether to read rows, too, that ``among`` cannot choose since its column holds no number. That
+                takes a fifth longer.
         """
         numbers = (self._number(name, default, columns) for name, default in self.defaults.items())
         texts = (self._text(name, columns) for name in self.texts)
         return select(*numbers, *texts).select_from(self.table).where(self._wanted(thorough))
 
     def strict(self, columns: set[str], limits: Mapping[str, Limits]) -> Select[Any]:
-        """The same without the rows, and the facts, that are wrong.
-
-        Args:
-            columns: The columns that this export's table has.
-            limits: What each column of integers may hold.
-        """
+        """The same without the rows, and the facts, that are wrong."""
         facts = (
             case((self._sound(name, limits[name]), self.table.c[name]), else_=default).label(name)
             if name in columns

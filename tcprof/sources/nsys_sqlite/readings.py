@@ -18,17 +18,11 @@ TENSOR_COLUMNS = {"tensor_active_pct", "tensor_cycles"}
 
 
 class Reading(NamedTuple):
-    """What was read of one metric of one GPU.
+    """What was read of one metric of one GPU."""
 
-    Attributes:
-        metric: The metric, as its chip has it.
-        times: Time stamps, ascending.
-        values: As recorded.
-    """
-
-    metric: Metric
-    times: Ints
-    values: Ints
+    metric: Metric  # the metric, as its chip has it
+    times: Ints  # time stamps, ascending
+    values: Ints  # as recorded
 
 
 Readings = dict[str, Reading]  # of one GPU, by column
@@ -36,17 +30,11 @@ Readings = dict[str, Reading]  # of one GPU, by column
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to read of the samples.
+    """What to read of the samples."""
 
-    Attributes:
-        metrics: Columns of ``SAMPLES``.
-        clocks: Sources of the cycles that passed in a sample, best first.
-        chips: The chip of each GPU.
-    """
-
-    metrics: frozenset[str]
-    clocks: tuple[str, ...]
-    chips: dict[int, str]
+    metrics: frozenset[str]  # columns of ``SAMPLES``
+    clocks: tuple[str, ...]  # sources of the cycles that passed in a sample, best first
+    chips: dict[int, str]  # the chip of each GPU
 
     def chip(self, gpu: int) -> Chip:
         """What is known about a GPU's chip."""
@@ -72,16 +60,11 @@ def columns_of(names: Iterable[str], wanted: Wanted, gpu: int) -> dict[str, tupl
 
 
 def _first_recorded(metrics: Iterable[Metric], known: frozenset[str]) -> tuple[str, Metric] | None:
-    """The first name that was recorded, and its metric."""
     return next(((name, metric) for metric in metrics for name in metric.names if name in known), None)
 
 
 def make_reading(database: Database, table: Table, column: str, metric: Metric, times: Ints, values: Ints) -> Reading:
-    """A metric's readings in order of time, without those that no counter has.
-
-    Args:
-        database: Is told what is left out.
-    """
+    """A metric's readings in order of time, without those that no counter has: the database is told of these."""
     counts = unwrap(values)
     most, words = _most(column)
     possible = (counts >= 0) & (counts * metric.scale <= most)
