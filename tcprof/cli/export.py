@@ -110,7 +110,7 @@ def _draw(analysis: "Analysis", name: FigureName, target: Path) -> None:
         InputError: There is nothing to draw.
     """
     from tcprof.render.figures import write_figure
-    from tcprof.views.figures.lanes import label
+    from tcprof.views.figures.plain import label
     from tcprof.views.recording.roofline import FIGURES, why_undrawn
 
     caption, make = FIGURES[name]

@@ -163,7 +163,7 @@ def profile(
     from tcprof.record.recording import Session
     from tcprof.record.sudo import become_root
     from tcprof.unprofiled import UnprofiledRuns
-    from tcprof.views.profile import describe_end, describe_plan
+    from tcprof.views.commands import describe_end, describe_plan
 
     session = Session(program, output, repeat)
     if not dry_run:

@@ -60,7 +60,7 @@ def write_copy(export: Path, copy: Path) -> None:
     """Write a redacted copy of an export, and say what it leaves out."""
     from tcprof.outputs import replace_file
     from tcprof.redaction.redact import redact as write_redacted
-    from tcprof.views.redaction import describe_redaction
+    from tcprof.views.commands import describe_redaction
 
     with progress(f"Writing {copy.name}"), replace_file(copy, for_recording=True) as target:
         redaction = write_redacted(export, target)
