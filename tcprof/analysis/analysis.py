@@ -22,8 +22,8 @@ from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER, add_to_ranges, fi
 from tcprof.analysis.steps.iterations import find_iterating_paths, find_iterations
 from tcprof.analysis.steps.warm_up import choose_warm_up, find_left_out
 from tcprof.analysis.time.account import NO_ACCOUNT, Account, Evidence, add_iterations, make_account
+from tcprof.arrays import return_freed_memory
 from tcprof.frames import INSTANCES, MODULES, RANGES, SAMPLE_METRICS, WORK, plain_texts
-from tcprof.memory import return_freed_memory
 from tcprof.sources import Recording, Samples, Source
 
 if TYPE_CHECKING:

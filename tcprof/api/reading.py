@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcprof.analysis import WINDOWS, Analysis, analyze
+from tcprof.arrays import return_freed_memory
 from tcprof.errors import UsageError
 from tcprof.findings import Check, Findings, judge
 from tcprof.frames import SAMPLE_METRICS
-from tcprof.memory import return_freed_memory
 from tcprof.sources.registry import open_source
 
 if TYPE_CHECKING:

@@ -1,8 +1,10 @@
 """What a kind of frame promises: its columns, each with a dtype, a unit and a meaning."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -140,3 +142,25 @@ class Schema:
 GPU = Column("gpu", INT, "Number of the GPU in the recording, as Nsight Systems counts them.")
 START = Column("start_ns", INT, "Start on the recording's clock; may be negative, before the capture began.")
 END = Column("end_ns", INT, "End on the recording's clock; the interval is half-open.")
+
+_TEXT_STORAGE = "mode.string_storage"  # one setting for the whole process, in which several threads may be at work
+_text_lock = Lock()
+_text_users: list[str] = []  # what the setting was when each thread came
+
+
+@contextmanager
+def plain_texts() -> Iterator[None]:
+    """Have pandas keep texts as Python's, not as Arrow's: columns' names are texts, too, and many frames are small.
+
+    Around all that makes frames, a small recording is analyzed in four fifths of the time.
+    """
+    with _text_lock:
+        _text_users.append(_text_users[0] if _text_users else pd.get_option(_TEXT_STORAGE))
+        pd.set_option(_TEXT_STORAGE, "python")
+    try:
+        yield
+    finally:
+        with _text_lock:
+            before = _text_users.pop()
+            if not _text_users:
+                pd.set_option(_TEXT_STORAGE, before)

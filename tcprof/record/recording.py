@@ -1,26 +1,28 @@
 """Record a program with nsys: run it, pass its output and signals on, find what it wrote."""
 
 import math
+import os
 import re
+import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tcprof.errors import InputError, NsysError, StoppedError
+from tcprof.errors import InputError, MachineError, NsysError, StoppedError
 from tcprof.nsys.export import check_export_place
 from tcprof.nsys.importer import import_stream
 from tcprof.nsys.locate import Nsys, survey_nsys
 from tcprof.nsys.problems import explain
 from tcprof.nsys.report import REPORT_SUFFIXES, STREAM_SUFFIX, ReportFiles
-from tcprof.nsys.run import Completed
+from tcprof.nsys.run import Completed, run_quietly
 from tcprof.record.command import RecordOptions, name_options
 from tcprof.record.plan import Plan, plan_recording
 from tcprof.record.program import find_program
 from tcprof.record.run_shown import run_shown
-from tcprof.record.sudo import give_back
 from tcprof.record.unprofiled import UnprofiledRun, run_unprofiled
 
 
@@ -158,3 +160,31 @@ def _generated(stdout: str) -> list[Path]:
     _, _, listed = stdout.rpartition("Generated:")
     paths = [Path(line.strip()) for line in listed.splitlines()]
     return [path for path in paths if path.suffix in (*REPORT_SUFFIXES, STREAM_SUFFIX)]
+
+
+_HANDED_OVER = ("PATH", "HOME", "USER", "LOGNAME", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONHOME")
+
+
+def become_root() -> tuple[str, ...]:
+    """Asks for the password, if there is one, and returns what to put before nsys to run it as root; nothing for root.
+
+    sudo drops PATH, and the loader drops LD_LIBRARY_PATH before sudo can keep it, so both are handed over by name. nsys
+    starts the program as the user who asked, so that a virtual environment, files and caches are the user's own.
+
+    Raises:
+        MachineError: There is no sudo, or it refuses.
+    """
+    if os.geteuid() == 0:
+        return ()
+    if shutil.which("sudo") is None:
+        raise MachineError("There is no sudo on this machine.", hint="'tcprof doctor' says whether root is needed.")
+    if subprocess.run(["sudo", "--validate"], check=False).returncode != 0:
+        raise MachineError("sudo refused.", hint="Ask the administrator, or see what 'tcprof doctor' proposes.")
+    kept = (f"{name}={os.environ[name]}" for name in _HANDED_OVER if name in os.environ)
+    return ("sudo", "--preserve-env", "env", *kept)
+
+
+def give_back(report: Path) -> None:
+    """Makes a report that root wrote the user's; where sudo asks for a password again, it stays as it is, readable."""
+    if report.stat().st_uid != os.getuid():
+        run_quietly(["sudo", "-n", "chown", f"{os.getuid()}:{os.getgid()}", str(report)], timeout_s=10.0)

@@ -23,10 +23,9 @@ from tcprof.analysis.samples.borders import UNMEASURED_OFFSET_NS
 from tcprof.analysis.samples.clock import offset_errors
 from tcprof.analysis.samples.copies import Copies, find_copies
 from tcprof.analysis.samples.sampling import read_rounded
-from tcprof.arrays import Bools, Floats, Ints
+from tcprof.arrays import Bools, Floats, Ints, return_freed_memory
 from tcprof.chips import PIPES_PER_SM, Chip, find_chip
 from tcprof.frames import KERNEL_INSTANCES, KERNEL_KINDS
-from tcprof.memory import return_freed_memory
 
 _LIBRARIES = ThreadpoolController()  # those that numpy and scipy have loaded: finding them takes as long as a small fit
 

@@ -22,8 +22,7 @@ from tcprof.analysis.samples.sample_splitting import (
     launch_errors,
     split_samples,
 )
-from tcprof.arrays import Floats, Ints
-from tcprof.memory import return_freed_memory
+from tcprof.arrays import Floats, Ints, return_freed_memory
 
 NORMAL_95 = 1.959963984540054  # half of a 95 % interval, in standard errors
 MINIMUM_COVERAGE = 0.5

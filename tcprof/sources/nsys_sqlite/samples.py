@@ -15,9 +15,7 @@ from tcprof.chips import PIPES_PER_SM
 from tcprof.frames import FROM_COUNTS, SAMPLES
 from tcprof.nsys import schema
 from tcprof.sources.nsys_sqlite.database import Database
-from tcprof.sources.nsys_sqlite.generic_events import read_events
-from tcprof.sources.nsys_sqlite.gpu_metrics import read_table
-from tcprof.sources.nsys_sqlite.readings import Reading, Readings, Wanted
+from tcprof.sources.nsys_sqlite.readings import Reading, Readings, Wanted, read_events, read_table
 from tcprof.sources.source import Samples
 
 GAP_PERIODS = 1.5

@@ -11,9 +11,8 @@ from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.picking import pick_rows, rows_of_gpu
 from tcprof.analysis.ranges.projection import launches_of
 from tcprof.analysis.time.timeline import TIME_CLASSES, classes_of_activities
-from tcprof.arrays import Bools, Floats, Ints
+from tcprof.arrays import Bools, Floats, Ints, return_freed_memory
 from tcprof.frames import OPS_DOMAIN
-from tcprof.memory import return_freed_memory
 from tcprof.render.html.timeline.merging import merge_bars
 from tcprof.untrusted import one_line
 from tcprof.views.figures.lanes import MOST_DEPTHS
