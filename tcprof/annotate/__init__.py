@@ -21,8 +21,7 @@ from tcprof.annotate.guard import Guard
 from tcprof.annotate.hooks import Hooks
 from tcprof.annotate.ops import AUTO, LEVELS, MODULES, OFF, Ops
 from tcprof.annotate.ranges import open_ranges
-from tcprof.annotate.step_times import VARIABLE as STEP_TIMES
-from tcprof.annotate.step_times import StepTimes
+from tcprof.annotate.steps import STEP_TIMES, StepTimes
 from tcprof.annotate.torch_import import when_imported
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from tcprof.annotate.calls import Calls, hook, leave_to_python
-from tcprof.annotate.generations import Generations
-from tcprof.annotate.generators import Generators
+from tcprof.annotate.generators import Generations, Generators
 from tcprof.annotate.names import Names, is_replica, own
 from tcprof.annotate.steps import NAMES, RECOMPUTE, Optimizers, Steps, is_exhausted
 

@@ -26,27 +26,20 @@ _ACRONYMS = {"gpu": "GPU", "sm": "SM"}
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a frame: the only place that says what it is called, measured in and means.
+    """One column of a frame: the only place that says what it is called, measured in and means."""
 
-    Attributes:
-        name: Its name, with a unit at the end (``_ns``, ``_s``, ``_pct``, ``_hz``, ``_bytes``, ``_count``).
-        dtype: Its pandas dtype. Unknown values are NaN, so only columns that are always known are integers.
-        meaning: What a value says, in one or two sentences.
-        title: What tables and figures call it; by default its name without the unit.
-        unit: What its numbers are measured in, as ``tcprof.units.format_value`` knows it; by default the end of the
-            name. Empty for words and for numbers without a unit, such as that of a GPU.
-        lacking: The column of the same row with the share, in percent, of what is not in a value: if that is over 1 %,
-            the value is a lower bound. Empty for values that hold everything.
-        covered: Of a sum over samples, the column of the same row with the share, in percent, of the time that was
-            sampled: what is left of 100 % is not in the value. Empty for everything else.
-    """
-
-    name: str
-    dtype: str
-    meaning: str
-    title: str = ""
+    name: str  # its name, with a unit at the end (``_ns``, ``_s``, ``_pct``, ``_hz``, ``_bytes``, ``_count``)
+    dtype: str  # its pandas dtype. Unknown values are NaN, so only columns that are always known are integers
+    meaning: str  # what a value says, in one or two sentences
+    title: str = ""  # what tables and figures call it; by default its name without the unit
+    # What its numbers are measured in, as ``tcprof.units.format_value`` knows it; by default the end of the name. Empty
+    # for words and for numbers without a unit, such as that of a GPU.
     unit: str = ""
+    # The column of the same row with the share, in percent, of what is not in a value: if that is over 1 %, the value
+    # is a lower bound. Empty for values that hold everything.
     lacking: str = ""
+    # Of a sum over samples, the column of the same row with the share, in percent, of the time that was sampled: what
+    # is left of 100 % is not in the value. Empty for everything else.
     covered: str = ""
 
     def __post_init__(self) -> None:

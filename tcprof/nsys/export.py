@@ -80,8 +80,7 @@ def check_export(path: Path) -> None:
         InputError: If it is not; the message says what it is instead.
     """
     check_is_file(path)
-    with path.open("rb") as file:
-        header = file.read(_HEADER_BYTES)
+    header = _read_header(path)
     if not header.strip(b"\0"):
         raise InputError(f"{path} is an export that was interrupted: it begins with zeros.", hint=EXPORT_AGAIN)
     if header.startswith(REPORT_MAGIC):
@@ -112,10 +111,14 @@ def read_only_uri(path: Path) -> str:
     Even a reader would make a write-ahead log beside a file that wants one. Where there is no such log the file is
     whole, and is opened as one that does not change.
     """
-    with path.open("rb") as file:
-        header = file.read(_HEADER_BYTES)
+    header = _read_header(path)
     is_whole = header[19:20] == _WRITE_AHEAD and not _has_content(_beside(path, "-wal"))
     return f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_whole else ''}"
+
+
+def _read_header(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_HEADER_BYTES)
 
 
 def _beside(path: Path, suffix: str) -> Path:
@@ -185,8 +188,7 @@ def read_tables(path: Path) -> set[str]:
     Raises:
         InputError: If SQLite cannot read it, or not without making a file beside it.
     """
-    with path.open("rb") as file:
-        header = file.read(_HEADER_BYTES)
+    header = _read_header(path)
     if header[19:20] == _WRITE_AHEAD and _has_content(_beside(path, "-wal")):
         raise InputError(
             f"{path} is open in another program, or was not closed: part of it is in {path.name}-wal.",
@@ -249,8 +251,7 @@ def _keep_alone(old: Path, made: Path) -> None:
 
 def _is_export_or_left_of_one(path: Path) -> bool:
     """Whether a file is an export, whole or not, as far as that can be told: it may be another program's database."""
-    with path.open("rb") as file:
-        header = file.read(_HEADER_BYTES)
+    header = _read_header(path)
     try:
         return not header.strip(b"\0") or (header.startswith(SQLITE_MAGIC) and "StringIds" in read_tables(path))
     except InputError:  # damaged, unless it is open in another program

@@ -32,16 +32,11 @@ INSTALL_HINT = (
 
 @dataclass(frozen=True)
 class Nsys:
-    """An nsys that runs.
+    """An nsys that runs."""
 
-    Attributes:
-        path: The executable.
-        version: For instance (2025, 3, 2, 474).
-        prefix: What comes before it on a command line that reads counters: sudo with what it needs, or nothing.
-    """
-
-    path: Path
-    version: tuple[int, ...]
+    path: Path  # the executable
+    version: tuple[int, ...]  # for instance (2025, 3, 2, 474)
+    # What comes before it on a command line that reads counters: sudo with what it needs, or nothing.
     prefix: tuple[str, ...] = ()
 
     @property

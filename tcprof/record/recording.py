@@ -28,20 +28,14 @@ from tcprof.record.unprofiled import UnprofiledRun, run_unprofiled
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """What a recording left.
+    """What a recording left."""
 
-    Attributes:
-        report: The report that nsys wrote.
-        program_status: Exit status of the recorded program, which nsys makes its own; not 0 does not mean
-            that the report is bad. 0 where nsys ended the program because the duration asked for was over.
-        was_stopped: Whether the user, or a job scheduler, ended it.
-        seconds: How long it took, with nsys's own work.
-    """
-
-    report: Path
+    report: Path  # the report that nsys wrote
+    # Exit status of the recorded program, which nsys makes its own; not 0 does not mean that the report is bad. 0 where
+    # nsys ended the program because the duration asked for was over.
     program_status: int
-    was_stopped: bool = False
-    seconds: float = math.inf
+    was_stopped: bool = False  # whether the user, or a job scheduler, ended it
+    seconds: float = math.inf  # how long it took, with nsys's own work
 
 
 class Session:

@@ -29,23 +29,15 @@ _Op = tuple[int, str]  # a process, and the number of an op in it
 
 @dataclass(frozen=True)
 class Ops:
-    """What the names of ranges say of ops.
+    """What the names of ranges say of ops."""
 
-    Attributes:
-        name: The ranges' names; of an op without its numbers.
-        is_op: Whether a range is an op's.
-        sequence: Number of the autograd node that an op made or ran; unknown where it has none.
-        sizes: Sizes of each argument of an op, in JSON; empty where they were not recorded, or are none.
-        output_sizes: Sizes of what an op made, likewise, as the arguments of other ops have them; of convolutions.
-        malformed_count: Ranges with a text in place of sizes that is none.
-    """
-
-    name: pd.Categorical
-    is_op: Bools
-    sequence: Floats
-    sizes: pd.Categorical
+    name: pd.Categorical  # the ranges' names; of an op without its numbers
+    is_op: Bools  # whether a range is an op's
+    sequence: Floats  # number of the autograd node that an op made or ran; unknown where it has none
+    sizes: pd.Categorical  # sizes of each argument of an op, in JSON; empty where they were not recorded, or are none
+    # Sizes of what an op made, likewise, as the arguments of other ops have them; of convolutions.
     output_sizes: pd.Categorical
-    malformed_count: int
+    malformed_count: int  # ranges with a text in place of sizes that is none
 
 
 def split_names(names: pd.Categorical, process: Ints) -> Ops:

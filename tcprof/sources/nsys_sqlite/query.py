@@ -37,26 +37,20 @@ _TYPES = {"text": "text", "blob": "bytes", "real": "fractions", "null": "without
 
 @dataclass(frozen=True)
 class Query:
-    """Rows of a table.
+    """Rows of a table."""
 
-    Attributes:
-        table: The table.
-        required: Columns of integers: a row without one of them is left out.
-        optional: Columns of integers that may be absent or NULL, and the number that is read then.
-        facts: The same, but what is no such integer is unknown too, instead of its row being left out.
-        texts: Columns of text, read as bytes, since Arrow takes only valid UTF-8; absent and NULL are empty.
-        among: A required column, and the numbers of it that are wanted; rows where it holds none count as wrong.
-        where: A further condition.
-        longest: Bytes of a text that are read. Those that have ``LONGEST_TEXT`` are told: nothing that is right has.
-    """
-
-    table: Table
-    required: tuple[str, ...] = ()
+    table: Table  # the table
+    required: tuple[str, ...] = ()  # columns of integers: a row without one of them is left out
+    # Columns of integers that may be absent or NULL, and the number that is read then.
     optional: Mapping[str, int] = field(default_factory=dict)
+    # The same, but what is no such integer is unknown too, instead of its row being left out.
     facts: Mapping[str, int] = field(default_factory=dict)
+    # Columns of text, read as bytes, since Arrow takes only valid UTF-8; absent and NULL are empty.
     texts: tuple[str, ...] = ()
+    # A required column, and the numbers of it that are wanted; rows where it holds none count as wrong.
     among: tuple[str, tuple[int, ...]] | None = None
-    where: ColumnElement[bool] | None = None
+    where: ColumnElement[bool] | None = None  # A further condition
+    # Bytes of a text that are read. Those that have ``LONGEST_TEXT`` are told: nothing that is right has.
     longest: int = LONGEST_TEXT
 
     @property
