@@ -16,9 +16,9 @@ from tcprof.analysis import analyze
 from tcprof.analysis.kernels.names import read_names
 from tcprof.analysis.steps.iterations import find_iterations
 from tcprof.comparison.matching import alignment
-from tcprof.comparison.matching.alignment import align
 from tcprof.comparison.matching.families import classify_kernels, similarities
 from tcprof.comparison.matching.kernels import match_kernels
+from tcprof.comparison.matching.slots import align
 from tcprof.frames import KERNEL_CHANGES, KERNELS
 from tcprof.sources.nsys_sqlite import NsysExport
 

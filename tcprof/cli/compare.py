@@ -119,7 +119,7 @@ def compare(
     document = view_comparison(comparisons, findings, selected, gate, limit or None)
     print_document(document, output, wide=wide)
     if page is not None:
-        from tcprof.comparison.baselines import compare_other_ways
+        from tcprof.comparison.comparison import compare_other_ways
         from tcprof.render.html.comparison import write_comparison
 
         with progress(f"Writing {page.name}"):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TypeVar
 
 import pandas as pd
 
@@ -18,16 +19,19 @@ from tcprof.comparison.matching.places import (
     rename_paths,
 )
 from tcprof.comparison.modules import compare_modules
-from tcprof.comparison.refusal import refuse
-from tcprof.comparison.side import Side, count_once
+from tcprof.comparison.side import Side, count_once, join_facts
 from tcprof.comparison.statistics.repeats import is_measured
 from tcprof.comparison.statistics.rows import list_rows
 from tcprof.comparison.waterfall import explain_changes
+from tcprof.errors import InputError, UsageError
 from tcprof.frames import HEADLINE, NOISE_FLOOR, plain_texts
 
 MEASURED, ASSUMED = "measured", "assumed"
+MOST_SIDES = 4  # of more, every side against every other one takes too long
+_ANYWAY = "--allow-mismatch compares them all the same."
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _REPEATED = ("host_ns", "gpu_window_ns", "kernel_ns", HEADLINE.name)
+Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ def compare(
     """
     base = base if isinstance(base, Side) else Side("base", (base,))
     new = new if isinstance(new, Side) else Side("new", (new,))
-    refuse(base, new, allow_mismatch)
+    _refuse(base, new, allow_mismatch)
     base, new = count_once(base), count_once(new)
     check_mapping(base.recordings, mapping)
     base, new = share_iterations(base, new, mapping)
@@ -145,3 +149,55 @@ def _iteration_medians(recordings: Sequence[Analysis]) -> pd.DataFrame:
         steady = recording.iterations[~recording.iterations["warm_up"]]
         parts.append(steady.groupby("gpu", as_index=False)[list(_REPEATED)].median())
     return pd.concat(parts, ignore_index=True)
+
+
+def _refuse(base: Side, new: Side, allow_mismatch: bool) -> None:
+    """Refuse a comparison whose figures would mean nothing."""
+    told = [join_facts(recording.window for recording in side.recordings) for side in (base, new)]
+    if not all(told):
+        raise UsageError("a side of a comparison has no recording", "Give at least one for each side.")
+    if (told[0] != told[1] or "," in told[0]) and not allow_mismatch:
+        raise UsageError(
+            f"the baseline was analyzed over {told[0]} windows, the other over {told[1]} windows",
+            f"Analyze both over the same windows. {_ANYWAY}",
+        )
+    idle = [side for side in (base, new) if not any(len(recording.activities) for recording in side.recordings)]
+    if len(idle) == 1 and not allow_mismatch:
+        files = join_facts(recording.recording.file for recording in idle[0].recordings)
+        raise InputError(
+            f"{files} has no work on a GPU, the other side has.",
+            f"Record it with the CUDA trace: 'tcprof profile' does. {_ANYWAY}",
+        )
+
+
+def put_first(things: Sequence[Thing], place: int) -> list[Thing]:
+    """What belongs to each side, with that of another one as the baseline: the two change places."""
+    swapped = list(things)
+    swapped[0], swapped[place] = swapped[place], swapped[0]
+    return swapped
+
+
+def compare_other_ways(
+    sides: Sequence[Side], mapping: Mapping[str, str], allow_mismatch: bool = False
+) -> list[list[Comparison]]:
+    """Compare with each side but the first as the baseline.
+
+    Returns:
+        For each of these sides its comparisons with the others, see ``put_first``. Empty where there are too many
+        sides, or where one of these comparisons is refused.
+    """
+    back = {new: old for old, new in mapping.items()}
+    if len(sides) > MOST_SIDES or len(back) < len(mapping):
+        return []
+    try:
+        return [_compare_way(put_first(sides, place), place, back, allow_mismatch) for place in range(1, len(sides))]
+    except (InputError, UsageError):
+        return []
+
+
+def _compare_way(sides: Sequence[Side], place: int, back: Mapping[str, str], allow_mismatch: bool) -> list[Comparison]:
+    """The first against the others, of which the one at a place has the old names of ranges."""
+    return [
+        compare(sides[0], side, back if number == place else {}, allow_mismatch)
+        for number, side in enumerate(sides[1:], 1)
+    ]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 PARQUET_KEY = b"tcprof"
 _ENOUGH = 4096  # bytes
+# The beginnings that the formats have, not the name alone: notes that merely mention tcprof are not its output.
 _MARKS = re.compile(
     rb'\A\{\s*"tcprof": ?"|\A\{"displayTimeUnit":"ns","otherData":\{"tcprof":'
     rb'|\A<!doctype html>.*<meta name="generator" content="tcprof '

@@ -11,11 +11,10 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES, Centers, find_means, find_medians
 from tcprof.arrays import Bools, Floats
 from tcprof.comparison.matching.places import Renaming
-from tcprof.comparison.statistics.estimates import estimate_within
+from tcprof.comparison.statistics.estimates import ROUNDED_QUANTITIES, Slack, estimate_within, rounding_of
 from tcprof.comparison.statistics.noise import Deviations, run_deviations
 from tcprof.comparison.statistics.quantities import MEASURED, PEAK, Measured, measure
 from tcprof.comparison.statistics.ranks import Instances
-from tcprof.comparison.statistics.rounding import ROUNDED_QUANTITIES, Slack, rounding_of
 from tcprof.comparison.statistics.verdicts import NOT_JUDGED, Columns, Known, compare_known, values_of_sides
 from tcprof.frames import COMPARISON, LARGEST_UNCOVERED_PCT, QUANTITIES, quantity_of
 

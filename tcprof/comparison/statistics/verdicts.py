@@ -12,14 +12,17 @@ from tcprof.arrays import Bools, Floats
 from tcprof.comparison.statistics.estimates import (
     Change,
     Estimate,
+    Slack,
     add_run_deviation,
     compare_estimates,
     estimate_within,
+    slack_toward_none,
     survived_spread,
+    widen_change,
+    widen_side,
 )
 from tcprof.comparison.statistics.ranks import Instances, mann_whitney
 from tcprof.comparison.statistics.repeats import compare_repeats, is_measured
-from tcprof.comparison.statistics.rounding import Slack, slack_toward_none, widen_change, widen_side
 
 Columns: TypeAlias = dict[str, Floats | npt.NDArray[np.object_]]
 

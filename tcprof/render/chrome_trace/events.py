@@ -38,10 +38,9 @@ class EventFile:
         """Events, each as ``join`` made it."""
         if not len(lines):
             return
-        _, offsets, data = lines.buffers()
-        ends = np.frombuffer(offsets, dtype=np.int32)[lines.offset : lines.offset + len(lines) + 1]
+        joined = pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), ",\n")
         self._file.write(self._between)
-        self._file.write(memoryview(data)[ends[0] : ends[-1] - 2])  # every line ends with a comma: none after the last
+        self._file.write(joined[0].as_buffer())
         self._between = b",\n"
 
     def name(self, what: str, pid: int, tid: int, name: str, place: int) -> None:
@@ -51,7 +50,7 @@ class EventFile:
             {**row, "name": f"{what}_name", "args": {"name": name}},
             {**row, "name": f"{what}_sort_index", "args": {"sort_index": place}},
         )
-        self.write(pa.array([clean_json(event) + ",\n" for event in events]))
+        self.write(pa.array([clean_json(event) for event in events]))
 
     def close(self) -> None:
         """Write the end."""
