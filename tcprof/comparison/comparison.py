@@ -126,9 +126,10 @@ def _iteration_path(typical: tuple[Analysis, Analysis], renamings: tuple[Renamin
 
 
 def _noise_floor(side: Side) -> pd.DataFrame:
-    """The largest ratio between the iterations' medians of two recordings, for each GPU and quantity."""
-    medians = _iteration_medians(side.recordings)
-    found = [
+    """The largest ratio between medians of two recordings, over iterations without warm-up, by GPU and quantity."""
+    steady = (each.iterations[~each.iterations["warm_up"]] for each in side.recordings)
+    parts = [each.groupby("gpu", as_index=False)[list(_REPEATED)].median() for each in steady]
+    rows = [
         {
             "gpu": gpu,
             "side": side.name,
@@ -136,19 +137,11 @@ def _noise_floor(side: Side) -> pd.DataFrame:
             "ratio": values.max() / values.min() if values.min() > 0 else float("nan"),
             "recording_count": len(values),
         }
-        for gpu, of_gpu in medians.groupby("gpu")
+        for gpu, of_gpu in pd.concat(parts, ignore_index=True).groupby("gpu")
         for quantity, values in of_gpu[list(_REPEATED)].items()
         if len(values) > 1
     ]
-    return NOISE_FLOOR.conform(pd.DataFrame(found)) if found else NOISE_FLOOR.empty()
-
-
-def _iteration_medians(recordings: Sequence[Analysis]) -> pd.DataFrame:
-    parts = []
-    for recording in recordings:
-        steady = recording.iterations[~recording.iterations["warm_up"]]
-        parts.append(steady.groupby("gpu", as_index=False)[list(_REPEATED)].median())
-    return pd.concat(parts, ignore_index=True)
+    return NOISE_FLOOR.conform(pd.DataFrame(rows)) if rows else NOISE_FLOOR.empty()
 
 
 def _refuse(base: Side, new: Side, allow_mismatch: bool) -> None:
@@ -190,14 +183,13 @@ def compare_other_ways(
     if len(sides) > MOST_SIDES or len(back) < len(mapping):
         return []
     try:
-        return [_compare_way(put_first(sides, place), place, back, allow_mismatch) for place in range(1, len(sides))]
+        return [
+            [
+                compare(first, side, back if number == place else {}, allow_mismatch)
+                for number, side in enumerate(others, 1)
+            ]
+            for place in range(1, len(sides))
+            for first, *others in [put_first(sides, place)]
+        ]
     except (InputError, UsageError):
         return []
-
-
-def _compare_way(sides: Sequence[Side], place: int, back: Mapping[str, str], allow_mismatch: bool) -> list[Comparison]:
-    """The first against the others, of which the one at a place has the old names of ranges."""
-    return [
-        compare(sides[0], side, back if number == place else {}, allow_mismatch)
-        for number, side in enumerate(sides[1:], 1)
-    ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
+from os.path import commonprefix
 
 import pandas as pd
 
@@ -47,14 +47,8 @@ def find_renamings(
 def _common_path(paths: Sequence[str]) -> str:
     """The names that paths of one depth share, with * for what differs: "epoch * / step"."""
     return SEPARATOR.join(
-        names[0] if len(set(names)) == 1 else f"{_common_start(names)}*"
+        names[0] if len(set(names)) == 1 else f"{commonprefix(names)}*"  # noqa: RUF071 - of letters
         for names in zip(*(path.split(SEPARATOR) for path in paths), strict=True)
-    )
-
-
-def _common_start(names: Sequence[str]) -> str:
-    return "".join(
-        letters[0] for letters in takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
     )
 
 

@@ -49,38 +49,23 @@ class Change:
     needed_count: Floats
 
 
-def _stack(recordings: Sequence[Centers]) -> tuple[Floats, Floats, Floats, Ints]:
-    """Value, distance to the lower and to the upper end of each recording, and recordings that have a value."""
-    value = np.stack([each.value for each in recordings])
-    down = np.stack([each.value - each.low for each in recordings])
-    up = np.stack([each.high - each.value for each in recordings])
-    return value, down, up, (~np.isnan(value)).sum(axis=0)
-
-
-def _middle(values: Floats) -> Floats:
-    known = ~np.isnan(values).all(axis=0)
-    return np.where(known, np.nanmedian(np.where(known, values, 0), axis=0), np.nan)
-
-
-def _all_constant(recordings: Sequence[Centers], values: Floats) -> Bools:
-    constant = np.stack([each.constant | np.isnan(each.value) for each in recordings]).all(axis=0)
-    low, high = np.fmin.reduce(values), np.fmax.reduce(values)
-    return np.asarray(constant & (low == high))
-
-
 def estimate_within(recordings: Sequence[Centers], required: bool = True) -> Estimate:
     """A side with the interval that the instances give, as if runs did not differ.
 
     With ``required`` it is unknown where a recording has too few instances; else it has no width there.
     """
-    values, down, up, count = _stack(recordings)
-    value = _middle(values)
+    values, lows, highs = (np.stack([getattr(each, name) for each in recordings]) for name in ("value", "low", "high"))
+    down, up, count = values - lows, highs - values, (~np.isnan(values)).sum(axis=0)
+    missing = np.isnan(values)
+    known = ~missing.all(axis=0)
+    value = np.where(known, np.nanmedian(np.where(known, values, 0), axis=0), np.nan)
     if not required:
         down, up = (np.nan_to_num(side) for side in (down, up))
-    missing = np.isnan(values)
     half = [np.sqrt((np.where(missing, 0, side) ** 2).sum(axis=0)) / np.maximum(count, 1) for side in (down, up)]
     low = np.maximum(value - half[0], 0)
-    return Estimate(value, low, value + half[1], _all_constant(recordings, values), count)
+    constant = (np.stack([each.constant for each in recordings]) | missing).all(axis=0)
+    constant &= np.fmin.reduce(values) == np.fmax.reduce(values)
+    return Estimate(value, low, value + half[1], constant, count)
 
 
 def add_run_deviation(side: Estimate, relative: Floats, absolute: Floats) -> Estimate:
@@ -121,9 +106,10 @@ def compare_estimates(base: Estimate, new: Estimate, within: tuple[Estimate, Est
         log, log_down, log_up = _recover(base, new, np.ones_like(use_ratio))
         plain, down, up = _recover(base, new, np.zeros_like(use_ratio))
         shift = np.where(use_ratio, log, plain)
-        half = _toward_none(shift, np.where(use_ratio, log_down, down), np.where(use_ratio, log_up, up))
+        half = np.where(shift > 0, np.where(use_ratio, log_down, down), np.where(use_ratio, log_up, up))
         p_value = two_sided(shift, half / NORMAL_95)
-        half_within = _toward_none(*_recover(*within, use_ratio))
+        shift_within, down_within, up_within = _recover(*within, use_ratio)
+        half_within = np.where(shift_within > 0, down_within, up_within)
         needed = _needed_instances(shift, half_within / NORMAL_95, half / NORMAL_95, count)
         ends = np.where(base.value > 0, np.exp([log - log_down, log + log_up]), np.nan)
     return Change(ends[0], ends[1], plain - down, plain + up, p_value, np.where(p_value < LEVEL, np.nan, needed))
@@ -142,7 +128,7 @@ def survived_spread(within: tuple[Estimate, Estimate], slack: Floats) -> Floats:
     use_ratio = decided_by_ratio(base, new)
     with np.errstate(divide="ignore", invalid="ignore"):
         shift, down, up = _recover(base, new, use_ratio)
-        left = np.maximum(np.abs(shift) - slack, 0) ** 2 - _toward_none(shift, down, up) ** 2
+        left = np.maximum(np.abs(shift) - slack, 0) ** 2 - np.where(shift > 0, down, up) ** 2
         scale = np.where(use_ratio, np.sqrt(2), np.hypot(base.value, new.value))
         return np.asarray(np.sqrt(np.where(left > 0, left, np.nan)) / (STUDENT_95 * scale))
 
@@ -155,10 +141,6 @@ def _recover(base: Estimate, new: Estimate, use_ratio: Bools) -> tuple[Floats, F
     down = np.hypot(second[0] - second[1], first[2] - first[0])
     up = np.hypot(second[2] - second[0], first[0] - first[1])
     return second[0] - first[0], down, up
-
-
-def _toward_none(shift: Floats, down: Floats, up: Floats) -> Floats:
-    return np.where(shift > 0, down, up)
 
 
 def two_sided(shift: Floats, error: Floats) -> Floats:

@@ -94,7 +94,9 @@ def _read(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> _Reco
 
 def _compare(quantity: str, sides: _Sides) -> Columns:
     if quantity == PEAK:
-        peaks = [_middle_peak(side) for side in sides]
+        peaks = [
+            pd.DataFrame([each.measured.peak_pct for each in side]).median().to_numpy(np.float64) for side in sides
+        ]
         told: Columns = {**values_of_sides(*peaks), "verdict": np.full(len(peaks[0]), NOT_JUDGED, dtype=object)}
         known = ~np.isnan(peaks[0] + peaks[1])
         marks = dict.fromkeys(("base_lower_bound", "new_lower_bound"), np.zeros(len(known), dtype=bool))
@@ -165,10 +167,6 @@ def _slacks(quantity: str, statistic: str, sides: _Sides) -> tuple[Slack, Slack]
         lost = value * lacks / np.maximum(100 - lacks, 1) if covered else none
         found.append((below, above + lost))
     return found[0], found[1]
-
-
-def _middle_peak(side: Sequence[_RecordingFigures]) -> Floats:
-    return np.asarray(pd.DataFrame([each.measured.peak_pct for each in side]).median(), dtype=np.float64)
 
 
 def _instances_of(quantity: str, side: Sequence[_RecordingFigures]) -> Instances:

@@ -181,12 +181,8 @@ def _iteration_count(analysis: Analysis) -> int:
 
 def _clock_under_load(side: Side) -> float:
     """The median clock of the samples in which the GPU worked, in Hz; NaN where not recorded."""
-    found = [_median_clock(recording) for recording in side.recordings]
-    return float(np.median(found))
-
-
-def _median_clock(analysis: Analysis) -> float:
-    samples = analysis.samples
-    loaded = (samples["gr_active_pct"] >= LOADED_PCT) | (samples["tensor_active_pct"] >= LOADED_PCT)
-    clocks = samples.loc[loaded, "gpc_clock_hz"].dropna()
-    return float(clocks.median()) if len(clocks) else float("nan")
+    clocks = []
+    for samples in (recording.samples for recording in side.recordings):
+        loaded = (samples["gr_active_pct"] >= LOADED_PCT) | (samples["tensor_active_pct"] >= LOADED_PCT)
+        clocks.append(samples.loc[loaded, "gpc_clock_hz"].median())
+    return float(np.median(clocks))

@@ -30,10 +30,8 @@ def without_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":
     from pandas.api.types import is_numeric_dtype
 
     texts = [name for name in frame if not is_numeric_dtype(frame[name])]
-    return frame.assign(**{name: _as_text(frame[name]) for name in texts})
 
+    def as_text(value: object) -> object:
+        return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
-def _as_text(column: "pd.Series") -> "pd.Series":
-    return column.astype(object).map(
-        lambda value: f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-    )
+    return frame.assign(**{name: frame[name].astype(object).map(as_text) for name in texts})

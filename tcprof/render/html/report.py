@@ -29,7 +29,17 @@ def write_report(analysis: Analysis, findings: Findings, path: Path, options: Pa
 def render_report(analysis: Analysis, findings: Findings, options: PageOptions = USUAL) -> str:
     """The page of one recording, as text."""
     analysis, findings = keep_busiest(analysis, findings)
-    return render_document(view_report(analysis, findings, options.title or ""), _timeline(analysis), options)
+    timeline = pack_timeline(analysis)
+    drawn = (
+        None
+        if timeline is None
+        else {
+            **vars(timeline),
+            "packed": Markup(timeline.packed),  # letters of base64
+            "style": read_asset("timeline.css") + read_asset("selection.css"),
+        }
+    )
+    return render_document(view_report(analysis, findings, options.title or ""), drawn, options)
 
 
 def render_document(document: Document, timeline: dict[str, Any] | None, options: PageOptions = USUAL) -> str:
@@ -56,14 +66,3 @@ def _list_columns(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
     for tile in (tile for summary in summaries for tile in summary.tiles):
         captions.setdefault(tile.title, set()).add(tile.caption)
     return [(title, found.pop() if len(found) == 1 else "") for title, found in captions.items()]
-
-
-def _timeline(analysis: Analysis) -> dict[str, Any] | None:
-    timeline = pack_timeline(analysis)
-    if timeline is None:
-        return None
-    return {
-        **vars(timeline),
-        "packed": Markup(timeline.packed),  # letters of base64
-        "style": read_asset("timeline.css") + read_asset("selection.css"),
-    }

@@ -137,7 +137,7 @@ def _draw(part: Figure) -> Markup:
 
 
 def read_bundle() -> Markup:
-    """plotly's script."""
+    """The script of plotly."""
     return read_asset(f"plotly/{FILE}")
 
 

@@ -81,7 +81,9 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
             )
         notes += [f"{gpu_title(analysis, gpu)}: {line}" for line in note] if len(gpus) > 1 else note
     classes = sorted(set(works.frame["time_class"]))
-    header = {"gpus": headers, "figures": _draw_skeletons(analysis, strips), **_describe_bars(analysis, works)}
+    several = len(strips) > 1
+    skeletons = [draw_skeleton(analysis, each, place, several).to_dict() for place, each in enumerate(strips)]
+    header = {"gpus": headers, "figures": skeletons, **_describe_bars(analysis, works)}
     shown = [TIME_CLASSES[number] for number in [*classes, IDLE]] if classes else []
     key = tuple((class_title(name), CLASS_COLORS[name]) for name in shown)
     highest = highest_range(analysis)
@@ -90,17 +92,13 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
     return PackedTimeline(store.pack(header), tuple(gpus), key, scale, top, tuple(notes))
 
 
-def _draw_skeletons(analysis: Analysis, strips: list[GpuStrips]) -> list[Header]:
-    several = len(strips) > 1
-    return [draw_skeleton(analysis, each, place, several).to_dict() for place, each in enumerate(strips)]
-
-
 def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
     """Names and colours of ranges and of work; names for the pointer are labels of plotly, those in bars plain text."""
     paths, work = analysis.paths, works.frame
+    colors = scale_colors(100 * (np.arange(RANGE_STEPS) + 0.5) / RANGE_STEPS)  # lowest first
     return {
         "highestRange": highest_range(analysis),
-        "rangeColors": [_painted(color) for color in [*_range_colors(), UNKNOWN_COLOR]],
+        "rangeColors": [_painted(color) for color in [*colors, UNKNOWN_COLOR]],
         "classes": [{"name": class_title(name), **_painted(CLASS_COLORS[name])} for name in TIME_CLASSES],
         "paths": {"names": [label(path, 80) for path in paths["path"]], "cuts": cut_names(paths["name"])},
         "links": {"ranges": range_names(paths), "kernels": kernel_names(analysis.kernels)},
@@ -114,11 +112,6 @@ def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
             **{side: _plain(work[side]) for side in ("low", "high")},
         },
     }
-
-
-def _range_colors() -> list[str]:
-    """The scale of Tensor Active in steps, lowest first."""
-    return scale_colors(100 * (np.arange(RANGE_STEPS) + 0.5) / RANGE_STEPS)
 
 
 def _painted(color: str) -> Header:

@@ -198,17 +198,12 @@ def merge_bars(
         first = np.zeros(int(np.count_nonzero(~kept)), dtype=np.int64)
         first[run_starts(row[~kept], np.cumsum(kept)[~kept], (start // width)[~kept])] = 1
         place = np.cumsum(first)
-        if alone + _count_pairs(place, numbers[~kept]) <= most or not (alone or width <= span):
+        pairs = place * (int(numbers.max()) + 2) + numbers[~kept] + 1  # a number may be -1, for none
+        if alone + len(distinct(pairs)) <= most or not (alone or width <= span):
             found = _merge(ordered[~kept].assign(place=place), number, means, sums, firsts)
             both = pd.concat([ordered[kept].assign(merged=1), found])
             return both.sort_values("start_ns", kind="stable", ignore_index=True)
         alone, width = alone // 2, 2 * width
-
-
-def _count_pairs(place: Ints, number: Ints) -> int:
-    """How many distinct pairs there are: as many bars as ``_merge`` gives."""
-    pairs = place * (int(number.max(initial=0)) + 2) + number + 1  # a number may be -1, for none
-    return len(distinct(pairs))
 
 
 def _merge(
