@@ -8,7 +8,6 @@ from typing import TypeVar
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.comparison.matching.iterations import share_iterations
 from tcprof.comparison.matching.kernels import Matching, match_kernels
 from tcprof.comparison.matching.places import (
     Renaming,
@@ -17,6 +16,7 @@ from tcprof.comparison.matching.places import (
     find_unmapped,
     list_places,
     rename_paths,
+    share_iterations,
 )
 from tcprof.comparison.modules import compare_modules
 from tcprof.comparison.side import Side, count_once, join_facts
@@ -36,34 +36,23 @@ Thing = TypeVar("Thing")
 
 @dataclass(frozen=True)
 class Comparison:
-    """A baseline and another side.
+    """A baseline and another side."""
 
-    Attributes:
-        base: The baseline.
-        new: What is compared with it.
-        rows: One row for each GPU, path and quantity, see ``tcprof.frames.COMPARISON``.
-        iteration_path: The path of the iterations in ``rows``; empty where the sides have none in common, for the whole
-            capture.
-        matching: The kernels of a typical recording of each side, matched.
-        modules: The modules of both sides, see ``tcprof.frames.MODULE_CHANGES``.
-        waterfall: What the changes of time and Tensor Active consist of, see ``tcprof.frames.WATERFALL``; of typical
-            recordings.
-        spread: How it is known how much runs of one program differ: measured, from several recordings a side, or
-            assumed, see ``docs/statistics.md``.
-        noise_floor: How much the recordings of one side differ, see ``tcprof.frames.NOISE_FLOOR``; empty without
-            repeats.
-        unmapped: Old and new names of ranges that were mapped, but which the new side does not have.
-    """
-
-    base: Side
-    new: Side
-    rows: pd.DataFrame
+    base: Side  # the baseline
+    new: Side  # what is compared with it
+    rows: pd.DataFrame  # one row for each GPU, path and quantity, see ``tcprof.frames.COMPARISON``
+    # The path of the iterations in ``rows``; empty where the sides have none in common, for the whole capture.
     iteration_path: str
-    matching: Matching
-    modules: pd.DataFrame
+    matching: Matching  # the kernels of a typical recording of each side, matched
+    modules: pd.DataFrame  # the modules of both sides, see ``tcprof.frames.MODULE_CHANGES``
+    # What the changes of time and Tensor Active consist of, see ``tcprof.frames.WATERFALL``; of typical recordings.
     waterfall: pd.DataFrame
+    # How it is known how much runs of one program differ: measured, from several recordings a side, or assumed, see
+    # ``docs/statistics.md``.
     spread: str
+    # How much the recordings of one side differ, see ``tcprof.frames.NOISE_FLOOR``; empty without repeats.
     noise_floor: pd.DataFrame
+    # Old and new names of ranges that were mapped, but which the new side does not have.
     unmapped: tuple[tuple[str, str], ...]
 
 

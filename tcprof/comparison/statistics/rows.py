@@ -14,8 +14,7 @@ from tcprof.comparison.matching.places import Renaming
 from tcprof.comparison.statistics.estimates import ROUNDED_QUANTITIES, Slack, estimate_within, rounding_of
 from tcprof.comparison.statistics.noise import Deviations, run_deviations
 from tcprof.comparison.statistics.quantities import MEASURED, PEAK, Measured, measure
-from tcprof.comparison.statistics.ranks import Instances
-from tcprof.comparison.statistics.verdicts import NOT_JUDGED, Columns, Known, compare_known, values_of_sides
+from tcprof.comparison.statistics.verdicts import NOT_JUDGED, Columns, Instances, Known, compare_known, values_of_sides
 from tcprof.frames import COMPARISON, LARGEST_UNCOVERED_PCT, QUANTITIES, quantity_of
 
 MEDIAN, MEAN = "median", "mean"
@@ -170,7 +169,5 @@ def _slacks(quantity: str, statistic: str, sides: _Sides) -> tuple[Slack, Slack]
 
 
 def _instances_of(quantity: str, side: Sequence[_RecordingFigures]) -> Instances:
-    return Instances(
-        np.concatenate([each.measured.place for each in side]),
-        np.concatenate([each.measured.values[quantity] for each in side]),
-    )
+    values = [each.measured.values[quantity] for each in side]
+    return np.concatenate([each.measured.place for each in side]), np.concatenate(values)
