@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 
 from tcprof import units
 from tcprof.analysis import Analysis
@@ -50,7 +51,7 @@ Header = dict[str, Any]
 class PackedTimeline:
     """The timeline of a page."""
 
-    packed: str  # the data, see ``tcprof.render.html.timeline.packing``
+    packed: Markup  # the data, see ``tcprof.render.html.timeline.packing``
     gpus: tuple[int, ...]  # numbers of the GPUs, of which the page shows one at a time
     key: tuple[tuple[str, str], ...]  # name and colour of each class of work that occurs
     scale: tuple[str, ...]  # the colours of ranges, for Tensor Active from 0 to 100 %, or to ``highest``
@@ -89,7 +90,7 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
     highest = highest_range(analysis)
     scale = tuple(color for _, color in TENSOR_SCALE)
     top = units.format_pct(highest) if highest else ""
-    return PackedTimeline(store.pack(header), tuple(gpus), key, scale, top, tuple(notes))
+    return PackedTimeline(Markup(store.pack(header)), tuple(gpus), key, scale, top, tuple(notes))
 
 
 def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
