@@ -7,7 +7,7 @@ import gzip
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -52,25 +52,17 @@ class EventFile:
         )
         self.write(pa.array([clean_json(event) for event in events]))
 
-    def close(self) -> None:
-        """Write the end."""
-        self._file.write(b"\n]}\n")
-
 
 @contextmanager
 def open_events(path: Path, about: Mapping[str, Any]) -> Iterator[EventFile]:
     """A new trace, compressed if its name ends in .gz; the same events give the same bytes."""
-    with path.open("wb") as raw:
+    with ExitStack() as stack:
+        file: BinaryIO = stack.enter_context(path.open("wb"))
         if path.suffix == ".gz":
-            packed = gzip.GzipFile(filename="", mode="wb", compresslevel=_COMPRESSION, fileobj=raw, mtime=0)
-            with packed, io.BufferedWriter(packed, 1 << 20) as file:
-                events = EventFile(file, about)
-                yield events
-                events.close()
-        else:
-            events = EventFile(raw, about)
-            yield events
-            events.close()
+            packed = gzip.GzipFile(filename="", mode="wb", compresslevel=_COMPRESSION, fileobj=file, mtime=0)
+            file = stack.enter_context(io.BufferedWriter(stack.enter_context(packed), 1 << 20))
+        yield EventFile(file, about)
+        file.write(b"\n]}\n")
 
 
 def clean_json(value: Any) -> str:
