@@ -19,7 +19,7 @@ from tcprof.render.formats._tables import brief_columns, label_rows
 from tcprof.render.html.comparison import render_comparison, write_comparison
 from tcprof.render.html.options import USUAL, PageOptions
 from tcprof.views.comparison.page import view_comparison_page
-from tcprof.views.document import Table
+from tcprof.views.tables import Table
 
 US = 1_000
 

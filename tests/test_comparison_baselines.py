@@ -9,7 +9,7 @@ from tcprof.comparison.gate.judge import Gate, judge_condition
 from tcprof.comparison.gate.parse import parse_condition
 from tcprof.findings.compared import judge_comparison
 from tcprof.views.comparison.page import ComparedSide, view_comparison_page
-from tcprof.views.glance import Summary
+from tcprof.views.document import Summary
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 

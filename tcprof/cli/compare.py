@@ -25,7 +25,7 @@ from tcprof.cli.options import (
     select_rows,
 )
 from tcprof.cli.output import open_page, print_document, progress
-from tcprof.cli.streams import show_path, tell
+from tcprof.cli.streams import echo_error, echo_path
 from tcprof.cli.targets import check_target, find_reports
 from tcprof.errors import UsageError
 from tcprof.render.formats import formats_for
@@ -155,9 +155,9 @@ def _find_reports(page: Path, given: list[Path], comparisons: list["Comparison"]
 def _tell_page(page: Path, output: str, open_it: bool) -> None:
     """Say where the page is; beside what other programs read, on standard error."""
     if output == TEXT:
-        show_path(page)
+        echo_path(page)
     else:
-        tell(str(page))
+        echo_error(str(page))
     if open_it:
         open_page(page)
 
@@ -188,7 +188,7 @@ def _name_sides(given: list[Path]) -> list[str]:
 def _read_side(path: Path, name: str, window: Window, warm_up: str | None) -> "Side":
     import tcprof
     from tcprof.comparison import Side
-    from tcprof.sources.recordings import find_recordings
+    from tcprof.sources.registry import find_recordings
 
     recordings = []
     for recording in find_recordings(path):

@@ -15,7 +15,7 @@ from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE, Windows, measure
 from tcprof.arrays import Floats, Ints
 from tcprof.comparison.matching.kernels import HIDDEN, Matching
 from tcprof.comparison.matching.scope import Spans, compared_gpus, compared_spans
-from tcprof.frames import WATERFALL
+from tcprof.frames import LARGEST_UNCOVERED_PCT, WATERFALL
 
 TIME, TENSOR_ACTIVE = "time_ns", "tensor_active_pct"
 TOTAL, IDLE, COMMUNICATION, COPIES = "total", "idle", "communication", "copies and memsets"
@@ -165,9 +165,11 @@ def _explain_tensor_active(sampled: list[float], busy: list[_Busy]) -> list[tupl
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         active = [np.where(side.kernels > 0, side.active / side.kernels, np.nan) for side in busy]
-    # A kernel that one side lacks has there the other's Tensor Active: that it came or went is a change of the mix.
+    # A kernel that one side lacks, or no sample shows, has there the other's Tensor Active: that it came or went is a
+    # change of the mix.
     active = [np.where(np.isnan(own), other, own) for own, other in (active, active[::-1])]
-    if np.isnan([*sampled, *(side.active.sum() for side in busy)]).any():
+    unseen = (100 * side.kernels[np.isnan(side.active)].sum() / max(side.kernels.sum(), 1) for side in busy)
+    if np.isnan(sampled).any() or max(unseen) > LARGEST_UNCOVERED_PCT:
         return []
     factors = []
     for side, own in zip(busy, active, strict=True):

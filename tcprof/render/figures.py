@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from markupsafe import escape
 
 from tcprof.errors import OutputError
-from tcprof.files import replace_file
+from tcprof.outputs import replace_file
 from tcprof.version import __version__
 from tcprof.views.figures.plain import PlotlyFigure
 

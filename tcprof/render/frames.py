@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.files import replace_folder
 from tcprof.findings import Findings
+from tcprof.outputs import replace_folder
 from tcprof.render.authorship import PARQUET_KEY
 from tcprof.render.formats.csv import write_csv
 from tcprof.render.formats.json import write_data

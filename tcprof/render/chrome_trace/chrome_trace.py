@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from tcprof.analysis import Analysis
 from tcprof.arrays import Floats, Ints
-from tcprof.files import replace_file
 from tcprof.findings import Findings
 from tcprof.frames import COUNTED, SAMPLE_METRICS, SAMPLES
+from tcprof.outputs import replace_file
 from tcprof.render.chrome_trace.drawing import OUTSIDE, Drawing, Lane, Slices, Texts
 from tcprof.render.chrome_trace.events import clean_json, open_events, quoted
 from tcprof.render.formats.json import plain

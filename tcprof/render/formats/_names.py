@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from tcprof.views.document import BECAME
+from tcprof.views.tables import BECAME
 
 _ELLIPSIS = "…"
 _SEPARATORS = " ./"  # say nothing beside it

@@ -10,7 +10,7 @@ from tcprof import units
 from tcprof.render.formats import Style
 from tcprof.render.formats._names import Name, shorten, shorten_all, width_of
 from tcprof.untrusted import printable
-from tcprof.views.document import Cell, Heading, Table
+from tcprof.views.tables import Cell, Heading, Table
 
 DEEPEST_INDENT = 15  # levels; what lies deeper is not moved further
 _NAME_ROOM = 28  # columns that a name gets, behind its indentation, before columns of figures leave for it

@@ -7,8 +7,8 @@ from tcprof.render.formats import Style, Writer
 from tcprof.render.formats._tables import brief_columns, label_rows, list_notes
 from tcprof.untrusted import printable
 from tcprof.version import MADE_BY
-from tcprof.views.document import Code, Document, Notes, Part, Section, Table
-from tcprof.views.glance import Summary
+from tcprof.views.document import Code, Document, Notes, Part, Section, Summary
+from tcprof.views.tables import Table
 
 if TYPE_CHECKING:
     from tcprof.views.gate import GateView

@@ -12,18 +12,8 @@ from tcprof.render.formats._tables import set_table
 from tcprof.units import join_units
 from tcprof.untrusted import printable
 from tcprof.version import MADE_BY
-from tcprof.views.document import (
-    Checklist,
-    Code,
-    Commands,
-    Document,
-    Facts,
-    Notes,
-    Part,
-    Section,
-    Table,
-)
-from tcprof.views.glance import Summary
+from tcprof.views.document import Checklist, Code, Commands, Document, Facts, Notes, Part, Section, Summary
+from tcprof.views.tables import Table
 
 if TYPE_CHECKING:
     from tcprof.views.gate import GateView

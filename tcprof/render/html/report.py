@@ -9,7 +9,7 @@ from tcprof.findings.busiest import keep_busiest
 from tcprof.render.html.options import USUAL, PageOptions
 from tcprof.render.html.shell import read_asset, render_page, split_parts, write_page
 from tcprof.render.html.timeline.data import pack_timeline
-from tcprof.views.glance import Leads, Summary
+from tcprof.views.document import Leads, Summary
 from tcprof.views.recording.report import view_report
 
 

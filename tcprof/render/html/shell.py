@@ -16,12 +16,11 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from tcprof.files import replace_file
+from tcprof.outputs import replace_file
 from tcprof.render.html.options import PageOptions, PlotlyScript
 from tcprof.units import join_units
 from tcprof.version import __version__
-from tcprof.views.document import Figure, Notes, Part, Section
-from tcprof.views.drawing import Icicle
+from tcprof.views.document import Figure, Icicle, Notes, Part, Section
 
 # plotly's basic bundle, from npm's ``plotly.js-basic-dist-min``, has all that the pages draw, and is a quarter of the
 # whole. The cartesian bundle, with boxes and heat maps, took a browser twice as long to start.

@@ -12,16 +12,17 @@ from tcprof.comparison.statistics.rows import MEAN, MEDIAN
 from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.compared.advice import ComparedAdvice, compare_advice, describe_compared
 from tcprof.findings.compared.rows import list_gpus
-from tcprof.views.choices import ROWS_SHOWN
+from tcprof.views import ROWS_SHOWN
 from tcprof.views.comparison.kernels import list_kernel_changes
 from tcprof.views.comparison.modules import list_module_changes
 from tcprof.views.comparison.quantities import list_quantities
 from tcprof.views.comparison.ranges import list_range_changes
 from tcprof.views.comparison.sides import describe_left_out, describe_recordings, list_sides, name_sides
 from tcprof.views.comparison.waterfall import list_parts
-from tcprof.views.document import Document, Notes, Table
+from tcprof.views.document import Document, Notes
 from tcprof.views.gate import view_gate
 from tcprof.views.recording.facts import gpu_title_of_several, recording_data
+from tcprof.views.tables import Table
 
 
 def view_comparison(

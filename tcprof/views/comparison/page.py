@@ -15,13 +15,13 @@ from tcprof.untrusted import one_line
 from tcprof.views.comparison.commands import list_commands
 from tcprof.views.comparison.details import list_details
 from tcprof.views.comparison.document import name_findings, title_sides
-from tcprof.views.comparison.iterations_figure import figure_iterations, figure_small_multiples
+from tcprof.views.comparison.iterations import figure_iterations, figure_small_multiples
 from tcprof.views.comparison.series import MOST_POINTS, ShownSide, shown_sides
 from tcprof.views.comparison.sides import compare_provenance, list_noise, list_sides, shared_gpus
-from tcprof.views.document import Document, Figure, Notes, Part, Section, Table
+from tcprof.views.document import Document, Figure, Notes, Part, Section, Summary
 from tcprof.views.gate import GateView, view_gate
-from tcprof.views.glance import Summary
 from tcprof.views.recording.facts import SOURCE_NOTES, WINDOW_MEANINGS, gpu_title_of_several, name_gpus
+from tcprof.views.tables import Table
 
 WARNINGS, LINKED = "warnings", "linked"  # roles of notes: a list of warnings, and a link to the section of that role
 HARD = "differs"  # the section on what makes the sides hard to compare

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.flop_rate import flop_rate
 from tcprof.analysis.picking import rows_of_gpu
 from tcprof.analysis.time.envelope import compute_envelope
 from tcprof.analysis.time.timeline import IDLE, TIME_CLASSES
@@ -32,11 +33,11 @@ from tcprof.render.html.timeline.lanes import (
     short_names,
 )
 from tcprof.render.html.timeline.packing import ArrayStore
-from tcprof.views.figures.curves import CLOCK, MEASURED, METRICS, TENSOR, Metric, shown_gpus
-from tcprof.views.figures.flop_rate import FLOP_RATE, flop_rate
-from tcprof.views.figures.lanes import TENSOR_SCALE, UNKNOWN_COLOR, label, scale_colors
-from tcprof.views.figures.panels import highest_range
+from tcprof.views.figures.curves import CLOCK, FLOP_RATE, MEASURED, METRICS, TENSOR, Metric, shown_gpus
+from tcprof.views.figures.lanes import TENSOR_SCALE, UNKNOWN_COLOR, scale_colors
+from tcprof.views.figures.plain import label
 from tcprof.views.figures.time_classes import CLASS_COLORS, text_on
+from tcprof.views.figures.timeline import highest_range
 from tcprof.views.recording.facts import gpu_title
 from tcprof.views.selection import kernel_names, range_names
 

@@ -14,6 +14,7 @@ from tcprof.analysis import Analysis
 from tcprof.render.html.timeline.lanes import STREAM_ROWS, GpuLanes
 from tcprof.views.figures.curves import (
     CLOCK,
+    FLOP_RATE,
     MEASURED,
     MEASURED_PIXELS,
     METRICS,
@@ -28,10 +29,8 @@ from tcprof.views.figures.curves import (
     tensor_axis,
     tensor_peak,
 )
-from tcprof.views.figures.flop_rate import FLOP_RATE
-from tcprof.views.figures.panels import Panel, stack_panels
-from tcprof.views.figures.plain import PlotlyFigure, Settings, scatter
-from tcprof.views.figures.ticks import unit_ticks
+from tcprof.views.figures.plain import PlotlyFigure, Settings, scatter, unit_ticks
+from tcprof.views.figures.timeline import Panel, stack_panels
 
 _RATE_PIXELS, _CLOCK_PIXELS, _ROW_PIXELS = 80, 44, 21
 
