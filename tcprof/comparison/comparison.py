@@ -106,7 +106,6 @@ def compare(
 
 
 def _iteration_path(typical: tuple[Analysis, Analysis], renamings: tuple[Renaming, Renaming]) -> str:
-    """The path that iterates on both sides."""
     found = []
     for recording, renaming in zip(typical, renamings, strict=True):
         paths = recording.iterations.drop_duplicates("path").assign(depth=0)

@@ -28,7 +28,6 @@ class Spans:
         return self._before(end) - self._before(start)
 
     def _before(self, time: Ints) -> Ints:
-        """How much of the windows lies before a time."""
         total = np.zeros(len(time), dtype=np.int64)
         for edges, sign in ((np.sort(self.start), 1), (np.sort(self.end), -1)):
             passed = np.searchsorted(edges, time, side="right")

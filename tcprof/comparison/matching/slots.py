@@ -1,8 +1,7 @@
-"""Slots: the places of kernels in a typical iteration, and which slot of a recording is which of another.
+"""Which slot of a recording is which of another: places of kernels in a typical iteration, path by path.
 
 A *slot* is the n-th launch of a kernel in a path of a typical iteration. The slots of a path are aligned in order of
-launch with those of the same path in the other recording, so that a product in FP32 is matched with what takes its
-place in FP16, and a cast that was added between them stays new. All launches follow their slot.
+launch with those of the same path in the other recording; all launches follow their slot.
 """
 
 from collections.abc import Callable

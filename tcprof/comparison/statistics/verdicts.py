@@ -173,7 +173,6 @@ def mann_whitney(pairs: Sequence[tuple[Floats, Floats]]) -> Floats:
 
 
 def _test(base: Floats, new: Floats) -> Floats:
-    """The p values of pairs of samples, a pair a row."""
     count, base_count = base.shape[1] + new.shape[1], base.shape[1]
     both = np.hstack([base, new])
     order = np.argsort(both, axis=1)

@@ -1,7 +1,4 @@
-"""The text of the Trace Event Format, which Perfetto and chrome://tracing read: columns in, lines of JSON out.
-
-A line is joined for some ten thousand events at once, so that a recording of millions costs no Python object for each.
-"""
+"""The text of the Trace Event Format: columns in, lines of JSON out, some ten thousand events at once."""
 
 import gzip
 import io

@@ -1,7 +1,4 @@
-"""CSV for spreadsheets, which take a text that begins like a formula for one, and run it.
-
-Such a text gets an apostrophe before it. Names come from the recording, and whoever made it chose them.
-"""
+"""CSV for spreadsheets, which run a text that begins like a formula: such a text gets an apostrophe before it."""
 
 from typing import TYPE_CHECKING
 

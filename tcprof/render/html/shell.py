@@ -1,7 +1,7 @@
 """What all pages share: one file that asks nothing of the network, its options, and figures in it.
 
-Names in a report are untrusted. The templates escape all text; figures travel as JSON in which no character can end
-the element around it; and a content security policy forbids every request.
+Names in a report are untrusted. The templates escape all text; in figures' JSON no character can end the element
+around it; and a content security policy forbids every request.
 """
 
 import base64

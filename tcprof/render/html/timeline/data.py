@@ -1,8 +1,6 @@
 """What the page's timeline is drawn from: samples, ranges and work as compressed arrays, and a figure without points.
 
-The page's script fills the figure's traces for the window that is shown: each trace says in its ``meta`` what it is.
-Samples are kept as they are where a page has space for them, so that zooming in ends at single ones; the coarser
-levels are made by the script, which takes it a tenth of a second.
+The page's script fills the figure's traces, which say in their ``meta`` what they are, for the window that is shown.
 """
 
 from dataclasses import dataclass
@@ -161,7 +159,6 @@ def _add_times(store: ArrayStore, start: Ints, end: Ints) -> Header:
 
 
 def _add_curve(store: ArrayStore, metric: Metric, peak: float, *values: Floats) -> Header:
-    """Values of a metric, or mean, smallest and largest of bins."""
     step = _step_of(metric, peak)
     unit = "FLOP/s" if metric is FLOP_RATE else units.symbol_of(metric.unit)
     return {
@@ -213,7 +210,6 @@ def _add_iterations(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
 
 
 def _add_lanes(store: ArrayStore, lanes: GpuLanes) -> Header:
-    """Ranges and work of one GPU; the frames are sorted by start."""
 
     def add(bars: pd.DataFrame, number: str, *more: str) -> Header:
         percents = {name: _add_values(store, bars[name].to_numpy(), PERCENT_STEP / 10) for name in more}
