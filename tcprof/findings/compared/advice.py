@@ -87,7 +87,8 @@ def describe_compared(comparison: Comparison, found: Sequence[ComparedAdvice]) -
 
 def describe_won(comparison: Comparison, gpu: int) -> str:
     """How much less time a step takes, in a sentence; empty where that is not known."""
-    won = _won_pct(comparison, gpu)
+    base, new = (measure_length(side.typical, gpu) for side in (comparison.base, comparison.new))
+    won = 100 * (1 - new / base) if base > 0 else math.nan
     if math.isnan(won):
         return ""
     change = "less" if won >= 0 else "more"
@@ -111,8 +112,3 @@ def findings_by_name(side: Side) -> list[dict[str, tuple[int, str]]]:
 def _counts(advice: Advice) -> bool:
     """Whether advice is shown as a finding: worth a line, or without a price."""
     return advice.gain.is_notable or not advice.gain.is_known
-
-
-def _won_pct(comparison: Comparison, gpu: int) -> float:
-    base, new = (measure_length(side.typical, gpu) for side in (comparison.base, comparison.new))
-    return 100 * (1 - new / base) if base > 0 else math.nan

@@ -113,7 +113,6 @@ def _tensor(comparison: Comparison, gpu: int) -> tuple[str, ...]:
 
 
 def _cause(comparison: Comparison, gpu: int) -> tuple[str, ...]:
-    """What most of the change consists of, and whether the CPU holds the GPU up."""
     row = decisive(time_row(comparison, gpu))
     part = largest_part(comparison.waterfall, gpu, TIME)
     # Medians are compared, and means divided into parts: what the means do not share needs no cause.

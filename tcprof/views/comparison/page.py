@@ -6,7 +6,7 @@ from functools import partial
 
 from tcprof import units
 from tcprof.comparison import Comparison
-from tcprof.comparison.baselines import put_first
+from tcprof.comparison.comparison import put_first
 from tcprof.comparison.gate.judge import Gate
 from tcprof.findings import describe_folding, describe_kernel_order, describe_warm_up
 from tcprof.findings.compared import ComparedFindings
@@ -75,7 +75,7 @@ def view_comparison_page(
         gate: A gate, where there is one comparison; of the sides as they were given.
         title: Its title; empty for the names of the sides.
         reports: For each side and each of its recordings the link to its report, empty for none; empty if all are.
-        place: The place of the baseline among the sides as they were given, see ``tcprof.comparison.baselines``.
+        place: The place of the baseline among the sides as they were given, see ``tcprof.comparison.comparison``.
         choosable: Whether the page has a document for each side as the baseline.
     """
     sides = shown_sides(comparisons)
