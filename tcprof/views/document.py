@@ -38,7 +38,6 @@ class Figure:
     """A figure of plotly, which is made when a medium draws it.
 
     Attributes:
-        caption: What it shows, for those who cannot see it.
         absent: What is said where there is nothing to draw.
         chooses: Whether a click on it shows some rows of a table alone; a page then says so below it.
     """
@@ -56,7 +55,6 @@ class Icicle:
     """Time in parts of parts, as rows of bars that a page's own script draws: see ``web/src/icicle.ts``.
 
     Attributes:
-        caption: What it shows, for those who cannot see it.
         trees: What each way to divide the time is called.
         data: The trees themselves, and the colours, for the script.
     """
@@ -185,9 +183,7 @@ class Document:
     Attributes:
         kind: What it is about: ranges, kernels, timeline, comparison, doctor, workloads.
         faults: Why its figures cannot be trusted; shown before any of them.
-        warnings: What else its reader must know.
         base: What is left out of the figures; shown with the other notes, or where there is no place, as a warning.
-        data: What JSON has, in order: frames and plain values.
         rows: What CSV has; None where it has no rows.
         if_empty: What is said where there are no rows.
         gate: What a gate says, see ``tcprof.views.gate``.

@@ -24,7 +24,6 @@ class ConditionView:
 
     Attributes:
         name: The condition as it was given, with what that leaves open: the path and, of several, the GPU.
-        verdict: pass, fail or inconclusive.
         found: The figures that decide, with their intervals, and why they are inconclusive, if they are.
     """
 
@@ -38,12 +37,8 @@ class GateView:
     """All conditions of a gate.
 
     Attributes:
-        conditions: The conditions in the order given.
         state: pass, fail or inconclusive: how the gate ends.
-        outcome: The same in a sentence.
-        advice: What would help where something is inconclusive, in sentences.
         doubt: The inconclusive conditions, as one line for a log; empty if there are none.
-        is_strict: Whether an inconclusive condition fails.
     """
 
     conditions: tuple[ConditionView, ...]
@@ -100,7 +95,6 @@ def describe_judgement(judgement: Judgement) -> str:
 
 
 def _describe_found(judgement: Judgement, found: Found) -> str:
-    """A figure with its interval; empty where it is unknown."""
     parts = [] if math.isnan(found.value) else [_format(judgement, found.value)]
     if not (math.isnan(found.low) or math.isnan(found.high)):
         parts.append(f"95 % interval {_format(judgement, found.low)} to {_format(judgement, found.high)}")
@@ -108,7 +102,6 @@ def _describe_found(judgement: Judgement, found: Found) -> str:
 
 
 def _format(judgement: Judgement, value: float) -> str:
-    """A figure of a judgement: a change in percent or in points, or a value with its unit."""
     condition = judgement.condition
     if condition.scale == "relative":
         return units.format_signed_pct(100 * (value - 1)) if value < _LARGE_RATIO else units.format_ratio(value)
@@ -125,7 +118,6 @@ def _state(judgements: Sequence[Judgement], strict: bool) -> str:
 
 
 def _conclude(judgements: Sequence[Judgement], strict: bool) -> str:
-    """The outcome in one sentence."""
     counts = Counter(judgement.verdict for judgement in judgements)
     told = [f"{counts[verdict]} {verdict}" for verdict in ("fail", INCONCLUSIVE, "pass") if counts[verdict]]
     ended = _ENDED[_state(judgements, strict)]

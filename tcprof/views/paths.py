@@ -23,7 +23,6 @@ def path_rows(rows: pd.DataFrame, cells: Sequence[tuple[Cell, ...]], tags: Seque
 
     Args:
         rows: Has ``domain``, ``path`` and ``depth``, of one GPU, and ``name`` where a name may hold the separator.
-        tags: A remark on each row; none by default.
     """
     names = rows["name"] if "name" in rows else [path.rpartition(SEPARATOR)[2] for path in rows["path"]]
     places = list(zip(rows["domain"], rows["path"], names, rows["depth"], strict=True))

@@ -19,7 +19,6 @@ class Heading:
 
     Attributes:
         unit: What its numbers are measured in, as ``tcprof.units`` knows it.
-        words: Whether its values are words.
         brief_value: Whether a brief one shows the value itself, and not only what follows it.
         before: What precedes a value, such as base and new before their ratio.
         value: What the value itself is then called, such as ratio.
@@ -94,7 +93,6 @@ class Row:
         ancestors: What it lies in, as text before the name.
         domain: NVTX domain of a path; empty for the default one.
         nested: Whether the row that it lies in is shown, so that its indentation says where it is.
-        tag: A remark on it.
         full: What its name was cut from.
         short: Its name where a long one is in the way, as on a page; the name if empty.
         item: Row of the frame of paths or kernels, or number of the module, by which a page knows it; -1 for none.
@@ -122,7 +120,6 @@ class Table:
 
     Attributes:
         name: What it is called among the parts of its document, such as ``ranges-0``.
-        title: The heading above it; may be empty.
         first: Title of the column of names.
         hidden: Rows that are left out.
         more: What is left out, and how to see it, as a sentence behind their number; empty where nothing is.
@@ -147,11 +144,7 @@ class Table:
 
 
 def heading(column: Column, **changes: Any) -> Heading:
-    """The heading of a frame's column.
-
-    Args:
-        changes: Attributes of the heading that differ from the column's.
-    """
+    """The heading of a frame's column."""
     known = {
         "title": column.title,
         "meaning": _plain(column.meaning),
@@ -192,7 +185,6 @@ def time_cell(time_ns: float, whole_ns: float, unit: str = "ns") -> Cell:
     """A time with its share of a whole, both in nanoseconds.
 
     Args:
-        whole_ns: What it is a share of.
         unit: The unit of its number in a file: ns or s.
     """
     share = 100 * time_ns / whole_ns if whole_ns > 0 else math.nan

@@ -22,11 +22,7 @@ _NOTE = (
 def view_advice(
     comparison: Comparison, advice: Sequence[ComparedAdvice], gpu: int, number: int, of_side: str
 ) -> tuple[Section, ...]:
-    """The advice on the baseline and whether it is gone, and what is new; nothing where there is none.
-
-    Args:
-        number: Number of the side among those compared with the baseline.
-    """
+    """The advice on the baseline and whether it is gone, and what is new; nothing where there is none."""
     rows = tuple(
         Row(each.rule, tuple(map(word_cell, (each.sentence, each.predicted or units.UNKNOWN, each.now))))
         for each in advice

@@ -21,7 +21,6 @@ def list_commands(sides: Sequence[ShownSide], reports: Sequence[Sequence[str]], 
 
     Args:
         reports: For each side and recording of it the link to its report; empty where there is none.
-        choosable: Whether the page has these comparisons itself.
     """
     items = []
     for shown, links in zip(sides, reports, strict=True):
@@ -42,7 +41,6 @@ def list_commands(sides: Sequence[ShownSide], reports: Sequence[Sequence[str]], 
 
 
 def _argument(side: Side) -> str:
-    """What a command calls a side: its file, or of several recordings what they were given as."""
     return side.first.recording.file if len(side.recordings) == 1 else side.name
 
 

@@ -51,22 +51,13 @@ _MOVED = (
 
 @dataclass(frozen=True)
 class ColorKey(Notes):
-    """What colours mean, and what is to be said beside it.
-
-    Attributes:
-        colors: Colours with their meanings.
-    """
+    """What colours mean, and what is to be said beside it."""
 
     colors: tuple[tuple[str, str], ...] = ()
 
 
 def list_details(comparison: Comparison, number: int, name: str = "") -> tuple[Part, ...]:
-    """What is said of one side against the baseline.
-
-    Args:
-        number: Number of the side among those compared with the baseline.
-        name: Its name, where there are others.
-    """
+    """What is said of one side against the baseline."""
     of_side, parts, advice = f": {name}" if name else "", [], compare_advice(comparison)
     for gpu in shared_gpus([comparison]):
         title = gpu_title_of_several(comparison.base.first, gpu)
@@ -85,7 +76,6 @@ def list_details(comparison: Comparison, number: int, name: str = "") -> tuple[P
 
 
 def _kernels_of(number: int, gpu: int) -> str:
-    """What a page calls the table whose rows a click on a bar chooses."""
     return f"table-kernels-{number}-{gpu}"
 
 
@@ -119,7 +109,6 @@ def _view_step(comparison: Comparison, gpu: int, number: int, of_side: str) -> t
 
 
 def _view_parts(comparison: Comparison, gpu: int, number: int, of_side: str) -> list[Section]:
-    """What the change consists of: a drawing of each quantity, with its table."""
     found = comparison.waterfall[comparison.waterfall["gpu"] == gpu]
     unit = iteration_name(comparison)
     told = {
@@ -156,7 +145,6 @@ def _view_kernels(comparison: Comparison, gpu: int, number: int, of_side: str) -
 
 
 def _view_roofline(comparison: Comparison, gpu: int, number: int, of_side: str) -> tuple[Section, ...]:
-    """Where kernels moved in the roofline; nothing where no kernel has a place, or where the sides have other roofs."""
     sides = comparison.base, comparison.new
     models, counted = gpu_models(*sides), any(has_bytes(side.typical.kernels) for side in sides)
     if models[0] != models[1] or not counted or all(rows.empty for rows in list_moved(comparison, gpu)):

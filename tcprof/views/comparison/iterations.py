@@ -27,11 +27,7 @@ _REACH = 1.5  # of the box's height, for the whiskers
 
 
 def box_traces(values: Floats, place: float, color: str, name: str) -> list[Settings]:
-    """The quartiles of values, whiskers to the last ones within 1.5 times the box, and points beside each other.
-
-    Args:
-        place: The middle of the box on its axis.
-    """
+    """The quartiles of values, whiskers to the last ones within 1.5 times the box, and points beside each other."""
     first, median, third = np.percentile(values, [25, 50, 75])
     reach = _REACH * (third - first)
     inside = values[(values >= first - reach) & (values <= third + reach)]
@@ -122,17 +118,14 @@ def figure_small_multiples(comparisons: Sequence[Comparison], gpu: int) -> Plotl
 
 
 def _axis(letter: str, number: int) -> str:
-    """The name by which traces call an axis: y, y2, y3."""
     return f"{letter}{number + 1}" if number else letter
 
 
 def _name(axis: str) -> str:
-    """The name by which the layout calls it: yaxis, yaxis2."""
     return f"{axis[0]}axis{axis[1:]}"
 
 
 def _above(left: float, top: float) -> dict[str, object]:
-    """Where the title of a strip goes."""
     place = {"xref": "paper", "yref": "paper", "x": left, "y": top, "xanchor": "left", "yanchor": "bottom"}
     return {**place, "showarrow": False}
 
@@ -151,7 +144,6 @@ def _value_axis(panel: Panel, top: float, height: float) -> dict[str, object]:
 
 
 def _add_median(figure: PlotlyFigure, panel: Panel, shown: ShownSide, axes: tuple[str, str]) -> None:
-    """The side's median as a dashed line, and the interval of that as a band."""
     row = find_row(shown.comparison, panel.gpu, panel.column)
     median, low, high = (float(row[f"{shown.role}{end}"]) * panel.scale for end in ("", "_low", "_high"))
     ends = [-0.5, panel.last + 0.5]
@@ -165,7 +157,6 @@ def _add_median(figure: PlotlyFigure, panel: Panel, shown: ShownSide, axes: tupl
 
 
 def _placed(shown: ShownSide, axes: tuple[str, str]) -> dict[str, object]:
-    """Where a trace is drawn, and with which entry of the legend it goes."""
     return {"xaxis": axes[0], "yaxis": axes[1], "legendgroup": str(shown.number), "showlegend": False}
 
 
@@ -221,7 +212,6 @@ def _hover(panel: Panel, series: Series) -> list[str]:
 def _add_distribution(
     figure: PlotlyFigure, panel: Panel, shown: ShownSide, several: list[Series], place: int, axis: str
 ) -> None:
-    """The distribution of a side's iterations without warm-up, of all its recordings together."""
     steady = np.concatenate([series.y[~series.warm_up] for series in several])
     known = steady[~np.isnan(steady)]
     if len(known):

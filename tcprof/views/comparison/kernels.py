@@ -42,13 +42,7 @@ _NONE = Cell(units.UNKNOWN)
 def list_kernel_changes(
     comparison: Comparison, gpu: int, most: int | None = None, number: int = 1, caption: str = ""
 ) -> Table:
-    """The kernels that were matched, renamed, are new or gone, those whose time per iteration changed most first.
-
-    Args:
-        most: Kernels to show; None for all.
-        number: Number of the side among those compared with the baseline.
-        caption: What it holds, for those who see it alone.
-    """
+    """The kernels that were matched, renamed, are new or gone, those whose time per iteration changed most first."""
     changes = comparison.matching.changes
     rows = changes[changes["gpu"] == gpu]
     kept = rows.head(most) if most else rows
@@ -116,13 +110,11 @@ def _row(row: Mapping[Any, Any]) -> Row:
 
 
 def _pair(row: Mapping[Any, Any], sides: list[str], figure: str) -> list[Cell]:
-    """A figure of both sides; unknown on one that has no such kernel."""
     names = {side: f"{side}_{figure}" for side in ("base", "new")}
     return [number_cell(row[name], KERNEL_CHANGES[name]) if side in sides else _NONE for side, name in names.items()]
 
 
 def _words(*texts: str) -> Cell:
-    """What both sides are, once where they agree."""
     known = [one_line(text, 40) for text in texts]
     shown = BECAME.join(dict.fromkeys(text or units.UNKNOWN for text in known))
     return Cell(shown, shown if any(known) else "")

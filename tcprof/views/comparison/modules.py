@@ -41,13 +41,7 @@ MEANING = (
 def list_module_changes(
     comparison: Comparison, gpu: int, most: int | None = MOST_MODULES, number: int = 1, caption: str = ""
 ) -> Table:
-    """The modules whose time per iteration changed most, each with what it lies in.
-
-    Args:
-        most: Modules to show; None for all.
-        number: Number of the side among those compared with the baseline.
-        caption: What it holds, for those who see it alone.
-    """
+    """The modules whose time per iteration changed most, each with what it lies in."""
     rows = comparison.modules[(comparison.modules["gpu"] == gpu) & (comparison.modules["phase"] == ALL)]
     above = dict(zip(rows["module_id"], rows["module"], strict=True))
     resolved = {f"{side}_resolved": are_resolved(rows, f"{side}_") for side in ("base", "new")}
@@ -115,7 +109,6 @@ def _time_cells(row: Mapping[Any, Any]) -> tuple[Cell, ...]:
 
 
 def _tensor_cells(row: Mapping[Any, Any]) -> tuple[Cell, ...]:
-    """Tensor Active of both sides, and its change, as far as the samples resolve them."""
     sides = ("base", "new")
     known = [bool(row[f"{side}_resolved"]) for side in sides]
     names = [f"{side}_tensor_active_pct" for side in sides]

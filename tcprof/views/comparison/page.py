@@ -45,10 +45,7 @@ class ComparedSide(Section):
     """A side, and what is said of it against the baseline.
 
     Attributes:
-        role: baseline or new.
-        color: Its colour in all figures.
         baseline: Number of the page's part in which it is the baseline, from 1 on; 0 where there is none.
-        facts: Its recordings and GPUs.
         reports: Links to the reports on its recordings that lie beside the page, each with what it is called.
     """
 
@@ -72,9 +69,7 @@ def view_comparison_page(
     """What the page of comparisons with one baseline says.
 
     Args:
-        findings: What each says, see ``tcprof.findings.compared``.
         judged: A gate's judgements, where there is one comparison; of the sides as they were given.
-        title: Its title; empty for the names of the sides.
         reports: For each side and each of its recordings the link to its report, empty for none; empty if all are.
         place: The place of the baseline among the sides as they were given, see ``tcprof.comparison.baselines``.
         choosable: Whether the page has a document for each side as the baseline.
@@ -107,7 +102,6 @@ def view_comparison_page(
 
 
 def _view_gate(judged: Sequence[Judgement], strict: bool, comparisons: Sequence[Comparison], place: int) -> GateView:
-    """What the gate says, and with another baseline that it judged otherwise."""
     gate = view_gate(judged, strict)
     if not place:
         return gate
@@ -116,7 +110,6 @@ def _view_gate(judged: Sequence[Judgement], strict: bool, comparisons: Sequence[
 
 
 def _summaries(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings]) -> list[Summary]:
-    """The verdict on each side and GPU, below what these are called where there are several."""
     found = []
     for shown, of_side in zip(sides[1:], findings, strict=True):
         for each in of_side.gpus:
@@ -134,7 +127,6 @@ def _count_cautions(cautions: Sequence[str]) -> list[Notes]:
 
 
 def _view_iterations(comparisons: Sequence[Comparison], gpu: int) -> Section:
-    """The iterations of all sides on one GPU, and of more than two their table and a strip for each."""
     several = len(comparisons) > 1
     title = gpu_title_of_several(comparisons[0].base.first, gpu)
     parts: list[Part] = [table for table in list_sides(comparisons) if several and table.gpu == gpu]
@@ -156,7 +148,6 @@ def _view_iterations(comparisons: Sequence[Comparison], gpu: int) -> Section:
 
 
 def _iteration_notes(comparisons: Sequence[Comparison], gpu: int) -> tuple[str, ...]:
-    """What the drawing of the iterations leaves out."""
     recordings = [each for shown in shown_sides(comparisons) for each in shown.side.recordings]
     most = max(int((each.iterations["gpu"] == gpu).sum()) for each in recordings)
     if most <= MOST_POINTS:
@@ -165,7 +156,6 @@ def _iteration_notes(comparisons: Sequence[Comparison], gpu: int) -> tuple[str, 
 
 
 def _view_side(shown: ShownSide, count: int, reports: Sequence[str]) -> ComparedSide:
-    """A side: what it is called, its colour, its recordings, and what is said of it against the baseline."""
     recordings = shown.side.recordings
     gpus = dict.fromkeys(name for each in recordings for name in name_gpus(each))
     first = recordings[0].recording
@@ -187,7 +177,6 @@ def _view_side(shown: ShownSide, count: int, reports: Sequence[str]) -> Compared
 
 
 def _name_reports(shown: ShownSide, links: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """The links to the reports on a side, each with what it is called."""
     recordings = shown.side.recordings
     if len(recordings) == 1:
         return tuple(("its report", link) for link in links if link)
@@ -196,7 +185,6 @@ def _name_reports(shown: ShownSide, links: Sequence[str]) -> tuple[tuple[str, st
 
 
 def _side_warnings(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings]) -> list[Section]:
-    """What else a reader must know of each side."""
     found = [findings[0].base, *(each.new for each in findings)]
     sections = []
     for shown, of_side in zip(sides, found, strict=True):
@@ -218,7 +206,6 @@ def _cautions(found: Sequence[Finding]) -> tuple[str, ...]:
 
 
 def _role(shown: ShownSide, count: int) -> str:
-    """What a heading or a sentence about a side begins with."""
     if shown.role == "base":
         return "Baseline"
     return "New" if count == 2 else shown.name

@@ -30,12 +30,7 @@ _HEADINGS = (
 
 
 def list_quantities(comparison: Comparison, gpu: int, title: str = "", number: int = 1, caption: str = "") -> Table:
-    """The iterations' quantities: both values, the change with its interval, p and the verdict.
-
-    Args:
-        number: Number of the side among those compared with the baseline.
-        caption: What it holds, for those who see it alone.
-    """
+    """The iterations' quantities: both values, the change with its interval, p and the verdict."""
     rows = tuple(_row(*each) for each in _known(comparison, gpu))
     first = f"per {iteration_name(comparison)}"
     return Table(f"quantities-{number}-{gpu}", title, first, _HEADINGS, rows, gpu=gpu, caption=caption)
@@ -100,7 +95,6 @@ def format_p(value: float) -> str:
 
 
 def _strip(quantity: Quantity, row: ComparedRow) -> Strip | None:
-    """The change with its interval as a drawing; nothing where there is no interval."""
     values = [float(row[f"{quantity.change}{end}"]) for end in ("_low", "", "_high")]
     if any(math.isnan(value) for value in values) or not (quantity.in_points or values[0] > 0):
         return None

@@ -29,14 +29,7 @@ _PLACE = ["domain", "path", "depth"]
 def list_range_changes(
     comparison: Comparison, rows: pd.DataFrame, gpu: int, most: int | None = None, number: int = 1, caption: str = ""
 ) -> Table:
-    """The change of each quantity that is known of a range of a GPU; where space is scarce only time and Tensor Active.
-
-    Args:
-        rows: Rows of ``comparison.rows`` to list.
-        most: Ranges to show, those that took longest; None for all.
-        number: Number of the side among those compared with the baseline.
-        caption: What it holds, for those who see it alone.
-    """
+    """The change of each quantity that is known of ranges; where space is scarce only time and Tensor Active."""
     rows = rows[rows["gpu"] == gpu]
     places = rows.drop_duplicates(_PLACE)
     time = rows[rows["quantity"] == "host_ns"].set_index(_PLACE)[["base", "new"]].max(axis=1)
@@ -77,7 +70,6 @@ def _heading(quantity: Quantity, brief: bool) -> Heading:
 
 
 def _figures(quantity: Quantity) -> tuple[str, ...]:
-    """What a file has of a quantity."""
     return ("base", "new", quantity.change, f"{quantity.change}_low", f"{quantity.change}_high", "verdict")
 
 
@@ -101,7 +93,6 @@ def change_mark(row: ComparedRow) -> str:
 
 
 def _tags(places: pd.DataFrame) -> list[str]:
-    """A remark on ranges that one side lacks."""
     counts = zip(places["base_instance_count"], places["new_instance_count"], strict=True)
     return [
         "only in the baseline" if math.isnan(new) else "only in the new" if math.isnan(base) else ""

@@ -100,7 +100,6 @@ def _add_lines(figure: PlotlyFigure, base: pd.DataFrame, new: pd.DataFrame) -> N
 
 
 def _describe(row: Mapping[Any, Any]) -> str:
-    """What the pointer shows over a kernel."""
     return (
         f"<b>{label(short_name(str(row['name'])), 64)}</b><br>{label(str(row['side']), LONGEST_NAME)}: "
         f"{units.format_ns(row['time_ns'])} of an iteration<br>{name_precision(row['arithmetic'])}: "

@@ -30,11 +30,8 @@ class ShownSide:
     """A side as it is drawn.
 
     Attributes:
-        name: Its name, as one line that is not escaped.
         role: base or new: its columns in the comparison's rows.
         number: 0 for the baseline, then in the order given; it determines the colour and the symbol.
-        side: Its recordings.
-        comparison: The comparison that has its figures.
     """
 
     name: str
@@ -74,7 +71,6 @@ def _quantities(comparisons: Sequence[Comparison], gpu: int) -> list[tuple[str, 
 
 
 def _unit(comparison: Comparison) -> str:
-    """What the iterations are called, as plotly may show it."""
     return label(iteration_name(comparison), LONGEST_NAME)
 
 
@@ -86,7 +82,6 @@ class Series:
         name: The side's name, with the recording's where it has several, as plotly may show it.
         x: Numbers of the iterations, or of each block's first one.
         y: Seconds or percent; of a block the median.
-        warm_up: Whether each is warm-up.
         block: Iterations in a block; 1 where each is drawn.
     """
 
@@ -116,12 +111,8 @@ class Panel:
     """One quantity of all sides on one GPU, with the range of its axis.
 
     Attributes:
-        gpu: The GPU.
-        column: The quantity.
         per: Whose value it is, as plotly may show it.
         scale: What makes seconds or percent of it.
-        sides: The sides, each with its recordings' iterations.
-        low: Lower end of the axis.
         high: Its upper end; warm-up may lie above.
     """
 

@@ -99,7 +99,6 @@ def _side_row(name: str, comparison: Comparison, gpu: int, side: str) -> Row:
 
 
 def _change(comparison: Comparison, gpu: int) -> tuple[Cell, Cell, Cell]:
-    """The change of a side's time, of the mean where that alone shows one."""
     time = time_row(comparison, gpu)
     row = decisive(time)
     low, high = row["ratio_low"], row["ratio_high"]
@@ -141,11 +140,7 @@ def _noise_rows(comparison: Comparison, gpu: int) -> list[Row]:
 
 
 def compare_provenance(sides: Sequence[tuple[str, Side]]) -> Facts:
-    """Facts of all recordings side by side: for each side what its recordings have.
-
-    Args:
-        sides: What each is called, and the side.
-    """
+    """Facts of all recordings side by side: for each side what its recordings have."""
     facts = [[dict(list_provenance(each)) for each in side.recordings] for _, side in sides]
     names = dict.fromkeys(name for side in facts for each in side for name in each)
     told = []

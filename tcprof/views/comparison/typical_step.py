@@ -61,7 +61,6 @@ def figure_typical_step(comparison: Comparison, gpu: int, table: str = "") -> Pl
 
 
 def _title(comparison: Comparison, step: TypicalStep) -> str:
-    """Which iteration it is, and how long: "step 5, 10.4 ms"."""
     return f"{label(iteration_name(comparison), LONGEST_NAME)} {step.number}, {units.format_ns(step.length_ns)}"
 
 
@@ -83,7 +82,6 @@ def _add_curves(figure: PlotlyFigure, comparison: Comparison, steps: tuple[Typic
 
 
 def _add_joints(figure: PlotlyFigure, steps: tuple[TypicalStep, TypicalStep], top: float, bottom: float) -> None:
-    """Bands from ranges and kernels of the baseline to the same ones of the other side."""
     outer = [step.ranges[step.ranges["depth"] == 1] for step in steps]
     outer = [ranges.assign(nth=ranges.groupby("path").cumcount()) for ranges in outer]
     pairs = outer[0].merge(outer[1], on=["path", "nth"], suffixes=("_base", "_new"))
@@ -105,7 +103,6 @@ def _add_work(
     rows: tuple[int, int],
     table: str,
 ) -> None:
-    """The work of both sides, a trace for each class."""
     bars = []
     for step, name, row in zip(steps, side_names(comparison), rows, strict=True):
         bars.append(merge_work(step.work).assign(y=row + _LANE / 2, side=name))
@@ -140,7 +137,6 @@ def _describe_work(row: dict[str, object], title: str) -> str:
 
 
 def _add_ranges(figure: PlotlyFigure, step: TypicalStep, top: int) -> None:
-    """The ranges of a side, coloured by their Tensor Active from 0 to 100 %."""
     ranges = step.ranges
     if ranges.empty:
         return
@@ -166,7 +162,6 @@ def _add_ranges(figure: PlotlyFigure, step: TypicalStep, top: int) -> None:
 
 
 def _bars(rows: pd.DataFrame) -> dict[str, object]:
-    """Bars from start to end, at their place among the lanes."""
     start, end = (rows[f"{side}_ns"].to_numpy(np.float64) * 1e-9 for side in ("start", "end"))
     place = {"base": start.tolist(), "x": end - start, "y": rows["y"].to_numpy(np.float64), "width": _LANE}
     return {**place, "orientation": "h", "yaxis": "y2", "hovertemplate": "%{hovertext}<extra></extra>"}

@@ -18,11 +18,7 @@ from tcprof.views.tables import BECAME, Cell, Heading, Row, Table, sort_key
 
 
 def list_parts(comparison: Comparison, gpu: int, number: int = 1) -> list[Table]:
-    """A table of the parts of time, and one of those of Tensor Active; their sum comes last.
-
-    Args:
-        number: Number of the side among those compared with the baseline.
-    """
+    """A table of the parts of time, and one of those of Tensor Active; their sum comes last."""
     found = comparison.waterfall[comparison.waterfall["gpu"] == gpu]
     unit, tables = iteration_name(comparison), []
     time = found[found["quantity"] == TIME]
@@ -48,7 +44,6 @@ def _time_row(row: Mapping[Any, Any]) -> Row:
 
 
 def _table(name: str, first: str, headings: tuple[Heading, ...], rows: list[Row], gpu: int) -> Table:
-    """A table of parts, of which the first is their sum."""
     return Table(name, "", first, headings, (*rows[1:], *rows[:1]), gpu=gpu, total=True)
 
 
@@ -82,7 +77,6 @@ def figure_waterfall(comparison: Comparison, gpu: int, quantity: str, table: str
     """The mean of the baseline's iterations, what each part adds to it or takes away, and the other side's mean.
 
     Args:
-        quantity: ``time_ns`` or ``tensor_active_pct``.
         table: The table on a page whose rows a click on a bar chooses; empty for none.
     """
     found = comparison.waterfall
@@ -151,7 +145,6 @@ def _steps(comparison: Comparison, parts: pd.DataFrame, is_time: bool) -> list[_
 
 
 def _named(rows: pd.DataFrame) -> list[tuple[str, float]]:
-    """The parts by name, with the change of each."""
     return [(part_label(row), float(row["change"])) for row in rows.to_dict("records")]
 
 
@@ -160,7 +153,6 @@ def _format_points(value: float) -> str:
 
 
 def _connectors(steps: list[_Step], place: list[int], scale: float) -> list[dict[str, object]]:
-    """Thin lines from where each bar ends to where the next one begins."""
     line = {"color": _CONNECTOR, "width": 1, "dash": "dot"}
     lines = []
     for step, top, following in zip(steps, place, place[1:], strict=False):

@@ -28,11 +28,7 @@ def keep_longest(kernels: pd.DataFrame) -> pd.DataFrame:
 
 
 class KernelCircles:
-    """Draws kernels of a recording, which differ in shape between GPUs; a click on one selects it on a page.
-
-    Args:
-        longest_ns: The time that has the largest circle.
-    """
+    """Draws kernels of a recording, which differ in shape between GPUs; a click on one selects it on a page."""
 
     def __init__(self, analysis: Analysis, longest_ns: float) -> None:
         gpus = sorted(analysis.kernels["gpu"].unique().tolist())
@@ -41,12 +37,7 @@ class KernelCircles:
         self._longest_ns = longest_ns
 
     def draw(self, rows: pd.DataFrame, x: Floats, y: Floats, hovertext: list[str]) -> Settings:
-        """A trace of kernels.
-
-        Args:
-            rows: The kernels, rows of ``analysis.kernels`` by index.
-            hovertext: What the pointer shows over each.
-        """
+        """A trace of kernels."""
         places = list(zip(rows.index.tolist(), rows["gpu"].tolist(), strict=True))
         return scatter(
             x=x,
@@ -138,14 +129,12 @@ def figure_memory_tensor(analysis: Analysis) -> PlotlyFigure:
 
 
 def _told(kernels: pd.DataFrame) -> pd.DataFrame:
-    """Kernels whose Tensor Active the samples tell."""
     return kernels[kernels["tensor_active_pct"].notna() & ~kernels["fit"].isin(UNDECIDED) & (kernels["total_ns"] > 0)]
 
 
 def _draw(
     analysis: Analysis, rows: pd.DataFrame, height: "pd.Series[float]", layout: Mapping[str, object], columns: list[str]
 ) -> PlotlyFigure:
-    """Circles over Tensor Active, a trace for each bound; empty without rows."""
     figure = PlotlyFigure()
     if rows.empty:
         return figure
@@ -161,7 +150,6 @@ def _draw(
 
 
 def _describe(row: Mapping[Any, Any], circles: KernelCircles) -> str:
-    """What the pointer shows over a kernel."""
     ends = units.format_pct_interval(row["tensor_active_low_pct"], row["tensor_active_high_pct"])
     precision = f", {row['precision'].upper()}" if row["precision"] else ""
     active = f"Tensor Active {units.format_pct(row['tensor_active_pct'])}{f' ({ends})' if ends else ''}"

@@ -21,11 +21,8 @@ class Metric:
     """A curve of the samples.
 
     Attributes:
-        name: What it is called.
         columns: Columns of the samples that are added up.
         color: Its colour, after Okabe and Ito.
-        visible: Whether it is shown before it is clicked in the legend.
-        width: Width of its line in pixels.
     """
 
     name: str
@@ -45,7 +42,6 @@ class Metric:
 
 
 def _metric(name: str, color: str, visible: bool | str = True, width: float = 1.1) -> Metric:
-    """The curve of a column of the samples."""
     return Metric(SAMPLES[name].title, (name,), color, visible, width)
 
 

@@ -29,7 +29,6 @@ class Lanes:
     """Ranges that are drawn for one GPU, in frames of ``start_ns``, ``length_ns``, ``depth``, ``count`` and figures.
 
     Attributes:
-        host: Bars of the instances' time on the CPU.
         gpu: Bars from the instances' first activity on the GPU to their last.
         merged_ns: Instances shorter than this may share a bar with their neighbours; 0 where each has its own.
         hidden: Instances that are not drawn, since they are nested too deep, or since even shared bars are too many.
@@ -42,11 +41,7 @@ class Lanes:
 
 
 def choose_lanes(analysis: Analysis, gpu: int, most: int) -> Lanes:
-    """The bars for one GPU: one for each instance, or where these are too many, one for short neighbours together.
-
-    Args:
-        most: Bars to draw for the CPU, and as many for the GPU.
-    """
+    """The bars for one GPU: one for each instance, or where these are too many, one for short neighbours together."""
     instances = analysis.instances[analysis.instances["gpu"] == gpu]
     named = instances.join(analysis.paths[["path", "name", "depth"]], on="path_id")
     bars, merged_ns, hidden = {}, 0.0, 0
@@ -72,7 +67,6 @@ def _merge_width(rows: pd.DataFrame, most: int) -> float:
 
 
 def _shared_bar(rows: pd.DataFrame, width: float) -> Ints:
-    """A number for each row; rows with the same number share a bar."""
     alone = np.arange(len(rows))
     if not width:
         return alone
@@ -103,11 +97,7 @@ def _merge(rows: pd.DataFrame, width: float) -> pd.DataFrame:
 
 
 def lane_traces(lanes: Lanes, window: str, name: str) -> list[Settings]:
-    """One bar for each instance, coloured by its Tensor Active.
-
-    Args:
-        window: ``host`` or ``gpu``.
-    """
+    """One bar for each instance, coloured by its Tensor Active."""
     rows: pd.DataFrame = getattr(lanes, window)
     where = _WINDOWS[window][2]
     names = np.where(rows["count"] > 1, "", rows["name"].astype(object))
@@ -146,7 +136,6 @@ def scale_colors(percent: Floats) -> list[str]:
 
 
 def _describe(row: Mapping[Any, Any], where: str) -> str:
-    """What the pointer shows over a bar."""
     time = f"{where} from {units.format_ns(row['start_ns'])}, for {units.format_ns(row['length_ns'])}"
     mean = f"Tensor Active mean {units.format_pct(row['tensor_active_mean_pct'])}"
     kernels = units.format_things(row["kernel_count"], "kernel")

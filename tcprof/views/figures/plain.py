@@ -48,12 +48,7 @@ def bar(**settings: Any) -> Settings:
 
 
 class PlotlyFigure:
-    """A figure.
-
-    Attributes:
-        data: Its traces.
-        layout: Its axes, titles and all else.
-    """
+    """A figure."""
 
     def __init__(self) -> None:
         self.data: list[Settings] = []
@@ -128,12 +123,7 @@ _PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T",
 
 
 def unit_ticks(low: float, high: float, unit: str, most: int = 5) -> dict[str, object]:
-    """Round values from one to another, with the unit and its prefix: "50 ms", "500 TFLOP/s".
-
-    Args:
-        low: The first value that may have a label.
-        most: How many labels there are at most.
-    """
+    """Round values from one to another, with the unit and its prefix: "50 ms", "500 TFLOP/s"."""
     if not high > low:
         return {"tickvals": [low], "ticktext": [_tick(low, unit)]}
     least = (high - low) / most
@@ -144,11 +134,7 @@ def unit_ticks(low: float, high: float, unit: str, most: int = 5) -> dict[str, o
 
 
 def log_ticks(low: float, high: float, unit: str) -> dict[str, object]:
-    """The same for a logarithmic axis: 1, 2 and 5 of each power of ten, which a zoom needs.
-
-    Args:
-        low: The first value that may have a label, above 0.
-    """
+    """The same for a logarithmic axis: 1, 2 and 5 of each power of ten, which a zoom needs."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     values = [value for power in powers for value in (10.0**power, 2 * 10.0**power, 5 * 10.0**power)]
     shown = [value for value in values if low <= value <= high]
@@ -187,11 +173,7 @@ def base_layout(height: int, top: int = 30, bottom: int = 40) -> dict[str, objec
 
 
 def number_axis(anchor: str, last: float, most_ticks: int = 12) -> dict[str, object]:
-    """An axis of the numbers of iterations, from 0 on.
-
-    Args:
-        most_ticks: About how many numbers are shown.
-    """
+    """An axis of the numbers of iterations, from 0 on."""
     return {
         "anchor": anchor,
         "range": [-0.5, last + 0.5],

@@ -66,7 +66,6 @@ def add_limits(figure: PlotlyFigure, rows: pd.DataFrame, gpus: pd.DataFrame) -> 
 
     Args:
         rows: Kernels that are placed, see ``tcprof.analysis.kernels.roofline.place_kernels``.
-        gpus: See ``tcprof.frames.GPUS``.
 
     Returns:
         The roofs, and what the axes reach over.
@@ -90,13 +89,11 @@ def name_precision(precision: str) -> str:
 
 
 def _find_slopes(gpus: pd.DataFrame, rows: pd.DataFrame) -> dict[int, float]:
-    """Bandwidth of the memory of each GPU that has circles, in bytes a second, where it is known."""
     known = gpus[gpus["gpu"].isin(rows["gpu"]) & (gpus["dram_bandwidth"] > 0)]
     return {int(gpu): float(rate) for gpu, rate in zip(known["gpu"], known["dram_bandwidth"], strict=True)}
 
 
 def _box(rows: pd.DataFrame, roofs: Sequence[Roof], slopes: Mapping[int, float]) -> Box:
-    """The lowest and highest FLOP for each byte, and FLOP a second, that are drawn."""
     ridges = [1e12 * roof.tflops / slopes[roof.gpu] for roof in roofs if roof.gpu in slopes]
     x = [*rows["intensity"], *rows["l2_intensity"].dropna(), *ridges]
     y = [*(1e12 * rows["tflops"]), *(1e12 * roof.tflops for roof in roofs)]
@@ -155,7 +152,6 @@ def _name_each(precisions: Iterable[str]) -> list[str]:
 
 
 def _which(numbers: Sequence[int], every: Any) -> str:
-    """The GPUs that a line is of, where others have another."""
     return "" if len(numbers) == len(every) else f"GPU {', '.join(map(str, numbers))}: "
 
 
@@ -173,7 +169,6 @@ def _add_line(figure: PlotlyFigure, x: list[float], y: list[float], name: str, s
 
 
 def _describe(row: Mapping[Any, Any], circles: KernelCircles) -> str:
-    """What the pointer shows over a kernel."""
     read, write = (units.format_bytes(row[f"dram_{way}_bytes"]) for way in ("read", "write"))
     return (
         f"{circles.describe(row)}<br>"
@@ -232,7 +227,6 @@ def add_cache(
     """Circles and slopes of the L2 cache, which a click on the legend shows; none where its rate is not known.
 
     Args:
-        rows: Kernels that are placed, see ``place_kernels``.
         box: The lowest FLOP for each byte, and the lowest and highest FLOP a second, that slopes are drawn from and to.
     """
     rates = cache_rates(analysis, rows)
@@ -257,7 +251,6 @@ def add_cache(
 
 
 def _describe_cached(row: Mapping[Any, Any], circles: KernelCircles) -> str:
-    """What the pointer shows over a kernel."""
     size, error = (units.format_bytes(row[name]) for name in ("l2_bytes", "l2_bytes_error"))
     return (
         f"{circles.describe(row)}<br>{units.format_flops(row['tflops'])}<br>"

@@ -37,11 +37,7 @@ CLASS_COLORS = {
 
 
 def shown_classes(rows: pd.DataFrame) -> list[str]:
-    """The time classes that occur, and those that everyone looks for.
-
-    Args:
-        rows: Rows of ``tcprof.frames.TIMELINE``.
-    """
+    """The time classes that occur, and those that everyone looks for."""
     return [name for name in TIME_CLASSES if name not in SELDOM or (rows[f"{name}_ns"] > 0).any()]
 
 
@@ -63,11 +59,7 @@ def _linear(channel: float) -> float:
 
 
 def figure_time_classes(analysis: Analysis, most: int = 14) -> PlotlyFigure:
-    """Where the time went: the share of each time class in the paths with the longest GPU windows.
-
-    Args:
-        most: Paths to draw, of each GPU.
-    """
+    """Where the time went: the share of each time class in the paths with the longest GPU windows."""
     parts = [rows.nlargest(most, "window_ns").sort_index() for _, rows in analysis.timeline.groupby("gpu")]
     rows = pd.concat(parts, ignore_index=True) if parts else analysis.timeline
     rows = rows[rows["window_ns"] > 0]
@@ -94,7 +86,6 @@ def figure_time_classes(analysis: Analysis, most: int = 14) -> PlotlyFigure:
 
 
 def _bars_layout(names: list[str]) -> dict[str, object]:
-    """One row for each name, and an axis of percentages."""
     return {
         **base_layout(30 * len(names) + 90),
         "barmode": "stack",

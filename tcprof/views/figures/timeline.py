@@ -40,10 +40,7 @@ class Panel:
     """One strip of a timeline, with its own vertical axis.
 
     Attributes:
-        title: The heading above it.
-        pixels: Its height.
         traces: What is drawn in it; their ``yaxis`` is set when the strips are stacked.
-        axis: Settings of the vertical axis.
         notes: More titles inside of it, each by its place on the vertical axis.
     """
 
@@ -55,11 +52,7 @@ class Panel:
 
 
 def stack_panels(panels: Sequence[Panel], analysis: Analysis, colors: bool = True) -> PlotlyFigure:
-    """Strips one below the other on one axis of time, so that zooming one zooms all.
-
-    Args:
-        colors: Whether to add the scale of the ranges' colours.
-    """
+    """Strips one below the other on one axis of time, so that zooming one zooms all."""
     inner = sum(panel.pixels + TITLE_PIXELS for panel in panels) or 1
     has_colors = colors and highest_range(analysis) > 0
     bottom = _BOTTOM + (_COLORS if has_colors else 0)
@@ -99,7 +92,6 @@ def stack_panels(panels: Sequence[Panel], analysis: Analysis, colors: bool = Tru
 
 
 def _time_axis(analysis: Analysis, anchor: str) -> dict[str, object]:
-    """Seconds on the recording's clock, from the first thing drawn to the last."""
     spans = _spans(analysis)
     low, high = (min(s[0] for s in spans), max(s[1] for s in spans)) if spans else (0.0, 1.0)
     return {
@@ -116,7 +108,6 @@ def _time_axis(analysis: Analysis, anchor: str) -> dict[str, object]:
 
 
 def _spans(analysis: Analysis) -> list[tuple[float, float]]:
-    """First and last time of the samples, the activities and the ranges, in seconds."""
     frames = [
         (analysis.samples, "start_ns", "end_ns"),
         (analysis.activities, "start_ns", "end_ns"),
@@ -132,7 +123,6 @@ def highest_range(analysis: Analysis) -> float:
 
 
 def _color_axis(inner: int) -> dict[str, object]:
-    """What the colour of a range says; without a known one there is nothing to say."""
     return {
         "colorscale": [list(stop) for stop in TENSOR_SCALE],
         "cmin": 0,
@@ -208,7 +198,6 @@ def sample_panels(analysis: Analysis, gpu: int, peak: float) -> list[Panel]:
 
 
 def _envelope(analysis: Analysis, gpu: int, metric: Metric) -> Envelope:
-    """A metric of one GPU, in as many bins as each GPU may have."""
     mine = rows_of_gpu(analysis.samples, gpu)
     return compute_envelope(
         mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy(), metric.values(mine), _bins(analysis)
@@ -220,7 +209,6 @@ def _bins(analysis: Analysis) -> int:
 
 
 def _busy(analysis: Analysis, gpu: int) -> Envelope:
-    """Share of each bin that lies under at least one activity."""
     mine = rows_of_gpu(analysis.activities, gpu)
     start, end = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
     _, low, high = union(np.zeros(len(mine), dtype=np.int64), start, end)
@@ -259,7 +247,6 @@ def _hover_template(metric: Metric, binned: bool) -> str:
 
 
 def _band(envelope: Envelope) -> Settings | None:
-    """The area from the smallest to the largest value of each bin; nothing where the samples themselves are drawn."""
     if not envelope.bin_ns:
         return None
     x, y = band_points(envelope)
@@ -267,7 +254,6 @@ def _band(envelope: Envelope) -> Settings | None:
 
 
 def _lane_panels(lanes: Lanes, gpu: int) -> list[Panel]:
-    """The ranges as on the CPU, and from their first activity on the GPU to their last."""
     panels = []
     for window, title in (("host", "NVTX ranges on the CPU"), ("gpu", "Their work on the GPU, first activity to last")):
         traces = lane_traces(lanes, window, f"GPU {gpu}, {window} ranges")

@@ -15,7 +15,7 @@ from tcprof.findings.pricing.advice import NOTABLE_PCT, Advice, Gain, Option, de
 from tcprof.findings.words import name_gpus
 from tcprof.frames import ADVICE
 from tcprof.views.document import Code, Document, Lead, Leads, Notes, Part, Section
-from tcprof.views.recording.facts import describe_base, describe_recording, document_data
+from tcprof.views.recording.facts import describe_base, describe_recording, document_data, make_document
 from tcprof.views.selection import kernel_names, link, module_names, range_names
 
 _BASE = (
@@ -34,21 +34,18 @@ def view_advice(analysis: Analysis, findings: Findings) -> Document:
         Section(f"advice-{number}", f"{number}. {_sentence_of(analysis, each)}", _detail(each))
         for number, each in enumerate(shown, 1)
     )
-    return Document(
-        kind="advice",
-        parts=(
-            Notes((describe_recording(analysis),)),
-            Notes(findings.verdict),
-            *sections,
-            Notes((*(said for said, _ in _fold(folded)), *base)),
-        ),
-        faults=findings.faults,
-        warnings=findings.warnings,
-        base=base,
-        data={**document_data(analysis, findings, {}), "advice": [_plain(each) for each in advice]},
-        rows=list_advice(advice),
-        if_empty="No rule has anything to advise on this recording.",
+    parts: tuple[Part, ...] = (
+        Notes((describe_recording(analysis),)),
+        Notes(findings.verdict),
+        *sections,
+        Notes((*(said for said, _ in _fold(folded)), *base)),
     )
+    further = {
+        "data": {**document_data(analysis, findings, {}), "advice": [_plain(each) for each in advice]},
+        "rows": list_advice(advice),
+        "if_empty": "No rule has anything to advise on this recording.",
+    }
+    return make_document(analysis, findings, "advice", parts, {}, base=base, **further)
 
 
 def list_leads(analysis: Analysis, advice: Sequence[Advice]) -> Leads:
@@ -92,7 +89,6 @@ def _has_several(analysis: Analysis) -> bool:
 
 
 def _sentence_of(analysis: Analysis, advice: Advice) -> str:
-    """What was found, and on which of several GPUs."""
     return f"{name_gpus(advice.gpus)}: {advice.sentence}" if _has_several(analysis) else advice.sentence
 
 
@@ -174,7 +170,6 @@ def _fold(folded: Sequence[Advice]) -> list[tuple[str, list[Advice]]]:
 
 
 def _detail(advice: Advice, headed: bool = False) -> tuple[Part, ...]:
-    """Its name and price where the heading above has its sentence alone, evidence, and what to do."""
     said = " ".join(part for part in ("" if headed else f"{head_of(advice)}.", advice.consequence) if part)
     parts: list[Part] = [Notes((said,) if said else (), items=tuple(advice.evidence))]
     for number, option in enumerate(advice.options):
@@ -196,7 +191,6 @@ def _describe_option(option: Option, is_first: bool) -> str:
 
 
 def _plain(advice: Advice) -> dict[str, Any]:
-    """A finding with all that it says, for JSON."""
     options = [{**vars(option), "gain": _plain_gain(option.gain)} for option in advice.options]
     return {
         **vars(advice),

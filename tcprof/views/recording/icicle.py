@@ -98,7 +98,6 @@ class _Tree:
         }
 
     def _active_of(self, node: int) -> float | None:
-        """Mean Tensor Active; None where it is not known, and of idle time."""
         value = 100 * self.active[node] / self.time[node]
         return None if math.isnan(value) else round(float(min(value, 100.0)), 3)
 
@@ -138,7 +137,6 @@ def _scale() -> list[str]:
 
 
 def _grow(analysis: Analysis, gpu: int, mean: MeanIteration, chains: Sequence[tuple[_Place, ...]]) -> _Tree:
-    """The bars, from the chain of places that each part lies in."""
     kernels, links = analysis.kernels, kernel_names(analysis.kernels)
     names = [one_line(short_name(name), _LONGEST) for name in kernels["name"]]
     active = kernels["tensor_active_pct"].to_numpy(np.float64)
@@ -155,7 +153,6 @@ def _grow(analysis: Analysis, gpu: int, mean: MeanIteration, chains: Sequence[tu
 
 
 def _root(analysis: Analysis, gpu: int, mean: MeanIteration) -> _Place:
-    """All of the time."""
     figures = measure_iterations(analysis, gpu)
     if figures is not None and mean.count:
         count = f"mean of {units.format_count(mean.count)}"
@@ -166,7 +163,6 @@ def _root(analysis: Analysis, gpu: int, mean: MeanIteration) -> _Place:
 
 
 def _range_chains(analysis: Analysis, gpu: int, mean: MeanIteration) -> list[tuple[_Place, ...]]:
-    """For each part the ranges that it lies in, within what iterates."""
     of_gpu = analysis.ranges[analysis.ranges["gpu"] == gpu]
     active = dict(zip(of_gpu["path_id"], of_gpu[HEADLINE.name], strict=True))
     names, parents = analysis.paths["name"].tolist(), analysis.paths["parent_id"].tolist()

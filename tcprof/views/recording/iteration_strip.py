@@ -76,13 +76,11 @@ def figure_iteration_strip(analysis: Analysis) -> PlotlyFigure:
 
 
 def _as_table(iterations: pd.DataFrame) -> dict[str, object]:
-    """The iterations that are drawn, with their exact figures, for the page's button."""
     drawn = pd.concat([_thinned(rows) for _, rows in iterations.groupby("gpu", sort=True)])[_COLUMNS]
     return {"columns": _COLUMNS, "rows": drawn.astype(object).where(drawn.notna(), None).to_numpy().tolist()}
 
 
 def _highest(iterations: pd.DataFrame, column: str) -> float:
-    """The largest value, unless a warm-up is far above all others."""
     steady = iterations.loc[~iterations["warm_up"], column].max()
     largest = iterations[column].max()
     return float(min(largest, _HIGHEST * steady) if steady > 0 else largest) or 1.0
@@ -134,7 +132,6 @@ def _add_median(figure: PlotlyFigure, found: Typical, scale: float, axis: str, c
 
 
 def _mark_warm_up(figure: PlotlyFigure, iterations: pd.DataFrame) -> None:
-    """A labelled grey background for the warm-up iterations."""
     warm_up = iterations.loc[iterations["warm_up"], "number"]
     if warm_up.empty:
         return

@@ -26,9 +26,9 @@ from tcprof.findings.notes import as_sentence, describe_peaks
 from tcprof.frames import MODULES
 from tcprof.untrusted import one_line
 from tcprof.views import ROWS_SHOWN, Order
-from tcprof.views.document import Document, Notes
+from tcprof.views.document import Document, Notes, Part
 from tcprof.views.paths import MOST_ROWS, keep_largest
-from tcprof.views.recording.facts import describe_recording, document_data, gpu_title, gpu_title_of_several
+from tcprof.views.recording.facts import describe_recording, make_document, make_table, split_by_gpu
 from tcprof.views.recording.kernels import describe_fit
 from tcprof.views.tables import Cell, Heading, Row, Table, column_cell, heading, interval_cell, number_cell, time_cell
 
@@ -63,28 +63,20 @@ def view_modules(
     """The modules of a recording.
 
     Args:
-        rows: Rows of ``analysis.modules`` to list.
         limit: Rows to show in tables, those with most time and what these lie in; None for all.
-        order: Of modules that lie beside each other.
-        fold: Whether layers that are alike are one row.
     """
     base = tuple(text for text in (describe_kernel_order(analysis), describe_warm_up(analysis)) if text)
     missing = why_no_kernels(analysis)
     useful = (*describe_useful(analysis), *describe_peaks(analysis)) if has_useful(analysis) else ()
     notes = (describe_modules(analysis), *describe_homes(analysis), *useful, *base)
-    return Document(
-        kind="modules",
-        parts=(
-            Notes((describe_recording(analysis),)),
-            Notes((describe_fit(analysis), *notes)),
-            *list_modules(analysis, rows, limit, order, fold),
-        ),
-        faults=findings.faults,
-        warnings=(*findings.warnings, *((as_sentence(missing),) if missing else ())),
-        base=base,
-        data=document_data(analysis, findings, {"steps": _steps(analysis), "rows": rows}),
-        rows=rows,
+    warnings = (*findings.warnings, *((as_sentence(missing),) if missing else ()))
+    parts: tuple[Part, ...] = (
+        Notes((describe_recording(analysis),)),
+        Notes((describe_fit(analysis), *notes)),
+        *list_modules(analysis, rows, limit, order, fold),
     )
+    frames = {"steps": _steps(analysis), "rows": rows}
+    return make_document(analysis, findings, "modules", parts, frames, warnings=warnings, base=base, rows=rows)
 
 
 def list_modules(
@@ -94,8 +86,8 @@ def list_modules(
     tables = []
     whole = analysis.modules[(analysis.modules["depth"] == 0) & (analysis.modules["phase"] == ALL)]
     wholes = dict(zip(whole["gpu"], whole["kernel_ns"], strict=True))
-    for number, of_gpu in rows.groupby("gpu", sort=True):
-        gpu = int(str(number))
+    useful = _useful_columns(analysis)
+    for gpu, of_gpu in split_by_gpu(rows):
         listed = _hang_up(of_gpu)
         found = fold_layers(listed) if fold else listed.assign(alike_count=1)
         alike = list_alike(listed) if fold else {}
@@ -103,22 +95,10 @@ def list_modules(
         tree = _sort(totals.set_index("module_id", drop=False), _SORTED_BY[order])
         kept = tree if limit is None else keep_largest(tree, tree["kernel_ns"], limit)
         steps = _steps(analysis)[gpu]
-        useful = _useful_columns(analysis)
-        tables.append(
-            Table(
-                name=f"modules-{gpu}",
-                title=gpu_title_of_several(analysis, gpu),
-                first="Module",
-                headings=_headings(steps, useful),
-                rows=tuple(_rows(found, kept, wholes[gpu], max(steps, 1), tuple(useful), alike)),
-                hidden=len(tree) - len(kept),
-                more=_LEFT_OUT,
-                gpu=gpu,
-                caption=f"Modules on {gpu_title(analysis, gpu)}",
-                items="modules",
-                search="part of a module's path",
-            )
-        )
+        lines = _rows(found, kept, wholes[gpu], max(steps, 1), tuple(useful), alike)
+        further = {"hidden": len(tree) - len(kept), "more": _LEFT_OUT, "search": "part of a module's path"}
+        headings = _headings(steps, useful)
+        tables.append(make_table(analysis, gpu, "Modules on", "Module", headings, lines, items="modules", **further))
     return tables
 
 
@@ -203,7 +183,6 @@ def _rows(
     useful: tuple[str, ...],
     alike: Mapping[int, tuple[int, ...]],
 ) -> list[Row]:
-    """The rows of a table; ``alike`` has the modules that a row stands for, by its number, if some are folded."""
     kept = kept.assign(resolved=are_resolved(kept))
     found = found.assign(resolved=are_resolved(found))
     by_phase = {phase: found[found["phase"] == phase].set_index("module_id").to_dict("index") for phase in _PER_PHASE}
@@ -238,7 +217,6 @@ def _name(module: Mapping[Any, Any], kept: pd.DataFrame) -> str:
 
 
 def _is_folded(module: Mapping[Any, Any], kept: pd.DataFrame) -> bool:
-    """Whether a row is where several modules are folded: it stands for more than the one that it lies in."""
     around = kept["alike_count"].get(module["parent_id"], 1)
     return bool(module["alike_count"] > around)
 

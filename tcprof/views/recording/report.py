@@ -16,7 +16,7 @@ from tcprof.views.recording.facts import (
     WINDOW_MEANINGS,
     describe_base,
     describe_date,
-    document_data,
+    make_document,
     view_provenance,
 )
 from tcprof.views.recording.icicle import EXPLAINED, list_icicles
@@ -29,6 +29,7 @@ from tcprof.views.recording.summary import summarize
 from tcprof.views.recording.time import MEANING, cut_time, describe_iterations, list_ledger
 
 TIMELINE = "timeline"  # name of the section in which a page draws samples, ranges and work over time
+_ADVICE = "Advice: what to do first, and what it is likely to win"
 _STRIP = (
     "Dashed lines are medians without warm-up, bands their 95 % intervals; an arrow at the edge lies above it. A click "
     "on an iteration shows it in the timeline."
@@ -44,22 +45,13 @@ _NAMES = (
 
 
 def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Document:
-    """All that is said of a recording.
-
-    Args:
-        title: What it is called; its file's name by default.
-    """
+    """All that is said of a recording; its title is its file's name by default."""
     base = (*describe_base(analysis), *describe_peaks(analysis), *findings.remarks)
     summaries = summarize(analysis, findings)
     advice = advise(analysis)
     return_freed_memory()  # of a large recording, what advice and icicles were found from is more than what they say
     sections = (
-        Section(
-            "advice",
-            "Advice: what to do first, and what it is likely to win",
-            view_sections(analysis, advice),
-            "Advice",
-        ),
+        Section("advice", _ADVICE, view_sections(analysis, advice), "Advice"),
         Section(TIMELINE, "Timeline", ()),
         Section("consists", "What the time consists of", _icicles(analysis)),
         Section("iterations", "Iterations", _iterations(analysis)),
@@ -71,21 +63,16 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
         Section("ledger", "Ledger: what the figures rest on", _ledger(analysis), linked="Ledger"),
         Section("provenance", "Where the figures come from", (view_provenance(analysis),)),
     )
-    return Document(
-        kind="report",
-        title=one_line(title or analysis.recording.file, 160),
-        parts=(
-            Notes((describe_date(analysis),), "subtitle"),
-            *summaries,
-            list_leads(analysis, advice),
-            Notes(base, "base"),
-            *(section for section in sections if section.parts or section.name == TIMELINE),
-        ),
-        faults=findings.faults,
-        warnings=tuple(each for each in findings.warnings if each not in findings.remarks),
-        base=base,
-        data=document_data(analysis, findings, {}),
+    parts: tuple[Part, ...] = (
+        Notes((describe_date(analysis),), "subtitle"),
+        *summaries,
+        list_leads(analysis, advice),
+        Notes(base, "base"),
+        *(section for section in sections if section.parts or section.name == TIMELINE),
     )
+    warnings = tuple(each for each in findings.warnings if each not in findings.remarks)
+    title = one_line(title or analysis.recording.file, 160)
+    return make_document(analysis, findings, "report", parts, {}, title=title, warnings=warnings, base=base)
 
 
 def _iterations(analysis: Analysis) -> tuple[Part, ...]:

@@ -81,7 +81,6 @@ def _time_tile(analysis: Analysis, gpu: int) -> tuple[Tile, ...]:
 
 
 def _capture_tiles(analysis: Analysis, row: pd.Series, idle: str) -> tuple[Tile, ...]:
-    """Figures of the whole capture."""
     gpu = int(row["gpu"])
     known = not math.isnan(row[HEADLINE.name])
     over = f"over the {describe_span(row)}"
@@ -136,7 +135,6 @@ def _rounding_interval(analysis: Analysis, gpu: int) -> str:
 
 
 def _flop_tile(analysis: Analysis, rows: pd.DataFrame, over: str) -> tuple[Tile, ...]:
-    """The rate of operations on the Tensor Cores over the windows of some rows of the range summary, if it is known."""
     rates, window = (rows[name].astype(float) for name in ("tensor_tflops", "window_ns"))
     rate = (rates * window).sum(min_count=1) / window.sum() if window.sum() > 0 else math.nan
     if math.isnan(rate) or analysis.tensor_source == "none":
@@ -154,7 +152,6 @@ def _flop_tile(analysis: Analysis, rows: pd.DataFrame, over: str) -> tuple[Tile,
 
 
 def _mfu_tile(analysis: Analysis, rows: pd.DataFrame, over: str) -> tuple[Tile, ...]:
-    """MFU over the windows of some rows of the range summary, where it is known of all of them."""
     share, window = (rows[name].astype(float) for name in ("mfu_pct", "window_ns"))
     if share.isna().any() or not window.sum() > 0:
         return ()
@@ -163,7 +160,6 @@ def _mfu_tile(analysis: Analysis, rows: pd.DataFrame, over: str) -> tuple[Tile, 
 
 
 def _describe_hfu(analysis: Analysis, rows: pd.DataFrame, window: pd.Series, is_bound: bool) -> str:
-    """HFU with the peak that it is of, if it is known."""
     share = (rows["hfu_pct"].astype(float) * window).sum(min_count=1) / window.sum()
     if math.isnan(share):
         return ""
@@ -178,7 +174,6 @@ def _lacking(rows: pd.DataFrame, column: Column, weight: pd.Series) -> float:
 
 
 def _share_text(rows: pd.DataFrame, share: float) -> str:
-    """A share of tensor kernels; marked where it is a lower bound."""
     lacking = _lacking(rows, RANGES["tensor_kernel_share_pct"], rows["kernel_ns"])
     text = units.format_pct(share)
     return units.at_least(text) if lacking > LARGEST_UNCOVERED_PCT else text
@@ -189,7 +184,6 @@ def _unsampled(analysis: Analysis) -> str:
 
 
 def _peak_tile(analysis: Analysis, row: pd.Series) -> Tile:
-    """The highest sample of the whole capture."""
     samples = _samples_of_capture(analysis, int(row["gpu"]))
     caption = _unsampled(analysis)
     if len(samples):

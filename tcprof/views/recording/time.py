@@ -14,15 +14,15 @@ from tcprof.findings.notes import name_iterations
 from tcprof.frames import HEADLINE, LEDGER, TIMELINE
 from tcprof.untrusted import one_line
 from tcprof.views import ROWS_SHOWN
-from tcprof.views.document import Document, Notes
+from tcprof.views.document import Document, Notes, Part
 from tcprof.views.figures.time_classes import shown_classes
 from tcprof.views.paths import LEFT_OUT, MOST_ROWS, keep_longest, path_rows
 from tcprof.views.recording.facts import (
     describe_base,
     describe_recording,
-    document_data,
-    gpu_title,
-    gpu_title_of_several,
+    make_document,
+    make_table,
+    split_by_gpu,
 )
 from tcprof.views.recording.kernels import describe_fit
 from tcprof.views.tables import Cell, Row, Table, heading, sort_key, time_cell, word_cell
@@ -60,7 +60,6 @@ def view_timeline(
     """Where the time went.
 
     Args:
-        rows: Rows of ``analysis.timeline`` to list.
         gpu: Only the ledger of this GPU; None: of all.
         limit: Rows to show in tables, those with most time on the GPU and what these lie in; None for all.
     """
@@ -75,22 +74,15 @@ def view_timeline(
         *describe_clocks(analysis.clocks),
         *base,
     )
-    return Document(
-        kind="timeline",
-        parts=(Notes(notes), *list_time(analysis, rows, limit), *list_ledger(analysis, ledger)),
-        faults=findings.faults,
-        warnings=(*list_remedies(analysis.ledger), *findings.warnings),
-        base=base,
-        data=document_data(analysis, findings, frames),
-        rows=rows,
-    )
+    parts: tuple[Part, ...] = (Notes(notes), *list_time(analysis, rows, limit), *list_ledger(analysis, ledger))
+    warnings = (*list_remedies(analysis.ledger), *findings.warnings)
+    return make_document(analysis, findings, "timeline", parts, frames, warnings=warnings, base=base, rows=rows)
 
 
 def list_time(analysis: Analysis, rows: pd.DataFrame, most: int | None = None) -> list[Table]:
     """The share of each time class in each path, one table for each GPU; classes that never occur have no column.
 
     Args:
-        rows: Rows of ``analysis.timeline``.
         most: Rows to show of all GPUs together, those that took longest; None for all.
     """
     classes = shown_classes(rows)
@@ -108,25 +100,15 @@ def list_time(analysis: Analysis, rows: pd.DataFrame, most: int | None = None) -
         ),
     )
     tables = []
-    for number, of_gpu in rows.groupby("gpu", sort=True):
-        gpu = int(str(number))
+    for gpu, of_gpu in split_by_gpu(rows):
         kept = of_gpu
         if most is not None:
             kept = keep_longest(of_gpu, of_gpu["window_ns"], most // rows["gpu"].nunique())
         cells = [_time_cells(row, columns) for row in kept.to_dict("records")]
+        further = {"hidden": len(of_gpu) - len(kept), "more": LEFT_OUT.format(command="timeline --limit 0")}
+        listed = path_rows(kept, cells)
         tables.append(
-            Table(
-                name=f"time-{gpu}",
-                title=gpu_title_of_several(analysis, gpu),
-                first="Range",
-                headings=headings,
-                rows=path_rows(kept, cells),
-                hidden=len(of_gpu) - len(kept),
-                more=LEFT_OUT.format(command="timeline --limit 0"),
-                gpu=gpu,
-                caption=f"Time on {gpu_title(analysis, gpu)}",
-                search="part of a path",
-            )
+            make_table(analysis, gpu, "Time on", "Range", headings, listed, search="part of a path", **further)
         )
     return tables
 
@@ -149,34 +131,19 @@ def cut_time(analysis: Analysis) -> list[Table]:
 
 
 def list_ledger(analysis: Analysis, rows: pd.DataFrame) -> list[Table]:
-    """What the figures rest on, one table for each GPU: accounts, and below each what became of its parts.
-
-    Args:
-        rows: Rows of ``analysis.ledger``.
-    """
+    """What the figures rest on, one table for each GPU: accounts, and below each what became of its parts."""
     headings = (
         heading(LEDGER["seconds"], columns=("seconds", "share_pct"), after=("%",)),
         heading(LEDGER["remedy"], brief=False),
     )
     tables = []
-    for number, of_gpu in rows.groupby("gpu", sort=True):
-        gpu = int(str(number))
+    for gpu, of_gpu in split_by_gpu(rows):
         listed: list[Row] = []
         for account, parts in of_gpu.groupby("account", sort=False):
             total_ns = 1e9 * float(parts["seconds"].sum())
             listed.append(Row(str(account), (time_cell(total_ns, total_ns, "s"), Cell("", ""))))
             listed += [_ledger_row(entry, total_ns) for entry in parts.to_dict("records")]
-        tables.append(
-            Table(
-                name=f"ledger-{gpu}",
-                title=gpu_title_of_several(analysis, gpu),
-                first="Ledger",
-                headings=headings,
-                rows=tuple(listed),
-                gpu=gpu,
-                caption=f"Ledger of {gpu_title(analysis, gpu)}",
-            )
-        )
+        tables.append(make_table(analysis, gpu, "Ledger of", "Ledger", headings, listed))
     return tables
 
 
