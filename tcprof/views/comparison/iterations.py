@@ -10,9 +10,11 @@ from tcprof.comparison import Comparison
 from tcprof.findings.compared.rows import find_row
 from tcprof.views.comparison.series import LONGEST_NAME, Panel, Series, ShownSide, list_panels
 from tcprof.views.figures.plain import (
-    GRID,
+    AXIS,
+    LEGEND,
     PlotlyFigure,
     Settings,
+    axis_names,
     base_layout,
     label,
     number_axis,
@@ -69,10 +71,11 @@ def figure_iterations(comparisons: Sequence[Comparison], gpu: int) -> PlotlyFigu
     inner = len(panels) * (_STRIP + _TITLE) or 1
     figure = PlotlyFigure().update_layout(**base_layout(inner + _TOP + _BOTTOM, _TOP, _BOTTOM))
     for number, panel in enumerate(panels):
-        axes = ("x", _axis("y", number))
+        lowest, name = axis_names("y", number)
+        axes = ("x", lowest)
         top = 1 - (number * (_STRIP + _TITLE) + _TITLE) / inner
-        figure.update_layout({_name(axes[1]): {**_value_axis(panel, top, _STRIP / inner), "anchor": "x"}})
-        figure.add_annotation(text=panel.title, **_above(0.0, top))
+        figure.update_layout({name: {**_value_axis(panel, top, _STRIP / inner), "anchor": "x"}})
+        figure.add_title(panel.title, top)
         for place, (shown, several) in enumerate(panel.sides):
             _add_median(figure, panel, shown, axes)
             for series in several:
@@ -81,11 +84,10 @@ def figure_iterations(comparisons: Sequence[Comparison], gpu: int) -> PlotlyFigu
     if panels:
         for shown, _ in panels[0].sides:
             figure.add_trace(_legend(shown))
-        lowest = _axis("y", len(panels) - 1)
         figure.update_layout(
             xaxis={**number_axis(lowest, max(panel.last for panel in panels)), "domain": [0, 0.84]},
             xaxis2={**_PLAIN, "anchor": lowest, "domain": [0.87, 1], "range": [-0.6, len(panels[0].sides) - 0.4]},
-            legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "yref": "paper"},
+            legend={**LEGEND, "yref": "paper"},
         )
     return figure
 
@@ -102,41 +104,29 @@ def figure_small_multiples(comparisons: Sequence[Comparison], gpu: int) -> Plotl
     figure.update_layout(showlegend=False)
     for column, panel in enumerate(panels):
         domain = [column * 0.54, column * 0.54 + 0.46] if len(panels) > 1 else [0.0, 1.0]
-        figure.add_annotation(text=f"<b>{panel.title}</b>", **_above(domain[0], 1.0))
+        figure.add_title(f"<b>{panel.title}</b>", 1.0, domain[0])
+        x_axis, x_name = axis_names("x", column)
         for row, (shown, several) in enumerate(panel.sides):
-            axes = (_axis("x", column), _axis("y", column * rows + row))
+            y_axis, y_name = axis_names("y", column * rows + row)
+            axes = (x_axis, y_axis)
             top = 1 - (row * (_SMALL + _TITLE) + _TITLE) / inner
-            vertical = {**_value_axis(panel, top, _SMALL / inner), "anchor": axes[0], "nticks": 4}
-            figure.update_layout({_name(axes[1]): vertical})
-            figure.add_annotation(text=label(shown.name, LONGEST_NAME), **_above(domain[0], top))
+            vertical = {**_value_axis(panel, top, _SMALL / inner), "anchor": x_axis, "nticks": 4}
+            figure.update_layout({y_name: vertical})
+            figure.add_title(label(shown.name, LONGEST_NAME), top, domain[0])
             _add_median(figure, panel, panel.sides[0][0], axes)
             for series in several:
                 _add_series(figure, panel, shown, series, axes)
-        across = {**number_axis(axes[1], max(each.last for each in panels), _FEW_TICKS), "domain": domain}
-        figure.update_layout({_name(axes[0]): {**across, **({"matches": "x"} if column else {})}})
+        across = {**number_axis(y_axis, max(each.last for each in panels), _FEW_TICKS), "domain": domain}
+        figure.update_layout({x_name: {**across, **({"matches": "x"} if column else {})}})
     return figure
-
-
-def _axis(letter: str, number: int) -> str:
-    return f"{letter}{number + 1}" if number else letter
-
-
-def _name(axis: str) -> str:
-    return f"{axis[0]}axis{axis[1:]}"
-
-
-def _above(left: float, top: float) -> dict[str, object]:
-    place = {"xref": "paper", "yref": "paper", "x": left, "y": top, "xanchor": "left", "yanchor": "bottom"}
-    return {**place, "showarrow": False}
 
 
 def _value_axis(panel: Panel, top: float, height: float) -> dict[str, object]:
     return {
         "domain": [max(top - height, 0.0), min(top, 1.0)],
         "range": [panel.low, panel.high],
+        **AXIS,
         "fixedrange": True,
-        "gridcolor": GRID,
-        "zeroline": False,
         **({"ticksuffix": " %"} if panel.is_percent else unit_ticks(panel.low, panel.high, "s", 6)),
         "hoverformat": ".3~f" if panel.is_percent else ".4~s",
         "nticks": 6,
@@ -182,7 +172,6 @@ def _add_series(figure: PlotlyFigure, panel: Panel, shown: ShownSide, series: Se
         opacity=0.9 if len(shown.side.recordings) == 1 else 0.5,
         name=f"{series.name}, {panel.title}",
         hovertext=texts,
-        hovertemplate="%{hovertext}<extra></extra>",
         **_placed(shown, axes),
     )
     for number in np.flatnonzero(series.y > panel.high)[:_MOST_ARROWS]:

@@ -14,7 +14,10 @@ from tcprof.comparison import Comparison
 from tcprof.findings.compared.rows import side_names
 from tcprof.views.comparison.series import LONGEST_NAME, SIDE_COLORS
 from tcprof.views.figures.circles import as_table, size_circles
-from tcprof.views.figures.plain import PlotlyFigure, label
+from tcprof.views.figures.plain import (
+    PlotlyFigure,
+    label,
+)
 from tcprof.views.figures.roofline import add_limits, layout_of, name_precision
 
 MOST_MOVED = 60  # kernels of a side: those that take most; more lines would hide each other
@@ -77,7 +80,6 @@ def figure_moved(comparison: Comparison, gpu: int) -> PlotlyFigure:
                 "line": {"width": 1.5},
             },
             hovertext=[_describe(row) for row in rows.to_dict("records")],
-            hovertemplate="%{hovertext}<extra></extra>",
         )
     return figure.update_layout(layout_of(box), meta=as_table(drawn, _COLUMNS))
 

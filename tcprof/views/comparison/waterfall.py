@@ -13,7 +13,13 @@ from tcprof.comparison import Comparison
 from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME, TOTAL
 from tcprof.findings.compared.rows import iteration_name, side_names
 from tcprof.views.comparison.series import BETTER_COLOR, RECEDED, SIDE_COLORS, WORSE_COLOR
-from tcprof.views.figures.plain import GRID, PlotlyFigure, base_layout, label, unit_ticks
+from tcprof.views.figures.plain import (
+    AXIS,
+    PlotlyFigure,
+    base_layout,
+    label,
+    unit_ticks,
+)
 from tcprof.views.tables import BECAME, Cell, Heading, Row, Table, sort_key
 
 
@@ -100,7 +106,6 @@ def figure_waterfall(comparison: Comparison, gpu: int, quantity: str, table: str
         marker={"color": [step.color for step in steps]},
         unselected=RECEDED,
         hovertext=[f"<b>{label(step.name, 90)}</b><br>{step.text}" for step in steps],
-        hovertemplate="%{hovertext}<extra></extra>",
         showlegend=False,
         **({"customdata": [list(step.groups) for step in steps], "meta": {"chooses": table}} if table else {}),
     )
@@ -169,10 +174,9 @@ def _axes(steps: list[_Step], scale: float, pixels: int) -> dict[str, object]:
     return {
         "margin": {"l": 8, "r": 8, "t": 4, "b": _BOTTOM},
         "xaxis": {
-            "range": [low * 1.02, high * 1.02],
+            **AXIS,
             **(unit_ticks(low, high, "s", 6) if is_time else {"ticksuffix": " %"}),
-            "gridcolor": GRID,
-            "zeroline": False,
+            "range": [low * 1.02, high * 1.02],
             "fixedrange": True,
             "nticks": 6,
         },

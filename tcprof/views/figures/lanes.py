@@ -10,7 +10,11 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.arrays import Floats, Ints
-from tcprof.views.figures.plain import Settings, bar, label
+from tcprof.views.figures.plain import (
+    Settings,
+    bar,
+    label,
+)
 
 MOST_DEPTHS = 10
 UNKNOWN_COLOR = "#A7AEB8"
@@ -114,7 +118,6 @@ def lane_traces(lanes: Lanes, window: str, name: str) -> list[Settings]:
         constraintext="inside",  # with the layout's uniformtext: a name that does not fit is not shown
         textangle=0,
         hovertext=[_describe(row, where) for row in rows.to_dict("records")],
-        hovertemplate="%{hovertext}<extra></extra>",
         marker={
             "color": scale_colors(rows["tensor_active_mean_pct"].to_numpy(np.float64)),
             "line": {"width": 0.5 if len(rows) < 400 else 0.2, "color": BAR_OUTLINE},

@@ -38,13 +38,18 @@ class Settings(dict[str, Any]):
 
 
 def scatter(**settings: Any) -> Settings:
-    """A trace of points, lines or areas."""
-    return Settings().set(settings, type="scatter")
+    """A trace of points, lines or areas; where ``hovertext`` is set, the pointer shows nothing else."""
+    return _trace("scatter", settings)
 
 
 def bar(**settings: Any) -> Settings:
-    """A trace of bars."""
-    return Settings().set(settings, type="bar")
+    """A trace of bars, likewise."""
+    return _trace("bar", settings)
+
+
+def _trace(kind: str, settings: Mapping[str, Any]) -> Settings:
+    hover = {"hovertemplate": "%{hovertext}<extra></extra>"} if "hovertext" in settings else {}
+    return Settings().set(hover, settings, type=kind)
 
 
 class PlotlyFigure:
@@ -69,6 +74,11 @@ class PlotlyFigure:
     def add_annotation(self, **settings: Any) -> None:
         """Write something."""
         self.layout.setdefault("annotations", []).append(Settings().set(settings))
+
+    def add_title(self, text: str, y: float, x: float = 0.0, **settings: Any) -> None:
+        """Write the title of a strip above its upper left corner; both in shares of the figure."""
+        place = {"xref": "paper", "yref": "paper", "x": x, "y": y, "xanchor": "left", "yanchor": "bottom"}
+        self.add_annotation(text=text, showarrow=False, **{**place, **settings})
 
     def add_shape(self, **settings: Any) -> None:
         """Draw a line or an area that is no trace."""
@@ -148,6 +158,8 @@ def _tick(value: float, unit: str) -> str:
 
 
 GRID = "rgba(128,128,128,0.22)"
+AXIS = {"gridcolor": GRID, "zeroline": False}
+LEGEND = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
 LABEL_LENGTH = 60
 
 
@@ -155,6 +167,12 @@ def label(text: str, length: int = LABEL_LENGTH) -> str:
     """Any text as one short line that plotly shows as it is: nothing in it is markup, or a formula."""
     escaped = one_line(text, length).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return escaped.replace("$", "&#36;")
+
+
+def axis_names(letter: str, number: int) -> tuple[str, str]:
+    """What traces and the layout call an axis, counted from 0: ("y", "yaxis"), ("y2", "yaxis2")."""
+    nth = str(number + 1) if number else ""
+    return f"{letter}{nth}", f"{letter}axis{nth}"
 
 
 def base_layout(height: int, top: int = 30, bottom: int = 40) -> dict[str, object]:
@@ -177,8 +195,7 @@ def number_axis(anchor: str, last: float, most_ticks: int = 12) -> dict[str, obj
     return {
         "anchor": anchor,
         "range": [-0.5, last + 0.5],
-        "gridcolor": GRID,
-        "zeroline": False,
+        **AXIS,
         "tickformat": ",d",
         **({"dtick": 1} if last < most_ticks else {"nticks": most_ticks}),  # else numbers would come twice
         "title": {"text": "iteration", "standoff": 6},

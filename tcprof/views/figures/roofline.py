@@ -11,7 +11,15 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.roofline import CUDA_CORES, PLACED, Roof, find_roofs, place_kernels
 from tcprof.chips import find_chip
 from tcprof.views.figures.circles import KernelCircles, as_table, keep_longest
-from tcprof.views.figures.plain import GRID, PlotlyFigure, base_layout, label, log_ticks, scatter
+from tcprof.views.figures.plain import (
+    AXIS,
+    LEGEND,
+    PlotlyFigure,
+    base_layout,
+    label,
+    log_ticks,
+    scatter,
+)
 
 _COLORS = {  # none is orange, which is Tensor Active alone
     # These seven are apart with every colour vision (CIELAB, 23 at least), and seen on light and on dark (2.9 to 1).
@@ -164,7 +172,6 @@ def _add_line(figure: PlotlyFigure, x: list[float], y: list[float], name: str, s
         line={"color": color, "width": 1.6},
         showlegend=False,
         hovertext=f"<b>{name}</b>{'<br>' * bool(source)}{source}",
-        hovertemplate="%{hovertext}<extra></extra>",
     )
 
 
@@ -182,10 +189,10 @@ def _describe(row: Mapping[Any, Any], circles: KernelCircles) -> str:
 def layout_of(box: Box) -> dict[str, object]:
     """The axes of a roofline."""
     left, right, low, high = (float(value) for value in np.log10(box))
-    shared = {"type": "log", "gridcolor": GRID, "zeroline": False}
+    shared = {**AXIS, "type": "log"}
     return {
         **base_layout(_HEIGHT, _TOP, _BOTTOM),
-        "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "itemsizing": "constant"},
+        "legend": {**LEGEND, "itemsizing": "constant"},
         "xaxis": {
             **shared,
             "dtick": 1 if right - left >= _DECADES else "D2",
@@ -193,12 +200,7 @@ def layout_of(box: Box) -> dict[str, object]:
             "range": [left, right],
             "title": {"text": "FLOP for each byte of DRAM", "standoff": 6},
         },
-        "yaxis": {
-            **shared,
-            **log_ticks(box[2], box[3], "FLOP/s"),
-            "range": [low, high],
-            "automargin": True,
-        },
+        "yaxis": {**shared, **log_ticks(box[2], box[3], "FLOP/s"), "range": [low, high], "automargin": True},
     }
 
 

@@ -9,7 +9,13 @@ from tcprof.analysis.time.timeline import TIME_CLASSES
 from tcprof.findings.words import class_title
 from tcprof.views.figures.curves import TENSOR_COLOR
 from tcprof.views.figures.lanes import BAR_TEXT
-from tcprof.views.figures.plain import GRID, PlotlyFigure, base_layout, label
+from tcprof.views.figures.plain import (
+    GRID,
+    LEGEND,
+    PlotlyFigure,
+    base_layout,
+    label,
+)
 
 # Shown where there are any.
 SELDOM = (
@@ -90,7 +96,7 @@ def _bars_layout(names: list[str]) -> dict[str, object]:
         **base_layout(30 * len(names) + 90),
         "barmode": "stack",
         "bargap": 0.25,
-        "legend": {"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
+        "legend": {**LEGEND, "traceorder": "normal"},
         "xaxis": {"ticksuffix": " %", "gridcolor": GRID, "rangemode": "tozero"},
         "yaxis": {
             "tickvals": list(range(len(names))),

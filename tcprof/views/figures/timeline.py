@@ -29,7 +29,15 @@ from tcprof.views.figures.curves import (
     tensor_peak,
 )
 from tcprof.views.figures.lanes import TENSOR_SCALE, Lanes, choose_lanes, lane_traces
-from tcprof.views.figures.plain import GRID, PlotlyFigure, Settings, base_layout, scatter
+from tcprof.views.figures.plain import (
+    AXIS,
+    LEGEND,
+    PlotlyFigure,
+    Settings,
+    axis_names,
+    base_layout,
+    scatter,
+)
 
 TITLE_PIXELS = 26
 _TOP, _BOTTOM, _COLORS = 44, 52, 48
@@ -60,34 +68,26 @@ def stack_panels(panels: Sequence[Panel], analysis: Analysis, colors: bool = Tru
     figure.update_layout(**base_layout(inner + _TOP + bottom, _TOP, bottom))
     legend: set[str] = set()
     position = float(inner)
-    for number, panel in enumerate(panels, start=1):
+    for number, panel in enumerate(panels):
         position -= TITLE_PIXELS
         high, position = position / inner, position - panel.pixels
-        axis = "y" if number == 1 else f"y{number}"
-        name = axis.replace("y", "yaxis")
-        settings = {
-            "domain": [max(position / inner, 0), high],
-            "fixedrange": True,
-            "gridcolor": GRID,
-            "zeroline": False,
-        }
+        axis, name = axis_names("y", number)
+        settings = {**AXIS, "domain": [max(position / inner, 0), high], "fixedrange": True}
         figure.update_layout({name: {**settings, **panel.axis, "anchor": "x"}})
-        figure.add_annotation(
-            text=panel.title, xref="paper", yref="paper", x=0, y=high, yanchor="bottom", xanchor="left", showarrow=False
-        )
+        figure.add_title(panel.title, high)
         for place, note in panel.notes.items():
             figure.add_annotation(text=note, xref="paper", yref=axis, x=0, y=place, xanchor="left", showarrow=False)
         for trace in panel.traces:
             first = trace.get("showlegend", True) and trace["name"] not in legend
             legend |= {trace["name"]} if first else set()
             figure.add_trace(trace.set(yaxis=axis, showlegend=first))
-    last = "y" if len(panels) < 2 else f"y{len(panels)}"
-    figure.update_layout(xaxis=_time_axis(analysis, last), barmode="overlay")
+    last, _ = axis_names("y", max(len(panels) - 1, 0))
+    legend_place = {**LEGEND, "yref": "paper"}
+    figure.update_layout(xaxis=_time_axis(analysis, last), barmode="overlay", legend=legend_place)
     if has_colors:
         colored = {"color": [0], "coloraxis": "coloraxis"}
         figure.add_trace(scatter(x=[None], y=[None], marker=colored, hoverinfo="skip", showlegend=False))
         figure.update_layout(coloraxis=_color_axis(inner))
-    figure.update_layout(legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "yref": "paper"})
     return figure
 
 
@@ -100,8 +100,7 @@ def _time_axis(analysis: Analysis, anchor: str) -> dict[str, object]:
         "tickformat": ".9~f",
         "hoverformat": ".9~f",
         "ticksuffix": " s",
-        "gridcolor": GRID,
-        "zeroline": False,
+        **AXIS,
         "nticks": 9,
         "title": {"text": "time since the recording began", "standoff": 6},
     }
