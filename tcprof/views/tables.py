@@ -176,6 +176,27 @@ def word_cell(text: str) -> Cell:
     return Cell(text or "–", text)
 
 
+def change_cell(change: float, in_points: bool, **further: Any) -> Cell:
+    """A change: a ratio, or of percentages a difference in points."""
+    return Cell(units.format_change(change, in_points), sort_key(change), **further)
+
+
+def change_interval_cell(low: float, high: float, in_points: bool, **further: Any) -> Cell:
+    """The interval of such a change."""
+    return Cell(units.format_change_interval(low, high, in_points), values=(sort_key(low), sort_key(high)), **further)
+
+
+def signed_time_cell(time_ns: float, **further: Any) -> Cell:
+    """A difference of times."""
+    return Cell(units.format_signed_ns(time_ns), sort_key(time_ns), **further)
+
+
+def p_cell(value: float) -> Cell:
+    """A p value."""
+    text = units.UNKNOWN if math.isnan(value) else "<0.001" if value < 0.001 else f"{value:.3f}"
+    return Cell(text, sort_key(value))
+
+
 def bar_length(percent: float) -> float:
     """The length of a bar for a percentage."""
     return round(min(max(float(percent), 0), 100), 2) if math.isfinite(percent) else -1.0

@@ -15,8 +15,7 @@ from tcprof.findings.compared.rows import list_gpus
 from tcprof.views import ROWS_SHOWN
 from tcprof.views.comparison.kernels import list_kernel_changes
 from tcprof.views.comparison.modules import list_module_changes
-from tcprof.views.comparison.quantities import list_quantities
-from tcprof.views.comparison.ranges import list_range_changes
+from tcprof.views.comparison.quantities import list_quantities, list_range_changes
 from tcprof.views.comparison.sides import describe_left_out, describe_recordings, list_sides, name_sides
 from tcprof.views.comparison.waterfall import list_parts
 from tcprof.views.document import Document, Notes
@@ -97,7 +96,7 @@ def _list_all(comparison: Comparison, rows: pd.DataFrame, limit: int | None) -> 
         else:
             ranges = replace(ranges, title=title)
         modules = list_module_changes(comparison, gpu)
-        tables += [ranges, modules, *list_parts(comparison, gpu), list_kernel_changes(comparison, gpu, limit)]
+        tables += [ranges, modules, *list_parts(comparison, gpu).values(), list_kernel_changes(comparison, gpu, limit)]
     return tables
 
 

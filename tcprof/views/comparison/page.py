@@ -1,24 +1,24 @@
 """The page of a comparison: of two sides in detail, of more in an overview and a part for each."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from tcprof import units
-from tcprof.comparison import Comparison
+from tcprof.comparison import Comparison, Side
 from tcprof.comparison.baselines import put_first
 from tcprof.comparison.gate.judge import Judgement
 from tcprof.findings import describe_folding, describe_kernel_order, describe_warm_up
 from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.finding import Finding, Severity, texts_of
 from tcprof.untrusted import one_line
-from tcprof.views.comparison.commands import list_commands
 from tcprof.views.comparison.details import list_details
 from tcprof.views.comparison.document import name_findings, title_sides
 from tcprof.views.comparison.iterations import figure_iterations, figure_small_multiples
 from tcprof.views.comparison.series import MOST_POINTS, ShownSide, shown_sides
 from tcprof.views.comparison.sides import compare_provenance, list_noise, list_sides, shared_gpus
-from tcprof.views.document import Document, Figure, Notes, Part, Section, Summary
+from tcprof.views.document import Commands, Document, Figure, Notes, Part, Section, Summary
 from tcprof.views.gate import GateView, view_gate
 from tcprof.views.recording.facts import SOURCE_NOTES, WINDOW_MEANINGS, gpu_title_of_several, name_gpus
 from tcprof.views.tables import Table
@@ -225,3 +225,43 @@ def _view_provenance(sides: Sequence[ShownSide]) -> Section:
     note = " ".join((window, *source, "The sides differ in what is marked ≠."))
     facts = compare_provenance([(shown.name, shown.side) for shown in sides])
     return Section("provenance", "Where the figures come from", (Notes((note,)), facts), "Provenance")
+
+
+_MOST_REPORTS = 3  # of a side
+_LONGEST_ARGUMENT = 160
+_COMMANDS = (
+    "Every figure of this page is against one baseline, with its own statistics. The report on one recording has its "
+    "timeline, kernels and advice; one that lies beside this page is linked from its head."
+)
+
+
+def list_commands(sides: Sequence[ShownSide], reports: Sequence[Sequence[str]], choosable: bool) -> list[Section]:
+    """The reports that are not there yet, and the comparisons with each other side as the baseline.
+
+    Args:
+        reports: For each side and recording of it the link to its report; empty where there is none.
+    """
+    items = []
+    for shown, links in zip(sides, reports, strict=True):
+        missing = [each for each, link in zip(shown.side.recordings, links, strict=True) if not link]
+        items += [
+            (shown.name, ("The report on its recording.",), _command("report", [each.recording.file]))
+            for each in missing[:_MOST_REPORTS]
+        ]
+    names = [_argument(shown.side) for shown in sides]
+    for place in () if choosable else range(1, len(sides)):
+        others = [name for other, name in enumerate(names) if other != place]
+        command = _command("compare", [names[place], *others]) + " -o comparison.html"
+        items.append((sides[place].name, ("This comparison with it as the baseline.",), command))
+    if not items:
+        return []
+    title = "Reports on each side" if choosable else "Reports on each side, and other baselines"
+    return [Section("commands", title, (Notes((_COMMANDS,)), Commands(tuple(items))), linked="Reports")]
+
+
+def _argument(side: Side) -> str:
+    return side.first.recording.file if len(side.recordings) == 1 else side.name
+
+
+def _command(name: str, arguments: Sequence[str]) -> str:
+    return " ".join(["tcprof", name, *(shlex.quote(one_line(each, _LONGEST_ARGUMENT)) for each in arguments)])

@@ -5,17 +5,10 @@ from collections.abc import Sequence
 from tcprof import units
 from tcprof.comparison import Comparison, Side
 from tcprof.findings import describe_folding, describe_kernel_order, describe_warm_up
-from tcprof.findings.compared.rows import (
-    decisive,
-    find_row,
-    iteration_name,
-    list_gpus,
-    side_names,
-    time_row,
-)
+from tcprof.findings.compared.rows import decisive, find_row, iteration_name, list_gpus, side_names, time_row
 from tcprof.frames import HEADLINE, NOISE_FLOOR, quantity_of
 from tcprof.untrusted import one_line
-from tcprof.views.comparison.quantities import change_cell, side_cell
+from tcprof.views.comparison.quantities import side_cell
 from tcprof.views.document import Facts
 from tcprof.views.recording.facts import (
     describe_recording,
@@ -24,7 +17,18 @@ from tcprof.views.recording.facts import (
     gpu_title_of_several,
     list_provenance,
 )
-from tcprof.views.tables import Cell, Heading, Row, Table, heading, number_cell, sort_key, word_cell
+from tcprof.views.tables import (
+    Cell,
+    Heading,
+    Row,
+    Table,
+    change_cell,
+    change_interval_cell,
+    heading,
+    number_cell,
+    sort_key,
+    word_cell,
+)
 
 _SHARE = quantity_of("tensor_kernel_share_pct")
 _NONE = Cell("")
@@ -101,10 +105,9 @@ def _side_row(name: str, comparison: Comparison, gpu: int, side: str) -> Row:
 def _change(comparison: Comparison, gpu: int) -> tuple[Cell, Cell, Cell]:
     time = time_row(comparison, gpu)
     row = decisive(time)
-    low, high = row["ratio_low"], row["ratio_high"]
-    interval = Cell(units.format_change_interval(low, high, False), values=(sort_key(low), sort_key(high)))
+    interval = change_interval_cell(row["ratio_low"], row["ratio_high"], False)
     verdict = row["verdict"] if row is time else f"mean {row['verdict']}"
-    return change_cell(quantity_of(str(time["quantity"])), row), interval, word_cell(verdict)
+    return change_cell(row["ratio"], False), interval, word_cell(verdict)
 
 
 def list_noise(comparisons: Sequence[Comparison]) -> list[Table]:
@@ -132,7 +135,7 @@ def _noise_rows(comparison: Comparison, gpu: int) -> list[Row]:
             (
                 word_cell(one_line(row["side"], 40)),
                 number_cell(row["recording_count"], NOISE_FLOOR["recording_count"]),
-                Cell(units.format_change(row["ratio"], False), sort_key(row["ratio"])),
+                change_cell(row["ratio"], False),
             ),
         )
         for row in rows.to_dict("records")

@@ -18,15 +18,7 @@ from tcprof.views.comparison.series import LONGEST_NAME, RECEDED, SIDE_COLORS
 from tcprof.views.comparison.waterfall import part_label
 from tcprof.views.figures.curves import tensor_axis
 from tcprof.views.figures.lanes import BAR_OUTLINE, BAR_TEXT, scale_colors
-from tcprof.views.figures.plain import (
-    AXIS,
-    GRID,
-    LEGEND,
-    PlotlyFigure,
-    base_layout,
-    label,
-    unit_ticks,
-)
+from tcprof.views.figures.plain import AXIS, GRID, LEGEND, PlotlyFigure, base_layout, label, unit_ticks
 from tcprof.views.figures.time_classes import CLASS_COLORS
 
 MOST_JOINED = 60

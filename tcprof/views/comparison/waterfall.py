@@ -13,44 +13,32 @@ from tcprof.comparison import Comparison
 from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME, TOTAL
 from tcprof.findings.compared.rows import iteration_name, side_names
 from tcprof.views.comparison.series import BETTER_COLOR, RECEDED, SIDE_COLORS, WORSE_COLOR
-from tcprof.views.figures.plain import (
-    AXIS,
-    PlotlyFigure,
-    base_layout,
-    label,
-    unit_ticks,
-)
-from tcprof.views.tables import BECAME, Cell, Heading, Row, Table, sort_key
+from tcprof.views.figures.plain import AXIS, PlotlyFigure, base_layout, label, unit_ticks
+from tcprof.views.tables import BECAME, Cell, Heading, Row, Table, change_cell, signed_time_cell, sort_key
 
 
-def list_parts(comparison: Comparison, gpu: int, number: int = 1) -> list[Table]:
-    """A table of the parts of time, and one of those of Tensor Active; their sum comes last."""
+def list_parts(comparison: Comparison, gpu: int) -> dict[str, Table]:
+    """A table of the parts of time, and one of those of Tensor Active, by their quantity; their sum comes last."""
     found = comparison.waterfall[comparison.waterfall["gpu"] == gpu]
-    unit, tables = iteration_name(comparison), []
-    time = found[found["quantity"] == TIME]
-    if len(time):
+    time, active = (found[found["quantity"] == quantity].to_dict("records") for quantity in (TIME, TENSOR_ACTIVE))
+    tables = {}
+    if time:
         headings = tuple(Heading(title, columns=(f"{title}_ns",)) for title in ("base", "new", "change"))
-        rows = [_time_row(row) for row in time.to_dict("records") if row["base"] or row["new"]]
-        tables.append(_table(f"parts-{TIME}-{number}-{gpu}", f"where the mean {unit} goes", headings, rows, gpu))
-    active = found[found["quantity"] == TENSOR_ACTIVE]
-    if len(active):
-        rows = [
-            Row(part_label(row), (Cell(units.format_change(row["change"], True), sort_key(row["change"])),))
-            for row in active.to_dict("records")
-        ]
-        first = "why the mean Tensor Active changed"
+        rows = [_time_row(row) for row in time if row["base"] or row["new"]]
+        tables[TIME] = (f"where the mean {iteration_name(comparison)} goes", headings, rows)
+    if active:
         headings = (Heading("change", columns=("change_points",)),)
-        tables.append(_table(f"parts-{TENSOR_ACTIVE}-{number}-{gpu}", first, headings, rows, gpu))
-    return tables
+        rows = [Row(part_label(row), (change_cell(row["change"], True),)) for row in active]
+        tables[TENSOR_ACTIVE] = ("why the mean Tensor Active changed", headings, rows)
+    return {
+        quantity: Table(f"parts-{quantity}-{gpu}", "", first, headings, (*rows[1:], *rows[:1]), gpu=gpu, total=True)
+        for quantity, (first, headings, rows) in tables.items()
+    }
 
 
 def _time_row(row: Mapping[Any, Any]) -> Row:
     values = [Cell(units.format_ns(row[side]), sort_key(row[side])) for side in ("base", "new")]
-    return Row(part_label(row), (*values, Cell(units.format_signed_ns(row["change"]), sort_key(row["change"]))))
-
-
-def _table(name: str, first: str, headings: tuple[Heading, ...], rows: list[Row], gpu: int) -> Table:
-    return Table(name, "", first, headings, (*rows[1:], *rows[:1]), gpu=gpu, total=True)
+    return Row(part_label(row), (*values, signed_time_cell(row["change"])))
 
 
 def part_label(row: Mapping[Any, Any] | pd.Series) -> str:

@@ -12,15 +12,7 @@ from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.kernels.summary import UNDECIDED
 from tcprof.arrays import Floats
 from tcprof.views.figures.lanes import UNKNOWN_COLOR
-from tcprof.views.figures.plain import (
-    AXIS,
-    LEGEND,
-    PlotlyFigure,
-    Settings,
-    base_layout,
-    label,
-    scatter,
-)
+from tcprof.views.figures.plain import AXIS, LEGEND, PlotlyFigure, Settings, base_layout, label, scatter
 from tcprof.views.figures.time_classes import CLASS_COLORS
 from tcprof.views.selection import kernel_names, link
 

@@ -9,13 +9,7 @@ from tcprof.analysis.time.timeline import TIME_CLASSES
 from tcprof.findings.words import class_title
 from tcprof.views.figures.curves import TENSOR_COLOR
 from tcprof.views.figures.lanes import BAR_TEXT
-from tcprof.views.figures.plain import (
-    GRID,
-    LEGEND,
-    PlotlyFigure,
-    base_layout,
-    label,
-)
+from tcprof.views.figures.plain import GRID, LEGEND, PlotlyFigure, base_layout, label
 
 # Shown where there are any.
 SELDOM = (

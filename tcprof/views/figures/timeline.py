@@ -8,6 +8,7 @@ import numpy as np
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.lanes import Lanes, choose_lanes
 from tcprof.analysis.picking import rows_of_gpu
 from tcprof.analysis.time.envelope import Envelope, band_points, compute_envelope, step_points
 from tcprof.arrays import Floats
@@ -28,16 +29,8 @@ from tcprof.views.figures.curves import (
     tensor_axis,
     tensor_peak,
 )
-from tcprof.views.figures.lanes import TENSOR_SCALE, Lanes, choose_lanes, lane_traces
-from tcprof.views.figures.plain import (
-    AXIS,
-    LEGEND,
-    PlotlyFigure,
-    Settings,
-    axis_names,
-    base_layout,
-    scatter,
-)
+from tcprof.views.figures.lanes import TENSOR_SCALE, lane_traces
+from tcprof.views.figures.plain import AXIS, LEGEND, PlotlyFigure, Settings, axis_names, base_layout, scatter
 
 TITLE_PIXELS = 26
 _TOP, _BOTTOM, _COLORS = 44, 52, 48

@@ -17,13 +17,7 @@ from tcprof.frames import KERNELS
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Notes, Part
 from tcprof.views.paths import LONGEST_NAME, MOST_ROWS, without_repeats
-from tcprof.views.recording.facts import (
-    SOURCE_MEANINGS,
-    describe_recording,
-    make_document,
-    make_table,
-    split_by_gpu,
-)
+from tcprof.views.recording.facts import SOURCE_MEANINGS, describe_recording, make_document, make_table, split_by_gpu
 from tcprof.views.tables import Cell, Row, Table, heading, number_cell, plus_minus_cell, sort_key, time_cell, word_cell
 
 _TENSOR_ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")

@@ -17,13 +17,7 @@ from tcprof.views import ROWS_SHOWN
 from tcprof.views.document import Document, Notes, Part
 from tcprof.views.figures.time_classes import shown_classes
 from tcprof.views.paths import LEFT_OUT, MOST_ROWS, keep_longest, path_rows
-from tcprof.views.recording.facts import (
-    describe_base,
-    describe_recording,
-    make_document,
-    make_table,
-    split_by_gpu,
-)
+from tcprof.views.recording.facts import describe_base, describe_recording, make_document, make_table, split_by_gpu
 from tcprof.views.recording.kernels import describe_fit
 from tcprof.views.tables import Cell, Row, Table, heading, sort_key, time_cell, word_cell
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
+from tcprof.analysis.lanes import MOST_DEPTHS
 from tcprof.analysis.picking import pick_rows, rows_of_gpu
 from tcprof.analysis.ranges.projection import launches_of
 from tcprof.analysis.time.timeline import TIME_CLASSES, classes_of_activities
@@ -16,7 +17,6 @@ from tcprof.frames import OPS_DOMAIN
 from tcprof.memory import return_freed_memory
 from tcprof.render.html.timeline.merging import merge_bars
 from tcprof.untrusted import one_line
-from tcprof.views.figures.lanes import MOST_DEPTHS
 
 MOST_BARS = 1_500_000  # of all GPUs together: beyond, short ones are merged
 MOST_STREAMS = 12
