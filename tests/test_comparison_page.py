@@ -107,7 +107,7 @@ class TestTwoSides:
         assert strips["Peak"] is None
 
     def test_parts_of_the_change_with_their_sum_last(self, page, steps):
-        for table in list_parts(steps, 0):
+        for table in list_parts(steps, 0).values():
             assert table.total
             assert table.rows[-1].name == "sum"
             for row in texts_of(table):

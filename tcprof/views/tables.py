@@ -186,6 +186,11 @@ def change_interval_cell(low: float, high: float, in_points: bool, **further: An
     return Cell(units.format_change_interval(low, high, in_points), values=(sort_key(low), sort_key(high)), **further)
 
 
+def time_cell(time_ns: float) -> Cell:
+    """A time, in nanoseconds."""
+    return Cell(units.format_ns(time_ns), sort_key(time_ns))
+
+
 def signed_time_cell(time_ns: float, **further: Any) -> Cell:
     """A difference of times."""
     return Cell(units.format_signed_ns(time_ns), sort_key(time_ns), **further)
@@ -202,7 +207,7 @@ def bar_length(percent: float) -> float:
     return round(min(max(float(percent), 0), 100), 2) if math.isfinite(percent) else -1.0
 
 
-def time_cell(time_ns: float, whole_ns: float, unit: str = "ns") -> Cell:
+def share_cell(time_ns: float, whole_ns: float, unit: str = "ns") -> Cell:
     """A time with its share of a whole, both in nanoseconds.
 
     Args:

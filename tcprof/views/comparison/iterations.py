@@ -82,8 +82,10 @@ def figure_iterations(comparisons: Sequence[Comparison], gpu: int) -> PlotlyFigu
                 _add_series(figure, panel, shown, series, axes)
             _add_distribution(figure, panel, shown, several, place, axes[1])
     if panels:
-        for shown, _ in panels[0].sides:
-            figure.add_trace(_legend(shown))
+        for shown, _ in panels[0].sides:  # no iteration stands for a side, since the first one may be warm-up
+            marker = {"size": 8, "symbol": shown.symbol, "color": shown.color}
+            entry = {"name": label(shown.name, LONGEST_NAME), "legendgroup": str(shown.number)}
+            figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, **entry)
         figure.update_layout(
             xaxis={**number_axis(lowest, max(panel.last for panel in panels)), "domain": [0, 0.84]},
             xaxis2={**_PLAIN, "anchor": lowest, "domain": [0.87, 1], "range": [-0.6, len(panels[0].sides) - 0.4]},
@@ -140,7 +142,8 @@ def _add_median(figure: PlotlyFigure, panel: Panel, shown: ShownSide, axes: tupl
     shared = {**_placed(shown, axes), "mode": "lines", "hoverinfo": "skip"}
     if not np.isnan([low, high]).any():
         band = {"x": [*ends, *ends[::-1]], "y": [low, low, high, high], "fill": "toself", "line": {"width": 0}}
-        figure.add_scatter(**band, fillcolor=_faint(shown.color), name=_named(shown, panel, "interval"), **shared)
+        faint = "rgba({}, {}, {}, 0.18)".format(*bytes.fromhex(shown.color.removeprefix("#")))
+        figure.add_scatter(**band, fillcolor=faint, name=_named(shown, panel, "interval"), **shared)
     if not np.isnan(median):
         line = {"color": shown.color, "width": 2, "dash": "dash"}
         figure.add_scatter(x=ends, y=[median, median], line=line, name=_named(shown, panel, "median"), **shared)
@@ -180,13 +183,6 @@ def _add_series(figure: PlotlyFigure, panel: Panel, shown: ShownSide, series: Se
         figure.add_annotation(**arrow, **place)
 
 
-def _legend(shown: ShownSide) -> Settings:
-    """What stands for a side in the legend: no iteration, since the first one may be warm-up."""
-    marker = {"size": 8, "symbol": shown.symbol, "color": shown.color}
-    name = label(shown.name, LONGEST_NAME)
-    return scatter(x=[None], y=[None], mode="markers", marker=marker, name=name, legendgroup=str(shown.number))
-
-
 def _hover(panel: Panel, series: Series) -> list[str]:
     form = units.format_pct if panel.is_percent else units.format_seconds
     return [
@@ -206,7 +202,3 @@ def _add_distribution(
     if len(known):
         for trace in box_traces(known, place, shown.color, _named(shown, panel, "distribution")):
             figure.add_trace(trace.set(_placed(shown, ("x2", axis))))
-
-
-def _faint(color: str) -> str:
-    return "rgba({}, {}, {}, 0.18)".format(*bytes.fromhex(color.removeprefix("#")))

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from tcprof import units
-from tcprof.comparison import Comparison, Side
+from tcprof.comparison import Comparison
 from tcprof.comparison.baselines import put_first
 from tcprof.comparison.gate.judge import Judgement
 from tcprof.findings import describe_folding, describe_kernel_order, describe_warm_up
 from tcprof.findings.compared import ComparedFindings
-from tcprof.findings.finding import Finding, Severity, texts_of
+from tcprof.findings.finding import Severity, texts_of
 from tcprof.untrusted import one_line
 from tcprof.views.comparison.details import list_details
 from tcprof.views.comparison.document import name_findings, title_sides
@@ -21,7 +21,6 @@ from tcprof.views.comparison.sides import compare_provenance, list_noise, list_s
 from tcprof.views.document import Commands, Document, Figure, Notes, Part, Section, Summary
 from tcprof.views.gate import GateView, view_gate
 from tcprof.views.recording.facts import SOURCE_NOTES, WINDOW_MEANINGS, gpu_title_of_several, name_gpus
-from tcprof.views.tables import Table
 
 WARNINGS, LINKED = "warnings", "linked"  # roles of notes: a list of warnings, and a link to the section of that role
 HARD = "differs"  # the section on what makes the sides hard to compare
@@ -78,6 +77,7 @@ def view_comparison_page(
     links = reports or [[""] * len(shown.side.recordings) for shown in sides]
     numbers = put_first(range(1, len(sides) + 1), place) if choosable else [0] * len(sides)
     faults, _ = name_findings(comparisons, findings)
+    noise = list_noise(comparisons)
     cautions = texts_of(caution for each in findings for caution in each.cautions)
     return Document(
         kind="comparison",
@@ -91,7 +91,7 @@ def view_comparison_page(
             ),
             Section(HARD, "What makes these recordings hard to compare", (Notes(cautions, WARNINGS),), "Cautions"),
             *_side_warnings(sides, findings),
-            *_view_noise(comparisons),
+            *([Section("noise", "Noise floor", (Notes((_NOISE,)), *noise))] if noise else []),
             *list_commands(sides, links, choosable),
             _view_provenance(sides),
         ),
@@ -194,26 +194,17 @@ def _side_warnings(sides: Sequence[ShownSide], findings: Sequence[ComparedFindin
             for each in shown.side.recordings
         )
         left_out = dict.fromkeys(filter(None, said))
-        lines = (*left_out, *_cautions(of_side))
+        lines = (*left_out, *texts_of(each for each in of_side if each.severity == Severity.CAUTION))
         title = f"{_role(shown, len(sides))}: before you trust its figures"
         if lines:
             sections.append(Section(f"{TRUST}{shown.number}", title, (Notes(lines, WARNINGS),)))
     return sections
 
 
-def _cautions(found: Sequence[Finding]) -> tuple[str, ...]:
-    return texts_of(finding for finding in found if finding.severity == Severity.CAUTION)
-
-
 def _role(shown: ShownSide, count: int) -> str:
     if shown.role == "base":
         return "Baseline"
     return "New" if count == 2 else shown.name
-
-
-def _view_noise(comparisons: Sequence[Comparison]) -> list[Section]:
-    tables: list[Table] = list_noise(comparisons)
-    return [Section("noise", "Noise floor", (Notes((_NOISE,)), *tables))] if tables else []
 
 
 def _view_provenance(sides: Sequence[ShownSide]) -> Section:
@@ -248,7 +239,8 @@ def list_commands(sides: Sequence[ShownSide], reports: Sequence[Sequence[str]], 
             (shown.name, ("The report on its recording.",), _command("report", [each.recording.file]))
             for each in missing[:_MOST_REPORTS]
         ]
-    names = [_argument(shown.side) for shown in sides]
+    given = [shown.side for shown in sides]  # a command calls one of several recordings what they were given as
+    names = [side.first.recording.file if len(side.recordings) == 1 else side.name for side in given]
     for place in () if choosable else range(1, len(sides)):
         others = [name for other, name in enumerate(names) if other != place]
         command = _command("compare", [names[place], *others]) + " -o comparison.html"
@@ -257,10 +249,6 @@ def list_commands(sides: Sequence[ShownSide], reports: Sequence[Sequence[str]], 
         return []
     title = "Reports on each side" if choosable else "Reports on each side, and other baselines"
     return [Section("commands", title, (Notes((_COMMANDS,)), Commands(tuple(items))), linked="Reports")]
-
-
-def _argument(side: Side) -> str:
-    return side.first.recording.file if len(side.recordings) == 1 else side.name
 
 
 def _command(name: str, arguments: Sequence[str]) -> str:

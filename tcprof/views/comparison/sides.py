@@ -26,7 +26,7 @@ from tcprof.views.tables import (
     change_interval_cell,
     heading,
     number_cell,
-    sort_key,
+    time_cell,
     word_cell,
 )
 
@@ -99,7 +99,7 @@ def _side_row(name: str, comparison: Comparison, gpu: int, side: str) -> Row:
     time = time_row(comparison, gpu)
     shares = [side_cell(each, find_row(comparison, gpu, each.name), side) for each in (HEADLINE, _SHARE)]
     change = (_NONE, _NONE, _NONE) if side == "base" else _change(comparison, gpu)
-    return Row(name, (Cell(units.format_ns(time[side]), sort_key(time[side])), *change, *shares))
+    return Row(name, (time_cell(time[side]), *change, *shares))
 
 
 def _change(comparison: Comparison, gpu: int) -> tuple[Cell, Cell, Cell]:

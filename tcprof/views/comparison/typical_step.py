@@ -49,17 +49,14 @@ def figure_typical_step(comparison: Comparison, gpu: int, table: str = "") -> Pl
     _add_work(figure, comparison, steps, (base_row, new_row), table)
     _add_ranges(figure, steps[0], _TITLE)
     _add_ranges(figure, steps[1], new_row + _LANE + _GAP)
+    unit = label(iteration_name(comparison), LONGEST_NAME)
     bottom = new_row + (lanes[1] + 1) * (_LANE + _GAP) + _TITLE
     for step, name, y in zip(steps, side_names(comparison), (_TITLE, bottom), strict=True):
-        text = f"<b>{label(name, LONGEST_NAME)}</b>: {_title(comparison, step)}"
+        text = f"<b>{label(name, LONGEST_NAME)}</b>: {unit} {step.number}, {units.format_ns(step.length_ns)}"
         figure.add_title(text, y, yref="y2", borderpad=0)
     if curve:
         figure.add_title("Tensor Active", 1 - _TITLE / (curve + rows), borderpad=0, yshift=4)
     return figure.update_layout(**_layout(steps, curve, rows))
-
-
-def _title(comparison: Comparison, step: TypicalStep) -> str:
-    return f"{label(iteration_name(comparison), LONGEST_NAME)} {step.number}, {units.format_ns(step.length_ns)}"
 
 
 def _add_curves(figure: PlotlyFigure, comparison: Comparison, steps: tuple[TypicalStep, TypicalStep]) -> None:

@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME, TOTAL
 from tcprof.findings.compared.rows import iteration_name, side_names
 from tcprof.views.comparison.series import BETTER_COLOR, RECEDED, SIDE_COLORS, WORSE_COLOR
 from tcprof.views.figures.plain import AXIS, PlotlyFigure, base_layout, label, unit_ticks
-from tcprof.views.tables import BECAME, Cell, Heading, Row, Table, change_cell, signed_time_cell, sort_key
+from tcprof.views.tables import BECAME, Heading, Row, Table, change_cell, signed_time_cell, time_cell
 
 
 def list_parts(comparison: Comparison, gpu: int) -> dict[str, Table]:
@@ -24,7 +25,11 @@ def list_parts(comparison: Comparison, gpu: int) -> dict[str, Table]:
     tables = {}
     if time:
         headings = tuple(Heading(title, columns=(f"{title}_ns",)) for title in ("base", "new", "change"))
-        rows = [_time_row(row) for row in time if row["base"] or row["new"]]
+        rows = [
+            Row(part_label(row), (time_cell(row["base"]), time_cell(row["new"]), signed_time_cell(row["change"])))
+            for row in time
+            if row["base"] or row["new"]
+        ]
         tables[TIME] = (f"where the mean {iteration_name(comparison)} goes", headings, rows)
     if active:
         headings = (Heading("change", columns=("change_points",)),)
@@ -34,11 +39,6 @@ def list_parts(comparison: Comparison, gpu: int) -> dict[str, Table]:
         quantity: Table(f"parts-{quantity}-{gpu}", "", first, headings, (*rows[1:], *rows[:1]), gpu=gpu, total=True)
         for quantity, (first, headings, rows) in tables.items()
     }
-
-
-def _time_row(row: Mapping[Any, Any]) -> Row:
-    values = [Cell(units.format_ns(row[side]), sort_key(row[side])) for side in ("base", "new")]
-    return Row(part_label(row), (*values, signed_time_cell(row["change"])))
 
 
 def part_label(row: Mapping[Any, Any] | pd.Series) -> str:
@@ -118,7 +118,11 @@ def _steps(comparison: Comparison, parts: pd.DataFrame, is_time: bool) -> list[_
     """The bars from above: the baseline, the parts in their order, those that hardly show as one, and the new side."""
     total, rows = parts.iloc[0], parts.iloc[1:]
     rows = rows[rows["change"] != 0]
-    whole, part = (units.format_ns, units.format_signed_ns) if is_time else (units.format_pct, _format_points)
+    whole, part = (
+        (units.format_ns, units.format_signed_ns)
+        if is_time
+        else (units.format_pct, partial(units.format_change, in_points=True))
+    )
     base, new = side_names(comparison)
     steps = [_Step(base, 0.0, float(total["base"]), whole(total["base"]), SIDE_COLORS[0])]
     small = rows["change"].abs() < _SMALLEST * max(total["base"], total["new"])
@@ -139,10 +143,6 @@ def _steps(comparison: Comparison, parts: pd.DataFrame, is_time: bool) -> list[_
 
 def _named(rows: pd.DataFrame) -> list[tuple[str, float]]:
     return [(part_label(row), float(row["change"])) for row in rows.to_dict("records")]
-
-
-def _format_points(value: float) -> str:
-    return units.format_change(value, in_points=True)
 
 
 def _connectors(steps: list[_Step], place: list[int], scale: float) -> list[dict[str, object]]:

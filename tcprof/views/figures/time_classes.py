@@ -49,13 +49,10 @@ def text_on(color: str) -> str:
     """
     if not color.startswith("#"):
         return BAR_TEXT
-    red, green, blue = (_linear(int(color[place : place + 2], 16) / 255) for place in (1, 3, 5))
+    channels = (int(color[place : place + 2], 16) / 255 for place in (1, 3, 5))
+    red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels)
     light = 0.2126 * red + 0.7152 * green + 0.0722 * blue  # relative luminance, as the contrast ratio of WCAG takes it
     return BAR_TEXT if light > 0.19 else "#FFFFFF"
-
-
-def _linear(channel: float) -> float:
-    return channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4
 
 
 def figure_time_classes(analysis: Analysis, most: int = 14) -> PlotlyFigure:

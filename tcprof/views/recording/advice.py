@@ -64,24 +64,18 @@ def _make_leads(analysis: Analysis, shown: Sequence[Advice]) -> list[Lead]:
     leads = []
     for each in shown:
         count[each.rule] += 1
+        gain = describe_futile(each.gain) if each.gain.is_futile else describe_gain(each.gain)
         leads.append(
             Lead(
                 name=each.rule if count[each.rule] == 1 else f"{each.rule}-{count[each.rule]}",
                 rule=each.rule,
                 sentence=f"{each.sentence}.",
-                gain=_say_gain(each),
+                gain=as_sentence(gain).removesuffix(".") if each.gain.is_known else "",
                 about=_links_of(analysis, kernels, each),
                 place=name_gpus(each.gpus) if several else "",
             )
         )
     return leads
-
-
-def _say_gain(advice: Advice) -> str:
-    if not advice.gain.is_known:
-        return ""
-    said = describe_futile(advice.gain) if advice.gain.is_futile else describe_gain(advice.gain)
-    return as_sentence(said).removesuffix(".")
 
 
 def _has_several(analysis: Analysis) -> bool:
@@ -110,12 +104,10 @@ def _links_of(analysis: Analysis, kernels: pd.DataFrame, advice: Advice) -> tupl
 def view_best(analysis: Analysis, advice: Sequence[Advice]) -> tuple[str, ...]:
     """The best advice, a line each."""
     shown, _ = split_notable(advice)
-    lines = [
-        f"{number}. {_sentence_of(analysis, each)}. {head_of(each)}."
-        if each.gain.is_known
-        else f"{number}. {_sentence_of(analysis, each)} ({each.rule})."
-        for number, each in enumerate(shown[:MOST_SHOWN], 1)
-    ]
+    lines = []
+    for number, each in enumerate(shown[:MOST_SHOWN], 1):
+        rule = f". {head_of(each)}." if each.gain.is_known else f" ({each.rule})."
+        lines.append(f"{number}. {_sentence_of(analysis, each)}{rule}")
     if not lines:
         return ()
     return ("What to do first, and what it is likely to win (tcprof advise says how):", *lines)
@@ -142,11 +134,8 @@ def list_advice(advice: Sequence[Advice]) -> pd.DataFrame:
     """Advice as a frame, see ``tcprof.frames.ADVICE``."""
     if not advice:
         return ADVICE.empty()
-    return ADVICE.conform(pd.DataFrame([_flat(each) for each in advice]))
-
-
-def _flat(advice: Advice) -> dict[str, Any]:
-    return {**vars(advice), **advice.gain.figures, "gpus": ", ".join(map(str, advice.gpus))}
+    rows = [{**vars(each), **each.gain.figures, "gpus": ", ".join(map(str, each.gpus))} for each in advice]
+    return ADVICE.conform(pd.DataFrame(rows))
 
 
 def head_of(advice: Advice) -> str:
@@ -192,13 +181,8 @@ def _describe_option(option: Option, is_first: bool) -> str:
 
 def _plain(advice: Advice) -> dict[str, Any]:
     options = [{**vars(option), "gain": _plain_gain(option.gain)} for option in advice.options]
-    return {
-        **vars(advice),
-        "severity": str(advice.severity),
-        "gain": _plain_gain(advice.gain),
-        "about": vars(advice.about),
-        "options": options,
-    }
+    plain = {"severity": str(advice.severity), "gain": _plain_gain(advice.gain), "about": vars(advice.about)}
+    return {**vars(advice), **plain, "options": options}
 
 
 def _plain_gain(gain: Gain) -> dict[str, Any]:

@@ -126,14 +126,13 @@ def _icicle(analysis: Analysis, gpu: int, mean: MeanIteration) -> Icicle:
         data={
             "unit": unit,
             "trees": [_grow(analysis, gpu, mean, chains).pack() for chains in named.values()],
-            "colors": [{"color": color, "text": text_on(color)} for color in _scale()],
+            "colors": [
+                {"color": color, "text": text_on(color)}
+                for color in scale_colors(100 * (np.arange(_COLORS) + 0.5) / _COLORS)
+            ],
             "unknown": {"color": UNKNOWN_COLOR, "text": text_on(UNKNOWN_COLOR)},
         },
     )
-
-
-def _scale() -> list[str]:
-    return scale_colors(100 * (np.arange(_COLORS) + 0.5) / _COLORS)
 
 
 def _grow(analysis: Analysis, gpu: int, mean: MeanIteration, chains: Sequence[tuple[_Place, ...]]) -> _Tree:

@@ -16,9 +16,9 @@ from tcprof.findings.notes import as_sentence
 from tcprof.frames import KERNELS
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Notes, Part
-from tcprof.views.paths import LONGEST_NAME, MOST_ROWS, without_repeats
+from tcprof.views.paths import LONGEST_NAME, without_repeats
 from tcprof.views.recording.facts import SOURCE_MEANINGS, describe_recording, make_document, make_table, split_by_gpu
-from tcprof.views.tables import Cell, Row, Table, heading, number_cell, plus_minus_cell, sort_key, time_cell, word_cell
+from tcprof.views.tables import Cell, Row, Table, heading, number_cell, plus_minus_cell, share_cell, sort_key, word_cell
 
 _TENSOR_ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
 _SEVERAL = {"total_ns": ("total_ns", "share_pct"), "tensor_active_pct": _TENSOR_ACTIVE}
@@ -112,18 +112,13 @@ def list_kernels(
     return tables
 
 
-def cut_kernels(analysis: Analysis) -> list[Table]:
-    """The kernels for a page: of very many those that took longest."""
-    return list_kernels(analysis, analysis.kernels, limit=MOST_ROWS // max(analysis.kernels["gpu"].nunique(), 1))
-
-
 def _row(row: Mapping[Any, Any], item: int) -> Row:
     share = row["share_pct"]
     cells = {
         name: word_cell(one_line(row[name])) if KERNELS[name].is_text else number_cell(row[name], KERNELS[name])
         for name in (*_BRIEF, *_FURTHER)
     }
-    cells["total_ns"] = time_cell(row["total_ns"], 100 * row["total_ns"] / share if share > 0 else np.nan)
+    cells["total_ns"] = share_cell(row["total_ns"], 100 * row["total_ns"] / share if share > 0 else np.nan)
     cells["tensor_active_pct"] = plus_minus_cell(*(row[name] for name in _TENSOR_ACTIVE))
     cells["precision"] = word_cell(row["precision"].upper())
     cells["name_verdict"] = word_cell(mark_fit(row["fit"], row["name_verdict"]))

@@ -27,10 +27,10 @@ from tcprof.frames import MODULES
 from tcprof.untrusted import one_line
 from tcprof.views import ROWS_SHOWN, Order
 from tcprof.views.document import Document, Notes, Part
-from tcprof.views.paths import MOST_ROWS, keep_largest
+from tcprof.views.paths import keep_largest
 from tcprof.views.recording.facts import describe_recording, make_document, make_table, split_by_gpu
 from tcprof.views.recording.kernels import describe_fit
-from tcprof.views.tables import Cell, Heading, Row, Table, column_cell, heading, interval_cell, number_cell, time_cell
+from tcprof.views.tables import Cell, Heading, Row, Table, column_cell, heading, interval_cell, number_cell, share_cell
 
 _SORTED_BY = {Order.CALLS: "", Order.TIME: "kernel_ns", Order.LOST: "lost_ns"}
 _ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
@@ -100,11 +100,6 @@ def list_modules(
         headings = _headings(steps, useful)
         tables.append(make_table(analysis, gpu, "Modules on", "Module", headings, lines, items="modules", **further))
     return tables
-
-
-def cut_modules(analysis: Analysis) -> list[Table]:
-    """The modules for a page: of very many those with most time."""
-    return list_modules(analysis, analysis.modules, MOST_ROWS // max(analysis.modules["gpu"].nunique(), 1))
 
 
 def _hang_up(rows: pd.DataFrame) -> pd.DataFrame:
@@ -191,14 +186,15 @@ def _rows(
         phases = [by_phase[phase].get(module["module_id"], {}) for phase in _PER_PHASE]
         name = one_line(_name(module, kept), 160)
         members = alike.get(module["module_id"], (module["module_id"],))
-        count = f"{units.format_count(module['alike_count'])} alike" if _is_folded(module, kept) else ""
+        is_folded = module["alike_count"] > kept["alike_count"].get(module["parent_id"], 1)  # here, and not above
+        low, high = (units.format_ns(module[end] / steps) for end in ("shortest_ns", "longest_ns"))
         rows.append(
             Row(
-                name=f"{name} ({count})" if count else name,
+                name=f"{name} ({units.format_count(module['alike_count'])} alike)" if is_folded else name,
                 cells=_cells(module, phases, whole_ns / steps, steps, useful),
                 depth=int(module["depth"]),
                 nested=module["parent_id"] >= 0,
-                tag=_spread(module, steps) if count else "",
+                tag=f"each {' to '.join(dict.fromkeys((low, high)))}" if is_folded else "",
                 full=one_line(module["module"], 600),
                 item=int(members[0]),
                 alike=members if len(members) > 1 else (),
@@ -214,16 +210,6 @@ def _name(module: Mapping[Any, Any], kept: pd.DataFrame) -> str:
     name = str(module["name"])
     around = kept["name"].get(module["parent_id"], "") if module["parent_id"] >= 0 else ""
     return f"{around}.{name}" if name[:1].isdigit() and around else name
-
-
-def _is_folded(module: Mapping[Any, Any], kept: pd.DataFrame) -> bool:
-    around = kept["alike_count"].get(module["parent_id"], 1)
-    return bool(module["alike_count"] > around)
-
-
-def _spread(module: Mapping[Any, Any], steps: int) -> str:
-    low, high = (units.format_ns(module[name] / steps) for name in ("shortest_ns", "longest_ns"))
-    return f"each {low}" if low == high else f"each {low} to {high}"
 
 
 def _cells(
@@ -243,7 +229,7 @@ def _cells(
     by_sizes = [name == "useful_flop" for name in ("", "", *useful, "")]  # which does not rest on Tensor Active
     times = [number_cell(phase.get("kernel_ns", np.nan) / steps, MODULES["kernel_ns"]) for phase in phases]
     return (
-        time_cell(module["kernel_ns"] / steps, whole_ns),
+        share_cell(module["kernel_ns"] / steps, whole_ns),
         *active,
         *(mark_unresolved(cell, module["resolved"] or is_sure) for cell, is_sure in zip(rates, by_sizes, strict=True)),
         *times,

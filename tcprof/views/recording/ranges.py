@@ -22,7 +22,7 @@ from tcprof.views.recording.facts import (
     make_table,
     split_by_gpu,
 )
-from tcprof.views.tables import Cell, Heading, Table, column_cell, heading, interval_cell, time_cell
+from tcprof.views.tables import Cell, Heading, Table, column_cell, heading, interval_cell, share_cell
 
 # The window that figures are taken over, which comes first.
 _WINDOW_COLUMNS = {"gpu": "gpu_window_ns", "host": "host_ns", "busy": "busy_ns"}
@@ -114,7 +114,7 @@ def _cells(row: Mapping[Any, Any], columns: list[Column], whole_ns: float, is_es
     over = columns[0]
     window = row[over.name] if row[over.name] > 0 else float("nan")
     cells = {column.name: column_cell(row, column) for column in columns}
-    cells[over.name] = time_cell(window, whole_ns)
+    cells[over.name] = share_cell(window, whole_ns)
     cells[HEADLINE.name] = interval_cell(*(row[name] for name in _TENSOR_ACTIVE))
     share = cells[_TENSOR_KERNELS]
     if is_estimated and share.sort:

@@ -1,5 +1,7 @@
 """All that is said of one recording, in sections, for a page; and the figures among its tables."""
 
+from collections.abc import Sequence
+
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings
@@ -10,6 +12,7 @@ from tcprof.memory import return_freed_memory
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Figure, Notes, Part, Section
 from tcprof.views.figures.time_classes import figure_time_classes
+from tcprof.views.paths import MOST_ROWS
 from tcprof.views.recording.advice import list_leads, view_sections
 from tcprof.views.recording.facts import (
     SOURCE_NOTES,
@@ -21,12 +24,12 @@ from tcprof.views.recording.facts import (
 )
 from tcprof.views.recording.icicle import EXPLAINED, list_icicles
 from tcprof.views.recording.iteration_strip import MOST_POINTS, figure_iteration_strip
-from tcprof.views.recording.kernels import cut_kernels, describe_fit
-from tcprof.views.recording.modules import cut_modules
+from tcprof.views.recording.kernels import describe_fit, list_kernels
+from tcprof.views.recording.modules import list_modules
 from tcprof.views.recording.ranges import cut_ranges
 from tcprof.views.recording.roofline import list_rooflines
 from tcprof.views.recording.summary import summarize
-from tcprof.views.recording.time import MEANING, cut_time, describe_iterations, list_ledger
+from tcprof.views.recording.time import MEANING, describe_iterations, list_ledger, list_time
 
 TIMELINE = "timeline"  # name of the section in which a page draws samples, ranges and work over time
 _ADVICE = "Advice: what to do first, and what it is likely to win"
@@ -50,17 +53,24 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
     summaries = summarize(analysis, findings)
     advice = advise(analysis)
     return_freed_memory()  # of a large recording, what advice and icicles were found from is more than what they say
+    icicles = _noted(EXPLAINED, list_icicles(analysis))
+    return_freed_memory()
     sections = (
         Section("advice", _ADVICE, view_sections(analysis, advice), "Advice"),
         Section(TIMELINE, "Timeline", ()),
-        Section("consists", "What the time consists of", _icicles(analysis)),
+        Section("consists", "What the time consists of", icicles),
         Section("iterations", "Iterations", _iterations(analysis)),
         Section("modules", "Modules", _modules(analysis)),
         Section("ranges", "Ranges", (Notes((_about_ranges(analysis),)), *cut_ranges(analysis))),
         Section("kernels", "Kernels", _kernels(analysis)),
         Section("roofline", "Roofline, and time against Tensor Active", list_rooflines(analysis), "Roofline"),
         Section("time", "Where the time went", _time(analysis)),
-        Section("ledger", "Ledger: what the figures rest on", _ledger(analysis), linked="Ledger"),
+        Section(
+            "ledger",
+            "Ledger: what the figures rest on",
+            _noted(_ACCOUNT, list_ledger(analysis, analysis.ledger)),
+            linked="Ledger",
+        ),
         Section("provenance", "Where the figures come from", (view_provenance(analysis),)),
     )
     parts: tuple[Part, ...] = (
@@ -86,14 +96,8 @@ def _iterations(analysis: Analysis) -> tuple[Part, ...]:
     return Notes(notes, "paragraph"), Figure("iterations", caption, lambda: figure_iteration_strip(analysis))
 
 
-def _icicles(analysis: Analysis) -> tuple[Part, ...]:
-    drawn = list_icicles(analysis)
-    return_freed_memory()
-    return (Notes((EXPLAINED,)), *drawn) if drawn else ()
-
-
 def _modules(analysis: Analysis) -> tuple[Part, ...]:
-    tables = cut_modules(analysis)
+    tables = list_modules(analysis, analysis.modules, MOST_ROWS // max(analysis.modules["gpu"].nunique(), 1))
     notes = (describe_modules(analysis), *describe_homes(analysis), *describe_useful(analysis))
     return (Notes(notes, "paragraph"), *tables) if tables else ()
 
@@ -108,7 +112,7 @@ def _about_ranges(analysis: Analysis) -> str:
 
 
 def _kernels(analysis: Analysis) -> tuple[Part, ...]:
-    tables = cut_kernels(analysis)
+    tables = list_kernels(analysis, analysis.kernels, limit=MOST_ROWS // max(analysis.kernels["gpu"].nunique(), 1))
     if not tables:
         return ()
     interval = " ± is the larger half of its 95 % interval." if analysis.tensor_source != "none" else ""
@@ -117,13 +121,12 @@ def _kernels(analysis: Analysis) -> tuple[Part, ...]:
 
 
 def _time(analysis: Analysis) -> tuple[Part, ...]:
-    tables = cut_time(analysis)
-    if not tables:
+    if not (analysis.timeline["window_ns"] > 0).any():
         return ()
+    tables = list_time(analysis, analysis.timeline, MOST_ROWS)
     caption = "Share of each time class in the longest ranges"
     return Notes((MEANING,)), Figure("classes", caption, lambda: figure_time_classes(analysis)), *tables
 
 
-def _ledger(analysis: Analysis) -> tuple[Part, ...]:
-    tables = list_ledger(analysis, analysis.ledger)
-    return (Notes((_ACCOUNT,)), *tables) if tables else ()
+def _noted(note: str, parts: Sequence[Part]) -> tuple[Part, ...]:
+    return (Notes((note,)), *parts) if parts else ()

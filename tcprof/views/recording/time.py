@@ -16,10 +16,10 @@ from tcprof.untrusted import one_line
 from tcprof.views import ROWS_SHOWN
 from tcprof.views.document import Document, Notes, Part
 from tcprof.views.figures.time_classes import shown_classes
-from tcprof.views.paths import LEFT_OUT, MOST_ROWS, keep_longest, path_rows
+from tcprof.views.paths import LEFT_OUT, keep_longest, path_rows
 from tcprof.views.recording.facts import describe_base, describe_recording, make_document, make_table, split_by_gpu
 from tcprof.views.recording.kernels import describe_fit
-from tcprof.views.tables import Cell, Row, Table, heading, sort_key, time_cell, word_cell
+from tcprof.views.tables import Cell, Row, Table, heading, share_cell, sort_key, time_cell, word_cell
 
 NOTABLE_PCT = 1.0  # entries of the ledger below this are not worth a remedy
 # On a narrow terminal; the last one first.
@@ -109,19 +109,12 @@ def list_time(analysis: Analysis, rows: pd.DataFrame, most: int | None = None) -
 
 def _time_cells(row: Mapping[Any, Any], columns: list[str]) -> tuple[Cell, ...]:
     window = row["window_ns"] if row["window_ns"] > 0 else math.nan
-    cells = [Cell(units.format_ns(window), sort_key(window))]
+    cells = [time_cell(window)]
     for column in columns:
         share = 100 * row[column] / window
         values = (sort_key(row[column]), sort_key(share))
         cells.append(Cell(units.format_pct(share), values[1], values=values))
     return tuple(cells)
-
-
-def cut_time(analysis: Analysis) -> list[Table]:
-    """Where the time went, for a page: of very many paths those that took longest."""
-    if not (analysis.timeline["window_ns"] > 0).any():
-        return []
-    return list_time(analysis, analysis.timeline, MOST_ROWS)
 
 
 def list_ledger(analysis: Analysis, rows: pd.DataFrame) -> list[Table]:
@@ -135,7 +128,7 @@ def list_ledger(analysis: Analysis, rows: pd.DataFrame) -> list[Table]:
         listed: list[Row] = []
         for account, parts in of_gpu.groupby("account", sort=False):
             total_ns = 1e9 * float(parts["seconds"].sum())
-            listed.append(Row(str(account), (time_cell(total_ns, total_ns, "s"), Cell("", ""))))
+            listed.append(Row(str(account), (share_cell(total_ns, total_ns, "s"), Cell("", ""))))
             listed += [_ledger_row(entry, total_ns) for entry in parts.to_dict("records")]
         tables.append(make_table(analysis, gpu, "Ledger of", "Ledger", headings, listed))
     return tables
@@ -143,7 +136,7 @@ def list_ledger(analysis: Analysis, rows: pd.DataFrame) -> list[Table]:
 
 def _ledger_row(entry: Mapping[Any, Any], total_ns: float) -> Row:
     remedy = one_line(entry["remedy"], 200) if entry["seconds"] > 0 else ""
-    cells = (time_cell(1e9 * entry["seconds"], total_ns, "s"), word_cell(remedy))
+    cells = (share_cell(1e9 * entry["seconds"], total_ns, "s"), word_cell(remedy))
     return Row(one_line(entry["entry"], 90), cells, depth=2, ancestors=f"{entry['account']}: ", nested=True)
 
 
