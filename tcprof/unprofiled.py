@@ -15,7 +15,7 @@ from tcprof.nsys.locate import find_nsys
 from tcprof.record.command import RecordOptions
 from tcprof.record.recording import RecordedRun, Session
 from tcprof.record.unprofiled import LONGEST_S
-from tcprof.sources.nsys_sqlite.unprofiled import write_unprofiled
+from tcprof.sources.nsys_sqlite.export import write_unprofiled
 
 _AnyAnalysis = TypeVar("_AnyAnalysis", bound=Analysis)
 

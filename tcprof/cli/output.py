@@ -31,7 +31,7 @@ def print_document(document: "Document", format_name: str, output: Path | None =
     Raises:
         OutputError: The file cannot be written.
     """
-    from tcprof.files import replace_file
+    from tcprof.outputs import replace_file
     from tcprof.render.formats import load_format
 
     form = load_format(format_name)

@@ -58,7 +58,7 @@ def name_copy(recording: Path) -> Path:
 
 def write_copy(export: Path, copy: Path) -> None:
     """Write a redacted copy of an export, and say what it leaves out."""
-    from tcprof.files import replace_file
+    from tcprof.outputs import replace_file
     from tcprof.redaction.redact import redact as write_redacted
     from tcprof.views.commands import describe_redaction
 

@@ -34,7 +34,6 @@ def render(document: Document, style: Style) -> str:
 
 
 def _render_part(part: Part) -> list[str]:
-    """A part as paragraphs."""
     if isinstance(part, Notes):
         items = ["\n".join(f"- {escape(item)}" for item in part.items)] if part.items else []
         return [*(escape(line) for line in part.lines), *items]

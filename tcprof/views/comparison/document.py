@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from tcprof.comparison import Comparison
-from tcprof.comparison.gate.judge import Judgement
+from tcprof.comparison.gate.judge import Gate, Judgement
 from tcprof.comparison.statistics.rows import MEAN, MEDIAN
 from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.compared.advice import ComparedAdvice, compare_advice, describe_compared
@@ -28,8 +28,7 @@ def view_comparison(
     comparisons: Sequence[Comparison],
     findings: Sequence[ComparedFindings],
     rows: Sequence[pd.DataFrame] | None = None,
-    judged: Sequence[Judgement] = (),
-    strict: bool = False,
+    gate: Gate | None = None,
     limit: int | None = None,
 ) -> Document:
     """What is said of comparisons with one baseline.
@@ -37,9 +36,11 @@ def view_comparison(
     Args:
         comparisons: The comparisons: of one all tables are shown, of several one row a side.
         rows: Rows of each that were asked for; None for all.
+        gate: A gate, where there is one comparison.
     """
     rows = [each.rows for each in comparisons] if rows is None else rows
     advice = [compare_advice(each) for each in comparisons]
+    judged = gate.judgements if gate else ()
     data = [_data(*each, judged) for each in zip(comparisons, findings, rows, advice, strict=True)]
     base = tuple(describe_left_out([side for _, side in name_sides(comparisons)]))
     tables = list_sides(comparisons) if len(comparisons) > 1 else _list_all(comparisons[0], rows[0], limit)
@@ -54,7 +55,7 @@ def view_comparison(
         base=base,
         data=data[0] if len(data) == 1 else {"comparisons": data},
         rows=_merge(comparisons, rows),
-        gate=view_gate(judged, strict) if judged else None,
+        gate=view_gate(gate) if gate else None,
         title=title_sides(comparisons),
     )
 

@@ -8,7 +8,7 @@ from functools import partial
 from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.comparison.baselines import put_first
-from tcprof.comparison.gate.judge import Judgement
+from tcprof.comparison.gate.judge import Gate
 from tcprof.findings import describe_folding, describe_kernel_order, describe_warm_up
 from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.finding import Severity, texts_of
@@ -58,8 +58,7 @@ class ComparedSide(Section):
 def view_comparison_page(
     comparisons: Sequence[Comparison],
     findings: Sequence[ComparedFindings],
-    judged: Sequence[Judgement] = (),
-    strict: bool = False,
+    gate: Gate | None = None,
     title: str = "",
     reports: Sequence[Sequence[str]] = (),
     place: int = 0,
@@ -68,7 +67,7 @@ def view_comparison_page(
     """What the page of comparisons with one baseline says.
 
     Args:
-        judged: A gate's judgements, where there is one comparison; of the sides as they were given.
+        gate: A gate, where there is one comparison; of the sides as they were given.
         reports: For each side and each of its recordings the link to its report, empty for none; empty if all are.
         place: The place of the baseline among the sides as they were given, see ``tcprof.comparison.baselines``.
         choosable: Whether the page has a document for each side as the baseline.
@@ -96,17 +95,17 @@ def view_comparison_page(
             _view_provenance(sides),
         ),
         faults=faults,
-        gate=_view_gate(judged, strict, comparisons, place) if judged else None,
+        gate=_view_gate(gate, comparisons, place) if gate else None,
         title=one_line(title or title_sides(comparisons), _LONGEST_TITLE),
     )
 
 
-def _view_gate(judged: Sequence[Judgement], strict: bool, comparisons: Sequence[Comparison], place: int) -> GateView:
-    gate = view_gate(judged, strict)
+def _view_gate(gate: Gate, comparisons: Sequence[Comparison], place: int) -> GateView:
+    view = view_gate(gate)
     if not place:
-        return gate
+        return view
     judged_with = one_line(comparisons[place - 1].new.name, _LONGEST_FILE)
-    return replace(gate, advice=(f"It was judged with {judged_with} as the baseline.", *gate.advice))
+    return replace(view, advice=(f"It was judged with {judged_with} as the baseline.", *view.advice))
 
 
 def _summaries(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings]) -> list[Summary]:

@@ -45,11 +45,7 @@ class GpuStrips:
 
 
 def draw_skeleton(analysis: Analysis, strips: GpuStrips, place: int = 0, named: bool = False) -> PlotlyFigure:
-    """Strips of a GPU one below the other, with traces that have no points.
-
-    Args:
-        strips: What is drawn for the GPU.
-    """
+    """Strips of a GPU one below the other, with traces that have no points."""
     panels = [*_curve_panels(strips, place, tensor_peak(analysis)), *_lane_panel(strips.lanes, place)]
     if named and panels:
         panels[0] = replace(panels[0], title=f"<b>GPU {strips.gpu}</b> · {panels[0].title}")
@@ -58,7 +54,6 @@ def draw_skeleton(analysis: Analysis, strips: GpuStrips, place: int = 0, named: 
 
 
 def _curve_panels(strips: GpuStrips, place: int, peak: float) -> list[Panel]:
-    """Strips of the curves that the recording has."""
     curves = strips.curves
     rate = curves.get(FLOP_RATE, 0.0)
     rates = {"range": [0, 1.1 * (rate or 1.0)], **unit_ticks(0, rate or 1.0, "FLOP/s", 4)}
