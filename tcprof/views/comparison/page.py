@@ -41,18 +41,13 @@ _NOISE = (
 
 @dataclass(frozen=True)
 class ComparedSide(Section):
-    """A side, and what is said of it against the baseline.
-
-    Attributes:
-        baseline: Number of the page's part in which it is the baseline, from 1 on; 0 where there is none.
-        reports: Links to the reports on its recordings that lie beside the page, each with what it is called.
-    """
+    """A side, and what is said of it against the baseline."""
 
     role: str = ""
     color: str = ""
-    baseline: int = 0
+    baseline: int = 0  # number of the page's part in which it is the baseline, from 1 on; 0 where there is none
     facts: tuple[str, ...] = ()
-    reports: tuple[tuple[str, str], ...] = ()
+    reports: tuple[tuple[str, str], ...] = ()  # links to those beside the page, each with what it is called
 
 
 def view_comparison_page(

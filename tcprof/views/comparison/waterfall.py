@@ -68,11 +68,7 @@ class _Step:
 
 
 def figure_waterfall(comparison: Comparison, gpu: int, quantity: str, table: str = "") -> PlotlyFigure:
-    """The mean of the baseline's iterations, what each part adds to it or takes away, and the other side's mean.
-
-    Args:
-        table: The table on a page whose rows a click on a bar chooses; empty for none.
-    """
+    """The mean of the baseline, what each part adds or takes away, and the new mean; a click on a bar chooses rows of a table."""
     found = comparison.waterfall
     parts = found[(found["gpu"] == gpu) & (found["quantity"] == quantity)]
     figure = PlotlyFigure()

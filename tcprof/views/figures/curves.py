@@ -18,16 +18,11 @@ TENSOR_PIXELS, OTHERS_PIXELS, MEASURED_PIXELS = 170, 110, 80
 
 @dataclass(frozen=True)
 class Metric:
-    """A curve of the samples.
-
-    Attributes:
-        columns: Columns of the samples that are added up.
-        color: Its colour, after Okabe and Ito.
-    """
+    """A curve of the samples."""
 
     name: str
-    columns: tuple[str, ...]
-    color: str
+    columns: tuple[str, ...]  # columns of the samples that are added up
+    color: str  # its colour, after Okabe and Ito
     visible: bool | str = True
     width: float = 1.1
 

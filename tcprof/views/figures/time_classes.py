@@ -42,11 +42,7 @@ def shown_classes(rows: pd.DataFrame) -> list[str]:
 
 
 def text_on(color: str) -> str:
-    """The colour of a name in a bar: dark, or white where that is read better.
-
-    Args:
-        color: The bar's colour, as #RRGGBB or rgba(…); what lets the page shine through counts as light.
-    """
+    """The colour of a name in a bar of #RRGGBB or rgba(…): dark, or white where that is read better."""
     if not color.startswith("#"):
         return BAR_TEXT
     channels = (int(color[place : place + 2], 16) / 255 for place in (1, 3, 5))

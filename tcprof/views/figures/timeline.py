@@ -38,18 +38,13 @@ _TOP, _BOTTOM, _COLORS = 44, 52, 48
 
 @dataclass(frozen=True)
 class Panel:
-    """One strip of a timeline, with its own vertical axis.
-
-    Attributes:
-        traces: What is drawn in it; their ``yaxis`` is set when the strips are stacked.
-        notes: More titles inside of it, each by its place on the vertical axis.
-    """
+    """One strip of a timeline, with its own vertical axis."""
 
     title: str
     pixels: int
-    traces: Sequence[Settings]
+    traces: Sequence[Settings]  # what is drawn in it; their ``yaxis`` is set when the strips are stacked
     axis: dict[str, object]
-    notes: Mapping[int, str] = field(default_factory=dict)
+    notes: Mapping[int, str] = field(default_factory=dict)  # titles inside of it, by their place on the vertical axis
 
 
 def stack_panels(panels: Sequence[Panel], analysis: Analysis, colors: bool = True) -> PlotlyFigure:

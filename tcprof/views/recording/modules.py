@@ -60,11 +60,7 @@ def view_modules(
     order: Order = Order.CALLS,
     fold: bool = True,
 ) -> Document:
-    """The modules of a recording.
-
-    Args:
-        limit: Rows to show in tables, those with most time and what these lie in; None for all.
-    """
+    """The modules of a recording; ``limit`` of them are shown: those with most time and what these lie in."""
     base = tuple(text for text in (describe_kernel_order(analysis), describe_warm_up(analysis)) if text)
     missing = why_no_kernels(analysis)
     useful = (*describe_useful(analysis), *describe_peaks(analysis)) if has_useful(analysis) else ()

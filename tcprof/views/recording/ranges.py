@@ -42,11 +42,7 @@ _FEWEST_SHOWN = 5  # of each GPU
 
 
 def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame, limit: int | None = ROWS_SHOWN) -> Document:
-    """The ranges of a recording, with the verdict before them.
-
-    Args:
-        limit: Rows to show in tables, those with most time on the GPU and what these lie in; None for all.
-    """
+    """The ranges of a recording, the ``limit`` with most time on the GPU and what these lie in, below the verdict."""
     remarks = []
     missing = why_no_kernels(analysis)
     if missing and has_kernels(analysis):  # that there are none is among the cautions
@@ -73,11 +69,7 @@ def _largest(rows: pd.DataFrame, limit: int | None) -> pd.DataFrame:
 
 
 def list_ranges(analysis: Analysis, rows: pd.DataFrame, every: pd.DataFrame | None = None) -> list[Table]:
-    """The range summary, one table for each GPU.
-
-    Args:
-        every: The rows that these were chosen from; None if they are all.
-    """
+    """The range summary, one table for each GPU; the rows may be chosen from ``every`` one."""
     found = _columns(analysis, _USEFUL if has_useful(analysis) else ())
     columns, headings = [column for column, _ in found], tuple(made for _, made in found)
     wholes = analysis.ranges[analysis.ranges["depth"] == 0].groupby("gpu")[columns[0].name].max()

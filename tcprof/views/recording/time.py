@@ -74,11 +74,7 @@ def view_timeline(
 
 
 def list_time(analysis: Analysis, rows: pd.DataFrame, most: int | None = None) -> list[Table]:
-    """The share of each time class in each path, one table for each GPU; classes that never occur have no column.
-
-    Args:
-        most: Rows to show of all GPUs together, those that took longest; None for all.
-    """
+    """The share of each time class in the paths that took longest, of all GPUs ``most``; only classes that occur."""
     classes = shown_classes(rows)
     columns = [f"{name}_ns" for name in classes]
     headings = (
