@@ -9,7 +9,6 @@ from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.comparison.baselines import put_first
 from tcprof.comparison.gate.judge import Gate
-from tcprof.findings import describe_folding, describe_kernel_order, describe_warm_up
 from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.finding import Severity, texts_of
 from tcprof.untrusted import one_line
@@ -17,7 +16,7 @@ from tcprof.views.comparison.details import list_details
 from tcprof.views.comparison.document import name_findings, title_sides
 from tcprof.views.comparison.iterations import figure_iterations, figure_small_multiples
 from tcprof.views.comparison.series import MOST_POINTS, ShownSide, shown_sides
-from tcprof.views.comparison.sides import compare_provenance, list_noise, list_sides, shared_gpus
+from tcprof.views.comparison.sides import compare_provenance, list_left_out, list_noise, list_sides, shared_gpus
 from tcprof.views.document import Commands, Document, Figure, Notes, Part, Section, Summary
 from tcprof.views.gate import GateView, view_gate
 from tcprof.views.recording.facts import SOURCE_NOTES, WINDOW_MEANINGS, gpu_title_of_several, name_gpus
@@ -36,6 +35,12 @@ _MULTIPLES = "The dashed line and the band are the baseline's median and its int
 _NOISE = (
     "How much recordings of one side differ, though the program is the same: the largest of their medians over the "
     "smallest."
+)
+_MOST_REPORTS = 3  # of a side
+_LONGEST_ARGUMENT = 160
+_COMMANDS = (
+    "Every figure of this page is against one baseline, with its own statistics. The report on one recording has its "
+    "timeline, kernels and advice; one that lies beside this page is linked from its head."
 )
 
 
@@ -172,23 +177,16 @@ def _view_side(shown: ShownSide, count: int, reports: Sequence[str]) -> Compared
 
 def _name_reports(shown: ShownSide, links: Sequence[str]) -> tuple[tuple[str, str], ...]:
     recordings = shown.side.recordings
-    if len(recordings) == 1:
-        return tuple(("its report", link) for link in links if link)
-    named = zip((one_line(each.recording.file, _LONGEST_FILE) for each in recordings), links, strict=True)
-    return tuple((f"report on {name}", link) for name, link in named if link)
+    names = [f"report on {one_line(each.recording.file, _LONGEST_FILE)}" for each in recordings]
+    named = zip(names if len(names) > 1 else ["its report"], links, strict=True)
+    return tuple((name, link) for name, link in named if link)
 
 
 def _side_warnings(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings]) -> list[Section]:
     found = [findings[0].base, *(each.new for each in findings)]
     sections = []
     for shown, of_side in zip(sides, found, strict=True):
-        said = (
-            tell(each)
-            for tell in (describe_kernel_order, describe_folding, describe_warm_up)
-            for each in shown.side.recordings
-        )
-        left_out = dict.fromkeys(filter(None, said))
-        lines = (*left_out, *texts_of(each for each in of_side if each.severity == Severity.CAUTION))
+        lines = (*list_left_out(shown.side), *texts_of(each for each in of_side if each.severity == Severity.CAUTION))
         title = f"{_role(shown, len(sides))}: before you trust its figures"
         if lines:
             sections.append(Section(f"{TRUST}{shown.number}", title, (Notes(lines, WARNINGS),)))
@@ -212,20 +210,8 @@ def _view_provenance(sides: Sequence[ShownSide]) -> Section:
     return Section("provenance", "Where the figures come from", (Notes((note,)), facts), "Provenance")
 
 
-_MOST_REPORTS = 3  # of a side
-_LONGEST_ARGUMENT = 160
-_COMMANDS = (
-    "Every figure of this page is against one baseline, with its own statistics. The report on one recording has its "
-    "timeline, kernels and advice; one that lies beside this page is linked from its head."
-)
-
-
 def list_commands(sides: Sequence[ShownSide], reports: Sequence[Sequence[str]], choosable: bool) -> list[Section]:
-    """The reports that are not there yet, and the comparisons with each other side as the baseline.
-
-    Args:
-        reports: For each side and recording of it the link to its report; empty where there is none.
-    """
+    """The reports that have no link yet, and the comparisons with each other side as the baseline."""
     items = []
     for shown, links in zip(sides, reports, strict=True):
         missing = [each for each, link in zip(shown.side.recordings, links, strict=True) if not link]

@@ -51,14 +51,14 @@ def describe_recordings(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def describe_left_out(sides: Sequence[Side]) -> list[str]:
-    """Iterations that are no ranges, and each side's warm-up; said once for recordings of which the same is said."""
-    told = (
-        (one_line(side.name), describe(recording))
-        for side in sides
-        for describe in (describe_kernel_order, describe_folding, describe_warm_up)
-        for recording in side.recordings
-    )
-    return list(dict.fromkeys(f"{name}: {text}" for name, text in told if text))
+    """What is left out of each side's figures, below its name."""
+    return list(dict.fromkeys(f"{one_line(side.name)}: {text}" for side in sides for text in list_left_out(side)))
+
+
+def list_left_out(side: Side) -> list[str]:
+    """Iterations that are no ranges, and warm-up; said once for recordings of which the same is said."""
+    describe = (describe_kernel_order, describe_folding, describe_warm_up)
+    return list(filter(None, dict.fromkeys(each(recording) for each in describe for recording in side.recordings)))
 
 
 def title_of(comparison: Comparison, gpu: int) -> str:

@@ -68,7 +68,7 @@ class _Step:
 
 
 def figure_waterfall(comparison: Comparison, gpu: int, quantity: str, table: str = "") -> PlotlyFigure:
-    """The mean of the baseline, what each part adds to it, and the new mean; a click on a bar chooses rows of ``table``."""
+    """The mean of the baseline, what each part adds, and the new mean; a click on a bar chooses rows of ``table``."""
     found = comparison.waterfall
     parts = found[(found["gpu"] == gpu) & (found["quantity"] == quantity)]
     figure = PlotlyFigure()

@@ -35,7 +35,11 @@ from tcprof.views.tables import Cell, Heading, Row, Table, column_cell, heading,
 _SORTED_BY = {Order.CALLS: "", Order.TIME: "kernel_ns", Order.LOST: "lost_ns"}
 _ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
 _PER_PHASE = (FORWARD, BACKWARD)
-_USEFUL = {"useful_flop": 5, "tensor_flop": 4, "useful_pct": 1}  # which of them leave a narrow terminal first
+# By how early they leave a narrow terminal.
+_RATES = {"tensor_tflops": 3, "tensor_peak_pct": 2}
+_USEFUL = {"useful_flop": 5, "tensor_flop": 4, "useful_pct": 1}
+_FURTHER = ("tensor_kernel_share_pct", "hfu_pct", "mfu_pct", "uncovered_cycles_pct", "kernel_count")
+_SUMS = ("useful_flop", "tensor_flop", "lost_ns", "kernel_count")  # over all steps
 _ONLY_USEFUL = {"useful_flop": 1}  # where it is not known what was executed
 # On a page, before its reader has chosen.
 _HIDDEN = frozenset(
@@ -151,17 +155,11 @@ def _headings(steps: int, useful: Mapping[str, int]) -> tuple[Heading, ...]:
             after=("Share %",),
         ),
         *per_phase[:2],
-        heading(MODULES["tensor_tflops"], spare=3),
-        heading(MODULES["tensor_peak_pct"], spare=2),
-        *(heading(MODULES[name], spare=spare) for name, spare in useful.items()),
+        *(heading(MODULES[name], spare=spare) for name, spare in {**_RATES, **useful}.items()),
         heading(MODULES["lost_ns"], short="Lost", spare=1),
         *per_phase[2:],
         heading(MODULES[_ACTIVE[0]], brief=False, columns=_ACTIVE, after=("95 % interval",)),
-        heading(MODULES["tensor_kernel_share_pct"], brief=False),
-        heading(MODULES["hfu_pct"], brief=False),
-        *((heading(MODULES["mfu_pct"], brief=False),) if useful else ()),
-        heading(MODULES["uncovered_cycles_pct"], brief=False),
-        heading(MODULES["kernel_count"], brief=False),
+        *(heading(MODULES[name], brief=False) for name in _FURTHER if useful or name != "mfu_pct"),
     )
     return tuple(replace(each, shown=not _HIDDEN.intersection(each.columns)) for each in found)
 
@@ -216,31 +214,20 @@ def _cells(
         mark_unresolved(number_cell(phase.get(column.name, np.nan), column), phase.get("resolved", True))
         for phase in phases
     ]
-    rates = (
-        column_cell(module, MODULES["tensor_tflops"]),
-        column_cell(module, MODULES["tensor_peak_pct"]),
-        *(column_cell(_per_step(module, name, steps), MODULES[name]) for name in useful),
-        number_cell(module["lost_ns"] / steps, MODULES["lost_ns"]),
-    )
-    by_sizes = [name == "useful_flop" for name in ("", "", *useful, "")]  # which does not rest on Tensor Active
+    per_step = {**module, **{name: module[name] / steps for name in _SUMS}}
+    rates = [  # useful FLOP alone do not rest on Tensor Active
+        mark_unresolved(column_cell(per_step, MODULES[name]), module["resolved"] or name == "useful_flop")
+        for name in (*_RATES, *useful, "lost_ns")
+    ]
     times = [number_cell(phase.get("kernel_ns", np.nan) / steps, MODULES["kernel_ns"]) for phase in phases]
     return (
         share_cell(module["kernel_ns"] / steps, whole_ns),
         *active,
-        *(mark_unresolved(cell, module["resolved"] or is_sure) for cell, is_sure in zip(rates, by_sizes, strict=True)),
+        *rates,
         *times,
         interval_cell(*(module[name] for name in _ACTIVE)),
-        column_cell(module, MODULES["tensor_kernel_share_pct"]),
-        column_cell(module, MODULES["hfu_pct"]),
-        *((column_cell(module, MODULES["mfu_pct"]),) if useful else ()),
-        column_cell(module, MODULES["uncovered_cycles_pct"]),
-        number_cell(module["kernel_count"] / steps, MODULES["kernel_count"]),
+        *(column_cell(per_step, MODULES[name]) for name in _FURTHER if useful or name != "mfu_pct"),
     )
-
-
-def _per_step(module: Mapping[Any, Any], name: str, steps: int) -> Mapping[Any, Any]:
-    """A module with a sum over all steps divided by these; a share is the same in each."""
-    return module if MODULES[name].unit == "pct" else {**module, name: module[name] / steps}
 
 
 def mark_unresolved(cell: Cell, is_resolved: bool) -> Cell:
