@@ -1,16 +1,16 @@
 """The findings on a recording: for each GPU the verdict and the checks, and what is to be said before any figure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tcprof.analysis import Analysis
+from tcprof.analysis.of_gpus import busiest_gpus, keep_gpus
 from tcprof.findings.cautions import find_cautions
 from tcprof.findings.checks import GOOD, Check, list_checks
 from tcprof.findings.faults import UNTRACED_WORK, find_faults
 from tcprof.findings.finding import Finding, Severity, texts_of
-from tcprof.findings.headline import describe_measured, say_capture, say_iterations
+from tcprof.findings.headline import describe_measured, say_capture, say_iterations, say_where
 from tcprof.findings.iterations import IterationFigures, measure_iterations
-from tcprof.findings.places import say_where
 from tcprof.findings.verdict import judge_capture, judge_iterations
 from tcprof.findings.words import IDLED, NOTHING_TRACED
 from tcprof.frames import plain_texts
@@ -127,3 +127,20 @@ def summarize_checks(checks: Sequence[Check]) -> list[str]:
         where = f"GPU {check.gpu}: " if several else ""
         lines.append(f"Check: {where}{check.name} ({check.spoken}): {check.sentence}.")
     return lines
+
+
+MOST_GPUS = 16  # more than a machine has today; a page has figures, a timeline and tables of each
+
+
+def keep_busiest(analysis: Analysis, findings: Findings) -> tuple[Analysis, Findings]:
+    """A recording and its findings without the GPUs that a page leaves out, and with a remark on how many these are."""
+    if len(analysis.gpus) <= MOST_GPUS:
+        return analysis, findings
+    gpus = busiest_gpus(analysis, MOST_GPUS)
+    sentence = (
+        f"This page shows {len(gpus)} of {len(analysis.gpus)} GPUs, those that worked longest; 'tcprof ranges' and the "
+        "other commands show all"
+    )
+    remark = Finding("most-gpus", Severity.REMARK, sentence=sentence)
+    of_gpus = tuple(each for each in findings.gpus if each.gpu in gpus)
+    return keep_gpus(analysis, gpus), replace(findings, gpus=of_gpus, found=(*findings.found, remark))

@@ -11,14 +11,19 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import GRAPH
 from tcprof.analysis.kernels.summary import COUNTER_ONLY, could_be_tensor
 from tcprof.analysis.time.timeline import TIME_CLASSES
-from tcprof.findings.bound import CPU_BOUND, LAUNCH_BOUND, WAITING_PCT, find_bound
-from tcprof.findings.iterations import IterationFigures
+from tcprof.findings.iterations import (
+    CPU_BOUND,
+    LAUNCH_BOUND,
+    MUCH_OUTSIDE_PCT,
+    WAITING_PCT,
+    IterationFigures,
+    find_bound,
+)
 from tcprof.findings.words import IDLED, WINDOW_NAMES, class_in_sentence
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
 from tcprof.untrusted import one_line
 
 NOTABLE_GAP_PCT = 10.0
-MUCH_OUTSIDE_PCT = 10.0  # of the kernel time: what the iterations lack then is told
 _NOTABLE_PCT = 1.0
 OTHER_KERNELS = tuple(name for name in TIME_CLASSES if name not in ("tensor_kernel", "graph", "copy", "idle"))
 

@@ -11,7 +11,7 @@ from tcprof.comparison.gate.judge import Found, Judgement, Verdict
 from tcprof.comparison.gate.parse import FINDING, Condition, wrong_condition
 from tcprof.findings.advise import advise
 from tcprof.findings.pricing.advice import Advice, describe_gain
-from tcprof.findings.rules import RULES, load_rule
+from tcprof.findings.rules import rules_of_findings
 
 _MOST_NEW = 3  # findings of the new side, in a line
 _NOTHING = Found(math.nan, math.nan, math.nan)
@@ -109,8 +109,7 @@ def describe_won(comparison: Comparison, gpu: int) -> str:
 
 def list_names() -> tuple[str, ...]:
     """What conditions may ask for: the names of all findings."""
-    names = [getattr(load_rule(rule), "NAMES", (rule.replace("_", "-"),)) for rule in RULES]
-    return tuple(name for of_rule in names for name in of_rule)
+    return tuple(rules_of_findings())
 
 
 def check_condition(condition: Condition) -> None:
