@@ -12,10 +12,10 @@ from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES
 from tcprof.findings.recording_cost import list_steps
 from tcprof.nsys.export import find_export
 from tcprof.nsys.locate import find_nsys
-from tcprof.record import unprofiled as unprofiled
 from tcprof.record.command import RecordOptions
 from tcprof.record.recording import RecordedRun, Session
-from tcprof.sources.nsys_sqlite.unprofiled import write_unprofiled
+from tcprof.record.unprofiled import LONGEST_S
+from tcprof.sources.nsys_sqlite.export import write_unprofiled
 
 _AnyAnalysis = TypeVar("_AnyAnalysis", bound=Analysis)
 
@@ -40,7 +40,7 @@ class UnprofiledRuns:
     ) -> None:
         self._session, self._asked, self._note, self._begin = session, asked, note, begin
         recorded_s = math.inf if options.duration_s is None else (options.delay_s or 0.0) + options.duration_s
-        limit_s = recorded_s if asked else min(unprofiled.LONGEST_S, recorded_s)
+        limit_s = recorded_s if asked else min(LONGEST_S, recorded_s)
         self._limit_s = None if math.isinf(limit_s) else limit_s
         self._steps: pd.DataFrame | None = None
         self._is_done = False
@@ -61,7 +61,7 @@ class UnprofiledRuns:
         if self._asked and not has_steps:
             self._note(("the program is not run without nsys: tcprof found too few steps in it.",))
         ended_well = not run.program_status and not run.was_stopped
-        return has_steps and ended_well and (bool(self._asked) or run.seconds < unprofiled.LONGEST_S)
+        return has_steps and ended_well and (bool(self._asked) or run.seconds < LONGEST_S)
 
     def _run(self) -> pd.DataFrame | None:
         """The steps; None where the program did not run as it did before."""

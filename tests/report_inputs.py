@@ -31,7 +31,7 @@ from tcprof.frames import (
 from tcprof.render.html import report as page
 from tcprof.render.html.options import USUAL, PageOptions
 from tcprof.sources import Recording
-from tcprof.views.glance import Summary
+from tcprof.views.document import Summary
 from tcprof.views.recording.summary import summarize as view_summaries
 
 HOSTILE = (

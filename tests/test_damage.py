@@ -19,8 +19,7 @@ from tcprof.redaction.redact import redact
 from tcprof.sources import InvalidValues
 from tcprof.sources.nsys_sqlite import NsysExport
 from tcprof.sources.nsys_sqlite.query import LONGEST_TEXT
-from tcprof.sources.recordings import find_recordings
-from tcprof.sources.registry import open_source
+from tcprof.sources.registry import find_recordings, open_source
 
 TIME = 1 << 53
 

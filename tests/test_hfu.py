@@ -75,7 +75,6 @@ def test_few_flop_without_a_peak_do_not_make_it_unknown(peakless: int, known: bo
     analysis = tcprof.read(TRANSFORMER)
     values = values_of_launches(analysis.kernel_instances, analysis.kernels, analysis.activities["kind"])
     sums = pd.DataFrame(dict(values)).sum().to_frame().T
-    sums["unseen_ns"] = 0.0
     sums["peakless_flop"] = peakless / 100 * sums["flop"]
     window = np.array([1e9])
     assert range_rates(sums, window)["hfu_pct"].notna().tolist() == [known]

@@ -15,7 +15,7 @@ from tcprof import cli
 from tcprof.findings.iterations import LAUNCH_BOUND
 from tcprof.findings.recording_cost import RecordingCost, StepTime, idle_alone, measure_cost
 from tcprof.frames import UNPROFILED
-from tcprof.sources.nsys_sqlite.unprofiled import write_unprofiled
+from tcprof.sources.nsys_sqlite.export import write_unprofiled
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 

@@ -27,7 +27,7 @@ from tcprof.redaction import redact as redact_module
 from tcprof.redaction.private_texts import Kind, PrivateTexts
 from tcprof.redaction.redact import Redaction, redact
 from tcprof.sources.nsys_sqlite import NsysExport
-from tcprof.views.redaction import describe_redaction
+from tcprof.views.commands import describe_redaction
 
 run_any = test_cli.run  # any command
 FIXTURES = Path(__file__).parent.parent / "fixtures"

@@ -25,10 +25,10 @@ from tcprof.cli.export import FigureName
 from tcprof.nsys import schema
 from tcprof.render.authorship import is_made_by_tcprof
 from tcprof.render.figures import write_figure
-from tcprof.views.figures.cache_roof import NAME
 from tcprof.views.figures.circles import MOST_KERNELS
+from tcprof.views.figures.circles import figure_tensor_time as draw_tensor_time
+from tcprof.views.figures.roofline import CACHE
 from tcprof.views.figures.roofline import figure_roofline as draw_roofline
-from tcprof.views.figures.tensor_time import figure_tensor_time as draw_tensor_time
 from tcprof.views.recording.roofline import FIGURES, NO_ROOFLINE, describe_unplaced, list_rooflines
 from tcprof.views.selection import kernel_names, link
 
@@ -153,7 +153,7 @@ class TestRoofline:
     @pytest.mark.slow
     def test_the_legend_shows_the_cache(self, tmp_path):
         analysis = tcprof.read(write_trace(tmp_path, with_cache=True))
-        added = [trace for trace in figure_roofline(analysis).data if trace.legendgroup == NAME]
+        added = [trace for trace in figure_roofline(analysis).data if trace.legendgroup == CACHE]
         assert {trace.visible for trace in added} == {"legendonly"}
         circles, slope = added
         places = sorted(row["intensity"] / CACHED for row in by_name(analysis).values() if row["place"] == PLACED)
@@ -164,7 +164,7 @@ class TestRoofline:
         assert slope.y[1] == pytest.approx(989.5e12)
         assert "measured" in slope.hovertext
         other = replace(analysis, gpus=analysis.gpus.assign(name="NVIDIA H100 PCIe"))
-        assert not [trace for trace in figure_roofline(other).data if trace.legendgroup == NAME]
+        assert not [trace for trace in figure_roofline(other).data if trace.legendgroup == CACHE]
 
     def test_without_a_known_bandwidth_roofs_have_no_slope(self, analysis):
         unknown = replace(analysis, gpus=analysis.gpus.assign(dram_bandwidth=np.nan))

@@ -26,7 +26,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from tcprof import cli
 from tcprof.cli.app import app
-from tcprof.files import replace_file
+from tcprof.outputs import replace_file
 
 @app.command()
 def wait():

@@ -7,7 +7,7 @@ A world is a program (kernels, in steps) on a GPU whose clock may step, and a sa
 be locked to the step, or round. Work can run beside it that no trace shows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -36,7 +36,7 @@ Bools = npt.NDArray[np.bool_]
 US, MS = 1_000, 1_000_000
 SMS, PIPES = 132, 4 * 132
 GHZ = 1.98
-MOST_ACTIVE = 0.75  # of a launch in the mean: its busiest part has a third more, and no more than there is
+MOST_ACTIVE = 0.99  # of a launch's busiest part: samples above all that there is would be cut off
 LEAST_SHARE_PCT = 1.0  # of kernel time: kernels whose intervals must hold
 UNTRACED, GRAPH = "untraced", "graph"
 MODEL = "Net"
@@ -215,12 +215,39 @@ class World:
         )
         return ACTIVITIES.conform(frame[names[self.kind] != UNTRACED])
 
-    def fit(self, sampler: Sampler, *others: "World") -> tuple[KernelFit, pd.DataFrame]:
+    def with_counts(self) -> dict[str, "World"]:
+        """The same launches with what they count beside tensor cycles, by column; some count nothing."""
+        rng, kinds, found = np.random.default_rng(self.seed + 77), len(self.kernels), {}
+        mean = np.bincount(self.kind, self.end - self.start, kinds) / np.maximum(np.bincount(self.kind), 1)
+        for name, idle in (("instruction_count", 0.0), ("dram_read_bytes", 0.2), ("dram_write_bytes", 0.3)):
+            rate = SMS * np.where(rng.random(kinds) < idle, 0, rng.uniform(0.01, 1, kinds))
+            shapes = np.array([0.4, 1, 1, 1, 1, 1, 0.4]) * rng.uniform(0.6, 1.4, (kinds, 7))
+            kernels = tuple(replace(one, shape=tuple(shape)) for one, shape in zip(self.kernels, shapes, strict=True))
+            found[name] = replace(self, kernels=kernels, cycles=np.round((mean * rate)[self.kind]))
+        return found
+
+    def measure_counts(self, sampler: Sampler) -> pd.DataFrame:
+        """What the kernels count, beside what is true: ``name``, ``held``, ``half_pct`` of the most, ``counts``."""
+        truths, names = self.with_counts(), np.array([kernel.name for kernel in self.kernels])[self.kind]
+        kernels, parts = self.fit(sampler, counts=truths)[1], []
+        for name, world in truths.items():
+            true = kernels["name"].map(pd.Series(world.cycles).groupby(names).sum())
+            half, most = kernels[f"{name}_error"], SMS * kernels["total_ns"]
+            held = (kernels[name] - true).abs() <= half + 1e-6 * most
+            counts = kernels["share_pct"] >= LEAST_SHARE_PCT
+            parts.append(pd.DataFrame({"held": held, "half_pct": 100 * half / most, "counts": counts}))
+        return pd.concat(parts, ignore_index=True)
+
+    def fit(
+        self, sampler: Sampler, *others: "World", counts: Mapping[str, "World"] | None = None
+    ) -> tuple[KernelFit, pd.DataFrame]:
         """What the analysis finds, of other GPUs too: the fit, and the frame of kernels."""
         worlds = (self, *others)
         activities = pd.concat([world.recorded(sampler).activities() for world in worlds], ignore_index=True)
         activities = ACTIVITIES.conform(activities.sort_values("start_ns", kind="stable"))
         samples = SAMPLES.concat([world.samples(sampler) for world in worlds])
+        for name, world in (counts or {}).items():
+            samples = samples.assign(**{name: world.samples(sampler)["tensor_cycles"].to_numpy()})
         numbers = [world.gpu for world in worlds]
         gpus = GPUS.conform(pd.DataFrame({"gpu": numbers, "name": "NVIDIA H200", "chip": "GH100", "sm_count": SMS}))
         clocks = check_clocks(activities, samples)
@@ -242,12 +269,12 @@ class World:
 
     def measure_modules(self, sampler: Sampler, kernels: int) -> pd.DataFrame:
         """Groups of so many kernels each, as modules are, beside what is true of them: the columns of ``measure``."""
-        found = self.fit(sampler)[0]
-        traced = np.array([kernel.name != UNTRACED for kernel in self.kernels])[self.kind]
+        found, seen = self.fit(sampler)[0], self.recorded(sampler)
+        traced = np.array([kernel.name != UNTRACED for kernel in self.kernels])[seen.kind]
         activity = found.kernel_instances["activity"].to_numpy()
-        group = np.unique((self.kind[traced] // kernels)[activity], return_inverse=True)[1]
+        group = np.unique((seen.kind[traced] // kernels)[activity], return_inverse=True)[1]
         duration = found.kernel_instances["duration_ns"]
-        own = (self.cycles / (self.passed(self.end) - self.passed(self.start)))[traced][activity]
+        own = (seen.cycles / (seen.passed(seen.end) - seen.passed(seen.start)))[traced][activity]
         total, true, active = (
             np.bincount(group, value)
             for value in (duration, own * duration, found.kernel_instances["tensor_active_ns"])
@@ -369,7 +396,8 @@ def make_world(
         for name in ("us", "active", "vary", "jitter")
     )
     tied = np.array([kernel.tied for kernel in kernels])[kind]
-    work = np.clip(1 + vary * rng.standard_normal(len(kind)), 0.05, MOST_ACTIVE / np.maximum(active, MOST_ACTIVE / 9))
+    most = MOST_ACTIVE * np.array([np.mean(kernel.shape) / max(kernel.shape) for kernel in kernels])[kind]
+    work = np.clip(1 + vary * rng.standard_normal(len(kind)), 0.05, most / np.maximum(active, most / 9))
     noise = np.maximum(1 + jitter * rng.standard_normal(len(kind)), 0.3)
     cycles = np.round(US * us * active * work * PIPES * GHZ)
     nominal = US * us * noise * np.where(tied, work, 1)

@@ -77,7 +77,7 @@ class JudgedAnalysis(Judged, Analysis):
 
     def figure_tensor_time(self) -> Any:
         """The kernels' share of the time against Tensor Active, as a plotly figure."""
-        from tcprof.views.figures.tensor_time import figure_tensor_time
+        from tcprof.views.figures.circles import figure_tensor_time
 
         return figure_tensor_time(self).to_plotly()
 

@@ -13,7 +13,7 @@ from tcprof.cli.app import app
 from tcprof.cli.options import TEXT, ForceOption, NsysOption, WideOption
 from tcprof.cli.output import print_document, print_lines, print_notes, progress
 from tcprof.cli.redact import name_copy, write_copy
-from tcprof.cli.streams import show, show_path, tell
+from tcprof.cli.streams import echo, echo_error, echo_path
 from tcprof.cli.targets import check_target, origin_of
 from tcprof.errors import StoppedError
 
@@ -163,7 +163,7 @@ def profile(
     from tcprof.record.recording import Session
     from tcprof.record.sudo import become_root
     from tcprof.unprofiled import UnprofiledRuns
-    from tcprof.views.profile import describe_end, describe_plan
+    from tcprof.views.commands import describe_end, describe_plan
 
     session = Session(program, output, repeat)
     if not dry_run:
@@ -189,15 +189,15 @@ def profile(
             plan = stack.enter_context(session.plan(options, nsys, prefix))
         if dry_run:
             print_notes(plan.notes)
-            return show(f"{shlex.join(plan.build_command(session.reports[0]))}\n")
+            return echo(f"{shlex.join(plan.build_command(session.reports[0]))}\n")
         print_lines((describe_plan(plan),))
         print_notes(plan.notes)
-        unprofiled_runs = UnprofiledRuns(session, unprofiled, options, print_notes, tell)
+        unprofiled_runs = UnprofiledRuns(session, unprofiled, options, print_notes, echo_error)
         last, written = _record_all(session, plan, unprofiled_runs, redact=redact, wide=wide)
     print_notes(describe_end(last))
-    show("\n")
+    echo("\n")
     for path in written:
-        show_path(path)
+        echo_path(path)
     raise typer.Exit(last.program_status)
 
 
@@ -209,7 +209,7 @@ def _record_all(
     count = len(session.reports)
     for number, files in enumerate(session.reports, start=1):
         if count > 1:
-            tell(f"run {number} of {count}")
+            echo_error(f"run {number} of {count}")
         run = session.record(plan, files)
         written += _show(run, unprofiled, redact=redact, in_full=count == 1, wide=wide)
         if run.program_status or run.was_stopped:

@@ -72,8 +72,6 @@ def compare(
     Files of a side that hold the same recording count once, see ``Side.copies``.
 
     Args:
-        base: The baseline: one recording, or several of the same program.
-        new: What to compare with it, likewise.
         mapping: New names of the baseline's ranges by old ones: of a single name, or of names that follow each other in
             a path.
         allow_mismatch: Whether to compare even where the figures mean nothing.
@@ -142,7 +140,6 @@ def _noise_floor(side: Side) -> pd.DataFrame:
 
 
 def _iteration_medians(recordings: Sequence[Analysis]) -> pd.DataFrame:
-    """Medians over the iterations of each recording, without warm-up, for each GPU."""
     parts = []
     for recording in recordings:
         steady = recording.iterations[~recording.iterations["warm_up"]]

@@ -35,19 +35,12 @@ _OF_TENSOR = {
 
 @dataclass(frozen=True)
 class _Recording:
-    """What one recording has of each place, which is a GPU, a module and a phase.
+    """What one recording has of each place, which is a GPU, a module and a phase."""
 
-    Attributes:
-        time: Kernel time per iteration.
-        active: Tensor Active; its interval is that of the fit.
-        alike: How many modules it stands for; 0 where it has none.
-        graphs: Whether CUDA graphs recorded as a whole ran in it.
-    """
-
-    time: Known
-    active: Known
-    alike: Floats
-    graphs: Bools
+    time: Known  # kernel time per iteration
+    active: Known  # Tensor Active; its interval is that of the fit
+    alike: Floats  # how many modules it stands for; 0 where it has none
+    graphs: Bools  # whether CUDA graphs recorded as a whole ran in it
 
 
 def compare_modules(base: Sequence[Analysis], new: Sequence[Analysis], iterate: bool) -> pd.DataFrame:
@@ -86,7 +79,6 @@ def _fold(modules: pd.DataFrame) -> pd.DataFrame:
 
 
 def _read(analysis: Analysis, modules: pd.DataFrame, index: pd.MultiIndex) -> _Recording:
-    """One recording's figures."""
     place = index.get_indexer(pd.MultiIndex.from_frame(modules[_KEYS]))
     alike = np.bincount(place, minlength=len(index)).astype(np.float64)
     counted = (
@@ -125,12 +117,7 @@ def _places_around(modules: pd.DataFrame, index: pd.MultiIndex) -> Ints:
 def _time_per_iteration(
     launched: pd.DataFrame, iterations: pd.DataFrame, around: Ints, index: pd.MultiIndex
 ) -> Centers:
-    """The mean over the iterations of the kernel time at each place; 0 counts where an iteration has none.
-
-    Args:
-        iterations: The iterations; without any, all launches are in one.
-        around: See ``_places_around``.
-    """
+    """The mean over the iterations of the kernel time at each place; 0 counts where an iteration has none."""
     gpu_of_place = index.get_level_values("gpu").to_numpy()
     groups, values = [np.empty(0, dtype=np.int64)], [np.empty(0)]
     for gpu, rows in launched.groupby("gpu"):
@@ -164,7 +151,6 @@ def _tensor_active(modules: pd.DataFrame, place: Ints, time: Centers) -> Centers
 
 
 def _compare(base: Sequence[_Recording], new: Sequence[_Recording]) -> Columns:
-    """The columns of what both sides show."""
     time, active = (
         compare_known(([getattr(each, name) for each in base], [getattr(each, name) for each in new]))
         for name in ("time", "active")

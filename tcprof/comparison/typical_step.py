@@ -19,23 +19,17 @@ _DEPTHS, _BARS, _BINS = 2, 1200, 1000
 
 @dataclass(frozen=True)
 class TypicalStep:
-    """An iteration of one side on one GPU; all times are ns from its first activity.
-
-    Attributes:
-        number: Number of the iteration.
-        length_ns: From its first activity to its last.
-        ranges: The ranges within it: ``path`` within the iteration, ``name``, ``depth`` from 1 on, ``start_ns``,
-            ``end_ns`` and ``tensor_active_mean_pct``.
-        work: Its activities: ``name``, ``time_class``, ``start_ns``, ``end_ns``, ``row``, that of the kernel changes
-            or -1, and ``nth``, which launch of that row it is.
-        curve: Seconds and percent of its samples of Tensor Active, as points of steps.
-    """
+    """An iteration of one side on one GPU; all times are ns from its first activity."""
 
     number: int
-    length_ns: int
+    length_ns: int  # from its first activity to its last
+    # The ranges within it: ``path`` within the iteration, ``name``, ``depth`` from 1 on, ``start_ns``, ``end_ns`` and
+    # ``tensor_active_mean_pct``.
     ranges: pd.DataFrame
+    # Its activities: ``name``, ``time_class``, ``start_ns``, ``end_ns``, ``row``, that of the kernel changes or -1, and
+    # ``nth``, which launch of that row it is.
     work: pd.DataFrame
-    curve: tuple[Floats, Floats]
+    curve: tuple[Floats, Floats]  # seconds and percent of its samples of Tensor Active, as points of steps
 
 
 def find_steps(comparison: Comparison, gpu: int) -> tuple[TypicalStep, TypicalStep] | None:
@@ -92,7 +86,6 @@ def _list_ranges(analysis: Analysis, instances: pd.DataFrame, own: pd.Series, pa
 
 
 def _list_work(analysis: Analysis, gpu: int, row: Ints, start: int, end: int) -> pd.DataFrame:
-    """What runs on the GPU meanwhile, in order of time."""
     activities, launched = analysis.activities, analysis.kernel_instances
     of_activity = np.full(len(activities), NONE, dtype=np.int64)
     of_activity[launched["activity"].to_numpy()] = row
@@ -122,12 +115,9 @@ def _cut_curve(analysis: Analysis, gpu: int, start: int, end: int) -> tuple[Floa
 def merge_work(work: pd.DataFrame) -> pd.DataFrame:
     """Few enough bars: neighbours of one class as one, if they and what lies between them are too short to be seen.
 
-    Args:
-        work: See ``TypicalStep.work``.
-
     Returns:
-        Its columns, and ``count``, how many activities a bar stands for, and ``rows``, each ``row`` that these have;
-        ``name`` is that of the first.
+        The columns of ``TypicalStep.work``; ``count``, how many activities a bar stands for; and ``rows``, each ``row``
+        that these have. ``name`` is that of the first.
     """
     start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
     if not len(work):
@@ -144,10 +134,7 @@ def merge_work(work: pd.DataFrame) -> pd.DataFrame:
 
 
 def join_work(steps: tuple[TypicalStep, TypicalStep], most: int) -> pd.DataFrame:
-    """Launches of matched kernels on both sides, the longest.
-
-    Args:
-        most: How many pairs there may be.
+    """Launches of matched kernels on both sides, at most so many, the longest.
 
     Returns:
         ``start_ns_base``, ``end_ns_base``, ``start_ns_new`` and ``end_ns_new`` of each pair, by start.

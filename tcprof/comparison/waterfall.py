@@ -15,7 +15,7 @@ from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE, Windows, measure
 from tcprof.arrays import Floats, Ints
 from tcprof.comparison.matching.kernels import HIDDEN, Matching
 from tcprof.comparison.matching.scope import Spans, compared_gpus, compared_spans
-from tcprof.frames import WATERFALL
+from tcprof.frames import LARGEST_UNCOVERED_PCT, WATERFALL
 
 TIME, TENSOR_ACTIVE = "time_ns", "tensor_active_pct"
 TOTAL, IDLE, COMMUNICATION, COPIES = "total", "idle", "communication", "copies and memsets"
@@ -33,30 +33,18 @@ _WITHOUT_CLASSES = ("same", HIDDEN)
 
 @dataclass(frozen=True)
 class _Busy:
-    """What one GPU did in the windows of a side, in ns over all of them.
-
-    Attributes:
-        count: Number of windows.
-        window: Their length.
-        kernels: Time of each row of the kernel changes; of several kernels at once the first one has it.
-        communication: Time in which only NCCL's kernels ran, or copies beside them.
-        copies: Time in which only copies and memsets ran.
-        active: Tensor-active time of each row, from the fit; unknown without samples.
-    """
+    """What one GPU did in the windows of a side, in ns over all of them."""
 
     count: int
     window: int
-    kernels: Ints
-    communication: int
-    copies: int
-    active: Floats
+    kernels: Ints  # time of each row of the kernel changes; of several kernels at once the first one has it
+    communication: int  # time in which only NCCL's kernels ran, or copies beside them
+    copies: int  # time in which only copies and memsets ran
+    active: Floats  # Tensor-active time of each row, from the fit; unknown without samples
 
 
 def explain_changes(base: Analysis, new: Analysis, matching: Matching) -> pd.DataFrame:
     """What the changes of time and of Tensor Active consist of.
-
-    Args:
-        matching: See ``tcprof.comparison.matching.kernels.match_kernels``.
 
     Returns:
         See ``tcprof.frames.WATERFALL``; without Tensor Active where it was not sampled, or the kernels not fitted.
@@ -75,24 +63,16 @@ def explain_changes(base: Analysis, new: Analysis, matching: Matching) -> pd.Dat
 
 
 def part_of_kernel(row: Mapping[Any, Any]) -> dict[str, str]:
-    """The part of time that a matched kernel is in, as the columns that tell the parts apart.
-
-    Args:
-        row: A row of ``tcprof.frames.KERNEL_CHANGES``.
-    """
+    """The part of time of a row of ``tcprof.frames.KERNEL_CHANGES``, as the columns that tell the parts apart."""
     status = row["status"]
     classes = {name: "" if status in _WITHOUT_CLASSES else row[name] for name in ("base_class", "new_class")}
     return {"part": _KERNELS[status], **classes}
 
 
 def largest_part(waterfall: pd.DataFrame, gpu: int, quantity: str = TIME) -> pd.Series | None:
-    """The part that explains most of a change: the largest one that goes in the direction of the total.
+    """The row of the part that explains most of a change: the largest one that goes in the direction of the total.
 
-    Args:
-        waterfall: See ``tcprof.frames.WATERFALL``.
-
-    Returns:
-        The row; None where the total does not change, or is not known.
+    None where the total does not change, or is not known.
     """
     rows = waterfall[(waterfall["gpu"] == gpu) & (waterfall["quantity"] == quantity)]
     is_total = rows["part"] == TOTAL
@@ -146,7 +126,6 @@ def _covered(spans: Spans, start: Ints, end: Ints) -> int:
 
 
 def _explain_time(changes: pd.DataFrame, base: _Busy, new: _Busy) -> list[tuple[str, str, str, float, float, float]]:
-    """The mean window, and its parts."""
     times = changes[["status", "base_class", "new_class"]].assign(
         base=base.kernels[changes.index], new=new.kernels[changes.index], order=changes["status"].map([*_KERNELS].index)
     )
@@ -186,9 +165,11 @@ def _explain_tensor_active(sampled: list[float], busy: list[_Busy]) -> list[tupl
     """
     shares = [_factors(side) for side in busy]
     active = [_intensity(side) for side in busy]
-    # A kernel that one side lacks has there the other's Tensor Active: that it came or went is a change of the mix.
+    # A kernel that one side lacks, or no sample shows, has there the other's Tensor Active: that it came or went is a
+    # change of the mix.
     active = [np.where(np.isnan(own), other, own) for own, other in (active, active[::-1])]
-    if np.isnan([*sampled, *(side.active.sum() for side in busy)]).any():
+    unseen = (100 * side.kernels[np.isnan(side.active)].sum() / max(side.kernels.sum(), 1) for side in busy)
+    if np.isnan(sampled).any() or max(unseen) > LARGEST_UNCOVERED_PCT:
         return []
     factors = [(share, mix, np.nan_to_num(own)) for (share, mix), own in zip(shares, active, strict=True)]
     parts = np.zeros(3)

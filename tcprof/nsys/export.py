@@ -8,16 +8,23 @@ from contextlib import closing
 from pathlib import Path
 
 from tcprof.errors import EXPORT_AGAIN, InputError, NsysError, OutputError
-from tcprof.files import REPORT_MAGIC, SQLITE_MAGIC, check_is_file, check_is_unpacked
+from tcprof.files import check_is_file, check_is_unpacked
 from tcprof.nsys.importer import import_stream
 from tcprof.nsys.locate import Nsys
 from tcprof.nsys.problems import explain
-from tcprof.nsys.report import REPORT_SUFFIXES, STREAM_SUFFIX, ReportFiles, read_report_version
+from tcprof.nsys.report import (
+    REPORT_MAGIC,
+    REPORT_SUFFIXES,
+    SQLITE_MAGIC,
+    STREAM_SUFFIX,
+    ReportFiles,
+    read_report_version,
+)
 from tcprof.nsys.run import Completed, run_quietly
 from tcprof.temporary import temporary_folder
 from tcprof.untrusted import one_line
 
-# When each recording began, in ns; and what tcprof itself has added to an export, see nsys_sqlite.unprofiled.
+# When each recording began, in ns; and what tcprof itself has added to an export, see nsys_sqlite.export.
 _BEGUN = (
     "SELECT utcEpochNs FROM main.TARGET_INFO_SESSION_START_TIME",
     "SELECT utcEpochNs FROM old.TARGET_INFO_SESSION_START_TIME",
@@ -38,9 +45,6 @@ def find_export(report: Path, nsys: Callable[[], Nsys]) -> Path:
             else it is made. A raw recording, ``X.qdstrm``, is made a report first. Any other file is taken for an
             export itself, and checked.
         nsys: Finds nsys; asked only if an export has to be made.
-
-    Returns:
-        A checked export.
 
     Raises:
         InputError: If the report is absent, damaged, or too new for this nsys, or if there is no nsys.
@@ -178,9 +182,6 @@ def _promised_bytes(header: bytes) -> int:
 
 def read_tables(path: Path) -> set[str]:
     """The names of an SQLite file's tables and views.
-
-    Args:
-        path: The file; it is not changed.
 
     Raises:
         InputError: If SQLite cannot read it, or not without making a file beside it.

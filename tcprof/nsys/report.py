@@ -7,6 +7,8 @@ from pathlib import Path
 
 from tcprof.errors import OutputError
 
+REPORT_MAGIC = b"NVIDIA Tegra Profiler Report"
+SQLITE_MAGIC = b"SQLite format 3\0"
 REPORT_SUFFIX = ".nsys-rep"
 REPORT_SUFFIXES = (REPORT_SUFFIX, ".qdrep")  # nsys before 2021.4 wrote .qdrep
 STREAM_SUFFIX = ".qdstrm"

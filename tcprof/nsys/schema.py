@@ -86,7 +86,7 @@ SETS = _table("CUPTI_ACTIVITY_KIND_MEMSET", _ACTIVITY + "bytes:memory graphNodeI
 GRAPHS = _table("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", _ACTIVITY + "graphId graphExecId")
 ACTIVITY_TABLES = (KERNELS, COPIES, SETS, GRAPHS)
 
-# Not of Nsight Systems: see tcprof.sources.nsys_sqlite.unprofiled.
+# Not of Nsight Systems: see tcprof.sources.nsys_sqlite.export.
 UNPROFILED = _table("TCPROF_ALONE", "process:number training:number start:time end:time")
 
 # NVTX_EVENTS.eventType
@@ -97,7 +97,7 @@ NVTX_DOMAIN_CREATE = 75
 # DIAGNOSTIC_EVENT.severity
 SEVERITIES = {1: "information", 2: "warning", 3: "error", 4: "verbose"}
 
-# CUPTI_ACTIVITY_KIND_MEMCPY.copyKind (CUpti_ActivityMemcpyKind)
+# CUPTI_ACTIVITY_KIND_MEMCPY.copyKind (ENUM_CUDA_MEMCPY_OPER)
 COPY_KINDS = {
     1: HOST_TO_DEVICE,
     2: DEVICE_TO_HOST,
@@ -109,6 +109,9 @@ COPY_KINDS = {
     8: DEVICE_TO_DEVICE,
     9: "host to host",
     10: "peer to peer",
+    11: "unified host to device",
+    12: "unified device to host",
+    13: "unified device to device",
 }
 
 # CUPTI_ACTIVITY_KIND_MEMCPY.srcKind and dstKind (ENUM_CUDA_MEM_KIND), of the host's memory

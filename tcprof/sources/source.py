@@ -118,12 +118,15 @@ class SourceType:
         title: What the files are, for people, in the plural.
         suffixes: What the names of its files end in. Files of one folder whose names differ in nothing else, such as a
             report and its export, are the same recording: that with the first suffix is read.
-        recognizes: Whether a file is of this kind, by its path and its first bytes (256, fewer of a
+        magic: What its files begin with, where they all begin alike: such a file is not overwritten, even if it is not
+            recognized.
+        recognizes: Whether a file is of this kind, whole or damaged, by its path and its first bytes (256, fewer of a
             shorter file, none of one that cannot be read). It may look further into the file, and must not raise.
         open: Opens it; raises an ``InputError`` where the file is of this kind, but damaged.
     """
 
     title: str
     suffixes: tuple[str, ...]
+    magic: tuple[bytes, ...]
     recognizes: Callable[[Path, bytes], bool]
     open: Callable[[Path], Source]

@@ -13,8 +13,7 @@ from tcprof.frames import UNPROFILED
 from tcprof.nsys.export import check_export, find_export
 from tcprof.nsys.locate import Nsys
 from tcprof.nsys.report import read_report_version
-from tcprof.sources.nsys_sqlite.export import NsysExport
-from tcprof.sources.nsys_sqlite.unprofiled import write_unprofiled
+from tcprof.sources.nsys_sqlite.export import NsysExport, write_unprofiled
 
 BEGUN = 1_700_000_000 * 10**9
 STEPS = pd.DataFrame({"process": 1, "training": True, "start_ns": [0, 10], "end_ns": [8, 18]})

@@ -21,7 +21,7 @@ from tcprof.record.command import RecordOptions
 from tcprof.record.metrics import write_metric_set
 from tcprof.record.plan import Plan
 from tcprof.record.recording import Session
-from tcprof.views.profile import describe_plan
+from tcprof.views.commands import describe_plan
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 

@@ -10,15 +10,14 @@ own, and what is uncertain is only how the samples at its borders are shared.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array, diags, hstack
+from scipy.sparse import csr_array
 
-from tcprof.analysis.intervals import StepFunction, run_starts, union
+from tcprof.analysis.intervals import StepFunction, enumerate_keys, run_starts, union
 from tcprof.analysis.kernels.design import Design, Launches, make_sparse
 from tcprof.analysis.kernels.fit import Fit
 from tcprof.analysis.kernels.least_squares import NEGLIGIBLE, Precision, normal_equations, smoothing_prior
-from tcprof.analysis.kernels.noise import Noise
+from tcprof.analysis.kernels.noise import Noise, scale_rows
 from tcprof.analysis.kernels.uncertainty import CLUSTERS_AT_ONCE
-from tcprof.analysis.samples.sampling import NORMAL_95
 from tcprof.arrays import Floats, Ints
 
 LOWEST_CLOCK = 0.2  # of the highest: it cannot be lower
@@ -63,14 +62,12 @@ def full_activity(counted: Fit, most: Capacity) -> Fit:
     """
     value = counted.value / most.of_class
     covariance = counted.covariance / np.outer(most.of_class, most.of_class)
-    error = NORMAL_95 * np.sqrt(np.maximum(np.diag(most.covariance), 0))
     return replace(
         counted,
         value=value,
         covariance=covariance + np.outer(value, value) * most.covariance,
         bias=counted.bias / most.of_class,
         per_launch=counted.per_launch / most.of_launch,
-        bounds=counted.bounds and counted.bounds.scaled(1 / most.of_launch, error),
     )
 
 
@@ -81,8 +78,8 @@ class _Rows:
     Attributes:
         design: Its shares and parts are with that class; of launches at once each has its share of the time.
         time: For each row and class the time, which adds up to the sample's.
-        turns: For each row and part how often what it lacks ends there, less how often it begins: a clock that is late
-            by a ns lacks so much more.
+        turns: For each row and part of a launch how often it ends there, less how often it begins: of what it lacks
+            beyond the time between launches, a clock that is late by a ns lacks so much more.
     """
 
     design: Design
@@ -147,24 +144,30 @@ def _find_rows(launches: Launches, design: Design, samples: StepFunction) -> _Ro
     start, end = samples.start[design.row], samples.end[design.row]
     _, begun, ended = union(np.zeros_like(launches.start), launches.start, launches.end)
     busy = StepFunction(begun, ended, np.ones(len(begun))).integral(start, end)
-    at_once = csr_array(diags(busy / np.maximum(design.class_ns.sum(axis=1), 1)))
-    idle = (design.length - busy)[:, None]
+    at_once = busy / np.maximum(design.class_ns.sum(axis=1), 1)
+    idle = design.length - busy
     idle_ns = max(float(idle.mean()), 1.0) if len(idle) else 1.0
-    shares = csr_array(hstack([at_once @ design.shares, csr_array(idle / idle_ns)]))
+    shares = _append_column(scale_rows(at_once, design.shares), idle / idle_ns)
+    time = _append_column(scale_rows(at_once, design.class_ns), idle)
     kinds, part_ns = len(launches.opaque), np.append(design.part_ns, idle_ns)
     first = run_starts(design.part_kind)
     last = np.append(first[1:], len(design.part_kind)) - 1
     ends, begins = (
-        _count_in_rows(times, parts[launches.kind], start, end, len(part_ns))
+        _count_in_rows(times, parts[launches.kind], start, end, len(design.part_kind))
         for times, parts in ((launches.end, last), (launches.start, first))
     )
-    turns = ends - begins
-    turns = csr_array(
-        turns
-        - make_sparse(turns.sum(axis=1), np.arange(len(start)), np.full(len(start), len(part_ns) - 1), turns.shape)
-    )
     apart = replace(design, shares=shares, part_kind=np.append(design.part_kind, kinds), part_ns=part_ns)
-    return _Rows(apart, csr_array(hstack([at_once @ design.class_ns, csr_array(idle)])), turns)
+    return _Rows(apart, time, ends - begins)
+
+
+def _append_column(columns: csr_array, last: Floats) -> csr_array:
+    """The matrix with one more column: scipy takes three times as long."""
+    begins = columns.indptr + np.arange(len(columns.indptr), dtype=np.int32)
+    values, indices = np.empty(begins[-1]), np.full(begins[-1], columns.shape[1], dtype=np.int32)
+    is_last = np.zeros(begins[-1], dtype=bool)
+    is_last[begins[1:] - 1] = True
+    values[is_last], values[~is_last], indices[~is_last] = last, columns.data, columns.indices
+    return csr_array((values, indices, begins), shape=(columns.shape[0], columns.shape[1] + 1))
 
 
 def _count_in_rows(times: Ints, part: Ints, start: Ints, end: Ints, parts: int) -> csr_array:
@@ -189,7 +192,7 @@ def _fit_clock(rows: _Rows, lacking: Floats, highest: float) -> _Clock:
     variation, lag_ns, none = (START_VARIATION * highest) ** 2, LAG_NS, np.zeros(len(length))
     for number in range(PASSES):
         variance = length**2 * (variation * alone + (CLOCK_ERROR * highest) ** 2)
-        noise, by_lag = Noise(variance, none), rows.turns @ rate
+        noise, by_lag = Noise(variance, none), rows.turns @ (rate[:-1] - rate[-1])
         normal, right, _ = normal_equations(design, np.column_stack([lacking - lag_ns * by_lag, by_lag]), noise)
         prior = smoothing_prior(design, rate, highest, most)
         precision = Precision(normal + prior)
@@ -235,7 +238,7 @@ def _covariance(rows: _Rows, found: _Clock, by_lag: Floats) -> Floats:
         by_lag: What each class's launches lack more for each ns of the lag.
     """
     design = rows.design
-    shared = csr_array(csr_array(diags(1 / design.length)) @ rows.time).T
+    shared = scale_rows(1 / design.length, rows.time).T.tocsr()
     follows = np.zeros((rows.time.shape[1], len(design.part_ns) + 1))
     follows[design.part_kind, np.arange(len(design.part_ns))] = design.shares.sum(axis=0)
     follows[:, :-1] -= (shared @ design.shares).toarray()
@@ -245,23 +248,25 @@ def _covariance(rows: _Rows, found: _Clock, by_lag: Floats) -> Floats:
     for group in (design.cluster, _places(rows.time)):
         count = int(group.max(initial=-1)) + 1
         summed = make_sparse(found.weighted, group, np.arange(len(group)), (count, len(group)))
-        some, of_lag = csr_array(summed @ design.shares), summed @ found.by_lag
         for low in range(0, count, CLUSTERS_AT_ONCE):  # a dense row for each
-            high = low + CLUSTERS_AT_ONCE
-            influence = some[low:high] @ answer[:-1] + np.outer(of_lag[low:high], answer[-1])
+            some = summed[low : low + CLUSTERS_AT_ONCE]
+            influence = some @ design.shares @ answer[:-1] + np.outer(some @ found.by_lag, answer[-1])
             total += influence.T @ influence
     return np.asarray(total)
 
 
 def _places(time: csr_array) -> Ints:
     """A number for the two classes that have most of each row's time."""
-    count, kinds = np.diff(time.indptr), time.shape[1]
-    row = np.repeat(np.arange(len(count)), count)
-    kind = time.indices[np.lexsort((-time.data, row))].astype(np.int64)
-    first = time.indptr[:-1]
-    second = np.minimum(first + 1, time.indptr[1:] - 1)
-    low, high = np.minimum(kind[first], kind[second]), np.maximum(kind[first], kind[second])
-    return np.unique(low * kinds + high, return_inverse=True)[1]
+    first, count, kinds = time.indptr[:-1], np.diff(time.indptr), time.shape[1]
+    low, high = np.zeros((2, len(count)), dtype=np.int64)
+    left = time.data.copy()
+    for place in (low, high):
+        is_most = left == np.repeat(np.maximum.reduceat(left, first), count)
+        row = np.repeat(np.arange(len(count)), count)[is_most]
+        place[row] = time.indices[is_most]
+        left[is_most] = -1
+    places = np.minimum(low, high) * kinds + np.maximum(low, high)
+    return enumerate_keys(places)[1]
 
 
 def _covariance_in_time(rows: _Rows, left: Floats) -> Floats:
@@ -273,8 +278,8 @@ def _covariance_in_time(rows: _Rows, left: Floats) -> Floats:
     square = csr_array(time.multiply(time))
     steps, alone = _steps(left / length), square.sum(axis=1) / length**2
     of_row = np.maximum(steps[1:], steps[:-1]) / alone
-    of_pairs = (square.T @ (csr_array(diags(of_row / length)) @ time)).toarray()
-    of_all = (time.T @ (csr_array(diags(of_row * alone)) @ time)).toarray()
+    of_pairs = (square.T @ scale_rows(of_row / length, time)).toarray()
+    of_all = (time.T @ scale_rows(of_row * alone, time)).toarray()
     return np.asarray(np.diag(square.T @ of_row) - of_pairs - of_pairs.T + of_all)
 
 

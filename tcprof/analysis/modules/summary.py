@@ -9,7 +9,7 @@ from tcprof.analysis.modules.assignment import ModuleAssignment
 from tcprof.analysis.modules.tree import ALL, OTHER_CODE, PHASES
 from tcprof.analysis.time.account import Account, Evidence
 from tcprof.analysis.time.mfu import rate_useful, useful_of_launches
-from tcprof.analysis.time.range_metrics import range_rates, values_of_evidence
+from tcprof.analysis.time.range_metrics import are_seen, range_rates, values_of_launches
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import LARGEST_UNCOVERED_PCT, MODULES
 
@@ -37,7 +37,8 @@ def summarize_modules(
         return MODULES.empty(), np.full(len(launched), -1, dtype=np.int64)
     gpus, gpu = np.unique(launched["gpu"].to_numpy(), return_inverse=True)
     levels = _levels(homes, homes.module[activity])
-    values = pd.DataFrame(dict(values_of_evidence(account, evidence))).assign(
+    kinds = evidence.activities["kind"]
+    values = pd.DataFrame(dict(values_of_launches(launched, account.kernels, kinds))).assign(
         kernel_count=1, **useful_of_launches(launched, account.kernels)
     )
     parts = []
@@ -121,7 +122,8 @@ def _measure(sums: pd.DataFrame, modules: pd.DataFrame) -> pd.DataFrame:
     """The frame, from its sums."""
     whole = sums[(sums["module_id"] < 0) & (sums["phase"] == ALL)].set_index("gpu")["kernel_ns"]
     time = sums["kernel_ns"].astype(float)
-    percent, points = 100 * sums["active_ns"] / time, 100 * sums["half_ns"] / time
+    is_seen = are_seen(sums)
+    percent, points = 100 * sums["active_ns"].where(is_seen) / time, 100 * sums["half_ns"] / time
     rates = range_rates(sums.reset_index(drop=True), time.to_numpy())
     is_whole = (rates["uncovered_cycles_pct"] <= LARGEST_UNCOVERED_PCT).to_numpy()
     useful = rate_useful(sums, time.to_numpy())

@@ -11,6 +11,7 @@ from tcprof.arrays import Floats, Ints
 
 BORDER_NS = 500.0  # how well the count at a border inside a launch is known, as time at the launch's rate
 LEAST_OFFSET_NS = 100.0  # clocks of samples and launches are never known to agree better
+UNMEASURED_OFFSET_NS = 500.0  # how well where that was not measured: 57 recordings in which it was differ by so much
 MOST_OFFSET_NS = 2000.0  # nor ever taken to be worse: larger offsets are measured, see tcprof.analysis.samples.clock
 NEAR_NS = 1000  # on either side of a border: whether a kernel runs across it
 

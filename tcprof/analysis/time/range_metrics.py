@@ -5,10 +5,8 @@ from collections.abc import Collection, Iterable, Iterator
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.summary import could_be_tensor
 from tcprof.analysis.ranges.instances import groups_of_paths, prepare_sums
-from tcprof.analysis.samples.sampling import samples_by_gpu
 from tcprof.analysis.time.account import Account, Evidence
 from tcprof.arrays import Bools, Floats
 from tcprof.frames import INSTANCES, LARGEST_UNCOVERED_PCT, RANGES
@@ -30,7 +28,7 @@ def add_rates(
         ranges: See ``tcprof.frames.RANGES``: the rows of one GPU after the other, each the capture, then paths.
         instances: See ``tcprof.frames.INSTANCES``; the rows are those of the evidence.
     """
-    values = values_of_evidence(account, evidence)
+    values = values_of_launches(account.kernel_instances, account.kernels, evidence.activities["kind"])
     of_ranges, of_instances = sum_launches(ranges, account, evidence, values, _OF_INSTANCES)
     rates = range_rates(of_ranges, time_of_work(ranges, evidence))
     # Where no kernel of a GPU was traced, what ran there is not known: a sum over nothing is not 0.
@@ -143,14 +141,19 @@ def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.
     """
     is_tensor, could_be, is_graph = tensor_launches(launched, kernels, kinds)
     peak = kernels["peak_tflops"].to_numpy(dtype=np.float64)[launched["kernel"].to_numpy()]
-    duration, flop, all_cycles = (
-        launched[name].to_numpy(np.float64) for name in ("duration_ns", "tensor_flop", "tensor_cycles")
+    # What no sample shows is not known, and adds nothing but its time, see are_seen.
+    unseen = launched["tensor_active_ns"].isna().to_numpy()
+    active, all_cycles, *bytes_moved, dram_ns = (
+        np.where(unseen, 0.0, launched[name])
+        for name in ("tensor_active_ns", "tensor_cycles", "dram_read_bytes", "dram_write_bytes", "dram_ideal_ns")
     )
+    duration, flop = (launched[name].to_numpy(np.float64) for name in ("duration_ns", "tensor_flop"))
     cycles, is_unknown = np.where(is_tensor | could_be | is_graph, all_cycles, 0), np.isnan(flop)
     yield "kernel_ns", duration
+    yield "unseen_ns", np.where(unseen, duration, 0)
     for name, chosen in (("tensor_kernel_ns", is_tensor), ("unresolved_ns", could_be), ("graph_ns", is_graph)):
         yield name, np.where(chosen, duration, 0)
-    yield "active_ns", launched["tensor_active_ns"].to_numpy()
+    yield "active_ns", active
     yield "all_cycles", all_cycles
     yield "cycles", cycles
     yield "unknown_cycles", np.where(is_unknown, cycles, 0)
@@ -158,40 +161,9 @@ def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.
     yield "ideal_ns", launched["tensor_ideal_ns"].fillna(0).to_numpy()
     boost = flop / peak * 1e-3
     yield "boost_ns", np.where(np.isnan(boost), 0, boost)
-    yield "dram_bytes", launched["dram_read_bytes"].to_numpy() + launched["dram_write_bytes"].to_numpy()
-    yield "dram_ns", launched["dram_ideal_ns"].to_numpy()
+    yield "dram_bytes", np.sum(bytes_moved, axis=0)
+    yield "dram_ns", dram_ns
     yield "peakless_flop", np.where(np.isnan(peak) & ~is_unknown, flop, 0)
-
-
-def values_of_evidence(account: Account, evidence: Evidence) -> Iterator[tuple[str, Floats]]:
-    """The same of all launches, and the time of those of kernels that no sample shows."""
-    launched = account.kernel_instances
-    yield from values_of_launches(launched, account.kernels, evidence.activities["kind"])
-    kernel = launched["kernel"].to_numpy()
-    yield (
-        "unseen_ns",
-        np.where(_are_sampled(launched, evidence)[kernel], 0, launched["duration_ns"].to_numpy(np.float64)),
-    )
-
-
-def _are_sampled(launched: pd.DataFrame, evidence: Evidence) -> Bools:
-    """Whether a sample shows any launch of each kernel, by its row in ``tcprof.frames.KERNELS``."""
-    gpu, kernel, activity = (launched[name].to_numpy() for name in ("gpu", "kernel", "activity"))
-    begin, finish = (evidence.activities[name].to_numpy() for name in ("start_ns", "end_ns"))
-    times = evidence.samples.loc[evidence.samples["tensor_active_pct"].notna(), ["gpu", "start_ns", "end_ns"]]
-    found = np.zeros(int(kernel.max(initial=-1)) + 1, dtype=bool)
-    for number, samples in samples_by_gpu(times).items():
-        rows = np.flatnonzero(gpu == number)
-        low, high = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
-        start = begin[activity[rows]]
-        end = np.maximum(finish[activity[rows]], start + 1)
-        if not (
-            (high[:-1] == low[1:]).all() and low[0] <= start.min(initial=low[0]) and end.max(initial=0) <= high[-1]
-        ):
-            sampled = StepFunction(low, high, np.broadcast_to(1.0, len(low)))
-            rows = rows[sampled.covered(start, end) > 0]
-        found[kernel[rows]] = True
-    return found
 
 
 def tensor_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Series) -> tuple[Bools, Bools, Bools]:
@@ -211,7 +183,7 @@ def range_rates(sums: pd.DataFrame, window_ns: Floats) -> dict[str, pd.Series]:
     """Columns of ``tcprof.frames.RANGES`` that come from the fit.
 
     Args:
-        sums: What ``values_of_evidence`` gives, summed over each range.
+        sums: What ``values_of_launches`` gives, summed over each range.
     """
     known = known_flop(sums)
     is_known, is_seen = known["tensor_flop"].notna(), are_seen(sums)
@@ -237,7 +209,7 @@ def are_seen(sums: pd.DataFrame) -> pd.Series:
     """Where samples show nearly all kernels, by their time: what the others did is not known, and not 0.
 
     Args:
-        sums: What ``values_of_evidence`` gives, summed.
+        sums: What ``values_of_launches`` gives, summed.
     """
     return 100 * sums["unseen_ns"] <= LARGEST_UNCOVERED_PCT * sums["kernel_ns"]
 
@@ -252,10 +224,10 @@ def known_flop(sums: pd.DataFrame) -> dict[str, pd.Series]:
     """FLOP as far as they are known, and the share of the cycles that have none.
 
     Args:
-        sums: What ``values_of_evidence`` gives, summed.
+        sums: What ``values_of_launches`` gives, summed.
     """
     cycles = sums["cycles"]
     # Where there are no cycles, nothing is lacking; where they are unknown, so is what they lack.
-    uncovered = (100 * sums["unknown_cycles"] / cycles.where(cycles > 0)).where(cycles != 0, 0.0)
-    flop = sums["flop"].where((uncovered < 100) & are_seen(sums))
+    uncovered = (100 * sums["unknown_cycles"] / cycles.where(cycles > 0)).where(cycles != 0, 0.0).where(are_seen(sums))
+    flop = sums["flop"].where(uncovered < 100)
     return {"tensor_flop": flop, "uncovered_cycles_pct": uncovered}

@@ -6,15 +6,14 @@ A build fails only where the whole 95 % interval of either meets the condition, 
 import difflib
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import pandas as pd
 
 from tcprof.analysis.ranges.paths import SEPARATOR
-from tcprof.comparison.gate.caveats import Caveat, find_doubt
-from tcprof.comparison.gate.parse import Condition, Scale, wrong_condition
+from tcprof.comparison.gate.parse import Condition, FindingCondition, Scale, wrong_condition
 from tcprof.comparison.statistics.rows import MEAN, MEDIAN, of_means
 from tcprof.comparison.statistics.verdicts import EQUAL
 
@@ -35,59 +34,71 @@ _LONGEST_NAME = 80  # characters of a name that an error shows; a recording's na
 
 
 @dataclass(frozen=True)
-class Found:
-    """What was compared with the bound, on the condition's scale.
+class Caveat:
+    """Why a gate must not trust a comparison, whatever its intervals say. ``tcprof.findings`` finds the reasons."""
 
-    Attributes:
-        value: The figure; NaN where unknown.
-        low: Lower end of its 95 % interval; NaN where unknown.
-        high: Upper end.
-    """
+    reason: str
+    side: str = ""  # base or new, if it is about that side's figures alone; empty for what makes the sides incomparable
+    spares: tuple[str, ...] = ()  # quantities that it does not touch
 
-    value: float
-    low: float
-    high: float
+    def touches(self, condition: Condition) -> bool:
+        """Whether the condition is about what is in doubt; one with an absolute bound needs no baseline."""
+        unused = self.side == "base" and condition.scale == "absolute"
+        return condition.quantity not in self.spares and not unused
 
 
-_UNKNOWN = Found(math.nan, math.nan, math.nan)
+@dataclass(frozen=True)
+class Estimate:
+    """What is compared with the bound, on the condition's scale, and its 95 % interval; NaN where unknown."""
+
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a comparison says about a condition.
+    """What a comparison says about a condition."""
 
-    Attributes:
-        condition: The condition.
-        gpu: The GPU that was judged; of several the first of those with the worst verdict.
-        gpu_count: How many GPUs were judged.
-        path: The path that was judged; empty for the whole capture.
-        median: What was found over the instances by their median.
-        mean: What was found by their mean.
-        verdict: fail where all of either interval says so, pass where all of both does, else inconclusive.
-        decided_by: median or mean: which of them has this verdict; both where both have; empty where neither counts.
-        reason: Why it is inconclusive; empty for the other verdicts.
-    """
-
-    condition: Condition
-    gpu: int
+    condition: Condition | FindingCondition
+    gpu: int  # the GPU that was judged; of several the first of those with the worst verdict
     gpu_count: int
-    path: str
-    median: Found
-    mean: Found
-    verdict: Verdict
-    decided_by: str
-    reason: str
+    path: str  # the path that was judged, empty for the whole capture; or the name of the finding
+    median: Estimate  # the figure over the instances by their median
+    mean: Estimate  # the same by their mean
+    verdict: Verdict  # fail where all of either interval says so, pass where all of both does, else inconclusive
+    decided_by: str  # median or mean: which of them has this verdict; both where both have; empty where neither counts
+    reason: str  # why it is inconclusive; of a finding what it says
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The judgements of all conditions, and how they end; with ``strict`` an inconclusive one fails."""
+
+    judgements: tuple[Judgement, ...]
+    strict: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all."""
+        verdicts: list[Verdict] = ["pass", *(each.verdict for each in self.judgements)]
+        worst = max(verdicts, key=_SEVERITY.index)
+        return "fail" if self.strict and worst == INCONCLUSIVE else worst
+
+    @property
+    def exit_status(self) -> int:
+        """1 where the gate fails, else 0."""
+        return int(self.verdict == "fail")
 
 
 def judge_condition(
-    condition: Condition, rows: pd.DataFrame, iteration_path: str = "", doubts: Sequence[Caveat] = ()
+    condition: Condition, rows: pd.DataFrame, iteration_path: str = "", caveats: Sequence[Caveat] = ()
 ) -> Judgement:
-    """Hold a condition against a comparison. All GPUs on which the path had work are judged, and the worst counts.
+    """Hold a condition against rows of a comparison. All GPUs on which the path had work are judged; the worst counts.
 
     Args:
-        rows: Rows of a comparison, see ``tcprof.frames.COMPARISON``.
         iteration_path: The path of a condition that names none; empty for the whole capture.
-        doubts: See ``tcprof.comparison.gate.caveats.list_doubts``: everything that they touch is inconclusive.
+        caveats: Everything that they touch is inconclusive.
 
     Raises:
         UsageError: The rows have no such path, or several.
@@ -97,62 +108,68 @@ def judge_condition(
     of_quantity = place[place["quantity"] == condition.quantity]
     if of_quantity.empty:
         gpu, path = int(place["gpu"].iloc[0]), place["path"].iloc[0]
-        return Judgement(condition, gpu, gpu_count, path, _UNKNOWN, _UNKNOWN, INCONCLUSIVE, "", NOT_RECORDED)
+        return Judgement(condition, gpu, gpu_count, path, Estimate(), Estimate(), INCONCLUSIVE, "", NOT_RECORDED)
     judged = [_judge_row(condition, row, gpu_count) for row in of_quantity.to_dict("records")]
-    doubt = find_doubt(condition, doubts)
-    if doubt:
-        judged = [replace(each, verdict=INCONCLUSIVE, decided_by="", reason=doubt) for each in judged]
+    reason = "; ".join(dict.fromkeys(caveat.reason for caveat in caveats if caveat.touches(condition)))
+    if reason:
+        judged = [replace(each, verdict=INCONCLUSIVE, decided_by="", reason=reason) for each in judged]
     return max(judged, key=lambda judgement: _SEVERITY.index(judgement.verdict))
 
 
-def exit_status(judgements: Iterable[Judgement], strict: bool) -> int:
-    """1 where a condition fails, or with ``strict`` is inconclusive; else 0."""
-    verdicts = {judgement.verdict for judgement in judgements}
-    return int("fail" in verdicts or (strict and INCONCLUSIVE in verdicts))
+def judge_finding(condition: FindingCondition, recordings: Sequence[Mapping[str, tuple[int, str]]]) -> Judgement:
+    """Whether a side has a finding: fail where all of its recordings do, pass where none does.
+
+    Args:
+        recordings: GPU and sentence of each finding of each recording, by name.
+    """
+    count, name = len(recordings), condition.name
+    known = [each[name] for each in recordings if name in each]
+    gpu, reason = known[0] if known else (0, "not found")
+    verdict: Verdict = "pass" if not known else "fail" if len(known) == count else INCONCLUSIVE
+    if verdict == INCONCLUSIVE:
+        reason = f"in {len(known)} of {count} recordings: {reason}"
+    return Judgement(condition, gpu, 1, name, Estimate(), Estimate(), verdict, "", reason)
 
 
 def _judge_row(condition: Condition, row: dict[Any, Any], gpu_count: int) -> Judgement:
-    """Hold a condition against the row of one GPU."""
     rows = {MEDIAN: row, MEAN: of_means(row)}
-    found = {statistic: _find(condition, each) for statistic, each in rows.items()}
-    verdicts = {statistic: _judge(condition, each) for statistic, each in found.items()}
+    estimates = {statistic: _estimate(condition, each) for statistic, each in rows.items()}
+    verdicts = {statistic: _judge(condition, each) for statistic, each in estimates.items()}
     verdict = max(verdicts.values(), key=_SEVERITY.index)
     decisive = [statistic for statistic, each in verdicts.items() if each == verdict]
-    reason = _why_unknown(condition, rows[decisive[0]], found[decisive[0]]) if verdict == INCONCLUSIVE else ""
+    reason = _why_unknown(condition, rows[decisive[0]], estimates[decisive[0]]) if verdict == INCONCLUSIVE else ""
     decided_by = decisive[0] if len(decisive) == 1 else "both"
-    median, mean = found[MEDIAN], found[MEAN]
+    median, mean = estimates[MEDIAN], estimates[MEAN]
     return Judgement(condition, row["gpu"], gpu_count, row["path"], median, mean, verdict, decided_by, reason)
 
 
-def _find(condition: Condition, row: dict[Any, Any]) -> Found:
-    """The figure that a condition is about, with its interval."""
+def _estimate(condition: Condition, row: dict[Any, Any]) -> Estimate:
     column = _COLUMNS[condition.scale]
     if row["verdict"] == EQUAL and math.isnan(row[f"{column}_low"]):
         # Constants, and equal: nothing about them is uncertain.
         value = {"ratio": 1.0, "difference": 0.0, "new": row["new"]}[column]
-        return Found(value, value, value)
-    return Found(row[column], row[f"{column}_low"], row[f"{column}_high"])
+        return Estimate(value, value, value)
+    return Estimate(row[column], row[f"{column}_low"], row[f"{column}_high"])
 
 
-def _judge(condition: Condition, found: Found) -> Verdict:
+def _judge(condition: Condition, estimate: Estimate) -> Verdict:
     """Whether all of an interval meets a condition, or none of it."""
     meets = _OPERATORS[condition.operator]
     # The end that is the last to meet the condition, and the one that is the first.
-    last, first = (found.low, found.high) if condition.operator.startswith(">") else (found.high, found.low)
+    last, first = (estimate.low, estimate.high) if condition.operator.startswith(">") else (estimate.high, estimate.low)
     if meets(last, condition.bound):
         return "fail"
     return "pass" if not math.isnan(first) and not meets(first, condition.bound) else INCONCLUSIVE
 
 
-def _why_unknown(condition: Condition, row: dict[Any, Any], found: Found) -> str:
-    """Why a row neither meets a condition nor fails to."""
+def _why_unknown(condition: Condition, row: dict[Any, Any], estimate: Estimate) -> str:
     needed = {"new": "the new recording"} if condition.scale == "absolute" else _SIDES
     lacking = [name for side, name in needed.items() if math.isnan(row[side])]
     if lacking:
         return f"unknown in {' and in '.join(lacking)}"
-    if math.isnan(found.value):
+    if math.isnan(estimate.value):
         return NO_RATIO if row["base"] == 0 else row["not_judged"]
-    if math.isnan(found.low) or math.isnan(found.high):
+    if math.isnan(estimate.low) or math.isnan(estimate.high):
         return row["not_judged"] or NO_INTERVAL
     return HOLDS_BOUND
 
@@ -192,10 +209,7 @@ def _select_place(condition: Condition, rows: pd.DataFrame, iteration_path: str)
 
 
 def _named_paths(paths: Sequence[str], wanted: str) -> list[str]:
-    """The paths that are so called; if none is, those that end so. Blanks around a slash count only where it is needed.
-
-    A range's name may itself hold slashes: the exact text goes first, so that each path can be named.
-    """
+    """The paths that are so called, or end so. The exact text goes first: a range's name may itself hold slashes."""
     plain = _without_blanks(wanted)
     for is_called in (
         lambda path: path == wanted,
@@ -210,17 +224,14 @@ def _named_paths(paths: Sequence[str], wanted: str) -> list[str]:
 
 
 def _without_blanks(path: str) -> str:
-    """A path with no blanks around its slashes."""
     return "/".join(part.strip() for part in path.split("/"))
 
 
 def _near_names(paths: Sequence[str], wanted: str) -> list[str]:
-    """Paths, and last names of paths, that look like the one wanted."""
     short = [path for path in paths if path and len(path) <= _LONGEST_NAME]  # comparing long ones takes long
     names = dict.fromkeys([*short, *(path.rpartition(SEPARATOR)[2] for path in short)])
     return difflib.get_close_matches(wanted[:_LONGEST_NAME], names, 3)
 
 
 def _quoted(names: Sequence[str]) -> list[str]:
-    """The first of some names, as an error shows them."""
     return [repr(name[:_LONGEST_NAME]) for name in names[:_MOST_NAMED]]

@@ -11,8 +11,8 @@
 """
 
 import difflib
-import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from types import MappingProxyType
@@ -27,7 +27,6 @@ Scale = Literal["relative", "points", "absolute"]
 
 CONDITIONS = MappingProxyType({quantity.gate_name: quantity for quantity in LISTED_QUANTITIES})
 
-FINDING = "finding"  # in place of a quantity: the condition's path is then the name of a finding
 _EXAMPLES = "For example: --fail-if 'time > +5%' or --fail-if 'tensor_active[step / forward] < 30'."
 _NS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9}  # the micro sign and the letter
 _BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
@@ -40,7 +39,7 @@ _BOUNDS = {
     "cycles": "a change of +5% or -5%, or a value such as 1000",
     "bytes": "a change of +5% or -5%, or a value with its unit (B, KiB, MiB, GiB, TiB), such as 30GiB",
 }
-_OF_FINDING = re.compile(rf"\s*{FINDING}\s+([\w-]+)\s*")
+_FINDING = re.compile(r"\s*finding\s+([\w-]+)\s*")
 _QUANTITY = re.compile(r"\s*(\w*)\s*")
 _CLOSING = re.compile(r"\](?=\s*[<>])")  # a range's name may hold brackets: the last one before an operator closes
 _OPERATOR = re.compile(r"\s*(>=|<=|>|<)")
@@ -49,37 +48,36 @@ _THRESHOLD = re.compile(r"\s*(([+-]?)([0-9]{1,15}(?:\.[0-9]{1,15})?)[ \t]*(\S*))
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition in which a build fails.
-
-    Attributes:
-        text: The expression as it was given.
-        quantity: Quantity of the comparison's rows, such as gpu_window_ns.
-        path: Path, or its last names, as given; None for that of the iterations. Of a finding its name.
-        operator: >, <, >= or <=.
-        bound: With what it is compared: a ratio (1.05 for +5%), points, or a value in the quantity's own unit.
-        scale: What is compared: relative, the ratio of new value and baseline; points, their difference; absolute, the
-            new value.
-    """
+    """A condition in which a build fails."""
 
     text: str
-    quantity: str
-    path: str | None
-    operator: str
-    bound: float
+    quantity: str  # quantity of the comparison's rows, such as gpu_window_ns
+    path: str | None  # path, or its last names, as given; None for that of the iterations
+    operator: str  # >, <, >= or <=
+    bound: float  # with what it is compared: a ratio (1.05 for +5%), points, or a value in the quantity's own unit
+    # What is compared: relative, the ratio of new value and baseline; points, their difference; absolute, the new value
     scale: Scale
 
 
-def parse_condition(text: str) -> Condition:
+@dataclass(frozen=True)
+class FindingCondition:
+    """A build fails where the new side has the finding of this name."""
+
+    text: str
+    name: str
+
+
+def parse_condition(text: str, findings: Sequence[str] = ()) -> Condition | FindingCondition:
     """Parse an expression of the grammar above.
 
-    Args:
-        text: Says when the build fails, such as ``time[step] > +5%``.
-
     Raises:
-        UsageError: It is not such an expression; the message shows where.
+        UsageError: It is no such expression, or ``findings`` has no such name; the message shows where.
     """
-    if finding := _OF_FINDING.fullmatch(text):
-        return Condition(text, FINDING, finding[1], "", math.nan, "absolute")
+    if finding := _FINDING.fullmatch(text):
+        if finding[1] not in findings:
+            what, hint = f"no finding is called {finding[1]!r}", f"Findings: {', '.join(findings)}."
+            raise wrong_condition(text, finding.start(1), what, hint)
+        return FindingCondition(text, finding[1])
     word = _QUANTITY.match(text)
     assert word is not None  # it matches nothing, too
     name, at = word[1], word.end()
@@ -113,7 +111,7 @@ def _read_path(text: str, at: int) -> tuple[str | None, int]:
 
 
 def _read_threshold(text: str, at: int, name: str) -> tuple[Scale, float]:
-    """What is compared, and the bound, from the rest of an expression that begins with the quantity's name."""
+    """Scale and bound, from the rest of an expression that begins with the quantity's name."""
     unit = CONDITIONS[name].column.unit
     takes = f"{name} takes {_BOUNDS[unit]}. {_EXAMPLES}"
     found = _THRESHOLD.match(text, at)
@@ -140,15 +138,10 @@ def _read_threshold(text: str, at: int, name: str) -> tuple[Scale, float]:
 
 
 def _skip_blanks(text: str, at: int) -> int:
-    """The position of the next character that is no blank, or the text's end."""
     return len(text) - len(text[at:].lstrip())
 
 
 def wrong_condition(text: str, position: int, what: str, hint: str) -> UsageError:
-    """The error of an expression, with a line that points at the position of what is wrong.
-
-    Args:
-        what: What is wrong, as a sentence without its full stop.
-    """
+    """The error of an expression, with a line that points at the position of what is wrong."""
     shown = "".join(character if character.isprintable() else " " for character in text)
     return UsageError(f"--fail-if: {what}.\n    {shown}\n    {' ' * cell_len(shown[:position])}^", hint)

@@ -18,13 +18,7 @@ _SAME_GEOMETRY = 0.5  # of similarity: a hint only, less than that of names
 
 @dataclass(frozen=True)
 class Names:
-    """What the codes of paths and kernels stand for, in both recordings.
-
-    Attributes:
-        name: Name of each kernel.
-        geometry: Its launch geometry.
-        path: Text of each path.
-    """
+    """What the codes of paths and kernels stand for, in both recordings."""
 
     name: npt.NDArray[np.object_]
     geometry: npt.NDArray[np.object_]
@@ -38,14 +32,7 @@ class Names:
 
 
 def classify_kernels(kernels: pd.DataFrame) -> pd.DataFrame:
-    """The class of each kernel, for people, and its precision.
-
-    Args:
-        kernels: See ``tcprof.frames.KERNELS``.
-
-    Returns:
-        label, such as FP32 products, FP16 tensor kernels or softmax; and precision, fp32, empty where unknown.
-    """
+    """The class of each of ``tcprof.frames.KERNELS``, such as FP32 products, FP16 tensor kernels or softmax."""
     keys = zip(kernels["name"], kernels["tensor_kernel"], kernels["precision"], strict=True)
     return pd.DataFrame([_classify(*key) for key in keys], columns=["label", "precision"], dtype=object)
 

@@ -17,9 +17,6 @@ def share_iterations(base: Side, new: Side, mapping: Mapping[str, str]) -> tuple
     """The sides with the iterations of the same path, where there is one that both have.
 
     A recording of few steps has no path that repeats often enough to be found, or finds the layers within its steps.
-
-    Args:
-        mapping: New names of the baseline's ranges by old ones.
     """
     mappings: tuple[Mapping[str, str], Mapping[str, str]] = (mapping, {})
     sides = base, new
@@ -43,7 +40,6 @@ def share_iterations(base: Side, new: Side, mapping: Mapping[str, str]) -> tuple
 
 
 def _kin(paths: Sequence[str], mapping: Mapping[str, str]) -> list[Kin]:
-    """Depth and name of each path."""
     renamed = [rename_path(path, mapping) for path in paths]
     return [(path.count(SEPARATOR), path.rpartition(SEPARATOR)[2]) for path in renamed]
 

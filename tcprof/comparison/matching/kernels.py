@@ -20,30 +20,21 @@ _STATUSES = ("same", "renamed", "new", "removed")
 
 @dataclass(frozen=True)
 class Matching:
-    """The kernels of two recordings, matched.
+    """The kernels of two recordings, matched."""
 
-    Attributes:
-        changes: See ``tcprof.frames.KERNEL_CHANGES``; empty where the kernels of a recording were not fitted.
-        base_matched_pct: Share of the baseline's kernel time that matched kernels have; unknown where it has none.
-        new_matched_pct: The same in the new recording.
-        base_row: For each row of the baseline's ``Analysis.launched`` its row in ``changes``; -1 for none, as warm-up.
-        new_row: The same for the new recording.
-    """
-
+    # See ``tcprof.frames.KERNEL_CHANGES``; empty where the kernels of a recording were not fitted.
     changes: pd.DataFrame
-    base_matched_pct: float
-    new_matched_pct: float
+    base_matched_pct: float  # share of the baseline's kernel time that matched kernels have; unknown where it has none
+    new_matched_pct: float  # the same in the new recording
+    # For each row of the baseline's ``Analysis.kernel_instances`` its row in ``changes``; -1 for none, as warm-up.
     base_row: Ints
-    new_row: Ints
+    new_row: Ints  # the same for the new recording
 
 
 def match_kernels(base: Analysis, new: Analysis, mapping: Mapping[str, str] | None = None) -> Matching:
     """Match the kernels of ``Analysis.iterations``, without warm-up; of the whole captures where one side has none.
 
     Kernels are matched on GPUs of the same number.
-
-    Args:
-        mapping: New names of the baseline's ranges by old ones, see ``tcprof.comparison.matching.places.rename_path``.
     """
     rows = [np.full(len(side.kernel_instances), NONE, dtype=np.int64) for side in (base, new)]
     parts: list[pd.DataFrame] = []
@@ -67,7 +58,6 @@ def match_kernels(base: Analysis, new: Analysis, mapping: Mapping[str, str] | No
 
 
 def _matched(changes: pd.DataFrame) -> tuple[float, float]:
-    """The share of the kernel time of each side that matched kernels have, in percent."""
     is_matched = changes["status"].isin(["same", "renamed"])
     total = changes[["base_ns", "new_ns"]].sum()
     share = 100 * changes.loc[is_matched, ["base_ns", "new_ns"]].sum() / total.where(total > 0)
@@ -92,11 +82,7 @@ def _number(analyses: tuple[Analysis, Analysis], scopes: tuple[Scope, Scope]) ->
 
 
 def _pair(launches: list[pd.DataFrame], names: Names) -> tuple[pd.DataFrame, list[Ints]]:
-    """Match the slots of both sides, and let all launches follow.
-
-    Returns:
-        The pairs: path, base and new as codes, -1 for none; and for each launch of each side the number of its pair.
-    """
+    """The pairs of slots (path, base and new as codes, -1 for none), and the number of its pair for each launch."""
     slots = [find_slots(side) for side in launches]
     match_slots(slots[0], slots[1], names)
     keys = []
@@ -114,7 +100,7 @@ def _measure(
     of_launch: list[Ints],
     names: Names,
 ) -> pd.DataFrame:
-    """The pairs of a GPU with the columns of ``KERNEL_CHANGES``, in the order of the pairs."""
+    """The pairs of a GPU with the columns of ``KERNEL_CHANGES``."""
     count = len(pairs)
     columns = {"path": names.path[pairs["path"]]}
     for side, analysis, scope, number in zip(("base", "new"), analyses, scopes, of_launch, strict=True):
@@ -146,10 +132,7 @@ def _measure(
 
 
 def _hidden_in_graphs(frame: pd.DataFrame) -> Bools:
-    """Kernels without a counterpart where the other side has graphs recorded as a whole, which may hold it; and these.
-
-    As far as is known, they did not come or go.
-    """
+    """Kernels without a counterpart where the other side has whole graphs, which may hold it; and these graphs."""
     hidden = np.zeros(len(frame), dtype=bool)
     for status, label, lone in (("new", "new_class", "removed"), ("removed", "base_class", "new")):
         is_graph = ((frame["status"] == status) & (frame[label] == GRAPH)).to_numpy()

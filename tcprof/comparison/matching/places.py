@@ -16,14 +16,11 @@ Place = tuple[int | None, str | None, str | None, int]
 
 @dataclass(frozen=True)
 class Renaming:
-    """What the ranges of a recording are called in a comparison.
+    """What the ranges of a recording are called in a comparison."""
 
-    Attributes:
-        mapping: New names of ranges by old ones; an old one is a single name, or several that follow each other.
-        together: For each path of the iterations, so renamed, the one name under which all of them are compared.
-    """
-
+    # New names of ranges by old ones; an old one is a single name, or several that follow each other.
     mapping: Mapping[str, str] = field(default_factory=dict)
+    # For each path of the iterations, so renamed, the one name under which all of them are compared.
     together: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -32,11 +29,7 @@ def find_renamings(
 ) -> tuple[Renaming, Renaming]:
     """What the ranges of both sides are called: iterations of several paths are one.
 
-    The steps of ``epoch 0`` and ``epoch 1`` become those of ``epoch *``, so that runs with other numbers of epochs
-    compare.
-
-    Args:
-        mapping: New names of the baseline's ranges by old ones.
+    The steps of ``epoch 0`` and ``epoch 1`` become those of ``epoch *``: runs with other numbers of epochs compare.
     """
     paths = dict.fromkeys(
         rename_path(path, names)
@@ -66,11 +59,7 @@ def _common_start(names: Sequence[str]) -> str:
 
 
 def rename_path(path: str, mapping: Mapping[str, str]) -> str:
-    """A path in which ranges have other names.
-
-    Args:
-        mapping: New names by old ones; an old one is a single name, or several that follow each other in the path.
-    """
+    """A path in which ranges have new names; an old one is a single name, or several that follow each other."""
     names = path.split(SEPARATOR)
     for old, new in mapping.items():
         parts, renamed = old.split(SEPARATOR), []
@@ -124,13 +113,10 @@ def find_unmapped(recordings: Sequence[Analysis], mapping: Mapping[str, str]) ->
 
 
 def list_places(ranges: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The places of all recordings as a tree is read: those of the first, with those of others where they belong.
+    """The places of all recordings' ranges as a tree is read: the first's, with those of others where they belong.
 
     A place that an earlier recording lacks comes first in the one that it lies in, or after the one that it follows
     there and all that lies in that one.
-
-    Args:
-        ranges: The range summary of each recording.
 
     Returns:
         The columns of ``KEYS``; the row is the place's number.
@@ -150,7 +136,6 @@ def list_places(ranges: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _insert(after: dict[Place, Place | None], start: Place, rows: Sequence[Place]) -> None:
-    """Put the places of another recording into the chain."""
     open_rows = [start]  # the last place of each depth, outermost first
     for row in rows:
         while open_rows[-1][3] > row[3]:

@@ -17,17 +17,11 @@ from tcprof.frames import KERNEL_KINDS
 
 @dataclass(frozen=True)
 class Spans:
-    """The GPU windows of the iterations on one GPU, without warm-up, or the whole capture as one window.
+    """The GPU windows of the iterations on one GPU, without warm-up, or the whole capture as one window."""
 
-    Attributes:
-        start: Starts in ns.
-        end: Ends in ns.
-        whole: Whether it is the whole capture, from the GPU's first activity to its last.
-    """
-
-    start: Ints
+    start: Ints  # ns
     end: Ints
-    whole: bool
+    whole: bool  # whether it is the whole capture, from the GPU's first activity to its last
 
     def overlap(self, start: Ints, end: Ints) -> Ints:
         """How much of each interval lies in the windows, in ns; what lies in two of them counts twice."""
@@ -44,22 +38,13 @@ class Spans:
 
 @dataclass(frozen=True)
 class Scope:
-    """The launches of one GPU that are compared, in order of iteration and of launch.
-
-    Attributes:
-        spans: The windows.
-        row: Row of the launch in ``Analysis.launched``.
-        iteration: Number of the iteration that it was launched in; -1 where it only runs in one's window.
-        path: Its path, as an index of ``paths``.
-        paths: Texts of paths: within the iteration, or of what was launched outside the path.
-        duration: Its duration in ns.
-    """
+    """The launches of one GPU that are compared, in order of iteration and of launch."""
 
     spans: Spans
-    row: Ints
-    iteration: Ints
-    path: Ints
-    paths: npt.NDArray[np.object_]
+    row: Ints  # row of the launch in ``Analysis.kernel_instances``
+    iteration: Ints  # number of the iteration that it was launched in; -1 where it only runs in one's window
+    path: Ints  # its path, as an index of ``paths``
+    paths: npt.NDArray[np.object_]  # texts of paths: within the iteration, or of what was launched outside the path
     duration: Ints
 
 
@@ -93,17 +78,11 @@ def _capture_span(analysis: Analysis, gpu: int) -> Spans:
 
 
 def _instances(analysis: Analysis, gpu: int) -> pd.DataFrame:
-    """The instances on a GPU, by the row of their range."""
     return analysis.instances[analysis.instances["gpu"] == gpu].set_index("range")
 
 
 def find_scope(analysis: Analysis, gpu: int, spans: Spans, mapping: Mapping[str, str]) -> Scope:
-    """The kernels launched in the iterations of a GPU, and those that run in their windows wherever they are from.
-
-    Args:
-        spans: See ``compared_spans``.
-        mapping: New names of ranges by old ones, see ``tcprof.comparison.matching.places.rename_path``.
-    """
+    """The kernels launched in the iterations of a GPU, and those that run in their windows wherever they are from."""
     launched = rows_of_gpu(analysis.kernel_instances, gpu)
     activity = analysis.activities.iloc[launched["activity"].to_numpy()]
     start = activity["start_ns"].to_numpy()
@@ -131,8 +110,7 @@ def _iterations_of(
 ) -> tuple[Ints, Bools, npt.NDArray[np.object_]]:
     """The iteration of each launch, -1 for none and for warm-up; whether it has one; and paths within the iteration.
 
-    It is the iteration whose range the launch's own lies in. A launch that belongs to a range of another domain, or
-    to none, goes by the time at which it runs.
+    A launch that belongs to a range of another domain, or to none, goes by the time at which it runs.
     """
     iterations = analysis.iterations[analysis.iterations["gpu"] == gpu].sort_values("range")
     instances = _instances(analysis, gpu).loc[iterations["range"]]

@@ -50,7 +50,7 @@ def find_slots(launches: pd.DataFrame) -> pd.DataFrame:
 
 
 def _hash(kernel: Ints, first: Ints, length: Ints) -> npt.NDArray[np.uint64]:
-    """A number for each sequence of kernels, which is the same for the same sequence."""
+    """A number for each sequence of kernels."""
     if not len(kernel):
         return np.empty(0, dtype=np.uint64)
     position = (np.arange(len(kernel)) - np.repeat(first, length)).astype(np.uint64)
@@ -61,7 +61,7 @@ def _hash(kernel: Ints, first: Ints, length: Ints) -> npt.NDArray[np.uint64]:
 
 
 def _typical(path: Ints, sequence: npt.NDArray[np.uint64], length: Ints) -> Ints:
-    """For each path the number of the first sequence that is as most are."""
+    """For each path the first sequence that is as most are."""
     frame = pd.DataFrame({"path": path, "sequence": sequence, "length": length})
     count = frame.groupby(["path", "sequence"])["length"].transform("size")
     off = (frame["length"] - frame.groupby("path")["length"].transform("median")).abs()

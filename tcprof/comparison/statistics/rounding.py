@@ -16,11 +16,7 @@ ROUNDED_QUANTITIES = ("tensor_active_mean_pct", "tensor_active_s")
 
 
 def rounding_of(value: Floats, mean_pct: Floats) -> Slack:
-    """How far the truth may lie below and above a figure that was taken from whole percentages.
-
-    Args:
-        value: The figure: mean Tensor Active, or what is in proportion to it.
-    """
+    """How far the truth may lie below and above rounded mean Tensor Active, or what is in proportion to it."""
     per_point = np.divide(value, mean_pct, out=np.zeros_like(value), where=mean_pct > 0)
     return np.minimum(MOST_BELOW_PCT * per_point, value), MOST_ABOVE_PCT * per_point
 

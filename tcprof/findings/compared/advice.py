@@ -1,4 +1,4 @@
-"""Advice on the two sides of a comparison: what of the baseline's is gone, and what was won; and conditions on it."""
+"""Advice on the two sides of a comparison: what of the baseline's is gone, and what was won."""
 
 import math
 from collections.abc import Sequence
@@ -7,37 +7,24 @@ from dataclasses import dataclass
 from tcprof import units
 from tcprof.analysis.replay.windows import measure_length
 from tcprof.comparison import Comparison, Side
-from tcprof.comparison.gate.judge import Found, Judgement, Verdict
-from tcprof.comparison.gate.parse import FINDING, Condition, wrong_condition
 from tcprof.findings.advise import advise
 from tcprof.findings.pricing.advice import Advice, describe_gain
 from tcprof.findings.rules import rules_of_findings
 
 _MOST_NEW = 3  # findings of the new side, in a line
-_NOTHING = Found(math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True)
 class ComparedAdvice:
-    """Advice on the baseline, and what became of it; or what the new side has instead.
-
-    Attributes:
-        gpu: Number of the GPU.
-        rule: The rule that found it.
-        sentence: What it found.
-        predicted: What it was expected to win on the baseline, in words; empty for what is new.
-        is_gone: Whether the new side has no such advice.
-        is_new: Whether the baseline has none.
-        left: What it is expected to win on the new side, in words; empty where it is gone, or without a price there.
-    """
+    """Advice on the baseline, and what became of it; or what the new side has instead."""
 
     gpu: int
     rule: str
     sentence: str
-    predicted: str
-    is_gone: bool
-    is_new: bool
-    left: str
+    predicted: str  # what it was expected to win on the baseline, in words; empty for what is new
+    is_gone: bool  # whether the new side has no such advice
+    is_new: bool  # whether the baseline has none
+    left: str  # what it is expected to win on the new side, in words; empty where it is gone, or without a price there
 
     @property
     def now(self) -> str:
@@ -112,29 +99,12 @@ def list_names() -> tuple[str, ...]:
     return tuple(rules_of_findings())
 
 
-def check_condition(condition: Condition) -> None:
-    """Refuse a condition on a finding that there is not.
-
-    Raises:
-        UsageError: No rule has findings of that name.
-    """
-    if condition.quantity == FINDING and condition.path not in list_names():
-        at = condition.text.find(condition.path or "")
-        what = f"no finding is called {condition.path!r}"
-        raise wrong_condition(condition.text, at, what, f"Findings: {', '.join(list_names())}.")
-
-
-def judge_finding(condition: Condition, side: Side) -> Judgement:
-    """Whether a side has a finding: fail where all of its recordings do, pass where none does."""
-    count, name = len(side.recordings), condition.path or ""
-    named = ([each for each in advise(one) if each.rule == name and _counts(each)] for one in side.recordings)
-    known = [of_recording[0] for of_recording in named if of_recording]
-    verdict: Verdict = "pass" if not known else "fail" if len(known) == count else "inconclusive"
-    reason = known[0].sentence if known else "not found"
-    if verdict == "inconclusive":
-        reason = f"in {len(known)} of {count} recordings: {reason}"
-    gpu = known[0].gpu if known else 0
-    return Judgement(condition, gpu, 1, name, _NOTHING, _NOTHING, verdict, "", reason)
+def findings_by_name(side: Side) -> list[dict[str, tuple[int, str]]]:
+    """GPU and sentence of the findings of each recording of a side, by name; of one name the best."""
+    return [
+        {each.rule: (each.gpu, each.sentence) for each in reversed(advise(one)) if _counts(each)}
+        for one in side.recordings
+    ]
 
 
 def _counts(advice: Advice) -> bool:

@@ -68,7 +68,6 @@ def _changed(row: Row, per: str = "") -> str:
 
 
 def _not_shown(row: Row, name: str, unit: str) -> str:
-    """What is said of times that are known, of which no difference is shown."""
     times = _times(row)
     if row["verdict"] == EQUAL:
         return f"Both take the same time per {unit}: {units.format_ns(row['new'])}."
@@ -94,7 +93,6 @@ def _survives(row: Row) -> tuple[str, ...]:
 
 
 def _advice(row: Row) -> str:
-    """What would decide it."""
     needed = row["needed_count"]
     if math.isnan(needed):
         return "Record each side several times: tcprof profile --repeat 5."

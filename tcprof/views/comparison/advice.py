@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.findings.compared.advice import ComparedAdvice, describe_won
-from tcprof.views.cells import word_cell
-from tcprof.views.document import Heading, Notes, Row, Section, Table
+from tcprof.views.document import Notes, Section
+from tcprof.views.tables import Heading, Row, Table, word_cell
 
 _HEADINGS = (
     Heading("finding", words=True),

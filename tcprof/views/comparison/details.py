@@ -16,12 +16,11 @@ from tcprof.views.comparison.kernels import MOST_KERNELS, describe_kernels, list
 from tcprof.views.comparison.modules import MEANING, list_module_changes
 from tcprof.views.comparison.quantities import list_quantities
 from tcprof.views.comparison.ranges import NOTE, list_range_changes
-from tcprof.views.comparison.roofline_figure import MOST_MOVED, figure_moved, list_moved
+from tcprof.views.comparison.roofline import MOST_MOVED, figure_moved, list_moved
 from tcprof.views.comparison.series import BETTER_COLOR, WORSE_COLOR
 from tcprof.views.comparison.sides import shared_gpus, title_of
-from tcprof.views.comparison.typical_step_figure import MOST_JOINED, figure_typical_step
-from tcprof.views.comparison.waterfall import list_parts
-from tcprof.views.comparison.waterfall_figure import figure_waterfall
+from tcprof.views.comparison.typical_step import MOST_JOINED, figure_typical_step
+from tcprof.views.comparison.waterfall import figure_waterfall, list_parts
 from tcprof.views.document import Figure, Notes, Part, Section
 from tcprof.views.paths import MOST_ROWS
 from tcprof.views.recording.facts import gpu_title_of_several

@@ -10,11 +10,10 @@ from tcprof.comparison.waterfall import part_of_kernel
 from tcprof.findings.compared.rows import iteration_name
 from tcprof.frames import KERNEL_CHANGES
 from tcprof.untrusted import one_line
-from tcprof.views.cells import heading, number_cell, sort_key, word_cell
 from tcprof.views.comparison.waterfall import part_label
-from tcprof.views.document import BECAME, Cell, Heading, Row, Table
 from tcprof.views.paths import LONGEST_NAME
 from tcprof.views.recording.kernels import SHORT_NAME, fitted_cell
+from tcprof.views.tables import BECAME, Cell, Heading, Row, Table, heading, number_cell, sort_key, word_cell
 
 MOST_KERNELS = 500
 _LONGEST_FILE = 80

@@ -14,8 +14,7 @@ from tcprof.findings.notes import as_sentence
 from tcprof.findings.pricing.advice import NOTABLE_PCT, Advice, Gain, Option, describe_futile, describe_gain
 from tcprof.findings.words import name_gpus
 from tcprof.frames import ADVICE
-from tcprof.views.document import Code, Document, Notes, Part, Section
-from tcprof.views.glance import Lead, Leads
+from tcprof.views.document import Code, Document, Lead, Leads, Notes, Part, Section
 from tcprof.views.recording.facts import describe_base, describe_recording, document_data
 from tcprof.views.selection import kernel_names, link, module_names, range_names
 

@@ -17,7 +17,7 @@ from tcprof.findings.iterations import measure_iterations
 from tcprof.findings.words import class_title
 from tcprof.frames import HEADLINE
 from tcprof.untrusted import one_line
-from tcprof.views.drawing import Icicle
+from tcprof.views.document import Icicle
 from tcprof.views.figures.lanes import UNKNOWN_COLOR, scale_colors
 from tcprof.views.figures.time_classes import text_on
 from tcprof.views.paths import shorten

@@ -11,10 +11,9 @@ from tcprof.findings import Findings, summarize_checks, why_no_kernels
 from tcprof.findings.modules import has_useful
 from tcprof.findings.notes import as_sentence, describe_peaks, has_kernels
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL, RANGES, Column
-from tcprof.views.cells import heading
-from tcprof.views.choices import ROWS_SHOWN
-from tcprof.views.document import Cell, Document, Heading, Notes, Row, Table
-from tcprof.views.paths import LEFT_OUT, MOST_ROWS, column_cell, interval_cell, keep_largest, path_rows, time_cell
+from tcprof.views import ROWS_SHOWN
+from tcprof.views.document import Document, Notes
+from tcprof.views.paths import LEFT_OUT, MOST_ROWS, keep_largest, path_rows
 from tcprof.views.recording.facts import (
     describe_base,
     describe_recording,
@@ -23,6 +22,7 @@ from tcprof.views.recording.facts import (
     gpu_title,
     gpu_title_of_several,
 )
+from tcprof.views.tables import Cell, Heading, Row, Table, column_cell, heading, interval_cell, time_cell
 
 # The window that figures are taken over, which comes first.
 _WINDOW_COLUMNS = {"gpu": "gpu_window_ns", "host": "host_ns", "busy": "busy_ns"}

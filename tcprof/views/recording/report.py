@@ -9,7 +9,7 @@ from tcprof.findings.notes import describe_peaks
 from tcprof.memory import return_freed_memory
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Figure, Notes, Part, Section
-from tcprof.views.figures.time_bars import figure_time_classes
+from tcprof.views.figures.time_classes import figure_time_classes
 from tcprof.views.recording.advice import list_leads, view_sections
 from tcprof.views.recording.facts import (
     SOURCE_NOTES,

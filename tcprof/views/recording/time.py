@@ -13,11 +13,10 @@ from tcprof.findings.checks import describe_clocks
 from tcprof.findings.notes import name_iterations
 from tcprof.frames import HEADLINE, LEDGER, TIMELINE
 from tcprof.untrusted import one_line
-from tcprof.views.cells import heading, sort_key, word_cell
-from tcprof.views.choices import ROWS_SHOWN
-from tcprof.views.document import Cell, Document, Notes, Row, Table
+from tcprof.views import ROWS_SHOWN
+from tcprof.views.document import Document, Notes
 from tcprof.views.figures.time_classes import shown_classes
-from tcprof.views.paths import LEFT_OUT, MOST_ROWS, keep_longest, path_rows, time_cell
+from tcprof.views.paths import LEFT_OUT, MOST_ROWS, keep_longest, path_rows
 from tcprof.views.recording.facts import (
     describe_base,
     describe_recording,
@@ -26,6 +25,7 @@ from tcprof.views.recording.facts import (
     gpu_title_of_several,
 )
 from tcprof.views.recording.kernels import describe_fit
+from tcprof.views.tables import Cell, Row, Table, heading, sort_key, time_cell, word_cell
 
 NOTABLE_PCT = 1.0  # entries of the ledger below this are not worth a remedy
 # On a narrow terminal; the last one first.

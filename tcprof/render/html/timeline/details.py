@@ -30,11 +30,7 @@ Header = dict[str, Any]
 
 
 def add_launches(store: ArrayStore, work: pd.DataFrame) -> Header:
-    """When each activity was launched, by their order: in steps behind the first launch, as what it is above the last.
-
-    Args:
-        work: The bars of the work of a GPU, with ``launched_ns``, negative where that is unknown.
-    """
+    """When each activity was launched, in order: steps behind the first launch, as differences."""
     launched = work["launched_ns"].to_numpy(np.int64)
     known = launched >= 0
     first = int(launched[known].min()) if known.any() else 0

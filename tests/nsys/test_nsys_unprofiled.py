@@ -9,7 +9,6 @@ import pytest
 
 import tcprof
 from tcprof.findings.recording_cost import measure_cost
-from tcprof.record import unprofiled as alone
 from tcprof.record.program import find_program
 from tcprof.record.unprofiled import run_unprofiled
 
@@ -94,7 +93,7 @@ def test_several_recordings_share_one_run(run, machine: Path) -> None:
 
 @pytest.mark.slow
 def test_a_program_that_took_over_a_minute_is_run_again_only_if_asked(run, machine: Path, monkeypatch) -> None:
-    monkeypatch.setattr(alone, "LONGEST_S", 0.001)
+    monkeypatch.setattr("tcprof.unprofiled.LONGEST_S", 0.001)
     assert run("profile", "--gpus", "none", "train.py") == 0
     assert runs(machine) == ["False"]
     assert run("profile", "--gpus", "none", "--force", "--unprofiled", "train.py") == 0
@@ -154,7 +153,7 @@ def test_python_runs_the_program_alone_as_the_command_does(machine: Path) -> Non
 
 @pytest.mark.slow
 def test_python_can_leave_it_out_and_warns_of_one_that_failed(machine: Path) -> None:
-    tcprof.profile(["train.py"], "other", gpus="none", alone=False)
+    tcprof.profile(["train.py"], "other", gpus="none", unprofiled=False)
     assert runs(machine) == ["False"]
     with pytest.warns(UserWarning, match="exit status 9: this run is not compared"):
         failed = tcprof.profile(["train.py", "sys.exit(9)"], "failed", gpus="none")

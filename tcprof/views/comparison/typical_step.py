@@ -17,10 +17,8 @@ from tcprof.findings.words import class_title
 from tcprof.views.comparison.series import LONGEST_NAME, RECEDED, SIDE_COLORS
 from tcprof.views.comparison.waterfall import part_label
 from tcprof.views.figures.curves import tensor_axis
-from tcprof.views.figures.lanes import BAR_OUTLINE, BAR_TEXT, label, scale_colors
-from tcprof.views.figures.panels import GRID, base_layout
-from tcprof.views.figures.plain import PlotlyFigure
-from tcprof.views.figures.ticks import unit_ticks
+from tcprof.views.figures.lanes import BAR_OUTLINE, BAR_TEXT, scale_colors
+from tcprof.views.figures.plain import GRID, PlotlyFigure, base_layout, label, unit_ticks
 from tcprof.views.figures.time_classes import CLASS_COLORS
 
 MOST_JOINED = 60

@@ -2,12 +2,9 @@
 
 import numpy as np
 
-from tcprof.analysis import Analysis
+from tcprof.analysis.analysis import Analysis
 from tcprof.analysis.picking import rows_of_gpu
 from tcprof.arrays import Floats, Ints
-from tcprof.views.figures.curves import Metric
-
-FLOP_RATE = Metric("Tensor FLOP/s", (), "#8C6BB1")
 
 
 def flop_rate(analysis: Analysis, gpu: int, start: Ints, end: Ints) -> Floats:

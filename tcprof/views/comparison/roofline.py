@@ -14,8 +14,7 @@ from tcprof.comparison import Comparison
 from tcprof.findings.compared.rows import side_names
 from tcprof.views.comparison.series import LONGEST_NAME, SIDE_COLORS
 from tcprof.views.figures.circles import as_table, size_circles
-from tcprof.views.figures.lanes import label
-from tcprof.views.figures.plain import PlotlyFigure
+from tcprof.views.figures.plain import PlotlyFigure, label
 from tcprof.views.figures.roofline import add_limits, layout_of, name_precision
 
 MOST_MOVED = 60  # kernels of a side: those that take most; more lines would hide each other
