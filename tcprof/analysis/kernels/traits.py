@@ -1,5 +1,6 @@
 """What else kernels' names tell, a column each: what advice depends on beside the columns of ``read_names``."""
 
+import math
 import re
 from functools import lru_cache
 
@@ -64,3 +65,9 @@ def function_name(name: str) -> str:
     """The function alone, as Nsight Compute's ``--kernel-name`` takes it; empty where there is none."""
     found = _FUNCTION.search(name)
     return found[0] if found else ""
+
+
+def count_blocks(geometry: str) -> float:
+    """The blocks of a grid, as in ``launch_geometry``; NaN where it was not read."""
+    grid = geometry.partition(" ")[0].split("x")
+    return math.prod(map(float, grid)) if len(grid) == 3 else math.nan

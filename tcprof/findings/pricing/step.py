@@ -12,7 +12,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.kernels.names import parse_name
-from tcprof.analysis.kernels.traits import read_traits
+from tcprof.analysis.kernels.traits import count_blocks, read_traits
 from tcprof.analysis.picking import pick_rows, rows_of_gpu
 from tcprof.analysis.replay.host import LAUNCHES, WORK, Host, Pair, find_host, launching_time
 from tcprof.analysis.replay.replay import Replay, make_replay
@@ -86,7 +86,7 @@ class Step:
 
     @cached_property
     def chip(self) -> Chip:
-        """What is known of the chip."""
+        """What is known of it."""
         return find_chip(str(self.gpu_row["chip"]), str(self.gpu_row["name"]))
 
     @cached_property
@@ -116,17 +116,16 @@ class Step:
             exposed_ns=sums["sum"],
             launches=sums["size"],
             work=[parse_name(name).work for name in rows["name"]],
-            blocks=[_count_blocks(str(geometry)) for geometry in rows["launch_geometry"]],
+            blocks=[count_blocks(str(geometry)) for geometry in rows["launch_geometry"]],
         )
         return rows.join(read_traits(rows["name"])).sort_values("exposed_ns", ascending=False)
 
     @cached_property
     def copies(self) -> pd.DataFrame:
         """The GPU's copies, as ``tcprof.frames.ACTIVITIES``, with their ``exposed_ns`` in all steps."""
-        is_copy = (
-            (self.analysis.activities["gpu"] == self.gpu) & (self.analysis.activities["kind"] == "memcpy")
-        ).to_numpy()
-        return self.analysis.activities[is_copy].assign(exposed_ns=self.exposure.exposed_ns[is_copy])
+        activities = self.analysis.activities
+        is_copy = ((activities["gpu"] == self.gpu) & (activities["kind"] == "memcpy")).to_numpy()
+        return activities[is_copy].assign(exposed_ns=self.exposure.exposed_ns[is_copy])
 
     @cached_property
     def communication_ns(self) -> float:
@@ -139,7 +138,7 @@ class Step:
         return bool(self.kernels["is_of_framework"].any())
 
     def share_pct(self, time_ns: float) -> float:
-        """A time as a share of the step."""
+        """Of the step."""
         return 100 * time_ns / self.length_ns
 
     def tell_share(self, time_ns: float) -> str:
@@ -177,9 +176,9 @@ class Step:
         """What less kernel time wins: no more than the CPU's own time leaves.
 
         Args:
-            saved_ns: Exposed time of kernels that a step saves; at the least, what communication beside them leaves.
+            saved_ns: Exposed time of kernels; at the least, what communication beside them leaves.
             cpu: How many times as long the CPU then takes: most, likely and least.
-            spared_ns: CPU time, as recorded, that is known to be saved: what idle time it makes is saved, too.
+            spared_ns: CPU time, as recorded, that is saved: what idle time it makes is saved, too.
             waits: Whether the CPU still waits for the GPU.
         """
         saved_ns = (min(saved_ns[0], saved_ns[0] * self.exposure.certain), *saved_ns[1:])
@@ -206,9 +205,6 @@ class Step:
 
         Not the time in which the CPU neither launches nor waits, which is as long for each sample where it loads them:
         all of it at the least, likely what is in ranges that launch nothing.
-
-        Args:
-            saved_ns: Exposed time of a sample's kernels that is saved.
         """
         work = self.host.idle_ns[WORK]
         loading = (work, work - self.host.work_of_launching_ns, 0.0)
@@ -231,12 +227,9 @@ class Step:
         return self._price(gain)
 
     def price_launches(self, shares: Levels, of_busy: Levels, more_ns: float) -> Gain:
-        """What fewer launches win: a part of the idle time that is left without recording, when all other idle time is.
+        """What fewer launches win: shares of the idle time that is left without recording, when all other idle time is.
 
-        Args:
-            shares: Of that time, what is removed.
-            of_busy: The same of the GPU's own.
-            more_ns: Other idle time that is removed at the most.
+        And of the time in which the GPU works, ``of_busy``; at the most ``more_ns`` of other idle time as well.
         """
         others = self.idle_ns - self.host.idle_ns[LAUNCHES]
 
@@ -249,11 +242,9 @@ class Step:
         return self._price(gain)
 
     def price_waits(self, shares: Levels, cpu: Levels = ALL) -> Gain:
-        """What a CPU wins that does not wait for the GPU; without a price where steps cannot be played again.
+        """What a CPU wins that does not wait, by the shares of waits that can be removed; ``cpu`` as above.
 
-        Args:
-            shares: Of the waits, those that can be removed.
-            cpu: How many times as long the CPU then takes: most, likely and least.
+        Without a price where steps cannot be played again.
         """
         replay = self.replay
         if replay is None:
@@ -271,20 +262,12 @@ class Step:
         return make_replay(self.analysis, self.gpu, self.windows) if self.name and self.cpu_ns > 0 else None
 
     def _price(self, gain: _Pricing) -> Gain:
-        """The lowest of low, the likely, and the highest of high gains over what recording may cost.
-
-        Each is a share of the step as long as it is then.
-        """
+        """The lowest of low, the likely, and the highest of high gains over what recording may cost."""
         found = np.array([[gain(level, tracing) for tracing in self.tracing] for level in range(3)])
         won_ns = np.where(np.abs(found[..., 0]) < 1, 0.0, found[..., 0])  # less than 1 ns is rounding
         shares = 100 * won_ns / found[..., 1]
         base = Gain(step_ns=self.alone_ns[self.tracing[1]], of="the step" if self.name else "all work")
         return base.with_shares([shares[0].min().item(), shares[1, 1].item(), shares[2].max().item()])
-
-
-def _count_blocks(geometry: str) -> float:
-    grid = geometry.partition(" ")[0].split("x")
-    return math.prod(map(float, grid)) if len(grid) == 3 else math.nan
 
 
 def measure_step(analysis: Analysis, gpu: int) -> Step | None:
@@ -293,12 +276,9 @@ def measure_step(analysis: Analysis, gpu: int) -> Step | None:
     if activities.empty:
         return None
     start, end = (activities[name].to_numpy(np.int64) for name in ("start_ns", "end_ns"))
-    found = find_windows(analysis, gpu)
-    if found is None:
-        name, count = "", 1
-        windows, on_cpu = (start[:1], end.max(keepdims=True)), launching_time(analysis, activities)
-    else:
-        name, count, windows, on_cpu = found
+    whole = start[:1], end.max(keepdims=True)
+    steps = find_windows(analysis, gpu)
+    name, count, windows, on_cpu = steps or ("", 1, whole, launching_time(analysis, activities))
     _, first, last = union(np.zeros_like(windows[0]), *windows)
     inside = StepFunction(first, last, np.ones(len(first)))
     _, *busy = union(np.zeros_like(start), start, end)
