@@ -15,18 +15,18 @@ from tcprof.findings.verdict import judge_capture, judge_iterations
 from tcprof.findings.words import IDLED, NOTHING_TRACED
 from tcprof.frames import plain_texts
 
+MOST_GPUS = 16  # more than a machine has today; a page has figures, a timeline and tables of each
+
 
 @dataclass(frozen=True)
 class GpuFindings:
     """What the figures of one GPU say.
 
     Attributes:
-        gpu: Number of the GPU.
         headline: The verdict in two short sentences, or three.
         measured: What these and the figures beside them are over.
         sentences: The verdict at length, the most important sentence first.
-        checks: What was checked before the figures can be trusted.
-        figures: The figures of its iterations that the verdict rests on; None where it rests on the whole capture.
+        figures: Of the iterations that the verdict rests on; None where it rests on the whole capture.
         idle_is_known: Whether the GPU did nothing where nothing was traced.
         where: How busy the Tensor Cores were in the ranges of an iteration; empty where these do not tell.
     """
@@ -101,11 +101,8 @@ def judge(analysis: Analysis, gpu: int | None = None) -> Findings:
         else:
             sentences = judge_iterations(analysis, number, figures, idled)
             headline = say_iterations(analysis, figures, idled)
-        measured, checks = (
-            describe_measured(analysis, number, figures),
-            list_checks(analysis, row, figures, bool(faults)),
-        )
-        where = say_where(analysis, number, figures)
+        measured, where = describe_measured(analysis, number, figures), say_where(analysis, number, figures)
+        checks = list_checks(analysis, row, figures, bool(faults))
         found.append(GpuFindings(number, headline, measured, sentences, checks, figures, idled == IDLED, where))
     return Findings(tuple(found), (*faults, *find_cautions(analysis)))
 
@@ -127,9 +124,6 @@ def summarize_checks(checks: Sequence[Check]) -> list[str]:
         where = f"GPU {check.gpu}: " if several else ""
         lines.append(f"Check: {where}{check.name} ({check.spoken}): {check.sentence}.")
     return lines
-
-
-MOST_GPUS = 16  # more than a machine has today; a page has figures, a timeline and tables of each
 
 
 def keep_busiest(analysis: Analysis, findings: Findings) -> tuple[Analysis, Findings]:
