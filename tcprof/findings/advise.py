@@ -32,11 +32,11 @@ def advise(analysis: Analysis) -> tuple[Advice, ...]:
 def _find(analysis: Analysis) -> tuple[Advice, ...]:
     if analysis.kernel_instances.empty:
         return ()
-    rules, steps = rules_of_findings(), measure_steps(analysis)
+    steps = measure_steps(analysis)
     own = {gpu: share_idle_time(step, apply_rules(step)) for gpu, step in steps.items()}
     found: list[Advice] = []
-    for gpu, advices in price_together(steps, own, rules).items():
-        of_gpu = (*find_all_well(steps[gpu], advices, rules), *advices)
+    for gpu, advices in price_together(steps, own, rules_of_findings()).items():
+        of_gpu = (*find_all_well(steps[gpu], advices), *advices)
         found += [_without_futile_code(each, steps[gpu].is_of_framework) for each in of_gpu]
     steps.clear()  # each has all of them beside it: else their launches would be kept until cycles are looked for
     return tuple(sorted(join_alike(sorted(found, key=_order)), key=_order))

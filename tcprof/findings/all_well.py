@@ -8,26 +8,23 @@ is no fault of the program.
 Why: that, too, is an answer: how far the step is from the chip's best, and that no change known here is worth a day.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from tcprof import units
 from tcprof.findings.iterations import MUCH_OUTSIDE_PCT, measure_outside
-from tcprof.findings.pricing.advice import MEDIUM, Advice, Rule
+from tcprof.findings.pricing.advice import MEDIUM, Advice
 from tcprof.findings.pricing.builders import about_kernels, make_advice
 from tcprof.findings.pricing.multi_gpu import waiting_ns
 from tcprof.findings.pricing.step import Step
+from tcprof.findings.rules import rules_of_findings
 
 LEAST_BUSY_PCT = 90.0
 _COUNTED = 0.5  # of the kernels' time: by their names alone not enough is known
 
 
-def find_all_well(step: Step, found: Sequence[Advice], rules: Mapping[str, Rule]) -> list[Advice]:
-    """That nothing is worth a day, with the distance to the chip's best; nothing where that is not so, or not known.
-
-    Args:
-        found: What the rules have found in it.
-        rules: By the names of findings.
-    """
+def find_all_well(step: Step, found: Sequence[Advice]) -> list[Advice]:
+    """That nothing is worth a day, with the distance to the chip's best; nothing where that is not so, or not known."""
+    rules = rules_of_findings()
     if any(each.gain.is_notable or (not each.gain.is_known and rules[each.rule].of_program) for each in found):
         return []
     if step.name and not measure_outside(step.analysis, step.gpu)[0] < MUCH_OUTSIDE_PCT:
