@@ -16,6 +16,7 @@ from tcprof.findings.pricing.step import Levels, Step
 ATTENTION, _ELEMENT_WISE = "attention", "element-wise kernels"
 # What the kernels of an Adam that loops stand for: of the 84 bytes a parameter they move 44.
 ALL_OF_LOOPED = 84 / 44
+_OF_PARAMETER = 8  # launches of AdamW for a parameter
 HALVES = ("fp16", "bf16", "fp16/bf16")
 NOTABLE_SHARE_PCT = 1.0  # of a step
 SLOW_SHARE = 2 / 3  # of the rate that others reach: below it a product is slow
@@ -43,6 +44,15 @@ FP16_CODE = (
     "# Lightning: Trainer(precision='16-mixed')",
     "# Keras: keras.mixed_precision.set_global_policy('mixed_float16')",
 )
+
+
+def find_looped(step: Step) -> pd.DataFrame:
+    """Launches of an optimizer that loops over the parameters: those told by their names, and what lies between two."""
+    is_looped = step.kernels["is_looped_optimizer"].loc[step.launches["kernel"]].to_numpy()
+    place = np.arange(len(is_looped))
+    before = np.maximum.accumulate(np.where(is_looped, place, -_OF_PARAMETER))
+    after = np.minimum.accumulate(np.where(is_looped, place, len(place) + _OF_PARAMETER)[::-1])[::-1]
+    return step.launches[after - before <= _OF_PARAMETER]
 
 
 def find_products(step: Step, *precisions: str) -> pd.DataFrame:

@@ -21,12 +21,12 @@ from tcprof.analysis.kernels.names import GRAPH
 from tcprof.findings.pricing.advice import Advice, Rule
 from tcprof.findings.pricing.builders import advise_on_kernels, describe_bytes, save, time_of
 from tcprof.findings.pricing.calibration import MEASURED
-from tcprof.findings.pricing.products import find_between_products
+from tcprof.findings.pricing.products import find_between_products, find_looped
 from tcprof.findings.pricing.step import Step
 
 RULE = Rule(("fusion",))
 LEAST_PCT, FEWEST = 10.0, 10  # share of a step, and kernels in it
-_FUSED = "fused kernels"
+_FUSED, _ROUNDING_NS = "fused kernels", 1.0
 _WORKS = ("element-wise kernels", "normalization", "copies and casts", "reductions", "softmax")
 _CODE = ("model = torch.compile(model)", "# JAX: jax.jit around the whole step, optimizer included")
 
@@ -42,8 +42,10 @@ def find(step: Step) -> list[Advice]:
     # Of what is indexed the places are not known before: a compiler makes these no smaller.
     is_left = ~kernels["is_looped_optimizer"] & kernels["is_pytorch_native"] & ~kernels["is_indexed"]
     rows = kernels[is_between & is_left].copy()
-    rows["exposed_ns"] -= of_attention.reindex(rows.index).fillna(0.0)
-    rows = rows[rows["exposed_ns"] > 0].sort_values("exposed_ns", ascending=False)
+    of_loop = find_looped(step).groupby("kernel")["exposed_ns"].agg(["sum", "size"]).reindex(rows.index).fillna(0.0)
+    rows["exposed_ns"] -= of_attention.reindex(rows.index).fillna(0.0) + of_loop["sum"] / step.count
+    rows["launches"] -= of_loop["size"] / step.count
+    rows = rows[rows["exposed_ns"] > _ROUNDING_NS].sort_values("exposed_ns", ascending=False)
     time = time_of(rows)
     if step.share_pct(time) < LEAST_PCT or rows["launches"].sum() < FEWEST:
         return []
