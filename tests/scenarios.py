@@ -138,12 +138,12 @@ def dependent(seed: int, number: int = 64) -> World:
     return steps(seed, number, kernels=[replace(kernel, early_us=(1, 4)) for kernel in draw(seed, us=(3, 60))])
 
 
-def some_wait(seed: int) -> World:
+def some_wait(seed: int, number: int = 12) -> World:
     """Of three kernels one waits, one starts at once, and one is not dependent."""
     kernels = [
         replace(kernel, early_us=(1, 4) if i % 3 else (0, 0), waits=i % 3 == 1) for i, kernel in enumerate(draw(seed))
     ]
-    return steps(seed, kernels=kernels)
+    return steps(seed, number, kernels=kernels)
 
 
 def twins(seed: int, number: int = 12) -> World:
