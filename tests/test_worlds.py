@@ -135,10 +135,11 @@ def test_intervals_of_short_ranges_hold(kernels: bool, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "number"), [(dependent, 12), (some_wait, 12), *slow([(steps, 64), (dependent, 64), (some_wait, 64)])]
+    ("make", "number", "half"),
+    [(dependent, 12, 6), (some_wait, 12, 1.2), *slow([(steps, 64, 0.15), (dependent, 64, 4), (some_wait, 64, 1)])],
 )
 def test_intervals_of_ranges_hold_where_launches_overlap(
-    make: Callable[[int, int], World], number: int, tmp_path: Path
+    make: Callable[[int, int], World], number: int, half: float, tmp_path: Path
 ) -> None:
     """Windows begin while the launch before still counts, and end while the one behind may."""
     found = []
@@ -150,7 +151,7 @@ def test_intervals_of_ranges_hold_where_launches_overlap(
     ranges = ranges[ranges["counts"] & (ranges["what"] == "range")]
     assert len(ranges) >= 40
     assert ranges["held"].mean() >= COVER
-    assert (ranges["tensor_active_high_pct"] - ranges["tensor_active_low_pct"]).median() < 2 * ranges["error"].max()
+    assert (ranges["tensor_active_high_pct"] - ranges["tensor_active_low_pct"]).median() < 2 * half
 
 
 @pytest.mark.parametrize("steps_taken", [12, *slow([64])])
