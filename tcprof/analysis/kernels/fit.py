@@ -83,7 +83,19 @@ class Fit:
 
 @dataclass(frozen=True)
 class _Solution:
-    """The last pass: the parts' values, what they follow from, how much launches may count early, and how they vary."""
+    """The last pass: the parts' values, and what they follow from.
+
+    Attributes:
+        parts: The values.
+        precision: Of these.
+        right: The right-hand sides.
+        noise: Covariance of the rows.
+        residual: What is left over of each.
+        early: See ``Fit``.
+        blur: How many times as large as assumed the variance at borders inside of launches is, where it is more. Then
+            the launches' own times are off, which no number of samples averages away.
+        learn_variation: How launches vary.
+    """
 
     parts: Floats
     precision: Precision
@@ -91,6 +103,7 @@ class _Solution:
     noise: Noise
     residual: Floats
     early: Floats
+    blur: float
     learn_variation: Callable[[], Floats]
 
 
@@ -169,9 +182,9 @@ def _reweighted(
     rate: Floats = np.full(len(duration), 0.3 * highest)
     variation, trust = np.full(len(duration), START), np.ones(int(design.stretch[-1]) + 1)
     stretch_of_cluster = design.stretch[run_starts(design.cluster)]
-    common = ahead = None
+    common, ahead, blur = None, None, 1.0
     for number in range(passes):
-        borders = _border_variance(design, ((rate + BORDER_FLOOR * highest) * border_ns) ** 2)
+        borders = _border_variance(design, blur * ((rate + BORDER_FLOOR * highest) * border_ns) ** 2)
         varied = variation * (rate * duration) ** 2
         diagonal = borders[0] + borders[1] + reading / trust[design.stretch] + design.squares @ varied
         noise = Noise(diagonal, np.where(design.adjacent, borders[0], 0.0))
@@ -185,6 +198,7 @@ def _reweighted(
         if number == passes - 1:
             break
         variation = learn()
+        blur = max(1.0, blur * noise.border_misfit(residual, borders[0] + borders[1]))
         of_cluster = design.cluster_squares @ (variation * count**2)
         expected = np.bincount(design.stretch, reading) + np.bincount(stretch_of_cluster, of_cluster, len(trust))
         if number == passes - 2:  # only the last solution's errors are asked for
@@ -193,7 +207,7 @@ def _reweighted(
             if unit is not None:
                 common = hstack([common, _common_rounding(targets[:, 0], targets[:, 0] - residual, unit)], format="csr")
         trust = (DEGREES + 1) / (DEGREES + np.bincount(design.stretch, residual) ** 2 / expected)
-    solution = _Solution(parts, precision, right, noise, residual, np.zeros(len(duration)), learn)
+    solution = _Solution(parts, precision, right, noise, residual, np.zeros(len(duration)), blur, learn)
     return solution if ahead is None or not ahead.shape[1] else _corrected(solution, design, ahead, of_common)
 
 
@@ -260,4 +274,4 @@ def _uncertainty(
     late = sum_parts(design, parts, kinds) * late_ns
     others = sum_parts(design, precision.solve(solution.right[:, 1:]), kinds)
     bias, common = others[:, 0], others[:, 1:]
-    return assumed + misfit + np.outer(late, late) + common @ common.T, bias, float(late_ns)
+    return solution.blur * (assumed + misfit) + np.outer(late, late) + common @ common.T, bias, float(late_ns)
