@@ -110,7 +110,7 @@ def _references(case: Case, analysis: Analysis) -> pd.DataFrame:
 def _sampled_cycles(analysis: Analysis) -> float:
     """The tensor cycles of all samples under at least one launch."""
     samples, total = analysis.samples, 0.0
-    for gpu, launched in analysis.launched.groupby("gpu"):
+    for gpu, launched in analysis.kernel_instances.groupby("gpu"):
         activity = analysis.activities.iloc[launched["activity"].to_numpy()]
         low, high = np.sort(activity["start_ns"].to_numpy()), np.sort(activity["end_ns"].to_numpy())
         mine = samples[samples["gpu"] == gpu]

@@ -38,7 +38,10 @@ def read(recording: Path, kernels: bool) -> None:
     seconds = time.process_time() - start
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     found = {"seconds": seconds, "megabytes": megabytes, "samples": len(analysis.samples)}
-    found |= {"launches": len(analysis.launched), "classes": analysis.launched["kernel_class"].nunique()}
+    found |= {
+        "launches": len(analysis.kernel_instances),
+        "classes": analysis.kernel_instances["kernel_class"].nunique(),
+    }
     print(json.dumps(found))
 
 

@@ -16,8 +16,8 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from tcprof.nsys.report import ReportFiles
 from tcprof.record.command import RecordOptions
-from tcprof.record.nsys.report import ReportFiles
 from tcprof.record.plan import Plan, plan_recording
 from tcprof.record.program import annotated
 

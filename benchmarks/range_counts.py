@@ -48,7 +48,7 @@ def read_counted(csv: Path, names: Path) -> pd.DataFrame:
 def read_fitted(recording: Path) -> pd.DataFrame:
     """Sums over the launches of the ranges of a name, but not of ranges in them."""
     analysis = tcprof.read(recording)
-    launched = analysis.launched[analysis.launched["range"] >= 0]
+    launched = analysis.kernel_instances[analysis.kernel_instances["range"] >= 0]
     names = analysis.nvtx_ranges["name"].astype(str).to_numpy()
     return launched.groupby(names[launched["range"].to_numpy()])[list(COUNTERS)].sum()
 

@@ -136,7 +136,7 @@ def overlap_mean(analysis: Analysis, value: pd.Series) -> npt.NDArray[np.float64
         value: What is averaged, for each row of its samples.
     """
     sums = np.zeros((2, len(analysis.kernels)))
-    for gpu, launched in analysis.launched.groupby("gpu"):
+    for gpu, launched in analysis.kernel_instances.groupby("gpu"):
         mine = ((analysis.samples["gpu"] == gpu) & value.notna()).to_numpy()
         start, end = (analysis.samples[name].to_numpy()[mine] for name in ("start_ns", "end_ns"))
         activity = analysis.activities.iloc[launched["activity"].to_numpy()]

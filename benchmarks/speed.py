@@ -31,7 +31,7 @@ from machine import describe_machine
 from processes import LIMIT_S, Cost, run
 
 from tcprof.errors import TcprofError
-from tcprof.record.nsys.locate import find_nsys
+from tcprof.nsys.locate import find_nsys
 
 HERE = Path(__file__).parent
 FIXTURE = HERE.parent / "fixtures" / "mnist_amp.sqlite"

@@ -41,7 +41,7 @@ def compare() -> pd.DataFrame:
     """A row for each range: means per launch as fitted, what arithmetic says, and Nsight Compute's counts."""
     analysis = tcprof.read(FIXTURES / "known_work.sqlite")
     names = analysis.nvtx_ranges["name"].astype(str).to_numpy()
-    launched = analysis.launched[analysis.launched["range"] >= 0]
+    launched = analysis.kernel_instances[analysis.kernel_instances["range"] >= 0]
     by = launched.groupby(names[launched["range"].to_numpy()])
     fitted = by[["duration_ns", *COUNTS]].mean()
     bound = analysis.kernels["bound"].to_numpy()[launched["kernel"].to_numpy()]

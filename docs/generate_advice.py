@@ -1,6 +1,6 @@
 """Fill docs/advice.md: ``python docs/generate_advice.py [FOLDER]``.
 
-The rules are the docstrings of ``tcprof.findings.advice.rules``. The table of predictions is of pairs of recordings in
+The rules are the docstrings of ``tcprof.findings.rules``. The table of predictions is of pairs of recordings in
 which one thing was changed: of fixtures/, and with FOLDER of those in it, whose figures are kept in
 ``advice_pairs.csv``, since the recordings are too large for the repository.
 """
@@ -13,8 +13,9 @@ from pathlib import Path
 
 import tcprof
 from tcprof import units
-from tcprof.findings.advice import RULES, load_rule, wellness
-from tcprof.findings.advice.step import measure_step
+from tcprof.findings.pricing import no_findings as wellness
+from tcprof.findings.pricing.step import measure_step
+from tcprof.findings.rules import RULES, load_rule
 
 ROOT = Path(__file__).parent.parent
 PAGE, KEPT = ROOT / "docs" / "advice.md", ROOT / "docs" / "advice_pairs.csv"

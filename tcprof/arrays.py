@@ -10,6 +10,6 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
 
-def hold_once(values: Ints) -> Ints:
+def broadcast_if_constant(values: Ints) -> Ints:
     """The same numbers; where all are one, as the number of the only GPU or process, without the memory of many."""
     return np.broadcast_to(values[0], values.shape) if len(values) and (values == values[0]).all() else values

@@ -105,7 +105,6 @@ def format_change(value: SupportsFloat | None, in_points: bool) -> str:
 
     Args:
         value: The difference in points, or the ratio.
-        in_points: Which of them it is.
     """
     number = _known(value)
     return UNKNOWN if number is None else _change_digits(number, in_points) + (" pt" if in_points else "x")
@@ -190,8 +189,6 @@ def format_interval(low: float, high: float, write: Callable[[SupportsFloat | No
     """Both ends of an interval: "13.5–15.5 %"; one figure where both read the same, empty where it is unknown.
 
     Args:
-        low: The lower end.
-        high: The upper end.
         write: How such a number is written.
     """
     ends = write(low), write(high)

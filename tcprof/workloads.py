@@ -50,7 +50,6 @@ def read_workloads(folder: Path, relative_to: Path) -> list[Workload]:
     """The scripts of a folder by name, without the modules that they share.
 
     Args:
-        folder: Where the scripts are.
         relative_to: The folder that the commands are for: paths below it are short.
 
     Raises:

@@ -9,7 +9,7 @@
 ...     .write(tmp_path)
 ... )
 
-The tables come from ``tcprof.sources.nsys_sqlite.schema``. As in a real export, only tables that have rows are written,
+The tables come from ``tcprof.nsys.schema``. As in a real export, only tables that have rows are written,
 beside the two that every export has. Processes, threads and GPUs that a test does not name are process ``PROCESS``,
 thread 1 and GPU 0.
 """
@@ -27,7 +27,8 @@ import numpy as np
 import pandas as pd
 from sqlalchemy import Table
 
-from tcprof.sources.nsys_sqlite import NsysExport, schema
+from tcprof.nsys import schema
+from tcprof.sources.nsys_sqlite import NsysExport
 
 PROCESS = 1000
 TENSOR_ACTIVE = "Tensor Active [Throughput %]"

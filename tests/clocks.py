@@ -89,7 +89,7 @@ def _as_sampled(clock: tuple[Floats, Floats], samples: pd.DataFrame) -> tuple[Fl
 def _read(name: str) -> tuple[World, Bools, Floats, pd.DataFrame]:
     """A fixture's launches, which of its classes are tensor kernels, the clock of each launch, and its samples."""
     analysis = tcprof.read(FIXTURES / f"{name}.sqlite")
-    kernels, launched = analysis.kernels, analysis.launched
+    kernels, launched = analysis.kernels, analysis.kernel_instances
     activity = analysis.activities.iloc[launched["activity"].to_numpy()]
     start, end = (activity[column].to_numpy() for column in ("start_ns", "end_ns"))
     kind, stream = launched["kernel_class"].to_numpy(), pd.factorize(activity["stream"])[0]

@@ -12,14 +12,14 @@ import tcprof
 from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison, Side, compare
 from tcprof.comparison.baselines import compare_other_ways
-from tcprof.comparison.gate.judgements import Judgement
+from tcprof.comparison.gate.judge import Gate
 from tcprof.findings import Finding, Severity
 from tcprof.findings.compared import ComparedFindings, judge_comparison
 from tcprof.render.formats._tables import brief_columns, label_rows
 from tcprof.render.html.comparison import render_comparison, write_comparison
 from tcprof.render.html.options import USUAL, PageOptions
 from tcprof.views.comparison.page import view_comparison_page
-from tcprof.views.document import Table
+from tcprof.views.tables import Table
 
 US = 1_000
 
@@ -129,12 +129,12 @@ def tell(
 def render_page(
     comparisons: Sequence[Comparison],
     options: PageOptions = USUAL,
-    judged: Sequence[Judgement] = (),
+    gate: Gate | None = None,
     findings: Sequence[ComparedFindings] = (),
 ) -> str:
     """The page of comparisons, as text, with these findings or their own."""
     findings = findings or [judge_comparison(each) for each in comparisons]
-    document = view_comparison_page(comparisons, findings, judged, title=options.title or "")
+    document = view_comparison_page(comparisons, findings, gate, title=options.title or "")
     return render_comparison([document], options)
 
 

@@ -26,9 +26,9 @@ os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM
 from builders import TraceBuilder
 
 import tcprof.api.comparing
+import tcprof.redaction.redact
 import tcprof.render.html.comparison
 import tcprof.render.html.report
-import tcprof.sources.nsys_sqlite.redaction.redact
 import tcprof.views.recording.ranges  # noqa: F401
 from tcprof import cli
 

@@ -13,7 +13,7 @@ from builders import TraceBuilder
 import tcprof
 from tcprof.analysis import Analysis
 from tcprof.analysis.observed import Observed
-from tcprof.analysis.sampling import tensor_functions
+from tcprof.analysis.samples.sampling import tensor_functions
 from tcprof.comparison import Comparison, compare
 from tcprof.findings import Finding, Findings, Severity, judge
 from tcprof.frames import (
@@ -31,7 +31,7 @@ from tcprof.frames import (
 from tcprof.render.html import report as page
 from tcprof.render.html.options import USUAL, PageOptions
 from tcprof.sources import Recording
-from tcprof.views.glance import Summary
+from tcprof.views.document import Summary
 from tcprof.views.recording.summary import summarize as view_summaries
 
 HOSTILE = (

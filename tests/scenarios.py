@@ -139,6 +139,18 @@ def dependent(seed: int, number: int = 64) -> World:
     return steps(seed, number, kernels=[replace(kernel, early_us=(1, 4)) for kernel in draw(seed, us=(3, 60))])
 
 
+def nodes(seed: int, *, number: int = 12, idle_us: tuple[float, float] = (5, 60)) -> World:
+    """Each step is a graph traced by node: 30 kernels right behind each other, and a pause before the next one."""
+    kernels, parts, start = draw(seed, number=30, us=(2, 60)), [], 0
+    pauses = US * np.random.default_rng(seed).uniform(*idle_us, number)
+    for step, pause in enumerate(pauses.astype(int)):
+        parts.append(make_world(kernels, 1, 1000 * seed + step, start_ns=start, idle=0, gap_us=0.8))
+        start = int(parts[-1].end.max()) + pause
+    whole = join_worlds(*parts)
+    kind, stream = whole.kind % len(kernels), np.zeros_like(whole.stream)
+    return replace(whole, kernels=tuple(kernels), kind=kind, stream=stream, seed=seed)
+
+
 def some_wait(seed: int, number: int = 12) -> World:
     """Of three kernels one waits, one starts at once, and one is not dependent."""
     kernels = [
@@ -147,16 +159,19 @@ def some_wait(seed: int, number: int = 12) -> World:
     return steps(seed, number, kernels=kernels)
 
 
-def twins(seed: int, number: int = 12) -> World:
-    """Two layers, in which one kernel of three does other work, with the same name, grid and duration."""
+def twins(seed: int, number: int = 12, ranges: bool = True) -> World:
+    """Two layers, in which one kernel of three does other work, with the same name, grid and duration.
+
+    Without ranges only their order in the step tells them apart, which something else begins and ends.
+    """
     rng, kernels = np.random.default_rng(seed + 11), draw(seed, number=12, us=(5, 200))
     active = [[float(rng.uniform(0, 0.9)) if i % 3 == 0 else k.active for i, k in enumerate(kernels)] for _ in range(2)]
     layers = [
-        replace(kernel, active=share, place=f"layer_{layer}_{i % 4}")
+        replace(kernel, active=share, place=f"layer_{layer}_{i % 4}" if ranges else "")
         for layer, shares in enumerate(active)
         for i, (kernel, share) in enumerate(zip(kernels, shares, strict=True))
     ]
-    return make_world(layers, number, seed)
+    return make_world(layers if ranges else [Kernel("head", 20, 0.1), *layers, Kernel("adam", 40, 0)], number, seed)
 
 
 SCENARIOS = {
@@ -188,7 +203,11 @@ SCENARIOS = {
         resolved=0.8,
     ),
     "dependent, some wait": Scenario("likewise; one of three waits, one does not", some_wait, error=0.5, resolved=0.6),
+    "nodes of a graph": Scenario(
+        "30 kernels of 2 to 60 µs right behind each other, in 12 graphs", nodes, error=1.5, resolved=0.5
+    ),
     "twins": Scenario("one name, grid and duration, other work by layer", twins, error=0.3, resolved=0.85),
+    "twins without ranges": Scenario("told apart by their order in the step", partial(twins, ranges=False), error=0.3),
     "another process": Scenario("untraced work has 5 % of the time", other_process, error=6, resolved=0.2),
     "clock steps": Scenario(
         "1.6 to 1.98 GHz, every 0.8 ms", lambda seed: steps(seed, clock=(CLOCKS, 800)), error=0.5, resolved=0.85

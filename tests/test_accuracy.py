@@ -130,7 +130,7 @@ def test_overlap_mean() -> None:
     frames = SimpleNamespace(
         samples=pd.DataFrame({"gpu": 0, "start_ns": [100, 110, 200], "end_ns": [110, 120, 210]}),
         activities=pd.DataFrame({"start_ns": [105, 205, 150, 119], "end_ns": [115, 215, 160, 204]}),
-        launched=pd.DataFrame({"gpu": 0, "activity": [0, 1, 2, 3], "kernel": [0, 0, 1, 2]}),
+        kernel_instances=pd.DataFrame({"gpu": 0, "activity": [0, 1, 2, 3], "kernel": [0, 0, 1, 2]}),
         kernels=pd.DataFrame(index=range(3)),
     )
     found = reference.overlap_mean(frames, pd.Series([10.0, 40.0, 70.0]))

@@ -19,10 +19,13 @@ from slow import first, slow
 import tcprof
 from tcprof import units
 from tcprof.analysis import Analysis, analyze
-from tcprof.findings.advice import RULES, Advice, advise, load_rule, wellness
-from tcprof.findings.advice.compared import list_names
-from tcprof.findings.advice.host import GPU_SIDE, LAUNCHES, WAITS, WORK
-from tcprof.findings.advice.step import Step, measure_step
+from tcprof.analysis.replay.host import GPU_SIDE, LAUNCHES, WAITS, WORK
+from tcprof.findings.advise import advise
+from tcprof.findings.compared.advice import list_names
+from tcprof.findings.pricing import no_findings as wellness
+from tcprof.findings.pricing.advice import Advice
+from tcprof.findings.pricing.step import Step, measure_step
+from tcprof.findings.rules import RULES, load_rule
 from tcprof.render.formats import PLAIN, load_format
 from tcprof.render.html.report import write_report
 from tcprof.views.recording.advice import head_of, list_advice, view_advice
@@ -286,6 +289,19 @@ def test_a_cpu_that_works_in_a_range_that_launches_is_not_told_to_load(tmp_path:
         builder.kernel("b", at + 8 * MS, at + 9 * MS, launched=at + 8 * MS - 10 * US)
     (advice,) = [each for each in advise(step_of(builder, tmp_path).analysis) if each.rule == "cpu-work"]
     assert [option.title for option in advice.options] == ["find it"]
+
+
+def test_a_cpu_that_waits_for_messages_is_not_told_to_load(tmp_path: Path) -> None:
+    builder = TraceBuilder()
+    for number in range(8):
+        at = number * 10 * MS
+        builder.range("step", at, at + 9 * MS).range("MPI_Recv", at + MS, at + 8 * MS - 20 * US, domain="MPI")
+        builder.kernel("a", at + 10 * US, at + 100 * US, launched=at + 5 * US)
+        builder.kernel("b", at + 8 * MS, at + 9 * MS, launched=at + 8 * MS - 10 * US)
+    (advice,) = [each for each in advise(step_of(builder, tmp_path).analysis) if each.rule == "cpu-work"]
+    assert [option.title for option in advice.options] == ["messages beside kernels"]
+    assert "load" not in " ".join((advice.sentence, *advice.evidence, *advice.options[0].code))
+    assert "MPI" in advice.consequence
 
 
 def test_steps_that_run_in_another_order_than_they_were_launched(tmp_path: Path) -> None:

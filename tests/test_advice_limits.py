@@ -10,8 +10,7 @@ from slow import first, slow
 
 import tcprof
 from tcprof import units
-from tcprof.findings.advice import Advice
-from tcprof.findings.advice.advice import describe_gain
+from tcprof.findings.pricing.advice import Advice, describe_gain
 from tcprof.views.document import Code, Notes, Section
 from tcprof.views.recording.advice import view_advice, view_sections
 

@@ -9,7 +9,7 @@ from slow import first
 
 import tcprof
 from tcprof.chips import lacks
-from tcprof.findings.advice import Advice
+from tcprof.findings.pricing.advice import Advice
 
 US, MS = 1_000, 1_000_000
 FUSED = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<4>>"

@@ -7,8 +7,8 @@ from builders import TraceBuilder
 
 import tcprof
 from tcprof.analysis import analyze
-from tcprof.findings.advice import Advice
 from tcprof.findings.judge import judge
+from tcprof.findings.pricing.advice import Advice
 
 US, MS = 1_000, 1_000_000
 ADD = "void at::native::vectorized_elementwise_kernel<(int)4, at::native::CUDAFunctor_add<float>>(int)"

@@ -7,7 +7,8 @@ import pytest
 from builders import TENSOR_ACTIVE, TraceBuilder
 
 from tcprof.analysis import Analysis, analyze
-from tcprof.findings.advice import Advice, advise
+from tcprof.findings.advise import advise
+from tcprof.findings.pricing.advice import Advice
 from tcprof.findings.words import name_gpus
 from tcprof.views.recording.advice import list_advice, list_leads, view_best
 

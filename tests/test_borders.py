@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tcprof.analysis import pieces
-from tcprof.analysis.borders import BorderErrors, SharedMetric, border_errors
 from tcprof.analysis.intervals import StepFunction
-from tcprof.analysis.pieces import NO_LAUNCHES, Rates, even_rates, split_samples
-from tcprof.analysis.sampling import Windows, measure, tensor_functions
+from tcprof.analysis.samples import sample_splitting as pieces
+from tcprof.analysis.samples.borders import BorderErrors, SharedMetric, border_errors
+from tcprof.analysis.samples.sample_splitting import NO_LAUNCHES, Rates, even_rates, split_samples
+from tcprof.analysis.samples.sampling import Windows, measure, tensor_functions
 from tcprof.frames import SAMPLES
 
 US = 1_000

@@ -15,7 +15,7 @@ import tcprof
 from tcprof.chips import Board, files, find_chip, lacks
 from tcprof.errors import NsysError
 from tcprof.frames import SAMPLE_METRICS, SAMPLES
-from tcprof.record.metricset import build_metric_set
+from tcprof.nsys.metricset import build_metric_set
 from tcprof.sources.nsys_sqlite import samples
 
 
@@ -377,7 +377,7 @@ def test_cycles_of_a_convolution_are_its_channels_padded_to_whole_tiles() -> Non
     """ResNet's first has 3 channels, of which a tile of CUTLASS's takes 32, and 64 filters, of which it takes 128."""
     analysis = tcprof.read(Path(__file__).parent.parent / "fixtures" / "resnet.sqlite")
     is_first = analysis.kernels["name"].str.contains("s16816fprop_optimized_bf16_128x128_32x5_nhwc_align8")
-    first = analysis.launched[analysis.launched["kernel"].isin(analysis.kernels.index[is_first])]
+    first = analysis.kernel_instances[analysis.kernel_instances["kernel"].isin(analysis.kernels.index[is_first])]
     assert (first["tensor_flop"] / first["useful_flop"]).tolist() == pytest.approx([32 / 3 * 2] * 5, rel=1e-3)
 
 

@@ -356,7 +356,7 @@ def test_a_trace_says_what_the_frames_say(fixture_file: Path, tmp_path: Path) ->
         event = work[number]
         assert (event["name"], event["cat"].split(",")[0]) == (row.name, row.kind)
         assert (ns(event["ts"]), ns(event["dur"])) == (row.start_ns, row.end_ns - row.start_ns)
-    for launch in analysis.launched.itertuples():
+    for launch in analysis.kernel_instances.itertuples():
         args, kernel = work[launch.activity]["args"], analysis.kernels.iloc[launch.kernel]
         assert float(args["tensor_cycles"]) == pytest.approx(launch.tensor_cycles, abs=1e-6)
         active = 100 * launch.tensor_active_ns / launch.duration_ns

@@ -91,7 +91,7 @@ def test_pools_by_name_are_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (~found.pooled).sum() == 4
 
 
-LAUNCHES = st.lists(
+API_CALLS = st.lists(
     st.tuples(
         st.integers(0, 4),
         st.integers(0, 3),
@@ -102,7 +102,7 @@ LAUNCHES = st.lists(
 )
 
 
-@given(LAUNCHES)
+@given(API_CALLS)
 def test_every_launch_has_a_class_and_only_pools_mix_kernels(launches: list[tuple[int, int, int]]) -> None:
     found = classified(launches)
     duration = np.array([duration for *_, duration in launches])
@@ -116,7 +116,7 @@ def test_every_launch_has_a_class_and_only_pools_mix_kernels(launches: list[tupl
             assert found.weight[rows].tolist() == [1] * len(rows)
 
 
-@given(LAUNCHES, st.randoms(use_true_random=False))
+@given(API_CALLS, st.randoms(use_true_random=False))
 def test_the_order_of_launches_does_not_matter(launches: list[tuple[int, int, int]], random: Random) -> None:
     order = list(range(len(launches)))
     random.shuffle(order)

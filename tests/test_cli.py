@@ -206,7 +206,7 @@ def test_a_link_to_itself_is_no_recording(run: Callable[..., Outcome], tmp_path:
 
 
 def test_a_report_without_nsys(run: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tcprof.record.nsys import locate
+    from tcprof.nsys import locate
 
     monkeypatch.setattr(locate, "VENDOR_ROOT", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))

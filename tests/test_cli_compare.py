@@ -218,3 +218,19 @@ def test_hostile_names_stay_text_in_markdown(run: Run, tmp_path: Path) -> None:
     assert "\\<img" in shown
     assert "<img" not in shown.replace("\\<img", "")
     assert "@team" not in shown
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_python_has_the_gate_of_the_command_line(run: Run, slower: tuple[Path, Path], strict: bool) -> None:
+    conditions = ["time > +5%", "time > +20%", "kernel_time > +50%", "finding fp32-matmul"]
+    options = [text for each in conditions for text in ("--fail-if", each)] + ["--strict"] * strict
+    done = run("compare", *map(str, slower), *options, "--format", "json")
+    gate = tcprof.compare(*slower).gate(conditions, strict)
+    assert (done.status, gate.exit_status) == (1, 1)
+    judged = [(each.condition.text, each.verdict, each.reason) for each in gate.judgements]
+    assert judged == [(each["condition"], each["verdict"], each["reason"]) for each in json.loads(done.out)["gate"]]
+    assert [verdict for _, verdict, _ in judged] == ["fail", "inconclusive", "pass", "pass"]
+    unsure = tcprof.compare(*slower).gate("time > +20%", strict)
+    assert (unsure.verdict, unsure.exit_status) == (("fail", 1) if strict else ("inconclusive", 0))
+    with pytest.raises(tcprof.UsageError, match="no finding is called 'none'"):
+        tcprof.compare(*slower).gate("finding none")

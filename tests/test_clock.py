@@ -9,7 +9,7 @@ from builders import TraceBuilder
 from slow import first
 
 import tcprof
-from tcprof.analysis.clock import check_clocks
+from tcprof.analysis.samples.clock import check_clocks
 from tcprof.frames import ACTIVITIES, SAMPLES
 
 pytestmark = pytest.mark.usefixtures("shared_reads")

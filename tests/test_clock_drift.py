@@ -12,8 +12,8 @@ from slow import slow
 from worlds import MS, SMS, Kernel, Sampler, World, join_worlds, make_world, write_world
 
 import tcprof
-from tcprof.analysis.borders import MOST_OFFSET_NS
-from tcprof.analysis.clock import align_samples, check_clocks
+from tcprof.analysis.samples.borders import MOST_OFFSET_NS
+from tcprof.analysis.samples.clock import align_samples, check_clocks
 
 COVER, SPAN_S, STEPS = 0.9, 19, 24
 SPARSE = {"step_us": SPAN_S * 1e6 / STEPS}  # bursts of 4 ms over 19 s

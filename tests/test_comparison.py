@@ -9,7 +9,7 @@ from slow import first, slow
 
 import tcprof
 from tcprof.analysis import analyze
-from tcprof.analysis.kernel_order import KERNEL_ORDER
+from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER
 from tcprof.comparison import Side, compare
 from tcprof.errors import InputError, UsageError
 from tcprof.findings.compared import judge_comparison

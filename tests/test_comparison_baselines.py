@@ -5,11 +5,11 @@ from comparison_inputs import compare_several, read_steps
 
 from tcprof.comparison import Side, compare
 from tcprof.comparison.baselines import MOST_SIDES, compare_other_ways, put_first
-from tcprof.comparison.gate.conditions import parse_condition
-from tcprof.comparison.gate.judgements import judge_condition
+from tcprof.comparison.gate.judge import Gate, judge_condition
+from tcprof.comparison.gate.parse import parse_condition
 from tcprof.findings.compared import judge_comparison
 from tcprof.views.comparison.page import ComparedSide, view_comparison_page
-from tcprof.views.glance import Summary
+from tcprof.views.document import Summary
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -61,10 +61,10 @@ def test_there_is_none_where_names_cannot_be_mapped_back_or_sides_are_many(folde
 def test_the_gate_says_which_baseline_it_judged_with(folder):
     sides = [side(folder, "before"), side(folder, "after", length=200)]
     first = compare(*sides)
-    judged = [judge_condition(parse_condition("time > +5%"), first.rows, first.iteration_path, ())]
+    gate = Gate((judge_condition(parse_condition("time > +5%"), first.rows, first.iteration_path, ()),))
     ((other,),) = compare_other_ways(sides, {})
     documents = [
-        view_comparison_page([each], [judge_comparison(each)], judged, place=place, choosable=True)
+        view_comparison_page([each], [judge_comparison(each)], gate, place=place, choosable=True)
         for place, each in enumerate((first, other))
     ]
     said = "It was judged with before as the baseline."

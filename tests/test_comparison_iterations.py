@@ -6,8 +6,8 @@ from slow import first
 
 from tcprof.analysis import analyze
 from tcprof.comparison import compare
-from tcprof.comparison.gate.conditions import parse_condition
-from tcprof.comparison.gate.judgements import judge_condition
+from tcprof.comparison.gate.judge import judge_condition
+from tcprof.comparison.gate.parse import parse_condition
 from tcprof.findings.compared import judge_comparison
 from tcprof.sources.nsys_sqlite import NsysExport
 

@@ -11,8 +11,8 @@ from slow import first, slow
 
 import tcprof
 from tcprof.comparison import Side
-from tcprof.comparison.gate.conditions import parse_condition
-from tcprof.comparison.gate.judgements import judge_condition
+from tcprof.comparison.gate.judge import judge_condition
+from tcprof.comparison.gate.parse import parse_condition
 from tcprof.findings.compared import judge_comparison
 from tcprof.views.comparison.quantities import list_quantities
 from tcprof.views.comparison.ranges import list_range_changes
@@ -190,11 +190,11 @@ def lossy(tmp_path):
 @pytest.mark.parametrize("name", first(1, ["time", "tensor_active", "kernel_time", "kernel_count", "tensor_cycles"]))
 def test_lost_kernels_cannot_pass(lossy, name):
     comparison = compare(*map(tcprof.read, lossy))
-    doubts = judge_comparison(comparison).doubts
+    caveats = judge_comparison(comparison).caveats
     for text in (f"{name} > +50%", f"{name} < -50%"):
-        judged = judge_condition(parse_condition(text), comparison.rows, "step", doubts)
+        judged = judge_condition(parse_condition(text), comparison.rows, "step", caveats)
         assert judged.verdict == "inconclusive"
-    host = judge_condition(parse_condition("host_time > +500%"), comparison.rows, "step", doubts)
+    host = judge_condition(parse_condition("host_time > +500%"), comparison.rows, "step", caveats)
     assert host.verdict == "pass"
 
 

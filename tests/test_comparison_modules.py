@@ -13,7 +13,7 @@ from test_modules import US, Step
 
 import tcprof
 from tcprof.analysis import Analysis
-from tcprof.analysis.centers import find_means
+from tcprof.analysis.samples.interval_estimates import find_means
 from tcprof.comparison import Side, compare
 from tcprof.comparison.modules import compare_modules
 from tcprof.comparison.statistics.rows import TOO_FEW, WHOLE_GRAPHS
@@ -108,8 +108,8 @@ def test_a_change_has_an_interval_over_the_iterations_and_is_judged(make: Make) 
 
 def test_the_values_are_means_of_the_sums_of_each_iteration(make: Make) -> None:
     analysis = make(2, 40, spread=0.3)
-    launched = analysis.launched.assign(
-        module=analysis.modules["module"].to_numpy()[analysis.launched["module"].to_numpy()]
+    launched = analysis.kernel_instances.assign(
+        module=analysis.modules["module"].to_numpy()[analysis.kernel_instances["module"].to_numpy()]
     )
     per_step = launched[launched["module"].str.endswith(".fc")].groupby("iteration")["duration_ns"].sum()
     expected = find_means(np.zeros(STEPS, dtype=int), per_step.to_numpy(float), 1)

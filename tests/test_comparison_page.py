@@ -22,11 +22,11 @@ from test_page import Page
 import tcprof
 from tcprof.cli.targets import find_reports, origin_of
 from tcprof.comparison import Side, compare
-from tcprof.comparison.gate.conditions import parse_condition
-from tcprof.comparison.gate.judgements import judge_condition
+from tcprof.comparison.gate.judge import Gate, judge_condition
+from tcprof.comparison.gate.parse import parse_condition
 from tcprof.errors import OutputError
-from tcprof.findings.advice.compared import compare_advice, describe_won
 from tcprof.findings.compared import judge_comparison
+from tcprof.findings.compared.advice import compare_advice, describe_won
 from tcprof.findings.compared.rows import find_row
 from tcprof.render.formats._tables import brief_columns
 from tcprof.render.html.comparison import write_comparison
@@ -200,9 +200,9 @@ class TestGate:
     def test_conditions_with_their_verdicts(self, steps, bound, verdict):
         change = 100 * (find_row(steps, 0, "gpu_window_ns")["ratio"] - 1)
         text = f"time {bound or f'< {change:.2f}%'}"
-        judged = [judge_condition(parse_condition(text), steps.rows, steps.iteration_path)]
-        assert judged[0].verdict == verdict
-        shown = plain(Page(render_page([steps], judged=judged)))
+        gate = Gate((judge_condition(parse_condition(text), steps.rows, steps.iteration_path),))
+        assert gate.verdict == verdict
+        shown = plain(Page(render_page([steps], gate=gate)))
         assert f"{verdict} {text}" in shown
         ended = {"pass": "Gate passed", "fail": "Gate failed"}.get(verdict, "Gate inconclusive")
         assert shown.index(f"{ended}: of 1 condition 1 {verdict}.") < shown.index(text) < shown.index("opt is 1.8")

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 from slow import slow
 
-from tcprof.analysis.centers import find_means, find_medians
+from tcprof.analysis.samples.interval_estimates import find_means, find_medians
 from tcprof.comparison.statistics import noise
 from tcprof.comparison.statistics.estimates import (
     STUDENT_95,

@@ -20,8 +20,8 @@ import tcprof
 from tcprof.analysis.fingerprint import KEPT, is_same_recording, take_fingerprint
 from tcprof.comparison import Side, compare
 from tcprof.comparison.comparison import ASSUMED
+from tcprof.redaction.redact import redact
 from tcprof.sources.nsys_sqlite import NsysExport
-from tcprof.sources.nsys_sqlite.redaction.redact import redact
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 

@@ -14,12 +14,12 @@ from slow import first, slow
 
 import tcprof
 from tcprof.errors import InputError
-from tcprof.sources import Wrong
-from tcprof.sources.nsys_sqlite import NsysExport, opening, schema
+from tcprof.nsys import opening, schema
+from tcprof.redaction.redact import redact
+from tcprof.sources import InvalidValues
+from tcprof.sources.nsys_sqlite import NsysExport
 from tcprof.sources.nsys_sqlite.query import LONGEST_TEXT
-from tcprof.sources.nsys_sqlite.redaction.redact import redact
-from tcprof.sources.recordings import find_recordings
-from tcprof.sources.registry import open_source
+from tcprof.sources.registry import find_recordings, open_source
 
 TIME = 1 << 53
 
@@ -52,7 +52,7 @@ def last_row(place: str, value: str) -> str:
 
 def read_everything(path: Path) -> NsysExport:
     trace = NsysExport(path)
-    for read in (trace.recording, trace.gpus, trace.samples, trace.ranges, trace.launches, trace.activities):
+    for read in (trace.recording, trace.gpus, trace.samples, trace.ranges, trace.api_calls, trace.activities):
         read()
     trace.diagnostics(), trace.lost_launches(), trace.activities(geometry=True)
     return trace
@@ -110,7 +110,7 @@ def test_a_value_of_another_type_is_told_and_left_out(tmp_path: Path, place: str
     if value == "NULL" and place in OPTIONAL:
         assert wrong == ()
     else:
-        assert Wrong(place, WRONG_VALUES[value], 1) in wrong
+        assert InvalidValues(place, WRONG_VALUES[value], 1) in wrong
 
 
 TIMES = (
@@ -138,7 +138,7 @@ OUT_OF_RANGE = (
 @pytest.mark.parametrize(("place", "value"), [*TIMES, *OUT_OF_RANGE])
 def test_a_number_that_cannot_be_is_told(tmp_path: Path, place: str, value: int) -> None:
     path = alter(sound().write(tmp_path), last_row(place, str(value)))
-    assert Wrong(place, "out of range", 1) in read_everything(path).wrong()
+    assert InvalidValues(place, "out of range", 1) in read_everything(path).wrong()
 
 
 @pytest.mark.parametrize(("place", "value"), first(2, [*TIMES, *slow(OUT_OF_RANGE)]))
@@ -210,8 +210,8 @@ def test_an_end_before_its_start_is_empty_and_told(tmp_path: Path) -> None:
     trace = read_everything(path)
     assert trace.ranges()["end_ns"].min() == 50
     assert trace.wrong() == (
-        Wrong("CUPTI_ACTIVITY_KIND_KERNEL.end", "before the start", 1, kept=True),
-        Wrong("NVTX_EVENTS.end", "before the start", 1, kept=True),
+        InvalidValues("CUPTI_ACTIVITY_KIND_KERNEL.end", "before the start", 1, kept=True),
+        InvalidValues("NVTX_EVENTS.end", "before the start", 1, kept=True),
     )
     assert "counted as far as they make sense" in tcprof.read(path).faults[0]
 
@@ -272,7 +272,7 @@ def test_counts_that_wrapped_are_whole_again_and_nothing_is_told(tmp_path: Path)
 def test_json_that_holds_no_whole_number(tmp_path: Path, text: str) -> None:
     trace = TraceBuilder().json_samples({"Tensor Active": [50, 60]}, period=100).json_row(200, text).trace(tmp_path)
     assert trace.samples().frame["tensor_active_pct"].tolist() == [50, 60]
-    assert trace.wrong() == (Wrong("GENERIC_EVENTS.data", "without whole numbers", 1),)
+    assert trace.wrong() == (InvalidValues("GENERIC_EVENTS.data", "without whole numbers", 1),)
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_json_samples_without_a_time(tmp_path: Path) -> None:
     alter(path, "UPDATE GENERIC_EVENTS SET rawTimestamp = NULL WHERE rowid = 1")
     trace = read_everything(path)
     assert trace.samples().frame["tensor_active_pct"].tolist() == [60, 70]
-    assert trace.wrong() == (Wrong("GENERIC_EVENTS.timestamp", "without a value", 1),)
+    assert trace.wrong() == (InvalidValues("GENERIC_EVENTS.timestamp", "without a value", 1),)
 
 
 # Texts
@@ -609,7 +609,7 @@ def test_rows_that_no_metric_can_be_found_for_are_told_in_large_files_too(
     """There they are not read: that a sample lacks a metric shows it."""
     monkeypatch.setattr(opening, "CHECKED_BYTES", checked)
     path = alter(sound().write(tmp_path), "UPDATE GPU_METRICS SET metricId = 'x' WHERE rowid = 3")
-    assert read_everything(path).wrong() == (Wrong("GPU_METRICS.metricId", "text", 1),)
+    assert read_everything(path).wrong() == (InvalidValues("GPU_METRICS.metricId", "text", 1),)
 
 
 @pytest.mark.parametrize("declared", ["BLOB", "NUMERIC(10, 2)", "", "DATETIME", "BOOLEAN", "JSON"])

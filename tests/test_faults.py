@@ -14,9 +14,10 @@ from slow import first, slow
 import tcprof
 from tcprof.cli.output import has_color, print_faults
 from tcprof.findings.faults import lower_frequency
+from tcprof.nsys import schema
 from tcprof.render.formats import Style
 from tcprof.render.formats.text import render
-from tcprof.sources.nsys_sqlite import NsysExport, export, schema
+from tcprof.sources.nsys_sqlite import NsysExport, export
 from tcprof.views.document import Document
 
 pytestmark = pytest.mark.usefixtures("shared_reads")

@@ -15,7 +15,7 @@ from tcprof.analysis.kernels import fit as fit_module
 from tcprof.analysis.kernels.design import Launches, alike_rows, build_design
 from tcprof.analysis.kernels.fit import Fit
 from tcprof.analysis.kernels.noise import Noise
-from tcprof.analysis.sampling import read_rounded
+from tcprof.analysis.samples.sampling import read_rounded
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

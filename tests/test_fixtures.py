@@ -9,7 +9,7 @@ import pytest
 
 import tcprof
 from tcprof.analysis.intervals import StepFunction, union
-from tcprof.analysis.sampling import rounding_slack
+from tcprof.analysis.samples.sampling import rounding_slack
 from tcprof.chips import find_chip
 from tcprof.sources.nsys_sqlite import NsysExport
 from tcprof.sources.nsys_sqlite.database import Database

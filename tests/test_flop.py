@@ -32,7 +32,7 @@ from tcprof.findings.modules import describe_useful
 from tcprof.findings.notes import describe_peaks
 from tcprof.render.formats import PLAIN
 from tcprof.render.formats.text import render
-from tcprof.sources import Wrong
+from tcprof.sources import InvalidValues
 from tcprof.sources.torch_ops import split_names
 from tcprof.views.recording.modules import list_modules
 from tcprof.views.recording.show import view_recording
@@ -201,7 +201,7 @@ def test_sizes_that_are_none_are_unknown_and_told(sizes: str, read: Read) -> Non
     step = Step().op("aten::mm", 10, 20, SQUARE).works(15).op("aten::mm", 30, 40, sizes).works(35)
     analysis = read(step.sampled())
     assert math.isnan(useful(analysis))
-    assert Wrong("NVTX_EVENTS.text", "an op's sizes that are none", 1, kept=True) in analysis.observed.wrong
+    assert InvalidValues("NVTX_EVENTS.text", "an op's sizes that are none", 1, kept=True) in analysis.observed.wrong
 
 
 def test_damaged_names_are_read_as_what_they_are() -> None:
@@ -254,7 +254,7 @@ def test_what_a_checkpoint_computes_again_is_not_useful_and_its_share_is_told(re
     step = Step().op("aten::mm", 10, 20, [[1024, 1024]] * 2).works(15, flop)
     step.op(f"{NODE}{checkpoint}", 30, 90, op_id=5).op(checkpoint, 35, 85, seq=3)
     analysis = read(step.op("aten::mm", 40, 50, [[1024, 1024]] * 2).works(45, flop).sampled())
-    assert analysis.launched["useful_flop"].tolist() == [flop, 0]
+    assert analysis.kernel_instances["useful_flop"].tolist() == [flop, 0]
     said = " ".join(describe_useful(analysis))
     assert "50.0 % of what these executed. 50.0 % of what these executed was computed again, by activation" in said
     assert "What else was executed beyond the useful FLOP may be padding" in said
@@ -279,7 +279,7 @@ def shown(analysis: Analysis) -> dict[str, str]:
 
 def test_without_sizes_nothing_is_known_and_nothing_said(read: Read) -> None:
     analysis = read(Step().op("aten::mm", 10, 20, op_id=5).works(15).sampled())
-    assert analysis.launched["useful_flop"].isna().all()
+    assert analysis.kernel_instances["useful_flop"].isna().all()
     assert math.isnan(useful(analysis))
     assert describe_useful(analysis) == ()
     assert not {"Useful FLOP", "Executed FLOP", "Useful"} & set(shown(analysis))
@@ -350,10 +350,10 @@ def test_gradients_that_no_op_took_were_not_computed(read: Read) -> None:
         at = 50 + 50 * number
         step.op("aten::convolution_backward", at, at + 10, gradient, op_id=30 + number).works(at + 5)
         step.op("aten::add", at + 20, at + 30, [KERNELS if number == 0 else IMAGES], op_id=40 + number, inputs=taken)
-    launched = read(step.sampled()).launched["useful_flop"].tolist()
+    launched = read(step.sampled()).kernel_instances["useful_flop"].tolist()
     assert launched == pytest.approx([UNKNOWN, CONVOLVED, CONVOLVED], nan_ok=True)
     step = convolved([]).op("aten::convolution_backward", 50, 60, gradient, op_id=30).works(55)
-    assert math.isnan(read(step.sampled()).launched["useful_flop"].iloc[1])
+    assert math.isnan(read(step.sampled()).kernel_instances["useful_flop"].iloc[1])
 
 
 def backward_of_one_convolution(taken: str) -> Step:
@@ -392,7 +392,7 @@ def test_a_gradient_that_no_op_took_is_unknown_where_the_pass_was_cut_off(
     elif after:
         end = 100 if after == "range" else 2_000
         step.range("backward", 45 * US, end * US, domain=DOMAIN)
-    assert read(step.sampled()).launched["useful_flop"].iloc[1] == pytest.approx(flop, nan_ok=True)
+    assert read(step.sampled()).kernel_instances["useful_flop"].iloc[1] == pytest.approx(flop, nan_ok=True)
 
 
 @pytest.mark.parametrize(("width", "share"), first(1, [(4096, 100.0), (4097, 100 * 4097**2 / (4224 * 4160))]))

@@ -10,9 +10,8 @@ from gate_inputs import UNKNOWN, make_row, make_rows, make_share, without_interv
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcprof.comparison.gate.conditions import CONDITIONS, Condition, parse_condition
-from tcprof.comparison.gate.doubts import Doubt
-from tcprof.comparison.gate.judgements import Found, exit_status, judge_condition
+from tcprof.comparison.gate.judge import Caveat, Estimate, Gate, judge_condition, judge_finding
+from tcprof.comparison.gate.parse import CONDITIONS, Condition, FindingCondition, parse_condition
 from tcprof.comparison.statistics.rows import ONE_SAMPLE
 from tcprof.errors import UsageError
 from tcprof.frames import COMPARISON, LISTED_QUANTITIES, RANGES
@@ -196,7 +195,7 @@ def test_only_the_whole_interval_proves(text, expected):
 )
 def test_points_ratios_and_values_are_the_figures_of_their_own_columns(text, figures, expected):
     found = judge(text, make_row(), make_share())
-    assert (found.median, found.mean, found.verdict) == (Found(*figures), Found(*figures), expected)
+    assert (found.median, found.mean, found.verdict) == (Estimate(*figures), Estimate(*figures), expected)
 
 
 FIGURES = st.floats(0.5, 2) | st.just(1.05)
@@ -285,7 +284,7 @@ def unmoved(**means):
 def test_either_of_median_and_mean_fails_a_build_and_both_must_pass(figures, expected, decided_by):
     found = judge("time > +5%", unmoved(**dict(zip(("ratio", "ratio_low", "ratio_high"), figures, strict=True))))
     assert (found.verdict, found.decided_by) == (expected, decided_by)
-    assert found.median == Found(1.0, 0.99, 1.01)
+    assert found.median == Estimate(1.0, 0.99, 1.01)
     turned = judge("time < +5%", unmoved(ratio=1.09, ratio_low=1.06, ratio_high=1.12))
     assert (turned.verdict, turned.decided_by) == ("fail", "median")
 
@@ -303,12 +302,12 @@ def test_it_is_said_which_of_them_decides():
 @pytest.mark.parametrize(
     ("text", "doubt", "is_touched"),
     [
-        ("time > +5%", Doubt("kernels were lost", "base", ("host_ns",)), True),
-        ("time > 5ms", Doubt("kernels were lost", "base", ("host_ns",)), False),
-        ("time > 5ms", Doubt("kernels were lost", "new", ("host_ns",)), True),
-        ("host_time > +5%", Doubt("kernels were lost", "new", ("host_ns",)), False),
-        ("host_time > +5%", Doubt("other GPUs"), True),
-        ("time > 5ms", Doubt("other GPUs"), True),
+        ("time > +5%", Caveat("kernels were lost", "base", ("host_ns",)), True),
+        ("time > 5ms", Caveat("kernels were lost", "base", ("host_ns",)), False),
+        ("time > 5ms", Caveat("kernels were lost", "new", ("host_ns",)), True),
+        ("host_time > +5%", Caveat("kernels were lost", "new", ("host_ns",)), False),
+        ("host_time > +5%", Caveat("other GPUs"), True),
+        ("time > 5ms", Caveat("other GPUs"), True),
     ],
 )
 def test_what_is_in_doubt_cannot_be_told(text, doubt, is_touched):
@@ -407,6 +406,22 @@ def test_the_rows_of_a_comparison_have_what_a_gate_reads():
     assert make_row().keys() <= set(COMPARISON.names)
 
 
+@pytest.mark.parametrize(
+    ("recordings", "expected", "reason"),
+    [
+        ([{"fp32-matmul": (1, "FP32")}, {"fp32-matmul": (0, "other")}], "fail", "FP32"),
+        ([{}, {"fp32-matmul": (1, "FP32")}], "inconclusive", "in 1 of 2 recordings: FP32"),
+        ([{}, {"unfused-optimizer": (0, "many")}], "pass", "not found"),
+    ],
+)
+def test_a_condition_on_a_finding(recordings, expected, reason):
+    condition = parse_condition(" finding fp32-matmul", ["fp32-matmul"])
+    assert condition == FindingCondition(" finding fp32-matmul", "fp32-matmul")
+    found = judge_finding(condition, recordings)
+    assert (found.verdict, found.reason) == (expected, reason)
+    assert (name_condition(found), describe_judgement(found)) == ("finding fp32-matmul", reason)
+
+
 # Exit status and text
 
 FAIL, UNSURE, PASS = (judge(f"time > +{bound}%", make_row()) for bound in (5, 9, 15))
@@ -417,7 +432,8 @@ FAIL, UNSURE, PASS = (judge(f"time > +{bound}%", make_row()) for bound in (5, 9,
     [([], 0, 0), ([PASS], 0, 0), ([PASS, UNSURE], 0, 1), ([PASS, FAIL], 1, 1), ([UNSURE, FAIL], 1, 1)],
 )
 def test_exit_status(judgements, status, strict_status):
-    assert (exit_status(judgements, strict=False), exit_status(judgements, strict=True)) == (status, strict_status)
+    gates = [Gate(tuple(judgements), strict) for strict in (False, True)]
+    assert [gate.exit_status for gate in gates] == [status, strict_status]
 
 
 @pytest.mark.parametrize(
@@ -453,11 +469,11 @@ def test_a_condition_is_named_with_what_it_leaves_open():
 
 
 def render_gate(judgements, strict, width, color):
-    return text.render_gate(view_gate(judgements, strict), Style(width, color))
+    return text.render_gate(view_gate(Gate(tuple(judgements), strict)), Style(width, color))
 
 
 def render_gate_markdown(judgements, strict):
-    return markdown.render(Document("comparison", gate=view_gate(judgements, strict)), Style())
+    return markdown.render(Document("comparison", gate=view_gate(Gate(tuple(judgements), strict))), Style())
 
 
 def test_the_verdicts_on_a_terminal():

@@ -27,7 +27,7 @@ def fit_part(analysis: Analysis, launched: np.ndarray, sampled: np.ndarray) -> p
     activities = analysis.activities[launched].reset_index(drop=True)
     nowhere = np.full(len(activities), -1)
     found = fit_kernels(activities, nowhere, analysis.samples[sampled], analysis.gpus, analysis.clocks)
-    found = replace(found, launched=found.launched.assign(range=-1))
+    found = replace(found, kernel_instances=found.kernel_instances.assign(range=-1))
     peaks = partial(find_peaks, gpus=analysis.gpus, given_tflops=None)
     kernels = summarize_kernels(found, activities, PATHS.empty(), peaks)[0]
     return kernels[kernels["share_pct"] >= LEAST_SHARE_PCT].set_index(["name", "launch_geometry"])

@@ -17,7 +17,7 @@ from slow import first
 
 import tcprof
 from tcprof.analysis.kernels.peaks import GIVEN, find_peaks
-from tcprof.analysis.rates import range_rates, values_of_launches
+from tcprof.analysis.time.range_metrics import range_rates, values_of_launches
 from tcprof.chips import Board
 from tcprof.errors import UsageError
 from tcprof.findings.notes import describe_peaks
@@ -73,9 +73,8 @@ def test_a_peak_can_be_given(run: Run) -> None:
 @pytest.mark.parametrize(("peakless", "known"), [(0, True), (1, True), (2, False)])
 def test_few_flop_without_a_peak_do_not_make_it_unknown(peakless: int, known: bool) -> None:
     analysis = tcprof.read(TRANSFORMER)
-    values = values_of_launches(analysis.launched, analysis.kernels, analysis.activities["kind"])
+    values = values_of_launches(analysis.kernel_instances, analysis.kernels, analysis.activities["kind"])
     sums = pd.DataFrame(dict(values)).sum().to_frame().T
-    sums["unseen_ns"] = 0.0
     sums["peakless_flop"] = peakless / 100 * sums["flop"]
     window = np.array([1e9])
     assert range_rates(sums, window)["hfu_pct"].notna().tolist() == [known]

@@ -8,7 +8,7 @@ from report_inputs import HOSTILE, make_analysis, make_empty, read_hostile
 
 import tcprof
 from tcprof.analysis.mean_iteration import measure_mean_iteration
-from tcprof.analysis.timeline import TIME_CLASSES
+from tcprof.analysis.time.timeline import TIME_CLASSES
 from tcprof.views.recording.icicle import KINDS, list_icicles
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -31,7 +31,7 @@ def test_kernels_have_their_launches_of_an_iteration():
     analysis = tcprof.read(FIXTURES / "transformer_eager.sqlite")
     parts = measure_mean_iteration(analysis, 0).parts
     steady = analysis.iterations[~analysis.iterations["warm_up"]]
-    launched = analysis.launched[analysis.launched["iteration"].isin(steady.index)]
+    launched = analysis.kernel_instances[analysis.kernel_instances["iteration"].isin(steady.index)]
     expected = launched.groupby("kernel").size() / len(steady)
     found = parts[parts["kernel"] >= 0].groupby("kernel")["launch_count"].sum()
     assert found.to_dict() == pytest.approx(expected[found.index].to_dict())

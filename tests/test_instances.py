@@ -3,8 +3,8 @@
 import numpy as np
 from builders import TraceBuilder, assert_rows
 
-from tcprof.analysis.instances import busy_time, instance_windows, list_instances
-from tcprof.analysis.projection import attribute, build_hierarchy
+from tcprof.analysis.ranges.instances import busy_time, instance_windows, list_instances
+from tcprof.analysis.ranges.projection import attribute, build_hierarchy
 
 A, B = 1, 2
 
@@ -12,7 +12,7 @@ A, B = 1, 2
 def listed(builder, folder):
     trace = builder.trace(folder)
     hierarchy, activities = build_hierarchy(trace.ranges()), trace.activities()
-    instances, work = list_instances(hierarchy, attribute(hierarchy, trace.launches(), activities), activities, [0])
+    instances, work = list_instances(hierarchy, attribute(hierarchy, trace.api_calls(), activities), activities, [0])
     names = hierarchy.paths["path"].to_numpy()[instances["path_id"]]
     return instances.assign(path=names), work
 

@@ -9,11 +9,11 @@ from builders import TraceBuilder
 from slow import first
 
 import tcprof
-from tcprof.analysis.iterations import find_iterations
-from tcprof.analysis.kernel_order import KERNEL_ORDER
-from tcprof.analysis.paths import OTHERS
+from tcprof.analysis.ranges.paths import OTHERS
+from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER
+from tcprof.analysis.steps.iterations import find_iterations
 from tcprof.errors import UsageError
-from tcprof.sources.nsys_sqlite import schema
+from tcprof.nsys import schema
 
 
 def read(trace, tmp_path):

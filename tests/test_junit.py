@@ -5,8 +5,8 @@ from xml.etree import ElementTree
 import pytest
 from gate_inputs import make_row, make_rows
 
-from tcprof.comparison.gate.conditions import parse_condition
-from tcprof.comparison.gate.judgements import judge_condition
+from tcprof.comparison.gate.judge import Gate, judge_condition
+from tcprof.comparison.gate.parse import parse_condition
 from tcprof.render.formats.junit import render
 from tcprof.views.document import Document
 from tcprof.views.gate import view_gate
@@ -21,7 +21,7 @@ JUDGEMENTS = [judge("time > +5%"), judge("time > +9%"), judge("time > +15%")]
 
 def read(judgements, strict=False, base=("base.sqlite",), new=("new.sqlite",)):
     files = {side: [{"file": name} for name in names] for side, names in (("base", base), ("new", new))}
-    text = render(Document("comparison", data={"recordings": files}, gate=view_gate(judgements, strict)))
+    text = render(Document("comparison", data={"recordings": files}, gate=view_gate(Gate(tuple(judgements), strict))))
     assert text.isascii()
     root = ElementTree.fromstring(text.encode("ascii"))
     assert root.tag == "testsuites"

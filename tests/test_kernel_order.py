@@ -12,7 +12,7 @@ from builders import PROCESS, TraceBuilder
 from slow import first, slow
 
 import tcprof
-from tcprof.analysis.kernel_order import KERNEL_ORDER, KERNEL_ORDER_DOMAIN
+from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER, KERNEL_ORDER_DOMAIN
 from tcprof.errors import UsageError
 from tcprof.findings import judge
 

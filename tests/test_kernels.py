@@ -11,9 +11,10 @@ from builders import TraceBuilder, assert_rows, count_at
 from slow import first, slow
 
 import tcprof
-from tcprof.analysis import Analysis, account
+from tcprof.analysis import Analysis
 from tcprof.analysis.kernels import classes
-from tcprof.frames import KERNELS, LAUNCHED
+from tcprof.analysis.time import account
+from tcprof.frames import KERNEL_INSTANCES, KERNELS
 
 PERIOD = 50_000
 SM_CYCLES_NS = 132 * 1.98  # of all SMs, each with four tensor pipes
@@ -217,7 +218,7 @@ def test_launches_of_graphs_are_a_kernel_of_their_own(tmp_path: Path) -> None:
     assert kernels.loc["graph", ["launch_count", "launch_geometry", "total_ns"]].tolist() == [10, "", 1_000_000]
     assert kernels.loc["graph", "tensor_active_pct"] == pytest.approx(25, abs=0.1)
     assert kernels.loc[GEMM, "tensor_active_pct"] == pytest.approx(60, abs=0.5)
-    classes = analysis.launched.groupby(analysis.launched["kernel"])["kernel_class"].unique()
+    classes = analysis.kernel_instances.groupby(analysis.kernel_instances["kernel"])["kernel_class"].unique()
     assert len(np.concatenate(classes.tolist())) == len(set(np.concatenate(classes.tolist()).tolist())) == 6
 
 
@@ -242,7 +243,7 @@ def analysis(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 def test_columns_are_those_that_are_documented(analysis: Analysis) -> None:
-    for frame, schema in ((analysis.launched, LAUNCHED), (analysis.kernels, KERNELS)):
+    for frame, schema in ((analysis.kernel_instances, KERNEL_INSTANCES), (analysis.kernels, KERNELS)):
         assert len(frame) > 0
         assert [(name, str(dtype)) for name, dtype in frame.dtypes.items()] == [
             (column.name, column.dtype) for column in schema.columns
@@ -279,7 +280,7 @@ def test_rows_by_path_add_up_to_those_of_kernels(analysis: Analysis) -> None:
 
 
 def test_launches_lead_to_their_kernels_and_activities(analysis: Analysis) -> None:
-    launched, kernels = analysis.launched, analysis.kernels.iloc[analysis.launched["kernel"]]
+    launched, kernels = analysis.kernel_instances, analysis.kernels.iloc[analysis.kernel_instances["kernel"]]
     activities = analysis.activities.iloc[launched["activity"]]
     assert kernels["name"].tolist() == activities["name"].tolist()
     assert (kernels["gpu"].to_numpy() == activities["gpu"].to_numpy()).all()

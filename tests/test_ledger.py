@@ -128,7 +128,10 @@ def test_ranges_add_up_in_every_fixture(fixture_file):
     domain = outermost.loc[outermost["kernel_ns"].idxmax(), "domain"] if len(outermost) else ""
     ranges = analysis.ranges[analysis.ranges["domain"] == domain]
     of_domain = analysis.paths.index[analysis.paths["domain"] == domain]
-    outside = analysis.launched[~analysis.launched["path_id"].isin(of_domain)]["tensor_active_ns"].sum() * 1e-9
+    outside = (
+        analysis.kernel_instances[~analysis.kernel_instances["path_id"].isin(of_domain)]["tensor_active_ns"].sum()
+        * 1e-9
+    )
     inside = ranges[ranges["depth"] == 1]["fitted_active_s"].sum()
     assert inside + outside == pytest.approx(capture["fitted_active_s"])
     assert not (ranges["tensor_kernel_share_pct"] > 100).any()  # of a graph recorded as a whole it is unknown

@@ -1,6 +1,7 @@
 """Sums over samples where some were lost: lower bounds, marked in every output, and never compared as if whole."""
 
 import json
+import shutil
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -20,11 +21,12 @@ from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison, Side, compare
 from tcprof.comparison.statistics.rows import LOST_SAMPLES
 from tcprof.comparison.statistics.verdicts import HIGHER, LOWER
-from tcprof.frames import RANGES
+from tcprof.frames import KERNELS, RANGES, WORK
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 run = test_cli.run
+KNOWN_WORK = Path(__file__).parent.parent / "fixtures" / "known_work.sqlite"
 Run = Callable[..., test_cli.Outcome]
 
 SUMS = ("tensor_cycles", "tensor_active_s")
@@ -150,3 +152,34 @@ def test_what_no_sample_shows_is_unknown_and_not_0(tmp_path: Path) -> None:
     assert often["fitted_cycles"] == pytest.approx(world.cycles[world.kind == 0].sum(), rel=0.001)
     assert once.isna().all()
     assert ranges.loc["", of_fit].isna().all()
+
+
+def test_a_kernel_that_no_sample_shows_is_unknown_in_all_outputs(tmp_path: Path, run: Run) -> None:
+    """All launches of one kernel in a gap: its own figures, and what is summed over it."""
+    path = tmp_path / "known_work.sqlite"
+    shutil.copyfile(KNOWN_WORK, path)
+    whole = tcprof.read(path)
+    lost = int(whole.kernels.index[whole.kernels["name"].str.contains("GeluCUDAKernel")][0])
+    mine = whole.kernel_instances["kernel"] == lost
+    rows = whole.activities.iloc[whole.kernel_instances["activity"][mine]]
+    gap = int(rows["start_ns"].min()) - 100_000, int(rows["end_ns"].max()) + 100_000
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("DELETE FROM GPU_METRICS WHERE timestamp BETWEEN ? AND ?", gap)
+    analysis = tcprof.read(path)
+    (kernel,) = analysis.kernels.index[analysis.kernels["name"] == whole.kernels.loc[lost, "name"]]
+    measured = [name for name in KERNELS.names if name.startswith("tensor_") and name != "tensor_kernel"]
+    measured += [*WORK, *(f"{name}_error" for name in WORK), "sm_cycles", "dram_pct", "dram_bandwidth", "fma_tflops"]
+    assert whole.kernels.loc[lost, measured].drop(["tensor_peak_pct"]).notna().all()
+    assert analysis.kernels.loc[kernel, measured].isna().all()
+    assert analysis.kernels.loc[kernel, ["fit", "bound"]].tolist() == ["not sampled", ""]
+    launched = analysis.kernel_instances[analysis.kernel_instances["kernel"] == kernel]
+    assert launched[[*WORK, "tensor_active_ns", "tensor_cycles", "sm_cycles", "tensor_flop"]].isna().all(axis=None)
+    others = analysis.kernels.drop(index=kernel)
+    assert others["tensor_cycles"].notna().sum() >= len(others) - 2  # what the gap touches may be lost with it
+    summed = analysis.ranges.set_index("path").loc["gelu", ["fitted_cycles", "fitted_active_s", "dram_bytes"]]
+    assert summed.isna().all()
+    document = json.loads(run("kernels", path, "--format", "json", "--limit", "0").out)
+    (row,) = (row for row in document["rows"] if row["name"] == analysis.kernels.loc[kernel, "name"])
+    assert [row[name] for name in ("tensor_active_pct", "tensor_cycles", "dram_read_bytes")] == [None] * 3
+    changes = compare(whole, analysis).matching.changes.set_index("base_name")
+    assert np.isnan(changes.loc[whole.kernels.loc[lost, "name"], "new_tensor_active_pct"])

@@ -13,12 +13,12 @@ from slow import slow
 
 import tcprof
 from tcprof.analysis import analyze
-from tcprof.analysis.iterations import find_iterations
 from tcprof.analysis.kernels.names import read_names
-from tcprof.comparison.kernels import alignment
-from tcprof.comparison.kernels.alignment import align
-from tcprof.comparison.kernels.families import classify_kernels, similarities
-from tcprof.comparison.kernels.matching import match_kernels
+from tcprof.analysis.steps.iterations import find_iterations
+from tcprof.comparison.matching import alignment
+from tcprof.comparison.matching.alignment import align
+from tcprof.comparison.matching.families import classify_kernels, similarities
+from tcprof.comparison.matching.kernels import match_kernels
 from tcprof.frames import KERNEL_CHANGES, KERNELS
 from tcprof.sources.nsys_sqlite import NsysExport
 
@@ -256,7 +256,7 @@ def test_an_iteration_in_a_domain_of_its_own_has_what_runs_in_it(tmp_path):
 
 def test_each_launch_names_its_innermost_range(tmp_path):
     builder = program(*[[("forward", SGEMM, 9000), ("", ADD, 500)]] * 6)
-    launched = analyzed(builder.kernel(RELU, 900_000, 900_100), tmp_path).launched.sort_values("activity")
+    launched = analyzed(builder.kernel(RELU, 900_000, 900_100), tmp_path).kernel_instances.sort_values("activity")
     ranges = launched["range"].tolist()
     # In order of thread and time: a step, then the range in it.
     assert [row for row in ranges if row >= 0] == [1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10]
@@ -287,7 +287,7 @@ def test_without_a_fit_or_without_work_nothing_is_matched(tmp_path):
         assert found.changes.empty
         assert found.changes.dtypes.equals(KERNEL_CHANGES.empty().dtypes)
         assert np.isnan([found.base_matched_pct, found.new_matched_pct]).all()
-        assert found.base_row.tolist() == [-1] * len(base.launched)
+        assert found.base_row.tolist() == [-1] * len(base.kernel_instances)
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_a_recording_is_the_same_as_itself(name):
     assert set(found.changes["status"]) == {"same"}
     assert (found.changes["difference_ns"] == 0).all()
     assert (found.base_matched_pct, found.new_matched_pct) == (pytest.approx(100), pytest.approx(100))
-    duration = analysis.launched["duration_ns"].to_numpy()[found.base_row >= 0].sum()
+    duration = analysis.kernel_instances["duration_ns"].to_numpy()[found.base_row >= 0].sum()
     iterations = max(int((~analysis.iterations["warm_up"]).sum()), 1)
     assert found.changes["base_ns"].sum() * iterations == pytest.approx(duration)
 

@@ -103,13 +103,13 @@ def test_ops_are_one_path_each_in_a_domain_of_their_own(read: Read) -> None:
 def test_a_kernel_is_in_an_op_only_where_it_is_in_nothing_else(read: Read) -> None:
     step = forward_pass(Step()).op("aten::mm", 40, 50).works(45).op("aten::add", 1100, 1200).works(1150).sampled()
     analysis = read(step)
-    paths = analysis.paths["path"].to_numpy()[analysis.launched["path_id"]]
+    paths = analysis.paths["path"].to_numpy()[analysis.kernel_instances["path_id"]]
     assert paths.tolist() == ["step / forward / Net / Net.fc1", "aten::add"]
 
 
 def test_an_op_is_not_inherited_by_other_threads(read: Read) -> None:
     step = Step().op("aten::item", 10, 900).works(100, thread=5).sampled()
-    assert read(step).launched["path_id"].tolist() == [-1]
+    assert read(step).kernel_instances["path_id"].tolist() == [-1]
 
 
 @pytest.mark.slow
@@ -421,7 +421,7 @@ def test_launches_name_their_module_and_their_iteration(read: Read) -> None:
             step.ours("Net.once", at + 210, at + 220).works(at + 215)
     analysis = read(step.works(8500).sampled())
     assert analysis.iterations["warm_up"].tolist() == [True] + [False] * 7
-    launched = analysis.launched
+    launched = analysis.kernel_instances
     found = [
         tuple(analysis.modules.loc[row, ["module", "phase"]]) if row >= 0 else () for row in launched["module"].tolist()
     ]
@@ -436,7 +436,7 @@ def test_launches_have_iterations_from_the_order_of_kernels_but_no_module(read: 
     step = Step()
     for number in range(40):
         step.works(100 * number, f"k{number % 4}", ns=(10 + number % 4) * US)
-    launched = read(step.sampled()).launched
+    launched = read(step.sampled()).kernel_instances
     assert launched["iteration"].nunique() > 5
     assert (launched["module"] == -1).all()
 

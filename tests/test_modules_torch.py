@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from builders import TraceBuilder
 
-from tcprof.analysis.modules.homes import find_homes
+from tcprof.analysis.modules.assignment import find_homes
 from tcprof.analysis.modules.tree import PHASES
-from tcprof.analysis.projection import attribute, build_hierarchy
+from tcprof.analysis.ranges.projection import attribute, build_hierarchy
 from tcprof.annotate.ranges import DOMAIN
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'tcprof[workloads]'")
@@ -45,7 +45,7 @@ class Net(torch.nn.Module):
         return self.head(x)
 
 
-class Homes:
+class ModuleAssignment:
     """Which module made each node of the autograd graph: those that its outputs reach and its inputs do not."""
 
     def __init__(self, root: Any) -> None:
@@ -70,7 +70,7 @@ def events_of_a_step() -> tuple[list[Any], dict[int, str]]:
     """What PyTorch's profiler saw of a step, modules among it, and the module of each node."""
     torch.manual_seed(0)
     net = Net()
-    homes = Homes(net)
+    homes = ModuleAssignment(net)
     opened: list[Any] = []
 
     def push(module: Any, _: Any) -> None:
@@ -121,7 +121,7 @@ def test_each_node_comes_to_the_module_that_made_it(tmp_path: Path) -> None:
     trace = builder.trace(tmp_path)
     activities = trace.activities()
     hierarchy = build_hierarchy(trace.ranges())
-    homes = find_homes(hierarchy, attribute(hierarchy, trace.launches(), activities), len(activities))
+    homes = find_homes(hierarchy, attribute(hierarchy, trace.api_calls(), activities), len(activities))
     names = homes.modules["module"].to_numpy()
     assert len(expected) > 40
     assert {"Net.embed", "Net.head", "Net.blocks.2.up", "Net.blocks.0"} <= set(expected)

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tcprof.analysis.intervals import OpenIntervals
-from tcprof.analysis.nesting import Nesting
+from tcprof.analysis.ranges.nesting import Nesting
 
 TIMES = st.integers(0, 24)
 LANES = st.sampled_from([0, 3])

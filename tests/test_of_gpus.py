@@ -39,7 +39,7 @@ def analysis(tmp_path_factory):
 
 def describe(analysis) -> pd.DataFrame:
     """The launches, by what their numbers stand for."""
-    launched, activities, kernels = analysis.launched, analysis.activities, analysis.kernels
+    launched, activities, kernels = analysis.kernel_instances, analysis.activities, analysis.kernels
     activity, kernel = (frame.iloc[launched[key]] for key, frame in (("activity", activities), ("kernel", kernels)))
     return pd.DataFrame(
         {

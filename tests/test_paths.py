@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tcprof.analysis.paths import MOST_PATHS, OTHERS
-from tcprof.analysis.projection import Hierarchy, build_hierarchy
+from tcprof.analysis.ranges.paths import MOST_PATHS, OTHERS
+from tcprof.analysis.ranges.projection import Hierarchy, build_hierarchy
 from tcprof.frames import NVTX_RANGES
 
 COUNT = MOST_PATHS + 500

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from tcprof.analysis.periods import Sequence, find_repetitions
+from tcprof.analysis.steps.periods import Sequence, find_repetitions
 
 LAYER = [10, 11, 12, 13, 10, 14]
 STEP = [1, 2, *LAYER * 12, 3, 4, 5]

@@ -3,8 +3,8 @@
 from builders import PROCESS, TraceBuilder, assert_rows
 
 import tcprof
-from tcprof.analysis.paths import LONGEST_PATH, SEPARATOR
-from tcprof.analysis.projection import attribute, build_hierarchy, ranges_of_activities
+from tcprof.analysis.ranges.paths import LONGEST_PATH, SEPARATOR
+from tcprof.analysis.ranges.projection import attribute, build_hierarchy, ranges_of_activities
 
 A, B, C = 1, 2, 3  # threads
 
@@ -14,7 +14,7 @@ def project(builder, folder):
     trace = builder.trace(folder)
     hierarchy = build_hierarchy(trace.ranges())
     activities = trace.activities()
-    return hierarchy, attribute(hierarchy, trace.launches(), activities), activities
+    return hierarchy, attribute(hierarchy, trace.api_calls(), activities), activities
 
 
 def owners(builder, folder):

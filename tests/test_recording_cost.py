@@ -14,8 +14,8 @@ import tcprof
 from tcprof import cli
 from tcprof.findings.bound import LAUNCH_BOUND
 from tcprof.findings.recording_cost import RecordingCost, StepTime, idle_alone, measure_cost
-from tcprof.frames import ALONE
-from tcprof.sources.nsys_sqlite.alone import write_alone
+from tcprof.frames import UNPROFILED
+from tcprof.sources.nsys_sqlite.export import write_unprofiled
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -29,7 +29,7 @@ def make_steps(period: float, *, count: int = COUNT, spread: float = 0.02, proce
     periods[0] *= 5
     start = np.concatenate([[0], np.cumsum(periods)[:-1]])
     columns = {"process": process, "training": training, "start_ns": start, "end_ns": start + periods}
-    return ALONE.conform(pd.DataFrame(columns).astype({"start_ns": int, "end_ns": int}))
+    return UNPROFILED.conform(pd.DataFrame(columns).astype({"start_ns": int, "end_ns": int}))
 
 
 def record(folder: Path, *, period: int = 100 * US, busy: int = 30 * US, name: str = "step") -> Path:
@@ -45,7 +45,7 @@ def record(folder: Path, *, period: int = 100 * US, busy: int = 30 * US, name: s
 
 
 def read_with(path: Path, steps: pd.DataFrame):
-    write_alone(path, steps)
+    write_unprofiled(path, steps)
     return tcprof.read(path)
 
 
@@ -73,8 +73,8 @@ def test_an_interval_from_0_on_says_nothing(tmp_path):
     """Of five steps one took next to no time: an interval of their median reaches below it."""
     begins = np.cumsum([0, 500, 100, 2, 101, 554, 102]) * US
     alone = pd.DataFrame({"process": 5, "training": True, "start_ns": begins, "end_ns": begins + US})
-    analysis = read_with(record(tmp_path), ALONE.conform(alone))
-    assert measure_cost(analysis).alone.low == 0
+    analysis = read_with(record(tmp_path), UNPROFILED.conform(alone))
+    assert measure_cost(analysis).unprofiled.low == 0
     (sentence,) = cost_sentences(analysis)
     assert sentence.startswith(
         "Whether recording slowed the steps is unknown: after the warm-up they are too few, and "
@@ -86,7 +86,7 @@ def test_too_few_steps_are_unknown(tmp_path):
     assert sentence == "Whether recording slowed the steps is unknown: too few of them follow the warm-up."
 
 
-def test_a_recording_without_a_run_alone_says_nothing(tmp_path):
+def test_a_recording_without_a_run_unprofiled_says_nothing(tmp_path):
     analysis = tcprof.read(record(tmp_path))
     assert measure_cost(analysis) is None
     assert cost_sentences(analysis) == []
@@ -104,7 +104,7 @@ def test_calls_of_models_are_compared_where_nothing_trains(tmp_path):
 
 
 def test_steps_of_several_processes_are_not_mixed(tmp_path):
-    steps = ALONE.concat([make_steps(50 * US, process=each) for each in (5, 6)])
+    steps = UNPROFILED.concat([make_steps(50 * US, process=each) for each in (5, 6)])
     assert measure_cost(read_with(record(tmp_path), steps)).ratio == pytest.approx(2, rel=0.02)
 
 
@@ -147,7 +147,7 @@ def run(monkeypatch, capsys):
 
 def test_what_recording_costs_is_in_every_output(tmp_path, run):
     path, page = record(tmp_path), tmp_path / "page.html"
-    write_alone(path, make_steps(50 * US))
+    write_unprofiled(path, make_steps(50 * US))
     run("report", path, "-o", page)
     outputs = [run("show", path), run("compare", path, path), " ".join(page.read_text(encoding="utf-8").split())]
     outputs += [run("ranges", path, "--format", kind) for kind in ("text", "json", "markdown")]
@@ -158,13 +158,13 @@ def test_what_recording_costs_is_in_every_output(tmp_path, run):
 @pytest.mark.slow
 def test_a_copy_that_is_safe_to_share_has_the_steps(tmp_path, run):
     path, copy = record(tmp_path), tmp_path / "copy.sqlite"
-    write_alone(path, make_steps(50 * US))
+    write_unprofiled(path, make_steps(50 * US))
     run("redact", path, "-o", copy)
-    pd.testing.assert_frame_equal(tcprof.read(copy).alone, make_steps(50 * US), check_column_type=False)
+    pd.testing.assert_frame_equal(tcprof.read(copy).unprofiled, make_steps(50 * US), check_column_type=False)
 
 
 def test_steps_that_are_written_again_replace_those_before(tmp_path):
     path = record(tmp_path)
     for period in (70 * US, 50 * US):
-        write_alone(path, make_steps(period))
-    pd.testing.assert_frame_equal(tcprof.read(path).alone, make_steps(50 * US), check_column_type=False)
+        write_unprofiled(path, make_steps(period))
+    pd.testing.assert_frame_equal(tcprof.read(path).unprofiled, make_steps(50 * US), check_column_type=False)

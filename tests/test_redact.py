@@ -21,12 +21,13 @@ from sqlalchemy import Engine, event
 from tcprof import cli
 from tcprof.analysis import analyze
 from tcprof.errors import InputError, OutputError
-from tcprof.sources.nsys_sqlite import NsysExport, schema
-from tcprof.sources.nsys_sqlite.redaction import allowed, own_words
-from tcprof.sources.nsys_sqlite.redaction import redact as redact_module
-from tcprof.sources.nsys_sqlite.redaction.private_texts import Kind, PrivateTexts
-from tcprof.sources.nsys_sqlite.redaction.redact import Redaction, redact
-from tcprof.views.redaction import describe_redaction
+from tcprof.nsys import schema
+from tcprof.redaction import allowed, own_words
+from tcprof.redaction import redact as redact_module
+from tcprof.redaction.private_texts import Kind, PrivateTexts
+from tcprof.redaction.redact import Redaction, redact
+from tcprof.sources.nsys_sqlite import NsysExport
+from tcprof.views.commands import describe_redaction
 
 run_any = test_cli.run  # any command
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -533,7 +534,7 @@ def test_the_list_is_readable_and_printable(tmp_path: Path) -> None:
 
 
 def test_nothing_to_leave_out_is_said() -> None:
-    from tcprof.sources.nsys_sqlite.redaction.copy_check import CheckedNames, Suspects
+    from tcprof.redaction.copy_check import CheckedNames, Suspects
 
     none = Suspects(0, ())
     assert describe_redaction(Redaction({}, (), (), 0, CheckedNames(none, none)))[0] == "Nothing had to be left out."

@@ -12,9 +12,9 @@ from slow import first
 from sqlalchemy import Column, MetaData, Table, TableClause
 from test_redact import recording, recording_with_secrets, redacted
 
-from tcprof.sources.nsys_sqlite import schema
-from tcprof.sources.nsys_sqlite.redaction.allowed import KNOWN_TABLES, copied_columns
-from tcprof.sources.nsys_sqlite.redaction.redact import redact
+from tcprof.nsys import schema
+from tcprof.redaction.allowed import KNOWN_TABLES, copied_columns
+from tcprof.redaction.redact import redact
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 CANARY = "Zq7xCanary"  # of no word that NVIDIA's tools write
@@ -106,7 +106,7 @@ def test_columns_that_are_read_are_copied(tmp_path: Path) -> None:
     for table in tables:
         reflected = Table(table.name, MetaData(), *(Column(column.name) for column in table.c))
         assert [column.name for column in copied_columns(reflected)] == [column.name for column in table.c]
-    assert schema.ALONE in tables
+    assert schema.UNPROFILED in tables
 
 
 @pytest.mark.parametrize(("name", "value"), [("PROCESS_0", "Graph"), (f"PROCESS_1:{CANARY}", "Graph")])

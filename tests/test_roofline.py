@@ -22,13 +22,13 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.roofline import CUDA_CORES, NO_BYTES, NO_FLOP, PLACED, place_kernels
 from tcprof.chips import find_chip
 from tcprof.cli.export import FigureName
+from tcprof.nsys import schema
 from tcprof.render.authorship import is_made_by_tcprof
 from tcprof.render.figures import write_figure
-from tcprof.sources.nsys_sqlite import schema
-from tcprof.views.figures.cache_roof import NAME
 from tcprof.views.figures.circles import MOST_KERNELS
+from tcprof.views.figures.circles import figure_tensor_time as draw_tensor_time
+from tcprof.views.figures.roofline import CACHE
 from tcprof.views.figures.roofline import figure_roofline as draw_roofline
-from tcprof.views.figures.tensor_time import figure_tensor_time as draw_tensor_time
 from tcprof.views.recording.roofline import FIGURES, NO_ROOFLINE, describe_unplaced, list_rooflines
 from tcprof.views.selection import kernel_names, link
 
@@ -153,7 +153,7 @@ class TestRoofline:
     @pytest.mark.slow
     def test_the_legend_shows_the_cache(self, tmp_path):
         analysis = tcprof.read(write_trace(tmp_path, with_cache=True))
-        added = [trace for trace in figure_roofline(analysis).data if trace.legendgroup == NAME]
+        added = [trace for trace in figure_roofline(analysis).data if trace.legendgroup == CACHE]
         assert {trace.visible for trace in added} == {"legendonly"}
         circles, slope = added
         places = sorted(row["intensity"] / CACHED for row in by_name(analysis).values() if row["place"] == PLACED)
@@ -164,7 +164,7 @@ class TestRoofline:
         assert slope.y[1] == pytest.approx(989.5e12)
         assert "measured" in slope.hovertext
         other = replace(analysis, gpus=analysis.gpus.assign(name="NVIDIA H100 PCIe"))
-        assert not [trace for trace in figure_roofline(other).data if trace.legendgroup == NAME]
+        assert not [trace for trace in figure_roofline(other).data if trace.legendgroup == CACHE]
 
     def test_without_a_known_bandwidth_roofs_have_no_slope(self, analysis):
         unknown = replace(analysis, gpus=analysis.gpus.assign(dram_bandwidth=np.nan))
@@ -204,8 +204,8 @@ class TestRoofline:
         gpus, kernels = ([frame, frame.assign(gpu=1)] for frame in (analysis.gpus, analysis.kernels))
         gpus[1] = gpus[1].assign(dram_bandwidth=2.4e12)
         two = replace(analysis, gpus=pd.concat(gpus), kernels=pd.concat(kernels, ignore_index=True))
-        launched = analysis.launched.assign(gpu=1, kernel=analysis.launched["kernel"] + len(kernels[0]))
-        two = replace(two, launched=pd.concat([two.launched, launched], ignore_index=True))
+        launched = analysis.kernel_instances.assign(gpu=1, kernel=analysis.kernel_instances["kernel"] + len(kernels[0]))
+        two = replace(two, kernel_instances=pd.concat([two.kernel_instances, launched], ignore_index=True))
         data = figure_roofline(two).data
         names = {trace.name for trace in data if trace.mode == "lines"}
         assert {"GPU 0: DRAM 4.8 TB/s", "GPU 1: DRAM 2.4 TB/s", "FP16: 990 TFLOP/s"} <= names

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from slow import first
 
-from tcprof.analysis import bootstrap, sampling
-from tcprof.analysis.bootstrap import BLOCKS, bootstrap_interval
-from tcprof.analysis.sampling import (
+from tcprof.analysis.samples import bootstrap, sampling
+from tcprof.analysis.samples.bootstrap import BLOCKS, bootstrap_interval
+from tcprof.analysis.samples.sampling import (
     Windows,
     measure,
     measure_distribution,

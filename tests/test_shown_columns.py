@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 import tcprof
-from tcprof.views.document import Section, Table
+from tcprof.views.document import Section
 from tcprof.views.recording.report import view_report
+from tcprof.views.tables import Table
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 pytestmark = pytest.mark.usefixtures("shared_reads")

@@ -26,7 +26,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from tcprof import cli
 from tcprof.cli.app import app
-from tcprof.files import replace_file
+from tcprof.outputs import replace_file
 
 @app.command()
 def wait():
@@ -119,7 +119,7 @@ import os, signal, sys, threading
 from pathlib import Path
 from tcprof.sources.nsys_sqlite import database
 from tcprof.sources.nsys_sqlite.query import Query
-from tcprof.sources.nsys_sqlite.schema import STRINGS
+from tcprof.nsys.schema import STRINGS
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 opened = database.Database(Path(sys.argv[1]))
@@ -145,7 +145,7 @@ import os, signal, sys, threading, time
 from pathlib import Path
 from tcprof.sources.nsys_sqlite.database import Database
 from tcprof.sources.nsys_sqlite.query import Query
-from tcprof.sources.nsys_sqlite.schema import STRINGS
+from tcprof.nsys.schema import STRINGS
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 opened = Database(Path(sys.argv[1]))

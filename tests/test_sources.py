@@ -14,12 +14,12 @@ import test_cli
 from builders import TraceBuilder
 
 import tcprof
-from tcprof.errors import InputError
-from tcprof.frames import ACTIVITIES, ALONE, DIAGNOSTICS, GPUS, LAUNCHES, NVTX_RANGES, SAMPLES, WAITS, Schema
-from tcprof.sources import Recording, Samples, SourceType, Wrong, registry
-from tcprof.sources.nsys_sqlite import NsysExport, recognition
-from tcprof.sources.recordings import find_recordings
-from tcprof.sources.registry import open_source
+from tcprof.errors import InputError, OutputError
+from tcprof.frames import ACTIVITIES, API_CALLS, DIAGNOSTICS, GPUS, NVTX_RANGES, SAMPLES, UNPROFILED, WAITS, Schema
+from tcprof.outputs import replace_file
+from tcprof.sources import InvalidValues, Recording, Samples, SourceType, registry
+from tcprof.sources.nsys_sqlite import NsysExport, export
+from tcprof.sources.registry import find_recordings, open_source
 
 run = test_cli.run
 
@@ -46,8 +46,8 @@ class JsonSource:
     def ranges(self) -> pd.DataFrame:
         return self._frame(NVTX_RANGES)
 
-    def launches(self) -> pd.DataFrame:
-        return self._frame(LAUNCHES)
+    def api_calls(self) -> pd.DataFrame:
+        return self._frame(API_CALLS)
 
     def waits(self) -> pd.DataFrame:
         return self._frame(WAITS)
@@ -61,14 +61,16 @@ class JsonSource:
     def diagnostics(self) -> pd.DataFrame:
         return self._frame(DIAGNOSTICS)
 
-    def alone(self) -> pd.DataFrame:
-        return self._frame(ALONE)
+    def unprofiled(self) -> pd.DataFrame:
+        return self._frame(UNPROFILED)
 
-    def wrong(self) -> tuple[Wrong, ...]:
+    def wrong(self) -> tuple[InvalidValues, ...]:
         return ()
 
 
-JSON = SourceType("recordings as JSON", (".json",), lambda path, header: header.startswith(b'{"frames"'), JsonSource)
+JSON = SourceType(
+    "recordings as JSON", (".json",), (), lambda path, header: header.startswith(b'{"frames"'), JsonSource
+)
 
 
 @pytest.fixture
@@ -96,7 +98,7 @@ def write_json(path: Path, start_ns: int = 20_000) -> Path:
             for start, percent in ((0, 0), (10_000, 0), (20_000, 60), (30_000, 80))
         ],
         "nvtx_ranges": [{**opened, "start_end": False, "sizes": "", "output_sizes": ""}],
-        "launches": [launch],
+        "api_calls": [launch],
         "activities": [{**kernel, "correlation": 1, "start_ns": start_ns, "end_ns": 40_000}],
     }
     path.write_text(json.dumps({"frames": frames}))
@@ -123,6 +125,7 @@ def test_folders_of_a_second_source_are_compared_like_those_of_the_first(
         for number in (2, 10):
             write_json(tmp_path / side / f"run-{number}.json", start_ns + number)
         (tmp_path / side / "notes.txt").write_text("not a recording")
+        assert run("ranges", tmp_path / side / "run-2.json", "-o", tmp_path / side / "run-3.json").status == 0
     names = ["run-2.json", "run-10.json"]
     assert [path.name for path in find_recordings(tmp_path / "base")] == names
     assert [path.name for path in find_recordings(tmp_path / "base" / "run")] == names
@@ -143,6 +146,18 @@ def test_a_file_of_another_source_is_not_redacted_and_says_what_it_is(
     assert "nsys export" not in done.err
 
 
+@pytest.mark.usefixtures("json_is_read")
+def test_a_file_of_another_source_is_never_overwritten(tmp_path: Path, run: Callable[..., test_cli.Outcome]) -> None:
+    path, other = write_json(tmp_path / "run.json"), write_json(tmp_path / "other.data")
+    before = other.read_bytes()
+    for command in ("ranges", "report"):
+        done = run(command, path, "-o", other, "--force")
+        assert (done.status, "is a recording" in done.err) == (3, True)
+    with pytest.raises(OutputError, match="is a recording"), replace_file(other) as beside:
+        beside.write_text("new")
+    assert other.read_bytes() == before
+
+
 def test_a_report_and_its_export_are_one_recording(tmp_path: Path) -> None:
     for name in ("a.sqlite", "b.nsys-rep", "b.qdrep", "b.sqlite", "c.qdrep", "c.sqlite", "d.json", ".e.sqlite"):
         (tmp_path / name).touch()
@@ -151,11 +166,11 @@ def test_a_report_and_its_export_are_one_recording(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("json_is_read")
 def test_content_decides_and_not_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recognition, "find_nsys", lambda: pytest.fail("sent to nsys"))
+    monkeypatch.setattr(export, "find_nsys", lambda: pytest.fail("sent to nsys"))
     for name in ("run.nsys-rep", "run.sqlite", "run"):
         assert isinstance(open_source(write_json(tmp_path / name)), JsonSource)
-    export = TraceBuilder().kernel("k", 0, 1).write(tmp_path, "export.json")
-    assert isinstance(open_source(export), NsysExport)
+    recording = TraceBuilder().kernel("k", 0, 1).write(tmp_path, "export.json")
+    assert isinstance(open_source(recording), NsysExport)
 
 
 def test_a_report_is_read_by_its_export(tmp_path: Path) -> None:
@@ -170,7 +185,7 @@ def test_a_report_without_nsys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     def absent() -> None:
         raise tcprof.NsysError("no nsys was found", "Install it.")
 
-    monkeypatch.setattr(recognition, "find_nsys", absent)
+    monkeypatch.setattr(export, "find_nsys", absent)
     report = tmp_path / "run.nsys-rep"
     report.write_bytes(b"NVIDIA Tegra Profiler Report 2025@3@2@1\n")
     with pytest.raises(InputError, match="no nsys was found"):

@@ -11,7 +11,7 @@ import pytest
 
 from tcprof import temporary
 from tcprof.errors import OutputError
-from tcprof.files import replace_file
+from tcprof.outputs import replace_file
 from tcprof.temporary import temporary_folder
 
 HOLDER = """

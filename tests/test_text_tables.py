@@ -20,7 +20,7 @@ from slow import first, slow
 from tcprof.render.formats import PLAIN, Style
 from tcprof.render.formats._names import Name, shorten, shorten_all, width_of
 from tcprof.render.formats.text import fill, render_table
-from tcprof.views.document import Cell, Heading, Row, Table
+from tcprof.views.tables import Cell, Heading, Row, Table
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 

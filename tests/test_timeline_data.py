@@ -15,13 +15,13 @@ from report_inputs import HOSTILE, MS, make_analysis, make_empty, make_samples, 
 from slow import first
 
 import tcprof
+from tcprof.analysis.flop_rate import flop_rate
 from tcprof.frames import ACTIVITIES, SAMPLES
 from tcprof.render.html.timeline import data as timeline_data
 from tcprof.render.html.timeline import details
 from tcprof.render.html.timeline import lanes as timeline_lanes
 from tcprof.render.html.timeline.data import pack_timeline
 from tcprof.render.html.timeline.packing import ArrayStore
-from tcprof.views.figures.flop_rate import flop_rate
 from tcprof.views.figures.time_classes import CLASS_COLORS, text_on
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
@@ -182,7 +182,7 @@ class TestLanes:
         analysis = read_hostile(tmp_path)
         header, _ = packed(analysis)
         work = bars(analysis, "work")
-        fitted = analysis.launched.set_index("activity")["kernel"].reindex(range(len(analysis.activities)))
+        fitted = analysis.kernel_instances.set_index("activity")["kernel"].reindex(range(len(analysis.activities)))
         ordered = analysis.activities.assign(kernel=fitted).sort_values("start_ns", kind="stable")
         assert work["id"].tolist() == ordered["kernel"].tolist()
         assert header["works"]["kernels"] == len(analysis.kernels) == len(header["works"]["names"])
@@ -254,9 +254,9 @@ class TestFlopRate:
         samples = analysis.samples.iloc[::7]
         start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
         found = flop_rate(analysis, 0, start, end)
-        work = analysis.activities.iloc[analysis.launched["activity"]].reset_index(drop=True)
+        work = analysis.activities.iloc[analysis.kernel_instances["activity"]].reset_index(drop=True)
         length = (work["end_ns"] - work["start_ns"]).clip(lower=1)
-        flop = analysis.launched["tensor_flop"]
+        flop = analysis.kernel_instances["tensor_flop"]
         assert np.isfinite(found).any()
         for low, high, value in zip(start, end, found, strict=True):
             overlap = (work["end_ns"].clip(upper=high) - work["start_ns"].clip(lower=low)).clip(lower=0)
@@ -308,7 +308,7 @@ class TestDetails:
         packed_launches = header["gpus"][0]["launches"]
         steps = np.cumsum(read(packed_launches["changes"]))
         work = analysis.activities.sort_values("start_ns", kind="stable")
-        launched = analysis.launches.set_index(["process", "correlation"])["start_ns"]
+        launched = analysis.api_calls.set_index(["process", "correlation"])["start_ns"]
         expected = launched.loc[list(zip(work["process"], work["correlation"], strict=True))].to_numpy()
         assert packed_launches["step"] == 1
         assert (packed_launches["first"] + steps - 1).tolist() == expected.tolist()

@@ -9,10 +9,11 @@ from builders import PROCESS, TraceBuilder, assert_rows, global_id
 from slow import slow
 
 from tcprof.errors import InputError
-from tcprof.frames import ACTIVITIES, DIAGNOSTICS, GPUS, LAUNCHES, NVTX_RANGES
+from tcprof.frames import ACTIVITIES, API_CALLS, DIAGNOSTICS, GPUS, NVTX_RANGES
+from tcprof.nsys import schema
+from tcprof.redaction.redact import redact
 from tcprof.sources import Recording
-from tcprof.sources.nsys_sqlite import NsysExport, schema
-from tcprof.sources.nsys_sqlite.redaction.redact import redact
+from tcprof.sources.nsys_sqlite import NsysExport
 
 
 def assert_dtypes(frame, kind):
@@ -285,6 +286,18 @@ def test_names_that_activities_lack(tmp_path):
     assert trace.activities()["name"].tolist() == ["known", "(unnamed)", "(unnamed)", "(unnamed)"]
 
 
+def test_copies_of_unified_memory_have_names(tmp_path):
+    """As nsys's table ENUM_CUDA_MEMCPY_OPER numbers them."""
+    trace = TraceBuilder()
+    for kind in (10, 11, 12, 13):
+        trace.copy("peer to peer", kind, kind + 1, copyKind=kind)
+    names = trace.trace(tmp_path).activities()["name"].tolist()
+    assert names == [
+        "peer to peer",
+        *(f"unified {way}" for way in ("host to device", "device to host", "device to device")),
+    ]
+
+
 def test_activities_without_process_belong_to_the_only_one_there_is(tmp_path):
     builder = TraceBuilder().kernel("gemm", 10, 20, launched=5).without("CUPTI_ACTIVITY_KIND_KERNEL.globalPid")
     assert builder.trace(tmp_path).activities()["process"].tolist() == [PROCESS]
@@ -318,7 +331,7 @@ def test_activities_that_are_cut_or_odd(tmp_path):
 def test_no_activities(tmp_path):
     trace = TraceBuilder().recorded(duration=1).trace(tmp_path)
     assert_dtypes(trace.activities(), ACTIVITIES)
-    assert_dtypes(trace.launches(), LAUNCHES)
+    assert_dtypes(trace.api_calls(), API_CALLS)
 
 
 def test_cuda_devices_are_the_gpus_of_the_same_number_unless_the_export_says_otherwise(tmp_path):
@@ -352,13 +365,13 @@ def test_launches(tmp_path):
         2000     1       2            6
         1000     2       1            30
         """
-    assert_rows(trace.launches(), expected)
-    assert_dtypes(trace.launches(), LAUNCHES)
+    assert_rows(trace.api_calls(), expected)
+    assert_dtypes(trace.api_calls(), API_CALLS)
 
 
 def test_of_a_runtime_call_and_the_driver_call_in_it_the_outer_one_is_the_launch(tmp_path):
     trace = TraceBuilder().launch(12, 1).launch(10, 1).kernel("k", 20, 30, correlation=1).trace(tmp_path)
-    assert_rows(trace.launches(), "correlation  start_ns\n1  10")
+    assert_rows(trace.api_calls(), "correlation  start_ns\n1  10")
 
 
 def test_every_table_of_activities_has_launches(tmp_path):
@@ -370,7 +383,7 @@ def test_every_table_of_activities_has_launches(tmp_path):
         .graph(1, 2, launched=0, correlation=4)
         .trace(tmp_path)
     )
-    assert trace.launches()["correlation"].tolist() == [1, 2, 3, 4]
+    assert trace.api_calls()["correlation"].tolist() == [1, 2, 3, 4]
 
 
 # Diagnostics
@@ -405,7 +418,7 @@ def read_all(path):
         trace.gpus,
         trace.samples,
         trace.ranges,
-        trace.launches,
+        trace.api_calls,
         trace.activities,
         trace.diagnostics,
     ):

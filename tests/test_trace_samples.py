@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from tcprof.chips import metric_names
 from tcprof.frames import SAMPLES
-from tcprof.sources.nsys_sqlite import schema
+from tcprof.nsys import schema
 from tcprof.sources.nsys_sqlite.readings import unwrap
 
 

@@ -11,8 +11,8 @@ from slow import first
 from worlds import UNTRACED, Kernel, Sampler, World, beside, join_worlds, make_world, write_world
 
 import tcprof
-from tcprof.analysis.clock import align_samples, check_clocks
 from tcprof.analysis.kernels.untraced import Untraced, find_untraced
+from tcprof.analysis.samples.clock import align_samples, check_clocks
 
 COVER, DETECTED = 0.9, 0.7
 OTHERS = (  # kernels in µs, their activity, and their share of the time

@@ -12,10 +12,10 @@ from slow import first, slow
 
 import tcprof
 from tcprof.analysis import analyze
-from tcprof.analysis.sampling import tensor_functions
-from tcprof.comparison.kernels.matching import match_kernels
-from tcprof.comparison.kernels.scope import Spans
-from tcprof.comparison.kernels.waterfall import explain_changes, largest_part
+from tcprof.analysis.samples.sampling import tensor_functions
+from tcprof.comparison.matching.kernels import match_kernels
+from tcprof.comparison.matching.scope import Spans
+from tcprof.comparison.waterfall import explain_changes, largest_part
 from tcprof.frames import WATERFALL
 from tcprof.sources.nsys_sqlite import NsysExport
 
@@ -297,9 +297,9 @@ def test_idle_mix_and_intensity_are_all_that_the_fit_tells_of_the_change(read, b
         analysis = read(name)
         counted = analysis.iterations[~analysis.iterations["warm_up"]]
         windows = analysis.instances[analysis.instances["range"].isin(counted["range"])]
-        start = analysis.activities["start_ns"].to_numpy()[analysis.launched["activity"]]
+        start = analysis.activities["start_ns"].to_numpy()[analysis.kernel_instances["activity"]]
         inside = [
-            analysis.launched["tensor_active_ns"][(start >= first) & (start < last)].sum()
+            analysis.kernel_instances["tensor_active_ns"][(start >= first) & (start < last)].sum()
             for first, last in zip(windows["gpu_start_ns"], windows["gpu_end_ns"], strict=True)
         ]
         fitted.append(100 * sum(inside) / counted["gpu_window_ns"].sum())

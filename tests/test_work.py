@@ -44,7 +44,7 @@ PER_LAUNCH = {
         },
     ),
 }
-LAUNCHES = 40
+API_CALLS = 40
 
 
 def recorded(
@@ -53,7 +53,7 @@ def recorded(
     """Both kernels in turn, and samples of what they count, which may vary from launch to launch."""
     builder = TraceBuilder().gpu(sm_count=SMS, clock_hz=CLOCK_HZ, bandwidth=bandwidth)
     time, starts, ends, of = 100 * US, [], [], []
-    for number in range(LAUNCHES):
+    for number in range(API_CALLS):
         name = list(PER_LAUNCH)[number % 2]
         length = PER_LAUNCH[name][0]
         builder.kernel(name, time, time + length, launched=time - US)
@@ -107,8 +107,8 @@ def test_sums_are_conserved_and_add_up_over_ranges(tmp_path: Path) -> None:
     builder.range("all", 0, 10_000 * US)
     analysis = tcprof.read(builder.write(tmp_path))
     for column in WORK:
-        assert analysis.launched[column].sum() == pytest.approx(analysis.samples[column].sum(), rel=1e-9, abs=1)
-    moved = analysis.launched["dram_read_bytes"].sum() + analysis.launched["dram_write_bytes"].sum()
+        assert analysis.kernel_instances[column].sum() == pytest.approx(analysis.samples[column].sum(), rel=1e-9, abs=1)
+    moved = analysis.kernel_instances["dram_read_bytes"].sum() + analysis.kernel_instances["dram_write_bytes"].sum()
     capture, inside = analysis.ranges.iloc[0], analysis.ranges.iloc[1]
     assert capture["dram_bytes"] == inside["dram_bytes"] == pytest.approx(moved)
     assert capture["dram_pct"] == pytest.approx(100 * moved / (capture["window_ns"] * 1e-9) / BANDWIDTH)
@@ -191,7 +191,7 @@ def test_what_comes_from_the_host_and_goes_there_is_no_kernel_s(tmp_path: Path, 
     assert analysis.activities["moved_bytes"].max() == size
     for name, (_, counts) in PER_LAUNCH.items():
         found = kernel(analysis, name)
-        assert abs(found[column] - counts.get(column, 0) * LAUNCHES / 2) <= found[f"{column}_error"]
+        assert abs(found[column] - counts.get(column, 0) * API_CALLS / 2) <= found[f"{column}_error"]
     assert kernel(analysis, "gemm_ffma")[column] < 0.6 * size
 
 
@@ -209,9 +209,9 @@ def test_what_a_copy_moves_is_no_kernel_s(tmp_path: Path) -> None:
         if row["metricId"] == of_metric[NAMES["dram_read_bytes"]]:
             row["value"] += int(bytes_copied[row["timestamp"] // PERIOD])
     analysis = tcprof.read(builder.write(tmp_path))
-    of_first = analysis.launched.iloc[0]
+    of_first = analysis.kernel_instances.iloc[0]
     assert of_first["dram_read_bytes"] == pytest.approx(90e6, rel=0.05)
-    assert kernel(analysis, "stream")["dram_read_bytes"] == pytest.approx(90e6 * LAUNCHES / 2, rel=0.05)
+    assert kernel(analysis, "stream")["dram_read_bytes"] == pytest.approx(90e6 * API_CALLS / 2, rel=0.05)
 
 
 def test_a_set_of_four_bytes_hides_nothing(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_a_set_of_four_bytes_hides_nothing(tmp_path: Path) -> None:
             builder.memset(end + US, end + 2 * US, launched=start, bytes=size)
         analysis = tcprof.read(builder.write(tmp_path))
         sampled = analysis.samples["dram_read_bytes"].sum()
-        conserved.append(analysis.launched["dram_read_bytes"].sum() == pytest.approx(sampled, rel=1e-9))
+        conserved.append(analysis.kernel_instances["dram_read_bytes"].sum() == pytest.approx(sampled, rel=1e-9))
     assert conserved == [False, True]
 
 
@@ -298,8 +298,8 @@ def share(
 
 def test_a_small_kernel_is_a_small_grid_in_the_timeline(tmp_path: Path) -> None:
     timeline = tcprof.read(recorded().write(tmp_path)).timeline.iloc[0]
-    assert timeline["fp32_bound_ns"] == 47 * US * LAUNCHES / 2
-    assert timeline["memory_bound_ns"] == 30 * US * LAUNCHES / 2
+    assert timeline["fp32_bound_ns"] == 47 * US * API_CALLS / 2
+    assert timeline["memory_bound_ns"] == 30 * US * API_CALLS / 2
     assert timeline["small_grid_ns"] == 0
 
 

@@ -3,18 +3,21 @@
 import functools
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from report_inputs import summarize
-from scenarios import PLAIN, SCENARIOS, dependent, draw, rare_long, some_wait, steps, twins
+from scenarios import PLAIN, SCENARIOS, dependent, draw, nodes, rare_long, some_wait, steps, twins
 from slow import slow
 from worlds import UNTRACED, Kernel, Sampler, World, beside, make_world, measure_places, write_world
 
 import tcprof
-from tcprof.analysis.ledger import UNEXPLAINED
+from tcprof.analysis.kernels import launches as kernel_launches
+from tcprof.analysis.samples.borders import LEAST_OFFSET_NS, MOST_OFFSET_NS
+from tcprof.analysis.time.ledger import UNEXPLAINED
 
 SEEDS = 4
 ALIKE = (  # each like another scenario that runs by default
@@ -65,6 +68,7 @@ def test_intervals_hold_or_the_kernel_is_unresolved(name: str) -> None:
 CLOCKED = [name for name in SCENARIOS if "clock " in name or "200 kHz" in name or "stamps" in name]
 QUICK = (
     "launch stamps",
+    "twins without ranges",
     "clock falls to 1.6 GHz",
     "launches and clock of transformer_eager",
     "percentages at 200 kHz, clock falls",
@@ -85,6 +89,29 @@ def test_figures_are_right_and_intervals_say_something(name: str) -> None:
     found, scenario = measured(name), SCENARIOS[name]
     assert np.average(found["error"], weights=found["total_ns"]) <= scenario.error
     assert found["resolved"].mean() >= scenario.resolved
+
+
+NEVER_IDLE = partial(nodes, idle_us=(0.7, 0.8))  # graphs right behind each other
+
+
+@pytest.mark.parametrize(
+    ("make", "sampler"), [(nodes, PLAIN), *slow([(NEVER_IDLE, Sampler(late=500)), (steps, PLAIN)])]
+)
+def test_intervals_of_bytes_and_instructions_hold(make: Callable[[int], World], sampler: Sampler) -> None:
+    found = pd.concat([make(seed).measure_counts(sampler) for seed in range(SEEDS)])
+    found = found[found["counts"]]
+    assert len(found) >= 100
+    assert found["held"].mean() >= COVER
+    assert found["half_pct"].median() < 10
+
+
+def test_bytes_are_known_no_better_than_where_samples_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As tensor cycles are: a clock that departs from the trace's widens both."""
+    half = []
+    for error_ns in (LEAST_OFFSET_NS, MOST_OFFSET_NS):
+        monkeypatch.setattr(kernel_launches, "offset_errors", lambda _, error_ns=error_ns: {0: error_ns})
+        half.append(steps(1, idle=0, gap_us=0).measure_counts(PLAIN)["half_pct"].mean())
+    assert half[1] > 1.1 * half[0]
 
 
 def test_each_gpu_has_its_own_fit() -> None:
@@ -214,4 +241,4 @@ def test_what_the_kernels_do_not_explain_stands_in_the_ledger(tmp_path: Path) ->
         ledger = tcprof.read(write_world(SCENARIOS[name].make(0), PLAIN, folder)).ledger
         shares[name] = ledger.loc[ledger["entry"] == UNEXPLAINED, "share_pct"].item()
     assert shares["fixed order"] < 0.1
-    assert shares["some vary by 30 %"] > 2
+    assert shares["some vary by 30 %"] > 1

@@ -7,7 +7,7 @@ A world is a program (kernels, in steps) on a GPU whose clock may step, and a sa
 be locked to the step, or round. Work can run beside it that no trace shows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,13 +18,13 @@ import pandas as pd
 from builders import TraceBuilder, count_at, read_back_signed
 
 import tcprof
-from tcprof.analysis.clock import align_samples, check_clocks
 from tcprof.analysis.kernels.launches import KernelFit, fit_kernels
 from tcprof.analysis.kernels.peaks import find_peaks
 from tcprof.analysis.kernels.summary import UNRESOLVED, summarize_kernels
 from tcprof.analysis.kernels.sums import GroupSums
 from tcprof.analysis.modules.summary import are_counted
-from tcprof.analysis.offsets import ENGINE_LEAD_NS
+from tcprof.analysis.samples.clock import align_samples, check_clocks
+from tcprof.analysis.samples.offsets import ENGINE_LEAD_NS
 from tcprof.annotate.ranges import DOMAIN
 from tcprof.annotate.steps import FORWARD
 from tcprof.frames import ACTIVITIES, GPUS, PATHS, SAMPLES
@@ -215,12 +215,39 @@ class World:
         )
         return ACTIVITIES.conform(frame[names[self.kind] != UNTRACED])
 
-    def fit(self, sampler: Sampler, *others: "World") -> tuple[KernelFit, pd.DataFrame]:
+    def with_counts(self) -> dict[str, "World"]:
+        """The same launches with what they count beside tensor cycles, by column; some count nothing."""
+        rng, kinds, found = np.random.default_rng(self.seed + 77), len(self.kernels), {}
+        mean = np.bincount(self.kind, self.end - self.start, kinds) / np.maximum(np.bincount(self.kind), 1)
+        for name, idle in (("instruction_count", 0.0), ("dram_read_bytes", 0.2), ("dram_write_bytes", 0.3)):
+            rate = SMS * np.where(rng.random(kinds) < idle, 0, rng.uniform(0.01, 1, kinds))
+            shapes = np.array([0.4, 1, 1, 1, 1, 1, 0.4]) * rng.uniform(0.6, 1.4, (kinds, 7))
+            kernels = tuple(replace(one, shape=tuple(shape)) for one, shape in zip(self.kernels, shapes, strict=True))
+            found[name] = replace(self, kernels=kernels, cycles=np.round((mean * rate)[self.kind]))
+        return found
+
+    def measure_counts(self, sampler: Sampler) -> pd.DataFrame:
+        """What the kernels count, beside what is true: ``name``, ``held``, ``half_pct`` of the most, ``counts``."""
+        truths, names = self.with_counts(), np.array([kernel.name for kernel in self.kernels])[self.kind]
+        kernels, parts = self.fit(sampler, counts=truths)[1], []
+        for name, world in truths.items():
+            true = kernels["name"].map(pd.Series(world.cycles).groupby(names).sum())
+            half, most = kernels[f"{name}_error"], SMS * kernels["total_ns"]
+            held = (kernels[name] - true).abs() <= half + 1e-6 * most
+            counts = kernels["share_pct"] >= LEAST_SHARE_PCT
+            parts.append(pd.DataFrame({"held": held, "half_pct": 100 * half / most, "counts": counts}))
+        return pd.concat(parts, ignore_index=True)
+
+    def fit(
+        self, sampler: Sampler, *others: "World", counts: Mapping[str, "World"] | None = None
+    ) -> tuple[KernelFit, pd.DataFrame]:
         """What the analysis finds, of other GPUs too: the fit, and the frame of kernels."""
         worlds = (self, *others)
         activities = pd.concat([world.recorded(sampler).activities() for world in worlds], ignore_index=True)
         activities = ACTIVITIES.conform(activities.sort_values("start_ns", kind="stable"))
         samples = SAMPLES.concat([world.samples(sampler) for world in worlds])
+        for name, world in (counts or {}).items():
+            samples = samples.assign(**{name: world.samples(sampler)["tensor_cycles"].to_numpy()})
         numbers = [world.gpu for world in worlds]
         gpus = GPUS.conform(pd.DataFrame({"gpu": numbers, "name": "NVIDIA H200", "chip": "GH100", "sm_count": SMS}))
         clocks = check_clocks(activities, samples)
@@ -230,7 +257,7 @@ class World:
         traced = np.array([kernel.name != UNTRACED for kernel in self.kernels])[kind]
         path_id = places[kind[traced]] if not others else np.full(len(activities), -1)
         found = fit_kernels(activities, path_id, samples, gpus, clocks)
-        found = replace(found, launched=found.launched.assign(range=-1, path_id=-1))
+        found = replace(found, kernel_instances=found.kernel_instances.assign(range=-1, path_id=-1))
         peaks = partial(find_peaks, gpus=gpus, given_tflops=None)
         return found, summarize_kernels(found, activities, PATHS.empty(), peaks)[0]
 
@@ -244,12 +271,13 @@ class World:
         """Groups of so many kernels each, as modules are, beside what is true of them: the columns of ``measure``."""
         found, seen = self.fit(sampler)[0], self.recorded(sampler)
         traced = np.array([kernel.name != UNTRACED for kernel in self.kernels])[seen.kind]
-        activity = found.launched["activity"].to_numpy()
+        activity = found.kernel_instances["activity"].to_numpy()
         group = np.unique((seen.kind[traced] // kernels)[activity], return_inverse=True)[1]
-        duration = found.launched["duration_ns"]
+        duration = found.kernel_instances["duration_ns"]
         own = (seen.cycles / (seen.passed(seen.end) - seen.passed(seen.start)))[traced][activity]
         total, true, active = (
-            np.bincount(group, value) for value in (duration, own * duration, found.launched["tensor_active_ns"])
+            np.bincount(group, value)
+            for value in (duration, own * duration, found.kernel_instances["tensor_active_ns"])
         )
         half = GroupSums(found, group).active("tensor")[1]
         return pd.DataFrame(
@@ -283,7 +311,7 @@ def measure_places(world: World, sampler: Sampler, folder: Path) -> pd.DataFrame
     analysis = tcprof.read(write_world(world, sampler, folder), warm_up=0)
     seen = world.recorded(sampler)
     traced = np.flatnonzero(np.array([kernel.name != UNTRACED for kernel in world.kernels])[seen.kind])
-    launched = analysis.launched
+    launched = analysis.kernel_instances
     row = traced[launched["activity"].to_numpy()]
     counted = launched.assign(
         cycles=seen.cycles[row], passed=world.passed(seen.end[row]) - world.passed(seen.start[row])

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis import summary
-from tcprof.analysis.account import NO_ACCOUNT, Account, Evidence, add_iterations, make_account
-from tcprof.analysis.clock import align_samples, check_clocks
 from tcprof.analysis.fingerprint import Marks, take_fingerprint
 from tcprof.analysis.gpus import list_gpus
-from tcprof.analysis.instances import Work, busy_time, instance_windows, list_instances
-from tcprof.analysis.iterations import find_iterating_paths, find_iterations
-from tcprof.analysis.kernel_order import KERNEL_ORDER, add_to_ranges, find_ordered_iterations
 from tcprof.analysis.kernels.launch_rates import rate_launches
 from tcprof.analysis.observed import Observed, observe
-from tcprof.analysis.projection import Attribution, Hierarchy, attribute, build_hierarchy
-from tcprof.analysis.sampling import Tensor, Windows, tensor_functions, without_errors
-from tcprof.analysis.warm_up import choose_warm_up, find_left_out
+from tcprof.analysis.ranges import summary
+from tcprof.analysis.ranges.instances import Work, busy_time, instance_windows, list_instances
+from tcprof.analysis.ranges.projection import Attribution, Hierarchy, attribute, build_hierarchy
+from tcprof.analysis.samples.clock import align_samples, check_clocks
+from tcprof.analysis.samples.sampling import Tensor, Windows, tensor_functions, without_errors
+from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER, add_to_ranges, find_ordered_iterations
+from tcprof.analysis.steps.iterations import find_iterating_paths, find_iterations
+from tcprof.analysis.steps.warm_up import choose_warm_up, find_left_out
+from tcprof.analysis.time.account import NO_ACCOUNT, Account, Evidence, add_iterations, make_account
 from tcprof.frames import INSTANCES, MODULES, RANGES, SAMPLE_METRICS, WORK, plain_texts
 from tcprof.memory import return_freed_memory
 from tcprof.sources import Recording, Samples, Source
@@ -57,10 +57,10 @@ class Analysis:
             repeats in the order of the kernels; empty where nothing does.
         paths: See ``tcprof.frames.PATHS``.
         activities: See ``tcprof.frames.ACTIVITIES``.
-        launches: The API calls that started them, see ``tcprof.frames.LAUNCHES``.
+        api_calls: The API calls that started them, see ``tcprof.frames.API_CALLS``.
         waits: The API calls that waited for a GPU, see ``tcprof.frames.WAITS``.
-        launched: One row for each launch of a kernel, see ``tcprof.frames.LAUNCHED``; empty where the kernels were
-            not fitted.
+        kernel_instances: One row for each launch of a kernel, see ``tcprof.frames.KERNEL_INSTANCES``; empty where
+            the kernels were not fitted.
         kernels: One row for each GPU, kernel and launch geometry, see ``tcprof.frames.KERNELS``.
         split_by_path: Makes ``kernels_by_path``, which few ask for.
         modules: One row for each GPU, module and phase, see ``tcprof.frames.MODULES``; empty where no range names one.
@@ -83,9 +83,9 @@ class Analysis:
     iterations: pd.DataFrame
     paths: pd.DataFrame
     activities: pd.DataFrame
-    launches: pd.DataFrame
+    api_calls: pd.DataFrame
     waits: pd.DataFrame
-    launched: pd.DataFrame
+    kernel_instances: pd.DataFrame
     kernels: pd.DataFrame
     split_by_path: Callable[[], pd.DataFrame]
     modules: pd.DataFrame
@@ -108,9 +108,9 @@ class Analysis:
         return take_fingerprint(self.samples if self.activities.empty else self.activities)
 
     @property
-    def alone(self) -> pd.DataFrame:
-        """The steps of a run without a profiler, see ``tcprof.frames.ALONE``; empty where there was none."""
-        return self.observed.alone
+    def unprofiled(self) -> pd.DataFrame:
+        """The steps of a run without a profiler, see ``tcprof.frames.UNPROFILED``; empty where there was none."""
+        return self.observed.unprofiled
 
 
 @plain_texts()
@@ -126,15 +126,13 @@ def analyze(
     """Compute Tensor Active per range, per kernel and for the whole capture.
 
     Args:
-        source: The recording.
         window: ``host`` is the range as on the CPU time line; ``gpu`` reaches from its first activity's start to its
             last one's end; ``busy`` is the time under at least one of its activities.
         metrics: Columns of the samples to read. The ranges need only ``tensor_active_pct``; large recordings are read
             faster without the others. The fit adds what it needs, the clock check too.
-        kernels: Whether to fit the kernels.
         warm_up: How many first iterations are warm-up, or ``all`` to count all; None: those that are found to be.
-        iteration: The range that iterates, see ``find_iterations``, or ``tcprof.analysis.kernel_order.KERNEL_ORDER``;
-            None: the one that is found.
+        iteration: The range that iterates, see ``find_iterations``, or ``steps.inferred_steps.KERNEL_ORDER``; None: the
+            one that is found.
         peak_tflops: The peak in 10^12 FLOP/s that FLOP are held against; None for the dense one of each kernel's
             precision.
 
@@ -179,7 +177,7 @@ class _Recorded:
     """What is in a recording: its activities attributed to its ranges, its samples on the clock of the trace."""
 
     recording: Recording
-    launches: pd.DataFrame
+    api_calls: pd.DataFrame
     waits: pd.DataFrame
     activities: pd.DataFrame
     hierarchy: Hierarchy
@@ -191,14 +189,14 @@ class _Recorded:
     @property
     def frames(self) -> dict[str, Any]:
         """What an analysis has of it as it was read."""
-        return {name: getattr(self, name) for name in ("recording", "activities", "launches", "waits", "clocks")}
+        return {name: getattr(self, name) for name in ("recording", "activities", "api_calls", "waits", "clocks")}
 
 
 def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
     """What is in a recording, with what a fit needs, if there is to be one."""
     metrics = {*metrics, "gr_active_pct", *(_OF_FIT if kernels else ())}
     with ThreadPoolExecutor() as pool:  # reading is most of the work, and it waits for SQLite
-        read_samples, read_launches = pool.submit(source.samples, metrics), pool.submit(source.launches)
+        read_samples, read_launches = pool.submit(source.samples, metrics), pool.submit(source.api_calls)
         read_waits = pool.submit(source.waits)
         recording, activities = source.recording(), source.activities(geometry=kernels)
         hierarchy = build_hierarchy(source.ranges())
@@ -224,7 +222,7 @@ def _place(
         return hierarchy, attribution, instances, work, iteration
     chosen = [] if iteration else find_iterating_paths(instances, hierarchy.paths, activities)
     with_geometry = activities if recorded.has_geometry or chosen else source.activities(geometry=True)
-    found = None if chosen else find_ordered_iterations(recorded.launches, with_geometry)
+    found = None if chosen else find_ordered_iterations(recorded.api_calls, with_geometry)
     if found is None:
         return hierarchy, attribution, instances, work, iteration or chosen
     hierarchy, attribution = add_to_ranges(found, hierarchy, attribution)
@@ -271,10 +269,10 @@ def _account(
     if found is None:
         return ranges, instances, NO_ACCOUNT, MODULES.empty()
     from tcprof.analysis.flop.launches import add_useful_flop  # here, since what needs no fit should not wait
-    from tcprof.analysis.modules.homes import find_homes
+    from tcprof.analysis.modules.assignment import find_homes
     from tcprof.analysis.modules.summary import summarize_modules
-    from tcprof.analysis.rates import add_rates
-    from tcprof.analysis.useful import add_useful_sums
+    from tcprof.analysis.time.mfu import add_useful_sums
+    from tcprof.analysis.time.range_metrics import add_rates
 
     return_freed_memory()
     homes = find_homes(evidence.hierarchy, evidence.attribution, len(evidence.activities))
@@ -282,7 +280,7 @@ def _account(
     return_freed_memory()
     account = add_iterations(account, evidence, iterations)
     modules, of_launch = summarize_modules(found, account, evidence, iterations, homes)
-    account = replace(account, launched=account.launched.assign(module=of_launch))
+    account = replace(account, kernel_instances=account.kernel_instances.assign(module=of_launch))
     return_freed_memory()
     ranges, instances = add_rates(ranges, instances, account, evidence)
     return *add_useful_sums(ranges, instances, account, evidence), account, modules

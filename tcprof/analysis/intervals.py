@@ -87,7 +87,6 @@ class OpenIntervals:
     Args:
         group: Time line that an interval lies on.
         start: Starts, in order within each group (``order`` gives such an order).
-        end: Ends.
     """
 
     def __init__(self, group: Ints, start: Ints, end: Ints) -> None:
@@ -116,7 +115,6 @@ class OpenIntervals:
         """For each of these rows the last one before it, of its group, that ends after a time; -1 where none does.
 
         Args:
-            rows: Rows of intervals.
             time: For each a time that is not before its start.
         """
         return self._find(rows, self._shift[rows] + time)
@@ -125,7 +123,6 @@ class OpenIntervals:
         """For each query the open interval of its group that began last; -1 where none is open.
 
         Args:
-            group: Time line of each query.
             time: When the interval must be open.
             until: A later time at which it must be open still.
         """

@@ -13,7 +13,7 @@ import pandas as pd
 from tcprof.analysis.analysis import Analysis
 from tcprof.analysis.intervals import OpenIntervals, StepFunction, union
 from tcprof.analysis.picking import pick_rows, rows_of_gpu
-from tcprof.analysis.timeline import IDLE, classes_of_activities
+from tcprof.analysis.time.timeline import IDLE, classes_of_activities
 from tcprof.arrays import Ints
 
 _KEYS = ["path_id", "module", "time_class", "kernel"]
@@ -79,7 +79,7 @@ def _windows(analysis: Analysis, gpu: int) -> tuple[tuple[int, ...], Ints, Ints]
 
 def _pieces_of_work(analysis: Analysis, mine: Ints, low: Ints, high: Ints) -> pd.DataFrame:
     """The time that each activity has for itself within some windows."""
-    launched, place = analysis.launched, {}
+    launched, place = analysis.kernel_instances, {}
     of_class = classes_of_activities(analysis.activities, launched, analysis.kernels)[mine]
     start, end = (analysis.activities[name].to_numpy()[mine] for name in ("start_ns", "end_ns"))
     # Outside of the windows all time is taken.

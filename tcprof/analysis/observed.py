@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import distinct
-from tcprof.analysis.projection import CAUSES, REMEDIES, Attribution, Hierarchy
-from tcprof.frames import ALONE
-from tcprof.sources import Samples, Source, Wrong
+from tcprof.analysis.ranges.projection import CAUSES, REMEDIES, Attribution, Hierarchy
+from tcprof.frames import UNPROFILED
+from tcprof.sources import InvalidValues, Samples, Source
 
 # Words of diagnostics that speak of lost events of CUDA: only then the launches without a kernel are counted.
 _OF_LOST_EVENTS = "CUPTI|GPU events were discarded|Trace data will likely be truncated"
@@ -46,7 +46,7 @@ class Observed:
         unattributed: Activities that belong to no range, by reason, the largest share first.
         inherited_count: Activities launched by a thread without a range, and counted for one of its process.
         wrong: What the file held that cannot be, and is not in the frames.
-        alone: The steps of a run without a profiler, if there was one, see ``tcprof.frames.ALONE``.
+        alone: The steps of a run without a profiler, if there was one, see ``tcprof.frames.UNPROFILED``.
     """
 
     diagnostics: pd.DataFrame
@@ -57,8 +57,8 @@ class Observed:
     path_count: int
     unattributed: tuple[Unattributed, ...]
     inherited_count: int
-    wrong: tuple[Wrong, ...] = ()
-    alone: pd.DataFrame = field(default_factory=ALONE.empty)
+    wrong: tuple[InvalidValues, ...] = ()
+    unprofiled: pd.DataFrame = field(default_factory=UNPROFILED.empty)
 
 
 def observe(
@@ -67,9 +67,6 @@ def observe(
     """Collect the facts.
 
     Args:
-        source: The recording.
-        samples: Its samples.
-        hierarchy: Its ranges.
         activities: See ``tcprof.frames.ACTIVITIES``.
         attribution: Which range each activity belongs to.
     """
@@ -85,7 +82,7 @@ def observe(
         path_count=hierarchy.path_count,
         unattributed=_list_unattributed(activities, attribution),
         inherited_count=len(distinct(attribution.activity[attribution.inherited])),
-        alone=source.alone(),
+        unprofiled=source.unprofiled(),
         wrong=source.wrong(),  # in all that was read: the last
     )
 

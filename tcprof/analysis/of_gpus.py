@@ -16,31 +16,21 @@ _Any = TypeVar("_Any", bound=Analysis)
 
 
 def busiest_gpus(analysis: Analysis, most: int) -> list[int]:
-    """The GPUs that worked longest, in order of their number.
-
-    Args:
-        analysis: The recording.
-        most: How many.
-    """
+    """The GPUs that worked longest, in order of their number."""
     captures = analysis.ranges[analysis.ranges["depth"] == 0]
     chosen = captures.sort_values("busy_ns", ascending=False, kind="stable")["gpu"].head(most)
     return sorted(chosen.tolist())
 
 
 def keep_gpus(analysis: _Any, gpus: Collection[int]) -> _Any:
-    """The analysis with nothing of other GPUs in it; what is known of the recording as a whole stays.
-
-    Args:
-        analysis: The recording.
-        gpus: Numbers of the GPUs.
-    """
+    """The analysis with nothing of other GPUs in it; what is known of the recording as a whole stays."""
     kept = {
         field.name: frame["gpu"].isin(gpus).to_numpy()
         for field in fields(Analysis)
         if isinstance(frame := getattr(analysis, field.name), pd.DataFrame) and "gpu" in frame.columns
     }
     frames: dict[str, Any] = {name: getattr(analysis, name)[rows].reset_index(drop=True) for name, rows in kept.items()}
-    launched = frames["launched"]
+    launched = frames["kernel_instances"]
     keys = {key: _renumber(launched[key].to_numpy(), kept[name]) for key, name in _KEYS.items()}
 
     def split_by_path() -> pd.DataFrame:
@@ -48,7 +38,7 @@ def keep_gpus(analysis: _Any, gpus: Collection[int]) -> _Any:
         return by_path[by_path["gpu"].isin(gpus)].reset_index(drop=True)
 
     tensor = {gpu: function for gpu, function in analysis.tensor.items() if gpu in gpus}
-    others = {"launched": launched.assign(**keys), "tensor": tensor, "split_by_path": split_by_path}
+    others = {"kernel_instances": launched.assign(**keys), "tensor": tensor, "split_by_path": split_by_path}
     return replace(analysis, **{**frames, **others})
 
 

@@ -10,7 +10,6 @@ def pick_rows(frame: pd.DataFrame, chosen: Bools) -> pd.DataFrame:
     """The chosen rows; where they follow one another, as most often all of one GPU do, as a part of the same memory.
 
     Args:
-        frame: Any frame.
         chosen: For each row whether it is chosen.
     """
     rows = np.flatnonzero(chosen)
@@ -20,10 +19,5 @@ def pick_rows(frame: pd.DataFrame, chosen: Bools) -> pd.DataFrame:
 
 
 def rows_of_gpu(frame: pd.DataFrame, gpu: int) -> pd.DataFrame:
-    """The rows of one GPU, see ``pick_rows``.
-
-    Args:
-        frame: Has gpu.
-        gpu: Number of the GPU.
-    """
+    """The rows of one GPU, see ``pick_rows``."""
     return pick_rows(frame, (frame["gpu"] == gpu).to_numpy())

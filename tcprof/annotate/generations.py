@@ -15,9 +15,6 @@ class Generations:
 
     Between its calls a model has a range of its own: sampling and what else its method does is its work. It is none
     around the calls, since each of these is a step, which lies in nothing.
-
-    Args:
-        ranges: Where ranges go.
     """
 
     def __init__(self, ranges: Ranges) -> None:

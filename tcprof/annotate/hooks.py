@@ -51,8 +51,6 @@ class Hooks:
     """Annotates what PyTorch runs in this process.
 
     Args:
-        torch: The imported package.
-        ranges: Where ranges go.
         guard: What an error in here is told to, and what then switches everything off.
         ops: The ranges of ops; they follow the program from thread to thread.
     """

@@ -44,7 +44,6 @@ class Ops:
     """Has PyTorch open a range for each op.
 
     Args:
-        torch: The imported package.
         guard: What an error in here is told to.
     """
 

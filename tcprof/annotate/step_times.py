@@ -12,11 +12,7 @@ VARIABLE = "TCPROF_STEP_TIMES"  # the folder that they are written to
 
 
 class StepTimes:
-    """Writes a line for each step that has ended, into a file for each process: whether it trains, begin and end in ns.
-
-    Args:
-        folder: Where to; it is there.
-    """
+    """Writes a line for each step that has ended to a file per process: whether it trains, begin and end in ns."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder

@@ -45,7 +45,6 @@ class Steps:
     """The open step and phase of one thread.
 
     Args:
-        ranges: Where ranges go.
         optimizers: Those of the program, by identity; shared by all threads.
     """
 
@@ -71,7 +70,6 @@ class Steps:
         """The program calls a model.
 
         Args:
-            root: Its name.
             trains: Whether what it computes will be trained on.
             evaluates: Whether it was trained before, and is now tried.
         """
@@ -83,7 +81,6 @@ class Steps:
         """The program has a model call itself again and again, from its first call on a step each.
 
         Args:
-            root: Its name.
             evaluates: Whether it was trained before, and is now tried.
         """
         self._follow_call(root, trains=False, evaluates=evaluates)

@@ -9,7 +9,10 @@ from tcprof.analysis import Analysis
 from tcprof.api.reading import Judged, read
 from tcprof.comparison import Comparison, Side
 from tcprof.comparison import compare as compare_sides
-from tcprof.findings.compared import ComparedFindings, judge_comparison
+from tcprof.comparison.gate.judge import Gate
+from tcprof.comparison.gate.parse import parse_condition
+from tcprof.findings.compared import ComparedFindings, judge_comparison, judge_gate
+from tcprof.findings.compared.advice import list_names
 from tcprof.untrusted import one_line
 
 _Input: TypeAlias = str | PathLike[str] | Analysis
@@ -24,6 +27,23 @@ class JudgedComparison(Judged, Comparison):
     def findings(self) -> ComparedFindings:
         """What it says, as ``tcprof.findings.compared`` judges it."""
         return judge_comparison(self)
+
+    def gate(self, conditions: str | Sequence[str], strict: bool = False) -> Gate:
+        """Judge conditions such as ``time > +5%``, as ``tcprof compare --fail-if`` does.
+
+        Args:
+            conditions: One or several, see ``docs/ci.md``.
+            strict: Whether an inconclusive condition fails.
+
+        Returns:
+            Its ``verdict`` and ``exit_status``, and a judgement of each condition.
+
+        Raises:
+            UsageError: A condition is wrong; the message shows where.
+        """
+        texts = [conditions] if isinstance(conditions, str) else conditions
+        parsed = [parse_condition(text, list_names()) for text in texts]
+        return judge_gate(parsed, self, self.findings, strict)
 
     def __repr__(self) -> str:
         names = " → ".join(side.name for side in (self.base, self.new))

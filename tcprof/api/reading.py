@@ -15,8 +15,8 @@ from tcprof.memory import return_freed_memory
 from tcprof.sources.registry import open_source
 
 if TYPE_CHECKING:
-    from tcprof.findings.advice import Advice
     from tcprof.findings.compared import ComparedFindings
+    from tcprof.findings.pricing.advice import Advice
 
 
 class Judged:
@@ -59,7 +59,7 @@ class JudgedAnalysis(Judged, Analysis):
     @cached_property
     def advice(self) -> "tuple[Advice, ...]":
         """What to do, and what it is likely to win, best first."""
-        from tcprof.findings.advice import advise
+        from tcprof.findings.advise import advise
 
         return advise(self)
 
@@ -77,7 +77,7 @@ class JudgedAnalysis(Judged, Analysis):
 
     def figure_tensor_time(self) -> Any:
         """The kernels' share of the time against Tensor Active, as a plotly figure."""
-        from tcprof.views.figures.tensor_time import figure_tensor_time
+        from tcprof.views.figures.circles import figure_tensor_time
 
         return figure_tensor_time(self).to_plotly()
 

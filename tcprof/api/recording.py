@@ -6,17 +6,17 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from tcprof.alone import AloneRuns
 from tcprof.api.reading import JudgedAnalysis, read
 from tcprof.record.command import RecordOptions
 from tcprof.record.recording import Session
+from tcprof.unprofiled import UnprofiledRuns
 
 
 def profile(
     program: Sequence[str],
     output: str | PathLike[str],
     frequency_hz: int = 20_000,
-    alone: bool | None = None,
+    unprofiled: bool | None = None,
     **options: Any,
 ) -> JudgedAnalysis:
     """Record a program under Nsight Systems with GPU metrics, and analyze the recording.
@@ -27,8 +27,8 @@ def profile(
     Args:
         program: The program and its arguments; a Python script or ``-m`` module is run by this Python.
         output: The report to write; an existing one is replaced.
-        frequency_hz: Samples a second.
-        alone: Whether to run the program once more; None: where its steps are annotated and it takes under a minute.
+        unprofiled: Whether to run the program once more; None: where its steps are annotated and it takes under a
+            minute.
         options: Further fields of ``tcprof.record.command.RecordOptions``, such as ``capture_range``.
 
     Raises:
@@ -41,5 +41,5 @@ def profile(
     chosen = RecordOptions(frequency_hz=frequency_hz, **options)
     with session.plan(chosen) as plan:
         run = session.record(plan, session.reports[0])
-        runs = AloneRuns(session, alone, chosen, lambda texts: warnings.warn(texts[0], stacklevel=4))
+        runs = UnprofiledRuns(session, unprofiled, chosen, lambda texts: warnings.warn(texts[0], stacklevel=4))
         return runs.add_to(read(run.report), run)

@@ -78,7 +78,6 @@ class Board:
 
         Args:
             precision: See ``Chip.flop_per_cycle``.
-            accumulator: Likewise.
         """
         return _common(_value_of(self.peak_tflops, name, accumulator) for name in precision.split("/"))
 

@@ -16,7 +16,7 @@ import typer
 
 from tcprof.cli.app import COMMANDS, app
 from tcprof.cli.signals import ended_in_order
-from tcprof.cli.streams import READER_GONE, close_streams, open_streams, tell
+from tcprof.cli.streams import READER_GONE, close_streams, echo_error, open_streams
 from tcprof.errors import DEFECT_STATUS, EXPORT_AGAIN, InputError, OutputError, StoppedError, TcprofError
 from tcprof.version import __version__
 
@@ -63,18 +63,18 @@ def _explain(error: BaseException) -> int:
     Names of files, and what SQLite and nsys say, are shown so that they cannot act on the terminal, nor begin a line.
     """
     if os.environ.get(TRACEBACK):
-        tell("".join(traceback.format_exception(error)))
+        echo_error("".join(traceback.format_exception(error)))
     if hasattr(error, "show") and hasattr(error, "exit_code"):  # typer's own, about arguments, of classes that it hides
         printed = io.StringIO()
         error.show(file=printed)
-        tell(printed.getvalue().rstrip("\n"))
+        echo_error(printed.getvalue().rstrip("\n"))
         return int(error.exit_code)
     known = _as_known(error)
     if known is None:
         return _explain_defect(error)
-    tell(f"tcprof: {known}".replace("\n", "\n  "))
+    echo_error(f"tcprof: {known}".replace("\n", "\n  "))
     if known.hint:
-        tell(f"  {known.hint}".replace("\n", "\n  "))
+        echo_error(f"  {known.hint}".replace("\n", "\n  "))
     return known.exit_status
 
 
@@ -101,8 +101,8 @@ def _as_known(error: BaseException) -> TcprofError | None:
 
 
 def _explain_defect(error: BaseException) -> int:
-    tell(f"tcprof: This is a defect of tcprof: {type(error).__name__}: {_first_line(error)}")
-    tell(
+    echo_error(f"tcprof: This is a defect of tcprof: {type(error).__name__}: {_first_line(error)}")
+    echo_error(
         f"  Please report it, with the command and the traceback that {TRACEBACK}=1 shows.\n"
         f"  tcprof {__version__}, Python {platform.python_version()}, {platform.platform(terse=True)}"
     )

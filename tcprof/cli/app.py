@@ -6,7 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 import tcprof
-from tcprof.cli.streams import show
+from tcprof.cli.streams import echo
 from tcprof.errors import StoppedError
 
 # Each is added by the module of its name. As users meet them: can it be recorded, record it, what does it show, in more
@@ -66,5 +66,5 @@ def common(
 ) -> None:
     """Are the Tensor Cores working, where not, why, and did my change help?"""
     if version:
-        show(f"tcprof {tcprof.__version__}\n")
+        echo(f"tcprof {tcprof.__version__}\n")
         raise typer.Exit

@@ -25,7 +25,7 @@ from tcprof.cli.options import (
     select_rows,
 )
 from tcprof.cli.output import open_page, print_document, progress
-from tcprof.cli.streams import show_path, tell
+from tcprof.cli.streams import echo_error, echo_path
 from tcprof.cli.targets import check_target, find_reports
 from tcprof.errors import UsageError
 from tcprof.render.formats import formats_for
@@ -101,31 +101,22 @@ def compare(
     Figures are medians per instance of a range, each with the 95 % interval of its change. Runs of one program differ:
     give several recordings a side; otherwise run-to-run variation is assumed, and smaller changes are inconclusive.
     """
-    from tcprof.comparison.gate.conditions import FINDING, parse_condition
-    from tcprof.comparison.gate.judgements import exit_status, judge_condition
-    from tcprof.findings.advice.compared import check_condition, judge_finding
-    from tcprof.findings.compared import judge_comparison
+    from tcprof.comparison.gate.parse import parse_condition
+    from tcprof.findings.compared import judge_comparison, judge_gate
+    from tcprof.findings.compared.advice import list_names
     from tcprof.views.comparison import view_comparison
 
-    conditions = [parse_condition(text) for text in fail_if or ()]
-    for condition in conditions:
-        check_condition(condition)
+    conditions = [parse_condition(text, list_names()) for text in fail_if or ()]
     _check_usage(sides, bool(conditions), output, page, open_it, force)
     mapping = _parse_mapping(renamed or [])
     read = [_read_side(path, name, window, warm_up) for path, name in zip(sides, _name_sides(sides), strict=True)]
     comparisons = _compare_sides(read, mapping, allow_mismatch)
     findings = [judge_comparison(each) for each in comparisons]
     # Conditions are for two sides only, so that there is one comparison to judge.
-    first, doubts = comparisons[0], findings[0].doubts
-    rows = select_rows(first.rows, gpu, None, None)
-    judged = [
-        judge_finding(condition, first.new)
-        if condition.quantity == FINDING
-        else judge_condition(condition, rows, first.iteration_path, doubts)
-        for condition in conditions
-    ]
+    rows = select_rows(comparisons[0].rows, gpu, None, None)
+    gate = judge_gate(conditions, comparisons[0], findings[0], strict, rows) if conditions else None
     selected = [select_rows(each.rows, gpu, pattern, depth) for each in comparisons]
-    document = view_comparison(comparisons, findings, selected, judged, strict, limit or None)
+    document = view_comparison(comparisons, findings, selected, gate, limit or None)
     print_document(document, output, wide=wide)
     if page is not None:
         from tcprof.comparison.baselines import compare_other_ways
@@ -135,9 +126,9 @@ def compare(
             reports = _find_reports(page, sides, comparisons)
             options = PageOptions(title, theme, plotlyjs)
             others = compare_other_ways(read, mapping, allow_mismatch)
-            write_comparison(comparisons, findings, page, options, judged, strict, reports, others)
+            write_comparison(comparisons, findings, page, options, gate, reports, others)
         _tell_page(page, output, open_it)
-    raise typer.Exit(exit_status(judged, strict))
+    raise typer.Exit(gate.exit_status if gate else 0)
 
 
 def _check_usage(sides: list[Path], gated: bool, output: str, page: Path | None, open_it: bool, force: bool) -> None:
@@ -164,19 +155,15 @@ def _find_reports(page: Path, given: list[Path], comparisons: list["Comparison"]
 def _tell_page(page: Path, output: str, open_it: bool) -> None:
     """Say where the page is; beside what other programs read, on standard error."""
     if output == TEXT:
-        show_path(page)
+        echo_path(page)
     else:
-        tell(str(page))
+        echo_error(str(page))
     if open_it:
         open_page(page)
 
 
 def _parse_mapping(pairs: list[str]) -> dict[str, str]:
-    """New names of ranges by old ones.
-
-    Raises:
-        UsageError: A pair has no equals sign.
-    """
+    """New names of ranges by old ones."""
     for pair in pairs:
         if "=" not in pair:
             raise UsageError(f"--map {pair!r} has no equals sign", "Write --map OLD=NEW.")
@@ -184,7 +171,6 @@ def _parse_mapping(pairs: list[str]) -> dict[str, str]:
 
 
 def _compare_sides(sides: list["Side"], mapping: dict[str, str], allow_mismatch: bool) -> list["Comparison"]:
-    """Each of the other sides against the first."""
     from tcprof.comparison import compare as compare_sides
 
     with progress("Comparing"):
@@ -202,7 +188,7 @@ def _name_sides(given: list[Path]) -> list[str]:
 def _read_side(path: Path, name: str, window: Window, warm_up: str | None) -> "Side":
     import tcprof
     from tcprof.comparison import Side
-    from tcprof.sources.recordings import find_recordings
+    from tcprof.sources.registry import find_recordings
 
     recordings = []
     for recording in find_recordings(path):

@@ -24,7 +24,7 @@ def doctor(
     GPUs for a moment. Nothing is changed. The exit status is 0 if a recording is possible, otherwise 3.
     """
     from tcprof.record.doctor import check_up
-    from tcprof.views.doctor import is_ready, view_checks
+    from tcprof.views.commands import is_ready, view_checks
 
     chosen = choose_format(output_format, output, formats=LIST_FORMATS, force=force)
     with progress("Looking at this machine"):

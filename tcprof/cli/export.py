@@ -9,7 +9,7 @@ import typer
 from tcprof.cli.app import app
 from tcprof.cli.options import ForceOption, RecordingArgument, WarmUpOption, Window, WindowOption
 from tcprof.cli.output import print_faults, print_notes, progress
-from tcprof.cli.streams import show_path
+from tcprof.cli.streams import echo_path
 from tcprof.cli.targets import check_folder, check_target
 from tcprof.errors import InputError, UsageError
 
@@ -100,7 +100,7 @@ def export(
     print_faults(analysis.faults)
     print_notes((*describe_base(analysis), *analysis.warnings))
     for path in written:
-        show_path(path)
+        echo_path(path)
 
 
 def _draw(analysis: "Analysis", name: FigureName, target: Path) -> None:
@@ -110,7 +110,7 @@ def _draw(analysis: "Analysis", name: FigureName, target: Path) -> None:
         InputError: There is nothing to draw.
     """
     from tcprof.render.figures import write_figure
-    from tcprof.views.figures.lanes import label
+    from tcprof.views.figures.plain import label
     from tcprof.views.recording.roofline import FIGURES, why_undrawn
 
     caption, make = FIGURES[name]

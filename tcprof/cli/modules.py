@@ -20,7 +20,7 @@ from tcprof.cli.options import (
     select_rows,
 )
 from tcprof.cli.output import print_document, progress
-from tcprof.views.choices import ROWS_SHOWN, Order
+from tcprof.views import ROWS_SHOWN, Order
 
 
 @app.command(epilog="Example: tcprof modules run.nsys-rep --sort lost")

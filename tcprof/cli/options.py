@@ -129,7 +129,6 @@ def choose_format(
         given: The option, if there is one.
         output: The file to write, if there is one.
         inputs: Files that it must not be.
-        formats: Those that the command takes.
         force: Whether a file that tcprof did not write may be replaced.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import typer
 
-from tcprof.cli.streams import show_path, shown, tell
+from tcprof.cli.streams import echo_error, echo_path, shown
 from tcprof.untrusted import printable
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ def print_document(document: "Document", format_name: str, output: Path | None =
     """Print a document, or write it to a file; what the format has no place for goes to the error stream.
 
     Args:
-        document: What to print.
         format_name: One of ``tcprof.render.formats.FORMATS`` that can show it.
         output: The file to write; None for the terminal.
         wide: Whether tables are as wide as they need to be.
@@ -32,7 +31,7 @@ def print_document(document: "Document", format_name: str, output: Path | None =
     Raises:
         OutputError: The file cannot be written.
     """
-    from tcprof.files import replace_file
+    from tcprof.outputs import replace_file
     from tcprof.render.formats import load_format
 
     form = load_format(format_name)
@@ -48,7 +47,7 @@ def print_document(document: "Document", format_name: str, output: Path | None =
             file.write(getattr(form, "SIGNATURE", ""))
     _print_rest(document, form.HAS)
     if output is not None:
-        show_path(output)
+        echo_path(output)
 
 
 def _print_rest(document: "Document", has: Iterable[str]) -> None:
@@ -62,7 +61,7 @@ def _print_rest(document: "Document", has: Iterable[str]) -> None:
     if document.gate is not None and "gate" not in has:
         from tcprof.render.formats.text import render_gate
 
-        tell(render_gate(document.gate, style_of(sys.stderr)), styled=True)
+        echo_error(render_gate(document.gate, style_of(sys.stderr)), styled=True)
     elif document.gate is not None and document.gate.doubt and "doubt" not in has:
         print_lines((document.gate.doubt,))
 
@@ -73,19 +72,19 @@ def print_faults(faults: Iterable[str]) -> None:
     if has_color(sys.stderr):
         word = typer.style(word, fg=typer.colors.RED, bold=True)
     for fault in faults:
-        tell(f"{word}{wrapped(f'warning: {fault}').removeprefix('warning:')}\n", styled=True)
+        echo_error(f"{word}{wrapped(f'warning: {fault}').removeprefix('warning:')}\n", styled=True)
 
 
 def print_notes(notes: Iterable[str]) -> None:
     """Print to the error stream what else a reader must know."""
     for note in notes:
-        tell(wrapped(f"note: {note}"))
+        echo_error(wrapped(f"note: {note}"))
 
 
 def print_lines(lines: Iterable[str]) -> None:
     """Print lines of text to the error stream."""
     for line in lines:
-        tell(wrapped(line))
+        echo_error(wrapped(line))
 
 
 def wrapped(text: str) -> str:

@@ -13,14 +13,14 @@ from tcprof.cli.app import app
 from tcprof.cli.options import TEXT, ForceOption, NsysOption, WideOption
 from tcprof.cli.output import print_document, print_lines, print_notes, progress
 from tcprof.cli.redact import name_copy, write_copy
-from tcprof.cli.streams import show, show_path, tell
+from tcprof.cli.streams import echo, echo_error, echo_path
 from tcprof.cli.targets import check_target, origin_of
 from tcprof.errors import StoppedError
 
 if TYPE_CHECKING:
-    from tcprof.alone import AloneRuns
     from tcprof.record.plan import Plan
     from tcprof.record.recording import RecordedRun, Session
+    from tcprof.unprofiled import UnprofiledRuns
 
 FOR_NSYS = "tcprof.options_for_nsys"
 
@@ -112,10 +112,10 @@ AnnotateOption = Annotated[
         "op too (ops), with the sizes of its operands (shapes), or only its own (off).",
     ),
 ]
-AloneOption = Annotated[
+UnprofiledOption = Annotated[
     bool | None,
     typer.Option(
-        "--alone/--no-alone",
+        "--unprofiled/--no-unprofiled",
         help="Run the program once more, without nsys and in silence, to see what recording costs its steps. By "
         "default where steps were recorded and it takes under a minute.",
         show_default=False,
@@ -146,7 +146,7 @@ def profile(
     duration: DurationOption = None,
     cuda_graph_trace: GraphOption = None,
     annotate: AnnotateOption = Annotate.AUTO,
-    alone: AloneOption = None,
+    unprofiled: UnprofiledOption = None,
     repeat: RepeatOption = 1,
     sudo: SudoOption = False,
     redact: RedactOption = False,
@@ -159,11 +159,11 @@ def profile(
     The report, its SQLite export and the page are written side by side, named after the script. Options of tcprof and
     nsys go before the program; those that are not listed here are passed to nsys profile unchanged.
     """
-    from tcprof.alone import AloneRuns
     from tcprof.record.command import RecordOptions
     from tcprof.record.recording import Session
     from tcprof.record.sudo import become_root
-    from tcprof.views.profile import describe_end, describe_plan
+    from tcprof.unprofiled import UnprofiledRuns
+    from tcprof.views.commands import describe_end, describe_plan
 
     session = Session(program, output, repeat)
     if not dry_run:
@@ -189,39 +189,39 @@ def profile(
             plan = stack.enter_context(session.plan(options, nsys, prefix))
         if dry_run:
             print_notes(plan.notes)
-            return show(f"{shlex.join(plan.build_command(session.reports[0]))}\n")
+            return echo(f"{shlex.join(plan.build_command(session.reports[0]))}\n")
         print_lines((describe_plan(plan),))
         print_notes(plan.notes)
-        alone_runs = AloneRuns(session, alone, options, print_notes, tell)
-        last, written = _record_all(session, plan, alone_runs, redact=redact, wide=wide)
+        unprofiled_runs = UnprofiledRuns(session, unprofiled, options, print_notes, echo_error)
+        last, written = _record_all(session, plan, unprofiled_runs, redact=redact, wide=wide)
     print_notes(describe_end(last))
-    show("\n")
+    echo("\n")
     for path in written:
-        show_path(path)
+        echo_path(path)
     raise typer.Exit(last.program_status)
 
 
 def _record_all(
-    session: "Session", plan: "Plan", alone: "AloneRuns", *, redact: bool, wide: bool
+    session: "Session", plan: "Plan", unprofiled: "UnprofiledRuns", *, redact: bool, wide: bool
 ) -> "tuple[RecordedRun, list[Path]]":
     """Record and show one run after the other, until one fails or is stopped; returns the last and what was written."""
     written: list[Path] = []
     count = len(session.reports)
     for number, files in enumerate(session.reports, start=1):
         if count > 1:
-            tell(f"run {number} of {count}")
+            echo_error(f"run {number} of {count}")
         run = session.record(plan, files)
-        written += _show(run, alone, redact=redact, in_full=count == 1, wide=wide)
+        written += _show(run, unprofiled, redact=redact, in_full=count == 1, wide=wide)
         if run.program_status or run.was_stopped:
             break
     return run, written
 
 
-def _show(run: "RecordedRun", alone: "AloneRuns", *, redact: bool, in_full: bool, wide: bool) -> list[Path]:
+def _show(run: "RecordedRun", unprofiled: "UnprofiledRuns", *, redact: bool, in_full: bool, wide: bool) -> list[Path]:
     """Print a recording's ranges, or its iterations only, and write its page; returns what was written."""
     import tcprof
-    from tcprof.record.nsys.export import find_export
-    from tcprof.record.nsys.locate import find_nsys
+    from tcprof.nsys.export import find_export
+    from tcprof.nsys.locate import find_nsys
     from tcprof.render.html.options import PageOptions
     from tcprof.render.html.report import write_report
     from tcprof.views.recording.ranges import view_ranges
@@ -232,7 +232,7 @@ def _show(run: "RecordedRun", alone: "AloneRuns", *, redact: bool, in_full: bool
     try:
         with progress(f"Exporting and reading {report.name}"):
             analysis = tcprof.read(report)
-        analysis = alone.add_to(analysis, run)
+        analysis = unprofiled.add_to(analysis, run)
         findings = analysis.findings
         shown = view_ranges(analysis, findings, analysis.ranges) if in_full else view_iterations(analysis, findings)
         print_document(shown, TEXT, wide=wide)

@@ -23,7 +23,7 @@ from tcprof.cli.options import (
     select_rows,
 )
 from tcprof.cli.output import print_document, progress
-from tcprof.views.choices import ROWS_SHOWN
+from tcprof.views import ROWS_SHOWN
 
 
 @app.command(epilog="Example: tcprof ranges run.nsys-rep --filter forward --format csv")

@@ -8,7 +8,7 @@ import typer
 from tcprof.cli.app import app
 from tcprof.cli.options import ForceOption, RecordingArgument
 from tcprof.cli.output import print_lines, progress
-from tcprof.cli.streams import show_path
+from tcprof.cli.streams import echo_path
 from tcprof.cli.targets import check_target
 from tcprof.errors import InputError
 
@@ -33,8 +33,8 @@ def redact(
     and the program's output. The copy has GPU work, metrics, CUDA calls and NVTX ranges only. What is left out is
     listed, and the copy is searched for it. NVTX names come from the program itself and are kept.
     """
-    from tcprof.record.nsys.export import find_export
-    from tcprof.record.nsys.locate import find_nsys
+    from tcprof.nsys.export import find_export
+    from tcprof.nsys.locate import find_nsys
     from tcprof.sources.nsys_sqlite import NSYS
     from tcprof.sources.registry import find_type
 
@@ -48,7 +48,7 @@ def redact(
     with progress(f"Reading {recording.name}"):
         source = find_export(recording, find_nsys)
     write_copy(source, copy)
-    show_path(copy)
+    echo_path(copy)
 
 
 def name_copy(recording: Path) -> Path:
@@ -58,9 +58,9 @@ def name_copy(recording: Path) -> Path:
 
 def write_copy(export: Path, copy: Path) -> None:
     """Write a redacted copy of an export, and say what it leaves out."""
-    from tcprof.files import replace_file
-    from tcprof.sources.nsys_sqlite.redaction.redact import redact as write_redacted
-    from tcprof.views.redaction import describe_redaction
+    from tcprof.outputs import replace_file
+    from tcprof.redaction.redact import redact as write_redacted
+    from tcprof.views.commands import describe_redaction
 
     with progress(f"Writing {copy.name}"), replace_file(copy, for_recording=True) as target:
         redaction = write_redacted(export, target)

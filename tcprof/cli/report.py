@@ -20,7 +20,7 @@ from tcprof.cli.options import (
     WindowOption,
 )
 from tcprof.cli.output import open_page, print_faults, print_lines, print_notes, progress
-from tcprof.cli.streams import show_path
+from tcprof.cli.streams import echo_path
 from tcprof.cli.targets import check_target, origin_of
 from tcprof.memory import return_freed_memory
 from tcprof.render.html.options import PageOptions, PlotlyScript, Theme
@@ -60,6 +60,6 @@ def report(
     print_faults(analysis.faults)
     print_lines((*analysis.verdict, *summarize_checks(analysis.checks), *describe_base(analysis)))
     print_notes(analysis.warnings)
-    show_path(target)
+    echo_path(target)
     if open_it:
         open_page(target)

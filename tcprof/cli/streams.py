@@ -64,13 +64,13 @@ class _Printable:
         self._stream.write(printable_lines(text))
 
 
-def show(text: str) -> None:
+def echo(text: str) -> None:
     """Write text to the output, see ``shown``."""
     with shown() as stream:
         stream.write(text)
 
 
-def show_path(path: Path) -> None:
+def echo_path(path: Path) -> None:
     """Write the path of a file that was written on a line of its own; for other programs with the bytes of its name."""
     with shown() as stream:
         if sys.stdout.isatty():
@@ -80,7 +80,7 @@ def show_path(path: Path) -> None:
             sys.stdout.buffer.write(os.fsencode(path) + b"\n")
 
 
-def tell(text: str, *, styled: bool = False) -> None:
+def echo_error(text: str, *, styled: bool = False) -> None:
     """Write lines to the error stream; where it is closed or full there is nobody to tell.
 
     Args:

@@ -8,7 +8,6 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tcprof.errors import InputError, OutputError
-from tcprof.files import is_recording
 
 _OTHER_NAME = "Choose another name with -o."
 
@@ -19,7 +18,6 @@ def check_target(
     """Make sure, before anything is read, that a file may be written.
 
     Args:
-        target: The file.
         inputs: What the command reads, as it was given.
         force: Whether a file that tcprof did not write may be replaced.
         origin: What a page must be of to be replaced, see ``origin_of``; empty where the user gave its name.
@@ -30,6 +28,7 @@ def check_target(
             is absent.
     """
     from tcprof.render.authorship import is_made_by_tcprof, is_page_of
+    from tcprof.sources.registry import is_recording
 
     if target.is_dir():
         raise OutputError(f"{target} is a folder.", "Give a file name with -o.")
@@ -73,15 +72,14 @@ def find_reports(page: Path, given: Path, files: Iterable[str]) -> tuple[str, ..
     """Links from a page to the reports on recordings, where these lie beside the page or beside the recording.
 
     Args:
-        page: The page.
-        given: The recordings, as ``tcprof.sources.recordings.find_recordings`` takes them.
+        given: The recordings, as ``tcprof.sources.registry.find_recordings`` takes them.
         files: The names of those that are wanted.
 
     Returns:
         A link for each of these; empty where there is no report on it.
     """
     from tcprof.render.authorship import is_page_of
-    from tcprof.sources.recordings import find_recordings
+    from tcprof.sources.registry import find_recordings
 
     links, beside = [], find_recordings(given)[0].parent
     for recording in map(beside.joinpath, files):
@@ -94,8 +92,7 @@ def find_reports(page: Path, given: Path, files: Iterable[str]) -> tuple[str, ..
 
 def _read_with(given: Path) -> Iterator[Path]:
     """The files that are read for a recording, or for several, and those that are the same recording."""
-    from tcprof.sources.recordings import find_recordings
-    from tcprof.sources.registry import SOURCE_TYPES
+    from tcprof.sources.registry import SOURCE_TYPES, find_recordings
 
     yield given
     with suppress(InputError, OSError):  # whoever reads it says what is wrong

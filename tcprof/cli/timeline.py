@@ -20,7 +20,7 @@ from tcprof.cli.options import (
     select_rows,
 )
 from tcprof.cli.output import print_document, progress
-from tcprof.views.choices import ROWS_SHOWN
+from tcprof.views import ROWS_SHOWN
 
 
 @app.command(epilog="Example: tcprof timeline run.nsys-rep --filter backward --iteration step")

@@ -10,7 +10,7 @@ from tcprof.cli.output import print_document
 @app.command(epilog="Examples: tcprof workloads;  tcprof workloads --format json")
 def workloads(output_format: ListFormatOption = None, output: OutputOption = None, force: ForceOption = False) -> None:
     """List the training scripts that come with tcprof: what each shows, and the command that records it."""
-    from tcprof.views.workloads import view_workloads
+    from tcprof.views.commands import view_workloads
     from tcprof.workloads import find_workloads, read_workloads
 
     chosen = choose_format(output_format, output, formats=LIST_FORMATS, force=force)

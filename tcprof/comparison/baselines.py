@@ -12,12 +12,7 @@ Thing = TypeVar("Thing")
 
 
 def put_first(things: Sequence[Thing], place: int) -> list[Thing]:
-    """What belongs to each side, with that of another one as the baseline: the two change places.
-
-    Args:
-        things: One for each side, that of the baseline first.
-        place: The place of the side that is to be the baseline.
-    """
+    """What belongs to each side, with that of another one as the baseline: the two change places."""
     swapped = list(things)
     swapped[0], swapped[place] = swapped[place], swapped[0]
     return swapped
@@ -27,11 +22,6 @@ def compare_other_ways(
     sides: Sequence[Side], mapping: Mapping[str, str], allow_mismatch: bool = False
 ) -> list[list[Comparison]]:
     """Compare with each side but the first as the baseline.
-
-    Args:
-        sides: All sides, the baseline first, as ``compare`` takes them.
-        mapping: New names of the first side's ranges by old ones.
-        allow_mismatch: Whether to compare even where the figures mean nothing.
 
     Returns:
         For each of these sides its comparisons with the others, see ``put_first``. Empty where there are too many

@@ -7,15 +7,22 @@ from types import MappingProxyType
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.comparison.iterations import share_iterations
-from tcprof.comparison.kernels.matching import Matching, match_kernels
-from tcprof.comparison.kernels.waterfall import explain_changes
+from tcprof.comparison.matching.iterations import share_iterations
+from tcprof.comparison.matching.kernels import Matching, match_kernels
+from tcprof.comparison.matching.places import (
+    Renaming,
+    check_mapping,
+    find_renamings,
+    find_unmapped,
+    list_places,
+    rename_paths,
+)
 from tcprof.comparison.modules import compare_modules
-from tcprof.comparison.places import Renaming, check_mapping, find_renamings, find_unmapped, list_places, rename_paths
 from tcprof.comparison.refusal import refuse
 from tcprof.comparison.side import Side, count_once
 from tcprof.comparison.statistics.repeats import is_measured
 from tcprof.comparison.statistics.rows import list_rows
+from tcprof.comparison.waterfall import explain_changes
 from tcprof.frames import HEADLINE, NOISE_FLOOR, plain_texts
 
 MEASURED, ASSUMED = "measured", "assumed"
@@ -65,8 +72,6 @@ def compare(
     Files of a side that hold the same recording count once, see ``Side.copies``.
 
     Args:
-        base: The baseline: one recording, or several of the same program.
-        new: What to compare with it, likewise.
         mapping: New names of the baseline's ranges by old ones: of a single name, or of names that follow each other in
             a path.
         allow_mismatch: Whether to compare even where the figures mean nothing.
@@ -135,7 +140,6 @@ def _noise_floor(side: Side) -> pd.DataFrame:
 
 
 def _iteration_medians(recordings: Sequence[Analysis]) -> pd.DataFrame:
-    """Medians over the iterations of each recording, without warm-up, for each GPU."""
     parts = []
     for recording in recordings:
         steady = recording.iterations[~recording.iterations["warm_up"]]

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.centers import Centers, find_means
 from tcprof.analysis.modules.summary import are_counted
 from tcprof.analysis.modules.tree import ALL, NO_MODULE, make_tree
+from tcprof.analysis.samples.interval_estimates import Centers, find_means
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.comparison.statistics.noise import TIMER_NS, WORK
 from tcprof.comparison.statistics.rows import TOO_FEW, WHOLE_GRAPHS
@@ -35,27 +35,18 @@ _OF_TENSOR = {
 
 @dataclass(frozen=True)
 class _Recording:
-    """What one recording has of each place, which is a GPU, a module and a phase.
+    """What one recording has of each place, which is a GPU, a module and a phase."""
 
-    Attributes:
-        time: Kernel time per iteration.
-        active: Tensor Active; its interval is that of the fit.
-        alike: How many modules it stands for; 0 where it has none.
-        graphs: Whether CUDA graphs recorded as a whole ran in it.
-    """
-
-    time: Known
-    active: Known
-    alike: Floats
-    graphs: Bools
+    time: Known  # kernel time per iteration
+    active: Known  # Tensor Active; its interval is that of the fit
+    alike: Floats  # how many modules it stands for; 0 where it has none
+    graphs: Bools  # whether CUDA graphs recorded as a whole ran in it
 
 
 def compare_modules(base: Sequence[Analysis], new: Sequence[Analysis], iterate: bool) -> pd.DataFrame:
     """Match modules whose paths differ in nothing but the numbers of layers.
 
     Args:
-        base: The baseline's recordings.
-        new: The other side's.
         iterate: Whether both have the same iterations, which are then compared; else the whole captures are.
 
     Returns:
@@ -63,7 +54,7 @@ def compare_modules(base: Sequence[Analysis], new: Sequence[Analysis], iterate: 
         its launches are known by other iterations than these.
     """
     recordings = (*base, *new)
-    in_iterations = (bool((each.launched["iteration"] >= 0).any()) for each in recordings)
+    in_iterations = (bool((each.kernel_instances["iteration"] >= 0).any()) for each in recordings)
     if any(each.modules.empty for each in recordings) or any(found != iterate for found in in_iterations):
         return MODULE_CHANGES.empty()
     folded = [_fold(each.modules) for each in recordings]
@@ -88,17 +79,13 @@ def _fold(modules: pd.DataFrame) -> pd.DataFrame:
 
 
 def _read(analysis: Analysis, modules: pd.DataFrame, index: pd.MultiIndex) -> _Recording:
-    """One recording's figures.
-
-    Args:
-        analysis: The recording.
-        modules: Its modules, folded.
-        index: The places.
-    """
     place = index.get_indexer(pd.MultiIndex.from_frame(modules[_KEYS]))
     alike = np.bincount(place, minlength=len(index)).astype(np.float64)
-    counted = are_counted(analysis.launched, analysis.iterations) & (analysis.launched["module"] >= 0).to_numpy()
-    launched = analysis.launched[counted]
+    counted = (
+        are_counted(analysis.kernel_instances, analysis.iterations)
+        & (analysis.kernel_instances["module"] >= 0).to_numpy()
+    )
+    launched = analysis.kernel_instances[counted]
     around = _places_around(modules, index)
     time = _time_per_iteration(launched, analysis.iterations, around, index)
     kinds = analysis.activities["kind"].to_numpy()[launched["activity"].to_numpy()]
@@ -130,14 +117,7 @@ def _places_around(modules: pd.DataFrame, index: pd.MultiIndex) -> Ints:
 def _time_per_iteration(
     launched: pd.DataFrame, iterations: pd.DataFrame, around: Ints, index: pd.MultiIndex
 ) -> Centers:
-    """The mean over the iterations of the kernel time at each place; 0 counts where an iteration has none.
-
-    Args:
-        launched: The launches that count.
-        iterations: The iterations; without any, all launches are in one.
-        around: See ``_places_around``.
-        index: The places.
-    """
+    """The mean over the iterations of the kernel time at each place; 0 counts where an iteration has none."""
     gpu_of_place = index.get_level_values("gpu").to_numpy()
     groups, values = [np.empty(0, dtype=np.int64)], [np.empty(0)]
     for gpu, rows in launched.groupby("gpu"):
@@ -171,7 +151,6 @@ def _tensor_active(modules: pd.DataFrame, place: Ints, time: Centers) -> Centers
 
 
 def _compare(base: Sequence[_Recording], new: Sequence[_Recording]) -> Columns:
-    """The columns of what both sides show."""
     time, active = (
         compare_known(([getattr(each, name) for each in base], [getattr(each, name) for each in new]))
         for name in ("time", "active")

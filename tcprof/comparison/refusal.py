@@ -7,17 +7,7 @@ _ANYWAY = "--allow-mismatch compares them all the same."
 
 
 def refuse(base: Side, new: Side, allow_mismatch: bool) -> None:
-    """Refuse a comparison whose figures would mean nothing.
-
-    Args:
-        base: The baseline.
-        new: The other side.
-        allow_mismatch: Whether to go on nevertheless.
-
-    Raises:
-        UsageError: Recordings were analyzed over different windows, or a side has none.
-        InputError: A side has no work on any GPU.
-    """
+    """Refuse a comparison whose figures would mean nothing."""
     told = [join_facts(recording.window for recording in side.recordings) for side in (base, new)]
     if not all(told):
         raise UsageError("a side of a comparison has no recording", "Give at least one for each side.")

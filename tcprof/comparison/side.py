@@ -11,17 +11,11 @@ from tcprof.analysis.fingerprint import is_same_recording
 
 @dataclass(frozen=True)
 class Side:
-    """One or more recordings of the same program.
+    """One or more recordings of the same program."""
 
-    Attributes:
-        name: What the side is called: "base", or a name that the user knows it by.
-        recordings: The recordings, at least one.
-        copies: Files that hold one recording, of which one is among the recordings.
-    """
-
-    name: str
+    name: str  # what the side is called: "base", or a name that the user knows it by
     recordings: tuple[Analysis, ...]
-    copies: tuple[tuple[str, ...], ...] = ()
+    copies: tuple[tuple[str, ...], ...] = ()  # files that hold one recording, of which one is among the recordings
 
     @property
     def first(self) -> Analysis:
@@ -79,7 +73,7 @@ def gpu_models(base: Side, new: Side) -> tuple[str, str]:
 
 
 def _used_models(analysis: Analysis) -> tuple[tuple[str, str], ...]:
-    """Name and chip of the GPUs that worked, of all where none did, each once."""
+    """Name and chip of the GPUs that worked, of all where none did."""
     gpus = analysis.gpus
     used = gpus[gpus["gpu"].isin(analysis.activities["gpu"].unique())]
     models = gpus if used.empty else used

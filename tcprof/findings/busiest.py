@@ -11,12 +11,7 @@ MOST_GPUS = 16  # more than a machine has today; a page has figures, a timeline 
 
 
 def keep_busiest(analysis: Analysis, findings: Findings) -> tuple[Analysis, Findings]:
-    """A recording and its findings without the GPUs that a page leaves out, and with a remark on how many these are.
-
-    Args:
-        analysis: The recording.
-        findings: What its figures say.
-    """
+    """A recording and its findings without the GPUs that a page leaves out, and with a remark on how many these are."""
     if len(analysis.gpus) <= MOST_GPUS:
         return analysis, findings
     gpus = busiest_gpus(analysis, MOST_GPUS)

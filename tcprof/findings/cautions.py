@@ -7,10 +7,10 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.clock import moved_clocks
 from tcprof.analysis.intervals import union
 from tcprof.analysis.kernels.names import parse_name, short_name
 from tcprof.analysis.kernels.summary import could_be_tensor
+from tcprof.analysis.samples.clock import moved_clocks
 from tcprof.arrays import Ints
 from tcprof.findings.checks import describe_shift
 from tcprof.findings.faults import is_fault

@@ -8,8 +8,8 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.summary import RESOLVED
-from tcprof.analysis.ledger import ACTIVITY_TIME, KERNEL_TIME
-from tcprof.analysis.offsets import LOWEST_CORRELATION
+from tcprof.analysis.samples.offsets import LOWEST_CORRELATION
+from tcprof.analysis.time.ledger import ACTIVITY_TIME, KERNEL_TIME
 from tcprof.findings.iterations import IterationFigures
 
 GOOD, POOR, UNKNOWN = "good", "poor", "unknown"
@@ -52,7 +52,6 @@ def list_checks(
     """What a reader must know before trusting the figures of one GPU.
 
     Args:
-        analysis: The recording.
         row: The GPU's whole capture in the range summary.
         figures: Its iterations, if there are any.
         has_faults: Whether anything was found that makes the figures untrustworthy.

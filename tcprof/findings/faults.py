@@ -12,14 +12,14 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.borders import MOST_OFFSET_NS
 from tcprof.analysis.kernels.untraced import find_untraced
-from tcprof.analysis.offsets import LOWEST_CORRELATION
-from tcprof.analysis.sampling import samples_by_gpu
-from tcprof.analysis.summary import find_borders
+from tcprof.analysis.ranges.summary import find_borders
+from tcprof.analysis.samples.borders import MOST_OFFSET_NS
+from tcprof.analysis.samples.offsets import LOWEST_CORRELATION
+from tcprof.analysis.samples.sampling import samples_by_gpu
 from tcprof.errors import EXPORT_OR_COPY_AGAIN
 from tcprof.findings.finding import Finding, Severity
-from tcprof.sources import Wrong
+from tcprof.sources import InvalidValues
 
 LOWEST_ADVISED_HZ = 10_000  # nsys's own default
 LOWEST_HZ = 10  # nsys samples no slower
@@ -88,7 +88,7 @@ def lower_frequency(frequency_hz: float) -> int | None:
 _fault = partial(Finding, severity=Severity.FAULT)
 
 
-def _about_file(wrong: Sequence[Wrong]) -> list[Finding]:
+def _about_file(wrong: Sequence[InvalidValues]) -> list[Finding]:
     """Rows and values that no recorder writes."""
     if not wrong:
         return []

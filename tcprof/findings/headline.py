@@ -9,7 +9,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.timeline import TIME_CLASSES
+from tcprof.analysis.time.timeline import TIME_CLASSES
 from tcprof.findings.bound import CPU_BOUND, LAUNCH_BOUND, find_bound
 from tcprof.findings.iterations import IterationFigures, from_kernel_order
 from tcprof.findings.recording_cost import measure_cost
@@ -33,8 +33,6 @@ def say_iterations(analysis: Analysis, figures: IterationFigures, idled: str = I
     """Of the iterations of a GPU.
 
     Args:
-        analysis: The recording.
-        figures: The iterations.
         idled: What is said of the time in which nothing was traced, see ``tcprof.findings.words``.
     """
     of_windows = "an iteration" if analysis.window == "gpu" else f"the {WINDOW_NAMES[analysis.window]} of an iteration"
@@ -51,7 +49,6 @@ def say_capture(analysis: Analysis, row: pd.Series, idled: str = IDLED) -> tuple
     """Of the whole capture, where nothing iterates.
 
     Args:
-        analysis: The recording.
         row: The capture's row of the range summary.
         idled: What is said of the time in which nothing was traced.
     """
@@ -65,8 +62,6 @@ def describe_measured(analysis: Analysis, gpu: int, figures: IterationFigures | 
     """What all figures of a GPU at a glance are over.
 
     Args:
-        analysis: The recording.
-        gpu: Number of the GPU.
         figures: The iterations that they are of; None for the whole capture.
     """
     if figures is None:

@@ -85,7 +85,6 @@ def judge(analysis: Analysis, gpu: int | None = None) -> Findings:
     """Judge a recording.
 
     Args:
-        analysis: The recording.
         gpu: Only the verdict and the checks of this GPU; None: of all.
     """
     captures = analysis.ranges[analysis.ranges["depth"] == 0].drop_duplicates("gpu")

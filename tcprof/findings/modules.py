@@ -75,7 +75,7 @@ def describe_homes(analysis: Analysis) -> tuple[str, ...]:
 
 def has_useful(analysis: Analysis) -> bool:
     """Whether the sizes of the ops' operands were recorded."""
-    return bool(analysis.launched["useful_flop"].notna().any())
+    return bool(analysis.kernel_instances["useful_flop"].notna().any())
 
 
 def describe_useful(analysis: Analysis) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ def _describe_utilization(analysis: Analysis, gpu: int) -> tuple[str, ...]:
 
 def _describe_unknown(analysis: Analysis, gpu: int) -> str:
     """Why useful FLOP are not known, with the kernel that took most time without them."""
-    launched = rows_of_gpu(analysis.launched[["gpu", "kernel", "duration_ns", "useful_flop"]], gpu)
+    launched = rows_of_gpu(analysis.kernel_instances[["gpu", "kernel", "duration_ns", "useful_flop"]], gpu)
     untold = launched[launched["useful_flop"].isna()].groupby("kernel")["duration_ns"].sum()
     most = one_line(str(analysis.kernels["name"].iloc[untold.idxmax()]), 60)
     return (

@@ -6,7 +6,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.peaks import GIVEN
 from tcprof.analysis.kernels.summary import NOT_SAMPLED
-from tcprof.analysis.paths import MOST_PATHS, OTHERS
+from tcprof.analysis.ranges.paths import MOST_PATHS, OTHERS
 from tcprof.findings.iterations import from_kernel_order
 from tcprof.frames import KERNEL_KINDS, LARGEST_UNCOVERED_PCT
 from tcprof.untrusted import one_line
@@ -63,6 +63,7 @@ def describe_folding(analysis: Analysis) -> str:
 def describe_outside(analysis: Analysis) -> str:
     """What lies before and after the whole capture, and in no figure; empty if nothing does."""
     rows = analysis.outside[(analysis.outside["before_s"] > 0) | (analysis.outside["after_s"] > 0)]
+    rows = rows[rows["gpu"].isin(analysis.activities["gpu"])]  # where nothing ran there is no first and no last
     several = analysis.ranges["gpu"].nunique() > 1
     told = []
     for row in rows.to_dict("records"):
@@ -83,7 +84,7 @@ def describe_outside(analysis: Analysis) -> str:
 def describe_peaks(analysis: Analysis) -> tuple[str, ...]:
     """What HFU and MFU are shares of, with its source; nothing where no FLOP are known."""
     of_kernel = analysis.kernels[analysis.kernels["tensor_kernel"].astype(bool)]
-    useful = analysis.launched["kernel"][analysis.launched["useful_flop"] > 0]
+    useful = analysis.kernel_instances["kernel"][analysis.kernel_instances["useful_flop"] > 0]
     executes, is_asked = of_kernel["tensor_flop"] > 0, of_kernel.index.isin(useful)
     kernels = of_kernel[executes | is_asked]
     if kernels.empty:
@@ -130,7 +131,7 @@ def why_no_kernels(analysis: Analysis) -> str:
     """Why kernels have no figures, as a clause; empty if they have some."""
     if not has_kernels(analysis):
         return "the recording has no kernels"
-    if analysis.launched.empty:
+    if analysis.kernel_instances.empty:
         return "kernels were not fitted, as --no-kernels asks"
     if (analysis.kernels["fit"] == NOT_SAMPLED).all():
         return "no kernel ran while Tensor Active was sampled"

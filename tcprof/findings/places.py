@@ -18,8 +18,6 @@ def say_where(analysis: Analysis, gpu: int, figures: IterationFigures | None) ->
     """Tensor Active of the ranges that an iteration, or the capture, consists of; empty where these tell nothing.
 
     Args:
-        analysis: The recording.
-        gpu: Number of the GPU.
         figures: The iterations; None for the whole capture.
     """
     rows = analysis.ranges[(analysis.ranges["gpu"] == gpu) & (analysis.ranges["domain"] != OPS_DOMAIN)]

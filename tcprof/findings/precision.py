@@ -13,7 +13,9 @@ def find_contradictions(analysis: Analysis) -> list[Finding]:
 
     They compute at least what the sizes of their op's operands ask for. Less is no contradiction: it may be padding.
     """
-    launched = analysis.launched[(analysis.launched["useful_flop"] > 0) & (analysis.launched["tensor_flop"] > 0)]
+    launched = analysis.kernel_instances[
+        (analysis.kernel_instances["useful_flop"] > 0) & (analysis.kernel_instances["tensor_flop"] > 0)
+    ]
     if launched.empty:
         return []
     sums = launched.groupby("kernel")[["useful_flop", "tensor_flop", "tensor_cycles"]].sum()

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.centers import FEWEST_INSTANCES, find_medians
+from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES, find_medians
 from tcprof.annotate.ranges import DOMAIN
 from tcprof.annotate.steps import INFERENCE, STEP
 from tcprof.findings.finding import Finding, Severity
@@ -29,18 +29,18 @@ class StepTime:
 class RecordingCost:
     """The steps of a program, alone and recorded, by the same hooks and without warm-up."""
 
-    alone: StepTime
+    unprofiled: StepTime
     recorded: StepTime
 
     @property
     def ratio(self) -> float:
         """How many times as long a recorded step takes."""
-        return self.recorded.value / self.alone.value
+        return self.recorded.value / self.unprofiled.value
 
     @property
     def is_known(self) -> bool:
         """Whether recording is known to slow the steps."""
-        return self.recorded.low > self.alone.high
+        return self.recorded.low > self.unprofiled.high
 
 
 def list_steps(ranges: pd.DataFrame) -> pd.DataFrame:
@@ -50,7 +50,7 @@ def list_steps(ranges: pd.DataFrame) -> pd.DataFrame:
         ranges: See ``tcprof.frames.NVTX_RANGES``.
 
     Returns:
-        Their columns of ``tcprof.frames.ALONE``.
+        Their columns of ``tcprof.frames.UNPROFILED``.
     """
     ours = ranges[(ranges["domain"] == DOMAIN) & ranges["start_end"]]
     names = ours["name"].astype(str)
@@ -60,13 +60,13 @@ def list_steps(ranges: pd.DataFrame) -> pd.DataFrame:
 
 def measure_cost(analysis: Analysis) -> RecordingCost | None:
     """What recording costs; None where the program was not run alone."""
-    if analysis.alone.empty:
+    if analysis.unprofiled.empty:
         return None
     warm_up = _count_warm_up(analysis)
-    alone, recorded = _of_one_kind(analysis.alone), list_steps(analysis.nvtx_ranges)
-    if alone.empty or recorded.empty or alone["training"].iloc[0] != recorded["training"].iloc[0]:
+    unprofiled, recorded = _of_one_kind(analysis.unprofiled), list_steps(analysis.nvtx_ranges)
+    if unprofiled.empty or recorded.empty or unprofiled["training"].iloc[0] != recorded["training"].iloc[0]:
         return None
-    return RecordingCost(_step_time(alone, warm_up), _step_time(recorded, warm_up))
+    return RecordingCost(_step_time(unprofiled, warm_up), _step_time(recorded, warm_up))
 
 
 def find_recording_cost(analysis: Analysis) -> list[Finding]:
@@ -74,22 +74,25 @@ def find_recording_cost(analysis: Analysis) -> list[Finding]:
     cost = measure_cost(analysis)
     if cost is None:
         return []
-    alone, recorded = (units.format_ns(each.value) for each in (cost.alone, cost.recorded))
-    known = cost.alone.low > 0 and cost.recorded.low > 0  # no step takes 0 ns: such an interval says nothing
+    unprofiled, recorded = (units.format_ns(each.value) for each in (cost.unprofiled, cost.recorded))
+    known = cost.unprofiled.low > 0 and cost.recorded.low > 0  # no step takes 0 ns: such an interval says nothing
     if cost.is_known:
         sentence = (
-            f"Recording slowed a step from {alone} to {recorded} ({cost.ratio:.2f}x): idle time is overstated by about "
-            "that"
+            f"Recording slowed a step from {unprofiled} to {recorded} ({cost.ratio:.2f}x): idle time is overstated "
+            "by about that"
         )
     elif known:
-        spans = [f"{units.format_ns(each.low)} to {units.format_ns(each.high)}" for each in (cost.alone, cost.recorded)]
-        took = f"a step took {alone} alone ({spans[0]}) and {recorded} recorded ({spans[1]})"
+        spans = [
+            f"{units.format_ns(each.low)} to {units.format_ns(each.high)}" for each in (cost.unprofiled, cost.recorded)
+        ]
+        took = f"a step took {unprofiled} alone ({spans[0]}) and {recorded} recorded ({spans[1]})"
         sentence = f"Whether recording slowed the steps is inconclusive: {took}"
     else:
         why = "too few of them follow the warm-up"
-        if not math.isnan(cost.alone.low + cost.recorded.low):
+        if not math.isnan(cost.unprofiled.low + cost.recorded.low):
             why = (
-                f"after the warm-up they are too few, and differ too much: about {alone} alone and {recorded} recorded"
+                f"after the warm-up they are too few, and differ too much: about {unprofiled} alone and {recorded} "
+                "recorded"
             )
         sentence = f"Whether recording slowed the steps is unknown: {why}"
     return [Finding(_RULE, Severity.CAUTION, sentence=sentence)]
@@ -99,7 +102,6 @@ def idle_alone(idle_pct: float, cost: RecordingCost | None) -> float:
     """The idle share of a time in percent as it would be without a recording, which only adds idle time.
 
     Args:
-        idle_pct: The share as recorded.
         cost: What recording costs; None where unknown.
     """
     if cost is None or not cost.is_known:

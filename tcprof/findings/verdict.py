@@ -8,11 +8,10 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.kernels.names import GRAPH
 from tcprof.analysis.kernels.summary import COUNTER_ONLY, could_be_tensor
-from tcprof.analysis.timeline import TIME_CLASSES
+from tcprof.analysis.time.timeline import TIME_CLASSES
 from tcprof.findings.bound import CPU_BOUND, LAUNCH_BOUND, WAITING_PCT, find_bound
-from tcprof.findings.iterations import IterationFigures
+from tcprof.findings.iterations import IterationFigures, are_graphs
 from tcprof.findings.words import IDLED, WINDOW_NAMES, class_in_sentence
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
 from tcprof.untrusted import one_line
@@ -29,9 +28,6 @@ def judge_iterations(analysis: Analysis, gpu: int, figures: IterationFigures, id
     All shares are means over the iterations' windows together, as in the tables of ranges and of the timeline.
 
     Args:
-        analysis: The recording.
-        gpu: Number of the GPU.
-        figures: The iterations.
         idled: What is said of the time in which nothing was traced, see ``tcprof.findings.words``.
     """
     unit = f"the GPU windows of “{figures.name}”"
@@ -60,7 +56,6 @@ def judge_capture(analysis: Analysis, row: pd.Series, idled: str = IDLED) -> tup
     """The verdict on the whole capture, where no path iterates.
 
     Args:
-        analysis: The recording.
         row: The capture's row of the range summary.
         idled: What is said of the time in which nothing was traced.
     """
@@ -127,11 +122,16 @@ def _waiting(figures: IterationFigures, unit: str) -> str:
 
 def tell_outside(figures: IterationFigures) -> tuple[str, ...]:
     """A sentence on what the iterations do not hold: where it is much, or the only tensor kernels."""
-    lacks_tensor = not figures.tensor_kernel_share_pct > 0 and figures.outside_tensor_pct >= _NOTABLE_PCT
+    may_be_tensor = figures.outside_tensor_pct + figures.outside_graph_pct
+    lacks_tensor = not figures.tensor_kernel_share_pct > 0 and may_be_tensor >= _NOTABLE_PCT
     if not (figures.outside_pct >= MUCH_OUTSIDE_PCT or lacks_tensor):
         return ()
-    outside, tensor = (units.format_pct(share) for share in (figures.outside_pct, figures.outside_tensor_pct))
-    among = f", tensor kernels among them {tensor}" * (figures.outside_tensor_pct > 0)
+    shares = {
+        "tensor kernels": figures.outside_tensor_pct,
+        "CUDA graphs recorded as a whole": figures.outside_graph_pct,
+    }
+    among = "".join(f", {what} among them {units.format_pct(share)}" for what, share in shares.items() if share > 0)
+    outside = units.format_pct(figures.outside_pct)
     return (f"Kernels outside of these iterations have {outside} of the GPU's kernel time{among}.",)
 
 
@@ -152,9 +152,9 @@ class _Base:
     is_all_traced: bool
 
     @cached_property
-    def launched(self) -> pd.DataFrame:
-        """Its rows of ``tcprof.frames.LAUNCHED``."""
-        launched, iterations = self.analysis.launched, self.analysis.iterations
+    def kernel_instances(self) -> pd.DataFrame:
+        """Its rows of ``tcprof.frames.KERNEL_INSTANCES``."""
+        launched, iterations = self.analysis.kernel_instances, self.analysis.iterations
         chosen = launched["gpu"] == self.gpu
         if self.of_iterations:
             chosen &= launched["iteration"].isin(iterations.index[~iterations["warm_up"]])
@@ -163,14 +163,14 @@ class _Base:
     @property
     def kernels(self) -> pd.DataFrame:
         """The rows of ``tcprof.frames.KERNELS`` that were launched in it."""
-        return self.analysis.kernels.loc[self.launched["kernel"].unique()]
+        return self.analysis.kernels.loc[self.kernel_instances["kernel"].unique()]
 
     @property
     def lacks_some(self) -> bool:
         """Whether the recording has kernels beside it that use the Tensor Cores, or may do so."""
         kernels = self.analysis.kernels[self.analysis.kernels["gpu"] == self.gpu]
-        others = kernels.drop(index=self.launched["kernel"].unique())
-        return bool((others["tensor_kernel"] | could_be_tensor(others) | (others["family"] == GRAPH)).any())
+        others = kernels.drop(index=self.kernel_instances["kernel"].unique())
+        return bool((others["tensor_kernel"] | could_be_tensor(others) | are_graphs(others)).any())
 
 
 def _shares(base: _Base, rows: pd.DataFrame, unit: str, idled: str) -> str:
@@ -217,8 +217,8 @@ def _while_they_ran(base: _Base) -> str:
     """How busy the Tensor Cores were under the tensor kernels."""
     if base.analysis.tensor_source == "none":
         return " (by their names)"
-    is_tensor = base.analysis.kernels["tensor_kernel"].to_numpy(bool)[base.launched["kernel"].to_numpy()]
-    known = base.launched[is_tensor & base.launched["tensor_active_ns"].notna().to_numpy()]
+    is_tensor = base.analysis.kernels["tensor_kernel"].to_numpy(bool)[base.kernel_instances["kernel"].to_numpy()]
+    known = base.kernel_instances[is_tensor & base.kernel_instances["tensor_active_ns"].notna().to_numpy()]
     total = float(known["duration_ns"].sum())
     if not total > 0:
         return ""

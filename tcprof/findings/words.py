@@ -12,7 +12,7 @@ def class_title(name: str) -> str:
     """What a time class is called.
 
     Args:
-        name: One of ``tcprof.analysis.timeline.TIME_CLASSES``.
+        name: One of ``tcprof.analysis.time.timeline.TIME_CLASSES``.
     """
     return TIMELINE[f"{name}_ns"].title
 

@@ -12,7 +12,7 @@ from tcprof.frames.places import INSTANCES, ITERATIONS, PATHS, RANGES, WHOLE_CAP
 from tcprof.frames.quantities import HEADLINE, HEADLINE_INTERVAL, LISTED_QUANTITIES, QUANTITIES, Quantity, quantity_of
 from tcprof.frames.recorded import (
     ACTIVITIES,
-    ALONE,
+    API_CALLS,
     COUNTED,
     DEVICE_TO_DEVICE,
     DEVICE_TO_HOST,
@@ -21,7 +21,6 @@ from tcprof.frames.recorded import (
     GPUS,
     HOST_TO_DEVICE,
     KERNEL_KINDS,
-    LAUNCHES,
     MANAGED,
     NVTX_RANGES,
     OPS_DOMAIN,
@@ -29,17 +28,18 @@ from tcprof.frames.recorded import (
     PINNED,
     SAMPLE_METRICS,
     SAMPLES,
+    UNPROFILED,
     WAITS,
     WORK,
 )
 from tcprof.frames.schema import LARGEST_UNCOVERED_PCT, Column, Schema
 from tcprof.frames.texts import plain_texts
-from tcprof.frames.work import KERNELS, LAUNCHED, WARM_UP_PATH
+from tcprof.frames.work import KERNEL_INSTANCES, KERNELS, WARM_UP_PATH
 
 __all__ = [
     "ACTIVITIES",
     "ADVICE",
-    "ALONE",
+    "API_CALLS",
     "CLOCKS",
     "COMPARISON",
     "COUNTED",
@@ -57,10 +57,9 @@ __all__ = [
     "ITERATIONS",
     "KERNELS",
     "KERNEL_CHANGES",
+    "KERNEL_INSTANCES",
     "KERNEL_KINDS",
     "LARGEST_UNCOVERED_PCT",
-    "LAUNCHED",
-    "LAUNCHES",
     "LEDGER",
     "LISTED_QUANTITIES",
     "MANAGED",
@@ -80,6 +79,7 @@ __all__ = [
     "SAMPLE_METRICS",
     "SCHEMAS",
     "TIMELINE",
+    "UNPROFILED",
     "WAITS",
     "WARM_UP_PATH",
     "WATERFALL",
@@ -93,7 +93,20 @@ __all__ = [
 ]
 
 SCHEMAS = (
-    *(GPUS, SAMPLES, NVTX_RANGES, LAUNCHES, WAITS, ACTIVITIES, DIAGNOSTICS, ALONE),
-    *(PATHS, INSTANCES, RANGES, LAUNCHED, KERNELS, MODULES, TIMELINE, LEDGER, ITERATIONS, CLOCKS, OUTSIDE, ADVICE),
+    *(GPUS, SAMPLES, NVTX_RANGES, API_CALLS, WAITS, ACTIVITIES, DIAGNOSTICS, UNPROFILED),
+    *(
+        PATHS,
+        INSTANCES,
+        RANGES,
+        KERNEL_INSTANCES,
+        KERNELS,
+        MODULES,
+        TIMELINE,
+        LEDGER,
+        ITERATIONS,
+        CLOCKS,
+        OUTSIDE,
+        ADVICE,
+    ),
     *(COMPARISON, NOISE_FLOOR, KERNEL_CHANGES, MODULE_CHANGES, WATERFALL),
 )

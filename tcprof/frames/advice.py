@@ -1,4 +1,4 @@
-"""The frame of advice, as ``tcprof.findings.advice`` gives it."""
+"""The frame of advice, as ``tcprof.findings.pricing`` gives it."""
 
 from tcprof.frames.schema import FLOAT, GPU, TEXT, Column, Schema
 

@@ -122,8 +122,8 @@ NVTX_RANGES = Schema(
     ),
 )
 
-LAUNCHES = Schema(
-    "launches",
+API_CALLS = Schema(
+    "api_calls",
     "CUDA API calls that started work on a GPU.",
     (
         Column("process", INT, "Process that made the call."),
@@ -170,9 +170,9 @@ ACTIVITIES = Schema(
     ),
 )
 
-ALONE = Schema(
-    "alone",
-    "The steps of a run of the same program without a profiler, on a clock of its own, by ``tcprof profile --alone``.",
+UNPROFILED = Schema(
+    "unprofiled",
+    "The steps of an unprofiled run of the same program, on a clock of its own, by ``tcprof profile --unprofiled``.",
     (
         Column("process", INT, "Process that ran the step."),
         Column("training", BOOL, "Whether it trains; else it is a call of a model."),

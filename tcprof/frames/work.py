@@ -6,8 +6,8 @@ from tcprof.frames.schema import BOOL, FLOAT, GPU, INT, TEXT, Column, Schema
 
 WARM_UP_PATH = "(warm-up)"
 
-LAUNCHED = Schema(
-    "launched",
+KERNEL_INSTANCES = Schema(
+    "kernel_instances",
     "Each launch of a kernel, or of a graph recorded as a whole, with what the fit gives it.",
     (
         GPU,

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tcprof.errors import UsageError
-from tcprof.record.nsys.capabilities import Capabilities
-from tcprof.record.nsys.locate import Nsys
-from tcprof.record.nsys.report import ReportFiles
+from tcprof.nsys.capabilities import Capabilities
+from tcprof.nsys.locate import Nsys
+from tcprof.nsys.report import ReportFiles
 
 LOWEST_FREQUENCY_HZ = 10
 HIGHEST_FREQUENCY_HZ = 200_000
@@ -76,11 +76,6 @@ def build_profile_command(
     that ranges and kernels are recorded nevertheless; the caller sees it from ``capabilities.supported_gpus``.
 
     Args:
-        nsys: The nsys to use.
-        capabilities: What it can do here.
-        options: How to record.
-        program: The program and its arguments.
-        report: The report to write.
         metric_set: A metric-set file to sample; None for nsys's own.
 
     Raises:

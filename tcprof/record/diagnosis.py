@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Literal
 
 from tcprof.errors import NsysError
+from tcprof.nsys.capabilities import Capabilities, GpuSupport, read_capabilities
+from tcprof.nsys.importer import find_importer
+from tcprof.nsys.locate import INSTALL_HINT, Nsys, Survey, survey_nsys
+from tcprof.nsys.problems import COUNTERS_CLOSED, SAMPLER_HELD, explain
 from tcprof.record.machine import Machine, read_machine
-from tcprof.record.nsys.capabilities import Capabilities, GpuSupport, read_capabilities
-from tcprof.record.nsys.importer import find_importer
-from tcprof.record.nsys.locate import INSTALL_HINT, Nsys, Survey, survey_nsys
-from tcprof.record.nsys.problems import COUNTERS_CLOSED, SAMPLER_HELD, explain
 
 Status = Literal["pass", "warn", "fail"]
 WITHOUT_METRICS = "'tcprof profile --gpus none' records ranges and kernels without GPU metrics."
@@ -58,7 +58,6 @@ def diagnose(explicit: Path | None = None, *, with_gpus: bool = True, prefix: tu
 
     Args:
         explicit: The nsys to use; None looks for one.
-        with_gpus: Whether GPU metrics are wanted.
         prefix: What makes a command run as root; see ``tcprof.record.sudo``.
     """
     machine = read_machine()

@@ -13,13 +13,13 @@ from pathlib import Path
 from tcprof import units
 from tcprof.chips import metric_names
 from tcprof.errors import MachineError, NsysError
+from tcprof.nsys.locate import Nsys
+from tcprof.nsys.problems import CONFIDENTIAL, MIG, VGPU
 from tcprof.record.command import RecordOptions
 from tcprof.record.diagnosis import Diagnosis, MachineCheck, Status, diagnose
 from tcprof.record.gpu_modes import SilentDriverError, read_gpu_modes
 from tcprof.record.machine import Machine, read_machine
 from tcprof.record.metrics import find_metric_set
-from tcprof.record.nsys.locate import Nsys
-from tcprof.record.nsys.problems import CONFIDENTIAL, MIG, VGPU
 from tcprof.record.trial import try_metric_set
 from tcprof.temporary import temporary_folder
 

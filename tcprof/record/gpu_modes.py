@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from tcprof.errors import MachineError, NsysError
-from tcprof.record.processes.run import run_quietly
+from tcprof.nsys.run import run_quietly
 
 ANSWER_S = 30.0  # a driver that has to wake several GPUs takes some seconds
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tcprof.errors import NsysError
+from tcprof.nsys.capabilities import Capabilities, GpuSupport, read_general_metric_set
+from tcprof.nsys.locate import Nsys
+from tcprof.nsys.metricset import build_metric_set, read_sums
 from tcprof.record.command import RecordOptions
-from tcprof.record.metricset import build_metric_set, read_sums
-from tcprof.record.nsys.capabilities import Capabilities, GpuSupport, read_general_metric_set
-from tcprof.record.nsys.locate import Nsys
 from tcprof.record.trial import try_metric_set
 
 # What sets lack, best first, and how they are asked for; the first that is taken is used.
@@ -39,10 +39,6 @@ def find_metric_set(
     """Tries metric sets with tensor cycles: with all that the chip counts; if that is refused, with less.
 
     Args:
-        nsys: The nsys that will record.
-        capabilities: What it can do here.
-        options: How to record.
-        gpus: The GPUs to sample.
         folder: Where to write the set; a temporary folder that outlives the recording.
 
     Raises:
@@ -83,11 +79,8 @@ def write_metric_set(
 
     Args:
         nsys: The nsys that will use it.
-        capabilities: What it can do here.
-        gpus: The GPUs to sample.
         folder: Where to write it; a temporary folder that outlives the recording.
         with_work: See ``build_metric_set``.
-        with_caches: Likewise.
 
     Returns:
         The file, named after the set's alias as nsys wants it.

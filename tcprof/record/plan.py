@@ -7,13 +7,13 @@ from pathlib import Path
 
 from tcprof import units
 from tcprof.errors import InputError, MachineError, NsysError, UsageError
+from tcprof.nsys.capabilities import Capabilities, GpuSupport
+from tcprof.nsys.locate import Nsys
+from tcprof.nsys.metricset import count_metrics
+from tcprof.nsys.report import ReportFiles
 from tcprof.record.command import RecordOptions, build_profile_command, check_options, name_options
 from tcprof.record.diagnosis import Diagnosis, diagnose
 from tcprof.record.metrics import find_metric_set
-from tcprof.record.metricset import count_metrics
-from tcprof.record.nsys.capabilities import Capabilities, GpuSupport
-from tcprof.record.nsys.locate import Nsys
-from tcprof.record.nsys.report import ReportFiles
 from tcprof.record.program import annotated
 from tcprof.temporary import temporary_folder
 
@@ -62,7 +62,6 @@ def plan_recording(
 
     Args:
         program: The program and its arguments, as they are started.
-        options: How to record.
         nsys: The nsys to use; None looks for one.
         prefix: What makes a command run as root; see ``tcprof.record.sudo``.
 

@@ -22,7 +22,6 @@ def split_arguments(args: Sequence[str], known: Mapping[str, bool]) -> tuple[lis
     value, after ``=`` or as the next argument.
 
     Args:
-        args: The arguments.
         known: The options of tcprof, and whether each takes a value.
     """
     ours: list[str] = []

@@ -10,18 +10,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tcprof.errors import InputError, NsysError, StoppedError
-from tcprof.record.alone import AloneRun, run_alone
+from tcprof.nsys.export import check_export_place
+from tcprof.nsys.importer import import_stream
+from tcprof.nsys.locate import Nsys, survey_nsys
+from tcprof.nsys.problems import explain
+from tcprof.nsys.report import REPORT_SUFFIXES, STREAM_SUFFIX, ReportFiles
+from tcprof.nsys.run import Completed
 from tcprof.record.command import RecordOptions, name_options
-from tcprof.record.nsys.export import check_export_place
-from tcprof.record.nsys.importer import import_stream
-from tcprof.record.nsys.locate import Nsys, survey_nsys
-from tcprof.record.nsys.problems import explain
-from tcprof.record.nsys.report import REPORT_SUFFIXES, STREAM_SUFFIX, ReportFiles
 from tcprof.record.plan import Plan, plan_recording
-from tcprof.record.processes.run import Completed
-from tcprof.record.processes.shown import run_shown
 from tcprof.record.program import find_program
+from tcprof.record.run_shown import run_shown
 from tcprof.record.sudo import give_back
+from tcprof.record.unprofiled import UnprofiledRun, run_unprofiled
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,6 @@ class Session:
         """Records the program once; see ``record``.
 
         Args:
-            plan: How.
             report: One of ``reports``.
         """
         began = time.monotonic()
@@ -96,13 +95,13 @@ class Session:
             give_back(run.report)
         return run
 
-    def run_alone(self, limit_s: float | None) -> AloneRun:
-        """Runs the program once without nsys; see ``tcprof.record.alone``.
+    def run_unprofiled(self, limit_s: float | None) -> UnprofiledRun:
+        """Runs the program once without nsys; see ``tcprof.record.unprofiled``.
 
         Args:
             limit_s: Seconds after which it is ended; None: it runs to its end.
         """
-        return run_alone(self._program, limit_s)
+        return run_unprofiled(self._program, limit_s)
 
 
 def record(nsys: Nsys, argv: Sequence[str], asked: ReportFiles) -> RecordedRun:
@@ -112,7 +111,6 @@ def record(nsys: Nsys, argv: Sequence[str], asked: ReportFiles) -> RecordedRun:
     written. A raw recording that nsys could not turn into a report is imported, if any importer here can.
 
     Args:
-        nsys: The nsys that records.
         argv: The command, from ``build_profile_command``.
         asked: The files of the report that was asked for.
 

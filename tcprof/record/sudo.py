@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 from tcprof.errors import MachineError
-from tcprof.record.processes.run import run_quietly
+from tcprof.nsys.run import run_quietly
 
 _HANDED_OVER = ("PATH", "HOME", "USER", "LOGNAME", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONHOME")
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 from tcprof.chips import metric_names
 from tcprof.errors import NsysError
+from tcprof.nsys.capabilities import Capabilities
+from tcprof.nsys.export import make_export, read_sampled_metrics
+from tcprof.nsys.locate import Nsys
+from tcprof.nsys.problems import explain
+from tcprof.nsys.report import ReportFiles
+from tcprof.nsys.run import run_quietly
 from tcprof.record.command import RecordOptions, build_profile_command
-from tcprof.record.nsys.capabilities import Capabilities
-from tcprof.record.nsys.export import make_export, read_sampled_metrics
-from tcprof.record.nsys.locate import Nsys
-from tcprof.record.nsys.problems import explain
-from tcprof.record.nsys.report import ReportFiles
-from tcprof.record.processes.run import run_quietly
 from tcprof.temporary import temporary_folder
 
 _SHORTEST_S, _SAMPLES = 0.05, 5
@@ -24,8 +24,6 @@ def try_metric_set(
     """Samples the GPUs for a moment, as the recording will.
 
     Args:
-        nsys: The nsys that will record.
-        capabilities: What it can do here.
         options: How to record: the GPUs and the frequency count.
         metric_set: The metric set to try; None for nsys's own.
 

@@ -22,11 +22,7 @@ _MARKS = re.compile(
 
 
 def is_made_by_tcprof(path: Path) -> bool:
-    """Whether tcprof wrote a file; also of one that is empty, or is none, so that nothing in it can be lost.
-
-    Args:
-        path: The file, which need not be there.
-    """
+    """Whether tcprof wrote a file; also of one that is empty or absent, so that nothing in it can be lost."""
     if not path.is_file() or not path.stat().st_size:
         return True
     with path.open("rb") as file:
@@ -53,7 +49,6 @@ def _unpack(path: Path) -> bytes:
 
 
 def _has_our_columns(head: bytes) -> bool:
-    """Whether a text begins as CSV does that tcprof writes."""
     from tcprof.frames import SCHEMAS
 
     columns = head.decode("utf-8", "replace").partition("\n")[0].rstrip("\r").split(",")

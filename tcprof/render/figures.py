@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from markupsafe import escape
 
 from tcprof.errors import OutputError
-from tcprof.files import replace_file
+from tcprof.outputs import replace_file
 from tcprof.version import __version__
 from tcprof.views.figures.plain import PlotlyFigure
 
@@ -24,12 +24,7 @@ _PNG_START = 33  # bytes of the signature and of the first chunk, which must sta
 
 
 def write_figure(drawn: PlotlyFigure, title: str, target: Path) -> None:
-    """Write a figure, on white and under its title.
-
-    Args:
-        drawn: The figure.
-        title: What stands above it.
-        target: Its name ends in one of ``SUFFIXES``, which chooses the format.
+    """Write a figure, on white and under its title, in the format of ``SUFFIXES`` that its name ends in.
 
     Raises:
         OutputError: It cannot be written, or a drawing needs what is not installed.
@@ -48,7 +43,6 @@ def write_figure(drawn: PlotlyFigure, title: str, target: Path) -> None:
 
 
 def _page(figure: "go.Figure", title: str) -> str:
-    """A page with plotly.js in it."""
     from tcprof.render.html.plotlyjs import read_bundle
 
     drawn = figure.to_html(full_html=False, include_plotlyjs=False, config={"responsive": True, "displaylogo": False})
@@ -60,11 +54,7 @@ def _page(figure: "go.Figure", title: str) -> str:
 
 
 def check_drawing(target: Path) -> None:
-    """Make sure, before anything is read, that what draws such a file is installed.
-
-    Raises:
-        OutputError: It is not.
-    """
+    """Raise OutputError, before anything is read, where what draws such a file is not installed."""
     if target.suffix in DRAWINGS:
         try:
             import kaleido  # noqa: F401 - plotly finds it by itself
@@ -76,7 +66,6 @@ def check_drawing(target: Path) -> None:
 
 
 def _draw(figure: "go.Figure", target: Path) -> bytes:
-    """A drawing, with our mark."""
     kind = target.suffix.removeprefix(".")
     scale = _PNG_SCALE if kind == "png" else 1
     try:

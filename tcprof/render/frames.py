@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.files import replace_folder
 from tcprof.findings import Findings
+from tcprof.outputs import replace_folder
 from tcprof.render.authorship import PARQUET_KEY
 from tcprof.render.formats.csv import write_csv
 from tcprof.render.formats.json import write_data
@@ -17,7 +17,17 @@ from tcprof.views.recording.facts import document_data
 ABOUT = "recording.json"
 FRAMES = (
     *("ranges", "instances", "iterations", "paths", "nvtx_ranges", "samples", "activities", "gpus"),
-    *("modules", "kernels", "kernels_by_path", "launched", "timeline", "ledger", "clocks", "outside", "alone"),
+    *(
+        "modules",
+        "kernels",
+        "kernels_by_path",
+        "kernel_instances",
+        "timeline",
+        "ledger",
+        "clocks",
+        "outside",
+        "unprofiled",
+    ),
 )
 
 
@@ -34,13 +44,7 @@ def write_frames(analysis: Analysis, findings: Findings, folder: Path, file_form
     know. It is the last file to be there: a folder that has it has all files, and all of them of this recording.
 
     Args:
-        analysis: The analysis.
-        findings: What its figures say.
-        folder: Where to write; files of the same names are replaced, unless one is a recording.
         file_format: csv, spreadsheet (see ``tcprof.render.formats.spreadsheet``) or parquet.
-
-    Returns:
-        The files written.
 
     Raises:
         OutputError: The folder or a file cannot be written; then all is as it was.
@@ -63,7 +67,6 @@ def _write_frame(frame: pd.DataFrame, path: Path, file_format: str) -> None:
 
 
 def _write_parquet(frame: pd.DataFrame, path: Path) -> None:
-    """With tcprof's version in the file's metadata."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

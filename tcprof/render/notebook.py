@@ -3,7 +3,8 @@
 from html import escape
 
 from tcprof.render.formats._tables import brief_columns, label_rows, list_notes
-from tcprof.views.document import Code, Document, Notes, Part, Section, Table
+from tcprof.views.document import Code, Document, Notes, Part, Section
+from tcprof.views.tables import Table
 
 _CELL = "text-align:right;font-variant-numeric:tabular-nums;white-space:pre"
 _FIRST = "text-align:left;white-space:pre-wrap"

@@ -1,5 +1,5 @@
 """Where recordings are read: each kind of file has a source, which gives frames. ``registry`` finds the right one."""
 
-from tcprof.sources.source import UNNAMED_DOMAIN, Recording, Samples, Source, SourceType, Wrong
+from tcprof.sources.source import UNNAMED_DOMAIN, InvalidValues, Recording, Samples, Source, SourceType
 
-__all__ = ["UNNAMED_DOMAIN", "Recording", "Samples", "Source", "SourceType", "Wrong"]
+__all__ = ["UNNAMED_DOMAIN", "InvalidValues", "Recording", "Samples", "Source", "SourceType"]

@@ -1,5 +1,7 @@
-"""Which source reads a file: each is asked whether the file is its own. A new source is one more entry of the list."""
+"""Which source reads a file, and which files are recordings: a new source is one more entry of ``SOURCE_TYPES``."""
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from tcprof.errors import InputError
@@ -10,13 +12,11 @@ from tcprof.sources.nsys_sqlite import NSYS
 # In order; Nsight Systems comes last, since it takes files by their names too.
 SOURCE_TYPES: tuple[SourceType, ...] = (NSYS,)
 HEADER_BYTES = 256
+_REPEATED = re.compile(r"-(\d+)(?:-redacted)?$")  # as 'tcprof profile --repeat' and '--redact' name them
 
 
 def open_source(path: Path) -> Source:
     """Open a recording with the source that it belongs to, by its content.
-
-    Args:
-        path: A recording: for Nsight Systems a report, which is exported first, or its SQLite export.
 
     Raises:
         InputError: The file is absent, damaged, or of no type that tcprof reads.
@@ -31,9 +31,9 @@ def find_type(path: Path) -> SourceType:
         InputError: The file is absent, or of no type that tcprof reads.
     """
     header = _header(path)
-    found = next((each for each in SOURCE_TYPES if each.recognizes(path, header)), None)
-    if found:
-        return found
+    source_type = next((each for each in SOURCE_TYPES if each.recognizes(path, header)), None)
+    if source_type:
+        return source_type
     check_is_file(path)
     check_is_unpacked(path, header)
     raise InputError(
@@ -41,6 +41,68 @@ def find_type(path: Path) -> SourceType:
         "Record one with 'tcprof profile -o RUN.nsys-rep -- PROGRAM', or give a report of nsys (.nsys-rep) or what "
         "'nsys export --type=sqlite REPORT.nsys-rep' makes of it.",
     )
+
+
+def is_recording(path: Path) -> bool:
+    """Whether a file is, or begins like, what a source reads: nothing else is ever written in its place."""
+    header = _header(path)
+    return bool(header) and any(header.startswith(each.magic) or each.recognizes(path, header) for each in SOURCE_TYPES)
+
+
+def find_recordings(given: Path) -> list[Path]:
+    """The recordings that are meant, in order of their names' numbers.
+
+    Args:
+        given: A file; a folder of recordings of one program; or NAME, where there are NAME-1, NAME-2 and so on, as
+            ``tcprof profile --repeat`` writes them. A report stands for its export, too.
+
+    Raises:
+        InputError: There is none, or the folder may not be read.
+    """
+    try:
+        return _find(given)
+    except OSError as error:
+        raise InputError(f"{given} cannot be read: {error.strerror}.", "Check the name.") from error
+
+
+def _find(given: Path) -> list[Path]:
+    suffixes = tuple(dict.fromkeys(suffix for each in SOURCE_TYPES for suffix in each.suffixes))
+    if given.is_dir():
+        recordings = _in_order(path for path in given.iterdir() if not path.name.startswith("."))
+        if not recordings:
+            raise InputError(
+                f"{given} is a folder without recordings.", f"Give one with files that end in {', '.join(suffixes)}."
+            )
+        return recordings
+    if given.exists() or not given.parent.is_dir():
+        return [given]
+    plain = given.with_suffix("") if given.suffix in suffixes else given
+    return _in_order(path for path in given.parent.iterdir() if _belongs(path, plain.name)) or [given]
+
+
+def _belongs(path: Path, name: str) -> bool:
+    match = _REPEATED.search(path.stem)
+    return match is not None and path.stem[: match.start()] == name
+
+
+def _in_order(paths: Iterable[Path]) -> list[Path]:
+    """The recordings among some files, one of each: see ``SourceType.suffixes``."""
+    files = list(paths)
+    recordings: dict[tuple[str, Path], Path] = {}
+    for each in SOURCE_TYPES:
+        for suffix in reversed(each.suffixes):
+            named = [path for path in files if path.suffix == suffix]
+            recordings |= {(each.title, path.with_suffix("")): path for path in named if _may_be(each, path)}
+    return sorted(
+        set(recordings.values()),
+        key=lambda path: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.name)],
+    )
+
+
+def _may_be(source_type: SourceType, path: Path) -> bool:
+    """Whether a source reads a file with one of its suffixes, or will say why it cannot: it has no content."""
+    header = _header(path)
+    return not header or source_type.recognizes(path, header)
 
 
 def _header(path: Path) -> bytes:

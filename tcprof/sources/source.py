@@ -53,7 +53,7 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class Wrong:
+class InvalidValues:
     """What a file holds that cannot be: it is damaged, or no recorder wrote it.
 
     Attributes:
@@ -88,8 +88,8 @@ class Source(Protocol):
     def ranges(self) -> pd.DataFrame:
         """The NVTX ranges, see ``tcprof.frames.NVTX_RANGES``."""
 
-    def launches(self) -> pd.DataFrame:
-        """The API calls that started work on a GPU, see ``tcprof.frames.LAUNCHES``."""
+    def api_calls(self) -> pd.DataFrame:
+        """The API calls that started work on a GPU, see ``tcprof.frames.API_CALLS``."""
 
     def waits(self) -> pd.DataFrame:
         """The API calls that wait for a GPU, see ``tcprof.frames.WAITS``."""
@@ -103,10 +103,10 @@ class Source(Protocol):
     def diagnostics(self) -> pd.DataFrame:
         """What the profiler said about the recording, see ``tcprof.frames.DIAGNOSTICS``."""
 
-    def alone(self) -> pd.DataFrame:
-        """The steps of a run of the same program without a profiler, if known; see ``tcprof.frames.ALONE``."""
+    def unprofiled(self) -> pd.DataFrame:
+        """The steps of a run of the same program without a profiler, if known; see ``tcprof.frames.UNPROFILED``."""
 
-    def wrong(self) -> tuple[Wrong, ...]:
+    def wrong(self) -> tuple[InvalidValues, ...]:
         """What was found to be wrong in all that has been read so far: it is not in the frames."""
 
 
@@ -118,12 +118,15 @@ class SourceType:
         title: What the files are, for people, in the plural.
         suffixes: What the names of its files end in. Files of one folder whose names differ in nothing else, such as a
             report and its export, are the same recording: that with the first suffix is read.
-        recognizes: Whether a file is of this kind, by its path and its first bytes (256, fewer of a
+        magic: What its files begin with, where they all begin alike: such a file is not overwritten, even if it is not
+            recognized.
+        recognizes: Whether a file is of this kind, whole or damaged, by its path and its first bytes (256, fewer of a
             shorter file, none of one that cannot be read). It may look further into the file, and must not raise.
         open: Opens it; raises an ``InputError`` where the file is of this kind, but damaged.
     """
 
     title: str
     suffixes: tuple[str, ...]
+    magic: tuple[bytes, ...]
     recognizes: Callable[[Path, bytes], bool]
     open: Callable[[Path], Source]

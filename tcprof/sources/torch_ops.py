@@ -52,7 +52,6 @@ def split_names(names: pd.Categorical, process: Ints) -> Ops:
     """Take the names of ops apart.
 
     Args:
-        names: The ranges' names, as recorded.
         process: The ranges' processes, each of which numbers its ops for itself.
     """
     recorded = names.categories.tolist()

@@ -2,11 +2,11 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcprof import units
-from tcprof.comparison.gate.judgements import HOLDS_BOUND, INCONCLUSIVE, NO_INTERVAL, Found, Judgement, exit_status
+from tcprof.comparison.gate.judge import HOLDS_BOUND, INCONCLUSIVE, NO_INTERVAL, Estimate, Gate, Judgement
+from tcprof.comparison.gate.parse import Condition
 from tcprof.comparison.statistics.rows import MEAN, MEDIAN, TOO_FEW
 from tcprof.frames import quantity_of
 from tcprof.untrusted import printable
@@ -20,13 +20,7 @@ _MORE_RECORDINGS = "The more recordings a side has, the more can be told: tcprof
 
 @dataclass(frozen=True)
 class ConditionView:
-    """One condition.
-
-    Attributes:
-        name: The condition as it was given, with what that leaves open: the path and, of several, the GPU.
-        verdict: pass, fail or inconclusive.
-        found: The figures that decide, with their intervals, and why they are inconclusive, if they are.
-    """
+    """One condition: its name with what that leaves open, its verdict, and the figures or the reason behind it."""
 
     name: str
     verdict: str
@@ -35,60 +29,45 @@ class ConditionView:
 
 @dataclass(frozen=True)
 class GateView:
-    """All conditions of a gate.
-
-    Attributes:
-        conditions: The conditions in the order given.
-        state: pass, fail or inconclusive: how the gate ends.
-        outcome: The same in a sentence.
-        advice: What would help where something is inconclusive, in sentences.
-        doubt: The inconclusive conditions, as one line for a log; empty if there are none.
-        is_strict: Whether an inconclusive condition fails.
-    """
+    """All conditions of a gate."""
 
     conditions: tuple[ConditionView, ...]
-    state: str
-    outcome: str
-    advice: tuple[str, ...]
-    doubt: str
-    is_strict: bool
+    state: str  # pass, fail or inconclusive: how the gate ends
+    outcome: str  # the same in a sentence
+    advice: tuple[str, ...]  # what would help where something is inconclusive, in sentences
+    doubt: str  # the inconclusive conditions, as one line for a log; empty if there are none
+    is_strict: bool  # whether an inconclusive condition fails
 
 
-def view_gate(judgements: Sequence[Judgement], strict: bool) -> GateView:
-    """What a gate says.
-
-    Args:
-        judgements: One for each condition.
-        strict: Whether an inconclusive condition fails.
-    """
-    conditions = tuple(
-        ConditionView(name_condition(each), each.verdict, describe_judgement(each)) for each in judgements
-    )
+def view_gate(gate: Gate) -> GateView:
+    """What a gate says."""
+    judgements = gate.judgements
     unsure = (f"{name_condition(each)}: {each.reason}" for each in judgements if each.verdict == INCONCLUSIVE)
     doubt = printable("; ".join(unsure))
     helps = any(judgement.reason in (NO_INTERVAL, TOO_FEW, HOLDS_BOUND) for judgement in judgements)
+    counts = Counter(judgement.verdict for judgement in judgements)
+    counted = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("fail", INCONCLUSIVE, "pass") if counts[verdict])
     return GateView(
-        conditions=conditions,
-        state=_state(judgements, strict),
-        outcome=_conclude(judgements, strict),
+        conditions=tuple(
+            ConditionView(name_condition(each), each.verdict, describe_judgement(each)) for each in judgements
+        ),
+        state=gate.verdict,
+        outcome=f"{_ENDED[gate.verdict]}: of {units.format_things(len(judgements), 'condition')} {counted}.",
         advice=(_MORE_RECORDINGS,) if helps else (),
         doubt=f"Gate inconclusive: {doubt}." if doubt else "",
-        is_strict=strict,
+        is_strict=gate.strict,
     )
 
 
 def name_condition(judgement: Judgement) -> str:
-    """The condition as it was given, with what that leaves open: the path and, of several, the GPU; in printable form.
-
-    The path is a recording's, and is not escaped.
-    """
-    places = []
-    if judgement.condition.path != judgement.path:
+    """The condition as it was given, with the path and the GPU where it leaves these open; in printable form."""
+    places, condition = [], judgement.condition
+    if isinstance(condition, Condition) and condition.path != judgement.path:
         path = printable(judgement.path or WHOLE_CAPTURE)
         places.append(path if len(path) <= _LONGEST_PATH else f"{path[: _LONGEST_PATH - 1]}…")
     if judgement.gpu_count > 1:
         places.append(f"GPU {judgement.gpu}")
-    text = printable(judgement.condition.text.strip())
+    text = printable(condition.text.strip())
     return f"{text} ({', '.join(places)})" if places else text
 
 
@@ -97,41 +76,25 @@ def describe_judgement(judgement: Judgement) -> str:
 
     "+12.3 %, 95 % interval +10.1 % to +14.5 %"; where median and mean differ both, and which of them decides.
     """
-    median, mean = _describe_found(judgement, judgement.median), _describe_found(judgement, judgement.mean)
-    found = median if median == mean else f"median {median or units.UNKNOWN}; mean {mean or units.UNKNOWN}"
-    if median != mean and judgement.decided_by in (MEDIAN, MEAN):
-        found += f" (the {judgement.decided_by} decides)"
+    found, condition = "", judgement.condition
+    if isinstance(condition, Condition):
+        median, mean = _describe(condition, judgement.median), _describe(condition, judgement.mean)
+        found = median if median == mean else f"median {median or units.UNKNOWN}; mean {mean or units.UNKNOWN}"
+        if median != mean and judgement.decided_by in (MEDIAN, MEAN):
+            found += f" (the {judgement.decided_by} decides)"
     return ": ".join(part for part in (found, printable(judgement.reason)) if part)
 
 
-def _describe_found(judgement: Judgement, found: Found) -> str:
-    """A figure with its interval; empty where it is unknown."""
-    parts = [] if math.isnan(found.value) else [_format(judgement, found.value)]
-    if not (math.isnan(found.low) or math.isnan(found.high)):
-        parts.append(f"95 % interval {_format(judgement, found.low)} to {_format(judgement, found.high)}")
+def _describe(condition: Condition, estimate: Estimate) -> str:
+    parts = [] if math.isnan(estimate.value) else [_format(condition, estimate.value)]
+    if not (math.isnan(estimate.low) or math.isnan(estimate.high)):
+        parts.append(f"95 % interval {_format(condition, estimate.low)} to {_format(condition, estimate.high)}")
     return ", ".join(parts)
 
 
-def _format(judgement: Judgement, value: float) -> str:
-    """A figure of a judgement: a change in percent or in points, or a value with its unit."""
-    condition = judgement.condition
+def _format(condition: Condition, value: float) -> str:
     if condition.scale == "relative":
         return units.format_signed_pct(100 * (value - 1)) if value < _LARGE_RATIO else units.format_ratio(value)
     if condition.scale == "points":
         return units.format_points(value)
     return quantity_of(condition.quantity).column.format(value)
-
-
-def _state(judgements: Sequence[Judgement], strict: bool) -> str:
-    """How the gate ends; an inconclusive condition that counts as failed fails it."""
-    if exit_status(judgements, strict):
-        return "fail"
-    return INCONCLUSIVE if any(judgement.verdict == INCONCLUSIVE for judgement in judgements) else "pass"
-
-
-def _conclude(judgements: Sequence[Judgement], strict: bool) -> str:
-    """The outcome in one sentence."""
-    counts = Counter(judgement.verdict for judgement in judgements)
-    told = [f"{counts[verdict]} {verdict}" for verdict in ("fail", INCONCLUSIVE, "pass") if counts[verdict]]
-    ended = _ENDED[_state(judgements, strict)]
-    return f"{ended}: of {len(judgements)} condition{'s'[: len(judgements) > 1]} {', '.join(told)}."

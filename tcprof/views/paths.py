@@ -1,20 +1,15 @@
 """Rows of paths, in the order in which a tree is read, and figures that have a share or an interval beside them."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tcprof import units
-from tcprof.analysis.paths import SEPARATOR
-from tcprof.frames import Column
+from tcprof.analysis.ranges.paths import SEPARATOR
 from tcprof.untrusted import one_line
-from tcprof.views.cells import bar_length, sort_key
-from tcprof.views.document import Cell, Row
+from tcprof.views.tables import Cell, Row
 
 MOST_ROWS = 1000  # of a document's tables of one kind together
 WHOLE_CAPTURE = "whole capture"
@@ -28,7 +23,6 @@ def path_rows(rows: pd.DataFrame, cells: Sequence[tuple[Cell, ...]], tags: Seque
 
     Args:
         rows: Has ``domain``, ``path`` and ``depth``, of one GPU, and ``name`` where a name may hold the separator.
-        cells: The cells of each row.
         tags: A remark on each row; none by default.
     """
     names = rows["name"] if "name" in rows else [path.rpartition(SEPARATOR)[2] for path in rows["path"]]
@@ -85,7 +79,6 @@ def keep_largest(rows: pd.DataFrame, size: "pd.Series[float]", most: int) -> pd.
     Args:
         rows: Has ``path_id`` and ``parent_id``; of one GPU.
         size: By what rows are chosen; unknown is the smallest.
-        most: How many are kept.
     """
     if len(rows) <= most:
         return rows
@@ -111,42 +104,3 @@ def keep_longest(rows: pd.DataFrame, length: "pd.Series[float]", most: int) -> p
         return rows
     rank = length.fillna(0).astype(float).where(rows["path"] != "", math.inf)
     return rows.loc[rank.sort_values(ascending=False, kind="stable").index[:most]].sort_index()
-
-
-def time_cell(time_ns: float, whole_ns: float, unit: str = "ns") -> Cell:
-    """A time with its share of a whole, both in nanoseconds.
-
-    Args:
-        time_ns: The time.
-        whole_ns: What it is a share of.
-        unit: The unit of its number in a file: ns or s.
-    """
-    share = 100 * time_ns / whole_ns if whole_ns > 0 else math.nan
-    values = (sort_key(time_ns * (1e-9 if unit == "s" else 1)), sort_key(share))
-    if not values[0] or not values[1]:
-        return Cell(units.format_ns(time_ns), values[0], after=("",), values=values)
-    text, beside = units.format_ns(time_ns), units.format_pct(share)
-    return Cell(text, values[0], after=(beside,), bar=bar_length(share), of_time=True, values=values)
-
-
-def interval_cell(percent: float, low: float, high: float) -> Cell:
-    """A percentage with its interval behind it, and a bar."""
-    values = (sort_key(percent), sort_key(low), sort_key(high))
-    text = units.format_pct(percent)
-    if not values[0]:
-        return Cell(text, "", after=(units.UNKNOWN,), values=values)
-    interval = units.format_pct_interval(low, high) or units.UNKNOWN
-    return Cell(text, values[0], after=(interval,), bar=bar_length(percent), values=values)
-
-
-def plus_minus_cell(percent: float, low: float, high: float) -> Cell:
-    """A percentage with the larger half of its interval behind it, and a bar."""
-    half = max(high - percent, percent - low)
-    beside = f"±{units.format_pct(half)}" if half >= 0 else units.UNKNOWN
-    return replace(interval_cell(percent, low, high), after=(beside,))
-
-
-def column_cell(row: Mapping[Any, Any], column: Column) -> Cell:
-    """A number of a row, as its column is written; marked where it is a lower bound."""
-    text = column.format(row[column.name])
-    return Cell(units.at_least(text) if column.is_lower_bound(row) else text, sort_key(row[column.name]))

@@ -48,7 +48,6 @@ def link(kind: str, name: str, gpu: int = 0) -> str:
     Args:
         kind: What it is: range, kernel, module, iteration or finding.
         name: What it is called, by the functions above; the number of an iteration.
-        gpu: Number of the GPU.
     """
     return f"{kind}={quote(name, safe=_KEPT)}{f'&gpu={gpu}' if gpu else ''}"
 

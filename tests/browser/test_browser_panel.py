@@ -53,7 +53,7 @@ def test_an_instance_lists_the_kernels_that_it_launched_and_no_others(visit, pag
     analysis = tcprof.read(TRANSFORMER)
     paths = analysis.paths["path"]
     step = analysis.instances[analysis.instances["path_id"] == paths.index[paths == "step / backward"][0]].iloc[4]
-    mine = analysis.launched[analysis.launched["range"] == step["range"]]
+    mine = analysis.kernel_instances[analysis.kernel_instances["range"] == step["range"]]
     assert opened.locator(".panel-kind").text_content() == "Range, instance 5 of 12"
     assert facts(opened)["Kernels"] == str(len(mine)) == str(step["kernel_count"])
     counted = mine["kernel"].value_counts()

@@ -133,7 +133,7 @@ def test_click_on_a_kernel_moves_the_timeline(visit, pages):
     low, high = shown_window(opened)
     length = analysis.kernels["median_ns"].iloc[0] * 1e-9
     assert length <= high - low < 2 * length
-    at = analysis.activities.iloc[analysis.launched["activity"][analysis.launched["kernel"] == 0]]
+    at = analysis.activities.iloc[analysis.kernel_instances["activity"][analysis.kernel_instances["kernel"] == 0]]
     assert ((at["start_ns"] * 1e-9 >= low) & (at["end_ns"] * 1e-9 <= high)).any()
 
 

@@ -7,7 +7,7 @@ from random import Random
 
 from fuzz import odd
 from fuzz.database import Connection, columns_of, pick_column, pick_rows, pick_table, recreate, run, tables_of
-from tcprof.sources.nsys_sqlite import schema
+from tcprof.nsys import schema
 
 TIMED = tuple(
     table.name for table in (*schema.ACTIVITY_TABLES, schema.NVTX, schema.API_CALLS, schema.METRICS, schema.CAPTURE)

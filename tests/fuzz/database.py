@@ -3,7 +3,7 @@
 import sqlite3
 from random import Random
 
-from tcprof.sources.nsys_sqlite import schema
+from tcprof.nsys import schema
 
 READ = frozenset(schema.metadata.tables)
 Connection = sqlite3.Connection

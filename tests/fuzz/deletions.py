@@ -10,7 +10,7 @@ from typing import Any
 from fuzz.database import Connection, columns_of, recreate, run, tables_of
 from tcprof.analysis.modules.tree import PHASES
 from tcprof.annotate.ranges import DOMAIN
-from tcprof.sources.nsys_sqlite import schema
+from tcprof.nsys import schema
 
 KERNELS, NVTX, SAMPLES = schema.KERNELS.name, schema.NVTX.name, schema.METRICS.name
 WORK = tuple(table.name for table in schema.ACTIVITY_TABLES)

@@ -7,7 +7,7 @@ from pathlib import Path
 from builders import TraceBuilder, global_id
 
 from fuzz.database import columns_of, run, tables_of
-from tcprof.sources.nsys_sqlite import schema
+from tcprof.nsys import schema
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
 SHORTENED = {"mlp_tf32": 0.6, "resnet": 1.0, "jax_mlp": 0.5, "wmma": 0.3, "polynomial": 0.5, "mnist_fp32": 0.05}

@@ -5,7 +5,7 @@ from random import Random
 
 from fuzz import odd
 from fuzz.database import Connection, columns_of, recreate, run, tables_of
-from tcprof.sources.nsys_sqlite import schema
+from tcprof.nsys import schema
 
 SETTINGS = (
     ("META_DATA_CAPTURE", "GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY"),

@@ -8,10 +8,10 @@ import psutil
 import pytest
 
 from tcprof import cli
+from tcprof.nsys import locate
+from tcprof.nsys.capabilities import Capabilities, GpuSupport
+from tcprof.nsys.locate import Nsys
 from tcprof.record import machine
-from tcprof.record.nsys import locate
-from tcprof.record.nsys.capabilities import Capabilities, GpuSupport
-from tcprof.record.nsys.locate import Nsys
 
 FAKE = Path(__file__).with_name("fake_nsys.py")
 IMPORTER = """#!/bin/sh

@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from tcprof.errors import UsageError
+from tcprof.nsys.capabilities import Capabilities, GpuSupport
+from tcprof.nsys.locate import Nsys
+from tcprof.nsys.report import ReportFiles
 from tcprof.record.command import RecordOptions, build_profile_command
-from tcprof.record.nsys.capabilities import Capabilities, GpuSupport
-from tcprof.record.nsys.locate import Nsys
-from tcprof.record.nsys.report import ReportFiles
 
 NSYS = Nsys(Path("/opt/nsys"), (2025, 3, 2))
 OPTIONS = RecordOptions()

@@ -14,7 +14,7 @@ from tcprof.record.doctor import check_up
 from tcprof.record.gpu_modes import GpuModes, read_gpu_modes
 from tcprof.render.formats import Style
 from tcprof.render.formats.text import render
-from tcprof.views.doctor import is_ready, view_checks
+from tcprof.views.commands import is_ready, view_checks
 
 REASONS = {  # nsys's reason: (the check that fails, part of its evidence, part of its remedy)
     "Insufficient privilege, see https://developer.nvidia.com/ERR_NVGPUCTRPERM": (

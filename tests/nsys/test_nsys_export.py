@@ -9,12 +9,11 @@ import pytest
 from builders import TraceBuilder
 
 from tcprof.errors import InputError, NsysError, OutputError, TcprofError
-from tcprof.frames import ALONE
-from tcprof.record.nsys.export import check_export, find_export
-from tcprof.record.nsys.locate import Nsys
-from tcprof.record.nsys.report import read_report_version
-from tcprof.sources.nsys_sqlite.alone import write_alone
-from tcprof.sources.nsys_sqlite.export import NsysExport
+from tcprof.frames import UNPROFILED
+from tcprof.nsys.export import check_export, find_export
+from tcprof.nsys.locate import Nsys
+from tcprof.nsys.report import read_report_version
+from tcprof.sources.nsys_sqlite.export import NsysExport, write_unprofiled
 
 BEGUN = 1_700_000_000 * 10**9
 STEPS = pd.DataFrame({"process": 1, "training": True, "start_ns": [0, 10], "end_ns": [8, 18]})
@@ -79,12 +78,12 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def steps_of(export: Path) -> list[int]:
-    return NsysExport(export).alone()["start_ns"].tolist()
+    return NsysExport(export).unprofiled()["start_ns"].tolist()
 
 
 def test_the_steps_of_a_run_without_nsys_are_taken_over(report: Path, fake_nsys: Nsys, recorded: Path):
     export = find_export(report, lambda: fake_nsys)
-    write_alone(export, ALONE.conform(STEPS))
+    write_unprofiled(export, UNPROFILED.conform(STEPS))
     age(export, 3600)
     assert find_export(report, lambda: fake_nsys) == export
     assert steps_of(export) == [0, 10]
@@ -96,7 +95,7 @@ def test_the_steps_of_a_run_without_nsys_are_taken_over(report: Path, fake_nsys:
 @pytest.mark.parametrize("wrong", ["another recording", "cut off", "not told when"])
 def test_steps_that_may_be_another_recordings_are_not(report: Path, fake_nsys: Nsys, recorded: Path, wrong: str):
     export = find_export(report, lambda: fake_nsys)
-    write_alone(export, ALONE.conform(STEPS))
+    write_unprofiled(export, UNPROFILED.conform(STEPS))
     if wrong == "cut off":
         export.write_bytes(export.read_bytes()[:-8192])
     else:

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from tcprof.errors import InputError
-from tcprof.record.nsys import locate
-from tcprof.record.nsys.export import find_export
-from tcprof.record.nsys.importer import explain_library, find_importer, import_stream
-from tcprof.record.nsys.locate import Nsys
+from tcprof.nsys import locate
+from tcprof.nsys.export import find_export
+from tcprof.nsys.importer import explain_library, find_importer, import_stream
+from tcprof.nsys.locate import Nsys
 
 
 @pytest.fixture

@@ -3,14 +3,14 @@ from pathlib import Path
 import pytest
 
 from tcprof.errors import NsysError
-from tcprof.record.nsys.capabilities import (
+from tcprof.nsys.capabilities import (
     Capabilities,
     GpuSupport,
     parse_gpus,
     read_capabilities,
     read_general_metric_set,
 )
-from tcprof.record.nsys.locate import Nsys, find_nsys
+from tcprof.nsys.locate import Nsys, find_nsys
 
 VENDOR_PLACES = [
     "opt/nvidia/nsight-systems/2025.3.2/target-linux-x64/nsys",

@@ -14,14 +14,14 @@ from walks import find_calls_back
 
 import tcprof
 from tcprof.errors import InputError, MachineError, NsysError, UsageError
+from tcprof.nsys.capabilities import Capabilities, GpuSupport
+from tcprof.nsys.report import ReportFiles
 from tcprof.record import trial
 from tcprof.record.command import RecordOptions
 from tcprof.record.metrics import write_metric_set
-from tcprof.record.nsys.capabilities import Capabilities, GpuSupport
-from tcprof.record.nsys.report import ReportFiles
 from tcprof.record.plan import Plan
 from tcprof.record.recording import Session
-from tcprof.views.profile import describe_plan
+from tcprof.views.commands import describe_plan
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 

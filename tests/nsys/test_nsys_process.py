@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tcprof.errors import NsysError
-from tcprof.record.processes import shown as process
-from tcprof.record.processes.run import Completed, run_quietly
-from tcprof.record.processes.shown import run_shown
+from tcprof.nsys.run import Completed, run_quietly
+from tcprof.record import run_shown as process
+from tcprof.record.run_shown import run_shown
 
 
 def test_output_comes_whole_and_at_once(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]):

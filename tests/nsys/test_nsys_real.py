@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 
 from tcprof.errors import InputError, NsysError, StoppedError
+from tcprof.nsys.capabilities import Capabilities, read_capabilities
+from tcprof.nsys.export import find_export
+from tcprof.nsys.locate import Nsys, find_nsys
+from tcprof.nsys.report import ReportFiles, read_report_version
 from tcprof.record.command import RecordOptions, build_profile_command
-from tcprof.record.nsys.capabilities import Capabilities, read_capabilities
-from tcprof.record.nsys.export import find_export
-from tcprof.record.nsys.locate import Nsys, find_nsys
-from tcprof.record.nsys.report import ReportFiles, read_report_version
-from tcprof.record.processes.shown import run_shown
 from tcprof.record.recording import RecordedRun, record
+from tcprof.record.run_shown import run_shown
 
 REAL = os.environ.get("NSYS") or shutil.which("nsys")
 pytestmark = [
@@ -152,7 +152,7 @@ def test_one_signal_keeps_the_report(build, left_over, tmp_path: Path, number: s
 
 def test_signals_to_the_whole_group_keep_the_report(build, left_over, tmp_path: Path):
     # as timeout(1) does: to its program, and then to the group that both are in
-    code = "from tcprof.record.processes.shown import run_shown; import sys; sys.exit(run_shown(sys.argv[1:]).status)"
+    code = "from tcprof.record.run_shown import run_shown; import sys; sys.exit(run_shown(sys.argv[1:]).status)"
     with subprocess.Popen([sys.executable, "-c", code, *build(PATIENT)], start_new_session=True) as tcprof:
         while not (tmp_path / "up").exists():
             time.sleep(0.05)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tcprof.errors import NsysError, OutputError, StoppedError
+from tcprof.nsys.capabilities import Capabilities
+from tcprof.nsys.locate import Nsys
+from tcprof.nsys.problems import PROBLEMS, explain
+from tcprof.nsys.report import ReportFiles
 from tcprof.record.command import RecordOptions, build_profile_command
-from tcprof.record.nsys.capabilities import Capabilities
-from tcprof.record.nsys.locate import Nsys
-from tcprof.record.nsys.problems import PROBLEMS, explain
-from tcprof.record.nsys.report import ReportFiles
 from tcprof.record.recording import RecordedRun, record
 
 SHOUT = [sys.executable, "-c", "import sys; print('to out'); print('to err', file=sys.stderr); sys.exit(3)"]

@@ -21,7 +21,7 @@ from slow import first
 ERASE = b"\r\x1b[K"
 TEXT = "(?:recording \\d+ s · Ctrl-C stops it and keeps the report|nsys writes the report)".encode()
 DRAWN = re.compile(re.escape(ERASE) + TEXT)
-RUN = "from tcprof.record.processes.shown import run_shown; import sys; sys.exit(run_shown(sys.argv[1:]).status)"
+RUN = "from tcprof.record.run_shown import run_shown; import sys; sys.exit(run_shown(sys.argv[1:]).status)"
 SLOW = 0.8  # long enough for the line to be drawn between two outputs
 
 

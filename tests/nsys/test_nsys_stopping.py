@@ -14,13 +14,13 @@ import pytest
 from slow import first
 
 from tcprof.errors import StoppedError
-from tcprof.record.processes import family, stopping
-from tcprof.record.processes import shown as process
-from tcprof.record.processes.family import Family
-from tcprof.record.processes.run import Completed
-from tcprof.record.processes.shown import run_shown
-from tcprof.record.processes.status_line import StatusLine
-from tcprof.record.processes.stopping import Stopping, caught_signals
+from tcprof.nsys.run import Completed
+from tcprof.record import family, stopping
+from tcprof.record import run_shown as process
+from tcprof.record.family import Family
+from tcprof.record.run_shown import run_shown
+from tcprof.record.status_line import StatusLine
+from tcprof.record.stopping import Stopping, caught_signals
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
 ROLES = ("nsys", "launcher", "program", "child", "orphan", "agent")
@@ -200,7 +200,7 @@ def test_nohup_is_respected():
 
 
 def test_signals_to_the_group_of_tcprof_do_not_reach_the_program(stand_in, tmp_path: Path):
-    script = f"from tcprof.record.processes.shown import run_shown; run_shown({stand_in!r})"
+    script = f"from tcprof.record.run_shown import run_shown; run_shown({stand_in!r})"
     with subprocess.Popen([sys.executable, "-c", script], start_new_session=True, stderr=subprocess.DEVNULL) as tcprof:
         while not all_up(tmp_path)():
             time.sleep(0.05)

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tcprof.errors import MachineError
+from tcprof.nsys.capabilities import Capabilities
+from tcprof.nsys.locate import Nsys
+from tcprof.nsys.report import ReportFiles
 from tcprof.record.command import RecordOptions, build_profile_command
-from tcprof.record.nsys.capabilities import Capabilities
-from tcprof.record.nsys.locate import Nsys
-from tcprof.record.nsys.report import ReportFiles
 from tcprof.record.sudo import become_root, give_back
 
 

@@ -19,7 +19,7 @@ from tcprof.analysis.flop.formulas import (
 )
 from tcprof.analysis.flop.names import Names
 from tcprof.analysis.modules.backward import NONE, Backward, trace_back
-from tcprof.analysis.projection import Hierarchy
+from tcprof.analysis.ranges.projection import Hierarchy
 from tcprof.annotate.ranges import DOMAIN
 from tcprof.annotate.steps import BACKWARD
 from tcprof.arrays import Bools, Floats, Ints
@@ -33,10 +33,7 @@ def count_convolutions(hierarchy: Hierarchy, names: Names, owner: Ints, flop: Fl
     """Set the FLOP of all convolutions that count.
 
     Args:
-        hierarchy: The nested ranges.
-        names: Their names.
         owner: For each range the op that counts for it.
-        flop: The FLOP of each range.
     """
     is_own = owner == np.arange(len(owner))
     is_forward = names.among(CONVOLUTIONS) & (owner >= 0)

@@ -125,12 +125,7 @@ CONVOLUTION_BACKWARD = "aten::convolution_backward"
 
 
 def count_flop(formula: Formula, sizes: Sequence[Sizes]) -> float:
-    """FLOP of an op; unknown where the sizes are no such op's.
-
-    Args:
-        formula: One of those above.
-        sizes: Of each of its arguments.
-    """
+    """FLOP of an op; unknown where the sizes are no such op's."""
     try:
         return _limit(formula(sizes))
     except (_NoSuchError, IndexError):
@@ -145,8 +140,6 @@ def count_convolution(inputs: Sizes, weight: Sizes, output: Sizes, transposed: b
     """FLOP of a convolution: each value of the output, or of the input if transposed, meets the weights of its group.
 
     Args:
-        inputs: Sizes of its input.
-        weight: Sizes of its weight.
         output: Sizes of its output; empty where they are not known.
         transposed: Whether it is a transposed one.
     """
@@ -173,9 +166,6 @@ def count_convolution_backward(
     """FLOP of a convolution's gradients: each takes as many as the convolution.
 
     Args:
-        gradient: Sizes of its output's gradient.
-        inputs: Sizes of its input.
-        weight: Sizes of its weight.
         gradients: Of how many of these the gradient was computed; 0 where that is not known.
         transposed: Whether it is a transposed convolution's; None where that is not known.
     """

@@ -4,7 +4,7 @@ from collections.abc import Container
 
 import numpy as np
 
-from tcprof.analysis.projection import Hierarchy
+from tcprof.analysis.ranges.projection import Hierarchy
 from tcprof.arrays import Bools
 from tcprof.frames import OPS_DOMAIN
 

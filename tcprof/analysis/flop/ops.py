@@ -13,7 +13,7 @@ import pandas as pd
 from tcprof.analysis.flop import formulas
 from tcprof.analysis.flop.convolutions import count_convolutions
 from tcprof.analysis.flop.names import Names
-from tcprof.analysis.projection import Hierarchy
+from tcprof.analysis.ranges.projection import Hierarchy
 from tcprof.arrays import Bools, Floats, Ints
 
 NONE = -1
@@ -33,11 +33,7 @@ class Ops:
 
 
 def count_ops(hierarchy: Hierarchy) -> Ops | None:
-    """The ops that count; None where no op has sizes.
-
-    Args:
-        hierarchy: The nested ranges.
-    """
+    """The ops that count; None where no op has sizes."""
     sizes = hierarchy.ranges["sizes"].cat
     if not (sizes.codes.to_numpy() != _code_of_none(sizes.categories)).any():
         return None

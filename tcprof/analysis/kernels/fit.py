@@ -7,9 +7,7 @@ kernel counts evenly; they are 0 or more. Neighbouring parts differ little a pri
 which keeps short kernels solvable.
 
 What a sample may be off by is the sum of what its borders are uncertain by, of its reading's error, and of how much
-the launches in it differ from others of their class, which the fit learns from what it leaves over. Stretches that the
-classes cannot explain, as the last, smaller batch of an epoch, weigh less (Student's t, Lange, Little and Taylor,
-Robust statistical modeling using the t distribution, 1989).
+the launches in it differ from others of their class, which the fit learns from what it leaves over.
 """
 
 from collections.abc import Callable
@@ -19,11 +17,8 @@ from functools import partial
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
-from tcprof.analysis.borders import BORDER_NS, IN_PART, LEAST_OFFSET_NS, MOST_OFFSET_NS
-from tcprof.analysis.intervals import run_starts
 from tcprof.analysis.kernels.conservation import conserve
 from tcprof.analysis.kernels.design import Design, Launches, make_sparse
-from tcprof.analysis.kernels.enclosure import Bounds
 from tcprof.analysis.kernels.least_squares import (
     NEGLIGIBLE,
     Precision,
@@ -40,13 +35,13 @@ from tcprof.analysis.kernels.uncertainty import (
 )
 from tcprof.analysis.kernels.variation import START, estimate_variation
 from tcprof.analysis.kernels.waiting import correct, find_ahead
-from tcprof.analysis.sampling import ONE_MEANS
+from tcprof.analysis.samples.borders import BORDER_NS, IN_PART, LEAST_OFFSET_NS, MOST_OFFSET_NS
+from tcprof.analysis.samples.sampling import ONE_MEANS
 from tcprof.arrays import Floats
 
 BORDER_FLOOR = 0.003  # of the highest rate, for launches that count nothing
 OPAQUE = 0.5  # deviation of the rate of a launch whose work is not known, of the highest rate
 RESOLUTION = 4e-5  # samples repeat to this share of the highest count
-DEGREES = 4.0  # of Student's t
 PASSES = 5
 HEAD_NS = 10.0  # deviation of what launches count as they begin, as time at the highest rate: 17.7 was seen
 HEIGHTS = 4  # rows whose values differ by less than a unit over this are rounded alike
@@ -66,7 +61,6 @@ class Fit:
         parts: What a launch counts in each part of its duration, class by class; see ``Design.part_kind``.
         early: For each class, how much of it dependent launches may count as if they did not wait.
         late_ns: By how much samples and launches may be apart in time.
-        bounds: What long launches count at least and at most; None where nothing is known.
     """
 
     value: Floats
@@ -78,7 +72,6 @@ class Fit:
     parts: Floats
     early: Floats
     late_ns: float
-    bounds: Bounds | None = None
 
 
 @dataclass(frozen=True)
@@ -180,13 +173,12 @@ def _reweighted(
     duration = np.bincount(design.part_kind, design.part_ns)
     border_ns = np.hypot(BORDER_NS, IN_PART * duration / np.bincount(design.part_kind))
     rate: Floats = np.full(len(duration), 0.3 * highest)
-    variation, trust = np.full(len(duration), START), np.ones(int(design.stretch[-1]) + 1)
-    stretch_of_cluster = design.stretch[run_starts(design.cluster)]
+    variation = np.full(len(duration), START)
     common, ahead, blur = None, None, 1.0
     for number in range(passes):
         borders = _border_variance(design, blur * ((rate + BORDER_FLOOR * highest) * border_ns) ** 2)
         varied = variation * (rate * duration) ** 2
-        diagonal = borders[0] + borders[1] + reading / trust[design.stretch] + design.squares @ varied
+        diagonal = borders[0] + borders[1] + reading + design.squares @ varied
         noise = Noise(diagonal, np.where(design.adjacent, borders[0], 0.0))
         normal, right, of_common = normal_equations(design, targets, noise, common)
         precision = Precision(normal + smoothing_prior(design, rate, highest, ceiling))
@@ -199,14 +191,11 @@ def _reweighted(
             break
         variation = learn()
         blur = max(1.0, blur * noise.border_misfit(residual, borders[0] + borders[1]))
-        of_cluster = design.cluster_squares @ (variation * count**2)
-        expected = np.bincount(design.stretch, reading) + np.bincount(stretch_of_cluster, of_cluster, len(trust))
         if number == passes - 2:  # only the last solution's errors are asked for
             ahead = find_ahead(design, count)
             common = hstack([ahead, _heads(design, HEAD_NS * ceiling)], format="csr")
             if unit is not None:
                 common = hstack([common, _common_rounding(targets[:, 0], targets[:, 0] - residual, unit)], format="csr")
-        trust = (DEGREES + 1) / (DEGREES + np.bincount(design.stretch, residual) ** 2 / expected)
     solution = _Solution(parts, precision, right, noise, residual, np.zeros(len(duration)), blur, learn)
     return solution if ahead is None or not ahead.shape[1] else _corrected(solution, design, ahead, of_common)
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.borders import BORDER_NS, IN_PART
 from tcprof.analysis.intervals import StepFunction
-from tcprof.analysis.pieces import Rates, even_rates, sum_open
+from tcprof.analysis.samples.borders import BORDER_NS, IN_PART
+from tcprof.analysis.samples.sample_splitting import Rates, even_rates, sum_open
 from tcprof.arrays import Ints
 from tcprof.frames import KERNEL_KINDS
 

@@ -6,27 +6,26 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import ThreadpoolController
 
-from tcprof.analysis.borders import LEAST_OFFSET_NS
-from tcprof.analysis.clock import offset_errors
-from tcprof.analysis.copies import Copies, find_copies
 from tcprof.analysis.intervals import StepFunction
-from tcprof.analysis.kernels.capacity import fit_capacity, full_activity
 from tcprof.analysis.kernels.classes import Classes, classify
 from tcprof.analysis.kernels.design import Design, Launches, build_design
-from tcprof.analysis.kernels.enclosure import find_enclosure
 from tcprof.analysis.kernels.fit import PASSES, Fit, fit
 from tcprof.analysis.kernels.interruptions import doubt_interrupted
 from tcprof.analysis.kernels.names import read_names
 from tcprof.analysis.kernels.places import join_alike, separate_places
+from tcprof.analysis.kernels.sm_clock import fit_capacity, full_activity
 from tcprof.analysis.kernels.untraced import find_untraced
 from tcprof.analysis.kernels.waiting import find_early
 from tcprof.analysis.kernels.work import SHARES, Limits, fit_counts, fit_shares, requests_per_ns
 from tcprof.analysis.picking import pick_rows, rows_of_gpu
-from tcprof.analysis.projection import Attribution, Hierarchy, ranges_of_activities
-from tcprof.analysis.sampling import read_rounded
-from tcprof.arrays import Floats, Ints
+from tcprof.analysis.ranges.projection import Attribution, Hierarchy, ranges_of_activities
+from tcprof.analysis.samples.borders import UNMEASURED_OFFSET_NS
+from tcprof.analysis.samples.clock import offset_errors
+from tcprof.analysis.samples.copies import Copies, find_copies
+from tcprof.analysis.samples.sampling import read_rounded
+from tcprof.arrays import Bools, Floats, Ints
 from tcprof.chips import PIPES_PER_SM, Chip, find_chip
-from tcprof.frames import KERNEL_KINDS, LAUNCHED
+from tcprof.frames import KERNEL_INSTANCES, KERNEL_KINDS
 from tcprof.memory import return_freed_memory
 
 _LIBRARIES = ThreadpoolController()  # those that numpy and scipy have loaded: finding them takes as long as a small fit
@@ -46,6 +45,7 @@ class GpuFit:
         doubt: Of each launch, ns of full activity that may be another process's.
         in_cycles: Whether that counts recorded cycles, and not rounded percentages.
         capacity: Cycles that all tensor pipes have in a ns of each launch; 1 where no clock was recorded.
+        seen: Of each launch, whether a sample shows any of its class: what others count is unknown.
         has_clock: Whether one was.
     """
 
@@ -57,6 +57,7 @@ class GpuFit:
     doubt: Floats
     in_cycles: bool
     capacity: Floats
+    seen: Bools
     has_clock: bool = False
 
 
@@ -65,12 +66,12 @@ class KernelFit:
     """The launches of all kernels with what the fit gives each.
 
     Attributes:
-        launched: One row for each launch of a kernel or graph, see ``tcprof.frames.LAUNCHED``; in order of GPU.
+        launched: One row for each launch of a kernel or graph, see ``tcprof.frames.KERNEL_INSTANCES``; in order of GPU.
         gpus: The fit of each GPU that has launches.
         from_samples: Whether the recording has samples of the tensor pipe; otherwise only names decide.
     """
 
-    launched: pd.DataFrame
+    kernel_instances: pd.DataFrame
     gpus: dict[int, GpuFit]
     from_samples: bool
 
@@ -98,7 +99,10 @@ def fit_launches(
     return_freed_memory()
     found = fit_kernels(activities, path_id, samples, gpus, clocks)
     return_freed_memory()
-    return replace(found, launched=found.launched.assign(range=innermost[found.launched["activity"].to_numpy()]))
+    return replace(
+        found,
+        kernel_instances=found.kernel_instances.assign(range=innermost[found.kernel_instances["activity"].to_numpy()]),
+    )
 
 
 def fit_kernels(
@@ -137,7 +141,7 @@ def fit_kernels(
         launches = Launches(begin, np.maximum(end, begin + 1), classes.kind, classes.weight, opaque, early)
         with _LIBRARIES.limit(limits=1, user_api="blas"):  # for small matrices threads would only wait for each other
             mine = rows_of_gpu(samples, gpu)
-            offset_ns = errors.get(gpu, LEAST_OFFSET_NS)
+            offset_ns = errors.get(gpu, UNMEASURED_OFFSET_NS)
             peaks = (bandwidths.get(gpu, np.nan), chip.fma_per_cycle)
             copies = find_copies(pick_rows(activities, is_mine & ~of_kind))
             fitted[gpu] = _fit_gpu(launches, (code, geometry, path_id[rows]), mine, offset_ns, peaks, copies)
@@ -146,7 +150,7 @@ def fit_kernels(
             fitted[gpu] = replace(fitted[gpu], doubt=doubt)
         frame = _launched(gpu, rows, path_id[rows], launches, classes, fitted[gpu])
         parts.append(_with_flop(frame, fitted[gpu].capacity, names, code, chip))
-    return KernelFit(LAUNCHED.concat(parts), fitted, bool(samples["tensor_active_pct"].notna().any()))
+    return KernelFit(KERNEL_INSTANCES.concat(parts), fitted, bool(samples["tensor_active_pct"].notna().any()))
 
 
 def _fit_gpu(
@@ -189,19 +193,20 @@ def _fit_gpu(
     has_clock = bool(samples["pipe_cycles"].notna().all())
     capacity = fit_capacity(launches, design, samples["pipe_cycles"].to_numpy(), function)
     counted = fit_cycles(launches, design, float(capacity.of_launch.max()))
-    enclosure = find_enclosure(launches, start, end, copies.own)
-    counted = replace(counted, bounds=enclosure.bound(value, (error == 0) & (shift == 0)))
     active = full_activity(counted, capacity)
     limits = Limits(capacity, has_clock, *peaks, requests_per_ns(samples))
-    counts = fit_counts(launches, design, samples, limits, copies, enclosure)
-    fits = {"tensor": active, **fit_shares(launches, design, samples, counts, limits)}
+    counts = fit_counts(launches, design, samples, limits, copies, offset_error_ns)
+    fits = {"tensor": active, **fit_shares(launches, design, samples, counts, limits, offset_error_ns)}
     doubt = doubt_interrupted(*names[:2], launches, active.per_launch)
-    return GpuFit(launches, fits, counts, design.part_kind, counted, doubt, in_cycles, capacity.of_launch, has_clock)
+    seen = (np.bincount(design.part_kind, design.shares.sum(axis=0)) > 0)[launches.kind]
+    clock = capacity.of_launch, seen, has_clock
+    return GpuFit(launches, fits, counts, design.part_kind, counted, doubt, in_cycles, *clock)
 
 
 def _without_samples(launches: Launches) -> GpuFit:
     count = len(launches.start)
-    return GpuFit(launches, {}, {}, np.empty(0, np.int64), None, np.zeros(count), False, np.ones(count))
+    none = np.zeros(count)
+    return GpuFit(launches, {}, {}, np.empty(0, np.int64), None, none, False, np.ones(count), none.astype(bool))
 
 
 def tensor_counts(samples: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
@@ -230,10 +235,16 @@ def _passed(samples: pd.DataFrame) -> Floats:
 
 def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: Classes, found: GpuFit) -> pd.DataFrame:
     """The launches of one GPU with the columns of ``LAUNCHED`` that need no names."""
-    duration, none = (
-        launches.end - launches.start + launches.early,
-        np.broadcast_to(np.int64(-1), len(rows)),
-    )  # takes no memory
+    duration = launches.end - launches.start + launches.early
+    none = np.broadcast_to(np.int64(-1), len(rows))  # takes no memory
+    bytes_ns = found.fits["dram"].per_launch if "dram" in found.fits and _counts_bytes(found) else np.nan
+    measured = {
+        "tensor_active_ns": np.minimum(found.fits["tensor"].per_launch, duration) if "tensor" in found.fits else np.nan,
+        "tensor_cycles": found.counted.per_launch if found.counted and found.in_cycles else np.nan,
+        "sm_cycles": found.capacity * duration / PIPES_PER_SM if found.has_clock else np.nan,
+        **{name: counted.per_launch for name, counted in found.counts.items()},
+        "dram_ideal_ns": bytes_ns,
+    }
     return pd.DataFrame(
         {
             "gpu": np.broadcast_to(np.int64(gpu), len(rows)),
@@ -246,15 +257,7 @@ def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: 
             "kernel_class": found.launches.kind,
             "pooled": classes.pooled[classes.kind],
             "duration_ns": duration,
-            "tensor_active_ns": (
-                np.minimum(found.fits["tensor"].per_launch, duration) if "tensor" in found.fits else np.nan
-            ),
-            "tensor_cycles": found.counted.per_launch if found.counted and found.in_cycles else np.nan,
-            "sm_cycles": found.capacity * duration / PIPES_PER_SM if found.has_clock else np.nan,
-            **{name: counted.per_launch for name, counted in found.counts.items()},
-            "dram_ideal_ns": (
-                found.fits["dram"].per_launch if "dram" in found.fits and _counts_bytes(found) else np.nan
-            ),
+            **{name: np.where(found.seen, values, np.nan) for name, values in measured.items()},
         },
         index=pd.RangeIndex(len(rows)),
         copy=False,
@@ -282,4 +285,4 @@ def _with_flop(frame: pd.DataFrame, capacity: Floats, names: pd.DataFrame, code:
     sums = names[["precision", "accumulator"]].itertuples(index=False, name=None)
     peak = np.array([chip.peak_flop_per_cycle(*kind) for kind in sums])[code]
     flop = frame["tensor_cycles"] * rate
-    return LAUNCHED.conform(frame.assign(tensor_flop=flop, tensor_ideal_ns=flop / (peak * capacity)))
+    return KERNEL_INSTANCES.conform(frame.assign(tensor_flop=flop, tensor_ideal_ns=flop / (peak * capacity)))

@@ -1,10 +1,10 @@
-"""Generalized least squares with a smoothing prior, and no value below 0."""
+"""Generalized least squares with a smoothing prior, and no value below 0; scipy has none for correlated rows."""
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array, hstack
 
 from tcprof.analysis.intervals import run_starts
-from tcprof.analysis.kernels.cholesky import factor, solve
 from tcprof.analysis.kernels.design import Design, alike_rows
 from tcprof.analysis.kernels.noise import Noise
 from tcprof.analysis.kernels.nonnegative import minimize_nonnegative
@@ -97,12 +97,12 @@ class Precision:
         self._scale = np.sqrt(np.diag(matrix))
         scaled = matrix / np.outer(self._scale, self._scale)
         self._scaled = scaled + RIDGE * np.eye(len(scaled))
-        self._factor = factor(self._scaled)
+        self._factor = cho_factor(self._scaled, lower=True, check_finite=False)
 
     def solve(self, right: Floats) -> Floats:
         """The inverse times columns."""
         columns = (right.T / self._scale).T
-        return np.asarray((solve(self._factor, columns).T / self._scale).T)
+        return np.asarray((cho_solve(self._factor, columns, check_finite=False).T / self._scale).T)
 
     def minimize(self, right: Floats, negligible: Floats) -> Floats:
         """The minimum of x'Px/2 - r'x over x >= 0.

@@ -95,13 +95,13 @@ class Inverse:
         between = _join(self.factor[first], np.multiply.reduceat(self.factor, first), last)
         if len(first) == len(alike):  # each row is a run of its own
             own = _sums_of_rows(self.diagonal / 2, first)
-            return turned @ ((own + _times(self.factor * self.diagonal, between)) @ columns)
+            return turned @ ((own + scale_rows(self.factor * self.diagonal, between)) @ columns)
         since = np.where(alike, self.factor, 0.0)
         reaching = _sum_alike(columns, alike, since)
         within = _like(columns, reaching - columns.data / 2)
         taking = _accumulate(since, np.where(alike, 0.0, self.factor)) * self.diagonal
         taken = _sums_of_rows(taking, first) @ columns
-        return turned @ _times(self.diagonal, within) + taken.T.tocsr() @ (between @ _like(columns, reaching))
+        return turned @ scale_rows(self.diagonal, within) + taken.T.tocsr() @ (between @ _like(columns, reaching))
 
 
 def _sum_alike(columns: csr_array, alike: Bools, factor: Floats) -> Floats:
@@ -144,7 +144,7 @@ def _join(tied: Floats, through: Floats, last: Ints) -> csr_array:
     return make_sparse(value, run, row, (len(tied), int(last[-1]) + 1))
 
 
-def _times(factors: Floats, rows: csr_array) -> csr_array:
+def scale_rows(factors: Floats, rows: csr_array) -> csr_array:
     """Each row times a factor."""
     return _like(rows, rows.data * np.repeat(factors, np.diff(rows.indptr)))
 

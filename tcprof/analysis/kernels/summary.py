@@ -15,7 +15,7 @@ from tcprof.analysis.kernels.sums import GroupSums
 from tcprof.analysis.kernels.work import SHARES
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.chips import NO_MATRIX
-from tcprof.frames import KERNELS, WORK
+from tcprof.frames import KERNELS, LARGEST_UNCOVERED_PCT, WORK
 
 # What the counter shows of a kernel, by the interval of its Tensor Active. On Hopper index arithmetic runs on the same
 # pipe and reaches 14 %, while products of small matrices stay below 0.1 %: so names are asked first.
@@ -50,7 +50,7 @@ def summarize_kernels(
     Returns:
         See ``tcprof.frames.KERNELS``; and for each launch its row there.
     """
-    launched = kernel_fit.launched
+    launched = kernel_fit.kernel_instances
     if launched.empty:
         return KERNELS.empty(), np.empty(0, dtype=np.int64)
     activity = activities.iloc[launched["activity"].to_numpy()]
@@ -67,12 +67,12 @@ def summarize_kernels(
     path_id = _longest_path(group, launched)
     labels = np.append(paths["path"].to_numpy(dtype=object), "")
     sums = GroupSums(kernel_fit, group)
-    measured = _measure(sums, launched, group)
-    others = _measure_others(sums, measured["total_ns"])
+    add_up = _prepare_sums(launched, group)
+    measured = _measure(sums, launched, group, add_up)
+    others = _measure_others(sums, measured["total_ns"], ~np.isnan(measured["tensor_active_pct"]))
     fp32_products = ((names["work"] == PRODUCT) & (names["precision"] == "fp32")).to_numpy(dtype=bool)
-    communication = names["communication"].to_numpy(dtype=bool)
-    bound = find_bounds(others, measured["tensor_active_pct"], fp32_products, communication)
-    work = _measure_work(sums, launched, group)
+    bound = find_bounds(others, measured["tensor_active_pct"], fp32_products, names["communication"].to_numpy(bool))
+    work = _measure_work(sums, measured["total_ns"], add_up)
     columns = {**rows, **texts, "path": labels[path_id], **measured, **others, **work, "bound": bound, **names}
     frame = pd.DataFrame(columns, index=rows.index)
     frame = frame.assign(share_pct=100 * frame["total_ns"] / frame.groupby("gpu")["total_ns"].transform("sum"))
@@ -106,15 +106,22 @@ def _longest_path(group: Ints, launched: pd.DataFrame) -> Ints:
     return keys[order[run_starts(of_group[order])]] % paths - 1
 
 
-def _measure(sums: GroupSums, launched: pd.DataFrame, group: Ints) -> dict[str, Floats]:
+def _prepare_sums(launched: pd.DataFrame, group: Ints) -> Callable[[str], Floats]:
+    """Sums of a column over each group; unknown where what no sample shows has more than a little of the time."""
+    duration, seen = launched["duration_ns"].to_numpy(np.float64), launched["tensor_active_ns"].notna().to_numpy()
+    time, of_seen = (np.bincount(group, of_launch) for of_launch in (duration, np.where(seen, duration, 0)))
+    known = (np.bincount(group, seen) > 0) & (100 * of_seen >= (100 - LARGEST_UNCOVERED_PCT) * time)
+    return lambda name: np.where(known, np.bincount(group, np.where(seen, launched[name], 0)), np.nan)
+
+
+def _measure(
+    sums: GroupSums, launched: pd.DataFrame, group: Ints, add_up: Callable[[str], Floats]
+) -> dict[str, Floats]:
     """Times, Tensor Active with its interval, cycles and FLOP/s of each group."""
     by = launched.groupby(group)
     total = by["duration_ns"].sum().to_numpy()
     count = by.size().to_numpy()
-    active = by["tensor_active_ns"].sum(min_count=1).to_numpy()
-    cycles, flop = (by[name].sum(min_count=1).to_numpy() for name in ("tensor_cycles", "tensor_flop"))
-    flop = np.where(by["tensor_flop"].count().to_numpy() == count, flop, np.nan)
-    ideal = np.where(np.isnan(flop), np.nan, by["tensor_ideal_ns"].sum(min_count=1).to_numpy())
+    active, cycles, flop, ideal = (add_up(f"tensor_{name}") for name in ("active_ns", "cycles", "flop", "ideal_ns"))
     percent = 100 * active / total
     points = 100 * sums.active("tensor")[1] / total
     return {
@@ -135,25 +142,22 @@ def _measure(sums: GroupSums, launched: pd.DataFrame, group: Ints) -> dict[str, 
     }
 
 
-def _measure_others(sums: GroupSums, total: Floats) -> dict[str, Floats]:
+def _measure_others(sums: GroupSums, total: Floats, is_seen: Bools) -> dict[str, Floats]:
     """The other metrics of each group, in percent; unknown where the fit cannot tell."""
     found = {}
     for name in SHARES:
         active, half = sums.active(name)
-        known = 100 * half / total <= OTHER_RESOLVED_POINTS
+        known = is_seen & (100 * half / total <= OTHER_RESOLVED_POINTS)
         found[f"{name}_pct"] = np.where(known, np.minimum(100 * active / total, 100), np.nan)
     return found
 
 
-def _measure_work(sums: GroupSums, launched: pd.DataFrame, group: Ints) -> dict[str, Floats]:
+def _measure_work(sums: GroupSums, total: Floats, add_up: Callable[[str], Floats]) -> dict[str, Floats]:
     """What each group counts beside tensor cycles, half the interval of that, and rates; unknown where not recorded."""
-    groups = int(group.max(initial=-1)) + 1
-    found: dict[str, Floats] = {
-        name: np.bincount(group, launched[name], groups).astype(np.float64) for name in ("sm_cycles", *WORK)
-    }
+    found = {name: add_up(name) for name in ("sm_cycles", *WORK)}
     for name in WORK:
-        found[f"{name}_error"] = sums.half_of_count(name)
-    seconds = np.bincount(group, launched["duration_ns"], groups) * 1e-9
+        found[f"{name}_error"] = np.where(np.isnan(found[name]), np.nan, sums.half_of_count(name))
+    seconds = total * 1e-9
     moved = found["dram_read_bytes"] + found["dram_write_bytes"]
     return found | {
         "dram_bandwidth": moved / seconds,

@@ -10,7 +10,7 @@ from tcprof.analysis.intervals import enumerate_keys
 from tcprof.analysis.kernels.design import Launches, make_sparse
 from tcprof.analysis.kernels.fit import Fit
 from tcprof.analysis.kernels.launches import KernelFit
-from tcprof.analysis.sampling import NORMAL_95
+from tcprof.analysis.samples.sampling import NORMAL_95
 from tcprof.arrays import Floats, Ints
 
 ROWS_AT_ONCE = 4096
@@ -42,8 +42,7 @@ class _Held:
         some = (self.weight[first : first + ROWS_AT_ONCE] for first in range(0, len(self.group), ROWS_AT_ONCE))
         of_classes = np.concatenate([rows.multiply(rows @ fit.covariance).sum(axis=1) for rows in some])
         variance = of_classes + self.chosen @ np.diag(fit.covariance)
-        half = np.asarray(NORMAL_95 * np.sqrt(np.maximum(variance, 0)) + np.abs(self.weight @ fit.bias))
-        return np.minimum(half, fit.bounds.half_of_sums(self.row, fit.per_launch)) if fit.bounds else half
+        return np.asarray(NORMAL_95 * np.sqrt(np.maximum(variance, 0)) + np.abs(self.weight @ fit.bias))
 
 
 class GroupSums:
@@ -56,7 +55,7 @@ class GroupSums:
 
     def __init__(self, kernel_fit: KernelFit, group: Ints) -> None:
         self._fit, self._groups = kernel_fit, int(group.max(initial=-1)) + 1
-        gpu = kernel_fit.launched["gpu"].to_numpy()
+        gpu = kernel_fit.kernel_instances["gpu"].to_numpy()
         self._held = {one: _hold(group[gpu == one], of_gpu.launches) for one, of_gpu in kernel_fit.gpus.items()}
 
     def active(self, metric: str) -> tuple[Floats, Floats]:

@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.copies import Copies
-from tcprof.analysis.kernels.capacity import Capacity, constant_capacity, full_activity
 from tcprof.analysis.kernels.design import Design, Launches
-from tcprof.analysis.kernels.enclosure import Enclosure, add_bounds
-from tcprof.analysis.kernels.fit import RESOLUTION, Fit, fit
-from tcprof.analysis.sampling import read_rounded
+from tcprof.analysis.kernels.fit import Fit, fit
+from tcprof.analysis.kernels.sm_clock import Capacity, constant_capacity, full_activity
+from tcprof.analysis.samples.copies import Copies
+from tcprof.analysis.samples.sampling import read_rounded
 from tcprof.arrays import Floats
 from tcprof.chips import PIPES_PER_SM
 from tcprof.frames import WORK
@@ -76,7 +75,12 @@ def requests_per_ns(samples: pd.DataFrame) -> float:
 
 
 def fit_counts(
-    launches: Launches, design: Design, samples: pd.DataFrame, limits: Limits, copies: Copies, enclosure: Enclosure
+    launches: Launches,
+    design: Design,
+    samples: pd.DataFrame,
+    limits: Limits,
+    copies: Copies,
+    offset_error_ns: float,
 ) -> dict[str, Fit]:
     """What each launch counts of every counter of ``tcprof.frames.WORK`` that was sampled throughout.
 
@@ -86,7 +90,7 @@ def fit_counts(
         samples: Those that the design was built from.
         limits: Of the GPU.
         copies: What moved through its memory beside the launches.
-        enclosure: Which samples are the long launches' own.
+        offset_error_ns: How well samples and launches are on one clock, at best.
     """
     share_of = {count: share for share, (counts, _) in SHARES.items() for count in counts}
     start, end = (samples[name].to_numpy() for name in ("start_ns", "end_ns"))
@@ -102,14 +106,21 @@ def fit_counts(
         value = np.maximum(value - moved.value, 0)
         error = np.minimum(sampled * moved.own_ns, moved.own_most)
         return_freed_memory()  # each fit leaves hundreds of megabytes
-        one = fit(launches, design, value, error, moved.shift, max(ceiling, sampled), _PASSES_OF_COUNTS)
-        negligible = RESOLUTION * sampled * length
-        found[name] = replace(one, bounds=enclosure.bound(value, error + moved.shift <= negligible))
+        most_sampled = max(ceiling, sampled)
+        found[name] = fit(
+            *(launches, design, value, error, moved.shift, most_sampled, _PASSES_OF_COUNTS),
+            offset_error_ns=offset_error_ns,
+        )
     return found
 
 
 def fit_shares(
-    launches: Launches, design: Design, samples: pd.DataFrame, counts: Mapping[str, Fit], limits: Limits
+    launches: Launches,
+    design: Design,
+    samples: pd.DataFrame,
+    counts: Mapping[str, Fit],
+    limits: Limits,
+    offset_error_ns: float,
 ) -> dict[str, Fit]:
     """What each launch did of what the GPU can do, in ns of full activity: ``SHARES``, those that can be told.
 
@@ -119,6 +130,7 @@ def fit_shares(
         samples: Those that the design was built from.
         counts: See ``fit_counts``.
         limits: Of the GPU.
+        offset_error_ns: See ``fit_counts``.
     """
     found = {}
     for share, (counted, percentages) in SHARES.items():
@@ -128,7 +140,7 @@ def fit_shares(
         elif percentages and samples[[*percentages]].notna().all(axis=None):
             read = _sum_rounded(samples, percentages)
             return_freed_memory()
-            found[share] = fit(launches, design, *read, 1.0, _PASSES_OF_PERCENT)
+            found[share] = fit(*(launches, design, *read, 1.0, _PASSES_OF_PERCENT), offset_error_ns=offset_error_ns)
     return found
 
 
@@ -140,7 +152,6 @@ def _sum(fits: list[Fit]) -> Fit:
         covariance=len(fits) * np.sum([one.covariance for one in fits], axis=0),
         bias=np.sum([one.bias for one in fits], axis=0),
         per_launch=np.sum([one.per_launch for one in fits], axis=0),
-        bounds=add_bounds([one.bounds for one in fits]),
     )
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 
 from tcprof.analysis.modules.backward import ENGINE, Backward
 from tcprof.analysis.modules.tree import NO_MODULE, PHASES
-from tcprof.analysis.projection import Hierarchy
+from tcprof.analysis.ranges.projection import Hierarchy
 from tcprof.arrays import Ints
 from tcprof.frames import IN_NO_MODULE, MODULE_TREE, OPS_DOMAIN
 
@@ -17,11 +17,9 @@ def place_outside(hierarchy: Hierarchy, back: Backward, op: Ints, phase: Ints, f
     In the backward pass that is the op of the forward pass which made the node; or the node, where it is not known.
 
     Args:
-        hierarchy: The nested ranges.
         back: What the ranges of ops belong to.
         op: For each activity in no module its innermost op, -1 for none.
         phase: Its phase, as a number in ``PHASES``.
-        first: Number of the first row.
 
     Returns:
         See ``tcprof.frames.MODULE_TREE``; and for each activity the number of its row.
@@ -45,7 +43,7 @@ def place_outside(hierarchy: Hierarchy, back: Backward, op: Ints, phase: Ints, f
 
 
 def _name_ops(hierarchy: Hierarchy, back: Backward) -> npt.NDArray[np.object_]:
-    """For each range of an op what it is told as."""
+    """For each range of an op what it is told as; for others nothing."""
     is_op, parent = (hierarchy.ranges["domain"] == OPS_DOMAIN).to_numpy(), hierarchy.parent
     outermost = np.arange(len(parent))
     for rows in hierarchy.levels[1:]:
@@ -54,8 +52,11 @@ def _name_ops(hierarchy: Hierarchy, back: Backward) -> npt.NDArray[np.object_]:
     shown = np.where(back.engine >= 0, back.engine, outermost)
     shown = np.where(back.forward >= 0, outermost[back.forward], shown)
     names = hierarchy.ranges["name"].cat
-    told = np.array([_shorten(name) for name in names.categories], dtype=object)
-    found: npt.NDArray[np.object_] = told[names.codes.to_numpy()[shown]]
+    codes = names.codes.to_numpy()
+    told = np.full(len(names.categories), "", dtype=object)
+    for code in np.unique(codes[is_op]):  # there may be millions of other names
+        told[code] = _shorten(names.categories[code])
+    found: npt.NDArray[np.object_] = told[codes[shown]]
     return found
 
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.account import Account, Evidence
 from tcprof.analysis.kernels.launches import KernelFit
 from tcprof.analysis.kernels.sums import GroupSums
-from tcprof.analysis.modules.homes import Homes
+from tcprof.analysis.modules.assignment import ModuleAssignment
 from tcprof.analysis.modules.tree import ALL, OTHER_CODE, PHASES
-from tcprof.analysis.rates import range_rates, values_of_evidence
-from tcprof.analysis.useful import rate_useful, useful_of_launches
+from tcprof.analysis.time.account import Account, Evidence
+from tcprof.analysis.time.mfu import rate_useful, useful_of_launches
+from tcprof.analysis.time.range_metrics import are_seen, range_rates, values_of_launches
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import LARGEST_UNCOVERED_PCT, MODULES
 
@@ -18,22 +18,18 @@ _CYCLES = ("cycles", "unknown_cycles", "all_cycles")
 
 
 def summarize_modules(
-    found: KernelFit, account: Account, evidence: Evidence, iterations: pd.DataFrame, homes: Homes
+    found: KernelFit, account: Account, evidence: Evidence, iterations: pd.DataFrame, homes: ModuleAssignment
 ) -> tuple[pd.DataFrame, Ints]:
     """Sums over the kernels of each module, with all modules in it; and for each launch the row that it belongs to.
 
     Args:
-        found: The fit.
-        account: What follows from it.
-        evidence: What was recorded.
         iterations: See ``tcprof.frames.ITERATIONS``; those without warm-up are summed over.
-        homes: Where activities belong.
 
     Returns:
         See ``tcprof.frames.MODULES``; empty where no range names a module or a phase. And the column ``module`` of
-        ``tcprof.frames.LAUNCHED``.
+        ``tcprof.frames.KERNEL_INSTANCES``.
     """
-    launched = account.launched
+    launched = account.kernel_instances
     activity = launched["activity"].to_numpy()
     counted = are_counted(launched, iterations)
     phase = homes.phase[activity]
@@ -41,7 +37,8 @@ def summarize_modules(
         return MODULES.empty(), np.full(len(launched), -1, dtype=np.int64)
     gpus, gpu = np.unique(launched["gpu"].to_numpy(), return_inverse=True)
     levels = _levels(homes, homes.module[activity])
-    values = pd.DataFrame(dict(values_of_evidence(account, evidence))).assign(
+    kinds = evidence.activities["kind"]
+    values = pd.DataFrame(dict(values_of_launches(launched, account.kernels, kinds))).assign(
         kernel_count=1, **useful_of_launches(launched, account.kernels)
     )
     parts = []
@@ -69,7 +66,7 @@ def are_counted(launched: pd.DataFrame, iterations: pd.DataFrame) -> Bools:
     """Which launches lie in iterations that are not warm-up; all, where nothing iterates.
 
     Args:
-        launched: See ``tcprof.frames.LAUNCHED``.
+        launched: See ``tcprof.frames.KERNEL_INSTANCES``.
         iterations: See ``tcprof.frames.ITERATIONS``.
     """
     if iterations.empty:
@@ -79,12 +76,12 @@ def are_counted(launched: pd.DataFrame, iterations: pd.DataFrame) -> Bools:
     return counted
 
 
-def _keys(gpu: Ints, module: Ints, phase: Ints, homes: Homes) -> Ints:
+def _keys(gpu: Ints, module: Ints, phase: Ints, homes: ModuleAssignment) -> Ints:
     """One number for a GPU, a module (-1 for all kernels) and a row of ``_ROWS``, in the order of the frame."""
     return (gpu * (len(homes.modules) + 1) + module + 1) * len(_ROWS) + phase
 
 
-def _levels(homes: Homes, module: Ints) -> list[Ints]:
+def _levels(homes: ModuleAssignment, module: Ints) -> list[Ints]:
     """For each depth from 0 the module of each launch at that depth, -1 for none."""
     parent, depth = (homes.modules[name].to_numpy() for name in ("parent_id", "depth"))
     levels = [np.full(len(module), -1)]
@@ -106,7 +103,7 @@ def _sum(found: KernelFit, values: pd.DataFrame, key: Ints, inside: Bools) -> pd
     for name in _CYCLES:  # as of ranges: a sum over some that are unknown is unknown
         sums[name] = sums[name].where(by[name].count() == by.size())
     # What is in no group has one of its own on each GPU, since the fit's sums are over all launches.
-    _, gpu = np.unique(found.launched["gpu"].to_numpy(), return_inverse=True)
+    _, gpu = np.unique(found.kernel_instances["gpu"].to_numpy(), return_inverse=True)
     half = GroupSums(found, np.where(groups >= 0, groups, len(keys) + gpu)).active("tensor")[1][: len(keys)]
     return sums.assign(half_ns=half).set_index(keys)
 
@@ -125,7 +122,8 @@ def _measure(sums: pd.DataFrame, modules: pd.DataFrame) -> pd.DataFrame:
     """The frame, from its sums."""
     whole = sums[(sums["module_id"] < 0) & (sums["phase"] == ALL)].set_index("gpu")["kernel_ns"]
     time = sums["kernel_ns"].astype(float)
-    percent, points = 100 * sums["active_ns"] / time, 100 * sums["half_ns"] / time
+    is_seen = are_seen(sums)
+    percent, points = 100 * sums["active_ns"].where(is_seen) / time, 100 * sums["half_ns"] / time
     rates = range_rates(sums.reset_index(drop=True), time.to_numpy())
     is_whole = (rates["uncovered_cycles_pct"] <= LARGEST_UNCOVERED_PCT).to_numpy()
     useful = rate_useful(sums, time.to_numpy())

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.paths import tree_order
-from tcprof.analysis.projection import Hierarchy
+from tcprof.analysis.ranges.paths import tree_order
+from tcprof.analysis.ranges.projection import Hierarchy
 from tcprof.annotate.ranges import DOMAIN
 from tcprof.annotate.steps import BACKWARD, DATA, FORWARD, INFERENCE, OPTIMIZER, RECOMPUTE
 from tcprof.arrays import Bools, Ints
@@ -46,9 +46,6 @@ def find_modules(hierarchy: Hierarchy) -> Tree:
     In our own domain, every range inside a forward pass is a module's, and so is one between the calls of a model: what
     this does itself, when it generates. In the default one those are that have the path of a module:
     ``Llama.layers.0`` inside ``Llama``.
-
-    Args:
-        hierarchy: The nested ranges.
     """
     paths = hierarchy.paths
     ours = (paths["domain"] == DOMAIN).to_numpy()

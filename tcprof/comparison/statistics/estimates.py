@@ -1,7 +1,7 @@
-"""The statistics of a comparison: what is known of two sides, and what a difference between them proves.
+"""What is known of two sides, and what a difference between them proves; see ``docs/statistics.md``.
 
 Everything is computed for many places at once: arrays have one element for each place, or, with several recordings,
-one row for each recording. ``docs/statistics.md`` explains the methods and what they were held against.
+one row for each recording.
 """
 
 from collections.abc import Sequence
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from tcprof.analysis.centers import LEVEL, Centers
-from tcprof.analysis.sampling import NORMAL_95
+from tcprof.analysis.samples.interval_estimates import LEVEL, Centers
+from tcprof.analysis.samples.sampling import NORMAL_95
 from tcprof.arrays import Bools, Floats, Ints
 
 NORMAL_80 = float(special.ndtri(0.8))
@@ -21,41 +21,25 @@ STUDENT_95 = float(special.stdtrit(20, 1 - LEVEL / 2))
 
 @dataclass(frozen=True)
 class Estimate:
-    """What is known about one side at each place.
+    """What is known about one side at each place."""
 
-    Attributes:
-        value: Median, or mean, over instances; of several recordings the median of theirs.
-        low: Lower end of its 95 % interval, over instances and runs; NaN where it is unknown.
-        high: Its upper end.
-        constant: Whether all instances of all recordings have the same value.
-        recordings: Recordings that have a value.
-    """
-
-    value: Floats
-    low: Floats
-    high: Floats
-    constant: Bools
-    recordings: Ints
+    value: Floats  # median, or mean, over instances; of several recordings the median of theirs
+    low: Floats  # lower end of its 95 % interval, over instances and runs; NaN where it is unknown
+    high: Floats  # its upper end
+    constant: Bools  # whether all instances of all recordings have the same value
+    recordings: Ints  # recordings that have a value
 
 
 @dataclass(frozen=True)
 class Change:
-    """The difference between two sides at each place.
+    """The difference between two sides at each place."""
 
-    Attributes:
-        ratio_low: Lower end of the 95 % interval of new / base; NaN where it is unknown, or the baseline is 0.
-        ratio_high: Its upper end.
-        difference_low: Lower end of the 95 % interval of new - base.
-        difference_high: Its upper end.
-        p_value: How often a difference at least so large would be seen between runs of the same program.
-        needed_count: Instances or recordings a side that would decide it; NaN where more would not, or it is decided.
-    """
-
-    ratio_low: Floats
-    ratio_high: Floats
-    difference_low: Floats
-    difference_high: Floats
-    p_value: Floats
+    ratio_low: Floats  # lower end of the 95 % interval of new / base; NaN where it is unknown, or the baseline is 0
+    ratio_high: Floats  # its upper end
+    difference_low: Floats  # lower end of the 95 % interval of new - base
+    difference_high: Floats  # its upper end
+    p_value: Floats  # how often a difference at least so large would be seen between runs of the same program
+    # Instances or recordings a side that would decide it; NaN where more would not, or it is decided.
     needed_count: Floats
 
 
@@ -68,7 +52,6 @@ def _stack(recordings: Sequence[Centers]) -> tuple[Floats, Floats, Floats, Ints]
 
 
 def _middle(values: Floats) -> Floats:
-    """The median of the recordings' values; NaN where none has one."""
     known = ~np.isnan(values).all(axis=0)
     return np.where(known, np.nanmedian(np.where(known, values, 0), axis=0), np.nan)
 
@@ -82,9 +65,7 @@ def _all_constant(recordings: Sequence[Centers], values: Floats) -> Bools:
 def estimate_within(recordings: Sequence[Centers], required: bool = True) -> Estimate:
     """A side with the interval that the instances give, as if runs did not differ.
 
-    Args:
-        recordings: The side's recordings.
-        required: Whether the interval is unknown where a recording has too few instances; else it has no width there.
+    With ``required`` it is unknown where a recording has too few instances; else it has no width there.
     """
     values, down, up, count = _stack(recordings)
     value = _middle(values)
@@ -102,7 +83,6 @@ def add_run_deviation(side: Estimate, relative: Floats, absolute: Floats) -> Est
     Several recordings do not make that less here: they are too few to show whether their runs were usual ones.
 
     Args:
-        side: See ``estimate_within``.
         relative: Standard deviation of a run's logarithm.
         absolute: Standard deviation of a run, in the quantity's unit.
     """
@@ -127,8 +107,6 @@ def compare_estimates(base: Estimate, new: Estimate, within: tuple[Estimate, Est
     method of variance estimates recovery (Zou and Donner, Statistics in Medicine 27, 2008).
 
     Args:
-        base: The baseline, with its interval over instances and runs.
-        new: The other side.
         within: Both with the interval over instances alone.
         count: Instances of the side that has fewer.
     """
@@ -148,14 +126,11 @@ def compare_estimates(base: Estimate, new: Estimate, within: tuple[Estimate, Est
 def survived_spread(within: tuple[Estimate, Estimate], slack: Floats) -> Floats:
     """How much runs may differ so that a change is still shown: standard deviation of a run, as a share.
 
-    It is the one at which an interval, widened by it as by ``add_run_deviation``, would end at no change.
+    It is the one at which an interval, widened by it as by ``add_run_deviation``, would end at no change; NaN where
+    even without a difference between runs nothing would be shown.
 
     Args:
-        within: Both sides with the interval over instances alone.
         slack: By how much the change may be too large for other reasons, as rounding; of logarithms for the ratio.
-
-    Returns:
-        NaN where even without a difference between runs nothing would be shown.
     """
     base, new = within
     use_ratio = decided_by_ratio(base, new)
@@ -177,7 +152,6 @@ def _recover(base: Estimate, new: Estimate, use_ratio: Bools) -> tuple[Floats, F
 
 
 def _toward_none(shift: Floats, down: Floats, up: Floats) -> Floats:
-    """The distance to the end of the interval on the side of no change."""
     return np.where(shift > 0, down, up)
 
 
@@ -189,14 +163,7 @@ def two_sided(shift: Floats, error: Floats) -> Floats:
 
 
 def _needed_instances(shift: Floats, within: Floats, error: Floats, count: Ints) -> Floats:
-    """Instances a side that would show the shift in 80 % of cases, if runs differ as they do.
-
-    Args:
-        shift: The shift.
-        within: Its standard error over instances.
-        error: Its standard error over instances and runs.
-        count: Instances that there are.
-    """
+    """Instances a side that would show the shift in 80 % of cases, if runs differ as they do."""
     allowed = (shift / (NORMAL_95 + NORMAL_80)) ** 2 - (error**2 - within**2)
     needed = np.ceil(count * within**2 / np.where(allowed > 0, allowed, np.nan))
     return np.where(needed > count, needed, np.nan)

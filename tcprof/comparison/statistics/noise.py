@@ -1,9 +1,7 @@
-"""How much another recording of the same program would differ, where there is only one a side.
+"""How much another recording of the same program would differ, where there is only one a side: assumed.
 
-A single recording cannot show this. The deviations here are assumed: they were taken from repeated recordings, and
-``docs/statistics.md`` has those figures and their limits. Work on the GPU reproduces to a fraction of a percent. Time
-in which the GPU waits for the CPU does not: it was seen to differ by a factor of two between runs of one program.
-Nor do copies, which wait for the host's memory.
+The deviations were taken from repeated recordings; ``docs/statistics.md`` has those figures and their limits. Work on
+the GPU reproduces to a fraction of a percent; waiting for the CPU, and copies, differ by up to a factor of two.
 """
 
 from collections.abc import Mapping
@@ -28,7 +26,6 @@ def run_deviations(medians: Mapping[str, Floats], window: str, period_ns: float,
 
     Args:
         medians: Medians over the instances of what ``tcprof.comparison.statistics.quantities`` lists; unknown is NaN.
-        window: The windows that figures from samples are taken over.
         period_ns: Time from one sample to the next; NaN without samples.
         rounded: Whether Tensor Active comes from whole percentages.
 
@@ -73,7 +70,6 @@ def run_deviations(medians: Mapping[str, Floats], window: str, period_ns: float,
 
 
 def _combine(kernels: Floats, copies: Floats, gaps: Floats, waiting: Floats) -> Floats:
-    """The deviation of the logarithm of a time with these parts."""
     total = kernels + copies + gaps + waiting
     parts = ((WORK, kernels), (COPYING, copies), (GAPS, gaps), (WAITING, waiting))
     deviation = np.sqrt(sum((relative * part) ** 2 for relative, part in parts))

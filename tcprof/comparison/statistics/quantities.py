@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.rates import time_of_instances
+from tcprof.analysis.time.range_metrics import time_of_instances
 from tcprof.arrays import Bools, Floats, Ints
-from tcprof.comparison.places import KEYS, Renaming, rename_paths
+from tcprof.comparison.matching.places import KEYS, Renaming, rename_paths
 from tcprof.frames import QUANTITIES
 
 PEAK = "tensor_active_peak_pct"
@@ -20,33 +20,18 @@ MEASURED = (*(quantity.name for quantity in QUANTITIES if quantity.name != PEAK)
 
 @dataclass(frozen=True)
 class Measured:
-    """The figures of one recording's instances, and, as one instance each, of the whole capture on each GPU.
+    """The figures of one recording's instances, and, as one instance each, of the whole capture on each GPU."""
 
-    Attributes:
-        place: Number of the place of each instance; those of a place are in order of time.
-        values: For each name of ``MEASURED`` the instances' values; unknown is NaN.
-        peak_pct: The highest sample of Tensor Active at each place.
-        present: Whether the recording has the place at all.
-        whole_graphs: Whether CUDA graphs recorded as a whole ran in its instances, whose kernels are not known.
-        lacks_pct: For each quantity the share, in percent, of what is not in its values at each place.
-    """
-
-    place: Ints
-    values: dict[str, Floats]
-    peak_pct: Floats
-    present: Bools
-    whole_graphs: Bools
-    lacks_pct: dict[str, Floats]
+    place: Ints  # number of the place of each instance; those of a place are in order of time
+    values: dict[str, Floats]  # for each name of ``MEASURED`` the instances' values; unknown is NaN
+    peak_pct: Floats  # the highest sample of Tensor Active at each place
+    present: Bools  # whether the recording has the place at all
+    whole_graphs: Bools  # whether CUDA graphs recorded as a whole ran in its instances, whose kernels are not known
+    lacks_pct: dict[str, Floats]  # for each quantity the share, in percent, of what is not in its values at each place
 
 
 def measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> Measured:
-    """The figures of one recording.
-
-    Args:
-        analysis: The recording.
-        places: See ``tcprof.comparison.places.list_places``.
-        renaming: What its ranges are called.
-    """
+    """The figures of one recording at ``tcprof.comparison.matching.places.list_places``."""
     index = pd.MultiIndex.from_frame(places[KEYS])
     ranges = rename_paths(analysis.ranges, renaming)
     row_place = index.get_indexer(pd.MultiIndex.from_frame(ranges[KEYS]))

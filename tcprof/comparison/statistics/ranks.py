@@ -18,15 +18,10 @@ EQUAL = 1e-9  # of the largest value: values closer than this are equal
 
 @dataclass(frozen=True)
 class Instances:
-    """Instances of one side.
-
-    Attributes:
-        place: The place of each.
-        values: What was measured of each; NaN where that is unknown.
-    """
+    """Instances of one side."""
 
     place: Ints
-    values: Floats
+    values: Floats  # what was measured of each; NaN where that is unknown
 
     def values_at(self, places: Ints) -> list[Floats]:
         """The known values at each of the places."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from tcprof.analysis.centers import LEVEL, Centers
+from tcprof.analysis.samples.interval_estimates import LEVEL, Centers
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.comparison.statistics.estimates import Change, Estimate, compare_estimates, estimate_within
 
@@ -44,10 +44,6 @@ def compare_repeats(base: Sequence[Centers], new: Sequence[Centers]) -> tuple[Es
 
     Where a recording has 0 it is these themselves that are tested. No interval is narrower than the instances
     alone would have it, and each holds the value shown, which is a median where Welch's test is about means.
-
-    Args:
-        base: The baseline's recordings.
-        new: The other side's.
     """
     within = (estimate_within(base, required=False), estimate_within(new, required=False))
     values = [np.stack([each.value for each in side]) for side in (base, new)]

@@ -10,18 +10,13 @@ from tcprof.comparison.statistics.estimates import Change, Estimate, decided_by_
 
 Slack = tuple[Floats, Floats]  # how far below and above a value the truth may lie
 
-# Anything above 0 reads at least 1, all else the nearest, see ``tcprof.analysis.sampling.rounding_slack``.
+# Anything above 0 reads at least 1, all else the nearest, see ``tcprof.analysis.samples.sampling.rounding_slack``.
 MOST_BELOW_PCT, MOST_ABOVE_PCT = 1.0, 0.5
 ROUNDED_QUANTITIES = ("tensor_active_mean_pct", "tensor_active_s")
 
 
 def rounding_of(value: Floats, mean_pct: Floats) -> Slack:
-    """How far the truth may lie below and above a figure that was taken from whole percentages.
-
-    Args:
-        value: The figure: mean Tensor Active, or what is in proportion to it.
-        mean_pct: Mean Tensor Active.
-    """
+    """How far the truth may lie below and above rounded mean Tensor Active, or what is in proportion to it."""
     per_point = np.divide(value, mean_pct, out=np.zeros_like(value), where=mean_pct > 0)
     return np.minimum(MOST_BELOW_PCT * per_point, value), MOST_ABOVE_PCT * per_point
 

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.centers import FEWEST_INSTANCES, Centers, find_means, find_medians
+from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES, Centers, find_means, find_medians
 from tcprof.arrays import Bools, Floats
-from tcprof.comparison.places import Renaming
+from tcprof.comparison.matching.places import Renaming
 from tcprof.comparison.statistics.estimates import estimate_within
 from tcprof.comparison.statistics.noise import Deviations, run_deviations
 from tcprof.comparison.statistics.quantities import MEASURED, PEAK, Measured, measure
@@ -58,14 +58,7 @@ _Sides = tuple[Sequence[_RecordingFigures], Sequence[_RecordingFigures]]
 def list_rows(
     base: Sequence[Analysis], new: Sequence[Analysis], places: pd.DataFrame, renamings: tuple[Renaming, Renaming]
 ) -> pd.DataFrame:
-    """All quantities at each place in turn, see ``tcprof.frames.COMPARISON``.
-
-    Args:
-        base: The baseline's recordings.
-        new: The other side's.
-        places: See ``tcprof.comparison.places.list_places``.
-        renamings: What the ranges of both sides are called.
-    """
+    """All quantities at each place in turn, see ``tcprof.frames.COMPARISON``."""
     sides: _Sides = (
         [_read(analysis, places, renamings[0]) for analysis in base],
         [_read(analysis, places, renamings[1]) for analysis in new],
@@ -101,7 +94,6 @@ def _read(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> _Reco
 
 
 def _compare(quantity: str, sides: _Sides) -> Columns:
-    """The columns of one quantity."""
     if quantity == PEAK:
         peaks = [_middle_peak(side) for side in sides]
         told: Columns = {**values_of_sides(*peaks), "verdict": np.full(len(peaks[0]), NOT_JUDGED, dtype=object)}
@@ -144,7 +136,6 @@ def _lacking(quantity: str, sides: _Sides) -> list[Floats]:
 
 
 def _compare_centers(quantity: str, statistic: str, sides: _Sides, hidden: Bools) -> Columns:
-    """The columns of one quantity, of medians or of means."""
     base, new = (
         [Known(each.centers[statistic][quantity], each.deviations[statistic][quantity]) for each in side]
         for side in sides

@@ -7,7 +7,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tcprof.analysis.centers import LEVEL, Centers
+from tcprof.analysis.samples.interval_estimates import LEVEL, Centers
 from tcprof.arrays import Bools, Floats
 from tcprof.comparison.statistics.estimates import (
     Change,
@@ -28,14 +28,10 @@ HIGHER, LOWER, INCONCLUSIVE, EQUAL, NOT_JUDGED = "higher", "lower", "~", "=", ""
 
 @dataclass(frozen=True)
 class Known:
-    """What one recording shows of a quantity at each place.
+    """What one recording shows of a quantity at each place."""
 
-    Attributes:
-        centers: Its median or mean, with its interval within the recording.
-        deviation: How much another run is assumed to differ: relative, and in the quantity's own unit.
-    """
-
-    centers: Centers
+    centers: Centers  # its median or mean, with its interval within the recording
+    # How much another run is assumed to differ: relative, and in the quantity's own unit.
     deviation: tuple[Floats, Floats]
 
 
@@ -49,7 +45,6 @@ def compare_known(
     """The columns of ``tcprof.frames.COMPARISON`` that are of medians, or of means.
 
     Args:
-        sides: What the recordings of each side show.
         slacks: How far rounding or lost samples may have moved each side; None where neither has.
         instances: The instances of each side, for the test of their ranks; None for no test.
     """
@@ -90,7 +85,6 @@ def values_of_sides(base: Floats, new: Floats) -> dict[str, Floats]:
 
 
 def _choose(where: Bools, first: _Figures, second: _Figures) -> _Figures:
-    """One where the condition holds, the other elsewhere."""
     return replace(second, **{name: np.where(where, vars(first)[name], old) for name, old in vars(second).items()})
 
 
@@ -125,7 +119,6 @@ def _test_ranks(instances: tuple[Instances, Instances], p_value: Floats, tested:
 
 
 def _judge(base: Estimate, new: Estimate, change: Change, equal: Bools) -> npt.NDArray[np.object_]:
-    """The verdicts."""
     use_ratio = ~np.isnan(change.ratio_low)
     holds_none = np.where(
         use_ratio,

@@ -7,7 +7,7 @@ import numpy as np
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.centers import FEWEST_INSTANCES
+from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES
 from tcprof.comparison import Comparison, Side
 from tcprof.comparison.comparison import MEASURED
 from tcprof.comparison.side import gpu_models, join_facts, shared_recordings
@@ -73,7 +73,6 @@ def find_cautions(comparison: Comparison) -> tuple[Finding, ...]:
 
 
 def _about_copies(base: Side, new: Side) -> list[Finding]:
-    """Files of a side that are copies of one recording."""
     copies = dict.fromkeys((*base.copies, *new.copies))
     if not copies:
         return []
@@ -88,7 +87,6 @@ def _list_groups(groups: Iterable[tuple[str, ...]]) -> str:
 
 
 def _about_machines(base: Side, new: Side) -> list[Finding]:
-    """Other GPUs, or another clock of the same."""
     gpus = gpu_models(base, new)
     if gpus[0] != gpus[1]:
         sentence = f"Different GPUs: {gpus[0]} against {gpus[1]}"
@@ -108,7 +106,6 @@ def _about_machines(base: Side, new: Side) -> list[Finding]:
 
 
 def _about_recorders(base: Side, new: Side) -> list[Finding]:
-    """Other samples, driver or recorder."""
     sides, found = (base, new), []
     sources = [join_facts(_SOURCES[each.tensor_source] for each in side.recordings) for side in sides]
     if sources[0] != sources[1]:
@@ -128,12 +125,10 @@ def _about_recorders(base: Side, new: Side) -> list[Finding]:
 
 
 def _facts(side: Side, what: str) -> str:
-    """What one of the recordings' facts is on a side."""
     return join_facts(str(getattr(recording.recording, what)) for recording in side.recordings)
 
 
 def _about_lengths(base: Side, new: Side) -> list[Finding]:
-    """Captures of which one is much longer."""
     lengths = [np.median([each.recording.duration_ns for each in side.recordings]) for side in (base, new)]
     if min(lengths) <= 0 or max(lengths) <= LONGER * min(lengths):
         return []
@@ -146,7 +141,6 @@ def _about_lengths(base: Side, new: Side) -> list[Finding]:
 
 
 def _about_graphs(base: Side, new: Side) -> list[Finding]:
-    """CUDA graphs that hide their kernels."""
     hiding = [
         name
         for name, side in zip(_SIDES, (base, new), strict=True)
@@ -162,7 +156,6 @@ def _about_graphs(base: Side, new: Side) -> list[Finding]:
 
 
 def _about_iterations(base: Side, new: Side) -> list[Finding]:
-    """Other numbers of iterations, or too few."""
     counts, found = [_iteration_count(side.first) for side in (base, new)], []
     if counts[0] != counts[1] and all(counts):
         sentence = (
@@ -183,7 +176,6 @@ def _about_iterations(base: Side, new: Side) -> list[Finding]:
 
 
 def _iteration_count(analysis: Analysis) -> int:
-    """Iterations of the GPU that has most."""
     return int(analysis.iterations.groupby("gpu").size().max()) if len(analysis.iterations) else 0
 
 

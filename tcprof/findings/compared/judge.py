@@ -1,11 +1,16 @@
 """The findings on a comparison: for each GPU the verdict, what makes the sides hard to compare, and each side's own."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pandas as pd
+
 from tcprof.comparison import Comparison, Side
-from tcprof.comparison.gate.doubts import Doubt
+from tcprof.comparison.gate.judge import Caveat, Gate, judge_condition, judge_finding
+from tcprof.comparison.gate.parse import Condition, FindingCondition
 from tcprof.comparison.side import gpu_models
 from tcprof.findings import cautions, faults
+from tcprof.findings.compared.advice import findings_by_name
 from tcprof.findings.compared.cautions import find_cautions, find_shared, find_unmapped
 from tcprof.findings.compared.rows import list_gpus
 from tcprof.findings.compared.verdict import judge_change
@@ -18,34 +23,21 @@ _HAS_FAULT = {"base": "the baseline has a fault", "new": "the new recording has 
 
 @dataclass(frozen=True)
 class ComparedGpu:
-    """What the iterations of one GPU show.
-
-    Attributes:
-        gpu: Number of the GPU.
-        sentences: The verdict, the most important sentence first.
-    """
+    """What the iterations of one GPU show."""
 
     gpu: int
-    sentences: tuple[str, ...]
+    sentences: tuple[str, ...]  # the verdict, the most important sentence first
 
 
 @dataclass(frozen=True)
 class ComparedFindings:
-    """What a comparison says.
+    """What a comparison says."""
 
-    Attributes:
-        gpus: Of each GPU on which the iterations have work.
-        cautions: What makes the sides hard to compare, gravest first.
-        base: What was found in the recordings of the baseline: faults, then cautions.
-        new: The same of the other side.
-        doubts: Why a gate must not trust it, those that concern most first.
-    """
-
-    gpus: tuple[ComparedGpu, ...]
-    cautions: tuple[Finding, ...]
-    base: tuple[Finding, ...]
-    new: tuple[Finding, ...]
-    doubts: tuple[Doubt, ...]
+    gpus: tuple[ComparedGpu, ...]  # of each GPU on which the iterations have work
+    cautions: tuple[Finding, ...]  # what makes the sides hard to compare, gravest first
+    base: tuple[Finding, ...]  # what was found in the recordings of the baseline: faults, then cautions
+    new: tuple[Finding, ...]  # the same of the other side
+    caveats: tuple[Caveat, ...]  # why a gate must not trust it, those that concern most first
 
     @property
     def verdict(self) -> tuple[str, ...]:
@@ -76,15 +68,39 @@ class ComparedFindings:
 
 @plain_texts()
 def judge_comparison(comparison: Comparison) -> ComparedFindings:
-    """Judge a comparison."""
+    """The findings on a comparison, its sides' own included."""
     sides = {"base": _judge_side(comparison.base), "new": _judge_side(comparison.new)}
     return ComparedFindings(
         gpus=tuple(ComparedGpu(gpu, judge_change(comparison, gpu)) for gpu in list_gpus(comparison)),
         cautions=find_cautions(comparison),
         base=sides["base"],
         new=sides["new"],
-        doubts=_list_doubts(comparison, sides),
+        caveats=_list_caveats(comparison, sides),
     )
+
+
+def judge_gate(
+    conditions: Sequence[Condition | FindingCondition],
+    comparison: Comparison,
+    findings: ComparedFindings,
+    strict: bool = False,
+    rows: pd.DataFrame | None = None,
+) -> Gate:
+    """Judge the conditions of a gate, see ``docs/ci.md``, on the rows of the comparison, or some of them.
+
+    Raises:
+        UsageError: A condition names a path that neither side has, or several have.
+    """
+    rows = comparison.rows if rows is None else rows
+    asked = any(isinstance(each, FindingCondition) for each in conditions)
+    named = findings_by_name(comparison.new) if asked else []
+    judgements = (
+        judge_finding(each, named)
+        if isinstance(each, FindingCondition)
+        else judge_condition(each, rows, comparison.iteration_path, findings.caveats)
+        for each in conditions
+    )
+    return Gate(tuple(judgements), strict)
 
 
 def _judge_side(side: Side) -> tuple[Finding, ...]:
@@ -94,15 +110,15 @@ def _judge_side(side: Side) -> tuple[Finding, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _list_doubts(comparison: Comparison, sides: dict[str, tuple[Finding, ...]]) -> tuple[Doubt, ...]:
-    found = [Doubt(finding.sentence) for finding in find_unmapped(comparison)]
-    found += [Doubt(finding.sentence, "base") for finding in find_shared(comparison)]
+def _list_caveats(comparison: Comparison, sides: dict[str, tuple[Finding, ...]]) -> tuple[Caveat, ...]:
+    found = [Caveat(finding.sentence) for finding in find_unmapped(comparison)]
+    found += [Caveat(finding.sentence, "base") for finding in find_shared(comparison)]
     models = gpu_models(comparison.base, comparison.new)
     if models[0] != models[1]:
-        found.append(Doubt(f"different GPUs: {models[0]} against {models[1]}"))
+        found.append(Caveat(f"different GPUs: {models[0]} against {models[1]}"))
     # What is lost comes first; what that means, and what to do, is said in full with the faults.
     found += [
-        Doubt(f"{_HAS_FAULT[side]}: {fault.sentence}", side, _ON_THE_CPU)
+        Caveat(f"{_HAS_FAULT[side]}: {fault.sentence}", side, _ON_THE_CPU)
         for side, of_side in sides.items()
         for fault in _faults(of_side)
     ]

@@ -6,9 +6,9 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.comparison import Comparison
-from tcprof.comparison.kernels.waterfall import COMMUNICATION, COPIES, IDLE, IN_GRAPHS, TIME, largest_part
 from tcprof.comparison.statistics.rows import WHOLE_GRAPHS, of_means
 from tcprof.comparison.statistics.verdicts import EQUAL, HIGHER, INCONCLUSIVE
+from tcprof.comparison.waterfall import COMMUNICATION, COPIES, IDLE, IN_GRAPHS, TIME, largest_part
 from tcprof.findings.bound import find_bound
 from tcprof.findings.compared.rows import (
     ALIKE,
@@ -69,7 +69,6 @@ def _changed(row: Row, per: str = "") -> str:
 
 
 def _not_shown(row: Row, name: str, unit: str) -> str:
-    """What is said of times that are known, of which no difference is shown."""
     times = _times(row)
     if row["verdict"] == EQUAL:
         return f"Both take the same time per {unit}: {units.format_ns(row['new'])}."
@@ -95,7 +94,6 @@ def _survives(row: Row) -> tuple[str, ...]:
 
 
 def _advice(row: Row) -> str:
-    """What would decide it."""
     needed = row["needed_count"]
     if math.isnan(needed):
         return "Record each side several times: tcprof profile --repeat 5."

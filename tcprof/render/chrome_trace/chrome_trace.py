@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from tcprof.analysis import Analysis
 from tcprof.arrays import Floats, Ints
-from tcprof.files import replace_file
 from tcprof.findings import Findings
 from tcprof.frames import COUNTED, SAMPLE_METRICS, SAMPLES
+from tcprof.outputs import replace_file
 from tcprof.render.chrome_trace.drawing import OUTSIDE, Drawing, Lane, Slices, Texts
 from tcprof.render.chrome_trace.events import clean_json, open_events, quoted
 from tcprof.render.formats.json import plain
@@ -41,11 +41,6 @@ def write_chrome_trace(analysis: Analysis, findings: Findings, target: Path) -> 
 
     Times are those of the recording. The format's readers take no negative times: samples from before zero are left
     out, and where a range or work on a GPU began before, all times are counted from the first of them.
-
-    Args:
-        analysis: The analysis, with fitted kernels if their figures are to be in the trace.
-        findings: What its figures say.
-        target: The file to make or replace.
 
     Raises:
         OutputError: It cannot be written.
@@ -75,14 +70,13 @@ def write_chrome_trace(analysis: Analysis, findings: Findings, target: Path) -> 
 
 
 def _recorded_gpus(analysis: Analysis) -> list[tuple[int, str]]:
-    """Number and name of the GPUs that were sampled or used; a machine may have others."""
+    """Number and name of the GPUs that were sampled or used."""
     recorded = {*analysis.samples["gpu"].unique(), *analysis.activities["gpu"].unique()}
     gpus = zip(analysis.gpus["gpu"].tolist(), analysis.gpus["name"].tolist(), strict=True)
     return [(gpu, name) for gpu, name in gpus if gpu in recorded]
 
 
 def _faults(analysis: Analysis, faults: tuple[str, ...]) -> Slices:
-    """The faults, over the whole capture."""
     rows, zeros = np.arange(len(faults)), np.zeros(len(faults), dtype=np.int64)
     frames = (analysis.samples, analysis.activities, analysis.instances.rename(columns={"host_end_ns": "end_ns"}))
     last = max([1, *(int(frame["end_ns"].max()) for frame in frames if len(frame))])
@@ -99,7 +93,6 @@ def _faults(analysis: Analysis, faults: tuple[str, ...]) -> Slices:
 
 
 def _draw_samples(drawing: Drawing, pid: int, samples: pd.DataFrame, gpu: int, zero: int) -> None:
-    """The counters of a GPU, and where they are not known."""
     first, last = np.searchsorted(samples["gpu"], [gpu, gpu + 1])
     first += int(np.searchsorted(samples["end_ns"].to_numpy()[first:last], zero, side="right"))
     start, end = (samples[name].to_numpy()[first:last] for name in ("start_ns", "end_ns"))
@@ -119,7 +112,6 @@ def _draw_samples(drawing: Drawing, pid: int, samples: pd.DataFrame, gpu: int, z
 
 
 def _gaps(start: Ints, end: Ints) -> tuple[Ints, Ints]:
-    """The time between intervals."""
     apart = start[1:] > end[:-1]
     return end[:-1][apart], start[1:][apart]
 
@@ -141,7 +133,6 @@ def _unsampled(gaps: list[tuple[str, Ints, Ints]]) -> Slices:
 
 
 def _activities(analysis: Analysis, gpu: int) -> Slices:
-    """Work on a GPU, a lane for each stream."""
     rows = np.flatnonzero(analysis.activities["gpu"] == gpu)
     work = analysis.activities.iloc[rows]
     by = work.groupby(["process", "stream"])
@@ -168,7 +159,7 @@ def _activities(analysis: Analysis, gpu: int) -> Slices:
 
 def _fitted(analysis: Analysis, rows: Ints) -> tuple[dict[str, Floats], Ints]:
     """What the fit gives to some of the activities: figures of the launch, and the row of its kernel, -1 for none."""
-    launched = analysis.launched
+    launched = analysis.kernel_instances
     place = pd.Index(launched["activity"]).get_indexer(rows)
     known = place >= 0
     figures = {name: np.full(len(rows), np.nan) for name in ("tensor_active_pct", "tensor_cycles")}

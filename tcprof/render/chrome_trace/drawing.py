@@ -31,53 +31,31 @@ Texts = tuple[Ints, pa.Array]  # texts as JSON that many events share, and for e
 
 @dataclass(frozen=True)
 class Lane:
-    """A row of a process.
-
-    Attributes:
-        name: Its name.
-        tid: The thread that it stands for; None where it stands for none.
-    """
+    """A row of a process."""
 
     name: str
-    tid: int | None = None
+    tid: int | None = None  # the thread that it stands for; None where it stands for none
 
 
 @dataclass(frozen=True)
 class Slices:
-    """Events with a duration.
+    """Events with a duration."""
 
-    Attributes:
-        lanes: The lanes that they are drawn in.
-        lane: Number of each event's lane.
-        start: Starts in ns.
-        end: Ends in ns.
-        row: What the events are rows of, such as ``activity``: the argument that each has.
-        number: Its value: the number of the row.
-        name: Their names.
-        category: Their categories, separated by commas.
-        shared: Arguments that many events share; number -1 for none.
-        own: Arguments that are numbers of each event's own, NaN where not known.
-    """
-
-    lanes: Sequence[Lane]
-    lane: Ints
-    start: Ints
+    lanes: Sequence[Lane]  # the lanes that they are drawn in
+    lane: Ints  # number of each event's lane
+    start: Ints  # ns
     end: Ints
-    row: str
-    number: Ints
+    row: str  # what the events are rows of, such as ``activity``: the argument that each has
+    number: Ints  # its value: the number of the row
     name: Texts
-    category: Texts
-    shared: dict[str, Texts] = field(default_factory=dict)
+    category: Texts  # their categories, separated by commas
+    shared: dict[str, Texts] = field(default_factory=dict)  # arguments that many events share; number -1 for none
+    # Arguments that are numbers of each event's own, NaN where not known.
     own: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
 
 
 class Drawing:
-    """Writes one process of a trace after the other.
-
-    Args:
-        file: Where to.
-        zero: The time of the recording in ns at which the trace begins.
-    """
+    """Writes one process of a trace after the other; times are counted from ``zero``, in ns."""
 
     def __init__(self, file: EventFile, zero: int) -> None:
         self._file = file
@@ -104,7 +82,6 @@ class Drawing:
             self._file.write(self._asynchronous(pid, slices, order[some][alone], tid[alone]))
 
     def _thread(self, pid: int, lane: Lane, level: int) -> int:
-        """Name a row, and give its number."""
         tid = next(self._tids) if level or lane.tid is None else lane.tid
         name = f"{lane.name}, overlapping {level}" if level else lane.name
         self._file.name("thread", pid, tid, name, next(self._places))
@@ -137,18 +114,7 @@ class Drawing:
         return pa.concat_arrays(parts)
 
     def counter(self, pid: int, name: str, unit: str, start: Ints, end: Ints, value: Floats) -> None:
-        """Draw a track of one process.
-
-        The format has no way to say that a value is not known: there the counter is 0.
-
-        Args:
-            pid: The process.
-            name: The track's name.
-            unit: Its unit.
-            start: Starts of the samples in ns, ascending.
-            end: Their ends; where one is not the next start, the value is not known between.
-            value: Their values; NaN where not known. One that stays as it is is not written again.
-        """
+        """Draw a track of one process from samples; the format knows no gaps: what is not known is 0."""
         head, key = f'{{"ph":"C","pid":{pid},"ts":', f',"name":"{name}","args":{{"{unit}":'
         for some in chunks(len(start)):
             times, values = _steps(start, end, value, some)

@@ -26,12 +26,7 @@ _FRACTIONS = pa.array([f".{part:03d}" for part in range(1000)])
 
 
 class EventFile:
-    """A trace that is being written.
-
-    Args:
-        file: Where to.
-        about: What is known of the whole trace; precedes the events.
-    """
+    """A trace that is being written; what is known of the whole trace precedes the events."""
 
     def __init__(self, file: BinaryIO, about: Mapping[str, Any]) -> None:
         self._file = file
@@ -65,12 +60,7 @@ class EventFile:
 
 @contextmanager
 def open_events(path: Path, about: Mapping[str, Any]) -> Iterator[EventFile]:
-    """A new trace, compressed if its name ends in .gz; the same events give the same bytes.
-
-    Args:
-        path: The file to make.
-        about: See ``EventFile``.
-    """
+    """A new trace, compressed if its name ends in .gz; the same events give the same bytes."""
     with path.open("wb") as raw:
         if path.suffix == ".gz":
             packed = gzip.GzipFile(filename="", mode="wb", compresslevel=_COMPRESSION, fileobj=raw, mtime=0)
@@ -125,12 +115,7 @@ def join(*parts: pa.Array | str) -> pa.Array:
 
 
 def chunks(rows: int, longest: int = 0) -> Iterator[slice]:
-    """So many rows at a time that their lines take little memory.
-
-    Args:
-        rows: How many there are.
-        longest: Bytes of the longest text that a line may hold.
-    """
+    """So many rows at a time that their lines, the longest text of which has so many bytes, take little memory."""
     step = max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE // (longest + 1)))
     for first in range(0, rows, step):
         yield slice(first, min(first + step, rows))
@@ -144,13 +129,8 @@ def longest_text(*texts: pa.Array) -> int:
 def assign_rows(lane: Ints, start: Ints, end: Ints) -> Ints:
     """For each event of a lane the row to draw it on, such that the events of a row lie in each other or apart.
 
-    Args:
-        lane: Lane of each event.
-        start: Starts; in the order that ``OpenIntervals.order`` gives.
-        end: Ends.
-
-    Returns:
-        Numbers from 0 for each lane; -1 for events that would need more than ``MOST_ROWS`` rows.
+    Events come in the order of ``OpenIntervals.order``. Rows are numbered from 0 for each lane; -1 is for events that
+    would need more than ``MOST_ROWS`` rows.
     """
     row = np.zeros(len(lane), dtype=np.int64)
     parent = OpenIntervals(lane, start, end).parents()

@@ -25,17 +25,11 @@ FORMATS = tuple(sorted(each.name for each in pkgutil.iter_modules(__path__) if n
 
 @dataclass(frozen=True)
 class Style:
-    """How text is set.
-
-    Attributes:
-        width: Columns.
-        color: Whether it may be coloured.
-        wide: Whether tables have all their columns, and names in full, however long the lines get.
-    """
+    """How text is set."""
 
     width: int = 80
     color: bool = False
-    wide: bool = False
+    wide: bool = False  # whether tables have all their columns, and names in full, however long the lines get
 
 
 PLAIN = Style()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from tcprof.views.document import BECAME
+from tcprof.views.tables import BECAME
 
 _ELLIPSIS = "…"
 _SEPARATORS = " ./"  # say nothing beside it
@@ -26,17 +26,11 @@ def width_of(text: str) -> int:
 
 
 class Name(NamedTuple):
-    """A name, and the space that there is for it.
+    """A name, and the space that there is for it."""
 
-    Attributes:
-        text: The name, or a path.
-        room: Columns that there are.
-        last: Characters at its end that say most, such as a path's last name.
-    """
-
-    text: str
-    room: int
-    last: int = 0
+    text: str  # the name, or a path
+    room: int  # columns that there are
+    last: int = 0  # characters at its end that say most, such as a path's last name
 
 
 def shorten(text: str, room: int) -> str:
@@ -83,12 +77,7 @@ def _common_length(texts: Sequence[str]) -> int | None:
 
 
 def _told_apart(name: Name, differs: int) -> str:
-    """A name with the word in which it differs from names that are the same without their middles, besides its ends.
-
-    Args:
-        name: The name.
-        differs: Where the first character is that is not in all of them.
-    """
+    """A name with the word in which it differs from others that have the same ends."""
     text, room, last = name
     borders = [0, *_borders(text), len(text)]
     begin = borders[max(bisect_right(borders, min(differs, len(text) - 1)) - 1, 0)]
@@ -97,14 +86,7 @@ def _told_apart(name: Name, differs: int) -> str:
 
 
 def _with_word(text: str, room: int, begin: int, word: str) -> str:
-    """A name's first word, another one, and as much as fits of what follows; empty where that is too little.
-
-    Args:
-        text: The name.
-        room: Columns that there are.
-        begin: Where the other word is.
-        word: The other word.
-    """
+    """A name's first word, another one, and as much as fits of what follows; empty where that is too little."""
     first = text[: next(iter(_borders(text)), len(text))]
     left = room - width_of(f"{first}{_ELLIPSIS}{word}")
     if begin < len(first) or left < room // 4:
@@ -152,7 +134,7 @@ def _best_words(text: str, before: list[int], room: int, needed: int) -> tuple[i
 
 
 def _borders(text: str) -> list[int]:
-    """Where words begin or end: between a letter and what is none, and before a capital."""
+    """Where words begin or end."""
     pairs = enumerate(pairwise(text), start=1)
     return [
         place

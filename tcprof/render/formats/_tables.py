@@ -10,7 +10,7 @@ from tcprof import units
 from tcprof.render.formats import Style
 from tcprof.render.formats._names import Name, shorten, shorten_all, width_of
 from tcprof.untrusted import printable
-from tcprof.views.document import Cell, Heading, Table
+from tcprof.views.tables import Cell, Heading, Table
 
 DEEPEST_INDENT = 15  # levels; what lies deeper is not moved further
 _NAME_ROOM = 28  # columns that a name gets, behind its indentation, before columns of figures leave for it
@@ -22,23 +22,14 @@ _INDENT = _GAP = "  "
 
 @dataclass(frozen=True)
 class Shown:
-    """A column as it is shown where space is scarce.
-
-    Attributes:
-        title: Its title.
-        texts: Its texts, one for each row.
-        words: Whether these are words.
-        group: Title of the columns that it belongs to; empty where it stands alone.
-        heading: The heading that it belongs to: its place in the table.
-        before: Whether it precedes the heading's own values.
-    """
+    """A column as it is shown where space is scarce."""
 
     title: str
-    texts: list[str]
+    texts: list[str]  # its texts, one for each row
     words: bool = False
-    group: str = ""
-    heading: int = 0
-    before: bool = False
+    group: str = ""  # title of the columns that it belongs to; empty where it stands alone
+    heading: int = 0  # the heading that it belongs to: its place in the table
+    before: bool = False  # whether it precedes the heading's own values
 
     @property
     def full_title(self) -> str:
@@ -98,17 +89,11 @@ def list_notes(table: Table, columns: Sequence[Shown]) -> list[str]:
 
 @dataclass(frozen=True)
 class Label:
-    """The name of a row.
+    """The name of a row."""
 
-    Attributes:
-        name: The name; of a row that does not lie in the one above it, with all that it lies in.
-        indent: Columns that it is moved to the right.
-        last: Characters at the name's end that are the row's own; 0 for all.
-    """
-
-    name: str
-    indent: int = 0
-    last: int = 0
+    name: str  # the name; of a row that does not lie in the one above it, with all that it lies in
+    indent: int = 0  # columns that it is moved to the right
+    last: int = 0  # characters at the name's end that are the row's own; 0 for all
 
     def __str__(self) -> str:
         return " " * self.indent + self.name
@@ -135,7 +120,6 @@ def label_rows(table: Table) -> list[Label]:
 
 
 def _fit(labels: Sequence[Label], rooms: Sequence[int]) -> list[str]:
-    """The names in so many columns each."""
     indents = [min(label.indent, room // 2) for label, room in zip(labels, rooms, strict=True)]
     names = [
         Name(label.name, room - indent, label.last) for label, room, indent in zip(labels, rooms, indents, strict=True)
@@ -201,7 +185,6 @@ def _spare(table: Table, columns: list[Shown]) -> list[Shown]:
 
 
 def _name_left(table: Table, every: list[Shown], kept: list[Shown]) -> list[str]:
-    """What columns that were left out are called."""
     names = []
     for place, several in groupby((each for each in every if each not in kept), key=lambda each: each.heading):
         part = f" {' and '.join(each.title for each in several)}" if any(each.heading == place for each in kept) else ""

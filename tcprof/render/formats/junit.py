@@ -28,8 +28,8 @@ def write(document: "Document", style: Style, file: Writer) -> None:
 def render(document: "Document") -> str:
     """One suite, in which each condition is a test case.
 
-    An inconclusive condition is a skipped test, or with a strict gate a failed one. Properties are the files of
-    both sides, and the suite's error output is what else the document has to say.
+    An inconclusive condition is a skipped test, or with a strict gate a failed one. The suite's error output is what
+    else the document has to say.
     """
     gate: GateView = document.gate
     results = [
@@ -53,7 +53,6 @@ def render(document: "Document") -> str:
 
 
 def _add_case(suite: ElementTree.Element, condition: "ConditionView", result: str) -> None:
-    """A test case with how it ended; one that passed has no such element."""
     case = ElementTree.SubElement(suite, "testcase", classname="tcprof.compare", name=printable(condition.name))
     if not result:
         ElementTree.SubElement(case, "system-out").text = condition.found

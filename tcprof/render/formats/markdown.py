@@ -7,8 +7,8 @@ from tcprof.render.formats import Style, Writer
 from tcprof.render.formats._tables import brief_columns, label_rows, list_notes
 from tcprof.untrusted import printable
 from tcprof.version import MADE_BY
-from tcprof.views.document import Code, Document, Notes, Part, Section, Table
-from tcprof.views.glance import Summary
+from tcprof.views.document import Code, Document, Notes, Part, Section, Summary
+from tcprof.views.tables import Table
 
 if TYPE_CHECKING:
     from tcprof.views.gate import GateView
@@ -34,7 +34,6 @@ def render(document: Document, style: Style) -> str:
 
 
 def _render_part(part: Part) -> list[str]:
-    """A part as paragraphs."""
     if isinstance(part, Notes):
         items = ["\n".join(f"- {escape(item)}" for item in part.items)] if part.items else []
         return [*(escape(line) for line in part.lines), *items]

@@ -12,18 +12,8 @@ from tcprof.render.formats._tables import set_table
 from tcprof.units import join_units
 from tcprof.untrusted import printable
 from tcprof.version import MADE_BY
-from tcprof.views.document import (
-    Checklist,
-    Code,
-    Commands,
-    Document,
-    Facts,
-    Notes,
-    Part,
-    Section,
-    Table,
-)
-from tcprof.views.glance import Summary
+from tcprof.views.document import Checklist, Code, Commands, Document, Facts, Notes, Part, Section, Summary
+from tcprof.views.tables import Table
 
 if TYPE_CHECKING:
     from tcprof.views.gate import GateView
@@ -80,15 +70,9 @@ def wrap(text: str, style: Style) -> str:
 
 
 def fill(text: str, width: int, begin: str = "", margin: str = "") -> str:
-    """Text in lines of at most so many columns.
+    """Text in lines of at most so many columns, the first of which begins with ``begin``, the others with ``margin``.
 
     Words stay whole: options such as --format, paths and commands. A value and its unit stay in one line.
-
-    Args:
-        text: The text; what is not printable is replaced.
-        width: Columns.
-        begin: What the first line begins with.
-        margin: What the others begin with.
     """
     # For textwrap a character is a column: what takes two is followed by one that printable text does not have.
     wide = "".join(f"{each}\0" if width_of(each) == 2 else each for each in printable(text))
@@ -122,7 +106,6 @@ def _render_facts(facts: Facts, style: Style) -> str:
 
 
 def _render_checklist(part: Checklist, style: Style) -> str:
-    """Status, name and evidence of each item, and below it what to do."""
     margin = " " * (max(len(item.name) for item in part.items) + 8)
     lines = []
     for item in part.items:

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from tcprof.comparison import Comparison
 from tcprof.comparison.baselines import put_first
-from tcprof.comparison.gate.judgements import Judgement
+from tcprof.comparison.gate.judge import Gate
 from tcprof.findings.compared import ComparedFindings, judge_comparison
 from tcprof.render.html.options import USUAL, PageOptions
 from tcprof.render.html.shell import read_asset, render_macros, render_page, write_page
@@ -22,29 +22,21 @@ def write_comparison(
     findings: Sequence[ComparedFindings],
     path: Path,
     options: PageOptions = USUAL,
-    judged: Sequence[Judgement] = (),
-    strict: bool = False,
+    gate: Gate | None = None,
     reports: Sequence[Sequence[str]] = (),
     others: Sequence[Sequence[Comparison]] = (),
 ) -> None:
-    """Write the page of a comparison.
+    """Write the page of comparisons with one baseline.
 
     Args:
-        comparisons: The comparisons, one for each side beside the baseline, which is the same in all.
-        findings: What each says.
-        path: The file to make or replace.
-        options: How to make it; the title is by default what the sides are called.
-        judged: What a gate says of the first.
-        strict: Whether an inconclusive condition fails.
+        gate: Of the first.
         reports: Links to the reports on each side's recordings, see ``tcprof.cli.targets.find_reports``.
         others: The same sides with each other one as the baseline, see ``tcprof.comparison.baselines``.
 
     Raises:
         OutputError: The file cannot be written. What was there before is left as it was.
     """
-    view = partial(
-        view_comparison_page, judged=judged, strict=strict, title=options.title or "", choosable=bool(others)
-    )
+    view = partial(view_comparison_page, gate=gate, title=options.title or "", choosable=bool(others))
     documents = [view(comparisons, findings, reports=reports)]
     for place, swapped in enumerate(others, 1):
         told = [judge_comparison(each) for each in swapped]
@@ -53,13 +45,7 @@ def write_comparison(
 
 
 def render_comparison(documents: Sequence[Document], options: PageOptions = USUAL) -> str:
-    """The page of a comparison, as text.
-
-    Args:
-        documents: What it says with each side as the baseline; the first is shown until the reader chooses another.
-            See ``tcprof.views.comparison.page``.
-        options: How to make it.
-    """
+    """The page of a comparison, as text, from what it says with each side as the baseline; the first is shown."""
     shown, *others = (_render_content(document) for document in documents)
     values = {
         "title": documents[0].title,
@@ -71,7 +57,6 @@ def render_comparison(documents: Sequence[Document], options: PageOptions = USUA
 
 
 def _render_content(document: Document) -> dict[str, str]:
-    """All of the page that depends on the baseline."""
     sides = [part for part in document.parts if isinstance(part, ComparedSide)]
     values = {
         "document": document,

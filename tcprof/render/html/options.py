@@ -22,19 +22,12 @@ class PlotlyScript(StrEnum):
 
 @dataclass(frozen=True)
 class PageOptions:
-    """How a page is made.
+    """How a page is made."""
 
-    Attributes:
-        title: Its title; the file names by default.
-        theme: Its colours.
-        plotlyjs: Where it has plotly's script from.
-        origin: A number for where the recording lies, so that a page is not taken for one of another recording.
-    """
-
-    title: str | None = None
+    title: str | None = None  # its title; the file names by default
     theme: Theme = Theme.AUTO
-    plotlyjs: PlotlyScript = PlotlyScript.EMBED
-    origin: str = ""
+    plotlyjs: PlotlyScript = PlotlyScript.EMBED  # where it has plotly's script from
+    origin: str = ""  # A number for where the recording lies, so that a page is not taken for one of another recording
 
 
 USUAL = PageOptions()

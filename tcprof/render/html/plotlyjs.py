@@ -11,7 +11,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from tcprof.files import replace_file
+from tcprof.outputs import replace_file
 from tcprof.render.html.options import PlotlyScript
 
 VERSION = "4.1.1"
@@ -40,11 +40,7 @@ def script_sources(source: PlotlyScript) -> str:
 
 
 def provide_script(page: Path, source: PlotlyScript) -> None:
-    """Put the script beside a page that looks for it there; one that is there already is kept.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
+    """Put the script beside a page that looks for it there; one that is there already is kept."""
     beside = page.with_name(FILE)
     if source is PlotlyScript.DIRECTORY and not beside.exists():
         with replace_file(beside) as path:

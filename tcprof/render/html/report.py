@@ -12,19 +12,12 @@ from tcprof.findings.busiest import keep_busiest
 from tcprof.render.html.options import USUAL, PageOptions
 from tcprof.render.html.shell import read_asset, render_page, split_parts, write_page
 from tcprof.render.html.timeline.data import pack_timeline
-from tcprof.views.document import Document
-from tcprof.views.glance import Leads, Summary
+from tcprof.views.document import Document, Leads, Summary
 from tcprof.views.recording.report import view_report
 
 
 def write_report(analysis: Analysis, findings: Findings, path: Path, options: PageOptions = USUAL) -> None:
     """Write the page of one recording.
-
-    Args:
-        analysis: The recording.
-        findings: What its figures say.
-        path: The file to make or replace.
-        options: How to make it.
 
     Raises:
         OutputError: The file cannot be written. What was there before is left as it was.
@@ -39,13 +32,7 @@ def render_report(analysis: Analysis, findings: Findings, options: PageOptions =
 
 
 def render_document(document: Document, timeline: dict[str, Any] | None, options: PageOptions = USUAL) -> str:
-    """The page of a document about one recording.
-
-    Args:
-        document: See ``tcprof.views.recording.report``.
-        timeline: What the template of the timeline needs; None where there is nothing to draw.
-        options: How to make it.
-    """
+    """The page of ``tcprof.views.recording.report``, with what the template of the timeline needs, if there is one."""
     parts = split_parts(document.parts)
     summaries = [part for part in document.parts if isinstance(part, Summary)]
     values = {
@@ -71,7 +58,6 @@ def _list_columns(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
 
 
 def _timeline(analysis: Analysis) -> dict[str, Any] | None:
-    """What the template of the timeline needs; nothing where there is nothing to draw."""
     timeline = pack_timeline(analysis)
     if timeline is None:
         return None

@@ -14,24 +14,19 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from tcprof.files import replace_file
+from tcprof.outputs import replace_file
 from tcprof.render.html.options import PageOptions, PlotlyScript
 from tcprof.render.html.plotlyjs import provide_script, script_element, script_sources
 from tcprof.units import join_units
 from tcprof.version import __version__
-from tcprof.views.document import Figure, Notes, Part, Section
-from tcprof.views.drawing import Icicle
+from tcprof.views.document import Figure, Icicle, Notes, Part, Section
 
 # Characters that could end a script element, or a line of JavaScript, as JSON writes them within a string.
 _JSON_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
 def write_page(path: Path, text: str, options: PageOptions) -> None:
-    """Write a page, and beside it what it needs.
-
-    Raises:
-        OutputError: A file cannot be written. What was there before is left as it was.
-    """
+    """Write a page, and beside it what it needs."""
     provide_script(path, options.plotlyjs)
     with replace_file(path) as beside:
         beside.write_text(text, encoding="utf-8", errors="replace", newline="\n")
@@ -114,7 +109,6 @@ def _with_kind(part: Part) -> dict[str, Any]:
 
 
 def _kind(part: Part) -> str:
-    """What a part is, which decides how it is shown."""
     return type(part).__name__
 
 

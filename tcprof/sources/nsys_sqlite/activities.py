@@ -7,9 +7,9 @@ import pandas as pd
 from pandas.api.types import union_categoricals
 from sqlalchemy import Select, Table, func, select, union_all
 
-from tcprof.arrays import Floats, Ints, hold_once
-from tcprof.frames import ACTIVITIES, DEVICE_TO_HOST, HOST_TO_DEVICE, LAUNCHES, WAITS
-from tcprof.sources.nsys_sqlite import schema
+from tcprof.arrays import Floats, Ints, broadcast_if_constant
+from tcprof.frames import ACTIVITIES, API_CALLS, DEVICE_TO_HOST, HOST_TO_DEVICE, WAITS
+from tcprof.nsys import schema
 from tcprof.sources.nsys_sqlite.database import UNNAMED, Database, distinct_pairs
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 
@@ -26,7 +26,6 @@ def read_activities(database: Database, gpu_of: dict[tuple[int, int], int], geom
     """Kernels, copies, sets and whole graphs in order of start, see ``tcprof.frames.ACTIVITIES``.
 
     Args:
-        database: The export.
         gpu_of: The GPU's number for a process and its CUDA device number; process -1 stands for any.
         geometry: Whether to read the kernels' launch geometry, which takes time on large recordings.
     """
@@ -41,7 +40,7 @@ def read_activities(database: Database, gpu_of: dict[tuple[int, int], int], geom
         pieces = [part.pop(name) for part in parts]
         is_category = isinstance(pieces[0], pd.Categorical)
         joined = (union_categoricals(pieces) if is_category else np.concatenate(pieces))[order]
-        columns[name] = hold_once(joined) if name in _OFTEN_ONE else joined
+        columns[name] = broadcast_if_constant(joined) if name in _OFTEN_ONE else joined
     return ACTIVITIES.conform(pd.DataFrame(columns, copy=False))
 
 
@@ -127,11 +126,11 @@ def _only_process(database: Database) -> int:
 
 
 def read_launches(database: Database) -> pd.DataFrame:
-    """The API calls that started the recorded activities, see ``tcprof.frames.LAUNCHES``."""
+    """The API calls that started the recorded activities, see ``tcprof.frames.API_CALLS``."""
     calls = schema.API_CALLS
     started = _correlations(database)
     if not database.has(calls) or started is None:
-        return LAUNCHES.empty()
+        return API_CALLS.empty()
     found = database.read(
         Query(
             calls,
@@ -147,13 +146,13 @@ def read_launches(database: Database) -> pd.DataFrame:
     outer = ~pd.Series(process << 39 | correlation[order]).duplicated().to_numpy()
     order, process = order[outer], process[outer]
     columns = {
-        "process": hold_once(process),
-        "thread": hold_once(thread[order] & 0xFFFFFF),
+        "process": broadcast_if_constant(process),
+        "thread": broadcast_if_constant(thread[order] & 0xFFFFFF),
         "correlation": correlation[order],
         "start_ns": start[order],
         "returned_ns": np.where(end < start, np.nan, end)[order],
     }
-    return LAUNCHES.conform(pd.DataFrame(columns, copy=False))
+    return API_CALLS.conform(pd.DataFrame(columns, copy=False))
 
 
 def read_waits(database: Database) -> pd.DataFrame:

@@ -23,11 +23,11 @@ from sqlalchemy.dialects import sqlite
 
 from tcprof.arrays import Ints
 from tcprof.errors import EXPORT_AGAIN, InputError
-from tcprof.sources.nsys_sqlite import schema
-from tcprof.sources.nsys_sqlite.opening import OpenedExport, decode
+from tcprof.nsys import schema
+from tcprof.nsys.opening import OpenedExport, decode
+from tcprof.nsys.schema import STRINGS, Limits
 from tcprof.sources.nsys_sqlite.query import LONGEST_TEXT, UNKNOWN, Query
-from tcprof.sources.nsys_sqlite.schema import STRINGS, Limits
-from tcprof.sources.source import Wrong
+from tcprof.sources.source import InvalidValues
 
 READ_AT_ONCE = 65_536
 ROWS_OF_PART = 2_000_000  # of a table that is read by several threads
@@ -65,7 +65,7 @@ class Database:
         self._file = OpenedExport(path, schema.metadata.tables)
         if self._file.is_small:
             self._file.check(*self._file.columns)  # at once: each connection takes longer than such a check
-        self._wrong: dict[tuple[str, str], Wrong] = {}
+        self._wrong: dict[tuple[str, str], InvalidValues] = {}
         self._times = schema.TIME
         self.durations: Ints = self.read(Query(schema.CAPTURE, required=("duration",)))["duration"]
         if len(self.durations):  # all times are bounded by it
@@ -93,7 +93,6 @@ class Database:
         """What a function makes of the rows of a big table, some ten thousand at a time.
 
         Args:
-            query: What is read.
             take: Gets the columns of some rows, and must not keep anything beside what it returns.
 
         Raises:
@@ -171,9 +170,9 @@ class Database:
         """Note something wrong, see ``Wrong``; what is read again is not counted again."""
         place = f"{table.name}.{column}"
         if count > getattr(self._wrong.get((place, what)), "count", 0):
-            self._wrong[place, what] = Wrong(place, what, count, kept)
+            self._wrong[place, what] = InvalidValues(place, what, count, kept)
 
-    def wrong(self) -> tuple[Wrong, ...]:
+    def wrong(self) -> tuple[InvalidValues, ...]:
         """What has been found to be wrong, in order of places."""
         return tuple(self._wrong[key] for key in sorted(self._wrong))
 

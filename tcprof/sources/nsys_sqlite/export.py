@@ -2,7 +2,9 @@
 
 import os
 import re
+import sqlite3
 from collections.abc import Iterable
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -10,23 +12,29 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from sqlalchemy import Table
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.schema import CreateTable, DropTable
 
-from tcprof.frames import DIAGNOSTICS, GPUS, SAMPLE_METRICS
-from tcprof.sources.nsys_sqlite import schema
+from tcprof.errors import InputError, OutputError
+from tcprof.frames import DIAGNOSTICS, GPUS, SAMPLE_METRICS, UNPROFILED
+from tcprof.nsys import schema
+from tcprof.nsys.export import find_export, read_tables
+from tcprof.nsys.locate import find_nsys
+from tcprof.nsys.report import EXPORT_SUFFIX, REPORT_MAGIC, REPORT_SUFFIXES, SQLITE_MAGIC, STREAM_SUFFIX
+from tcprof.redaction.messages import without_private
 from tcprof.sources.nsys_sqlite.activities import count_lost_launches, read_activities, read_launches, read_waits
-from tcprof.sources.nsys_sqlite.alone import read_alone
 from tcprof.sources.nsys_sqlite.database import Columns, Database, texts
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 from tcprof.sources.nsys_sqlite.ranges import read_ranges
-from tcprof.sources.nsys_sqlite.redaction.messages import without_private
 from tcprof.sources.nsys_sqlite.samples import read_samples
-from tcprof.sources.source import Recording, Samples, Wrong
+from tcprof.sources.source import InvalidValues, Recording, Samples, SourceType
 
 HIGHEST_KILOHERTZ = 1e7  # a clock below this is in kHz, as old exports have it
 LONGEST_MESSAGE = 4096  # bytes: what nsys says in one has some hundred
 LONGEST_VALUE = 4096  # bytes: what is read is short, and of the rest some is of any length
 _GPU_TEXTS = ("name", "chipName")
 _GPU_FACTS = ("smCount", "clockRate", "totalMemory", "memoryBandwidth")
+_UNPROFILED = {"process": "process", "training": "training", "start": "start_ns", "end": "end_ns"}
 _CUDA_GPU_FACTS = ("numMultiprocessors", "coreClockRate", "totalMemory", "globalMemoryBandwidth")
 
 
@@ -91,8 +99,8 @@ class NsysExport:
         """The NVTX ranges, see ``tcprof.frames.NVTX_RANGES``."""
         return read_ranges(self._database, self._duration)
 
-    def launches(self) -> pd.DataFrame:
-        """The API calls that started work on a GPU, see ``tcprof.frames.LAUNCHES``."""
+    def api_calls(self) -> pd.DataFrame:
+        """The API calls that started work on a GPU, see ``tcprof.frames.API_CALLS``."""
         return read_launches(self._database)
 
     def waits(self) -> pd.DataFrame:
@@ -127,11 +135,13 @@ class NsysExport:
         known = {"severity": severities, "text": shown[which]}
         return DIAGNOSTICS.conform(pd.DataFrame(known, dtype=object))
 
-    def alone(self) -> pd.DataFrame:
-        """The steps of a run without a profiler, see ``tcprof.frames.ALONE``."""
-        return read_alone(self._database)
+    def unprofiled(self) -> pd.DataFrame:
+        """The steps of a run without a profiler, see ``tcprof.frames.UNPROFILED``; none where there was no such run."""
+        rows = self._database.read(Query(schema.UNPROFILED, required=tuple(_UNPROFILED)))
+        columns = {ours: rows[theirs] for theirs, ours in _UNPROFILED.items()}
+        return UNPROFILED.conform(pd.DataFrame(columns | {"training": columns["training"] != 0}))
 
-    def wrong(self) -> tuple[Wrong, ...]:
+    def wrong(self) -> tuple[InvalidValues, ...]:
         """What was found to be wrong in all that has been read so far: it is not in the frames."""
         return self._database.wrong()
 
@@ -175,3 +185,47 @@ def _frequency(text: str) -> float:
 def _driver_version(text: str) -> str:
     """A driver's version; exports until 2022 leave out the dots: 5358605 is 535.86.05."""
     return f"{text[:3]}.{text[3:5]}.{text[5:]}" if re.fullmatch(r"[0-9]{7}", text) else text
+
+
+def write_unprofiled(export: Path, steps: pd.DataFrame) -> None:
+    """Adds the steps to an export, which tcprof has made.
+
+    Args:
+        steps: See ``tcprof.frames.UNPROFILED``.
+
+    Raises:
+        OutputError: If it cannot be written.
+    """
+    create, drop = (
+        str(each.compile(dialect=sqlite.dialect()))
+        for each in (CreateTable(schema.UNPROFILED), DropTable(schema.UNPROFILED, if_exists=True))
+    )
+    rows = steps[list(_UNPROFILED.values())].astype("int64").to_numpy().tolist()
+    try:
+        with closing(sqlite3.connect(export)) as connection, connection:
+            connection.execute(drop)
+            connection.execute(create)
+            connection.executemany(str(schema.UNPROFILED.insert().compile(dialect=sqlite.dialect())), rows)
+    except sqlite3.Error as error:
+        raise OutputError(f"{export} cannot be written: {error}.", hint="Its figures are as they were.") from error
+
+
+def _recognizes(path: Path, header: bytes) -> bool:
+    """By name too: a damaged file has no header, and a report that is gone may have left its export."""
+    if path.suffix in (*REPORT_SUFFIXES, STREAM_SUFFIX) or header.startswith(REPORT_MAGIC):
+        return True
+    if not header.startswith(SQLITE_MAGIC):  # zeros: an export that was interrupted
+        return bool(header) and (path.suffix == EXPORT_SUFFIX or not header.strip(b"\0"))
+    try:
+        return "StringIds" in read_tables(path)
+    except InputError:
+        return True  # damaged: whoever opens it reports how
+
+
+NSYS = SourceType(
+    "reports and SQLite exports of Nsight Systems",
+    suffixes=(*REPORT_SUFFIXES, EXPORT_SUFFIX),
+    magic=(REPORT_MAGIC, SQLITE_MAGIC),
+    recognizes=_recognizes,
+    open=lambda path: NsysExport(find_export(path, find_nsys)),
+)

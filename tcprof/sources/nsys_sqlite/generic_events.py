@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tcprof.arrays import Ints
-from tcprof.sources.nsys_sqlite import schema
+from tcprof.nsys import schema
 from tcprof.sources.nsys_sqlite.database import Database, texts
 from tcprof.sources.nsys_sqlite.query import Query
 from tcprof.sources.nsys_sqlite.readings import Readings, Wanted, columns_of, make_reading

@@ -7,7 +7,7 @@ import numpy as np
 
 from tcprof.arrays import Ints
 from tcprof.chips import Metric
-from tcprof.sources.nsys_sqlite import schema
+from tcprof.nsys import schema
 from tcprof.sources.nsys_sqlite.database import Columns, Database, texts
 from tcprof.sources.nsys_sqlite.query import Query
 from tcprof.sources.nsys_sqlite.readings import Readings, Wanted, columns_of, make_reading, unwrap

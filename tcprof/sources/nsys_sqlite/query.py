@@ -28,7 +28,7 @@ from sqlalchemy import (
     true,
 )
 
-from tcprof.sources.nsys_sqlite.schema import Limits
+from tcprof.nsys.schema import Limits
 
 UNKNOWN = -1  # in place of NULL where an id or a count is read as an integer
 LONGEST_TEXT = 65_536  # bytes: names of kernels have some ten thousand at most

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tcprof.arrays import Bools, Ints, hold_once
+from tcprof.arrays import Bools, Ints, broadcast_if_constant
 from tcprof.frames import NVTX_RANGES, OPS_DOMAIN
-from tcprof.sources.nsys_sqlite import schema
+from tcprof.nsys import schema
 from tcprof.sources.nsys_sqlite.database import UNNAMED, Database, distinct_pairs, texts
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 from tcprof.sources.source import UNNAMED_DOMAIN
@@ -37,8 +37,8 @@ def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
     return NVTX_RANGES.conform(
         pd.DataFrame(
             {
-                "process": hold_once(process),
-                "thread": hold_once(thread & 0xFFFFFF),
+                "process": broadcast_if_constant(process),
+                "thread": broadcast_if_constant(thread & 0xFFFFFF),
                 "domain": _set_apart(_domains(database, process, found["domainId"]), ops.is_op),
                 "name": ops.name,
                 "start_ns": start,

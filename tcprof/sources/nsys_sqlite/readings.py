@@ -10,7 +10,7 @@ from sqlalchemy import Table
 from tcprof.arrays import Ints
 from tcprof.chips import Chip, Metric, find_chip
 from tcprof.frames import FROM_COUNTS
-from tcprof.sources.nsys_sqlite import schema
+from tcprof.nsys import schema
 from tcprof.sources.nsys_sqlite.database import Database
 
 HIGHEST_CLOCK_HZ = 10**10  # no chip comes near
@@ -81,11 +81,6 @@ def make_reading(database: Database, table: Table, column: str, metric: Metric, 
 
     Args:
         database: Is told what is left out.
-        table: Where they were read.
-        column: The column that they fill.
-        metric: The metric.
-        times: Their times.
-        values: As recorded.
     """
     counts = unwrap(values)
     most, words = _most(column)

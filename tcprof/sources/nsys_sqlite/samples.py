@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from tcprof.arrays import Floats, Ints, hold_once
+from tcprof.arrays import Floats, Ints, broadcast_if_constant
 from tcprof.chips import PIPES_PER_SM
 from tcprof.frames import FROM_COUNTS, SAMPLES
-from tcprof.sources.nsys_sqlite import schema
+from tcprof.nsys import schema
 from tcprof.sources.nsys_sqlite.database import Database
 from tcprof.sources.nsys_sqlite.generic_events import read_events
 from tcprof.sources.nsys_sqlite.gpu_metrics import read_table
@@ -45,7 +45,6 @@ def read_samples(database: Database, gpus: pd.DataFrame, metrics: Iterable[str])
     """The samples of all GPUs.
 
     Args:
-        database: The export.
         gpus: See ``tcprof.frames.GPUS``: the chip determines the metrics' names, the number of SMs what a
             cycle is worth.
         metrics: Columns of ``SAMPLES`` to read; the others are left unknown, which saves time on large recordings.
@@ -145,7 +144,7 @@ def _sample_columns(
     following = np.searchsorted(lost[1], start, side="right")  # the first stretch that ends after a sample begins
     keep = np.append(lost[0], schema.ANY.high)[following] >= end
     everything: dict[str, Ints | Floats] = {
-        "gpu": hold_once(np.full(len(start), gpu)),
+        "gpu": broadcast_if_constant(np.full(len(start), gpu)),
         "start_ns": start,
         "end_ns": end,
         **columns,

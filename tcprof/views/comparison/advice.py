@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from tcprof import units
 from tcprof.comparison import Comparison
-from tcprof.findings.advice.compared import ComparedAdvice, describe_won
-from tcprof.views.cells import word_cell
-from tcprof.views.document import Heading, Notes, Row, Section, Table
+from tcprof.findings.compared.advice import ComparedAdvice, describe_won
+from tcprof.views.document import Notes, Section
+from tcprof.views.tables import Heading, Row, Table, word_cell
 
 _HEADINGS = (
     Heading("finding", words=True),
@@ -25,11 +25,7 @@ def view_advice(
     """The advice on the baseline and whether it is gone, and what is new; nothing where there is none.
 
     Args:
-        comparison: The comparison.
-        advice: Compared advice of all GPUs.
-        gpu: The GPU.
         number: Number of the side among those compared with the baseline.
-        of_side: What the caption ends with.
     """
     rows = tuple(
         Row(each.rule, tuple(map(word_cell, (each.sentence, each.predicted or units.UNKNOWN, each.now))))

@@ -20,7 +20,6 @@ def list_commands(sides: Sequence[ShownSide], reports: Sequence[Sequence[str]], 
     """The reports that are not there yet, and the comparisons with each other side as the baseline.
 
     Args:
-        sides: All sides, the baseline first.
         reports: For each side and recording of it the link to its report; empty where there is none.
         choosable: Whether the page has these comparisons itself.
     """

@@ -6,22 +6,21 @@ from functools import partial
 from tcprof.analysis.kernels.roofline import has_bytes
 from tcprof.comparison import Comparison
 from tcprof.comparison.comparison import MEASURED
-from tcprof.comparison.kernels.waterfall import TENSOR_ACTIVE, TIME
 from tcprof.comparison.side import gpu_models
-from tcprof.findings.advice.compared import compare_advice
+from tcprof.comparison.typical_step import has_steps
+from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME
+from tcprof.findings.compared.advice import compare_advice
 from tcprof.findings.compared.rows import iteration_name
 from tcprof.views.comparison.advice import view_advice
 from tcprof.views.comparison.kernels import MOST_KERNELS, describe_kernels, list_kernel_changes
 from tcprof.views.comparison.modules import MEANING, list_module_changes
 from tcprof.views.comparison.quantities import list_quantities
 from tcprof.views.comparison.ranges import NOTE, list_range_changes
-from tcprof.views.comparison.roofline_figure import MOST_MOVED, figure_moved, list_moved
+from tcprof.views.comparison.roofline import MOST_MOVED, figure_moved, list_moved
 from tcprof.views.comparison.series import BETTER_COLOR, WORSE_COLOR
 from tcprof.views.comparison.sides import shared_gpus, title_of
-from tcprof.views.comparison.typical_step import has_steps
-from tcprof.views.comparison.typical_step_figure import MOST_JOINED, figure_typical_step
-from tcprof.views.comparison.waterfall import list_parts
-from tcprof.views.comparison.waterfall_figure import figure_waterfall
+from tcprof.views.comparison.typical_step import MOST_JOINED, figure_typical_step
+from tcprof.views.comparison.waterfall import figure_waterfall, list_parts
 from tcprof.views.document import Figure, Notes, Part, Section
 from tcprof.views.paths import MOST_ROWS
 from tcprof.views.recording.facts import gpu_title_of_several
@@ -65,7 +64,6 @@ def list_details(comparison: Comparison, number: int, name: str = "") -> tuple[P
     """What is said of one side against the baseline.
 
     Args:
-        comparison: The comparison.
         number: Number of the side among those compared with the baseline.
         name: Its name, where there are others.
     """

@@ -7,29 +7,29 @@ from typing import Any
 import pandas as pd
 
 from tcprof.comparison import Comparison
-from tcprof.comparison.gate.judgements import Judgement
+from tcprof.comparison.gate.judge import Gate, Judgement
 from tcprof.comparison.statistics.rows import MEAN, MEDIAN
-from tcprof.findings.advice.compared import ComparedAdvice, compare_advice, describe_compared
 from tcprof.findings.compared import ComparedFindings
+from tcprof.findings.compared.advice import ComparedAdvice, compare_advice, describe_compared
 from tcprof.findings.compared.rows import list_gpus
-from tcprof.views.choices import ROWS_SHOWN
+from tcprof.views import ROWS_SHOWN
 from tcprof.views.comparison.kernels import list_kernel_changes
 from tcprof.views.comparison.modules import list_module_changes
 from tcprof.views.comparison.quantities import list_quantities
 from tcprof.views.comparison.ranges import list_range_changes
 from tcprof.views.comparison.sides import describe_left_out, describe_recordings, list_sides, name_sides
 from tcprof.views.comparison.waterfall import list_parts
-from tcprof.views.document import Document, Notes, Table
+from tcprof.views.document import Document, Notes
 from tcprof.views.gate import view_gate
 from tcprof.views.recording.facts import gpu_title_of_several, recording_data
+from tcprof.views.tables import Table
 
 
 def view_comparison(
     comparisons: Sequence[Comparison],
     findings: Sequence[ComparedFindings],
     rows: Sequence[pd.DataFrame] | None = None,
-    judged: Sequence[Judgement] = (),
-    strict: bool = False,
+    gate: Gate | None = None,
     limit: int | None = None,
 ) -> Document:
     """What is said of comparisons with one baseline.
@@ -38,12 +38,12 @@ def view_comparison(
         comparisons: The comparisons: of one all tables are shown, of several one row a side.
         findings: What each says, see ``tcprof.findings.compared``.
         rows: Rows of each that were asked for; None for all.
-        judged: A gate's judgements, where there is one comparison.
-        strict: Whether an inconclusive condition fails.
+        gate: A gate, where there is one comparison.
         limit: Kernels to list; None for all.
     """
     rows = [each.rows for each in comparisons] if rows is None else rows
     advice = [compare_advice(each) for each in comparisons]
+    judged = gate.judgements if gate else ()
     data = [_data(*each, judged) for each in zip(comparisons, findings, rows, advice, strict=True)]
     base = tuple(describe_left_out([side for _, side in name_sides(comparisons)]))
     tables = list_sides(comparisons) if len(comparisons) > 1 else _list_all(comparisons[0], rows[0], limit)
@@ -58,7 +58,7 @@ def view_comparison(
         base=base,
         data=data[0] if len(data) == 1 else {"comparisons": data},
         rows=_merge(comparisons, rows),
-        gate=view_gate(judged, strict) if judged else None,
+        gate=view_gate(gate) if gate else None,
         title=title_sides(comparisons),
     )
 

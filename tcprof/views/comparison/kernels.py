@@ -6,15 +6,14 @@ from typing import Any
 from tcprof import units
 from tcprof.analysis.kernels.names import short_name
 from tcprof.comparison import Comparison
-from tcprof.comparison.kernels.waterfall import part_of_kernel
+from tcprof.comparison.waterfall import part_of_kernel
 from tcprof.findings.compared.rows import iteration_name
 from tcprof.frames import KERNEL_CHANGES
 from tcprof.untrusted import one_line
-from tcprof.views.cells import heading, number_cell, sort_key, word_cell
 from tcprof.views.comparison.waterfall import part_label
-from tcprof.views.document import BECAME, Cell, Heading, Row, Table
 from tcprof.views.paths import LONGEST_NAME
 from tcprof.views.recording.kernels import SHORT_NAME, fitted_cell
+from tcprof.views.tables import BECAME, Cell, Heading, Row, Table, heading, number_cell, sort_key, word_cell
 
 MOST_KERNELS = 500
 _LONGEST_FILE = 80
@@ -46,8 +45,6 @@ def list_kernel_changes(
     """The kernels that were matched, renamed, are new or gone, those whose time per iteration changed most first.
 
     Args:
-        comparison: The comparison.
-        gpu: The GPU.
         most: Kernels to show; None for all.
         number: Number of the side among those compared with the baseline.
         caption: What it holds, for those who see it alone.

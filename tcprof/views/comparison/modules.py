@@ -11,11 +11,10 @@ from tcprof.findings.compared.rows import iteration_name
 from tcprof.findings.modules import are_resolved
 from tcprof.frames import MODULE_CHANGES
 from tcprof.untrusted import one_line
-from tcprof.views.cells import heading, number_cell, sort_key, word_cell
 from tcprof.views.comparison.quantities import format_p
-from tcprof.views.document import Cell, Heading, Row, Table
 from tcprof.views.paths import LONGEST_NAME, keep_largest
 from tcprof.views.recording.modules import ALL_KERNELS
+from tcprof.views.tables import Cell, Heading, Row, Table, heading, number_cell, sort_key, word_cell
 
 MOST_MODULES = 20
 _LEFT_OUT = "more modules are not in this table: those whose time changed least. JSON has all of them."
@@ -45,8 +44,6 @@ def list_module_changes(
     """The modules whose time per iteration changed most, each with what it lies in.
 
     Args:
-        comparison: The comparison.
-        gpu: The GPU.
         most: Modules to show; None for all.
         number: Number of the side among those compared with the baseline.
         caption: What it holds, for those who see it alone.

@@ -7,7 +7,7 @@ from functools import partial
 from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.comparison.baselines import put_first
-from tcprof.comparison.gate.judgements import Judgement
+from tcprof.comparison.gate.judge import Gate
 from tcprof.findings import describe_folding, describe_kernel_order, describe_warm_up
 from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.finding import Finding, Severity, texts_of
@@ -15,13 +15,13 @@ from tcprof.untrusted import one_line
 from tcprof.views.comparison.commands import list_commands
 from tcprof.views.comparison.details import list_details
 from tcprof.views.comparison.document import name_findings, title_sides
-from tcprof.views.comparison.iterations_figure import figure_iterations, figure_small_multiples
+from tcprof.views.comparison.iterations import figure_iterations, figure_small_multiples
 from tcprof.views.comparison.series import MOST_POINTS, ShownSide, shown_sides
 from tcprof.views.comparison.sides import compare_provenance, list_noise, list_sides, shared_gpus
-from tcprof.views.document import Document, Figure, Notes, Part, Section, Table
+from tcprof.views.document import Document, Figure, Notes, Part, Section, Summary
 from tcprof.views.gate import GateView, view_gate
-from tcprof.views.glance import Summary
 from tcprof.views.recording.facts import SOURCE_NOTES, WINDOW_MEANINGS, gpu_title_of_several, name_gpus
+from tcprof.views.tables import Table
 
 WARNINGS, LINKED = "warnings", "linked"  # roles of notes: a list of warnings, and a link to the section of that role
 HARD = "differs"  # the section on what makes the sides hard to compare
@@ -62,8 +62,7 @@ class ComparedSide(Section):
 def view_comparison_page(
     comparisons: Sequence[Comparison],
     findings: Sequence[ComparedFindings],
-    judged: Sequence[Judgement] = (),
-    strict: bool = False,
+    gate: Gate | None = None,
     title: str = "",
     reports: Sequence[Sequence[str]] = (),
     place: int = 0,
@@ -72,10 +71,8 @@ def view_comparison_page(
     """What the page of comparisons with one baseline says.
 
     Args:
-        comparisons: The comparisons.
         findings: What each says, see ``tcprof.findings.compared``.
-        judged: A gate's judgements, where there is one comparison; of the sides as they were given.
-        strict: Whether an inconclusive condition fails.
+        gate: A gate, where there is one comparison; of the sides as they were given.
         title: Its title; empty for the names of the sides.
         reports: For each side and each of its recordings the link to its report, empty for none; empty if all are.
         place: The place of the baseline among the sides as they were given, see ``tcprof.comparison.baselines``.
@@ -103,18 +100,18 @@ def view_comparison_page(
             _view_provenance(sides),
         ),
         faults=faults,
-        gate=_view_gate(judged, strict, comparisons, place) if judged else None,
+        gate=_view_gate(gate, comparisons, place) if gate else None,
         title=one_line(title or title_sides(comparisons), _LONGEST_TITLE),
     )
 
 
-def _view_gate(judged: Sequence[Judgement], strict: bool, comparisons: Sequence[Comparison], place: int) -> GateView:
+def _view_gate(gate: Gate, comparisons: Sequence[Comparison], place: int) -> GateView:
     """What the gate says, and with another baseline that it judged otherwise."""
-    gate = view_gate(judged, strict)
+    view = view_gate(gate)
     if not place:
-        return gate
+        return view
     judged_with = one_line(comparisons[place - 1].new.name, _LONGEST_FILE)
-    return replace(gate, advice=(f"It was judged with {judged_with} as the baseline.", *gate.advice))
+    return replace(view, advice=(f"It was judged with {judged_with} as the baseline.", *view.advice))
 
 
 def _summaries(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings]) -> list[Summary]:

@@ -12,8 +12,7 @@ from tcprof.comparison.statistics.rows import of_means
 from tcprof.findings.compared.rows import Row as ComparedRow
 from tcprof.findings.compared.rows import find_row, is_shown, iteration_name, mean_differs
 from tcprof.frames import COMPARISON, LISTED_QUANTITIES, Quantity
-from tcprof.views.cells import sort_key, word_cell
-from tcprof.views.document import Cell, Heading, Row, Strip, Table
+from tcprof.views.tables import Cell, Heading, Row, Strip, Table, sort_key, word_cell
 
 _STRIP_RATIO, _STRIP_POINTS = 4.0, 25.0  # at the ends of a strip
 SCALE = (
@@ -34,9 +33,6 @@ def list_quantities(comparison: Comparison, gpu: int, title: str = "", number: i
     """The iterations' quantities: both values, the change with its interval, p and the verdict.
 
     Args:
-        comparison: The comparison.
-        gpu: The GPU.
-        title: The heading above the table.
         number: Number of the side among those compared with the baseline.
         caption: What it holds, for those who see it alone.
     """

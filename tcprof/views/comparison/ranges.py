@@ -10,10 +10,9 @@ from tcprof.comparison import Comparison
 from tcprof.comparison.statistics.verdicts import HIGHER, INCONCLUSIVE, LOWER
 from tcprof.findings.compared.rows import Row as ComparedRow
 from tcprof.frames import HEADLINE, LISTED_QUANTITIES, Quantity
-from tcprof.views.cells import heading, sort_key
 from tcprof.views.comparison.quantities import change_cell, side_cell, tone_of
-from tcprof.views.document import Cell, Heading, Table
 from tcprof.views.paths import LEFT_OUT, keep_longest, path_rows
+from tcprof.views.tables import Cell, Heading, Table, heading, sort_key
 
 MEAN_ALONE = "m"  # marks a change that the mean alone shows
 NOTE = (
@@ -33,9 +32,7 @@ def list_range_changes(
     """The change of each quantity that is known of a range of a GPU; where space is scarce only time and Tensor Active.
 
     Args:
-        comparison: What the rows belong to.
         rows: Rows of ``comparison.rows`` to list.
-        gpu: The GPU.
         most: Ranges to show, those that took longest; None for all.
         number: Number of the side among those compared with the baseline.
         caption: What it holds, for those who see it alone.

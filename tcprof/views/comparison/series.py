@@ -11,7 +11,7 @@ from tcprof.arrays import Bools, Floats
 from tcprof.comparison import Comparison, Side
 from tcprof.findings.compared.rows import find_row, iteration_name, side_names, time_row
 from tcprof.frames import HEADLINE, quantity_of
-from tcprof.views.figures.lanes import label
+from tcprof.views.figures.plain import label
 
 # Distinct for the colour-blind, and read on white and on black; the first is the baseline. Symbols differ too, and none
 # is orange, which is Tensor Active.
@@ -158,10 +158,6 @@ def list_panels(comparisons: Sequence[Comparison], gpu: int) -> list[Panel]:
     """Time and Tensor Active of the iterations of all sides that have them in common with the baseline.
 
     Without iterations there is nothing, and without Tensor Active only time.
-
-    Args:
-        comparisons: Comparisons with one baseline.
-        gpu: The GPU.
     """
     found = [each for each in comparisons if each.iteration_path]
     if not found:

@@ -15,9 +15,8 @@ from tcprof.findings.compared.rows import (
 )
 from tcprof.frames import HEADLINE, NOISE_FLOOR, quantity_of
 from tcprof.untrusted import one_line
-from tcprof.views.cells import heading, number_cell, sort_key, word_cell
 from tcprof.views.comparison.quantities import change_cell, side_cell
-from tcprof.views.document import Cell, Facts, Heading, Row, Table
+from tcprof.views.document import Facts
 from tcprof.views.recording.facts import (
     describe_recording,
     describe_source,
@@ -25,6 +24,7 @@ from tcprof.views.recording.facts import (
     gpu_title_of_several,
     list_provenance,
 )
+from tcprof.views.tables import Cell, Heading, Row, Table, heading, number_cell, sort_key, word_cell
 
 _SHARE = quantity_of("tensor_kernel_share_pct")
 _NONE = Cell("")

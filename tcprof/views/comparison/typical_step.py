@@ -1,170 +1,207 @@
-"""A typical iteration of a side, from its first activity on the GPU on: its ranges, its work, and its Tensor Active."""
+"""A typical step of both sides on one axis of time: Tensor Active, and between the lanes what belongs together."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis import Analysis
-from tcprof.analysis.intervals import run_starts
-from tcprof.analysis.paths import SEPARATOR
-from tcprof.analysis.timeline import classes_of_activities
-from tcprof.arrays import Floats, Ints
+from tcprof import units
+from tcprof.analysis.kernels.names import short_name
+from tcprof.analysis.time.timeline import TIME_CLASSES
 from tcprof.comparison import Comparison
-from tcprof.comparison.kernels.slots import NONE
-from tcprof.views.figures.envelope import compute_envelope, step_points
+from tcprof.comparison.matching.slots import NONE
+from tcprof.comparison.typical_step import TypicalStep, find_steps, join_work, merge_work
+from tcprof.comparison.waterfall import part_of_kernel
+from tcprof.findings.compared.rows import iteration_name, side_names
+from tcprof.findings.words import class_title
+from tcprof.views.comparison.series import LONGEST_NAME, RECEDED, SIDE_COLORS
+from tcprof.views.comparison.waterfall import part_label
+from tcprof.views.figures.curves import tensor_axis
+from tcprof.views.figures.lanes import BAR_OUTLINE, BAR_TEXT, scale_colors
+from tcprof.views.figures.plain import GRID, PlotlyFigure, base_layout, label, unit_ticks
+from tcprof.views.figures.time_classes import CLASS_COLORS
 
-_DEPTHS, _BARS, _BINS = 2, 1200, 1000
-
-
-@dataclass(frozen=True)
-class TypicalStep:
-    """An iteration of one side on one GPU; all times are ns from its first activity.
-
-    Attributes:
-        number: Number of the iteration.
-        length_ns: From its first activity to its last.
-        ranges: The ranges within it: ``path`` within the iteration, ``name``, ``depth`` from 1 on, ``start_ns``,
-            ``end_ns`` and ``tensor_active_mean_pct``.
-        work: Its activities: ``name``, ``time_class``, ``start_ns``, ``end_ns``, ``row``, that of the kernel changes
-            or -1, and ``nth``, which launch of that row it is.
-        curve: Seconds and percent of its samples of Tensor Active, as points of steps.
-    """
-
-    number: int
-    length_ns: int
-    ranges: pd.DataFrame
-    work: pd.DataFrame
-    curve: tuple[Floats, Floats]
+MOST_JOINED = 60
+_NO_KERNEL = "no kernel"  # is no part, and so recedes where one is chosen
+_CURVE, _TITLE, _LANE, _GAP, _BETWEEN, _TOP, _BOTTOM = 130, 24, 22, 3, 56, 44, 46  # pixels
+_BAND, _JOINED = "rgba(128,128,128,0.16)", "rgba(128,128,128,0.30)"
 
 
-def find_steps(comparison: Comparison, gpu: int) -> tuple[TypicalStep, TypicalStep] | None:
-    """The iteration of each side whose GPU window is the median; nothing where a side has none with work on the GPU.
+def figure_typical_step(comparison: Comparison, gpu: int, table: str = "") -> PlotlyFigure:
+    """An iteration of each side whose GPU window is the median, both from 0.
+
+    Above, Tensor Active of both; below, the baseline's ranges and work, then the other side's work and ranges. Between
+    them bands join ranges of one path, and launches of matched kernels.
 
     Args:
-        comparison: The comparison.
-        gpu: The GPU.
+        table: The table on a page whose rows a click on a kernel chooses; empty for none.
     """
-    if not has_steps(comparison, gpu):
-        return None
-    matched = (comparison.base, comparison.matching.base_row), (comparison.new, comparison.matching.new_row)
-    base, new = (_find_step(side.typical, gpu, row) for side, row in matched)
-    return base, new
+    steps, figure = find_steps(comparison, gpu), PlotlyFigure()
+    if steps is None:
+        return figure.update_layout(**base_layout(100))
+    lanes = [int(step.ranges["depth"].max()) if len(step.ranges) else 0 for step in steps]
+    rows = (lanes[0] + lanes[1] + 2) * (_LANE + _GAP) + _BETWEEN + 2 * _TITLE
+    curve = _CURVE + _TITLE if any(len(step.curve[0]) for step in steps) else 0
+    _add_curves(figure, comparison, steps)
+    base_row = _TITLE + lanes[0] * (_LANE + _GAP)
+    new_row = base_row + _LANE + _BETWEEN
+    _add_joints(figure, steps, base_row + _LANE, new_row)
+    _add_work(figure, comparison, steps, (base_row, new_row), table)
+    _add_ranges(figure, steps[0], _TITLE)
+    _add_ranges(figure, steps[1], new_row + _LANE + _GAP)
+    bottom = new_row + (lanes[1] + 1) * (_LANE + _GAP) + _TITLE
+    for step, name, y in zip(steps, side_names(comparison), (_TITLE, bottom), strict=True):
+        text = f"<b>{label(name, LONGEST_NAME)}</b>: {_title(comparison, step)}"
+        figure.add_annotation(text=text, **_at(0, y, "y2"), yanchor="bottom")
+    if curve:
+        figure.add_annotation(
+            text="Tensor Active", **_at(0, 1 - _TITLE / (curve + rows), "paper"), yanchor="bottom", yshift=4
+        )
+    return figure.update_layout(**_layout(steps, curve, rows))
 
 
-def has_steps(comparison: Comparison, gpu: int) -> bool:
-    """Whether each side has an iteration with work on the GPU.
-
-    Args:
-        comparison: The comparison.
-        gpu: The GPU.
-    """
-    sides = comparison.base, comparison.new
-    return bool(comparison.iteration_path) and all(len(_list_steady(side.typical, gpu)) for side in sides)
+def _title(comparison: Comparison, step: TypicalStep) -> str:
+    """Which iteration it is, and how long: "step 5, 10.4 ms"."""
+    return f"{label(iteration_name(comparison), LONGEST_NAME)} {step.number}, {units.format_ns(step.length_ns)}"
 
 
-def _list_steady(analysis: Analysis, gpu: int) -> pd.DataFrame:
-    """The iterations with work on the GPU, without warm-up."""
-    iterations = analysis.iterations
-    return iterations[(iterations["gpu"] == gpu) & ~iterations["warm_up"] & (iterations["gpu_window_ns"] > 0)]
+def _at(x: float, y: float, yref: str) -> dict[str, object]:
+    return {"xref": "paper", "x": x, "xanchor": "left", "yref": yref, "y": y, "showarrow": False, "borderpad": 0}
 
 
-def _find_step(analysis: Analysis, gpu: int, row: Ints) -> TypicalStep:
-    steady = _list_steady(analysis, gpu).sort_values("gpu_window_ns", kind="stable")
-    chosen = steady.iloc[(len(steady) - 1) // 2]
-    instances = analysis.instances[analysis.instances["gpu"] == gpu]
-    own = instances[instances["range"] == chosen["range"]].iloc[0]
-    start, end = int(own["gpu_start_ns"]), int(own["gpu_end_ns"])
-    return TypicalStep(
-        number=int(chosen["number"]),
-        length_ns=end - start,
-        ranges=_list_ranges(analysis, instances, own, str(chosen["path"])),
-        work=_list_work(analysis, gpu, row, start, end),
-        curve=_cut_curve(analysis, gpu, start, end),
+def _add_curves(figure: PlotlyFigure, comparison: Comparison, steps: tuple[TypicalStep, TypicalStep]) -> None:
+    for step, side, color in zip(steps, side_names(comparison), SIDE_COLORS, strict=False):
+        (x, y), name = step.curve, label(side, LONGEST_NAME)
+        figure.add_scatter(
+            x=x,
+            y=y,
+            mode="lines",
+            line={"color": color, "width": 1.8, "shape": "hv"},
+            name=name,
+            hovertemplate=f"<b>{name}</b><br>Tensor Active %{{y:.3~f}} %<br>at %{{x}}<extra></extra>",
+        )
+
+
+def _add_joints(figure: PlotlyFigure, steps: tuple[TypicalStep, TypicalStep], top: float, bottom: float) -> None:
+    """Bands from ranges and kernels of the baseline to the same ones of the other side."""
+    outer = [step.ranges[step.ranges["depth"] == 1] for step in steps]
+    outer = [ranges.assign(nth=ranges.groupby("path").cumcount()) for ranges in outer]
+    pairs = outer[0].merge(outer[1], on=["path", "nth"], suffixes=("_base", "_new"))
+    for joined, color, name in ((pairs, _BAND, "ranges"), (join_work(steps, MOST_JOINED), _JOINED, "matched kernels")):
+        corners = [joined[f"{side}_ns_{of}"] for side, of in (("start", "base"), ("end", "base"))]
+        corners += [joined[f"{side}_ns_{of}"] for side, of in (("end", "new"), ("start", "new"), ("start", "base"))]
+        x = np.column_stack([*corners, np.full(len(joined), np.nan)]).astype(np.float64) * 1e-9
+        y = np.tile([top, top, bottom, bottom, top, np.nan], len(joined))
+        shared = {"mode": "lines", "fill": "toself", "hoverinfo": "skip", "showlegend": False, "meta": {"role": "band"}}
+        figure.add_scatter(
+            x=x.ravel(), y=y, yaxis="y2", fillcolor=color, line={"width": 0.6, "color": color}, name=name, **shared
+        )
+
+
+def _add_work(
+    figure: PlotlyFigure,
+    comparison: Comparison,
+    steps: tuple[TypicalStep, TypicalStep],
+    rows: tuple[int, int],
+    table: str,
+) -> None:
+    """The work of both sides, a trace for each class."""
+    bars = []
+    for step, name, row in zip(steps, side_names(comparison), rows, strict=True):
+        bars.append(merge_work(step.work).assign(y=row + _LANE / 2, side=name))
+        idle = {"base": [0], "x": [step.length_ns * 1e-9], "y": [row + _LANE / 2], "width": _LANE}
+        color = {"color": CLASS_COLORS["idle"]}
+        figure.add_bar(**idle, orientation="h", yaxis="y2", marker=color, hoverinfo="skip", showlegend=False)
+    drawn = pd.concat(bars, ignore_index=True)
+    parts = [part_label(part_of_kernel(row)) for row in comparison.matching.changes.to_dict("records")]
+    for number, found in drawn.groupby("time_class"):
+        name = TIME_CLASSES[int(number)]
+        figure.add_bar(
+            **_bars(found),
+            name=class_title(name),
+            marker={"color": CLASS_COLORS[name], "line": {"width": 0}},
+            hovertext=[_describe_work(row, class_title(name)) for row in found.to_dict("records")],
+            unselected=RECEDED,
+            **({"customdata": _list_parts(found["rows"], parts), "meta": {"chooses": table}} if table else {}),
+        )
+
+
+def _list_parts(rows: Iterable[tuple[int, ...]], parts: list[str]) -> list[list[str]]:
+    """The parts of the change that each bar's kernels are in; copies are in none of these."""
+    return [[*dict.fromkeys(_NO_KERNEL if row == NONE else parts[row] for row in of_bar)] for of_bar in rows]
+
+
+def _describe_work(row: dict[str, object], title: str) -> str:
+    start, end = int(str(row["start_ns"])), int(str(row["end_ns"]))
+    name = label(short_name(str(row["name"])), 80)
+    head = name if row["count"] == 1 else f"{row['count']} short ones drawn as one, the first {name}"
+    side = label(str(row["side"]), LONGEST_NAME)
+    return f"<b>{head}</b><br>{side}, {title}<br>from {units.format_ns(start)}, for {units.format_ns(end - start)}"
+
+
+def _add_ranges(figure: PlotlyFigure, step: TypicalStep, top: int) -> None:
+    """The ranges of a side, coloured by their Tensor Active from 0 to 100 %."""
+    ranges = step.ranges
+    if ranges.empty:
+        return
+    active = ranges["tensor_active_mean_pct"].to_numpy(np.float64)
+    texts = [
+        f"<b>{label(path, 80)}</b><br>from {units.format_ns(start)}, for {units.format_ns(end - start)}<br>"
+        f"Tensor Active mean {units.format_pct(mean)}"
+        for path, start, end, mean in zip(ranges["path"], ranges["start_ns"], ranges["end_ns"], active, strict=True)
+    ]
+    figure.add_bar(
+        **_bars(ranges.assign(y=top + _LANE / 2 + (ranges["depth"] - 1) * (_LANE + _GAP))),
+        text=[label(name, 40) for name in ranges["name"]],
+        textposition="inside",
+        insidetextanchor="middle",
+        insidetextfont={"color": BAR_TEXT},
+        constraintext="inside",
+        textangle=0,
+        marker={"color": scale_colors(active), "line": {"width": 0.5, "color": BAR_OUTLINE}},
+        hovertext=texts,
+        name="ranges",
+        showlegend=False,
     )
 
 
-def _list_ranges(analysis: Analysis, instances: pd.DataFrame, own: pd.Series, path: str) -> pd.DataFrame:
-    """The uppermost ranges within the iteration that have work on the GPU."""
-    prefix = path + SEPARATOR
-    named = instances.join(analysis.paths[["path", "name"]], on="path_id")
-    named = named[named["path"].str.startswith(prefix) & named["gpu_start_ns"].notna()]
-    inside = named[(named["host_start_ns"] >= own["host_start_ns"]) & (named["host_end_ns"] <= own["host_end_ns"])]
-    within = inside["path"].str.slice(len(prefix))
-    found = inside.assign(
-        path=within,
-        depth=within.str.count(SEPARATOR) + 1,
-        start_ns=inside["gpu_start_ns"].astype(np.int64) - int(own["gpu_start_ns"]),
-        end_ns=inside["gpu_end_ns"].astype(np.int64) - int(own["gpu_start_ns"]),
+def _bars(rows: pd.DataFrame) -> dict[str, object]:
+    """Bars from start to end, at their place among the lanes."""
+    start, end = (rows[f"{side}_ns"].to_numpy(np.float64) * 1e-9 for side in ("start", "end"))
+    place = {"base": start.tolist(), "x": end - start, "y": rows["y"].to_numpy(np.float64), "width": _LANE}
+    return {**place, "orientation": "h", "yaxis": "y2", "hovertemplate": "%{hovertext}<extra></extra>"}
+
+
+def _layout(steps: Iterable[TypicalStep], curve: int, rows: int) -> dict[str, object]:
+    inner = curve + rows
+    highest = max(
+        (float(step.curve[1].max(initial=0.0, where=~np.isnan(step.curve[1]))) for step in steps), default=0.0
     )
-    columns = ["path", "name", "depth", "start_ns", "end_ns", "tensor_active_mean_pct"]
-    return found.loc[found["depth"] <= _DEPTHS, columns].sort_values("start_ns", kind="stable", ignore_index=True)
-
-
-def _list_work(analysis: Analysis, gpu: int, row: Ints, start: int, end: int) -> pd.DataFrame:
-    """What runs on the GPU meanwhile, in order of time."""
-    activities, launched = analysis.activities, analysis.launched
-    of_activity = np.full(len(activities), NONE, dtype=np.int64)
-    of_activity[launched["activity"].to_numpy()] = row
-    meanwhile = (activities["gpu"] == gpu) & (activities["start_ns"] < end) & (activities["end_ns"] > start)
-    found = pd.DataFrame(
-        {
-            "name": activities["name"].astype(object),
-            "time_class": classes_of_activities(activities, launched, analysis.kernels),
-            "start_ns": activities["start_ns"].clip(lower=start) - start,
-            "end_ns": activities["end_ns"].clip(upper=end) - start,
-            "row": of_activity,
-        }
-    )[meanwhile.to_numpy()].sort_values("start_ns", kind="stable", ignore_index=True)
-    return found.assign(nth=found.groupby("row").cumcount())
-
-
-def _cut_curve(analysis: Analysis, gpu: int, start: int, end: int) -> tuple[Floats, Floats]:
-    samples = analysis.samples
-    mine = samples[(samples["gpu"] == gpu) & (samples["start_ns"] < end) & (samples["end_ns"] > start)]
-    if not mine["tensor_active_pct"].notna().any():
-        return np.empty(0), np.empty(0)
-    first, last = (mine[f"{side}_ns"].clip(start, end).to_numpy() - start for side in ("start", "end"))
-    envelope = compute_envelope(first, last, mine["tensor_active_pct"].to_numpy(np.float64), _BINS)
-    return step_points(envelope, envelope.mean)
-
-
-def merge_work(work: pd.DataFrame) -> pd.DataFrame:
-    """Few enough bars: neighbours of one class as one, if they and what lies between them are too short to be seen.
-
-    Args:
-        work: See ``TypicalStep.work``.
-
-    Returns:
-        Its columns, and ``count``, how many activities a bar stands for, and ``rows``, each ``row`` that these have;
-        ``name`` is that of the first.
-    """
-    start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
-    if not len(work):
-        return work.assign(count=1, rows=())
-    short = int(end.max()) // _BARS
-    is_long = (end - start > short).astype(np.int64)
-    far = np.cumsum(np.append(0, start[1:] - end[:-1] > short))
-    place = np.zeros(len(work), dtype=np.int64)
-    place[run_starts(work["time_class"].to_numpy(), far, np.cumsum(is_long) * 2 - is_long)] = 1
-    by = work.groupby(np.cumsum(place))
-    rows = by["row"].agg(lambda found: tuple(dict.fromkeys(found)))
-    merged = by.first().assign(end_ns=by["end_ns"].max(), count=by.size(), rows=rows)
-    return merged.reset_index(drop=True)
-
-
-def join_work(steps: tuple[TypicalStep, TypicalStep], most: int) -> pd.DataFrame:
-    """Launches of matched kernels on both sides, the longest.
-
-    Args:
-        steps: The iterations of both sides.
-        most: How many pairs there may be.
-
-    Returns:
-        ``start_ns_base``, ``end_ns_base``, ``start_ns_new`` and ``end_ns_new`` of each pair, by start.
-    """
-    base, new = (step.work[step.work["row"] != NONE] for step in steps)
-    both = base.merge(new, on=["row", "nth"], suffixes=("_base", "_new"))
-    lengths = [both[f"end_ns_{side}"] - both[f"start_ns_{side}"] for side in ("base", "new")]
-    longest = np.maximum(*lengths).nlargest(most).index
-    return both.loc[sorted(longest)]
+    last = max(step.length_ns for step in steps) * 1e-9
+    across = {
+        "range": [0, 1.01 * last],
+        **unit_ticks(0, 1.01 * last, "s", 8),
+        "hoverformat": ".9~f",
+        "ticksuffix": " s",
+    }
+    return {
+        **base_layout(inner + _TOP + _BOTTOM, _TOP, _BOTTOM),
+        "meta": {"seconds": True},  # the page's script makes ticks of what is zoomed in on
+        "barmode": "overlay",
+        "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "yref": "paper"},
+        "xaxis": {
+            **across,
+            "anchor": "y2",
+            "gridcolor": GRID,
+            "zeroline": False,
+            "title": {"text": "time since the first activity on the GPU", "standoff": 6},
+        },
+        "yaxis": {
+            **tensor_axis(highest),
+            "domain": [rows / inner, 1 - _TITLE / inner] if curve else [1, 1],
+            "gridcolor": GRID,
+            "fixedrange": True,
+            "visible": bool(curve),
+        },
+        "yaxis2": {"range": [rows, 0], "domain": [0, rows / inner], "visible": False, "fixedrange": True},
+    }

@@ -1,24 +1,26 @@
-"""What the changes of the iterations' mean time and Tensor Active consist of."""
+"""What the changes of mean time and Tensor Active consist of: tables, and a figure from bar to bar."""
 
+import textwrap
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tcprof import units
 from tcprof.comparison import Comparison
-from tcprof.comparison.kernels.waterfall import TENSOR_ACTIVE, TIME, TOTAL
-from tcprof.findings.compared.rows import iteration_name
-from tcprof.views.cells import sort_key
-from tcprof.views.document import BECAME, Cell, Heading, Row, Table
+from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME, TOTAL
+from tcprof.findings.compared.rows import iteration_name, side_names
+from tcprof.views.comparison.series import BETTER_COLOR, RECEDED, SIDE_COLORS, WORSE_COLOR
+from tcprof.views.figures.plain import GRID, PlotlyFigure, base_layout, label, unit_ticks
+from tcprof.views.tables import BECAME, Cell, Heading, Row, Table, sort_key
 
 
 def list_parts(comparison: Comparison, gpu: int, number: int = 1) -> list[Table]:
     """A table of the parts of time, and one of those of Tensor Active; their sum comes last.
 
     Args:
-        comparison: The comparison.
-        gpu: The GPU.
         number: Number of the side among those compared with the baseline.
     """
     found = comparison.waterfall[comparison.waterfall["gpu"] == gpu]
@@ -56,3 +58,131 @@ def part_label(row: Mapping[Any, Any] | pd.Series) -> str:
         return "sum"
     classes = dict.fromkeys(row[name] for name in ("base_class", "new_class") if row[name])
     return f"{row['part']}: {BECAME.join(classes)}" if classes else str(row["part"])
+
+
+_SMALLEST = 0.004  # parts below this share of the larger total are one
+_WRAP = 44  # characters of a label in a line, which fit a narrow screen
+_LINE, _BAR, _GAP, _BOTTOM = 17, 13, 9, 28  # pixels
+_CONNECTOR = "rgba(128,128,128,0.7)"
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One bar: where it begins, how far it goes, what is said of it, and the groups of kernels that it may hold."""
+
+    name: str
+    begin: float
+    change: float
+    text: str
+    color: str
+    groups: tuple[str, ...] = ()
+
+
+def figure_waterfall(comparison: Comparison, gpu: int, quantity: str, table: str = "") -> PlotlyFigure:
+    """The mean of the baseline's iterations, what each part adds to it or takes away, and the other side's mean.
+
+    Args:
+        quantity: ``time_ns`` or ``tensor_active_pct``.
+        table: The table on a page whose rows a click on a bar chooses; empty for none.
+    """
+    found = comparison.waterfall
+    parts = found[(found["gpu"] == gpu) & (found["quantity"] == quantity)]
+    figure = PlotlyFigure()
+    if parts.empty:
+        return figure.update_layout(base_layout(100))
+    steps = _steps(comparison, parts, quantity == TIME)
+    labels = [textwrap.wrap(step.name, _WRAP, break_on_hyphens=False) or [""] for step in steps]
+    place, pixels = [], 0
+    for lines in labels:
+        place.append(pixels + len(lines) * _LINE)
+        pixels += len(lines) * _LINE + _BAR + _GAP
+    scale = 1e-9 if quantity == TIME else 1.0
+    figure.add_bar(
+        orientation="h",
+        base=[step.begin * scale for step in steps],
+        x=[step.change * scale for step in steps],
+        y=[top + _BAR / 2 for top in place],
+        width=_BAR,
+        marker={"color": [step.color for step in steps]},
+        unselected=RECEDED,
+        hovertext=[f"<b>{label(step.name, 90)}</b><br>{step.text}" for step in steps],
+        hovertemplate="%{hovertext}<extra></extra>",
+        showlegend=False,
+        **({"customdata": [list(step.groups) for step in steps], "meta": {"chooses": table}} if table else {}),
+    )
+    notes = _annotate(steps, labels, place, bool(table))
+    axes = {"shapes": _connectors(steps, place, scale), "annotations": notes, **_axes(steps, scale, pixels)}
+    return figure.update_layout({**base_layout(pixels + _BOTTOM + 4, 4, _BOTTOM), **axes})
+
+
+def _annotate(steps: list[_Step], labels: list[list[str]], place: list[int], clicks: bool) -> list[dict[str, object]]:
+    """The name of each bar on the left and its size on the right, for plotly at once, which is quicker."""
+    notes: list[dict[str, object]] = []
+    for number, (step, lines, top) in enumerate(zip(steps, labels, place, strict=True)):
+        named = {"name": str(number), "captureevents": clicks and bool(step.groups)}
+        shared = {**named, "xref": "paper", "y": top, "yanchor": "bottom", "showarrow": False, "borderpad": 0}
+        text = "<br>".join(label(line, _WRAP) for line in lines)
+        notes.append({"text": text, "x": 0, "xanchor": "left", "align": "left", **shared})
+        notes.append({"text": f"<b>{step.text}</b>", "x": 1, "xanchor": "right", **shared})
+    return notes
+
+
+def _steps(comparison: Comparison, parts: pd.DataFrame, is_time: bool) -> list[_Step]:
+    """The bars from above: the baseline, the parts in their order, those that hardly show as one, and the new side."""
+    total, rows = parts.iloc[0], parts.iloc[1:]
+    rows = rows[rows["change"] != 0]
+    whole, part = (units.format_ns, units.format_signed_ns) if is_time else (units.format_pct, _format_points)
+    base, new = side_names(comparison)
+    steps = [_Step(base, 0.0, float(total["base"]), whole(total["base"]), SIDE_COLORS[0])]
+    small = rows["change"].abs() < _SMALLEST * max(total["base"], total["new"])
+    shown: list[tuple[str, float, tuple[str, ...]]] = [(name, size, (name,)) for name, size in _named(rows[~small])]
+    if few := _named(rows[small]):
+        names = tuple(name for name, _ in few)
+        name = f"{len(few)} smaller parts" if len(few) > 1 else names[0]
+        shown.append((name, sum(change for _, change in few), names))
+    at = float(total["base"])
+    if min(at, at + np.cumsum([0.0, *(change for _, change, _ in shown)]).min()) < 0:
+        shown.sort(key=lambda part: -part[1])  # else the bars would go below 0 on their way
+    for name, change, groups in shown:
+        color = BETTER_COLOR if (change < 0) == is_time else WORSE_COLOR
+        steps.append(_Step(name, at, change, part(change), color, groups if is_time else ()))
+        at += change
+    return [*steps, _Step(new, 0.0, float(total["new"]), whole(total["new"]), SIDE_COLORS[1])]
+
+
+def _named(rows: pd.DataFrame) -> list[tuple[str, float]]:
+    """The parts by name, with the change of each."""
+    return [(part_label(row), float(row["change"])) for row in rows.to_dict("records")]
+
+
+def _format_points(value: float) -> str:
+    return units.format_change(value, in_points=True)
+
+
+def _connectors(steps: list[_Step], place: list[int], scale: float) -> list[dict[str, object]]:
+    """Thin lines from where each bar ends to where the next one begins."""
+    line = {"color": _CONNECTOR, "width": 1, "dash": "dot"}
+    lines = []
+    for step, top, following in zip(steps, place, place[1:], strict=False):
+        end = (step.begin + step.change) * scale
+        lines.append({"type": "line", "x0": end, "x1": end, "y0": top + _BAR, "y1": following, "line": line})
+    return lines
+
+
+def _axes(steps: list[_Step], scale: float, pixels: int) -> dict[str, object]:
+    """From 0 to the farthest end; the vertical axis counts pixels, so that each label has enough space."""
+    ends = [edge * scale for step in steps for edge in (step.begin, step.begin + step.change)]
+    low, high = min(*ends, 0.0), max(ends) or 1.0
+    is_time = scale != 1.0
+    return {
+        "margin": {"l": 8, "r": 8, "t": 4, "b": _BOTTOM},
+        "xaxis": {
+            "range": [low * 1.02, high * 1.02],
+            **(unit_ticks(low, high, "s", 6) if is_time else {"ticksuffix": " %"}),
+            "gridcolor": GRID,
+            "zeroline": False,
+            "fixedrange": True,
+            "nticks": 6,
+        },
+        "yaxis": {"range": [pixels, 0], "visible": False, "fixedrange": True},
+    }

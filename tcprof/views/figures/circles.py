@@ -1,4 +1,4 @@
-"""Kernels as circles whose area is their time: what the drawings of kernels share."""
+"""Kernels as circles whose area is their time, over Tensor Active."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,9 +9,11 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
+from tcprof.analysis.kernels.summary import UNDECIDED
 from tcprof.arrays import Floats
-from tcprof.views.figures.lanes import label
-from tcprof.views.figures.plain import Settings, scatter
+from tcprof.views.figures.lanes import UNKNOWN_COLOR
+from tcprof.views.figures.plain import GRID, PlotlyFigure, Settings, base_layout, label, scatter
+from tcprof.views.figures.time_classes import CLASS_COLORS
 from tcprof.views.selection import kernel_names, link
 
 MOST_KERNELS = 1000  # circles; of more kernels those that took longest are drawn
@@ -29,7 +31,6 @@ class KernelCircles:
     """Draws kernels of a recording, which differ in shape between GPUs; a click on one selects it on a page.
 
     Args:
-        analysis: What the kernels belong to.
         longest_ns: The time that has the largest circle.
     """
 
@@ -44,8 +45,6 @@ class KernelCircles:
 
         Args:
             rows: The kernels, rows of ``analysis.kernels`` by index.
-            x: Their places.
-            y: Likewise.
             hovertext: What the pointer shows over each.
         """
         places = list(zip(rows.index.tolist(), rows["gpu"].tolist(), strict=True))
@@ -77,11 +76,7 @@ class KernelCircles:
 
 
 def describe_symbols(analysis: Analysis) -> str:
-    """Which shape the kernels of each GPU have, in a sentence; empty for one GPU.
-
-    Args:
-        analysis: What the kernels belong to.
-    """
+    """Which shape the kernels of each GPU have, in a sentence; empty for one GPU."""
     numbers = sorted(analysis.kernels["gpu"].unique().tolist())
     by_shape = [(_SPOKEN[place], numbers[place :: len(_SPOKEN)]) for place in range(min(len(numbers), len(_SPOKEN)))]
     told = [
@@ -92,12 +87,7 @@ def describe_symbols(analysis: Analysis) -> str:
 
 
 def size_circles(times_ns: Floats, longest_ns: float) -> dict[str, Any]:
-    """A marker's settings by which the area of each circle is its time.
-
-    Args:
-        times_ns: The times.
-        longest_ns: That of the largest circle.
-    """
+    """A marker's settings by which the area of each circle is its time."""
     sizes = {"size": times_ns, "sizemin": _SMALLEST / 2}
     return {**sizes, "sizemode": "area", "sizeref": 2 * max(longest_ns, 1.0) / _LARGEST**2}
 
@@ -106,3 +96,93 @@ def as_table(rows: pd.DataFrame, columns: list[str]) -> dict[str, object]:
     """What is drawn, with exact figures, for the page's button."""
     drawn = rows[columns]
     return {"csv": {"columns": columns, "rows": drawn.astype(object).where(drawn.notna(), None).to_numpy().tolist()}}
+
+
+_COLORS = {  # what bounds a kernel has the colour of the time that it makes up
+    "tensor": CLASS_COLORS["tensor_kernel"],
+    "memory": CLASS_COLORS["memory_bound"],
+    "L2 cache": "#00A08A",
+    "L1 cache": "#B58900",
+    "fp32": CLASS_COLORS["fp32_bound"],
+    "issue": CLASS_COLORS["issue_bound"],
+    "small grid": CLASS_COLORS["small_grid"],
+    "latency": CLASS_COLORS["other_kernel"],
+    "communication": CLASS_COLORS["communication"],
+    "": UNKNOWN_COLOR,
+}
+_UNKNOWN = "bound unknown"
+_LEAST_PCT = 0.001  # kernels below are drawn at the bottom
+_HEIGHT, _TOP, _BOTTOM = 440, 64, 56
+_COLUMNS = ["gpu", "name", "launch_geometry", "total_ns", "share_pct", "tensor_active_pct"]
+_COLUMNS += ["tensor_active_low_pct", "tensor_active_high_pct", "precision", "bound"]
+
+
+def figure_tensor_time(analysis: Analysis) -> PlotlyFigure:
+    """Kernels as circles: their share of the kernel time over Tensor Active while they ran, coloured by their bound.
+
+    Kernels whose Tensor Active the samples do not tell are left out; without others it is empty.
+    """
+    rows = keep_longest(_told(analysis.kernels))
+    share = rows["share_pct"].clip(lower=_LEAST_PCT)
+    return _draw(analysis, rows, share, _layout(float(share.min())) if len(rows) else {}, _COLUMNS)
+
+
+def figure_memory_tensor(analysis: Analysis) -> PlotlyFigure:
+    """Kernels as circles: their share of the memory's bandwidth over Tensor Active, coloured by their bound.
+
+    Kernels of which the samples do not tell both are left out; without others it is empty.
+    """
+    told = _told(analysis.kernels)
+    rows = keep_longest(told[told["dram_pct"].notna()])
+    return _draw(analysis, rows, rows["dram_pct"], _layout_of_memory(), [*_COLUMNS, "dram_pct"])
+
+
+def _told(kernels: pd.DataFrame) -> pd.DataFrame:
+    """Kernels whose Tensor Active the samples tell."""
+    return kernels[kernels["tensor_active_pct"].notna() & ~kernels["fit"].isin(UNDECIDED) & (kernels["total_ns"] > 0)]
+
+
+def _draw(
+    analysis: Analysis, rows: pd.DataFrame, height: "pd.Series[float]", layout: Mapping[str, object], columns: list[str]
+) -> PlotlyFigure:
+    """Circles over Tensor Active, a trace for each bound; empty without rows."""
+    figure = PlotlyFigure()
+    if rows.empty:
+        return figure
+    circles = KernelCircles(analysis, float(rows["total_ns"].max()))
+    for bound, color in _COLORS.items():
+        mine = rows[rows["bound"] == bound]
+        if len(mine):
+            said = [_describe(row, circles) for row in mine.to_dict("records")]
+            active = mine["tensor_active_pct"].to_numpy()
+            trace = circles.draw(mine, active, height[mine.index].to_numpy(), said)
+            figure.add_trace(trace.set(name=bound or _UNKNOWN, marker={"color": color}))
+    return figure.update_layout(layout, meta=as_table(rows, columns))
+
+
+def _describe(row: Mapping[Any, Any], circles: KernelCircles) -> str:
+    """What the pointer shows over a kernel."""
+    ends = units.format_pct_interval(row["tensor_active_low_pct"], row["tensor_active_high_pct"])
+    precision = f", {row['precision'].upper()}" if row["precision"] else ""
+    active = f"Tensor Active {units.format_pct(row['tensor_active_pct'])}{f' ({ends})' if ends else ''}"
+    memory = "" if np.isnan(row["dram_pct"]) else f", memory {units.format_pct(row['dram_pct'])}"
+    return f"{circles.describe(row)}<br>{active}{memory}{precision}"
+
+
+def _layout(least: float) -> dict[str, object]:
+    range_y = [float(np.log10(least / 2)), float(np.log10(150))]
+    return _layout_over_active({"type": "log", "dtick": 1, "range": range_y}, "share of the kernel time")
+
+
+def _layout_of_memory() -> dict[str, object]:
+    return _layout_over_active({"range": [-3, 103]}, "share of the memory's bandwidth")
+
+
+def _layout_over_active(axis: Mapping[str, object], title: str) -> dict[str, object]:
+    shared = {"gridcolor": GRID, "zeroline": False, "ticksuffix": " %"}
+    return {
+        **base_layout(_HEIGHT, _TOP, _BOTTOM),
+        "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "itemsizing": "constant"},
+        "xaxis": {**shared, "range": [-3, 103], "title": {"text": "Tensor Active", "standoff": 6}},
+        "yaxis": {**shared, **axis, "title": {"text": title, "standoff": 4}, "automargin": True},
+    }

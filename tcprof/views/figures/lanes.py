@@ -10,11 +10,9 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.arrays import Floats, Ints
-from tcprof.untrusted import one_line
-from tcprof.views.figures.plain import Settings, bar
+from tcprof.views.figures.plain import Settings, bar, label
 
 MOST_DEPTHS = 10
-LABEL_LENGTH = 60
 UNKNOWN_COLOR = "#A7AEB8"
 BAR_TEXT = "#0D1218"  # reads on every colour below
 TENSOR_SCALE = ((0.0, "#CBD8E6"), (0.4, "#F2C27B"), (0.75, "#E8862E"), (1.0, "#CF5A0C"))
@@ -43,18 +41,10 @@ class Lanes:
     hidden: int
 
 
-def label(text: str, length: int = LABEL_LENGTH) -> str:
-    """Any text as one short line that plotly shows as it is: nothing in it is markup, or a formula."""
-    escaped = one_line(text, length).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return escaped.replace("$", "&#36;")
-
-
 def choose_lanes(analysis: Analysis, gpu: int, most: int) -> Lanes:
     """The bars for one GPU: one for each instance, or where these are too many, one for short neighbours together.
 
     Args:
-        analysis: The analysis.
-        gpu: Number of the GPU.
         most: Bars to draw for the CPU, and as many for the GPU.
     """
     instances = analysis.instances[analysis.instances["gpu"] == gpu]
@@ -116,9 +106,7 @@ def lane_traces(lanes: Lanes, window: str, name: str) -> list[Settings]:
     """One bar for each instance, coloured by its Tensor Active.
 
     Args:
-        lanes: The ranges.
         window: ``host`` or ``gpu``.
-        name: The trace's name.
     """
     rows: pd.DataFrame = getattr(lanes, window)
     where = _WINDOWS[window][2]

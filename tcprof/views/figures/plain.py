@@ -1,4 +1,4 @@
-"""Figures of plotly as plain data, as its script takes them.
+"""Figures of plotly as plain data, as its script takes them, and what their layouts share.
 
 plotly's own classes check each setting when it is set, which takes longer than all else of a page. They are made for
 notebooks and files alone, and by the tests of each figure.
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from tcprof.arrays import Floats
+from tcprof.untrusted import one_line
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -120,3 +121,83 @@ def _encode_array(values: Floats) -> Any:
         return _encode(values.tolist())
     encoded = {"dtype": kind, "bdata": base64.b64encode(values.tobytes()).decode("ascii")}
     return encoded | ({"shape": str(values.shape)[1:-1]} if values.ndim > 1 else {})
+
+
+_STEPS = (1, 2, 5, 10)
+_PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P"}
+
+
+def unit_ticks(low: float, high: float, unit: str, most: int = 5) -> dict[str, object]:
+    """Round values from one to another, with the unit and its prefix: "50 ms", "500 TFLOP/s".
+
+    Args:
+        low: The first value that may have a label.
+        most: How many labels there are at most.
+    """
+    if not high > low:
+        return {"tickvals": [low], "ticktext": [_tick(low, unit)]}
+    least = (high - low) / most
+    size = 10 ** math.floor(math.log10(least))
+    step = next(each * size for each in _STEPS if each * size >= least * (1 - 1e-9))
+    values = step * np.arange(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+    return {"tickvals": values.tolist(), "ticktext": [_tick(value, unit) for value in values.tolist()]}
+
+
+def log_ticks(low: float, high: float, unit: str) -> dict[str, object]:
+    """The same for a logarithmic axis: 1, 2 and 5 of each power of ten, which a zoom needs.
+
+    Args:
+        low: The first value that may have a label, above 0.
+    """
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    values = [value for power in powers for value in (10.0**power, 2 * 10.0**power, 5 * 10.0**power)]
+    shown = [value for value in values if low <= value <= high]
+    return {"tickvals": shown, "ticktext": [_tick(value, unit) for value in shown]}
+
+
+def _tick(value: float, unit: str) -> str:
+    exponent = 3 * math.floor(math.log10(abs(value)) / 3 + 1e-9) if value else 0
+    exponent = min(max(exponent, min(_PREFIXES)), max(_PREFIXES))
+    return f"{value / 10.0**exponent:.9g} {_PREFIXES[exponent] if value else ''}{unit}".rstrip()
+
+
+GRID = "rgba(128,128,128,0.22)"
+LABEL_LENGTH = 60
+
+
+def label(text: str, length: int = LABEL_LENGTH) -> str:
+    """Any text as one short line that plotly shows as it is: nothing in it is markup, or a formula."""
+    escaped = one_line(text, length).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return escaped.replace("$", "&#36;")
+
+
+def base_layout(height: int, top: int = 30, bottom: int = 40) -> dict[str, object]:
+    """Layout that all figures share."""
+    return {
+        "height": height,
+        "margin": {"l": 52, "r": 12, "t": top, "b": bottom},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": "system-ui, sans-serif", "size": 12},
+        "uniformtext": {"mode": "hide", "minsize": 10},
+        "dragmode": "zoom",
+        "hovermode": "closest",
+        "template": {"data": {"scatter": [{"type": "scatter"}]}},  # "none" of plotly for Python
+    }
+
+
+def number_axis(anchor: str, last: float, most_ticks: int = 12) -> dict[str, object]:
+    """An axis of the numbers of iterations, from 0 on.
+
+    Args:
+        most_ticks: About how many numbers are shown.
+    """
+    return {
+        "anchor": anchor,
+        "range": [-0.5, last + 0.5],
+        "gridcolor": GRID,
+        "zeroline": False,
+        "tickformat": ",d",
+        **({"dtick": 1} if last < most_ticks else {"nticks": most_ticks}),  # else numbers would come twice
+        "title": {"text": "iteration", "standoff": 6},
+    }

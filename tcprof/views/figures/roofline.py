@@ -1,4 +1,4 @@
-"""The roofline: FLOP a second of kernels over their FLOP for each byte of device memory, below what the GPU can do."""
+"""The roofline: FLOP/s of kernels over their FLOP for each byte of DRAM or of the L2 cache."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -9,12 +9,9 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.roofline import CUDA_CORES, PLACED, Roof, find_roofs, place_kernels
-from tcprof.views.figures.cache_roof import add_cache
+from tcprof.chips import find_chip
 from tcprof.views.figures.circles import KernelCircles, as_table, keep_longest
-from tcprof.views.figures.lanes import label
-from tcprof.views.figures.panels import GRID, base_layout
-from tcprof.views.figures.plain import PlotlyFigure
-from tcprof.views.figures.ticks import log_ticks
+from tcprof.views.figures.plain import GRID, PlotlyFigure, base_layout, label, log_ticks, scatter
 
 _COLORS = {  # none is orange, which is Tensor Active alone
     # These seven are apart with every colour vision (CIELAB, 23 at least), and seen on light and on dark (2.9 to 1).
@@ -68,7 +65,6 @@ def add_limits(figure: PlotlyFigure, rows: pd.DataFrame, gpus: pd.DataFrame) -> 
     """Draw what the GPUs can do: the roofs of the precisions that kernels have, and the slopes of device memory.
 
     Args:
-        figure: Gets the lines.
         rows: Kernels that are placed, see ``tcprof.analysis.kernels.roofline.place_kernels``.
         gpus: See ``tcprof.frames.GPUS``.
 
@@ -189,11 +185,7 @@ def _describe(row: Mapping[Any, Any], circles: KernelCircles) -> str:
 
 
 def layout_of(box: Box) -> dict[str, object]:
-    """The axes of a roofline.
-
-    Args:
-        box: What they reach over.
-    """
+    """The axes of a roofline."""
     left, right, low, high = (float(value) for value in np.log10(box))
     shared = {"type": "log", "gridcolor": GRID, "zeroline": False}
     return {
@@ -213,3 +205,61 @@ def layout_of(box: Box) -> dict[str, object]:
             "automargin": True,
         },
     }
+
+
+CACHE = "by bytes of the L2 cache"  # in the legend: a click shows it
+_CACHE_COLOR = "#5E8C8A"
+
+
+def cache_rates(analysis: Analysis, rows: pd.DataFrame) -> dict[int, tuple[float, str]]:
+    """What the L2 cache of each GPU with circles gives, in bytes a second, and the source; where that is known."""
+    boards = {
+        int(gpu["gpu"]): find_chip(gpu["chip"], gpu["name"]).board
+        for gpu in analysis.gpus.to_dict("records")
+        if gpu["gpu"] in set(rows["gpu"])
+    }
+    found = {gpu: (board.l2_bandwidth_bytes_per_s, board.l2_source) for gpu, board in boards.items()}
+    return {gpu: (rate, source) for gpu, (rate, source) in found.items() if rate > 0}
+
+
+def add_cache(
+    figure: PlotlyFigure,
+    analysis: Analysis,
+    rows: pd.DataFrame,
+    circles: KernelCircles,
+    box: tuple[float, float, float],
+) -> None:
+    """Circles and slopes of the L2 cache, which a click on the legend shows; none where its rate is not known.
+
+    Args:
+        rows: Kernels that are placed, see ``place_kernels``.
+        box: The lowest FLOP for each byte, and the lowest and highest FLOP a second, that slopes are drawn from and to.
+    """
+    rates = cache_rates(analysis, rows)
+    placed = rows[rows["gpu"].isin(rates) & rows["l2_intensity"].notna()]
+    if placed.empty:
+        return
+    said = [_describe_cached(row, circles) for row in placed.to_dict("records")]
+    height = 1e12 * placed["tflops"].to_numpy()
+    trace = circles.draw(placed, placed["l2_intensity"].to_numpy(), height, said)
+    symbols = [f"{symbol}-open" for symbol in trace.get("marker", {}).get("symbol", ())]
+    shared = {"legendgroup": CACHE, "visible": "legendonly"}
+    figure.add_trace(trace.set(name=CACHE, marker={"color": _CACHE_COLOR, "symbol": symbols}, **shared))
+    for rate, source in sorted(set(rates.values())):
+        left, low, high = box
+        start, end = max(left, low / rate), high / rate
+        if end > start:
+            name = f"L2 {units.format_value(rate, 'B/s')}"
+            line = scatter(x=[start, end], y=[start * rate, end * rate], mode="lines+text", name=name)
+            line.set(text=["", name], textposition="top left", showlegend=False, line={"color": _CACHE_COLOR})
+            hover = f"<b>{name}</b><br>{label(source, 100)}"
+            figure.add_trace(line.set(hovertext=hover, hovertemplate="%{hovertext}<extra></extra>", **shared))
+
+
+def _describe_cached(row: Mapping[Any, Any], circles: KernelCircles) -> str:
+    """What the pointer shows over a kernel."""
+    size, error = (units.format_bytes(row[name]) for name in ("l2_bytes", "l2_bytes_error"))
+    return (
+        f"{circles.describe(row)}<br>{units.format_flops(row['tflops'])}<br>"
+        f"{size} (± {error}) through the L2 cache<br>{row['l2_intensity']:.3g} FLOP for each byte of it"
+    )

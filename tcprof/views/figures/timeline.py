@@ -1,13 +1,159 @@
-"""The samples of a recording over lanes of its ranges, as one plotly figure for notebooks."""
+"""Strips of samples and lanes of ranges on one axis of time."""
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+import numpy as np
+
+from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.views.figures.curves import sample_panels, shown_gpus, tensor_peak
-from tcprof.views.figures.lanes import Lanes, choose_lanes, lane_traces
-from tcprof.views.figures.panels import Panel, stack_panels
-from tcprof.views.figures.plain import PlotlyFigure
+from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.picking import rows_of_gpu
+from tcprof.analysis.time.envelope import Envelope, band_points, compute_envelope, step_points
+from tcprof.arrays import Floats
+from tcprof.views.figures.curves import (
+    BUSY,
+    MEASURED,
+    MEASURED_PIXELS,
+    METRICS,
+    OTHERS_PIXELS,
+    PERCENT_AXIS,
+    TENSOR,
+    TENSOR_PIXELS,
+    Metric,
+    empty_band,
+    empty_line,
+    measured_axis,
+    shown_gpus,
+    tensor_axis,
+    tensor_peak,
+)
+from tcprof.views.figures.lanes import TENSOR_SCALE, Lanes, choose_lanes, lane_traces
+from tcprof.views.figures.plain import GRID, PlotlyFigure, Settings, base_layout, scatter
 
+TITLE_PIXELS = 26
+_TOP, _BOTTOM, _COLORS = 44, 52, 48
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One strip of a timeline, with its own vertical axis.
+
+    Attributes:
+        title: The heading above it.
+        pixels: Its height.
+        traces: What is drawn in it; their ``yaxis`` is set when the strips are stacked.
+        axis: Settings of the vertical axis.
+        notes: More titles inside of it, each by its place on the vertical axis.
+    """
+
+    title: str
+    pixels: int
+    traces: Sequence[Settings]
+    axis: dict[str, object]
+    notes: Mapping[int, str] = field(default_factory=dict)
+
+
+def stack_panels(panels: Sequence[Panel], analysis: Analysis, colors: bool = True) -> PlotlyFigure:
+    """Strips one below the other on one axis of time, so that zooming one zooms all.
+
+    Args:
+        colors: Whether to add the scale of the ranges' colours.
+    """
+    inner = sum(panel.pixels + TITLE_PIXELS for panel in panels) or 1
+    has_colors = colors and highest_range(analysis) > 0
+    bottom = _BOTTOM + (_COLORS if has_colors else 0)
+    figure = PlotlyFigure()
+    figure.update_layout(**base_layout(inner + _TOP + bottom, _TOP, bottom))
+    legend: set[str] = set()
+    position = float(inner)
+    for number, panel in enumerate(panels, start=1):
+        position -= TITLE_PIXELS
+        high, position = position / inner, position - panel.pixels
+        axis = "y" if number == 1 else f"y{number}"
+        name = axis.replace("y", "yaxis")
+        settings = {
+            "domain": [max(position / inner, 0), high],
+            "fixedrange": True,
+            "gridcolor": GRID,
+            "zeroline": False,
+        }
+        figure.update_layout({name: {**settings, **panel.axis, "anchor": "x"}})
+        figure.add_annotation(
+            text=panel.title, xref="paper", yref="paper", x=0, y=high, yanchor="bottom", xanchor="left", showarrow=False
+        )
+        for place, note in panel.notes.items():
+            figure.add_annotation(text=note, xref="paper", yref=axis, x=0, y=place, xanchor="left", showarrow=False)
+        for trace in panel.traces:
+            first = trace.get("showlegend", True) and trace["name"] not in legend
+            legend |= {trace["name"]} if first else set()
+            figure.add_trace(trace.set(yaxis=axis, showlegend=first))
+    last = "y" if len(panels) < 2 else f"y{len(panels)}"
+    figure.update_layout(xaxis=_time_axis(analysis, last), barmode="overlay")
+    if has_colors:
+        colored = {"color": [0], "coloraxis": "coloraxis"}
+        figure.add_trace(scatter(x=[None], y=[None], marker=colored, hoverinfo="skip", showlegend=False))
+        figure.update_layout(coloraxis=_color_axis(inner))
+    figure.update_layout(legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "yref": "paper"})
+    return figure
+
+
+def _time_axis(analysis: Analysis, anchor: str) -> dict[str, object]:
+    """Seconds on the recording's clock, from the first thing drawn to the last."""
+    spans = _spans(analysis)
+    low, high = (min(s[0] for s in spans), max(s[1] for s in spans)) if spans else (0.0, 1.0)
+    return {
+        "range": [low, high],
+        "anchor": anchor,
+        "tickformat": ".9~f",
+        "hoverformat": ".9~f",
+        "ticksuffix": " s",
+        "gridcolor": GRID,
+        "zeroline": False,
+        "nticks": 9,
+        "title": {"text": "time since the recording began", "standoff": 6},
+    }
+
+
+def _spans(analysis: Analysis) -> list[tuple[float, float]]:
+    """First and last time of the samples, the activities and the ranges, in seconds."""
+    frames = [
+        (analysis.samples, "start_ns", "end_ns"),
+        (analysis.activities, "start_ns", "end_ns"),
+        (analysis.instances, "host_start_ns", "host_end_ns"),
+    ]
+    return [(float(f[start].min()) * 1e-9, float(f[end].max()) * 1e-9) for f, start, end in frames if len(f)]
+
+
+def highest_range(analysis: Analysis) -> float:
+    """The largest Tensor Active mean of an instance; 0 where none is known."""
+    highest = analysis.instances["tensor_active_mean_pct"].max()
+    return float(highest) if highest == highest else 0.0
+
+
+def _color_axis(inner: int) -> dict[str, object]:
+    """What the colour of a range says; without a known one there is nothing to say."""
+    return {
+        "colorscale": [list(stop) for stop in TENSOR_SCALE],
+        "cmin": 0,
+        "cmax": 100,
+        "colorbar": {
+            "orientation": "h",
+            "thickness": 8,
+            "len": 0.6,
+            "x": 0,
+            "xanchor": "left",
+            "y": -52 / inner,
+            "yanchor": "top",
+            "ticksuffix": " %",
+            "nticks": 5,
+            "outlinewidth": 0,
+            "title": {"text": "Tensor Active mean of a range", "side": "top"},
+        },
+    }
+
+
+BINS = 4000  # of all GPUs and recordings of a figure together
 BARS = 4000  # of all GPUs together
 _LANE_PIXELS = 21
 
@@ -33,6 +179,91 @@ def _panels(analysis: Analysis) -> list[Panel]:
         head = f"<b>GPU {gpu}</b> · " if len(gpus) > 1 else ""
         panels += [replace(panel, title=head + panel.title) for panel in mine[:1]] + mine[1:]
     return panels
+
+
+def sample_panels(analysis: Analysis, gpu: int, peak: float) -> list[Panel]:
+    """Tensor Active on its own scale, the other percentages from 0 to 100 %, and each other metric in its unit."""
+    panels = []
+    tensor = _envelope(analysis, gpu, TENSOR)
+    if len(tensor):
+        traces = [_band(tensor), _line(tensor, TENSOR, True)]
+        panels.append(Panel(TENSOR.name, TENSOR_PIXELS, [t for t in traces if t is not None], tensor_axis(peak)))
+    others = []
+    for metric in METRICS:
+        envelope = _envelope(analysis, gpu, metric)
+        if len(envelope):
+            others.append(_line(envelope, metric, metric.visible))
+    busy = _busy(analysis, gpu)
+    if len(busy):
+        others.append(_line(busy, BUSY, True if not others else "legendonly"))
+    if others:
+        title = "SM Active and other metrics" if len(others) > 1 else "GPU busy: kernels, copies, sets"
+        panels.append(Panel(title, OTHERS_PIXELS, others, PERCENT_AXIS))
+    for metric in MEASURED:
+        envelope = _envelope(analysis, gpu, metric)
+        if len(envelope):
+            line = _line(envelope, metric, metric.visible)
+            panels.append(Panel(metric.name, MEASURED_PIXELS, [line], measured_axis(metric, envelope.high.max())))
+    return panels
+
+
+def _envelope(analysis: Analysis, gpu: int, metric: Metric) -> Envelope:
+    """A metric of one GPU, in as many bins as each GPU may have."""
+    mine = rows_of_gpu(analysis.samples, gpu)
+    return compute_envelope(
+        mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy(), metric.values(mine), _bins(analysis)
+    )
+
+
+def _bins(analysis: Analysis) -> int:
+    return max(BINS // max(len(shown_gpus(analysis)), 1), 200)
+
+
+def _busy(analysis: Analysis, gpu: int) -> Envelope:
+    """Share of each bin that lies under at least one activity."""
+    mine = rows_of_gpu(analysis.activities, gpu)
+    start, end = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
+    _, low, high = union(np.zeros(len(mine), dtype=np.int64), start, end)
+    if not len(low):
+        nothing = np.empty(0)
+        return Envelope(low, high, nothing, nothing, nothing, 0.0)
+    edges = np.linspace(low[0], high[-1], _bins(analysis) + 1).round().astype(np.int64)
+    edges = np.unique(edges)
+    left, right = edges[:-1], edges[1:]
+    full = StepFunction(low, high, np.full(len(low), 100.0))
+    busy: Floats = full.integral(left, right) / (right - left).astype(np.float64)
+    return Envelope(left, right, busy, busy, busy, float(edges[-1] - edges[0]) / len(left))
+
+
+def _line(envelope: Envelope, metric: Metric, visible: bool | str) -> Settings:
+    """A metric as steps; the pointer shows a bin's smallest and largest value as well."""
+    table = np.column_stack((envelope.mean, envelope.low, envelope.high))
+    x, y = step_points(envelope, table)
+    binned = bool(envelope.bin_ns) and bool((envelope.high > envelope.low).any())
+    line = empty_line(metric, visible)
+    told = np.array([[units.format_value(value, metric.unit) for value in row] for row in y.tolist()], dtype=object)
+    return line.set(
+        x=x,
+        y=y[:, 0].astype(np.float32),
+        customdata=told.reshape(y.shape)[:, : 3 if binned else 1],
+        fill="tozeroy" if metric is TENSOR and not binned else None,
+        hovertemplate=_hover_template(metric, binned),
+    )
+
+
+def _hover_template(metric: Metric, binned: bool) -> str:
+    """What the pointer shows over a sample, or over a bin of several: texts, as plotly writes "700W"."""
+    head = f"<b>{metric.name}</b> %{{customdata[0]}}<br>at %{{x}}"
+    rest = "<br>mean of the bin; smallest %{customdata[1]}, largest %{customdata[2]}" if binned else ""
+    return f"{head}{rest}<extra></extra>"
+
+
+def _band(envelope: Envelope) -> Settings | None:
+    """The area from the smallest to the largest value of each bin; nothing where the samples themselves are drawn."""
+    if not envelope.bin_ns:
+        return None
+    x, y = band_points(envelope)
+    return empty_band().set(x=x, y=y.astype(np.float32))
 
 
 def _lane_panels(lanes: Lanes, gpu: int) -> list[Panel]:

@@ -9,13 +9,12 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings
-from tcprof.findings.advice import Advice, Gain, Option, advise
-from tcprof.findings.advice.advice import NOTABLE_PCT, describe_futile, describe_gain
+from tcprof.findings.advise import advise
 from tcprof.findings.notes import as_sentence
+from tcprof.findings.pricing.advice import NOTABLE_PCT, Advice, Gain, Option, describe_futile, describe_gain
 from tcprof.findings.words import name_gpus
 from tcprof.frames import ADVICE
-from tcprof.views.document import Code, Document, Notes, Part, Section
-from tcprof.views.glance import Lead, Leads
+from tcprof.views.document import Code, Document, Lead, Leads, Notes, Part, Section
 from tcprof.views.recording.facts import describe_base, describe_recording, document_data
 from tcprof.views.selection import kernel_names, link, module_names, range_names
 
@@ -27,12 +26,7 @@ MOST_SHOWN = 3  # where advice stands beside the verdict
 
 
 def view_advice(analysis: Analysis, findings: Findings) -> Document:
-    """All advice on a recording, best first.
-
-    Args:
-        analysis: The recording.
-        findings: What its figures say.
-    """
+    """All advice on a recording, best first."""
     advice = advise(analysis)
     shown, folded = split_notable(advice)
     base = describe_base(analysis)

@@ -12,12 +12,12 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.mean_iteration import MeanIteration, measure_mean_iteration
-from tcprof.analysis.timeline import IDLE, TIME_CLASSES
+from tcprof.analysis.time.timeline import IDLE, TIME_CLASSES
 from tcprof.findings.iterations import measure_iterations
 from tcprof.findings.words import class_title
 from tcprof.frames import HEADLINE
 from tcprof.untrusted import one_line
-from tcprof.views.drawing import Icicle
+from tcprof.views.document import Icicle
 from tcprof.views.figures.lanes import UNKNOWN_COLOR, scale_colors
 from tcprof.views.figures.time_classes import text_on
 from tcprof.views.paths import shorten

@@ -8,13 +8,19 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.findings.typical import Typical, find_typical
+from tcprof.analysis.typical import Typical, find_typical
 from tcprof.frames import HEADLINE
 from tcprof.views.figures.curves import TENSOR_COLOR
-from tcprof.views.figures.lanes import label
-from tcprof.views.figures.panels import GRID, base_layout, number_axis
-from tcprof.views.figures.plain import PlotlyFigure, Settings, scatter
-from tcprof.views.figures.ticks import unit_ticks
+from tcprof.views.figures.plain import (
+    GRID,
+    PlotlyFigure,
+    Settings,
+    base_layout,
+    label,
+    number_axis,
+    scatter,
+    unit_ticks,
+)
 from tcprof.views.selection import link
 
 MOST_POINTS = 1000  # of a GPU, about one for each pixel; of more iterations the longest of each group is drawn

@@ -15,9 +15,8 @@ from tcprof.findings import Findings, describe_warm_up, why_no_kernels
 from tcprof.findings.notes import as_sentence
 from tcprof.frames import KERNELS
 from tcprof.untrusted import one_line
-from tcprof.views.cells import heading, number_cell, sort_key, word_cell
-from tcprof.views.document import Cell, Document, Notes, Row, Table
-from tcprof.views.paths import LONGEST_NAME, MOST_ROWS, plus_minus_cell, time_cell, without_repeats
+from tcprof.views.document import Document, Notes
+from tcprof.views.paths import LONGEST_NAME, MOST_ROWS, without_repeats
 from tcprof.views.recording.facts import (
     SOURCE_MEANINGS,
     describe_recording,
@@ -25,6 +24,7 @@ from tcprof.views.recording.facts import (
     gpu_title,
     gpu_title_of_several,
 )
+from tcprof.views.tables import Cell, Row, Table, heading, number_cell, plus_minus_cell, sort_key, time_cell, word_cell
 
 _TENSOR_ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
 _SEVERAL = {"total_ns": ("total_ns", "share_pct"), "tensor_active_pct": _TENSOR_ACTIVE}
@@ -82,8 +82,6 @@ def view_kernels(
     """The kernels of a recording.
 
     Args:
-        analysis: The recording.
-        findings: What its figures say.
         rows: Rows of ``analysis.kernels`` or ``analysis.kernels_by_path``.
         by_path: Whether the rows have a path each, which is then shown.
         limit: Rows of each GPU to show in the table, those that took longest; None for all.
@@ -110,7 +108,6 @@ def list_kernels(
     """Kernels, one table for each GPU.
 
     Args:
-        analysis: What the rows belong to.
         rows: Rows of ``analysis.kernels`` or ``analysis.kernels_by_path``.
         by_path: Whether the rows have a path each, which is then shown.
         limit: Rows of each GPU to show; None for all.

@@ -11,7 +11,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.modules.folding import fold_layers, list_alike
 from tcprof.analysis.modules.tree import ALL
-from tcprof.analysis.paths import tree_order
+from tcprof.analysis.ranges.paths import tree_order
 from tcprof.annotate.steps import BACKWARD, FORWARD
 from tcprof.findings import Findings, describe_kernel_order, describe_warm_up, why_no_kernels
 from tcprof.findings.modules import (
@@ -25,12 +25,12 @@ from tcprof.findings.modules import (
 from tcprof.findings.notes import as_sentence, describe_peaks
 from tcprof.frames import MODULES
 from tcprof.untrusted import one_line
-from tcprof.views.cells import heading, number_cell
-from tcprof.views.choices import ROWS_SHOWN, Order
-from tcprof.views.document import Cell, Document, Heading, Notes, Row, Table
-from tcprof.views.paths import MOST_ROWS, column_cell, interval_cell, keep_largest, time_cell
+from tcprof.views import ROWS_SHOWN, Order
+from tcprof.views.document import Document, Notes
+from tcprof.views.paths import MOST_ROWS, keep_largest
 from tcprof.views.recording.facts import describe_recording, document_data, gpu_title, gpu_title_of_several
 from tcprof.views.recording.kernels import describe_fit
+from tcprof.views.tables import Cell, Heading, Row, Table, column_cell, heading, interval_cell, number_cell, time_cell
 
 _SORTED_BY = {Order.CALLS: "", Order.TIME: "kernel_ns", Order.LOST: "lost_ns"}
 _ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
@@ -63,8 +63,6 @@ def view_modules(
     """The modules of a recording.
 
     Args:
-        analysis: The recording.
-        findings: What its figures say.
         rows: Rows of ``analysis.modules`` to list.
         limit: Rows to show in tables, those with most time and what these lie in; None for all.
         order: Of modules that lie beside each other.

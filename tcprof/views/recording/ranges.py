@@ -11,10 +11,9 @@ from tcprof.findings import Findings, summarize_checks, why_no_kernels
 from tcprof.findings.modules import has_useful
 from tcprof.findings.notes import as_sentence, describe_peaks, has_kernels
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL, RANGES, Column
-from tcprof.views.cells import heading
-from tcprof.views.choices import ROWS_SHOWN
-from tcprof.views.document import Cell, Document, Heading, Notes, Row, Table
-from tcprof.views.paths import LEFT_OUT, MOST_ROWS, column_cell, interval_cell, keep_largest, path_rows, time_cell
+from tcprof.views import ROWS_SHOWN
+from tcprof.views.document import Document, Notes
+from tcprof.views.paths import LEFT_OUT, MOST_ROWS, keep_largest, path_rows
 from tcprof.views.recording.facts import (
     describe_base,
     describe_recording,
@@ -23,6 +22,7 @@ from tcprof.views.recording.facts import (
     gpu_title,
     gpu_title_of_several,
 )
+from tcprof.views.tables import Cell, Heading, Row, Table, column_cell, heading, interval_cell, time_cell
 
 # The window that figures are taken over, which comes first.
 _WINDOW_COLUMNS = {"gpu": "gpu_window_ns", "host": "host_ns", "busy": "busy_ns"}
@@ -45,8 +45,6 @@ def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame, limi
     """The ranges of a recording, with the verdict before them.
 
     Args:
-        analysis: The recording.
-        findings: What its figures say.
         rows: Rows of ``analysis.ranges`` to list.
         limit: Rows to show in tables, those with most time on the GPU and what these lie in; None for all.
     """
@@ -54,7 +52,7 @@ def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame, limi
     missing = why_no_kernels(analysis)
     if missing and has_kernels(analysis):  # that there are none is among the cautions
         remarks.append(as_sentence(missing))
-    elif analysis.tensor_source == "none" and len(analysis.launched):
+    elif analysis.tensor_source == "none" and len(analysis.kernel_instances):
         remarks.append("The share of tensor kernels (~) is estimated from kernel names.")
     said = (*findings.verdict, *summarize_checks(findings.checks))
     base = describe_base(analysis)
@@ -87,7 +85,6 @@ def list_ranges(analysis: Analysis, rows: pd.DataFrame, every: pd.DataFrame | No
     """The range summary, one table for each GPU.
 
     Args:
-        analysis: What the rows belong to.
         rows: Rows of ``analysis.ranges``.
         every: The rows that these were chosen from; None if they are all.
     """

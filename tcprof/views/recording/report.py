@@ -3,13 +3,13 @@
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings
-from tcprof.findings.advice import advise
+from tcprof.findings.advise import advise
 from tcprof.findings.modules import describe_homes, describe_modules, describe_useful
 from tcprof.findings.notes import describe_peaks
 from tcprof.memory import return_freed_memory
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Figure, Notes, Part, Section
-from tcprof.views.figures.time_bars import figure_time_classes
+from tcprof.views.figures.time_classes import figure_time_classes
 from tcprof.views.recording.advice import list_leads, view_sections
 from tcprof.views.recording.facts import (
     SOURCE_NOTES,
@@ -47,8 +47,6 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
     """All that is said of a recording.
 
     Args:
-        analysis: The recording.
-        findings: What its figures say.
         title: What it is called; its file's name by default.
     """
     base = (*describe_base(analysis), *describe_peaks(analysis), *findings.remarks)

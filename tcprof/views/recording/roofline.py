@@ -9,10 +9,9 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.roofline import NO_BYTES, NO_FLOP, has_bytes, place_kernels
 from tcprof.views.document import Figure, Notes, Part
-from tcprof.views.figures.circles import MOST_KERNELS, describe_symbols
+from tcprof.views.figures.circles import MOST_KERNELS, describe_symbols, figure_memory_tensor, figure_tensor_time
 from tcprof.views.figures.plain import PlotlyFigure
 from tcprof.views.figures.roofline import figure_roofline
-from tcprof.views.figures.tensor_time import figure_memory_tensor, figure_tensor_time
 
 ROOFLINE, TENSOR_TIME, MEMORY_TENSOR = "roofline", "tensor-time", "memory-tensor"
 # What can be drawn by name, each with what it shows.
@@ -70,7 +69,6 @@ def why_undrawn(analysis: Analysis, name: str) -> str:
     """Why a figure has nothing to draw, if it has not.
 
     Args:
-        analysis: The recording.
         name: One of ``FIGURES``.
     """
     if name == ROOFLINE:

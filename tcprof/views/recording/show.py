@@ -4,7 +4,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings, summarize_checks
-from tcprof.findings.advice import advise
+from tcprof.findings.advise import advise
 from tcprof.findings.modules import describe_utilization
 from tcprof.findings.notes import describe_peaks
 from tcprof.frames import OPS_DOMAIN
@@ -25,8 +25,6 @@ def view_recording(
     """What a first look at a recording should see.
 
     Args:
-        analysis: The recording.
-        findings: What its figures say.
         ranges: Paths of each GPU to show, those with most time on the GPU.
         kernels: Kernels of each GPU to show, those with most time.
     """
@@ -64,12 +62,7 @@ def _first(rows: pd.DataFrame, most: int) -> pd.DataFrame:
 
 
 def view_verdict(analysis: Analysis, findings: Findings) -> Document:
-    """A recording in some lines: its name, the verdict, the checks, and what is left out.
-
-    Args:
-        analysis: The recording.
-        findings: What its figures say.
-    """
+    """A recording in some lines: its name, the verdict, the checks, and what is left out."""
     base = describe_base(analysis)
     name = one_line(analysis.recording.file, 120)
     parts = (Notes((name, *findings.verdict, *summarize_checks(findings.checks), *base)),)

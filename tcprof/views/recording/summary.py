@@ -8,15 +8,15 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.picking import rows_of_gpu
-from tcprof.analysis.sampling import rounding_slack
+from tcprof.analysis.samples.sampling import rounding_slack
+from tcprof.analysis.typical import find_typical
 from tcprof.findings import Findings, GpuFindings, count_checks, why_no_kernels
 from tcprof.findings.iterations import IterationFigures
 from tcprof.findings.notes import name_peak
-from tcprof.findings.typical import find_typical
 from tcprof.findings.verdict import describe_span
 from tcprof.findings.words import WINDOW_NAMES
 from tcprof.frames import HEADLINE, LARGEST_UNCOVERED_PCT, RANGES, Column
-from tcprof.views.glance import Summary, Tile
+from tcprof.views.document import Summary, Tile
 from tcprof.views.recording.facts import gpu_title
 
 MOST_TILES = 5  # the first of those that are known
@@ -24,12 +24,7 @@ NOT_TRACED = "no work on a GPU was recorded"
 
 
 def summarize(analysis: Analysis, findings: Findings) -> list[Summary]:
-    """Each GPU of a recording at a glance.
-
-    Args:
-        analysis: The recording.
-        findings: What its figures say.
-    """
+    """Each GPU of a recording at a glance."""
     return [_summarize_gpu(analysis, found) for found in findings.gpus]
 
 

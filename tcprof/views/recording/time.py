@@ -13,11 +13,10 @@ from tcprof.findings.checks import describe_clocks
 from tcprof.findings.notes import name_iterations
 from tcprof.frames import HEADLINE, LEDGER, TIMELINE
 from tcprof.untrusted import one_line
-from tcprof.views.cells import heading, sort_key, word_cell
-from tcprof.views.choices import ROWS_SHOWN
-from tcprof.views.document import Cell, Document, Notes, Row, Table
+from tcprof.views import ROWS_SHOWN
+from tcprof.views.document import Document, Notes
 from tcprof.views.figures.time_classes import shown_classes
-from tcprof.views.paths import LEFT_OUT, MOST_ROWS, keep_longest, path_rows, time_cell
+from tcprof.views.paths import LEFT_OUT, MOST_ROWS, keep_longest, path_rows
 from tcprof.views.recording.facts import (
     describe_base,
     describe_recording,
@@ -26,6 +25,7 @@ from tcprof.views.recording.facts import (
     gpu_title_of_several,
 )
 from tcprof.views.recording.kernels import describe_fit
+from tcprof.views.tables import Cell, Row, Table, heading, sort_key, time_cell, word_cell
 
 NOTABLE_PCT = 1.0  # entries of the ledger below this are not worth a remedy
 # On a narrow terminal; the last one first.
@@ -60,8 +60,6 @@ def view_timeline(
     """Where the time went.
 
     Args:
-        analysis: The recording.
-        findings: What its figures say.
         rows: Rows of ``analysis.timeline`` to list.
         gpu: Only the ledger of this GPU; None: of all.
         limit: Rows to show in tables, those with most time on the GPU and what these lie in; None for all.
@@ -92,7 +90,6 @@ def list_time(analysis: Analysis, rows: pd.DataFrame, most: int | None = None) -
     """The share of each time class in each path, one table for each GPU; classes that never occur have no column.
 
     Args:
-        analysis: What the rows belong to.
         rows: Rows of ``analysis.timeline``.
         most: Rows to show of all GPUs together, those that took longest; None for all.
     """
@@ -155,7 +152,6 @@ def list_ledger(analysis: Analysis, rows: pd.DataFrame) -> list[Table]:
     """What the figures rest on, one table for each GPU: accounts, and below each what became of its parts.
 
     Args:
-        analysis: What the rows belong to.
         rows: Rows of ``analysis.ledger``.
     """
     headings = (
@@ -218,12 +214,7 @@ def describe_iterations(analysis: Analysis) -> tuple[str, ...]:
 
 
 def view_iterations(analysis: Analysis, findings: Findings) -> Document:
-    """What an iteration takes, for one of several recordings of a program.
-
-    Args:
-        analysis: The recording.
-        findings: What its figures say.
-    """
+    """What an iteration takes, for one of several recordings of a program."""
     return Document(
         kind="iterations",
         parts=(Notes(describe_iterations(analysis)),),

@@ -13,8 +13,10 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.flop_rate import flop_rate
 from tcprof.analysis.picking import rows_of_gpu
-from tcprof.analysis.timeline import IDLE, TIME_CLASSES
+from tcprof.analysis.time.envelope import compute_envelope
+from tcprof.analysis.time.timeline import IDLE, TIME_CLASSES
 from tcprof.arrays import Floats, Ints
 from tcprof.findings.words import class_title
 from tcprof.render.html.timeline.details import add_instances, add_launches, add_totals, add_windows
@@ -30,12 +32,11 @@ from tcprof.render.html.timeline.lanes import (
     short_names,
 )
 from tcprof.render.html.timeline.packing import ArrayStore
-from tcprof.views.figures.curves import CLOCK, MEASURED, METRICS, TENSOR, Metric, shown_gpus
-from tcprof.views.figures.envelope import compute_envelope
-from tcprof.views.figures.flop_rate import FLOP_RATE, flop_rate
-from tcprof.views.figures.lanes import TENSOR_SCALE, UNKNOWN_COLOR, label, scale_colors
-from tcprof.views.figures.panels import highest_range
+from tcprof.views.figures.curves import CLOCK, FLOP_RATE, MEASURED, METRICS, TENSOR, Metric, shown_gpus
+from tcprof.views.figures.lanes import TENSOR_SCALE, UNKNOWN_COLOR, scale_colors
+from tcprof.views.figures.plain import label
 from tcprof.views.figures.time_classes import CLASS_COLORS, text_on
+from tcprof.views.figures.timeline import highest_range
 from tcprof.views.recording.facts import gpu_title
 from tcprof.views.selection import kernel_names, range_names
 
@@ -48,23 +49,14 @@ Header = dict[str, Any]
 
 @dataclass(frozen=True)
 class PackedTimeline:
-    """The timeline of a page.
+    """The timeline of a page."""
 
-    Attributes:
-        packed: The data, see ``tcprof.render.html.timeline.packing``.
-        gpus: Numbers of the GPUs, of which the page shows one at a time.
-        key: Name and colour of each class of work that occurs.
-        scale: The colours of ranges, for Tensor Active from 0 to 100 %, or to ``highest``.
-        highest: Tensor Active of the range that has most, as text; empty where it is known of none.
-        notes: What to say about what is drawn.
-    """
-
-    packed: str
-    gpus: tuple[int, ...]
-    key: tuple[tuple[str, str], ...]
-    scale: tuple[str, ...]
-    highest: str
-    notes: tuple[str, ...]
+    packed: str  # the data, see ``tcprof.render.html.timeline.packing``
+    gpus: tuple[int, ...]  # numbers of the GPUs, of which the page shows one at a time
+    key: tuple[tuple[str, str], ...]  # name and colour of each class of work that occurs
+    scale: tuple[str, ...]  # the colours of ranges, for Tensor Active from 0 to 100 %, or to ``highest``
+    highest: str  # Tensor Active of the range that has most, as text; empty where it is known of none
+    notes: tuple[str, ...]  # what to say about what is drawn
 
 
 def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
@@ -100,7 +92,6 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
 
 
 def _draw_skeletons(analysis: Analysis, strips: list[GpuStrips]) -> list[Header]:
-    """An empty figure for each GPU: the page shows one at a time."""
     several = len(strips) > 1
     return [draw_skeleton(analysis, each, place, several).to_dict() for place, each in enumerate(strips)]
 
@@ -136,7 +127,6 @@ def _painted(color: str) -> Header:
 
 
 def _plain(values: pd.Series) -> list[float | None]:
-    """Numbers for JSON: rounded, None where unknown."""
     return [None if value != value else round(float(value), 3) for value in values]
 
 
@@ -204,7 +194,6 @@ def _add_values(store: ArrayStore, values: Floats, step: float) -> int:
 
 
 def _add_details(store: ArrayStore, analysis: Analysis, gpu: int, lanes: GpuLanes) -> Header:
-    """What is told of a thing that is selected."""
     return {
         "iterations": _add_iterations(store, analysis, gpu),
         "launches": add_launches(store, lanes.work),

@@ -30,12 +30,7 @@ Header = dict[str, Any]
 
 
 def add_launches(store: ArrayStore, work: pd.DataFrame) -> Header:
-    """When each activity was launched, by their order: in steps behind the first launch, as what it is above the last.
-
-    Args:
-        store: Where arrays are put.
-        work: The bars of the work of a GPU, with ``launched_ns``, negative where that is unknown.
-    """
+    """When each activity was launched, in order: steps behind the first launch, as differences."""
     launched = work["launched_ns"].to_numpy(np.int64)
     known = launched >= 0
     first = int(launched[known].min()) if known.any() else 0
@@ -81,7 +76,7 @@ def add_totals(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
 
 def _add_own_kernels(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
     """The kernels of each module on a GPU that belong to none within it, over what the modules' figures are over."""
-    launched, iterations = analysis.launched, analysis.iterations
+    launched, iterations = analysis.kernel_instances, analysis.iterations
     counts = (launched["gpu"] == gpu).to_numpy() & (launched["module"] >= 0).to_numpy()
     if len(iterations):
         steady = np.append(~iterations["warm_up"].to_numpy(np.bool_), False)  # the last one is for no iteration

@@ -14,6 +14,7 @@ from tcprof.analysis import Analysis
 from tcprof.render.html.timeline.lanes import STREAM_ROWS, GpuLanes
 from tcprof.views.figures.curves import (
     CLOCK,
+    FLOP_RATE,
     MEASURED,
     MEASURED_PIXELS,
     METRICS,
@@ -28,10 +29,8 @@ from tcprof.views.figures.curves import (
     tensor_axis,
     tensor_peak,
 )
-from tcprof.views.figures.flop_rate import FLOP_RATE
-from tcprof.views.figures.panels import Panel, stack_panels
-from tcprof.views.figures.plain import PlotlyFigure, Settings, scatter
-from tcprof.views.figures.ticks import unit_ticks
+from tcprof.views.figures.plain import PlotlyFigure, Settings, scatter, unit_ticks
+from tcprof.views.figures.timeline import Panel, stack_panels
 
 _RATE_PIXELS, _CLOCK_PIXELS, _ROW_PIXELS = 80, 44, 21
 
@@ -46,14 +45,7 @@ class GpuStrips:
 
 
 def draw_skeleton(analysis: Analysis, strips: GpuStrips, place: int = 0, named: bool = False) -> PlotlyFigure:
-    """Strips of a GPU one below the other, with traces that have no points.
-
-    Args:
-        analysis: The recording.
-        strips: What is drawn for the GPU.
-        place: Its place among the GPUs.
-        named: Whether to name it.
-    """
+    """Strips of a GPU one below the other, with traces that have no points."""
     panels = [*_curve_panels(strips, place, tensor_peak(analysis)), *_lane_panel(strips.lanes, place)]
     if named and panels:
         panels[0] = replace(panels[0], title=f"<b>GPU {strips.gpu}</b> · {panels[0].title}")
@@ -62,7 +54,6 @@ def draw_skeleton(analysis: Analysis, strips: GpuStrips, place: int = 0, named: 
 
 
 def _curve_panels(strips: GpuStrips, place: int, peak: float) -> list[Panel]:
-    """Strips of the curves that the recording has."""
     curves = strips.curves
     rate = curves.get(FLOP_RATE, 0.0)
     rates = {"range": [0, 1.1 * (rate or 1.0)], **unit_ticks(0, rate or 1.0, "FLOP/s", 4)}

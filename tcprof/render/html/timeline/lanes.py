@@ -9,8 +9,8 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.picking import pick_rows, rows_of_gpu
-from tcprof.analysis.projection import launches_of
-from tcprof.analysis.timeline import TIME_CLASSES, classes_of_activities
+from tcprof.analysis.ranges.projection import launches_of
+from tcprof.analysis.time.timeline import TIME_CLASSES, classes_of_activities
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import OPS_DOMAIN
 from tcprof.memory import return_freed_memory
@@ -28,50 +28,33 @@ CUTS = (8, 12, 16, 22, 30, 42, 60)  # lengths of a name: a bar shows the longest
 
 @dataclass(frozen=True)
 class GpuLanes:
-    """Bars of one GPU. Their frames have ``start_ns``, ``end_ns`` and ``row``, and are sorted by start.
+    """Bars of one GPU. Their frames have ``start_ns``, ``end_ns`` and ``row``, and are sorted by start."""
 
-    Attributes:
-        titles: The heading above a block of rows, by row.
-        labels: Names of the streams, by the first of their rows.
-        rows: Number of rows, titles included.
-        host: Ranges on the CPU, with the columns of ``tcprof.frames.INSTANCES``.
-        gpu: The same from first activity to last, where they have any.
-        work: Activities, with ``work``, the number of their name, ``tensor_active_pct`` and ``launched_ns``.
-        hidden: Ranges left out: nested too deep.
-        merged: Bars that are drawn merged with others, as there are too many.
-    """
-
-    titles: Mapping[int, str]
-    labels: Mapping[int, str]
-    rows: int
-    host: pd.DataFrame
-    gpu: pd.DataFrame
-    work: pd.DataFrame
-    hidden: int
-    merged: int
+    titles: Mapping[int, str]  # the heading above a block of rows, by row
+    labels: Mapping[int, str]  # names of the streams, by the first of their rows
+    rows: int  # number of rows, titles included
+    host: pd.DataFrame  # ranges on the CPU, with the columns of ``tcprof.frames.INSTANCES``
+    gpu: pd.DataFrame  # the same from first activity to last, where they have any
+    work: pd.DataFrame  # activities, with ``work``, the number of their name, ``tensor_active_pct`` and ``launched_ns``
+    hidden: int  # ranges left out: nested too deep
+    merged: int  # bars that are drawn merged with others, as there are too many
 
 
 @dataclass(frozen=True)
 class WorkNames:
-    """What the activities are: the rows of ``analysis.kernels``, and behind them the other kinds of work.
+    """What the activities are: the rows of ``analysis.kernels``, and behind them the other kinds of work."""
 
-    Attributes:
-        frame: ``name``, ``launch_geometry``, ``time_class`` (a place in ``TIME_CLASSES``), and the 95 % interval of
-            Tensor Active as ``low`` and ``high``.
-        of_activity: Row of the frame, for each activity.
-        tensor_active_pct: Tensor Active of each activity, from the fit.
-        launched_ns: When the CPU launched each; -1 where that is unknown.
-    """
-
+    # ``name``, ``launch_geometry``, ``time_class`` (a place in ``TIME_CLASSES``), and the 95 % interval of Tensor
+    # Active as ``low`` and ``high``.
     frame: pd.DataFrame
-    of_activity: Ints
-    tensor_active_pct: Floats
-    launched_ns: Ints
+    of_activity: Ints  # row of the frame, for each activity
+    tensor_active_pct: Floats  # Tensor Active of each activity, from the fit
+    launched_ns: Ints  # when the CPU launched each; -1 where that is unknown
 
 
 def name_work(analysis: Analysis) -> WorkNames:
     """Number the kinds of work, and give each activity its number, its class and its fitted Tensor Active."""
-    activities, launched, kernels = analysis.activities, analysis.launched, analysis.kernels
+    activities, launched, kernels = analysis.activities, analysis.kernel_instances, analysis.kernels
     rows = launched["activity"].to_numpy()
     time_class = classes_of_activities(activities, launched, kernels)
     number = np.full(len(activities), -1, dtype=np.int64)
@@ -92,8 +75,8 @@ def name_work(analysis: Analysis) -> WorkNames:
     classes[number] = time_class
     active = np.full(len(activities), np.nan)
     active[rows] = 100 * launched["tensor_active_ns"] / launched["duration_ns"].where(launched["duration_ns"] > 0)
-    launch = launches_of(analysis.launches, activities)
-    begun = np.append(analysis.launches["start_ns"].to_numpy(np.int64), -1)[launch]
+    launch = launches_of(analysis.api_calls, activities)
+    begun = np.append(analysis.api_calls["start_ns"].to_numpy(np.int64), -1)[launch]
     return WorkNames(frame.assign(time_class=classes), number, active, begun)
 
 
@@ -111,14 +94,7 @@ def short_names(frame: pd.DataFrame) -> pd.Series:
 
 
 def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames, most: int) -> GpuLanes:
-    """The rows of one GPU's lanes, and the bars on them.
-
-    Args:
-        analysis: The recording.
-        gpu: The GPU.
-        works: See ``name_work``.
-        most: How many bars there may be.
-    """
+    """The rows of one GPU's lanes, and at most so many bars on them."""
     instances = rows_of_gpu(analysis.instances, gpu)
     place = _places(analysis.paths).to_numpy()[instances["path_id"].to_numpy()]
     shallow = place <= MOST_DEPTHS
@@ -154,7 +130,6 @@ def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames, most: int) -> GpuL
 
 
 def _bars_of_ranges(instances: pd.DataFrame, chosen: Bools, kind: str, row: Ints, most: int) -> pd.DataFrame:
-    """The bars of some instances, on the CPU or on the GPU."""
     timed = pick_rows(instances[["range", "path_id", *_OF_RANGES]], chosen)
     start, end = (instances[f"{kind}_{side}_ns"].to_numpy()[chosen].astype(np.int64) for side in ("start", "end"))
     bars = timed.assign(start_ns=start, end_ns=end, row=row[chosen])

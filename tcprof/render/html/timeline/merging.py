@@ -15,7 +15,7 @@ def merge_bars(
     sums: tuple[str, ...] = (),
     firsts: tuple[str, ...] = (),
 ) -> pd.DataFrame:
-    """Few enough bars, by start.
+    """Few enough bars, by start, with ``merged``: how many each stands for.
 
     A quarter of those that there is space for are the longest ones, each as it is. Between two of them, the bars of a
     row that start within the same short time are merged, those of one number each: such a bar is as long as they are
@@ -23,15 +23,10 @@ def merge_bars(
     its time and its count in every window that is long against that short time.
 
     Args:
-        bars: With ``start_ns``, ``end_ns`` and ``row``.
-        most: How many there may be.
         number: The column that says what a bar is an instance of.
         means: Columns of which a merged bar has the mean over the time of the bars where they are known.
         sums: Columns of which it has the sum.
         firsts: Columns of which it has the first value.
-
-    Returns:
-        The columns named above, and ``merged``: how many each bar stands for.
     """
     columns = ["start_ns", "end_ns", "row", number, *means, *sums, *firsts]
     if len(bars) <= most:

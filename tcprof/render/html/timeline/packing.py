@@ -24,17 +24,10 @@ class ArrayStore:
         self._size = 0
 
     def add(self, values: Ints, ascending: bool = False) -> int:
-        """Store whole numbers, exactly.
+        """Store whole numbers, exactly, and return the number of the array; of ascending ones the small differences.
 
         Numbers are stored from their smallest on, in as few bytes as they need, and all first bytes come before all
         second bytes: most planes are then nearly constant.
-
-        Args:
-            values: The numbers.
-            ascending: Whether each is at least the one before: then differences are stored, which are small.
-
-        Returns:
-            The number of the array.
         """
         base = int(values[0] if ascending else values.min()) if len(values) else 0
         offsets = np.diff(values, prepend=values[:1]) if ascending else values - base
@@ -47,11 +40,7 @@ class ArrayStore:
         return len(self._entries) - 1
 
     def pack(self, header: dict[str, Any]) -> str:
-        """Everything as base64: the header's length in four bytes, the header as JSON, and the arrays' bytes, deflated.
-
-        Args:
-            header: Plain values; the places of the arrays are added to it as ``arrays``.
-        """
+        """Everything as base64: length of the header (4 bytes), the header as JSON, and the arrays' bytes, deflated."""
         text = json.dumps({**header, "arrays": self._entries}, allow_nan=False, ensure_ascii=False)
         head = text.encode("utf-8", errors="replace")
         packer = zlib.compressobj(_LEVEL)

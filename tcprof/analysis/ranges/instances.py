@@ -1,0 +1,291 @@
+"""The instances of ranges on each GPU: their activities counted, and their windows."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis.intervals import enumerate_keys, search, union
+from tcprof.analysis.ranges.projection import Attribution, Hierarchy
+from tcprof.analysis.samples.sampling import Windows
+from tcprof.arrays import Bools, Floats, Ints, broadcast_if_constant
+from tcprof.frames import KERNEL_KINDS
+
+_COUNTS = ("activity_count", "inherited_count", "kernel_count", "kernel_ns")
+
+_Numbers = TypeVar("_Numbers", Ints, Floats)
+
+
+@dataclass(frozen=True)
+class Work:
+    """The activities that belong to a range, in order of time; see ``tcprof.analysis.ranges.projection.Attribution``.
+
+    Attributes:
+        instance: Row of an instance that an activity belongs to, with all instances around it.
+        counted: Depth of the instances down to which it counts already.
+        start: Starts in ns.
+        end: Ends in ns.
+        alone: Whether nothing else ran on their GPU at the same time.
+    """
+
+    instance: Ints
+    counted: Ints
+    start: Ints
+    end: Ints
+    alone: Bools
+
+
+def list_instances(
+    hierarchy: Hierarchy, attribution: Attribution, activities: pd.DataFrame, recorded_gpus: list[int]
+) -> tuple[pd.DataFrame, Work]:
+    """Each range on each GPU that it used, with its activities counted, and those activities.
+
+    A range without any work is shown where the range around it is, an outermost one where its thread had work, else
+    where its process had; but where its path on that thread had work, only there.
+
+    Args:
+        attribution: Which activity belongs to which range.
+        activities: See ``tcprof.frames.ACTIVITIES``; in order of start.
+        recorded_gpus: The GPUs on which ranges of a process are shown that used none.
+
+    Returns:
+        Columns of ``tcprof.frames.INSTANCES`` that need no samples, with ``parent``, the row of the instance around
+        (-1 for none), and ``depth``, 1 for an outermost one.
+    """
+    gpus = np.union1d(np.array(recorded_gpus, dtype=np.int64), activities["gpu"])
+    gpu_of = np.searchsorted(gpus, activities["gpu"].to_numpy())
+    shown = _shown(hierarchy, attribution, activities["process"].to_numpy(), gpu_of, np.isin(gpus, recorded_gpus))
+    place, row = np.nonzero(shown.T)
+    ranges = hierarchy.ranges.iloc[row]
+    keys = place * len(hierarchy.ranges) + row
+    around = hierarchy.parent[row]
+    instances = pd.DataFrame(
+        {
+            "gpu": broadcast_if_constant(gpus[place]),
+            "range": row,
+            "path_id": hierarchy.path_id[row],
+            "depth": hierarchy.paths["depth"].to_numpy()[hierarchy.path_id[row]],
+            "host_start_ns": ranges["start_ns"].to_numpy(),
+            "host_end_ns": ranges["end_ns"].to_numpy(),
+            "parent": np.where(around < 0, -1, search(keys, place * len(hierarchy.ranges) + around)),
+        },
+        copy=False,
+    )
+    work = Work(
+        instance=search(keys, gpu_of[attribution.activity] * len(hierarchy.ranges) + attribution.range),
+        counted=attribution.counted,
+        start=activities["start_ns"].to_numpy()[attribution.activity],
+        end=activities["end_ns"].to_numpy()[attribution.activity],
+        alone=_run_unprofiled(gpu_of, activities)[attribution.activity],
+    )
+    is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()[attribution.activity]
+    return instances.assign(**_count(instances, work, attribution.inherited, is_kernel)), work
+
+
+def _shown(hierarchy: Hierarchy, attribution: Attribution, process: Ints, gpu: Ints, recorded: Bools) -> Bools:
+    """On which GPUs each range is shown: a row for each range, a column for each GPU.
+
+    Args:
+        attribution: Which activity belongs to which range.
+        gpu: Number of each activity's GPU, from 0.
+        recorded: For each GPU whether ranges of a process that used none are shown there.
+    """
+    owner = hierarchy.ranges["process"].to_numpy()
+    gpus = len(recorded)
+    thread = pd.factorize(owner << 32 | hierarchy.ranges["thread"].to_numpy())[0]
+    path = pd.factorize(thread * (len(hierarchy.paths) + 1) + hierarchy.path_id)[0]
+    used = np.zeros((len(owner), gpus), dtype=bool)
+    used[attribution.range, gpu[attribution.activity]] = True
+    levels = hierarchy.levels
+    for rows in levels[:0:-1]:
+        row, column = np.nonzero(used[rows])
+        used[hierarchy.parent[rows[row]], column] = True
+    codes, processes = pd.factorize(np.append(owner, process))
+    by_process = _any(codes[len(owner) :], gpu, (len(processes), gpus))[codes[: len(owner)]]
+    row, column = np.nonzero(used)
+    by_thread, by_path = (_any(code[row], column, (len(owner), gpus))[code] for code in (thread, path))
+    shown = used.copy()
+    around = _first_known(by_thread, by_process, np.broadcast_to(recorded, used.shape))
+    for rows in levels:
+        rows = rows[~used[rows].any(axis=1)]
+        outer = hierarchy.parent[rows]
+        place = np.where(outer[:, None] >= 0, shown[outer], around[rows])
+        shown[rows] = _first_known(place & by_path[rows], place)
+    return shown
+
+
+def _any(code: Ints, column: Ints, shape: tuple[int, int]) -> Bools:
+    """Whether a code has a column."""
+    found = np.zeros(shape, dtype=bool)
+    found[code, column] = True
+    return found
+
+
+def _first_known(*choices: Bools) -> Bools:
+    """Row by row the first choice that has any column."""
+    found = choices[-1]
+    for choice in choices[-2::-1]:
+        found = np.where(choice.any(axis=1, keepdims=True), choice, found)
+    return found
+
+
+def _count(instances: pd.DataFrame, work: Work, inherited: Bools, is_kernel: Bools) -> dict[str, Ints | Floats]:
+    """Counts and times of each instance: of its own activities, and of those of the instances in it."""
+    kernel_ns = np.where(is_kernel, work.end - work.start, 0)
+    weights = (np.ones_like(kernel_ns), inherited.astype(np.int64), is_kernel.astype(np.int64), kernel_ns)
+    counts = [*map(prepare_sums(instances, work), weights)]
+    total, parent = len(instances), instances["parent"].to_numpy()
+    first, last = np.full(total, np.iinfo(np.int64).max), np.full(total, np.iinfo(np.int64).min)
+    np.minimum.at(first, work.instance, work.start)
+    np.maximum.at(last, work.instance, work.end)
+    for rows in _levels_upwards(instances):
+        np.minimum.at(first, parent[rows], first[rows])
+        np.maximum.at(last, parent[rows], last[rows])
+    used = counts[0] > 0
+    times = {"gpu_start_ns": np.where(used, first, np.nan), "gpu_end_ns": np.where(used, last, np.nan)}
+    return {**dict(zip(_COUNTS, counts, strict=True)), **times}
+
+
+def prepare_sums(instances: pd.DataFrame, work: Work) -> Callable[[_Numbers], _Numbers]:
+    """What sums a weight of each row of ``work``: for each instance over its activities and all instances in it.
+
+    Each activity is added where it was launched, and each instance once to the one around it: that takes as long for
+    deep ranges as for flat ones.
+
+    Args:
+        instances: See ``list_instances``.
+    """
+    parent = instances["parent"].to_numpy()
+    levels = [(rows, parent[rows]) for rows in _levels_upwards(instances)]
+    crossing = np.flatnonzero(work.counted > 0)
+    stop = _around(instances, work.instance[crossing], work.counted[crossing])
+
+    def add(weight: _Numbers) -> _Numbers:
+        total = np.zeros(len(instances), dtype=weight.dtype)
+        np.add.at(total, work.instance, weight)
+        np.subtract.at(total, stop, weight[crossing])  # from here on outwards it counts by another row
+        for rows, outer in levels:
+            np.add.at(total, outer, total[rows])
+        return total
+
+    return add
+
+
+def _around(instances: pd.DataFrame, row: Ints, depth: Ints) -> Ints:
+    """The instance of a depth that an instance lies in, or is."""
+    parent, depths = instances["parent"].to_numpy(), instances["depth"].to_numpy()
+    while len(index := np.flatnonzero(depths[row] > depth)):
+        row = row.copy()
+        row[index] = parent[row[index]]
+    return row
+
+
+def _levels_upwards(instances: pd.DataFrame) -> list[Ints]:
+    """The rows of instances that lie in others, those of one depth after the other from the innermost."""
+    depth = instances["depth"].to_numpy()
+    order = np.argsort(-depth, kind="stable")
+    order = order[: np.count_nonzero(depth > 1)]
+    return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1) if len(order) else []
+
+
+def _run_unprofiled(gpu: Ints, activities: pd.DataFrame) -> Bools:
+    """Which activities overlap no other one on their GPU; those of each GPU are in order of start."""
+    alone = np.zeros(len(activities), dtype=bool)
+    for number in np.unique(gpu):
+        rows = np.flatnonzero(gpu == number)
+        start, end = (activities[name].to_numpy()[rows] for name in ("start_ns", "end_ns"))
+        reach = np.maximum.accumulate(end)
+        alone[rows] = np.append(True, start[1:] >= reach[:-1]) & np.append(reach[:-1] <= start[1:], True)
+    return alone
+
+
+def work_by_depth(instances: pd.DataFrame, work: Work) -> Iterator[tuple[Ints, Ints]]:
+    """The instances that activities belong to, one depth after the other from the innermost.
+
+    Going up level by level takes no more memory than one level, where all pairs of an activity and an instance would
+    take as much as there are levels.
+
+    Yields:
+        Row of the instance, and number of the activity in ``work``, in order of time.
+    """
+    parent, depth = instances["parent"].to_numpy(), instances["depth"].to_numpy()
+    row = work.instance.copy()
+    for level in range(int(depth[row].max(initial=0)), 0, -1):
+        index = np.flatnonzero((depth[row] == level) & (work.counted < level))
+        yield row[index], index
+        row[index] = parent[row[index]]
+
+
+def instance_windows(instances: pd.DataFrame, work: Work, window: str) -> Windows:
+    """The host, gpu or busy windows of each instance; the group is the instance's row."""
+    gpu = instances["gpu"].to_numpy()
+    if window == "busy":
+        parts = [union(row, work.start[index], work.end[index]) for row, index in work_by_depth(instances, work)]
+        columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [work.start[:0]] * 3
+        order = np.argsort(columns[0], kind="stable")
+        group, start, end = (column[order] for column in columns)
+        return Windows(group, gpu[group], start, end)
+    names = ("host_start_ns", "host_end_ns") if window == "host" else ("gpu_start_ns", "gpu_end_ns")
+    rows = np.flatnonzero(instances[names[0]].notna())
+    start, end = (instances[name].to_numpy()[rows].astype(np.int64) for name in names)
+    return Windows(rows, gpu[rows], start, end)
+
+
+def busy_time(instances: pd.DataFrame, work: Work, group: Ints, groups: int) -> Floats:
+    """Time in ns under at least one activity, for each group of instances.
+
+    Args:
+        instances: See ``list_instances``.
+        group: Group of each instance, -1 for none; the instances of a group have one depth.
+    """
+    # What runs alone adds up. Only what overlaps has to be united, for every depth anew.
+    alone_ns = prepare_sums(instances, work)(np.where(work.alone, work.end - work.start, 0))
+    counted = group >= 0
+    total: Floats = np.bincount(group[counted], alone_ns[counted], minlength=groups).astype(float)
+    rows = np.flatnonzero(~work.alone)
+    work = Work(work.instance[rows], work.counted[rows], work.start[rows], work.end[rows], work.alone[rows])
+    for row, index in work_by_depth(instances, work):
+        counted = group[row] >= 0
+        row, index = row[counted], index[counted]
+        of_group, start, end = union(group[row], work.start[index], work.end[index])
+        total += np.bincount(of_group, end - start, minlength=groups)
+    return total
+
+
+def group_by_path(instances: pd.DataFrame, paths: pd.DataFrame) -> tuple[Ints, pd.DataFrame]:
+    """The instances of each path on each GPU that count: warm-up is in no group.
+
+    Args:
+        instances: See ``list_instances``, with ``warm_up``.
+        paths: See ``tcprof.frames.PATHS``.
+
+    Returns:
+        The group of each instance, -1 for warm-up; and for each group, some of which may have no instance left, its
+        GPU and path, by which they are in order, with the columns of ``paths``.
+    """
+    group, keys = _number_groups(instances, paths)
+    gpu, path_id = keys // max(len(paths), 1), keys % max(len(paths), 1)
+    return group, paths.iloc[path_id].reset_index(drop=True).assign(gpu=gpu, path_id=path_id)
+
+
+def groups_of_paths(instances: pd.DataFrame, paths: pd.DataFrame) -> Ints:
+    """Only the group of each instance, see ``group_by_path``."""
+    return _number_groups(instances, paths)[0]
+
+
+def _number_groups(instances: pd.DataFrame, paths: pd.DataFrame) -> tuple[Ints, Ints]:
+    keys, group = enumerate_keys(instances["gpu"].to_numpy() * len(paths) + instances["path_id"].to_numpy())
+    return np.where(instances["warm_up"], -1, group), keys
+
+
+def united_windows(group: Ints, gpu_of: Ints, windows: Windows) -> Windows:
+    """The union over each group of instances of their windows.
+
+    Args:
+        group: Group of each instance, -1 for none.
+    """
+    kept = group[windows.group] >= 0
+    of_group, start, end = union(group[windows.group][kept], windows.start[kept], windows.end[kept])
+    return Windows(of_group, gpu_of[of_group], start, end)

@@ -1,0 +1,263 @@
+"""Which activity on a GPU belongs to which NVTX range, and why some belong to none.
+
+Every NVTX domain is a hierarchy of its own: a range that a library opens in its domain takes no kernel away from the
+ranges of the program. Within a domain an activity belongs to the ranges that were open on the launching thread at the
+launch's start: the innermost one, those that it lies in, and start/end ranges that cross these. Where that thread has
+no range open, as PyTorch's autograd thread has none, the activity is *inherited* from the other threads of the process:
+from the only one with a range open then, or, of several, from the one that launched last before. A launch inside a
+range of its own thread in the default domain, the program's own, inherits nothing in other domains. PyTorch's ops are
+what one thread does, and are never inherited.
+
+What ``tcprof.annotate`` opens on autograd's thread for a forward pass that is run again lies in the backward pass,
+which is open on the thread that waits for it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis.intervals import OpenIntervals, run_starts
+from tcprof.analysis.ranges.nesting import Nesting
+from tcprof.analysis.ranges.paths import name_paths
+from tcprof.analysis.ranges.threads import bring_home
+from tcprof.arrays import Bools, Ints
+from tcprof.frames import NVTX_RANGES, OPS_DOMAIN
+
+NO_LAUNCH = "no launch recorded"
+OTHER_PROCESS = "its process opened no range"
+NO_RANGE = "no range was open"
+AMBIGUOUS = "several threads had a range open and none had launched before"
+REMEDIES = {
+    NO_LAUNCH: "record with --trace=cuda,nvtx; for CUDA graphs with --cuda-graph-trace=node",
+    OTHER_PROCESS: "open NVTX ranges in that process too",
+    NO_RANGE: "open a range around that part of the program",
+    AMBIGUOUS: "open ranges on the launching thread",
+}
+_Pairs = tuple[Ints, Ints, Ints, Bools]  # of activities and ranges, as in Attribution
+CAUSES = ("", NO_LAUNCH, OTHER_PROCESS, NO_RANGE, AMBIGUOUS)
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """Ranges in order of thread and time, with what they lie in.
+
+    Attributes:
+        ranges: The ranges, see ``tcprof.frames.NVTX_RANGES``; the arrays below have one value for each row.
+        parent: Row of the range that a range lies in, -1 for an outermost one.
+        path_id: Row of its path in ``paths``.
+        paths: See ``tcprof.frames.PATHS``, in the order in which a tree is read.
+        path_count: How many paths there are by all names, see ``name_paths``.
+        levels: The rows at each depth, outermost first.
+        lane: Number of its process, thread and domain together.
+        open: Finds the open ranges of a lane.
+    """
+
+    ranges: pd.DataFrame
+    parent: Ints
+    path_id: Ints
+    paths: pd.DataFrame
+    path_count: int
+    levels: list[Ints]
+    lane: Ints
+    open: Nesting
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """Which activity belongs to which range.
+
+    Attributes:
+        activity: Rows of activities, one for each pair of an activity and a range that it belongs to with all ranges
+            around it: its innermost one first, then start/end ranges that cross this.
+        range: Row of that range in the hierarchy.
+        counted: Depth of the path down to which an activity counts by another pair already; 0 for most.
+        inherited: Whether the launching thread had no range open.
+        cause: For each activity why it belongs to no range, one of ``CAUSES``; empty for those that belong to one.
+    """
+
+    activity: Ints
+    range: Ints
+    counted: Ints
+    inherited: Bools
+    cause: pd.Categorical
+
+
+def build_hierarchy(ranges: pd.DataFrame) -> Hierarchy:
+    """Nest ranges within each thread and domain, and name their paths.
+
+    Args:
+        ranges: See ``tcprof.frames.NVTX_RANGES``.
+    """
+    process, thread, domain = ranges["process"].to_numpy(), ranges["thread"].to_numpy(), ranges["domain"].cat
+    threads = pd.factorize(process << 32 | thread, sort=True)[0]
+    lane = pd.factorize(threads * len(domain.categories) + domain.codes.to_numpy(np.int64), sort=True)[0]
+    start, end = ranges["start_ns"].to_numpy(), ranges["end_ns"].to_numpy()
+    order = OpenIntervals.order(lane, start, end)
+    ordered, lane = NVTX_RANGES.conform(ranges.iloc[order]), lane[order]
+    nesting = Nesting(lane, *(ordered[name].to_numpy() for name in ("start_ns", "end_ns", "start_end")))
+    parent = bring_home(nesting.parents(), ordered, lane, nesting)
+    levels = _levels(parent)
+    path_id, paths, path_count = name_paths(ordered, parent, levels)
+    return Hierarchy(ordered, parent, path_id, paths, path_count, levels, lane, nesting)
+
+
+def _levels(parent: Ints) -> list[Ints]:
+    """The rows at each depth, outermost first. Doubling the step up makes it logarithmic in the depth."""
+    depth, above = (parent >= 0).astype(np.int64), parent.copy()
+    while (above >= 0).any():
+        inside = above >= 0
+        depth[inside] += depth[above[inside]]
+        above[inside] = above[above[inside]]
+    order = np.argsort(depth, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1) if len(order) else []
+
+
+def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataFrame) -> Attribution:
+    """Find the ranges of every domain that each activity belongs to.
+
+    Args:
+        launches: See ``tcprof.frames.API_CALLS``.
+        activities: See ``tcprof.frames.ACTIVITIES``.
+    """
+    launch = launches_of(launches, activities)
+    launched = np.flatnonzero(launch >= 0)
+    process, thread, time = (launches[name].to_numpy()[launch[launched]] for name in ("process", "thread", "start_ns"))
+    first = run_starts(hierarchy.lane)
+    lanes = hierarchy.ranges.iloc[first].assign(lane=hierarchy.lane[first])
+    cause = np.full(len(activities), CAUSES.index(NO_LAUNCH), dtype=np.int8)
+    with_ranges = np.isin(process, lanes["process"])
+    cause[launched] = np.where(with_ranges, CAUSES.index(NO_RANGE), CAUSES.index(OTHER_PROCESS))
+    parts: list[_Pairs] = []
+    annotated = np.zeros(len(launched), dtype=bool)  # in a range of the thread's own, of the default domain
+    for domain, of_domain in sorted(lanes.groupby("domain", observed=True), key=lambda part: _order(str(part[0]))):
+        key = of_domain["process"].to_numpy() << 32 | of_domain["thread"].to_numpy()
+        lane_of = pd.Series(of_domain["lane"].to_numpy(), index=key)
+        own = lane_of.reindex(process << 32 | thread).fillna(-1).to_numpy(np.int64)
+        found = hierarchy.open.at(own, time)
+        annotated |= (found >= 0) & (domain == "")
+        free = np.flatnonzero((found < 0) & ~annotated & (domain != OPS_DOMAIN))
+        inherited, ambiguous = _inherit(hierarchy, of_domain, launches, process[free], time[free])
+        cause[launched[free[ambiguous]]] = CAUSES.index(AMBIGUOUS)
+        found[free] = inherited
+        hits = np.flatnonzero(found >= 0)
+        parts.append(_all_open(hierarchy, launched[hits], found[hits], time[hits], np.isin(hits, free)))
+    pairs = [np.concatenate(part) for part in zip(*parts, strict=True)] or [np.empty(0, np.int64)] * 4
+    activity, rows, counted, inherited_flags = pairs
+    cause[activity] = CAUSES.index("")
+    categories = pd.Categorical.from_codes(cause, list(CAUSES))
+    return Attribution(activity, rows, counted, inherited_flags.astype(bool), categories)
+
+
+def _order(domain: str) -> tuple[bool, str]:
+    """Where a domain comes: the default one first, ops last."""
+    return domain == OPS_DOMAIN, domain
+
+
+def _all_open(hierarchy: Hierarchy, activity: Ints, innermost: Ints, time: Ints, inherited: Bools) -> _Pairs:
+    """Activities with their innermost ranges, and with the start/end ranges open at their launch that cross these."""
+    path = hierarchy.path_id
+    query, crossing = hierarchy.open.start_end_at(path, hierarchy.lane[innermost], time)
+    index = np.append(np.arange(len(activity)), query)
+    rows = np.append(innermost, crossing)
+    counted = np.zeros(len(index), dtype=np.int64)
+    if len(query):
+        # Paths are numbered as a tree is read: one in which others of the activity lie is followed by such a one, and
+        # what a path has in common with any before it, it has in common with the last one before it.
+        order = np.lexsort((path[rows], index))
+        order = order[~_followed(index[order], path[rows[order]], hierarchy)]
+        before, after = order[:-1], order[1:]
+        together = index[before] == index[after]
+        shared = _common_depth(hierarchy, path[rows[before[together]]], path[rows[after[together]]])
+        counted[after[together]] = shared
+        order = np.sort(order)[np.argsort(index[np.sort(order)], kind="stable")]
+        index, rows, counted = index[order], rows[order], counted[order]
+    return activity[index], rows, counted, inherited[index]
+
+
+def _followed(index: Ints, path: Ints, hierarchy: Hierarchy) -> Bools:
+    """Which of sorted pairs are of a path that has come before, or that the next one of their activity lies in."""
+    found = np.zeros(len(index), dtype=bool)
+    place = np.flatnonzero(index[1:] == index[:-1])
+    one, other = path[place], path[place + 1]
+    around = _common_depth(hierarchy, one, other) == hierarchy.paths["depth"].to_numpy()[one]
+    found[place[around & (one != other)]] = True
+    found[place[one == other] + 1] = True
+    return found
+
+
+def _common_depth(hierarchy: Hierarchy, one: Ints, other: Ints) -> Ints:
+    """Depth of the innermost path that two paths lie in, or of the one that the other lies in; 0 for none."""
+    above, depth = (np.append(hierarchy.paths[name], end) for name, end in (("parent_id", -1), ("depth", 0)))
+    while (one != other).any():
+        low, high = depth[one], depth[other]
+        one, other = (
+            np.where((one != other) & (low >= high), above[one], one),
+            np.where((one != other) & (high >= low), above[other], other),
+        )
+    return depth[one]
+
+
+def ranges_of_activities(attribution: Attribution, activities: int) -> Ints:
+    """For each activity its innermost range, first of the default domain, last of ops; -1 for none."""
+    found = np.full(activities, -1, dtype=np.int64)
+    # The default domain comes first and ops last, so that they are written last and first.
+    found[attribution.activity[::-1]] = attribution.range[::-1]
+    return found
+
+
+def innermost_of_domain(
+    hierarchy: Hierarchy, attribution: Attribution, domain: str, activities: int
+) -> tuple[Ints, Bools]:
+    """For each activity its innermost range of a domain, -1 for none; and whether another thread opened that.
+
+    Args:
+        attribution: Which activity belongs to which range.
+    """
+    found, inherited = np.full(activities, -1), np.zeros(activities, dtype=bool)
+    of_domain = (hierarchy.ranges["domain"] == domain).to_numpy()
+    pairs = np.flatnonzero(of_domain[attribution.range])[::-1]  # the innermost one comes first, so it is written last
+    found[attribution.activity[pairs]] = attribution.range[pairs]
+    inherited[attribution.activity[pairs]] = attribution.inherited[pairs]
+    return found, inherited
+
+
+def launches_of(launches: pd.DataFrame, activities: pd.DataFrame) -> Ints:
+    """For each activity the row of its launch, -1 where none is recorded."""
+    keys = [frame["process"].to_numpy() << 39 | frame["correlation"].to_numpy() for frame in (launches, activities)]
+    return np.asarray(pd.Index(keys[0]).get_indexer(keys[1]), dtype=np.int64)
+
+
+def _inherit(
+    hierarchy: Hierarchy, lanes: pd.DataFrame, launches: pd.DataFrame, process: Ints, time: Ints
+) -> tuple[Ints, Bools]:
+    """For launches from threads without a range the open range of another thread of their process.
+
+    Returns:
+        Row of the range, -1 where there is none, and whether that is since several threads had equal claim.
+    """
+    found = np.full(len(time), -1, dtype=np.int64)
+    ambiguous = np.zeros(len(time), dtype=bool)
+    for owner, of_process in lanes.groupby("process"):
+        index = np.flatnonzero(process == owner)
+        if not len(index):
+            continue
+        times = time[index]
+        count, latest = np.zeros(len(index), dtype=np.int64), np.full(len(index), np.iinfo(np.int64).min)
+        best = np.full(len(index), -1, dtype=np.int64)
+        own = launches[launches["process"] == owner]
+        for thread, lane in zip(of_process["thread"], of_process["lane"], strict=True):
+            candidate = hierarchy.open.at(np.full(len(index), lane), times)
+            before = np.sort(own.loc[own["thread"] == thread, "start_ns"].to_numpy())
+            position = np.searchsorted(before, times, side="left") - 1
+            launched = np.full(len(index), np.iinfo(np.int64).min)
+            if len(before):
+                launched = np.where(position >= 0, before[np.maximum(position, 0)], launched)
+            is_open = candidate >= 0
+            count += is_open
+            better = is_open & ((best < 0) | (launched > latest))
+            best, latest = np.where(better, candidate, best), np.where(better, launched, latest)
+        none_launched = (count > 1) & (latest == np.iinfo(np.int64).min)
+        found[index] = np.where(none_launched, -1, best)
+        ambiguous[index] = none_launched
+    return found, ambiguous

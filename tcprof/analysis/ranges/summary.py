@@ -1,0 +1,225 @@
+"""Figures per instance, per path and for the whole capture, from ranges, activities and samples."""
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis.intervals import union
+from tcprof.analysis.picking import pick_rows
+from tcprof.analysis.ranges.instances import Work, busy_time, group_by_path, instance_windows, united_windows
+from tcprof.analysis.ranges.projection import Attribution
+from tcprof.analysis.samples.bootstrap import bootstrap_interval
+from tcprof.analysis.samples.sampling import (
+    MINIMUM_COVERAGE,
+    NORMAL_95,
+    Tensor,
+    Windows,
+    measure,
+    measure_distribution,
+    measure_errors,
+)
+from tcprof.arrays import Floats
+from tcprof.frames import KERNEL_KINDS, OUTSIDE, RANGES, WHOLE_CAPTURE
+
+Functions = dict[int, Tensor]
+
+ROUNDING = 1e-9  # by so much the sum over a window may be above that of its samples
+_SUMMED = ("activity_count", "inherited_count", "kernel_count", "kernel_ns", "host_ns")
+
+
+def measure_instances(instances: pd.DataFrame, windows: Windows, functions: Functions) -> pd.DataFrame:
+    """Instances with the mean, time and cycles of their windows, and the sums that these come from."""
+    sums = measure(windows, len(instances), functions)
+    return instances.assign(**_mean_columns(sums), **{name: sums[name] for name in ("covered_ns", "active_ns")})
+
+
+def _mean_columns(sums: pd.DataFrame) -> dict[str, Floats]:
+    """Mean, tensor-active time, cycles and coverage; unknown where less than half of the window was sampled."""
+    window, covered, active = (sums[name].to_numpy() for name in ("window_ns", "covered_ns", "active_ns"))
+    coverage = covered / np.where(window > 0, window, np.nan)
+    enough = coverage >= MINIMUM_COVERAGE
+    return {
+        "tensor_active_mean_pct": 100 * active / np.where(enough, covered, np.nan),
+        "tensor_active_s": np.where(enough, active * 1e-9, np.nan),
+        "tensor_cycles": np.where(enough, sums["tensor_cycles"], np.nan),
+        "coverage_pct": 100 * coverage,
+    }
+
+
+def _tensor_columns(
+    windows: Windows, groups: int, functions: Functions, rounded: bool, interval: tuple[Floats, Floats]
+) -> dict[str, Floats]:
+    """All figures from samples, for each group of windows; ``interval`` is the mean's, as shares, before rounding."""
+    sums = measure(windows, groups, functions)
+    shape = measure_distribution(windows, groups, functions)
+    columns = _mean_columns(sums)
+    mean = columns["tensor_active_mean_pct"]
+    known = ~np.isnan(mean)
+    # Samples are shared among launches: the mean of a window that cuts the samples with most can be above all others.
+    # Samples of which less than half is inside, the peak leaves out; in the percentile they count as no more than it.
+    highest, percentile = (shape[name].to_numpy() for name in ("peak_pct", "p95_pct"))
+    peak = np.where(known & (highest >= (1 - ROUNDING) * mean), np.maximum(highest, mean), np.nan)
+    errors = measure_errors(windows, groups, functions, rounded)
+    covered = np.where(known, sums["covered_ns"], np.nan)
+    below, above = (100 * errors[name].to_numpy() / covered for name in ("below_ns", "above_ns"))
+    border = 100 * NORMAL_95 * errors["border_ns"].to_numpy() / covered
+    low, high = 100 * interval[0] - below - border, 100 * interval[1] + above + border
+    return columns | {
+        "window_ns": sums["window_ns"].to_numpy(),
+        "tensor_active_low_pct": np.where(low < 0, 0.0, low),
+        "tensor_active_high_pct": np.where(high > 100, 100.0, high),
+        "tensor_active_peak_pct": peak,
+        "tensor_active_p95_pct": np.minimum(percentile, peak),
+    }
+
+
+def summarize_paths(
+    instances: pd.DataFrame,
+    windows: Windows,
+    work: Work,
+    paths: pd.DataFrame,
+    functions: Functions,
+    rounded: bool,
+) -> pd.DataFrame:
+    """One row for each GPU and path, without warm-up.
+
+    Time that two instances of a path share counts once in all windows. A path that has only warm-up keeps its row, of
+    no instance and unknown figures.
+    """
+    if not len(instances):
+        return RANGES.empty()
+    group, groups = group_by_path(instances, paths)
+    count, gpu_of = len(groups), groups["gpu"].to_numpy()
+    chosen = united_windows(group, gpu_of, windows)
+    gpu_windows = united_windows(group, gpu_of, instance_windows(instances, work, "gpu"))
+    is_counted = group >= 0
+    of = group[is_counted]
+    active, covered = (instances[name].to_numpy()[is_counted] for name in ("active_ns", "covered_ns"))
+    interval = bootstrap_interval(of, active, covered, count)
+    summed = instances.assign(host_ns=instances["host_end_ns"] - instances["host_start_ns"])
+    counts = {
+        name: np.bincount(of, summed[name].to_numpy()[is_counted], minlength=count).astype(np.int64) for name in _SUMMED
+    }
+    has_activity = counts["activity_count"] > 0
+    spans = np.bincount(gpu_windows.group, gpu_windows.end - gpu_windows.start, minlength=count)
+    tensor = _tensor_columns(chosen, count, functions, rounded, interval)
+    instance_count = np.bincount(of, minlength=count)
+    return RANGES.conform(
+        pd.DataFrame(
+            {
+                **groups,
+                "instance_count": instance_count,
+                "gpu_window_ns": np.where(has_activity, spans, np.nan),
+                "busy_ns": np.where(has_activity, busy_time(instances, work, group, count), np.nan),
+                **counts,
+                **tensor,
+                "window_ns": np.where(instance_count > 0, tensor["window_ns"], np.nan),
+            },
+            groups.index,
+        )
+    )
+
+
+def summarize_capture(
+    gpus: list[int],
+    activities: pd.DataFrame,
+    attribution: Attribution,
+    samples: pd.DataFrame,
+    duration_ns: float,
+    functions: Functions,
+) -> pd.DataFrame:
+    """One row for each GPU: the whole capture, see ``capture_spans``, whatever the windows of the ranges.
+
+    The length of a capture in which nothing ran and nothing was sampled is the recording's.
+    """
+    inherited = np.zeros(len(activities), dtype=bool)
+    inherited[attribution.activity[attribution.inherited]] = True
+    flagged = activities.assign(inherited=inherited)
+    spans = capture_spans(gpus, activities, samples)
+    gpu_of = flagged["gpu"].to_numpy()
+    rows = [
+        _capture_row(gpu, pick_rows(flagged, gpu_of == gpu), span, duration_ns, functions)
+        for gpu, span in spans.items()
+    ]
+    return RANGES.conform(pd.DataFrame([{**WHOLE_CAPTURE, "instance_count": 1, **row} for row in rows]))
+
+
+def capture_spans(gpus: list[int], activities: pd.DataFrame, samples: pd.DataFrame) -> dict[int, tuple[int, int]]:
+    """Of each GPU, start and end of the whole capture in ns: from its first activity to its last.
+
+    Where the GPU has no activity, it is the span of its samples; without these either, it is empty.
+    """
+    found: dict[int, tuple[int, int]] = {}
+    for times in (samples, activities):  # activities last, so that theirs count
+        found |= find_borders(times)
+    return {gpu: found.get(gpu, (0, 0)) for gpu in gpus}
+
+
+def find_borders(times: pd.DataFrame) -> dict[int, tuple[int, int]]:
+    """The first start and the last end on each GPU.
+
+    Args:
+        times: Activities or samples: gpu, start_ns and end_ns.
+    """
+    gpu, start, end = (times[name].to_numpy() for name in ("gpu", "start_ns", "end_ns"))
+    rows = {int(number): gpu == number for number in pd.unique(gpu)}
+    return {number: (int(start[mine].min()), int(end[mine].max())) for number, mine in rows.items()}
+
+
+def _capture_row(
+    gpu: int, activities: pd.DataFrame, span: tuple[int, int], duration_ns: float, functions: Functions
+) -> dict[str, object]:
+    """The figures of one GPU over the whole capture."""
+    kernels = pick_rows(activities, activities["kind"].isin(KERNEL_KINDS).to_numpy())
+    _, busy_start, busy_end = union(
+        np.zeros(len(activities), np.int64), activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
+    )
+    window = Windows(*(np.array([value], dtype=np.int64) for value in (0, gpu, *span)))
+    tensor = _tensor_columns(window, 1, functions, False, (np.full(1, np.nan), np.full(1, np.nan)))
+    length, used = span[1] - span[0], len(activities) > 0
+    return {
+        "gpu": gpu,
+        "activity_count": len(activities),
+        "inherited_count": int(activities["inherited"].sum()),
+        "kernel_count": len(kernels),
+        "kernel_ns": int((kernels["end_ns"] - kernels["start_ns"]).sum()),
+        "host_ns": length if length or not duration_ns > 0 else duration_ns,
+        "gpu_window_ns": length if used else np.nan,
+        "busy_ns": float((busy_end - busy_start).sum()) if used else np.nan,
+        **{name: column[0] for name, column in tensor.items()},
+    }
+
+
+def measure_outside(
+    gpus: list[int], activities: pd.DataFrame, samples: pd.DataFrame, duration_ns: float, functions: Functions
+) -> pd.DataFrame:
+    """What lies before and after each GPU's whole capture, see ``tcprof.frames.OUTSIDE``.
+
+    A recording of known length begins at 0 or with its first sample, whichever is earlier, and ends likewise; another
+    one reaches as far as its samples.
+    """
+    spans = capture_spans(gpus, activities, samples)
+    captures = np.array([spans[gpu] for gpu in gpus], dtype=np.int64).reshape(-1, 2)
+    sampled = find_borders(samples)
+    first, last = np.array([sampled.get(gpu, (np.nan, np.nan)) for gpu in gpus], dtype=float).reshape(-1, 2).T
+    begin = 0.0 if duration_ns > 0 else np.nan
+    low = np.fmin(np.fmin(first, begin), captures[:, 0])
+    high = np.fmax(np.fmax(last, duration_ns), captures[:, 1])
+    known = ~np.isnan(last) | (duration_ns > 0)
+    number = np.repeat(np.arange(len(gpus)), 2)
+    start, end = (np.column_stack(part).ravel() for part in ((low, captures[:, 1]), (captures[:, 0], high)))
+    kept = end > start
+    parts = Windows(
+        number[kept], np.array(gpus)[number[kept]], start[kept].astype(np.int64), end[kept].astype(np.int64)
+    )
+    sums = measure(parts, len(gpus), functions)
+    return OUTSIDE.conform(
+        pd.DataFrame(
+            {
+                "gpu": gpus,
+                "before_s": np.where(known, captures[:, 0] - low, np.nan) * 1e-9,
+                "after_s": np.where(known, high - captures[:, 1], np.nan) * 1e-9,
+                "sampled_s": sums["covered_ns"] * 1e-9,
+                "tensor_active_s": (sums["active_ns"] * 1e-9).where(sums["covered_ns"] > 0, 0),
+            }
+        )
+    )

@@ -1,0 +1,218 @@
+"""Whether the sampler's clock is the trace's: GR Active against the time under kernels.
+
+Samples and kernels come from different clocks that Nsight Systems has brought together. Where they are apart, samples
+show other kernels than those that they lie under. So they are moved by as much as can be measured: of long recordings
+in pieces, by samples around the longest pauses of each. A line through the pieces' offsets tells whether the clocks
+drift apart; what departs from the line is an error that nothing corrects.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis.intervals import StepFunction, run_starts, union
+from tcprof.analysis.picking import pick_rows
+from tcprof.analysis.samples.borders import LEAST_OFFSET_NS
+from tcprof.analysis.samples.copies import find_own_moves
+from tcprof.analysis.samples.offsets import ENGINE_LEAD_NS, LOWEST_CORRELATION, OFFSETS, compare, measure_offset
+from tcprof.analysis.samples.sampling import samples_by_gpu
+from tcprof.arrays import Bools, Floats, Ints
+from tcprof.frames import CLOCKS, KERNEL_KINDS
+
+MOVED_ERROR_NS = 500.0  # how well samples that were moved lie then
+SMALLEST_OFFSET_NS = 1000  # smaller differences are not significant
+BRIDGED_NS = 5_000  # the engine stays active between kernels that follow each other this closely
+MOST_SAMPLES = 20_000
+PIECES = 40  # of a recording: the offset of each is measured
+FEWEST_PIECES = 4  # a drift needs so many
+SMALLEST_DRIFT_NS = 500  # from the first piece to the last: less is left to the fit's own estimate of the offset
+SIGNIFICANT = 5.0  # standard errors from which a drift is corrected
+DEGREES = 4.0  # of Student's t: single pieces may be far off
+
+
+def check_clocks(activities: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
+    """The offset between samples and trace on each GPU.
+
+    Args:
+        activities: See ``tcprof.frames.ACTIVITIES``.
+        samples: See ``tcprof.frames.SAMPLES``.
+
+    Returns:
+        See ``tcprof.frames.CLOCKS``; a GPU has a row if it has both samples of GR Active and kernels.
+    """
+    is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()
+    rows = []
+    for gpu, sampled in samples_by_gpu(samples).items():
+        is_mine = (activities["gpu"] == gpu).to_numpy()
+        of_gpu = pick_rows(activities, is_kernel & is_mine)
+        if not sampled["gr_active_pct"].notna().any() or of_gpu.empty:
+            continue
+        busy = _busy(of_gpu)
+        chosen = sampled.iloc[_choose(busy, sampled)]
+        chosen = chosen[
+            chosen["gr_active_pct"].notna() & ~_shows_moves(pick_rows(activities, is_mine & ~is_kernel), chosen)
+        ]
+        whole = (int(sampled["start_ns"].iloc[0]), int(sampled["end_ns"].iloc[-1]))
+        rows.append({"gpu": gpu, **_measure(busy, chosen, whole)})
+    return CLOCKS.conform(pd.DataFrame(rows, columns=CLOCKS.names))
+
+
+def _choose(busy: StepFunction, samples: pd.DataFrame) -> Ints:
+    """Samples between the first and the last kernel: all, or those around the longest pauses of each piece."""
+    start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
+    first = int(np.searchsorted(start, busy.start[0]))
+    last = int(np.searchsorted(end, busy.end[-1], side="right"))
+    if last - first <= MOST_SAMPLES:
+        return np.arange(first, max(first, last))
+    low, high = busy.end[:-1], busy.start[1:]  # the pauses
+    piece = _pieces(low, (int(busy.start[0]), int(busy.end[-1])))
+    period = (end[last - 1] - start[first]) / (last - first)
+    number = max(1, int(MOST_SAMPLES / PIECES * period / (2 * np.ptp(OFFSETS))))  # of pauses: two edges each
+    order = np.lexsort((low - high, piece))
+    rank = np.arange(len(order)) - np.searchsorted(piece[order], piece[order])
+    longest = order[rank < number]
+    edges = np.concatenate([low[longest], high[longest]])
+    begin, finish = (np.searchsorted(start, edges + bound) for bound in (OFFSETS[0], OFFSETS[-1]))
+    chosen = np.zeros(len(start) + 1, dtype=np.int64)
+    np.add.at(chosen, begin, 1)
+    np.add.at(chosen, finish, -1)
+    found = np.flatnonzero(np.cumsum(chosen)[:-1])
+    return found[(found >= first) & (found < last)]
+
+
+def _pieces(time: Ints, whole: tuple[int, int]) -> Ints:
+    """The piece of a recording that each time lies in."""
+    return np.asarray((time - whole[0]) * PIECES // (whole[1] - whole[0] + 1))
+
+
+@dataclass(frozen=True)
+class _Line:
+    """An offset that changes evenly.
+
+    Attributes:
+        middle: The time at which it is ``offset``.
+        offset: In ns.
+        slope: In ns for each ns.
+        uneven_ns: By how much pieces depart from it, beyond their errors.
+    """
+
+    middle: float = 0.0
+    offset: float = 0.0
+    slope: float = 0.0
+    uneven_ns: float = 0.0
+
+    def at(self, time: Ints | Floats) -> Floats:
+        """The offset at some times."""
+        return np.asarray(self.offset + self.slope * (time - self.middle))
+
+
+def _measure(busy: StepFunction, samples: pd.DataFrame, whole: tuple[int, int]) -> dict[str, float]:
+    """A row of ``CLOCKS``, without the GPU.
+
+    Args:
+        busy: When kernels run.
+        samples: Those to compare.
+        whole: The first and the last moment that was sampled.
+    """
+    line, found = _find_drift(busy, samples), compare(busy, samples)
+    if line.slope or line.uneven_ns:
+        straight = compare(busy, _move(samples, np.round(line.at(samples["start_ns"].to_numpy())).astype(np.int64)))
+        if straight["correlation"] >= max(LOWEST_CORRELATION, np.nan_to_num(found["correlation"])):
+            found = {**straight, "offset_ns": straight["offset_ns"] + line.offset}
+        else:
+            line = _Line()
+    late = found["offset_ns"] + ENGINE_LEAD_NS
+    is_known = found["correlation"] >= LOWEST_CORRELATION
+    is_moved = is_known and (abs(late) > SMALLEST_OFFSET_NS or line.slope != 0)
+    shifts = [round(late + line.slope * (time - line.middle)) if is_moved else 0 for time in whole]
+    error = float(np.hypot(MOVED_ERROR_NS if is_moved else LEAST_OFFSET_NS, line.uneven_ns)) if is_known else np.nan
+    return {**found, "shift_ns": shifts[0], "last_shift_ns": shifts[1], "error_ns": error}
+
+
+def _find_drift(busy: StepFunction, samples: pd.DataFrame) -> _Line:
+    """The line through the offsets of the pieces; flat where no drift is significant."""
+    if not len(samples):
+        return _Line()
+    start = samples["start_ns"].to_numpy()
+    piece = _pieces(start, (int(start[0]), int(start[-1])))
+    first, found, about = run_starts(piece), [], 0
+    for rows in np.split(np.arange(len(start)), first[1:]):
+        measured = measure_offset(busy, _move(samples.iloc[rows], about))
+        if measured is not None:
+            offset, error = measured
+            found.append((float(start[rows].mean()), about + offset, error))
+            about += round(offset)
+    if len(found) < FEWEST_PIECES:
+        return _Line()
+    return _fit_line(*np.array(found).T)
+
+
+def _fit_line(time: Floats, offset: Floats, error: Floats) -> _Line:
+    """The line through offsets; flat where its slope is not significant."""
+    trust = np.ones(len(time))
+    for _ in range(10):
+        weight = trust / error**2
+        middle, mean = np.average(time, weights=weight), np.average(offset, weights=weight)
+        spread = float(np.sum(weight * (time - middle) ** 2))
+        slope = float(np.sum(weight * (time - middle) * (offset - mean))) / spread
+        left = offset - mean - slope * (time - middle)
+        trust = (DEGREES + 1) / (DEGREES + (left / error) ** 2)
+    wider = max(1.0, float(np.quantile(np.abs(left) / error, 0.68)))
+    uneven = float(np.quantile(np.maximum(np.abs(left) - 2 * error, 0), 0.8))
+    of_all = slope * np.ptp(time)
+    is_drift = abs(of_all) > SMALLEST_DRIFT_NS and abs(slope) > SIGNIFICANT * wider / np.sqrt(spread)
+    return _Line(float(middle), float(mean) if is_drift else 0.0, slope if is_drift else 0.0, uneven)
+
+
+def align_samples(samples: pd.DataFrame, clocks: pd.DataFrame) -> pd.DataFrame:
+    """The samples at the time that they show, where they are stamped measurably later or earlier.
+
+    Args:
+        samples: See ``tcprof.frames.SAMPLES``.
+        clocks: See ``check_clocks``.
+    """
+    moved = moved_clocks(clocks)
+    if moved.empty:
+        return samples
+    gpu, start, end = (samples[name].to_numpy() for name in ("gpu", "start_ns", "end_ns"))
+    begin, finish = start.copy(), end.copy()
+    for row in moved.itertuples():
+        rows = np.flatnonzero(gpu == row.gpu)
+        whole = [start[rows[0]], end[rows[-1]]]
+        for times in (begin, finish):
+            times[rows] -= np.round(np.interp(times[rows], whole, [row.shift_ns, row.last_shift_ns])).astype(np.int64)
+    return samples.assign(start_ns=begin, end_ns=finish)
+
+
+def moved_clocks(clocks: pd.DataFrame) -> pd.DataFrame:
+    """The GPUs whose samples were moved."""
+    return clocks[(clocks["shift_ns"] != 0) | (clocks["last_shift_ns"] != 0)]
+
+
+def offset_errors(clocks: pd.DataFrame) -> dict[int, float]:
+    """How far the samples of each GPU may still be off, in ns, where that was measured.
+
+    Args:
+        clocks: See ``check_clocks``.
+    """
+    known = clocks[clocks["error_ns"].notna()]
+    return dict(zip(known["gpu"].tolist(), known["error_ns"].tolist(), strict=True))
+
+
+def _move(samples: pd.DataFrame, late: int | Ints) -> pd.DataFrame:
+    return samples.assign(start_ns=samples["start_ns"] - late, end_ns=samples["end_ns"] - late)
+
+
+def _busy(kernels: pd.DataFrame) -> StepFunction:
+    """1 while a kernel runs, or is about to follow the one before."""
+    start, end = kernels["start_ns"].to_numpy(), kernels["end_ns"].to_numpy()
+    _, begin, finish = union(np.zeros(len(kernels), dtype=np.int64), start, np.maximum(end, start + 1) + BRIDGED_NS)
+    return StepFunction(begin, finish - BRIDGED_NS, np.ones(len(begin)))
+
+
+def _shows_moves(activities: pd.DataFrame, samples: pd.DataFrame) -> Bools:
+    """Whether a sample shows a copy within the memory, or a set: by the SMs that is GR Active, by an engine not."""
+    start, end = samples["start_ns"].to_numpy() - BRIDGED_NS, samples["end_ns"].to_numpy() + BRIDGED_NS
+    shown: Bools = find_own_moves(activities).covered(start, end) > 0
+    return shown

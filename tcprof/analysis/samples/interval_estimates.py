@@ -1,0 +1,181 @@
+"""Medians and means over the instances of a recording, each with an interval that knows how alike neighbours are.
+
+Everything is computed for many places at once. ``docs/statistics.md`` explains the methods.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from tcprof.analysis.samples.sampling import NORMAL_95
+from tcprof.arrays import Bools, Floats, Ints
+
+FEWEST_INSTANCES = 5  # whose median or mean has an interval
+LEVEL = 0.05
+BATCHES, FEWEST_FOR_BATCHES = 10, 50
+FEWEST_EFFECTIVE = 2
+LARGEST_CORRELATION = 0.9
+
+
+@dataclass(frozen=True)
+class Centers:
+    """The median, or the mean, over the instances of one recording at each place.
+
+    Attributes:
+        count: Instances with a known value.
+        value: Their median or mean; NaN without any.
+        low: Lower end of its 95 % interval over the instances of this recording; NaN for fewer than 5.
+        high: Its upper end.
+        constant: Whether all instances have the same value.
+    """
+
+    count: Ints
+    value: Floats
+    low: Floats
+    high: Floats
+    constant: Bools
+
+
+@dataclass(frozen=True)
+class _Grouped:
+    """Known values, in order of time within a group, and their groups in ascending order."""
+
+    group: Ints
+    values: Floats
+    count: Ints
+
+    @classmethod
+    def of(cls, group: Ints, values: Floats, groups: int) -> "_Grouped":
+        known = ~np.isnan(values)
+        group, values = group[known], values[known]
+        in_time = np.argsort(group, kind="stable")
+        return cls(group[in_time], values[in_time], np.bincount(group, minlength=groups))
+
+
+def find_medians(group: Ints, values: Floats, groups: int) -> Centers:
+    """The median of each group, with the interval between two order statistics.
+
+    Of n independent values those at n/2 ± 1.96 sqrt(n)/2 enclose the true median in 95 % of cases (David and Nagaraja,
+    Order Statistics, section 7.1). Instances that follow each other are not independent: sqrt(n) is multiplied by the
+    root of the inflation of the variance. Where so few values have no such ranks, their range is extended to fit.
+
+    Args:
+        group: Group of each value.
+        values: The values, none below 0, those of a group in order of time; NaN is left out.
+        groups: Number of groups.
+    """
+    known = _Grouped.of(group, values, groups)
+    count = known.count
+    ranked = known.values[np.lexsort((known.values, known.group))]
+    first = np.cumsum(count) - count
+    centre: Floats = (count - 1) / 2
+
+    def at(rank: Floats) -> Floats:
+        """The value of that rank in each group, interpolated."""
+        if not len(ranked):
+            return np.full(groups, np.nan)
+        inside = np.clip(rank, 0, np.maximum(count - 1, 0))
+        below = np.minimum(first + np.floor(inside).astype(np.int64), len(ranked) - 1)
+        above = np.minimum(first + np.ceil(inside).astype(np.int64), len(ranked) - 1)
+        part = inside - np.floor(inside)
+        return np.where(count > 0, ranked[below] * (1 - part) + ranked[above] * part, np.nan)
+
+    median = at(centre)
+    # Of normal values with correlation r that of the signs is 2/pi arcsin r (Sheppard 1899), which is smaller.
+    spread = _inflation(
+        known.group, np.sign(known.values - median[known.group]), count, lambda r: np.sin(np.pi / 2 * r)
+    )
+    reach: Floats = NORMAL_95 * np.sqrt(count * spread) / 2
+    extended = np.maximum(reach / np.maximum(centre, 0.5), 1)
+    low = median - (median - at(centre - reach)) * extended
+    high = median + (at(centre + reach) - median) * extended
+    constant = (count > 0) & (at(np.zeros(groups)) == at(2 * centre))
+    return _with_enough(Centers(count, median, low, high, constant))
+
+
+def find_means(group: Ints, values: Floats, groups: int) -> Centers:
+    """The mean of each group, with an interval for values that may be skewed or few.
+
+    It is Student's, with the root of the inflation of the variance, for as many values as are left independent. Where
+    a few values are far off it is too short on their side, where more of them would be: there it reaches as far as
+    Hall's transformation (On the removal of skewness by transformation, J. R. Stat. Soc. B 54, 1992) has it. It is
+    never made shorter.
+
+    Args:
+        group: Group of each value.
+        values: The values, none below 0, those of a group in order of time; NaN is left out.
+        groups: Number of groups.
+    """
+    known = _Grouped.of(group, values, groups)
+    count, at = known.count, known.group
+    low, high = np.full(groups, np.inf), np.full(groups, -np.inf)
+    np.minimum.at(low, at, known.values)
+    np.maximum.at(high, at, known.values)
+    constant = (count > 0) & (low == high)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Sums of equal values round, which must not make a difference of them.
+        mean = np.where(
+            constant, low, np.bincount(at, known.values, minlength=groups) / np.where(count > 0, count, np.nan)
+        )
+        off = known.values - mean[at]
+        moments = [np.bincount(at, off**power, minlength=groups) / count for power in (2, 3)]
+        spread = _inflation(at, off, count, lambda r: r)
+        effective = count / spread
+        error = np.sqrt(moments[0] * count / np.maximum(count - 1, 1) / effective)
+        skewness = np.where(moments[0] > 0, moments[1] / moments[0] ** 1.5, 0)
+        reach = special.stdtrit(np.maximum(effective - 1, FEWEST_EFFECTIVE), 1 - LEVEL / 2)
+        toward_tail = np.maximum(_hall(np.abs(skewness) / np.sqrt(effective), reach), reach)
+    down, up = (error * np.where(skewness * sign > 0, toward_tail, reach) for sign in (-1, 1))
+    return _with_enough(Centers(count, mean, mean - down, mean + up, constant))
+
+
+def _hall(skewness: Floats, reach: Floats) -> Floats:
+    """How many standard errors an interval reaches toward the tail.
+
+    Args:
+        skewness: That of the mean: of the values, over the root of their number.
+        reach: How many it would reach without skewness.
+    """
+    inner = np.cbrt(1 - skewness * (reach + skewness / 6))
+    return np.asarray(np.where(skewness > 0, 3 * (1 - inner) / np.where(skewness > 0, skewness, 1), reach))
+
+
+def _with_enough(found: Centers) -> Centers:
+    """Without the intervals of too few instances."""
+    enough = found.count >= FEWEST_INSTANCES
+    low, high = np.where(enough, np.maximum(found.low, 0), np.nan), np.where(enough, found.high, np.nan)
+    return Centers(found.count, found.value, low, high, found.constant)
+
+
+def _inflation(group: Ints, score: Floats, count: Ints, undo: Callable[[Floats], Floats]) -> Floats:
+    """How many times larger than of independent values the variance of each group's median or mean is.
+
+    It is that of scores: for a median the signs of the values about it, for a mean how far they are off. It is told
+    from their correlation from one to the next, corrected for the bias of short series; and from the sums of ten
+    batches where there are 50 values, which shows slower changes as well. The larger of both counts, and never less
+    than 1; nor so large that fewer than two independent values are left, which a short series cannot tell.
+
+    Args:
+        group: Group of each value, ascending; in order of time within a group.
+        score: Of each value.
+        count: Values of each group.
+        undo: The values' correlation, of that of their scores.
+    """
+    groups = len(count)
+    square = np.bincount(group, score**2, minlength=groups) / np.maximum(count, 1)
+    neighbours = group[1:] == group[:-1]
+    product = np.bincount(group[1:][neighbours], (score[1:] * score[:-1])[neighbours], minlength=groups)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = product / np.maximum(count - 1, 1) / square
+        # Kendall 1954; Marriott and Pope 1954: it is too low by (1 + 3 r) / n.
+        correlation = np.where(count > 3, (count * found + 1) / np.maximum(count - 3, 1), 0)
+        correlation = undo(np.clip(np.nan_to_num(correlation), 0, LARGEST_CORRELATION))
+        rank = np.arange(len(group)) - (np.cumsum(count) - count)[group]
+        batch = group * BATCHES + rank * BATCHES // np.maximum(count, 1)[group]
+        sums = np.bincount(batch, score, minlength=groups * BATCHES).reshape(groups, BATCHES)
+        batched = (sums**2).sum(axis=1) / (BATCHES - 1) / (count / BATCHES * square)
+    batched = np.where(count >= FEWEST_FOR_BATCHES, np.nan_to_num(batched, nan=1.0), 1)
+    found = np.maximum((1 + correlation) / (1 - correlation), np.maximum(batched, 1))
+    return np.asarray(np.minimum(found, np.maximum(count / FEWEST_EFFECTIVE, 1)))

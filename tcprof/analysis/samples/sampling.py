@@ -1,0 +1,269 @@
+"""Samples and windows: mean, peak, percentile and coverage.
+
+A sample holds for its whole interval, so every figure weighs samples by their overlap with the window; none counts
+samples by their time stamps.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis.intervals import StepFunction, run_starts, search
+from tcprof.analysis.samples.borders import SharedMetric, border_errors
+from tcprof.analysis.samples.sample_splitting import (
+    NO_LAUNCHES,
+    LaunchErrors,
+    Rates,
+    SplitSamples,
+    launch_errors,
+    split_samples,
+)
+from tcprof.arrays import Floats, Ints
+from tcprof.memory import return_freed_memory
+
+NORMAL_95 = 1.959963984540054  # half of a 95 % interval, in standard errors
+MINIMUM_COVERAGE = 0.5
+PERCENTILE = 0.95
+PAIRS_AT_ONCE = 500_000
+TIMES_AT_ONCE = 1 << 18
+ONE_MEANS, ONE_SHIFTS = 0.25, 0.42  # what a reading of 1 % stands for, and by how much that may be off everywhere
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Disjoint intervals of time, each on one GPU and in one group.
+
+    Attributes:
+        group: Number of the group, ascending.
+        gpu: The GPU; all windows of a group are on the same one.
+        start: Starts in ns, ascending within a group.
+        end: Ends in ns.
+    """
+
+    group: Ints
+    gpu: Ints
+    start: Ints
+    end: Ints
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """What the tensor pipes of one GPU did, as functions of time.
+
+    Attributes:
+        recorded: Tensor Active (%), sample by sample.
+        active: The same, with what a sample holds shared among its launches.
+        cycles: Tensor cycles per ns, likewise.
+        split: How samples were shared.
+        errors: How far that may be off; None where it was let go of.
+    """
+
+    recorded: StepFunction
+    active: SharedMetric
+    cycles: SharedMetric
+    split: SplitSamples
+    errors: LaunchErrors | None
+
+
+def samples_by_gpu(samples: pd.DataFrame) -> dict[int, pd.DataFrame]:
+    """The samples of each GPU, as parts of the same memory.
+
+    Args:
+        samples: See ``tcprof.frames.SAMPLES``.
+    """
+    gpu = samples["gpu"].to_numpy()
+    first = run_starts(gpu)
+    return {int(gpu[low]): samples.iloc[low:high] for low, high in pairwise([*first.tolist(), len(gpu)])}
+
+
+def tensor_functions(samples: pd.DataFrame, launches: Mapping[int, Rates] | None = None) -> dict[int, Tensor]:
+    """Of each GPU, Tensor Active and tensor cycles as functions of time.
+
+    Args:
+        samples: See ``tcprof.frames.SAMPLES``.
+        launches: What to share the samples of each GPU among, see ``tcprof.analysis.kernels.launch_rates``.
+    """
+    functions = {}
+    for gpu, sampled in samples_by_gpu(samples).items():
+        known = sampled["tensor_active_pct"].notna().to_numpy()
+        of_gpu = sampled if known.all() else sampled[known]
+        if of_gpu.empty:
+            continue
+        of_launches = (launches or {}).get(gpu, NO_LAUNCHES)
+        split = split_samples(of_gpu, of_launches)
+        return_freed_memory()
+        percent = of_gpu["tensor_active_pct"].to_numpy()
+        functions[gpu] = Tensor(
+            StepFunction(split.start, split.end, percent),
+            SharedMetric(split, percent),
+            SharedMetric(split, of_gpu["tensor_cycles"].to_numpy() / np.maximum(split.end - split.start, 1)),
+            split,
+            launch_errors(of_launches),
+        )
+    return functions
+
+
+def without_errors(functions: Mapping[int, Tensor]) -> dict[int, Tensor]:
+    """The same for ``measure`` alone: errors take as much memory as all else."""
+    return {gpu: replace(of_gpu, errors=None) for gpu, of_gpu in functions.items()}
+
+
+def _in_parts(function: Callable[[Ints], tuple[Floats, ...]], times: Ints) -> list[Floats]:
+    """What a function gives for many times, from some at once: what it is found from takes several times the memory."""
+    parts = [function(times[low : low + TIMES_AT_ONCE]) for low in range(0, max(len(times), 1), TIMES_AT_ONCE)]
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]
+
+
+def rounding_slack(percent: Floats) -> tuple[Floats, Floats]:
+    """How far the truth can lie below and above Nsight Systems' whole percentages, in points.
+
+    They are rounded to the nearest, but anything above 0 reads at least 1. Where percentages and cycles are recorded
+    together, as in ``fixtures/``, the two can be compared: ``tests/test_fixtures.py``.
+    """
+    return np.where(percent > 1, 0.5, percent), np.where(percent > 0, 0.5, 0.0)
+
+
+def read_rounded(percent: Floats) -> tuple[Floats, Floats, Floats]:
+    """What Nsight Systems' whole percentages stand for: the expected value, its standard error, and a shift.
+
+    From 2 on a reading is uniform within half a point. What reads 1 lies anywhere up to 1.5, and mostly far below 1:
+    in ``fixtures/``, where it can be compared with cycles, its mean is 0.00 to 0.67. It differs by recording, so that
+    all readings of 1 may be off in the same direction: the shift.
+    """
+    is_one = percent == 1
+    value = np.where(is_one, ONE_MEANS, percent)
+    error = np.select([percent == 0, is_one], [0.02, 0.4], 1 / np.sqrt(12))
+    return value, error, np.where(is_one, ONE_SHIFTS, 0.0)
+
+
+def measure(windows: Windows, groups: int, functions: Mapping[int, Tensor]) -> pd.DataFrame:
+    """Integrals over each group's windows.
+
+    Args:
+        windows: The windows.
+        groups: Number of groups; the result has one row for each.
+        functions: See ``tensor_functions``.
+
+    Returns:
+        window_ns, covered_ns, active_ns (the integral of Tensor Active, as a share, over time) and tensor_cycles (NaN
+        where not recorded).
+    """
+    sums = {name: np.zeros(groups) for name in ("covered_ns", "active_ns", "tensor_cycles")}
+    for gpu, of_gpu in functions.items():
+        rows = np.flatnonzero(windows.gpu == gpu)
+        group, low, high = windows.group[rows], windows.start[rows], windows.end[rows]
+        times, place = np.unique(np.append(low, high), return_inverse=True)  # most windows share borders with others
+        until = _in_parts(partial(_integrals_until, of_gpu), times)
+        for (name, total), values in zip(sums.items(), until, strict=True):
+            integral = values[place[len(low) :]] - values[place[: len(low)]]
+            weights = integral / 100 if name == "active_ns" else integral
+            total += np.bincount(group, weights=weights, minlength=groups)
+    window = np.bincount(windows.group, weights=windows.end - windows.start, minlength=groups)
+    return pd.DataFrame({"window_ns": window, **sums}, copy=False)
+
+
+def _integrals_until(of_gpu: Tensor, times: Ints) -> tuple[Floats, ...]:
+    """Up to each time: what is known, Tensor Active and tensor cycles."""
+    at = of_gpu.split.places(times)
+    cycles = of_gpu.cycles.before(at) if of_gpu.cycles.known else np.full(len(times), np.nan)
+    return of_gpu.recorded.known_until(times), of_gpu.active.before(at), cycles
+
+
+def measure_errors(windows: Windows, groups: int, functions: Mapping[int, Tensor], rounded: bool) -> pd.DataFrame:
+    """How far the integral of Tensor Active over each group's windows may be off.
+
+    Args:
+        windows: The windows.
+        groups: Number of groups; the result has one row for each.
+        functions: See ``tensor_functions``.
+        rounded: Whether samples are whole percentages.
+
+    Returns:
+        below_ns and above_ns (by how much it could be lower or higher, since samples are rounded), and border_ns
+        (standard error from samples that a border cuts).
+    """
+    sums = {
+        name: np.zeros(groups) for name in ("below_ns", "above_ns", "first_ns", "last_ns", "moved_ns", "single_ns2")
+    }
+    for gpu, of_gpu in functions.items():
+        rows = np.flatnonzero(windows.gpu == gpu)
+        group, low, high = windows.group[rows], windows.start[rows], windows.end[rows]
+        integrals = [np.zeros(len(low))] * 2
+        if rounded:
+            slack = [points / 100 for points in rounding_slack(of_gpu.recorded.value)]
+            integrals = list(of_gpu.recorded.integrals_of(slack, low, high))
+        times, place = np.unique(np.append(low, high), return_inverse=True)
+        assert of_gpu.errors is not None
+        found = _in_parts(partial(border_errors, of_gpu.split, of_gpu.errors, of_gpu.active), times)
+        common, single, moved = ((column[place[: len(low)]], column[place[len(low) :]]) for column in found)
+        integrals += [*common, of_gpu.errors.late_ns * (moved[1] - moved[0]), single[0] ** 2 + single[1] ** 2]
+        for total, integral in zip(sums.values(), integrals, strict=True):
+            total += np.bincount(group, weights=integral, minlength=groups)
+    border = np.sqrt(sums.pop("single_ns2") + sum(sums.pop(name) ** 2 for name in ("first_ns", "last_ns", "moved_ns")))
+    return pd.DataFrame({**sums, "border_ns": border})
+
+
+def measure_distribution(windows: Windows, groups: int, functions: Mapping[int, Tensor]) -> pd.DataFrame:
+    """Peak and 95th percentile of Tensor Active over each group's windows.
+
+    The peak is the largest sample that lies at least half inside the windows: where none does, there is no peak. The
+    percentile is weighted by overlap.
+
+    Args:
+        windows: The windows.
+        groups: Number of groups; the result has one row for each.
+        functions: See ``tensor_functions``.
+    """
+    peak, percentile = np.full(groups, np.nan), np.full(groups, np.nan)
+    for gpu, of_gpu in functions.items():
+        active = of_gpu.recorded
+        for rows in _chunks(windows, np.flatnonzero(windows.gpu == gpu), active):
+            group, step, overlap = _merged_overlaps(windows, rows, active)
+            if not len(group):
+                continue
+            values = active.value[step]
+            first = run_starts(group)
+            found = group[first]
+            is_inside = 2 * overlap >= (active.end - active.start)[step]
+            highest = np.maximum.reduceat(np.where(is_inside, values, -np.inf), first)
+            peak[found] = np.where(highest >= 0, highest, np.nan)
+            percentile[found] = _weighted_percentile(group, first, values, overlap)
+    return pd.DataFrame({"peak_pct": peak, "p95_pct": percentile})
+
+
+def _chunks(windows: Windows, rows: Ints, active: StepFunction) -> Iterator[Ints]:
+    """Rows of windows, whole groups at a time, with no more than some millions of samples under them."""
+    counts = search(active.start, windows.end[rows]) - search(active.end, windows.start[rows])
+    part = np.cumsum(counts) // PAIRS_AT_ONCE
+    group = windows.group[rows]
+    # A group goes to the part of its first window.
+    first = run_starts(group)
+    part = np.repeat(part[first], np.diff(np.append(first, len(rows))))
+    yield from np.split(rows, np.flatnonzero(np.diff(part)) + 1)
+
+
+def _merged_overlaps(windows: Windows, rows: Ints, active: StepFunction) -> tuple[Ints, Ints, Ints]:
+    """Group, sample and overlap, one row for each group and sample that share time."""
+    query, step, overlap = active.overlaps(windows.start[rows], windows.end[rows])
+    group = windows.group[rows][query]
+    keep = overlap > 0
+    group, step, overlap = group[keep], step[keep], overlap[keep]
+    if not len(group):
+        return group, step, overlap
+    # Windows of a group are disjoint and in order, so that a sample under two of them has adjacent rows.
+    first = run_starts(group, step)
+    return group[first], step[first], np.add.reduceat(overlap, first)
+
+
+def _weighted_percentile(group: Ints, first: Ints, values: Floats, weights: Ints) -> Floats:
+    """The smallest value of each group that at least 95 % of the weight does not exceed."""
+    order = np.lexsort((values, group))
+    running = np.cumsum(weights[order])
+    before = np.append(0, running)[first]
+    total = np.add.reduceat(weights, first)
+    index = np.searchsorted(running, before + np.ceil(PERCENTILE * total).astype(np.int64), side="left")
+    return values[order][index]

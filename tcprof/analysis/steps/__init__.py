@@ -1,0 +1,1 @@
+"""Steps: which repeat, which are warm-up, a typical one, and what the host did in them."""

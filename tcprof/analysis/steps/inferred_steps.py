@@ -1,0 +1,188 @@
+"""Iterations of programs that open no range around them: what repeats in the order in which kernels are launched.
+
+They enter the analysis as ranges, in a domain that no program has. The order is that of the launches on the CPU, since
+streams overlap differently in each step; where most launches are not recorded, it is that of the starts on the GPU. An
+iteration reaches from its first kernel's start to the next one's first kernel, so that idle time belongs to one; what
+something else follows, and the last one, to its last kernel's end.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis.ranges.projection import Attribution, Hierarchy, launches_of
+from tcprof.analysis.steps.periods import Sequence, find_repetitions
+from tcprof.arrays import Bools, Floats, Ints
+from tcprof.frames import KERNEL_KINDS, NVTX_RANGES, PATHS
+from tcprof.frames.schema import CATEGORY
+
+KERNEL_ORDER = "iteration (from the kernels' order)"  # what the iterations are called
+KERNEL_ORDER_DOMAIN = "not NVTX"
+_TEXTS = tuple(column.name for column in NVTX_RANGES.columns if column.dtype == CATEGORY)
+_TO_DEVICE = "host to device"
+_MUCH_LONGER = 1.1
+
+
+@dataclass(frozen=True)
+class OrderedIterations:
+    """Iterations from the kernels' order, in order of GPU and time.
+
+    Attributes:
+        ranges: The iterations as ranges on the CPU, see ``tcprof.frames.NVTX_RANGES``.
+        gpu_start: Starts on the GPU in ns.
+        gpu_end: Ends on the GPU in ns.
+        activity: Rows of the activities that belong to one.
+        iteration: The iteration that each of these belongs to.
+    """
+
+    ranges: pd.DataFrame
+    gpu_start: Ints
+    gpu_end: Ints
+    activity: Ints
+    iteration: Ints
+
+    def set_windows(self, instances: pd.DataFrame, ranges: int) -> pd.DataFrame:
+        """Instances in which those of the iterations have these windows on the GPU.
+
+        Args:
+            instances: See ``tcprof.analysis.ranges.instances.list_instances``.
+            ranges: How many ranges come before the iterations.
+        """
+        rows = np.flatnonzero(instances["range"] >= ranges)
+        number = instances["range"].to_numpy()[rows] - ranges
+        start, end = (instances[name].to_numpy(copy=True) for name in ("gpu_start_ns", "gpu_end_ns"))
+        start[rows], end[rows] = self.gpu_start[number], self.gpu_end[number]
+        return instances.assign(gpu_start_ns=start, gpu_end_ns=end)
+
+
+def find_ordered_iterations(launches: pd.DataFrame, activities: pd.DataFrame) -> OrderedIterations | None:
+    """The iterations from the kernels' order on each GPU, of the process with most kernel time there.
+
+    Args:
+        launches: See ``tcprof.frames.API_CALLS``.
+        activities: See ``tcprof.frames.ACTIVITIES``, with launch geometry.
+
+    Returns:
+        None where nothing repeats.
+    """
+    launch = launches_of(launches, activities)
+    launched = np.append(launches["start_ns"].to_numpy(), 0)[launch]
+    thread = np.append(launches["thread"].to_numpy(), 0)[launch]
+    length = (activities["end_ns"] - activities["start_ns"]).where(activities["kind"].isin(KERNEL_KINDS), 0)
+    spent = length.groupby([activities["gpu"], activities["process"]]).sum()
+    found: list[OrderedIterations] = []
+    for gpu, of_gpu in spent.groupby(level="gpu"):
+        process = of_gpu.idxmax()[1]
+        rows = np.flatnonzero((activities["gpu"] == gpu) & (activities["process"] == process))
+        known = (launch[rows] >= 0).mean() > 0.5
+        start = activities["start_ns"].to_numpy()[rows]
+        time = np.where(launch[rows] >= 0, launched[rows], start) if known else start
+        one = _of_one_gpu(activities.iloc[rows], time, thread[rows])
+        if one is not None:
+            before = sum(len(each.ranges) for each in found)
+            found.append(replace(one, activity=rows[one.activity], iteration=one.iteration + before))
+    if not found:
+        return None
+    columns = [[getattr(each, name) for each in found] for name in ("gpu_start", "gpu_end", "activity", "iteration")]
+    return OrderedIterations(NVTX_RANGES.concat(each.ranges for each in found), *map(np.concatenate, columns))
+
+
+def _of_one_gpu(activities: pd.DataFrame, time: Ints, thread: Ints) -> OrderedIterations | None:
+    """The iterations of the activities of one process on one GPU, by the times at which they were launched."""
+    start, end = (activities[name].to_numpy() for name in ("start_ns", "end_ns"))
+    is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()
+    order = np.lexsort((start, time))
+    kernels, others = order[is_kernel[order]], np.flatnonzero(~is_kernel)
+    copies = np.sort(time[(activities["name"] == _TO_DEVICE).to_numpy() & ~is_kernel])
+    after_copy = np.diff(np.searchsorted(copies, time[kernels], side="right"), prepend=0) > 0
+    first, stop = _find(activities.iloc[kernels], (end - start)[kernels].astype(np.float64), after_copy)
+    if not len(first):
+        return None
+    follows = np.append(stop[:-1] == first[1:], False)
+    inside = np.ravel(np.column_stack((first, stop)))  # each second part is what lies between two iterations
+    last_end = np.maximum.reduceat(np.append(end[kernels], 0), inside)[::2]
+    following = np.append(first[1:], first[-1])
+    begin = start[kernels[first]]
+    host_end = np.where(follows, time[kernels[following]], time[kernels[stop - 1]] + 1)
+    # Kernels by their place, since those of a CUDA graph have one launch; copies by the time of theirs.
+    of_kernel = np.searchsorted(first, np.arange(len(kernels)), side="right") - 1
+    of_other = np.searchsorted(time[kernels[first]], time[others], side="right") - 1
+    in_one = np.append(np.arange(len(kernels)) < stop[of_kernel], time[others] < host_end[of_other])
+    iteration = np.append(of_kernel, of_other)
+    in_one &= iteration >= 0
+    ranges = pd.DataFrame(
+        {
+            "process": activities["process"].to_numpy()[kernels[first]],
+            "thread": thread[kernels[first]],
+            "domain": KERNEL_ORDER_DOMAIN,
+            "name": KERNEL_ORDER,
+            "start_ns": time[kernels[first]],
+            "end_ns": host_end,
+            "start_end": False,
+        }
+    ).assign(sizes="", output_sizes="")
+    return OrderedIterations(
+        ranges=NVTX_RANGES.conform(ranges),
+        gpu_start=begin,
+        gpu_end=np.maximum(np.where(follows, start[kernels[following]], last_end), begin),
+        activity=np.append(kernels, others)[in_one],
+        iteration=iteration[in_one],
+    )
+
+
+def _find(kernels: pd.DataFrame, weight: Floats, starting: Bools) -> tuple[Ints, Ints]:
+    """First and past-the-last kernel of each iteration.
+
+    By names and launch geometries, and by names alone, since a last smaller batch has other geometries: whichever
+    explains more, unless the other one's iterations are longer.
+    """
+    names = kernels["name"].cat.codes.to_numpy(np.int64)
+    geometry = kernels["launch_geometry"].cat.codes.to_numpy(np.int64)
+    classes = pd.factorize(names << 32 | geometry & 0xFFFFFFFF)[0].astype(np.int64)
+    total = np.append(0, np.cumsum(weight))
+    is_graph = (kernels["kind"] == "graph").to_numpy()
+    found = [find_repetitions(Sequence(elements, names, weight, starting, is_graph)) for elements in (classes, names)]
+    length = [float(np.median(stop - first)) if len(first) else 0.0 for first, stop in found]
+    held = [float((total[stop] - total[first]).sum()) for first, stop in found]
+    by_name = length[1] > _MUCH_LONGER * length[0] or (held[1] > held[0] and _MUCH_LONGER * length[1] > length[0])
+    return found[1] if by_name else found[0]
+
+
+def add_to_ranges(
+    found: OrderedIterations, hierarchy: Hierarchy, attribution: Attribution
+) -> tuple[Hierarchy, Attribution]:
+    """The hierarchy and the attribution with the iterations, which come last.
+
+    Why an activity is in no range stays: these are no ranges that the program opened.
+    """
+    count, added = len(hierarchy.ranges), len(found.ranges)
+    columns: dict[str, object] = {
+        name: np.append(hierarchy.ranges[name], found.ranges[name]) for name in NVTX_RANGES.names if name not in _TEXTS
+    }
+    for name in _TEXTS:  # by their numbers, since there may be millions of rows
+        known = hierarchy.ranges[name].cat
+        texts = [*known.categories.tolist(), *found.ranges[name].cat.categories.tolist()]
+        unique = pd.Index(dict.fromkeys(texts), dtype=object)
+        codes = np.append(known.codes, np.full(added, unique.get_loc(texts[-1])))
+        columns[name] = pd.Categorical.from_codes(codes, unique)
+    place = {"domain": KERNEL_ORDER_DOMAIN, "path": KERNEL_ORDER, "name": KERNEL_ORDER, "depth": 1, "parent_id": -1}
+    rows = np.arange(count, count + added)
+    outermost, *inner = hierarchy.levels or [rows[:0]]
+    wider = replace(
+        hierarchy,
+        ranges=NVTX_RANGES.conform(pd.DataFrame(columns)),
+        parent=np.append(hierarchy.parent, np.full(added, -1)),
+        path_id=np.append(hierarchy.path_id, np.full(added, len(hierarchy.paths))),
+        paths=PATHS.concat([hierarchy.paths, PATHS.conform(pd.DataFrame([place]))]),
+        levels=[np.append(outermost, rows), *inner],
+        lane=np.append(hierarchy.lane, np.full(added, int(hierarchy.lane.max(initial=-1)) + 1)),
+    )
+    pairs = replace(
+        attribution,
+        activity=np.append(attribution.activity, found.activity),
+        range=np.append(attribution.range, count + found.iteration),
+        counted=np.append(attribution.counted, np.zeros_like(found.activity)),
+        inherited=np.append(attribution.inherited, np.zeros(len(found.activity), dtype=bool)),
+    )
+    return wider, pairs

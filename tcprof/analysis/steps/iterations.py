@@ -1,0 +1,179 @@
+"""Iterations: which path repeats, and which of its first instances are warm-up."""
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.ranges.paths import OTHERS, SEPARATOR
+from tcprof.analysis.ranges.projection import Attribution, Hierarchy
+from tcprof.analysis.samples.sampling import NORMAL_95
+from tcprof.arrays import Bools, Floats, Ints
+from tcprof.errors import UsageError
+from tcprof.frames import ITERATIONS, OPS_DOMAIN
+from tcprof.sources import UNNAMED_DOMAIN
+
+FEWEST = 5  # instances of a path that iterates; and instances that show what is usual
+MOST_WARM_UP = 100
+MAD_TO_DEVIATION = 1.4826
+LEAST_SHARE = 0.5  # of the GPU's busy time between the first and the last instance, that these have to hold
+# Domains that libraries and recorders open ranges in by themselves, and those of which the recording has no name. CCCL
+# (CUB and Thrust), TSL (XLA's runtime, so JAX and TensorFlow), TensorRT and MPI stand in recordings that were read;
+# com.nvidia.nccl.proxy and xprof in the sources of NCCL and XLA; the others are called like their libraries.
+_LIBRARY = re.compile(
+    "(cccl|cub|thrust|nccl|nvshmem|openshmem|mpi|ucx|raft|rmm|librmm|cudf|libcudf|dali|tsl|xla|xprof)"
+    r"|(com\.nvidia\.|cublas|cudnn|cusparse|cusolver|cufft|curand|cutensor|cutlass|tensorrt).*"
+    rf"|{re.escape(OPS_DOMAIN)}|{re.escape(UNNAMED_DOMAIN)}-?\d+",
+    re.IGNORECASE,
+)
+NARROWEST_BAND = 0.05  # of the median: iterations are never more alike than this
+
+
+def find_iterations(
+    instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame, wanted: str | list[int] | None = None
+) -> pd.DataFrame:
+    """The instances of the path that iterates.
+
+    Args:
+        instances: See ``tcprof.frames.INSTANCES``.
+        paths: See ``tcprof.frames.PATHS``.
+        activities: See ``tcprof.frames.ACTIVITIES``.
+        wanted: The path, or its last names: step, or epoch / step; or the paths' rows; None: see
+            ``find_iterating_paths``.
+
+    Returns:
+        See ``tcprof.frames.ITERATIONS``; empty where no path iterates.
+
+    Raises:
+        UsageError: No path has that name.
+    """
+    if wanted is None:
+        wanted = find_iterating_paths(instances, paths, activities)
+    rows = _named_paths(paths, wanted) if isinstance(wanted, str) else wanted
+    of_path = instances[instances["path_id"].isin(rows)]
+    if of_path.empty:
+        return ITERATIONS.empty()
+    ordered = of_path.sort_values(["gpu", "host_start_ns"], kind="stable")
+    window = ordered["gpu_end_ns"] - ordered["gpu_start_ns"]
+    host = ordered["host_end_ns"] - ordered["host_start_ns"]
+    frame = ordered.assign(
+        number=ordered.groupby("gpu").cumcount(),
+        path=paths["path"].to_numpy()[ordered["path_id"].to_numpy()],
+        host_ns=host,
+        gpu_window_ns=window,
+    )
+    warm_up = [
+        np.maximum(*(_is_warm_up(frame.loc[rows, column].to_numpy(float)) for column in ("host_ns", "gpu_window_ns")))
+        for rows in frame.groupby("gpu").groups.values()
+    ]
+    return ITERATIONS.conform(frame.assign(warm_up=np.concatenate(warm_up)))
+
+
+def iterations_of_activities(
+    hierarchy: Hierarchy, attribution: Attribution, gpu: Ints, iterations: pd.DataFrame
+) -> Ints:
+    """For each activity the row of the iteration that it belongs to, of several the last; -1 for none.
+
+    Args:
+        attribution: Which activity belongs to which range.
+        iterations: See ``tcprof.frames.ITERATIONS``.
+    """
+    found = np.full(len(gpu), -1, dtype=np.int64)
+    for number, of_gpu in iterations.groupby("gpu"):
+        inside = np.full(len(hierarchy.ranges), -1, dtype=np.int64)
+        inside[of_gpu["range"].to_numpy()] = of_gpu.index
+        for rows in hierarchy.levels[1:]:
+            inside[rows] = np.maximum(inside[rows], inside[hierarchy.parent[rows]])
+        on_gpu = gpu[attribution.activity] == number
+        np.maximum.at(found, attribution.activity[on_gpu], inside[attribution.range[on_gpu]])
+    return found
+
+
+def _named_paths(paths: pd.DataFrame, name: str) -> list[int]:
+    """The paths that are so called, or end so."""
+    found = paths.index[(paths["path"] == name) | paths["path"].str.endswith(SEPARATOR + name)]
+    if not len(found):
+        raise UsageError(f"No range is called {name!r}.", "'tcprof ranges RECORDING' lists the ranges.")
+    return [int(path) for path in found]
+
+
+def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame) -> list[int]:
+    """The path that iterates, with its namesakes; none where nothing does.
+
+    Of the outermost paths with at least 5 instances that hold most of what the GPU does from the first to the last of
+    them, it is that with most time on the GPU. Paths of the default domain come first, those of libraries are none, nor
+    are unlike names that were folded into one path; nor is one that holds less than half of all that the GPU does,
+    where another one holds more. Namesakes have the same
+    name at the same depth: the steps of epochs that have names of their own.
+
+    Args:
+        instances: See ``tcprof.frames.INSTANCES``.
+        paths: See ``tcprof.frames.PATHS``.
+        activities: See ``tcprof.frames.ACTIVITIES``.
+    """
+    if instances.empty:
+        return []
+    kin = paths.groupby(["domain", "name", "depth"], sort=False).ngroup().to_numpy()
+    domain = paths["domain"].groupby(kin).first()
+    of_kin = pd.Series(kin[instances["path_id"].to_numpy()], index=instances.index)
+    count = instances.groupby([of_kin, "gpu"]).size().groupby(level=0).max()
+    spent = (instances["gpu_end_ns"] - instances["gpu_start_ns"]).fillna(0).groupby(of_kin).sum()
+    between, held = _shares(instances, of_kin.to_numpy(), len(domain), activities)
+    repeated = count.index[(count >= FEWEST) & (spent > 0) & (between[count.index] >= LEAST_SHARE)]
+    name = paths["name"].groupby(kin).first()
+    programs = [number for number in repeated if not _LIBRARY.fullmatch(domain[number]) and name[number] != OTHERS]
+    most = min(LEAST_SHARE, max(held[programs], default=0.0))
+    own = [number for number in programs if not domain[number] and held[number] >= most]
+    others = [number for number in programs if domain[number] and held[number] >= most]
+    found = set(own or others)
+    inside = _kin_inside(kin, paths["depth"].to_numpy(), found)
+    outermost = spent[[number for number in sorted(found) if number not in inside]]
+    return np.flatnonzero(kin == outermost.idxmax()).tolist() if len(outermost) else []
+
+
+def _shares(instances: pd.DataFrame, group: Ints, groups: int, activities: pd.DataFrame) -> tuple[Floats, Floats]:
+    """Which share of the GPUs' busy time lies in a group's windows: of that from its first to its last, and of all."""
+    inside, between, total = np.zeros(groups), np.zeros(groups), 0.0
+    known = instances["gpu_start_ns"].notna().to_numpy()
+    for gpu, work in activities.groupby("gpu"):
+        begin, finish = (work[name].to_numpy() for name in ("start_ns", "end_ns"))
+        _, begin, finish = union(np.zeros_like(begin), begin, finish)
+        busy = StepFunction(begin, finish, np.ones(len(begin)))
+        total += float((finish - begin).sum())
+        rows = np.flatnonzero(known & (instances["gpu"] == gpu).to_numpy())
+        windows = (instances[name].to_numpy()[rows].astype(np.int64) for name in ("gpu_start_ns", "gpu_end_ns"))
+        of_group, start, end = union(group[rows], *windows)
+        inside += np.bincount(of_group, busy.integral(start, end), minlength=groups)
+        found, first = np.unique(of_group, return_index=True)
+        last = np.append(first[1:], len(of_group)) - 1
+        between[found] += busy.integral(start[first], end[last[: len(found)]])
+    return inside / np.where(between > 0, between, 1), inside / max(total, 1.0)
+
+
+def _kin_inside(kin: Ints, depth: Ints, around: set[int]) -> set[int]:
+    """The groups of paths that lie in one of others; the paths are in the order in which a tree is read."""
+    inside: set[int] = set()
+    above: list[bool] = []  # whether the path open at each depth, or one around it, is of those groups
+    for number, level in zip(kin.tolist(), depth.tolist(), strict=True):
+        covered = level > 1 and above[level - 2]
+        if covered:
+            inside.add(number)
+        above[level - 1 :] = [covered or number in around]
+    return inside
+
+
+def _is_warm_up(duration: Floats) -> Bools:
+    """The first ones that are longer than the 95 % band of those after them: median and median absolute deviation."""
+    warm_up = np.zeros(len(duration), dtype=bool)
+    for number in range(min(len(duration) - FEWEST, MOST_WARM_UP)):
+        rest = duration[number + 1 :]
+        rest = rest[~np.isnan(rest)]
+        if not len(rest):
+            break
+        middle = np.median(rest)
+        deviation = MAD_TO_DEVIATION * np.median(np.abs(rest - middle))
+        if not duration[number] > middle + max(NORMAL_95 * deviation, NARROWEST_BAND * middle):
+            break
+        warm_up[number] = True
+    return warm_up

@@ -1,0 +1,269 @@
+"""The period of a sequence: where what repeats begins, each time, though some of it differs now and then.
+
+What is done over and over again leaves anchors: short runs of elements that come back at the same distance, once in
+each repetition. An inner loop, such as the layers of a step, has anchors too, but its repetitions stop and resume: the
+outer loop repeats what comes between. But for sorting, the time taken is linear in the length.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tcprof.arrays import Bools, Floats, Ints
+
+FEWEST_PERIODS = 3
+LEAST_COVER = 0.5  # of the weight, that the repetitions have to hold
+_MANY, _COVER_OF_FEW = 5, 0.75  # fewer repetitions have to hold so much: layers of one step repeat a few times, too
+_RUN = 4  # elements of an anchor, where a period has so many
+_MOST_LENGTHS = 12  # lengths of a period that are tried, for each length of an anchor
+_TOLERANCE = 0.03  # of a period's length: by so much repetitions differ
+_LEAST_GAIN = 0.01  # of the weight, that a longer period has to repeat and a shorter one does not
+_HALF = 0.5
+_STANDS_ALONE = 0.7  # of the weight: a shorter period that covers so much may stay
+_ALIKE = 0.01  # of the weight: anchors that cover as much
+_MOST_MISSED = 4  # repetitions whose anchors are filled in between two others
+_NEARLY_ALL = 0.8  # of the repetitions
+_LONGEST = 1.5  # periods: what reaches further is followed by something else
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """What is looked at for repetitions.
+
+    Attributes:
+        elements: Numbers that stand for the elements, from 0.
+        kinds: Numbers of what the elements are, without their details.
+        weight: What each element counts.
+        starting: Elements at which something happens that happens where a repetition begins, if it does at all.
+        several: Elements that stand for several things, of which it is not known what they are.
+    """
+
+    elements: Ints
+    kinds: Ints
+    weight: Floats
+    starting: Bools
+    several: Bools
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """The runs of so many elements: a number for each, by its first element; and those that come back later on."""
+
+    size: int
+    number: Ints
+    here: Ints
+    next_one: Ints
+
+
+@dataclass(frozen=True)
+class _Period:
+    """A period of about some length.
+
+    Attributes:
+        length: That length.
+        runs: Runs as long as it allows, by which elements that are repeated are told.
+        anchors: The runs that its anchor is one of.
+        anchor: Number of the run whose repetitions cover most of the weight.
+        cover: How much they do.
+    """
+
+    length: int
+    runs: _Runs
+    anchors: _Runs
+    anchor: int
+    cover: float
+
+
+def find_repetitions(sequence: Sequence) -> tuple[Ints, Ints]:
+    """The repetitions of the longest period that explains more than any shorter one.
+
+    Returns:
+        The first element of each repetition, and the one after its last; none where fewer than three hold most of the
+        weight.
+    """
+    none = np.empty(0, dtype=np.int64)
+    if len(sequence.elements) < FEWEST_PERIODS or not sequence.weight.sum() > 0:
+        return none, none
+    period = _choose(sequence)
+    if period is None:
+        return none, none
+    count = len(sequence.elements)
+    found = [_cut(start, period.length, count) for start in _beginnings(sequence, period)]
+    start, end = max(found, key=lambda part: len(part[0]))  # the first of those with as many
+    total = np.append(0, np.cumsum(sequence.weight))
+    least = LEAST_COVER if len(start) >= _MANY else _COVER_OF_FEW
+    if len(start) < FEWEST_PERIODS or (total[end] - total[start]).sum() < least * total[-1]:
+        return none, none
+    return start, end
+
+
+def _choose(sequence: Sequence) -> _Period | None:
+    """The period that covers most; of several lengths a longer one where that repeats more."""
+    chosen: _Period | None = None
+    for period in _list_periods(sequence):
+        if period.cover < LEAST_COVER or not _is_mixed(sequence, period):
+            continue
+        if chosen is None or _explains_more(sequence, chosen, period):
+            chosen = period
+    return chosen
+
+
+def _is_mixed(sequence: Sequence, period: _Period) -> bool:
+    """Whether it comes back often enough, with more than one kind in most repetitions: one thing again is no step."""
+    first = _anchors(period)
+    last = np.minimum(first + period.length, len(sequence.kinds)) - 1
+    differing = np.cumsum(np.diff(sequence.kinds, prepend=sequence.kinds[0]) != 0)
+    several = np.append(0, np.cumsum(sequence.several))
+    mixed = (differing[last] > differing[first]) | (several[last + 1] > several[first])
+    return len(first) >= FEWEST_PERIODS and bool(mixed.mean() >= _HALF)
+
+
+def _explains_more(sequence: Sequence, short: _Period, long: _Period) -> bool:
+    """Whether the longer period repeats most of what the shorter one does not, and that is something else.
+
+    What comes before and after the layers of a step is something else. An evaluation after each tenth step is made of
+    the step's forward pass, so that the step stays.
+    """
+    if long.length < 2 * short.length:
+        return long.cover > short.cover
+    of_short, weight = _repeated(short), sequence.weight
+    rest = _repeated(long) & ~of_short
+    gain, left = weight[rest].sum(), weight[~of_short].sum()
+    if gain < max(_LEAST_GAIN * weight.sum(), _HALF * left):
+        return False
+    known = np.zeros(int(sequence.kinds.max()) + 1, dtype=bool)
+    known[sequence.kinds[of_short]] = True
+    return short.cover < _STANDS_ALONE or bool(weight[rest & known[sequence.kinds]].sum() < _HALF * gain)
+
+
+def _list_periods(sequence: Sequence) -> Iterator[_Period]:
+    """The best period of each length at which many runs come back, shortest first."""
+    total = np.append(0.0, np.cumsum(sequence.weight)) / sequence.weight.sum()
+    runs = {size: _number_runs(sequence.elements, size) for size in range(1, _RUN + 1)}
+    for length in sorted({length for size in (1, _RUN) for length in _frequent_distances(runs[size])}):
+        longest = runs[min(_RUN, length)]
+        found = [(*_measure(each, length, total), each) for each in (longest, runs[1])]
+        anchor, cover, anchors = max(found, key=lambda measured: measured[1])
+        yield _Period(length, longest, anchors, anchor, cover)
+
+
+def _number_runs(elements: Ints, size: int) -> _Runs:
+    """The runs of so many elements; those that the end cuts are unique."""
+    number = elements.astype(np.int64)
+    for ahead in range(1, min(size, len(elements))):
+        following = np.append(elements[ahead:], -1 - np.arange(ahead)) + ahead
+        number = pd.factorize(number * (int(elements.max()) + ahead + 1) + following)[0].astype(np.int64)
+    order = np.argsort(number, kind="stable")
+    again = np.flatnonzero(number[order[1:]] == number[order[:-1]])
+    return _Runs(size, number, order[again], order[again + 1])
+
+
+def _frequent_distances(runs: _Runs) -> Iterator[int]:
+    """Distances at which most runs come back; those that differ from one by less than the tolerance are left out."""
+    count = np.bincount(runs.next_one - runs.here, minlength=1)
+    distance = np.flatnonzero(count)
+    slack = (distance * _TOLERANCE).astype(np.int64)
+    before = np.append(0, np.cumsum(count))
+    near = before[np.minimum(distance + slack + 1, len(count))] - before[distance - slack]
+    for _ in range(min(_MOST_LENGTHS, len(distance))):
+        place = int(np.argmax(near))
+        if near[place] < 0:
+            return
+        yield int(distance[place])
+        near[np.abs(distance - distance[place]) <= slack[place]] = -1
+
+
+def _measure(runs: _Runs, length: int, total: Floats) -> tuple[int, float]:
+    """The best anchor of a period of about that length, and what it covers.
+
+    An anchor covers what lies between it and its next occurrence, where that is at the distance, and as much after its
+    last one.
+    """
+    regular = np.abs(runs.next_one - runs.here - length) <= int(length * _TOLERANCE)
+    here, next_one = runs.here[regular], runs.next_one[regular]
+    cover = np.bincount(runs.number[here], total[next_one] - total[here], minlength=int(runs.number.max()) + 1)
+    is_last = np.zeros(len(total) - 1, dtype=bool)
+    is_last[next_one] = True
+    is_last[runs.here] = False
+    last = np.flatnonzero(is_last)
+    cover += np.bincount(
+        runs.number[last], total[np.minimum(last + length, len(total) - 1)] - total[last], minlength=len(cover)
+    )
+    # Of anchors that cover as much, the one that occurs least often is the likeliest to occur once in a repetition.
+    often = np.bincount(runs.number, minlength=len(cover))
+    anchor = int(np.argmin(np.where(cover >= cover.max() - _ALIKE, often, len(total) + 1)))
+    return anchor, float(cover[anchor])
+
+
+def _repeated(period: _Period) -> Bools:
+    """The elements that are of any run that comes again at about the period's distance, be it in between or not."""
+    number, count = period.runs.number, len(period.runs.number)
+    slack = int(period.length * _TOLERANCE)
+    order = np.argsort(number, kind="stable")
+    key = number[order] * 2 * count + order  # sorted, since the positions of a run are in order
+    wanted = key + period.length
+    found = np.searchsorted(key, wanted - slack)
+    again = np.flatnonzero(key[np.minimum(found, count - 1)] <= wanted + slack)
+    again = again[found[again] < count]
+    inside = np.zeros(count + period.runs.size, dtype=bool)
+    for ahead in range(period.runs.size):
+        inside[order[again] + ahead] = True
+        inside[order[found[again]] + ahead] = True
+    return inside[:count]
+
+
+def _anchors(period: _Period) -> Ints:
+    """Where the anchor is; of several close by, the last one."""
+    found = np.flatnonzero(period.anchors.number == period.anchor)
+    last: Ints = found[np.append(np.diff(found) >= _HALF * period.length, True)]
+    return last
+
+
+def _beginnings(sequence: Sequence, period: _Period) -> Iterator[Ints]:
+    """Where each repetition may begin, the likeliest first: a period has no beginning of its own.
+
+    It is where something happens that marks a beginning, if it does in nearly all repetitions; or with what comes first
+    of all that is repeated.
+    """
+    anchor, run = _anchors(period), _number_runs(sequence.elements, min(_RUN, period.length)).number
+    low = max(0, int(anchor[0] - _LONGEST * period.length))
+    marked = np.flatnonzero(sequence.starting)
+    latest = np.append(-len(run), marked)[np.searchsorted(marked, anchor, side="right")]
+    if (anchor - latest <= period.length).mean() >= _NEARLY_ALL:
+        yield _occurrences_before(marked, low, anchor)
+    often = np.bincount(run[anchor[0] : anchor[-1]], minlength=int(run.max()) + 1) >= _HALF * len(anchor)
+    first = low + int(np.argmax(often[run[low : anchor[0] + 1]]))
+    yield _occurrences_before(np.flatnonzero(run == run[first]), first, anchor)
+
+
+def _occurrences_before(places: Ints, first: int, anchor: Ints) -> Ints:
+    """For each anchor the one of some places that begins its repetition: as many before it as in the first one.
+
+    Args:
+        first: Where the first repetition begins, or before.
+    """
+    reached = np.searchsorted(places, anchor, side="right")
+    ahead = int(reached[0] - np.searchsorted(places, first))
+    usual = int(np.median(np.diff(reached)))
+    place = reached - max(1, min(ahead, usual))
+    return np.unique(places[place[place >= 0]])
+
+
+def _cut(start: Ints, length: int, count: int) -> tuple[Ints, Ints]:
+    """The repetitions from their first elements: each reaches to the next one, or as far as they usually do."""
+    gap = np.diff(start)
+    near = gap[gap <= _LONGEST * length]
+    if not len(near):
+        return start[:0], start[:0]
+    usual = int(np.median(near))
+    # Where an anchor was missing, the distance is that of several repetitions.
+    missed = (gap % usual == 0) & (gap <= _MOST_MISSED * usual) & (usual >= _RUN)
+    several = np.append(np.where(missed, gap // usual, 1), 1)
+    number = np.arange(several.sum()) - np.repeat(np.cumsum(several) - several, several)
+    start = np.repeat(start, several) + usual * number
+    gap = np.append(np.diff(start), usual)
+    end = np.minimum(start + np.where(gap <= _LONGEST * usual, gap, usual), count)
+    whole = end - start >= (1 - 2 * _TOLERANCE) * np.minimum(usual, gap)
+    return start[whole], end[whole]

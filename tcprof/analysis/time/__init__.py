@@ -1,0 +1,1 @@
+"""Where the time went: classes, accounts, and copies beside the kernels."""

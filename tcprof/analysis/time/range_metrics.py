@@ -1,0 +1,233 @@
+"""What the fit says about ranges: the share of tensor kernels, tensor-active time, and FLOP on the Tensor Cores."""
+
+from collections.abc import Collection, Iterable, Iterator
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis.kernels.summary import could_be_tensor
+from tcprof.analysis.ranges.instances import groups_of_paths, prepare_sums
+from tcprof.analysis.time.account import Account, Evidence
+from tcprof.arrays import Bools, Floats
+from tcprof.frames import INSTANCES, LARGEST_UNCOVERED_PCT, RANGES
+
+_OF_INSTANCES = frozenset(
+    {
+        *("kernel_ns", "unseen_ns", "tensor_kernel_ns", "unresolved_ns", "graph_ns", "dram_bytes"),
+        *("cycles", "unknown_cycles", "flop", "boost_ns", "peakless_flop"),
+    }
+)
+
+
+def add_rates(
+    ranges: pd.DataFrame, instances: pd.DataFrame, account: Account, evidence: Evidence
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The range summary and the instances with the columns that come from the fit.
+
+    Args:
+        ranges: See ``tcprof.frames.RANGES``: the rows of one GPU after the other, each the capture, then paths.
+        instances: See ``tcprof.frames.INSTANCES``; the rows are those of the evidence.
+    """
+    values = values_of_launches(account.kernel_instances, account.kernels, evidence.activities["kind"])
+    of_ranges, of_instances = sum_launches(ranges, account, evidence, values, _OF_INSTANCES)
+    rates = range_rates(of_ranges, time_of_work(ranges, evidence))
+    # Where no kernel of a GPU was traced, what ran there is not known: a sum over nothing is not 0.
+    known = ranges["gpu"].isin(account.kernel_instances["gpu"]) & (ranges["instance_count"] > 0)
+    ranges = RANGES.conform(ranges.assign(**{name: column.where(known) for name, column in rates.items()}))
+    return ranges, _add_tensor_work(instances, account, evidence, of_instances)
+
+
+def time_of_work(ranges: pd.DataFrame, evidence: Evidence) -> Floats:
+    """Length of the windows that the work of each row lies in; unknown where some end before their work does.
+
+    Args:
+        ranges: See ``add_rates``; the window of the whole capture holds its work in any case.
+    """
+    found: Floats = ranges["window_ns"].to_numpy(dtype=np.float64, copy=True)
+    group = groups_of_paths(evidence.instances, evidence.hierarchy.paths)
+    late = group[end_before_work(evidence.instances, evidence.window)]
+    rows = np.flatnonzero((ranges["depth"] > 0).to_numpy())
+    found[rows[np.unique(late[late >= 0])]] = np.nan
+    return found
+
+
+def time_of_instances(instances: pd.DataFrame, window: str) -> Floats:
+    """Length of the window that the work of each instance lies in; unknown where it ends before the work does.
+
+    Args:
+        instances: See ``tcprof.frames.INSTANCES``.
+    """
+    length = {
+        "host": instances["host_end_ns"] - instances["host_start_ns"],
+        "gpu": instances["gpu_end_ns"] - instances["gpu_start_ns"],
+        "busy": instances["busy_ns"],
+    }[window]
+    found: Floats = length.where(~end_before_work(instances, window) & (length > 0)).to_numpy(np.float64)
+    return found
+
+
+def end_before_work(instances: pd.DataFrame, window: str) -> Bools:
+    """Which instances have windows that end before their work on the GPU does: only those of the host may.
+
+    Args:
+        instances: See ``tcprof.frames.INSTANCES``.
+    """
+    return np.asarray((instances["gpu_end_ns"] > instances["host_end_ns"]) & (window == "host"))
+
+
+def sum_launches(
+    ranges: pd.DataFrame,
+    account: Account,
+    evidence: Evidence,
+    values: Iterable[tuple[str, Floats]],
+    of_instances: Collection[str],
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Sums of the launches' values over each row of the range summary, and over each instance with all that is in it.
+
+    Args:
+        ranges: See ``add_rates``.
+        values: Names, each with a value for each launch; taken one after the other, as there may be millions.
+        of_instances: The names of those that are wanted of instances.
+    """
+    launched, activities = account.kernel_instances, evidence.attribution.activity
+    group = groups_of_paths(evidence.instances, evidence.hierarchy.paths)
+    is_capture = (ranges["depth"] == 0).to_numpy()
+    row_of_path, row_of_gpu = np.flatnonzero(~is_capture), np.flatnonzero(is_capture)
+    captured = pd.Series(row_of_gpu, index=ranges["gpu"].to_numpy()[row_of_gpu])
+    of_gpu = captured[launched["gpu"].to_numpy()].to_numpy()
+    of_launch = np.full(len(evidence.activities), len(launched), dtype=np.int64)  # what is no launch adds nothing
+    of_launch[launched["activity"].to_numpy()] = np.arange(len(launched))
+    of_launch = of_launch[activities]
+    add_up = prepare_sums(evidence.instances, evidence.work)
+    totals: dict[str, Floats] = {}
+    sums: dict[str, Floats] = {}
+    counted = group >= 0
+    for name, value in values:
+        totals[name] = np.bincount(of_gpu, value, minlength=len(ranges)).astype(np.float64)
+        of_instance: Floats = add_up(np.append(value, 0.0)[of_launch])
+        totals[name][row_of_path] = np.bincount(group[counted], of_instance[counted], minlength=len(row_of_path))
+        if name in of_instances:
+            sums[name] = of_instance
+    return pd.DataFrame(totals), pd.DataFrame(sums, copy=False)
+
+
+def _add_tensor_work(instances: pd.DataFrame, account: Account, evidence: Evidence, sums: pd.DataFrame) -> pd.DataFrame:
+    """The instances with the time of the tensor kernels launched in each, and with their FLOP and HFU.
+
+    Times are unknown where whole graphs ran.
+    """
+    times = sums[["tensor_kernel_ns", "unresolved_ns"]].where(sums["graph_ns"] == 0)
+    # Where no kernel of a GPU was traced, what ran there is not known.
+    traced = instances["gpu"].isin(account.kernel_instances["gpu"]).to_numpy()
+    known = known_flop(sums)
+    known["dram_bytes"] = sums["dram_bytes"].where(are_seen(sums))
+    known["hfu_pct"] = _hfu(sums, known["tensor_flop"], time_of_instances(instances, evidence.window))
+    found = {name: column.where(traced).to_numpy() for name, column in known.items()}
+    return INSTANCES.conform(
+        instances.assign(
+            tensor_kernel_ns=times["tensor_kernel_ns"].to_numpy(),
+            unresolved_kernel_ns=times["unresolved_ns"].to_numpy(),
+            **found,
+        )
+    )
+
+
+def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Series) -> Iterator[tuple[str, Floats]]:
+    """What each launch adds to a range: times, tensor cycles and FLOP, one after the other.
+
+    Args:
+        launched: See ``tcprof.frames.KERNEL_INSTANCES``.
+        kernels: See ``tcprof.frames.KERNELS``.
+    """
+    is_tensor, could_be, is_graph = tensor_launches(launched, kernels, kinds)
+    peak = kernels["peak_tflops"].to_numpy(dtype=np.float64)[launched["kernel"].to_numpy()]
+    # What no sample shows is not known, and adds nothing but its time, see are_seen.
+    unseen = launched["tensor_active_ns"].isna().to_numpy()
+    active, all_cycles, *bytes_moved, dram_ns = (
+        np.where(unseen, 0.0, launched[name])
+        for name in ("tensor_active_ns", "tensor_cycles", "dram_read_bytes", "dram_write_bytes", "dram_ideal_ns")
+    )
+    duration, flop = (launched[name].to_numpy(np.float64) for name in ("duration_ns", "tensor_flop"))
+    cycles, is_unknown = np.where(is_tensor | could_be | is_graph, all_cycles, 0), np.isnan(flop)
+    yield "kernel_ns", duration
+    yield "unseen_ns", np.where(unseen, duration, 0)
+    for name, chosen in (("tensor_kernel_ns", is_tensor), ("unresolved_ns", could_be), ("graph_ns", is_graph)):
+        yield name, np.where(chosen, duration, 0)
+    yield "active_ns", active
+    yield "all_cycles", all_cycles
+    yield "cycles", cycles
+    yield "unknown_cycles", np.where(is_unknown, cycles, 0)
+    yield "flop", np.where(is_unknown, 0, flop)
+    yield "ideal_ns", launched["tensor_ideal_ns"].fillna(0).to_numpy()
+    boost = flop / peak * 1e-3
+    yield "boost_ns", np.where(np.isnan(boost), 0, boost)
+    yield "dram_bytes", np.sum(bytes_moved, axis=0)
+    yield "dram_ns", dram_ns
+    yield "peakless_flop", np.where(np.isnan(peak) & ~is_unknown, flop, 0)
+
+
+def tensor_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Series) -> tuple[Bools, Bools, Bools]:
+    """Which launches are of tensor kernels, which could be of such, and which are whole graphs, which may hold some.
+
+    Args:
+        launched: See ``tcprof.frames.KERNEL_INSTANCES``.
+        kernels: See ``tcprof.frames.KERNELS``.
+    """
+    of_kernel = launched["kernel"].to_numpy()
+    is_graph = (kinds == "graph").to_numpy()[launched["activity"].to_numpy()]
+    is_tensor = kernels["tensor_kernel"].to_numpy(dtype=bool)[of_kernel]
+    return is_tensor, could_be_tensor(kernels).to_numpy(dtype=bool)[of_kernel] & ~is_graph, is_graph
+
+
+def range_rates(sums: pd.DataFrame, window_ns: Floats) -> dict[str, pd.Series]:
+    """Columns of ``tcprof.frames.RANGES`` that come from the fit.
+
+    Args:
+        sums: What ``values_of_launches`` gives, summed over each range.
+    """
+    known = known_flop(sums)
+    is_known, is_seen = known["tensor_flop"].notna(), are_seen(sums)
+    # What a whole graph holds is unknown, and so is a share of it.
+    kernel_ns = sums["kernel_ns"].where((sums["kernel_ns"] > 0) & (sums["graph_ns"] == 0))
+    window = pd.Series(window_ns).where(window_ns > 0)
+    return {
+        "tensor_kernel_share_pct": 100 * sums["tensor_kernel_ns"] / kernel_ns,
+        "unresolved_kernel_share_pct": 100 * sums["unresolved_ns"] / kernel_ns,
+        "fitted_active_s": sums["active_ns"].where(is_seen) * 1e-9,
+        "fitted_cycles": sums["all_cycles"].where(is_seen),
+        **known,
+        "tensor_tflops": known["tensor_flop"] / window * 1e-3,
+        "tensor_peak_pct": 100 * sums["ideal_ns"].where(is_known) / window,
+        "hfu_pct": _hfu(sums, known["tensor_flop"], window_ns),
+        "dram_bytes": sums["dram_bytes"].where(is_seen),
+        # Reads and writes are fitted one by one; where something untraced ran beside, they are too much together.
+        "dram_pct": (100 * sums["dram_ns"].where(is_seen) / window).clip(upper=100),
+    }
+
+
+def are_seen(sums: pd.DataFrame) -> pd.Series:
+    """Where samples show nearly all kernels, by their time: what the others did is not known, and not 0.
+
+    Args:
+        sums: What ``values_of_launches`` gives, summed.
+    """
+    return 100 * sums["unseen_ns"] <= LARGEST_UNCOVERED_PCT * sums["kernel_ns"]
+
+
+def _hfu(sums: pd.DataFrame, flop: pd.Series, window_ns: Floats) -> pd.Series:
+    """Hardware FLOP utilization, where nearly all FLOP have a peak; unknown where they are."""
+    has_peaks = 100 * sums["peakless_flop"] <= LARGEST_UNCOVERED_PCT * flop
+    return 100 * sums["boost_ns"].where(has_peaks) / pd.Series(window_ns, sums.index).where(window_ns > 0)
+
+
+def known_flop(sums: pd.DataFrame) -> dict[str, pd.Series]:
+    """FLOP as far as they are known, and the share of the cycles that have none.
+
+    Args:
+        sums: What ``values_of_launches`` gives, summed.
+    """
+    cycles = sums["cycles"]
+    # Where there are no cycles, nothing is lacking; where they are unknown, so is what they lack.
+    uncovered = (100 * sums["unknown_cycles"] / cycles.where(cycles > 0)).where(cycles != 0, 0.0).where(are_seen(sums))
+    flop = sums["flop"].where(uncovered < 100)
+    return {"tensor_flop": flop, "uncovered_cycles_pct": uncovered}

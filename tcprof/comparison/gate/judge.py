@@ -1,0 +1,237 @@
+"""The gate for builds: conditions held against the intervals of a comparison, that of the median and that of the mean.
+
+A build fails only where the whole 95 % interval of either meets the condition, and passes only where none of both does.
+"""
+
+import difflib
+import math
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import pandas as pd
+
+from tcprof.analysis.ranges.paths import SEPARATOR
+from tcprof.comparison.gate.parse import Condition, FindingCondition, Scale, wrong_condition
+from tcprof.comparison.statistics.rows import MEAN, MEDIAN, of_means
+from tcprof.comparison.statistics.verdicts import EQUAL
+
+Verdict = Literal["fail", "pass", "inconclusive"]
+INCONCLUSIVE: Verdict = "inconclusive"
+
+NO_INTERVAL = "no 95 % interval is known"
+HOLDS_BOUND = "the interval holds the bound"
+NOT_RECORDED = "not recorded"
+NO_RATIO = "the baseline is 0, so that there is no change in percent"
+
+_COLUMNS: dict[Scale, str] = {"relative": "ratio", "points": "difference", "absolute": "new"}
+_OPERATORS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+_SEVERITY: tuple[Verdict, ...] = ("pass", "inconclusive", "fail")
+_SIDES = {"base": "the baseline", "new": "the new recording"}
+_MOST_NAMED = 5
+_LONGEST_NAME = 80  # characters of a name that an error shows; a recording's names may be of any length
+
+
+@dataclass(frozen=True)
+class Caveat:
+    """Why a gate must not trust a comparison, whatever its intervals say. ``tcprof.findings`` finds the reasons."""
+
+    reason: str
+    side: str = ""  # base or new, if it is about that side's figures alone; empty for what makes the sides incomparable
+    spares: tuple[str, ...] = ()  # quantities that it does not touch
+
+    def touches(self, condition: Condition) -> bool:
+        """Whether the condition is about what is in doubt; one with an absolute bound needs no baseline."""
+        unused = self.side == "base" and condition.scale == "absolute"
+        return condition.quantity not in self.spares and not unused
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What is compared with the bound, on the condition's scale, and its 95 % interval; NaN where unknown."""
+
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a comparison says about a condition."""
+
+    condition: Condition | FindingCondition
+    gpu: int  # the GPU that was judged; of several the first of those with the worst verdict
+    gpu_count: int
+    path: str  # the path that was judged, empty for the whole capture; or the name of the finding
+    median: Estimate  # the figure over the instances by their median
+    mean: Estimate  # the same by their mean
+    verdict: Verdict  # fail where all of either interval says so, pass where all of both does, else inconclusive
+    decided_by: str  # median or mean: which of them has this verdict; both where both have; empty where neither counts
+    reason: str  # why it is inconclusive; of a finding what it says
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The judgements of all conditions, and how they end; with ``strict`` an inconclusive one fails."""
+
+    judgements: tuple[Judgement, ...]
+    strict: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all."""
+        verdicts: list[Verdict] = ["pass", *(each.verdict for each in self.judgements)]
+        worst = max(verdicts, key=_SEVERITY.index)
+        return "fail" if self.strict and worst == INCONCLUSIVE else worst
+
+    @property
+    def exit_status(self) -> int:
+        """1 where the gate fails, else 0."""
+        return int(self.verdict == "fail")
+
+
+def judge_condition(
+    condition: Condition, rows: pd.DataFrame, iteration_path: str = "", caveats: Sequence[Caveat] = ()
+) -> Judgement:
+    """Hold a condition against rows of a comparison. All GPUs on which the path had work are judged; the worst counts.
+
+    Args:
+        iteration_path: The path of a condition that names none; empty for the whole capture.
+        caveats: Everything that they touch is inconclusive.
+
+    Raises:
+        UsageError: The rows have no such path, or several.
+    """
+    place = _with_work(_select_place(condition, rows, iteration_path))
+    gpu_count = place["gpu"].nunique()
+    of_quantity = place[place["quantity"] == condition.quantity]
+    if of_quantity.empty:
+        gpu, path = int(place["gpu"].iloc[0]), place["path"].iloc[0]
+        return Judgement(condition, gpu, gpu_count, path, Estimate(), Estimate(), INCONCLUSIVE, "", NOT_RECORDED)
+    judged = [_judge_row(condition, row, gpu_count) for row in of_quantity.to_dict("records")]
+    reason = "; ".join(dict.fromkeys(caveat.reason for caveat in caveats if caveat.touches(condition)))
+    if reason:
+        judged = [replace(each, verdict=INCONCLUSIVE, decided_by="", reason=reason) for each in judged]
+    return max(judged, key=lambda judgement: _SEVERITY.index(judgement.verdict))
+
+
+def judge_finding(condition: FindingCondition, recordings: Sequence[Mapping[str, tuple[int, str]]]) -> Judgement:
+    """Whether a side has a finding: fail where all of its recordings do, pass where none does.
+
+    Args:
+        recordings: GPU and sentence of each finding of each recording, by name.
+    """
+    count, name = len(recordings), condition.name
+    known = [each[name] for each in recordings if name in each]
+    gpu, reason = known[0] if known else (0, "not found")
+    verdict: Verdict = "pass" if not known else "fail" if len(known) == count else INCONCLUSIVE
+    if verdict == INCONCLUSIVE:
+        reason = f"in {len(known)} of {count} recordings: {reason}"
+    return Judgement(condition, gpu, 1, name, Estimate(), Estimate(), verdict, "", reason)
+
+
+def _judge_row(condition: Condition, row: dict[Any, Any], gpu_count: int) -> Judgement:
+    rows = {MEDIAN: row, MEAN: of_means(row)}
+    estimates = {statistic: _estimate(condition, each) for statistic, each in rows.items()}
+    verdicts = {statistic: _judge(condition, each) for statistic, each in estimates.items()}
+    verdict = max(verdicts.values(), key=_SEVERITY.index)
+    decisive = [statistic for statistic, each in verdicts.items() if each == verdict]
+    reason = _why_unknown(condition, rows[decisive[0]], estimates[decisive[0]]) if verdict == INCONCLUSIVE else ""
+    decided_by = decisive[0] if len(decisive) == 1 else "both"
+    median, mean = estimates[MEDIAN], estimates[MEAN]
+    return Judgement(condition, row["gpu"], gpu_count, row["path"], median, mean, verdict, decided_by, reason)
+
+
+def _estimate(condition: Condition, row: dict[Any, Any]) -> Estimate:
+    column = _COLUMNS[condition.scale]
+    if row["verdict"] == EQUAL and math.isnan(row[f"{column}_low"]):
+        # Constants, and equal: nothing about them is uncertain.
+        value = {"ratio": 1.0, "difference": 0.0, "new": row["new"]}[column]
+        return Estimate(value, value, value)
+    return Estimate(row[column], row[f"{column}_low"], row[f"{column}_high"])
+
+
+def _judge(condition: Condition, estimate: Estimate) -> Verdict:
+    """Whether all of an interval meets a condition, or none of it."""
+    meets = _OPERATORS[condition.operator]
+    # The end that is the last to meet the condition, and the one that is the first.
+    last, first = (estimate.low, estimate.high) if condition.operator.startswith(">") else (estimate.high, estimate.low)
+    if meets(last, condition.bound):
+        return "fail"
+    return "pass" if not math.isnan(first) and not meets(first, condition.bound) else INCONCLUSIVE
+
+
+def _why_unknown(condition: Condition, row: dict[Any, Any], estimate: Estimate) -> str:
+    needed = {"new": "the new recording"} if condition.scale == "absolute" else _SIDES
+    lacking = [name for side, name in needed.items() if math.isnan(row[side])]
+    if lacking:
+        return f"unknown in {' and in '.join(lacking)}"
+    if math.isnan(estimate.value):
+        return NO_RATIO if row["base"] == 0 else row["not_judged"]
+    if math.isnan(estimate.low) or math.isnan(estimate.high):
+        return row["not_judged"] or NO_INTERVAL
+    return HOLDS_BOUND
+
+
+def _with_work(place: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the GPUs on which a path had work; all of them if there is none, as in a range of the CPU alone."""
+    windows = place[place["quantity"] == "gpu_window_ns"]
+    busy = windows.loc[(windows[["base", "new"]] > 0).any(axis=1), "gpu"]
+    return place[place["gpu"].isin(busy)] if len(busy) else place
+
+
+def _select_place(condition: Condition, rows: pd.DataFrame, iteration_path: str) -> pd.DataFrame:
+    """The rows of the path that a condition names; where several domains have it, those of the default one."""
+    paths = rows["path"].unique().tolist()
+    if condition.path is None:
+        wanted, at = iteration_path, 0
+        found = [path for path in paths if path == wanted]
+    else:
+        wanted, at = condition.path, condition.text.find("[") + 1
+        found = _named_paths(paths, wanted)
+    if not found:
+        near = " or ".join(_quoted(_near_names(paths, wanted)))
+        meant = f"Did you mean {near}? " if near else ""
+        raise wrong_condition(
+            condition.text,
+            at,
+            f"no range is called {wanted[:_LONGEST_NAME]!r}",
+            f"{meant}'tcprof ranges RECORDING' lists the ranges.",
+        )
+    if len(found) > 1:
+        more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+        what = f"{len(found)} ranges are called {wanted[:_LONGEST_NAME]!r}: {', '.join(_quoted(found))}{more}"
+        raise wrong_condition(condition.text, at, what, "Write more of the path.")
+    place = rows[rows["path"] == found[0]]
+    default = place[place["domain"] == ""]
+    return place if default.empty else default
+
+
+def _named_paths(paths: Sequence[str], wanted: str) -> list[str]:
+    """The paths that are so called, or end so. The exact text goes first: a range's name may itself hold slashes."""
+    plain = _without_blanks(wanted)
+    for is_called in (
+        lambda path: path == wanted,
+        lambda path: _without_blanks(path) == plain,
+        lambda path: path.endswith(SEPARATOR + wanted),
+        lambda path: _without_blanks(path).endswith(f"/{plain}"),
+    ):
+        found = [path for path in paths if path and is_called(path)]
+        if found:
+            return found
+    return []
+
+
+def _without_blanks(path: str) -> str:
+    return "/".join(part.strip() for part in path.split("/"))
+
+
+def _near_names(paths: Sequence[str], wanted: str) -> list[str]:
+    short = [path for path in paths if path and len(path) <= _LONGEST_NAME]  # comparing long ones takes long
+    names = dict.fromkeys([*short, *(path.rpartition(SEPARATOR)[2] for path in short)])
+    return difflib.get_close_matches(wanted[:_LONGEST_NAME], names, 3)
+
+
+def _quoted(names: Sequence[str]) -> list[str]:
+    return [repr(name[:_LONGEST_NAME]) for name in names[:_MOST_NAMED]]

@@ -1,0 +1,147 @@
+"""The conditions of a gate, in which a build fails: an expression such as ``time > +5%`` parsed.
+
+::
+
+    QUANTITY ['[' PATH ']'] ('>' | '<' | '>=' | '<=') THRESHOLD
+
+    time > +5%                              the iterations' GPU window grew by over 5 %
+    tensor_active[step / forward] < 30      Tensor Active of that path is below 30 %
+    tensor_kernel_share < -2pt              the tensor kernels' share fell by over 2 points
+    finding fp32-matmul                     the new side has this finding, see docs/advice.md
+"""
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Literal
+
+from rich.cells import cell_len
+
+from tcprof.errors import UsageError
+from tcprof.frames import LISTED_QUANTITIES
+
+Scale = Literal["relative", "points", "absolute"]
+
+CONDITIONS = MappingProxyType({quantity.gate_name: quantity for quantity in LISTED_QUANTITIES})
+
+_EXAMPLES = "For example: --fail-if 'time > +5%' or --fail-if 'tensor_active[step / forward] < 30'."
+_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9}  # the micro sign and the letter
+_BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+_BOUNDS = {
+    "pct": "a change of +10% or -10%, or of +2pt or -2pt (points), or a value such as 30 or 30%",
+    "ns": "a change of +5% or -5%, or a value with its unit (ns, us, ms, s), such as 30ms",
+    "s": "a change of +5% or -5%, or a value with its unit (ns, us, ms, s), such as 30ms",
+    "count": "a change of +5% or -5%, or a value such as 1000",
+    "tflops": "a change of +5% or -5%, or a value in 10^12 FLOP/s, such as 400",
+    "cycles": "a change of +5% or -5%, or a value such as 1000",
+    "bytes": "a change of +5% or -5%, or a value with its unit (B, KiB, MiB, GiB, TiB), such as 30GiB",
+}
+_FINDING = re.compile(r"\s*finding\s+([\w-]+)\s*")
+_QUANTITY = re.compile(r"\s*(\w*)\s*")
+_CLOSING = re.compile(r"\](?=\s*[<>])")  # a range's name may hold brackets: the last one before an operator closes
+_OPERATOR = re.compile(r"\s*(>=|<=|>|<)")
+_THRESHOLD = re.compile(r"\s*(([+-]?)([0-9]{1,15}(?:\.[0-9]{1,15})?)[ \t]*(\S*))\s*")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition in which a build fails."""
+
+    text: str
+    quantity: str  # quantity of the comparison's rows, such as gpu_window_ns
+    path: str | None  # path, or its last names, as given; None for that of the iterations
+    operator: str  # >, <, >= or <=
+    bound: float  # with what it is compared: a ratio (1.05 for +5%), points, or a value in the quantity's own unit
+    # What is compared: relative, the ratio of new value and baseline; points, their difference; absolute, the new value
+    scale: Scale
+
+
+@dataclass(frozen=True)
+class FindingCondition:
+    """A build fails where the new side has the finding of this name."""
+
+    text: str
+    name: str
+
+
+def parse_condition(text: str, findings: Sequence[str] = ()) -> Condition | FindingCondition:
+    """Parse an expression of the grammar above.
+
+    Raises:
+        UsageError: It is no such expression, or ``findings`` has no such name; the message shows where.
+    """
+    if finding := _FINDING.fullmatch(text):
+        if finding[1] not in findings:
+            what, hint = f"no finding is called {finding[1]!r}", f"Findings: {', '.join(findings)}."
+            raise wrong_condition(text, finding.start(1), what, hint)
+        return FindingCondition(text, finding[1])
+    word = _QUANTITY.match(text)
+    assert word is not None  # it matches nothing, too
+    name, at = word[1], word.end()
+    if name not in CONDITIONS:
+        near = difflib.get_close_matches(name, CONDITIONS, 1)
+        meant = f"Did you mean {near[0]}? " if near else ""
+        what = f"there is no quantity {name!r}" if name else "a quantity is expected here"
+        raise wrong_condition(text, word.start(1), what, f"{meant}Quantities: {', '.join(CONDITIONS)}. {_EXAMPLES}")
+    path, at = _read_path(text, at)
+    compares = _OPERATOR.match(text, at)
+    if compares is None:
+        raise wrong_condition(text, _skip_blanks(text, at), "> or <, >= or <= is expected here", _EXAMPLES)
+    scale, bound = _read_threshold(text, compares.end(), name)
+    return Condition(text, CONDITIONS[name].name, path, compares[1], bound, scale)
+
+
+def _read_path(text: str, at: int) -> tuple[str | None, int]:
+    """The path in brackets, if there is one, and the position behind it."""
+    if not text.startswith("[", at):
+        return None, at
+    closing = [found.start() for found in _CLOSING.finditer(text, at)]
+    end = closing[-1] if closing else text.rfind("]")
+    if end < at:
+        raise wrong_condition(text, at, "this bracket is not closed", _EXAMPLES)
+    path = text[at + 1 : end].strip()
+    if not path:
+        raise wrong_condition(
+            text, at, "a path is expected in the brackets", f"Without brackets: the iterations. {_EXAMPLES}"
+        )
+    return path, end + 1
+
+
+def _read_threshold(text: str, at: int, name: str) -> tuple[Scale, float]:
+    """Scale and bound, from the rest of an expression that begins with the quantity's name."""
+    unit = CONDITIONS[name].column.unit
+    takes = f"{name} takes {_BOUNDS[unit]}. {_EXAMPLES}"
+    found = _THRESHOLD.match(text, at)
+    if found is None:
+        raise wrong_condition(text, _skip_blanks(text, at), "a bound is expected here", takes)
+    whole, sign, number, suffix = found.groups()
+    if found.end() < len(text):
+        raise wrong_condition(text, found.end(), "nothing may follow the bound", takes)
+    value = Decimal(sign + number)
+    if sign and suffix == "%" and value >= -100:
+        return "relative", float((100 + value) / 100)
+    if unit == "pct" and abs(value) <= 100:
+        if sign and suffix == "pt":
+            return "points", float(value)
+        if not sign and suffix in ("", "%"):
+            return "absolute", float(value)
+    elif not sign and unit in ("ns", "s") and suffix in _NS:
+        return "absolute", float(value * _NS[suffix] / (1 if unit == "ns" else 10**9))
+    elif not sign and unit == "bytes" and suffix in _BYTES:
+        return "absolute", float(value * _BYTES[suffix])
+    elif not sign and unit in ("count", "cycles", "tflops") and not suffix:
+        return "absolute", float(value)
+    raise wrong_condition(text, found.start(1), f"{whole!r} is not a bound for {name}", takes)
+
+
+def _skip_blanks(text: str, at: int) -> int:
+    return len(text) - len(text[at:].lstrip())
+
+
+def wrong_condition(text: str, position: int, what: str, hint: str) -> UsageError:
+    """The error of an expression, with a line that points at the position of what is wrong."""
+    shown = "".join(character if character.isprintable() else " " for character in text)
+    return UsageError(f"--fail-if: {what}.\n    {shown}\n    {' ' * cell_len(shown[:position])}^", hint)

@@ -1,0 +1,142 @@
+"""The kernels of two recordings matched: by their place in the iteration, then by name."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis import Analysis
+from tcprof.analysis.kernels.names import GRAPH
+from tcprof.arrays import Bools, Ints
+from tcprof.comparison.matching.families import Names, classify_kernels
+from tcprof.comparison.matching.scope import Scope, compared_gpus, compared_spans, find_scope
+from tcprof.comparison.matching.slots import NONE, find_slots, follow_slots, match_slots
+from tcprof.frames import KERNEL_CHANGES
+
+HIDDEN = "hidden"
+_STATUSES = ("same", "renamed", "new", "removed")
+
+
+@dataclass(frozen=True)
+class Matching:
+    """The kernels of two recordings, matched."""
+
+    # See ``tcprof.frames.KERNEL_CHANGES``; empty where the kernels of a recording were not fitted.
+    changes: pd.DataFrame
+    base_matched_pct: float  # share of the baseline's kernel time that matched kernels have; unknown where it has none
+    new_matched_pct: float  # the same in the new recording
+    # For each row of the baseline's ``Analysis.kernel_instances`` its row in ``changes``; -1 for none, as warm-up.
+    base_row: Ints
+    new_row: Ints  # the same for the new recording
+
+
+def match_kernels(base: Analysis, new: Analysis, mapping: Mapping[str, str] | None = None) -> Matching:
+    """Match the kernels of ``Analysis.iterations``, without warm-up; of the whole captures where one side has none.
+
+    Kernels are matched on GPUs of the same number.
+    """
+    rows = [np.full(len(side.kernel_instances), NONE, dtype=np.int64) for side in (base, new)]
+    parts: list[pd.DataFrame] = []
+    before = 0
+    for gpu in compared_gpus(base, new):
+        spans = compared_spans(base, new, gpu)
+        scopes = find_scope(base, gpu, spans[0], mapping or {}), find_scope(new, gpu, spans[1], {})
+        launches, names = _number((base, new), scopes)
+        pairs, of_launch = _pair(launches, names)
+        for side, scope, number in zip(rows, scopes, of_launch, strict=True):
+            side[scope.row] = before + number
+        parts.append(_measure((base, new), scopes, pairs, of_launch, names).assign(gpu=gpu))
+        before += len(pairs)
+    if not before:
+        return Matching(KERNEL_CHANGES.empty(), np.nan, np.nan, rows[0], rows[1])
+    frame = pd.concat(parts, ignore_index=True)
+    frame = frame.assign(size=-frame["difference_ns"].abs()).sort_values(["gpu", "size"], kind="stable")
+    place = np.append(np.argsort(frame.index.to_numpy()), NONE)  # -1, for none, is the last
+    changes = KERNEL_CHANGES.conform(frame)
+    return Matching(changes, *_matched(changes), place[rows[0]], place[rows[1]])
+
+
+def _matched(changes: pd.DataFrame) -> tuple[float, float]:
+    is_matched = changes["status"].isin(["same", "renamed"])
+    total = changes[["base_ns", "new_ns"]].sum()
+    share = 100 * changes.loc[is_matched, ["base_ns", "new_ns"]].sum() / total.where(total > 0)
+    return float(share["base_ns"]), float(share["new_ns"])
+
+
+def _number(analyses: tuple[Analysis, Analysis], scopes: tuple[Scope, Scope]) -> tuple[list[pd.DataFrame], Names]:
+    """The launches of both sides as ``find_slots`` takes them, with the same codes."""
+    kernels = pd.concat([side.kernels[["name", "launch_geometry"]] for side in analyses])
+    kernel, unique = pd.MultiIndex.from_frame(kernels).factorize()
+    path, paths = pd.factorize(np.concatenate([scope.paths for scope in scopes]))
+    sides = []
+    for analysis, scope, offsets in zip(
+        analyses, scopes, ((0, 0), (len(analyses[0].kernels), len(scopes[0].paths))), strict=True
+    ):
+        launched = analysis.kernel_instances["kernel"].to_numpy()[scope.row]
+        codes = {"path": path[offsets[1] + scope.path], "kernel": kernel[offsets[0] + launched]}
+        side = pd.DataFrame({**codes, "iteration": scope.iteration})
+        sides.append(side.assign(occurrence=side.groupby(["path", "kernel", "iteration"]).cumcount()))
+    texts = [unique.get_level_values(level).to_numpy(dtype=object) for level in range(2)]
+    return sides, Names(texts[0], texts[1], np.asarray(paths, dtype=object))
+
+
+def _pair(launches: list[pd.DataFrame], names: Names) -> tuple[pd.DataFrame, list[Ints]]:
+    """The pairs of slots (path, base and new as codes, -1 for none), and the number of its pair for each launch."""
+    slots = [find_slots(side) for side in launches]
+    match_slots(slots[0], slots[1], names)
+    keys = []
+    for side, of_side, order in zip(launches, slots, (("base", "new"), ("new", "base")), strict=True):
+        place, other = follow_slots(side, of_side)
+        keys.append(pd.DataFrame({"path": place, order[0]: side["kernel"], order[1]: other})[["path", "base", "new"]])
+    by = pd.concat(keys, ignore_index=True).groupby(["path", "base", "new"], sort=False)
+    return by.size().index.to_frame(index=False), np.split(by.ngroup().to_numpy(), [len(keys[0])])
+
+
+def _measure(
+    analyses: tuple[Analysis, Analysis],
+    scopes: tuple[Scope, Scope],
+    pairs: pd.DataFrame,
+    of_launch: list[Ints],
+    names: Names,
+) -> pd.DataFrame:
+    """The pairs of a GPU with the columns of ``KERNEL_CHANGES``."""
+    count = len(pairs)
+    columns = {"path": names.path[pairs["path"]]}
+    for side, analysis, scope, number in zip(("base", "new"), analyses, scopes, of_launch, strict=True):
+        launched = analysis.kernel_instances.iloc[scope.row]
+        total = np.bincount(number, scope.duration, minlength=count)
+        active = np.bincount(number, launched["tensor_active_ns"], minlength=count)
+        row = np.full(count, NONE, dtype=np.int64)  # all kernels of a pair on one side have one name and geometry
+        row[number] = launched["kernel"].to_numpy()
+        columns |= {
+            f"{side}_count": np.bincount(number, minlength=count) / len(scope.spans.start),
+            f"{side}_ns": total / len(scope.spans.start),
+            f"{side}_tensor_active_pct": np.divide(100 * active, total, out=np.full(count, np.nan), where=total > 0),
+        }
+        kernels = analysis.kernels.assign(**classify_kernels(analysis.kernels))
+        for name, column, absent in (
+            ("name", "name", ""),
+            ("geometry", "launch_geometry", ""),
+            ("class", "label", ""),
+            ("precision", "precision", ""),
+            ("tensor_kernel", "tensor_kernel", False),
+            ("fit", "fit", ""),
+        ):
+            columns[f"{side}_{name}"] = np.append(kernels[column].to_numpy(dtype=object), absent)[row]
+    base, new = pairs["base"], pairs["new"]
+    status = np.select([base == new, (base >= 0) & (new >= 0), base < 0], _STATUSES[:3], _STATUSES[3])
+    frame = pd.DataFrame({**columns, "status": status}).astype({"status": object})
+    frame.loc[_hidden_in_graphs(frame), "status"] = HIDDEN
+    return frame.assign(difference_ns=frame["new_ns"] - frame["base_ns"])
+
+
+def _hidden_in_graphs(frame: pd.DataFrame) -> Bools:
+    """Kernels without a counterpart where the other side has whole graphs, which may hold it; and these graphs."""
+    hidden = np.zeros(len(frame), dtype=bool)
+    for status, label, lone in (("new", "new_class", "removed"), ("removed", "base_class", "new")):
+        is_graph = ((frame["status"] == status) & (frame[label] == GRAPH)).to_numpy()
+        is_lone = (frame["status"] == lone).to_numpy()
+        if is_graph.any() and is_lone.any():
+            hidden |= is_graph | is_lone
+    return hidden

@@ -1,0 +1,152 @@
+"""The places that are compared: GPU, domain and path of all recordings, with ranges of the baseline renamed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+
+import pandas as pd
+
+from tcprof.analysis import Analysis
+from tcprof.analysis.ranges.paths import SEPARATOR
+from tcprof.errors import UsageError
+
+KEYS = ["gpu", "domain", "path", "depth"]
+Place = tuple[int | None, str | None, str | None, int]
+
+
+@dataclass(frozen=True)
+class Renaming:
+    """What the ranges of a recording are called in a comparison."""
+
+    # New names of ranges by old ones; an old one is a single name, or several that follow each other.
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    # For each path of the iterations, so renamed, the one name under which all of them are compared.
+    together: Mapping[str, str] = field(default_factory=dict)
+
+
+def find_renamings(
+    base: Sequence[Analysis], new: Sequence[Analysis], mapping: Mapping[str, str]
+) -> tuple[Renaming, Renaming]:
+    """What the ranges of both sides are called: iterations of several paths are one.
+
+    The steps of ``epoch 0`` and ``epoch 1`` become those of ``epoch *``: runs with other numbers of epochs compare.
+    """
+    paths = dict.fromkeys(
+        rename_path(path, names)
+        for side, names in ((base, mapping), (new, {}))
+        for recording in side
+        for path in recording.iterations["path"].unique()
+    )
+    kin: dict[tuple[int, str], list[str]] = {}
+    for path in paths:
+        kin.setdefault((path.count(SEPARATOR), path.rpartition(SEPARATOR)[2]), []).append(path)
+    together = {path: _common_path(alike) for alike in kin.values() if len(alike) > 1 for path in alike}
+    return Renaming(mapping, together), Renaming({}, together)
+
+
+def _common_path(paths: Sequence[str]) -> str:
+    """The names that paths of one depth share, with * for what differs: "epoch * / step"."""
+    return SEPARATOR.join(
+        names[0] if len(set(names)) == 1 else f"{_common_start(names)}*"
+        for names in zip(*(path.split(SEPARATOR) for path in paths), strict=True)
+    )
+
+
+def _common_start(names: Sequence[str]) -> str:
+    return "".join(
+        letters[0] for letters in takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    )
+
+
+def rename_path(path: str, mapping: Mapping[str, str]) -> str:
+    """A path in which ranges have new names; an old one is a single name, or several that follow each other."""
+    names = path.split(SEPARATOR)
+    for old, new in mapping.items():
+        parts, renamed = old.split(SEPARATOR), []
+        while names:
+            found = names[: len(parts)] == parts
+            renamed += [new] if found else names[:1]
+            names = names[len(parts) if found else 1 :]
+        names = SEPARATOR.join(renamed).split(SEPARATOR)
+    return SEPARATOR.join(names)
+
+
+def rename_paths(paths: pd.DataFrame, renaming: Renaming) -> pd.DataFrame:
+    """Frames with columns ``path`` and ``depth``, with ranges renamed."""
+    mapping, together = renaming.mapping, renaming.together
+    if not mapping and not together:
+        return paths
+    renamed = [rename_path(path, mapping) for path in paths["path"]] if mapping else paths["path"].tolist()
+    deeper = [new.count(SEPARATOR) - old.count(SEPARATOR) for old, new in zip(paths["path"], renamed, strict=True)]
+    for old, new in together.items():
+        inner = old + SEPARATOR
+        renamed = [new + path[len(old) :] if path == old or path.startswith(inner) else path for path in renamed]
+    return paths.assign(path=renamed, depth=paths["depth"] + deeper)
+
+
+def check_mapping(recordings: Sequence[Analysis], mapping: Mapping[str, str]) -> None:
+    """Make sure that every range to be renamed is there.
+
+    Raises:
+        UsageError: The baseline has no range of that name, or a new name is empty.
+    """
+    for old, new in mapping.items():
+        known = any(
+            rename_path(path, {old: "\0"}) != path for recording in recordings for path in recording.paths["path"]
+        )
+        if not old or not known:
+            name = recordings[0].recording.file
+            raise UsageError(
+                f"the baseline has no range {old!r} that could be renamed",
+                f"'tcprof ranges {name}' lists its ranges; write --map OLD=NEW with OLD as it is shown there.",
+            )
+        if not new.strip():
+            raise UsageError(f"the range {old!r} has no new name", "Write --map OLD=NEW.")
+
+
+def find_unmapped(recordings: Sequence[Analysis], mapping: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Old and new names of the mappings whose new name no range of the new side has: there is nothing to compare."""
+    paths = {path for recording in recordings for path in recording.paths["path"]}
+    return tuple(
+        (old, new) for old, new in mapping.items() if not any(rename_path(path, {new: "\0"}) != path for path in paths)
+    )
+
+
+def list_places(ranges: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The places of all recordings' ranges as a tree is read: the first's, with those of others where they belong.
+
+    A place that an earlier recording lacks comes first in the one that it lies in, or after the one that it follows
+    there and all that lies in that one.
+
+    Returns:
+        The columns of ``KEYS``; the row is the place's number.
+    """
+    rows = [list(dict.fromkeys(frame[KEYS].itertuples(index=False, name=None))) for frame in ranges]
+    start: Place = (None, None, None, -1)  # comes before all places, and holds them
+    chain: list[Place | None] = [*rows[0], None]
+    after: dict[Place, Place | None] = dict(zip([start, *rows[0]], chain, strict=True))
+    for others in rows[1:]:
+        _insert(after, start, others)
+    ordered = []
+    place = after[start]
+    while place is not None:
+        ordered.append(place)
+        place = after[place]
+    return pd.DataFrame(ordered, columns=KEYS)
+
+
+def _insert(after: dict[Place, Place | None], start: Place, rows: Sequence[Place]) -> None:
+    open_rows = [start]  # the last place of each depth, outermost first
+    for row in rows:
+        while open_rows[-1][3] > row[3]:
+            open_rows.pop()
+        place = open_rows[-1]
+        if row not in after:
+            if place[3] == row[3]:
+                following = after[place]
+                while following is not None and following[3] > row[3]:
+                    place, following = following, after[following]
+            after[row], after[place] = after[place], row
+        if open_rows[-1][3] == row[3]:
+            open_rows.pop()
+        open_rows.append(row)

@@ -1,0 +1,153 @@
+"""Slots: the places of kernels in a typical iteration, and which slot of a recording is which of another.
+
+A *slot* is the n-th launch of a kernel in a path of a typical iteration. The slots of a path are aligned in order of
+launch with those of the same path in the other recording, so that a product in FP32 is matched with what takes its
+place in FP16, and a cast that was added between them stays new. All launches follow their slot.
+"""
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tcprof.analysis.intervals import run_starts
+from tcprof.arrays import Bools, Ints
+from tcprof.comparison.matching.alignment import align
+from tcprof.comparison.matching.families import Names
+
+MOST_ALIGNED = 20_000  # launches of a path in an iteration; later launches follow their kernel's usual match
+NONE = -1
+
+
+def find_slots(launches: pd.DataFrame) -> pd.DataFrame:
+    """The slots of a side: the launches of a typical iteration, path by path, and one for each kernel that it lacks.
+
+    Typical is the sequence of kernels that most iterations have in a path; where all differ, one of median length.
+
+    Args:
+        launches: In order of iteration and launch: codes of path and kernel, iteration (-1 for none), and occurrence,
+            the number of earlier launches of that kernel in that path and iteration.
+
+    Returns:
+        path, kernel, occurrence, ``rank`` (where in its iteration the launch is), ``rare`` (whether no typical
+        iteration has it), and ``place`` and ``other``: path of the pair and the other side's kernel, -1 for none.
+    """
+    counted = launches[launches["iteration"] >= 0]
+    counted = counted.assign(rank=counted.groupby("iteration").cumcount())
+    # Launches are in order of iteration, so that a stable sort leaves each sequence in order of launch.
+    ordered = counted.sort_values(["path", "iteration"], kind="stable")
+    first = run_starts(ordered["path"].to_numpy(), ordered["iteration"].to_numpy())
+    length = np.diff(np.append(first, len(ordered)))
+    typical = _typical(ordered["path"].to_numpy()[first], _hash(ordered["kernel"].to_numpy(), first, length), length)
+    taken = np.minimum(length[typical], MOST_ALIGNED)
+    index = np.arange(taken.sum()) + np.repeat(first[typical] - np.append(0, np.cumsum(taken)[:-1]), taken)
+    slots = ordered.iloc[index]
+    keys = ["path", "kernel"]
+    known = pd.MultiIndex.from_frame(slots[keys])
+    others = launches.assign(rank=0).drop_duplicates(keys)
+    others = others[~pd.MultiIndex.from_frame(others[keys]).isin(known)].assign(occurrence=0)
+    frame = pd.concat([slots.assign(rare=False), others.assign(rare=True)], ignore_index=True)
+    return frame.assign(place=frame["path"], other=NONE).drop(columns="iteration")
+
+
+def _hash(kernel: Ints, first: Ints, length: Ints) -> npt.NDArray[np.uint64]:
+    """A number for each sequence of kernels."""
+    if not len(kernel):
+        return np.empty(0, dtype=np.uint64)
+    position = (np.arange(len(kernel)) - np.repeat(first, length)).astype(np.uint64)
+    mixed = kernel.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + position * np.uint64(0xC2B2AE3D27D4EB4F)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    found: npt.NDArray[np.uint64] = np.add.reduceat(mixed ^ (mixed >> np.uint64(27)), first)
+    return found
+
+
+def _typical(path: Ints, sequence: npt.NDArray[np.uint64], length: Ints) -> Ints:
+    """For each path the first sequence that is as most are."""
+    frame = pd.DataFrame({"path": path, "sequence": sequence, "length": length})
+    count = frame.groupby(["path", "sequence"])["length"].transform("size")
+    off = (frame["length"] - frame.groupby("path")["length"].transform("median")).abs()
+    ordered = frame.assign(count=-count, off=off).sort_values(["path", "count", "off"], kind="stable")
+    return np.asarray(ordered.drop_duplicates("path").index, dtype=np.int64)
+
+
+def match_slots(base: pd.DataFrame, new: pd.DataFrame, names: Names) -> None:
+    """Fill in ``place`` and ``other`` of the slots of both sides: by place, then by name."""
+    partner = np.full(len(base), NONE, dtype=np.int64)
+    free = np.ones(len(new), dtype=bool)
+    kernels = base["kernel"].to_numpy(), new["kernel"].to_numpy()
+    name = pd.factorize(names.name)[0]
+    groups = _aligned_groups(base, new)
+    for with_path in (True, False):
+        for first, second in groups.values():
+            pairs = align(kernels[0][first], kernels[1][second], names.similarity)
+            partner[first[pairs[0]]] = second[pairs[1]]
+            free[second[pairs[1]]] = False
+        for of_kernel in (np.arange(len(name)), name):
+            _match_equals(base, new, partner, free, of_kernel, with_path)
+        # What a range has left, a second time: those that can replace each other may come in another order.
+        groups = {
+            path: (first[partner[first] < 0], second[free[second]])
+            for path, (first, second) in groups.items()
+            if path != NONE and names.path[path]
+        }
+    matched = np.flatnonzero(partner >= 0)
+    for side, rows, other, others in ((base, matched, new, partner[matched]), (new, partner[matched], base, matched)):
+        column = side["other"].to_numpy(copy=True)
+        column[rows] = other["kernel"].to_numpy()[others]
+        side["other"] = column
+    place = base["place"].to_numpy(copy=True)
+    place[matched] = new["place"].to_numpy()[partner[matched]]
+    base["place"] = place
+    _join_rare(base, new)
+
+
+def _aligned_groups(base: pd.DataFrame, new: pd.DataFrame) -> dict[int, tuple[Ints, Ints]]:
+    """Rows of slots to be aligned: of each common path; under -1 of all that only one side has, in order of launch."""
+    groups: dict[int, tuple[Ints, Ints]] = {}
+    alone = []
+    of_path = [side[~side["rare"]].groupby("path").indices for side in (base, new)]
+    rows = [np.flatnonzero(~side["rare"].to_numpy()) for side in (base, new)]
+    for path in sorted(of_path[0].keys() & of_path[1].keys()):
+        groups[path] = rows[0][of_path[0][path]], rows[1][of_path[1][path]]
+    for side, kept, own, other in zip((base, new), rows, of_path, of_path[::-1], strict=True):
+        lonely = [kept[own[path]] for path in own.keys() - other.keys()]
+        found = np.concatenate(lonely) if lonely else np.empty(0, dtype=np.int64)
+        alone.append(found[np.argsort(side["rank"].to_numpy()[found], kind="stable")])
+    groups[NONE] = alone[0], alone[1]
+    return groups
+
+
+def _match_equals(
+    base: pd.DataFrame, new: pd.DataFrame, partner: Ints, free: Bools, code: Ints, with_path: bool
+) -> None:
+    """Match free slots of equal codes, the n-th of one side with the n-th of the other."""
+    keys = []
+    rows = np.flatnonzero(partner < 0), np.flatnonzero(free)
+    for side, of_side in zip((base, new), rows, strict=True):
+        frame = side.iloc[of_side]
+        key = pd.DataFrame({"path": frame["path"] if with_path else 0, "code": code[frame["kernel"].to_numpy()]})
+        keys.append(key.assign(turn=key.groupby(["path", "code"]).cumcount(), row=of_side))
+    both = keys[0].merge(keys[1], on=["path", "code", "turn"])
+    partner[both["row_x"].to_numpy()] = both["row_y"].to_numpy()
+    free[both["row_y"].to_numpy()] = False
+
+
+def _join_rare(base: pd.DataFrame, new: pd.DataFrame) -> None:
+    """Let all free slots of a kernel in a path join a pair of that kernel with itself, if it is rare on either side.
+
+    A rare slot stands for any number of launches, so how many slots the other side has does not matter.
+    """
+    for side, other in ((base, new), (new, base)):
+        paired = other[(other["other"] == other["kernel"]) & other["rare"]]
+        known = pd.MultiIndex.from_frame(paired[["place", "kernel"]])
+        joins = (side["other"] == NONE) & pd.MultiIndex.from_frame(side[["path", "kernel"]]).isin(known)
+        side["other"] = np.where(joins, side["kernel"], side["other"])
+
+
+def follow_slots(launches: pd.DataFrame, slots: pd.DataFrame) -> tuple[Ints, Ints]:
+    """Place and other kernel of each launch: those of its slot, else those that most slots of its kernel have."""
+    found = launches.merge(slots, on=["path", "kernel", "occurrence"], how="left")
+    sizes = slots.groupby(["path", "kernel", "place", "other"], sort=False).size().reset_index(name="size")
+    most = sizes.sort_values("size", ascending=False, kind="stable").drop_duplicates(["path", "kernel"])
+    usual = launches.merge(most, on=["path", "kernel"], how="left")
+    place, other = (found[name].fillna(usual[name]).to_numpy(np.int64) for name in ("place", "other"))
+    return place, other

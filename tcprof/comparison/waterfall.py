@@ -1,0 +1,207 @@
+"""What a change of the iterations' time, and of their Tensor Active, consists of: parts that add up to the whole."""
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis import Analysis
+from tcprof.analysis.intervals import union
+from tcprof.analysis.picking import rows_of_gpu
+from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE, Windows, measure
+from tcprof.arrays import Floats, Ints
+from tcprof.comparison.matching.kernels import HIDDEN, Matching
+from tcprof.comparison.matching.scope import Spans, compared_gpus, compared_spans
+from tcprof.frames import LARGEST_UNCOVERED_PCT, WATERFALL
+
+TIME, TENSOR_ACTIVE = "time_ns", "tensor_active_pct"
+TOTAL, IDLE, COMMUNICATION, COPIES = "total", "idle", "communication", "copies and memsets"
+MIX, INTENSITY, UNEXPLAINED = "mix", "intensity", "not explained by the fit"
+IN_GRAPHS = "kernels hidden in whole CUDA graphs"
+_KERNELS = {
+    "same": "same kernels",
+    "renamed": "renamed kernels",
+    "new": "new kernels",
+    "removed": "removed kernels",
+    HIDDEN: IN_GRAPHS,
+}
+_WITHOUT_CLASSES = ("same", HIDDEN)
+
+
+@dataclass(frozen=True)
+class _Busy:
+    """What one GPU did in the windows of a side, in ns over all of them."""
+
+    count: int
+    window: int
+    kernels: Ints  # time of each row of the kernel changes; of several kernels at once the first one has it
+    communication: int  # time in which only NCCL's kernels ran, or copies beside them
+    copies: int  # time in which only copies and memsets ran
+    active: Floats  # Tensor-active time of each row, from the fit; unknown without samples
+
+
+def explain_changes(base: Analysis, new: Analysis, matching: Matching) -> pd.DataFrame:
+    """What the changes of time and of Tensor Active consist of.
+
+    Returns:
+        See ``tcprof.frames.WATERFALL``; without Tensor Active where it was not sampled, or the kernels not fitted.
+    """
+    rows: list[tuple[object, ...]] = []
+    for gpu in compared_gpus(base, new):
+        spans = compared_spans(base, new, gpu)
+        changes = matching.changes[matching.changes["gpu"] == gpu]
+        sides = ((base, spans[0], matching.base_row), (new, spans[1], matching.new_row))
+        busy = [_measure(analysis, gpu, own, row, len(matching.changes)) for analysis, own, row in sides]
+        rows += [(gpu, TIME, *part) for part in _explain_time(changes, busy[0], busy[1])]
+        sampled = [_sampled_active(analysis, gpu, own) for analysis, own, _ in sides]
+        pooled = [_pool_hidden(side, matching.changes) for side in busy]
+        rows += [(gpu, TENSOR_ACTIVE, *part) for part in _explain_tensor_active(sampled, pooled)]
+    return WATERFALL.conform(pd.DataFrame(rows, columns=WATERFALL.names)) if rows else WATERFALL.empty()
+
+
+def part_of_kernel(row: Mapping[Any, Any]) -> dict[str, str]:
+    """The part of time of a row of ``tcprof.frames.KERNEL_CHANGES``, as the columns that tell the parts apart."""
+    status = row["status"]
+    classes = {name: "" if status in _WITHOUT_CLASSES else row[name] for name in ("base_class", "new_class")}
+    return {"part": _KERNELS[status], **classes}
+
+
+def largest_part(waterfall: pd.DataFrame, gpu: int, quantity: str = TIME) -> pd.Series | None:
+    """The row of the part that explains most of a change: the largest one that goes in the direction of the total.
+
+    None where the total does not change, or is not known.
+    """
+    rows = waterfall[(waterfall["gpu"] == gpu) & (waterfall["quantity"] == quantity)]
+    is_total = rows["part"] == TOTAL
+    total = float(rows.loc[is_total, "change"].sum())
+    parts = rows[~is_total & (np.sign(rows["change"]) == np.sign(total))]
+    return None if total == 0 or parts.empty else parts.loc[parts["change"].abs().idxmax()]
+
+
+def _measure(analysis: Analysis, gpu: int, spans: Spans, row: Ints, rows: int) -> _Busy:
+    launched = rows_of_gpu(analysis.kernel_instances, gpu)
+    activities = rows_of_gpu(analysis.activities, gpu)
+    row = row[launched.index.to_numpy()]
+    first, last = activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
+    position = activities.index.get_indexer(launched["activity"])
+    start, end = first[position], last[position]
+    is_nccl = analysis.kernels["communication"].to_numpy()[launched["kernel"].to_numpy()]
+    kernel, own = np.flatnonzero(~is_nccl), np.zeros(len(start), dtype=np.int64)
+    kernel = kernel[np.argsort(start[kernel], kind="stable")]
+    # The first kernel has the time until its end, the next one what is left of its own behind that.
+    reach = np.maximum.accumulate(np.append(np.iinfo(np.int64).min, end[kernel]))[:-1]
+    own[kernel] = spans.overlap(np.minimum(np.maximum(start[kernel], reach), end[kernel]), end[kernel])
+    inside = spans.overlap(start, end) / np.maximum(end - start, 1)
+    kernels = np.zeros(rows, dtype=np.int64)
+    np.add.at(kernels, row[own > 0], own[own > 0])
+    under_kernels, under_all = int(own.sum()), _covered(spans, first, last)
+    with_nccl = _covered(spans, start, end)
+    active, scoped = launched["tensor_active_ns"].to_numpy() * inside, row >= 0
+    return _Busy(
+        count=len(spans.start),
+        window=int((spans.end - spans.start).sum()),
+        kernels=kernels,
+        communication=with_nccl - under_kernels,
+        copies=under_all - with_nccl,
+        active=np.bincount(row[scoped], active[scoped], minlength=rows).astype(np.float64),
+    )
+
+
+def _pool_hidden(side: _Busy, changes: pd.DataFrame) -> _Busy:
+    """The kernels that one side hides in graphs as one row: what came and went among them is not known."""
+    hidden = (changes["status"] == HIDDEN).to_numpy()
+    row = np.where(hidden, int(np.argmax(hidden)) if hidden.any() else 0, np.arange(len(changes)))
+    kernels = np.zeros_like(side.kernels)
+    np.add.at(kernels, row, side.kernels)
+    return replace(side, kernels=kernels, active=np.bincount(row, side.active, minlength=len(row)).astype(np.float64))
+
+
+def _covered(spans: Spans, start: Ints, end: Ints) -> int:
+    """How much of the windows lies under at least one of these intervals."""
+    _, first, last = union(np.zeros(len(start), dtype=np.int64), start, end)
+    return int(spans.overlap(first, last).sum())
+
+
+def _explain_time(changes: pd.DataFrame, base: _Busy, new: _Busy) -> list[tuple[str, str, str, float, float, float]]:
+    times = changes[["status", "base_class", "new_class"]].assign(
+        base=base.kernels[changes.index], new=new.kernels[changes.index], order=changes["status"].map([*_KERNELS].index)
+    )
+    is_one = times["status"].isin(_WITHOUT_CLASSES)
+    times[["base_class", "new_class"]] = times[["base_class", "new_class"]].mask(is_one, "")
+    groups = times.groupby(["order", "status", "base_class", "new_class"])[["base", "new"]].sum().reset_index()
+    size = (groups["new"] / new.count - groups["base"] / base.count).abs()
+    groups = groups.assign(size=-size).sort_values(["order", "size"], kind="stable")
+    groups = groups[(groups["base"] > 0) | (groups["new"] > 0)]
+    columns = [groups[name].tolist() for name in ("status", "base_class", "new_class", "base", "new")]
+    parts = [(_KERNELS[status], *rest) for status, *rest in zip(*columns, strict=True)]
+    parts += [(COMMUNICATION, "", "", base.communication, new.communication), (COPIES, "", "", base.copies, new.copies)]
+    busy = [sum(part[side] for part in parts) for side in (3, 4)]
+    parts.append((IDLE, "", "", base.window - busy[0], new.window - busy[1]))
+    return [
+        (part, first, second, of_base / base.count, of_new / new.count, of_new / new.count - of_base / base.count)
+        for part, first, second, of_base, of_new in [(TOTAL, "", "", base.window, new.window), *parts]
+    ]
+
+
+def _sampled_active(analysis: Analysis, gpu: int, spans: Spans) -> float:
+    """Mean Tensor Active over the sampled part of the windows, as a share; NaN where that is too little of them."""
+    order = np.argsort(spans.start, kind="stable")
+    count = len(order)
+    windows = Windows(np.zeros(count, dtype=np.int64), np.full(count, gpu), spans.start[order], spans.end[order])
+    found = measure(windows, 1, analysis.tensor).iloc[0]
+    enough = found["covered_ns"] > 0 and found["covered_ns"] >= MINIMUM_COVERAGE * found["window_ns"]
+    return float(found["active_ns"] / found["covered_ns"]) if enough else np.nan
+
+
+def _explain_tensor_active(sampled: list[float], busy: list[_Busy]) -> list[tuple[str, str, str, float, float, float]]:
+    """Mean Tensor Active, and the parts of its change; nothing where it is not known.
+
+    As fitted it is b Σ m x: b the share of the windows under kernels, m what share of that each matched kernel has, and
+    x its Tensor Active. A part is the change from exchanging one of the three, averaged over the six orders in which
+    they can be exchanged (Shapley, A value for n-person games, 1953), so that the parts add up.
+    """
+    shares = [_factors(side) for side in busy]
+    active = [_intensity(side) for side in busy]
+    # A kernel that one side lacks, or no sample shows, has there the other's Tensor Active: that it came or went is a
+    # change of the mix.
+    active = [np.where(np.isnan(own), other, own) for own, other in (active, active[::-1])]
+    unseen = (100 * side.kernels[np.isnan(side.active)].sum() / max(side.kernels.sum(), 1) for side in busy)
+    if np.isnan(sampled).any() or max(unseen) > LARGEST_UNCOVERED_PCT:
+        return []
+    factors = [(share, mix, np.nan_to_num(own)) for (share, mix), own in zip(shares, active, strict=True)]
+    parts = np.zeros(3)
+    orders = list(itertools.permutations(range(3)))
+    for order in orders:
+        chosen = [0, 0, 0]
+        for factor in order:
+            before = _product(factors, chosen)
+            chosen[factor] = 1
+            parts[factor] += (_product(factors, chosen) - before) / len(orders)
+    totals = [100 * value for value in sampled]
+    rows = dict(zip((IDLE, MIX, INTENSITY), (100 * parts).tolist(), strict=True))
+    rows[UNEXPLAINED] = totals[1] - totals[0] - sum(rows.values())
+    return [
+        (TOTAL, "", "", totals[0], totals[1], totals[1] - totals[0]),
+        *((part, "", "", np.nan, np.nan, change) for part, change in rows.items()),
+    ]
+
+
+def _factors(side: _Busy) -> tuple[float, Floats]:
+    """The share of the windows under kernels, and what share of that each row has."""
+    total = int(side.kernels.sum())
+    return total / max(side.window, 1), side.kernels / max(total, 1)
+
+
+def _intensity(side: _Busy) -> Floats:
+    """Tensor Active of each row, as a share; NaN where it has no time."""
+    unknown = np.full(len(side.kernels), np.nan)
+    return np.asarray(np.divide(side.active, side.kernels, out=unknown, where=side.kernels > 0), dtype=np.float64)
+
+
+def _product(factors: list[tuple[float, Floats, Floats]], chosen: list[int]) -> float:
+    """Tensor Active with each factor from the side chosen for it."""
+    share, mix, active = (factors[side][number] for number, side in enumerate(chosen))
+    return float(share * (np.asarray(mix) * np.asarray(active)).sum())

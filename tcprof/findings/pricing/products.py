@@ -1,0 +1,129 @@
+"""What rules about matrix products share: which kernels they are, and what another precision saves of them."""
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis.kernels.bound import MEMORY
+from tcprof.analysis.kernels.names import OPTIMIZER, PRODUCT
+from tcprof.arrays import Floats
+from tcprof.chips import lacks
+from tcprof.findings.pricing.builders import save, time_of
+from tcprof.findings.pricing.calibration import MEASURED, reached, speedup
+from tcprof.findings.pricing.step import Levels, Step
+
+ATTENTION, _ELEMENT_WISE = "attention", "element-wise kernels"
+# Adam that loops over the parameters, by kernels that nothing else has: of the 84 bytes a parameter they move 44.
+LOOPED = r"addcdiv_cuda_kernel|addcmul_cuda_kernel|lerp_scalar_kernel"
+ALL_OF_LOOPED = 84 / 44
+_OF_PARAMETER = 8  # launches of AdamW for a parameter
+HALVES = ("fp16", "bf16", "fp16/bf16")
+NOTABLE_SHARE_PCT = 1.0  # of a step
+UNALIGNED = r"align[abc]?[12](?!\d)"  # of kernels that load one or two values at a time
+SLOW_SHARE = 2 / 3  # of the rate that others reach: below it a product is slow
+_VECTORS = r"gemv|gemvx|dot_kernel|gemmk1_"  # a matrix times a vector: its memory is what it waits for
+BF16_CODE = (
+    'with torch.autocast("cuda", dtype=torch.bfloat16):  # forward pass and loss',
+    "    loss = criterion(model(inputs), targets)",
+    "loss.backward()  # outside of it; bfloat16 needs no GradScaler",
+    "# Hugging Face: TrainingArguments(bf16=True)",
+    "# Lightning: Trainer(precision='bf16-mixed')",
+    "# Keras: keras.mixed_precision.set_global_policy('mixed_bfloat16')",
+)
+SCALER_CODE = (
+    'scaler = torch.amp.GradScaler("cuda")',
+    "scaler.scale(loss).backward()",
+    "scaler.step(optimizer); scaler.update()",
+)
+FP16_CODE = (
+    SCALER_CODE[0],
+    'with torch.autocast("cuda", dtype=torch.float16):  # forward pass and loss',
+    "    loss = criterion(model(inputs), targets)",
+    *SCALER_CODE[1:],
+    "# Hugging Face: TrainingArguments(fp16=True)",
+    "# Lightning: Trainer(precision='16-mixed')",
+    "# Keras: keras.mixed_precision.set_global_policy('mixed_float16')",
+)
+
+
+def find_looped(step: Step) -> pd.DataFrame:
+    """Launches of an optimizer that loops over the parameters: ``LOOPED``, and what lies between two of these."""
+    names = step.analysis.kernels["name"]
+    is_looped = names.str.contains(LOOPED).to_numpy(dtype=bool)[step.launches["kernel"].to_numpy()]
+    place = np.arange(len(is_looped))
+    before = np.maximum.accumulate(np.where(is_looped, place, -_OF_PARAMETER))
+    after = np.minimum.accumulate(np.where(is_looped, place, len(place) + _OF_PARAMETER)[::-1])[::-1]
+    return step.launches[after - before <= _OF_PARAMETER]
+
+
+def find_products(step: Step, *precisions: str) -> pd.DataFrame:
+    """The products and convolutions that read one of some precisions, without products of a vector."""
+    kernels = step.kernels
+    return kernels[is_product(step) & kernels["precision"].isin(precisions)]
+
+
+def is_product(step: Step) -> "pd.Series[bool]":
+    """Which kernels are products or convolutions, and not of a vector."""
+    return (step.kernels["work"] == PRODUCT) & ~step.kernels["name"].str.contains(_VECTORS)
+
+
+def share_of_reached(step: Step, rows: pd.DataFrame) -> Floats:
+    """The rate of products on Tensor Cores as a share of what others of as many FLOP reach; NaN where not known."""
+    flop = (rows["tensor_flop"] / rows["launch_count"]).to_numpy(np.float64)
+    precisions = rows["precision"].tolist()
+    best = np.array([reached(step.chip, *each)[()] for each in zip(precisions, flop, strict=True)], dtype=np.float64)
+    share: Floats = rows["tensor_tflops"].to_numpy(np.float64) * 1e12 / best
+    return share
+
+
+def has_halves(step: Step) -> bool:
+    """Whether the step computes products, or attention, in 16 bits on Tensor Cores."""
+    kernels = step.kernels[step.kernels["tensor_kernel"]]
+    time = kernels["exposed_ns"][kernels["precision"].isin(HALVES)].sum()
+    return step.share_pct(time) >= NOTABLE_SHARE_PCT or bool(time > 0.1 * kernels["exposed_ns"].sum() > 0)
+
+
+def is_of_measured_chip(step: Step) -> bool:
+    """Whether prices of products were measured on a chip of this kind."""
+    return bool(step.chip.name == MEASURED["products"]["chip"])
+
+
+def lacks_precision(step: Step, precision: str) -> bool:
+    """Whether the chip is known to have no Tensor Cores for a precision."""
+    return lacks(precision, str(step.gpu_row["chip"]), str(step.gpu_row["name"]))
+
+
+def half_precision(step: Step) -> str:
+    """The 16 bits to compute in: bf16, or fp16 where the chip has no other; empty where it has neither."""
+    return next((each for each in ("bf16", "fp16") if not lacks_precision(step, each)), "")
+
+
+def saved_by(step: Step, rows: pd.DataFrame, before: str, after: str) -> Levels:
+    """Exposed time of products that another precision saves, in ns; NaN where the chip's rates are not known."""
+    fast = speedup(step.chip, before, after, rows["median_ns"].to_numpy(np.float64))
+    is_bound = (rows["bound"] == MEMORY).to_numpy()
+    shares = MEASURED["convolutions"]["share"]
+    spread = MEASURED["products"]["spread" if is_of_measured_chip(step) else "spread_elsewhere"]
+    found = []
+    for level in range(3):
+        share = np.where(rows["is_convolution"], shares[level], 1.0)
+        ratio = np.maximum(1 + (fast - 1) * share * (1.0 if rows["is_convolution"].all() else spread[level]), 1.0)
+        saved = rows["exposed_ns"].to_numpy() * (1 - 1 / np.where(is_bound, np.minimum(ratio, 2.0), ratio))
+        found.append(float(saved.sum()))
+    return found[0], found[1], found[2]
+
+
+def saved_by_autocast(step: Step, rows: pd.DataFrame, before: str, after: str = "bf16") -> Levels:
+    """The same for 16 bits by autocast: with attention, and bytes of element-wise kernels, less what casts take."""
+    kernels, autocast = step.kernels, MEASURED["autocast"]
+    attention = time_of(kernels[(kernels["work"] == ATTENTION) & (kernels["precision"] == "tf32")])
+    is_looped = kernels["name"].str.contains(LOOPED)
+    narrowed = time_of(kernels[(kernels["work"] == _ELEMENT_WISE) & (kernels["bound"] == MEMORY) & ~is_looped])
+    optimizer = time_of(kernels[kernels["work"] == OPTIMIZER]) + ALL_OF_LOOPED * time_of(kernels[is_looped])
+    parts = (
+        saved_by(step, rows, before, after),
+        save([1 - 1 / each for each in MEASURED["attention"]["speedup"]], attention),
+        save(autocast["element_wise"], narrowed),
+        save([-each for each in autocast["cast_of_optimizer"]], optimizer),
+    )
+    low, likely, high = (sum(each) for each in zip(*parts, strict=True))
+    return low, likely, high

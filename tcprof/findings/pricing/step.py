@@ -1,0 +1,297 @@
+"""A step of the program on one GPU, as rules see it: its length, its kernels' exposed time, and what the CPU does."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from tcprof import units
+from tcprof.analysis import Analysis
+from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.kernels.names import CONVOLUTION, FRAMEWORK, parse_name
+from tcprof.analysis.picking import pick_rows, rows_of_gpu
+from tcprof.analysis.replay.host import LAUNCHES, WORK, Host, Pair, find_host, launching_time
+from tcprof.analysis.replay.replay import Replay, make_replay
+from tcprof.analysis.replay.windows import find_windows
+from tcprof.analysis.steps.exposure import Exposure, find_exposure
+from tcprof.chips import Chip, find_chip
+from tcprof.findings.pricing.advice import UNPRICED, Gain
+from tcprof.findings.pricing.calibration import CPU_OF_BATCH, TRACING, TRACING_SHAPES
+from tcprof.findings.recording_cost import measure_cost
+
+_OF_LAUNCHES = ["activity", "kernel", "path_id", "module"]
+Levels = tuple[float, float, float]  # low, likely, high
+_LEFT, _AGREES = np.linspace(0.1, 1.0, 10), 1.02  # of the CPU's time; how far a step played again may be off
+_AS_LONG = 0.01  # by which steps may differ
+_ALL, _NONE = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0)
+_Pricing = Callable[[int, float], tuple[float, float]]  # level and what tracing leaves: what is won, of which time
+
+
+@dataclass(frozen=True)
+class Step:
+    """The mean step of one GPU.
+
+    Attributes:
+        analysis: The recording.
+        gpu: Number of the GPU.
+        name: What iterates; empty where nothing does.
+        count: How many steps it is the mean of.
+        length_ns: Its length.
+        busy_ns: The part under any activity.
+        exposure: What activities have for themselves in all steps.
+        host: What the CPU does.
+        windows: The steps on the GPU.
+        beside: Those of all GPUs of the recording, by number, where they are known.
+    """
+
+    analysis: Analysis
+    gpu: int
+    name: str
+    count: int
+    length_ns: float
+    busy_ns: float
+    exposure: Exposure
+    host: Host
+    windows: Pair
+    beside: Mapping[int, "Step"] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def idle_ns(self) -> float:
+        """The part under none."""
+        return self.length_ns - self.busy_ns
+
+    @property
+    def cpu_ns(self) -> float:
+        """Time in which the CPU does not wait for the GPU, at most all of it; 0 where that is not known."""
+        return float(np.nan_to_num(min(self.host.cpu_ns, self.length_ns)))
+
+    @property
+    def unit(self) -> str:
+        """What shares are of: a recorded step, where that is not as long as those that prices are of."""
+        is_longer = abs(self.alone_ns[self.tracing[1]] / self.length_ns - 1) > _AS_LONG
+        step = "a recorded step" if is_longer else "a step"
+        return step if self.name else "the GPU's work from first activity to last"
+
+    @cached_property
+    def gpu_row(self) -> pd.Series:
+        """The GPU's row of ``tcprof.frames.GPUS``."""
+        return self.analysis.gpus.set_index("gpu").loc[self.gpu]
+
+    @cached_property
+    def chip(self) -> Chip:
+        """What is known of the chip."""
+        return find_chip(str(self.gpu_row["chip"]), str(self.gpu_row["name"]))
+
+    @cached_property
+    def is_timed_alone(self) -> bool:
+        """Whether it is known what recording costs."""
+        cost = measure_cost(self.analysis)
+        return cost is not None and cost.recorded.value > 0
+
+    @cached_property
+    def launches(self) -> pd.DataFrame:
+        """The GPU's launches that run in steps, what each is of, and its ``exposed_ns`` in all of them."""
+        launched = self.analysis.kernel_instances
+        exposed_ns = self.exposure.exposed_ns[launched["activity"].to_numpy()]
+        chosen = (launched["gpu"] == self.gpu).to_numpy() & (exposed_ns > 0)
+        return pick_rows(launched[_OF_LAUNCHES], chosen).assign(exposed_ns=exposed_ns[chosen])
+
+    @cached_property
+    def kernels(self) -> pd.DataFrame:
+        """The GPU's rows of ``tcprof.frames.KERNELS`` that run in steps, by their index there.
+
+        With ``exposed_ns`` and ``launches`` of a step, and ``work`` and ``is_convolution`` as kernels' names tell.
+        """
+        sums = self.launches.groupby("kernel")["exposed_ns"].agg(["sum", "size"]) / max(self.count, 1)
+        rows = self.analysis.kernels.loc[sums.index]
+        return rows.assign(
+            exposed_ns=sums["sum"],
+            launches=sums["size"],
+            work=[parse_name(name).work for name in rows["name"]],
+            is_convolution=rows["name"].str.contains(CONVOLUTION),
+        ).sort_values("exposed_ns", ascending=False)
+
+    @cached_property
+    def is_of_framework(self) -> bool:
+        """Whether kernels of PyTorch, JAX, TensorFlow or what these call run: else their code is of no use."""
+        return bool(self.kernels["name"].str.contains(FRAMEWORK).any())
+
+    def share_pct(self, time_ns: float) -> float:
+        """A time as a share of the step."""
+        return 100 * time_ns / self.length_ns
+
+    def tell_share(self, time_ns: float) -> str:
+        """The same in words, with what it is of."""
+        return f"{units.format_pct(self.share_pct(time_ns))} of {self.unit}"
+
+    @cached_property
+    def tracing(self) -> Levels:
+        """The share of the CPU's time that is left without recording: what agrees with the step's length then."""
+        assumed = TRACING_SHAPES if (self.analysis.nvtx_ranges["sizes"] != "").any() else TRACING
+        cost = measure_cost(self.analysis)
+        if cost is None or not cost.recorded.value > 0 or not self.cpu_ns > 0:
+            return assumed
+        alone = min(1.0, cost.unprofiled.value / cost.recorded.value) * self.length_ns
+        lengths = np.maximum.accumulate([self._find_alone(left) for left in _LEFT])
+        least, most = np.interp([alone / _AGREES, alone * _AGREES], lengths, _LEFT)
+        low, likely, high = np.clip(assumed, least, most).tolist()
+        return low, likely, high
+
+    @cached_property
+    def alone_ns(self) -> Mapping[float, float]:
+        """The step without recording, by the share of the CPU's time that is left then."""
+        return {left: self._find_alone(left) for left in set(self.tracing)}
+
+    def _find_alone(self, left: float) -> float:
+        shorter = self.busy_ns + max(0.0, self.idle_ns - (1 - left) * self.cpu_ns)
+        return self._play(left) if self.replay else shorter
+
+    def _play(self, cpu: float, gpu: float = 1.0, waits: bool = True) -> float:
+        """Its length where the CPU and the GPU take so many times as long: that of steps played again."""
+        assert self.replay is not None
+        return self.length_ns * self.replay.length_ns(cpu, waits, gpu) / self.replay.recorded_ns
+
+    def price_kernels(
+        self, saved_ns: Levels, cpu: Levels = _ALL, spared_ns: Levels = _NONE, waits: bool = True
+    ) -> Gain:
+        """What less kernel time wins: no more than the CPU's own time leaves.
+
+        Args:
+            saved_ns: Exposed time of kernels that a step saves; at the least, what communication beside them leaves.
+            cpu: How many times as long the CPU then takes: most, likely and least.
+            spared_ns: CPU time, as recorded, that is known to be saved: what idle time it makes is saved, too.
+            waits: Whether the CPU still waits for the GPU.
+        """
+        saved_ns = (min(saved_ns[0], saved_ns[0] * self.exposure.certain), *saved_ns[1:])
+
+        def gain(level: int, tracing: float) -> tuple[float, float]:
+            alone = self.alone_ns[tracing]
+            left = tracing * max(0.0, cpu[level] - spared_ns[level] / max(self.cpu_ns, 1.0))
+            limit = self.cpu_ns * left
+            if self.replay and not math.isnan(saved_ns[level]):
+                limit = self._play(left, max(0.0, 1 - saved_ns[level] / self.busy_ns), waits)
+            spared = min(tracing * spared_ns[level], max(0.0, alone - self.busy_ns))
+            return alone - max(alone - saved_ns[level] - spared, limit), alone
+
+        priced = self._price(gain)
+        return replace(priced, reason=self._why_futile(saved_ns[1], cpu[1])) if priced.is_futile else priced
+
+    @staticmethod
+    def _why_futile(saved_ns: float, cpu: float) -> str:
+        if not saved_ns > 0:
+            return f"it {'adds more work to the GPU than it saves' if saved_ns < 0 else 'saves no work of the GPU'}"
+        return "the step waits for the CPU" + (", which this slows down" if cpu > 1 else "")
+
+    def price_batch(self, saved_ns: Levels) -> Gain:
+        """What twice the batch wins of a sample: the CPU's time is that of two, and so is that of some kernels.
+
+        Not the time in which the CPU neither launches nor waits, which is as long for each sample where it loads them:
+        all of it at the least, likely what is in ranges that launch nothing.
+
+        Args:
+            saved_ns: Exposed time of a sample's kernels that is saved.
+        """
+        work = self.host.idle_ns[WORK]
+        loading = (work, work - self.host.work_of_launching_ns, 0.0)
+
+        def gain(level: int, tracing: float) -> tuple[float, float]:
+            alone, gpu = self.alone_ns[tracing], self.busy_ns - saved_ns[level]
+            cpu = tracing * CPU_OF_BATCH[level] / 2
+            limit = self._play(cpu, gpu / self.busy_ns) if self.replay else cpu * self.cpu_ns
+            return alone - min(alone, max(gpu, limit + tracing * loading[level] / 2)), alone
+
+        return self._price(gain)
+
+    def price_idle(self, saved_ns: Levels) -> Gain:
+        """What less idle time wins, as recorded."""
+
+        def gain(level: int, tracing: float) -> tuple[float, float]:
+            alone = self.alone_ns[tracing]
+            return saved_ns[level] * (alone - self.busy_ns) / self.idle_ns if self.idle_ns > 0 else 0.0, alone
+
+        return self._price(gain)
+
+    def price_launches(self, shares: Levels, of_busy: Levels, more_ns: float) -> Gain:
+        """What fewer launches win: a part of the idle time that is left without recording, when all other idle time is.
+
+        Args:
+            shares: Of that time, what is removed.
+            of_busy: The same of the GPU's own.
+            more_ns: Other idle time that is removed at the most.
+        """
+        others = self.idle_ns - self.host.idle_ns[LAUNCHES]
+
+        def gain(level: int, tracing: float) -> tuple[float, float]:
+            alone = self.alone_ns[tracing]
+            saved = shares[level] * max(0.0, alone - self.busy_ns - others)
+            idle = min(saved + more_ns * (level == 2), alone - self.busy_ns)
+            return idle + of_busy[level] * self.busy_ns, alone
+
+        return self._price(gain)
+
+    def price_waits(self, shares: Levels, cpu: Levels = _ALL) -> Gain:
+        """What a CPU wins that does not wait for the GPU; without a price where steps cannot be played again.
+
+        Args:
+            shares: Of the waits, those that can be removed.
+            cpu: How many times as long the CPU then takes: most, likely and least.
+        """
+        replay = self.replay
+        if replay is None:
+            return UNPRICED
+
+        def gain(level: int, tracing: float) -> tuple[float, float]:
+            won = replay.length_ns(tracing) - replay.length_ns(tracing * cpu[level], waits=False)
+            return shares[level] * max(0.0, won), self.alone_ns[tracing]
+
+        return self._price(gain)
+
+    @cached_property
+    def replay(self) -> Replay | None:
+        """Its steps, to be played again; None where that does not give what was recorded."""
+        return make_replay(self.analysis, self.gpu, self.windows) if self.name and self.cpu_ns > 0 else None
+
+    def _price(self, gain: _Pricing) -> Gain:
+        """The lowest of low, the likely, and the highest of high gains over what recording may cost.
+
+        Each is a share of the step as long as it is then. All are told as shares of the likely one.
+        """
+        found = np.array([[gain(level, tracing) for tracing in self.tracing] for level in range(3)])
+        won_ns = np.where(np.abs(found[..., 0]) < 1, 0.0, found[..., 0])  # less than 1 ns is rounding
+        shares = 100 * won_ns / found[..., 1]
+        base = Gain(step_ns=self.alone_ns[self.tracing[1]], of="the step" if self.name else "all work")
+        return base.with_shares([shares[0].min().item(), shares[1, 1].item(), shares[2].max().item()])
+
+
+def measure_step(analysis: Analysis, gpu: int) -> Step | None:
+    """The mean step of a GPU; None where no work on it was traced, or all in no time."""
+    activities = rows_of_gpu(analysis.activities, gpu)
+    if activities.empty:
+        return None
+    start, end = (activities[name].to_numpy(np.int64) for name in ("start_ns", "end_ns"))
+    found = find_windows(analysis, gpu)
+    if found is None:
+        name, count = "", 1
+        windows, on_cpu = (start[:1], end.max(keepdims=True)), launching_time(analysis, activities)
+    else:
+        name, count, windows, on_cpu = found
+    _, first, last = union(np.zeros_like(windows[0]), *windows)
+    inside = StepFunction(first, last, np.ones(len(first)))
+    _, *busy = union(np.zeros_like(start), start, end)
+    length = float((last - first).sum())
+    if not length > 0:
+        return None
+    return Step(
+        analysis=analysis,
+        gpu=gpu,
+        name=name,
+        count=count,
+        length_ns=length / count,
+        busy_ns=float(inside.integral(*busy).sum()) / count,
+        exposure=find_exposure(analysis.activities, gpu, inside),
+        host=find_host(analysis, activities, inside, on_cpu, count),
+        windows=windows,
+    )

@@ -1,0 +1,296 @@
+"""From a report to its SQLite export: verified, renamed when whole, used again while it is right."""
+
+import os
+import re
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from tcprof.errors import EXPORT_AGAIN, InputError, NsysError, OutputError
+from tcprof.files import check_is_file, check_is_unpacked
+from tcprof.nsys.importer import import_stream
+from tcprof.nsys.locate import Nsys
+from tcprof.nsys.problems import explain
+from tcprof.nsys.report import (
+    REPORT_MAGIC,
+    REPORT_SUFFIXES,
+    SQLITE_MAGIC,
+    STREAM_SUFFIX,
+    ReportFiles,
+    read_report_version,
+)
+from tcprof.nsys.run import Completed, run_quietly
+from tcprof.temporary import temporary_folder
+from tcprof.untrusted import one_line
+
+# When each recording began, in ns; and what tcprof itself has added to an export, see nsys_sqlite.export.
+_BEGUN = (
+    "SELECT utcEpochNs FROM main.TARGET_INFO_SESSION_START_TIME",
+    "SELECT utcEpochNs FROM old.TARGET_INFO_SESSION_START_TIME",
+)
+_TAKE_ALONE = "CREATE TABLE main.TCPROF_ALONE AS SELECT * FROM old.TCPROF_ALONE"
+_HEADER_BYTES = 100
+_WRITE_AHEAD = b"\2"  # at byte 19 of the header
+_DAMAGED = r"magic number mismatch|Cannot read from stream|Invalid version prefix|Version tag is not found|protobuf"
+_NEWER = r"newer than your current version"
+_UNWRITABLE = r"unable to open database file|No space left|disk is full|database is locked|Read-only file system"
+
+
+def find_export(report: Path, nsys: Callable[[], Nsys]) -> Path:
+    """Finds or makes the SQLite export of a report.
+
+    Args:
+        report: ``X.nsys-rep`` (or ``X.qdrep``): ``X.sqlite`` beside it is used if it is whole and not older,
+            else it is made. A raw recording, ``X.qdstrm``, is made a report first. Any other file is taken for an
+            export itself, and checked.
+        nsys: Finds nsys; asked only if an export has to be made.
+
+    Raises:
+        InputError: If the report is absent, damaged, or too new for this nsys, or if there is no nsys.
+        OutputError: If the export cannot be written beside the report.
+        NsysError: If nsys fails for another reason.
+    """
+    if report.suffix == STREAM_SUFFIX:
+        check_is_file(report)
+        made = ReportFiles.named(report).report
+        report = made if made.exists() else import_stream(report)
+    if report.suffix not in REPORT_SUFFIXES:
+        check_export(report)
+        return report
+    export = ReportFiles.named(report).export
+    _check_report(report, export)
+    if _is_right(export, report):
+        return export
+    try:
+        program = nsys()
+    except NsysError as error:
+        raise InputError(
+            f"{report} has to be exported before it can be read, and nsys, which does that, is not here: {error}",
+            hint=f"{error.hint} Or export it where it was recorded, with "
+            f"'nsys export --type=sqlite {report.name}', and give {export.name}.",
+        ) from error
+    return make_export(program, report)
+
+
+def check_export(path: Path) -> None:
+    """Makes sure that a file is a whole SQLite export of Nsight Systems, without changing it.
+
+    Raises:
+        InputError: If it is not; the message says what it is instead.
+    """
+    check_is_file(path)
+    with path.open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    if not header.strip(b"\0"):
+        raise InputError(f"{path} is an export that was interrupted: it begins with zeros.", hint=EXPORT_AGAIN)
+    if header.startswith(REPORT_MAGIC):
+        raise InputError(
+            f"{path} is a report of nsys, not its SQLite export.",
+            hint="Let its name end in .nsys-rep: tcprof exports it.",
+        )
+    check_is_unpacked(path, header)
+    if not header.startswith(SQLITE_MAGIC):
+        raise InputError(
+            f"{path} is not an SQLite file.",
+            hint="Give a .nsys-rep, or what 'nsys export --type=sqlite' makes of it.",
+        )
+    if len(header) < _HEADER_BYTES or path.stat().st_size < _promised_bytes(header):
+        raise InputError(f"{path} is cut off: it is shorter than its header says.", hint=EXPORT_AGAIN)
+    if _has_content(_beside(path, "-journal")):
+        raise InputError(f"{path} is still being written, or its writing was interrupted.", hint=EXPORT_AGAIN)
+    if "StringIds" not in read_tables(path):
+        raise InputError(
+            f"{path} is a SQLite file, but no export of Nsight Systems: it has no table StringIds.",
+            hint="nvprof and Nsight Compute write other files. Record with nsys, or with 'tcprof profile'.",
+        )
+
+
+def read_only_uri(path: Path) -> str:
+    """How SQLite opens a file without changing anything in its folder.
+
+    Even a reader would make a write-ahead log beside a file that wants one, and fail in a folder that it may not write.
+    Where there is no such log the file is whole, and is opened as one that does not change.
+    """
+    with path.open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    is_whole = header[19:20] == _WRITE_AHEAD and not _has_content(_beside(path, "-wal"))
+    return f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_whole else ''}"
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    """SQLite's own file beside a database: of a link, beside what it leads to."""
+    whole = path.resolve()
+    return whole.with_name(whole.name + suffix)
+
+
+def _has_content(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
+
+
+def read_sampled_metrics(export: Path) -> frozenset[str]:
+    """The names of the metrics that an export of a trial has samples of."""
+    statement = (
+        "SELECT DISTINCT metricName FROM TARGET_INFO_GPU_METRICS AS named WHERE EXISTS (SELECT 1 FROM GPU_METRICS AS "
+        "sampled WHERE sampled.typeId = named.typeId AND sampled.metricId = named.metricId)"
+    )
+    try:
+        with closing(sqlite3.connect(export.resolve().as_uri() + "?mode=ro", uri=True)) as connection:
+            return frozenset(str(name) for (name,) in connection.execute(statement))
+    except sqlite3.Error:  # tables exist only if they have rows
+        return frozenset()
+
+
+def check_export_place(files: ReportFiles) -> None:
+    """Makes sure that a report's export may be written: what is there is one too, though an old or a broken one.
+
+    Raises:
+        OutputError: It is a folder or, as far as that can be told, another program's file.
+    """
+    export = files.export
+    if export.is_dir():
+        raise OutputError(f"{export} is a folder where the export should be.", hint="Rename it.")
+    if export.exists() and not _is_export_or_left_of_one(export):
+        raise OutputError(
+            f"{export} exists already, and is no export of nsys.",
+            hint="Rename it: the report's export goes there.",
+        )
+
+
+def _check_report(report: Path, export: Path) -> None:
+    if not report.exists() and export.exists():
+        raise InputError(f"{report} does not exist.", hint=f"Its export is here: give {export}")
+    check_is_file(report)
+
+
+def _is_right(export: Path, report: Path) -> bool:
+    """Whether an export is there, whole, and made after its report."""
+    try:
+        check_export(export)
+    except InputError:
+        return False  # it will be made again
+    return export.stat().st_mtime_ns >= report.stat().st_mtime_ns
+
+
+def _promised_bytes(header: bytes) -> int:
+    """The size of a SQLite file according to its header; 0 where an old SQLite did not keep the number."""
+    if header[24:28] != header[92:96]:
+        return 0
+    page = int.from_bytes(header[16:18], "big")
+    return (65536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
+
+
+def read_tables(path: Path) -> set[str]:
+    """The names of an SQLite file's tables and views.
+
+    Raises:
+        InputError: If SQLite cannot read it, or not without making a file beside it.
+    """
+    with path.open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    if header[19:20] == _WRITE_AHEAD and _has_content(_beside(path, "-wal")):
+        raise InputError(
+            f"{path} is open in another program, or was not closed: part of it is in {path.name}-wal.",
+            hint=f"Close that program, or run: sqlite3 {path.name} 'PRAGMA journal_mode=DELETE'",
+        )
+    try:
+        with closing(sqlite3.connect(read_only_uri(path), uri=True)) as connection:
+            connection.text_factory = bytes
+            rows = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
+            return {name.decode("utf-8", "replace") for (name,) in rows}
+    except (sqlite3.Error, UnicodeError) as error:  # the latter where SQLite's own message has a name of the file's
+        raise InputError(f"{path} is damaged: {one_line(str(error))}.", hint=EXPORT_AGAIN) from error
+
+
+def make_export(nsys: Nsys, report: Path) -> Path:
+    """Exports into a folder beside the report, then renames: an interruption leaves nothing half done.
+
+    Raises:
+        InputError: If the report is damaged, or too new for this nsys.
+        OutputError: If the export cannot be written beside the report.
+        NsysError: If nsys fails for another reason.
+    """
+    files = ReportFiles.named(report)
+    export = files.export
+    try:
+        check_export_place(files)
+        with temporary_folder(report.parent) as folder:
+            made = folder / export.name
+            command = [str(nsys.path), "export", "--type=sqlite", f"--output={made}", str(report)]
+            done = run_quietly(command)
+            if done.status != 0 or not made.exists():
+                raise _refusal(nsys, report, done)
+            try:
+                check_export(made)
+            except InputError as error:
+                raise NsysError(
+                    f"nsys {nsys.version_text} exported {report}, but the result is bad: {error}"
+                ) from error
+            _keep_alone(export, made)
+            _not_older(made, report)
+            made.replace(export)
+    except OSError as error:
+        raise _unwritable(report, error.strerror or str(error)) from error
+    return export
+
+
+def _keep_alone(old: Path, made: Path) -> None:
+    """Takes over the steps of a run without nsys, which are only in an export, from an older one of the recording."""
+    if not old.exists():
+        return
+    try:
+        with closing(sqlite3.connect(made.resolve().as_uri(), uri=True)) as connection:
+            connection.execute("ATTACH DATABASE ? AS old", (read_only_uri(old),))
+            begun = [connection.execute(statement).fetchall() for statement in _BEGUN]
+            if begun[0] == begun[1] != []:
+                connection.execute(_TAKE_ALONE)
+    except sqlite3.Error:
+        return  # there are none, or the old export is damaged: that is why there is a new one
+
+
+def _is_export_or_left_of_one(path: Path) -> bool:
+    """Whether a file is an export, whole or not, as far as that can be told: it may be another program's database."""
+    with path.open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    try:
+        return not header.strip(b"\0") or (header.startswith(SQLITE_MAGIC) and "StringIds" in read_tables(path))
+    except InputError:  # damaged, unless it is open in another program
+        return not _has_content(_beside(path, "-wal"))
+
+
+def _not_older(made: Path, report: Path) -> None:
+    """Makes up for a file server's clock: else the export would seem old, and be made again each time."""
+    written, recorded = made.stat().st_mtime_ns, report.stat().st_mtime_ns
+    if written < recorded:
+        os.utime(made, ns=(recorded, recorded))
+
+
+def _refusal(nsys: Nsys, report: Path, done: Completed) -> InputError | OutputError | NsysError:
+    """Why nsys did not export."""
+    if re.search(_UNWRITABLE, done.output, re.IGNORECASE):
+        return _unwritable(report, done.last_lines(1))
+    version = read_report_version(report)
+    unknown = not version and "protobuf" in done.output  # a parse error: what nsys said before it had words for it
+    if version[:3] > nsys.version[:3] or unknown or re.search(_NEWER, done.output):
+        text = ".".join(str(part) for part in version[:3])
+        return InputError(
+            f"{report} was recorded with a newer Nsight Systems ({text or 'version unknown'}) than the nsys "
+            f"here ({nsys.version_text}, {nsys.path}), which cannot read it.",
+            hint=f"Install Nsight Systems {text or 'of that version'} or newer, or export the report where "
+            f"it was recorded: nsys export --type=sqlite {report.name}",
+        )
+    if re.search(_DAMAGED, done.output, re.IGNORECASE):
+        return InputError(
+            f"{report} is damaged, or no report of nsys: {done.last_lines(1)}",
+            hint="Copy it again from where it was recorded, and compare the sizes.",
+        )
+    return NsysError(f"nsys {nsys.version_text} could not export {report}: {done.last_lines() or 'it said nothing'}")
+
+
+def _unwritable(report: Path, said: str) -> OutputError:
+    problem = explain(said)
+    elsewhere = f"Copy {report.name} to a folder that you may write, and use the copy."
+    return OutputError(
+        f"The SQLite export of {report} cannot be written beside it: {said}.",
+        hint=problem.remedy if problem else elsewhere,
+    )

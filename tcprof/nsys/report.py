@@ -1,0 +1,98 @@
+"""The files of a report: what nsys calls them, whether they can be written, and which it wrote, in which version."""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from tcprof.errors import OutputError
+
+REPORT_MAGIC = b"NVIDIA Tegra Profiler Report"
+SQLITE_MAGIC = b"SQLite format 3\0"
+REPORT_SUFFIX = ".nsys-rep"
+REPORT_SUFFIXES = (REPORT_SUFFIX, ".qdrep")  # nsys before 2021.4 wrote .qdrep
+STREAM_SUFFIX = ".qdstrm"
+EXPORT_SUFFIX = ".sqlite"
+
+Stamp = tuple[int, int, int] | None
+
+
+@dataclass(frozen=True)
+class ReportFiles:
+    """The files of a report, beside each other; which of them are there is another question.
+
+    Attributes:
+        base: Their path without the suffix.
+    """
+
+    base: Path
+
+    @classmethod
+    def named(cls, path: Path) -> "ReportFiles":
+        """Those that a path means, with or without one of the suffixes."""
+        is_one = path.suffix in (*REPORT_SUFFIXES, STREAM_SUFFIX, EXPORT_SUFFIX)
+        return cls(path.with_suffix("") if is_one else path)
+
+    def numbered(self, count: int) -> tuple["ReportFiles", ...]:
+        """Those of several reports: with numbers from 1 on, or these where one is enough."""
+        if count == 1:
+            return (self,)
+        return tuple(ReportFiles(self._with(f"-{number}")) for number in range(1, count + 1))
+
+    @property
+    def report(self) -> Path:
+        """The report, as nsys calls it today."""
+        return self._with(REPORT_SUFFIX)
+
+    @property
+    def export(self) -> Path:
+        """The report's SQLite export."""
+        return self._with(EXPORT_SUFFIX)
+
+    def check(self, force: bool) -> None:
+        """Makes sure, before anything is run, that a report can be written.
+
+        nsys finds out only at the end, and then leaves the report in a temporary folder with exit status 0.
+
+        Args:
+            force: Whether an existing one may be replaced.
+
+        Raises:
+            OutputError: If it exists, or if its folder is absent or closed.
+        """
+        folder = self.base.parent
+        if not folder.is_dir():
+            raise OutputError(f"The folder {folder} does not exist.", hint=f"Make it first: mkdir -p '{folder}'")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise OutputError(f"The folder {folder} cannot be written.", hint="Choose another place for the report.")
+        for path in map(self._with, REPORT_SUFFIXES):
+            if path.is_dir():
+                raise OutputError(f"{path} is a folder.", hint="Choose another name for the report.")
+            if path.exists() and not force:
+                raise OutputError(f"{path} exists already.", hint="Choose another name, or replace it with --force.")
+
+    def stamps(self) -> dict[Path, Stamp]:
+        """What changes when nsys writes one of the files anew, reports first; None for one that is not there."""
+        return {path: _stamp(path) for path in map(self._with, (*REPORT_SUFFIXES, STREAM_SUFFIX))}
+
+    def written_since(self, before: dict[Path, Stamp]) -> list[Path]:
+        """The files that were written since ``stamps`` was asked."""
+        return [path for path, stamp in self.stamps().items() if stamp not in (None, before[path])]
+
+    def _with(self, suffix: str) -> Path:
+        return self.base.with_name(self.base.name + suffix)
+
+
+def read_report_version(report: Path) -> tuple[int, ...]:
+    """The version of nsys that wrote a report; empty if its first bytes do not say."""
+    with report.open("rb") as file:
+        match = re.search(rb"Report (\d+(?:@\d+)+)", file.read(256))
+    return tuple(int(part) for part in match[1].split(b"@")) if match else ()
+
+
+def _stamp(path: Path) -> Stamp:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_mtime_ns, status.st_ino, status.st_size

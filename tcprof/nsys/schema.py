@@ -1,0 +1,122 @@
+"""The tables of an export that tcprof reads, what their columns may hold, and what their absence means.
+
+Nsight Systems writes a table only if it has rows, and adds and drops columns from version to version. The tables
+below name the columns that are read, each with the numbers that it may hold; ``Database`` holds every row against
+them. A column that an export lacks is read as NULL. ``tests/builders.py`` makes synthetic exports from the same
+definitions.
+"""
+
+from typing import NamedTuple
+
+from sqlalchemy import BigInteger, Column, MetaData, Table, Text
+
+from tcprof.frames import DEVICE_TO_DEVICE, DEVICE_TO_HOST, HOST_TO_DEVICE, MANAGED, PAGEABLE, PINNED
+
+metadata = MetaData()
+
+
+class Limits(NamedTuple):
+    """The lowest and the highest number that a column may hold."""
+
+    low: int
+    high: int
+
+
+ANY = Limits(-(1 << 63), (1 << 63) - 1)
+TIME = Limits(-(1 << 53), 1 << 53)  # ns: 104 days, all of which floats hold exactly
+_LIMITS = {
+    "": ANY,
+    "time": TIME,
+    "duration": Limits(1, TIME.high),
+    "epoch": Limits(946_684_800 * 10**9, 4_102_444_800 * 10**9),  # the years 2000 to 2100
+    "gpu": Limits(0, 255),  # what a typeId holds
+    "number": Limits(0, (1 << 32) - 1),
+    "metric": Limits(0, (1 << 16) - 1),
+    "size": Limits(0, (1 << 31) - 1),
+    "sms": Limits(0, 10_000),
+    "clock": Limits(0, 10**10),  # Hz, or kHz in old exports: above any chip's
+    "memory": Limits(0, 1 << 50),
+    "bandwidth": Limits(0, 1 << 50),  # bytes a second
+}
+
+
+def _table(name: str, integers: str, texts: str = "") -> Table:
+    """A table of 64-bit integer columns and text columns, given as words: ``name``, or ``name:limits``."""
+    named = (word.partition(":") for word in integers.split())
+    numbers = (Column(column, BigInteger, info={"limits": _LIMITS[limits]}) for column, _, limits in named)
+    return Table(name, metadata, *numbers, *(Column(column, Text) for column in texts.split()))
+
+
+STRINGS = _table("StringIds", "id", "value")
+EXPORT_METADATA = _table("META_DATA_EXPORT", "", "name value")
+OLD_EXPORT_METADATA = _table("EXPORT_META_DATA", "", "name value")  # its name until 2022
+CAPTURE_METADATA = _table("META_DATA_CAPTURE", "", "name value")
+SESSION_START = _table("TARGET_INFO_SESSION_START_TIME", "utcEpochNs:epoch")
+CAPTURE = _table("ANALYSIS_DETAILS", "duration:duration startTime stopTime")
+SYSTEM = _table("TARGET_INFO_SYSTEM_ENV", "nameEnum", "name value")
+DIAGNOSTICS = _table("DIAGNOSTIC_EVENT", "timestamp source severity globalPid", "text")
+
+GPUS = _table(
+    "TARGET_INFO_GPU",
+    "id:gpu cuDevice:gpu smCount:sms clockRate:clock totalMemory:memory memoryBandwidth:bandwidth",
+    "name chipName",
+)
+CUDA_GPUS = _table(
+    "TARGET_INFO_CUDA_GPU",
+    "deviceId:gpu numMultiprocessors:sms coreClockRate:clock totalMemory:memory globalMemoryBandwidth:bandwidth",
+    "name chipName",
+)
+CUDA_DEVICES = _table("TARGET_INFO_CUDA_DEVICE", "gpuId:gpu cudaId:gpu pid:number")
+
+METRIC_NAMES = _table("TARGET_INFO_GPU_METRICS", "typeId metricId:metric", "metricName")
+METRICS = _table("GPU_METRICS", "timestamp:time typeId metricId:metric value")
+GENERIC_TYPES = _table("GENERIC_EVENT_TYPES", "typeId", "data")
+GENERIC_EVENTS = _table("GENERIC_EVENTS", "rawTimestamp:time timestamp:time typeId", "data")
+
+NVTX = _table("NVTX_EVENTS", "start:time end:time eventType:number globalTid domainId:number textId", "text")
+API_CALLS = _table("CUPTI_ACTIVITY_KIND_RUNTIME", "start:time end:time globalTid correlationId:number nameId")
+_ACTIVITY = "start:time end:time deviceId:gpu streamId:number correlationId:number globalPid "
+KERNELS = _table(
+    "CUPTI_ACTIVITY_KIND_KERNEL",
+    _ACTIVITY
+    + "demangledName shortName gridX:size gridY:size gridZ:size blockX:size blockY:size blockZ:size graphNodeId",
+)
+COPIES = _table("CUPTI_ACTIVITY_KIND_MEMCPY", _ACTIVITY + "bytes:memory copyKind:number srcKind dstKind graphNodeId")
+SETS = _table("CUPTI_ACTIVITY_KIND_MEMSET", _ACTIVITY + "bytes:memory graphNodeId")
+GRAPHS = _table("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", _ACTIVITY + "graphId graphExecId")
+ACTIVITY_TABLES = (KERNELS, COPIES, SETS, GRAPHS)
+
+# Not of Nsight Systems: see tcprof.sources.nsys_sqlite.export.
+UNPROFILED = _table("TCPROF_ALONE", "process:number training:number start:time end:time")
+
+# NVTX_EVENTS.eventType
+NVTX_PUSH_POP = 59
+NVTX_START_END = 60
+NVTX_DOMAIN_CREATE = 75
+
+# DIAGNOSTIC_EVENT.severity
+SEVERITIES = {1: "information", 2: "warning", 3: "error", 4: "verbose"}
+
+# CUPTI_ACTIVITY_KIND_MEMCPY.copyKind (ENUM_CUDA_MEMCPY_OPER)
+COPY_KINDS = {
+    1: HOST_TO_DEVICE,
+    2: DEVICE_TO_HOST,
+    3: "host to array",
+    4: "array to host",
+    5: "array to array",
+    6: "array to device",
+    7: "device to array",
+    8: DEVICE_TO_DEVICE,
+    9: "host to host",
+    10: "peer to peer",
+    11: "unified host to device",
+    12: "unified device to host",
+    13: "unified device to device",
+}
+
+# CUPTI_ACTIVITY_KIND_MEMCPY.srcKind and dstKind (ENUM_CUDA_MEM_KIND), of the host's memory
+HOST_MEMORY = {0: PAGEABLE, 1: PINNED, 4: MANAGED, 6: MANAGED}
+
+# typeId of a metric: bits 0 to 7 are the GPU's number, bits 8 to 15 the kind of row.
+SAMPLE_ROW = 0
+DIAGNOSTIC_ROW = 2

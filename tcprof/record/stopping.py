@@ -1,0 +1,207 @@
+"""The end of a recording by signals: asked for once the report is kept, asked for twice everything is killed."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import FrameType
+
+from tcprof.errors import StoppedError
+from tcprof.nsys.run import start
+from tcprof.record.family import Family, is_sudo
+from tcprof.record.status_line import StatusLine
+
+_GRACE_S = 2.0  # from the second Ctrl-C on; nsys needs a moment to give up
+_PATIENCE_S = 5.0  # from the first signal on; nsys 2025 waits for the program before it writes, nsys 2023 does not
+_DEATH_S = 2.0  # a killed process is gone at once, unless it waits for a device or is not ours to kill
+_SAME_S = 0.1  # timeout(1) signals its program and then the program's group: that is one request, not two
+_CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+@contextlib.contextmanager
+def caught_signals() -> Iterator[deque[int]]:
+    """Collects the signals that ask tcprof to end, in place of what they do otherwise; only the main thread can.
+
+    Yields:
+        The numbers of those that came, oldest first; take them out.
+    """
+    received: deque[int] = deque()
+    if not can_catch_signals():
+        yield received
+        return
+
+    def keep(number: int, _frame: FrameType | None) -> None:
+        received.append(number)
+
+    ignored = {signal.SIGHUP} if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else set()  # nohup
+    handlers = {number: signal.signal(number, keep) for number in _CAUGHT if number not in ignored}
+    try:
+        yield received
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def can_catch_signals() -> bool:
+    """Whether signals come to this thread."""
+    return threading.current_thread() is threading.main_thread()
+
+
+def start_stoppable(argv: Sequence[str]) -> tuple[subprocess.Popen[bytes], "Stopping", StatusLine]:
+    """Starts nsys, away from the signals that go to tcprof's process group.
+
+    nsys gives the report up at the second signal, however soon it comes, and a terminal's Ctrl-C, timeout(1) and
+    Jupyter signal the whole group: tcprof alone must pass them on. sudo stays in the group, since it asks for the
+    password on the terminal, and since a terminal's Ctrl-C reaches it without one.
+
+    Returns:
+        The process, what ends it, and the line that informs the user.
+
+    Raises:
+        NsysError: If it cannot be started.
+    """
+    has_own_group = can_catch_signals() and not is_sudo(argv)
+    process = start(argv, has_own_group=has_own_group)
+    line = StatusLine(sys.stderr, is_free=has_own_group)  # else sudo may be asking there
+    return process, Stopping(Family(process.pid, argv), line, has_own_group=has_own_group), line
+
+
+class Stopping:
+    """What the signals asked for, and how far it is done.
+
+    Args:
+        has_own_group: Whether the recording is out of a terminal's reach.
+    """
+
+    def __init__(self, family: Family, line: StatusLine, *, has_own_group: bool) -> None:
+        self._family = family
+        self._line = line
+        self._has_own_group = has_own_group
+        self._asked_at: float | None = None
+        self._kill_at: float | None = None
+        self._has_named_program = False
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether the recording was asked to end."""
+        return self._asked_at is not None
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether the recording was given up: what is left of it is killed in a moment."""
+        return self._kill_at is not None
+
+    def has_left(self) -> bool:
+        """Whether the recording was asked to end, and some of it still lives."""
+        return self.is_asked and bool(self._family.living())
+
+    def attend(self, number: int, *, nsys_lives: bool) -> None:
+        """Does what a signal asks for.
+
+        The first one stops the recording. A second Ctrl-C gives it up; SIGQUIT does so at once. Any other signal
+        after the first changes nothing, since nsys would give up.
+
+        Args:
+            nsys_lives: Whether nsys has not ended yet.
+        """
+        now = time.monotonic()
+        if self._kill_at is not None or (self._asked_at is None and not nsys_lives):
+            return  # it ends in any case
+        if number == signal.SIGQUIT:
+            self._give_up(now, nsys_lives=nsys_lives)
+        elif self._asked_at is None:
+            self._asked_at = now
+            self._ask(number)
+        elif number == signal.SIGINT and now - self._asked_at > _SAME_S:
+            self._give_up(now + _GRACE_S * nsys_lives, nsys_lives=nsys_lives)
+            if nsys_lives:
+                self._pass_on(number)
+
+    def _ask(self, number: int) -> None:
+        self._family.gather()
+        sent = self._pass_on(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
+        if not sent:
+            self._line.say(
+                "nsys runs as root and could not be told to stop. "
+                f"Type in another terminal: sudo kill -INT {self._family.head}"
+            )
+        elif number == signal.SIGINT:
+            self._line.say("Stopping; nsys writes the report. A second Ctrl-C gives it up.")
+        else:
+            self._line.say(f"Stopping, for {signal.Signals(number).name} came; nsys writes the report.")
+
+    def _pass_on(self, number: int) -> bool:
+        if number == signal.SIGINT and not self._has_own_group and _reached_by_terminal():
+            return True
+        return self._family.ask_to_stop(number)
+
+    def _give_up(self, kill_at: float, *, nsys_lives: bool) -> None:
+        self._family.gather()
+        self._kill_at = kill_at
+        self._line.say(
+            "Giving up; what has not ended in a moment is killed." if nsys_lives else "Killing what nsys has left."
+        )
+
+    def advance(self, *, is_waiting: bool) -> bool:
+        """Kills what has outlived its time, and names the program that nsys waits for.
+
+        Args:
+            is_waiting: Whether nsys has not begun to write the report.
+
+        Returns:
+            Whether nothing is left to be done, or nothing can be done.
+        """
+        now = time.monotonic()
+        if self._kill_at is not None:
+            if now >= self._kill_at:
+                self._family.kill()
+            return not self._family.living() or now > self._kill_at + _DEATH_S
+        if is_waiting and self._asked_at is not None and now > self._asked_at + _PATIENCE_S:
+            self._name_program()
+        return True
+
+    def _name_program(self) -> None:
+        """Says, once, how to end the program so that nsys continues with the report."""
+        programs = self._family.living_programs()
+        if programs and not self._has_named_program:
+            self._has_named_program = True
+            command = self._family.kill_command(programs)
+            self._line.say(
+                f"The program has not ended, and nsys waits for it. To kill it, and keep the report: {command}"
+            )
+
+    def conclude(self, *, has_report: bool) -> None:
+        """Says what is left after the end.
+
+        Args:
+            has_report: Whether nsys has written a report.
+
+        Raises:
+            StoppedError: If the recording was given up.
+        """
+        left = self._family.living()
+        rest = f"Not all that it started has ended. To kill it: {self._family.kill_command(left)}"
+        if self.is_given_up and not has_report:
+            raise StoppedError("The recording was given up; there is no report.", hint=rest if left else "")
+        if self.is_asked and left:
+            self._line.say(f"nsys has ended. {rest}")
+
+
+def _reached_by_terminal() -> bool:
+    """Whether a terminal's Ctrl-C reaches our process group without our help."""
+    try:
+        terminal = os.open(Path("/dev/tty"), os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)

@@ -1,0 +1,284 @@
+"""What a copy that is safe to share may hold: an allow-list of tables, texts and rows."""
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from sqlalchemy import (
+    BLOB,
+    Boolean,
+    Column,
+    Connection,
+    Float,
+    Integer,
+    MetaData,
+    Numeric,
+    Select,
+    String,
+    Table,
+    Text,
+    and_,
+    case,
+    cast,
+    func,
+    inspect,
+    literal,
+    or_,
+    select,
+    true,
+    union,
+)
+from sqlalchemy.sql.elements import ColumnElement
+from sqlalchemy.types import NullType, TypeEngine
+
+from tcprof.nsys import schema
+from tcprof.redaction.own_words import is_own
+
+# nsys's own words for the numbers in tables that are kept, which tcprof does not read but other tools do.
+_CONSTANTS = (
+    "ENUM_CUDA_DEV_MEM_EVENT_OPER",
+    "ENUM_CUDA_FUNC_CACHE_CONFIG",
+    "ENUM_CUDA_KERNEL_LAUNCH_TYPE",
+    "ENUM_CUDA_KRENEL_LAUNCH_TYPE",  # as some versions spell it
+    "ENUM_CUDA_MEMCPY_OPER",
+    "ENUM_CUDA_MEMPOOL_OPER",
+    "ENUM_CUDA_MEMPOOL_TYPE",
+    "ENUM_CUDA_MEM_KIND",
+    "ENUM_CUDA_SHARED_MEM_LIMIT_CONFIG",
+    "ENUM_CUDA_UNIF_MEM_ACCESS_TYPE",
+    "ENUM_CUDA_UNIF_MEM_MIGRATION",
+    "ENUM_CUPTI_STREAM_TYPE",
+    "ENUM_CUPTI_SYNC_TYPE",
+    "ENUM_DIAGNOSTIC_SEVERITY_LEVEL",
+    "ENUM_DIAGNOSTIC_SOURCE_TYPE",
+    "ENUM_DIAGNOSTIC_TIMESTAMP_SOURCE",
+    "ENUM_NSYS_EVENT_CLASS",
+    "ENUM_NSYS_EVENT_TYPE",
+)
+# The columns that hold text to be kept; of any other column only numbers are.
+_KEPT_TEXT: dict[str, set[str]] = {
+    **{name: {"name", "label"} for name in _CONSTANTS},
+    **{table.name: set() for table in (schema.METRICS, schema.CAPTURE, *schema.ACTIVITY_TABLES, schema.API_CALLS)},
+    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": set(),
+    "CUPTI_ACTIVITY_KIND_CUDA_EVENT": set(),
+    "TARGET_INFO_CUDA_STREAM": set(),
+    "TARGET_INFO_CUDA_CONTEXT_INFO": set(),
+    "PROCESSES": set(),
+    schema.CUDA_DEVICES.name: set(),
+    schema.UNPROFILED.name: set(),
+    schema.METRIC_NAMES.name: {"metricName"},
+    schema.NVTX.name: {"text"},
+    schema.GPUS.name: {"name", "chipName"},
+    schema.CUDA_GPUS.name: {"name"},
+    schema.EXPORT_METADATA.name: {"name", "value"},
+    schema.OLD_EXPORT_METADATA.name: {"name", "value"},
+    schema.CAPTURE_METADATA.name: {"name", "value"},
+    schema.SYSTEM.name: {"name", "value"},
+    schema.SESSION_START.name: {"utcTime"},
+    schema.DIAGNOSTICS.name: {"text"},
+    schema.STRINGS.name: {"value"},
+    schema.GENERIC_TYPES.name: {"data"},
+    schema.GENERIC_EVENTS.name: {"data"},
+}
+KNOWN_TABLES = _KEPT_TEXT.keys()  # those that may be in a copy
+# Settings that are kept, each by a pattern of its whole name and one of its whole value: any other word may be a name
+# or a password.
+_NUMBERS = r"[0-9TZ:. -]{0,40}"  # a number, a version or a date
+_BOOLEAN = "true|false"
+_GPU = r"GPU_METRICS_OPTIONS:GPU_\d{1,2}"
+_CAPTURE_SETTINGS = {
+    "CAPTURE_EVENT_TYPE": "OSRuntime|NvtxEvents|CuBLAS|CuDNN|Graphics|Cuda",
+    "GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY|RUN_DURATION_MS": _NUMBERS,
+    f"{_GPU}:ID|{_GPU}:METRIC_SET_INDEX": _NUMBERS,
+    r"(PROCESS_\d{1,6}:)?CUDA_GRAPH_TRACE_OPTIONS:MODE": "Graph|Node",
+}
+_EXPORT_SETTINGS = {
+    "EXPORT_PRODUCT_NAME": "NVIDIA Nsight Systems",
+    "EXPORT_(PRODUCT_VERSION|PRODUCT_DATE|TIME_UTC)": _NUMBERS,
+    "EXPORT_SCHEMA_VERSION(_MAJOR|_MINOR|_MICRO|_CKSUM)?": _NUMBERS,
+    "EXPORT_LAZY|EXPORT_PARAM_LAZY": _BOOLEAN,
+}
+_SYSTEM_SETTINGS = {
+    "CpuCores|NvDriverVersion|CudaDriverVersion": _NUMBERS,
+    "CpuArchitecture": "x86_64|aarch64",
+}
+_SETTINGS = {
+    schema.CAPTURE_METADATA.name: _CAPTURE_SETTINGS,
+    schema.EXPORT_METADATA.name: _EXPORT_SETTINGS,
+    schema.OLD_EXPORT_METADATA.name: _EXPORT_SETTINGS,
+    schema.SYSTEM.name: _SYSTEM_SETTINGS,
+}
+_NVTX_KINDS = (schema.NVTX_PUSH_POP, schema.NVTX_START_END, schema.NVTX_DOMAIN_CREATE, 34, 76)  # marks, domain ends
+# Tables of names with values.
+SETTINGS_TABLES = (schema.CAPTURE_METADATA, schema.EXPORT_METADATA, schema.OLD_EXPORT_METADATA, schema.SYSTEM)
+# The columns that decide which rows of a table are kept. A table without them is not one of nsys's, and is left out.
+_NEEDED = {
+    **{table.name: {"name", "value"} for table in SETTINGS_TABLES},
+    schema.NVTX.name: {"eventType"},
+    schema.STRINGS.name: {"id", "value"},
+    schema.GENERIC_TYPES.name: {"typeId", "data"},
+    schema.GENERIC_EVENTS.name: {"typeId"},
+}
+# The columns whose strings are names that the program gave.
+NVTX_STRINGS = ((schema.NVTX.name, "textId"),)
+KERNEL_STRINGS = tuple((schema.KERNELS.name, column) for column in ("demangledName", "shortName", "mangledName"))
+_API_STRINGS = ((schema.API_CALLS.name, "nameId"),)
+_API_NAMES = "cu*"  # cudaLaunchKernel_v7000, cuEventRecord: whatever else is numbered as a call is none
+
+
+def reflect_tables(
+    connection: Connection, database: str | None = None, *, only: Collection[str] | None = None
+) -> dict[str, Table]:
+    """A database's tables with their columns' names and types, without keys and constraints.
+
+    Args:
+        database: The name that it is attached under.
+        only: Names of the tables that are looked at; all are by default.
+    """
+    inspector = inspect(connection)
+    return {
+        name: Table(
+            name,
+            MetaData(),
+            *(
+                Column(column["name"], _plain(column["type"]))
+                for column in inspector.get_columns(name, schema=database)
+            ),
+            schema=database,
+        )
+        for name in inspector.get_table_names(schema=database)
+        if only is None or name in only
+    }
+
+
+def _plain(declared: TypeEngine[Any]) -> TypeEngine[Any]:
+    """A column's type as one whose values are read as SQLite has them, whatever they are."""
+    return declared if isinstance(declared, Integer | Float | String) else NullType()
+
+
+def is_kept(name: str, tables: dict[str, Table]) -> bool:
+    """Whether a table of an export is in its copy."""
+    if name not in tables or not _NEEDED.get(name, set()) <= set(tables[name].c.keys()):
+        return False
+    if name == schema.GENERIC_EVENTS.name:
+        return is_kept(schema.GENERIC_TYPES.name, tables)
+    if name == schema.GENERIC_TYPES.name:
+        return schema.METRICS.name not in tables  # only there do generic events hold the GPU metrics
+    return name in KNOWN_TABLES
+
+
+def is_number(column: ColumnElement[Any]) -> bool:
+    """Whether a column is declared to hold numbers."""
+    # Float has been no Numeric since SQLAlchemy 2.1.
+    return isinstance(column.type, Numeric | Float | Integer)
+
+
+def holds_text(column: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Whether a value is text or bytes, and no number or NULL: in SQLite a column of any type may hold any of these."""
+    return func.typeof(column).in_(("text", "blob"))
+
+
+def keeps_text(column: ColumnElement[Any]) -> bool:
+    """Whether the texts of a column are kept."""
+    return column.name in _KEPT_TEXT.get(column.table.name, ())
+
+
+def copied_columns(table: Table) -> list[Column[Any]]:
+    """The columns of a table that a copy has: those that tcprof wrote, or whose names are made of nsys's words."""
+    of_tcprof = schema.UNPROFILED.c if table.name == schema.UNPROFILED.name else ()
+    return [column for column in table.c if column.name in of_tcprof or is_own(column.name)]
+
+
+def as_copied(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    """A column with nothing in place of texts that may be private; ``set_functions`` and ``blank`` are needed.
+
+    Text among numbers stays, and is refused when the copy is searched.
+    """
+    table, text = column.table.name, as_bytes(column)
+    if is_number(column):
+        return column
+    if not keeps_text(column):
+        return case((holds_text(column), literal("")), else_=column)
+    if table == schema.DIAGNOSTICS.name:
+        return func.blank(text)
+    if table in (schema.NVTX.name, schema.STRINGS.name):  # the program's own words, up to what a reader sees of them
+        nul = func.instr(text, literal(b"\0", BLOB))
+        return case((nul > 0, cast(func.substr(text, 1, nul - 1), Text)), else_=column)
+    if table in _SETTINGS or table in _CONSTANTS:  # rows are chosen by their texts
+        return column
+    if table == schema.SESSION_START.name:
+        is_kept = _fits(column, _NUMBERS)
+    else:
+        is_json = table in (schema.GENERIC_TYPES.name, schema.GENERIC_EVENTS.name)
+        is_kept = func.is_own_json(text) if is_json else func.is_own(text)
+    return case((and_(holds_text(column), func.coalesce(is_kept, False).is_(False)), literal("")), else_=column)
+
+
+def wanted(table: Table, tables: dict[str, Table]) -> ColumnElement[bool]:
+    """Which rows of a table are kept."""
+    name, c = table.name, table.c
+    if name in _SETTINGS:
+        return or_(*(and_(_fits(c.name, key), _fits(c.value, form)) for key, form in _SETTINGS[name].items()))
+    if name in _CONSTANTS:
+        return and_(true(), *(func.coalesce(func.is_own(as_bytes(text)), True) for text in c if keeps_text(text)))
+    if name == schema.NVTX.name:
+        return c.eventType.in_(_NVTX_KINDS)
+    if name == schema.STRINGS.name:
+        named = c.id.in_(users_of(NVTX_STRINGS + KERNEL_STRINGS, tables))
+        return or_(named, _is_call(table, tables))
+    if name in (schema.GENERIC_TYPES.name, schema.GENERIC_EVENTS.name):
+        return c.typeId.in_(_metric_types(tables[schema.GENERIC_TYPES.name]))
+    return true()
+
+
+def _fits(text: ColumnElement[Any], pattern: str) -> ColumnElement[bool]:
+    """Whether the whole of a text fits a pattern."""
+    return cast(func.fits(as_bytes(text), pattern), Boolean)
+
+
+def as_bytes(text: ColumnElement[Any]) -> ColumnElement[bytes]:
+    """A text as the bytes that are in the file, which may be no UTF-8 and go on behind a NUL."""
+    return cast(text, BLOB)
+
+
+def left_out(table: Table, tables: dict[str, Table]) -> ColumnElement[bool]:
+    """Which rows of a table are not kept; where the choice depends on NULL, a row is not kept."""
+    return func.coalesce(wanted(table, tables), literal(False)).is_(False)
+
+
+def users_of(columns: tuple[tuple[str, str], ...], tables: dict[str, Table]) -> Any:
+    """The numbers of strings that occur in some columns, each a table and its column, of the rows that are kept."""
+    found = list(_string_numbers(columns, tables))
+    return union(*found) if found else select(literal(None))
+
+
+def own_words(tables: dict[str, Table]) -> Iterator[Select[Any]]:
+    """Texts that nsys and the driver themselves write: GPUs, metrics, CUDA calls, options, constants."""
+    for name, table in tables.items():
+        if not is_kept(name, tables):
+            continue
+        if name in _CONSTANTS:
+            yield from (select(column).where(wanted(table, tables)) for column in table.c if keeps_text(column))
+        elif name in (schema.GPUS.name, schema.CUDA_GPUS.name, schema.METRIC_NAMES.name):
+            yield from (select(column) for column in table.c if keeps_text(column))
+        elif name in (settings.name for settings in SETTINGS_TABLES):
+            yield from (select(column).where(wanted(table, tables)) for column in (table.c.name, table.c.value))
+        elif name == schema.STRINGS.name:
+            yield select(table.c.value).where(_is_call(table, tables))
+
+
+def _is_call(strings: Table, tables: dict[str, Table]) -> ColumnElement[bool]:
+    """Which strings are names of CUDA calls."""
+    is_named_so = and_(strings.c.value.op("GLOB")(_API_NAMES), func.is_own(as_bytes(strings.c.value)))
+    return and_(strings.c.id.in_(users_of(_API_STRINGS, tables)), is_named_so)
+
+
+def _string_numbers(columns: tuple[tuple[str, str], ...], tables: dict[str, Table]) -> Iterator[Select[Any]]:
+    for name, column in columns:
+        if is_kept(name, tables) and column in tables[name].c:
+            numbers = select(tables[name].c[column])
+            yield numbers.where(wanted(tables[name], tables)) if name == schema.NVTX.name else numbers
+
+
+def _metric_types(types: Table) -> Select[Any]:
+    """The types of generic events that are GPU metrics."""
+    return select(types.c.typeId).where(types.c.data.like('%"GR Active"%'))

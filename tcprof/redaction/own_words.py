@@ -1,0 +1,62 @@
+"""Which texts are the own words of nsys, CUPTI and NVIDIA's products, by a list of these."""
+
+import re
+import sqlite3
+from collections.abc import Callable
+from functools import cache, partial
+from importlib.resources import files
+
+from tcprof.nsys.opening import decode
+
+_LONGEST = 100
+_MOST_DIGITS = 8  # "RTX 6000", "cudaLaunchKernel_v7000", "1g.10gb": no number of a card, a telephone or a person
+_MOST_LETTERS = 3  # alone, as in "NVIDIA A100": hexadecimal numbers have more
+_JSON_LONGEST = 50_000
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_CHARACTERS = re.compile(r"[A-Za-z0-9 _()\[\]<>%+/:.,|-]*")
+_JSON_CHARACTERS = re.compile(r"[A-Za-z0-9\s_()\[\]<>%+/:.,|\\\"{}-]*")
+_DIGIT = re.compile(r"\d")
+IPV4 = r"(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?!\.?\w)"
+_ADDRESS = re.compile(IPV4)
+
+
+def is_own(text: str) -> bool:
+    """Whether a text is short, has few digits, and is made of words that nsys, CUPTI or NVIDIA's products have."""
+    if len(text) > _LONGEST or not _CHARACTERS.fullmatch(text) or len(_DIGIT.findall(text)) > _MOST_DIGITS:
+        return False
+    return sum(len(word) == 1 for word in _WORD.findall(text)) <= _MOST_LETTERS and _has_own_words(text)
+
+
+def is_own_json(text: str) -> bool:
+    """Whether a text is JSON of such words and of numbers, as nsys 2022 wrote samples."""
+    return len(text) <= _JSON_LONGEST and _JSON_CHARACTERS.fullmatch(text) is not None and _has_own_words(text)
+
+
+def _fits(text: str, pattern: str) -> bool:
+    """Whether the whole of a text fits a pattern, and is no address of a machine."""
+    return re.fullmatch(pattern, text) is not None and not _ADDRESS.search(text)
+
+
+def _has_own_words(text: str) -> bool:
+    return not _ADDRESS.search(text) and {word.lower() for word in _WORD.findall(text)} <= _read_words()
+
+
+@cache
+def _read_words() -> frozenset[str]:
+    lines = files(__package__).joinpath("own_words.txt").read_text(encoding="utf-8").splitlines()
+    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+
+
+def set_functions(connection: sqlite3.Connection) -> None:
+    """Give a connection the functions by which texts are chosen; they take bytes, since text may be no UTF-8."""
+    functions: dict[str, tuple[int, Callable[..., bool]]] = {
+        "fits": (2, lambda value, pattern: _fits(decode(value), pattern)),
+        "is_own": (1, lambda value: is_own(decode(value))),
+        "is_own_json": (1, lambda value: is_own_json(decode(value))),
+    }
+    for name, (arguments, function) in functions.items():
+        connection.create_function(name, arguments, partial(_of_bytes, function), deterministic=True)
+
+
+def _of_bytes(function: Callable[..., bool], value: bytes | None, *arguments: str) -> bool | None:
+    return None if value is None else function(value, *arguments)

@@ -1,0 +1,232 @@
+"""A copy of an export that is safe to share.
+
+A report holds the environment variables and command lines of every process on the machine, and the program's output.
+The copy has only what ``allowed`` lists; of the texts those that describe GPU work: kernel names, CUDA API names, NVTX
+names, metric names. NVTX names are the program's own words and stay as they are. What is left out is counted, and the
+copy is searched for it.
+"""
+
+import sqlite3
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    BLOB,
+    Column,
+    Connection,
+    Engine,
+    MetaData,
+    Table,
+    TableClause,
+    create_engine,
+    func,
+    inspect,
+    literal,
+    select,
+)
+from sqlalchemy.exc import DatabaseError
+from sqlalchemy.pool import NullPool
+from sqlalchemy.sql.elements import ColumnElement
+from sqlalchemy.types import NullType
+
+from tcprof.errors import EXPORT_AGAIN, InputError, OutputError
+from tcprof.nsys import schema
+from tcprof.nsys.opening import OpenedExport, prepare
+from tcprof.redaction.allowed import (
+    KNOWN_TABLES,
+    SETTINGS_TABLES,
+    as_copied,
+    copied_columns,
+    is_kept,
+    is_number,
+    keeps_text,
+    left_out,
+    reflect_tables,
+    wanted,
+)
+from tcprof.redaction.copy_check import (
+    CheckedNames,
+    check_copy,
+    find_text_among_numbers,
+)
+from tcprof.redaction.messages import blanking
+from tcprof.redaction.own_words import set_functions
+from tcprof.redaction.private_texts import (
+    TELLING_TABLES,
+    Kind,
+    PrivateTexts,
+    captured_outputs,
+    gather_private,
+    is_path,
+    kind_of,
+    settings_in,
+    strings_in,
+    texts_of,
+    thread_names,
+    variables,
+)
+
+SOURCE = "source"
+COPY = "main"
+
+
+@dataclass(frozen=True)
+class Redaction:
+    """What a redaction left out, and what the search of the copy found.
+
+    Attributes:
+        removed: For each kind of which something was left out: how much. Environment variables are counted by
+            entries, output by lines, messages, settings and rows by rows, and all else by texts.
+        tables: Names of the tables with rows that were left out whole. They come from the export and are not escaped.
+        columns: Names of the columns of other tables that were left out, as nsys is not known to write them; likewise.
+        searched: How many texts of the export the copy was searched for.
+        names: What of them is in the names that the copy keeps.
+    """
+
+    removed: dict[Kind, int]
+    tables: tuple[str, ...]
+    columns: tuple[str, ...]
+    searched: int
+    names: CheckedNames
+
+
+def redact(source: Path, target: Path) -> Redaction:
+    """Write a copy of an export without anything private of the machine, and search it for such.
+
+    Args:
+        source: The export; it is not changed.
+        target: The copy. It must not exist: writing it in place of another file is the caller's part.
+
+    Raises:
+        InputError: The export cannot be read, or holds text among numbers.
+        OutputError: The copy cannot be written, or it would hold something private and was removed.
+    """
+    opened = OpenedExport(source, KNOWN_TABLES)
+    engine = _open(opened.uri, target)
+    try:
+        with engine.begin() as connection:
+            tables = reflect_tables(connection, SOURCE, only=TELLING_TABLES)
+            opened.admit(*(name for name in tables if is_kept(name, tables)))
+            private = gather_private(connection, tables)
+            removed = _copy(connection, tables, private)
+            others = (name for name in inspect(connection).get_table_names(SOURCE) if not is_kept(name, tables))
+            whole = tuple(name for name in others if _has_rows(connection, name))
+            kept = [table for name, table in tables.items() if is_kept(name, tables)]
+            columns = tuple(str(column) for table in kept for column in table.c if column not in copied_columns(table))
+        with engine.connect() as connection:
+            found = _check(connection, source, target, private)
+    except DatabaseError as error:
+        reason = str(error.orig).splitlines()[0]
+        if "readonly" in reason or "unable to open" in reason or "disk" in reason:
+            raise OutputError(f"{target} cannot be written: {reason}") from error
+        raise InputError(f"{source} cannot be read: {reason}") from error
+    return Redaction({kind: removed[kind] for kind in Kind if removed[kind]}, whole, columns, len(private.kinds), found)
+
+
+def _open(uri: str, target: Path) -> Engine:
+    """An engine that writes the target and has the source, given as a read-only URI, attached."""
+
+    def connect() -> sqlite3.Connection:
+        connection = sqlite3.connect(target.absolute().as_uri(), uri=True)
+        prepare(connection)
+        set_functions(connection)
+        connection.execute("attach database ? as source", (uri,))
+        return connection
+
+    return create_engine("sqlite://", creator=connect, poolclass=NullPool)
+
+
+def _has_rows(connection: Connection, name: str) -> bool:
+    rows = select(literal(1)).select_from(TableClause(name, schema=SOURCE)).limit(1)
+    return connection.execute(rows).first() is not None
+
+
+def _check(connection: Connection, source: Path, target: Path, private: PrivateTexts) -> CheckedNames:
+    """Search the copy, and remove it if it should not exist."""
+    try:
+        if place := find_text_among_numbers(connection, COPY):
+            raise InputError(f"{source} cannot be redacted: {place} holds text among its numbers.", EXPORT_AGAIN)
+        return check_copy(connection, COPY, private)
+    except (InputError, OutputError):
+        target.unlink()
+        raise
+
+
+def _copy(connection: Connection, tables: dict[str, Table], private: PrivateTexts) -> Counter[Kind]:
+    """Create and fill the tables that are kept, and count what is left out of them."""
+    removed: Counter[Kind] = Counter()
+    _set_blanking(connection, tables, private)
+    for table in (table for name, table in tables.items() if is_kept(name, tables)):
+        # SQLite treats a column without a type like one of BLOB.
+        columns = copied_columns(table)
+        types = {c.name: BLOB() if isinstance(c.type, NullType) else c.type for c in columns}
+        copy = Table(table.name, MetaData(), *(Column(name, declared) for name, declared in types.items()))
+        copy.create(connection)
+        statement = select(*(as_copied(column).label(column.name) for column in columns)).where(wanted(table, tables))
+        connection.execute(copy.insert().from_select(list(types), statement))
+        removed += _count_rows(connection, table, tables) + _count_texts(connection, table, tables)
+    return removed
+
+
+def _set_blanking(connection: Connection, tables: dict[str, Table], private: PrivateTexts) -> None:
+    """Give the connection a function that blanks what is private in the messages of nsys."""
+    messages = tables.get(schema.DIAGNOSTICS.name)
+    texts = (
+        [] if messages is None or "text" not in messages.c else texts_of(connection, select(messages.c.text).distinct())
+    )
+    connection.connection.create_function("blank", 1, blanking(private, texts), deterministic=True)
+
+
+def _count_rows(connection: Connection, table: Table, tables: dict[str, Table]) -> Counter[Kind]:
+    """The rows of a kept table that are left out, by kind."""
+    if table.name == schema.STRINGS.name:
+        return _count_strings(connection, tables)
+    if table.name in (settings.name for settings in SETTINGS_TABLES):
+        return _count_settings(settings_in(connection, table, left_out(table, tables)))
+    rows = connection.scalar(select(func.count()).select_from(table).where(left_out(table, tables)))
+    return Counter({Kind.ROWS: rows or 0})
+
+
+def _count_settings(settings: list[tuple[str, str]]) -> Counter[Kind]:
+    counts: Counter[Kind] = Counter()
+    for name, value in settings:
+        kind = kind_of(name, value)
+        counts[kind] += len(variables(name, value)) if kind is Kind.ENVIRONMENT else 1
+    return counts
+
+
+def _count_strings(connection: Connection, tables: dict[str, Table]) -> Counter[Kind]:
+    """Entries of the string table by what they are; an environment by its variables, output by its lines."""
+    threads, contents = thread_names(connection, tables), captured_outputs(connection, tables)
+    counts: Counter[Kind] = Counter()
+    for number, text in ((number, text) for number, text, is_left_out in strings_in(connection, tables) if is_left_out):
+        if number in contents:
+            counts[Kind.OUTPUT] += len(text.splitlines())
+        elif "\0" in text:
+            counts[Kind.ENVIRONMENT] += len(variables("", text))
+        elif number in threads:
+            counts[Kind.THREADS] += 1
+        else:
+            counts[Kind.PATHS if is_path(text) else Kind.TEXTS] += 1
+    return counts
+
+
+def _count_texts(connection: Connection, table: Table, tables: dict[str, Table]) -> Counter[Kind]:
+    """The texts of a kept table that are left out, or blanked in part, although their rows are kept."""
+    counts: Counter[Kind] = Counter()
+    for column in (column for column in copied_columns(table) if not is_number(column)):
+        is_counted = as_copied(column).is_distinct_from(column)
+        count = connection.scalar(select(func.count()).where(is_counted, wanted(table, tables)))
+        counts[_kind_of_column(column)] += count or 0
+    return counts
+
+
+def _kind_of_column(column: ColumnElement[Any]) -> Kind:
+    """What texts of a column are, if they are left out."""
+    if column.table.name == schema.DIAGNOSTICS.name and keeps_text(column):
+        return Kind.MESSAGES
+    if column.table.name == "PROCESSES":
+        return Kind.PROCESSES
+    return Kind.HARDWARE if column.name in ("uuid", "busLocation", "pciBusId") else Kind.TEXTS

@@ -1,0 +1,136 @@
+"""What doctor, workloads, profile and redact say."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tcprof import units
+from tcprof.untrusted import printable
+from tcprof.views.document import Checklist, Commands, Document, Notes
+
+if TYPE_CHECKING:
+    from tcprof.record.diagnosis import MachineCheck
+    from tcprof.record.plan import Plan
+    from tcprof.record.recording import RecordedRun
+    from tcprof.redaction.copy_check import Suspects
+    from tcprof.redaction.private_texts import Found
+    from tcprof.redaction.redact import Redaction
+    from tcprof.workloads import Workload
+
+SIGNALLED = 128  # an exit status above it is that plus the signal's number
+_NAMES_SHOWN = 8
+_EXCERPT = 60  # characters of a name
+
+
+def is_ready(checks: "Sequence[MachineCheck]") -> bool:
+    """Whether a recording is possible."""
+    return all(check.status != "fail" for check in checks)
+
+
+def view_checks(checks: "Sequence[MachineCheck]") -> Document:
+    """The checks of a machine, and whether it can record."""
+    failed = [check.name for check in checks if check.status == "fail"]
+    verdict = f"Not ready to record: {', '.join(failed)}." if failed else "Ready to record: tcprof profile SCRIPT"
+    return Document(
+        kind="doctor",
+        parts=(Checklist(tuple(checks)), Notes((verdict,))),
+        data={"ready": is_ready(checks), "checks": [vars(check) for check in checks]},
+    )
+
+
+def view_workloads(folder: Path, workloads: "Sequence[Workload]") -> Document:
+    """The scripts of a folder: name, what each does and shows, and the command that records it."""
+    items = tuple(
+        (each.name, tuple(text for text in (each.summary, each.point) if text), each.command) for each in workloads
+    )
+    return Document(
+        kind="workloads",
+        parts=(Notes((f"{folder}:",)), Commands(items)),
+        data={"folder": str(folder), "workloads": [vars(each) for each in workloads]},
+    )
+
+
+def describe_plan(plan: "Plan") -> str:
+    """One sentence: nsys, GPUs, metrics, frequency, and how much the samples will take."""
+    nsys = f"nsys {plan.nsys.version_text}"
+    if not plan.gpus:
+        return f"{nsys}; no GPU metrics"
+    names = ", ".join(f"GPU {gpu.number} {gpu.name}" for gpu in plan.gpus)
+    if plan.metric_set is None:
+        metrics = "nsys's own metrics, whole percentages,"
+    else:
+        metrics = "exact tensor cycles" if plan.options.metrics == "tcprof" else f"metrics of {plan.metric_set.name}"
+    rate = units.format_hz(plan.options.frequency_hz)
+    size = units.format_bytes(plan.bytes_per_s)
+    return f"{nsys}; {names}: {metrics} at {rate}, about {size} of export a second"
+
+
+def describe_end(run: "RecordedRun") -> tuple[str, ...]:
+    """Why the program did not end with status 0, as far as that is known; nothing where it did."""
+    if not run.program_status:
+        return ()
+    if run.was_stopped:
+        return (f"the program was stopped; its exit status is {run.program_status}.",)
+    if run.program_status > SIGNALLED:
+        return (
+            f"the program was killed by signal {run.program_status - SIGNALLED}. What CUDA had not handed over to nsys "
+            "until then is lost: record a --capture-range that ends earlier.",
+        )
+    return (f"the program ended with exit status {run.program_status}.",)
+
+
+def describe_redaction(redaction: "Redaction") -> list[str]:
+    """A list of what was left out, what the copy was searched for, and the names to look at: each a line.
+
+    The lines hold text of the recording in printable form.
+    """
+    searched = (
+        f"The copy was searched for {redaction.searched:,} texts of these, for paths in home folders, e-mail addresses "
+        "and IPv4 addresses."
+    )
+    found = [*_about("NVTX", "ranges", redaction.names.nvtx), *_about("kernel", "kernels", redaction.names.kernels)]
+    kept = "Names of NVTX ranges, marks and domains, and of kernels, are the program's own words and are kept."
+    return [*_list_removed(redaction), searched, *(found or ["Nothing was found."]), kept]
+
+
+def _list_removed(redaction: "Redaction") -> list[str]:
+    counts = {str(kind): f"{count:,}" for kind, count in redaction.removed.items()}
+    if redaction.tables:
+        counts["whole tables"] = f"{len(redaction.tables):,}"
+    if redaction.columns:
+        counts["unknown columns"] = f"{len(redaction.columns):,}"
+    if not counts:
+        return ["Nothing had to be left out."]
+    labels, numbers = max(map(len, counts)), max(map(len, counts.values()))
+    lines = [f"  {label:<{labels}}  {count:>{numbers}}" for label, count in counts.items()]
+    places = {"whole tables": redaction.tables, "unknown columns": redaction.columns}
+    for number, label in enumerate(counts):
+        if names := places.get(label):
+            lines[number] += f": {_list_names(names)}"
+    return ["Left out:", *lines]
+
+
+def _list_names(names: tuple[str, ...]) -> str:
+    more = len(names) - _NAMES_SHOWN
+    ordered = sorted(names, key=lambda name: name.startswith("ENUM_"))  # nsys's constants say least
+    return ", ".join([*map(printable, ordered[:_NAMES_SHOWN]), *([f"{more} more"] if more > 0 else [])])
+
+
+def _about(what: str, command: str, suspects: "Suspects") -> list[str]:
+    """A sentence about names that hold something private, if there are any."""
+    if not suspects.count:
+        return []
+    examples = ", ".join(f"“{_excerpt(found)}”" for found in suspects.examples)
+    return [
+        f"Kept, but look before you share: {what} names in which such a text was found: {suspects.count:,}, "
+        f"{'for example' if suspects.count > len(suspects.examples) else 'namely'} {examples}. "
+        f"See them all with: tcprof {command} COPY"
+    ]
+
+
+def _excerpt(found: "Found") -> str:
+    """A name, or of a long one the stretch with what was found."""
+    text = found.text
+    first = max(0, min(text.index(found.part) - _EXCERPT // 4, len(text) - _EXCERPT))
+    stretch = printable(text[first : first + _EXCERPT])
+    return f"{'…' if first else ''}{stretch}{'…' if first + _EXCERPT < len(text) else ''}"

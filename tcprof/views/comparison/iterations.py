@@ -1,0 +1,233 @@
+"""Figures of the iterations that are compared: laid over each other, and each side by itself."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tcprof import units
+from tcprof.arrays import Floats
+from tcprof.comparison import Comparison
+from tcprof.findings.compared.rows import find_row
+from tcprof.views.comparison.series import LONGEST_NAME, Panel, Series, ShownSide, list_panels
+from tcprof.views.figures.plain import (
+    GRID,
+    PlotlyFigure,
+    Settings,
+    base_layout,
+    label,
+    number_axis,
+    scatter,
+    unit_ticks,
+)
+
+_MOST_DOTS = 250  # more are left out, but for those beyond the whiskers
+_HALF = 0.35  # of a box's width
+_GOLDEN = 0.618034  # its multiples spread evenly
+_REACH = 1.5  # of the box's height, for the whiskers
+
+
+def box_traces(values: Floats, place: float, color: str, name: str) -> list[Settings]:
+    """The quartiles of values, whiskers to the last ones within 1.5 times the box, and points beside each other.
+
+    Args:
+        place: The middle of the box on its axis.
+    """
+    first, median, third = np.percentile(values, [25, 50, 75])
+    reach = _REACH * (third - first)
+    inside = values[(values >= first - reach) & (values <= third + reach)]
+    low, high = inside.min(), inside.max()
+    box, cap, gap = (place - _HALF, place + _HALF), (place - _HALF / 2, place + _HALF / 2), np.nan
+    outline = scatter(
+        x=[*box, *box[::-1], box[0], gap, *box, gap, place, place, gap, *cap, gap, place, place, gap, *cap],
+        y=[first] * 2
+        + [third] * 2
+        + [first, gap, median, median, gap, third, high, gap, high, high, gap, first, low, gap, low, low],
+        mode="lines",
+        line={"width": 1.5, "color": color},
+        meta={"role": "band"},
+    )
+    shown = values if len(values) <= _MOST_DOTS else values[(values < low) | (values > high)]
+    points = scatter(
+        x=place + _HALF * ((np.arange(len(shown)) * _GOLDEN) % 1 - 0.5),
+        y=shown,
+        mode="markers",
+        marker={"size": 3, "opacity": 0.5, "color": color},
+        meta={"role": "band"},
+    )
+    return [trace.set(name=name, hoverinfo="y") for trace in (outline, points) if len(trace["y"])]
+
+
+_FEW_TICKS = 6
+_MOST_ARROWS = 20  # of a recording
+_STRIP, _TITLE, _TOP, _BOTTOM = 190, 26, 40, 46  # pixels
+_SMALL, _SMALL_TOP = 84, 26
+_PLAIN = {"fixedrange": True, "showticklabels": False, "showgrid": False, "zeroline": False}
+
+
+def figure_iterations(comparisons: Sequence[Comparison], gpu: int) -> PlotlyFigure:
+    """The iterations of all sides laid over each other, on one axis of numbers, with their distributions beside.
+
+    Each line is a recording; bands are the 95 % intervals of the sides' medians, and open symbols are warm-up.
+    """
+    panels = list_panels(comparisons, gpu)
+    inner = len(panels) * (_STRIP + _TITLE) or 1
+    figure = PlotlyFigure().update_layout(**base_layout(inner + _TOP + _BOTTOM, _TOP, _BOTTOM))
+    for number, panel in enumerate(panels):
+        axes = ("x", _axis("y", number))
+        top = 1 - (number * (_STRIP + _TITLE) + _TITLE) / inner
+        figure.update_layout({_name(axes[1]): {**_value_axis(panel, top, _STRIP / inner), "anchor": "x"}})
+        figure.add_annotation(text=panel.title, **_above(0.0, top))
+        for place, (shown, several) in enumerate(panel.sides):
+            _add_median(figure, panel, shown, axes)
+            for series in several:
+                _add_series(figure, panel, shown, series, axes)
+            _add_distribution(figure, panel, shown, several, place, axes[1])
+    if panels:
+        for shown, _ in panels[0].sides:
+            figure.add_trace(_legend(shown))
+        lowest = _axis("y", len(panels) - 1)
+        figure.update_layout(
+            xaxis={**number_axis(lowest, max(panel.last for panel in panels)), "domain": [0, 0.84]},
+            xaxis2={**_PLAIN, "anchor": lowest, "domain": [0.87, 1], "range": [-0.6, len(panels[0].sides) - 0.4]},
+            legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "yref": "paper"},
+        )
+    return figure
+
+
+def figure_small_multiples(comparisons: Sequence[Comparison], gpu: int) -> PlotlyFigure:
+    """A strip for each side, all with the same axes: time on the left, Tensor Active on the right.
+
+    The dashed line and the band are the baseline's median and its interval.
+    """
+    panels = list_panels(comparisons, gpu)
+    rows = len(panels[0].sides) if panels else 0
+    inner = rows * (_SMALL + _TITLE) or 1
+    figure = PlotlyFigure().update_layout(**base_layout(inner + _SMALL_TOP + _BOTTOM, _SMALL_TOP, _BOTTOM))
+    figure.update_layout(showlegend=False)
+    for column, panel in enumerate(panels):
+        domain = [column * 0.54, column * 0.54 + 0.46] if len(panels) > 1 else [0.0, 1.0]
+        figure.add_annotation(text=f"<b>{panel.title}</b>", **_above(domain[0], 1.0))
+        for row, (shown, several) in enumerate(panel.sides):
+            axes = (_axis("x", column), _axis("y", column * rows + row))
+            top = 1 - (row * (_SMALL + _TITLE) + _TITLE) / inner
+            vertical = {**_value_axis(panel, top, _SMALL / inner), "anchor": axes[0], "nticks": 4}
+            figure.update_layout({_name(axes[1]): vertical})
+            figure.add_annotation(text=label(shown.name, LONGEST_NAME), **_above(domain[0], top))
+            _add_median(figure, panel, panel.sides[0][0], axes)
+            for series in several:
+                _add_series(figure, panel, shown, series, axes)
+        across = {**number_axis(axes[1], max(each.last for each in panels), _FEW_TICKS), "domain": domain}
+        figure.update_layout({_name(axes[0]): {**across, **({"matches": "x"} if column else {})}})
+    return figure
+
+
+def _axis(letter: str, number: int) -> str:
+    """The name by which traces call an axis: y, y2, y3."""
+    return f"{letter}{number + 1}" if number else letter
+
+
+def _name(axis: str) -> str:
+    """The name by which the layout calls it: yaxis, yaxis2."""
+    return f"{axis[0]}axis{axis[1:]}"
+
+
+def _above(left: float, top: float) -> dict[str, object]:
+    """Where the title of a strip goes."""
+    place = {"xref": "paper", "yref": "paper", "x": left, "y": top, "xanchor": "left", "yanchor": "bottom"}
+    return {**place, "showarrow": False}
+
+
+def _value_axis(panel: Panel, top: float, height: float) -> dict[str, object]:
+    return {
+        "domain": [max(top - height, 0.0), min(top, 1.0)],
+        "range": [panel.low, panel.high],
+        "fixedrange": True,
+        "gridcolor": GRID,
+        "zeroline": False,
+        **({"ticksuffix": " %"} if panel.is_percent else unit_ticks(panel.low, panel.high, "s", 6)),
+        "hoverformat": ".3~f" if panel.is_percent else ".4~s",
+        "nticks": 6,
+    }
+
+
+def _add_median(figure: PlotlyFigure, panel: Panel, shown: ShownSide, axes: tuple[str, str]) -> None:
+    """The side's median as a dashed line, and the interval of that as a band."""
+    row = find_row(shown.comparison, panel.gpu, panel.column)
+    median, low, high = (float(row[f"{shown.role}{end}"]) * panel.scale for end in ("", "_low", "_high"))
+    ends = [-0.5, panel.last + 0.5]
+    shared = {**_placed(shown, axes), "mode": "lines", "hoverinfo": "skip"}
+    if not np.isnan([low, high]).any():
+        band = {"x": [*ends, *ends[::-1]], "y": [low, low, high, high], "fill": "toself", "line": {"width": 0}}
+        figure.add_scatter(**band, fillcolor=_faint(shown.color), name=_named(shown, panel, "interval"), **shared)
+    if not np.isnan(median):
+        line = {"color": shown.color, "width": 2, "dash": "dash"}
+        figure.add_scatter(x=ends, y=[median, median], line=line, name=_named(shown, panel, "median"), **shared)
+
+
+def _placed(shown: ShownSide, axes: tuple[str, str]) -> dict[str, object]:
+    """Where a trace is drawn, and with which entry of the legend it goes."""
+    return {"xaxis": axes[0], "yaxis": axes[1], "legendgroup": str(shown.number), "showlegend": False}
+
+
+def _named(shown: ShownSide, panel: Panel, what: str) -> str:
+    """A trace's name, which the figure's CSV has."""
+    return f"{label(shown.name, LONGEST_NAME)}, {panel.title}, {what}"
+
+
+def _add_series(figure: PlotlyFigure, panel: Panel, shown: ShownSide, series: Series, axes: tuple[str, str]) -> None:
+    """The iterations of one recording; an arrow at the upper edge stands for each that lies above the axis."""
+    texts = _hover(panel, series)
+    figure.add_scatter(
+        x=series.x,
+        y=series.y,
+        mode="lines+markers",
+        line={"color": shown.color, "width": 1},
+        marker={
+            "size": 6,
+            "symbol": np.where(series.warm_up, f"{shown.symbol}-open", shown.symbol),
+            "line": {"width": np.where(series.warm_up, 1.5, 0)},
+            "color": shown.color,
+        },
+        opacity=0.9 if len(shown.side.recordings) == 1 else 0.5,
+        name=f"{series.name}, {panel.title}",
+        hovertext=texts,
+        hovertemplate="%{hovertext}<extra></extra>",
+        **_placed(shown, axes),
+    )
+    for number in np.flatnonzero(series.y > panel.high)[:_MOST_ARROWS]:
+        arrow = {"text": "▲", "font": {"color": shown.color}, "showarrow": False, "hovertext": texts[number]}
+        place = {"x": series.x[number], "y": panel.high, "xref": axes[0], "yref": axes[1], "yanchor": "top"}
+        figure.add_annotation(**arrow, **place)
+
+
+def _legend(shown: ShownSide) -> Settings:
+    """What stands for a side in the legend: no iteration, since the first one may be warm-up."""
+    marker = {"size": 8, "symbol": shown.symbol, "color": shown.color}
+    name = label(shown.name, LONGEST_NAME)
+    return scatter(x=[None], y=[None], mode="markers", marker=marker, name=name, legendgroup=str(shown.number))
+
+
+def _hover(panel: Panel, series: Series) -> list[str]:
+    form = units.format_pct if panel.is_percent else units.format_seconds
+    return [
+        f"<b>{series.name}</b><br>iteration {x:,.0f}"
+        + (f" to {x + series.block - 1:,.0f}, median" if series.block > 1 else "")
+        + (", warm-up" if warm_up else "")
+        + f"<br>{panel.name} {form(y)}"
+        for x, y, warm_up in zip(series.x, series.y, series.warm_up, strict=True)
+    ]
+
+
+def _add_distribution(
+    figure: PlotlyFigure, panel: Panel, shown: ShownSide, several: list[Series], place: int, axis: str
+) -> None:
+    """The distribution of a side's iterations without warm-up, of all its recordings together."""
+    steady = np.concatenate([series.y[~series.warm_up] for series in several])
+    known = steady[~np.isnan(steady)]
+    if len(known):
+        for trace in box_traces(known, place, shown.color, _named(shown, panel, "distribution")):
+            figure.add_trace(trace.set(_placed(shown, ("x2", axis))))
+
+
+def _faint(color: str) -> str:
+    return "rgba({}, {}, {}, 0.18)".format(*bytes.fromhex(color.removeprefix("#")))

@@ -1,0 +1,160 @@
+"""``tcprof profile --unprofiled``: the program once more, without nsys, with its steps timed by the same hooks."""
+
+import os
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+import tcprof
+from tcprof.findings.recording_cost import measure_cost
+from tcprof.record.program import find_program
+from tcprof.record.unprofiled import run_unprofiled
+
+pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
+
+TRAIN = """
+import os, sys, time
+print("trained")
+with open("runs", "a") as file:
+    print("TCPROF_STEP_TIMES" in os.environ, file=file)
+if "TCPROF_STEP_TIMES" not in os.environ:
+    sys.exit()  # of this run is recorded what the fake nsys says
+import torch
+net = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(12):
+    net(torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+    time.sleep(0.005)
+if len(sys.argv) > 1 and "TCPROF_STEP_TIMES" in os.environ:
+    exec(sys.argv[1])
+"""
+STEPS = 12
+
+
+@pytest.fixture
+def machine(fake_nsys, gpu_root, install_importer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a script that trains; what the fake nsys records of it are steps of 2 s.
+
+    However busy this machine is, the program's own steps of 5 ms are seen to be shorter.
+    """
+    from builders import TraceBuilder
+
+    builder = TraceBuilder().gpu()
+    for number in range(STEPS):
+        start = 2_000_000_000 * number + number % 3
+        builder.range("step", start, start + 1_900_000_000, domain="tcprof", start_end=True)
+        builder.kernel("gemm", start + 2_000_000, start + 900_000_000, launched=start + 1_000_000)
+    monkeypatch.setenv("FAKE_NSYS_EXPORT", str(builder.write(tmp_path)))
+    install_importer(tmp_path / "host-linux-x64" / "QdstrmImporter")
+    monkeypatch.setenv("TCPROF_NSYS", str(fake_nsys.path))
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    (folder / "train.py").write_text(TRAIN, encoding="utf-8")
+    return folder
+
+
+def runs(folder: Path) -> list[str]:
+    """Of each run of the program, whether its steps were timed."""
+    return (folder / "runs").read_text(encoding="utf-8").split()
+
+
+def test_the_steps_are_timed_and_every_later_command_knows_it(
+    run, machine: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run("profile", "--gpus", "none", "train.py") == 0
+    shown = capfd.readouterr()
+    assert runs(machine) == ["False", "True"]
+    assert shown.out.count("trained") == 1
+    assert shown.err.count("running the program once more, without nsys, for 60 s at most") == 1
+    assert "Recording slowed a step from" in " ".join(shown.err.split())
+    cost = measure_cost(tcprof.read("train.nsys-rep"))
+    assert 5e6 < cost.unprofiled.value < cost.recorded.value == pytest.approx(2e9, rel=0.01)
+    assert len(tcprof.read("train.sqlite").unprofiled) == STEPS
+    assert "Recording slowed a step" in (machine / "train.html").read_text(encoding="utf-8")
+
+
+def test_no_alone_runs_the_program_once(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (machine / "train.py").write_text(TRAIN.partition("import torch")[0], encoding="utf-8")
+    assert run("profile", "--gpus", "none", "--no-unprofiled", "train.py") == 0
+    assert runs(machine) == ["False"]
+    assert "once more" not in capfd.readouterr().err
+
+
+@pytest.mark.slow
+def test_several_recordings_share_one_run(run, machine: Path) -> None:
+    assert run("profile", "--gpus", "none", "--repeat", "2", "train.py") == 0
+    assert runs(machine) == ["False", "True", "False"]
+    assert all(len(tcprof.read(f"train-{number}.sqlite").unprofiled) == STEPS for number in (1, 2))
+
+
+@pytest.mark.slow
+def test_a_program_that_took_over_a_minute_is_run_again_only_if_asked(run, machine: Path, monkeypatch) -> None:
+    monkeypatch.setattr("tcprof.unprofiled.LONGEST_S", 0.001)
+    assert run("profile", "--gpus", "none", "train.py") == 0
+    assert runs(machine) == ["False"]
+    assert run("profile", "--gpus", "none", "--force", "--unprofiled", "train.py") == 0
+    assert runs(machine) == ["False", "False", "True"]
+
+
+@pytest.mark.slow
+def test_a_program_without_steps_is_run_once(
+    run, machine: Path, monkeypatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FAKE_NSYS_EXPORT", str(Path(__file__).parents[2] / "fixtures" / "mlp_fp16.sqlite"))
+    assert run("profile", "--gpus", "none", "train.py") == 0
+    assert run("profile", "--gpus", "none", "--force", "--unprofiled", "train.py") == 0
+    assert runs(machine) == ["False", "False"]
+    assert "not run without nsys: tcprof found too few steps" in capfd.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_run_that_fails_is_told_and_changes_no_status(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run("profile", "--gpus", "none", "train.py", "sys.exit(9)") == 0
+    assert "without nsys the program ended with exit status 9: this run is not compared" in " ".join(
+        capfd.readouterr().err.split()
+    )
+    assert tcprof.read("train.sqlite").unprofiled.empty
+
+
+@pytest.mark.slow
+def test_a_run_is_ended_with_all_that_it_has_started_and_its_steps_count(machine: Path) -> None:
+    endless = "import subprocess; child = subprocess.Popen(['sleep', '600']); open('child', 'w').write(str(child.pid));"
+    program = find_program(["train.py", f"{endless} time.sleep(600)"]).command
+    began = time.monotonic()
+    done = run_unprofiled(program, 20.0)
+    assert time.monotonic() - began < 60
+    assert done.status is None
+    assert len(done.steps) == STEPS - 1  # the last has no end
+    child = int((machine / "child").read_text(encoding="utf-8"))
+    assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE
+
+
+@pytest.mark.slow
+def test_a_forked_process_has_steps_of_its_own(machine: Path) -> None:
+    (machine / "train.py").write_text(f"import os\nchild = os.fork()\n{TRAIN}", encoding="utf-8")
+    steps = run_unprofiled(find_program(["train.py"]).command, None).steps
+    assert steps.groupby("process").size().tolist() == [STEPS, STEPS]
+    assert steps["start_ns"].min() == 0
+    assert (steps["end_ns"] > steps["start_ns"]).all()
+    assert os.getpid() not in steps["process"].tolist()
+
+
+@pytest.mark.slow
+def test_python_runs_the_program_alone_as_the_command_does(machine: Path) -> None:
+    analysis = tcprof.profile(["train.py"], "train", gpus="none")
+    assert runs(machine) == ["False", "True"]
+    assert measure_cost(analysis) is not None
+    assert len(analysis.unprofiled) == len(tcprof.read("train.nsys-rep").unprofiled) == STEPS
+
+
+@pytest.mark.slow
+def test_python_can_leave_it_out_and_warns_of_one_that_failed(machine: Path) -> None:
+    tcprof.profile(["train.py"], "other", gpus="none", unprofiled=False)
+    assert runs(machine) == ["False"]
+    with pytest.warns(UserWarning, match="exit status 9: this run is not compared"):
+        failed = tcprof.profile(["train.py", "sys.exit(9)"], "failed", gpus="none")
+    assert failed.unprofiled.empty
