@@ -46,18 +46,6 @@ class Noise:
         # The diagonal follows from the last row on.
         return Inverse(_accumulate(np.append(0, factor[:0:-1] ** 2), 1 / pivot[::-1])[::-1], factor)
 
-    def border_misfit(self, residual: Floats, borders: Floats) -> float:
-        """How many times as large the borders' share of what is left over is as this covariance expects it.
-
-        Args:
-            residual: What is left over of each row.
-            borders: Variance at both borders of each.
-        """
-        weighted, inverse = self.weigh(residual), self.invert()
-        seen = borders @ weighted**2 - 2 * self.coupling[1:] @ (weighted[1:] * weighted[:-1])
-        expected = borders @ inverse.diagonal - 2 * self.coupling @ (inverse.factor * inverse.diagonal)
-        return float(seen / expected) if expected > 0 else 1.0
-
     @cached_property
     def _factored(self) -> tuple[Floats, Floats]:
         """LDL': D, and what L has below its diagonal of ones."""
