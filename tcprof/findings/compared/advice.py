@@ -9,7 +9,7 @@ from tcprof.analysis.replay.replay import measure_length
 from tcprof.comparison import Comparison, Side
 from tcprof.findings.advise import advise
 from tcprof.findings.pricing.advice import Advice, describe_gain
-from tcprof.findings.rules import RULES, load_rule
+from tcprof.findings.rules import rules_of_findings
 
 _MOST_NEW = 3  # findings of the new side, in a line
 
@@ -97,8 +97,7 @@ def describe_won(comparison: Comparison, gpu: int) -> str:
 
 def list_names() -> tuple[str, ...]:
     """What conditions may ask for: the names of all findings."""
-    names = [getattr(load_rule(rule), "NAMES", (rule.replace("_", "-"),)) for rule in RULES]
-    return tuple(name for of_rule in names for name in of_rule)
+    return tuple(rules_of_findings())
 
 
 def findings_by_name(side: Side) -> list[dict[str, tuple[int, str]]]:

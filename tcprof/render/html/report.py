@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings
-from tcprof.findings.busiest import keep_busiest
+from tcprof.findings.judge import keep_busiest
 from tcprof.render.html.options import USUAL, PageOptions
 from tcprof.render.html.shell import read_asset, render_page, split_parts, write_page
 from tcprof.render.html.timeline.data import pack_timeline

@@ -9,12 +9,12 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import distinct, run_starts
 from tcprof.analysis.kernels.names import short_name
+from tcprof.analysis.lanes import MOST_DEPTHS
 from tcprof.analysis.ranges.projection import launches_of
 from tcprof.analysis.time.timeline import TIME_CLASSES, classes_of_activities
 from tcprof.arrays import Bools, Floats, Ints, pick_rows, return_freed_memory, rows_of_gpu
 from tcprof.frames import OPS_DOMAIN
 from tcprof.untrusted import one_line
-from tcprof.views.figures.lanes import MOST_DEPTHS
 
 MOST_BARS = 1_500_000  # of all GPUs together: beyond, short ones are merged
 MOST_STREAMS = 12
