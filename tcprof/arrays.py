@@ -1,15 +1,64 @@
-"""The types of arrays, as every layer declares them; and arrays that take no memory."""
+"""The types of arrays, as every layer declares them; and what keeps large ones small and quick."""
 
-from typing import TypeAlias
+import ctypes
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from os import cpu_count
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
+MOST_THREADS = 4
 
 
 def broadcast_if_constant(values: Ints) -> Ints:
     """The same numbers; where all are one, as the number of the only GPU or process, without the memory of many."""
     return np.broadcast_to(values[0], values.shape) if len(values) and (values == values[0]).all() else values
+
+
+def pick_rows(frame: pd.DataFrame, chosen: Bools) -> pd.DataFrame:
+    """The chosen rows; where they follow one another, as most often all of one GPU do, as a part of the same memory.
+
+    Args:
+        chosen: For each row whether it is chosen.
+    """
+    rows = np.flatnonzero(chosen)
+    if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
+        return frame.iloc[rows[0] : rows[-1] + 1]
+    return frame.iloc[rows]
+
+
+def rows_of_gpu(frame: pd.DataFrame, gpu: int) -> pd.DataFrame:
+    """The rows of one GPU, see ``pick_rows``."""
+    return pick_rows(frame, (frame["gpu"] == gpu).to_numpy())
+
+
+@contextmanager
+def mapping_of(count: int) -> Iterator[Callable[..., Iterator[Any]]]:
+    """``map`` by several threads, whose results come in order: sums of them are the same to the last bit.
+
+    Args:
+        count: How many values there are; one alone needs no thread.
+    """
+    if count < 2:
+        yield map
+        return
+    with ThreadPoolExecutor(min(cpu_count() or 1, MOST_THREADS)) as pool:
+        yield pool.map
+
+
+def return_freed_memory() -> None:
+    """Give freed memory back to the system where glibc would keep it: of a large recording it is hundreds of megabytes.
+
+    glibc keeps what several threads have freed in pieces, though nothing else is as large as what follows.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None  # musl has none
+    if trim is not None:
+        trim(0)

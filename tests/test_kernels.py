@@ -11,9 +11,8 @@ from builders import TraceBuilder, assert_rows, count_at
 from slow import first, slow
 
 import tcprof
-from tcprof.analysis import Analysis
+from tcprof.analysis import Analysis, accounting
 from tcprof.analysis.kernels import classes
-from tcprof.analysis.time import account
 from tcprof.frames import KERNEL_INSTANCES, KERNELS
 
 PERIOD = 50_000
@@ -263,7 +262,7 @@ def test_figures_lie_in_their_intervals_and_shares_add_up(analysis: Analysis) ->
 def test_of_a_large_recording_the_fit_is_not_kept_to_be_split_by_path(monkeypatch: pytest.MonkeyPatch) -> None:
     path = Path(__file__).parent.parent / "fixtures" / "mlp_tf32.sqlite"
     later = tcprof.read(path).kernels_by_path
-    monkeypatch.setattr(account, "MOST_KEPT", 0)
+    monkeypatch.setattr(accounting, "MOST_KEPT", 0)
     analysis = tcprof.read(path)
     assert analysis.split_by_path() is analysis.split_by_path(), "made while it was read"
     pd.testing.assert_frame_equal(analysis.kernels_by_path, later)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from builders import TraceBuilder
 
-from tcprof.analysis.modules.assignment import find_homes
+from tcprof.analysis.modules.assignment import assign_modules
 from tcprof.analysis.modules.tree import PHASES
 from tcprof.analysis.ranges.projection import attribute, build_hierarchy
 from tcprof.annotate.ranges import DOMAIN
@@ -45,7 +45,7 @@ class Net(torch.nn.Module):
         return self.head(x)
 
 
-class ModuleAssignment:
+class Opened:
     """Which module made each node of the autograd graph: those that its outputs reach and its inputs do not."""
 
     def __init__(self, root: Any) -> None:
@@ -70,11 +70,11 @@ def events_of_a_step() -> tuple[list[Any], dict[int, str]]:
     """What PyTorch's profiler saw of a step, modules among it, and the module of each node."""
     torch.manual_seed(0)
     net = Net()
-    homes = ModuleAssignment(net)
+    opened_modules = Opened(net)
     opened: list[Any] = []
 
     def push(module: Any, _: Any) -> None:
-        opened.append(torch.profiler.record_function(f"module {homes._names[module]}"))
+        opened.append(torch.profiler.record_function(f"module {opened_modules._names[module]}"))
         opened[-1].__enter__()
 
     def pop(*_: Any) -> None:
@@ -86,7 +86,7 @@ def events_of_a_step() -> tuple[list[Any], dict[int, str]]:
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiled:
         loss = net(torch.randint(0, 10, (4, 8))).square().mean()
         loss.backward()
-    return list(profiled.profiler.kineto_results.events()), homes.of_node
+    return list(profiled.profiler.kineto_results.events()), opened_modules.of_node
 
 
 def ranges_of(events: list[Any]) -> Iterator[tuple[str, str, int, int, int]]:
@@ -121,9 +121,9 @@ def test_each_node_comes_to_the_module_that_made_it(tmp_path: Path) -> None:
     trace = builder.trace(tmp_path)
     activities = trace.activities()
     hierarchy = build_hierarchy(trace.ranges())
-    homes = find_homes(hierarchy, attribute(hierarchy, trace.api_calls(), activities), len(activities))
-    names = homes.modules["module"].to_numpy()
+    assignment = assign_modules(hierarchy, attribute(hierarchy, trace.api_calls(), activities), len(activities))
+    names = assignment.modules["module"].to_numpy()
     assert len(expected) > 40
     assert {"Net.embed", "Net.head", "Net.blocks.2.up", "Net.blocks.0"} <= set(expected)
-    assert names[homes.module].tolist() == expected
-    assert {PHASES[phase] for phase in homes.phase} == {"backward"}
+    assert names[assignment.module].tolist() == expected
+    assert {PHASES[phase] for phase in assignment.phase} == {"backward"}

@@ -13,7 +13,7 @@ from report_inputs import HOSTILE, make_analysis, make_empty, make_samples, summ
 from slow import first, slow
 
 import tcprof
-from tcprof.analysis.typical import find_typical
+from tcprof.analysis.mean_iteration import find_typical
 from tcprof.findings.iterations import measure_iterations
 from tcprof.frames import SAMPLES
 from tcprof.units import format_interval, format_ns, format_pct, format_pct_interval
@@ -169,6 +169,13 @@ class TestWhole:
         assert summary.verdict[-1] == outside
         assert summary.headline[-1] == outside
         assert "all-well" not in {each.rule for each in analysis.advice}
+
+    def test_graphs_that_lie_outside_are_told(self, tmp_path):
+        trace = products((PLAIN, 6), name="naive").graph(20_000 * US, 24_000 * US, launched=19_000 * US)
+        (summary,) = summarize(tcprof.read(trace.write(tmp_path)))
+        assert "No kernel of an iteration uses the Tensor Cores." in summary.verdict[1]
+        outside = "Kernels outside of these iterations have 40.0 % of the GPU's kernel time, "
+        assert summary.verdict[-1] == f"{outside}CUDA graphs recorded as a whole among them 40.0 %."
 
     def test_what_most_iterations_hold_needs_no_words(self, tmp_path):
         said = verdict_of(tmp_path)

@@ -21,11 +21,7 @@ _SHIFT = np.uint64(31)
 
 
 def take_fingerprint(work: pd.DataFrame) -> Marks:
-    """The smallest of numbers that are made of the times of each piece of work, ascending.
-
-    Args:
-        work: Has ``start_ns`` and ``end_ns``.
-    """
+    """The smallest of numbers that are made of the ``start_ns`` and ``end_ns`` of each piece of work, ascending."""
     found = np.empty(0, dtype=np.uint64)
     for low in range(0, len(work), _AT_ONCE):
         start, end = (work[name].to_numpy()[low : low + _AT_ONCE].astype(np.uint64) for name in ("start_ns", "end_ns"))

@@ -3,8 +3,7 @@
 import numpy as np
 
 from tcprof.analysis.analysis import Analysis
-from tcprof.analysis.picking import rows_of_gpu
-from tcprof.arrays import Floats, Ints
+from tcprof.arrays import Floats, Ints, rows_of_gpu
 
 
 def flop_rate(analysis: Analysis, gpu: int, start: Ints, end: Ints) -> Floats:

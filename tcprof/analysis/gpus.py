@@ -1,30 +1,47 @@
-"""Which GPUs there are in a recording, and which of them were sampled or used."""
+"""An analysis of some of a recording's GPUs."""
 
+from collections.abc import Collection
+from dataclasses import fields, replace
+from typing import Any, TypeVar
+
+import numpy as np
 import pandas as pd
 
-from tcprof.frames import GPUS
+from tcprof.analysis.analysis import Analysis
+from tcprof.arrays import Bools, Ints
+
+_KEYS = {"activity": "activities", "kernel": "kernels", "iteration": "iterations", "module": "modules"}  # of launched
+
+_Any = TypeVar("_Any", bound=Analysis)
 
 
-def list_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:
-    """All GPUs, and the numbers of those that were recorded.
-
-    Args:
-        named: Those that the recording names, see ``tcprof.frames.GPUS``.
-        samples: See ``tcprof.frames.SAMPLES``.
-        activities: See ``tcprof.frames.ACTIVITIES``.
-    """
-    gpus = _all_gpus(named, samples, activities)
-    return gpus, _recorded_gpus(gpus, samples, activities)
+def busiest_gpus(analysis: Analysis, most: int) -> list[int]:
+    """The GPUs that worked longest, in order of their number."""
+    captures = analysis.ranges[analysis.ranges["depth"] == 0]
+    chosen = captures.sort_values("busy_ns", ascending=False, kind="stable")["gpu"].head(most)
+    return sorted(chosen.tolist())
 
 
-def _all_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
-    """The GPUs that the export names, and those that only samples or activities speak of."""
-    others = sorted({*samples["gpu"].unique(), *activities["gpu"].unique()} - set(named["gpu"]))
-    unnamed = pd.DataFrame({"gpu": others, "name": [f"GPU {gpu}" for gpu in others], "chip": ""})
-    return GPUS.concat([named, GPUS.conform(unnamed)])
+def keep_gpus(analysis: _Any, gpus: Collection[int]) -> _Any:
+    """The analysis with nothing of other GPUs in it; what is known of the recording as a whole stays."""
+    kept = {
+        field.name: frame["gpu"].isin(gpus).to_numpy()
+        for field in fields(Analysis)
+        if isinstance(frame := getattr(analysis, field.name), pd.DataFrame) and "gpu" in frame.columns
+    }
+    frames: dict[str, Any] = {name: getattr(analysis, name)[rows].reset_index(drop=True) for name, rows in kept.items()}
+    launched = frames["kernel_instances"]
+    keys = {key: _renumber(launched[key].to_numpy(), kept[name]) for key, name in _KEYS.items()}
+
+    def split_by_path() -> pd.DataFrame:
+        by_path = analysis.kernels_by_path
+        return by_path[by_path["gpu"].isin(gpus)].reset_index(drop=True)
+
+    tensor = {gpu: function for gpu, function in analysis.tensor.items() if gpu in gpus}
+    others = {"kernel_instances": launched.assign(**keys), "tensor": tensor, "split_by_path": split_by_path}
+    return replace(analysis, **{**frames, **others})
 
 
-def _recorded_gpus(gpus: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> list[int]:
-    """The GPUs that were sampled or used; where there are none, the first one, so that something can be shown."""
-    recorded = {*samples["gpu"].unique(), *activities["gpu"].unique()}
-    return [gpu for gpu in gpus["gpu"] if gpu in recorded] or gpus["gpu"].tolist()[:1] or [0]
+def _renumber(rows: Ints, kept: Bools) -> Ints:
+    """Rows of a frame as rows of those of it that are kept; -1, for none, stays."""
+    return np.append(np.cumsum(kept) - 1, -1)[rows]

@@ -16,12 +16,9 @@ from tcprof.arrays import Floats, Ints
 
 
 def union(group: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
-    """The union of each group's intervals, as disjoint intervals in order of group and time.
+    """The union of each group's intervals, as disjoint intervals in order of group and time: group, start and end.
 
     Intervals that touch are joined; empty ones vanish.
-
-    Returns:
-        Group, start and end of each interval of the unions.
     """
     keep = end > start
     group, start, end = group[keep], start[keep], end[keep]
@@ -62,6 +59,12 @@ def enumerate_keys(keys: Ints) -> tuple[Ints, Ints]:
     return np.flatnonzero(present), (np.cumsum(present) - 1)[keys]
 
 
+def open_times(start: Ints, end: Ints) -> "StepFunction":
+    """1 while at least one of some intervals is open."""
+    _, start, end = union(np.zeros(len(start), dtype=np.int64), start, end)
+    return StepFunction(start, end, np.ones(len(start)))
+
+
 def search(times: Ints, wanted: Ints | Floats, side: Literal["left", "right"] = "left") -> Ints:
     """As ``np.searchsorted``, but what is wanted is looked for in order: far quicker where there is much of both."""
     if np.all(wanted[1:] >= wanted[:-1]):
@@ -82,11 +85,7 @@ class OpenIntervals:
     """Finds the interval that is open at a time and began last: the innermost one, if they nest.
 
     Intervals need not nest: those that overlap only in part are found as well. A tree of maxima of the ends is
-    climbed and descended for all queries at once, O(log n) steps of numpy.
-
-    Args:
-        group: Time line that an interval lies on.
-        start: Starts, in order within each group (``order`` gives such an order).
+    climbed and descended for all queries at once, O(log n) steps of numpy. They are in the order of ``order``.
     """
 
     def __init__(self, group: Ints, start: Ints, end: Ints) -> None:
@@ -112,20 +111,11 @@ class OpenIntervals:
         return self._find(np.arange(len(self._start)), self._start)
 
     def reaching(self, rows: Ints, time: Ints) -> Ints:
-        """For each of these rows the last one before it, of its group, that ends after a time; -1 where none does.
-
-        Args:
-            time: For each a time that is not before its start.
-        """
+        """For each of these rows the last one before it, of its group, that ends after a time; -1 for none."""
         return self._find(rows, self._shift[rows] + time)
 
     def at(self, group: Ints, time: Ints, until: Ints | None = None) -> Ints:
-        """For each query the open interval of its group that began last; -1 where none is open.
-
-        Args:
-            time: When the interval must be open.
-            until: A later time at which it must be open still.
-        """
+        """For each query the interval of its group open from ``time`` to ``until`` that began last; -1 for none."""
         if not len(self._start):
             return np.full(len(time), -1, dtype=np.int64)
         codes = np.searchsorted(self._groups, group)
@@ -160,36 +150,30 @@ class OpenIntervals:
 
 
 class Places(NamedTuple):
-    """Where times lie among the steps of a function.
+    """Where times lie among the steps of a function."""
 
-    Attributes:
-        step: The step that each time lies in, or the last one before it; 0 where there is none.
-        past: How much of that step lies before the time, in ns.
-    """
-
-    step: Ints
-    past: Ints
+    step: Ints  # the step that each time lies in, or the last one before it; 0 where there is none
+    past: Ints  # how much of that step lies before the time, in ns
 
 
 @dataclass(frozen=True)
 class StepFunction:
-    """A function that is constant on disjoint intervals and unknown between them.
+    """A function that is constant on disjoint intervals and unknown between them."""
 
-    Attributes:
-        start: Starts of the intervals, ascending.
-        end: Their ends.
-        value: The function's value on each; NaN counts as unknown.
-    """
-
-    start: Ints
-    end: Ints
-    value: Floats
+    start: Ints  # starts of the intervals, ascending
+    end: Ints  # their ends
+    value: Floats  # the function's value on each; NaN counts as unknown
 
     def __post_init__(self) -> None:
         known = ~np.isnan(self.value)
         if not known.all():
             for name, array in (("start", self.start), ("end", self.end), ("value", self.value)):
                 object.__setattr__(self, name, array[known])
+
+    @property
+    def known_ns(self) -> int:
+        """For how long it is known."""
+        return int((self.end - self.start).sum())
 
     def between(self, low: int, high: int) -> "StepFunction":
         """The steps that overlap [low, high), whole."""
@@ -254,11 +238,7 @@ class StepFunction:
         return found
 
     def overlaps(self, low: Ints | Floats, high: Ints | Floats) -> tuple[Ints, Ints, Ints]:
-        """Every pair of a query interval and a step that overlap.
-
-        Returns:
-            Number of the query, number of the step, and their overlap in ns; by query, then by step.
-        """
+        """Every pair of a query interval and a step that overlap, in order: their numbers, and the overlap in ns."""
         first = search(self.end, low, "right")
         count = np.maximum(search(self.start, high) - first, 0)
         query = np.repeat(np.arange(len(low)), count)

@@ -5,36 +5,31 @@ account, and of one class what began first. Kernels are of the range that launch
 innermost range whose window on the GPU they lie in.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from tcprof.analysis.analysis import Analysis
-from tcprof.analysis.intervals import OpenIntervals, StepFunction, union
-from tcprof.analysis.picking import pick_rows, rows_of_gpu
+from tcprof.analysis.intervals import OpenIntervals, StepFunction, open_times
+from tcprof.analysis.samples.interval_estimates import find_medians
 from tcprof.analysis.time.timeline import IDLE, classes_of_activities
-from tcprof.arrays import Ints
+from tcprof.arrays import Ints, pick_rows, rows_of_gpu
 
 _KEYS = ["path_id", "module", "time_class", "kernel"]
 
 
 @dataclass(frozen=True)
 class MeanIteration:
-    """The mean iteration of one GPU.
+    """The mean iteration of one GPU."""
 
-    Attributes:
-        count: How many iterations it is the mean of; 0 for all that the GPU did, where nothing iterates.
-        length_ns: Its length.
-        paths: Rows in ``Analysis.paths`` of what iterates.
-        parts: What it consists of: ``path_id`` and ``module`` (-1 for none), ``time_class`` as an index of
-            ``TIME_CLASSES``, ``kernel`` (-1 for other work and idle time), ``time_ns``, ``launch_count``, and
-            ``start_ns``, when it comes on average, after the iteration's start.
-    """
-
-    count: int
-    length_ns: float
-    paths: tuple[int, ...]
+    count: int  # how many iterations it is the mean of; 0 for all that the GPU did, where nothing iterates
+    length_ns: float  # its length
+    paths: tuple[int, ...]  # rows in ``Analysis.paths`` of what iterates
+    # what it consists of: ``path_id`` and ``module`` (-1 for none), ``time_class`` as an index of ``TIME_CLASSES``,
+    # ``kernel`` (-1 for other work and idle time), ``time_ns``, ``launch_count``, and ``start_ns``, when it comes on
+    # average, after the iteration's start
     parts: pd.DataFrame
 
 
@@ -48,7 +43,8 @@ def measure_mean_iteration(analysis: Analysis, gpu: int) -> MeanIteration | None
     count = len(first)
     if not count:
         first, last = start.min(keepdims=True), end.max(keepdims=True)
-    _, low, high = union(np.zeros_like(first), first, last)
+    windows = open_times(first, last)
+    low, high = windows.start, windows.end
     if not len(low):  # all work was in no time
         return None
     # Idle time is a class of its own, so that both are summed one after the other: there may be millions of pieces.
@@ -56,7 +52,7 @@ def measure_mean_iteration(analysis: Analysis, gpu: int) -> MeanIteration | None
     idle = _sum_up(_pieces_of_idle(analysis, gpu, start, end, low, high), low)
     parts = pd.concat([work, idle]).sort_values(_KEYS, ignore_index=True)
     parts[["time_ns", "launch_count"]] /= max(count, 1)
-    return MeanIteration(count, float((high - low).sum()) / max(count, 1), paths, parts[parts["time_ns"] > 0])
+    return MeanIteration(count, windows.known_ns / max(count, 1), paths, parts[parts["time_ns"] > 0])
 
 
 def _sum_up(pieces: pd.DataFrame, low: Ints) -> pd.DataFrame:
@@ -84,7 +80,7 @@ def _pieces_of_work(analysis: Analysis, mine: Ints, low: Ints, high: Ints) -> pd
     start, end = (analysis.activities[name].to_numpy()[mine] for name in ("start_ns", "end_ns"))
     # Outside of the windows all time is taken.
     border = np.concatenate([[min(int(start.min()), int(low[0]))], high]), np.append(low, max(end.max(), high[-1]))
-    _, *taken = union(np.zeros_like(border[0]), *border)
+    taken = open_times(*border)
     own, begin = np.zeros(len(mine)), start.copy()
     for number in range(IDLE):
         rows = np.flatnonzero(of_class == number)
@@ -94,10 +90,8 @@ def _pieces_of_work(analysis: Analysis, mine: Ints, low: Ints, high: Ints) -> pd
         reach = np.maximum.accumulate(end[rows])
         begin[rows[1:]] = np.maximum(start[rows[1:]], reach[:-1])
         finish = np.maximum(end[rows], begin[rows])
-        is_taken = StepFunction(taken[0], taken[1], np.ones(len(taken[0])))
-        own[rows] = finish - begin[rows] - is_taken.integral(begin[rows], finish)
-        both = (np.concatenate(pair) for pair in ((taken[0], start[rows]), (taken[1], end[rows])))
-        _, *taken = union(np.zeros(len(taken[0]) + len(rows), dtype=np.int64), *both)
+        own[rows] = finish - begin[rows] - taken.integral(begin[rows], finish)
+        taken = open_times(np.append(taken.start, start[rows]), np.append(taken.end, end[rows]))
     kept = np.flatnonzero(own > 0)
     of_launch = np.full(len(analysis.activities), -1)
     of_launch[launched["activity"].to_numpy()] = np.arange(len(launched))
@@ -114,8 +108,8 @@ def _pieces_of_work(analysis: Analysis, mine: Ints, low: Ints, high: Ints) -> pd
 
 def _pieces_of_idle(analysis: Analysis, gpu: int, start: Ints, end: Ints, low: Ints, high: Ints) -> pd.DataFrame:
     """The gaps in which nothing runs within some windows."""
-    _, first, last = union(np.zeros_like(start), start, end)
-    gaps = StepFunction(last[:-1], first[1:], np.ones(max(len(first) - 1, 0)))
+    busy = open_times(start, end)
+    gaps = StepFunction(busy.end[:-1], busy.start[1:], busy.value[1:])
     window, step, length = gaps.overlaps(low, high)
     begin = np.maximum(gaps.start[step], low[window])
     path = _innermost(analysis, gpu, begin, begin + length)
@@ -132,3 +126,49 @@ def _innermost(analysis: Analysis, gpu: int, start: Ints, end: Ints) -> Ints:
     found = OpenIntervals(np.zeros_like(low), low[order], high[order]).at(np.zeros_like(start), start, end - 1)
     paths = np.append(rows["path_id"].to_numpy(np.int64)[order], -1)
     return paths[found]
+
+
+@dataclass(frozen=True)
+class Typical:
+    """A median over iterations, with the 95 % interval over the iterations of this recording; NaN where unknown."""
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+
+
+@dataclass(frozen=True)
+class TypicalIteration:
+    """The iterations of one GPU, without warm-up."""
+
+    count: int  # how many have work on the GPU
+    window_ns: Typical  # from an iteration's first activity on the GPU to its last
+    tensor_active_pct: Typical  # its mean Tensor Active; for rounded samples the interval allows for the rounding
+
+
+def find_typical(analysis: Analysis, gpu: int) -> TypicalIteration | None:
+    """What is typical of the iterations of a GPU; nothing where none but warm-up has work on it."""
+    iterations = analysis.iterations[(analysis.iterations["gpu"] == gpu) & ~analysis.iterations["warm_up"]]
+    rest = iterations[iterations["gpu_window_ns"] > 0].sort_values("number")
+    if not len(rest):
+        return None
+    return TypicalIteration(
+        count=len(rest),
+        window_ns=_typical(rest["gpu_window_ns"]),
+        tensor_active_pct=_with_rounding(_typical(rest["tensor_active_mean_pct"]), analysis, gpu, iterations),
+    )
+
+
+def _typical(values: "pd.Series[float]") -> Typical:
+    found = find_medians(np.zeros(len(values), dtype=np.int64), np.asarray(values, dtype=np.float64), 1)
+    return Typical(float(found.value[0]), float(found.low[0]), float(found.high[0]))
+
+
+def _with_rounding(found: Typical, analysis: Analysis, gpu: int, iterations: pd.DataFrame) -> Typical:
+    """A wider interval, if the samples were rounded: the range summary says how far that may have moved the mean."""
+    rows = analysis.ranges[(analysis.ranges["gpu"] == gpu) & analysis.ranges["path"].isin(iterations["path"])]
+    if analysis.tensor_source != "rounded" or math.isnan(found.value):
+        return found
+    low = np.fmin(found.low, rows["tensor_active_low_pct"].min())  # of two, the one that is known
+    high = np.fmax(found.high, rows["tensor_active_high_pct"].max())
+    return Typical(found.value, float(np.minimum(low, found.value)), float(np.maximum(high, found.value)))

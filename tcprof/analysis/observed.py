@@ -16,60 +16,34 @@ _OF_LOST_EVENTS = "CUPTI|GPU events were discarded|Trace data will likely be tru
 
 @dataclass(frozen=True)
 class Unattributed:
-    """Activities that belong to no range, for one reason.
+    """Activities that belong to no range, for one reason."""
 
-    Attributes:
-        cause: The reason.
-        remedy: How to record them so that they do.
-        count: How many they are.
-        share_pct: Their share of the activity time of all GPUs.
-    """
-
-    cause: str
-    remedy: str
-    count: int
-    share_pct: float
+    cause: str  # the reason
+    remedy: str  # how to record them so that they do
+    count: int  # how many they are
+    share_pct: float  # their share of the activity time of all GPUs
 
 
 @dataclass(frozen=True)
 class Observed:
-    """Facts of reading and attribution.
+    """Facts of reading and attribution."""
 
-    Attributes:
-        diagnostics: What the recorder said about its own recording, see ``tcprof.frames.DIAGNOSTICS``.
-        lost_ns: Time that the recorder marked as having no samples.
-        shared_pipe: Whether the tensor counter also counts plain half-precision arithmetic.
-        lost_launches: Launches whose kernels are not in the recording; None where the diagnostics give no reason to
-            count them, or this is unknown.
-        range_count: NVTX ranges in the recording.
-        path_count: Their paths by all names: more than there are in the frame of paths where names were folded.
-        unattributed: Activities that belong to no range, by reason, the largest share first.
-        inherited_count: Activities launched by a thread without a range, and counted for one of its process.
-        wrong: What the file held that cannot be, and is not in the frames.
-        alone: The steps of a run without a profiler, if there was one, see ``tcprof.frames.UNPROFILED``.
-    """
-
-    diagnostics: pd.DataFrame
-    lost_ns: int
-    shared_pipe: bool
-    lost_launches: int | None
-    range_count: int
-    path_count: int
-    unattributed: tuple[Unattributed, ...]
-    inherited_count: int
-    wrong: tuple[InvalidValues, ...] = ()
-    unprofiled: pd.DataFrame = field(default_factory=UNPROFILED.empty)
+    diagnostics: pd.DataFrame  # what the recorder said about its own recording
+    lost_ns: int  # time that the recorder marked as having no samples
+    shared_pipe: bool  # whether the tensor counter also counts plain half-precision arithmetic
+    lost_launches: int | None  # those whose kernels are not in the recording; None if unknown, or no reason to count
+    range_count: int  # NVTX ranges in the recording
+    path_count: int  # their paths by all names: more than in the frame of paths where names were folded
+    unattributed: tuple[Unattributed, ...]  # by reason, the largest share first
+    inherited_count: int  # activities launched by a thread without a range, and counted for one of its process
+    wrong: tuple[InvalidValues, ...] = ()  # what the file held that cannot be, and is not in the frames
+    unprofiled: pd.DataFrame = field(default_factory=UNPROFILED.empty)  # the steps of a run without a profiler
 
 
 def observe(
     source: Source, samples: Samples, hierarchy: Hierarchy, activities: pd.DataFrame, attribution: Attribution
 ) -> Observed:
-    """Collect the facts.
-
-    Args:
-        activities: See ``tcprof.frames.ACTIVITIES``.
-        attribution: Which range each activity belongs to.
-    """
+    """Collect the facts."""
     diagnostics = source.diagnostics()
     mentioned = diagnostics["text"].astype(str).str.contains(_OF_LOST_EVENTS, regex=True).any()
     lost_launches = source.lost_launches() if mentioned else None

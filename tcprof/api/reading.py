@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcprof.analysis import WINDOWS, Analysis, analyze
+from tcprof.arrays import return_freed_memory
 from tcprof.errors import UsageError
 from tcprof.findings import Check, Findings, judge
 from tcprof.frames import SAMPLE_METRICS
-from tcprof.memory import return_freed_memory
 from tcprof.sources.registry import open_source
 
 if TYPE_CHECKING:
@@ -127,6 +127,7 @@ def read(
     if peak_tflops is not None and not 0 < peak_tflops < math.inf:
         raise UsageError("a peak of FLOP/s is a number above 0", "Give it in 10^12: --peak-tflops 989.5.")
     chosen = SAMPLE_METRICS if metrics is None else metrics
-    found = analyze(open_source(Path(path)), window, chosen, kernels, warm_up, iteration, peak_tflops)
+    source = open_source(Path(path))
+    analysis = analyze(source, window, chosen, kernels, warm_up, iteration, peak_tflops, JudgedAnalysis)
     return_freed_memory()  # what the fit held, before a page or a comparison is made
-    return JudgedAnalysis(**vars(found))
+    return analysis

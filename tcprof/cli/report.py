@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from tcprof.arrays import return_freed_memory
 from tcprof.cli.app import app
 from tcprof.cli.options import (
     ForceOption,
@@ -22,7 +23,6 @@ from tcprof.cli.options import (
 from tcprof.cli.output import open_page, print_faults, print_lines, print_notes, progress
 from tcprof.cli.streams import echo_path
 from tcprof.cli.targets import check_target, origin_of
-from tcprof.memory import return_freed_memory
 from tcprof.render.html.options import PageOptions, PlotlyScript, Theme
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tcprof.analysis.analysis import Analysis
-from tcprof.analysis.of_gpus import busiest_gpus, keep_gpus
+from tcprof.analysis.gpus import busiest_gpus, keep_gpus
 from tcprof.findings.finding import Finding, Severity
 from tcprof.findings.judge import Findings
 

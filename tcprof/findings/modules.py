@@ -7,8 +7,8 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.summary import RESOLVED_POINTS, RESOLVED_SHARE, is_resolved
 from tcprof.analysis.modules.tree import ALL, PHASES
-from tcprof.analysis.picking import rows_of_gpu
 from tcprof.annotate.steps import BACKWARD, RECOMPUTE
+from tcprof.arrays import rows_of_gpu
 from tcprof.findings.notes import name_iterations, name_peak
 from tcprof.findings.precision import find_contradictions
 from tcprof.findings.words import WINDOW_NAMES

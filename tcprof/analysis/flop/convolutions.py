@@ -6,6 +6,7 @@ of its tensor, which is an op, before the pass ends. Where its end was not recor
 """
 
 import json
+from collections.abc import Container
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,6 @@ from tcprof.analysis.flop.formulas import (
     count_convolution,
     count_convolution_backward,
 )
-from tcprof.analysis.flop.names import Names
 from tcprof.analysis.modules.backward import NONE, Backward, trace_back
 from tcprof.analysis.ranges.projection import Hierarchy
 from tcprof.annotate.ranges import DOMAIN
@@ -25,16 +25,40 @@ from tcprof.annotate.steps import BACKWARD
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import OPS_DOMAIN
 
+
+class Names:
+    """Names of ranges, of ops in their plain form."""
+
+    def __init__(self, hierarchy: Hierarchy) -> None:
+        ranges = hierarchy.ranges
+        self._is_op: Bools = (ranges["domain"] == OPS_DOMAIN).to_numpy()
+        self._codes = ranges["name"].cat.codes.to_numpy()
+        self._plain = [name.removesuffix("_") for name in ranges["name"].cat.categories]
+
+    def among(self, names: Container[str]) -> Bools:
+        """Which ranges are ops of these names."""
+        return self._spread([name in names for name in self._plain]) & self._is_op
+
+    def hold(self, part: str) -> Bools:
+        """Which ranges have names with a part in them."""
+        return self._spread([part in name for name in self._plain])
+
+    def of(self, row: int) -> str:
+        """The name of a range."""
+        name: str = self._plain[self._codes[row]]
+        return name
+
+    def _spread(self, of_names: list[bool]) -> Bools:
+        found: Bools = np.array(of_names, dtype=bool)[self._codes]
+        return found
+
+
 _GRADIENTS = 2  # of the input and of the weight; that of the bias is no product
 _TRANSPOSED = "transpose"  # in the names of transposed ones, or of what these call
 
 
 def count_convolutions(hierarchy: Hierarchy, names: Names, owner: Ints, flop: Floats) -> None:
-    """Set the FLOP of all convolutions that count.
-
-    Args:
-        owner: For each range the op that counts for it.
-    """
+    """Set the FLOP of all convolutions that count; ``owner`` is the op that counts for each range."""
     is_own = owner == np.arange(len(owner))
     is_forward = names.among(CONVOLUTIONS) & (owner >= 0)
     forward = np.flatnonzero(is_forward & is_own)
@@ -68,11 +92,7 @@ def count_convolutions(hierarchy: Hierarchy, names: Names, owner: Ints, flop: Fl
 
 
 def _is_pass_whole(hierarchy: Hierarchy, back: Backward, rows: Ints) -> Bools:
-    """Whether the end of the backward pass that each of some ranges lies in was recorded.
-
-    After it the program calls an op outside of the autograd engine, or our range of the pass ends; one that never did
-    ends with the last of all ranges.
-    """
+    """Whether the end of the backward pass that each of some ranges lies in was recorded."""
     ranges = hierarchy.ranges
     process, start, end = (ranges[name].to_numpy() for name in ("process", "start_ns", "end_ns"))
     is_op = (ranges["domain"] == OPS_DOMAIN).to_numpy()

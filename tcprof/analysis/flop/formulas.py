@@ -139,9 +139,7 @@ def _limit(flop: float) -> float:
 def count_convolution(inputs: Sizes, weight: Sizes, output: Sizes, transposed: bool) -> float:
     """FLOP of a convolution: each value of the output, or of the input if transposed, meets the weights of its group.
 
-    Args:
-        output: Sizes of its output; empty where they are not known.
-        transposed: Whether it is a transposed one.
+    The sizes of the output are empty where they are not known.
     """
     if len(inputs) == len(weight) - 1:  # without a batch
         inputs, output = [1, *inputs], [1, *output] if output else []
@@ -165,9 +163,7 @@ def count_convolution_backward(
 ) -> float:
     """FLOP of a convolution's gradients: each takes as many as the convolution.
 
-    Args:
-        gradients: Of how many of these the gradient was computed; 0 where that is not known.
-        transposed: Whether it is a transposed convolution's; None where that is not known.
+    Of so many gradients; 0 where that is not known, and None where it is not known whether it was a transposed one.
     """
     found = {
         count_convolution(inputs, weight, gradient, each)

@@ -11,25 +11,24 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.flop import formulas
-from tcprof.analysis.flop.convolutions import count_convolutions
-from tcprof.analysis.flop.names import Names
-from tcprof.analysis.ranges.projection import Hierarchy
+from tcprof.analysis.flop.convolutions import Names, count_convolutions
+from tcprof.analysis.modules.assignment import ModuleAssignment
+from tcprof.analysis.modules.tree import RECOMPUTE_CODE
+from tcprof.analysis.ranges.projection import Hierarchy, innermost_of_domain
+from tcprof.analysis.time.account import Evidence
+from tcprof.analysis.time.range_metrics import tensor_launches
 from tcprof.arrays import Bools, Floats, Ints
+from tcprof.frames import OPS_DOMAIN
 
 NONE = -1
 
 
 @dataclass(frozen=True)
 class Ops:
-    """The ops that count; one value for each range.
+    """The ops that count; one value for each range."""
 
-    Attributes:
-        owner: The op that counts for a range: it lies in it or is it; ``NONE`` for none.
-        flop: FLOP of an op that counts, unknown where its sizes do not tell; 0 for other ranges.
-    """
-
-    owner: Ints
-    flop: Floats
+    owner: Ints  # the op that counts for a range: it lies in it or is it; ``NONE`` for none
+    flop: Floats  # FLOP of an op that counts, unknown where its sizes do not tell; 0 for other ranges
 
 
 def count_ops(hierarchy: Hierarchy) -> Ops | None:
@@ -83,3 +82,28 @@ def _count_by_sizes(hierarchy: Hierarchy, names: Names, rows: Ints) -> Floats:
         formula, text = known.get(names.of(row)), texts[code]
         found.append(formulas.count_flop(formula, json.loads(text)) if formula and text else formulas.UNKNOWN)
     return np.array(found, dtype=np.float64)[which] if found else np.empty(0)
+
+
+def count_useful_flop(
+    launches: pd.DataFrame, kernels: pd.DataFrame, evidence: Evidence, assignment: ModuleAssignment
+) -> Floats:
+    """The FLOP of each op, on its first tensor kernel, or if it has none on its first kernel.
+
+    Unknown for what is or could be a tensor kernel of no op that counts, or of one whose FLOP are not known; 0 for all
+    other launches and where something is computed again. Where no op has sizes, all are unknown.
+    """
+    ops = count_ops(evidence.hierarchy)
+    if ops is None:
+        return np.broadcast_to(np.nan, len(launches))
+    kinds, activity = evidence.activities["kind"], launches["activity"].to_numpy()
+    op, _ = innermost_of_domain(evidence.hierarchy, evidence.attribution, OPS_DOMAIN, len(kinds))
+    owner = np.append(ops.owner, NONE)[op[activity]]
+    is_tensor = np.logical_or.reduce(tensor_launches(launches, kernels, kinds))
+    flop = np.append(ops.flop, np.nan)[owner]
+    rows = np.flatnonzero(owner >= 0)
+    order = rows[np.lexsort((rows, ~is_tensor[rows], owner[rows]))]
+    first = order[np.append(True, np.diff(owner[order]) != 0)[: len(order)]]
+    useful = np.where(is_tensor & np.isnan(flop), np.nan, 0.0)
+    useful[first] = flop[first]
+    useful[assignment.phase[activity] == RECOMPUTE_CODE] = 0
+    return useful

@@ -8,8 +8,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from tcprof.analysis.intervals import StepFunction, run_starts
-from tcprof.analysis.parallel import mapping_of
-from tcprof.arrays import Bools, Floats, Ints
+from tcprof.arrays import Bools, Floats, Ints, mapping_of
 
 PART_NS = 2500.0  # target length of a part of a kernel's duration (ns)
 MOST_PARTS = 8  # max parts per class

@@ -17,17 +17,17 @@ from tcprof.analysis.kernels.sm_clock import fit_capacity, full_activity
 from tcprof.analysis.kernels.untraced import find_untraced
 from tcprof.analysis.kernels.waiting import find_early
 from tcprof.analysis.kernels.work import SHARES, Limits, fit_counts, fit_shares, requests_per_ns
-from tcprof.analysis.picking import pick_rows, rows_of_gpu
-from tcprof.analysis.ranges.projection import Attribution, Hierarchy, ranges_of_activities
 from tcprof.analysis.samples.borders import UNMEASURED_OFFSET_NS
 from tcprof.analysis.samples.clock import offset_errors
 from tcprof.analysis.samples.copies import Copies, find_copies
 from tcprof.analysis.samples.sampling import read_rounded
-from tcprof.arrays import Bools, Floats, Ints
+from tcprof.arrays import Bools, Floats, Ints, pick_rows, return_freed_memory, rows_of_gpu
 from tcprof.chips import PIPES_PER_SM, Chip, find_chip
 from tcprof.frames import KERNEL_INSTANCES, KERNEL_KINDS
-from tcprof.memory import return_freed_memory
 
+# Columns of ``KERNEL_INSTANCES`` that the fit knows; what was launched where is added in tcprof.analysis.accounting.
+_OF_PLACE = ("kernel", "range", "iteration", "module", "useful_flop")
+FITTED = replace(KERNEL_INSTANCES, columns=tuple(c for c in KERNEL_INSTANCES.columns if c.name not in _OF_PLACE))
 _LIBRARIES = ThreadpoolController()  # those that numpy and scipy have loaded: finding them takes as long as a small fit
 
 
@@ -66,7 +66,7 @@ class KernelFit:
     """The launches of all kernels with what the fit gives each.
 
     Attributes:
-        launched: One row for each launch of a kernel or graph, see ``tcprof.frames.KERNEL_INSTANCES``; in order of GPU.
+        kernel_instances: One row for each launch of a kernel or graph, in order of GPU, with the columns of ``FITTED``.
         gpus: The fit of each GPU that has launches.
         from_samples: Whether the recording has samples of the tensor pipe; otherwise only names decide.
     """
@@ -74,35 +74,6 @@ class KernelFit:
     kernel_instances: pd.DataFrame
     gpus: dict[int, GpuFit]
     from_samples: bool
-
-
-def fit_launches(
-    activities: pd.DataFrame,
-    hierarchy: Hierarchy,
-    attribution: Attribution,
-    samples: pd.DataFrame,
-    gpus: pd.DataFrame,
-    clocks: pd.DataFrame,
-) -> KernelFit:
-    """The fit of all launches, each with its path and innermost range.
-
-    Args:
-        activities: See ``tcprof.frames.ACTIVITIES``, with launch geometry.
-        hierarchy: The nested ranges.
-        attribution: Which activity belongs to which range.
-        samples: See ``tcprof.frames.SAMPLES``.
-        gpus: See ``tcprof.frames.GPUS``.
-        clocks: See ``tcprof.frames.CLOCKS``.
-    """
-    innermost = ranges_of_activities(attribution, len(activities))
-    path_id = np.append(hierarchy.path_id, -1)[innermost]  # -1, for none, is the last
-    return_freed_memory()
-    found = fit_kernels(activities, path_id, samples, gpus, clocks)
-    return_freed_memory()
-    return replace(
-        found,
-        kernel_instances=found.kernel_instances.assign(range=innermost[found.kernel_instances["activity"].to_numpy()]),
-    )
 
 
 def fit_kernels(
@@ -150,7 +121,7 @@ def fit_kernels(
             fitted[gpu] = replace(fitted[gpu], doubt=doubt)
         frame = _launched(gpu, rows, path_id[rows], launches, classes, fitted[gpu])
         parts.append(_with_flop(frame, fitted[gpu].capacity, names, code, chip))
-    return KernelFit(KERNEL_INSTANCES.concat(parts), fitted, bool(samples["tensor_active_pct"].notna().any()))
+    return KernelFit(FITTED.concat(parts), fitted, bool(samples["tensor_active_pct"].notna().any()))
 
 
 def _fit_gpu(
@@ -234,9 +205,8 @@ def _passed(samples: pd.DataFrame) -> Floats:
 
 
 def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: Classes, found: GpuFit) -> pd.DataFrame:
-    """The launches of one GPU with the columns of ``LAUNCHED`` that need no names."""
+    """The launches of one GPU with the columns of ``FITTED`` that need no names."""
     duration = launches.end - launches.start + launches.early
-    none = np.broadcast_to(np.int64(-1), len(rows))  # takes no memory
     bytes_ns = found.fits["dram"].per_launch if "dram" in found.fits and _counts_bytes(found) else np.nan
     measured = {
         "tensor_active_ns": np.minimum(found.fits["tensor"].per_launch, duration) if "tensor" in found.fits else np.nan,
@@ -249,11 +219,7 @@ def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: 
         {
             "gpu": np.broadcast_to(np.int64(gpu), len(rows)),
             "activity": rows,
-            "kernel": none,  # known once all kernels are in order of time: summarize_kernels
             "path_id": path_id,
-            "range": none,  # known to the attribution: fit_launches
-            "iteration": none,  # likewise, and module: what was launched where
-            "module": none,
             "kernel_class": found.launches.kind,
             "pooled": classes.pooled[classes.kind],
             "duration_ns": duration,
@@ -285,4 +251,4 @@ def _with_flop(frame: pd.DataFrame, capacity: Floats, names: pd.DataFrame, code:
     sums = names[["precision", "accumulator"]].itertuples(index=False, name=None)
     peak = np.array([chip.peak_flop_per_cycle(*kind) for kind in sums])[code]
     flop = frame["tensor_cycles"] * rate
-    return KERNEL_INSTANCES.conform(frame.assign(tensor_flop=flop, tensor_ideal_ns=flop / (peak * capacity)))
+    return FITTED.conform(frame.assign(tensor_flop=flop, tensor_ideal_ns=flop / (peak * capacity)))

@@ -8,8 +8,7 @@ from tcprof.analysis.intervals import run_starts
 from tcprof.analysis.kernels.design import Design, alike_rows
 from tcprof.analysis.kernels.noise import Noise
 from tcprof.analysis.kernels.nonnegative import minimize_nonnegative
-from tcprof.analysis.parallel import mapping_of
-from tcprof.arrays import Floats, Ints
+from tcprof.arrays import Floats, Ints, mapping_of
 
 SHAPE, SHAPE_FLOOR = 0.3, 0.005  # how much neighbouring parts differ: of the class's rate, and of the highest rate
 RIDGE = 1e-10  # of a normal matrix scaled to a diagonal of 1: keeps it invertible

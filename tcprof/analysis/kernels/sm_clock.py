@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from tcprof.analysis.intervals import StepFunction, enumerate_keys, run_starts, union
+from tcprof.analysis.intervals import StepFunction, enumerate_keys, open_times, run_starts
 from tcprof.analysis.kernels.design import Design, Launches, make_sparse
 from tcprof.analysis.kernels.fit import Fit
 from tcprof.analysis.kernels.least_squares import NEGLIGIBLE, Precision, normal_equations, smoothing_prior
@@ -142,8 +142,7 @@ def fit_capacity(launches: Launches, design: Design, pipe_cycles: Floats, sample
 def _find_rows(launches: Launches, design: Design, samples: StepFunction) -> _Rows:
     """The design with the time in which nothing runs."""
     start, end = samples.start[design.row], samples.end[design.row]
-    _, begun, ended = union(np.zeros_like(launches.start), launches.start, launches.end)
-    busy = StepFunction(begun, ended, np.ones(len(begun))).integral(start, end)
+    busy = open_times(launches.start, launches.end).integral(start, end)
     at_once = busy / np.maximum(design.class_ns.sum(axis=1), 1)
     idle = design.length - busy
     idle_ns = max(float(idle.mean()), 1.0) if len(idle) else 1.0

@@ -13,9 +13,8 @@ from scipy import special
 from tcprof.analysis.kernels.design import Design, make_sparse
 from tcprof.analysis.kernels.least_squares import Precision
 from tcprof.analysis.kernels.noise import Noise
-from tcprof.analysis.parallel import mapping_of
 from tcprof.analysis.samples.sampling import NORMAL_95
-from tcprof.arrays import Floats
+from tcprof.arrays import Floats, mapping_of
 
 CLUSTERS_AT_ONCE = 16_384
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.intervals import open_times
 from tcprof.analysis.kernels.names import read_names
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.chips import NO_MATRIX
@@ -90,7 +90,7 @@ def find_untraced(samples: pd.DataFrame, activities: pd.DataFrame) -> Untraced:
     """
     start, end = activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
     first, last = int(start.min()), int(end.max())
-    near = _cover(start - NEAR_NS, np.maximum(end, start + 1) + NEAR_NS)
+    near = open_times(start - NEAR_NS, np.maximum(end, start + 1) + NEAR_NS)
     mine = samples[(samples["start_ns"] >= first) & (samples["end_ns"] <= last)]
     begin, finish = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
     length, traced = (finish - begin).astype(np.float64), near.covered(begin, finish)
@@ -123,10 +123,10 @@ def _find_beside_quiet(begin: Ints, finish: Ints, tensor: Floats, activities: pd
     name = code = activities["name"].cat.codes.to_numpy(np.int64)
     loud = activities["kind"].isin(KERNEL_KINDS).to_numpy() & ~is_quiet
     margin = NEAR_NS + int((finish - begin).max(initial=0)) // 2
-    others = _cover(start[loud] - margin, end[loud] + margin)
+    others = open_times(start[loud] - margin, end[loud] + margin)
     order = np.argsort(start[is_quiet], kind="stable")
     start, end, name = (values[is_quiet][order] for values in (start, end, name))
-    under = _cover(start, end).covered(begin, finish)
+    under = open_times(start, end).covered(begin, finish)
     rows = np.flatnonzero((2 * under > finish - begin) & (others.covered(begin, finish) == 0))
     length = (finish - begin)[rows].astype(np.float64)
     tensor_ns = tensor[rows] / 100 * length
@@ -144,9 +144,3 @@ def _are_quiet(activities: pd.DataFrame) -> Bools:
     family = read_names(activities["name"].cat.categories)["family"].to_numpy()
     of_name = np.append(family == NO_MATRIX, False)  # the last: without a name
     return np.asarray((activities["kind"] == "kernel").to_numpy() & of_name[activities["name"].cat.codes.to_numpy()])
-
-
-def _cover(start: Ints, end: Ints) -> StepFunction:
-    """1 within at least one of the intervals."""
-    _, low, high = union(np.zeros(len(start), np.int64), start, end)
-    return StepFunction(low, high, np.ones(len(low)))

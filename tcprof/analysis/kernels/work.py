@@ -15,10 +15,9 @@ from tcprof.analysis.kernels.fit import Fit, fit
 from tcprof.analysis.kernels.sm_clock import Capacity, constant_capacity, full_activity
 from tcprof.analysis.samples.copies import Copies
 from tcprof.analysis.samples.sampling import read_rounded
-from tcprof.arrays import Floats
+from tcprof.arrays import Floats, return_freed_memory
 from tcprof.chips import PIPES_PER_SM
 from tcprof.frames import WORK
-from tcprof.memory import return_freed_memory
 
 # Shares of what the GPU can do: the counts that each is the sum of, and the percentages where there are no counts.
 SHARES = {

@@ -34,17 +34,11 @@ _UNCOVERED = "uncovered_cycles_pct"  # over the cycles
 
 
 def fold_layers(modules: pd.DataFrame) -> pd.DataFrame:
-    """The modules of one GPU, numbered siblings that are alike in one row.
+    """The modules of one GPU, numbered siblings that are alike in one row: ``tcprof.frames.FOLDED_MODULES``.
 
     Alike are those that hold the same modules, with as many kernels in each phase of each, and took a time that is at
     most 10 % from their median. A row's figures are over them together. The ends of intervals are averaged, as if all
     erred together: alike layers launch the same kernels, of which the fit knows one figure.
-
-    Args:
-        modules: See ``tcprof.frames.MODULES``; of one GPU.
-
-    Returns:
-        See ``tcprof.frames.FOLDED_MODULES``.
     """
     tree = modules[modules["phase"] == ALL]
     paths = _fold_paths(tree, _shapes(modules, tree))

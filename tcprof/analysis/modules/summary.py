@@ -1,5 +1,7 @@
 """What the kernels of each module and phase did on the Tensor Cores."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
 
@@ -9,7 +11,7 @@ from tcprof.analysis.modules.assignment import ModuleAssignment
 from tcprof.analysis.modules.tree import ALL, OTHER_CODE, PHASES
 from tcprof.analysis.time.account import Account, Evidence
 from tcprof.analysis.time.mfu import rate_useful, useful_of_launches
-from tcprof.analysis.time.range_metrics import are_seen, range_rates, values_of_launches
+from tcprof.analysis.time.range_metrics import range_rates, values_of_launches
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import LARGEST_UNCOVERED_PCT, MODULES
 
@@ -17,58 +19,66 @@ _ROWS = (*PHASES, ALL)  # the phases of a module's rows
 _CYCLES = ("cycles", "unknown_cycles", "all_cycles")
 
 
-def summarize_modules(
-    found: KernelFit, account: Account, evidence: Evidence, iterations: pd.DataFrame, homes: ModuleAssignment
-) -> tuple[pd.DataFrame, Ints]:
-    """Sums over the kernels of each module, with all modules in it; and for each launch the row that it belongs to.
-
-    Args:
-        iterations: See ``tcprof.frames.ITERATIONS``; those without warm-up are summed over.
-
-    Returns:
-        See ``tcprof.frames.MODULES``; empty where no range names a module or a phase. And the column ``module`` of
-        ``tcprof.frames.KERNEL_INSTANCES``.
-    """
-    launched = account.kernel_instances
-    activity = launched["activity"].to_numpy()
-    counted = are_counted(launched, iterations)
-    phase = homes.phase[activity]
+def find_rows(launches: pd.DataFrame, iterations: pd.DataFrame, assignment: ModuleAssignment) -> Ints:
+    """For each launch its row in ``tcprof.frames.MODULES``, -1 for none: that of its module and phase on its GPU."""
+    gpu, module, phase = _places(launches, assignment)
     if (phase == OTHER_CODE).all():
-        return MODULES.empty(), np.full(len(launched), -1, dtype=np.int64)
-    gpus, gpu = np.unique(launched["gpu"].to_numpy(), return_inverse=True)
-    levels = _levels(homes, homes.module[activity])
-    kinds = evidence.activities["kind"]
-    values = pd.DataFrame(dict(values_of_launches(launched, account.kernels, kinds))).assign(
-        kernel_count=1, **useful_of_launches(launched, account.kernels)
+        return np.full(len(launches), -1, dtype=np.int64)
+    is_row = np.zeros((int(gpu.max()) + 1) * (len(assignment.modules) + 1) * len(_ROWS), dtype=bool)
+    for key, inside in _keys_by_depth(launches, iterations, assignment):
+        is_row[key[inside]] = True
+    return np.where(is_row, np.cumsum(is_row) - 1, -1)[_keys(gpu, module, phase, assignment)]
+
+
+def summarize_modules(
+    fit: KernelFit, account: Account, evidence: Evidence, iterations: pd.DataFrame, assignment: ModuleAssignment
+) -> pd.DataFrame:
+    """Sums over the kernels of each module, with all modules in it; empty where no range names a module or a phase."""
+    launches = account.kernel_instances
+    gpu, module, phase = _places(launches, assignment)
+    if (phase == OTHER_CODE).all():
+        return MODULES.empty()
+    values = pd.DataFrame(dict(values_of_launches(launches, account.kernels, evidence.activities["kind"]))).assign(
+        kernel_count=1, **useful_of_launches(launches, account.kernels)
     )
-    parts = []
-    for number, module in enumerate(levels):
-        for rows in (phase, np.full(len(phase), len(PHASES))):
-            inside = counted & ((module >= 0) | (number == 0))
-            key = _keys(gpu, module, rows, homes)
-            parts.append(_sum(found, values, key, inside))
-    sums = pd.concat(parts).sort_index()
-    own = _own_time(values["kernel_ns"].to_numpy(), gpu, homes.module[activity], phase, counted, len(homes.modules))
+    keys = _keys_by_depth(launches, iterations, assignment)
+    sums = pd.concat([_sum(fit, values, key, inside) for key, inside in keys]).sort_index()
+    counted = are_counted(launches, iterations)
+    own = _own_time(values["kernel_ns"].to_numpy(), gpu, module, phase, counted, len(assignment.modules))
     place, row = np.divmod(sums.index.to_numpy(), len(_ROWS))
-    on_gpu, module = np.divmod(place, len(homes.modules) + 1)
+    on_gpu, number = np.divmod(place, len(assignment.modules) + 1)
+    gpus = np.unique(launches["gpu"].to_numpy())[on_gpu]
     steady = iterations[~iterations["warm_up"].astype(bool)].groupby("gpu").size()
     frame = sums.assign(
-        gpu=gpus[on_gpu],
-        module_id=module - 1,
+        gpu=gpus,
+        module_id=number - 1,
         phase=np.array(_ROWS, dtype=object)[row],
-        iteration_count=steady.reindex(gpus[on_gpu]).fillna(0).to_numpy(),
+        iteration_count=steady.reindex(gpus).fillna(0).to_numpy(),
+        own_kernel_ns=own[sums.index],
     )
-    row = pd.Index(sums.index).get_indexer(_keys(gpu, homes.module[activity], phase, homes))
-    return _measure(frame.assign(own_kernel_ns=own[sums.index]), homes.modules), np.asarray(row, dtype=np.int64)
+    return _measure(frame, assignment.modules)
+
+
+def _places(launches: pd.DataFrame, assignment: ModuleAssignment) -> tuple[Ints, Ints, Ints]:
+    """Of each launch the number of its GPU, from 0, its module and its phase."""
+    activity = launches["activity"].to_numpy()
+    gpu = np.unique(launches["gpu"].to_numpy(), return_inverse=True)[1]
+    return gpu, assignment.module[activity], assignment.phase[activity]
+
+
+def _keys_by_depth(
+    launches: pd.DataFrame, iterations: pd.DataFrame, assignment: ModuleAssignment
+) -> Iterator[tuple[Ints, Bools]]:
+    """At each depth from 0, for a phase and for all: the key that each launch counts for, and whether it does."""
+    gpu, innermost, phase = _places(launches, assignment)
+    counted = are_counted(launches, iterations)
+    for depth, module in enumerate(_levels(assignment, innermost)):
+        for rows in (phase, np.full(len(phase), len(PHASES))):
+            yield _keys(gpu, module, rows, assignment), counted & ((module >= 0) | (depth == 0))
 
 
 def are_counted(launched: pd.DataFrame, iterations: pd.DataFrame) -> Bools:
-    """Which launches lie in iterations that are not warm-up; all, where nothing iterates.
-
-    Args:
-        launched: See ``tcprof.frames.KERNEL_INSTANCES``.
-        iterations: See ``tcprof.frames.ITERATIONS``.
-    """
+    """Which launches lie in iterations that are not warm-up; all, where nothing iterates."""
     if iterations.empty:
         return np.ones(len(launched), dtype=bool)
     is_steady = np.append(~iterations["warm_up"].to_numpy(bool), False)  # what is in none, -1, is the last
@@ -76,14 +86,14 @@ def are_counted(launched: pd.DataFrame, iterations: pd.DataFrame) -> Bools:
     return counted
 
 
-def _keys(gpu: Ints, module: Ints, phase: Ints, homes: ModuleAssignment) -> Ints:
+def _keys(gpu: Ints, module: Ints, phase: Ints, assignment: ModuleAssignment) -> Ints:
     """One number for a GPU, a module (-1 for all kernels) and a row of ``_ROWS``, in the order of the frame."""
-    return (gpu * (len(homes.modules) + 1) + module + 1) * len(_ROWS) + phase
+    return (gpu * (len(assignment.modules) + 1) + module + 1) * len(_ROWS) + phase
 
 
-def _levels(homes: ModuleAssignment, module: Ints) -> list[Ints]:
+def _levels(assignment: ModuleAssignment, module: Ints) -> list[Ints]:
     """For each depth from 0 the module of each launch at that depth, -1 for none."""
-    parent, depth = (homes.modules[name].to_numpy() for name in ("parent_id", "depth"))
+    parent, depth = (assignment.modules[name].to_numpy() for name in ("parent_id", "depth"))
     levels = [np.full(len(module), -1)]
     at = module.copy()
     for level in range(int(depth.max(initial=0)), 0, -1):
@@ -93,7 +103,7 @@ def _levels(homes: ModuleAssignment, module: Ints) -> list[Ints]:
     return levels
 
 
-def _sum(found: KernelFit, values: pd.DataFrame, key: Ints, inside: Bools) -> pd.DataFrame:
+def _sum(fit: KernelFit, values: pd.DataFrame, key: Ints, inside: Bools) -> pd.DataFrame:
     """The sums over the launches of each key, and half the interval of their tensor-active time."""
     keys, group = np.unique(key[inside], return_inverse=True)
     groups = np.full(len(key), -1)
@@ -103,8 +113,8 @@ def _sum(found: KernelFit, values: pd.DataFrame, key: Ints, inside: Bools) -> pd
     for name in _CYCLES:  # as of ranges: a sum over some that are unknown is unknown
         sums[name] = sums[name].where(by[name].count() == by.size())
     # What is in no group has one of its own on each GPU, since the fit's sums are over all launches.
-    _, gpu = np.unique(found.kernel_instances["gpu"].to_numpy(), return_inverse=True)
-    half = GroupSums(found, np.where(groups >= 0, groups, len(keys) + gpu)).active("tensor")[1][: len(keys)]
+    _, gpu = np.unique(fit.kernel_instances["gpu"].to_numpy(), return_inverse=True)
+    half = GroupSums(fit, np.where(groups >= 0, groups, len(keys) + gpu)).active("tensor")[1][: len(keys)]
     return sums.assign(half_ns=half).set_index(keys)
 
 
@@ -122,8 +132,7 @@ def _measure(sums: pd.DataFrame, modules: pd.DataFrame) -> pd.DataFrame:
     """The frame, from its sums."""
     whole = sums[(sums["module_id"] < 0) & (sums["phase"] == ALL)].set_index("gpu")["kernel_ns"]
     time = sums["kernel_ns"].astype(float)
-    is_seen = are_seen(sums)
-    percent, points = 100 * sums["active_ns"].where(is_seen) / time, 100 * sums["half_ns"] / time
+    percent, points = 100 * sums["active_ns"] / time, 100 * sums["half_ns"] / time
     rates = range_rates(sums.reset_index(drop=True), time.to_numpy())
     is_whole = (rates["uncovered_cycles_pct"] <= LARGEST_UNCOVERED_PCT).to_numpy()
     useful = rate_useful(sums, time.to_numpy())

@@ -25,19 +25,12 @@ _INFERENCE = f"{INFERENCE} "  # what a step that trains nothing begins with
 
 @dataclass(frozen=True)
 class Tree:
-    """The modules, and where each range lies among them.
+    """The modules, and where each range lies among them."""
 
-    Attributes:
-        modules: See ``tcprof.frames.MODULE_TREE``.
-        domain: The domain whose ranges name them.
-        module_of_range: For each range the innermost module that it lies in or is, ``NO_MODULE`` for none.
-        phase_of_range: For each range of that domain its phase, as a number in ``PHASES``.
-    """
-
-    modules: pd.DataFrame
-    domain: str
-    module_of_range: Ints
-    phase_of_range: Ints
+    modules: pd.DataFrame  # see ``tcprof.frames.MODULE_TREE``
+    domain: str  # the domain whose ranges name them
+    module_of_range: Ints  # for each range the innermost module that it lies in or is, ``NO_MODULE`` for none
+    phase_of_range: Ints  # for each range of that domain its phase, as a number in ``PHASES``
 
 
 def find_modules(hierarchy: Hierarchy) -> Tree:
@@ -70,10 +63,7 @@ def find_modules(hierarchy: Hierarchy) -> Tree:
 
 
 def _phases(names: list[str], parents: list[int], ours: Bools) -> Ints:
-    """The phase of each path in our domain: that of the innermost range that names one.
-
-    A step that trains nothing lasts until the next one: what is in none of its phases runs between the model's calls.
-    """
+    """The phase of each path in our domain: that of the innermost range that names one."""
     found = np.full(len(names), OTHER_CODE)
     for path, (name, parent) in enumerate(zip(names, parents, strict=True)):
         if ours[path]:
@@ -92,13 +82,9 @@ def _dotted(names: list[str], parents: list[int]) -> Bools:
 
 
 def make_tree(called: list[str]) -> tuple[pd.DataFrame, dict[str, int]]:
-    """The tree of modules.
+    """The tree of modules, see ``tcprof.frames.MODULE_TREE``, and the row of each.
 
-    Args:
-        called: Paths of modules, in the order of calls; a container that is never called is none.
-
-    Returns:
-        See ``tcprof.frames.MODULE_TREE``; and the row of each module.
+    Paths are called in this order; a container that is never called is no module.
     """
     names = list(dict.fromkeys(called))
     known = set(names)

@@ -20,21 +20,13 @@ _Numbers = TypeVar("_Numbers", Ints, Floats)
 
 @dataclass(frozen=True)
 class Work:
-    """The activities that belong to a range, in order of time; see ``tcprof.analysis.ranges.projection.Attribution``.
+    """The activities that belong to a range, in order of time; see ``Attribution``."""
 
-    Attributes:
-        instance: Row of an instance that an activity belongs to, with all instances around it.
-        counted: Depth of the instances down to which it counts already.
-        start: Starts in ns.
-        end: Ends in ns.
-        alone: Whether nothing else ran on their GPU at the same time.
-    """
-
-    instance: Ints
-    counted: Ints
-    start: Ints
-    end: Ints
-    alone: Bools
+    instance: Ints  # row of an instance that an activity belongs to, with all instances around it
+    counted: Ints  # depth of the instances down to which it counts already
+    start: Ints  # starts in ns
+    end: Ints  # ends in ns
+    alone: Bools  # whether nothing else ran on their GPU at the same time
 
 
 def list_instances(
@@ -43,12 +35,7 @@ def list_instances(
     """Each range on each GPU that it used, with its activities counted, and those activities.
 
     A range without any work is shown where the range around it is, an outermost one where its thread had work, else
-    where its process had; but where its path on that thread had work, only there.
-
-    Args:
-        attribution: Which activity belongs to which range.
-        activities: See ``tcprof.frames.ACTIVITIES``; in order of start.
-        recorded_gpus: The GPUs on which ranges of a process are shown that used none.
+    where its process had, or on the recorded GPUs; but where its path on that thread had work, only there.
 
     Returns:
         Columns of ``tcprof.frames.INSTANCES`` that need no samples, with ``parent``, the row of the instance around
@@ -85,13 +72,7 @@ def list_instances(
 
 
 def _shown(hierarchy: Hierarchy, attribution: Attribution, process: Ints, gpu: Ints, recorded: Bools) -> Bools:
-    """On which GPUs each range is shown: a row for each range, a column for each GPU.
-
-    Args:
-        attribution: Which activity belongs to which range.
-        gpu: Number of each activity's GPU, from 0.
-        recorded: For each GPU whether ranges of a process that used none are shown there.
-    """
+    """On which GPUs each range is shown: a row for each range, a column for each GPU."""
     owner = hierarchy.ranges["process"].to_numpy()
     gpus = len(recorded)
     thread = pd.factorize(owner << 32 | hierarchy.ranges["thread"].to_numpy())[0]
@@ -153,9 +134,6 @@ def prepare_sums(instances: pd.DataFrame, work: Work) -> Callable[[_Numbers], _N
 
     Each activity is added where it was launched, and each instance once to the one around it: that takes as long for
     deep ranges as for flat ones.
-
-    Args:
-        instances: See ``list_instances``.
     """
     parent = instances["parent"].to_numpy()
     levels = [(rows, parent[rows]) for rows in _levels_upwards(instances)]
@@ -202,13 +180,9 @@ def _run_unprofiled(gpu: Ints, activities: pd.DataFrame) -> Bools:
 
 
 def work_by_depth(instances: pd.DataFrame, work: Work) -> Iterator[tuple[Ints, Ints]]:
-    """The instances that activities belong to, one depth after the other from the innermost.
+    """The instances that activities belong to, and the numbers of these in ``work``, by depth from the innermost.
 
-    Going up level by level takes no more memory than one level, where all pairs of an activity and an instance would
-    take as much as there are levels.
-
-    Yields:
-        Row of the instance, and number of the activity in ``work``, in order of time.
+    That takes no more memory than one level, where all pairs of an activity and an instance take as much as all levels.
     """
     parent, depth = instances["parent"].to_numpy(), instances["depth"].to_numpy()
     row = work.instance.copy()
@@ -234,12 +208,7 @@ def instance_windows(instances: pd.DataFrame, work: Work, window: str) -> Window
 
 
 def busy_time(instances: pd.DataFrame, work: Work, group: Ints, groups: int) -> Floats:
-    """Time in ns under at least one activity, for each group of instances.
-
-    Args:
-        instances: See ``list_instances``.
-        group: Group of each instance, -1 for none; the instances of a group have one depth.
-    """
+    """Time in ns under at least one activity, for each group of instances of one depth; -1 for none."""
     # What runs alone adds up. Only what overlaps has to be united, for every depth anew.
     alone_ns = prepare_sums(instances, work)(np.where(work.alone, work.end - work.start, 0))
     counted = group >= 0
@@ -255,15 +224,9 @@ def busy_time(instances: pd.DataFrame, work: Work, group: Ints, groups: int) -> 
 
 
 def group_by_path(instances: pd.DataFrame, paths: pd.DataFrame) -> tuple[Ints, pd.DataFrame]:
-    """The instances of each path on each GPU that count: warm-up is in no group.
+    """The group of each instance by GPU and path, -1 for warm-up; and each group's GPU, with the columns of ``paths``.
 
-    Args:
-        instances: See ``list_instances``, with ``warm_up``.
-        paths: See ``tcprof.frames.PATHS``.
-
-    Returns:
-        The group of each instance, -1 for warm-up; and for each group, some of which may have no instance left, its
-        GPU and path, by which they are in order, with the columns of ``paths``.
+    They are in order of GPU and path; some may have no instance left.
     """
     group, keys = _number_groups(instances, paths)
     gpu, path_id = keys // max(len(paths), 1), keys % max(len(paths), 1)
@@ -281,11 +244,7 @@ def _number_groups(instances: pd.DataFrame, paths: pd.DataFrame) -> tuple[Ints, 
 
 
 def united_windows(group: Ints, gpu_of: Ints, windows: Windows) -> Windows:
-    """The union over each group of instances of their windows.
-
-    Args:
-        group: Group of each instance, -1 for none.
-    """
+    """The union over each group of instances of their windows; -1 for none."""
     kept = group[windows.group] >= 0
     of_group, start, end = union(group[windows.group][kept], windows.start[kept], windows.end[kept])
     return Windows(of_group, gpu_of[of_group], start, end)

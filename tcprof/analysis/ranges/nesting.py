@@ -8,19 +8,16 @@ push/pop range. So a step keeps its ranges, whatever is being prefetched meanwhi
 from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 
 from tcprof.analysis.intervals import OpenIntervals
+from tcprof.annotate.ranges import DOMAIN
+from tcprof.annotate.steps import BACKWARD, FORWARD, NAMES, RECOMPUTE
 from tcprof.arrays import Bools, Ints
 
 
 class Nesting:
-    """The nesting of ranges on the lanes that they were opened on.
-
-    Args:
-        lane: Lane of each range: its thread and domain.
-        start: Starts in ns, in the order of ``OpenIntervals.order``.
-        start_end: Whether it is a start/end range.
-    """
+    """The nesting of ranges on their lanes, which are threads and domains; in the order of ``OpenIntervals.order``."""
 
     def __init__(self, lane: Ints, start: Ints, end: Ints, start_end: Bools) -> None:
         self._lane, self._start, self._end = lane, start, end
@@ -62,11 +59,7 @@ class Nesting:
         return np.where(place >= 0, np.append(self._row, -1)[place], -1)
 
     def start_end_at(self, path: Ints, lane: Ints, time: Ints) -> tuple[Ints, Ints]:
-        """The start/end ranges that are open at a time; of several of one path the one that began last.
-
-        Returns:
-            Every pair of a query and the row of such a range.
-        """
+        """Pairs of a query and the row of a start/end range open then; of several of one path the last to begin."""
         of_lane, low, high, row = self._segments(path)
         if not len(row) or not len(time):
             return row[:0], row[:0]
@@ -80,11 +73,7 @@ class Nesting:
         return order[place], np.repeat(row, count)
 
     def _segments(self, path: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-        """The start/end ranges of each lane and path, cut so that one of them holds at a time: the last to begin.
-
-        Returns:
-            Lane, start, end and row of each segment.
-        """
+        """The start/end ranges of each lane and path, cut so that one of them holds at a time: the last to begin."""
         key = self._lane[self._start_end] * (int(path.max(initial=0)) + 1) + path[self._start_end]
         order = np.argsort(key, kind="stable")
         rows, key = self._start_end[order], key[order]
@@ -99,13 +88,7 @@ class Nesting:
 
 
 def _climb(row: Ints, around: Callable[[Ints, Ints], Ints], holds: Callable[[Ints, Ints], Bools]) -> Ints:
-    """From the innermost of nested rows outwards, the last one for which a condition holds; -1 for none.
-
-    Args:
-        row: The innermost row of each query, -1 for none.
-        around: Gives the next row outwards, from rows and the numbers of their queries.
-        holds: The condition, of the same; if it does not hold for a row, it holds for none around it.
-    """
+    """From the innermost of nested rows outwards, the last one for which a condition holds; -1 for none."""
     found = np.full(len(row), -1, dtype=np.int64)
     index = np.flatnonzero(row >= 0)
     row = row[index]
@@ -116,3 +99,35 @@ def _climb(row: Ints, around: Callable[[Ints, Ints], Ints], holds: Callable[[Int
         row = around(row, index)
         index, row = index[row >= 0], row[row >= 0]
     return found
+
+
+def bring_home(parent: Ints, ranges: pd.DataFrame, lane: Ints, nesting: Nesting) -> Ints:
+    """The row of the range that each lies in, on its own thread or on one that it works for; -1 for none.
+
+    Recomputations on threads of autograd lie in the backward pass. A replica that DataParallel calls lies beside the
+    call of its module, whose name it has: both are in the forward pass. ``parent`` is of their own threads.
+    """
+    outermost = (ranges["domain"] == DOMAIN).to_numpy() & (parent < 0)
+    name = ranges["name"]
+    code = name.cat.codes.to_numpy()
+    again = np.flatnonzero(outermost & (name == RECOMPUTE).to_numpy())
+    backward = np.full(len(again), name.cat.categories.get_indexer([BACKWARD])[0])
+    found = parent.copy()
+    found[again] = _find_open(BACKWARD, again, backward, ranges, lane, nesting)
+    called = np.flatnonzero(outermost & ~name.isin(NAMES).to_numpy() & ~ranges["start_end"].to_numpy())
+    found[called] = np.append(parent, -1)[_find_open(FORWARD, called, code[called], ranges, lane, nesting)]
+    return found
+
+
+def _find_open(phase: str, rows: Ints, sought: Ints, ranges: pd.DataFrame, lane: Ints, nesting: Nesting) -> Ints:
+    """For each range the one of a name that is open on another lane of its process; -1 for none, or for several."""
+    process, start = (ranges[column].to_numpy() for column in ("process", "start_ns"))
+    code = ranges["name"].cat.codes.to_numpy()
+    count, found = np.zeros(len(rows), dtype=np.int64), np.full(len(rows), -1, dtype=np.int64)
+    has_phase = ((ranges["domain"] == DOMAIN) & (ranges["name"] == phase)).to_numpy()
+    for each in np.unique(lane[has_phase]) if len(rows) else ():
+        around = nesting.at(np.full(len(rows), each), start[rows])
+        is_open = (lane[rows] != each) & (around >= 0) & (code[around] == sought) & (process[around] == process[rows])
+        count += is_open
+        found = np.where(is_open, around, found)
+    return np.where(count == 1, found, -1)

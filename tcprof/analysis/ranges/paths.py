@@ -30,14 +30,8 @@ def name_paths(ranges: pd.DataFrame, parent: Ints, levels: list[Ints]) -> tuple[
     are one whose names differ in numbers only; if they are still too many, those that last longest are kept, and the
     others are ``OTHERS``. Names of modules and ops stay as they are.
 
-    Args:
-        ranges: See ``tcprof.frames.NVTX_RANGES``.
-        parent: Row of the range that each lies in, -1 for an outermost one.
-        levels: The rows at each depth, outermost first.
-
     Returns:
-        The path of each range, as a row of the paths; these, see ``tcprof.frames.PATHS``; and how many there would be
-        by all names.
+        The path of each range, as a row of the paths; these; and how many there would be by all names.
     """
     names, texts = ranges["name"].cat.codes.to_numpy(np.int64), ranges["name"].cat.categories.to_numpy(object)
     path_id, rows = _number_paths(ranges, names, parent, levels)
@@ -59,10 +53,7 @@ def name_paths(ranges: pd.DataFrame, parent: Ints, levels: list[Ints]) -> tuple[
 def _number_paths(
     ranges: pd.DataFrame, names: Ints, parent: Ints, levels: list[Ints], others: int | None = None
 ) -> tuple[Ints, pd.DataFrame]:
-    """The path of each range; and of each path its domain, the path above, its name, its depth and its first start.
-
-    With ``others``, the number of a name, each level has half of the paths that are left; the rest is others.
-    """
+    """The path of each range; and of each path its domain, the path above, its name, its depth and its first start."""
     domains, start = ranges["domain"].cat.codes.to_numpy(np.int64), ranges["start_ns"].to_numpy()
     path_id = np.full(len(ranges), -1, dtype=np.int64)
     parts = []
@@ -138,11 +129,7 @@ def _paths_frame(rows: pd.DataFrame, texts: Texts, domains: pd.Index, number: In
 
 
 def _path_texts(names: list[str], parents: list[int], depths: list[int]) -> list[str]:
-    """The text of each path, parents first.
-
-    Whole texts of paths that lie in each other add up to the square of their depth. So a long one keeps its outermost
-    name, its last ones and its own; a checksum of all names stands for the rest, so that no two paths have one text.
-    """
+    """The text of each path, parents first."""
     texts: list[str] = []
     checksums: dict[int, str] = {}  # of long paths
     outermost: list[int] = []

@@ -18,9 +18,8 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import OpenIntervals, run_starts
-from tcprof.analysis.ranges.nesting import Nesting
+from tcprof.analysis.ranges.nesting import Nesting, bring_home
 from tcprof.analysis.ranges.paths import name_paths
-from tcprof.analysis.ranges.threads import bring_home
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import NVTX_RANGES, OPS_DOMAIN
 
@@ -40,55 +39,34 @@ CAUSES = ("", NO_LAUNCH, OTHER_PROCESS, NO_RANGE, AMBIGUOUS)
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """Ranges in order of thread and time, with what they lie in.
+    """Ranges in order of thread and time, with what they lie in."""
 
-    Attributes:
-        ranges: The ranges, see ``tcprof.frames.NVTX_RANGES``; the arrays below have one value for each row.
-        parent: Row of the range that a range lies in, -1 for an outermost one.
-        path_id: Row of its path in ``paths``.
-        paths: See ``tcprof.frames.PATHS``, in the order in which a tree is read.
-        path_count: How many paths there are by all names, see ``name_paths``.
-        levels: The rows at each depth, outermost first.
-        lane: Number of its process, thread and domain together.
-        open: Finds the open ranges of a lane.
-    """
-
-    ranges: pd.DataFrame
-    parent: Ints
-    path_id: Ints
-    paths: pd.DataFrame
-    path_count: int
-    levels: list[Ints]
-    lane: Ints
-    open: Nesting
+    ranges: pd.DataFrame  # the ranges, see ``tcprof.frames.NVTX_RANGES``; the arrays below have one value for each row
+    parent: Ints  # row of the range that a range lies in, -1 for an outermost one
+    path_id: Ints  # row of its path in ``paths``
+    paths: pd.DataFrame  # see ``tcprof.frames.PATHS``, in the order in which a tree is read
+    path_count: int  # how many paths there are by all names, see ``name_paths``
+    levels: list[Ints]  # the rows at each depth, outermost first
+    lane: Ints  # number of its process, thread and domain together
+    open: Nesting  # finds the open ranges of a lane
 
 
 @dataclass(frozen=True)
 class Attribution:
-    """Which activity belongs to which range.
+    """Which activity belongs to which range."""
 
-    Attributes:
-        activity: Rows of activities, one for each pair of an activity and a range that it belongs to with all ranges
-            around it: its innermost one first, then start/end ranges that cross this.
-        range: Row of that range in the hierarchy.
-        counted: Depth of the path down to which an activity counts by another pair already; 0 for most.
-        inherited: Whether the launching thread had no range open.
-        cause: For each activity why it belongs to no range, one of ``CAUSES``; empty for those that belong to one.
-    """
-
+    # Rows of activities, one for each pair of an activity and a range that it belongs to with all ranges around it:
+    # its innermost one first, then start/end ranges that cross this
     activity: Ints
-    range: Ints
-    counted: Ints
-    inherited: Bools
+    range: Ints  # row of that range in the hierarchy
+    counted: Ints  # depth of the path down to which an activity counts by another pair already; 0 for most
+    inherited: Bools  # whether the launching thread had no range open
+    # For each activity why it belongs to no range, one of ``CAUSES``; empty for those that belong to one
     cause: pd.Categorical
 
 
 def build_hierarchy(ranges: pd.DataFrame) -> Hierarchy:
-    """Nest ranges within each thread and domain, and name their paths.
-
-    Args:
-        ranges: See ``tcprof.frames.NVTX_RANGES``.
-    """
+    """Nest ranges within each thread and domain, and name their paths."""
     process, thread, domain = ranges["process"].to_numpy(), ranges["thread"].to_numpy(), ranges["domain"].cat
     threads = pd.factorize(process << 32 | thread, sort=True)[0]
     lane = pd.factorize(threads * len(domain.categories) + domain.codes.to_numpy(np.int64), sort=True)[0]
@@ -114,12 +92,7 @@ def _levels(parent: Ints) -> list[Ints]:
 
 
 def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataFrame) -> Attribution:
-    """Find the ranges of every domain that each activity belongs to.
-
-    Args:
-        launches: See ``tcprof.frames.API_CALLS``.
-        activities: See ``tcprof.frames.ACTIVITIES``.
-    """
+    """Find the ranges of every domain that each activity belongs to."""
     launch = launches_of(launches, activities)
     launched = np.flatnonzero(launch >= 0)
     process, thread, time = (launches[name].to_numpy()[launch[launched]] for name in ("process", "thread", "start_ns"))
@@ -209,11 +182,7 @@ def ranges_of_activities(attribution: Attribution, activities: int) -> Ints:
 def innermost_of_domain(
     hierarchy: Hierarchy, attribution: Attribution, domain: str, activities: int
 ) -> tuple[Ints, Bools]:
-    """For each activity its innermost range of a domain, -1 for none; and whether another thread opened that.
-
-    Args:
-        attribution: Which activity belongs to which range.
-    """
+    """For each activity its innermost range of a domain, -1 for none; and whether another thread opened that."""
     found, inherited = np.full(activities, -1), np.zeros(activities, dtype=bool)
     of_domain = (hierarchy.ranges["domain"] == domain).to_numpy()
     pairs = np.flatnonzero(of_domain[attribution.range])[::-1]  # the innermost one comes first, so it is written last
@@ -231,11 +200,7 @@ def launches_of(launches: pd.DataFrame, activities: pd.DataFrame) -> Ints:
 def _inherit(
     hierarchy: Hierarchy, lanes: pd.DataFrame, launches: pd.DataFrame, process: Ints, time: Ints
 ) -> tuple[Ints, Bools]:
-    """For launches from threads without a range the open range of another thread of their process.
-
-    Returns:
-        Row of the range, -1 where there is none, and whether that is since several threads had equal claim.
-    """
+    """For launches from threads without a range the open range of another thread of their process."""
     found = np.full(len(time), -1, dtype=np.int64)
     ambiguous = np.zeros(len(time), dtype=bool)
     for owner, of_process in lanes.groupby("process"):

@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.intervals import union
-from tcprof.analysis.picking import pick_rows
+from tcprof.analysis.intervals import open_times
 from tcprof.analysis.ranges.instances import Work, busy_time, group_by_path, instance_windows, united_windows
 from tcprof.analysis.ranges.projection import Attribution
 from tcprof.analysis.samples.bootstrap import bootstrap_interval
@@ -17,7 +16,7 @@ from tcprof.analysis.samples.sampling import (
     measure_distribution,
     measure_errors,
 )
-from tcprof.arrays import Floats
+from tcprof.arrays import Floats, pick_rows
 from tcprof.frames import KERNEL_KINDS, OUTSIDE, RANGES, WHOLE_CAPTURE
 
 Functions = dict[int, Tensor]
@@ -155,11 +154,7 @@ def capture_spans(gpus: list[int], activities: pd.DataFrame, samples: pd.DataFra
 
 
 def find_borders(times: pd.DataFrame) -> dict[int, tuple[int, int]]:
-    """The first start and the last end on each GPU.
-
-    Args:
-        times: Activities or samples: gpu, start_ns and end_ns.
-    """
+    """The first start and the last end of activities or samples on each GPU."""
     gpu, start, end = (times[name].to_numpy() for name in ("gpu", "start_ns", "end_ns"))
     rows = {int(number): gpu == number for number in pd.unique(gpu)}
     return {number: (int(start[mine].min()), int(end[mine].max())) for number, mine in rows.items()}
@@ -170,9 +165,7 @@ def _capture_row(
 ) -> dict[str, object]:
     """The figures of one GPU over the whole capture."""
     kernels = pick_rows(activities, activities["kind"].isin(KERNEL_KINDS).to_numpy())
-    _, busy_start, busy_end = union(
-        np.zeros(len(activities), np.int64), activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
-    )
+    busy = open_times(activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy())
     window = Windows(*(np.array([value], dtype=np.int64) for value in (0, gpu, *span)))
     tensor = _tensor_columns(window, 1, functions, False, (np.full(1, np.nan), np.full(1, np.nan)))
     length, used = span[1] - span[0], len(activities) > 0
@@ -184,7 +177,7 @@ def _capture_row(
         "kernel_ns": int((kernels["end_ns"] - kernels["start_ns"]).sum()),
         "host_ns": length if length or not duration_ns > 0 else duration_ns,
         "gpu_window_ns": length if used else np.nan,
-        "busy_ns": float((busy_end - busy_start).sum()) if used else np.nan,
+        "busy_ns": float(busy.known_ns) if used else np.nan,
         **{name: column[0] for name, column in tensor.items()},
     }
 

@@ -7,12 +7,10 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.intervals import OpenIntervals, StepFunction, union
-from tcprof.analysis.picking import pick_rows
+from tcprof.analysis.intervals import OpenIntervals, StepFunction, open_times
 from tcprof.analysis.ranges.projection import launches_of
-from tcprof.analysis.replay.scaler import find_scaler_waits
 from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER_DOMAIN
-from tcprof.arrays import Ints
+from tcprof.arrays import Bools, Ints, pick_rows
 from tcprof.frames import DEVICE_TO_HOST, HOST_TO_DEVICE, KERNEL_KINDS, OPS_DOMAIN, PAGEABLE, PINNED
 
 LONG_NS = 200_000  # between two calls: more than the 5 to 40 µs that a launch takes with its share of Python
@@ -29,29 +27,24 @@ OF_QUEUE = (*KERNEL_KINDS, "memset", "memcpy")
 _OF_STREAM = "cu(?:da)?(?:Stream|Event)Synchronize"  # of the device programs ask by themselves
 _SOON_NS = 20_000  # from a copy's call to that which waits for it: PyTorch makes both, one after the other
 LAUNCHES, WAITS, WORK, GPU_SIDE = "launches", "waits", "work", "on the GPU"
+UNSCALE, UPDATE, _FUSED = "non_finite_check_and_unscale", "amp_update_scale", "FusedOptimizer"
 Pair = tuple[Ints, Ints]
 
 
 @dataclass(frozen=True)
 class Host:
-    """The CPU of a mean step.
+    """The CPU of a mean step."""
 
-    Attributes:
-        cpu_ns: Time in which it does not wait for the GPU; NaN where no calls were recorded, or of several processes.
-        wait_ns: Time in which it does.
-        waits: The same by what is called, how often in a step, and in which range; empty for none.
-        idle_ns: Time in which the GPU idles, by why: the CPU launches, it has just waited, it works long in a range
-            that launches nothing, or the launch was there before.
-        work: Of idle time while the CPU works long between launches, by the range that is open then; empty for none.
-        launching: Those of these ranges that launch kernels, too.
-    """
-
+    # Time in which it does not wait for the GPU; NaN where no calls were recorded, or of several processes
     cpu_ns: float
-    wait_ns: float
-    waits: pd.DataFrame
+    wait_ns: float  # time in which it does
+    waits: pd.DataFrame  # the same by what is called, how often in a step, and in which range; empty for none
+    # Time in which the GPU idles, by why: the CPU launches, it has just waited, it works long in a range that
+    # launches nothing, or the launch was there before
     idle_ns: Mapping[str, float]
+    # Of idle time while the CPU works long between launches, by the range that is open then; empty for none
     work: "pd.Series[float]"
-    launching: frozenset[str]
+    launching: frozenset[str]  # those of these ranges that launch kernels, too
 
     @property
     def is_blocking(self) -> bool:
@@ -65,11 +58,7 @@ class Host:
 
 
 def find_host(analysis: Analysis, activities: pd.DataFrame, inside: StepFunction, on_cpu: Pair, count: int) -> Host:
-    """What the CPU does in a mean step.
-
-    Args:
-        inside: 1 in the steps' windows on the GPU.
-    """
+    """What the CPU does in a mean step; ``inside`` is 1 in the steps' windows on the GPU."""
     launch = launches_of(analysis.api_calls, activities)
     waits = list_waits(analysis, activities, launch)
     own = analysis.api_calls["process"].isin(activities["process"].unique()).to_numpy()
@@ -78,12 +67,13 @@ def find_host(analysis: Analysis, activities: pd.DataFrame, inside: StepFunction
     end = launches["returned_ns"].fillna(launches["start_ns"] + CALL_NS).to_numpy(np.int64)
     launching = _find_launching(analysis, activities)
     idle, work = _explain_idle(analysis, activities, launch, (start, end), waits, inside, launching)
-    on_cpu_ns, wait_ns = _measure(on_cpu, waits)
+    steps, waited = open_times(*on_cpu), open_times(waits["start_ns"].to_numpy(), waits["end_ns"].to_numpy())
+    wait_ns = float(steps.integral(waited.start, waited.end).sum())
     several = launches["process"].nunique() != 1
     return Host(
-        cpu_ns=float("nan") if several else (on_cpu_ns - wait_ns) / count,
+        cpu_ns=float("nan") if several else (steps.known_ns - wait_ns) / count,
         wait_ns=wait_ns / count,
-        waits=_sum_waits(analysis, waits, on_cpu, int(activities["process"].iloc[0]), count),
+        waits=_sum_waits(analysis, waits, steps, int(activities["process"].iloc[0]), count),
         idle_ns={name: value / count for name, value in idle.items()},
         work=work / count,
         launching=launching,
@@ -166,16 +156,9 @@ def _list_blocking(analysis: Analysis, activities: pd.DataFrame, launch: Ints) -
     return pd.DataFrame({"name": LAUNCH_THAT_BLOCKS, **times}).astype({"name": object})
 
 
-def _measure(on_cpu: Pair, waits: pd.DataFrame) -> tuple[float, float]:
-    """Length of the steps on the CPU, and of the waits in them."""
-    inside = _inside(on_cpu)
-    _, start, end = union(np.zeros(len(waits), np.int64), waits["start_ns"].to_numpy(), waits["end_ns"].to_numpy())
-    return float((inside.end - inside.start).sum()), float(inside.integral(start, end).sum())
-
-
-def _sum_waits(analysis: Analysis, waits: pd.DataFrame, on_cpu: Pair, process: int, count: int) -> pd.DataFrame:
+def _sum_waits(analysis: Analysis, waits: pd.DataFrame, steps: StepFunction, process: int, count: int) -> pd.DataFrame:
     """Time and number of waits in a step, by what is called, with the range that is mostly open then."""
-    time = _inside(on_cpu).integral(waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64))
+    time = steps.integral(waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64))
     inside = waits.assign(time_ns=time)[time > 0]
     found = inside.groupby("name")["time_ns"].agg(["sum", "size"]) / count
     start = inside["start_ns"].to_numpy(np.int64)
@@ -183,12 +166,6 @@ def _sum_waits(analysis: Analysis, waits: pd.DataFrame, on_cpu: Pair, process: i
     places = inside.assign(range=names).groupby(["name", "range"])["time_ns"].sum().sort_values()
     found["range"] = places.reset_index("range").groupby(level=0)["range"].last()
     return found.rename(columns={"sum": "time_ns", "size": "count"}).sort_values("time_ns", ascending=False)
-
-
-def _inside(windows: Pair) -> StepFunction:
-    """1 in windows."""
-    _, start, end = union(np.zeros_like(windows[0]), *windows)
-    return StepFunction(start, end, np.ones(len(start)))
 
 
 def _explain_idle(
@@ -202,8 +179,8 @@ def _explain_idle(
 ) -> tuple[dict[str, float], "pd.Series[float]"]:
     """The GPU's idle time in the steps, by what the CPU did until it launched what came next."""
     begins, ends = (activities[name].to_numpy() for name in ("start_ns", "end_ns"))
-    _, first, last = union(np.zeros_like(begins), begins, ends)
-    idle_from, idle_to = last[:-1], first[1:]
+    busy = open_times(begins, ends)
+    idle_from, idle_to = busy.end[:-1], busy.start[1:]
     order = np.argsort(begins, kind="stable")
     following = order[np.searchsorted(begins[order], idle_to)]
     row = launch[following]
@@ -269,3 +246,31 @@ def open_ranges(analysis: Analysis, process: Ints, time: Ints) -> list[str]:
     found = OpenIntervals(*(column[order] for column in columns)).at(process, time)
     code, names = ranges["name"].cat.codes.to_numpy()[order], ranges["name"].cat.categories.to_numpy(dtype=object)
     return list(np.append(names, "")[np.append(code, -1)[found]])  # -1, for none, is the last of both
+
+
+def find_scaler_waits(analysis: Analysis, activities: pd.DataFrame, launch: Ints, waits: pd.DataFrame) -> Bools:
+    """Which waits are the scaler's: between its two kernels, but not before an optimizer that looks on the GPU itself.
+
+    ``launch`` is the row of each activity's launch, -1 for none; the waits are in order of start.
+    """
+    is_kernel = (launch >= 0) & activities["kind"].isin(KERNEL_KINDS).to_numpy()
+    names = activities["name"].array[is_kernel].remove_unused_categories()
+    marks = {mark: np.array([mark in str(name) for name in names.categories]) for mark in (UNSCALE, UPDATE, _FUSED)}
+    if not len(waits) or not len(names) or not marks[UNSCALE].any():
+        return np.zeros(len(waits), dtype=bool)
+    launched = analysis.api_calls["start_ns"].to_numpy()[launch[is_kernel]]
+    order = np.argsort(launched, kind="stable")
+    codes = names.codes[order]
+    following = np.searchsorted(launched[order], waits["start_ns"].to_numpy(np.int64))
+    last = {mark: _last_of(marks[mark][codes], following) for mark in (UNSCALE, UPDATE)}
+    is_last = np.append(following[1:] != following[:-1], True)  # of the waits between two launches
+    is_fused = np.append(marks[_FUSED][codes], False)[following]
+    found: Bools = is_last & (last[UNSCALE] > last[UPDATE]) & ~is_fused
+    return found
+
+
+def _last_of(is_meant: Bools, before: Ints) -> Ints:
+    """The last place that is meant before each of others; -1 for none."""
+    places = np.flatnonzero(is_meant)
+    found: Ints = np.append(places, -1)[np.searchsorted(places, before) - 1]
+    return found

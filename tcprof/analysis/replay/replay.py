@@ -11,58 +11,43 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.intervals import union
-from tcprof.analysis.picking import rows_of_gpu
+from tcprof.analysis.intervals import open_times
 from tcprof.analysis.ranges.projection import launches_of
 from tcprof.analysis.replay.host import LAUNCH_THAT_BLOCKS, OF_QUEUE, Pair, list_waits
-from tcprof.arrays import Bools, Floats, Ints
+from tcprof.arrays import Bools, Floats, Ints, rows_of_gpu
+from tcprof.untrusted import one_line
 
 _MOST = 20_000  # activities that are played: as many steps as fit
 _QUEUED_NS = 2_000  # an activity launched so long before the one before it ended was waiting in the queue
 _GAP_NS = 1_500.0  # between queued kernels: mean of transformer_bf16, where launches that block leave none to measure
 _PAST = -1e18
 _MISPLAYED = 0.03  # of a step: steps played again that differ by more are not understood
+_LONG = 2.0  # times the median from one iteration to the next: between them lies something else, such as a test pass
 
 
 @dataclass(frozen=True)
 class Replay:
-    """The activities of a GPU in the order in which they started, and the waits of the CPU that launched them.
+    """The activities of a GPU in the order in which they started, and the waits of the CPU that launched them."""
 
-    Attributes:
-        launched_ns: How long the CPU was at work, waits left out, when it launched each.
-        after_ns: What lay between each and what was before it: the end of the one before on the GPU where it was
-            queued, else the call that launched it.
-        queued: Whether it was queued.
-        duration_ns: What it added to the GPU's busy time.
-        gap_ns: Mean time between queued activities.
-        latency_ns: Median time from a launch to its start on an idle GPU.
-        waited_ns: How long the CPU was at work when it began to wait.
-        last: Of each wait, the last activity that it waited for; -1 for none.
-        returned_ns: From the end of that activity to that of the wait.
-        steps: First activity of each step, and of the one that follows at once.
-        recorded_ns: Mean length of these steps as they were recorded.
-    """
-
-    launched_ns: Floats
+    launched_ns: Floats  # how long the CPU was at work, waits left out, when it launched each
+    # What lay between each and what was before it: the end of the one before on the GPU where it was queued, else the
+    # call that launched it
     after_ns: Floats
-    queued: Bools
-    duration_ns: Floats
-    gap_ns: float
-    latency_ns: float
-    waited_ns: Floats
-    last: Ints
-    returned_ns: Floats
-    steps: Pair
-    recorded_ns: float
+    queued: Bools  # whether it was queued
+    duration_ns: Floats  # what it added to the GPU's busy time
+    gap_ns: float  # mean time between queued activities
+    latency_ns: float  # median time from a launch to its start on an idle GPU
+    waited_ns: Floats  # how long the CPU was at work when it began to wait
+    last: Ints  # of each wait, the last activity that it waited for; -1 for none
+    returned_ns: Floats  # from the end of that activity to that of the wait
+    steps: Pair  # first activity of each step, and of the one that follows at once
+    recorded_ns: float  # mean length of these steps as they were recorded
     _played: dict[tuple[float, bool, float], float] = field(default_factory=dict, init=False)  # rules ask for the same
 
     def length_ns(self, cpu: float = 1.0, waits: bool = True, gpu: float = 1.0) -> float:
         """Mean length of a step, from its start to the next one's.
 
-        Args:
-            cpu: How many times as long as recorded the CPU takes.
-            waits: Whether it waits for the GPU.
-            gpu: How many times as long as recorded the activities take.
+        If the CPU takes ``cpu`` times as long as recorded, and activities ``gpu`` times; with waits for the GPU or not.
         """
         if (cpu, waits, gpu) not in self._played:
             start = np.array(self._play(cpu, waits, gpu))
@@ -124,9 +109,8 @@ def _make(activities: pd.DataFrame, launched: Ints, waits: pd.DataFrame, steps: 
     before = np.append(start[0], reach[:-1])
     queued = launched <= before - _QUEUED_NS
     after = np.maximum(0, start - np.where(queued, before, np.maximum(launched, before))).astype(np.float64)
-    _, began, ended = union(
-        np.zeros(len(waits), np.int64), waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64)
-    )
+    waited = open_times(waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64))
+    began, ended = waited.start, waited.end
     last = np.searchsorted(reach, ended, side="right") - 1
     done = np.where(last >= 0, reach[np.maximum(last, 0)], 0)
     on_idle = ~queued & (launched > before)
@@ -153,3 +137,36 @@ def _without(began: Ints, ended: Ints, time: Ints) -> Floats:
     still = np.where(place > 0, np.maximum(0, np.append(ended, 0)[place - 1] - time), 0)
     found: Floats = (time - total[place] + still).astype(np.float64)
     return found
+
+
+def find_windows(analysis: Analysis, gpu: int) -> tuple[str, int, Pair, Pair] | None:
+    """Name and number of the iterations without warm-up, and from when to when they are on the GPU and on the CPU."""
+    rows = analysis.iterations[(analysis.iterations["gpu"] == gpu) & ~analysis.iterations["warm_up"]]
+    columns = ["gpu", "range", "gpu_start_ns", "gpu_end_ns", "host_start_ns", "host_end_ns"]
+    found = rows.merge(analysis.instances[columns], on=["gpu", "range"]).sort_values("number")
+    found = found[found["gpu_window_ns"] > 0]
+    if found.empty:
+        return None
+    number = found["number"].to_numpy()
+    windows = [
+        _reach_to_next(number, *(found[f"{side}_{name}_ns"].to_numpy(np.float64) for name in ("start", "end")))
+        for side in ("gpu", "host")
+    ]
+    return one_line(str(found["path"].iloc[0]), 60), len(found), windows[0], windows[1]
+
+
+def measure_length(analysis: Analysis, gpu: int) -> float:
+    """The mean time in ns from one step's start to the next one's; NaN where nothing iterates."""
+    found = find_windows(analysis, gpu)
+    if found is None:
+        return float("nan")
+    _, count, windows, _ = found
+    return open_times(*windows).known_ns / count
+
+
+def _reach_to_next(number: Ints, start: Floats, end: Floats) -> tuple[Ints, Ints]:
+    """Intervals that end where the next one starts, if that is the next iteration, and starts soon."""
+    following = np.append(start[1:], np.nan)
+    period = np.where(np.append(np.diff(number), 0) == 1, following - start, np.nan)
+    is_near = (period > 0) & (period <= _LONG * np.nanmedian(np.append(period, end[-1] - start[-1])))
+    return start.astype(np.int64), np.where(is_near, following, np.maximum(start, end)).astype(np.int64)

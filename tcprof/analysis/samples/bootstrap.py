@@ -17,16 +17,8 @@ def bootstrap_interval(group: Ints, part: Floats, whole: Floats, groups: int) ->
 
     Instances are drawn with replacement 1000 times (Efron and Tibshirani, An Introduction to the Bootstrap, chapter
     13: percentile interval). Of more than 200 instances, runs of neighbours are drawn together: they are not
-    independent, and drawing them one by one would give intervals that are too narrow.
-
-    Args:
-        group: Group of each instance.
-        part: Numerator of each instance.
-        whole: Denominator of each instance; instances without any are left out.
-        groups: Number of groups.
-
-    Returns:
-        Lower and upper end for each group; NaN for fewer than 5 instances.
+    independent, and drawing them one by one would give intervals that are too narrow. Instances of no whole are left
+    out; fewer than 5 have no interval, but NaN.
     """
     low, high = np.full(groups, np.nan), np.full(groups, np.nan)
     order = np.argsort(group, kind="stable")

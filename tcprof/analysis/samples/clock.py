@@ -6,18 +6,17 @@ in pieces, by samples around the longest pauses of each. A line through the piec
 drift apart; what departs from the line is an error that nothing corrects.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.intervals import StepFunction, run_starts, union
-from tcprof.analysis.picking import pick_rows
+from tcprof.analysis.intervals import StepFunction, open_times, run_starts
 from tcprof.analysis.samples.borders import LEAST_OFFSET_NS
 from tcprof.analysis.samples.copies import find_own_moves
 from tcprof.analysis.samples.offsets import ENGINE_LEAD_NS, LOWEST_CORRELATION, OFFSETS, compare, measure_offset
 from tcprof.analysis.samples.sampling import samples_by_gpu
-from tcprof.arrays import Bools, Floats, Ints
+from tcprof.arrays import Bools, Floats, Ints, pick_rows
 from tcprof.frames import CLOCKS, KERNEL_KINDS
 
 MOVED_ERROR_NS = 500.0  # how well samples that were moved lie then
@@ -32,15 +31,7 @@ DEGREES = 4.0  # of Student's t: single pieces may be far off
 
 
 def check_clocks(activities: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """The offset between samples and trace on each GPU.
-
-    Args:
-        activities: See ``tcprof.frames.ACTIVITIES``.
-        samples: See ``tcprof.frames.SAMPLES``.
-
-    Returns:
-        See ``tcprof.frames.CLOCKS``; a GPU has a row if it has both samples of GR Active and kernels.
-    """
+    """The offset between samples and trace on each GPU that has both samples of GR Active and kernels."""
     is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()
     rows = []
     for gpu, sampled in samples_by_gpu(samples).items():
@@ -88,19 +79,12 @@ def _pieces(time: Ints, whole: tuple[int, int]) -> Ints:
 
 @dataclass(frozen=True)
 class _Line:
-    """An offset that changes evenly.
+    """An offset that changes evenly."""
 
-    Attributes:
-        middle: The time at which it is ``offset``.
-        offset: In ns.
-        slope: In ns for each ns.
-        uneven_ns: By how much pieces depart from it, beyond their errors.
-    """
-
-    middle: float = 0.0
-    offset: float = 0.0
-    slope: float = 0.0
-    uneven_ns: float = 0.0
+    middle: float = 0.0  # the time at which it is ``offset``
+    offset: float = 0.0  # in ns
+    slope: float = 0.0  # in ns for each ns
+    uneven_ns: float = 0.0  # by how much pieces depart from it, beyond their errors
 
     def at(self, time: Ints | Floats) -> Floats:
         """The offset at some times."""
@@ -108,13 +92,7 @@ class _Line:
 
 
 def _measure(busy: StepFunction, samples: pd.DataFrame, whole: tuple[int, int]) -> dict[str, float]:
-    """A row of ``CLOCKS``, without the GPU.
-
-    Args:
-        busy: When kernels run.
-        samples: Those to compare.
-        whole: The first and the last moment that was sampled.
-    """
+    """A row of ``CLOCKS``, without the GPU."""
     line, found = _find_drift(busy, samples), compare(busy, samples)
     if line.slope or line.uneven_ns:
         straight = compare(busy, _move(samples, np.round(line.at(samples["start_ns"].to_numpy())).astype(np.int64)))
@@ -166,12 +144,7 @@ def _fit_line(time: Floats, offset: Floats, error: Floats) -> _Line:
 
 
 def align_samples(samples: pd.DataFrame, clocks: pd.DataFrame) -> pd.DataFrame:
-    """The samples at the time that they show, where they are stamped measurably later or earlier.
-
-    Args:
-        samples: See ``tcprof.frames.SAMPLES``.
-        clocks: See ``check_clocks``.
-    """
+    """The samples at the time that they show, where they are stamped measurably later or earlier."""
     moved = moved_clocks(clocks)
     if moved.empty:
         return samples
@@ -191,11 +164,7 @@ def moved_clocks(clocks: pd.DataFrame) -> pd.DataFrame:
 
 
 def offset_errors(clocks: pd.DataFrame) -> dict[int, float]:
-    """How far the samples of each GPU may still be off, in ns, where that was measured.
-
-    Args:
-        clocks: See ``check_clocks``.
-    """
+    """How far the samples of each GPU may still be off, in ns, where that was measured."""
     known = clocks[clocks["error_ns"].notna()]
     return dict(zip(known["gpu"].tolist(), known["error_ns"].tolist(), strict=True))
 
@@ -207,8 +176,8 @@ def _move(samples: pd.DataFrame, late: int | Ints) -> pd.DataFrame:
 def _busy(kernels: pd.DataFrame) -> StepFunction:
     """1 while a kernel runs, or is about to follow the one before."""
     start, end = kernels["start_ns"].to_numpy(), kernels["end_ns"].to_numpy()
-    _, begin, finish = union(np.zeros(len(kernels), dtype=np.int64), start, np.maximum(end, start + 1) + BRIDGED_NS)
-    return StepFunction(begin, finish - BRIDGED_NS, np.ones(len(begin)))
+    bridged = open_times(start, np.maximum(end, start + 1) + BRIDGED_NS)
+    return replace(bridged, end=bridged.end - BRIDGED_NS)
 
 
 def _shows_moves(activities: pd.DataFrame, samples: pd.DataFrame) -> Bools:

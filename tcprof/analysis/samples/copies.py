@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.intervals import StepFunction, open_times
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import DEVICE_TO_DEVICE, DEVICE_TO_HOST, HOST_TO_DEVICE
 
@@ -23,45 +23,25 @@ _OWN = {"dram_read_bytes": 1.02, "dram_write_bytes": 2 * 1.15, "l2_bytes": 2.5, 
 
 @dataclass(frozen=True)
 class Moved:
-    """What copies and memsets add to the samples of a counter.
+    """What copies and memsets add to the samples of a counter."""
 
-    Attributes:
-        value: The middle of what they are known to add to each sample.
-        shift: By how much all samples may be off together: half of the range.
-        own_ns: How long in each sample the GPU copied or set its own memory, at any rate up to the memory's.
-        own_most: What that adds at most, by its size; infinite where a size was not recorded.
-    """
-
-    value: Floats
-    shift: Floats
-    own_ns: Floats
-    own_most: Floats
+    value: Floats  # the middle of what they are known to add to each sample
+    shift: Floats  # by how much all samples may be off together: half of the range
+    own_ns: Floats  # how long in each sample the GPU copied or set its own memory, at any rate up to the memory's
+    own_most: Floats  # what that adds at most, by its size; infinite where a size was not recorded
 
 
 @dataclass(frozen=True)
 class Copies:
-    """The copies and memsets of one GPU.
+    """The copies and memsets of one GPU."""
 
-    Attributes:
-        own: When it copied or set its own memory.
-        unsized: When it did so and the size was not recorded.
-        own_rate: Bytes that it copied or set in a ns, where the size was recorded.
-        of_host: Bytes a ns that copies of each direction from and to the host move.
-    """
-
-    own: StepFunction
-    unsized: StepFunction
-    own_rate: StepFunction
-    of_host: dict[str, StepFunction]
+    own: StepFunction  # when it copied or set its own memory
+    unsized: StepFunction  # when it did so and the size was not recorded
+    own_rate: StepFunction  # bytes that it copied or set in a ns, where the size was recorded
+    of_host: dict[str, StepFunction]  # bytes a ns that copies of each direction from and to the host move
 
     def move(self, counter: str, start: Ints, end: Ints) -> Moved:
-        """What they add to a counter.
-
-        Args:
-            counter: A column of ``tcprof.frames.WORK``.
-            start: Starts of the samples.
-            end: Their ends.
-        """
+        """What they add to a counter, a column of ``tcprof.frames.WORK``, in samples from start to end."""
         value, shift, own_ns, own_most = (np.zeros(len(start)) for _ in range(4))
         if counter in _OWN:
             own_ns = self.own.covered(start, end)
@@ -76,11 +56,7 @@ class Copies:
 
 
 def find_own_moves(activities: pd.DataFrame) -> StepFunction:
-    """When a GPU copied or set its own memory: the copy engines do so, or kernels that are not traced.
-
-    Args:
-        activities: See ``tcprof.frames.ACTIVITIES``; of one GPU.
-    """
+    """When one GPU copied or set its own memory: the copy engines do so, or kernels that are not traced."""
     return _when(activities, _are_own(activities))
 
 
@@ -91,16 +67,11 @@ def _are_own(activities: pd.DataFrame) -> Bools:
 def _when(activities: pd.DataFrame, those: Bools) -> StepFunction:
     """When at least one of those ran."""
     start, end = (activities[name].to_numpy()[those] for name in ("start_ns", "end_ns"))
-    _, start, end = union(np.zeros(len(start), dtype=np.int64), start, end)
-    return StepFunction(start, end, np.ones(len(start)))
+    return open_times(start, end)
 
 
 def find_copies(activities: pd.DataFrame) -> Copies:
-    """Those among the activities of one GPU; copies from and to the host without a size count as nothing.
-
-    Args:
-        activities: See ``tcprof.frames.ACTIVITIES``.
-    """
+    """Those among the activities of one GPU; copies from and to the host without a size count as nothing."""
     is_sized, is_own = activities["moved_bytes"].notna().to_numpy(), _are_own(activities)
     is_copy = (activities["kind"] == "memcpy").to_numpy() & is_sized
     rates = {way: _rate(activities, is_copy & (activities["name"] == way).to_numpy()) for way in _COUNTED}

@@ -17,12 +17,7 @@ OFFSETS = np.arange(-120, 121) * 1000  # ns; a period at 10 kHz and more
 
 
 def measure_offset(busy: StepFunction, samples: pd.DataFrame) -> tuple[float, float] | None:
-    """The offset of a few samples, and its standard error; None where it cannot be measured.
-
-    Args:
-        busy: When kernels run.
-        samples: See ``tcprof.frames.SAMPLES``.
-    """
+    """The offset of a few samples, and its standard error; None where it cannot be measured."""
     shares = _shares(busy, samples) if len(samples) >= FEWEST_IN_PIECE else None
     if shares is None or np.std(shares[len(OFFSETS) // 2]) < SMALLEST_DEVIATION:
         return None
@@ -57,14 +52,7 @@ def _shares(busy: StepFunction, samples: pd.DataFrame) -> Floats | None:
 
 
 def compare(busy: StepFunction, samples: pd.DataFrame) -> dict[str, float]:
-    """Offset and correlation at the offset that correlates best.
-
-    Unknown where the GPU was idle, or busy, nearly all the time.
-
-    Args:
-        busy: When kernels run.
-        samples: See ``tcprof.frames.SAMPLES``.
-    """
+    """Offset and correlation where it correlates best; unknown where the GPU was idle, or busy, nearly all the time."""
     unknown = {"offset_ns": np.nan, "correlation": np.nan}
     shares = _shares(busy, samples) if len(samples) >= FEWEST_SAMPLES else None
     if shares is None:

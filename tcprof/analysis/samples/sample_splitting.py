@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import StepFunction, distinct, run_starts, search
-from tcprof.analysis.parallel import mapping_of
-from tcprof.arrays import Floats, Ints
+from tcprof.arrays import Floats, Ints, mapping_of
 
 FIXED_POINT = 2.0**40
 LEAST_RATE = 1e-7  # of full activity, for every launch: what a sample counted must be of one of them

@@ -22,8 +22,7 @@ from tcprof.analysis.samples.sample_splitting import (
     launch_errors,
     split_samples,
 )
-from tcprof.arrays import Floats, Ints
-from tcprof.memory import return_freed_memory
+from tcprof.arrays import Floats, Ints, return_freed_memory
 
 NORMAL_95 = 1.959963984540054  # half of a 95 % interval, in standard errors
 MINIMUM_COVERAGE = 0.5
@@ -35,58 +34,34 @@ ONE_MEANS, ONE_SHIFTS = 0.25, 0.42  # what a reading of 1 % stands for, and by h
 
 @dataclass(frozen=True)
 class Windows:
-    """Disjoint intervals of time, each on one GPU and in one group.
+    """Disjoint intervals of time, each on one GPU and in one group."""
 
-    Attributes:
-        group: Number of the group, ascending.
-        gpu: The GPU; all windows of a group are on the same one.
-        start: Starts in ns, ascending within a group.
-        end: Ends in ns.
-    """
-
-    group: Ints
-    gpu: Ints
-    start: Ints
-    end: Ints
+    group: Ints  # number of the group, ascending
+    gpu: Ints  # the GPU; all windows of a group are on the same one
+    start: Ints  # starts in ns, ascending within a group
+    end: Ints  # ends in ns
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """What the tensor pipes of one GPU did, as functions of time.
+    """What the tensor pipes of one GPU did, as functions of time."""
 
-    Attributes:
-        recorded: Tensor Active (%), sample by sample.
-        active: The same, with what a sample holds shared among its launches.
-        cycles: Tensor cycles per ns, likewise.
-        split: How samples were shared.
-        errors: How far that may be off; None where it was let go of.
-    """
-
-    recorded: StepFunction
-    active: SharedMetric
-    cycles: SharedMetric
-    split: SplitSamples
-    errors: LaunchErrors | None
+    recorded: StepFunction  # Tensor Active (%), sample by sample
+    active: SharedMetric  # the same, with what a sample holds shared among its launches
+    cycles: SharedMetric  # Tensor cycles per ns, likewise
+    split: SplitSamples  # how samples were shared
+    errors: LaunchErrors | None  # how far that may be off; None where it was let go of
 
 
 def samples_by_gpu(samples: pd.DataFrame) -> dict[int, pd.DataFrame]:
-    """The samples of each GPU, as parts of the same memory.
-
-    Args:
-        samples: See ``tcprof.frames.SAMPLES``.
-    """
+    """The samples of each GPU, as parts of the same memory."""
     gpu = samples["gpu"].to_numpy()
     first = run_starts(gpu)
     return {int(gpu[low]): samples.iloc[low:high] for low, high in pairwise([*first.tolist(), len(gpu)])}
 
 
 def tensor_functions(samples: pd.DataFrame, launches: Mapping[int, Rates] | None = None) -> dict[int, Tensor]:
-    """Of each GPU, Tensor Active and tensor cycles as functions of time.
-
-    Args:
-        samples: See ``tcprof.frames.SAMPLES``.
-        launches: What to share the samples of each GPU among, see ``tcprof.analysis.kernels.launch_rates``.
-    """
+    """Of each GPU, Tensor Active and tensor cycles as functions of time, shared among launches with known rates."""
     functions = {}
     for gpu, sampled in samples_by_gpu(samples).items():
         known = sampled["tensor_active_pct"].notna().to_numpy()
@@ -104,6 +79,7 @@ def tensor_functions(samples: pd.DataFrame, launches: Mapping[int, Rates] | None
             split,
             launch_errors(of_launches),
         )
+    return_freed_memory()
     return functions
 
 
@@ -143,11 +119,6 @@ def read_rounded(percent: Floats) -> tuple[Floats, Floats, Floats]:
 def measure(windows: Windows, groups: int, functions: Mapping[int, Tensor]) -> pd.DataFrame:
     """Integrals over each group's windows.
 
-    Args:
-        windows: The windows.
-        groups: Number of groups; the result has one row for each.
-        functions: See ``tensor_functions``.
-
     Returns:
         window_ns, covered_ns, active_ns (the integral of Tensor Active, as a share, over time) and tensor_cycles (NaN
         where not recorded).
@@ -176,14 +147,8 @@ def _integrals_until(of_gpu: Tensor, times: Ints) -> tuple[Floats, ...]:
 def measure_errors(windows: Windows, groups: int, functions: Mapping[int, Tensor], rounded: bool) -> pd.DataFrame:
     """How far the integral of Tensor Active over each group's windows may be off.
 
-    Args:
-        windows: The windows.
-        groups: Number of groups; the result has one row for each.
-        functions: See ``tensor_functions``.
-        rounded: Whether samples are whole percentages.
-
     Returns:
-        below_ns and above_ns (by how much it could be lower or higher, since samples are rounded), and border_ns
+        below_ns and above_ns (by how much it could be lower or higher, if samples are rounded), and border_ns
         (standard error from samples that a border cuts).
     """
     sums = {name: np.zeros(groups) for name in ("below_ns", "above_ns", "common_ns", "single_ns2")}
@@ -206,15 +171,9 @@ def measure_errors(windows: Windows, groups: int, functions: Mapping[int, Tensor
 
 
 def measure_distribution(windows: Windows, groups: int, functions: Mapping[int, Tensor]) -> pd.DataFrame:
-    """Peak and 95th percentile of Tensor Active over each group's windows.
+    """Peak and 95th percentile of Tensor Active over each group's windows, the latter weighted by overlap.
 
-    The peak is the largest sample that lies at least half inside the windows: where none does, there is no peak. The
-    percentile is weighted by overlap.
-
-    Args:
-        windows: The windows.
-        groups: Number of groups; the result has one row for each.
-        functions: See ``tensor_functions``.
+    The peak is the largest sample that lies at least half inside the windows: where none does, there is no peak.
     """
     peak, percentile = np.full(groups, np.nan), np.full(groups, np.nan)
     for gpu, of_gpu in functions.items():

@@ -13,28 +13,20 @@ from tcprof.frames import KERNEL_KINDS
 
 @dataclass(frozen=True)
 class Exposure:
-    """The exposed time of all activities of a recording.
+    """The exposed time of all activities of a recording."""
 
-    Attributes:
-        exposed_ns: For each, the time in all steps in which no other kernel runs on the GPU, or for a copy nothing else
-            at all. Communication that waits for other GPUs is no work: what runs beside it is exposed in part.
-        alone_ns: The same where communication counts as work, since it holds SMs while it waits, too.
-        certain: The share of the other kernels' time in which no communication runs either.
-    """
-
+    # For each, the time in all steps in which no other kernel runs on the GPU, or for a copy nothing else at all.
+    # Communication that waits for other GPUs is no work: what runs beside it is exposed in part.
     exposed_ns: Floats
-    alone_ns: Floats
-    certain: float
+    alone_ns: Floats  # the same where communication counts as work, since it holds SMs while it waits, too
+    certain: float  # the share of the other kernels' time in which no communication runs either
 
 
 def find_exposure(activities: pd.DataFrame, gpu: int, inside: StepFunction) -> Exposure:
-    """The exposed time on one GPU; 0 on others.
+    """The exposed time on one GPU, of activities of all; 0 on others.
 
     NCCL's kernels send and wait for the slowest GPU alike. The one that communicates least waits least, so that what
     another one's last beyond is taken for waiting.
-
-    Args:
-        activities: See ``tcprof.frames.ACTIVITIES``; of all GPUs.
     """
     rows = np.flatnonzero(activities["gpu"] == gpu)
     start, end = (activities[name].to_numpy(np.int64)[rows] for name in ("start_ns", "end_ns"))

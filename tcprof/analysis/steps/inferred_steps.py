@@ -26,29 +26,16 @@ _MUCH_LONGER = 1.1
 
 @dataclass(frozen=True)
 class OrderedIterations:
-    """Iterations from the kernels' order, in order of GPU and time.
+    """Iterations from the kernels' order, in order of GPU and time."""
 
-    Attributes:
-        ranges: The iterations as ranges on the CPU, see ``tcprof.frames.NVTX_RANGES``.
-        gpu_start: Starts on the GPU in ns.
-        gpu_end: Ends on the GPU in ns.
-        activity: Rows of the activities that belong to one.
-        iteration: The iteration that each of these belongs to.
-    """
-
-    ranges: pd.DataFrame
-    gpu_start: Ints
-    gpu_end: Ints
-    activity: Ints
-    iteration: Ints
+    ranges: pd.DataFrame  # the iterations as ranges on the CPU, see ``tcprof.frames.NVTX_RANGES``
+    gpu_start: Ints  # starts on the GPU in ns
+    gpu_end: Ints  # ends on the GPU in ns
+    activity: Ints  # rows of the activities that belong to one
+    iteration: Ints  # the iteration that each of these belongs to
 
     def set_windows(self, instances: pd.DataFrame, ranges: int) -> pd.DataFrame:
-        """Instances in which those of the iterations have these windows on the GPU.
-
-        Args:
-            instances: See ``tcprof.analysis.ranges.instances.list_instances``.
-            ranges: How many ranges come before the iterations.
-        """
+        """Instances, of which those after so many ranges are the iterations and have these windows on the GPU."""
         rows = np.flatnonzero(instances["range"] >= ranges)
         number = instances["range"].to_numpy()[rows] - ranges
         start, end = (instances[name].to_numpy(copy=True) for name in ("gpu_start_ns", "gpu_end_ns"))
@@ -57,14 +44,9 @@ class OrderedIterations:
 
 
 def find_ordered_iterations(launches: pd.DataFrame, activities: pd.DataFrame) -> OrderedIterations | None:
-    """The iterations from the kernels' order on each GPU, of the process with most kernel time there.
+    """The iterations from the kernels' order on each GPU, of the process with most kernel time there; None for none.
 
-    Args:
-        launches: See ``tcprof.frames.API_CALLS``.
-        activities: See ``tcprof.frames.ACTIVITIES``, with launch geometry.
-
-    Returns:
-        None where nothing repeats.
+    The activities have their launch geometry.
     """
     launch = launches_of(launches, activities)
     launched = np.append(launches["start_ns"].to_numpy(), 0)[launch]
@@ -132,11 +114,7 @@ def _of_one_gpu(activities: pd.DataFrame, time: Ints, thread: Ints) -> OrderedIt
 
 
 def _find(kernels: pd.DataFrame, weight: Floats, starting: Bools) -> tuple[Ints, Ints]:
-    """First and past-the-last kernel of each iteration.
-
-    By names and launch geometries, and by names alone, since a last smaller batch has other geometries: whichever
-    explains more, unless the other one's iterations are longer.
-    """
+    """First and past-the-last kernel of each iteration."""
     names = kernels["name"].cat.codes.to_numpy(np.int64)
     geometry = kernels["launch_geometry"].cat.codes.to_numpy(np.int64)
     classes = pd.factorize(names << 32 | geometry & 0xFFFFFFFF)[0].astype(np.int64)

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.intervals import open_times, union
 from tcprof.analysis.ranges.paths import OTHERS, SEPARATOR
 from tcprof.analysis.ranges.projection import Attribution, Hierarchy
 from tcprof.analysis.samples.sampling import NORMAL_95
@@ -28,22 +28,17 @@ _LIBRARY = re.compile(
     re.IGNORECASE,
 )
 NARROWEST_BAND = 0.05  # of the median: iterations are never more alike than this
+ALL = "all"
 
 
 def find_iterations(
     instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame, wanted: str | list[int] | None = None
 ) -> pd.DataFrame:
-    """The instances of the path that iterates.
+    """The instances of the path that iterates; empty where none does.
 
     Args:
-        instances: See ``tcprof.frames.INSTANCES``.
-        paths: See ``tcprof.frames.PATHS``.
-        activities: See ``tcprof.frames.ACTIVITIES``.
         wanted: The path, or its last names: step, or epoch / step; or the paths' rows; None: see
             ``find_iterating_paths``.
-
-    Returns:
-        See ``tcprof.frames.ITERATIONS``; empty where no path iterates.
 
     Raises:
         UsageError: No path has that name.
@@ -73,12 +68,7 @@ def find_iterations(
 def iterations_of_activities(
     hierarchy: Hierarchy, attribution: Attribution, gpu: Ints, iterations: pd.DataFrame
 ) -> Ints:
-    """For each activity the row of the iteration that it belongs to, of several the last; -1 for none.
-
-    Args:
-        attribution: Which activity belongs to which range.
-        iterations: See ``tcprof.frames.ITERATIONS``.
-    """
+    """For each activity the row of the iteration that it belongs to, of several the last; -1 for none."""
     found = np.full(len(gpu), -1, dtype=np.int64)
     for number, of_gpu in iterations.groupby("gpu"):
         inside = np.full(len(hierarchy.ranges), -1, dtype=np.int64)
@@ -104,13 +94,7 @@ def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activitie
     Of the outermost paths with at least 5 instances that hold most of what the GPU does from the first to the last of
     them, it is that with most time on the GPU. Paths of the default domain come first, those of libraries are none, nor
     are unlike names that were folded into one path; nor is one that holds less than half of all that the GPU does,
-    where another one holds more. Namesakes have the same
-    name at the same depth: the steps of epochs that have names of their own.
-
-    Args:
-        instances: See ``tcprof.frames.INSTANCES``.
-        paths: See ``tcprof.frames.PATHS``.
-        activities: See ``tcprof.frames.ACTIVITIES``.
+    where another one holds more. Namesakes have the same name at the same depth: steps of epochs that have names.
     """
     if instances.empty:
         return []
@@ -137,10 +121,8 @@ def _shares(instances: pd.DataFrame, group: Ints, groups: int, activities: pd.Da
     inside, between, total = np.zeros(groups), np.zeros(groups), 0.0
     known = instances["gpu_start_ns"].notna().to_numpy()
     for gpu, work in activities.groupby("gpu"):
-        begin, finish = (work[name].to_numpy() for name in ("start_ns", "end_ns"))
-        _, begin, finish = union(np.zeros_like(begin), begin, finish)
-        busy = StepFunction(begin, finish, np.ones(len(begin)))
-        total += float((finish - begin).sum())
+        busy = open_times(work["start_ns"].to_numpy(), work["end_ns"].to_numpy())
+        total += busy.known_ns
         rows = np.flatnonzero(known & (instances["gpu"] == gpu).to_numpy())
         windows = (instances[name].to_numpy()[rows].astype(np.int64) for name in ("gpu_start_ns", "gpu_end_ns"))
         of_group, start, end = union(group[rows], *windows)
@@ -177,3 +159,46 @@ def _is_warm_up(duration: Floats) -> Bools:
             break
         warm_up[number] = True
     return warm_up
+
+
+def parse_warm_up(given: int | str | None) -> int | None:
+    """How many first iterations are warm-up, 0 for ``all`` to count; None for those that are found to be.
+
+    Raises:
+        UsageError: It is neither a number, as text or not, nor ``all`` nor None.
+    """
+    if given is None:
+        return None
+    if given == ALL:
+        return 0
+    try:
+        number = int(given)
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise UsageError(f"there is no warm-up of {given!r}", f"Give a number of iterations, 0 or more, or {ALL!r}.")
+    return number
+
+
+def choose_warm_up(iterations: pd.DataFrame, given: int | str | None) -> pd.DataFrame:
+    """The iterations, of which so many first ones on each GPU are warm-up; None leaves those that were found."""
+    count = parse_warm_up(given)
+    return iterations if count is None else iterations.assign(warm_up=iterations["number"] < count)
+
+
+def find_left_out(instances: pd.DataFrame, iterations: pd.DataFrame) -> Bools:
+    """Whether each instance is a warm-up iteration or lies in one: its time on the CPU does, whichever its thread.
+
+    Ranges around iterations are none of these, so they stay whole.
+    """
+    found = np.zeros(len(instances), dtype=bool)
+    names = ("gpu", "range", "host_start_ns", "host_end_ns")
+    gpu, place, start, end = (instances[name].to_numpy() for name in names)
+    of_gpu, outer = (iterations[name].to_numpy()[iterations["warm_up"].to_numpy()] for name in ("gpu", "range"))
+    for number in np.unique(of_gpu):
+        rows = np.flatnonzero((gpu == number) & np.isin(place, outer[of_gpu == number]))
+        rows = rows[np.argsort(start[rows], kind="stable")]
+        begun = np.searchsorted(start[rows], start, side="right")
+        reach = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(end[rows]))
+        found |= (gpu == number) & (end <= reach[begun])
+    return found

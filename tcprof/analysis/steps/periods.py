@@ -30,21 +30,13 @@ _LONGEST = 1.5  # periods: what reaches further is followed by something else
 
 @dataclass(frozen=True)
 class Sequence:
-    """What is looked at for repetitions.
+    """What is looked at for repetitions."""
 
-    Attributes:
-        elements: Numbers that stand for the elements, from 0.
-        kinds: Numbers of what the elements are, without their details.
-        weight: What each element counts.
-        starting: Elements at which something happens that happens where a repetition begins, if it does at all.
-        several: Elements that stand for several things, of which it is not known what they are.
-    """
-
-    elements: Ints
-    kinds: Ints
-    weight: Floats
-    starting: Bools
-    several: Bools
+    elements: Ints  # numbers that stand for the elements, from 0
+    kinds: Ints  # numbers of what the elements are, without their details
+    weight: Floats  # what each element counts
+    starting: Bools  # elements at which something happens that happens where a repetition begins, if it does at all
+    several: Bools  # elements that stand for several things, of which it is not known what they are
 
 
 @dataclass(frozen=True)
@@ -59,29 +51,19 @@ class _Runs:
 
 @dataclass(frozen=True)
 class _Period:
-    """A period of about some length.
+    """A period of about some length."""
 
-    Attributes:
-        length: That length.
-        runs: Runs as long as it allows, by which elements that are repeated are told.
-        anchors: The runs that its anchor is one of.
-        anchor: Number of the run whose repetitions cover most of the weight.
-        cover: How much they do.
-    """
-
-    length: int
-    runs: _Runs
-    anchors: _Runs
-    anchor: int
-    cover: float
+    length: int  # that length
+    runs: _Runs  # runs as long as it allows, by which elements that are repeated are told
+    anchors: _Runs  # the runs that its anchor is one of
+    anchor: int  # number of the run whose repetitions cover most of the weight
+    cover: float  # how much they do
 
 
 def find_repetitions(sequence: Sequence) -> tuple[Ints, Ints]:
-    """The repetitions of the longest period that explains more than any shorter one.
+    """The first element of each repetition of the longest period that explains more than any shorter one, and its end.
 
-    Returns:
-        The first element of each repetition, and the one after its last; none where fewer than three hold most of the
-        weight.
+    None where fewer than three hold most of the weight.
     """
     none = np.empty(0, dtype=np.int64)
     if len(sequence.elements) < FEWEST_PERIODS or not sequence.weight.sum() > 0:
@@ -121,11 +103,7 @@ def _is_mixed(sequence: Sequence, period: _Period) -> bool:
 
 
 def _explains_more(sequence: Sequence, short: _Period, long: _Period) -> bool:
-    """Whether the longer period repeats most of what the shorter one does not, and that is something else.
-
-    What comes before and after the layers of a step is something else. An evaluation after each tenth step is made of
-    the step's forward pass, so that the step stays.
-    """
+    """Whether the longer period repeats most of what the shorter one does not, and that is something else."""
     if long.length < 2 * short.length:
         return long.cover > short.cover
     of_short, weight = _repeated(short), sequence.weight
@@ -176,11 +154,7 @@ def _frequent_distances(runs: _Runs) -> Iterator[int]:
 
 
 def _measure(runs: _Runs, length: int, total: Floats) -> tuple[int, float]:
-    """The best anchor of a period of about that length, and what it covers.
-
-    An anchor covers what lies between it and its next occurrence, where that is at the distance, and as much after its
-    last one.
-    """
+    """The best anchor of a period of about that length, and what it covers."""
     regular = np.abs(runs.next_one - runs.here - length) <= int(length * _TOLERANCE)
     here, next_one = runs.here[regular], runs.next_one[regular]
     cover = np.bincount(runs.number[here], total[next_one] - total[here], minlength=int(runs.number.max()) + 1)
@@ -222,11 +196,7 @@ def _anchors(period: _Period) -> Ints:
 
 
 def _beginnings(sequence: Sequence, period: _Period) -> Iterator[Ints]:
-    """Where each repetition may begin, the likeliest first: a period has no beginning of its own.
-
-    It is where something happens that marks a beginning, if it does in nearly all repetitions; or with what comes first
-    of all that is repeated.
-    """
+    """Where each repetition may begin, the likeliest first: a period has no beginning of its own."""
     anchor, run = _anchors(period), _number_runs(sequence.elements, min(_RUN, period.length)).number
     low = max(0, int(anchor[0] - _LONGEST * period.length))
     marked = np.flatnonzero(sequence.starting)
@@ -239,11 +209,7 @@ def _beginnings(sequence: Sequence, period: _Period) -> Iterator[Ints]:
 
 
 def _occurrences_before(places: Ints, first: int, anchor: Ints) -> Ints:
-    """For each anchor the one of some places that begins its repetition: as many before it as in the first one.
-
-    Args:
-        first: Where the first repetition begins, or before.
-    """
+    """For each anchor the one of some places that begins its repetition: as many before it as in the first one."""
     reached = np.searchsorted(places, anchor, side="right")
     ahead = int(reached[0] - np.searchsorted(places, first))
     usual = int(np.median(np.diff(reached)))

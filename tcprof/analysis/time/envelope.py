@@ -15,23 +15,14 @@ from tcprof.arrays import Floats, Ints
 
 @dataclass(frozen=True)
 class Envelope:
-    """A step function as it is drawn.
+    """A step function as it is drawn."""
 
-    Attributes:
-        start: Starts of the intervals in ns, ascending.
-        end: Their ends; where one lies before the next start, the function is unknown between them.
-        mean: Mean over the known part of the interval, weighted by time.
-        low: Smallest value in the interval.
-        high: Largest value in the interval.
-        bin_ns: Width of a bin; 0 where the intervals are the samples themselves.
-    """
-
-    start: Ints
-    end: Ints
-    mean: Floats
-    low: Floats
-    high: Floats
-    bin_ns: float
+    start: Ints  # starts of the intervals in ns, ascending
+    end: Ints  # their ends; where one lies before the next start, the function is unknown between them
+    mean: Floats  # mean over the known part of the interval, weighted by time
+    low: Floats  # smallest value in the interval
+    high: Floats  # largest value in the interval
+    bin_ns: float  # width of a bin; 0 where the intervals are the samples themselves
 
     def __len__(self) -> int:
         return len(self.start)
@@ -40,10 +31,7 @@ class Envelope:
 def compute_envelope(start: Ints, end: Ints, value: Floats, bins: int) -> Envelope:
     """The samples themselves where they are at most twice the bins, else one interval for each bin.
 
-    Args:
-        end: Their ends; samples do not overlap.
-        value: Their values; NaN counts as a gap.
-        bins: Bins of equal width, from the first sample's start to the last one's end.
+    Samples do not overlap; NaN counts as a gap. Bins are of equal width, from the first start to the last end.
     """
     samples = StepFunction(start, end, value)
     if len(samples.start) <= 2 * bins:
@@ -70,8 +58,7 @@ def _extremes(value: Floats, first: Ints, last: Ints) -> tuple[Floats, Floats]:
 def step_points(envelope: Envelope, values: Floats) -> tuple[Floats, Floats]:
     """Points of a line that steps at the starts (plotly's ``hv``), in seconds, broken by NaN where values are unknown.
 
-    Args:
-        values: Values for each interval, or a row of values for each.
+    There is a value for each interval, or a row of values.
     """
     if not len(envelope):
         return np.empty(0), np.empty((0, *values.shape[1:]))

@@ -8,9 +8,8 @@ import pandas as pd
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.launches import KernelFit, tensor_counts
 from tcprof.analysis.kernels.summary import FROM_NAMES, NOT_SAMPLED, POOLED, RESOLVED, UNRESOLVED
-from tcprof.analysis.picking import pick_rows, rows_of_gpu
 from tcprof.analysis.ranges.projection import CAUSES, REMEDIES, Attribution
-from tcprof.arrays import Floats
+from tcprof.arrays import Floats, pick_rows, rows_of_gpu
 from tcprof.frames import KERNEL_KINDS, LEDGER
 
 ACTIVITY_TIME, KERNEL_TIME, TENSOR_TIME = "activity time", "kernel time", "sampled tensor-active time"
@@ -38,18 +37,7 @@ def keep_ledger(
     kernel_fit: KernelFit,
     kernels: pd.DataFrame,
 ) -> pd.DataFrame:
-    """What became of each GPU's activity time, kernel time and tensor-active time.
-
-    Args:
-        activities: See ``tcprof.frames.ACTIVITIES``.
-        attribution: Which activity belongs to which range.
-        samples: See ``tcprof.frames.SAMPLES``.
-        kernel_fit: See ``tcprof.analysis.kernels.launches.fit_kernels``.
-        kernels: See ``tcprof.frames.KERNELS``.
-
-    Returns:
-        See ``tcprof.frames.LEDGER``; the entries of an account add up to all of it.
-    """
+    """What became of each GPU's activity time, kernel time and tensor-active time: each adds up to all of it."""
     rows = []
     for gpu in sorted({*activities["gpu"].unique().tolist(), *samples["gpu"].unique().tolist()}):
         mine = (activities["gpu"] == gpu).to_numpy()

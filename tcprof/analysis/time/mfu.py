@@ -10,12 +10,7 @@ from tcprof.frames import INSTANCES, LARGEST_UNCOVERED_PCT, RANGES
 
 
 def useful_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame) -> pd.DataFrame:
-    """What each launch adds to useful FLOP, those of tensor kernels, and the time of what is not known.
-
-    Args:
-        launched: See ``tcprof.frames.KERNEL_INSTANCES``.
-        kernels: See ``tcprof.frames.KERNELS``.
-    """
+    """What each launch adds to useful FLOP, those of tensor kernels, and the time of what is not known."""
     of_kernel = launched["kernel"].to_numpy()
     is_tensor = kernels["tensor_kernel"].to_numpy(dtype=bool)[of_kernel]
     peak = kernels["peak_tflops"].to_numpy(dtype=np.float64)[of_kernel]
@@ -33,23 +28,14 @@ def useful_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame) -> pd.Data
 
 
 def known_useful(sums: pd.DataFrame) -> "pd.Series[float]":
-    """Useful FLOP, where they are known as a whole.
-
-    Args:
-        sums: What ``useful_of_launches`` gives, summed over each row.
-    """
+    """Useful FLOP, where they are known as a whole, from summed ``useful_of_launches``."""
     unknown = sums["useful_unknown_ns"]
     is_whole = 100 * unknown <= LARGEST_UNCOVERED_PCT * (unknown + sums["useful_known_ns"])
     return sums["useful_flop"].where(is_whole)
 
 
 def rate_useful(sums: pd.DataFrame, window_ns: Floats) -> dict[str, "pd.Series[float]"]:
-    """Useful FLOP and their share of the peak, where these are known as a whole.
-
-    Args:
-        sums: What ``useful_of_launches`` gives, summed over each row.
-        window_ns: The time that MFU is of, in each row.
-    """
+    """Useful FLOP and their share of a window's peak, where known as a whole, from summed ``useful_of_launches``."""
     flop = known_useful(sums)
     has_peaks = 100 * sums["useful_peakless_flop"] <= LARGEST_UNCOVERED_PCT * flop
     window = pd.Series(window_ns, sums.index).where(window_ns > 0)
@@ -59,12 +45,7 @@ def rate_useful(sums: pd.DataFrame, window_ns: Floats) -> dict[str, "pd.Series[f
 def add_useful_sums(
     ranges: pd.DataFrame, instances: pd.DataFrame, account: Account, evidence: Evidence
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The range summary and the instances with their useful FLOP.
-
-    Args:
-        ranges: See ``tcprof.frames.RANGES``.
-        instances: See ``tcprof.frames.INSTANCES``; the rows are those of the evidence.
-    """
+    """The range summary and the instances, which are those of the evidence, with their useful FLOP."""
     if not account.kernel_instances["useful_flop"].notna().any():
         return ranges, instances
     values = useful_of_launches(account.kernel_instances, account.kernels).drop(columns="useful_tensor_flop")

@@ -33,13 +33,7 @@ IDLE = TIME_CLASSES.index("idle")
 
 
 def classes_of_activities(activities: pd.DataFrame, launched: pd.DataFrame, kernels: pd.DataFrame) -> Ints:
-    """The class of each activity, as an index of ``TIME_CLASSES``.
-
-    Args:
-        activities: See ``tcprof.frames.ACTIVITIES``.
-        launched: See ``tcprof.frames.KERNEL_INSTANCES``.
-        kernels: See ``tcprof.frames.KERNELS``.
-    """
+    """The class of each activity, as an index of ``TIME_CLASSES``."""
     kind = activities["kind"]
     bound = kernels["bound"]
     conditions = {
@@ -63,15 +57,7 @@ def classes_of_activities(activities: pd.DataFrame, launched: pd.DataFrame, kern
 
 
 def compute_timeline(start: Ints, end: Ints, time_class: Ints) -> StepFunction:
-    """The class of every moment of one GPU, from its first activity to its last.
-
-    Args:
-        start: Starts of its activities in ns.
-        time_class: Their classes, as indices of ``TIME_CLASSES``.
-
-    Returns:
-        Adjacent intervals of different classes, with the class as the value.
-    """
+    """The class of every moment of one GPU, from its first activity to its last, as adjacent intervals."""
     times = np.concatenate([start, end])
     order = np.argsort(times, kind="stable")
     times = times[order]
@@ -90,18 +76,7 @@ def compute_timeline(start: Ints, end: Ints, time_class: Ints) -> StepFunction:
 def account_for_time(
     activities: pd.DataFrame, time_class: Ints, instances: pd.DataFrame, paths: pd.DataFrame, windows: Windows
 ) -> pd.DataFrame:
-    """Time of each class over the whole capture, and in each path without warm-up.
-
-    Args:
-        activities: See ``tcprof.frames.ACTIVITIES``.
-        time_class: See ``classes_of_activities``.
-        instances: See ``tcprof.frames.INSTANCES``.
-        paths: See ``tcprof.frames.PATHS``.
-        windows: The GPU windows of the instances.
-
-    Returns:
-        See ``tcprof.frames.TIMELINE``; the capture reaches from the GPU's first activity to its last.
-    """
+    """Time of each class over the whole capture, and in each path without warm-up; ``windows`` are of the GPU."""
     gpu_of, start, end = (activities[name].to_numpy() for name in ("gpu", "start_ns", "end_ns"))
     timelines = {}
     for gpu in np.unique(gpu_of).tolist():

@@ -8,9 +8,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.picking import rows_of_gpu
 from tcprof.analysis.ranges.paths import SEPARATOR
-from tcprof.arrays import Bools, Ints
+from tcprof.arrays import Bools, Ints, rows_of_gpu
 from tcprof.comparison.matching.places import Renaming, rename_paths
 from tcprof.frames import KERNEL_KINDS
 

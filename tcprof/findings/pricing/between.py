@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.kernels.names import PRODUCT, parse_name
-from tcprof.analysis.picking import rows_of_gpu
+from tcprof.arrays import rows_of_gpu
 from tcprof.findings.pricing.step import Step
 
 _MOST_BETWEEN = 8  # kernels from a softmax to the product before or after it

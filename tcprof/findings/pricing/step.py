@@ -12,11 +12,10 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.kernels.names import CONVOLUTION, FRAMEWORK, parse_name
-from tcprof.analysis.picking import pick_rows, rows_of_gpu
 from tcprof.analysis.replay.host import LAUNCHES, WORK, Host, Pair, find_host, launching_time
-from tcprof.analysis.replay.replay import Replay, make_replay
-from tcprof.analysis.replay.windows import find_windows
+from tcprof.analysis.replay.replay import Replay, find_windows, make_replay
 from tcprof.analysis.steps.exposure import Exposure, find_exposure
+from tcprof.arrays import pick_rows, rows_of_gpu
 from tcprof.chips import Chip, find_chip
 from tcprof.findings.pricing.advice import UNPRICED, Gain
 from tcprof.findings.pricing.calibration import CPU_OF_BATCH, TRACING, TRACING_SHAPES

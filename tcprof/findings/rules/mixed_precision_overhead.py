@@ -18,7 +18,7 @@ Not when: the model is sensitive to weights in bfloat16 without FP32 copies: the
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.replay.scaler import UNSCALE, UPDATE
+from tcprof.analysis.replay.host import UNSCALE, UPDATE
 from tcprof.findings.pricing.advice import Advice
 from tcprof.findings.pricing.builders import Priced, advise_on_kernels, save, time_of
 from tcprof.findings.pricing.calibration import MEASURED

@@ -9,9 +9,8 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.lanes import Lanes, choose_lanes
-from tcprof.analysis.picking import rows_of_gpu
 from tcprof.analysis.time.envelope import Envelope, band_points, compute_envelope, step_points
-from tcprof.arrays import Floats
+from tcprof.arrays import Floats, rows_of_gpu
 from tcprof.views.figures.curves import (
     BUSY,
     MEASURED,

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.typical import Typical, find_typical
+from tcprof.analysis.mean_iteration import Typical, find_typical
 from tcprof.frames import HEADLINE
 from tcprof.views.figures.circles import as_table
 from tcprof.views.figures.curves import TENSOR_COLOR

@@ -7,9 +7,9 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.picking import rows_of_gpu
+from tcprof.analysis.mean_iteration import find_typical
 from tcprof.analysis.samples.sampling import rounding_slack
-from tcprof.analysis.typical import find_typical
+from tcprof.arrays import rows_of_gpu
 from tcprof.findings import Findings, GpuFindings, count_checks, why_no_kernels
 from tcprof.findings.iterations import IterationFigures
 from tcprof.findings.notes import name_peak

@@ -9,12 +9,10 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.lanes import MOST_DEPTHS
-from tcprof.analysis.picking import pick_rows, rows_of_gpu
 from tcprof.analysis.ranges.projection import launches_of
 from tcprof.analysis.time.timeline import TIME_CLASSES, classes_of_activities
-from tcprof.arrays import Bools, Floats, Ints
+from tcprof.arrays import Bools, Floats, Ints, pick_rows, return_freed_memory, rows_of_gpu
 from tcprof.frames import OPS_DOMAIN
-from tcprof.memory import return_freed_memory
 from tcprof.render.html.timeline.merging import merge_bars
 from tcprof.untrusted import one_line
 

@@ -5,7 +5,7 @@ import pytest
 from builders import TraceBuilder
 
 import tcprof
-from tcprof.analysis.of_gpus import busiest_gpus, keep_gpus
+from tcprof.analysis.gpus import busiest_gpus, keep_gpus
 from tcprof.findings import busiest
 from tcprof.findings.busiest import keep_busiest
 from tcprof.render.html.report import render_report

@@ -1,0 +1,101 @@
+"""What follows from the fit of the kernels: launches with all that is known of them, kernels, modules, and rates."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis.flop.ops import count_useful_flop
+from tcprof.analysis.kernels.launches import KernelFit
+from tcprof.analysis.kernels.peaks import find_peaks
+from tcprof.analysis.kernels.summary import summarize_kernels
+from tcprof.analysis.modules.assignment import assign_modules
+from tcprof.analysis.modules.summary import find_rows, summarize_modules
+from tcprof.analysis.ranges.instances import instance_windows
+from tcprof.analysis.ranges.projection import ranges_of_activities
+from tcprof.analysis.steps.iterations import iterations_of_activities
+from tcprof.analysis.time.account import Account, Evidence
+from tcprof.analysis.time.ledger import keep_ledger
+from tcprof.analysis.time.mfu import add_useful_sums
+from tcprof.analysis.time.range_metrics import add_rates
+from tcprof.analysis.time.timeline import account_for_time, classes_of_activities
+from tcprof.arrays import return_freed_memory
+from tcprof.frames import KERNEL_INSTANCES, WARM_UP_PATH
+
+MOST_KEPT = 100_000  # launches of which the fit is kept, for what may still be asked of it
+
+
+def make_account(evidence: Evidence, fit: KernelFit, iterations: pd.DataFrame) -> tuple[Account, pd.DataFrame]:
+    """Account for all time, and for that of each module, see ``tcprof.frames.MODULES``."""
+    activities, paths = evidence.activities, evidence.hierarchy.paths
+    peaks = partial(find_peaks, gpus=evidence.gpus, given_tflops=evidence.peak_tflops)
+    kernels, kernel = summarize_kernels(fit, activities, paths, peaks)
+    activity = fit.kernel_instances["activity"].to_numpy()
+    gpu = activities["gpu"].to_numpy()
+    launches = fit.kernel_instances.assign(
+        kernel=kernel,
+        range=ranges_of_activities(evidence.attribution, len(activities))[activity],
+        iteration=iterations_of_activities(evidence.hierarchy, evidence.attribution, gpu, iterations)[activity],
+    )
+    of_path, named = _set_warm_up_apart(launches, evidence)
+    apart = replace(fit, kernel_instances=of_path)
+    assignment = assign_modules(evidence.hierarchy, evidence.attribution, len(activities))
+    return_freed_memory()
+    launches = KERNEL_INSTANCES.conform(
+        launches.assign(
+            module=find_rows(launches, iterations, assignment),
+            useful_flop=count_useful_flop(launches, kernels, evidence, assignment),
+        )
+    )
+    return_freed_memory()
+    account = Account(
+        kernel_instances=launches,
+        kernels=kernels,
+        split_by_path=_keep_small(
+            lambda: summarize_kernels(apart, activities, named, peaks, by_path=True)[0], len(launches)
+        ),
+        timeline=account_for_time(
+            activities,
+            classes_of_activities(activities, launches, kernels),
+            evidence.instances,
+            paths,
+            instance_windows(evidence.instances, evidence.work, "gpu"),
+        ),
+        ledger=keep_ledger(activities, evidence.attribution, evidence.samples, fit, kernels),
+    )
+    return_freed_memory()
+    return account, summarize_modules(fit, account, evidence, iterations, assignment)
+
+
+def rate(
+    ranges: pd.DataFrame, instances: pd.DataFrame, account: Account, evidence: Evidence
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The range summary and the instances, with what their kernels did on the Tensor Cores."""
+    return_freed_memory()
+    ranges, instances = add_rates(ranges, instances, account, evidence)
+    return add_useful_sums(ranges, instances, account, evidence)
+
+
+def _keep_small(make: Callable[[], pd.DataFrame], launches: int) -> Callable[[], pd.DataFrame]:
+    """What makes a frame from the fit; a large one makes it now, since the fit takes more memory than the frame."""
+    if launches <= MOST_KEPT:
+        return make
+    made = make()
+    return lambda: made
+
+
+def _set_warm_up_apart(launches: pd.DataFrame, evidence: Evidence) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The launches, those in warm-up with a path of their own; and the paths with that one, which is the last."""
+    paths, warm_up = evidence.hierarchy.paths, evidence.instances[evidence.instances["warm_up"]]
+    keys = [
+        rows["gpu"].to_numpy() * len(evidence.hierarchy.ranges) + rows["range"].to_numpy()
+        for rows in (launches, warm_up)
+    ]
+    apart = np.isin(keys[0], keys[1]) & (launches["range"] >= 0).to_numpy()
+    own = pd.DataFrame(
+        {"domain": [""], "path": [WARM_UP_PATH], "name": [WARM_UP_PATH], "depth": [1], "parent_id": [-1]}
+    )
+    path_id = launches["path_id"].where(~apart, len(paths))
+    return launches.assign(path_id=path_id), pd.concat([paths, own], ignore_index=True)
