@@ -7,7 +7,7 @@ from functools import partial
 
 from tcprof import units
 from tcprof.comparison import Comparison
-from tcprof.comparison.baselines import put_first
+from tcprof.comparison.comparison import put_first
 from tcprof.comparison.gate.judge import Gate
 from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.finding import Severity, texts_of
@@ -69,7 +69,7 @@ def view_comparison_page(
     Args:
         gate: A gate, where there is one comparison; of the sides as they were given.
         reports: For each side and each of its recordings the link to its report, empty for none; empty if all are.
-        place: The place of the baseline among the sides as they were given, see ``tcprof.comparison.baselines``.
+        place: The place of the baseline among the sides as they were given, see ``tcprof.comparison.comparison``.
         choosable: Whether the page has a document for each side as the baseline.
     """
     sides = shown_sides(comparisons)
